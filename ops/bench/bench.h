@@ -26,13 +26,16 @@ typedef struct bench_options {
     int threads;
     bool raw;           /* also measures the driver's own calls */
     bool once;          /* of start: this process is one pass */
-    double seconds;     /* for each row */
+    double seconds;     /* for each row; 0: the suite's own */
     const char *second; /* of sequential: a second device, which takes turns */
     const char *to;     /* of transfer: the device that is copied to */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
-    uint64_t seed;     /* of sequential's trees; 0: one that was never used */
-    const char *cases; /* of sequential, with commas; null: all */
+    uint64_t seed;      /* of sequential's trees and grid's cells; 0: one that was never used */
+    const char *filter; /* of grid: words in the names of cells, with commas; null: all */
+    uint64_t largest;   /* of grid: most elements of a cell; 0: its own limit */
+    bool list;          /* of grid: prints the cells */
+    const char *cases;  /* of sequential, with commas; null: all */
 } bench_options;
 
 /* A competitor's or yardstick's result in the same run. */
@@ -49,6 +52,7 @@ typedef struct bench_row {
     hal_type type;
     int64_t m, n, k;
     measurement time;
+    double first_ms; /* of the first call in the process; 0: not measured */
     double gflops, gbps;
     bench_peer peers[BENCH_MAX_PEERS];
     int peer_count;
@@ -120,10 +124,17 @@ void suite_batch(bench_state *bench);
 void suite_start(bench_state *bench);
 void suite_sequential(bench_state *bench);
 void suite_transfer(bench_state *bench);
+void suite_grid(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False
  * after a printed failure. */
 bool start_once(const bench_options *options);
+
+/* Prints the cells of grid as JSON, without a device. False without memory. */
+bool grid_list(const bench_options *options);
+
+/* After bench_join: sorts grid's rows by their worst ratio and sums them up in notes. */
+void grid_finish(bench_state *bench);
 
 /* Adds measurements of another program (join.c): each row of the file is a peer of the rows whose
  * name is its case, or starts with it and a comma. False after a printed failure. */

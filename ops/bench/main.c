@@ -11,15 +11,18 @@
 
 static const struct {
     const char *name;
+    double seconds; /* for each row, unless --seconds says otherwise */
     void (*run)(bench_state *bench);
-} suites[] = {{"gemm", suite_gemm},
-              {"pointwise", suite_pointwise},
-              {"reduce", suite_reduce},
-              {"dispatch", suite_dispatch},
-              {"batch", suite_batch},
-              {"start", suite_start},
-              {"sequential", suite_sequential},
-              {"transfer", suite_transfer}};
+    void (*finish)(bench_state *bench); /* after the joins; may be null */
+} suites[] = {{"gemm", 1.0, suite_gemm, NULL},
+              {"pointwise", 1.0, suite_pointwise, NULL},
+              {"reduce", 1.0, suite_reduce, NULL},
+              {"dispatch", 1.0, suite_dispatch, NULL},
+              {"batch", 1.0, suite_batch, NULL},
+              {"start", 1.0, suite_start, NULL},
+              {"sequential", 1.0, suite_sequential, NULL},
+              {"transfer", 1.0, suite_transfer, NULL},
+              {"grid", 0.05, suite_grid, grid_finish}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */
@@ -34,13 +37,19 @@ static int available_threads(void)
     return count > 256 ? 256 : count;
 }
 
+/* SUITES if there is no such suite. */
+static int suite_find(const char *name)
+{
+    int i = 0;
+    while (i < SUITES && strcmp(suites[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
 static bool is_suite(const char *name)
 {
-    bool is = false;
-    for (int i = 0; i < SUITES; i++) {
-        is |= strcmp(suites[i].name, name) == 0;
-    }
-    return is;
+    return suite_find(name) < SUITES;
 }
 
 /* Opens the driver's own calls for --raw. */
@@ -107,7 +116,7 @@ static void close_device(bench_state *bench)
 
 int main(int count, char **arguments)
 {
-    bench_state bench = {.options = {.threads = available_threads(), .seconds = 1.0}};
+    bench_state bench = {.options = {.threads = available_threads()}};
     const int parsed = bench_options_parse(count, arguments, is_suite, &bench.options);
     if (parsed != 0) {
         return parsed < 0 ? 0 : 2;
@@ -115,17 +124,23 @@ int main(int count, char **arguments)
     if (bench.options.once) {
         return start_once(&bench.options) ? 0 : 1;
     }
+    if (bench.options.list) {
+        return grid_list(&bench.options) ? 0 : 1;
+    }
+    const int suite = suite_find(bench.options.suite);
+    if (bench.options.seconds == 0.0) {
+        bench.options.seconds = suites[suite].seconds;
+    }
     if (getloadavg(&bench.load, 1) != 1) {
         bench.load = -1.0;
     }
     if (open_device(&bench)) {
-        for (int i = 0; i < SUITES; i++) {
-            if (strcmp(suites[i].name, bench.options.suite) == 0) {
-                suites[i].run(&bench);
-            }
-        }
+        suites[suite].run(&bench);
         for (int i = 0; i < bench.options.join_count; i++) {
             bench_join(&bench, bench.options.joins[i]);
+        }
+        if (suites[suite].finish != NULL) {
+            suites[suite].finish(&bench);
         }
         output_table(&bench);
         if (bench.options.json != NULL && !output_json(&bench)) {

@@ -34,10 +34,10 @@ static double run_settled(measured *competitor, int calls)
     return run_once(competitor, calls);
 }
 
-/* Finds the number of calls while it warms up for a tenth of a second. */
-static int find_calls(measured *competitor)
+/* Finds the number of calls while it warms up for a tenth of a second, or `seconds` if less. */
+static int find_calls(measured *competitor, double seconds)
 {
-    const double end = measure_now() + 0.1;
+    const double end = measure_now() + (seconds < 0.1 ? seconds : 0.1);
     int calls = competitor->least > 0 ? competitor->least : 1;
     double taken = run_once(competitor, calls) * calls;
     while (taken < MIN_RUN && calls < MAX_CALLS) {
@@ -65,7 +65,7 @@ void measure_alternating(measured *competitors, int count, double seconds)
     }
     for (int i = 0; i < count; i++) {
         run_settled(&competitors[i], 1);
-        calls[i] = find_calls(&competitors[i]);
+        calls[i] = find_calls(&competitors[i], seconds);
     }
     const double start = measure_now();
     int runs = 0;

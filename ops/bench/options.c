@@ -131,17 +131,18 @@ static const command_option rows[] = {
      .read = read_threads},
     {.name = "second",
      .argument = "SELECTION",
-     .help = "of sequential: a second device, such as cpu, takes turns",
+     .help = "of sequential and grid: a second device, such as cpu",
      .kind = COMMAND_TEXT,
      .offset = OF(second)},
     {.name = "join",
      .argument = "FILE",
-     .help = "of sequential: adds what torch_sequential.py measured; up to 4",
+     .help =
+         "of sequential and grid: adds what torch_sequential.py or torch_grid.py measured; up to 4",
      .kind = COMMAND_CALL,
      .read = read_join},
     {.name = "seed",
      .argument = "N",
-     .help = "of sequential's random trees (trees that were never met)",
+     .help = "of sequential's random trees and grid's random cells (ones that were never met)",
      .kind = COMMAND_U64,
      .offset = OF(seed),
      .least = 1,
@@ -151,6 +152,22 @@ static const command_option rows[] = {
      .help = "of sequential: chain, alone, steps, trees, with commas (all)",
      .kind = COMMAND_TEXT,
      .offset = OF(cases)},
+    {.name = "filter",
+     .argument = "LIST",
+     .help = "of grid: cells whose names hold one of the words, with commas (all)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(filter)},
+    {.name = "largest",
+     .argument = "N",
+     .help = "of grid: cells of at most N elements (268435456)",
+     .kind = COMMAND_U64,
+     .offset = OF(largest),
+     .least = 1,
+     .most = UINT64_C(1) << 31},
+    {.name = "list",
+     .help = "of grid: print the cells as JSON for torch_grid.py and end",
+     .kind = COMMAND_FLAG,
+     .offset = OF(list)},
     {.name = "to",
      .argument = "SELECTION",
      .help = "of transfer: the device that is copied to, such as cuda:1",
@@ -184,7 +201,7 @@ static const command_option rows[] = {
      .offset = OF(once)},
     {.name = "seconds",
      .argument = "S",
-     .help = "for each case and peer, above 0 and at most 3600 (1)",
+     .help = "for each case and peer, above 0 and at most 3600 (1; of grid 0.05)",
      .kind = COMMAND_CALL,
      .read = read_seconds},
     {.name = "json",
@@ -196,7 +213,7 @@ static const command_option rows[] = {
 
 static const command_line line = {
     .program = "hal-bench",
-    .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer [options]",
+    .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|grid [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -209,6 +226,7 @@ static const command_line line = {
 static command_result check_suite(const bench_options *options)
 {
     const bool sequential = strcmp(options->suite, "sequential") == 0;
+    const bool grid = strcmp(options->suite, "grid") == 0;
     const bool transfer = strcmp(options->suite, "transfer") == 0;
     if (options->once && strcmp(options->suite, "start") != 0) {
         return command_line_wrong(&line, "--once: expected the suite start, got %s",
@@ -220,11 +238,19 @@ static command_result check_suite(const bench_options *options)
                                   "suites have yardsticks",
                                   options->suite);
     }
-    if (!sequential && (options->second != NULL || options->join_count > 0 || options->seed != 0 ||
-                        options->cases != NULL)) {
+    if (!sequential && !grid &&
+        (options->second != NULL || options->join_count > 0 || options->seed != 0)) {
         return command_line_wrong(
-            &line, "--second, --join, --seed, --cases: expected the suite sequential, got %s",
+            &line, "--second, --join, --seed: expected the suite sequential or grid, got %s",
             options->suite);
+    }
+    if (!sequential && options->cases != NULL) {
+        return command_line_wrong(&line, "--cases: expected the suite sequential, got %s",
+                                  options->suite);
+    }
+    if (!grid && (options->filter != NULL || options->largest != 0 || options->list)) {
+        return command_line_wrong(
+            &line, "--filter, --largest, --list: expected the suite grid, got %s", options->suite);
     }
     if (transfer && options->to == NULL) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");

@@ -1,0 +1,358 @@
+/* Operands and checks of the cells of hal-bench grid, see grid_data.h. */
+#include "grid_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements of the block: twice a prime. The second operand starts at another one. */
+enum { PERIOD = 2 * 500009, SECOND_START = 2 * 38729 };
+
+/* A check reads this many pieces of the result, and computes about this many elements of rows. */
+enum { PIECES = 10, PIECE = 256, ROW_WORK = 1 << 20 };
+
+/* The block of a type, made at its first use. */
+static const void *block_of(bench_state *bench, hal_type type)
+{
+    static void *blocks[3];
+    const int at = type == HAL_TYPE_F32 ? 0 : type == HAL_TYPE_F16 ? 1 : 2;
+    if (blocks[at] == NULL) {
+        blocks[at] = malloc((size_t)PERIOD * hal_type_size(type));
+        if (blocks[at] == NULL) {
+            bench_fail(bench, "out of memory");
+            return NULL;
+        }
+        bench_random(type, blocks[at], PERIOD, 41);
+    }
+    return blocks[at];
+}
+
+/* Writes the block, from `start` on, and doubles it until the memory is full. */
+static bool memory_fill(bench_state *bench, hal_queue *queue, const ops_tensor *memory, int start)
+{
+    const char *block = block_of(bench, memory->type);
+    const uint64_t size = hal_type_size(memory->type), whole = PERIOD * size;
+    const uint64_t bytes = (uint64_t)memory->shape[0] * size, head = whole - (uint64_t)start * size;
+    if (block == NULL ||
+        !bench_ok(bench,
+                  hal_queue_write(queue, memory->buffer, 0, block + (uint64_t)start * size,
+                                  bytes < head ? bytes : head),
+                  "an operand")) {
+        return false;
+    }
+    if (bytes > head && !bench_ok(bench,
+                                  hal_queue_write(queue, memory->buffer, head, block,
+                                                  (bytes < whole ? bytes : whole) - head),
+                                  "an operand")) {
+        return false;
+    }
+    const uint64_t end = (bytes + 3) / 4 * 4; /* of the buffer */
+    for (uint64_t done = whole; done < bytes; done *= 2) {
+        const uint64_t part = end - done < done ? end - done : done;
+        if (!bench_ok(bench,
+                      hal_queue_copy(queue, (hal_range){memory->buffer, 0, part},
+                                     (hal_range){memory->buffer, done, part}),
+                      "an operand")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool memory_create(bench_state *bench, const bench_place *place, hal_type type,
+                          int64_t count, int start, ops_tensor *made)
+{
+    const uint64_t bytes = ((uint64_t)count * hal_type_size(type) + 3) / 4 * 4;
+    *made = (ops_tensor){.type = type, .rank = 1, .shape = {count}, .stride = {1}};
+    return bench_ok(bench,
+                    hal_buffer_create(place->device, HAL_MEMORY_DEVICE, bytes, &made->buffer),
+                    "an operand") &&
+           memory_fill(bench, place->queue, made, start);
+}
+
+/* The operand: a view of memory that holds the elements in another order of axes. */
+static ops_array *input_create(bench_state *bench, const bench_place *place, hal_type type,
+                               const grid_input *input, int start)
+{
+    int32_t order[GRID_RANK];
+    ops_tensor memory;
+    ops_array *array = NULL;
+    if (memory_create(bench, place, type, grid_input_count(input), start, &memory)) {
+        int64_t stride = 1;
+        memory.rank = (uint32_t)input->rank;
+        for (int i = input->rank - 1; i >= 0; i--) {
+            order[i] = input->order[i];
+            memory.shape[i] = input->shape[i];
+            memory.stride[i] = stride;
+            stride *= input->shape[i];
+        }
+        ops_scope_begin(place->ops);
+        array =
+            ops_array_keep(ops_array_permute(ops_array_from_tensor(place->ops, &memory), order));
+        ops_scope_end(place->ops);
+        if (array == NULL) {
+            bench_fail(bench, "an operand: %s", hal_status_message());
+        }
+    }
+    hal_buffer_release(memory.buffer);
+    return array;
+}
+
+static bool indices_create(grid_data *data)
+{
+    const grid_input *x = &data->cell->x, *y = &data->cell->y;
+    uint64_t state = bench_seed(43);
+    data->indices = malloc((size_t)y->shape[0] * sizeof *data->indices);
+    for (int64_t i = 0; data->indices != NULL && i < y->shape[0]; i++) {
+        data->indices[i] = (int32_t)((bench_word(&state) >> 20) % (uint64_t)x->shape[0]);
+    }
+    data->y = data->indices == NULL
+                  ? NULL
+                  : ops_array_from_host(data->place->ops, HAL_TYPE_I32, 1, y->shape, data->indices);
+    return data->y != NULL || bench_fail(data->bench, "indices: %s", hal_status_message());
+}
+
+/* The source holds the block from its start, the target something else. */
+static bool transfer_create(grid_data *data)
+{
+    bench_state *bench = data->bench;
+    const grid_cell *cell = data->cell;
+    const bool is_write = cell->operation->kind == GRID_WRITE;
+    const size_t size = hal_type_size(cell->type), bytes = (size_t)cell->x.shape[0] * size;
+    const char *block = block_of(bench, cell->type);
+    data->host = calloc(1, bytes);
+    if (data->host == NULL || block == NULL) {
+        return bench_fail(bench, "out of memory");
+    }
+    for (size_t done = 0; done < bytes; done += PERIOD * size) {
+        const size_t part = bytes - done < PERIOD * size ? bytes - done : PERIOD * size;
+        if (is_write) {
+            memcpy(data->host + done, block, part);
+        } else {
+            memset(data->host + done, 1, part);
+        }
+    }
+    return memory_create(bench, data->place, cell->type, cell->x.shape[0],
+                         is_write ? SECOND_START : 0, &data->memory);
+}
+
+bool grid_data_create(bench_state *bench, const bench_place *place, const grid_cell *cell,
+                      grid_data *made)
+{
+    *made = (grid_data){.bench = bench, .place = place, .cell = cell};
+    if (cell->operation->kind == GRID_WRITE || cell->operation->kind == GRID_READ) {
+        return transfer_create(made);
+    }
+    made->x = input_create(bench, place, cell->type, &cell->x, 0);
+    if (made->x == NULL || cell->y.rank == 0) {
+        return made->x != NULL;
+    }
+    if (cell->operation->kind == GRID_GATHER) {
+        return indices_create(made);
+    }
+    made->y = input_create(bench, place, cell->type, &cell->y, SECOND_START);
+    return made->y != NULL;
+}
+
+void grid_data_destroy(grid_data *data)
+{
+    ops_array_release(data->x);
+    ops_array_release(data->y);
+    hal_buffer_release(data->memory.buffer);
+    free(data->indices);
+    free(data->host);
+}
+
+/* The element of an operand at coordinates that are aligned at the last axis; axes of length 1
+ * stretch. */
+static double operand_at(const grid_data *data, const grid_input *input, int start,
+                         const int64_t *at, int rank)
+{
+    int64_t lengths[GRID_RANK] = {0}, index = start;
+    for (int i = 0; i < input->rank; i++) {
+        const int64_t coordinate = at[rank - input->rank + i];
+        lengths[input->order[i]] = grid_input_length(input, i) == 1 ? 0 : coordinate;
+    }
+    int64_t stride = 1;
+    for (int i = input->rank - 1; i >= 0; i--) {
+        index += lengths[i] * stride;
+        stride *= input->shape[i];
+    }
+    return bench_value(data->cell->type, block_of(data->bench, data->cell->type),
+                       (size_t)(index % PERIOD));
+}
+
+/* The reference of one row, kept until another is asked for. */
+typedef struct row_cache {
+    double *row, *results;
+    int64_t key; /* index of the row's first element in x; below 0: none */
+} row_cache;
+
+static double row_result(const grid_data *data, row_cache *cache, int64_t *at)
+{
+    const grid_cell *cell = data->cell;
+    const grid_input *x = &cell->x;
+    const int64_t count = grid_input_length(x, cell->axis), place = at[cell->axis];
+    int64_t key = 0;
+    at[cell->axis] = 0;
+    for (int i = 0; i < x->rank; i++) {
+        key = key * grid_input_length(x, i) + at[i];
+    }
+    if (key != cache->key) {
+        for (int64_t i = 0; i < count; i++) {
+            at[cell->axis] = i;
+            cache->row[i] = operand_at(data, x, 0, at, x->rank);
+        }
+        cell->operation->row(cache->row, count, cache->results);
+        cache->key = key;
+    }
+    return cache->results[cell->operation->kind == GRID_REDUCTION ? 0 : place];
+}
+
+/* The element of the result at `index` in row-major order. */
+static double expected_at(const grid_data *data, row_cache *cache, const int64_t *shape, int rank,
+                          int64_t index)
+{
+    const grid_cell *cell = data->cell;
+    const int axis = cell->axis;
+    int64_t at[GRID_RANK] = {0};
+    for (int i = rank - 1; i >= 0; i--) {
+        at[i] = index % shape[i];
+        index /= shape[i];
+    }
+    switch (cell->operation->kind) {
+    case GRID_POINTWISE:
+        return cell->operation->point(
+            operand_at(data, &cell->x, 0, at, rank),
+            cell->y.rank == 0 ? 0.0 : operand_at(data, &cell->y, SECOND_START, at, rank));
+    case GRID_REDUCTION:
+        for (int i = rank; i > axis; i--) {
+            at[i] = at[i - 1];
+        }
+        return row_result(data, cache, at);
+    case GRID_ROWS:
+        return row_result(data, cache, at);
+    case GRID_GATHER:
+        at[axis] = data->indices[at[axis]];
+        return operand_at(data, &cell->x, 0, at, rank);
+    default: /* CONCATENATE */
+        if (at[axis] < grid_input_length(&cell->x, axis)) {
+            return operand_at(data, &cell->x, 0, at, rank);
+        }
+        at[axis] -= grid_input_length(&cell->x, axis);
+        return operand_at(data, &cell->y, SECOND_START, at, rank);
+    }
+}
+
+/* Relative and, for results around 0, absolute. The types' least positive numbers are added. */
+static double tolerance_of(const grid_cell *cell, double expected)
+{
+    const double relative = cell->type == HAL_TYPE_F32   ? 2e-5
+                            : cell->type == HAL_TYPE_F16 ? 4e-3
+                                                         : 3e-2;
+    const double length = (double)grid_input_length(&cell->x, cell->axis);
+    return grid_result_type(cell) == HAL_TYPE_I32
+               ? 0.0
+               : relative * (fabs(expected) + pow(length, cell->operation->magnitude)) + 0x1p-24;
+}
+
+static bool piece_check(const grid_data *data, row_cache *cache, const int64_t *shape, int rank,
+                        int64_t start, int64_t length, const void *found)
+{
+    for (int64_t i = 0; i < length; i++) {
+        const double expected = expected_at(data, cache, shape, rank, start + i);
+        const double value = bench_value(grid_result_type(data->cell), found, (size_t)i);
+        if (!(fabs(value - expected) <= tolerance_of(data->cell, expected))) {
+            return bench_fail(data->bench, "%s: element %lld: expected %.9g, got %.9g",
+                              data->cell->name, (long long)(start + i), expected, value);
+        }
+    }
+    return true;
+}
+
+static bool pieces_check(const grid_data *data, row_cache *cache, const ops_tensor *result)
+{
+    const grid_cell *cell = data->cell;
+    const grid_kind kind = cell->operation->kind;
+    const int64_t count = ops_tensor_get_element_count(result);
+    const uint64_t size = hal_type_size(result->type);
+    int64_t shape[GRID_RANK], length = PIECE;
+    const int rank = grid_result_shape(cell, shape);
+    if (kind == GRID_REDUCTION || (kind == GRID_ROWS && cell->axis < rank - 1)) {
+        const int64_t rows = ROW_WORK / grid_input_length(&cell->x, cell->axis);
+        length = rows < 1 ? 1 : rows < PIECE ? rows : PIECE;
+    }
+    length = length < count ? length : count;
+    uint64_t state = bench_seed(47);
+    bool well = true;
+    for (int i = 0; i < PIECES && well; i++) {
+        char found[PIECE * 8];
+        const int64_t last = count - length;
+        const int64_t start = i == 0 ? last
+                              : i == 1
+                                  ? 0
+                                  : (int64_t)((bench_word(&state) >> 8) % (uint64_t)(last + 1));
+        well = bench_ok(data->bench,
+                        hal_queue_read(data->place->queue, result->buffer,
+                                       (uint64_t)(result->offset + start) * size,
+                                       (uint64_t)length * size, found),
+                        "a result") &&
+               piece_check(data, cache, shape, rank, start, length, found);
+    }
+    return well;
+}
+
+/* All of the target. */
+static bool transfer_check(const grid_data *data)
+{
+    const size_t size = hal_type_size(data->cell->type), whole = PERIOD * size;
+    const size_t bytes = (size_t)data->cell->x.shape[0] * size;
+    const char *block = block_of(data->bench, data->cell->type);
+    char *found = data->host;
+    bool well = true;
+    if (data->cell->operation->kind == GRID_WRITE) {
+        found = malloc(bytes);
+        well = found != NULL &&
+               bench_ok(data->bench,
+                        hal_queue_read(data->place->queue, data->memory.buffer, 0, bytes, found),
+                        "a result");
+    }
+    for (size_t done = 0; done < bytes && well; done += whole) {
+        const size_t part = bytes - done < whole ? bytes - done : whole;
+        well = memcmp(found + done, block, part) == 0 ||
+               bench_fail(data->bench, "%s: the target differs from the source", data->cell->name);
+    }
+    if (found != data->host) {
+        free(found);
+    }
+    return well;
+}
+
+bool grid_data_check(const grid_data *data, ops_array *result)
+{
+    const grid_cell *cell = data->cell;
+    ops_tensor tensor;
+    if (result == NULL) {
+        return transfer_check(data);
+    }
+    if (!bench_ok(data->bench, ops_array_get_tensor(result, &tensor), "a result")) {
+        return false;
+    }
+    if (!ops_tensor_is_contiguous(&tensor)) {
+        return bench_fail(data->bench, "%s: the result is not contiguous", cell->name);
+    }
+    const size_t length = (size_t)grid_input_length(&cell->x, cell->axis);
+    const size_t results = cell->operation->kind == GRID_ROWS ? length : 1;
+    row_cache cache = {.key = -1};
+    bool well = true;
+    if (cell->operation->row != NULL) {
+        cache.row = malloc(length * sizeof *cache.row);
+        cache.results = malloc(results * sizeof *cache.results);
+        well = (cache.row != NULL && cache.results != NULL) ||
+               bench_fail(data->bench, "out of memory");
+    }
+    well = well && pieces_check(data, &cache, &tensor);
+    free(cache.row);
+    free(cache.results);
+    return well;
+}
