@@ -24,6 +24,7 @@ static const struct {
     {"hal/stress", CASE_LEVEL_STRESS, cases_hal_stress},
     {"ir/ids", CASE_LEVEL_CORE, cases_ir_ids},
     {"ir/elementwise", CASE_LEVEL_CORE, cases_ir_elementwise},
+    {"ir/as_written", CASE_LEVEL_CORE, cases_ir_as_written},
     {"ir/convert", CASE_LEVEL_CORE, cases_ir_convert},
     {"ir/memory", CASE_LEVEL_CORE, cases_ir_memory},
     {"ir/index", CASE_LEVEL_CORE, cases_ir_index},

@@ -21,6 +21,7 @@ void cases_hal_stress(case_list *list);
 
 void cases_ir_ids(case_list *list);
 void cases_ir_elementwise(case_list *list);
+void cases_ir_as_written(case_list *list);
 void cases_ir_convert(case_list *list);
 void cases_ir_memory(case_list *list);
 void cases_ir_index(case_list *list);

@@ -124,6 +124,101 @@ static void process_stays_small(case_run *run, const void *parameters)
         (unsigned long long)before.free_bytes, (unsigned long long)after.free_bytes);
 }
 
+/* How the process grows over some turns of `work`: the least of several rounds, so that memory which
+ * a driver or the C library sets aside once does not count. Each round takes `turns` turns, fewer
+ * where they take long. False where the process's size is unknown or means nothing. */
+static bool least_growth(case_run *run, void (*work)(case_run *run, uint32_t turn), uint32_t turns,
+                         uint64_t *bytes, uint32_t *done)
+{
+    enum { ROUNDS = 5 };
+    const clock_t most = CLOCKS_PER_SEC / 4;
+    uint32_t turn = 0, per_round = turns;
+    *bytes = UINT64_MAX;
+    for (int round = 0; round<ROUNDS && * bytes> 0; round++) {
+        const uint64_t before = resident_bytes();
+        const clock_t begin = clock();
+        uint32_t i = 0;
+        for (; i < per_round && (round > 0 || clock() - begin < most); i++) {
+            work(run, turn++);
+        }
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        const uint64_t after = resident_bytes(), grown = after > before ? after - before : 0;
+        per_round = i;
+        if (round > 0) { /* the first one warms up */
+            *bytes = grown < *bytes ? grown : *bytes;
+        }
+        if (before == 0) {
+            return false;
+        }
+    }
+    *done = per_round;
+#ifdef CASE_SANITIZED /* sanitizers keep released memory */
+    return false;
+#else
+    return true;
+#endif
+}
+
+/* What a driver may add to its tables in any round. */
+#define SLACK 65536u
+
+static hal_kernel *turn_kernel;
+static hal_buffer *turn_buffers[2];
+
+static void flush_batch(case_run *run, uint32_t turn)
+{
+    scale_dispatch(run, run->queue, turn_kernel, turn_buffers[0], turn_buffers[1], 32, 1, turn);
+    case_ok(run, hal_queue_flush(run->queue, NULL), "flush");
+    if (turn % 32 == 31) {
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    }
+}
+
+/* Each batch returns what it took from the host. */
+static void batches_leave_nothing(case_run *run, const void *parameters)
+{
+    enum { TURNS = 8000, LEAST = 16 };
+    uint64_t grown = 0;
+    uint32_t turns = 0;
+    turn_kernel = scale_kernel(run, run->device);
+    for (int i = 0; i < 2; i++) {
+        turn_buffers[i] = words_create(run, run->queue, 32, 0, 0);
+    }
+    const bool known = least_growth(run, flush_batch, TURNS, &grown, &turns);
+    case_check(run, !known || grown < (uint64_t)turns * LEAST + SLACK,
+               "in each of several rounds of %u batches the process grew, by %llu bytes or more",
+               turns, (unsigned long long)grown);
+}
+
+/* A kernel of many constants. */
+static void create_kernel(case_run *run, uint32_t turn)
+{
+    enum { STORES = 40 };
+    const size_t before = run->object_count;
+    hal_ir_builder *b = case_builder(run, "stores");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    for (uint32_t i = 0; i < STORES; i++) {
+        const uint32_t value = (uint32_t)run->seed + turn * STORES + i;
+        hal_ir_store_wide(b, out, zero, (int32_t)i, HAL_IR_NONE, hal_ir_u32(b, value));
+    }
+    case_kernel(run, b);
+    case_release(run, before);
+}
+
+/* Each kernel returns what it took from the host. */
+static void kernels_leave_nothing(case_run *run, const void *parameters)
+{
+    enum { TURNS = 400, LEAST = 512 };
+    uint64_t grown = 0;
+    uint32_t turns = 0;
+    const bool known = least_growth(run, create_kernel, TURNS, &grown, &turns);
+    case_check(run, !known || grown < (uint64_t)turns * LEAST + SLACK,
+               "in each of several rounds of %u kernels the process grew, by %llu bytes or more",
+               turns, (unsigned long long)grown);
+}
+
 /* Releases the fixture's references first, so that each turn closes the device. A driver may take a
  * third of a second to open a device: after 20 turns the case ends when its time is over. */
 static void open_and_close(case_run *run, const void *parameters)
@@ -158,6 +253,8 @@ void cases_hal_lifetimes(case_list *list)
     case_add(list, memory_returned, NULL, 0, "lifetimes/memory_comes_back");
     case_add(list, reuse_in_flight, NULL, 0, "lifetimes/reuse_under_way");
     case_add(list, process_stays_small, NULL, 0, "lifetimes/process_stays_small");
+    case_add(list, batches_leave_nothing, NULL, 0, "lifetimes/batches_leave_nothing");
+    case_add(list, kernels_leave_nothing, NULL, 0, "lifetimes/kernels_leave_nothing");
     case_add(list, open_and_close, &few, sizeof few, "lifetimes/open_and_close(times=%d)", few);
     list->level = CASE_LEVEL_STRESS;
     case_add(list, open_and_close, &many, sizeof many, "lifetimes/open_and_close(times=%d)", many);

@@ -83,6 +83,44 @@ static void across_queues(case_run *run, const void *parameters)
     words_check(run, other, z, COUNT, 26, 15, "what the second queue made");
 }
 
+/* A batch waits for the points of several queues, of which any may be the last one that is given
+ * or reached: each of them has the most work in one turn. */
+static void several_queues(case_run *run, const void *parameters)
+{
+    enum { QUEUES = 3, COUNT = 100000, MOST = 8 };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *made[QUEUES], *seen[QUEUES];
+    hal_queue *queues[QUEUES];
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        queues[i] = case_queue(run, run->device);
+        made[i] = words_create(run, run->queue, COUNT, 0, 0);
+        seen[i] = words_create(run, run->queue, COUNT, 0, 0);
+    }
+    hal_queue *last = case_queue(run, run->device);
+    for (uint32_t turn = 0; turn < QUEUES; turn++) {
+        hal_point points[QUEUES];
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        for (uint32_t i = 0; i < QUEUES; i++) {
+            const uint32_t times = i == turn ? MOST : MOST / 2;
+            for (uint32_t k = 1; k <= times; k++) {
+                scale_dispatch(run, queues[i], kernel, x, made[i], COUNT, i + 2, turn + k - times);
+                case_ok(run, hal_queue_flush(queues[i], &points[i]), "flush");
+            }
+        }
+        for (uint32_t i = 0; i < QUEUES; i++) {
+            case_ok(run, hal_queue_wait_point(last, points[i]), "hal_queue_wait_point");
+        }
+        for (uint32_t i = 0; i < QUEUES; i++) {
+            scale_dispatch(run, last, kernel, made[i], seen[i], COUNT, 1, i);
+        }
+        case_ok(run, hal_queue_wait(last, HAL_WAIT_FOREVER), "hal_queue_wait");
+        for (uint32_t i = 0; i < QUEUES; i++) {
+            words_check(run, last, seen[i], COUNT, (i + 2) + turn + i, i + 2,
+                        "what one of the queues made");
+        }
+    }
+}
+
 static void ping_pong(case_run *run, const void *parameters)
 {
     enum { COUNT = 1000, TURNS = 50 };
@@ -177,6 +215,101 @@ static uint64_t host_time(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+/* Dispatches that keep the device busy for some milliseconds, and how long they take. */
+typedef struct long_work {
+    hal_kernel *kernel;
+    hal_buffer *x, *y;
+    uint32_t dispatches;
+    uint64_t nanoseconds;
+} long_work;
+
+enum { LONG_WORDS = 1000000 };
+
+static hal_point long_work_flush(case_run *run, const long_work *work)
+{
+    hal_point point = {0};
+    for (uint32_t i = 0; i < work->dispatches; i++) {
+        scale_dispatch(run, run->queue, work->kernel, work->x, work->y, LONG_WORDS, 3, i);
+    }
+    case_ok(run, hal_queue_flush(run->queue, &point), "flush");
+    return point;
+}
+
+/* The shorter time of two, as the system may stop the process meanwhile. */
+static uint64_t long_work_measure(case_run *run, const long_work *work)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t begin = host_time();
+        case_ok(run, hal_point_wait(long_work_flush(run, work), HAL_WAIT_FOREVER), "a wait");
+        const uint64_t took = host_time() - begin;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+static long_work long_work_create(case_run *run)
+{
+    enum { ENOUGH = 20000000, MOST = 8192 };
+    long_work made = {.kernel = scale_kernel(run, run->device), .dispatches = 1};
+    made.x = words_create(run, run->queue, LONG_WORDS, 1, 1);
+    made.y = words_create(run, run->queue, LONG_WORDS, 0, 0);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (;;) {
+        made.nanoseconds = long_work_measure(run, &made);
+        if (made.nanoseconds >= ENOUGH || made.dispatches >= MOST) {
+            return made;
+        }
+        made.dispatches *= made.nanoseconds < ENOUGH / 8 ? 8 : 2;
+    }
+}
+
+/* A look at a point does not wait for it. Several attempts, as the system may stop the process
+ * meanwhile. */
+static void look_only(case_run *run, const void *parameters)
+{
+    const long_work work = long_work_create(run);
+    uint64_t took = 0;
+    for (int attempt = 0; attempt < 5; attempt++) {
+        const hal_point point = long_work_flush(run, &work);
+        const uint64_t begin = host_time();
+        const hal_status status = hal_point_wait(point, 0);
+        took = host_time() - begin;
+        if (status != HAL_ERROR_TIMEOUT) {
+            case_ok(run, status, "a look at a point");
+        }
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        if (took < work.nanoseconds / 3) {
+            return;
+        }
+    }
+    case_fail(run, "a wait with the limit 0 took %llu us of work of %llu us",
+              (unsigned long long)took / 1000, (unsigned long long)work.nanoseconds / 1000);
+}
+
+/* A wait ends by its limit, neither much later nor earlier. */
+static void limit_kept(case_run *run, const void *parameters)
+{
+    const long_work work = long_work_create(run);
+    const uint64_t limit = work.nanoseconds / 8;
+    uint64_t took = 0;
+    for (int attempt = 0; attempt < 5; attempt++) {
+        const hal_point point = long_work_flush(run, &work);
+        const uint64_t begin = host_time();
+        const hal_status status = hal_point_wait(point, limit);
+        took = host_time() - begin;
+        case_check(run, status != HAL_ERROR_TIMEOUT || took >= limit - limit / 10,
+                   "a wait of %llu us said TIMEOUT after %llu us", (unsigned long long)limit / 1000,
+                   (unsigned long long)took / 1000);
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        if (took < work.nanoseconds / 2) {
+            return;
+        }
+    }
+    case_fail(run, "a wait of at most %llu us took %llu us", (unsigned long long)limit / 1000,
+              (unsigned long long)took / 1000);
+}
+
 /* Partial times add up to the whole, which is at most the host's time. */
 static void elapsed_sum(case_run *run, const void *parameters)
 {
@@ -216,9 +349,12 @@ void cases_hal_points(case_list *list)
     case_add(list, zero_point, NULL, 0, "points/zero_is_reached");
     case_add(list, future_point, NULL, 0, "points/never_given");
     case_add(list, across_queues, NULL, 0, "points/across_queues");
+    case_add(list, several_queues, NULL, 0, "points/several_queues");
     case_add(list, ping_pong, NULL, 0, "points/ping_pong");
     case_add(list, same_queue, NULL, 0, "points/of_the_same_queue");
     case_add(list, time_limit, NULL, 0, "points/time_limit");
+    case_add(list, look_only, NULL, 0, "points/look_does_not_wait");
+    case_add(list, limit_kept, NULL, 0, "points/limit_is_kept");
     case_add(list, elapsed, NULL, 0, "points/elapsed");
     case_add(list, elapsed_sum, NULL, 0, "points/elapsed_adds_up");
 }

@@ -87,12 +87,94 @@ static void devices(case_run *run, worker *self)
     }
 }
 
+/* out[0] = value */
+static hal_kernel *kernel_of_value(case_run *run, uint32_t value)
+{
+    hal_ir_builder *b = case_builder(run, "value");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    hal_ir_store(b, out, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, value));
+    return case_kernel(run, b);
+}
+
+/* Kernels that differ in a constant, created by all threads at once; each is the one that its
+ * thread asked for. */
+static void other_kernels(case_run *run, worker *self)
+{
+    enum { KERNELS = 6 };
+    const uint32_t grid[3] = {1, 1, 1}, first = (uint32_t)run->seed + 100 * self->number;
+    hal_kernel *kernels[KERNELS];
+    hal_queue *queue = case_queue(run, run->device);
+    hal_buffer *out = words_create(run, queue, 1, 0, 0);
+    const hal_range range = range_of(out);
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        kernels[i] = kernel_of_value(run, first + i);
+    }
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        case_ok(run, hal_queue_dispatch(queue, kernels[i], grid, &range, 1, NULL, 0), "dispatch");
+        words_check(run, queue, out, 1, first + i, 0, "what a kernel of this thread wrote");
+    }
+}
+
+/* out[i] = x[i'] + TURNS, where i' is TURNS places on in the group: in each turn a work-item passes
+ * its value on through shared memory. */
+static hal_kernel *kernel_of_turns(case_run *run, uint32_t items, uint32_t turns)
+{
+    hal_ir_builder *b = case_builder(run, "turns");
+    hal_ir_group_size(b, items, 1, 1);
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, items);
+    const hal_ir_value i = hal_ir_global_id(b, 0), item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    const hal_ir_value one = hal_ir_u32(b, 1), zero = hal_ir_u32(b, 0);
+    const hal_ir_value next = hal_ir_rem(b, hal_ir_add(b, item, one), hal_ir_u32(b, items));
+    const hal_ir_value value = hal_ir_var(b, hal_ir_load(b, x, i));
+    hal_ir_for(b, zero, hal_ir_u32(b, turns), one);
+    hal_ir_store(b, tile, item, hal_ir_add(b, hal_ir_get(b, value), one));
+    hal_ir_barrier(b);
+    hal_ir_set(b, value, hal_ir_load(b, tile, next));
+    hal_ir_barrier(b);
+    hal_ir_end(b);
+    hal_ir_store(b, out, i, hal_ir_get(b, value));
+    return case_kernel(run, b);
+}
+
+/* Groups of all queues have shared memory of their own. */
+static void shared_memory(case_run *run, worker *self)
+{
+    enum { GROUPS = 100, TURNS = 64, TIMES = 12 };
+    const uint32_t most = run->info->max_group_items < run->info->max_group_size[0]
+                              ? run->info->max_group_items
+                              : run->info->max_group_size[0];
+    const uint32_t items = most < 64 ? most : 64, count = GROUPS * items;
+    const uint32_t grid[3] = {GROUPS, 1, 1}, start = 1000000 * self->number;
+    hal_queue *queue = case_queue(run, run->device);
+    hal_kernel *kernel = kernel_of_turns(run, items, TURNS);
+    hal_buffer *x = words_create(run, queue, count, start, 1);
+    uint32_t *words = case_allocate(run, count, sizeof *words);
+    for (uint32_t time = 0; time < TIMES; time++) {
+        hal_buffer *out = words_create(run, queue, count, 0, 0);
+        const hal_range ranges[2] = {range_of(x), range_of(out)};
+        case_ok(run, hal_queue_dispatch(queue, kernel, grid, ranges, 2, NULL, 0), "dispatch");
+        case_ok(run, hal_queue_read(queue, out, 0, 4ull * count, words), "read");
+        for (uint32_t i = 0; i < count; i++) {
+            const uint32_t item = i % items;
+            const uint32_t expected = start + i - item + (item + TURNS) % items + TURNS;
+            case_check(run, words[i] == expected,
+                       "with other queues in flight word %u is %u instead of %u", i, words[i],
+                       expected);
+        }
+    }
+}
+
 static const struct {
     const char *name;
     void (*work)(case_run *run, worker *self);
 } works[] = {{"own_queues", own_queues},
              {"same_kernel", same_kernel},
              {"buffers", buffers},
+             {"other_kernels", other_kernels},
+             {"shared_memory", shared_memory},
              {"messages", messages},
              {"devices", devices}};
 

@@ -98,6 +98,41 @@ static uint32_t extreme_of_record(lower *l, const hal_ir_record *record, hal_typ
     return float_extreme(l, is_min, type, a, b);
 }
 
+/* A product with the constant 0, which gallivm (Mesa's llvmpipe) takes for 0 whatever the other
+ * factor is: x - x, which is NaN where x is not finite, with the sign of the product. */
+static uint32_t product_with_zero(lower *l, hal_type type, uint32_t x, uint32_t zero)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t width = 8 * hal_type_size(type), t = lower_int(l, width);
+    const uint32_t rest = lower_exact(l, RESULT(w, SPV_OP_F_SUB, lower_type(l, type), x, x));
+    const uint32_t signs =
+        RESULT(w, SPV_OP_BITWISE_XOR, t, lower_bits(l, type, x), lower_bits(l, type, zero));
+    const uint32_t sign =
+        RESULT(w, SPV_OP_BITWISE_AND, t, signs, lower_number(l, width, UINT64_C(1) << (width - 1)));
+    return lower_from_bits(l, type,
+                           RESULT(w, SPV_OP_BITWISE_OR, t, lower_bits(l, type, rest), sign));
+}
+
+/* Whether a value is the constant 0 or -0. */
+static int is_zero(const lower *l, hal_ir_value value, hal_type type)
+{
+    const hal_ir_record *record = &l->ir->records[value];
+    return record->opcode == HAL_IR_CONSTANT &&
+           l->ir->constants[record->aux] << (65 - 8 * hal_type_size(type)) == 0;
+}
+
+static uint32_t float_product(lower *l, const hal_ir_record *record, hal_type type)
+{
+    const uint32_t a = l->ids[record->a], b = l->ids[record->b];
+    if (is_zero(l, record->a, type)) {
+        return product_with_zero(l, type, b, a);
+    }
+    if (is_zero(l, record->b, type)) {
+        return product_with_zero(l, type, a, b);
+    }
+    return lower_exact(l, RESULT(&l->writer, SPV_OP_F_MUL, lower_type(l, type), a, b));
+}
+
 static uint32_t float_compare(lower *l, uint32_t opcode, uint32_t a, uint32_t b)
 {
     const uint32_t instruction = opcode == HAL_IR_EQ   ? SPV_OP_F_ORD_EQUAL
@@ -118,7 +153,7 @@ static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type 
     case HAL_IR_SUB:
         return lower_exact(l, RESULT(w, SPV_OP_F_SUB, t, a, b));
     case HAL_IR_MUL:
-        return lower_exact(l, RESULT(w, SPV_OP_F_MUL, t, a, b));
+        return float_product(l, record, type);
     case HAL_IR_DIV:
         return lower_divide_float(l, type, a, b);
     case HAL_IR_REM:

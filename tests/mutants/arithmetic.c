@@ -72,6 +72,23 @@ static uint32_t fma_apart(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* A sum of a product is one rounding, as compilers of C contract it by default. */
+static uint32_t contract(wrap_ir *ir, uint32_t i)
+{
+    hal_ir_record *sum = &ir->records[i];
+    for (int side = 0; side < 2; side++) {
+        const hal_ir_record *product = &ir->records[side == 0 ? sum->a : sum->b];
+        if (product->opcode == HAL_IR_MUL && product->type == sum->type) {
+            sum->opcode = HAL_IR_FMA;
+            sum->c = side == 0 ? sum->b : sum->a;
+            sum->a = product->a;
+            sum->b = product->b;
+            break;
+        }
+    }
+    return i;
+}
+
 /* Products below the smallest normal number are 0, though HAL_EXACT_DENORMALS is claimed. */
 static uint32_t flush_products(wrap_ir *ir, uint32_t i)
 {
@@ -205,11 +222,18 @@ static uint32_t narrow_bf16(wrap_ir *ir, uint32_t i)
     {                                                                                       \
         .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
     }
-const mutant mutants_arithmetic[] = {
-    MUTANT(divide_ulp, DIV, F32),      MUTANT(exp_bits, EXP, F32),
-    MUTANT(fma_apart, FMA, F32),       MUTANT(flush_products, MUL, F32),
-    MUTANT(min_nan, MIN, F32),         MUTANT(negative_zero, NEG, F32),
-    MUTANT(cast_edge, CAST, I32),      MUTANT(cast_twice, CAST, F32),
-    MUTANT(rint_half, RINT, F32),      MUTANT(divide_zero, DIV, I32),
-    MUTANT(shift_64, SHL, U64),        MUTANT(store_f16, STORE, NONE),
-    MUTANT(narrow_bf16, NARROW, NONE), {.name = NULL}};
+const mutant mutants_arithmetic[] = {MUTANT(divide_ulp, DIV, F32),
+                                     MUTANT(exp_bits, EXP, F32),
+                                     MUTANT(fma_apart, FMA, F32),
+                                     MUTANT(flush_products, MUL, F32),
+                                     MUTANT(min_nan, MIN, F32),
+                                     MUTANT(negative_zero, NEG, F32),
+                                     MUTANT(cast_edge, CAST, I32),
+                                     MUTANT(cast_twice, CAST, F32),
+                                     MUTANT(rint_half, RINT, F32),
+                                     MUTANT(divide_zero, DIV, I32),
+                                     MUTANT(shift_64, SHL, U64),
+                                     MUTANT(store_f16, STORE, NONE),
+                                     MUTANT(narrow_bf16, NARROW, NONE),
+                                     MUTANT(contract, ADD, F32),
+                                     {.name = NULL}};

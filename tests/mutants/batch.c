@@ -147,6 +147,7 @@ static void reversed(wrap_batch *batch)
 }
 
 const mutant mutants_batch[] = {{.name = "none", .batch = none},
+                                {.name = "unlinked", .batch = none},
                                 {.name = "reversed", .batch = reversed},
                                 {.name = "copy_tail", .batch = copy_tail},
                                 {.name = "fill_end", .batch = fill_end},

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Lanes of a subgroup of the cpu plugin. */
+#define SUBGROUP 16u
+
 /* A kernel that was made before, for a cache that does not look at all of it. */
 typedef struct known {
     struct known *next;
@@ -114,6 +117,29 @@ static void shuffle_far(wrap_ir *ir)
     }
 }
 
+/* Lanes that a short subgroup lacks take part in a reduction, with what lane 0 has. */
+static void reduce_short(wrap_ir *ir)
+{
+    const uint32_t items = hal_ir_group_items(&ir->ir), rest = items % SUBGROUP;
+    for (uint32_t i = 0; i < ir->ir.record_count && rest > 0; i++) {
+        if (ir->records[i].opcode != HAL_IR_SUBGROUP_REDUCE) {
+            continue;
+        }
+        const hal_type type = ir->records[i].type;
+        const hal_ir_value x = ir->records[i].a;
+        hal_ir_record id = {.opcode = HAL_IR_LOCAL_ID, .type = HAL_TYPE_U32, .width = 1};
+        id.a = id.b = id.c = id.d = HAL_IR_NONE;
+        const hal_ir_value item = wrap_ir_insert(ir, i++, id);
+        const hal_ir_value first = wrap_ir_constant(ir, i++, HAL_TYPE_U32, items - rest);
+        const hal_ir_value is_first =
+            wrap_ir_operation(ir, i++, HAL_IR_EQ, HAL_TYPE_BOOL, item, first);
+        const hal_ir_value twice = wrap_ir_operation(ir, i++, HAL_IR_ADD, type, x, x);
+        const hal_ir_value taken = wrap_ir_operation(ir, i++, HAL_IR_SELECT, type, is_first, twice);
+        ir->records[taken].c = x;
+        ir->records[i].a = taken;
+    }
+}
+
 /* A vector of four is loaded though its guard forbids it. */
 static void guard_vector(wrap_ir *ir)
 {
@@ -142,4 +168,5 @@ const mutant mutants_kernel[] = {{.name = "cache_constants", .ir = cache_constan
                                  {.name = "shuffle_far", .ir = shuffle_far},
                                  {.name = "guard_vector", .ir = guard_vector},
                                  {.name = "offset_negative", .ir = offset_negative},
+                                 {.name = "reduce_short", .ir = reduce_short},
                                  {.name = NULL}};

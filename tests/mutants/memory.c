@@ -45,6 +45,32 @@ static void leak_large(hal_plugin *table)
     table->memory_free = free_small_ones;
 }
 
+/* What a batch took from the host is never returned. */
+static hal_status submit_and_leak(hal_plugin_queue *queue, const hal_batch *batch,
+                                  const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    wrap_batch copy;
+    return wrap_batch_copy(&copy, batch)
+               ? wrap_inside()->submit(queue, &copy.batch, waits, wait_count, value)
+               : wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+}
+
+static void leak_batch(hal_plugin *table)
+{
+    table->submit = submit_and_leak;
+}
+
+static void kernel_is_kept(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    (void)device;
+    (void)kernel;
+}
+
+static void leak_kernel(hal_plugin *table)
+{
+    table->kernel_destroy = kernel_is_kept;
+}
+
 /* ---- Two live blocks are one ---- */
 
 static block *find_shared(uint32_t kind, uint64_t bytes)
@@ -153,4 +179,6 @@ const mutant mutants_memory[] = {{.name = "leak_large", .table = leak_large},
                                  {.name = "memory_aliased", .table = memory_aliased},
                                  {.name = "memory_info", .table = memory_info},
                                  {.name = "claim_shared", .table = claim_shared},
+                                 {.name = "leak_batch", .table = leak_batch},
+                                 {.name = "leak_kernel", .table = leak_kernel},
                                  {.name = NULL}};

@@ -3,7 +3,8 @@
  * demo and nearly all cases of hal-conformance pass; mutants.txt says which case finds the fault.
  * The mutants without a fault pass all cases.
  *
- * One table for each subject: batch.c, order.c, memory.c, kernel.c, arithmetic.c, gemm.c. */
+ * One table for each subject: batch.c, order.c, memory.c, kernel.c, arithmetic.c, gemm.c,
+ * threaded.c. */
 #ifndef TESTS_MUTANTS_MUTANT_H
 #define TESTS_MUTANTS_MUTANT_H
 
@@ -27,6 +28,6 @@ typedef struct mutant {
 #define MUTANT_ROOM 8u
 
 extern const mutant mutants_batch[], mutants_order[], mutants_memory[], mutants_kernel[],
-    mutants_arithmetic[], mutants_gemm[];
+    mutants_arithmetic[], mutants_gemm[], mutants_threaded[];
 
 #endif

@@ -12,8 +12,9 @@ static const mutant *fault;
 
 static const mutant *mutant_find(const char *name)
 {
-    const mutant *const tables[] = {mutants_batch,  mutants_order,      mutants_memory,
-                                    mutants_kernel, mutants_arithmetic, mutants_gemm};
+    const mutant *const tables[] = {mutants_batch,   mutants_order,      mutants_memory,
+                                    mutants_kernel,  mutants_arithmetic, mutants_gemm,
+                                    mutants_threaded};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         for (const mutant *one = tables[i]; one->name != NULL; one++) {
             if (strcmp(one->name, name) == 0) {

@@ -32,6 +32,7 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {
     bool waits_dropped;     /* a batch does not wait for other queues */
     bool other_device_only; /* except for queues of the same device */
+    bool first_only;        /* a batch waits for the first of the queues that it has to wait for */
     bool limit_lies;        /* a wait that ends by its limit says that all is done */
     uint32_t early_from;    /* a wait does without the last batch from so many on; 0: never */
 } faults;
@@ -66,6 +67,9 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
         timeline *other = wrap_find(batch->waits[i].queue);
         if (faults.waits_dropped && (!faults.other_device_only || own->device != other->device)) {
             continue;
+        }
+        if (faults.first_only && i > 0) {
+            break;
         }
         while (other != NULL && other->reached < batch->waits[i].value && status == HAL_OK) {
             status = run_first(batch->waits[i].queue, other);
@@ -176,6 +180,12 @@ static void wait_dropped(hal_plugin *table)
     deferred(table);
 }
 
+static void wait_second(hal_plugin *table)
+{
+    faults.first_only = true;
+    deferred(table);
+}
+
 static void wait_limit(hal_plugin *table)
 {
     faults.limit_lies = true;
@@ -187,8 +197,6 @@ static void wait_early(hal_plugin *table)
     faults.early_from = 8;
     deferred(table);
 }
-
-
 
 static hal_status enumerate_two(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
@@ -241,8 +249,6 @@ static void two_waits(hal_plugin *table)
     two(table);
 }
 
-
-
 /* The time since the queue was made, not since the first point. */
 static hal_status elapsed_since_start(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                       uint64_t *nanoseconds)
@@ -256,8 +262,12 @@ static void elapsed_total(hal_plugin *table)
     table->queue_elapsed = elapsed_since_start;
 }
 
-const mutant mutants_order[] = {
-    {.name = "deferred", .table = deferred},           {.name = "two", .table = two},
-    {.name = "wait_dropped", .table = wait_dropped},   {.name = "wait_early", .table = wait_early},
-    {.name = "wait_limit", .table = wait_limit},       {.name = "two_waits", .table = two_waits},
-    {.name = "elapsed_total", .table = elapsed_total}, {.name = NULL}};
+const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
+                                {.name = "two", .table = two},
+                                {.name = "wait_dropped", .table = wait_dropped},
+                                {.name = "wait_early", .table = wait_early},
+                                {.name = "wait_limit", .table = wait_limit},
+                                {.name = "two_waits", .table = two_waits},
+                                {.name = "elapsed_total", .table = elapsed_total},
+                                {.name = "wait_second", .table = wait_second},
+                                {.name = NULL}};

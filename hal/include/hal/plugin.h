@@ -180,8 +180,8 @@ typedef struct hal_plugin {
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 
     /* (required) Waits until the queue has reached `value`, for at most `timeout_ns` nanoseconds
-     * (0: only looks; UINT64_MAX: without limit). TIMEOUT when it has not. May be called from any
-     * thread. */
+     * (0: only looks; UINT64_MAX: without limit). TIMEOUT when it has not by then. May be called
+     * from any thread. */
     hal_status (*wait)(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 
     /* (optional) Device time in nanoseconds between the ends of two batches, both reached. */

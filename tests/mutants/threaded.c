@@ -1,0 +1,294 @@
+/* threaded.c: a thread for each queue, which runs its batches in parallel with the host, and faults
+ * that only such a plugin can have: in the limits of waits, and in what two threads share. */
+#include "mutant.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NANOSECONDS UINT64_C(1000000000)
+
+/* A batch that has not run yet. */
+typedef struct job {
+    struct job *next;
+    wrap_batch batch;
+    hal_plugin_wait *waits;
+    uint32_t wait_count;
+    uint64_t value;
+} job;
+
+/* The mutant's data of a queue. */
+typedef struct worker {
+    pthread_t thread;
+    hal_plugin_queue *queue;
+    job *first;
+    uint64_t reached;
+    hal_status status; /* of the first batch that failed */
+    bool ends;
+} worker;
+
+static struct {
+    bool limits_ignored; /* a wait with a limit waits without one */
+    bool zero_blocks;    /* a wait with the limit 0 waits without one */
+    bool limit_is_micro; /* the limit is taken in microseconds */
+} faults;
+
+/* Guards all workers; signalled whenever a batch ends, is submitted, or a worker has to end. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_condition(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static bool waits_are_over(const job *next)
+{
+    for (uint32_t i = 0; i < next->wait_count; i++) {
+        const worker *other = wrap_find(next->waits[i].queue);
+        if (other != NULL && other->reached < next->waits[i].value) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void *work(void *argument)
+{
+    worker *self = argument;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        job *next = self->first;
+        if (next == NULL && self->ends) {
+            break;
+        }
+        if (next == NULL || !waits_are_over(next)) {
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        self->first = next->next;
+        pthread_mutex_unlock(&lock);
+        const hal_status status =
+            wrap_inside()->submit(self->queue, &next->batch.batch, NULL, 0, next->value);
+        pthread_mutex_lock(&lock);
+        self->status = self->status == HAL_OK ? status : self->status;
+        self->reached = next->value;
+        pthread_cond_broadcast(&changed);
+        wrap_batch_free(&next->batch);
+        free(next->waits);
+        free(next);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                  const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    job *made = calloc(1, sizeof(*made));
+    hal_plugin_wait *others = malloc(wait_count * sizeof(*waits) + 1);
+    if (made == NULL || others == NULL || !wrap_batch_copy(&made->batch, batch)) {
+        free(others);
+        free(made);
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+    }
+    if (wait_count > 0) {
+        memcpy(others, waits, wait_count * sizeof(*waits));
+    }
+    made->waits = others;
+    made->wait_count = wait_count;
+    made->value = value;
+    pthread_mutex_lock(&lock);
+    job **end = &((worker *)wrap_find(queue))->first;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = made;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return HAL_OK;
+}
+
+static struct timespec end_of(uint64_t timeout_ns)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)(timeout_ns / NANOSECONDS);
+    end.tv_nsec += (long)(timeout_ns % NANOSECONDS);
+    end.tv_sec += end.tv_nsec / (long)NANOSECONDS;
+    end.tv_nsec %= (long)NANOSECONDS;
+    return end;
+}
+
+static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    const bool is_limited = timeout_ns < UINT64_MAX / 2 &&
+                            !(timeout_ns == 0 ? faults.zero_blocks : faults.limits_ignored);
+    const struct timespec end =
+        end_of(timeout_ns / (faults.limit_is_micro ? 1000 : 1) % (UINT64_MAX / 2));
+    pthread_mutex_lock(&lock);
+    const worker *line = wrap_find(queue);
+    bool is_late = false;
+    while (line->reached < value && !is_late) {
+        is_late =
+            is_limited && (timeout_ns == 0 || pthread_cond_timedwait(&changed, &lock, &end) != 0);
+        if (!is_limited) {
+            pthread_cond_wait(&changed, &lock);
+        }
+    }
+    hal_status status = line->reached >= value ? line->status : HAL_ERROR_TIMEOUT;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static hal_status threaded_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    const hal_status status = wrap_inside()->queue_create(device, queue);
+    worker *made = status == HAL_OK ? wrap_keep(*queue, sizeof(*made)) : NULL;
+    if (made != NULL) {
+        made->queue = *queue;
+    }
+    if (status == HAL_OK &&
+        (made == NULL || pthread_create(&made->thread, NULL, work, made) != 0)) {
+        wrap_drop(*queue);
+        wrap_inside()->queue_destroy(device, *queue);
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no thread for a queue");
+    }
+    return status;
+}
+
+static void threaded_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    worker *old = wrap_find(queue);
+    pthread_mutex_lock(&lock);
+    old->ends = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(old->thread, NULL);
+    wrap_drop(queue);
+    wrap_inside()->queue_destroy(device, queue);
+}
+
+/* No fault by itself. */
+static void threaded(hal_plugin *table)
+{
+    pthread_once(&once, make_condition);
+    table->queue_create = threaded_create;
+    table->queue_destroy = threaded_destroy;
+    table->submit = threaded_submit;
+    table->wait = threaded_wait;
+}
+
+static void wait_zero(hal_plugin *table)
+{
+    faults.zero_blocks = true;
+    threaded(table);
+}
+
+static void wait_endless(hal_plugin *table)
+{
+    faults.limits_ignored = true;
+    threaded(table);
+}
+
+static void wait_micro(hal_plugin *table)
+{
+    faults.limit_is_micro = true;
+    threaded(table);
+}
+
+/* ---- Shared memory is the device's, not a queue's ---- */
+
+static _Atomic uint32_t sharing; /* batches in flight with a kernel that has shared memory */
+
+static hal_status create_noting_shared(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                       hal_plugin_kernel **kernel)
+{
+    const hal_status status = wrap_inside()->kernel_create(device, ir, kernel);
+    if (status == HAL_OK && ir->memory_count > ir->binding_count) {
+        wrap_keep(*kernel, 1);
+    }
+    return status;
+}
+
+static void destroy_noted(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    wrap_drop(kernel);
+    wrap_inside()->kernel_destroy(device, kernel);
+}
+
+/* What a kernel computes goes wrong if one with shared memory runs at the same time: here its last
+ * group is lost. */
+static hal_status submit_sharing(hal_plugin_queue *queue, const hal_batch *batch,
+                                 const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    uint32_t shares = 0;
+    wrap_batch copy;
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        shares |= batch->commands[i].kind == HAL_COMMAND_DISPATCH &&
+                  wrap_find(batch->commands[i].kernel) != NULL;
+    }
+    const bool is_disturbed = shares > 0 && atomic_fetch_add(&sharing, 1) > 0;
+    if (!wrap_batch_copy(&copy, batch)) {
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+    }
+    for (uint32_t i = 0; i < batch->command_count && is_disturbed; i++) {
+        copy.commands[i].grid[0] -= copy.commands[i].grid[0] > 1;
+    }
+    const hal_status status = wrap_inside()->submit(queue, &copy.batch, waits, wait_count, value);
+    wrap_batch_free(&copy);
+    atomic_fetch_sub(&sharing, shares);
+    return status;
+}
+
+static void shared_once(hal_plugin *table)
+{
+    table->kernel_create = create_noting_shared;
+    table->kernel_destroy = destroy_noted;
+    table->submit = submit_sharing;
+}
+
+/* ---- One place for the kernel that is being compiled ---- */
+
+static const hal_ir_kernel *compiled;
+static _Atomic uint32_t compiling;
+
+/* Of two threads that create kernels at once both get the later one's. */
+static hal_status create_latest(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                hal_plugin_kernel **kernel)
+{
+    pthread_mutex_lock(&lock);
+    compiled = ir;
+    compiling++;
+    pthread_mutex_unlock(&lock);
+    usleep(200);
+    pthread_mutex_lock(&lock);
+    const hal_status status = wrap_inside()->kernel_create(device, compiled, kernel);
+    compiling--;
+    pthread_mutex_unlock(&lock);
+    while (compiling > 0) { /* the other thread may read this one's IR */
+        usleep(20);
+    }
+    return status;
+}
+
+static void kernel_latest(hal_plugin *table)
+{
+    table->kernel_create = create_latest;
+}
+
+#define MUTANT(fault)                   \
+    {                                   \
+        .name = #fault, .table = fault, \
+    }
+const mutant mutants_threaded[] = {MUTANT(threaded),   MUTANT(wait_zero),   MUTANT(wait_endless),
+                                   MUTANT(wait_micro), MUTANT(shared_once), MUTANT(kernel_latest),
+                                   {.name = NULL}};
