@@ -124,7 +124,7 @@ static void process_stays_small(case_run *run, const void *parameters)
         (unsigned long long)before.free_bytes, (unsigned long long)after.free_bytes);
 }
 
-/* How the process grows over some turns of `work`: the least of several rounds, so that memory which
+/* How the process grows over some turns of `work`: the least of several rounds, so that memory that
  * a driver or the C library sets aside once does not count. Each round takes `turns` turns, fewer
  * where they take long. False where the process's size is unknown or means nothing. */
 static bool least_growth(case_run *run, void (*work)(case_run *run, uint32_t turn), uint32_t turns,
