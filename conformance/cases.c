@@ -30,6 +30,7 @@ static const struct {
     {"ir/index", CASE_LEVEL_CORE, cases_ir_index},
     {"ir/atomic", CASE_LEVEL_CORE, cases_ir_atomic},
     {"ir/control", CASE_LEVEL_CORE, cases_ir_control},
+    {"ir/loops", CASE_LEVEL_CORE, cases_ir_loops},
     {"ir/shared", CASE_LEVEL_CORE, cases_ir_shared},
     {"ir/subgroup", CASE_LEVEL_CORE, cases_ir_subgroup},
     {"ir/matrix", CASE_LEVEL_CORE, cases_ir_matrix},

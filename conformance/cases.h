@@ -27,6 +27,7 @@ void cases_ir_memory(case_list *list);
 void cases_ir_index(case_list *list);
 void cases_ir_atomic(case_list *list);
 void cases_ir_control(case_list *list);
+void cases_ir_loops(case_list *list);
 void cases_ir_shared(case_list *list);
 void cases_ir_subgroup(case_list *list);
 void cases_ir_matrix(case_list *list);

@@ -302,6 +302,14 @@ static void add_long(case_list *list)
     tested.beta = 0.0;
     tested.epilogue = EPILOGUE_NONE;
     add_product(list, &tested);
+    /* More steps than a loop may have on some devices, of a batch with an epilogue. */
+    tested.m = 5;
+    tested.n = 3;
+    tested.k = 70001;
+    tested.batch = 3;
+    tested.beta = 0.5;
+    tested.epilogue = EPILOGUE_INDICES;
+    add_product(list, &tested);
     tested = plain;
     tested.m = tested.n = 64;
     tested.k = 2112;
@@ -375,4 +383,18 @@ void cases_ops_gemm(case_list *list)
     }
     add_long(list);
     case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");
+    list->level = CASE_LEVEL_STRESS;
+    product longest = {.type = HAL_TYPE_F32,
+                       .type_c = HAL_TYPE_F32,
+                       .m = 20,
+                       .n = 20,
+                       .k = 1048576,
+                       .alpha = 1.0,
+                       .batch = 1,
+                       .impl = OPS_GEMM_PORTABLE};
+    add_product(list, &longest);
+    longest.m = longest.n = 33;
+    longest.k = 1048561;
+    longest.transpose_b = true;
+    add_product(list, &longest);
 }

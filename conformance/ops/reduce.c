@@ -197,6 +197,44 @@ static void run_around(case_run *run, const void *parameters)
     }
 }
 
+/* sum rem(x, y) along the first axis, in one kernel. Remainders of far operands are loops inside
+ * the loop over the axis, which some drivers end early. */
+static void run_remainders(case_run *run, const void *parameters)
+{
+    enum { ROWS = 800, COLUMNS = 256 };
+    const int64_t shape[2] = {ROWS, COLUMNS}, out[1] = {COLUMNS};
+    const hal_type type = HAL_TYPE_F64;
+    random_state random = {run->seed};
+    case_claim_arithmetic(run, type);
+    hal_ir_builder *b = expression_begin(run);
+    hal_ir_output(b, 0, hal_ir_rem(b, hal_ir_input(b, 0, type), hal_ir_input(b, 1, type)));
+    ops_expression *prologue = expression_finish(run, b);
+    operand x = operand_create(run, type, 2, shape, LAYOUT_PLAIN);
+    operand divisor = operand_create(run, type, 2, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, type, 1, out, LAYOUT_PLAIN);
+    operand_fill(&x, &random, 1.0, 2.0);
+    operand_fill(&divisor, &random, 1.0, 2.0);
+    for (size_t i = 0; i < x.count; i++) {
+        number_put(type, x.elements, i, ldexp(operand_get(&x, i), 1000));
+    }
+    operand_upload(run, &x);
+    operand_upload(run, &divisor);
+    const ops_reduce_options options = {.size = sizeof(ops_reduce_options),
+                                        .prologue = prologue,
+                                        .prologue_inputs = &divisor.tensor,
+                                        .prologue_input_count = 1};
+    reduce_compute(run, OPS_REDUCE_SUM, 0, &x, &options, &y);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        long double expected = 0.0L;
+        for (size_t k = i; k < x.count; k += COLUMNS) {
+            expected += (long double)fmod(operand_get(&x, k), operand_get(&divisor, k));
+        }
+        const double error = fabs((double)((long double)operand_get(&y, i) - expected));
+        case_check(run, error <= ROWS * 0x1p-53 * (double)expected,
+                   "column %zu is %.17g instead of %.17Lg", i, operand_get(&y, i), expected);
+    }
+}
+
 /* Rows: a NaN, an infinity, both infinities, signed zeros, equal greatest values. */
 static void run_special(case_run *run, const void *parameters)
 {
@@ -315,7 +353,16 @@ void cases_ops_reduce(case_list *list)
         }
     }
     case_add(list, run_around, NULL, 0, "ops/reduce_around(sum_of_squares,sqrt)");
+    case_add(list, run_remainders, NULL, 0, "ops/reduce_remainders(f64,800x256)");
     case_add(list, run_special, NULL, 0, "ops/reduce_special(nan,infinity,zeros,empty)");
     case_add(list, run_repeat, NULL, 0, "ops/reduce_repeat(same_bits)");
     case_add(list, run_refusals, NULL, 0, "ops/refuses(reduce)");
+    /* More than 65,536 steps for a work-item. */
+    list->level = CASE_LEVEL_STRESS;
+    const reduce_case places = {OPS_REDUCE_ARGMAX, HAL_TYPE_U8,  2,    0,
+                                {300000, 3000},    LAYOUT_PLAIN, false};
+    add_reduce(list, &places);
+    const reduce_case sums = {OPS_REDUCE_SUM, HAL_TYPE_I8,  2,    0,
+                              {1100003, 272}, LAYOUT_PLAIN, false};
+    add_reduce(list, &sums);
 }

@@ -145,4 +145,16 @@ void cases_ops_softmax(case_list *list)
             add_softmax(list, &tested);
         }
     }
+    /* Three loops of 21,845 steps of a work-item. */
+    list->level = CASE_LEVEL_STRESS;
+    const softmax_case tall = {HAL_TYPE_F32, 0, {21845, 256, 1}, LAYOUT_PLAIN, 5.0, false, true};
+    add_softmax(list, &tall);
+    for (int logarithm = 0; logarithm < 2; logarithm++) {
+        const softmax_case line = {HAL_TYPE_F32,   0,    {5592065, 1, 1}, LAYOUT_PLAIN, 5.0,
+                                   logarithm != 0, false};
+        const softmax_case block = {HAL_TYPE_F32,   0,    {349505, 16, 1}, LAYOUT_PLAIN, 5.0,
+                                    logarithm != 0, false};
+        add_softmax(list, &line);
+        add_softmax(list, &block);
+    }
 }

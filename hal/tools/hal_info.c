@@ -20,7 +20,7 @@ typedef struct limit {
     uint64_t value;
 } limit;
 
-enum { LIMITS = 13 };
+enum { LIMITS = 14 };
 
 #define TYPE_ROW(NAME, number, since, name, ...) {HAL_TYPE_BIT(number), #name},
 static const word type_words[] = {HAL_TYPE_TABLE(TYPE_ROW){0, NULL}};
@@ -104,6 +104,7 @@ static void limits_get(const hal_device_info *info, limit limits[LIMITS])
         {"vector bytes", "max_vector_bytes", info->max_vector_bytes},
         {"item vector bytes", "item_vector_bytes", info->item_vector_bytes},
         {"item register bytes", "item_register_bytes", info->item_register_bytes},
+        {"loop iterations", "max_loop_iterations", info->max_loop_iterations},
         {"queues at once", "max_queues", info->max_queues},
         {"own f32 functions", "math_f32", (uint64_t)__builtin_popcount(info->math_f32)},
         {"own f64 functions", "math_f64", (uint64_t)__builtin_popcount(info->math_f64)},

@@ -17,6 +17,9 @@ typedef struct answers {
  * where a kernel needs many. */
 enum { INTEL_ITEM_REGISTERS = 128 * 32 / 8 };
 
+/* Of a driver with OPENCL_QUIRK_LIMITED_LOOPS: the test that ends the last loop is free. */
+enum { LIMITED_ITERATIONS = 65536 };
+
 /* Leaves `answer` unchanged where the device does not know the query. */
 static void device_query(cl_device_id device, cl_device_info what, void *answer, size_t bytes)
 {
@@ -217,6 +220,7 @@ static void describe_identity(opencl_card *card, const answers *a, const char *p
         info->item_register_bytes =
             has_extension(a, "cl_intel_subgroups") ? INTEL_ITEM_REGISTERS : 0;
     }
+    info->max_loop_iterations = card->quirks & OPENCL_QUIRK_LIMITED_LOOPS ? LIMITED_ITERATIONS : 0;
     if (card->quirks & OPENCL_QUIRK_SOFTWARE) {
         info->kind = HAL_DEVICE_SOFTWARE;
     }

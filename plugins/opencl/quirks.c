@@ -56,6 +56,10 @@ static const quirk_row rows[] = {
      .reason = "its times are all zero"},
     {.platform = "rusticl",
      .device = "llvmpipe",
+     .quirks = OPENCL_QUIRK_LIMITED_LOOPS,
+     .reason = "gallivm ends all loops of a kernel silently after 65,535 iterations in total"},
+    {.platform = "rusticl",
+     .device = "llvmpipe",
      .quirks = OPENCL_QUIRK_WRONG_GROUP_LIMIT,
      .reason = "says 32 work-items for every kernel, and runs more"},
 };

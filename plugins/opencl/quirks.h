@@ -48,6 +48,7 @@
     X(OWN_DECLARATIONS, "own_declarations",                                                   \
       "kernels declare the functions that they call, "                                        \
       "and the driver's header is left out")                                                  \
+    X(LIMITED_LOOPS, "limited_loops", "the iterations of a kernel's loops are limited")       \
     X(CALLED_ITEMS, "called_items",                                                           \
       "kernels of halves whose groups have short rows call a "                                \
       "function for the work-item")

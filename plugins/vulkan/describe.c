@@ -10,6 +10,9 @@
 
 enum { MAX_EXTENSIONS = 512, DEFAULT_UNITS = 8, NO_HARDWARE_MEMORY = 1 << 30 };
 
+/* Of a driver with VULKAN_QUIRK_LIMITED_LOOPS: the test that ends the last loop is free. */
+enum { LIMITED_ITERATIONS = 65536 };
+
 /* The structures that a device is asked to fill, which are chained. */
 typedef struct answers {
     VkPhysicalDeviceProperties2 properties;
@@ -267,6 +270,8 @@ static void describe_groups(const answers *a, vulkan_description *d)
     info->shared_bytes = limits->maxComputeSharedMemorySize;
     info->preferred_group = info->max_group_items < 256 ? info->max_group_items : 256;
     info->compute_units = compute_units(a);
+    info->max_loop_iterations =
+        d->quirks & VULKAN_QUIRK_LIMITED_LOOPS ? LIMITED_ITERATIONS : 0;
     info->max_queues = d->queue_count > 0 ? d->queue_count : 1;
     d->target.shared_bytes = limits->maxComputeSharedMemorySize;
     d->target.push_bytes = limits->maxPushConstantsSize < VULKAN_MAX_PUSH

@@ -15,6 +15,7 @@
     X(FOLDS_HALVES, "f32 is rounded to f16 by integer operations")                    \
     X(LANES_IN_ORDER, "subgroups are offered: in a group of one dimension lanes are " \
                       "in the order of work-items")                                   \
+    X(LIMITED_LOOPS, "the iterations of a kernel's loops are limited")                \
     X(COMPILES_LATE, "a new kernel is dispatched once with no groups")                \
     X(NO_HARDWARE, "kernels are made, and nothing is allocated or run")
 

@@ -33,6 +33,7 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
         info->max_queues = claim;
         info->item_vector_bytes = claim;
         info->item_register_bytes = claim;
+        info->max_loop_iterations = claim;
     }
     return status;
 }

@@ -23,7 +23,7 @@
 #include <stddef.h>
 
 /* What minor 0 has of each structure. */
-#define INFO_BYTES offsetof(hal_device_info, reserved)
+#define INFO_BYTES offsetof(hal_device_info, max_loop_iterations)
 #define HOST_BYTES offsetof(hal_host, flags)
 
 /* An info as a later minor has it. */

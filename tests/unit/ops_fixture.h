@@ -87,6 +87,19 @@ static inline int open_vectors_context(void **state)
     return failed;
 }
 
+/* The other kind of device whose loops end early: long ones are divided. */
+static inline int open_limited_context(void **state)
+{
+    static hal_device_info limited;
+    int failed = open_other_context(state);
+    if (!failed) {
+        limited = *test_context->info;
+        limited.max_loop_iterations = 700;
+        test_context->info = &limited;
+    }
+    return failed;
+}
+
 /* The CPU and the GPU with 64-bit indices, which only tensors of gigabytes need. */
 static inline int use_index64(int failed)
 {
@@ -110,6 +123,7 @@ static inline int open_other_wide_context(void **state)
      cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context) +     \
      cmocka_run_group_tests_name("third kind", tests, open_third_context, close_context) +     \
      cmocka_run_group_tests_name("vectors", tests, open_vectors_context, close_context) +      \
+     cmocka_run_group_tests_name("limited", tests, open_limited_context, close_context) +      \
      cmocka_run_group_tests_name("processor, wide", tests, open_wide_context, close_context) + \
      cmocka_run_group_tests_name("other kind, wide", tests, open_other_wide_context,           \
                                  close_context))

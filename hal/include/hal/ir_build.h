@@ -243,6 +243,13 @@ HAL_API hal_status hal_ir_verify(const hal_ir_kernel *kernel);
  * Threads: any. Errors: none. */
 HAL_API void hal_ir_hash(const hal_ir_kernel *kernel, uint64_t hash[2]);
 
+/* Iterations of loops that a work-item executes, as hal_device_info.max_loop_iterations counts
+ * them: an execution of a FOR with constant bounds counts its iterations and one more, each with
+ * the loops in it; with other bounds, one iteration and one more. Of IF and ELSE the larger counts.
+ * A REM of floats counts the loop by which plugins may compute it. UINT64_MAX: that many or more.
+ * The kernel or fragment is one that verifies. Threads: any. Errors: none. */
+HAL_API uint64_t hal_ir_loop_iterations(const hal_ir_kernel *kernel);
+
 /* The kernel as text, which hal_ir_parse reads back to the same records, hash and text (constants
  * come back in the order of their first use, which is that of every kernel of the builder).
  * Ownership: *text is the caller's, freed with free(). Threads: any.

@@ -76,7 +76,11 @@ typedef struct hal_device_info {
     uint32_t item_vector_bytes;  /* of the vectors that the device's compiler makes out of one
                                   * work-item's arithmetic; 0: its operations are scalar */
     uint32_t item_register_bytes; /* what one work-item may hold in registers; 0: not known */
-    uint32_t reserved[6];         /* 0 */
+    uint32_t max_loop_iterations; /* of all loops of a kernel together that a work-item executes;
+                                   * each execution of a loop counts one more; 0: no limit. hal
+                                   * refuses kernels whose constants exceed it; bounds that are not
+                                   * constants are kept below it by the program */
+    uint32_t reserved[5];         /* 0 */
 } hal_device_info;
 
 /* ---- Memory and the log ---- */

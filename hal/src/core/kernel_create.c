@@ -73,6 +73,15 @@ static hal_status check_limits(const char *function, const hal_device *device,
         return fail_limit(function, device, ir, "bytes of shared memory", info->shared_bytes,
                           shared);
     }
+    const uint64_t iterations = hal_ir_loop_iterations(ir);
+    if (info->max_loop_iterations != 0 && iterations > info->max_loop_iterations) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: kernel %s: expected loops of at most %u iterations in total on %s:%u, "
+                        "as its driver ends longer ones early, got %llu; divide the work among "
+                        "several dispatches or more work-items",
+                        function, ir->names + ir->name, info->max_loop_iterations,
+                        device->plugin->name, device->index, (unsigned long long)iterations);
+    }
     return ir->binding_count > info->max_bindings
                ? fail_limit(function, device, ir, "bindings", info->max_bindings, ir->binding_count)
                : HAL_OK;

@@ -1,7 +1,9 @@
 /* The portable implementation: prepares operands and chooses split-K or one kernel. Called by
  * gemm.c. */
 #include "cost.h"
+#include "emitter.h"
 #include "split_k.h"
+#include "tensor/loop_limit.h"
 
 #include <ops/index.h>
 
@@ -77,13 +79,62 @@ static hal_status pack_b(ops_context *context, ops_product *product, ops_tensor 
     return status;
 }
 
-/* Records split-K where it is faster and there is memory for it, else one kernel. */
+/* The k of one kernel whose loops the device can execute; a multiple of 64, so that parts start
+ * aligned. A kernel has at most one iteration for each step of k. */
+static int64_t longest_k(const ops_context *context, const ops_gemm_options *options)
+{
+    const uint64_t results = OPS_GEMM_MAX_SUMS * ops_loops_of(options->epilogue);
+    const int64_t steps = ops_loop_limit(context, 0, results);
+    return steps < 64 ? 64 : steps / 64 * 64;
+}
+
+/* The tensor of one matrix of the batch. */
+static ops_tensor matrix_tensor(const ops_matrix *matrix, int64_t batch)
+{
+    const ops_tensor *all = matrix->tensor;
+    return (ops_tensor){all->buffer,
+                        all->type,
+                        2,
+                        all->offset + batch * matrix->batch_stride,
+                        {matrix->rows, matrix->columns},
+                        {matrix->row_stride, matrix->column_stride}};
+}
+
+/* Records products in parts of k, one of the batch after the other: the parts are a batch too. */
+static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint32_t depth)
+{
+    const uint32_t count = t->product.options->input_count;
+    hal_status status = HAL_OK;
+    for (int64_t i = 0; i < t->product.batch && !status; i++) {
+        ops_gemm_task one = *t;
+        ops_tensor tensors[3 + OPS_GEMM_MAX_INPUTS];
+        ops_matrix *matrices[3 + OPS_GEMM_MAX_INPUTS] = {&one.product.a, &one.product.b,
+                                                         &one.product.c};
+        for (uint32_t m = 0; m < 3 + count; m++) {
+            matrices[m] = m < 3 ? matrices[m] : &one.product.inputs[m - 3];
+            tensors[m] = matrix_tensor(matrices[m], i);
+            matrices[m]->tensor = &tensors[m];
+            matrices[m]->batch_stride = 0;
+        }
+        one.product.batch = 1;
+        one.batch_first = (uint32_t)i;
+        status = ops_gemm_split_k(context, &one, depth);
+    }
+    return status;
+}
+
+/* Records split-K where it is faster and there is memory for it, or where one kernel's loops would
+ * be too long for the device; else one kernel. */
 static hal_status task_record(ops_context *context, ops_gemm_task *t)
 {
     ops_entry *entry;
     hal_status status = ops_gemm_plan_task(context, t);
     if (status) {
         return status;
+    }
+    const int64_t longest = longest_k(context, t->product.options);
+    if (t->work.k > longest) {
+        return record_long(context, t, (uint32_t)longest);
     }
     const uint32_t depth =
         context->forced_split_depth
@@ -108,6 +159,7 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
            offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
     t.plan = (ops_gemm_plan){.swapped = 0};
     t.k_all = (uint32_t)product->a.columns;
+    t.batch_first = 0;
     if (prefer_transposed(context, product)) {
         product_transpose(&t.product);
         t.plan.swapped = 1;

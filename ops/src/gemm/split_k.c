@@ -13,6 +13,7 @@ static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *p
     const ops_product *p = &whole->product;
     parts->plan = (ops_gemm_plan){.swapped = 0};
     parts->k_all = whole->k_all;
+    parts->batch_first = 0;
     ops_product *q = &parts->product;
     q->options = plain;
     q->accumulator = p->accumulator;
@@ -36,6 +37,7 @@ static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sum
            offsetof(ops_product, inputs) + p->options->input_count * sizeof(ops_matrix));
     reduction->plan = (ops_gemm_plan){.swapped = whole->plan.swapped, .reduce_partials = 1};
     reduction->k_all = (uint32_t)count;
+    reduction->batch_first = whole->batch_first;
     reduction->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
     reduction->product.b = (ops_matrix){sums, count, n, m * n, 1, 0};
 }

@@ -298,7 +298,7 @@ hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_ent
             ops_block block;
             ops_block_begin(&block);
             t->work.row_first = (uint32_t)row * s->block_m;
-            t->work.batch_first = (uint32_t)batch;
+            t->work.batch_first = t->batch_first + (uint32_t)batch;
             ops_gemm_put(&t->plan, &t->work, &block);
             hal_status status = ops_dispatch(context, entry, grid, &t->bindings, &block);
             if (status) {

@@ -7,10 +7,11 @@
 #include "tensor/dispatch.h"
 
 /* The caller sets the product (transposed if plan.swapped), plan.swapped, plan.reduce_partials and
- * k_all, which exceeds the product's k where its batches are parts of k. */
+ * k_all, which exceeds the product's k where its batches are parts of k, and batch_first. */
 typedef struct ops_gemm_task {
     ops_product product;
     uint32_t k_all;
+    uint32_t batch_first; /* of the caller's batch, as an epilogue sees it; strides are 0 above 0 */
     ops_gemm_plan plan;
     ops_gemm_work work;
     ops_bindings bindings;

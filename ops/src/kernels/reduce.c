@@ -2,6 +2,7 @@
 #include "tensor/overlap.h"
 #include "reduce.h"
 #include "tensor/dispatch.h"
+#include "tensor/loop_limit.h"
 
 #include <string.h>
 
@@ -9,6 +10,9 @@
 #define MIN_STEPS 16
 #define MIN_SLICE 8192
 #define MAX_SLICES 1024
+
+/* Slices are whole steps of the unrolled loop. */
+#define SLICE_UNROLL 4
 
 /* The arguments of a call. */
 typedef struct reduce_call {
@@ -292,8 +296,32 @@ static hal_status pass_plan(const ops_context *context, const ops_tensor *shape,
     return HAL_OK;
 }
 
-/* Slices the axis where the outputs alone would leave compute units idle. */
-static void pass_choose_slices(const ops_context *context, ops_reduce_pass *pass)
+/* The least number of slices whose loops the device can execute. */
+static hal_status pass_least_slices(const ops_context *context, const ops_reduce_pass *pass,
+                                    int64_t *least)
+{
+    const int64_t steps =
+        ops_loop_limit(context, ops_loops_of(pass->prologue), ops_loops_of(pass->epilogue));
+    const int64_t length = pass->axis.length;
+    *least = 1;
+    if (length / pass->group.along < steps) {
+        return HAL_OK;
+    }
+    const int64_t slice = steps / SLICE_UNROLL * SLICE_UNROLL * pass->group.along;
+    *least = slice ? (length + slice - 1) / slice : INT64_MAX;
+    if (*least > context->info->max_grid[2] || *least >= ops_loop_limit(context, 0, 0)) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_reduce: x: expected at most %lld steps along the axis for each "
+                              "work-item, since %s limits the iterations of loops, got %lld "
+                              "elements; reduce in parts, or without a prologue",
+                              (long long)steps, context->info->name, (long long)length);
+    }
+    return HAL_OK;
+}
+
+/* Slices the axis where the outputs alone would leave compute units idle, and where its loops would
+ * exceed the device's limit. */
+static hal_status pass_choose_slices(const ops_context *context, ops_reduce_pass *pass)
 {
     const ops_reduce_layout *group = &pass->group;
     int64_t outputs = ops_space_elements(&pass->space), length = pass->axis.length;
@@ -307,14 +335,20 @@ static void pass_choose_slices(const ops_context *context, ops_reduce_pass *pass
     most = most < context->info->max_grid[2] ? most : context->info->max_grid[2];
     int64_t slices = (wanted + groups - 1) / groups;
     slices = slices < most ? slices : most;
-    if (2 * groups > wanted || slices < 2 || group->grid_may_overrun) {
-        pass->slice_length = (uint32_t)length;
-        return;
+    int64_t least;
+    hal_status status = pass_least_slices(context, pass, &least);
+    if (2 * groups > wanted || slices < least) {
+        slices = least;
     }
-    int64_t step = (int64_t)group->along * 4; /* whole steps of the unrolled loop */
+    if (status || slices < 2) {
+        pass->slice_length = (uint32_t)length;
+        return status;
+    }
+    int64_t step = (int64_t)group->along * SLICE_UNROLL;
     int64_t slice = ((length + slices - 1) / slices + step - 1) / step * step;
     pass->slice_length = (uint32_t)slice;
     pass->slices = (uint32_t)((length + slice - 1) / slice);
+    return HAL_OK;
 }
 
 /* Allocates the partial results: the outputs of a slice in row-major order, slice after slice. */
@@ -371,6 +405,12 @@ static hal_status pass_record(ops_context *context, ops_reduce_pass *pass)
         ops_reduce_layout_grid(context, "ops_reduce", &pass->space, &pass->group, grid);
     if (status) {
         return status;
+    }
+    if (pass->form.to_partials && pass->group.grid_may_overrun) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_reduce: x: expected fewer outputs for slices of an axis of %lld "
+                              "elements on %s",
+                              (long long)pass->axis.length, context->info->name);
     }
     if (pass->form.to_partials) {
         grid[2] = pass->slices;
@@ -441,7 +481,10 @@ static hal_status reduce_record(ops_context *context, const reduce_call *c)
     if (status) {
         return status;
     }
-    pass_choose_slices(context, &pass);
+    status = pass_choose_slices(context, &pass);
+    if (status) {
+        return status;
+    }
     return pass.slices > 1 ? reduce_sliced(context, c, &pass) : pass_record(context, &pass);
 }
 

@@ -3,7 +3,9 @@
 #include "tensor/overlap.h"
 #include "tensor/context.h"
 #include "fold.h"
+#include "softmax_long.h"
 #include "tensor/dispatch.h"
+#include "tensor/loop_limit.h"
 
 /* Elements of a row that a work-item keeps in registers. */
 #define MAX_RESIDENT 8u
@@ -79,6 +81,12 @@ static void softmax_plan_init(const ops_context *context, uint32_t axis, const o
     ops_layout_choose(context, &p->space, 32, ops_axis_reach(&p->axis, 2), &p->layout);
     int64_t share = (p->axis.length + p->group.along - 1) / p->group.along;
     p->form.elements_per_item = share <= MAX_RESIDENT ? (uint8_t)share : 0;
+}
+
+/* A work-item executes three loops over its elements of the row. */
+static int loops_are_too_long(const ops_context *context, const softmax_plan *p)
+{
+    return p->axis.length / p->group.along >= ops_loop_limit(context, 0, 0) / 3;
 }
 
 static hal_ir_value element_load(emitter *e, hal_ir_value k, hal_ir_value guard)
@@ -224,6 +232,9 @@ static hal_status softmax_record(ops_context *context, const char *function, int
     softmax_plan p = {.form = {.logarithm = logarithm, .type = hal_type_of_value(x->type)}};
     uint32_t grid[3];
     softmax_plan_init(context, axis, x, y, &p);
+    if (loops_are_too_long(context, &p)) {
+        return ops_softmax_long(context, axis, x, y, logarithm);
+    }
     status = ops_reduce_layout_grid(context, function, &p.space, &p.group, grid);
     if (status) {
         return status;

@@ -55,6 +55,7 @@ hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expre
     }
     made->fragment = fragment;
     hal_ir_hash(fragment, made->hash);
+    made->iterations = hal_ir_loop_iterations(fragment);
     read_types(made);
     *expression = made;
     return HAL_OK;

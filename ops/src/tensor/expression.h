@@ -9,6 +9,7 @@
 struct ops_expression {
     hal_ir_kernel *fragment;
     uint64_t hash[2];
+    uint64_t iterations; /* of loops, see hal_ir_loop_iterations */
     uint32_t input_count, output_count;
     hal_type inputs[OPS_MAX_INPUTS];
     hal_type outputs[OPS_MAX_OUTPUTS];

@@ -44,7 +44,7 @@ static hal_status take(const hal_device_info *info, uint32_t size, hal_device_in
 
 TEST(records_of_every_minor)
 {
-    static const uint32_t sizes[] = {offsetof(hal_device_info, reserved), 472,
+    static const uint32_t sizes[] = {offsetof(hal_device_info, max_loop_iterations), 472,
                                      sizeof(hal_device_info) + 8, HAL_DEVICE_INFO_MAX_BYTES};
     const hal_device_info info = usual();
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -55,7 +55,7 @@ TEST(records_of_every_minor)
             assert_string_equal(infos[i].name, "Device");
             assert_int_equal(infos[i].compute_units, 4 + i);
             assert_int_equal(infos[i].max_queues, 2);
-            assert_int_equal(infos[i].reserved[0], 0);
+            assert_int_equal(infos[i].max_loop_iterations, 0);
         }
         free(infos);
     }
@@ -77,7 +77,7 @@ TEST(sizes_that_cannot_be)
 {
     static const uint32_t sizes[] = {0,
                                      4,
-                                     offsetof(hal_device_info, reserved) - 8,
+                                     offsetof(hal_device_info, max_loop_iterations) - 8,
                                      sizeof(hal_device_info) + 4,
                                      HAL_DEVICE_INFO_MAX_BYTES + 8,
                                      UINT32_MAX - 7,
@@ -153,7 +153,7 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     info.max_queues = 0;
     info.exactness = info.abilities = info.storage_types = info.arithmetic_types = UINT32_MAX;
     info.math_f32 = info.math_f64 = info.matrix_types = UINT32_MAX;
-    info.reserved[5] = 1;
+    info.reserved[4] = 1;
     const hal_device_info got = taken(&info, &plugin);
     assert_int_equal(got.max_bindings, HAL_IR_MAX_BINDINGS);
     assert_int_equal(got.shared_bytes, HAL_IR_MAX_SHARED_BYTES);
@@ -170,7 +170,7 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     assert_int_equal(got.math_f32, 0x3fff);
     assert_int_equal(got.math_f64, 0x3fff);
     assert_int_equal(got.matrix_types, 1 << HAL_TYPE_F16 | 1 << HAL_TYPE_BF16 | 1 << HAL_TYPE_F32);
-    assert_int_equal(got.reserved[5], 0);
+    assert_int_equal(got.reserved[4], 0);
 
     info.preferred_group = 0;
     assert_int_equal(taken(&info, &plugin).preferred_group, 64);
