@@ -2,17 +2,38 @@
 #include "fold.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-/* Length of a contiguous axis from which the work-items of a group share it; on a CPU, strided
+/* Length of a contiguous axis beyond which the work-items of a group share it; on a CPU, strided
  * loads cost little and combining the lanes' values costs much. */
-#define MIN_SHARED_AXIS 8
+#define MIN_SHARED_AXIS 4
 #define MIN_SHARED_AXIS_CPU 256
 #define MIN_WIDE_AXIS_CPU 16384
 
-/* Steps along the axis from which work-items share an output that is contiguous with others. */
-#define MIN_SHARED_STEPS 8
+/* Steps along the axis from which work-items share an output that is contiguous with others, on a
+ * CPU. */
 #define MIN_SHARED_STEPS_CPU 512
+
+/* Elements that a work-item of a GPU should have, and words that the work-items of a group read
+ * side by side: too few elements leave too few loads in flight, too few words waste the cache's
+ * lines. */
+#define ITEM_ELEMENTS 16
+#define MIN_SIDE 16
+#define CACHE_LINE_WORDS 32
+
+/* Work-items of a group, and of one whose work-items would have more than twice ITEM_ELEMENTS. */
+#define USUAL_ITEMS 512
+#define MOST_ITEMS 1024
+
+/* Accumulators of a work-item, and elements that a work-item of a GPU loads in one step. */
+#define MAX_CHAINS 4
+#define STEP_ELEMENTS 16
+
+/* Steps from which a sum has two levels, and those of the lower level: the error of a sum of n
+ * steps grows with n. */
+#define MIN_NESTED_STEPS 512
+#define BLOCK_STEPS 256
 
 /* `size` halved until it is at most `most`; at least 1. */
 static uint32_t halved_to(uint32_t size, uint32_t most)
@@ -32,47 +53,71 @@ static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
     return size;
 }
 
-/* For an axis that is contiguous in memory. */
-static void group_along_axis(const hal_device_info *info, int64_t outputs, int64_t length,
-                             uint32_t items, ops_reduce_layout *group)
+/* For an axis that is contiguous in memory. Combining the values of many lanes of a CPU costs more
+ * than a few more steps along the axis. */
+static void group_along_axis_cpu(int64_t outputs, int64_t length, uint32_t items,
+                                 ops_reduce_layout *group)
 {
-    const int is_cpu = info->kind == HAL_DEVICE_CPU;
-    if (is_cpu ? outputs >= 64 && length < MIN_SHARED_AXIS_CPU
-               : outputs > 1 && length <= MIN_SHARED_AXIS) {
-        group->outputs = is_cpu ? ops_even_share((uint64_t)outputs, items)
-                                : power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
+    if (outputs >= 64 && length < MIN_SHARED_AXIS_CPU) {
+        group->outputs = ops_even_share((uint64_t)outputs, items);
         return;
     }
     group->axis_first = 1;
-    if (is_cpu) {
-        /* Combining the values of many lanes costs more than a few more steps along the axis. */
-        group->along = length < MIN_WIDE_AXIS_CPU ? 64 : 256;
-        group->along = group->along < items ? group->along : items;
+    group->along = length < MIN_WIDE_AXIS_CPU ? 64 : 256;
+    group->along = group->along < items ? group->along : items;
+}
+
+static void group_along_axis(int64_t outputs, int64_t length, uint32_t items, uint32_t most,
+                             ops_reduce_layout *group)
+{
+    group->width = length % 4 == 0 ? 4 : length % 2 == 0 ? 2 : 1;
+    if (outputs > 1 && length <= MIN_SHARED_AXIS) {
+        group->outputs = power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
         return;
     }
-    group->along = power_of_two((uint64_t)length / 4, 32 < items ? 32 : items, items);
-    if (outputs > 1) {
+    group->axis_first = 1;
+    const uint64_t chunks = (uint64_t)length / group->width;
+    const uint32_t side = power_of_two(chunks, 1, MIN_SIDE / group->width);
+    const uint32_t usual = halved_to(USUAL_ITEMS, most);
+    const int fits_whole =
+        length > 2 * ITEM_ELEMENTS * (int64_t)usual && length <= 2 * ITEM_ELEMENTS * (int64_t)most;
+    group->along = power_of_two((uint64_t)length / ITEM_ELEMENTS, side, fits_whole ? most : usual);
+    if (outputs > 1 && group->along < items) {
         group->outputs = power_of_two((uint64_t)outputs, 1, items / group->along);
     }
 }
 
 /* For outputs that are contiguous in memory. */
-static void group_across_outputs(const hal_device_info *info, const ops_space *space,
-                                 int64_t length, uint32_t items, ops_reduce_layout *group)
+static void group_across_outputs_cpu(const ops_space *space, int64_t length, uint32_t items,
+                                     ops_reduce_layout *group)
 {
-    uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    if (info->kind == HAL_DEVICE_CPU) {
-        group->outputs = ops_even_share(inner, items);
-        group->rows = space->rank > 1;
-    } else {
-        group->outputs = power_of_two(inner, 16 < items ? 16 : items, items);
-        group->rows = space->rank > 1 && inner >= 32;
-    }
-    uint32_t spare = items / group->outputs;
-    int64_t worth = info->kind == HAL_DEVICE_CPU ? MIN_SHARED_STEPS_CPU : MIN_SHARED_STEPS;
-    while (2 * group->along <= spare && length >= worth * group->along) {
+    group->outputs = ops_even_share((uint64_t)space->size[space->rank - 1], items);
+    group->rows = space->rank > 1;
+    const uint32_t spare = items / group->outputs;
+    while (2 * group->along <= spare && length >= MIN_SHARED_STEPS_CPU * (int64_t)group->along) {
         group->along *= 2;
     }
+}
+
+static void group_across_outputs(const hal_device_info *info, const ops_space *space,
+                                 int64_t length, uint32_t items, uint32_t most,
+                                 ops_reduce_layout *group)
+{
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    const uint64_t outputs = (uint64_t)ops_space_elements(space);
+    group->rows = space->rank > 1 && inner >= CACHE_LINE_WORDS;
+    const uint64_t lanes = group->rows ? inner : outputs;
+    const uint32_t line =
+        power_of_two(lanes, 1, CACHE_LINE_WORDS < items ? CACHE_LINE_WORDS : items);
+    const uint64_t groups = (outputs + line - 1) / line;
+    const uint32_t usual = halved_to(USUAL_ITEMS, most);
+    const uint32_t limit = groups >= 2 * (uint64_t)info->compute_units ||
+                                   length <= ITEM_ELEMENTS * (int64_t)usual / line
+                               ? usual
+                               : most;
+    group->along = power_of_two((uint64_t)length / ITEM_ELEMENTS, 1, limit / line);
+    group->outputs =
+        power_of_two(lanes, line, items / group->along > line ? items / group->along : line);
 }
 
 static hal_ir_value extreme_value(hal_ir_builder *b, hal_type type, int lowest)
@@ -91,30 +136,29 @@ static hal_ir_value extreme_value(hal_ir_builder *b, hal_type type, int lowest)
     }
 }
 
-static ops_state state_shuffle(hal_ir_builder *b, ops_reduction kind, ops_state state,
-                               uint32_t mask)
+static ops_state state_shuffle(hal_ir_builder *b, uint32_t kind, ops_state state, uint32_t mask)
 {
     ops_state other = {hal_ir_shuffle_xor(b, state.value, mask), HAL_IR_NONE};
-    if (kind == OPS_REDUCE_ARGMAX) {
+    if (ops_fold_has_place(kind)) {
         other.place = hal_ir_shuffle_xor(b, state.place, mask);
     }
     return other;
 }
 
-static void state_store(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+static void state_store(hal_ir_builder *b, uint32_t kind, ops_fold_memory shared,
                         hal_ir_value index, hal_ir_value guard, ops_state state)
 {
     hal_ir_store_wide(b, shared.values, index, 0, guard, state.value);
-    if (kind == OPS_REDUCE_ARGMAX) {
+    if (ops_fold_has_place(kind)) {
         hal_ir_store_wide(b, shared.places, index, 0, guard, state.place);
     }
 }
 
-static ops_state state_load(hal_ir_builder *b, ops_reduction kind, ops_fold_memory shared,
+static ops_state state_load(hal_ir_builder *b, uint32_t kind, ops_fold_memory shared,
                             hal_ir_value index)
 {
     ops_state state = {hal_ir_load(b, shared.values, index), HAL_IR_NONE};
-    if (kind == OPS_REDUCE_ARGMAX) {
+    if (ops_fold_has_place(kind)) {
         state.place = hal_ir_load(b, shared.places, index);
     }
     return state;
@@ -122,7 +166,7 @@ static ops_state state_load(hal_ir_builder *b, ops_reduction kind, ops_fold_memo
 
 /* A tree through shared memory: the upper half of the work-items is folded into the lower one. */
 static ops_state fold_by_halves(hal_ir_builder *b, const ops_reduce_layout *group,
-                                const ops_reduce_lane *lane, ops_reduction kind, ops_state state,
+                                const ops_reduce_lane *lane, uint32_t kind, ops_state state,
                                 ops_fold_memory shared)
 {
     hal_ir_value row = hal_ir_mul(b, lane->q, hal_ir_u32(b, group->outputs));
@@ -141,19 +185,42 @@ static ops_state fold_by_halves(hal_ir_builder *b, const ops_reduce_layout *grou
     return state_load(b, kind, shared, lane->p);
 }
 
+void ops_reduce_layout_set_length(const ops_context *context, int64_t length, hal_type type,
+                                  ops_reduce_layout *group)
+{
+    const int64_t chunks = ops_reduce_layout_chunks(group, length);
+    if (ops_is_processor(context)) {
+        group->unroll = chunks >= 8 ? MAX_CHAINS : 1;
+    } else {
+        group->unroll = STEP_ELEMENTS / group->width;
+    }
+    const uint32_t step = group->unroll * group->width;
+    group->chains = step < MAX_CHAINS ? step : MAX_CHAINS;
+    group->blocks =
+        hal_type_is_float(type) && chunks / group->unroll > MIN_NESTED_STEPS ? BLOCK_STEPS : 0;
+}
+
 void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
-                              const ops_axis *axis, uint32_t lead, ops_reduce_layout *group)
+                              const ops_axis *axis, hal_type type, ops_reduce_layout *group)
 {
     const hal_device_info *info = context->info;
+    const int is_cpu = info->kind == HAL_DEVICE_CPU;
     int64_t outputs = ops_space_elements(space);
-    int64_t across = llabs(space->stride[lead][space->rank - 1]);
-    int64_t along = llabs(axis->stride[lead]);
+    int64_t across = llabs(space->stride[0][space->rank - 1]);
+    int64_t along = llabs(axis->stride[0]);
     const uint32_t items = halved_to(256, info->max_group_items);
-    *group = (ops_reduce_layout){.outputs = 1, .along = 1};
+    const uint32_t most = halved_to(MOST_ITEMS, info->max_group_items);
+    *group = (ops_reduce_layout){.outputs = 1, .along = 1, .width = 1};
     if (outputs == 1 || across == 0 || along < across) {
-        group_along_axis(info, outputs, axis->length, items, group);
+        if (is_cpu) {
+            group_along_axis_cpu(outputs, axis->length, items, group);
+        } else {
+            group_along_axis(outputs, axis->length, items, most, group);
+        }
+    } else if (is_cpu) {
+        group_across_outputs_cpu(space, axis->length, items, group);
     } else {
-        group_across_outputs(info, space, axis->length, items, group);
+        group_across_outputs(info, space, axis->length, items, most, group);
     }
     /* fold_by_halves needs a power of two along the axis. */
     const uint32_t *limit = info->max_group_size;
@@ -165,6 +232,7 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
     if (group->axis_first && lanes > 1 && (lanes & (lanes - 1)) == 0) {
         group->subgroup = group->along < lanes ? group->along : lanes;
     }
+    ops_reduce_layout_set_length(context, axis->length, type, group);
 }
 
 hal_status ops_reduce_layout_grid(const ops_context *context, const char *function,
@@ -302,7 +370,14 @@ hal_ir_value ops_axis_place(hal_ir_builder *b, const ops_axis *axis, const hal_i
     return hal_ir_add(b, index, step);
 }
 
-ops_state ops_fold_identity(hal_ir_builder *b, ops_reduction kind, hal_type type)
+hal_ir_value ops_fold_reference(hal_ir_builder *b, hal_ir_value greatest)
+{
+    const hal_type type = hal_ir_type_of(b, greatest);
+    hal_ir_value none = hal_ir_eq(b, greatest, extreme_value(b, type, 1));
+    return hal_ir_select(b, none, hal_ir_number(b, type, 0), greatest);
+}
+
+ops_state ops_fold_identity(hal_ir_builder *b, uint32_t kind, hal_type type)
 {
     ops_state state = {HAL_IR_NONE, HAL_IR_NONE};
     switch (kind) {
@@ -316,6 +391,10 @@ ops_state ops_fold_identity(hal_ir_builder *b, ops_reduction kind, hal_type type
         state.value = extreme_value(b, type, 1);
         state.place = hal_ir_u32(b, UINT32_MAX);
         break;
+    case OPS_FOLD_SOFTMAX:
+        state.value = extreme_value(b, type, 1);
+        state.place = hal_ir_number(b, type, 0);
+        break;
     default:
         state.value = hal_ir_number(b, type, 0);
         break;
@@ -323,23 +402,23 @@ ops_state ops_fold_identity(hal_ir_builder *b, ops_reduction kind, hal_type type
     return state;
 }
 
-ops_state ops_fold(hal_ir_builder *b, ops_reduction kind, ops_state x, ops_state y)
+/* The greatest of both, and their sums as multiples of exp of it. */
+static ops_state fold_softmax(hal_ir_builder *b, ops_state x, ops_state y)
 {
-    ops_state state = {HAL_IR_NONE, HAL_IR_NONE};
-    switch (kind) {
-    case OPS_REDUCE_MAX:
-        state.value = hal_ir_max(b, x.value, y.value);
-        return state;
-    case OPS_REDUCE_MIN:
-        state.value = hal_ir_min(b, x.value, y.value);
-        return state;
-    case OPS_REDUCE_ARGMAX:
-        break;
-    default:
-        state.value = hal_ir_add(b, x.value, y.value);
-        return state;
-    }
-    /* y wins where it is greater, or where both are alike and it comes first; NaN is greatest. */
+    ops_state state = {hal_ir_max(b, x.value, y.value), HAL_IR_NONE};
+    hal_ir_value reference = ops_fold_reference(b, state.value);
+    hal_ir_value from_x = hal_ir_sub(b, x.value, reference);
+    hal_ir_value from_y = hal_ir_sub(b, y.value, reference);
+    from_x = hal_ir_mul(b, x.place, hal_ir_math(b, HAL_IR_EXP, from_x, HAL_IR_NONE, 0));
+    from_y = hal_ir_mul(b, y.place, hal_ir_math(b, HAL_IR_EXP, from_y, HAL_IR_NONE, 0));
+    state.place = hal_ir_add(b, from_x, from_y);
+    return state;
+}
+
+/* y wins where it is greater, or where both are alike and it comes first; NaN is greatest. */
+static ops_state fold_argmax(hal_ir_builder *b, ops_state x, ops_state y)
+{
+    ops_state state;
     hal_ir_value wins = hal_ir_lt(b, x.value, y.value);
     hal_ir_value alike = hal_ir_eq(b, x.value, y.value);
     if (hal_type_is_float(hal_ir_type_of(b, x.value))) {
@@ -355,22 +434,60 @@ ops_state ops_fold(hal_ir_builder *b, ops_reduction kind, ops_state x, ops_state
     return state;
 }
 
-ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *group,
-                                ops_reduction kind, hal_type type)
+ops_state ops_fold(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y)
+{
+    ops_state state = {HAL_IR_NONE, HAL_IR_NONE};
+    switch (kind) {
+    case OPS_REDUCE_MAX:
+        state.value = hal_ir_max(b, x.value, y.value);
+        return state;
+    case OPS_REDUCE_MIN:
+        state.value = hal_ir_min(b, x.value, y.value);
+        return state;
+    case OPS_REDUCE_ARGMAX:
+        return fold_argmax(b, x, y);
+    case OPS_FOLD_SOFTMAX:
+        return fold_softmax(b, x, y);
+    default:
+        state.value = hal_ir_add(b, x.value, y.value);
+        return state;
+    }
+}
+
+ops_state ops_fold_next(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y)
+{
+    if (kind != OPS_REDUCE_ARGMAX) {
+        return ops_fold(b, kind, x, y);
+    }
+    ops_state state;
+    hal_ir_value wins = hal_ir_not(b, hal_ir_le(b, y.value, x.value));
+    if (hal_type_is_float(hal_ir_type_of(b, x.value))) {
+        wins = hal_ir_and(b, wins, hal_ir_eq(b, x.value, x.value));
+    }
+    state.value = hal_ir_select(b, wins, y.value, x.value);
+    state.place = hal_ir_select(b, wins, y.place, x.place);
+    return state;
+}
+
+ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *group, uint32_t kind,
+                                hal_type type)
 {
     ops_fold_memory shared = {HAL_IR_NONE, HAL_IR_NONE};
+    char name[32], place_name[32];
+    snprintf(name, sizeof name, "values_%s_%u", hal_type_name(type), kind);
+    snprintf(place_name, sizeof place_name, "places_%s_%u", hal_type_name(type), kind);
     if (group->along > (group->subgroup ? group->subgroup : 1)) {
         uint32_t count = group->outputs * group->along;
-        shared.values = hal_ir_shared(b, "values", type, count);
-        if (kind == OPS_REDUCE_ARGMAX) {
-            shared.places = hal_ir_shared(b, "places", HAL_TYPE_U32, count);
+        shared.values = hal_ir_shared(b, name, type, count);
+        if (ops_fold_has_place(kind)) {
+            shared.places = hal_ir_shared(b, place_name, ops_fold_place_type(kind, type), count);
         }
     }
     return shared;
 }
 
 ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *group,
-                         const ops_reduce_lane *lane, ops_reduction kind, ops_state state,
+                         const ops_reduce_lane *lane, uint32_t kind, ops_state state,
                          ops_fold_memory shared)
 {
     for (uint32_t mask = 1; mask < group->subgroup; mask *= 2) {

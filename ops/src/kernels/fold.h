@@ -1,8 +1,11 @@
 /* Folding values inside a kernel: how the work-items of a group share outputs and axis, how two
- * values combine, and how a group combines its partial results. Shared by reduce.c and softmax.c.
+ * values combine, and how a group combines its partial results. Used by rows.c and rows_kernel.c.
  *
- * A group has `outputs` x `along` work-items: work-item (p, q) takes the elements q, q + along, ...
- * of the axis for output p. */
+ * A group has `outputs` x `along` work-items. The axis is cut into chunks of `width` elements:
+ * work-item (p, q) takes the chunks q, q + along, ... of output p. Element j of its c-th chunk goes
+ * to chain (c * width + j) mod `chains`; the chains are folded in the order of c, then pairwise,
+ * then over the work-items. Elements beyond the axis count as neutral. So the order of additions
+ * follows from this structure alone, however a kernel loops or keeps elements. */
 #ifndef OPS_SRC_KERNELS_FOLD_H
 #define OPS_SRC_KERNELS_FOLD_H
 
@@ -14,6 +17,10 @@ OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_reduce_layout {
     uint32_t outputs, along;   /* the latter a power of two */
     uint32_t subgroup;         /* lanes that combine by shuffles; 0: through shared memory only */
+    uint32_t width;            /* elements of a chunk: 1, 2 or 4; divides the axis */
+    uint32_t chains;           /* accumulators of a work-item */
+    uint32_t unroll;           /* chunks of a step of a loop; a multiple of `chains` elements */
+    uint32_t blocks;           /* steps after which a sum's chains go to a total; 0: at the end */
     uint8_t axis_first;        /* dimension 0 of the group runs along the axis */
     uint8_t rows;              /* the innermost output dimension has the grid's x for itself */
     uint16_t grid_may_overrun; /* with `rows`: y and z of the grid count the other dimensions */
@@ -27,7 +34,11 @@ typedef struct ops_axis {
     uint8_t step[OPS_MAX_VIEWS]; /* OPS_INNER_* */
 } ops_axis;
 
-/* An intermediate value of a fold; `place` (U32), its index on the axis, is for ARGMAX only. */
+/* A fold besides those of ops_reduction: the greatest x, and the sum of exp(x - greatest). */
+#define OPS_FOLD_SOFTMAX OPS_REDUCTION_COUNT
+
+/* An intermediate value of a fold. `place` is, for ARGMAX, the value's index on the axis (U32;
+ * UINT32_MAX of the neutral value) and, for OPS_FOLD_SOFTMAX, the sum. */
 typedef struct ops_state {
     hal_ir_value value, place;
 } ops_state;
@@ -40,9 +51,29 @@ typedef struct ops_reduce_lane {
     hal_ir_value index[OPS_MAX_VIEWS]; /* of the output's first element on the axis */
 } ops_reduce_lane;
 
-/* Chooses the group for a collapsed space of outputs; `lead` is the view that is read most. */
+/* Whether a processor executes kernels, if only behind a GPU's interface: long unrolled kernels
+ * take its compiler seconds, and gain little. */
+static inline int ops_is_processor(const ops_context *context)
+{
+    const uint32_t kind = context->info->kind;
+    return kind == HAL_DEVICE_CPU || kind == HAL_DEVICE_SOFTWARE;
+}
+
+/* Chooses the group, and the order of additions, for a collapsed space of outputs whose only view
+ * is what is reduced, of a value type. */
 void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
-                              const ops_axis *axis, uint32_t lead, ops_reduce_layout *group);
+                              const ops_axis *axis, hal_type type, ops_reduce_layout *group);
+
+/* The same where each group takes `length` elements of the axis. */
+void ops_reduce_layout_set_length(const ops_context *context, int64_t length, hal_type type,
+                                  ops_reduce_layout *group);
+
+/* Chunks of a work-item. */
+static inline int64_t ops_reduce_layout_chunks(const ops_reduce_layout *group, int64_t length)
+{
+    const int64_t step = (int64_t)group->along * group->width;
+    return (length + step - 1) / step;
+}
 
 /* Computes the grid that covers the outputs, in x and y; z is free for slices of the axis unless
  * group->grid_may_overrun is set. */
@@ -67,19 +98,37 @@ void ops_axis_declare(hal_ir_builder *b, const ops_axis *axis, const ops_layout 
 hal_ir_value ops_axis_place(hal_ir_builder *b, const ops_axis *axis, const hal_ir_value *strides,
                             hal_type type, uint32_t view, hal_ir_value index, hal_ir_value k);
 
-/* The neutral state, and the combination of two states; x precedes y on the axis. */
-ops_state ops_fold_identity(hal_ir_builder *b, ops_reduction kind, hal_type type);
-ops_state ops_fold(hal_ir_builder *b, ops_reduction kind, ops_state x, ops_state y);
+/* The neutral state, and the combination of two states. Kinds are those of ops_reduction and
+ * OPS_FOLD_SOFTMAX. */
+ops_state ops_fold_identity(hal_ir_builder *b, uint32_t kind, hal_type type);
+ops_state ops_fold(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y);
+
+/* The same where every element of y comes after those of x, and x is folded with the neutral state
+ * in any case: fewer operations for ARGMAX. */
+ops_state ops_fold_next(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y);
+
+/* Whether states of a kind have a `place`, and its type. */
+static inline int ops_fold_has_place(uint32_t kind)
+{
+    return kind == OPS_REDUCE_ARGMAX || kind == OPS_FOLD_SOFTMAX;
+}
+static inline hal_type ops_fold_place_type(uint32_t kind, hal_type type)
+{
+    return kind == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_U32 : type;
+}
+
+/* The value to subtract before exp: the greatest, or 0 where all are -infinity. */
+hal_ir_value ops_fold_reference(hal_ir_builder *b, hal_ir_value greatest);
 
 /* Combines the states of the work-items of one output; each of them receives the result. `shared`
  * comes from ops_fold_shared; a barrier has to precede its next use. */
 typedef struct ops_fold_memory {
     hal_ir_memory_id values, places;
 } ops_fold_memory;
-ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *group,
-                                ops_reduction kind, hal_type type);
+ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *group, uint32_t kind,
+                                hal_type type);
 ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *group,
-                         const ops_reduce_lane *lane, ops_reduction kind, ops_state state,
+                         const ops_reduce_lane *lane, uint32_t kind, ops_state state,
                          ops_fold_memory shared);
 
 #endif

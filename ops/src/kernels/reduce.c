@@ -1,18 +1,8 @@
-/* Reductions along an axis: checks, the choice of one pass or two, and the dispatch of each. */
-#include "tensor/overlap.h"
-#include "reduce.h"
-#include "tensor/dispatch.h"
+/* Reductions along an axis: checks, and one kernel or two as row programs. */
+#include "rows.h"
+#include "tensor/expression.h"
 #include "tensor/loop_limit.h"
-
-#include <string.h>
-
-/* Limits of slices: elements of a work-item, elements of a slice, and their number. */
-#define MIN_STEPS 16
-#define MIN_SLICE 8192
-#define MAX_SLICES 1024
-
-/* Slices are whole steps of the unrolled loop. */
-#define SLICE_UNROLL 4
+#include "tensor/overlap.h"
 
 /* The arguments of a call. */
 typedef struct reduce_call {
@@ -193,23 +183,6 @@ static hal_status check(const ops_context *context, reduce_call *c)
     return status ? status : check_overlap(c);
 }
 
-/* Initialises a pass over x, without outputs. */
-static void pass_init(const reduce_call *c, ops_reduce_pass *pass)
-{
-    pass->form = (ops_reduce_form){.kind = (uint8_t)c->kind,
-                                   .type = c->type,
-                                   .result = c->result,
-                                   .input_count = (uint8_t)(1 + c->options.prologue_input_count)};
-    pass->slices = 1;
-    pass->mean_length = c->x->shape[c->axis];
-    pass->prologue = c->options.prologue;
-    pass->epilogue = NULL;
-    pass->tensors[0] = *c->x;
-    for (uint32_t i = 1; i < pass->form.input_count; i++) {
-        pass->tensors[i] = c->options.prologue_inputs[i - 1];
-    }
-}
-
 /* A tensor of the output's shape with x's rank: length 1 at the axis. */
 static ops_tensor with_axis(const ops_tensor *tensor, const ops_tensor *y, const reduce_call *c)
 {
@@ -226,266 +199,138 @@ static ops_tensor with_axis(const ops_tensor *tensor, const ops_tensor *y, const
     return made;
 }
 
-static void pass_add_output(const reduce_call *c, ops_reduce_pass *pass)
+/* A pass: its program, and the tensors of inputs and outputs. */
+typedef struct reduce_pass {
+    ops_row_program program;
+    ops_tensor tensors[2 * OPS_MAX_INPUTS + 2];
+} reduce_pass;
+
+/* Adds the values that are reduced, after the prologue, as the operand of the reduction. */
+static uint8_t pass_add_elements(const reduce_call *c, reduce_pass *pass)
 {
-    ops_tensor *next = &pass->tensors[pass->form.input_count];
-    pass->epilogue = c->options.epilogue;
-    pass->form.output_count = 1;
-    pass->form.further_count = (uint8_t)c->options.epilogue_input_count;
-    *next++ = with_axis(c->y, c->y, c);
-    for (uint32_t i = 0; i < pass->form.further_count; i++) {
-        *next++ = with_axis(&c->options.epilogue_inputs[i], c->y, c);
+    uint8_t inputs[OPS_MAX_INPUTS] = {0};
+    pass->tensors[0] = *c->x;
+    for (uint32_t i = 1; i < 1 + c->options.prologue_input_count; i++) {
+        inputs[i] = (uint8_t)i;
+        pass->tensors[i] = c->options.prologue_inputs[i - 1];
     }
+    return c->options.prologue ? ops_row_expression(&pass->program, c->options.prologue, inputs,
+                                                    1 + c->options.prologue_input_count)
+                               : 0;
 }
 
-/* The group decides the order of additions. It depends on x alone, so that fusing a prologue or an
- * epilogue does not change the result. What a prologue computes (`is_made`) counts as row-major, as
- * it would be in memory. */
-static void group_choose(const ops_context *context, const ops_tensor *x, uint32_t axis,
-                         int is_made, ops_reduce_layout *group)
+/* Adds the result from the reduction: the epilogue, and y. The epilogue's further inputs are those
+ * from `first_input` on. */
+static void pass_add_result(const reduce_call *c, uint8_t reduction, uint32_t first_input,
+                            reduce_pass *pass)
 {
-    ops_tensor like = *x;
-    int64_t stride = 1;
-    for (uint32_t i = like.rank; is_made && i-- > 0;) {
-        like.stride[i] = stride;
-        stride *= like.shape[i];
+    const ops_reduce_options *o = &c->options;
+    uint8_t inputs[OPS_MAX_INPUTS] = {reduction};
+    if (c->kind == OPS_REDUCE_ARGMAX) {
+        const uint8_t place = ops_row_place(&pass->program, reduction);
+        inputs[0] = ops_row_index(&pass->program, c->result, place);
     }
-    ops_space space;
-    ops_axis taken;
-    ops_space_begin(&space, like.rank, like.shape);
-    ops_space_add(&space, &like, 0);
-    ops_axis_take(&space, axis, &taken);
-    ops_space_collapse(&space, 0);
-    ops_reduce_layout_choose(context, &space, &taken, 0, group);
+    for (uint32_t i = 0; i < o->epilogue_input_count; i++) {
+        inputs[1 + i] = (uint8_t)(first_input + i);
+        pass->tensors[first_input + i] = with_axis(&o->epilogue_inputs[i], c->y, c);
+    }
+    ops_row_output(&pass->program, o->epilogue
+                                       ? ops_row_expression(&pass->program, o->epilogue, inputs,
+                                                            1 + o->epilogue_input_count)
+                                       : inputs[0]);
+    pass->tensors[pass->program.input_count] = with_axis(c->y, c->y, c);
 }
 
-/* Plans bindings, space and group of a pass over `shape`. */
-static hal_status pass_plan(const ops_context *context, const ops_tensor *shape, uint32_t axis,
-                            ops_reduce_pass *pass)
+static hal_status pass_record(ops_context *context, const reduce_call *c, const reduce_pass *pass,
+                              const ops_tensor *shape, const ops_row_layout *layout)
 {
-    uint32_t count = pass->form.input_count + pass->form.output_count + pass->form.further_count;
-    uint32_t first_out = pass->form.input_count, end_out = first_out + pass->form.output_count;
-    pass->bindings.count = 0;
+    const ops_row_call call = {.function = "ops_reduce",
+                               .name = "reduce",
+                               .program = &pass->program,
+                               .rank = shape->rank,
+                               .axis = c->axis,
+                               .shape = shape->shape,
+                               .tensors = pass->tensors,
+                               .layout = layout,
+                               .slice_stride = ops_tensor_get_element_count(c->y),
+                               .mean_length = c->x->shape[c->axis]};
+    return ops_row_record(context, &call);
+}
+
+static hal_status reduce_whole(ops_context *context, const reduce_call *c,
+                               const ops_row_layout *layout)
+{
+    reduce_pass pass;
+    const uint32_t elements = 1 + c->options.prologue_input_count;
+    ops_row_begin(&pass.program, elements + c->options.epilogue_input_count);
+    const uint8_t operand = pass_add_elements(c, &pass);
+    const uint8_t reduction = ops_row_reduce(&pass.program, c->kind, c->type, &operand, 1);
+    pass_add_result(c, reduction, elements, &pass);
+    return pass_record(context, c, &pass, c->x, layout);
+}
+
+/* The first of two passes: from slices of the axis to partial results. */
+static hal_status reduce_slices(ops_context *context, const reduce_call *c,
+                                const ops_row_layout *layout, const ops_tensor partials[2])
+{
+    reduce_pass pass;
+    ops_row_begin(&pass.program, 1 + c->options.prologue_input_count);
+    const uint8_t operand = pass_add_elements(c, &pass);
+    /* The divisor of a mean belongs to the second pass. */
+    const ops_reduction kind = c->kind == OPS_REDUCE_MEAN ? OPS_REDUCE_SUM : c->kind;
+    const uint8_t reduction = ops_row_reduce(&pass.program, kind, c->type, &operand, 1);
+    ops_row_output(&pass.program, reduction);
+    pass.tensors[pass.program.input_count] = partials[0];
+    if (c->kind == OPS_REDUCE_ARGMAX) {
+        ops_row_output(&pass.program, ops_row_place(&pass.program, reduction));
+        pass.tensors[pass.program.input_count + 1] = partials[1];
+    }
+    return pass_record(context, c, &pass, c->x, layout);
+}
+
+/* The second one: from partial results to y. */
+static hal_status reduce_partials(ops_context *context, const reduce_call *c,
+                                  const ops_tensor partials[2])
+{
+    static const uint8_t operands[2] = {0, 1};
+    const uint32_t count = c->kind == OPS_REDUCE_ARGMAX ? 2 : 1;
+    reduce_pass pass;
+    ops_row_layout layout;
+    ops_row_begin(&pass.program, count + c->options.epilogue_input_count);
     for (uint32_t i = 0; i < count; i++) {
-        /* Outputs first, so that a further input that is the same view finds its binding. */
-        uint32_t view = i < pass->form.output_count ? first_out + i
-                        : i < end_out               ? i - pass->form.output_count
-                                                    : i;
-        int is_output = view >= first_out && view < end_out;
-        uint32_t slot = ops_bind(context, &pass->bindings, &pass->tensors[view],
-                                 is_output ? HAL_ACCESS_WRITE : HAL_ACCESS_READ);
-        if (slot >= context->info->max_bindings) {
-            return hal_status_set(
-                HAL_ERROR_UNSUPPORTED,
-                "ops_reduce: options: expected at most %u tensors, which %s binds, "
-                "got %u",
-                context->info->max_bindings, context->info->name, count);
-        }
-        pass->slots[view] = (uint8_t)slot;
+        pass.tensors[i] = partials[i];
     }
-    ops_space_begin(&pass->space, shape->rank, shape->shape);
-    for (uint32_t i = 0; i < count; i++) {
-        const ops_tensor *tensor = &pass->tensors[i];
-        ops_space_add(&pass->space, tensor, ops_base(&pass->bindings, pass->slots[i], tensor));
-    }
-    ops_axis_take(&pass->space, axis, &pass->axis);
-    ops_space_collapse(&pass->space, 0);
-    group_choose(context, shape, axis, pass->prologue != NULL, &pass->group);
-    ops_layout_choose(context, &pass->space, count * 8 + 32, ops_axis_reach(&pass->axis, count),
-                      &pass->layout);
-    return HAL_OK;
-}
-
-/* The least number of slices whose loops the device can execute. */
-static hal_status pass_least_slices(const ops_context *context, const ops_reduce_pass *pass,
-                                    int64_t *least)
-{
-    const int64_t steps =
-        ops_loop_limit(context, ops_loops_of(pass->prologue), ops_loops_of(pass->epilogue));
-    const int64_t length = pass->axis.length;
-    *least = 1;
-    if (length / pass->group.along < steps) {
-        return HAL_OK;
-    }
-    const int64_t slice = steps / SLICE_UNROLL * SLICE_UNROLL * pass->group.along;
-    *least = slice ? (length + slice - 1) / slice : INT64_MAX;
-    if (*least > context->info->max_grid[2] || *least >= ops_loop_limit(context, 0, 0)) {
-        return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_reduce: x: expected at most %lld steps along the axis for each "
-                              "work-item, since %s limits the iterations of loops, got %lld "
-                              "elements; reduce in parts, or without a prologue",
-                              (long long)steps, context->info->name, (long long)length);
-    }
-    return HAL_OK;
-}
-
-/* Slices the axis where the outputs alone would leave compute units idle, and where its loops would
- * exceed the device's limit. */
-static hal_status pass_choose_slices(const ops_context *context, ops_reduce_pass *pass)
-{
-    const ops_reduce_layout *group = &pass->group;
-    int64_t outputs = ops_space_elements(&pass->space), length = pass->axis.length;
-    int64_t groups = (outputs + group->outputs - 1) / group->outputs;
-    int64_t wanted = 4 * (int64_t)context->info->compute_units;
-    int64_t across = outputs < group->outputs ? outputs : group->outputs;
-    int64_t most = length / ((int64_t)group->along * MIN_STEPS);
-    int64_t by_size = length * across / MIN_SLICE;
-    most = by_size < most ? by_size : most;
-    most = most < MAX_SLICES ? most : MAX_SLICES;
-    most = most < context->info->max_grid[2] ? most : context->info->max_grid[2];
-    int64_t slices = (wanted + groups - 1) / groups;
-    slices = slices < most ? slices : most;
-    int64_t least;
-    hal_status status = pass_least_slices(context, pass, &least);
-    if (2 * groups > wanted || slices < least) {
-        slices = least;
-    }
-    if (status || slices < 2) {
-        pass->slice_length = (uint32_t)length;
-        return status;
-    }
-    int64_t step = (int64_t)group->along * SLICE_UNROLL;
-    int64_t slice = ((length + slices - 1) / slices + step - 1) / step * step;
-    pass->slice_length = (uint32_t)slice;
-    pass->slices = (uint32_t)((length + slice - 1) / slice);
-    return HAL_OK;
-}
-
-/* Allocates the partial results: the outputs of a slice in row-major order, slice after slice. */
-static hal_status partials_create(ops_context *context, const reduce_call *c,
-                                  const ops_reduce_pass *pass, hal_type type, ops_tensor *partial)
-{
-    int64_t outputs = ops_space_elements(&pass->space);
-    const int64_t shape[1] = {outputs * pass->slices};
-    hal_status status = ops_tensor_create(context, type, 1, shape, partial);
-    if (status) {
-        return status;
-    }
-    int64_t stride = 1;
-    partial->rank = c->x->rank;
-    for (uint32_t i = partial->rank; i-- > 0;) {
-        int is_axis = i == c->axis;
-        partial->shape[i] = is_axis ? pass->slices : c->x->shape[i];
-        partial->stride[i] = is_axis ? outputs : stride;
-        stride *= is_axis ? 1 : partial->shape[i];
-    }
-    return HAL_OK;
-}
-
-static void pass_choose_loops(ops_reduce_pass *pass)
-{
-    int64_t steps =
-        (pass->form.to_partials ? pass->slice_length : pass->axis.length) / pass->group.along;
-    pass->form.unroll = steps >= 8 ? 4 : 1;
-    pass->form.nested = (pass->form.kind == OPS_REDUCE_SUM || pass->form.kind == OPS_REDUCE_MEAN) &&
-                        hal_type_is_float(pass->form.type) && steps / pass->form.unroll > 512;
-}
-
-static void pass_key(ops_reduce_pass *pass, ops_cache_key *key)
-{
-    const uint32_t count = pass->layout.view_count;
-    pass->form.has_prologue = pass->prologue != NULL;
-    pass->form.has_epilogue = pass->epilogue != NULL;
-    ops_cache_key_begin(key, OPS_FAMILY_REDUCE);
-    ops_cache_key_append(key, &pass->form, sizeof pass->form);
-    if (pass->prologue) {
-        ops_cache_key_append(key, pass->prologue->hash, sizeof pass->prologue->hash);
-    }
-    if (pass->epilogue) {
-        ops_cache_key_append(key, pass->epilogue->hash, sizeof pass->epilogue->hash);
-    }
-    ops_bindings_key(&pass->bindings, pass->slots, count, key);
-    ops_fold_key(&pass->space, &pass->layout, &pass->group, &pass->axis, key);
-}
-
-static hal_status pass_record(ops_context *context, ops_reduce_pass *pass)
-{
-    uint32_t grid[3];
-    hal_status status =
-        ops_reduce_layout_grid(context, "ops_reduce", &pass->space, &pass->group, grid);
-    if (status) {
-        return status;
-    }
-    if (pass->form.to_partials && pass->group.grid_may_overrun) {
-        return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_reduce: x: expected fewer outputs for slices of an axis of %lld "
-                              "elements on %s",
-                              (long long)pass->axis.length, context->info->name);
-    }
-    if (pass->form.to_partials) {
-        grid[2] = pass->slices;
-    }
-    pass_choose_loops(pass);
-    ops_cache_key key;
-    ops_entry *entry;
-    pass_key(pass, &key);
-    status = ops_cache_get(context, &key, "reduce", ops_reduce_emit, pass, &entry);
-    if (status) {
-        return status;
-    }
-    ops_block block;
-    ops_block_begin(&block);
-    ops_reduce_put(pass, &block);
-    return ops_dispatch(context, entry, grid, &pass->bindings, &block);
-}
-
-/* Two passes: from slices of the axis to partial results, and from those to y. */
-static hal_status reduce_sliced(ops_context *context, const reduce_call *c, ops_reduce_pass *pass)
-{
-    int pairs = c->kind == OPS_REDUCE_ARGMAX;
-    ops_tensor partials[2] = {{0}, {0}};
-    ops_reduce_pass first, second;
-    pass_init(c, &first);
-    first.form.to_partials = 1;
-    first.slices = pass->slices;
-    first.slice_length = pass->slice_length;
-    first.slice_stride = ops_space_elements(&pass->space);
-    first.form.output_count = pairs ? 2 : 1;
-    hal_status status = partials_create(context, c, pass, c->type, &partials[0]);
-    if (!status && pairs) {
-        status = partials_create(context, c, pass, HAL_TYPE_U32, &partials[1]);
-    }
-
-    pass_init(c, &second);
-    second.form.from_partials = 1;
-    second.prologue = NULL;
-    second.form.input_count = first.form.output_count;
-    for (uint32_t i = 0; i < first.form.output_count; i++) {
-        second.tensors[i] = partials[i];
-        first.tensors[first.form.input_count + i] = partials[i];
-    }
-    pass_add_output(c, &second);
-    if (!status) {
-        status = pass_plan(context, c->x, c->axis, &first);
-    }
-    if (!status) {
-        status = pass_record(context, &first);
-    }
-    if (!status) {
-        status = pass_plan(context, &partials[0], c->axis, &second);
-    }
-    if (!status) {
-        status = pass_record(context, &second);
-    }
-    ops_tensor_release(&partials[0]);
-    ops_tensor_release(&partials[1]);
-    return status;
+    const uint8_t reduction = ops_row_reduce(&pass.program, c->kind, c->type, operands, count);
+    pass_add_result(c, reduction, count, &pass);
+    ops_row_layout_whole(context, &partials[0], c->axis, c->type, &layout);
+    return pass_record(context, c, &pass, &partials[0], &layout);
 }
 
 static hal_status reduce_record(ops_context *context, const reduce_call *c)
 {
-    ops_reduce_pass pass;
-    pass_init(c, &pass);
-    pass_add_output(c, &pass);
-    hal_status status = pass_plan(context, c->x, c->axis, &pass);
-    if (status) {
-        return status;
+    ops_row_layout layout;
+    const int64_t steps = ops_loop_limit(context, ops_loops_of(c->options.prologue),
+                                         ops_loops_of(c->options.epilogue));
+    hal_status status = ops_row_layout_choose(context, "ops_reduce", c->x, c->axis,
+                                              c->options.prologue != NULL, c->type, steps, &layout);
+    if (status || layout.slices == 1) {
+        return status ? status : reduce_whole(context, c, &layout);
     }
-    status = pass_choose_slices(context, &pass);
-    if (status) {
-        return status;
+    ops_tensor partials[2] = {{0}, {0}};
+    status = ops_row_partials_create(context, c->x, c->axis, layout.slices, c->type, &partials[0]);
+    if (!status && c->kind == OPS_REDUCE_ARGMAX) {
+        status = ops_row_partials_create(context, c->x, c->axis, layout.slices, HAL_TYPE_U32,
+                                         &partials[1]);
     }
-    return pass.slices > 1 ? reduce_sliced(context, c, &pass) : pass_record(context, &pass);
+    if (!status) {
+        status = reduce_slices(context, c, &layout, partials);
+    }
+    if (!status) {
+        status = reduce_partials(context, c, partials);
+    }
+    ops_tensor_release(&partials[0]);
+    ops_tensor_release(&partials[1]);
+    return status;
 }
 
 hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,

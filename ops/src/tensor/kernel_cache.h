@@ -9,8 +9,7 @@
 /* Which family a key belongs to: the first word of every key. */
 enum {
     OPS_FAMILY_POINTWISE = 1,
-    OPS_FAMILY_REDUCE,
-    OPS_FAMILY_SOFTMAX,
+    OPS_FAMILY_ROWS,
     OPS_FAMILY_GEMM,
     OPS_FAMILY_NATIVE_GEMM,
     OPS_FAMILY_GATHER,

@@ -1,0 +1,504 @@
+/* Row programs: their construction, the choice of group and slices, and the dispatch. */
+#include "rows_kernel.h"
+
+#include "tensor/context.h"
+#include "tensor/dispatch.h"
+#include "tensor/expression.h"
+#include "tensor/loop_limit.h"
+
+#include <string.h>
+
+/* Limits of slices: elements of a work-item, elements of a slice, and their number; those of a CPU
+ * are smaller, since it has fewer work-items to fill. */
+#define MIN_STEPS 16
+#define MIN_SLICE 32768
+#define MIN_SLICE_CPU 8192
+#define MAX_SLICES 1024
+
+/* Work-items that keep a compute unit of a GPU busy with loads, and those that it may have. */
+#define BUSY_ITEMS 920
+#define FULL_ITEMS 2048
+
+/* Elements that a work-item keeps in registers, at most: on a processor; in the largest groups,
+ * which leave each work-item fewest registers; in others. */
+#define MAX_KEPT_PROCESSOR 8
+#define MAX_KEPT_LARGE_GROUP 32
+#define MAX_KEPT 64
+#define LARGE_GROUP 512
+
+void ops_row_begin(ops_row_program *program, uint32_t input_count)
+{
+    program->input_count = program->value_count = input_count;
+    program->operand_count = program->output_count = 0;
+    program->overflowed = input_count >= OPS_ROW_VALUES;
+}
+
+static uint8_t program_add(ops_row_program *p, const ops_row_step *step, const uint8_t *operands,
+                           uint32_t count)
+{
+    if (p->overflowed || p->value_count == OPS_ROW_VALUES ||
+        p->operand_count + count > OPS_ROW_OPERANDS) {
+        p->overflowed = 1;
+        return 0;
+    }
+    ops_row_step *made = &p->steps[p->value_count - p->input_count];
+    *made = *step;
+    made->first_operand = (uint16_t)p->operand_count;
+    made->operand_count = (uint16_t)count;
+    memcpy(p->operands + p->operand_count, operands, count);
+    p->operand_count += count;
+    return (uint8_t)p->value_count++;
+}
+
+uint8_t ops_row_map(ops_row_program *program, ops_row_function function, const void *user,
+                    const uint64_t key[2], const uint8_t *operands, uint32_t count)
+{
+    const ops_row_step step = {
+        .kind = OPS_ROW_MAP, .function = function, .user = user, .key = {key[0], key[1]}};
+    return program_add(program, &step, operands, count);
+}
+
+uint8_t ops_row_reduce(ops_row_program *program, uint32_t kind, hal_type type,
+                       const uint8_t *operands, uint32_t count)
+{
+    const ops_row_step step = {.kind = (uint8_t)kind, .type = type};
+    return program_add(program, &step, operands, count);
+}
+
+uint8_t ops_row_place(ops_row_program *program, uint8_t reduction)
+{
+    const ops_row_step step = {.kind = OPS_ROW_PLACE};
+    return program_add(program, &step, &reduction, 1);
+}
+
+void ops_row_output(ops_row_program *program, uint8_t value)
+{
+    program->overflowed |= program->output_count == OPS_ROW_OUTPUTS;
+    if (!program->overflowed) {
+        program->outputs[program->output_count++] = value;
+    }
+}
+
+static hal_ir_value unary_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
+{
+    const uint32_t opcode = (uint32_t)(uintptr_t)user;
+    return hal_ir_is_math(opcode) ? hal_ir_math(b, opcode, in[0], HAL_IR_NONE, 0)
+                                  : hal_ir_unary(b, opcode, in[0]);
+}
+
+static hal_ir_value binary_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
+{
+    return hal_ir_binary(b, (uint32_t)(uintptr_t)user, in[0], in[1]);
+}
+
+uint8_t ops_row_opcode(ops_row_program *program, uint32_t opcode, uint8_t x, uint8_t y)
+{
+    const uint8_t operands[2] = {x, y};
+    const int is_unary = y == OPS_ROW_NONE;
+    const uint64_t key[2] = {is_unary ? OPS_ROW_KEY_UNARY : OPS_ROW_KEY_BINARY, opcode};
+    return ops_row_map(program, is_unary ? unary_emit : binary_emit,
+                       (const void *)(uintptr_t)opcode, key, operands, is_unary ? 1 : 2);
+}
+
+static hal_ir_value expression_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
+{
+    const ops_expression *expression = user;
+    hal_ir_value result = HAL_IR_NONE;
+    hal_ir_splice(b, expression->fragment, in, expression->input_count, &result, 1);
+    return result;
+}
+
+uint8_t ops_row_expression(ops_row_program *program, const ops_expression *expression,
+                           const uint8_t *operands, uint32_t count)
+{
+    return ops_row_map(program, expression_emit, expression, expression->hash, operands, count);
+}
+
+/* A row of nothing but the least value keeps the place of the neutral state: its first element is
+ * the greatest. */
+static hal_ir_value index_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
+{
+    hal_ir_value none = hal_ir_eq(b, in[0], hal_ir_u32(b, UINT32_MAX));
+    hal_ir_value place = hal_ir_select(b, none, hal_ir_u32(b, 0), in[0]);
+    return hal_ir_cast(b, (hal_type)(uintptr_t)user, place);
+}
+
+uint8_t ops_row_index(ops_row_program *program, hal_type type, uint8_t place)
+{
+    const uint64_t key[2] = {OPS_ROW_KEY_INDEX, type};
+    return ops_row_map(program, index_emit, (const void *)(uintptr_t)type, key, &place, 1);
+}
+
+/* The number of slices where the outputs alone would leave compute units idle. */
+static int64_t slices_wanted(const hal_device_info *info, const ops_reduce_layout *group,
+                             int64_t outputs, int64_t length)
+{
+    const int64_t groups = (outputs + group->outputs - 1) / group->outputs;
+    const int64_t across = outputs < group->outputs ? outputs : group->outputs;
+    const int64_t items = (int64_t)group->outputs * group->along;
+    const int64_t units = info->compute_units;
+    const int is_cpu = info->kind == HAL_DEVICE_CPU;
+    int64_t most = length / ((int64_t)group->along * MIN_STEPS);
+    int64_t by_size = length * across / (is_cpu ? MIN_SLICE_CPU : MIN_SLICE);
+    most = by_size < most ? by_size : most;
+    most = most < MAX_SLICES ? most : MAX_SLICES;
+    most = most < info->max_grid[2] ? most : info->max_grid[2];
+    int64_t slices;
+    if (is_cpu) {
+        slices = 2 * groups > 4 * units ? 1 : (4 * units + groups - 1) / groups;
+    } else {
+        /* One more group than fit at once would double the time. */
+        slices = groups * items >= units * BUSY_ITEMS ? 1 : units * FULL_ITEMS / (groups * items);
+    }
+    return slices < most ? slices : most;
+}
+
+/* The least number of slices whose loops the device can execute. */
+static hal_status least_slices(const ops_context *context, const char *function,
+                               const ops_reduce_layout *group, int64_t length, int64_t steps,
+                               int64_t *least)
+{
+    const int64_t step = (int64_t)group->width * group->unroll;
+    *least = 1;
+    if (ops_reduce_layout_chunks(group, length) * group->width < steps) {
+        return HAL_OK;
+    }
+    const int64_t slice = steps / step * step * group->along;
+    *least = slice ? (length + slice - 1) / slice : INT64_MAX;
+    if (*least > context->info->max_grid[2] || *least >= ops_loop_limit(context, 0, 0)) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "%s: x: expected at most %lld steps along the axis for each "
+                              "work-item, since %s limits the iterations of loops, got %lld "
+                              "elements; reduce in parts, or without a prologue",
+                              function, (long long)steps, context->info->name, (long long)length);
+    }
+    return HAL_OK;
+}
+
+/* Chooses the group. Returns the number of outputs; `length`: of the axis. */
+static int64_t layout_choose_group(const ops_context *context, const ops_tensor *x, uint32_t axis,
+                                   hal_type type, ops_row_layout *layout)
+{
+    ops_space space;
+    ops_axis taken;
+    ops_space_begin(&space, x->rank, x->shape);
+    ops_space_add(&space, x, 0);
+    ops_axis_take(&space, axis, &taken);
+    ops_space_collapse(&space, 0);
+    ops_reduce_layout_choose(context, &space, &taken, type, &layout->group);
+    layout->slices = 1;
+    layout->slice_length = (uint32_t)taken.length;
+    return ops_space_elements(&space);
+}
+
+void ops_row_layout_whole(const ops_context *context, const ops_tensor *x, uint32_t axis,
+                          hal_type type, ops_row_layout *layout)
+{
+    layout_choose_group(context, x, axis, type, layout);
+}
+
+hal_status ops_row_layout_choose(const ops_context *context, const char *function,
+                                 const ops_tensor *x, uint32_t axis, int is_made, hal_type type,
+                                 int64_t steps, ops_row_layout *layout)
+{
+    ops_tensor like = *x;
+    int64_t stride = 1, least;
+    for (uint32_t i = like.rank; is_made && i-- > 0;) {
+        like.stride[i] = stride;
+        stride *= like.shape[i];
+    }
+    const int64_t outputs = layout_choose_group(context, &like, axis, type, layout);
+    const ops_reduce_layout *group = &layout->group;
+    const int64_t length = x->shape[axis];
+    int64_t slices = slices_wanted(context->info, group, outputs, length);
+    hal_status status = least_slices(context, function, group, length, steps, &least);
+    slices = slices < least ? least : slices;
+    if (status || slices < 2) {
+        return status;
+    }
+    /* Whole steps of loops, and as many slices as they fill. */
+    const int64_t step = (int64_t)group->along * group->width * group->unroll;
+    const int64_t slice = ((length + slices - 1) / slices + step - 1) / step * step;
+    layout->slice_length = (uint32_t)slice;
+    layout->slices = (uint32_t)((length + slice - 1) / slice);
+    ops_reduce_layout_set_length(context, slice, type, &layout->group);
+    return HAL_OK;
+}
+
+int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
+                         uint32_t words)
+{
+    const ops_reduce_layout *group = &layout->group;
+    const int64_t kept = ops_reduce_layout_chunks(group, length) * group->width;
+    int64_t most = group->outputs * group->along > LARGE_GROUP ? MAX_KEPT_LARGE_GROUP : MAX_KEPT;
+    most = ops_is_processor(context) ? MAX_KEPT_PROCESSOR : most;
+    /* An order with blocks is that of loops. */
+    return layout->slices == 1 && !group->blocks && length > 0 && kept <= OPS_ROW_SLOTS / 2 &&
+           kept * words <= most;
+}
+
+hal_status ops_row_partials_create(ops_context *context, const ops_tensor *x, uint32_t axis,
+                                   uint32_t slices, hal_type type, ops_tensor *partial)
+{
+    const int64_t outputs = ops_tensor_get_element_count(x) / x->shape[axis];
+    const int64_t shape[1] = {outputs * slices};
+    hal_status status = ops_tensor_create(context, type, 1, shape, partial);
+    if (status) {
+        return status;
+    }
+    int64_t stride = 1;
+    partial->rank = x->rank;
+    for (uint32_t i = partial->rank; i-- > 0;) {
+        const int is_axis = i == axis;
+        partial->shape[i] = is_axis ? slices : x->shape[i];
+        partial->stride[i] = is_axis ? outputs : stride;
+        stride *= is_axis ? 1 : partial->shape[i];
+    }
+    return HAL_OK;
+}
+
+void ops_row_needs(const ops_row_program *program, const ops_row_schedule *schedule, uint32_t phase,
+                   const ops_axis *axis, uint8_t *needed)
+{
+    memset(needed, 0, program->value_count);
+    for (uint32_t i = 0; phase == schedule->last && i < program->output_count; i++) {
+        needed[program->outputs[i]] |= axis->step[program->input_count + i] != OPS_INNER_ZERO;
+    }
+    for (uint32_t v = program->value_count; v-- > 0;) {
+        const ops_row_step *step = v < program->input_count ? NULL : ops_row_step_of(program, v);
+        const int is_reduced =
+            step && ops_row_is_reduction(step) && schedule->ready[v] == phase + 1;
+        needed[v] = needed[v] && schedule->is_element[v];
+        for (uint32_t i = 0; step && (needed[v] || is_reduced) && i < step->operand_count; i++) {
+            needed[program->operands[step->first_operand + i]] = 1;
+        }
+    }
+}
+
+/* The most values of elements that are computed up to a phase and used after it. */
+static uint32_t schedule_live(const ops_row_program *program, const ops_row_schedule *schedule)
+{
+    uint8_t last_use[OPS_ROW_VALUES] = {0};
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        const ops_row_step *step = ops_row_step_of(program, v);
+        uint32_t use =
+            ops_row_is_reduction(step) ? schedule->ready[v] - 1u : schedule->first_need[v];
+        for (uint32_t i = 0; use != OPS_ROW_NEVER && i < step->operand_count; i++) {
+            uint8_t *last = &last_use[program->operands[step->first_operand + i]];
+            *last = use > *last ? (uint8_t)use : *last;
+        }
+    }
+    for (uint32_t i = 0; i < program->output_count; i++) {
+        last_use[program->outputs[i]] = (uint8_t)schedule->last;
+    }
+    uint32_t most = 1;
+    for (uint32_t phase = 0; phase < schedule->last; phase++) {
+        uint32_t live = 0;
+        for (uint32_t v = 0; v < program->value_count; v++) {
+            live += schedule->first_need[v] <= phase && last_use[v] > phase;
+        }
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+static void schedule_make(const ops_row_program *program, const ops_axis *axis,
+                          ops_row_schedule *schedule)
+{
+    uint8_t needed[OPS_ROW_VALUES];
+    schedule->last = 0;
+    schedule->stores_elements = 0;
+    for (uint32_t v = 0; v < program->value_count; v++) {
+        schedule->is_element[v] = v < program->input_count && axis->step[v] != OPS_INNER_ZERO;
+        schedule->ready[v] = 0;
+        schedule->first_need[v] = OPS_ROW_NEVER;
+        if (v < program->input_count) {
+            continue;
+        }
+        const ops_row_step *step = ops_row_step_of(program, v);
+        for (uint32_t i = 0; i < step->operand_count; i++) {
+            const uint8_t operand = program->operands[step->first_operand + i];
+            const uint8_t ready = schedule->ready[operand];
+            schedule->ready[v] = ready > schedule->ready[v] ? ready : schedule->ready[v];
+            schedule->is_element[v] |= step->kind == OPS_ROW_MAP && schedule->is_element[operand];
+        }
+        schedule->ready[v] += ops_row_is_reduction(step);
+    }
+    for (uint32_t i = 0; i < program->output_count; i++) {
+        const uint8_t ready = schedule->ready[program->outputs[i]];
+        schedule->last = ready > schedule->last ? ready : schedule->last;
+        schedule->stores_elements |= axis->step[program->input_count + i] != OPS_INNER_ZERO;
+    }
+    for (uint32_t phase = 0; phase <= schedule->last; phase++) {
+        ops_row_needs(program, schedule, phase, axis, needed);
+        for (uint32_t v = 0; v < program->value_count; v++) {
+            if (needed[v] && schedule->first_need[v] == OPS_ROW_NEVER) {
+                schedule->first_need[v] = (uint8_t)phase;
+            }
+        }
+    }
+    schedule->live = schedule_live(program, schedule);
+}
+
+/* Whether every chunk of a view starts at a multiple of the chunk's size. */
+static int view_is_vector(const ops_row_pass *pass, uint32_t view)
+{
+    const uint32_t width = pass->group.width, slot = pass->slots[view];
+    const uint64_t start =
+        pass->bindings.ranges[slot].offset / hal_type_size(pass->bindings.types[slot]);
+    int fits = width > 1 && pass->axis.step[view] == OPS_INNER_ONE &&
+               pass->space.base[view] % width == 0 && start % width == 0;
+    for (uint32_t i = 0; fits && i < pass->space.rank; i++) {
+        fits = pass->space.stride[view][i] % width == 0;
+    }
+    return fits;
+}
+
+static void choose_form(const ops_context *context, const ops_row_call *call, ops_row_pass *pass)
+{
+    const ops_reduce_layout *group = &pass->group;
+    const int64_t length = pass->axis.length;
+    const int64_t chunks = ops_reduce_layout_chunks(group, length);
+    const uint32_t views = pass->space.view_count;
+    uint32_t words = 1; /* of a value */
+    for (uint32_t view = 0; view < views; view++) {
+        pass->form.is_vector[view] = (uint8_t)view_is_vector(pass, view);
+        words = hal_type_size(pass->bindings.types[pass->slots[view]]) > 4 ? 2 : words;
+    }
+    pass->form.is_sliced = call->layout->slices > 1;
+    if (ops_row_layout_keeps(context, call->layout, length, words * pass->schedule.live)) {
+        pass->form.chunks = (uint8_t)chunks;
+    }
+    const int64_t step =
+        (int64_t)group->along * group->width * (pass->form.chunks ? chunks : group->unroll);
+    pass->form.is_exact = length % step == 0 && !pass->form.is_sliced;
+}
+
+static hal_status bind_tensors(const ops_context *context, const ops_row_call *call,
+                               ops_row_pass *pass)
+{
+    const ops_row_program *program = call->program;
+    const uint32_t count = program->input_count + program->output_count;
+    uint32_t most = context->info->max_bindings;
+    most = most < OPS_MAX_VIEWS ? most : OPS_MAX_VIEWS;
+    for (uint32_t i = 0; i < count && !program->overflowed; i++) {
+        /* Outputs first, so that an input that is the same view finds its binding. */
+        const int is_output = i < program->output_count;
+        const uint32_t view = is_output ? program->input_count + i : i - program->output_count;
+        uint32_t slot = view >= OPS_MAX_VIEWS
+                            ? HAL_IR_MAX_BINDINGS
+                            : ops_bind(context, &pass->bindings, &call->tensors[view],
+                                       is_output ? HAL_ACCESS_WRITE : HAL_ACCESS_READ);
+        if (slot >= context->info->max_bindings) {
+            return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                  "%s: options: expected at most %u tensors, which %s binds, "
+                                  "got %u",
+                                  call->function, most, context->info->name, count);
+        }
+        pass->slots[view] = (uint8_t)slot;
+    }
+    return program->overflowed
+               ? hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                "%s: options: expected at most %u operations and inputs",
+                                call->function, OPS_ROW_VALUES)
+               : HAL_OK;
+}
+
+static void program_key(const ops_row_program *program, ops_cache_key *key)
+{
+    const uint32_t counts[4] = {program->input_count, program->value_count, program->operand_count,
+                                program->output_count};
+    ops_cache_key_append(key, counts, sizeof counts);
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        const ops_row_step *step = ops_row_step_of(program, v);
+        const uint64_t form[3] = {step->kind | (uint64_t)step->type << 8 |
+                                      (uint64_t)step->operand_count << 16,
+                                  step->key[0], step->key[1]};
+        ops_cache_key_append(key, form, sizeof form);
+    }
+    ops_cache_key_append(key, program->operands, program->operand_count);
+    ops_cache_key_append(key, program->outputs, program->output_count);
+}
+
+static hal_status pass_plan(const ops_context *context, const ops_row_call *call,
+                            ops_row_pass *pass)
+{
+    const ops_row_program *program = call->program;
+    const uint32_t count = program->input_count + program->output_count;
+    hal_status status = bind_tensors(context, call, pass);
+    if (status) {
+        return status;
+    }
+    pass->program = program;
+    pass->group = call->layout->group;
+    pass->slice_length = call->layout->slice_length;
+    pass->slice_stride = call->slice_stride;
+    pass->mean_length = call->mean_length;
+    ops_space_begin(&pass->space, call->rank, call->shape);
+    for (uint32_t i = 0; i < count; i++) {
+        ops_space_add(&pass->space, &call->tensors[i],
+                      ops_base(&pass->bindings, pass->slots[i], &call->tensors[i]));
+    }
+    ops_axis_take(&pass->space, call->axis, &pass->axis);
+    /* There is nothing to load for the rows of an empty axis. */
+    for (uint32_t i = 0; i < program->input_count && pass->axis.length == 0; i++) {
+        if (ops_tensor_get_element_count(&call->tensors[i]) == 0) {
+            pass->axis.step[i] = OPS_INNER_ONE;
+        }
+    }
+    /* Partial results have the slices along the axis, one for each group. */
+    for (uint32_t i = program->input_count; i < count && call->layout->slices > 1; i++) {
+        pass->axis.stride[i] = 0;
+        pass->axis.step[i] = OPS_INNER_ZERO;
+    }
+    ops_space_collapse(&pass->space, 0);
+    uint32_t means = 0;
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        means += ops_row_step_of(program, v)->kind == OPS_REDUCE_MEAN;
+    }
+    ops_layout_choose(context, &pass->space, count * 8 + 32 + 8 * means,
+                      ops_axis_reach(&pass->axis, count), &pass->layout);
+    schedule_make(program, &pass->axis, &pass->schedule);
+    choose_form(context, call, pass);
+    return HAL_OK;
+}
+
+hal_status ops_row_record(ops_context *context, const ops_row_call *call)
+{
+    ops_row_pass pass;
+    pass.bindings.count = 0;
+    pass.form = (ops_row_form){.chunks = 0};
+    uint32_t grid[3];
+    hal_status status = pass_plan(context, call, &pass);
+    if (!status) {
+        status = ops_reduce_layout_grid(context, call->function, &pass.space, &pass.group, grid);
+    }
+    if (status) {
+        return status;
+    }
+    if (pass.form.is_sliced) {
+        if (pass.group.grid_may_overrun) {
+            return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                  "%s: x: expected fewer outputs for slices of an axis of %lld "
+                                  "elements on %s",
+                                  call->function, (long long)pass.axis.length, context->info->name);
+        }
+        grid[2] = call->layout->slices;
+    }
+    const uint32_t count = call->program->input_count + call->program->output_count;
+    ops_cache_key key;
+    ops_entry *entry;
+    ops_cache_key_begin(&key, OPS_FAMILY_ROWS);
+    program_key(call->program, &key);
+    ops_cache_key_append(&key, &pass.form, sizeof pass.form);
+    ops_bindings_key(&pass.bindings, pass.slots, count, &key);
+    ops_fold_key(&pass.space, &pass.layout, &pass.group, &pass.axis, &key);
+    status = ops_cache_get(context, &key, call->name, ops_row_emit, &pass, &entry);
+    if (status) {
+        return status;
+    }
+    ops_block block;
+    ops_block_begin(&block);
+    ops_row_put(&pass, &block);
+    return ops_dispatch(context, entry, grid, &pass.bindings, &block);
+}

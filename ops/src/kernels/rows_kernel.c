@@ -1,0 +1,582 @@
+/* The kernel of a row program, see rows.h. */
+#include "rows_kernel.h"
+
+#include <string.h>
+
+#define MAX_CHAINS 4u
+
+/* A batch: chunks of a work-item that are loaded together. */
+typedef struct row_batch {
+    uint32_t chunks;
+    hal_ir_value first;                 /* U32, place of the first element on the axis */
+    hal_ir_value inside[OPS_ROW_SLOTS]; /* BOOL, of each chunk; HAL_IR_NONE: always */
+} row_batch;
+
+typedef struct emitter {
+    hal_ir_builder *b;
+    const ops_row_pass *pass;
+    const ops_row_program *program;
+    ops_layout_values values;
+    hal_ir_value axis_strides[OPS_MAX_VIEWS];
+    ops_reduce_lane lane;
+    hal_ir_value start, end; /* of the slice, U32 */
+    hal_ir_value slice_offset;
+    hal_ir_value divisor[OPS_ROW_VALUES]; /* of means */
+    hal_ir_value row[OPS_ROW_VALUES];     /* values of the row; of a reduction its value */
+    hal_ir_value place[OPS_ROW_VALUES];   /* of a reduction */
+    hal_ir_value element[OPS_ROW_VALUES][OPS_ROW_SLOTS];
+    ops_state chain[OPS_ROW_VALUES][MAX_CHAINS]; /* values, or variables in a kernel that loops */
+    ops_state total[OPS_ROW_VALUES];             /* variables, with blocks */
+    ops_fold_memory memory[OPS_ROW_VALUES];
+    uint8_t memory_owner[OPS_ROW_VALUES]; /* the first reduction with the same memory */
+    uint8_t memory_used[OPS_ROW_VALUES];
+} emitter;
+
+static const uint8_t *step_operands(const emitter *e, uint32_t value)
+{
+    return e->program->operands + ops_row_step_of(e->program, value)->first_operand;
+}
+
+static int is_reduction(const emitter *e, uint32_t value)
+{
+    return value >= e->program->input_count &&
+           ops_row_is_reduction(ops_row_step_of(e->program, value));
+}
+
+/* Whether the loop of a phase computes a reduction. */
+static int is_reduced_in(const emitter *e, uint32_t value, uint32_t phase)
+{
+    return is_reduction(e, value) && e->pass->schedule.ready[value] == phase + 1;
+}
+
+/* A reduction of single elements to greatest and sum goes by batches, in one chain. */
+static uint32_t chain_count(const emitter *e, uint32_t value)
+{
+    const ops_row_step *step = ops_row_step_of(e->program, value);
+    return step->kind == OPS_FOLD_SOFTMAX && step->operand_count == 1 ? 1 : e->pass->group.chains;
+}
+
+static int is_nested(const emitter *e, uint32_t value)
+{
+    const uint32_t kind = ops_row_step_of(e->program, value)->kind;
+    return e->pass->group.blocks && !e->pass->form.chunks &&
+           (kind == OPS_REDUCE_SUM || kind == OPS_REDUCE_MEAN);
+}
+
+static hal_ir_value value_at(const emitter *e, uint32_t value, uint32_t slot)
+{
+    return e->pass->schedule.is_element[value] ? e->element[value][slot] : e->row[value];
+}
+
+/* Place of element `j` of chunk `c`, relative to the batch's first element. */
+static uint32_t batch_offset(const emitter *e, uint32_t c, uint32_t j)
+{
+    return c * e->pass->group.along * e->pass->group.width + j;
+}
+
+/* The index of a view's element at the start of a batch. */
+static hal_ir_value batch_index(emitter *e, uint32_t view, const row_batch *batch)
+{
+    return ops_axis_place(e->b, &e->pass->axis, e->axis_strides, e->values.type, view,
+                          e->lane.index[view], batch->first);
+}
+
+/* The index of a view's element `distance` further on: the returned one plus *offset. */
+static hal_ir_value index_step(emitter *e, uint32_t view, hal_ir_value index, uint32_t distance,
+                               int32_t *offset)
+{
+    if (e->pass->axis.step[view] == OPS_INNER_ONE) {
+        *offset = (int32_t)distance;
+        return index;
+    }
+    *offset = 0;
+    if (distance == 0) {
+        return index;
+    }
+    hal_ir_value step = ops_index_constant(e->b, e->values.type, distance);
+    return hal_ir_add(e->b, index, hal_ir_mul(e->b, e->axis_strides[view], step));
+}
+
+static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
+{
+    return batch->inside[c] == HAL_IR_NONE ? e->lane.inside
+                                           : hal_ir_and(e->b, e->lane.inside, batch->inside[c]);
+}
+
+static void load_input(emitter *e, uint32_t view, const row_batch *batch)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
+    hal_ir_value first = batch_index(e, view, batch);
+    int32_t offset;
+    for (uint32_t c = 0; c < batch->chunks; c++) {
+        hal_ir_value guard = chunk_guard(e, batch, c);
+        hal_ir_value *elements = e->element[view] + c * width;
+        if (e->pass->form.is_vector[view]) {
+            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, 0), &offset);
+            hal_ir_value vector = hal_ir_load_wide(b, slot, index, offset, width, guard);
+            for (uint32_t j = 0; j < width; j++) {
+                elements[j] = hal_ir_extract(b, vector, j);
+            }
+            continue;
+        }
+        for (uint32_t j = 0; j < width; j++) {
+            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, j), &offset);
+            elements[j] = hal_ir_load_wide(b, slot, index, offset, 1, guard);
+        }
+    }
+}
+
+static void store_output(emitter *e, uint32_t output, const row_batch *batch)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t view = e->program->input_count + output, value = e->program->outputs[output];
+    const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
+    hal_ir_value first = batch_index(e, view, batch);
+    int32_t offset;
+    for (uint32_t c = 0; c < batch->chunks; c++) {
+        hal_ir_value guard = chunk_guard(e, batch, c), elements[MAX_CHAINS];
+        for (uint32_t j = 0; j < width; j++) {
+            elements[j] = value_at(e, value, c * width + j);
+        }
+        if (e->pass->form.is_vector[view]) {
+            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, 0), &offset);
+            hal_ir_store_wide(b, slot, index, offset, guard, hal_ir_pack(b, width, elements));
+            continue;
+        }
+        for (uint32_t j = 0; j < width; j++) {
+            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, j), &offset);
+            hal_ir_store_wide(b, slot, index, offset, guard, elements[j]);
+        }
+    }
+}
+
+static hal_ir_value map_emit(emitter *e, uint32_t value, uint32_t slot)
+{
+    const ops_row_step *step = ops_row_step_of(e->program, value);
+    const uint8_t *operands = step_operands(e, value);
+    hal_ir_value in[OPS_MAX_INPUTS];
+    for (uint32_t i = 0; i < step->operand_count; i++) {
+        in[i] = value_at(e, operands[i], slot);
+    }
+    return step->function(e->b, step->user, in);
+}
+
+static ops_state chain_get(emitter *e, const ops_state *chain)
+{
+    ops_state state = *chain;
+    if (!e->pass->form.chunks) {
+        state.value = hal_ir_get(e->b, chain->value);
+        state.place = chain->place == HAL_IR_NONE ? HAL_IR_NONE : hal_ir_get(e->b, chain->place);
+    }
+    return state;
+}
+
+static void chain_set(emitter *e, ops_state *chain, ops_state state)
+{
+    if (e->pass->form.chunks) {
+        *chain = state;
+        return;
+    }
+    hal_ir_set(e->b, chain->value, state.value);
+    if (chain->place != HAL_IR_NONE) {
+        hal_ir_set(e->b, chain->place, state.place);
+    }
+}
+
+static ops_state chain_create(emitter *e, uint32_t value)
+{
+    const ops_row_step *step = ops_row_step_of(e->program, value);
+    ops_state state = ops_fold_identity(e->b, step->kind, step->type);
+    if (!e->pass->form.chunks) {
+        state.value = hal_ir_var(e->b, state.value);
+        state.place = state.place == HAL_IR_NONE ? HAL_IR_NONE : hal_ir_var(e->b, state.place);
+    }
+    return state;
+}
+
+/* The state of one element: neutral beyond the row. */
+static ops_state element_state(emitter *e, uint32_t value, const row_batch *batch, uint32_t slot)
+{
+    hal_ir_builder *b = e->b;
+    const ops_row_step *step = ops_row_step_of(e->program, value);
+    const uint8_t *operands = step_operands(e, value);
+    const uint32_t width = e->pass->group.width, c = slot / width;
+    ops_state state = {value_at(e, operands[0], slot), HAL_IR_NONE};
+    if (step->operand_count > 1) {
+        state.place = value_at(e, operands[1], slot);
+    } else if (step->kind == OPS_REDUCE_ARGMAX) {
+        uint32_t distance = batch_offset(e, c, slot % width);
+        state.place = hal_ir_add(b, batch->first, hal_ir_u32(b, distance));
+    }
+    if (batch->inside[c] != HAL_IR_NONE) {
+        ops_state neutral = ops_fold_identity(b, step->kind, step->type);
+        state.value = hal_ir_select(b, batch->inside[c], state.value, neutral.value);
+        if (state.place != HAL_IR_NONE) {
+            state.place = hal_ir_select(b, batch->inside[c], state.place, neutral.place);
+        }
+    }
+    return state;
+}
+
+/* Folds a batch to greatest and sum: exp once for each element, and once for the sum before. */
+static void fold_exponentials(emitter *e, uint32_t value, const row_batch *batch)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t count = batch->chunks * e->pass->group.width;
+    ops_state before = chain_get(e, &e->chain[value][0]), after;
+    hal_ir_value x[OPS_ROW_SLOTS];
+    after.value = before.value;
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = element_state(e, value, batch, i).value;
+        after.value = hal_ir_max(b, after.value, x[i]);
+    }
+    hal_ir_value reference = ops_fold_reference(b, after.value);
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = hal_ir_math(b, HAL_IR_EXP, hal_ir_sub(b, x[i], reference), HAL_IR_NONE, 0);
+    }
+    for (uint32_t left = count; left > 1; left = (left + 1) / 2) {
+        for (uint32_t i = 0; i < left / 2; i++) {
+            x[i] = hal_ir_add(b, x[2 * i], x[2 * i + 1]);
+        }
+        x[left / 2] = left % 2 ? x[left - 1] : x[left / 2];
+    }
+    hal_ir_value scale = hal_ir_sub(b, before.value, reference);
+    scale = hal_ir_mul(b, before.place, hal_ir_math(b, HAL_IR_EXP, scale, HAL_IR_NONE, 0));
+    after.place = hal_ir_add(b, scale, x[0]);
+    chain_set(e, &e->chain[value][0], after);
+}
+
+static void fold_batch(emitter *e, uint32_t value, const row_batch *batch)
+{
+    const ops_row_step *step = ops_row_step_of(e->program, value);
+    if (step->kind == OPS_FOLD_SOFTMAX && step->operand_count == 1) {
+        fold_exponentials(e, value, batch);
+        return;
+    }
+    const uint32_t chains = chain_count(e, value);
+    ops_state state[MAX_CHAINS];
+    for (uint32_t i = 0; i < chains; i++) {
+        state[i] = chain_get(e, &e->chain[value][i]);
+    }
+    for (uint32_t slot = 0; slot < batch->chunks * e->pass->group.width; slot++) {
+        ops_state *chain = &state[slot % chains];
+        *chain = ops_fold_next(e->b, step->kind, *chain, element_state(e, value, batch, slot));
+    }
+    for (uint32_t i = 0; i < chains; i++) {
+        chain_set(e, &e->chain[value][i], state[i]);
+    }
+}
+
+/* The work of a phase for one batch. What an earlier phase left in registers is used again. */
+static void emit_batch(emitter *e, uint32_t phase, const uint8_t *needed, const row_batch *batch)
+{
+    const ops_row_schedule *schedule = &e->pass->schedule;
+    const uint32_t slots = batch->chunks * e->pass->group.width;
+    const int is_kept = e->pass->form.chunks != 0;
+    uint8_t computes[OPS_ROW_VALUES] = {0};
+    for (uint32_t v = 0; v < e->program->value_count; v++) {
+        computes[v] = needed[v] && (!is_kept || schedule->first_need[v] == phase);
+        if (computes[v] && v < e->program->input_count) {
+            load_input(e, v, batch);
+        }
+    }
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+            if (computes[v]) {
+                e->element[v][slot] = map_emit(e, v, slot);
+            }
+        }
+    }
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        if (is_reduced_in(e, v, phase)) {
+            fold_batch(e, v, batch);
+        }
+    }
+    for (uint32_t i = 0; phase == schedule->last && i < e->program->output_count; i++) {
+        if (e->pass->axis.step[e->program->input_count + i] != OPS_INNER_ZERO) {
+            store_output(e, i, batch);
+        }
+    }
+}
+
+/* Folds the chains of a reduction pairwise. */
+static ops_state fold_chains(emitter *e, uint32_t value)
+{
+    const uint32_t kind = ops_row_step_of(e->program, value)->kind;
+    ops_state states[MAX_CHAINS];
+    uint32_t count = chain_count(e, value);
+    for (uint32_t i = 0; i < count; i++) {
+        states[i] = chain_get(e, &e->chain[value][i]);
+    }
+    for (; count > 1; count /= 2) {
+        for (uint32_t i = 0; i < count / 2; i++) {
+            states[i] = ops_fold(e->b, kind, states[2 * i], states[2 * i + 1]);
+        }
+    }
+    return states[0];
+}
+
+static void emit_steps(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value from,
+                       hal_ir_value to)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_layout *group = &e->pass->group;
+    row_batch batch = {.chunks = group->unroll};
+    hal_ir_value step = hal_ir_u32(b, group->along * group->width * group->unroll);
+    hal_ir_value base = hal_ir_for(b, from, to, step);
+    batch.first = hal_ir_add(b, base, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
+    for (uint32_t c = 0; c < batch.chunks; c++) {
+        batch.inside[c] = HAL_IR_NONE;
+    }
+    emit_batch(e, phase, needed, &batch);
+    hal_ir_end(b);
+}
+
+/* Sums of many steps: the chains are emptied into a total after each block of steps. */
+static void emit_blocks(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_layout *group = &e->pass->group;
+    const uint32_t step = group->along * group->width * group->unroll;
+    hal_ir_value block = hal_ir_u32(b, group->blocks * step);
+    hal_ir_value from = hal_ir_for(b, e->start, whole, block);
+    emit_steps(e, phase, needed, from, hal_ir_min(b, hal_ir_add(b, from, block), whole));
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        if (!is_reduced_in(e, v, phase) || !is_nested(e, v)) {
+            continue;
+        }
+        const ops_row_step *reduction = ops_row_step_of(e->program, v);
+        ops_state neutral = ops_fold_identity(b, reduction->kind, reduction->type);
+        ops_state sum = chain_get(e, &e->total[v]);
+        chain_set(e, &e->total[v], ops_fold(b, reduction->kind, sum, fold_chains(e, v)));
+        for (uint32_t i = 0; i < chain_count(e, v); i++) {
+            chain_set(e, &e->chain[v][i], neutral);
+        }
+    }
+    hal_ir_end(b);
+}
+
+/* Loop bounds are the same for all work-items; the last, partial step is guarded. */
+static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_layout *group = &e->pass->group;
+    const uint32_t step = group->along * group->width * group->unroll;
+    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
+    hal_ir_value whole = hal_ir_add(b, e->start, hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1))));
+    int nested = 0;
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        nested |= is_reduced_in(e, v, phase) && is_nested(e, v);
+    }
+    if (nested) {
+        emit_blocks(e, phase, needed, whole);
+    } else {
+        emit_steps(e, phase, needed, e->start, whole);
+    }
+    if (e->pass->form.is_exact) {
+        return;
+    }
+    row_batch rest = {.chunks = group->unroll};
+    hal_ir_if(b, hal_ir_lt(b, whole, e->end));
+    rest.first = hal_ir_add(b, whole, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
+    for (uint32_t c = 0; c < rest.chunks; c++) {
+        hal_ir_value first = hal_ir_add(b, rest.first, hal_ir_u32(b, batch_offset(e, c, 0)));
+        rest.inside[c] = hal_ir_lt(b, first, e->end);
+    }
+    emit_batch(e, phase, needed, &rest);
+    hal_ir_end(b);
+}
+
+/* All chunks but the last one are inside the row. */
+static void emit_kept(emitter *e, uint32_t phase, const uint8_t *needed)
+{
+    hal_ir_builder *b = e->b;
+    row_batch batch = {.chunks = e->pass->form.chunks};
+    batch.first = hal_ir_mul(b, e->lane.q, hal_ir_u32(b, e->pass->group.width));
+    for (uint32_t c = 0; c < batch.chunks; c++) {
+        batch.inside[c] = HAL_IR_NONE;
+    }
+    if (!e->pass->form.is_exact) {
+        const uint32_t last = batch.chunks - 1;
+        hal_ir_value first = hal_ir_add(b, batch.first, hal_ir_u32(b, batch_offset(e, last, 0)));
+        batch.inside[last] = hal_ir_lt(b, first, e->end);
+    }
+    emit_batch(e, phase, needed, &batch);
+}
+
+/* Combines the work-items' states of the reductions of a phase. */
+static void emit_reductions(emitter *e, uint32_t phase)
+{
+    hal_ir_builder *b = e->b;
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        if (!is_reduced_in(e, v, phase)) {
+            continue;
+        }
+        const ops_row_step *step = ops_row_step_of(e->program, v);
+        ops_state state = fold_chains(e, v);
+        if (is_nested(e, v)) {
+            state = ops_fold(b, step->kind, chain_get(e, &e->total[v]), state);
+        }
+        const uint32_t owner = e->memory_owner[v];
+        if (e->memory_used[owner] && e->memory[owner].values != HAL_IR_NONE) {
+            hal_ir_barrier(b);
+        }
+        e->memory_used[owner] = 1;
+        state = ops_fold_group(b, &e->pass->group, &e->lane, step->kind, state, e->memory[owner]);
+        e->place[v] = state.place;
+        e->row[v] =
+            step->kind == OPS_REDUCE_MEAN ? hal_ir_div(b, state.value, e->divisor[v]) : state.value;
+    }
+}
+
+/* The values of the row that are ready now. */
+static void emit_row_values(emitter *e, uint32_t phase)
+{
+    const ops_row_schedule *schedule = &e->pass->schedule;
+    for (uint32_t v = 0; v < e->program->value_count; v++) {
+        if (schedule->is_element[v] || schedule->ready[v] != phase || is_reduction(e, v)) {
+            continue;
+        }
+        if (v < e->program->input_count) {
+            e->row[v] =
+                hal_ir_load_wide(e->b, e->pass->slots[v], e->lane.index[v], 0, 1, e->lane.inside);
+        } else if (ops_row_step_of(e->program, v)->kind == OPS_ROW_PLACE) {
+            e->row[v] = e->place[step_operands(e, v)[0]];
+        } else {
+            e->row[v] = map_emit(e, v, 0);
+        }
+    }
+}
+
+static void emit_row_outputs(emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value guard = hal_ir_and(b, e->lane.inside, hal_ir_eq(b, e->lane.q, hal_ir_u32(b, 0)));
+    for (uint32_t i = 0; i < e->program->output_count; i++) {
+        const uint32_t view = e->program->input_count + i;
+        if (e->pass->axis.step[view] != OPS_INNER_ZERO) {
+            continue;
+        }
+        hal_ir_value index = e->lane.index[view];
+        if (e->pass->form.is_sliced) {
+            index = hal_ir_add(b, index, e->slice_offset);
+        }
+        hal_ir_store_wide(b, e->pass->slots[view], index, 0, guard, e->row[e->program->outputs[i]]);
+    }
+}
+
+/* Reductions of one kind and type share their memory. */
+static void declare_memory(emitter *e)
+{
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        if (!is_reduction(e, v)) {
+            continue;
+        }
+        const ops_row_step *step = ops_row_step_of(e->program, v);
+        uint32_t owner = e->program->input_count;
+        while (owner < v) {
+            const ops_row_step *other = ops_row_step_of(e->program, owner);
+            if (is_reduction(e, owner) && other->type == step->type &&
+                ops_fold_has_place(other->kind) == ops_fold_has_place(step->kind) &&
+                (!ops_fold_has_place(step->kind) || other->kind == step->kind)) {
+                break;
+            }
+            owner++;
+        }
+        e->memory_owner[v] = (uint8_t)owner;
+        if (owner == v) {
+            e->memory[v] = ops_fold_shared(e->b, &e->pass->group, step->kind, step->type);
+        }
+    }
+}
+
+static void declare_scalars(emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const ops_row_pass *pass = e->pass;
+    ops_layout_declare(b, &pass->space, &pass->layout, &e->values);
+    ops_axis_declare(b, &pass->axis, &pass->layout, e->axis_strides);
+    hal_ir_value length = hal_ir_scalar_value(b, "length", HAL_TYPE_U32);
+    e->start = hal_ir_u32(b, 0);
+    e->end = length;
+    if (pass->form.is_sliced) {
+        hal_ir_value slice = hal_ir_scalar_value(b, "slice", HAL_TYPE_U32);
+        hal_ir_value stride = hal_ir_scalar_value(b, "slice_stride", e->values.type);
+        hal_ir_value z = hal_ir_id(b, HAL_IR_GROUP_ID, 2);
+        e->start = hal_ir_mul(b, z, slice);
+        e->end = hal_ir_min(b, hal_ir_add(b, e->start, slice), length);
+        e->slice_offset = hal_ir_mul(b, ops_value_cast(b, e->values.type, z), stride);
+    }
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        const ops_row_step *step = ops_row_step_of(e->program, v);
+        if (step->kind == OPS_REDUCE_MEAN) {
+            e->divisor[v] = ops_scalar(b, "count", v, 0, step->type);
+        }
+    }
+}
+
+static void emit_phase(emitter *e, uint32_t phase)
+{
+    const ops_row_schedule *schedule = &e->pass->schedule;
+    uint8_t needed[OPS_ROW_VALUES];
+    emit_row_values(e, phase);
+    if (phase == schedule->last && !schedule->stores_elements) {
+        return;
+    }
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        if (!is_reduced_in(e, v, phase)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < chain_count(e, v); i++) {
+            e->chain[v][i] = chain_create(e, v);
+        }
+        if (is_nested(e, v)) {
+            e->total[v] = chain_create(e, v);
+        }
+    }
+    ops_row_needs(e->program, schedule, phase, &e->pass->axis, needed);
+    if (e->pass->form.chunks) {
+        emit_kept(e, phase, needed);
+    } else {
+        emit_loop(e, phase, needed);
+    }
+    emit_reductions(e, phase);
+}
+
+void ops_row_emit(hal_ir_builder *b, const void *user)
+{
+    const ops_row_pass *pass = user;
+    emitter e; /* large, and filled in as far as it is used */
+    e.b = b;
+    e.pass = pass;
+    e.program = pass->program;
+    memset(e.memory_used, 0, sizeof e.memory_used);
+    ops_declare_bindings(b, &pass->bindings);
+    ops_reduce_layout_declare(b, &pass->group);
+    declare_memory(&e);
+    declare_scalars(&e);
+    ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e.values, &e.lane);
+    for (uint32_t phase = 0; phase <= pass->schedule.last; phase++) {
+        emit_phase(&e, phase);
+    }
+    emit_row_outputs(&e);
+}
+
+void ops_row_put(const ops_row_pass *pass, ops_block *block)
+{
+    const ops_row_program *program = pass->program;
+    ops_layout_put(&pass->space, &pass->layout, block);
+    ops_axis_put(&pass->axis, &pass->layout, block);
+    ops_put_u32(block, (uint32_t)pass->axis.length);
+    if (pass->form.is_sliced) {
+        ops_put_u32(block, pass->slice_length);
+        ops_put_index(block, pass->layout.index64, pass->slice_stride);
+    }
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        const ops_row_step *step = ops_row_step_of(program, v);
+        if (step->kind == OPS_REDUCE_MEAN) {
+            ops_put_number(block, step->type, (double)pass->mean_length);
+        }
+    }
+}
