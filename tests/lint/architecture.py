@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 # The folders of each library from the bottom up; a plugin is one folder.
-LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "layers"),
+LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "group", "layers"),
              "ops/src": ("tensor", "kernels", "gemm", "array")}
 MAX_CYCLE = 2
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

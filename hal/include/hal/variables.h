@@ -31,6 +31,9 @@
       "fail")                                                                                      \
     X(HAL_FAULT, "LIST", "hal/src/layers/fault.c",                                                 \
       "calls that fail with HAL_LAYERS=fault: kind:number, or kind:number+ for all from there "    \
-      "on; kinds are allocation, compile, submit, wait and lost")
+      "on; kinds are allocation, compile, submit, wait and lost")                                  \
+    X(HAL_GROUP, "RANK/COUNT:NAME", "hal/src/group/environment.c",                                 \
+      "the process's rank in the group that hal_group_create_from_environment creates, the "       \
+      "number of ranks and a name for the job; unset: the launcher's variables")
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef HAL_SRC_BASE_PLATFORM_H
 #define HAL_SRC_BASE_PLATFORM_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +13,27 @@
 #if defined __APPLE__
 #include <unistd.h>
 #include <xlocale.h>
+
+/* Reserves memory for a file. Returns 0 or an errno. */
+static inline int hal_file_reserve(int file, uint64_t bytes)
+{
+    return ftruncate(file, (off_t)bytes) == 0 ? 0 : errno;
+}
+
+/* Locks of shared memory do not exist: the end of another process is found by time limits only. */
+static inline int hal_file_lock_byte(int file, uint64_t offset)
+{
+    (void)file;
+    (void)offset;
+    return 1;
+}
+
+static inline int hal_file_is_byte_locked(int file, uint64_t offset)
+{
+    (void)file;
+    (void)offset;
+    return 1;
+}
 
 /* Whether the process has the rights of another user than the one who started it. */
 static inline int hal_process_is_secure(void)
@@ -39,6 +62,32 @@ static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t 
 #else
 #include <sys/auxv.h>
 
+static inline int hal_file_reserve(int file, uint64_t bytes)
+{
+    return posix_fallocate(file, 0, (off_t)bytes);
+}
+
+static inline struct flock hal_file_byte(uint64_t offset)
+{
+    return (struct flock){
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
+}
+
+/* Locks a byte until the file is closed, at the latest when the process ends. Returns 0 when
+ * another open file has it locked. */
+static inline int hal_file_lock_byte(int file, uint64_t offset)
+{
+    struct flock lock = hal_file_byte(offset);
+    return fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
+
+/* Whether another open file has the byte locked. */
+static inline int hal_file_is_byte_locked(int file, uint64_t offset)
+{
+    struct flock lock = hal_file_byte(offset);
+    return fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
 static inline int hal_process_is_secure(void)
 {
     return getauxval(AT_SECURE) != 0;
@@ -64,5 +113,12 @@ static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t 
     return pthread_cond_timedwait(condition, lock, &end);
 }
 #endif
+
+/* Sleeps, or less if a signal comes. */
+static inline void hal_pause_ns(long nanoseconds)
+{
+    const struct timespec time = {.tv_sec = 0, .tv_nsec = nanoseconds};
+    nanosleep(&time, NULL);
+}
 
 #endif

@@ -14,6 +14,7 @@ hal_recording *hal_recording_create(void)
 void hal_recording_destroy(hal_recording *recording)
 {
     if (recording) {
+        hal_gate_destroy(recording->gate);
         free(recording->commands);
         free(recording->bindings);
         free(recording->scalars);
@@ -27,6 +28,12 @@ void hal_recording_clear(hal_recording *recording)
     recording->command_count = 0;
     recording->binding_count = 0;
     recording->scalar_bytes = 0;
+}
+
+void hal_recording_remove_gate(hal_recording *recording)
+{
+    hal_gate_destroy(recording->gate);
+    recording->gate = NULL;
 }
 
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,

@@ -3,6 +3,7 @@
 #ifndef HAL_SRC_CORE_BATCH_H
 #define HAL_SRC_CORE_BATCH_H
 
+#include "gate.h"
 #include "timeline.h"
 
 #include <hal/plugin.h>
@@ -14,6 +15,8 @@ typedef struct hal_recording {
     hal_binding *bindings;
     uint8_t *scalars;
     hal_last_use *waits; /* points that come before the batch, one per timeline */
+    hal_gate *gate;      /* opens before the batch is submitted, or null */
+    uint32_t was_gated;  /* 1: counted among the held batches with a gate; of held.c */
     uint32_t command_count, command_capacity;
     uint32_t binding_count, binding_capacity;
     uint32_t scalar_bytes, scalar_capacity;
@@ -24,8 +27,11 @@ typedef struct hal_recording {
 hal_recording *hal_recording_create(void);
 void hal_recording_destroy(hal_recording *recording);
 
-/* Removes commands, bindings and scalars; waits and capacities stay. */
+/* Removes commands, bindings and scalars; waits, the gate and capacities stay. */
 void hal_recording_clear(hal_recording *recording);
+
+/* Destroys the gate, open or not. */
+void hal_recording_remove_gate(hal_recording *recording);
 
 /* Adds capacity. Errors: OUT_OF_MEMORY; the contents are unchanged. */
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,

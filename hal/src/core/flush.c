@@ -10,16 +10,23 @@
 
 #include <stdio.h>
 
-/* Submits the batch. After a rejection the thread's message is that of the rejected batch. */
-static hal_status batch_submit(hal_queue *queue, uint64_t value)
+/* Submits an empty batch in place of one that failed. The thread's message stays that of the
+ * failure. */
+static void batch_drop(hal_queue *queue, uint64_t value, hal_status status)
 {
-    hal_recording *recording = queue->recorder.recording;
-    const hal_status status = hal_submit_batch(queue, recording, value);
-    if (status != HAL_OK && !atomic_load(&queue->timeline.device->lost)) {
+    if (!atomic_load(&queue->timeline.device->lost)) {
         char message[HAL_MESSAGE_BYTES];
         snprintf(message, sizeof message, "%s", hal_status_message());
-        hal_submit_empty_batch(queue, recording, value);
+        hal_submit_empty_batch(queue, queue->recorder.recording, value);
         hal_fail(status, "%s", message);
+    }
+}
+
+static hal_status batch_submit(hal_queue *queue, uint64_t value)
+{
+    const hal_status status = hal_submit_batch(queue, queue->recorder.recording, value);
+    if (status != HAL_OK) {
+        batch_drop(queue, value, status);
     }
     return status;
 }
@@ -39,9 +46,12 @@ static hal_status batch_flush(hal_queue *queue)
 {
     hal_timeline *timeline = &queue->timeline;
     const uint64_t value = hal_timeline_next_value(timeline);
-    hal_status status = HAL_OK;
-    if (atomic_load_explicit(&queue->held.count, memory_order_acquire) == 0 &&
-        hal_submit_is_ready(queue, queue->recorder.recording)) {
+    int ready = atomic_load_explicit(&queue->held.count, memory_order_acquire) == 0;
+    hal_status status =
+        ready ? hal_submit_poll(queue, queue->recorder.recording, &ready) : HAL_OK;
+    if (status != HAL_OK) {
+        batch_drop(queue, value, status);
+    } else if (ready) {
         status = batch_submit(queue, value);
     } else {
         status = batch_hold(queue, value);
@@ -68,7 +78,8 @@ static hal_status queue_flush(hal_queue *queue, int count_waits, hal_point *poin
     status = hal_held_take_deferred_error(queue);
     const hal_recording *recording = queue->recorder.recording;
     if (status == HAL_OK &&
-        (recording->command_count > 0 || (count_waits && recording->wait_count > 0))) {
+        (recording->command_count > 0 || recording->gate ||
+         (count_waits && recording->wait_count > 0))) {
         status = batch_flush(queue);
     }
     hal_kernel_cache_sweep(queue->timeline.device->kernels);

@@ -96,6 +96,9 @@ static void graph_free(hal_graph *graph)
     }
     for (uint32_t i = 0; i < graph->command_count; i++) {
         hal_kernel_unref(graph->commands[i].action.kernel);
+        if (graph->commands[i].action.call) {
+            graph->commands[i].action.call->destroy(graph->commands[i].action.call);
+        }
     }
     for (uint32_t i = 0; i < graph->range_count; i++) {
         hal_buffer_unref(graph->ranges[i].buffer);
@@ -154,6 +157,9 @@ static hal_status check_overlaps(const hal_graph *graph, hal_buffer *const *buff
 {
     for (uint32_t c = 0; c < graph->command_count; c++) {
         const graph_command *command = &graph->commands[c];
+        if (command->action.call) {
+            continue; /* checks its ranges when it is recorded */
+        }
         for (uint32_t i = 1; i < command->action.range_count; i++) {
             const hal_range one = launch_range(graph, command->range_first + i, buffers);
             for (uint32_t j = 0; one.buffer && j < i; j++) {
@@ -216,13 +222,16 @@ static hal_status check_launch(const hal_queue *queue, const hal_graph *graph,
     return buffer_count ? check_overlaps(graph, buffers) : HAL_OK;
 }
 
-static hal_status graph_record(hal_recorder *recorder, const hal_graph *graph,
+/* A call flushes: after an error the commands up to the last flush stay. */
+static hal_status graph_record(hal_queue *queue, const hal_graph *graph,
                                hal_buffer *const *buffers)
 {
+    hal_recorder *recorder = &queue->recorder;
     hal_recording *recording = recorder->recording;
     const uint32_t commands = recording->command_count;
     const uint32_t bindings = recording->binding_count;
     const uint32_t scalars = recording->scalar_bytes;
+    const uint64_t serial = recorder->serial;
     hal_status status = HAL_OK;
     for (uint32_t c = 0; status == HAL_OK && c < graph->command_count; c++) {
         const graph_command *command = &graph->commands[c];
@@ -233,9 +242,10 @@ static hal_status graph_record(hal_recorder *recorder, const hal_graph *graph,
         hal_action action = command->action;
         action.ranges = ranges;
         action.scalars = graph->scalars + command->scalar_first;
-        status = hal_record_action(recorder, &action);
+        status = action.call ? action.call->record(action.call, queue, ranges)
+                             : hal_record_action(recorder, &action);
     }
-    if (status != HAL_OK) {
+    if (status != HAL_OK && recorder->serial == serial) {
         recording->command_count = commands;
         recording->binding_count = bindings;
         recording->scalar_bytes = scalars;
@@ -263,7 +273,7 @@ static hal_status graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *c
     } else {
         status = hal_flush_if_full(queue);
     }
-    return status == HAL_OK ? graph_record(recorder, graph, given) : status;
+    return status == HAL_OK ? graph_record(queue, graph, given) : status;
 }
 
 hal_status hal_graph_begin(hal_queue *queue)

@@ -5,7 +5,8 @@
 #include "queue.h"
 #include "record.h"
 
-/* Appends a checked command to a graph in recording. Threads: the queue's.
+/* Appends a checked command to a graph in recording; after success the graph owns the action's
+ * call. Threads: the queue's.
  * Errors: OUT_OF_MEMORY. */
 hal_status hal_graph_append(hal_graph *graph, const hal_action *action);
 

@@ -9,14 +9,20 @@
 #include "base/platform.h"
 #include "base/status.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
+
+/* A closed gate is polled without a pause at first: the other ranks are usually about to arrive. */
+#define EAGER_ATTEMPTS 2000
+#define GATE_PAUSE_NS UINT64_C(100000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t advanced; /* a queue is not advancing any more; on the monotonic clock */
 static pthread_once_t advanced_once = PTHREAD_ONCE_INIT;
 static hal_queue *held_queues;
 static _Atomic uint32_t held_total;
+static _Atomic uint32_t held_gates; /* of held batches */
 static uint64_t last_visit;
 
 static void advanced_init(void)
@@ -70,10 +76,14 @@ static void deferred_error_set(hal_held_batches *held, hal_status status)
  * empty one takes its place, because its point was given to the program. */
 static int batch_submit(hal_queue *queue, hal_recording *recording)
 {
-    if (!hal_submit_is_ready(queue, recording)) {
+    int ready = 0;
+    hal_status status = hal_submit_poll(queue, recording, &ready);
+    if (status == HAL_OK && !ready) {
         return 0;
     }
-    const hal_status status = hal_submit_batch(queue, recording, recording->value);
+    if (status == HAL_OK) {
+        status = hal_submit_batch(queue, recording, recording->value);
+    }
     if (status != HAL_OK) {
         deferred_error_set(&queue->held, status);
         if (hal_submit_empty_batch(queue, recording, recording->value) != HAL_OK) {
@@ -81,6 +91,7 @@ static int batch_submit(hal_queue *queue, hal_recording *recording)
             atomic_store(&queue->timeline.device->lost, 1);
         }
     }
+    hal_recording_remove_gate(recording); /* not under the lock: it may release memory */
     return 1;
 }
 
@@ -95,6 +106,8 @@ static void first_batch_remove(hal_queue *queue)
         queue_unlink(queue);
     }
     hal_recording_clear(recording);
+    atomic_fetch_sub(&held_gates, recording->was_gated);
+    recording->was_gated = 0;
     recording->wait_count = 0;
     recording->next = held->spare;
     held->spare = recording;
@@ -148,6 +161,8 @@ void hal_held_add(hal_queue *queue, hal_recording *recording, uint64_t value)
     hal_held_batches *held = &queue->held;
     recording->value = value;
     recording->next = NULL;
+    recording->was_gated = recording->gate != NULL;
+    atomic_fetch_add(&held_gates, recording->was_gated);
     pthread_once(&advanced_once, advanced_init);
     pthread_mutex_lock(&lock);
     if (held->last) {
@@ -172,12 +187,19 @@ void hal_held_drop(hal_queue *queue)
     }
     if (held->first) {
         queue_unlink(queue);
+        for (hal_recording *dropped = held->first; dropped; dropped = dropped->next) {
+            atomic_fetch_sub(&held_gates, dropped->was_gated);
+            dropped->was_gated = 0;
+        }
         held->last->next = held->spare;
         held->spare = held->first;
         held->first = held->last = NULL;
         atomic_fetch_sub(&held_total, atomic_exchange(&held->count, 0));
     }
     pthread_mutex_unlock(&lock);
+    for (hal_recording *spare = held->spare; spare; spare = spare->next) {
+        hal_recording_remove_gate(spare);
+    }
 }
 
 void hal_held_advance(void)
@@ -208,18 +230,38 @@ void hal_held_advance(void)
     pthread_mutex_unlock(&lock);
 }
 
-hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns)
+hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns, uint32_t attempt)
 {
+    const int has_gates = atomic_load(&held_gates) > 0;
+    const uint64_t limit_ns = has_gates && timeout_ns > GATE_PAUSE_NS ? GATE_PAUSE_NS : timeout_ns;
+    hal_status status = HAL_OK;
     if (!hal_timeline_has_submitted(use.timeline, use.value)) {
         pthread_mutex_lock(&lock);
-        if (!use_follow(&use)) {
-            const hal_status status = advanced_wait(timeout_ns);
+        const int is_followed = use_follow(&use);
+        const int is_gated =
+            is_followed && has_gates && hal_timeline_is_known_reached(use.timeline, use.value);
+        if (is_gated && attempt < EAGER_ATTEMPTS && timeout_ns > 0) {
             pthread_mutex_unlock(&lock);
-            return status;
+            sched_yield();
+            return HAL_OK;
+        }
+        if (!is_followed || is_gated) {
+            status = advanced_wait(limit_ns);
+            pthread_mutex_unlock(&lock);
+            return limit_ns < timeout_ns ? HAL_OK : status;
         }
         pthread_mutex_unlock(&lock);
     }
-    return hal_timeline_wait(use.timeline, use.value, timeout_ns);
+    status = hal_timeline_wait(use.timeline, use.value, limit_ns);
+    return status == HAL_ERROR_TIMEOUT && limit_ns < timeout_ns ? HAL_OK : status;
+}
+
+void hal_held_copy_deferred_message(hal_queue *queue, char *message, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    const int pending = atomic_load(&queue->held.has_deferred_error);
+    snprintf(message, bytes, "%s", pending ? queue->held.deferred_message : "");
+    pthread_mutex_unlock(&lock);
 }
 
 hal_status hal_held_take_deferred_error(hal_queue *queue)
@@ -230,7 +272,7 @@ hal_status hal_held_take_deferred_error(hal_queue *queue)
     }
     pthread_mutex_lock(&lock);
     const hal_status status = held->deferred_status;
-    hal_fail(status, "a batch that waited for another device was dropped: %s",
+    hal_fail(status, "a batch that hal held was dropped: %s",
              held->deferred_message);
     atomic_store(&held->has_deferred_error, 0);
     pthread_mutex_unlock(&lock);

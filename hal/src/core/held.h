@@ -1,5 +1,6 @@
 /* Batches that hal holds until a point of another device is reached, because the plugin cannot wait
- * for it. hal has no threads: held batches are submitted by later flushes and waits of any queue.
+ * for it, or until a gate opens. hal has no threads: held batches are submitted, and gates advance,
+ * in later flushes and waits of any queue.
  * Used by flush.c, point.c and queue_lifecycle.c. */
 #ifndef HAL_SRC_CORE_HELD_H
 #define HAL_SRC_CORE_HELD_H
@@ -18,9 +19,14 @@ void hal_held_drop(hal_queue *queue);
 void hal_held_advance(void);
 
 /* Waits for work that must complete before a point can be reached: for the point itself once it is
- * submitted, else for what its batch is held for. The caller repeats hal_held_advance and this.
- * Threads: any. Errors: as hal_timeline_wait. */
-hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns);
+ * submitted, else for what its batch is held for. While any gate is closed it returns early, since
+ * other ranks may wait for the gates of this process. The caller repeats hal_held_advance and this,
+ * with `attempt` counting from 0. Threads: any. Errors: as hal_timeline_wait. */
+hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns, uint32_t attempt);
+
+/* Copies the message of the held batch that was rejected last; "" if no error is pending. Threads:
+ * any. */
+void hal_held_copy_deferred_message(hal_queue *queue, char *message, size_t bytes);
 
 /* Returns and clears the error of a held batch that the plugin rejected. Threads: the queue's. */
 hal_status hal_held_take_deferred_error(hal_queue *queue);

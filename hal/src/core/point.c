@@ -69,12 +69,12 @@ static hal_status point_wait(hal_point point, uint64_t timeout_ns)
     hal_timeline *timeline = &point.queue->timeline;
     const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : hal_clock_ns();
     uint64_t left = timeout_ns;
-    while (status == HAL_OK) {
+    for (uint32_t attempt = 0; status == HAL_OK; attempt += attempt < UINT32_MAX) {
         hal_held_advance();
         if (atomic_load(&timeline->reached) >= point.value) {
             return HAL_OK;
         }
-        status = hal_held_wait((hal_last_use){timeline, point.value}, left);
+        status = hal_held_wait((hal_last_use){timeline, point.value}, left, attempt);
         if (status == HAL_OK && begin) {
             const uint64_t passed = hal_clock_ns() - begin;
             left = passed < timeout_ns ? timeout_ns - passed : 0;

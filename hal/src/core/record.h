@@ -22,6 +22,7 @@ typedef struct hal_action {
     const void *scalars;
     const hal_range *ranges;
     const uint8_t *access; /* HAL_ACCESS_* of each range */
+    hal_call *call;        /* of a graph: records commands in place of this one; else null */
 } hal_action;
 
 /* HAL_ACCESS_* of the ranges of a copy (source, target) and of a fill. */

@@ -48,7 +48,8 @@ static hal_status plugin_submit(hal_queue *queue, hal_recording *recording, uint
                                                 batch.command_count);
 }
 
-int hal_submit_is_ready(hal_queue *queue, hal_recording *recording)
+/* Whether all waits are reached or can be left to the plugin. */
+static int waits_poll(hal_queue *queue, hal_recording *recording)
 {
     int ready = 1;
     uint32_t left = 0;
@@ -66,6 +67,26 @@ int hal_submit_is_ready(hal_queue *queue, hal_recording *recording)
     }
     recording->wait_count = left;
     return ready;
+}
+
+/* The gate is polled even if a wait is not ready: other ranks may need this rank's data first. */
+hal_status hal_submit_poll(hal_queue *queue, hal_recording *recording, int *ready)
+{
+    int open = 1;
+    hal_status status = HAL_OK;
+    if (recording->gate) {
+        open = 0;
+        status = recording->gate->advance(recording->gate, &open);
+        if (status == HAL_OK && open) {
+            hal_recording_remove_gate(recording);
+        }
+    }
+    *ready = waits_poll(queue, recording);
+    if (status != HAL_OK && !*ready) {
+        return HAL_OK; /* the gate repeats its error */
+    }
+    *ready &= open;
+    return status;
 }
 
 hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t value)
@@ -98,6 +119,8 @@ hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t
 hal_status hal_submit_empty_batch(hal_queue *queue, hal_recording *recording, uint64_t value)
 {
     hal_recording_clear(recording);
+    hal_recording_remove_gate(recording);
+    atomic_store(&queue->timeline.rejected, value);
     return hal_submit_batch(queue, recording, value);
 }
 

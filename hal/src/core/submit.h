@@ -5,15 +5,16 @@
 
 #include "queue.h"
 
-/* Whether every wait of a batch is reached or can be left to the plugin. Polls plugins. Removes
- * reached waits. The caller owns the recording. */
-int hal_submit_is_ready(hal_queue *queue, hal_recording *recording);
+/* Sets `*ready` when every wait of a batch is reached or can be left to the plugin and its gate is
+ * open. Polls plugins and the gate. Removes reached waits and the open gate. The caller owns the
+ * recording. Errors: those of the gate, once the waits are ready: the batch is to be dropped. */
+hal_status hal_submit_poll(hal_queue *queue, hal_recording *recording, int *ready);
 
 /* Submits a batch as `value`. Errors: those of the plugin. */
 hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t value);
 
 /* Submits an empty batch in place of a rejected one, so that its point is still reached and its
- * memory is released. Errors: those of the plugin. */
+ * memory is released. Marks `value` as rejected first. Errors: those of the plugin. */
 hal_status hal_submit_empty_batch(hal_queue *queue, hal_recording *recording, uint64_t value);
 
 /* Keeps the queue until `dependent` is reached. Threads: any. Errors: OUT_OF_MEMORY. */

@@ -19,6 +19,7 @@ typedef struct hal_timeline {
     _Atomic uint64_t flushed;   /* last value that has a point */
     _Atomic uint64_t submitted; /* last value that the plugin accepted */
     _Atomic uint64_t reached;   /* last value known to be reached */
+    _Atomic uint64_t rejected;  /* last value whose batch was dropped after an error */
     _Atomic int closing;        /* `handle` is destroyed or about to be */
     _Atomic uint32_t pin_count; /* threads that are using `handle`; it is kept until 0 */
 } hal_timeline;

@@ -121,8 +121,9 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
         return hal_null_argument("hal_queue_write", "data");
     }
     /* A write after waits is recorded: otherwise the next point would not come after them. */
-    const int may_be_direct =
-        buffer->kind != HAL_MEMORY_DOWNLOAD && queue->recorder.recording->wait_count == 0;
+    const hal_recording *recording = queue->recorder.recording;
+    const int may_be_direct = buffer->kind != HAL_MEMORY_DOWNLOAD &&
+                              recording->wait_count == 0 && !recording->gate;
     char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);

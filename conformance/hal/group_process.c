@@ -1,0 +1,217 @@
+/* group_process.c: groups of processes: their collectives, and what the others learn when a process
+ * is killed or its device fails at any step. Each case forks in a process without open devices. */
+#include <hal/hal.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cases.h"
+#include "child.h"
+#include "collective.h"
+
+enum { MOST_RANKS = 8, STEPS = 12, NEVER = 1000 };
+
+/* Nothing fails in the process of the case itself; its children choose their own faults. */
+static const char *const no_fault = "wait:4000000000";
+
+typedef struct process_parameters {
+    uint32_t ranks, sequences, length;
+    uint32_t kill_at;    /* step at which rank 1 is killed; NEVER: not */
+    uint32_t fault_at;   /* submission of rank 1 that fails; 0: none */
+    bool by_environment; /* the group comes from HAL_GROUP */
+} process_parameters;
+
+typedef struct process_job {
+    const case_run *outer;
+    const process_parameters *p;
+    hal_group_id id;
+    uint32_t rank;
+} process_job;
+
+typedef struct process_result {
+    bool passed;
+    char detail[600];
+} process_result;
+
+static void release_group(void *group)
+{
+    hal_group_destroy(group);
+}
+
+static void release_device(void *device)
+{
+    hal_device_release(device);
+}
+
+static uint64_t limit_of(const process_parameters *p)
+{
+    return p->kill_at == 0 ? UINT64_C(1000000000) : UINT64_C(60000000000);
+}
+
+/* Opens the device in the new process and joins the group. */
+static hal_status rank_open(case_run *run, const process_job *job, collective_rank *on)
+{
+    const process_parameters *p = job->p;
+    hal_group *group = NULL;
+    hal_status status;
+    char text[64];
+    unsetenv("HAL_LAYERS");
+    if (p->fault_at > 0 && job->rank == 1) {
+        snprintf(text, sizeof text, "submit:%u", p->fault_at);
+        setenv("HAL_LAYERS", "fault", 1);
+        setenv("HAL_FAULT", text, 1);
+    }
+    case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
+    case_own(run, release_device, run->device);
+    run->info = hal_device_get_info(run->device);
+    run->queue = case_queue(run, run->device);
+    if (p->by_environment) {
+        snprintf(text, sizeof text, "%u/%u:case-%ld", job->rank, p->ranks, (long)getppid());
+        setenv("HAL_GROUP", text, 1);
+        status = hal_group_create_from_environment(run->device, limit_of(p), &group);
+    } else {
+        const hal_group_options options = {job->id, job->rank, p->ranks, limit_of(p)};
+        status = hal_group_create(run->device, &options, &group);
+    }
+    case_own(run, release_group, group);
+    if (status == HAL_OK) {
+        *on = collective_rank_of(run, group, run->queue);
+    }
+    return status;
+}
+
+static void rank_sequences(case_run *run, const void *parameters)
+{
+    const process_job *job = parameters;
+    const process_parameters *p = job->p;
+    random_state draw = {run->seed};
+    collective_rank on;
+    case_ok(run, rank_open(run, job, &on), "creating the group");
+    for (uint32_t s = 0; s < p->sequences; s++) {
+        hal_group *split = NULL;
+        const int32_t color = (int32_t)(random_next(&draw) >> (2 * job->rank) & 1);
+        const int32_t key = -(int32_t)job->rank;
+        const uint64_t seed = random_next(&draw);
+        for (uint32_t i = 0; i < p->length; i++) {
+            const collective is = collective_random(&draw, run->info, on.ranks, 400000);
+            collective_flight flight = collective_start(&on, &is);
+            collective_finish(&flight);
+        }
+        case_ok(run, hal_group_split(&on.group, 1, &color, &key, &split), "hal_group_split");
+        collective_rank part = collective_rank_of(run, split, run->queue);
+        random_state random = {seed + (uint64_t)color};
+        for (uint32_t i = 0; i < p->length; i++) {
+            const collective is = collective_random(&random, run->info, part.ranks, 400000);
+            collective_flight flight = collective_start(&part, &is);
+            collective_finish(&flight);
+        }
+        hal_group_destroy(split);
+    }
+}
+
+/* Small collectives until one fails. Every rank but the one that ends has to be told of rank 1. */
+static void rank_until_failure(case_run *run, const void *parameters)
+{
+    static const uint32_t kinds[] = {HAL_ALL_REDUCE, HAL_BROADCAST, HAL_ALL_GATHER, HAL_REDUCE};
+    enum { COUNT = 500 };
+    const process_job *job = parameters;
+    const process_parameters *p = job->p;
+    collective_rank on;
+    hal_status status = HAL_OK;
+    if (job->rank == 1 && p->kill_at == 0) {
+        kill(getpid(), SIGKILL);
+    }
+    status = rank_open(run, job, &on);
+    hal_buffer *send = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 4 * COUNT);
+    hal_buffer *recv = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 4 * COUNT * p->ranks);
+    for (uint32_t step = 1; status == HAL_OK && step < 4 * STEPS; step++) {
+        const hal_collective what = {
+            .kind = kinds[step / 2 % 4], .type = HAL_TYPE_F32, .root = step / 8 % p->ranks};
+        if (job->rank == 1 && p->kill_at == step) {
+            kill(getpid(), SIGKILL);
+        }
+        if (step % 2 == 0) {
+            status =
+                hal_queue_collective(run->queue, on.group, &what, (hal_range){send, 0, HAL_WHOLE},
+                                     (hal_range){recv, 0, HAL_WHOLE}, COUNT);
+        } else {
+            status = hal_queue_fill(run->queue, (hal_range){send, 0, HAL_WHOLE}, step);
+            status = status == HAL_OK ? hal_queue_wait(run->queue, HAL_WAIT_FOREVER) : status;
+        }
+    }
+    case_check(run, status != HAL_OK, "rank %u was told nothing", job->rank);
+    if (job->rank == 1) {
+        return;
+    }
+    const char *name = p->kill_at == 0 ? "missing are ranks 1" : "rank 1 of";
+    case_check(run, strstr(hal_status_message(), name) != NULL,
+               "rank %u has %s, without \"%s\": %s", job->rank, hal_status_name(status), name,
+               hal_status_message());
+}
+
+static void job_body(void *user, int fd)
+{
+    const process_job *job = user;
+    const bool fails = job->p->kill_at != NEVER || job->p->fault_at > 0;
+    case_run run = {
+        .selection = job->outer->selection, .name = job->outer->name, .seed = job->outer->seed};
+    process_result result = {
+        .passed = case_execute(&run, fails ? rank_until_failure : rank_sequences, job)};
+    case_release(&run, 0);
+    snprintf(result.detail, sizeof result.detail, "%.590s", run.detail);
+    child_write(fd, &result, sizeof result);
+}
+
+static void processes(case_run *run, const void *parameters)
+{
+    const process_parameters *p = parameters;
+    process_job jobs[MOST_RANKS];
+    child children[MOST_RANKS];
+    process_result results[MOST_RANKS];
+    hal_group_id id;
+    case_ok(run, hal_group_id_create(&id), "hal_group_id_create");
+    for (uint32_t r = 0; r < p->ranks; r++) {
+        jobs[r] = (process_job){run, p, id, r};
+        case_check(run, child_start(&children[r], job_body, &jobs[r]), "cannot start a process");
+    }
+    for (uint32_t r = 0; r < p->ranks; r++) {
+        char how[128] = "";
+        results[r] = (process_result){0};
+        if (!child_read_within(children[r].fd, 120, &results[r], sizeof results[r])) {
+            snprintf(results[r].detail, sizeof results[r].detail, "no result");
+            results[r].passed = r == 1 && p->kill_at != NEVER;
+            child_kill(&children[r]);
+        }
+        child_finish(&children[r], 20, how, sizeof how);
+    }
+    for (uint32_t r = 0; r < p->ranks; r++) {
+        case_check(run, results[r].passed, "process of rank %u: %s", r, results[r].detail);
+    }
+}
+
+void cases_hal_group_process(case_list *list)
+{
+    for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += ranks < 4 ? 1 : 4) {
+        const process_parameters p = {
+            .ranks = ranks, .sequences = 3, .length = 8, .kill_at = NEVER};
+        case_add(list, processes, &p, sizeof p, "group/processes ranks=%u", ranks);
+        case_has_faults(list, "%s", no_fault);
+    }
+    const process_parameters named = {
+        .ranks = 2, .sequences = 1, .length = 4, .kill_at = NEVER, .by_environment = true};
+    case_add(list, processes, &named, sizeof named, "group/environment");
+    case_has_faults(list, "%s", no_fault);
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const process_parameters p = {.ranks = 3, .kill_at = step};
+        case_add(list, processes, &p, sizeof p, "group/killed step=%u", step);
+        case_has_faults(list, "%s", no_fault);
+    }
+    for (uint32_t fault = 1; fault <= STEPS; fault++) {
+        const process_parameters p = {.ranks = 3, .kill_at = NEVER, .fault_at = fault};
+        case_add(list, processes, &p, sizeof p, "group/fault submit=%u", fault);
+        case_has_faults(list, "%s", no_fault);
+    }
+}

@@ -1,0 +1,154 @@
+/* Groups: ranks that exchange data, each with a device. The ranks are devices of one process, or
+ * processes of one host, or both; a device may serve several ranks.
+ *
+ * A collective is recorded on a queue like a command and takes effect in the queue's order. Every
+ * rank of the group records the same collectives in the same order. hal has no threads: a rank's
+ * part of a collective advances in flushes and waits of any queue of its process, so a rank that
+ * stays away from hal keeps the others waiting, up to the group's time limit.
+ *
+ * Sums are added in the order of the ranks. The bits of a result therefore depend on the inputs and
+ * the number of ranks only, not on timing, sizes of pieces, or where the ranks are.
+ *
+ * A failure of one rank ends the group on all ranks: their collectives in flight fail with the
+ * rank's status and message, later ones at once. Other work of their queues goes on.
+ *
+ * docs/groups.md describes algorithms, failures and launchers. */
+#ifndef HAL_GROUP_H
+#define HAL_GROUP_H
+
+#include <hal/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HAL_GROUP_MAX_RANKS 128u
+#define HAL_GROUP_TIME_LIMIT_NS UINT64_C(60000000000) /* of a group whose limit is given as 0 */
+
+/* One rank of a group. */
+typedef struct hal_group hal_group;
+
+/* Names a group that is about to be created. Plain bytes, to be sent to the other ranks by any
+ * means. */
+typedef struct hal_group_id {
+    uint8_t bytes[32];
+} hal_group_id;
+
+typedef struct hal_group_options {
+    hal_group_id id;        /* of hal_group_id_create; the same on all ranks, used once */
+    uint32_t rank;          /* of the caller, below `count` */
+    uint32_t count;         /* of ranks, at most HAL_GROUP_MAX_RANKS */
+    uint64_t time_limit_ns; /* for a rank that others wait for; 0: HAL_GROUP_TIME_LIMIT_NS */
+} hal_group_options;
+
+/* Sizes of send and recv in elements; N is the number of ranks. */
+typedef enum hal_collective_kind {
+    HAL_ALL_REDUCE = 0,     /* count; count: the reduction over all ranks */
+    HAL_ALL_GATHER = 1,     /* count; N * count, in the order of the ranks */
+    HAL_REDUCE_SCATTER = 2, /* N * count; count: part `rank` of the reduction */
+    HAL_BROADCAST = 3,      /* count, of the root; count */
+    HAL_REDUCE = 4,         /* count; count, of the root */
+    HAL_ALL_TO_ALL = 5,     /* N * count; N * count: part `rank` of each rank */
+    HAL_EXCHANGE = 6        /* count, to rank `root`; count, from rank `root`, which names the
+                             * caller; a rank that names itself copies */
+} hal_collective_kind;
+
+/* Of the kinds that reduce. BOOL has no mean. */
+typedef enum hal_reduction {
+    HAL_REDUCE_SUM = 0,  /* added in the order of the ranks; integers wrap; BOOL: or */
+    HAL_REDUCE_MEAN = 1, /* the sum divided by N, integers towards zero */
+    HAL_REDUCE_MIN = 2,  /* as the opcode MIN of the IR; BOOL: and */
+    HAL_REDUCE_MAX = 3   /* as the opcode MAX of the IR; BOOL: or */
+} hal_reduction;
+
+/* Floats narrower than 32 bits are reduced in F32, integers in 32 bits at least, and rounded or
+ * narrowed once at the end. */
+typedef struct hal_collective {
+    uint32_t kind;       /* HAL_ALL_REDUCE ... */
+    uint32_t reduction;  /* HAL_REDUCE_SUM ...; of the kinds that reduce */
+    uint32_t root;       /* of HAL_BROADCAST, HAL_REDUCE and HAL_EXCHANGE */
+    hal_type type;       /* of the elements, any type of hal */
+    uint8_t reserved[3]; /* 0 */
+} hal_collective;
+
+typedef struct hal_group_status {
+    hal_status status;     /* of the group: HAL_OK until a rank failed */
+    uint32_t failed_rank;  /* the first that failed, if status is not HAL_OK */
+    const char *message;   /* of the failure, with the rank; "" if there is none */
+    const char *engine;    /* moves the data: "none" (one rank), "host" (memory of the process) or
+                            * "shared" (memory shared between processes) */
+    uint32_t rank, count;  /* of the caller; of the group */
+    uint64_t completed;    /* steps that this rank has received; a collective has one or more */
+    uint8_t deterministic; /* 1: sums are added in the order of the ranks */
+    uint8_t reserved[7];   /* 0 */
+} hal_group_status;
+
+/* Makes an id that no other group has.
+ * Threads: any. Errors: INVALID_ARGUMENT, IO if the system has no random numbers. */
+HAL_API hal_status hal_group_id_create(HAL_OUT hal_group_id *id);
+
+/* Creates the caller's rank of a group of processes on one host, and waits for the other ranks.
+ * With a count of 1 the id is not used.
+ * Ownership: the caller's, until hal_group_destroy. Threads: any.
+ * Errors: INVALID_ARGUMENT for a rank that exists already or a count that differs, TIMEOUT with the
+ * ranks that did not come, UNSUPPORTED without shared memory, OUT_OF_MEMORY, IO. */
+HAL_API hal_status hal_group_create(hal_device *device, const hal_group_options *options,
+                                    HAL_OUT hal_group **group);
+
+/* Creates all ranks of a group within this process: rank i, on devices[i], is groups[i]. A device
+ * may occur more than once. Ranks may be used by one thread or by one thread each.
+ * Ownership: the groups are the caller's. Threads: any. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+HAL_API hal_status hal_group_create_local(hal_device *const *devices, uint32_t count,
+                                          uint64_t time_limit_ns, HAL_OUT hal_group **groups);
+
+/* Creates the caller's rank of the group of all processes that a launcher started on this host.
+ * Rank, count and id come from the environment: HAL_GROUP (RANK/COUNT:NAME), mpirun of Open MPI and
+ * MPICH, torchrun, srun. Without any of them the group has one rank.
+ * Ownership, Threads: as hal_group_create. Errors: those of hal_group_create; INVALID_ARGUMENT for
+ * variables that cannot be read, UNSUPPORTED for ranks on several hosts. */
+HAL_API hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_limit_ns,
+                                                     HAL_OUT hal_group **group);
+
+/* Divides a group: ranks with equal colors form a new group, in the order of `keys`, then of the
+ * old ranks. `groups` are the ranks of the group that the calling thread uses, usually one; a
+ * thread that uses all ranks of a local group passes all of them. A negative color gives null.
+ * Waits until all ranks of the group have called it. The old group stays.
+ * Ownership: the new groups are the caller's. Threads: those of the groups.
+ * Errors: as hal_group_create, and the status of a group that failed. */
+HAL_API hal_status hal_group_split(hal_group *const *groups, uint32_t count, const int32_t *colors,
+                                   const int32_t *keys, HAL_OUT hal_group **split);
+
+/* Ends the group on all ranks: collectives in flight and later ones fail with INVALID_STATE and
+ * `reason`, which may be null.
+ * Threads: any. Errors: INVALID_ARGUMENT for a null group. */
+HAL_API hal_status hal_group_abort(hal_group *group, const char *reason);
+
+/* Returns the state of the group without waiting.
+ * Ownership: strings are the group's. Threads: any. Errors: INVALID_ARGUMENT. */
+HAL_API hal_status hal_group_get_status(hal_group *group, HAL_OUT hal_group_status *status);
+
+/* Leaves the group. Collectives in flight go on; the other ranks fail only if they wait for one
+ * that this rank never recorded. Null is allowed.
+ * Threads: any, when no other thread uses the rank. Errors: none. */
+HAL_API void hal_group_destroy(hal_group *group);
+
+/* Records a collective over `count` elements, see hal_collective_kind, on a queue of the rank's
+ * device. It comes after earlier commands of the queue and before later ones; the batch is flushed.
+ * Within a graph it is recorded by each launch instead. The other arguments must be the same on all
+ * ranks, except `root` of an exchange.
+ * `send` and `recv` hold at least the elements of the kind, at an offset that is a multiple of the
+ * element's size; a range that the rank does not need may be {0}. They do not overlap, unless recv
+ * is the place of the result within send, or send its place within recv (all_reduce, broadcast,
+ * reduce: the same place; all_gather: send is part `rank` of recv; reduce_scatter: recv is part
+ * `rank` of send).
+ * Ownership: buffers and group are kept alive. Threads: the queue's, one thread per rank at a time.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED for a type that the device cannot reduce; nothing is
+ * recorded then. Any other error, and the status of a group that failed, ends the group. */
+HAL_API hal_status hal_queue_collective(hal_queue *queue, hal_group *group,
+                                        const hal_collective *collective, hal_range send,
+                                        hal_range recv, uint64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,82 @@
+/* The board of a group: memory that all of its ranks see, of one process or shared between
+ * processes of a host. It has the progress of each rank, two slots of data per rank, and the first
+ * failure. Used by the sources of this folder.
+ *
+ * Steps of a group are numbered from 1. A rank publishes step s in its slot s mod 2 once all ranks
+ * have consumed step s - 2, so a slot is never overwritten while a rank still reads it. */
+#ifndef HAL_SRC_GROUP_BOARD_H
+#define HAL_SRC_GROUP_BOARD_H
+
+#include <hal/group.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+
+#define HAL_BOARD_MESSAGE_BYTES 480
+
+/* What a rank published: ranks compare it before they read data. */
+typedef struct hal_board_call {
+    uint32_t kind, reduction, root, type;
+    uint64_t count;
+} hal_board_call;
+
+typedef struct hal_board_rank {
+    alignas(128) _Atomic uint64_t published; /* last step whose data is in the slot */
+    _Atomic uint64_t consumed;               /* last step that needs nothing from other ranks */
+    _Atomic uint32_t joined, left;
+    hal_board_call calls[2]; /* of steps s mod 2 */
+    _Atomic uint64_t split;  /* last split that the rank has called */
+    int32_t colors[2], keys[2];
+} hal_board_rank;
+
+/* At the beginning of the memory; `ranks` and the slots follow. */
+typedef struct hal_board_header {
+    _Atomic uint64_t ready; /* the version, once the header is complete */
+    uint32_t count;
+    _Atomic uint32_t joined;
+    _Atomic uint32_t failure; /* 0: none, 1: a rank is writing it, 2: there is one */
+    uint32_t failed_rank;
+    int32_t failed_status;
+    char message[HAL_BOARD_MESSAGE_BYTES];
+    hal_board_rank ranks[];
+} hal_board_header;
+
+typedef struct hal_board {
+    struct hal_board *next; /* among the local boards that are not complete */
+    hal_board_header *header;
+    uint64_t bytes;      /* of the mapping */
+    uint64_t slot_bytes; /* a multiple of 256 */
+    hal_group_id id;
+    uint32_t count;
+    int file; /* of shared memory; -1: within the process */
+    _Atomic uint32_t references;
+} hal_board;
+
+/* Opens the board of an id, or creates it for the first rank that comes, and joins it as `rank`.
+ * `shared`: between processes. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, IO, UNSUPPORTED. */
+hal_status hal_board_open(const hal_group_id *id, uint32_t rank, uint32_t count, int shared,
+                          uint64_t time_limit_ns, const char *function, hal_board **board);
+
+/* Waits until all ranks have joined. Errors: TIMEOUT with the ranks that did not. */
+hal_status hal_board_wait_joined(hal_board *board, uint64_t time_limit_ns, const char *function);
+
+/* Leaves the board as `rank`. */
+void hal_board_close(hal_board *board, uint32_t rank);
+
+/* Records the first failure of the group, by `rank`. Threads: any. */
+void hal_board_fail(hal_board *board, uint32_t rank, hal_status status, const char *message);
+
+/* Returns the failure with its message as the thread's, HAL_OK without one. Threads: any. */
+hal_status hal_board_check(const hal_board *board, const char *function);
+
+/* Whether a rank's process ended without leaving. Threads: any. */
+int hal_board_is_rank_dead(const hal_board *board, uint32_t rank);
+
+static inline hal_board_rank *hal_board_rank_at(const hal_board *board, uint32_t rank)
+{
+    return &board->header->ranks[rank];
+}
+
+/* The slot of a rank for a step. */
+uint8_t *hal_board_slot(const hal_board *board, uint32_t rank, uint64_t step);
+
+#endif

@@ -1,0 +1,644 @@
+/* Collectives: each is a sequence of pieces, each piece one or two steps (step.h) with the commands
+ * between them. All ranks cut a collective into the same pieces. Called by programs through
+ * hal/group.h, and by core/graph.c when a graph with a collective is launched. */
+#include "core/flush.h"
+#include "core/graph.h"
+#include "core/hooks.h"
+#include "core/record.h"
+#include "reduce.h"
+#include "step.h"
+
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of all contributions together up to which every rank reduces all of them itself: one step
+ * instead of two. */
+#define ONE_STEP_BYTES (UINT64_C(64) << 10)
+#define PIECE_ALIGNMENT UINT64_C(256) /* bytes; pieces begin at multiples of it */
+
+/* A checked collective in recording. */
+typedef struct collective_plan {
+    hal_group *group;
+    hal_queue *queue;
+    hal_group_stage *stage;
+    hal_board_call call;
+    uint64_t size;  /* of an element */
+    uint64_t bytes; /* count * size */
+    uint64_t since;
+    hal_range send, recv; /* of exact lengths, or {0} */
+} collective_plan;
+
+/* A collective that a graph records. */
+typedef struct collective_call {
+    hal_call call; /* must be first */
+    hal_group *group;
+    hal_collective what;
+    uint64_t count;
+    int has[2]; /* send, recv */
+} collective_call;
+
+static uint64_t min_u64(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+static hal_range range_part(hal_range range, uint64_t offset, uint64_t bytes)
+{
+    return (hal_range){range.buffer, range.offset + offset, bytes};
+}
+
+/* The host's view of a range if the host can read or write the buffer without a copy, else null.
+ * The batch in recording uses the memory. */
+static hal_status range_map(const collective_plan *of, hal_range range, uint32_t access,
+                            uint8_t **pointer)
+{
+    hal_memory *memory = NULL;
+    void *mapped = NULL;
+    *pointer = NULL;
+    if (!(of->group->device->info.abilities & HAL_ABILITY_MAP_DEVICE)) {
+        return HAL_OK;
+    }
+    hal_status status = hal_buffer_use(range.buffer, &of->queue->recorder, &memory);
+    if (status == HAL_OK) {
+        pthread_mutex_lock(&memory->uses.lock);
+        status = hal_memory_map(of->group->device, memory, &mapped);
+        pthread_mutex_unlock(&memory->uses.lock);
+    }
+    if (status == HAL_OK) {
+        hal_hook_host_access(of->queue, &range, access);
+        *pointer = (uint8_t *)mapped + range.offset;
+    }
+    return status;
+}
+
+/* Makes segments of a buffer readable for the host, by its own view or by copies to the outbox.
+ * `out` has everything but the host's pointer; its stride is that of the buffer. */
+static hal_status segments_stage_out(const collective_plan *of, hal_range range, hal_segments *out)
+{
+    hal_status status = range_map(of, range, HAL_ACCESS_READ, &out->host);
+    if (status != HAL_OK || out->host) {
+        return status;
+    }
+    hal_segments staged = *out;
+    staged.host = of->stage->outbox_host;
+    staged.stride = out->slot_stride;
+    for (uint32_t q = 0; status == HAL_OK && q < out->count; q++) {
+        const uint64_t bytes = hal_segment_bytes(out, q);
+        if (!out->skip_own || q != of->group->rank) {
+            status = hal_reduce_copy(of->queue, range_part(range, q * out->stride, bytes),
+                                     (hal_range){of->stage->outbox, q * staged.stride, bytes});
+        }
+    }
+    /* Segments with another stride all have the same length. */
+    if (staged.stride != out->stride) {
+        staged.total = out->count * staged.stride;
+    }
+    *out = staged;
+    return status;
+}
+
+/* Records a step that receives into the inbox. */
+static hal_status step_to_inbox(const collective_plan *of, hal_step_description *step)
+{
+    step->call = of->call;
+    step->since = of->since;
+    step->in.host = of->stage->inbox_host;
+    hal_status status = hal_step_record(of->group, of->queue, step);
+    if (status == HAL_OK && step->in.count > 0) {
+        const hal_range inbox = {of->stage->inbox, 0, of->group->board->slot_bytes};
+        hal_hook_host_access(of->queue, &inbox, HAL_ACCESS_WRITE);
+    }
+    return status;
+}
+
+/* Records a step that receives into a buffer, whose segments `step->in` describes. */
+static hal_status step_to_buffer(const collective_plan *of, hal_step_description *step,
+                                 hal_range target)
+{
+    hal_segments *in = &step->in;
+    const uint64_t stride = in->stride;
+    const int from_all = step->sources == HAL_STEP_ALL;
+    uint8_t *direct = NULL;
+    step->call = of->call;
+    step->since = of->since;
+    hal_status status = range_map(of, target, HAL_ACCESS_WRITE, &direct);
+    in->host = direct;
+    if (!direct) {
+        in->host = of->stage->inbox_host;
+        in->stride = in->bytes;
+        in->total = in->total > 0 ? min_u64(in->total, in->count * in->bytes) : 0;
+    }
+    if (status == HAL_OK) {
+        status = hal_step_record(of->group, of->queue, step);
+    }
+    if (status == HAL_OK && direct) {
+        return range_map(of, target, HAL_ACCESS_WRITE, &direct); /* used by the next batch, too */
+    }
+    for (uint32_t q = 0; status == HAL_OK && q < in->count; q++) {
+        if (!from_all || q != of->group->rank) {
+            const uint64_t bytes = hal_segment_bytes(in, q);
+            status =
+                hal_reduce_copy(of->queue, (hal_range){of->stage->inbox, q * in->stride, bytes},
+                                range_part(target, q * stride, bytes));
+        }
+    }
+    return status;
+}
+
+/* ---- The kinds: each function records one piece of `bytes` bytes from `at` on ---- */
+
+static hal_segments one_segment(uint64_t bytes)
+{
+    return (hal_segments){.count = 1, .bytes = bytes, .total = bytes};
+}
+
+static hal_status reduce_piece(const collective_plan *of, uint64_t stride, hal_range own,
+                               hal_range result)
+{
+    return hal_reduce_record(of->group, of->queue, of->stage, (hal_type)of->call.type,
+                             of->call.reduction, stride / of->size, own, result,
+                             own.length / of->size);
+}
+
+static uint64_t align_piece(uint64_t bytes)
+{
+    return (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
+}
+
+/* Every rank receives and reduces everything. */
+static hal_status all_reduce_small(const collective_plan *of)
+{
+    const uint64_t stride = align_piece(of->bytes);
+    hal_step_description step = {
+        .sources = HAL_STEP_ALL,
+        .out = one_segment(of->bytes),
+        .in = {.count = of->group->count,
+               .stride = stride,
+               .bytes = of->bytes,
+               .total = of->group->count * stride},
+    };
+    hal_status status = segments_stage_out(of, of->send, &step.out);
+    if (status == HAL_OK) {
+        status = step_to_inbox(of, &step);
+    }
+    return status == HAL_OK ? reduce_piece(of, stride, of->send, of->recv) : status;
+}
+
+/* Each rank reduces one chunk, then all gather the chunks. */
+static hal_status all_reduce_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
+{
+    const uint32_t ranks = of->group->count, rank = of->group->rank;
+    const uint64_t chunk = align_piece((bytes + ranks - 1) / ranks);
+    const uint64_t begin = min_u64(rank * chunk, bytes), own = min_u64(chunk, bytes - begin);
+    hal_step_description scatter = {
+        .sources = HAL_STEP_ALL,
+        .out = {.count = ranks,
+                .stride = chunk,
+                .bytes = chunk,
+                .total = bytes,
+                .slot_stride = chunk,
+                .skip_own = 1},
+        .in = {.count = ranks,
+               .stride = chunk,
+               .bytes = own,
+               .total = ranks * chunk,
+               .slot_offset = rank * chunk},
+    };
+    hal_step_description gather = {
+        .sources = HAL_STEP_ALL,
+        .out = one_segment(own),
+        .in = {.count = ranks, .stride = chunk, .bytes = chunk, .total = bytes},
+    };
+    const hal_range result = range_part(of->recv, at + begin, own);
+    hal_status status = segments_stage_out(of, range_part(of->send, at, bytes), &scatter.out);
+    if (status == HAL_OK) {
+        status = step_to_inbox(of, &scatter);
+    }
+    if (status == HAL_OK) {
+        status = reduce_piece(of, chunk, range_part(of->send, at + begin, own), result);
+    }
+    if (status == HAL_OK) {
+        status = segments_stage_out(of, result, &gather.out);
+    }
+    return status == HAL_OK ? step_to_buffer(of, &gather, range_part(of->recv, at, bytes)) : status;
+}
+
+static hal_status all_gather_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
+{
+    const uint32_t ranks = of->group->count;
+    hal_step_description step = {
+        .sources = HAL_STEP_ALL,
+        .out = one_segment(bytes),
+        .in = {.count = ranks, .stride = of->bytes, .bytes = bytes, .total = ranks * of->bytes},
+    };
+    hal_status status = segments_stage_out(of, range_part(of->send, at, bytes), &step.out);
+    return status == HAL_OK
+               ? step_to_buffer(of, &step, range_part(of->recv, at, of->recv.length - at))
+               : status;
+}
+
+/* The parts of send for all ranks, as a scattered reduction or all_to_all publishes them. */
+static hal_status parts_stage_out(const collective_plan *of, uint64_t at, uint64_t bytes,
+                                  uint64_t slot_stride, hal_segments *out)
+{
+    *out = (hal_segments){.count = of->group->count,
+                          .stride = of->bytes,
+                          .bytes = bytes,
+                          .total = of->group->count * of->bytes,
+                          .slot_stride = slot_stride,
+                          .skip_own = 1};
+    return segments_stage_out(of, range_part(of->send, at, of->send.length - at), out);
+}
+
+static hal_status reduce_scatter_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
+{
+    const uint32_t ranks = of->group->count, rank = of->group->rank;
+    const uint64_t stride = align_piece(bytes);
+    hal_step_description step = {
+        .sources = HAL_STEP_ALL,
+        .in = {.count = ranks,
+               .stride = stride,
+               .bytes = bytes,
+               .total = ranks * stride,
+               .slot_offset = rank * stride},
+    };
+    hal_status status = parts_stage_out(of, at, bytes, stride, &step.out);
+    if (status == HAL_OK) {
+        status = step_to_inbox(of, &step);
+    }
+    return status == HAL_OK
+               ? reduce_piece(of, stride, range_part(of->send, rank * of->bytes + at, bytes),
+                              range_part(of->recv, at, bytes))
+               : status;
+}
+
+static hal_status all_to_all_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
+{
+    const uint32_t ranks = of->group->count, rank = of->group->rank;
+    const uint64_t stride = align_piece(bytes);
+    hal_step_description step = {
+        .sources = HAL_STEP_ALL,
+        .in = {.count = ranks,
+               .stride = of->bytes,
+               .bytes = bytes,
+               .total = ranks * of->bytes,
+               .slot_offset = rank * stride},
+    };
+    hal_status status = parts_stage_out(of, at, bytes, stride, &step.out);
+    return status == HAL_OK
+               ? step_to_buffer(of, &step, range_part(of->recv, at, of->recv.length - at))
+               : status;
+}
+
+static hal_status broadcast_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
+{
+    const int is_root = of->call.root == of->group->rank;
+    hal_step_description step = {.sources = is_root ? HAL_STEP_NONE : of->call.root};
+    if (!is_root) {
+        step.in = one_segment(bytes);
+        return step_to_buffer(of, &step, range_part(of->recv, at, bytes));
+    }
+    step.out = one_segment(bytes);
+    hal_status status = segments_stage_out(of, range_part(of->send, at, bytes), &step.out);
+    return status == HAL_OK ? step_to_inbox(of, &step) : status;
+}
+
+static hal_status reduce_to_root_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
+{
+    const int is_root = of->call.root == of->group->rank;
+    const uint64_t stride = align_piece(bytes);
+    const hal_range own = range_part(of->send, at, bytes);
+    hal_step_description step = {.sources = is_root ? HAL_STEP_ALL : HAL_STEP_NONE};
+    hal_status status = HAL_OK;
+    if (is_root) {
+        step.in = (hal_segments){.count = of->group->count,
+                                 .stride = stride,
+                                 .bytes = bytes,
+                                 .total = of->group->count * stride};
+    } else {
+        step.out = one_segment(bytes);
+        status = segments_stage_out(of, own, &step.out);
+    }
+    if (status == HAL_OK) {
+        status = step_to_inbox(of, &step);
+    }
+    return status == HAL_OK && is_root
+               ? reduce_piece(of, stride, own, range_part(of->recv, at, bytes))
+               : status;
+}
+
+static hal_status exchange_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
+{
+    const int alone = of->call.root == of->group->rank;
+    hal_step_description step = {.sources = alone ? HAL_STEP_NONE : of->call.root};
+    if (alone) {
+        return step_to_inbox(of, &step);
+    }
+    step.out = one_segment(bytes);
+    step.in = one_segment(bytes);
+    hal_status status = segments_stage_out(of, range_part(of->send, at, bytes), &step.out);
+    return status == HAL_OK ? step_to_buffer(of, &step, range_part(of->recv, at, bytes)) : status;
+}
+
+/* ---- Tables and checks ---- */
+
+enum { /* sizes of send and recv: none, count, N * count */
+       NOTHING,
+       COUNT,
+       TIMES_RANKS
+};
+
+static const struct {
+    hal_status (*piece)(const collective_plan *of, uint64_t at, uint64_t bytes);
+    uint8_t send, recv;                /* sizes */
+    uint8_t root_sends, root_receives; /* 1: only the root */
+    uint8_t reduces, has_root;
+    uint8_t divides; /* 1: a slot or the inbox holds a piece for each rank */
+} kinds[] = {
+    [HAL_ALL_REDUCE] = {all_reduce_piece, COUNT, COUNT, 0, 0, 1, 0, 0},
+    [HAL_ALL_GATHER] = {all_gather_piece, COUNT, TIMES_RANKS, 0, 0, 0, 0, 1},
+    [HAL_REDUCE_SCATTER] = {reduce_scatter_piece, TIMES_RANKS, COUNT, 0, 0, 1, 0, 1},
+    [HAL_BROADCAST] = {broadcast_piece, COUNT, COUNT, 1, 0, 0, 1, 0},
+    [HAL_REDUCE] = {reduce_to_root_piece, COUNT, COUNT, 0, 1, 1, 1, 1},
+    [HAL_ALL_TO_ALL] = {all_to_all_piece, TIMES_RANKS, TIMES_RANKS, 0, 0, 0, 0, 1},
+    [HAL_EXCHANGE] = {exchange_piece, COUNT, COUNT, 0, 0, 0, 1, 0},
+};
+
+/* Bytes of a piece, the same on all ranks. All_reduce needs room for the rounding of chunks. */
+static uint64_t piece_bytes(const collective_plan *of)
+{
+    const uint64_t slot = of->group->board->slot_bytes, ranks = of->group->count;
+    const uint64_t most = kinds[of->call.kind].divides      ? slot / ranks
+                          : of->call.kind == HAL_ALL_REDUCE ? slot - ranks * PIECE_ALIGNMENT
+                                                            : slot;
+    return most / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
+}
+
+static hal_status check_range(const collective_plan *of, const char *argument, hal_range *range,
+                              uint64_t bytes)
+{
+    const hal_device *device = of->group->device;
+    const hal_buffer *buffer = range->buffer;
+    if (!buffer) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: %s: expected a buffer, got null", argument);
+    }
+    if (buffer->device != device) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: %s: expected a buffer of %s:%u, the rank's device, "
+                        "got \"%s\" of %s:%u",
+                        argument, device->plugin->name, device->index, buffer->label,
+                        buffer->device->plugin->name, buffer->device->index);
+    }
+    const uint64_t rest = range->offset <= buffer->bytes ? buffer->bytes - range->offset : 0;
+    const uint64_t length = range->length == HAL_WHOLE ? rest : range->length;
+    if (range->offset > buffer->bytes || length > rest || bytes > length) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: %s: expected at least %llu bytes within the %llu "
+                        "bytes of \"%s\", got offset %llu and length %llu",
+                        argument, (unsigned long long)bytes, (unsigned long long)buffer->bytes,
+                        buffer->label, (unsigned long long)range->offset,
+                        (unsigned long long)length);
+    }
+    if (range->offset % of->size != 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: %s: expected an offset that is a multiple of the "
+                        "%llu bytes of an element, got %llu",
+                        argument, (unsigned long long)of->size, (unsigned long long)range->offset);
+    }
+    range->length = bytes;
+    return HAL_OK;
+}
+
+/* Where the own part is within send and recv. */
+static void own_parts(const collective_plan *of, hal_range *sent, hal_range *received)
+{
+    const uint64_t begin = of->group->rank * of->bytes;
+    *sent = range_part(of->send, kinds[of->call.kind].send == TIMES_RANKS ? begin : 0, of->bytes);
+    *received =
+        range_part(of->recv, kinds[of->call.kind].recv == TIMES_RANKS ? begin : 0, of->bytes);
+}
+
+static hal_status check_overlap(const collective_plan *of)
+{
+    hal_range sent, received;
+    if (of->send.buffer != of->recv.buffer || !of->send.buffer ||
+        of->send.offset >= of->recv.offset + of->recv.length ||
+        of->recv.offset >= of->send.offset + of->send.length) {
+        return HAL_OK;
+    }
+    own_parts(of, &sent, &received);
+    if (sent.offset == received.offset && of->call.kind != HAL_ALL_TO_ALL &&
+        of->call.kind != HAL_EXCHANGE) {
+        return HAL_OK;
+    }
+    return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                    "hal_queue_collective: recv: expected no overlap with send, or the same place "
+                    "of the rank's part, got offsets %llu and %llu in one buffer",
+                    (unsigned long long)of->recv.offset, (unsigned long long)of->send.offset);
+}
+
+static hal_status check_ranges(collective_plan *of)
+{
+    static const uint64_t none = 0;
+    const uint64_t sizes[] = {none, of->bytes, of->group->count * of->bytes};
+    const uint32_t kind = of->call.kind;
+    const int is_root = of->call.root == of->group->rank;
+    hal_status status = HAL_OK;
+    if (!kinds[kind].root_sends || is_root) {
+        status = check_range(of, "send", &of->send, sizes[kinds[kind].send]);
+    } else {
+        of->send = (hal_range){0};
+    }
+    const int may_omit = kind == HAL_BROADCAST && is_root && !of->recv.buffer;
+    if (status == HAL_OK && (!kinds[kind].root_receives || is_root) && !may_omit) {
+        status = check_range(of, "recv", &of->recv, sizes[kinds[kind].recv]);
+    } else if (status == HAL_OK) {
+        of->recv = (hal_range){0};
+    }
+    return status == HAL_OK ? check_overlap(of) : status;
+}
+
+/* Fills `of`. Errors: INVALID_ARGUMENT, UNSUPPORTED; the group goes on. */
+static hal_status collective_check(hal_queue *queue, hal_group *group, const hal_collective *what,
+                                   hal_range send, hal_range recv, uint64_t count,
+                                   collective_plan *of)
+{
+    const uint64_t size = what->type < HAL_TYPE_COUNT ? hal_type_size(what->type) : 0;
+    if (queue->timeline.device != group->device) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: queue: expected one of %s:%u, the rank's device, "
+                        "got one of %s:%u",
+                        group->device->plugin->name, group->device->index,
+                        queue->timeline.device->plugin->name, queue->timeline.device->index);
+    }
+    if (what->kind > HAL_EXCHANGE || size == 0 || what->reduction > HAL_REDUCE_MAX) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: collective: expected a kind up to %u, a reduction "
+                        "up to %u and a type of hal, got %u, %u and %u",
+                        HAL_EXCHANGE, HAL_REDUCE_MAX, what->kind, what->reduction, what->type);
+    }
+    if (count > UINT64_MAX / size / group->count) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: count: expected fewer elements, got %llu",
+                        (unsigned long long)count);
+    }
+    *of = (collective_plan){.group = group,
+                            .queue = queue,
+                            .size = size,
+                            .bytes = count * size,
+                            .call = {.kind = what->kind, .type = what->type, .count = count},
+                            .send = send,
+                            .recv = recv};
+    of->call.reduction = kinds[what->kind].reduces ? what->reduction : 0;
+    of->call.root = kinds[what->kind].has_root ? what->root : 0;
+    if (of->call.root >= group->count) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: root: expected a rank below %u, got %u",
+                        group->count, of->call.root);
+    }
+    return check_ranges(of);
+}
+
+/* The rank's own part, where it only has to be copied. */
+static hal_status copy_own(const collective_plan *of)
+{
+    hal_range sent, received;
+    const uint32_t kind = of->call.kind;
+    const int is_alone = of->group->count == 1;
+    const int is_root = of->call.root == of->group->rank;
+    own_parts(of, &sent, &received);
+    if (!of->send.buffer || !of->recv.buffer ||
+        !(is_alone || kind == HAL_ALL_GATHER || kind == HAL_ALL_TO_ALL ||
+          ((kind == HAL_BROADCAST || kind == HAL_EXCHANGE) && is_root))) {
+        return HAL_OK;
+    }
+    return hal_reduce_copy(of->queue, sent, received);
+}
+
+static hal_status collective_record(collective_plan *of)
+{
+    hal_status status = copy_own(of);
+    if (of->group->count == 1) {
+        return status;
+    }
+    if (of->call.kind == HAL_ALL_REDUCE &&
+        of->group->count * align_piece(of->bytes) <= ONE_STEP_BYTES) {
+        status = status == HAL_OK ? all_reduce_small(of) : status;
+    } else {
+        const uint64_t most = piece_bytes(of);
+        for (uint64_t at = 0; status == HAL_OK && (at < of->bytes || at == 0); at += most) {
+            status = kinds[of->call.kind].piece(of, at, min_u64(most, of->bytes - at));
+        }
+    }
+    /* The last gate has to be among the held batches, which are polled. */
+    return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
+}
+
+/* Records a checked collective; an error ends the group on all ranks. */
+static hal_status collective_run(collective_plan *of)
+{
+    hal_status status = hal_group_check(of->group, "hal_queue_collective");
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (of->group->count > 1) {
+        if (kinds[of->call.kind].reduces) {
+            status = hal_reduce_prepare(of->group, (hal_type)of->call.type, of->call.reduction);
+        }
+        if (status == HAL_OK) {
+            status = hal_group_stage_for(of->group, of->queue, &of->stage);
+        }
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
+    of->since = atomic_load(&of->queue->timeline.submitted) + 1;
+    status = collective_record(of);
+    return status == HAL_OK ? HAL_OK : hal_group_fail(of->group, status);
+}
+
+static hal_status call_record(hal_call *call, hal_queue *queue, const hal_range *ranges)
+{
+    const collective_call *what = (const collective_call *)call;
+    collective_plan of;
+    hal_status status =
+        collective_check(queue, what->group, &what->what, what->has[0] ? ranges[0] : (hal_range){0},
+                         what->has[1] ? ranges[what->has[0]] : (hal_range){0}, what->count, &of);
+    return status == HAL_OK ? collective_run(&of) : status;
+}
+
+static void call_destroy(hal_call *call)
+{
+    collective_call *what = (collective_call *)call;
+    hal_group_unref(what->group);
+    free(what);
+}
+
+/* Makes the collective part of the graph that the queue records. */
+static hal_status graph_append(const collective_plan *of, const hal_collective *what)
+{
+    static const uint8_t access[2] = {HAL_ACCESS_READ, HAL_ACCESS_WRITE};
+    collective_call *call = malloc(sizeof *call);
+    if (!call) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_collective: no host memory");
+    }
+    *call = (collective_call){.call = {.record = call_record, .destroy = call_destroy},
+                              .group = of->group,
+                              .what = *what,
+                              .count = of->call.count,
+                              .has = {of->send.buffer != NULL, of->recv.buffer != NULL}};
+    hal_range ranges[2] = {of->send, of->recv};
+    ranges[0] = call->has[0] ? ranges[0] : of->recv;
+    const hal_action action = {.kind = HAL_COMMAND_COPY,
+                               .range_count = (uint16_t)(call->has[0] + call->has[1]),
+                               .grid = {1, 1, 1},
+                               .ranges = ranges,
+                               .access = call->has[0] ? access : access + 1,
+                               .call = &call->call};
+    hal_group_ref(of->group);
+    const hal_status status = hal_graph_append(of->queue->graph, &action);
+    if (status != HAL_OK) {
+        call_destroy(&call->call);
+    }
+    return status;
+}
+
+static hal_status queue_collective(hal_queue *queue, hal_group *group, const hal_collective *what,
+                                   hal_range send, hal_range recv, uint64_t count)
+{
+    collective_plan of;
+    if (!queue || !group || !what) {
+        return hal_null_argument("hal_queue_collective", !queue  ? "queue"
+                                                         : group ? "collective"
+                                                                 : "group");
+    }
+    hal_status status = hal_device_check(queue->timeline.device, "hal_queue_collective");
+    if (status == HAL_OK && send.buffer) {
+        status = hal_hook_use(HAL_OBJECT_BUFFER, send.buffer, "hal_queue_collective");
+    }
+    if (status == HAL_OK && recv.buffer) {
+        status = hal_hook_use(HAL_OBJECT_BUFFER, recv.buffer, "hal_queue_collective");
+    }
+    if (status == HAL_OK) {
+        status = collective_check(queue, group, what, send, recv, count, &of);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    return queue->graph ? graph_append(&of, what) : collective_run(&of);
+}
+
+hal_status hal_queue_collective(hal_queue *queue, hal_group *group,
+                                const hal_collective *collective, hal_range send, hal_range recv,
+                                uint64_t count)
+{
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_collective");
+    return status == HAL_OK
+               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue,
+                                queue_collective(queue, group, collective, send, recv, count))
+               : status;
+}

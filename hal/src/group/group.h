@@ -1,0 +1,58 @@
+/* One rank of a group, as the sources of this folder see it. */
+#ifndef HAL_SRC_GROUP_GROUP_H
+#define HAL_SRC_GROUP_GROUP_H
+
+#include "board.h"
+#include "core/kernel.h"
+#include "core/queue.h"
+
+/* Staging memory for one queue of the rank. The outbox holds what the rank publishes, the inbox
+ * what it received. The queue's order and the gates guard them. */
+typedef struct hal_group_stage {
+    struct hal_group_stage *next;
+    const hal_timeline *timeline;
+    hal_buffer *outbox, *inbox;
+    uint8_t *outbox_host, *inbox_host;
+    hal_buffer *scratch[2]; /* operand and result of a reduction at addresses that no binding may
+                             * have; null until needed */
+} hal_group_stage;
+
+struct hal_group {
+    _Atomic uint32_t references;
+    hal_device *device;
+    hal_board *board; /* null: the group has one rank */
+    uint32_t rank, count;
+    uint64_t time_limit_ns;
+
+    /* Of the thread that records. */
+    uint64_t last_step;
+    uint64_t last_split;
+    hal_group_stage *stages;
+    hal_kernel *kernels[HAL_TYPE_COUNT][4][2]; /* by type, reduction, in place */
+    _Atomic uint32_t is_aborted;               /* of a group of one rank */
+};
+
+/* Creates a rank; takes the board. Errors: OUT_OF_MEMORY; the board is closed. */
+hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, uint32_t count,
+                          uint64_t time_limit_ns, const char *function, hal_group **group);
+
+/* Internal references. Threads: any. */
+void hal_group_ref(hal_group *group);
+void hal_group_unref(hal_group *group);
+
+/* The failure of the group as a status with its message. Threads: any. */
+hal_status hal_group_check(hal_group *group, const char *function);
+
+/* Ends the group on all ranks with the thread's message, as the caller's failure. Returns
+ * `status`. */
+hal_status hal_group_fail(hal_group *group, hal_status status);
+
+/* The staging memory for a queue; created when needed. Threads: the recording one's.
+ * Errors: OUT_OF_MEMORY, those of buffers. */
+hal_status hal_group_stage_for(hal_group *group, hal_queue *queue, hal_group_stage **stage);
+
+/* `scratch[which]` of a stage with at least the bytes of a piece. Errors: as above. */
+hal_status hal_group_scratch(hal_group *group, hal_group_stage *stage, uint32_t which,
+                             hal_buffer **buffer);
+
+#endif

@@ -1,0 +1,186 @@
+/* Reduction kernels of groups: one work-item per element. Called by
+ * collective.c. */
+#include "reduce.h"
+
+#include "core/flush.h"
+#include "core/record.h"
+
+#include "base/status.h"
+
+#include <hal/ir_build.h>
+#include <stdio.h>
+
+#define GROUP_ITEMS 256u
+
+typedef struct reduce_scalars {
+    uint32_t count, stride; /* in elements */
+    uint32_t rank, ranks;
+} reduce_scalars;
+
+static uint32_t group_items(const hal_device *device)
+{
+    const hal_device_info *info = &device->info;
+    uint32_t items = GROUP_ITEMS;
+    items = items < info->max_group_items ? items : info->max_group_items;
+    return items < info->max_group_size[0] ? items : info->max_group_size[0];
+}
+
+static hal_ir_value reduce_pair(hal_ir_builder *b, hal_type type, uint32_t reduction,
+                                hal_ir_value x, hal_ir_value y)
+{
+    const int is_bool = type == HAL_TYPE_BOOL;
+    switch (reduction) {
+    case HAL_REDUCE_MIN:
+        return is_bool ? hal_ir_and(b, x, y) : hal_ir_min(b, x, y);
+    case HAL_REDUCE_MAX:
+        return is_bool ? hal_ir_or(b, x, y) : hal_ir_max(b, x, y);
+    default:
+        return is_bool ? hal_ir_or(b, x, y) : hal_ir_add(b, x, y);
+    }
+}
+
+/* Element `i` of rank `q`. */
+static hal_ir_value element_of(hal_ir_builder *b, hal_ir_memory_id others, hal_ir_value own,
+                               const hal_ir_value scalars[4], hal_ir_value q, hal_ir_value i)
+{
+    const hal_ir_value is_other = hal_ir_ne(b, q, scalars[2]);
+    const hal_ir_value index = hal_ir_add(b, hal_ir_mul(b, q, scalars[1]), i);
+    const hal_ir_value other = hal_ir_load_wide(b, others, index, 0, 1, is_other);
+    return hal_ir_select(b, is_other, other, own);
+}
+
+/* Rank and number of ranks are scalars, so that a kernel serves all groups. */
+static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type type,
+                         uint32_t reduction, int in_place)
+{
+    static const char *const names[4] = {"count", "stride", "rank", "ranks"};
+    hal_ir_value scalars[4];
+    hal_ir_group_size(b, group_items(group->device), 1, 1);
+    const hal_ir_memory_id others = hal_ir_binding(b, "others", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id own = hal_ir_binding(
+        b, "own", type, in_place ? HAL_ACCESS_READ | HAL_ACCESS_WRITE : HAL_ACCESS_READ);
+    const hal_ir_memory_id result =
+        in_place ? own : hal_ir_binding(b, "result", type, HAL_ACCESS_WRITE);
+    for (uint32_t s = 0; s < 4; s++) {
+        scalars[s] = hal_ir_scalar_value(b, names[s], HAL_TYPE_U32);
+    }
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    hal_ir_if(b, hal_ir_lt(b, i, scalars[0]));
+    const hal_ir_value mine = hal_ir_load(b, own, i);
+    const hal_ir_value sum = hal_ir_var(b, element_of(b, others, mine, scalars, zero, i));
+    const hal_ir_value q = hal_ir_for(b, one, scalars[3], one);
+    hal_ir_set(b, sum,
+               reduce_pair(b, type, reduction, hal_ir_get(b, sum),
+                           element_of(b, others, mine, scalars, q, i)));
+    hal_ir_end(b);
+    hal_ir_value value = hal_ir_get(b, sum);
+    if (reduction == HAL_REDUCE_MEAN) {
+        value = hal_ir_div(b, value, hal_ir_cast(b, hal_type_of_value(type), scalars[3]));
+    }
+    hal_ir_store(b, result, i, value);
+    hal_ir_end(b);
+}
+
+static hal_status kernel_create(hal_group *group, hal_type type, uint32_t reduction, int in_place)
+{
+    static const char *const names[] = {"sum", "mean", "min", "max"};
+    char name[48];
+    hal_ir_builder *builder = NULL;
+    hal_ir_kernel *ir = NULL;
+    snprintf(name, sizeof name, "group_%s_%s", names[reduction], hal_type_name(type));
+    hal_status status = hal_ir_builder_create(name, &builder);
+    if (status == HAL_OK) {
+        reduce_build(builder, group, type, reduction, in_place);
+        status = hal_ir_builder_finish(builder, &ir);
+    }
+    hal_ir_builder_destroy(builder);
+    if (status == HAL_OK) {
+        status = hal_kernel_create(group->device, ir, &group->kernels[type][reduction][in_place]);
+    }
+    hal_ir_kernel_destroy(ir);
+    return status;
+}
+
+hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction)
+{
+    hal_status status = HAL_OK;
+    if (type == HAL_TYPE_BOOL && reduction == HAL_REDUCE_MEAN) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_collective: reduction: expected sum, min or max of bool, got "
+                        "mean");
+    }
+    for (int in_place = 0; status == HAL_OK && in_place < 2; in_place++) {
+        if (!group->kernels[type][reduction][in_place]) {
+            status = kernel_create(group, type, reduction, in_place);
+        }
+    }
+    return status;
+}
+
+hal_status hal_reduce_copy(hal_queue *queue, hal_range source, hal_range target)
+{
+    const hal_range ranges[2] = {source, target};
+    const hal_action action = {.kind = HAL_COMMAND_COPY,
+                               .range_count = 2,
+                               .grid = {1, 1, 1},
+                               .ranges = ranges,
+                               .access = hal_copy_access};
+    if (source.length == 0 || (source.buffer == target.buffer && source.offset == target.offset)) {
+        return HAL_OK;
+    }
+    const hal_status status = hal_flush_if_full(queue);
+    return status == HAL_OK ? hal_record_action(&queue->recorder, &action) : status;
+}
+
+/* A range that a binding may have: `range` itself, or scratch memory of its length. */
+static hal_status range_align(hal_group *group, hal_group_stage *stage, uint32_t which,
+                              hal_range range, hal_range *aligned)
+{
+    hal_status status = HAL_OK;
+    *aligned = range;
+    if (range.offset % group->device->info.binding_alignment != 0) {
+        status = hal_group_scratch(group, stage, which, &aligned->buffer);
+        aligned->offset = 0;
+    }
+    return status;
+}
+
+hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
+                             hal_type type, uint32_t reduction, uint64_t stride, hal_range own,
+                             hal_range result, uint64_t count)
+{
+    const uint64_t size = hal_type_size(type);
+    const uint32_t items = group_items(group->device);
+    const reduce_scalars scalars = {(uint32_t)count, (uint32_t)stride, group->rank, group->count};
+    hal_range ranges[3] = {{stage->inbox, 0, group->count * stride * size}, own, result};
+    if (count == 0) {
+        return HAL_OK;
+    }
+    hal_status status = range_align(group, stage, 0, own, &ranges[1]);
+    if (status == HAL_OK) {
+        status = range_align(group, stage, 1, result, &ranges[2]);
+    }
+    if (status == HAL_OK) {
+        status = hal_reduce_copy(queue, own, ranges[1]);
+    }
+    if (status == HAL_OK) {
+        status = hal_flush_if_full(queue);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    const int in_place =
+        ranges[1].buffer == ranges[2].buffer && ranges[1].offset == ranges[2].offset;
+    hal_kernel *kernel = group->kernels[type][reduction][in_place];
+    const hal_action action = {.kind = HAL_COMMAND_DISPATCH,
+                               .range_count = (uint16_t)(in_place ? 2 : 3),
+                               .scalar_bytes = sizeof scalars,
+                               .grid = {(uint32_t)((count + items - 1) / items), 1, 1},
+                               .kernel = kernel,
+                               .scalars = &scalars,
+                               .ranges = ranges,
+                               .access = kernel->access};
+    status = hal_record_action(&queue->recorder, &action);
+    return status == HAL_OK ? hal_reduce_copy(queue, ranges[2], result) : status;
+}

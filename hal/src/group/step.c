@@ -1,0 +1,255 @@
+/* Steps of collectives, see step.h. A step waits without holding the device or a lock: its batch is
+ * submitted when all of its data is there. docs/groups.md has the argument why steps do not
+ * deadlock. Called by collective.c; advanced by core/held.c. */
+#include "step.h"
+
+#include "core/flush.h"
+#include "core/held.h"
+
+#include "base/clock.h"
+#include "base/status.h"
+
+#include <hal/ir_build.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEAD_CHECK_NS UINT64_C(5000000) /* between two looks whether a rank's process lives */
+
+typedef struct group_step {
+    hal_gate gate; /* must be first */
+    hal_group *group;
+    hal_timeline *timeline;
+    uint64_t value; /* of the batch that produces `out` */
+    uint64_t number;
+    hal_step_description is;
+    uint32_t next; /* source to be read next */
+    int is_published;
+    int is_open;
+    uint64_t deadline_ns; /* for what the step waits for; 0: not waiting */
+    uint64_t dead_check_ns;
+} group_step;
+
+static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                         "reduce",     "all_to_all", "exchange"};
+static const char *const reduction_names[] = {"sum", "mean", "min", "max"};
+
+static void call_describe(const hal_board_call *call, char text[128])
+{
+    const int reduces = call->kind == HAL_ALL_REDUCE || call->kind == HAL_REDUCE_SCATTER ||
+                        call->kind == HAL_REDUCE;
+    const char *type = hal_type_name((hal_type)call->type);
+    char root[24] = "";
+    if (call->kind == HAL_BROADCAST || call->kind == HAL_REDUCE || call->kind == HAL_EXCHANGE) {
+        snprintf(root, sizeof root, ", root %u", call->root);
+    }
+    snprintf(text, 128, "%s of %llu %s%s%s%s",
+             call->kind <= HAL_EXCHANGE ? kind_names[call->kind] : "?",
+             (unsigned long long)call->count, type ? type : "?", reduces ? ", " : "",
+             reduces && call->reduction < 4 ? reduction_names[call->reduction] : "", root);
+}
+
+static hal_status step_fail(group_step *step, uint32_t rank, hal_status status, const char *message)
+{
+    hal_board_fail(step->group->board, rank, status, message);
+    return hal_board_check(step->group->board, "hal_queue_collective");
+}
+
+/* The step cannot go on before `rank` has done something. Errors: TIMEOUT, INVALID_STATE. */
+static hal_status step_wait_for(group_step *step, uint32_t rank, const char *what)
+{
+    const hal_group *group = step->group;
+    const uint64_t now = hal_clock_ns();
+    char message[256], call[128];
+    if (step->deadline_ns == 0) {
+        step->deadline_ns = now + group->time_limit_ns;
+        step->dead_check_ns = now + DEAD_CHECK_NS;
+    }
+    if (now >= step->dead_check_ns) {
+        step->dead_check_ns = now + DEAD_CHECK_NS;
+        /* The order matters: a rank publishes before it ends. */
+        const int is_dead = hal_board_is_rank_dead(group->board, rank);
+        const hal_board_rank *other = hal_board_rank_at(group->board, rank);
+        const int has_left = atomic_load(&other->left) != 0;
+        if ((is_dead || has_left) && atomic_load(&other->published) < step->number) {
+            return step_fail(step, rank, HAL_ERROR_INVALID_STATE,
+                             is_dead ? "its process ended without leaving the group"
+                                     : "it left the group before a collective of other ranks");
+        }
+    }
+    if (now < step->deadline_ns) {
+        return HAL_OK;
+    }
+    call_describe(&step->is.call, call);
+    snprintf(message, sizeof message,
+             "it did not %s step %llu (%s) within the time limit of %.3f s, which rank %u waited",
+             what, (unsigned long long)step->number, call, (double)group->time_limit_ns / 1e9,
+             group->rank);
+    return step_fail(step, rank, HAL_ERROR_TIMEOUT, message);
+}
+
+/* Whether what the rank publishes is complete. Errors: those of its device and queue. */
+static hal_status step_poll_own(group_step *step, int *done)
+{
+    hal_timeline *timeline = step->timeline;
+    *done = hal_timeline_has_reached(timeline, step->value, 1);
+    if (atomic_load(&timeline->device->lost)) {
+        return step_fail(step, step->group->rank, HAL_ERROR_DEVICE_LOST, "its device is lost");
+    }
+    if (*done && atomic_load(&timeline->rejected) >= step->is.since) {
+        char reason[256], message[320];
+        hal_held_copy_deferred_message(hal_timeline_queue(timeline), reason, sizeof reason);
+        snprintf(message, sizeof message, "a batch of its queue failed%s%s", *reason ? ": " : "",
+                 reason);
+        return step_fail(step, step->group->rank, HAL_ERROR_INVALID_STATE, message);
+    }
+    return HAL_OK;
+}
+
+static void step_copy_out(const group_step *step)
+{
+    const hal_segments *out = &step->is.out;
+    uint8_t *slot = hal_board_slot(step->group->board, step->group->rank, step->number);
+    for (uint32_t q = 0; q < out->count; q++) {
+        if (!out->skip_own || q != step->group->rank) {
+            memcpy(slot + out->slot_offset + q * out->slot_stride, out->host + q * out->stride,
+                   hal_segment_bytes(out, q));
+        }
+    }
+}
+
+/* Publishes the rank's data once all ranks have consumed what the slot held. */
+static hal_status step_publish(group_step *step)
+{
+    const hal_board *board = step->group->board;
+    hal_board_rank *own = hal_board_rank_at(board, step->group->rank);
+    int done = 0;
+    if (atomic_load_explicit(&own->consumed, memory_order_relaxed) + 1 != step->number) {
+        return HAL_OK; /* an earlier step, recorded on another queue, comes first */
+    }
+    hal_status status = step_poll_own(step, &done);
+    if (status != HAL_OK || !done) {
+        return status;
+    }
+    for (uint32_t q = 0; q < board->count; q++) {
+        const hal_board_rank *rank = hal_board_rank_at(board, q);
+        if (atomic_load_explicit(&rank->consumed, memory_order_acquire) + 2 < step->number) {
+            return step_wait_for(step, q, "complete what precedes");
+        }
+    }
+    step_copy_out(step);
+    own->calls[step->number % 2] = step->is.call;
+    atomic_store_explicit(&own->published, step->number, memory_order_release);
+    step->is_published = 1;
+    step->deadline_ns = 0;
+    return HAL_OK;
+}
+
+/* Compares the call of a rank with the own one, before its data is read. */
+static hal_status step_compare(group_step *step, uint32_t q)
+{
+    const hal_board_call *own = &step->is.call;
+    const hal_board_call *other =
+        &hal_board_rank_at(step->group->board, q)->calls[step->number % 2];
+    const int same_root =
+        own->kind == HAL_EXCHANGE ? other->root == step->group->rank : other->root == own->root;
+    if (own->kind == other->kind && own->reduction == other->reduction &&
+        own->type == other->type && own->count == other->count && same_root) {
+        return HAL_OK;
+    }
+    char ours[128], theirs[128], message[384];
+    call_describe(own, ours);
+    call_describe(other, theirs);
+    snprintf(message, sizeof message,
+             "step %llu: expected the same collective on all ranks, got %s on rank %u and %s on "
+             "rank %u",
+             (unsigned long long)step->number, ours, step->group->rank, theirs, q);
+    return step_fail(step, step->group->rank, HAL_ERROR_INVALID_ARGUMENT, message);
+}
+
+/* Reads what rank q has published, if it has. */
+static hal_status step_receive(group_step *step, uint32_t q, int *received)
+{
+    const hal_board *board = step->group->board;
+    const hal_board_rank *source = hal_board_rank_at(board, q);
+    const hal_segments *in = &step->is.in;
+    *received = atomic_load_explicit(&source->published, memory_order_acquire) >= step->number;
+    if (!*received) {
+        return step_wait_for(step, q, "reach");
+    }
+    step->deadline_ns = 0;
+    const hal_status status = step_compare(step, q);
+    if (status == HAL_OK && in->count > 0) {
+        const uint32_t segment = step->is.sources == HAL_STEP_ALL ? q : 0;
+        memcpy(in->host + segment * in->stride,
+               hal_board_slot(board, q, step->number) + in->slot_offset,
+               hal_segment_bytes(in, segment));
+    }
+    return status;
+}
+
+static hal_status step_advance(hal_gate *gate, int *open)
+{
+    group_step *step = (group_step *)gate;
+    const hal_group *group = step->group;
+    *open = step->is_open;
+    hal_status status = hal_board_check(group->board, "hal_queue_collective");
+    if (status == HAL_OK && !step->is_published) {
+        status = step_publish(step);
+    }
+    if (status != HAL_OK || !step->is_published || step->is_open) {
+        return status;
+    }
+    const uint32_t sources = step->is.sources;
+    for (; step->next < group->count; step->next++) {
+        const uint32_t q = step->next;
+        const int is_source =
+            sources == HAL_STEP_ALL ? q != group->rank : q == sources && q != group->rank;
+        int received = 1;
+        if (is_source) {
+            status = step_receive(step, q, &received);
+        }
+        if (status != HAL_OK || !received) {
+            return status;
+        }
+    }
+    step->is_open = *open = 1;
+    atomic_store_explicit(&hal_board_rank_at(group->board, group->rank)->consumed, step->number,
+                          memory_order_release);
+    return HAL_OK;
+}
+
+static void step_destroy(hal_gate *gate)
+{
+    group_step *step = (group_step *)gate;
+    if (!step->is_open) {
+        hal_board_fail(step->group->board, step->group->rank, HAL_ERROR_INVALID_STATE,
+                       "its queue dropped a collective");
+    }
+    hal_group_unref(step->group);
+    free(step);
+}
+
+hal_status hal_step_record(hal_group *group, hal_queue *queue,
+                           const hal_step_description *description)
+{
+    hal_point point = {0};
+    group_step *step = calloc(1, sizeof *step);
+    if (!step) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_collective: no host memory");
+    }
+    const hal_status status = hal_flush_waits(queue, &point);
+    if (status != HAL_OK) {
+        free(step);
+        return status;
+    }
+    hal_group_ref(group);
+    step->gate = (hal_gate){.advance = step_advance, .destroy = step_destroy};
+    step->group = group;
+    step->timeline = &queue->timeline;
+    step->value = point.value;
+    step->number = ++group->last_step;
+    step->is = *description;
+    queue->recorder.recording->gate = &step->gate;
+    return HAL_OK;
+}
