@@ -4,9 +4,12 @@
 #include "report.h"
 #include "train.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_RANKS 64
 
 typedef struct options {
     const char *data;
@@ -14,6 +17,7 @@ typedef struct options {
     const char *json;
     uint64_t seed;
     int seeds;
+    int ranks; /* within the process; 0: those of a launcher */
     int validate;
 } options;
 
@@ -23,6 +27,9 @@ static const char usage[] =
     "  --device NAME    as in HAL_BACKEND, which it overrides\n"
     "  --seed N         of weights, order, noise and distortions (1)\n"
     "  --seeds N        runs N seeds, the first being --seed, and gives the mean (1)\n"
+    "  --ranks N        divides each batch among N devices of this process, which may be the same\n"
+    "                   device N times; without it among the processes that mpirun, torchrun or\n"
+    "                   srun started\n"
     "  --validate       trains on part of the training data and tests on the rest\n"
     "  --json FILE      writes the result to FILE\n";
 
@@ -57,6 +64,8 @@ static int parse_options(int argc, char **argv, options *o)
             o->seed = (uint64_t)number;
         } else if (strcmp(argv[i], "--seeds") == 0 && parse_number(value, 1, 1000, &number)) {
             o->seeds = (int)number;
+        } else if (strcmp(argv[i], "--ranks") == 0 && parse_number(value, 1, MAX_RANKS, &number)) {
+            o->ranks = (int)number;
         } else {
             fprintf(stderr, "digits: %s %s is not understood\n", argv[i], value);
             return -1;
@@ -94,34 +103,40 @@ static int fail(const char *what)
     return 0;
 }
 
-static int run(const options *o, ops_context *context, const digits_data *training,
-               const digits_data *test)
+static int run(const options *o, ops_context *context, hal_group *group,
+               const digits_data *training, const digits_data *test)
 {
+    hal_group_status rank = {0};
     digits_result result = {.device = hal_device_get_info(ops_context_get_device(context))->name};
     int32_t *guesses = calloc((size_t)test->count, sizeof(*guesses));
     char error[512];
-    double accuracy = 0, seconds = 0, steps = 0, images = 0;
+    double loss = 0, accuracy = 0, seconds = 0, steps = 0, images = 0;
     int good = guesses != NULL || fail("allocating memory");
+    good = good && (hal_group_get_status(group, &rank) == HAL_OK || fail("asking the group"));
 
-    printf("%s: learning from %lld pictures, testing on %lld.\n", result.device,
-           (long long)training->count, (long long)test->count);
-    fflush(stdout);
+    if (good && rank.rank == 0) {
+        printf("%s: learning from %lld pictures, testing on %lld, ranks: %u.\n", result.device,
+               (long long)training->count, (long long)test->count, rank.count);
+        fflush(stdout);
+    }
     for (int i = 0; good && i < o->seeds; i++) {
         train_outcome outcome;
-        good = train_and_test(context, training, test, o->seed + (uint64_t)i, guesses,
+        good = train_and_test(context, group, training, test, o->seed + (uint64_t)i, guesses,
                               &outcome) == HAL_OK || fail("training");
         if (good) {
+            loss = outcome.loss;
             accuracy += outcome.accuracy;
             seconds += outcome.seconds;
             steps += (double)outcome.steps;
             images += (double)outcome.images;
-            if (o->seeds > 1) {
+            if (rank.rank == 0 && o->seeds > 1) {
                 printf("seed %llu: accuracy %.2f %%\n", (unsigned long long)o->seed + (unsigned)i,
                        100 * outcome.accuracy);
             }
         }
     }
-    if (good) {
+    if (good && rank.rank == 0) {
+        result.loss = loss;
         result.test_accuracy = accuracy / o->seeds;
         result.train_seconds = seconds / o->seeds;
         result.step_us = 1e6 * seconds / steps;
@@ -137,18 +152,81 @@ static int run(const options *o, ops_context *context, const digits_data *traini
     return good;
 }
 
-static int run_on_device(const options *o, const digits_data *training, const digits_data *test)
+/* A rank of the run: its device, and its group once it is created. */
+typedef struct rank_job {
+    const options *o;
+    const digits_data *training, *test;
+    hal_device *device;
+    hal_group *group;
+    pthread_t thread;
+    int good;
+} rank_job;
+
+static void *run_rank(void *argument)
 {
-    hal_device *device = NULL;
+    rank_job *job = argument;
     hal_queue *queue = NULL;
     ops_context *context = NULL;
-    int good = hal_device_open(o->device, &device) == HAL_OK || fail("opening the device");
-    good = good && (hal_queue_create(device, &queue) == HAL_OK || fail("making a queue"));
+    int good = hal_queue_create(job->device, &queue) == HAL_OK || fail("making a queue");
     good = good && (ops_context_create(queue, &context) == HAL_OK || fail("making a context"));
-    good = good && run(o, context, training, test);
+    job->good = good && run(job->o, context, job->group, job->training, job->test);
+    if (!job->good) {
+        hal_group_abort(job->group, hal_status_message());
+    }
     ops_context_destroy(context);
     hal_queue_destroy(queue);
-    hal_device_release(device);
+    return NULL;
+}
+
+/* One rank, on this thread; of the group of the launcher's processes. */
+static int run_process(rank_job *job)
+{
+    if (hal_device_open(job->o->device, &job->device) != HAL_OK) {
+        return fail("opening the device");
+    }
+    int good = hal_group_create_from_environment(job->device, 0, &job->group) == HAL_OK ||
+               fail("joining the group");
+    if (good) {
+        run_rank(job);
+    }
+    hal_group_destroy(job->group);
+    hal_device_release(job->device);
+    return good && job->good;
+}
+
+/* All ranks in this process, with a thread each. */
+static int run_threads(const rank_job *like)
+{
+    rank_job jobs[MAX_RANKS];
+    hal_device *devices[MAX_RANKS] = {0};
+    hal_group *groups[MAX_RANKS] = {0};
+    const int ranks = like->o->ranks;
+    int good = 1, started = 0;
+    for (int i = 0; good && i < ranks; i++) {
+        good = hal_device_open(like->o->device, &devices[i]) == HAL_OK ||
+               fail("opening the device");
+    }
+    good = good && (hal_group_create_local(devices, (uint32_t)ranks, 0, groups) == HAL_OK ||
+                    fail("creating the group"));
+    for (; good && started < ranks; started++) {
+        jobs[started] = *like;
+        jobs[started].device = devices[started];
+        jobs[started].group = groups[started];
+        if (pthread_create(&jobs[started].thread, NULL, run_rank, &jobs[started]) != 0) {
+            fprintf(stderr, "digits: no thread for rank %d\n", started);
+            hal_group_abort(groups[started], "no thread");
+            good = 0;
+            break;
+        }
+    }
+    for (int i = 0; i < started; i++) {
+        pthread_join(jobs[i].thread, NULL);
+        good = good && jobs[i].good;
+    }
+    for (int i = 0; i < ranks; i++) {
+        hal_group_destroy(groups[i]);
+        hal_device_release(devices[i]);
+    }
     return good;
 }
 
@@ -170,7 +248,8 @@ int main(int argc, char **argv)
         learned = digits_data_rows(&training, 0, kept);
         tested = digits_data_rows(&training, kept, training.count - kept);
     }
-    int good = run_on_device(&o, &learned, &tested);
+    rank_job job = {.o = &o, .training = &learned, .test = &tested};
+    int good = o.ranks > 0 ? run_threads(&job) : run_process(&job);
     digits_data_free(&training);
     digits_data_free(&test);
     return good ? 0 : 1;

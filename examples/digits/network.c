@@ -156,6 +156,21 @@ static hal_status backward(network *net, const ops_tensor *input, const ops_tens
     return HAL_OK;
 }
 
+/* Averages the gradients over the ranks of the group. */
+static hal_status average_gradients(network *net)
+{
+    ops_tensor gradients[2 * NETWORK_MAX_LAYERS];
+    if (net->group == NULL) {
+        return HAL_OK;
+    }
+    for (uint32_t i = 0; i < net->layer_count; i++) {
+        gradients[2 * i] = net->layers[i].weight_gradient;
+        gradients[2 * i + 1] = net->layers[i].bias_gradient;
+    }
+    return ops_group_all_reduce(net->context, net->group, HAL_REDUCE_MEAN, gradients,
+                                2 * net->layer_count, NULL);
+}
+
 /* Updates weights and biases. */
 static hal_status apply(network *net, const ops_tensor *rate)
 {
@@ -220,6 +235,7 @@ hal_status network_train(network *net, const ops_tensor *input, const ops_tensor
 {
     TRY(network_forward(net, input));
     TRY(backward(net, input, target));
+    TRY(average_gradients(net));
     return apply(net, rate);
 }
 

@@ -88,9 +88,9 @@ int report_json(const char *path, const digits_result *result, char *error, size
     fprintf(file, "{\"device\":");
     write_json_string(file, result->device);
     fprintf(file, ",\"test_accuracy\":%.6f,\"train_seconds\":%.4f,\"step_us\":%.3f,"
-                  "\"images_per_second\":%.1f}\n",
+                  "\"images_per_second\":%.1f,\"loss\":%.9g}\n",
             result->test_accuracy, result->train_seconds, result->step_us,
-            result->images_per_second);
+            result->images_per_second, result->loss);
     int failed = ferror(file);
     failed |= fclose(file) != 0;
     if (failed) {

@@ -32,13 +32,16 @@ enum { STREAM_ORDER = 1000, STREAM_NOISE = 1000000 };
 /* Tensors of a run on the device. */
 typedef struct trainer {
     ops_context *context;
+    hal_group *group;
+    int64_t rank, batch; /* rows of each batch that this rank learns from */
     uint64_t seed;
     int64_t steps_per_epoch;
     network net;
     ops_tensor pixels, targets;               /* all training pictures, their classes one-hot */
     ops_tensor distortions, rates;            /* DISTORTIONS x 64 x 64; a rate for each step */
     ops_tensor order;                         /* of the pictures in this epoch */
-    ops_tensor picked, input, jitter, target; /* of a batch */
+    ops_tensor jitter;                        /* of a whole batch */
+    ops_tensor picked, input, target;         /* of the rank's rows */
     ops_tensor log_probability, loss;
     ops_expression *cross_entropy;
 } trainer;
@@ -95,11 +98,11 @@ static hal_status make_cross_entropy(ops_expression **expression)
 
 static hal_status make_batch_tensors(trainer *t)
 {
-    const int64_t input[2] = {BATCH, DIGITS_PIXELS}, output[2] = {BATCH, DIGITS_CLASSES};
-    const int64_t one[1] = {1};
+    const int64_t input[2] = {t->batch, DIGITS_PIXELS}, output[2] = {t->batch, DIGITS_CLASSES};
+    const int64_t all[2] = {BATCH, DIGITS_PIXELS}, one[1] = {1};
     TRY(ops_tensor_create(t->context, HAL_TYPE_F32, 2, input, &t->picked));
     TRY(ops_tensor_create(t->context, HAL_TYPE_F32, 2, input, &t->input));
-    TRY(ops_tensor_create(t->context, HAL_TYPE_F32, 2, input, &t->jitter));
+    TRY(ops_tensor_create(t->context, HAL_TYPE_F32, 2, all, &t->jitter));
     TRY(ops_tensor_create(t->context, HAL_TYPE_F32, 2, output, &t->target));
     TRY(ops_tensor_create(t->context, HAL_TYPE_F32, 2, output, &t->log_probability));
     TRY(ops_tensor_create(t->context, HAL_TYPE_F32, 1, one, &t->loss));
@@ -113,14 +116,15 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Picks a batch, distorts it, adds noise, and learns from it. */
+/* Picks the rank's rows of a batch, distorts them, adds noise, and learns from them. */
 static hal_status train_step(trainer *t, int64_t epoch, int64_t step)
 {
     int64_t number = epoch * t->steps_per_epoch + step;
     ops_random_key key = {.seed = t->seed, .stream = (uint64_t)(STREAM_NOISE + number)};
     const int64_t square[2] = {DIGITS_PIXELS, DIGITS_PIXELS};
-    ops_tensor rows, distortion, rate;
-    TRY(ops_tensor_slice(&t->order, 0, step * BATCH, BATCH, 1, &rows));
+    ops_tensor rows, distortion, jitter, rate;
+    const int64_t first = t->rank * t->batch;
+    TRY(ops_tensor_slice(&t->order, 0, step * BATCH + first, t->batch, 1, &rows));
     TRY(ops_gather(t->context, 0, &t->pixels, &rows, &t->picked));
     TRY(ops_gather(t->context, 0, &t->targets, &rows, &t->target));
 
@@ -128,7 +132,8 @@ static hal_status train_step(trainer *t, int64_t epoch, int64_t step)
     TRY(ops_tensor_reshape(&distortion, 2, square, &distortion));
     TRY(ops_gemm(t->context, NULL, &t->picked, &distortion, &t->input));
     TRY(ops_random_normal(t->context, key, 0, noise, &t->jitter));
-    TRY(ops_binary(t->context, OPS_ADD, &t->input, &t->jitter, &t->input));
+    TRY(ops_tensor_slice(&t->jitter, 0, first, t->batch, 1, &jitter));
+    TRY(ops_binary(t->context, OPS_ADD, &t->input, &jitter, &t->input));
 
     TRY(ops_tensor_slice(&t->rates, 0, number, 1, 1, &rate));
     return network_train(&t->net, &t->input, &t->target, &rate);
@@ -151,7 +156,7 @@ static hal_status read_loss(trainer *t, double *loss)
                                   .prologue = t->cross_entropy,
                                   .prologue_inputs = &t->target,
                                   .prologue_input_count = 1};
-    const int64_t flat[1] = {BATCH * DIGITS_CLASSES};
+    const int64_t flat[1] = {t->batch * DIGITS_CLASSES};
     ops_tensor x, target;
     float sum = 0;
     TRY(ops_log_softmax(t->context, 1, network_output(&t->net), &t->log_probability));
@@ -159,6 +164,7 @@ static hal_status read_loss(trainer *t, double *loss)
     TRY(ops_tensor_reshape(&t->target, 1, flat, &target));
     options.prologue_inputs = &target;
     TRY(ops_reduce(t->context, OPS_REDUCE_SUM, 0, &x, &options, &t->loss));
+    TRY(ops_group_all_reduce(t->context, t->group, HAL_REDUCE_SUM, &t->loss, 1, NULL));
     TRY(ops_tensor_read(t->context, &t->loss, sizeof(sum), &sum));
     *loss = -(double)sum / BATCH;
     return HAL_OK;
@@ -168,8 +174,8 @@ static hal_status test_batch(trainer *t, const ops_tensor *pixels, int64_t first
                              const ops_tensor *classes)
 {
     ops_tensor rows, guesses;
-    TRY(ops_tensor_slice(pixels, 0, first, BATCH, 1, &rows));
-    TRY(ops_tensor_slice(classes, 0, first, BATCH, 1, &guesses));
+    TRY(ops_tensor_slice(pixels, 0, first, t->batch, 1, &rows));
+    TRY(ops_tensor_slice(classes, 0, first, t->batch, 1, &guesses));
     TRY(network_forward(&t->net, &rows));
     return ops_reduce(t->context, OPS_REDUCE_ARGMAX, 1, network_output(&t->net), NULL, &guesses);
 }
@@ -183,9 +189,9 @@ static hal_status test_all(trainer *t, const digits_data *test, int32_t *guesses
     if (status == HAL_OK) {
         status = ops_tensor_create(t->context, HAL_TYPE_I32, 1, shape, &classes);
     }
-    for (int64_t first = 0; status == HAL_OK && first < test->count; first += BATCH) {
+    for (int64_t first = 0; status == HAL_OK && first < test->count; first += t->batch) {
         /* The last batch overlaps the previous one. */
-        int64_t start = first + BATCH <= test->count ? first : test->count - BATCH;
+        int64_t start = first + t->batch <= test->count ? first : test->count - t->batch;
         status = test_batch(t, &pixels, start, &classes);
     }
     if (status == HAL_OK) {
@@ -207,7 +213,8 @@ static hal_status run(trainer *t, const digits_data *training, const digits_data
 {
     char title[32];
     snprintf(title, sizeof(title), "seed %llu", (unsigned long long)t->seed);
-    TRY(network_create(t->context, widths, LAYERS, BATCH, momentum, decay, t->seed, &t->net));
+    TRY(network_create(t->context, widths, LAYERS, t->batch, momentum, decay, t->seed, &t->net));
+    t->net.group = t->group;
     TRY(upload(t, training));
     TRY(upload_schedule(t));
     TRY(make_batch_tensors(t));
@@ -216,10 +223,14 @@ static hal_status run(trainer *t, const digits_data *training, const digits_data
     for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
         TRY(train_epoch(t, epoch));
         TRY(read_loss(t, &loss));
-        report_progress(title, (epoch + 1) * t->steps_per_epoch, EPOCHS * t->steps_per_epoch, loss);
+        if (t->rank == 0) {
+            report_progress(title, (epoch + 1) * t->steps_per_epoch, EPOCHS * t->steps_per_epoch,
+                            loss);
+        }
     }
     TRY(hal_queue_wait(ops_context_get_queue(t->context), HAL_WAIT_FOREVER));
     outcome->seconds = now() - start;
+    outcome->loss = loss;
     outcome->steps = EPOCHS * t->steps_per_epoch;
     outcome->images = outcome->steps * BATCH;
     return test_all(t, test, guesses, &outcome->accuracy);
@@ -237,11 +248,23 @@ static void destroy(trainer *t)
     network_destroy(&t->net);
 }
 
-hal_status train_and_test(ops_context *context, const digits_data *training,
+hal_status train_and_test(ops_context *context, hal_group *group, const digits_data *training,
                           const digits_data *test, uint64_t seed, int32_t *guesses,
                           train_outcome *outcome)
 {
-    trainer t = {.context = context, .seed = seed, .steps_per_epoch = training->count / BATCH};
+    hal_group_status ranks;
+    TRY(hal_group_get_status(group, &ranks));
+    if (BATCH % ranks.count != 0) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "digits: ranks: expected a divisor of %d, got %u", BATCH,
+                              ranks.count);
+    }
+    trainer t = {.context = context,
+                 .group = group,
+                 .rank = ranks.rank,
+                 .batch = BATCH / ranks.count,
+                 .seed = seed,
+                 .steps_per_epoch = training->count / BATCH};
     hal_status status = run(&t, training, test, guesses, outcome);
     destroy(&t);
     return status;

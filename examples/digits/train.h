@@ -12,14 +12,16 @@
 /* The result of a run. */
 typedef struct train_outcome {
     double accuracy; /* on the pictures it was tested on, 0 to 1 */
+    double loss;     /* mean cross-entropy of the last batch */
     double seconds;  /* of training alone, until the device is idle */
     int64_t steps;
     int64_t images;  /* that were learned from, with repetitions */
 } train_outcome;
 
 /* Trains a fresh network on `training` from `seed` and tests it on `test`; `guesses` takes the
- * class of each test picture. Shows its progress. */
-hal_status train_and_test(ops_context *context, const digits_data *training,
+ * class of each test picture. Each rank of the group learns from an equal part of every batch; the
+ * number of ranks divides TRAIN_LEAST. The first rank shows its progress. */
+hal_status train_and_test(ops_context *context, hal_group *group, const digits_data *training,
                           const digits_data *test, uint64_t seed, int32_t *guesses,
                           train_outcome *outcome);
 

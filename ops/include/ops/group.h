@@ -1,0 +1,45 @@
+/* Collectives over tensors, for training on several devices or processes: see hal/group.h. */
+#ifndef OPS_GROUP_H
+#define OPS_GROUP_H
+
+#include <ops/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPS_GROUP_BUCKET_BYTES (UINT64_C(1) << 20) /* of options whose bucket_bytes is 0 */
+
+typedef struct ops_group_options {
+    uint32_t size;         /* sizeof(ops_group_options) */
+    uint32_t reserved;     /* 0 */
+    uint64_t bucket_bytes; /* smaller tensors of one type are reduced together, up to as many bytes
+                            * at a time; 0: OPS_GROUP_BUCKET_BYTES */
+    hal_queue *queue;      /* of the context's device: the collectives run there, next to later work
+                            * of the context; null: on the context's queue */
+} ops_group_options;
+
+#define OPS_GROUP_OPTIONS_DEFAULT {sizeof(ops_group_options), 0, 0, 0}
+
+/* Replaces each of `count` tensors by its reduction (HAL_REDUCE_SUM, ...) over the ranks of the
+ * group. All ranks pass tensors of the same types and sizes in the same order. The tensors are
+ * contiguous, at multiples of 4 bytes, and do not overlap; null options are the defaults.
+ * With options.queue the result is there at the last point of that queue: before its next use of
+ * the tensors the context's queue waits for it (hal_queue_flush, hal_queue_wait_point).
+ * The bits do not depend on buckets and queue. A failure after the checks ends the group.
+ * Threads: the context's and the queue's. Errors: INVALID_ARGUMENT, those of
+ * hal_queue_collective. */
+HAL_API hal_status ops_group_all_reduce(ops_context *context, hal_group *group,
+                                        uint32_t reduction, const ops_tensor *tensors,
+                                        uint32_t count, const ops_group_options *options);
+
+/* Replaces the tensors of all ranks by those of rank `root`, such as initial weights.
+ * Threads, Errors: as ops_group_all_reduce. */
+HAL_API hal_status ops_group_broadcast(ops_context *context, hal_group *group, uint32_t root,
+                                       const ops_tensor *tensors, uint32_t count,
+                                       const ops_group_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

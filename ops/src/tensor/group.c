@@ -1,0 +1,199 @@
+/* Collectives over lists of tensors. Small tensors are copied to a bucket, which is reduced at
+ * once. Called by programs through ops/group.h. */
+#include "context.h"
+
+#include <ops/group.h>
+
+#define BUCKET_ALIGNMENT UINT64_C(256) /* bytes; tensors begin at multiples of it in a bucket */
+
+/* A collective over a list in recording. */
+typedef struct group_list {
+    const char *function;
+    hal_group *group;
+    hal_queue *queue;
+    hal_collective what;
+    const ops_tensor *tensors;
+    uint64_t bucket_bytes;
+} group_list;
+
+static uint64_t tensor_bytes(const ops_tensor *tensor)
+{
+    return (uint64_t)ops_tensor_get_element_count(tensor) * hal_type_size(tensor->type);
+}
+
+static hal_range tensor_range(const ops_tensor *tensor)
+{
+    return (hal_range){tensor->buffer, (uint64_t)tensor->offset * hal_type_size(tensor->type),
+                       tensor_bytes(tensor)};
+}
+
+static uint64_t place_bytes(const ops_tensor *tensor)
+{
+    return (tensor_bytes(tensor) + BUCKET_ALIGNMENT - 1) / BUCKET_ALIGNMENT * BUCKET_ALIGNMENT;
+}
+
+/* Whether a tensor may be copied to a bucket; the same on all ranks. */
+static int tensor_is_small(const group_list *list, const ops_tensor *tensor)
+{
+    return tensor_bytes(tensor) % 4 == 0 && place_bytes(tensor) <= list->bucket_bytes / 2;
+}
+
+static hal_status collective_record(const group_list *list, hal_type type, hal_range range,
+                                    uint64_t bytes)
+{
+    hal_collective what = list->what;
+    what.type = type;
+    return hal_queue_collective(list->queue, list->group, &what, range, range,
+                                bytes / hal_type_size(type));
+}
+
+/* Copies tensors to or from their places in the bucket. */
+static hal_status bucket_copy(const group_list *list, uint32_t first, uint32_t end,
+                              hal_buffer *bucket, int to_bucket)
+{
+    hal_status status = HAL_OK;
+    uint64_t at = 0;
+    for (uint32_t i = first; status == HAL_OK && i < end; i++) {
+        const hal_range tensor = tensor_range(&list->tensors[i]);
+        const hal_range place = {bucket, at, tensor.length};
+        if (tensor.length > 0) {
+            status = to_bucket ? hal_queue_copy(list->queue, tensor, place)
+                               : hal_queue_copy(list->queue, place, tensor);
+        }
+        at += place_bytes(&list->tensors[i]);
+    }
+    return status;
+}
+
+/* The places between tensors are reduced, too, and never read. */
+static hal_status bucket_record(const group_list *list, uint32_t first, uint32_t end,
+                                uint64_t bytes)
+{
+    hal_buffer *bucket = NULL;
+    if (bytes == 0) {
+        return HAL_OK;
+    }
+    hal_status status =
+        hal_buffer_create(hal_queue_get_device(list->queue), HAL_MEMORY_DEVICE, bytes, &bucket);
+    if (status == HAL_OK) {
+        status = hal_queue_fill(list->queue, (hal_range){bucket, 0, bytes}, 0);
+    }
+    if (status == HAL_OK) {
+        status = bucket_copy(list, first, end, bucket, 1);
+    }
+    if (status == HAL_OK) {
+        status = collective_record(list, list->tensors[first].type, (hal_range){bucket, 0, bytes},
+                                   bytes);
+    }
+    if (status == HAL_OK) {
+        status = bucket_copy(list, first, end, bucket, 0);
+    }
+    hal_buffer_release(bucket);
+    return status;
+}
+
+static hal_status list_record(const group_list *list, uint32_t count)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; status == HAL_OK && i < count;) {
+        const ops_tensor *first = &list->tensors[i];
+        uint64_t bytes = 0;
+        uint32_t end = i;
+        while (end < count && list->tensors[end].type == first->type &&
+               tensor_is_small(list, &list->tensors[end]) &&
+               bytes + place_bytes(&list->tensors[end]) <= list->bucket_bytes) {
+            bytes += place_bytes(&list->tensors[end++]);
+        }
+        if (end > i + 1) {
+            status = bucket_record(list, i, end, bytes);
+            i = end;
+        } else {
+            status = collective_record(list, first->type, tensor_range(first), tensor_bytes(first));
+            i++;
+        }
+    }
+    return status;
+}
+
+static hal_status list_check(const group_list *list, uint32_t count, const hal_device *device)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const ops_tensor *tensor = &list->tensors[i];
+        if (!tensor->buffer || hal_buffer_get_device(tensor->buffer) != device ||
+            !ops_tensor_is_contiguous(tensor) || tensor_range(tensor).offset % 4 != 0) {
+            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                                  "%s: tensors[%u]: expected a contiguous tensor of the context's "
+                                  "device at a multiple of 4 bytes, got %s",
+                                  list->function, i, !tensor->buffer ? "none" : "another");
+        }
+    }
+    return HAL_OK;
+}
+
+/* Makes `queue` run after the context's earlier work. */
+static hal_status queue_follow(ops_context *context, hal_queue *queue)
+{
+    hal_point point = {0};
+    hal_status status = hal_queue_flush(ops_context_get_queue(context), &point);
+    return status == HAL_OK ? hal_queue_wait_point(queue, point) : status;
+}
+
+static hal_status list_run(const char *function, ops_context *context, hal_group *group,
+                           hal_collective what, const ops_tensor *tensors, uint32_t count,
+                           const ops_group_options *options)
+{
+    if (!context || !group || (count > 0 && !tensors)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected a value, got null",
+                              function,
+                              !context ? "context"
+                              : !group ? "group"
+                                       : "tensors");
+    }
+    if (options && options->size < sizeof(ops_group_options)) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "%s: options.size: expected sizeof(ops_group_options), got %u",
+                              function, options->size);
+    }
+    hal_queue *queue = options && options->queue ? options->queue : ops_context_get_queue(context);
+    group_list list = {.function = function,
+                       .group = group,
+                       .queue = queue,
+                       .what = what,
+                       .tensors = tensors,
+                       .bucket_bytes = options && options->bucket_bytes ? options->bucket_bytes
+                                                                        : OPS_GROUP_BUCKET_BYTES};
+    hal_group_status group_status;
+    hal_status status = hal_group_get_status(group, &group_status);
+    if (status == HAL_OK) {
+        status = list_check(&list, count, ops_context_get_device(context));
+    }
+    if (status != HAL_OK || (group_status.count == 1 && group_status.status == HAL_OK)) {
+        return status;
+    }
+    if (queue != ops_context_get_queue(context)) {
+        status = queue_follow(context, queue);
+    }
+    if (status == HAL_OK) {
+        status = list_record(&list, count);
+    }
+    if (status != HAL_OK) { /* the other ranks must not wait for the rest of the list */
+        hal_group_abort(group, hal_status_message());
+    }
+    return status;
+}
+
+hal_status ops_group_all_reduce(ops_context *context, hal_group *group, uint32_t reduction,
+                                const ops_tensor *tensors, uint32_t count,
+                                const ops_group_options *options)
+{
+    const hal_collective what = {.kind = HAL_ALL_REDUCE, .reduction = reduction};
+    return list_run("ops_group_all_reduce", context, group, what, tensors, count, options);
+}
+
+hal_status ops_group_broadcast(ops_context *context, hal_group *group, uint32_t root,
+                               const ops_tensor *tensors, uint32_t count,
+                               const ops_group_options *options)
+{
+    const hal_collective what = {.kind = HAL_BROADCAST, .root = root};
+    return list_run("ops_group_broadcast", context, group, what, tensors, count, options);
+}
