@@ -29,6 +29,7 @@ typedef struct bench_options {
     double seconds;     /* for each row; 0: the suite's own */
     const char *second; /* of sequential: a second device, which takes turns */
     const char *to;     /* of transfer: the device that is copied to */
+    unsigned ranks;     /* of collectives; 0: two */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
     uint64_t seed;      /* of sequential's trees and grid's cells; 0: one that was never used */
@@ -124,6 +125,7 @@ void suite_batch(bench_state *bench);
 void suite_start(bench_state *bench);
 void suite_sequential(bench_state *bench);
 void suite_transfer(bench_state *bench);
+void suite_collectives(bench_state *bench);
 void suite_grid(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False

@@ -22,6 +22,7 @@ static const struct {
               {"start", 1.0, suite_start, NULL},
               {"sequential", 1.0, suite_sequential, NULL},
               {"transfer", 1.0, suite_transfer, NULL},
+              {"collectives", 0.5, suite_collectives, NULL},
               {"grid", 0.05, suite_grid, grid_finish}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 

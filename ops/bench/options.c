@@ -173,11 +173,18 @@ static const command_option rows[] = {
      .help = "of transfer: the device that is copied to, such as cuda:1",
      .kind = COMMAND_TEXT,
      .offset = OF(to)},
+    {.name = "ranks",
+     .argument = "N",
+     .help = "of collectives: ranks on the device (2)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(ranks),
+     .least = 2,
+     .most = 64},
     {.name = "sizes",
      .argument = "LIST",
      .help = "with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce, hidden or "
              "batchxhidden of "
-             "sequential, bytes of transfer, kernels of batch",
+             "sequential, bytes of transfer and collectives, kernels of batch",
      .kind = COMMAND_CALL,
      .read = read_sizes},
     {.name = "type",
@@ -213,7 +220,8 @@ static const command_option rows[] = {
 
 static const command_line line = {
     .program = "hal-bench",
-    .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|grid [options]",
+    .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|"
+             "collectives|grid [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -254,6 +262,10 @@ static command_result check_suite(const bench_options *options)
     }
     if (transfer && options->to == NULL) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");
+    }
+    if (options->ranks != 0 && strcmp(options->suite, "collectives") != 0) {
+        return command_line_wrong(&line, "--ranks: expected the suite collectives, got %s",
+                                  options->suite);
     }
     if (!transfer && options->to != NULL) {
         return command_line_wrong(&line, "--to: expected the suite transfer, got %s",

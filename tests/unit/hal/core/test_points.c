@@ -223,7 +223,7 @@ SIDES_TEST(a_held_batch_that_fails_is_reported_once)
     mock->hold = 0;
     assert_ok(hal_point_wait(held, HAL_WAIT_FOREVER));
     assert_fails(hal_queue_flush(other->queue, NULL), HAL_ERROR_OUT_OF_MEMORY,
-                 "waited for another device was dropped");
+                 "hal held was dropped");
     assert_ok(hal_queue_flush(other->queue, NULL));
     const hal_point later = fill(other, 2);
     assert_int_equal(later.value, held.value + 1);
