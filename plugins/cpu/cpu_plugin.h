@@ -2,6 +2,7 @@
 #ifndef HALYARD_CPU_CPU_PLUGIN_H
 #define HALYARD_CPU_CPU_PLUGIN_H
 
+#include "gemm_types.h"
 #include "steps.h"
 #include "thread_pool.h"
 
@@ -12,6 +13,7 @@
 
 struct hal_plugin_device {
     const cpu_lanes *lanes;
+    enum cpu_gemm_isa gemm_isa;
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     struct cpu_share *share;
     uint32_t threads;

@@ -1,6 +1,7 @@
 /* The one device: what it is, its instruction set and its threads. Entries of the plugin's table.
  * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
 #include "cpu_plugin.h"
+#include "gemm_plan.h"
 #include "processors.h"
 #include "share.h"
 
@@ -14,7 +15,8 @@ enum { MAX_THREADS = 1024 };
 
 typedef struct instruction_set {
     const char *name;
-    const cpu_lanes *(*lanes)(void);
+    const cpu_lanes *(*lanes)(void); /* null without the instructions */
+    enum cpu_gemm_isa gemm;
 } instruction_set;
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -27,6 +29,11 @@ static const cpu_lanes *avx512_or_null(void)
                : NULL;
 }
 
+static const cpu_lanes *amx_or_null(void)
+{
+    return cpu_gemm_isa_native(CPU_GEMM_ISA_AMX) ? avx512_or_null() : NULL;
+}
+
 static const cpu_lanes *avx2_or_null(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? cpu_lanes_avx2()
@@ -35,32 +42,37 @@ static const cpu_lanes *avx2_or_null(void)
 
 /* Best first. */
 static const instruction_set sets[] = {
-    {"avx512", avx512_or_null}, {"avx2", avx2_or_null}, {"sse2", cpu_lanes_sse2}};
+    {"amx", amx_or_null, CPU_GEMM_ISA_AMX},
+    {"avx512", avx512_or_null, CPU_GEMM_ISA_AVX512},
+    {"avx2", avx2_or_null, CPU_GEMM_ISA_AVX2},
+    {"sse2", cpu_lanes_sse2, CPU_GEMM_ISA_BASE},
+};
 #else
-static const instruction_set sets[] = {{"plain", cpu_lanes_plain}};
+static const instruction_set sets[] = {{"plain", cpu_lanes_plain, CPU_GEMM_ISA_BASE}};
 #endif
 
-static const cpu_lanes *best_lanes(void)
+/* The last set is always there. */
+static const instruction_set *best_set(void)
 {
-    const cpu_lanes *lanes = NULL;
-    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]) && lanes == NULL; i++) {
-        lanes = sets[i].lanes();
+    const instruction_set *set = sets;
+    while (set->lanes() == NULL) {
+        set++;
     }
-    return lanes;
+    return set;
 }
 
-static hal_status choose_lanes(const cpu_lanes **lanes)
+static hal_status choose_set(const instruction_set **set)
 {
     const char *wanted = secure_getenv("HAL_CPU_ISA");
     char known[64] = "";
-    *lanes = best_lanes();
+    *set = best_set();
     if (wanted == NULL || wanted[0] == '\0') {
         return HAL_OK;
     }
     for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
         const cpu_lanes *here = sets[i].lanes();
         if (strcmp(sets[i].name, wanted) == 0 && here != NULL) {
-            *lanes = here;
+            *set = &sets[i];
             return HAL_OK;
         }
         if (here != NULL) {
@@ -216,7 +228,7 @@ static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t thr
 
 hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
-    const cpu_lanes *lanes = best_lanes();
+    const instruction_set *set = best_set();
     uint32_t threads = usable_processors();
     *count = 1;
     if (capacity == 0) {
@@ -224,26 +236,26 @@ hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *co
     }
     /* Wrong values of the variables are reported when the device is opened. */
     const char *isa = secure_getenv("HAL_CPU_ISA"), *limit = secure_getenv("HAL_CPU_THREADS");
-    if (isa != NULL && isa[0] != '\0' && choose_lanes(&lanes) != HAL_OK) {
-        lanes = best_lanes();
+    if (isa != NULL && isa[0] != '\0' && choose_set(&set) != HAL_OK) {
+        set = best_set();
     }
     if (limit != NULL && limit[0] != '\0' && choose_threads(&threads) != HAL_OK) {
         threads = usable_processors();
     }
     memset(&infos[0], 0, sizeof(infos[0]));
-    describe(&infos[0], lanes, threads);
+    describe(&infos[0], set->lanes(), threads);
     return HAL_OK;
 }
 
 hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
 {
-    const cpu_lanes *lanes = NULL;
+    const instruction_set *set = NULL;
     uint32_t threads = 1;
     *device = NULL;
     if (index != 0) {
         return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
     }
-    hal_status status = choose_lanes(&lanes);
+    hal_status status = choose_set(&set);
     if (status == HAL_OK) {
         status = choose_threads(&threads);
     }
@@ -259,7 +271,8 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
         free(made);
         return status;
     }
-    made->lanes = lanes;
+    made->lanes = set->lanes();
+    made->gemm_isa = set->gemm;
     made->owner = getpid();
     atomic_init(&made->arena_bytes, (size_t)1 << 16);
     atomic_init(&made->slot_count, 64);

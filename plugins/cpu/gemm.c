@@ -1,51 +1,47 @@
 /* Runs plans of the matrix product. Called by the plugin's gemm kernel when its command runs.
  *
  * A run is a row of phases - pack a slab of A and B, multiply it, and so on - each cut in tasks.
- * All threads take tasks in order from one counter, and a task waits until every task of the phases
- * before its own is done. A task therefore waits only for tasks that are already running, so
- * the threads need not run at the same time, and one thread alone never waits. Each element of C is
+ * All threads take tasks, phase by phase, and a task waits until every task of the phases before its
+ * own is done. A thread leaves a phase when all of its tasks are taken, so a task waits only for
+ * tasks that are already running: the threads need not run at the same time, and one thread alone
+ * never waits. Each element of C is
  * summed in the same order whatever the number of threads. */
-#include "gemm.h"
+#include "gemm_job.h"
+#include "gemm_pairs.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-/* The work of one phase: matrices of a batch, a block of C, a slab of k. */
-struct stage {
-    bool pack, first, last;
-    int64_t batch, matrices;
-    int64_t m0, m, n0, n, k0, k;
-    int64_t strips, panels;      /* to pack, of each matrix; a shared one is packed once */
-    int64_t units, chunk, tasks; /* pieces of work, pieces of a task, tasks */
-};
-
-struct job {
-    const struct cpu_gemm_plan *plan;
-    const struct cpu_gemm_args *args;
-    struct cpu_gemm_layout layout;
-    int64_t groups, outers_m, outers_n, slabs, steps; /* counts of the loops over phases */
-    int64_t phases;
-    int64_t task_m, task_n, chunk;
-    _Alignas(64) atomic_llong next;
-    _Alignas(64) atomic_llong done;
-};
-
-static inline int64_t least(int64_t a, int64_t b)
+static bool plan_is_skinny(const struct cpu_gemm_plan *p)
 {
-    return a < b ? a : b;
+    return p->route == CPU_GEMM_DOT || p->route == CPU_GEMM_AXPY;
+}
+
+/* Two tasks for each thread. Without a phase that packs B, each row of tasks packs it again. */
+static void prepare_pairs(struct cpu_gemm_job *job, int threads)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const int64_t side = CPU_PAIRS_SIDE;
+    while (cpu_gemm_ceil_div(p->outer_m, job->task_m) * cpu_gemm_ceil_div(p->outer_n, job->task_n) *
+                   p->group <
+               2 * threads &&
+           (job->task_m > side || job->task_n > side)) {
+        const bool rows = job->task_n <= side || (p->pack_b && job->task_m > job->task_n);
+        int64_t *length = rows ? &job->task_m : &job->task_n;
+        *length = cpu_gemm_round_up(*length / 2, side);
+    }
 }
 
 /* Counts the phases and cuts C into tasks: as many as keep all threads busy to the end. */
-static void prepare(struct job *job, int threads)
+static void prepare(struct cpu_gemm_job *job, int threads)
 {
     const struct cpu_gemm_plan *p = job->plan;
-    bool tiles = p->route == CPU_GEMM_TILES;
+    bool tiles = !plan_is_skinny(p);
 
     cpu_gemm_layout_of(p, threads, &job->layout);
     job->groups = cpu_gemm_ceil_div(p->desc.batch, p->group);
     job->outers_m = tiles ? cpu_gemm_ceil_div(p->desc.m, p->outer_m) : 1;
     job->outers_n = tiles ? cpu_gemm_ceil_div(p->desc.n, p->outer_n) : 1;
-    job->slabs = tiles ? p->slabs : 1;
+    job->slabs = p->route == CPU_GEMM_TILES ? p->slabs : 1;
     job->steps = p->pack_a || p->pack_b ? 2 : 1;
     job->phases = job->groups * job->outers_m * job->outers_n * job->slabs * job->steps;
     job->task_m = p->task_m;
@@ -57,7 +53,11 @@ static void prepare(struct job *job, int threads)
     if (!tiles) {
         int64_t cols = p->swap ? p->desc.m : p->desc.n;
         int64_t fair = cpu_gemm_ceil_div(cols * p->group, 4 * threads);
-        job->chunk = least(p->chunk, cpu_gemm_round_up(fair, p->kernels->lanes));
+        job->chunk = cpu_gemm_least(p->chunk, cpu_gemm_round_up(fair, p->kernels->lanes));
+        return;
+    }
+    if (p->route == CPU_GEMM_PAIRS) {
+        prepare_pairs(job, threads);
         return;
     }
     int64_t parts_m = cpu_gemm_ceil_div(p->outer_m, p->task_m);
@@ -78,7 +78,7 @@ static void prepare(struct job *job, int threads)
     job->task_n = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_n, parts_n), p->kernels->nr);
 }
 
-static void stage_of(const struct job *job, int64_t phase, struct stage *s)
+static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_gemm_stage *s)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
@@ -91,8 +91,8 @@ static void stage_of(const struct job *job, int64_t phase, struct stage *s)
     phase /= job->outers_m;
     int64_t outer_n = phase % job->outers_n;
     s->batch = phase / job->outers_n * p->group;
-    s->matrices = least(p->group, d->batch - s->batch);
-    if (p->route != CPU_GEMM_TILES) {
+    s->matrices = cpu_gemm_least(p->group, d->batch - s->batch);
+    if (plan_is_skinny(p)) {
         int64_t cols = p->swap ? d->m : d->n;
         s->units = s->matrices * (s->pack ? 1 : cpu_gemm_ceil_div(cols, job->chunk));
         s->chunk = 1;
@@ -102,11 +102,11 @@ static void stage_of(const struct job *job, int64_t phase, struct stage *s)
     s->first = slab == 0;
     s->last = slab == job->slabs - 1;
     s->m0 = outer_m * p->outer_m;
-    s->m = least(p->outer_m, d->m - s->m0);
+    s->m = cpu_gemm_least(p->outer_m, d->m - s->m0);
     s->n0 = outer_n * p->outer_n;
-    s->n = least(p->outer_n, d->n - s->n0);
+    s->n = cpu_gemm_least(p->outer_n, d->n - s->n0);
     s->k0 = slab * p->kc;
-    s->k = least(p->kc, d->k - s->k0);
+    s->k = job->slabs == 1 ? d->k : cpu_gemm_least(p->kc, d->k - s->k0);
     int64_t small; /* a unit's work in elements moved or multiplied */
     if (s->pack) {
         s->strips = p->pack_a ? cpu_gemm_ceil_div(s->m, p->strip) : 0;
@@ -118,19 +118,14 @@ static void stage_of(const struct job *job, int64_t phase, struct stage *s)
     } else {
         s->units = s->matrices * cpu_gemm_ceil_div(s->m, job->task_m) *
                    cpu_gemm_ceil_div(s->n, job->task_n);
-        small = least(job->task_m, s->m) * least(job->task_n, s->n) * s->k;
+        small = cpu_gemm_least(job->task_m, s->m) * cpu_gemm_least(job->task_n, s->n) * s->k;
         s->chunk = cpu_gemm_clamp(262144 / (small + 1), 1, s->units);
     }
     s->tasks = cpu_gemm_ceil_div(s->units, s->chunk);
 }
 
-static inline int64_t bytes_of(enum cpu_gemm_type type)
-{
-    return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
-}
-
 /* A strip of A, its rows along k or across as A is stored, or a panel of B, always along n. */
-static void pack_unit(const struct job *job, const struct stage *s, int64_t unit)
+static void pack_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *s, int64_t unit)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
@@ -140,12 +135,13 @@ static void pack_unit(const struct job *job, const struct stage *s, int64_t unit
 
     if (unit < of_a) {
         int64_t matrix = unit / s->strips, piece = unit % s->strips, batch = s->batch + matrix;
-        int64_t rows = least(p->strip, s->m - piece * p->strip), row = s->m0 + piece * p->strip;
+        int64_t rows = cpu_gemm_least(p->strip, s->m - piece * p->strip),
+                row = s->m0 + piece * p->strip;
         int64_t stride = cpu_gemm_a_stride(p);
         char *to = work + matrix * job->layout.item_a + piece * p->strip * stride * p->size;
         int64_t from = d->transpose_a ? s->k0 * d->lda + row : row * d->lda + s->k0;
-        const char *a =
-            (const char *)job->args->a + (batch * d->stride_a + from) * bytes_of(d->type_a);
+        const char *a = (const char *)job->args->a +
+                        (batch * d->stride_a + from) * cpu_gemm_type_bytes(d->type_a);
         if (d->transpose_a) {
             kernels->copy(to, p->strip, a, d->lda, d->type_a, s->k, rows);
         } else {
@@ -154,11 +150,13 @@ static void pack_unit(const struct job *job, const struct stage *s, int64_t unit
         return;
     }
     int64_t matrix = (unit - of_a) / s->panels, batch = s->batch + matrix;
-    int64_t at = (unit - of_a) % s->panels * kernels->nr, cols = least(kernels->nr, s->n - at);
+    int64_t at = (unit - of_a) % s->panels * kernels->nr,
+            cols = cpu_gemm_least(kernels->nr, s->n - at);
     int64_t col = s->n0 + at;
     char *to = work + job->layout.b + matrix * job->layout.item_b + at * p->kc * p->size;
     int64_t from = d->transpose_b ? col * d->ldb + s->k0 : s->k0 * d->ldb + col;
-    const char *b = (const char *)job->args->b + (batch * d->stride_b + from) * bytes_of(d->type_b);
+    const char *b =
+        (const char *)job->args->b + (batch * d->stride_b + from) * cpu_gemm_type_bytes(d->type_b);
     if (d->transpose_b) {
         kernels->transpose(to, kernels->nr, b, d->ldb, d->type_b, s->k, cols);
     } else {
@@ -168,7 +166,8 @@ static void pack_unit(const struct job *job, const struct stage *s, int64_t unit
 
 /* One block of C, strip by strip, over one slab. The sums gather in C itself, or in scratch where
  * C's type is too narrow for them. */
-static void tile_unit(const struct job *job, const struct stage *s, int64_t unit, int slot)
+static void tile_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *s, int64_t unit,
+                      int slot)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
@@ -179,11 +178,11 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
     int64_t across = cpu_gemm_ceil_div(s->n, job->task_n);
     int64_t matrix = unit / (down * across), batch = s->batch + matrix;
     int64_t m = unit / across % down * job->task_m, n = unit % across * job->task_n;
-    int64_t end = least(m + job->task_m, s->m), size = p->size;
+    int64_t end = cpu_gemm_least(m + job->task_m, s->m), size = p->size;
     bool in_c = layout->slot == 0 && layout->item_c == 0;
     struct cpu_gemm_strip strip = {
         .k = s->k,
-        .cols = least(job->task_n, s->n - n),
+        .cols = cpu_gemm_least(job->task_n, s->n - n),
         .alpha = args->alpha,
         .beta = s->first ? args->beta : 1,
     };
@@ -200,7 +199,7 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
     }
     for (; m < end; m += p->strip) {
         int64_t row = s->m0 + m, col = s->n0 + n, stride = cpu_gemm_a_stride(p);
-        strip.rows = (int)least(p->strip, end - m);
+        strip.rows = (int)cpu_gemm_least(p->strip, end - m);
         if (p->pack_a) {
             int64_t packed = d->stride_a == 0 ? 0 : matrix;
             strip.a = work + packed * layout->item_a + m * stride * size;
@@ -219,8 +218,8 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
                 work + layout->scratch + matrix * layout->item_c + (m * p->outer_n + n) * size;
             strip.ldc = p->outer_n;
         }
-        char *c =
-            (char *)args->c + (batch * d->stride_c + row * d->ldc + col) * bytes_of(d->type_c);
+        char *c = (char *)args->c +
+                  (batch * d->stride_c + row * d->ldc + col) * cpu_gemm_type_bytes(d->type_c);
         if (in_c) {
             strip.c = c;
             strip.ldc = d->ldc;
@@ -246,7 +245,8 @@ static void tile_unit(const struct job *job, const struct stage *s, int64_t unit
 }
 
 /* Packs the short matrix of one product along k, in the accumulator's type. */
-static void skinny_pack(const struct job *job, const struct stage *s, int64_t matrix)
+static void skinny_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *s,
+                        int64_t matrix)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
@@ -255,8 +255,9 @@ static void skinny_pack(const struct job *job, const struct stage *s, int64_t ma
     int64_t rows = p->swap ? d->n : d->m, ld = p->swap ? d->ldb : d->lda;
     enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
     bool k_contiguous = p->swap ? d->transpose_b : !d->transpose_a;
-    const char *from = p->swap ? (const char *)job->args->b + batch * d->stride_b * bytes_of(type)
-                               : (const char *)job->args->a + batch * d->stride_a * bytes_of(type);
+    const char *from =
+        p->swap ? (const char *)job->args->b + batch * d->stride_b * cpu_gemm_type_bytes(type)
+                : (const char *)job->args->a + batch * d->stride_a * cpu_gemm_type_bytes(type);
 
     if (k_contiguous) {
         p->kernels->copy(to, stride, from, ld, type, rows, d->k);
@@ -266,7 +267,7 @@ static void skinny_pack(const struct job *job, const struct stage *s, int64_t ma
 }
 
 /* Transposes sums to the layout of C; applies alpha, beta, the epilogue and C's type. */
-static void skinny_finish(const struct job *job, char *sums, int64_t batch, int64_t at,
+static void skinny_finish(const struct cpu_gemm_job *job, char *sums, int64_t batch, int64_t at,
                           int64_t count, int slot)
 {
     const struct cpu_gemm_plan *p = job->plan;
@@ -276,7 +277,8 @@ static void skinny_finish(const struct job *job, char *sums, int64_t batch, int6
     int64_t rows = p->swap ? count : d->m, cols = p->swap ? d->n : count;
     int64_t row = p->swap ? at : 0, col = p->swap ? 0 : at;
     char *other = sums + rows * cols * p->size;
-    char *c = (char *)args->c + (batch * d->stride_c + row * d->ldc + col) * bytes_of(d->type_c);
+    char *c = (char *)args->c +
+              (batch * d->stride_c + row * d->ldc + col) * cpu_gemm_type_bytes(d->type_c);
     double alpha = args->alpha, beta = args->beta;
 
     if (p->swap && cols > 1) {
@@ -310,21 +312,23 @@ static void skinny_finish(const struct job *job, char *sums, int64_t batch, int6
 }
 
 /* All short rows times a chunk of the long side. */
-static void skinny_unit(const struct job *job, const struct stage *s, int64_t unit, int slot)
+static void skinny_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *s,
+                        int64_t unit, int slot)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
     int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
     int64_t chunks = cpu_gemm_ceil_div(cols, job->chunk);
     int64_t matrix = unit / chunks, at = unit % chunks * job->chunk, batch = s->batch + matrix;
-    int64_t count = least(job->chunk, cols - at);
+    int64_t count = cpu_gemm_least(job->chunk, cols - at);
     bool y_along = p->swap ? d->transpose_b : !d->transpose_a;
     int64_t ldy = p->swap ? d->ldb : d->lda, ldx = p->swap ? d->lda : d->ldb;
     enum cpu_gemm_type type = p->swap ? d->type_a : d->type_b;
     const char *y = p->swap ? (const char *)job->args->b + batch * d->stride_b * p->size
                             : (const char *)job->args->a + batch * d->stride_a * p->size;
-    const char *x = p->swap ? (const char *)job->args->a + batch * d->stride_a * bytes_of(type)
-                            : (const char *)job->args->b + batch * d->stride_b * bytes_of(type);
+    const char *x =
+        p->swap ? (const char *)job->args->a + batch * d->stride_a * cpu_gemm_type_bytes(type)
+                : (const char *)job->args->b + batch * d->stride_b * cpu_gemm_type_bytes(type);
     char *sums = (char *)job->args->workspace + job->layout.scratch + slot * job->layout.slot;
     struct cpu_gemm_skinny w = {
         .rows = (int)rows,
@@ -343,13 +347,13 @@ static void skinny_unit(const struct job *job, const struct stage *s, int64_t un
         w.y_row = cpu_gemm_round_up(d->k, 16);
         w.y_col = 1;
     }
-    x += (dot ? at * ldx : at) * bytes_of(type);
+    x += (dot ? at * ldx : at) * cpu_gemm_type_bytes(type);
     memset(sums, 0, (size_t)(rows * count * p->size));
     /* A piece of Y stays in the second cache while the rows of X are read. */
     for (int64_t k = 0; k < d->k; k += w.k) {
-        w.k = dot ? least(4096, d->k - k) : d->k;
+        w.k = dot ? cpu_gemm_least(4096, d->k - k) : d->k;
         w.y = y + k * w.y_col * p->size;
-        w.x = x + k * bytes_of(type);
+        w.x = x + k * cpu_gemm_type_bytes(type);
         if (dot) {
             p->kernels->dot(&w);
         } else {
@@ -359,13 +363,19 @@ static void skinny_unit(const struct job *job, const struct stage *s, int64_t un
     skinny_finish(job, sums, batch, at, count, slot);
 }
 
-static void run_task(const struct job *job, const struct stage *stage, int64_t task, int slot)
+static void run_task(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,
+                     int64_t task, int slot)
 {
-    int64_t end = least((task + 1) * stage->chunk, stage->units);
+    int64_t end = cpu_gemm_least((task + 1) * stage->chunk, stage->units);
     bool tiles = job->plan->route == CPU_GEMM_TILES;
+    bool pairs = job->plan->route == CPU_GEMM_PAIRS;
 
     for (int64_t unit = task * stage->chunk; unit < end; unit++) {
-        if (tiles && stage->pack) {
+        if (pairs && stage->pack) {
+            cpu_gemm_pairs_pack(job, stage, unit);
+        } else if (pairs) {
+            cpu_gemm_pairs_multiply(job, stage, unit, slot);
+        } else if (tiles && stage->pack) {
             pack_unit(job, stage, unit);
         } else if (tiles) {
             tile_unit(job, stage, unit, slot);
@@ -377,9 +387,9 @@ static void run_task(const struct job *job, const struct stage *stage, int64_t t
     }
 }
 
-static void run_alone(struct job *job)
+static void run_alone(struct cpu_gemm_job *job)
 {
-    struct stage stage;
+    struct cpu_gemm_stage stage;
     for (int64_t phase = 0; phase < job->phases; phase++) {
         stage_of(job, phase, &stage);
         for (int64_t task = 0; task < stage.tasks; task++) {
@@ -388,7 +398,7 @@ static void run_alone(struct job *job)
     }
 }
 
-static void wait_for(struct job *job, int64_t done)
+static void wait_for(struct cpu_gemm_job *job, int64_t done)
 {
     for (uint32_t turn = 0; atomic_load_explicit(&job->done, memory_order_acquire) < done; turn++) {
         cpu_wait_turn(turn);
@@ -397,33 +407,30 @@ static void wait_for(struct job *job, int64_t done)
 
 static void run_shared(void *context, uint32_t slot)
 {
-    struct job *job = context;
-    struct stage stage;
-    int64_t phase = 0, before = 0; /* tasks of earlier phases */
+    struct cpu_gemm_job *job = context;
+    struct cpu_gemm_stage stage;
+    int64_t before = 0; /* tasks of earlier phases */
 
-    stage_of(job, phase, &stage);
-    for (;;) {
-        int64_t task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        while (task - before >= stage.tasks) {
-            before += stage.tasks;
-            if (++phase == job->phases) {
-                return;
-            }
-            stage_of(job, phase, &stage);
+    for (int64_t phase = 0; phase < job->phases; phase++) {
+        uint64_t task, count;
+        stage_of(job, phase, &stage);
+        while (cpu_parts_take(&job->parts, slot, (uint64_t)phase, (uint64_t)stage.tasks, 1, &task,
+                              &count)) {
+            wait_for(job, before);
+            run_task(job, &stage, (int64_t)task, (int)slot);
+            atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
         }
-        wait_for(job, before);
-        run_task(job, &stage, task - before, (int)slot);
-        atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
+        before += stage.tasks;
     }
 }
 
 void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *args)
 {
-    struct job job;
+    struct cpu_gemm_job job;
     int threads = 1;
 
     if (args->pool != NULL && plan->max_threads > 1) {
-        threads = (int)least((int64_t)cpu_thread_pool_size(args->pool), plan->max_threads);
+        threads = (int)cpu_gemm_least((int64_t)cpu_thread_pool_size(args->pool), plan->max_threads);
     }
     job.plan = plan;
     job.args = args;
@@ -432,7 +439,7 @@ void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *
         run_alone(&job);
         return;
     }
-    atomic_init(&job.next, 0);
+    cpu_parts_init(&job.parts, args->threads);
     atomic_init(&job.done, 0);
     cpu_thread_pool_run(args->pool, args->threads, run_shared, &job);
 }
@@ -441,16 +448,16 @@ int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
                          struct cpu_gemm_shape shapes[CPU_GEMM_SHAPES])
 {
     const struct cpu_gemm_desc *d = &plan->desc;
-    struct job job = {.plan = plan};
+    struct cpu_gemm_job job = {.plan = plan};
     int64_t rows[3], cols[4];
     int row_count = 0, col_count = 0, count = 0;
 
-    prepare(&job, (int)least(threads, plan->max_threads));
-    if (plan->route != CPU_GEMM_TILES) {
+    prepare(&job, (int)cpu_gemm_least(threads, plan->max_threads));
+    if (plan_is_skinny(plan)) {
         int64_t *across = plan->swap ? rows : cols, length = plan->swap ? d->m : d->n;
         rows[row_count++] = d->m;
         cols[col_count++] = d->n;
-        across[0] = least(job.chunk, length);
+        across[0] = cpu_gemm_least(job.chunk, length);
         across[1] = length % job.chunk;
         *(plan->swap ? &row_count : &col_count) = 2;
     } else {
@@ -460,7 +467,7 @@ int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
         rows[row_count++] = plan->strip;
         for (int i = 0; i < 2; i++) {
             rows[row_count++] = blocks_m[i] % plan->strip;
-            cols[col_count++] = least(job.task_n, blocks_n[i]);
+            cols[col_count++] = cpu_gemm_least(job.task_n, blocks_n[i]);
             cols[col_count++] = blocks_n[i] % job.task_n;
         }
     }

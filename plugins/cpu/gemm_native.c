@@ -138,7 +138,6 @@ static hal_status product_run(const cpu_kernel *kernel, const cpu_native_call *c
 static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_description *from,
                           struct cpu_gemm_desc *to)
 {
-    const char *lanes = device->lanes->name;
     *to = (struct cpu_gemm_desc){.transpose_a = from->transpose_a,
                                  .transpose_b = from->transpose_b,
                                  .m = from->m,
@@ -151,9 +150,7 @@ static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_descri
                                  .stride_a = from->stride_a,
                                  .stride_b = from->stride_b,
                                  .stride_c = from->stride_c,
-                                 .isa = strcmp(lanes, "avx512") == 0 ? CPU_GEMM_ISA_AVX512
-                                        : strcmp(lanes, "avx2") == 0 ? CPU_GEMM_ISA_AVX2
-                                                                     : CPU_GEMM_ISA_BASE,
+                                 .isa = device->gemm_isa,
                                  .epilogue = from->epilogue != NULL ? product_run_epilogue : NULL};
     if (!gemm_type_of(from->type_a, &to->type_a) || !gemm_type_of(from->type_b, &to->type_b) ||
         !gemm_type_of(from->type_c, &to->type_c)) {

@@ -2,6 +2,8 @@
  * runs. */
 #include "gemm_plan.h"
 
+#include "gemm_pairs.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +22,11 @@ static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, i
     }
     return !__builtin_mul_overflow(batch, stride, &all) && all <= limit;
 }
+
+/* The least sides, and the least product of m, n and k, for which matrix units are faster. */
+enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
+/* Bytes of B that are packed at a time. */
+enum { PAIRS_PACKED = 64 << 20 };
 
 static const char *desc_check(const struct cpu_gemm_desc *d)
 {
@@ -97,6 +104,42 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
     }
 }
 
+/* Products of bf16 whose sides fill a good part of a tile. */
+static bool plan_suits_pairs(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    return p->pairs != NULL && d->type_a == CPU_GEMM_BF16 && d->type_b == CPU_GEMM_BF16 &&
+           d->m >= PAIRS_SIDE && d->n >= PAIRS_SIDE && d->k >= PAIRS_DEPTH &&
+           d->m * d->n * d->k >= PAIRS_WORK;
+}
+
+/* A strip of A and a panel of B for one slab fill the first cache; a task's panels and sums half
+ * of the second. B is packed once where several tasks need the same columns. */
+static void plan_choose_pairs(struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    p->route = CPU_GEMM_PAIRS;
+    p->swap = false;
+    p->slabs = cpu_gemm_ceil_div(d->k, 512);
+    p->kc = cpu_gemm_round_up(cpu_gemm_ceil_div(d->k, p->slabs), CPU_PAIRS_DEPTH);
+    p->slabs = cpu_gemm_ceil_div(d->k, p->kc);
+    p->strip = d->m < CPU_PAIRS_SIDE ? d->m : CPU_PAIRS_SIDE;
+    p->outer_m = d->m;
+    const int64_t item = cpu_gemm_round_up(d->k, CPU_PAIRS_DEPTH) * 2; /* bytes of a column */
+    const int64_t most = cpu_gemm_clamp(PAIRS_PACKED / item, CPU_GEMM_PAIRS_MAX_COLS, INT64_MAX);
+    p->outer_n = most < d->n ? most / CPU_GEMM_PAIRS_MAX_COLS * CPU_GEMM_PAIRS_MAX_COLS : d->n;
+    p->task_m = cpu_gemm_round_up(d->m < 256 ? d->m : 256, CPU_PAIRS_SIDE);
+    p->task_n = cpu_gemm_round_up(p->outer_n < CPU_GEMM_PAIRS_MAX_COLS ? p->outer_n
+                                                                       : CPU_GEMM_PAIRS_MAX_COLS,
+                                  CPU_PAIRS_SIDE);
+    p->pack_a = false;
+    p->pack_b = d->m > p->task_m;
+    p->group =
+        p->pack_b ? cpu_gemm_clamp(PAIRS_PACKED / (p->outer_n * item), 1, d->batch) : d->batch;
+    p->max_threads =
+        2.0 * (double)d->m * (double)d->n * (double)d->k * (double)d->batch < 8e6 ? 1 : 1 << 16;
+}
+
 static void plan_choose_blocks(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
@@ -170,12 +213,22 @@ bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
     if (isa == CPU_GEMM_ISA_AVX2) {
         return true;
     }
-    if (isa == CPU_GEMM_ISA_AVX512) {
+    if (isa == CPU_GEMM_ISA_AVX512 || isa == CPU_GEMM_ISA_AMX) {
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     }
 #endif
     return false;
+}
+
+bool cpu_gemm_isa_native(enum cpu_gemm_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa == CPU_GEMM_ISA_AMX && cpu_pairs_amx() == NULL) {
+        return false;
+    }
+#endif
+    return cpu_gemm_isa_supported(isa);
 }
 
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc)
@@ -187,7 +240,7 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     *plan = (struct cpu_gemm_plan){.desc = *desc};
     enum cpu_gemm_isa isa = desc->isa;
     for (int i = CPU_GEMM_ISA_COUNT - 1; isa == CPU_GEMM_ISA_AUTO; i--) {
-        if (cpu_gemm_isa_supported((enum cpu_gemm_isa)i)) {
+        if (cpu_gemm_isa_native((enum cpu_gemm_isa)i)) {
             isa = (enum cpu_gemm_isa)i;
         }
     }
@@ -198,12 +251,19 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     if (isa == CPU_GEMM_ISA_AVX2) {
         plan->kernels = &cpu_gemm_avx2[wide];
     }
-    if (isa == CPU_GEMM_ISA_AVX512) {
+    if (isa >= CPU_GEMM_ISA_AVX512) {
         plan->kernels = &cpu_gemm_avx512[wide];
     }
+    if (isa == CPU_GEMM_ISA_AMX) {
+        plan->pairs = cpu_pairs_amx() != NULL ? cpu_pairs_amx() : &cpu_pairs_emulated;
+    }
 #endif
-    plan_choose_route(plan);
-    plan_choose_blocks(plan);
+    if (plan_suits_pairs(plan)) {
+        plan_choose_pairs(plan);
+    } else {
+        plan_choose_route(plan);
+        plan_choose_blocks(plan);
+    }
     return NULL;
 }
 
@@ -211,6 +271,32 @@ int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads)
 {
     struct cpu_gemm_layout layout;
     return cpu_gemm_layout_of(plan, threads, &layout);
+}
+
+struct cpu_gemm_pairs_slot cpu_gemm_pairs_slot_of(const struct cpu_gemm_plan *p)
+{
+    const int64_t panel = p->kc / CPU_PAIRS_DEPTH * CPU_PAIRS_BLOCK_BYTES;
+    const int64_t rows = p->task_m / CPU_PAIRS_SIDE, cols = p->task_n / CPU_PAIRS_SIDE;
+    struct cpu_gemm_pairs_slot slot = {.a = p->pack_b ? 0 : cols * panel};
+    slot.sums = slot.a + panel;
+    slot.lines = slot.sums + rows * cols * CPU_PAIRS_SUM_BYTES;
+    slot.bytes = slot.lines + (p->desc.epilogue != NULL ? p->task_n * CPU_PAIRS_SIDE * 4 : 0);
+    return slot;
+}
+
+/* After the panels of packed B there are the exponents, one for each slab of each panel. */
+static int64_t pairs_layout_of(const struct cpu_gemm_plan *p, int threads,
+                               struct cpu_gemm_layout *layout)
+{
+    if (p->pack_b) {
+        const int64_t panels = cpu_gemm_ceil_div(p->outer_n, CPU_PAIRS_SIDE);
+        const int64_t blocks = cpu_gemm_ceil_div(p->desc.k, CPU_PAIRS_DEPTH);
+        layout->item_b =
+            cpu_gemm_round_up(panels * (blocks * CPU_PAIRS_BLOCK_BYTES + 2 * p->slabs), 64);
+    }
+    layout->scratch = layout->item_b * p->group;
+    layout->slot = cpu_gemm_pairs_slot_of(p).bytes;
+    return layout->scratch + layout->slot * threads;
 }
 
 int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
@@ -226,6 +312,9 @@ int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
         threads = 1;
     }
     *layout = (struct cpu_gemm_layout){0};
+    if (p->route == CPU_GEMM_PAIRS) {
+        return pairs_layout_of(p, threads, layout);
+    }
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? p->desc.n : p->desc.m;
         layout->item_a = p->pack_a ? cpu_gemm_round_up(p->desc.k, 16) * rows * p->size : 0;

@@ -15,8 +15,15 @@ struct cpu_gemm_layout {
     int64_t slot;
 };
 
-/* Whether this machine and its operating system can run `isa`. */
+/* Parts of a thread's slot in the route PAIRS, as offsets: packed B is first. */
+struct cpu_gemm_pairs_slot {
+    int64_t a, sums, lines, bytes;
+};
+struct cpu_gemm_pairs_slot cpu_gemm_pairs_slot_of(const struct cpu_gemm_plan *plan);
+
+/* Whether this machine and its operating system can run `isa`; native: without emulation. */
 bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa);
+bool cpu_gemm_isa_native(enum cpu_gemm_isa isa);
 
 /* Makes a plan. Returns NULL, or the fault of the description. */
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc);

@@ -9,12 +9,14 @@
  * even. f32, f16 and bf16 may be mixed; f64 stands alone. */
 enum cpu_gemm_type { CPU_GEMM_F32, CPU_GEMM_F64, CPU_GEMM_F16, CPU_GEMM_BF16 };
 
-/* Instruction sets, best last. A description asks for one with `isa`; AUTO takes the best. */
+/* Instruction sets, best last. A description asks for one with `isa`; AUTO takes the best
+ * without emulation. */
 enum cpu_gemm_isa {
     CPU_GEMM_ISA_AUTO,
     CPU_GEMM_ISA_BASE,
     CPU_GEMM_ISA_AVX2,
     CPU_GEMM_ISA_AVX512,
+    CPU_GEMM_ISA_AMX, /* AVX512, and matrix units for bf16; emulated where there are none */
     CPU_GEMM_ISA_COUNT
 };
 
@@ -51,9 +53,13 @@ struct cpu_gemm_desc {
 };
 
 struct cpu_gemm_kernels;
+struct cpu_pairs_kernels;
 
 /* The algorithms; see cpu_gemm_plan_make. */
-enum cpu_gemm_route { CPU_GEMM_TILES, CPU_GEMM_DOT, CPU_GEMM_AXPY };
+enum cpu_gemm_route { CPU_GEMM_TILES, CPU_GEMM_DOT, CPU_GEMM_AXPY, CPU_GEMM_PAIRS };
+
+/* Columns of C in a task of the route PAIRS, at most. */
+enum { CPU_GEMM_PAIRS_MAX_COLS = 512 };
 
 /* Opaque: every field is derived from the description. Owns no memory. */
 struct cpu_gemm_plan {
@@ -61,6 +67,7 @@ struct cpu_gemm_plan {
     const struct cpu_gemm_kernels *kernels;
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
+    const struct cpu_pairs_kernels *pairs; /* NULL without a matrix unit, and its emulation */
     bool swap;         /* skinny routes: the long dimension is m */
     int size;          /* bytes of an accumulator element */
     int64_t kc, slabs; /* the fixed division of k, on which the bits of the result depend */

@@ -6,6 +6,7 @@
  * late thread finds no groups left and delays no other. */
 #include "share.h"
 
+#include "parts.h"
 #include "thread_choice.h"
 
 #include <kit/clock.h>
@@ -20,7 +21,7 @@ enum { CHUNKS = 8 };
 enum { SETS = 256, WAYS = 4 };
 
 typedef struct choice_entry {
-    uint64_t key; /* 0: unused */
+    uint64_t key;  /* 0: unused */
     uint64_t used; /* number of the latest use */
     thread_choice choice;
 } choice_entry;
@@ -33,14 +34,14 @@ struct cpu_share {
     choice_entry entries[SETS][WAYS];
 };
 
-/* Progress of a dispatch, on a separate cache line. */
+/* Groups of a dispatch that are done, on a separate cache line. */
 typedef struct progress {
-    _Alignas(64) _Atomic uint64_t next; /* first group that no thread has taken */
-    _Atomic uint64_t done;
+    _Alignas(64) _Atomic uint64_t done;
 } progress;
 
 typedef struct shared_run {
     progress progress[CPU_SHARE_MAX_RUN];
+    cpu_parts parts; /* a stage for each dispatch */
     hal_plugin_queue *queue;
     const hal_batch *batch;
     const hal_command *commands;
@@ -93,19 +94,16 @@ static void groups_run(shared_run *run, uint32_t i, uint32_t thread)
     progress *p = &run->progress[i];
     cpu_worker *worker = &run->queue->workers[thread];
     const uint64_t groups = cpu_dispatch_groups(command), chunk = chunk_size(run, command);
-    uint64_t first = atomic_fetch_add_explicit(&p->next, chunk, memory_order_relaxed);
-    if (first >= groups) {
+    uint64_t first = 0, count = 0, done = 0;
+    if (!cpu_parts_take(&run->parts, thread, i, groups, chunk, &first, &count)) {
         return;
     }
     const uint64_t start = thread == 0 ? kit_clock_ns() : 0;
-    uint64_t done = 0;
     cpu_dispatch_begin(worker, run->batch, command);
-    for (; first < groups;
-         first = atomic_fetch_add_explicit(&p->next, chunk, memory_order_relaxed)) {
-        const uint64_t count = groups - first < chunk ? groups - first : chunk;
+    do {
         cpu_worker_groups(worker, command->kernel, first, count);
         done += count;
-    }
+    } while (cpu_parts_take(&run->parts, thread, i, groups, chunk, &first, &count));
     if (thread == 0) {
         atomic_store_explicit(&command->kernel->work, (kit_clock_ns() - start) / done + 1,
                               memory_order_relaxed);
@@ -225,8 +223,8 @@ void cpu_share_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t fir
         run.commands = commands;
         run.count = count;
         run.threads = turn.threads;
+        cpu_parts_init(&run.parts, turn.threads);
         for (uint32_t i = 0; i < count; i++) {
-            atomic_init(&run.progress[i].next, 0);
             atomic_init(&run.progress[i].done, 0);
         }
         cpu_thread_pool_run(queue->device->pool, turn.threads, dispatches_run, &run);

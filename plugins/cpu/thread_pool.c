@@ -35,6 +35,7 @@ struct cpu_thread_pool {
     _Alignas(64) _Atomic uint32_t wake;     /* futex of idle helpers; changes with every call */
     _Atomic uint32_t sleepers;              /* helpers that sleep or are about to */
     _Atomic bool ends;
+    _Atomic uint32_t entered;               /* helpers that have begun */
     _Alignas(64) cpu_thread_function *function; /* of the open call, as `context` */
     void *context;
     pthread_mutex_t lock;
@@ -72,19 +73,18 @@ void cpu_wait_turn(uint32_t turn)
     }
 }
 
-/* Joins the open call, unless there is none, it is full, or this helper was part of it. Returns the
- * helper's number in it, or 0. */
-static uint32_t call_join(cpu_thread_pool *pool, uint64_t *joined_call)
+/* Joins the open call, unless there is none, it is full, or this helper was part of it. */
+static bool call_join(cpu_thread_pool *pool, uint64_t *joined_call)
 {
     uint64_t call = atomic_load_explicit(&pool->call, memory_order_acquire);
     while (joined_of(call) < room_of(call) && call >> CALL_SHIFT != *joined_call) {
         if (atomic_compare_exchange_weak_explicit(&pool->call, &call, call + 1,
                                                   memory_order_acquire, memory_order_acquire)) {
             *joined_call = call >> CALL_SHIFT;
-            return joined_of(call) + 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void call_leave(cpu_thread_pool *pool)
@@ -95,20 +95,20 @@ static void call_leave(cpu_thread_pool *pool)
     }
 }
 
-/* Looks for a call for a while. Returns the helper's number in it, or 0. */
-static uint32_t call_look_for(cpu_thread_pool *pool, uint64_t *joined_call)
+/* Looks for a call for a while. Returns whether the helper joined one. */
+static bool call_look_for(cpu_thread_pool *pool, uint64_t *joined_call)
 {
     uint64_t start = 0;
     for (uint32_t turn = 0;; turn++) {
-        const uint32_t number = call_join(pool, joined_call);
-        if (number != 0 || atomic_load_explicit(&pool->ends, memory_order_relaxed)) {
-            return number;
+        const bool joined = call_join(pool, joined_call);
+        if (joined || atomic_load_explicit(&pool->ends, memory_order_relaxed)) {
+            return joined;
         }
         cpu_wait_turn(turn);
         if (turn == RELAX_TURNS) {
             start = kit_clock_ns();
         } else if (turn > RELAX_TURNS && kit_clock_ns() - start > LOOK_NS) {
-            return 0;
+            return false;
         }
     }
 }
@@ -116,12 +116,12 @@ static uint32_t call_look_for(cpu_thread_pool *pool, uint64_t *joined_call)
 static void *helper_main(void *argument)
 {
     cpu_thread_pool *pool = argument;
+    const uint32_t number = atomic_fetch_add(&pool->entered, 1) + 1;
     uint64_t joined_call = 0;
     cpu_placement_enter(&pool->placement);
     while (!atomic_load(&pool->ends)) {
         const uint32_t wake = atomic_load(&pool->wake);
-        uint32_t number = call_look_for(pool, &joined_call);
-        if (number != 0) {
+        if (call_look_for(pool, &joined_call)) {
             pool->function(pool->context, number);
             call_leave(pool);
             continue;

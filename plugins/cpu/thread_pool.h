@@ -8,8 +8,8 @@
 
 typedef struct cpu_thread_pool cpu_thread_pool;
 
-/* Called with a number of its own for each thread that takes part: 0 for the caller. The function
- * must complete the work whatever the number of threads that come. */
+/* Called with the thread's number, which is the same in all calls: 0 for the caller, 1 up to the
+ * pool's size for the others. The function must complete the work whatever threads come. */
 typedef void cpu_thread_function(void *context, uint32_t thread);
 
 /* Creates the pool of a device with `threads` threads, the calling one included. Starts fewer if
@@ -22,7 +22,7 @@ void cpu_thread_pool_destroy(cpu_thread_pool *pool);
 /* Returns the number of threads that take part at most, the calling one included. */
 uint32_t cpu_thread_pool_size(const cpu_thread_pool *pool);
 
-/* Calls `function` on up to `threads` threads, numbered from 0, and returns when all calls have.
+/* Calls `function` on up to `threads` threads and returns when all calls have.
  * Threads: any; calls from several threads take turns. */
 void cpu_thread_pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
                          void *context);

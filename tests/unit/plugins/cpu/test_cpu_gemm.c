@@ -2,6 +2,7 @@
  * instruction set of this machine, all transposes and types, with guard pages after the matrices,
  * NaN between their rows, one to three threads, and blocks made small so that every loop turns. */
 #include "cpu/gemm.h"
+#include "cpu/gemm_pairs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -179,6 +180,12 @@ static struct cpu_gemm_plan plan_of(const struct problem *p)
         plan.task_n = nr;
         plan.pack_a |= random_state >> 40 & 1;
         plan.pack_b |= random_state >> 41 & 1;
+        plan.group = pick(1, plan.desc.batch);
+    }
+    if (p->small_blocks && plan.route == CPU_GEMM_PAIRS) {
+        plan.pack_b = random_state >> 40 & 1;
+        plan.task_m = plan.task_n = 32;
+        plan.outer_n = 64 < p->desc.n ? 64 : p->desc.n;
         plan.group = pick(1, plan.desc.batch);
     }
     plan.max_threads = 8;
@@ -361,6 +368,13 @@ static int next_isa(int isa)
     return isa;
 }
 
+/* AUTO, and now and then the one that may be emulated. */
+static enum cpu_gemm_isa any_isa(int i)
+{
+    const bool both = cpu_gemm_isa_supported(CPU_GEMM_ISA_AMX);
+    return both && i % 2 != 0 ? CPU_GEMM_ISA_AMX : CPU_GEMM_ISA_AUTO;
+}
+
 TEST(test_odd_sizes)
 {
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
@@ -391,7 +405,7 @@ TEST(test_blocks)
 
 TEST(test_skinny)
 {
-    int routes[3] = {0};
+    int routes[4] = {0};
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
         for (int i = 0; i < rounds(TYPE_SETS * 8 * 4); i++) {
             struct problem p = typed_problem(isa, 70, i);
@@ -411,10 +425,111 @@ TEST(test_skinny)
     assert_true(routes[CPU_GEMM_DOT] > 0 && routes[CPU_GEMM_AXPY] > 0);
 }
 
+#if defined(__x86_64__)
+/* bf16 numbers of both signs with biased exponents low to high - 1; every eighth is 0. */
+static void exponents_fill(struct guarded *g, int low, int high)
+{
+    for (size_t i = 0; i < g->size / 2; i++) {
+        const uint16_t bits = (uint16_t)(pick(low, high - 1) << 7 | pick(0, 127));
+        ((uint16_t *)g->data)[i] = pick(0, 7) == 0 ? 0 : (uint16_t)(bits | pick(0, 1) << 15);
+    }
+}
+
+/* |c' - c| in steps of the accumulator, with products and sums that may be denormal. */
+static void tiny_check(const struct problem *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    for (int64_t i = 0; i < d->m * d->n; i++) {
+        const int64_t row = i / d->n, col = i % d->n;
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < d->k; k++) {
+            const double a = value_at(p->a.data, CPU_GEMM_BF16, row * d->lda + k);
+            const double term = a * value_at(p->b.data, CPU_GEMM_BF16, k * d->ldb + col);
+            sum += term;
+            size += fabs(term);
+        }
+        const double steps = (double)d->k + 4, got = ((float *)p->c.data)[row * d->ldc + col];
+        assert_true(fabs(got - sum) <= steps * (0x1p-24 * size + 0x1p-149));
+    }
+}
+
+/* The unit flushes denormal numbers, products do not: operands around the limit give the bits of
+ * the emulation and keep the bound. */
+TEST(test_pairs_denormals)
+{
+    static const int exponents[][4] = {
+        {0, 3, 120, 134}, {1, 80, 60, 120}, {50, 70, 60, 80}, {70, 90, 72, 90}, {100, 130, 90, 130},
+    };
+    if (!cpu_gemm_isa_supported(CPU_GEMM_ISA_AMX)) {
+        skip();
+    }
+    for (int i = 0; i < rounds(60); i++) {
+        const int *range = exponents[i % 5];
+        struct problem p = random_problem(CPU_GEMM_ISA_AMX, 80);
+        p.desc.type_a = p.desc.type_b = CPU_GEMM_BF16;
+        p.desc.m += 6;
+        p.desc.n += 6;
+        p.desc.k = i % 2 == 0 ? pick(500, 1200) : p.desc.k + 400;
+        p.desc.batch = 1;
+        p.alpha = 1;
+        p.beta = 0;
+        problem_make(&p);
+        exponents_fill(&p.a, range[0], range[1]);
+        exponents_fill(&p.b, range[2], range[3]);
+        struct cpu_gemm_plan plan = plan_of(&p);
+        assert_int_equal(plan.route, CPU_GEMM_PAIRS);
+        run_plan(&plan, &p, NULL, NULL);
+        tiny_check(&p);
+        char *first = malloc(p.c.size);
+        assert_non_null(first);
+        memcpy(first, p.c.data, p.c.size);
+        memcpy(p.c.data, p.before.data, p.c.size);
+        plan.pairs = &cpu_pairs_emulated;
+        run_plan(&plan, &p, pool_of_two, NULL);
+        assert_memory_equal(first, p.c.data, p.c.size);
+        free(first);
+        problem_free(&p);
+    }
+}
+
+/* The unit adds in the order that its emulation has: equal bits, panel by panel. */
+TEST(test_pairs_order)
+{
+    const struct cpu_pairs_kernels *unit = cpu_pairs_amx();
+    static _Alignas(64) uint16_t a[2][4 * 1024], b[2][4 * 1024];
+    static _Alignas(64) float sums[2][1024];
+    if (unit == NULL) {
+        skip();
+    }
+    for (int i = 0; i < rounds(400); i++) {
+        struct guarded g = {.data = (char *)a[0], .size = sizeof a[0]};
+        exponents_fill(&g, 100, 140);
+        g.data = (char *)b[0];
+        exponents_fill(&g, 100, 140);
+        struct cpu_pairs_product p = {.sums = sums[0],
+                                      .a = a[0],
+                                      .b = b[0],
+                                      .blocks = 4,
+                                      .first = i & 1,
+                                      .two_rows = i & 2,
+                                      .two_cols = i & 4};
+        for (int e = 0; e < 1024; e++) {
+            sums[0][e] = sums[1][e] = (float)pick(-4096, 4096);
+        }
+        unit->begin();
+        unit->multiply(&p);
+        unit->end();
+        p.sums = sums[1];
+        unit->emulate(&p);
+        assert_memory_equal(sums[0], sums[1], p.two_rows ? sizeof sums[0] : sizeof sums[0] / 4);
+    }
+}
+#endif
+
 TEST(test_threads_agree)
 {
     for (int i = 0; i < rounds(200); i++) {
-        struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 200);
+        struct problem p = random_problem(any_isa(i), 200);
         memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
         p.desc.k = pick(1, 900);
         if (i % 4 == 0) {
@@ -443,7 +558,7 @@ TEST(test_threads_agree)
 TEST(test_not_finite)
 {
     for (int i = 0; i < rounds(200); i++) {
-        struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 60);
+        struct problem p = random_problem(any_isa(i), 60);
         memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
         p.desc.transpose_a = i & 1;
         p.desc.transpose_b = i & 2;
@@ -493,8 +608,8 @@ static void add_place(void *user, const struct cpu_gemm_tile *tile)
 TEST(test_epilogue)
 {
     for (int i = 0; i < rounds(240); i++) {
-        struct problem p = random_problem(CPU_GEMM_ISA_AUTO, 90);
-        memcpy(&p.desc.type_a, type_sets[i % 2], sizeof type_sets[0]);
+        struct problem p = random_problem(any_isa(i / 2), 90);
+        memcpy(&p.desc.type_a, type_sets[i % 5 == 3 ? 3 : i % 2], sizeof type_sets[0]);
         p.desc.type_c = i % 4 == 2 ? CPU_GEMM_F16 : p.desc.type_c;
         p.desc.transpose_a = i & 8;
         p.desc.transpose_b = i & 16;

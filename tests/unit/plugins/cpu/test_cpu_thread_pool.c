@@ -73,9 +73,12 @@ static void job_check(cpu_thread_pool *pool, uint32_t threads)
     for (uint32_t i = 0; i < ITEMS; i++) {
         assert_int_equal(atomic_load(&j->done[i]), 1);
     }
+    uint32_t calls = 0;
     for (uint32_t i = 0; i < THREADS; i++) {
-        assert_true(atomic_load(&j->calls[i]) <= (i < threads));
+        assert_true(atomic_load(&j->calls[i]) <= (i < cpu_thread_pool_size(pool)));
+        calls += atomic_load(&j->calls[i]);
     }
+    assert_true(calls <= threads);
     free(j);
 }
 

@@ -1,0 +1,47 @@
+/* A run of the matrix product: its phases, and the part that every task reads. Used by gemm.c and
+ * gemm_pairs.c. */
+#ifndef HALYARD_CPU_GEMM_JOB_H
+#define HALYARD_CPU_GEMM_JOB_H
+
+#include "gemm.h"
+#include "parts.h"
+
+#include <stdatomic.h>
+
+/* The work of one phase: matrices of a batch, a block of C, a slab of k. */
+struct cpu_gemm_stage {
+    bool pack, first, last;
+    int64_t batch, matrices;
+    int64_t m0, m, n0, n, k0, k;
+    int64_t strips, panels;      /* to pack, of each matrix; a shared one is packed once */
+    int64_t units, chunk, tasks; /* pieces of work, pieces of a task, tasks */
+};
+
+struct cpu_gemm_job {
+    const struct cpu_gemm_plan *plan;
+    const struct cpu_gemm_args *args;
+    struct cpu_gemm_layout layout;
+    int64_t groups, outers_m, outers_n, slabs, steps; /* counts of the loops over phases */
+    int64_t phases;
+    int64_t task_m, task_n, chunk;
+    cpu_parts parts; /* a stage for each phase */
+    _Alignas(64) atomic_llong done;
+};
+
+static inline int64_t cpu_gemm_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t cpu_gemm_type_bytes(enum cpu_gemm_type type)
+{
+    return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
+}
+
+/* gemm_pairs.c: units of the phases of the route PAIRS. */
+void cpu_gemm_pairs_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,
+                         int64_t unit);
+void cpu_gemm_pairs_multiply(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,
+                             int64_t unit, int slot);
+
+#endif
