@@ -223,6 +223,7 @@ static void tile_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stag
         if (in_c) {
             strip.c = c;
             strip.ldc = d->ldc;
+            strip.streams = p->streams && args->beta == 0 && (uintptr_t)c % 64 == 0;
         } else if (s->first && args->beta != 0) {
             p->kernels->copy(strip.c, strip.ldc, c, d->ldc, d->type_c, strip.rows, strip.cols);
         }
@@ -387,6 +388,38 @@ static void run_task(const struct cpu_gemm_job *job, const struct cpu_gemm_stage
     }
 }
 
+/* A plan with one task, whose matrices are read and written in place. */
+static void run_single(const struct cpu_gemm_plan *p, const struct cpu_gemm_args *args)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const int64_t a_row = d->transpose_a ? 1 : d->lda;
+    struct cpu_gemm_strip strip = {
+        .k = d->k,
+        .cols = d->n,
+        .a_row = a_row,
+        .a_col = d->transpose_a ? d->lda : 1,
+        .b = args->b,
+        .b_row = d->ldb,
+        .b_panel = p->kernels->nr,
+        .ldc = d->ldc,
+        .alpha = args->alpha,
+        .beta = args->beta,
+    };
+    for (int64_t row = 0; row < d->m; row += p->strip) {
+        strip.rows = (int)cpu_gemm_least(p->strip, d->m - row);
+        strip.a = (const char *)args->a + row * a_row * p->size;
+        strip.c = (char *)args->c + row * d->ldc * p->size;
+        p->kernels->strip(&strip);
+        if (d->epilogue != NULL) {
+            d->epilogue(args->user, &(struct cpu_gemm_tile){.data = strip.c,
+                                                            .row = row,
+                                                            .ld = d->ldc,
+                                                            .rows = strip.rows,
+                                                            .cols = (int)d->n});
+        }
+    }
+}
+
 static void run_alone(struct cpu_gemm_job *job)
 {
     struct cpu_gemm_stage stage;
@@ -428,6 +461,11 @@ void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *
 {
     struct cpu_gemm_job job;
     int threads = 1;
+
+    if (plan->is_single && args->pool == NULL) {
+        run_single(plan, args);
+        return;
+    }
 
     if (args->pool != NULL && plan->max_threads > 1) {
         threads = (int)cpu_gemm_least((int64_t)cpu_thread_pool_size(args->pool), plan->max_threads);

@@ -19,6 +19,7 @@ struct cpu_gemm_strip {
     void *c;
     int64_t ldc;
     double alpha, beta;
+    bool streams; /* whole vectors of C are aligned and are written past the caches */
 };
 
 /* Short matrix Y (rows x k, in the accumulator's type) times a long one X (stored as `type`). The

@@ -2,7 +2,7 @@
  * accumulator type, which defines before it
  *   T, V(name)   the element type; `name` with the type's suffix
  *   LANES        elements of a vector; MR, NV: rows and vectors of the register tile
- * and the vector functions vec, mask, load, loadm, store, storem, mask_of, splat, fma with that
+ * and the vector functions vec, mask, load, loadm, store, stream, storem, mask_of, splat, fma with that
  * suffix. The loops over MR and NV are unrolled away, so the accumulators live in registers. */
 
 /* One tile: rows x nv vectors, the last of them masked by `last`. One pointer serves three rows of
@@ -22,9 +22,11 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
             sum[i][j] = V(splat)(0);
         }
     }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
-            __builtin_prefetch(c + i * ldc + j * LANES, 1);
+    if (!s->streams) {
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < nv; j++) {
+                __builtin_prefetch(c + i * ldc + j * LANES, 1);
+            }
         }
     }
     for (int64_t k = s->k; k > 0; k--) {
@@ -56,6 +58,14 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
             V(vec) old = V(loadm)(c + i * ldc + (nv - 1) * LANES, last);
             sum[i][nv - 1] = V(fma)(beta, old, sum[i][nv - 1]);
         }
+    }
+    if (s->streams) {
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < nv; j++) {
+                V(stream)(c + i * ldc + j * LANES, sum[i][j]);
+            }
+        }
+        return;
     }
     UNROLL for (int i = 0; i < rows; i++) {
         UNROLL for (int j = 0; j < nv - 1; j++) {
@@ -163,7 +173,7 @@ static void V(strip)(const struct cpu_gemm_strip *s)
     T *c = s->c;
     int64_t cols = s->cols;
 
-    if (s->rows == 1 && s->b_panel == nr) { /* panels are neighbours */
+    if (s->rows == 1 && s->b_panel == nr && !s->streams) { /* panels are neighbours */
         for (; cols >= wide; cols -= wide, b += wide, c += wide) {
             V(row)(s, b, c);
         }
@@ -171,9 +181,15 @@ static void V(strip)(const struct cpu_gemm_strip *s)
     for (; cols >= nr; cols -= nr, b += s->b_panel, c += nr) {
         V(tile_of)(s, b, c, whole, NV);
     }
+    if (s->streams) {
+        stream_fence();
+    }
     if (cols == 0) {
         return;
     }
+    struct cpu_gemm_strip rest = *s; /* its vectors are masked */
+    rest.streams = false;
+    s = &rest;
     int nv = (int)(cols + LANES - 1) / LANES;
     V(mask) last = V(mask_of)((int)cols - (nv - 1) * LANES);
     if (nv == 1) {

@@ -9,9 +9,11 @@ typedef __m256i mask_f32;
 typedef __m256d vec_f64;
 typedef __m256i mask_f64;
 
+#define stream_fence _mm_sfence
 #define splat_f32 _mm256_set1_ps
 #define load_f32 _mm256_loadu_ps
 #define store_f32 _mm256_storeu_ps
+#define stream_f32 _mm256_stream_ps
 #define loadm_f32 _mm256_maskload_ps
 #define storem_f32 _mm256_maskstore_ps
 #define fma_f32 _mm256_fmadd_ps
@@ -19,6 +21,7 @@ typedef __m256i mask_f64;
 #define splat_f64 _mm256_set1_pd
 #define load_f64 _mm256_loadu_pd
 #define store_f64 _mm256_storeu_pd
+#define stream_f64 _mm256_stream_pd
 #define loadm_f64 _mm256_maskload_pd
 #define storem_f64 _mm256_maskstore_pd
 #define fma_f64 _mm256_fmadd_pd

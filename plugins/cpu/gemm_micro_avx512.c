@@ -9,9 +9,11 @@ typedef __mmask16 mask_f32;
 typedef __m512d vec_f64;
 typedef __mmask8 mask_f64;
 
+#define stream_fence _mm_sfence
 #define splat_f32 _mm512_set1_ps
 #define load_f32 _mm512_loadu_ps
 #define store_f32 _mm512_storeu_ps
+#define stream_f32 _mm512_stream_ps
 #define loadm_f32(p, m) _mm512_maskz_loadu_ps(m, p)
 #define storem_f32 _mm512_mask_storeu_ps
 #define fma_f32 _mm512_fmadd_ps
@@ -20,6 +22,7 @@ typedef __mmask8 mask_f64;
 #define splat_f64 _mm512_set1_pd
 #define load_f64 _mm512_loadu_pd
 #define store_f64 _mm512_storeu_pd
+#define stream_f64 _mm512_stream_pd
 #define loadm_f64(p, m) _mm512_maskz_loadu_pd(m, p)
 #define storem_f64 _mm512_mask_storeu_pd
 #define fma_f64 _mm512_fmadd_pd

@@ -169,6 +169,11 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
 #define NV 2
 #endif
 
+/* Without streaming stores. */
+#define stream_f32 store_f32
+#define stream_f64 store_f64
+#define stream_fence() ((void)0)
+
 #define LANES_F32 4
 #define TABLE cpu_gemm_base
 #include "gemm_micro_both.inl"

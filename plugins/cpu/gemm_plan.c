@@ -2,10 +2,10 @@
  * runs. */
 #include "gemm_plan.h"
 
+#include "caches.h"
 #include "gemm_pairs.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -67,26 +67,13 @@ static const char *desc_check(const struct cpu_gemm_desc *d)
     return NULL;
 }
 
-/* Bytes of a core's data cache of a level; a common size if the system does not report it. */
-static int64_t cache_bytes(int level)
-{
-    long bytes = 0;
-#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)
-    bytes = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
-#endif
-    if (bytes <= 0) {
-        return level == 1 ? 32 << 10 : 512 << 10;
-    }
-    return bytes;
-}
-
 /* Products with a short side are bound by reading the long matrix once. They use tiles if that
  * matrix is in the near caches and the short side fills vectors. */
 static void plan_choose_route(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     int64_t shorter = d->m < d->n ? d->m : d->n, longer = d->m < d->n ? d->n : d->m;
-    int64_t l2 = cache_bytes(2) / p->size;
+    int64_t l2 = cpu_cache_bytes(2) / p->size;
 
     p->route = CPU_GEMM_TILES;
     p->swap = d->m > d->n;
@@ -145,7 +132,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     const struct cpu_gemm_desc *d = &p->desc;
     const struct cpu_gemm_kernels *kernels = p->kernels;
     enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-    int64_t l1 = cache_bytes(1) / p->size, l2 = cache_bytes(2) / p->size;
+    int64_t l1 = cpu_cache_bytes(1) / p->size, l2 = cpu_cache_bytes(2) / p->size;
     double flops = 2.0 * (double)d->m * (double)d->n * (double)d->k;
 
     /* k: a strip of A fills half of the first cache. */
@@ -175,7 +162,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     p->pack_a = d->type_a != native || (d->transpose_a && d->m * d->k > l2 / 8);
     p->pack_b = d->type_b != native || d->transpose_b ||
                 (d->n * d->k > l2 / 4 && d->m > 20 * kernels->mr) ||
-                (d->n * d->k > l2 && d->m > 2 * kernels->mr);
+                (d->n * d->k > l2 && d->m > 4 * kernels->mr);
     p->group = cpu_gemm_clamp(l2 * 2 / (d->m * p->kc + d->n * p->kc + 1), 1, d->batch);
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
@@ -189,6 +176,13 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
             p->chunk = cols;
         }
     }
+    const int64_t row = d->ldc * p->size, c_bytes = d->batch * d->m * d->n * p->size;
+    p->streams = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
+                 d->epilogue == NULL && row % 64 == 0 && d->stride_c * p->size % 64 == 0 &&
+                 c_bytes >= cpu_streaming_bytes();
+    p->is_single = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
+                   !p->pack_a && !p->pack_b && d->batch == 1 && d->m <= p->task_m &&
+                   d->n <= p->task_n;
     /* A few microseconds of work do not amortise a second thread. */
     double enough = p->route == CPU_GEMM_TILES ? 2e6 : 5e5;
     p->max_threads = flops * (double)d->batch < enough ? 1 : 1 << 16;

@@ -67,6 +67,8 @@ struct cpu_gemm_plan {
     const struct cpu_gemm_kernels *kernels;
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
+    bool streams;      /* C leaves the caches: written by streaming stores unless it is read */
+    bool is_single;    /* one task without a workspace */
     const struct cpu_pairs_kernels *pairs; /* NULL without a matrix unit, and its emulation */
     bool swap;         /* skinny routes: the long dimension is m */
     int size;          /* bytes of an accumulator element */

@@ -2,6 +2,7 @@
  * of the implementation. */
 #include "tensor/overlap.h"
 #include "product.h"
+#include "product_cache.h"
 
 #include <ops/index.h>
 
@@ -232,7 +233,11 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
 {
     static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
     options = !options || options_are_zero(options) ? &plain : options;
-    hal_status status = check_tensors(context, options, a, b, c);
+    hal_status status = HAL_OK;
+    if (ops_product_cache_record(context, options, a, b, c, &status)) {
+        return status;
+    }
+    status = check_tensors(context, options, a, b, c);
     if (status || ops_tensor_get_element_count(c) == 0) {
         return status;
     }

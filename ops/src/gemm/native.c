@@ -2,6 +2,7 @@
  * the plugin returns. Called by gemm.c. */
 #include "tensor/overlap.h"
 #include "product.h"
+#include "product_cache.h"
 #include "tensor/allocation.h"
 #include "tensor/plan_recorder.h"
 
@@ -242,5 +243,9 @@ hal_status ops_gemm_native(ops_context *context, const ops_product *product)
     if (!status) {
         status = kernel_find(context, product, &description, &entry);
     }
-    return status ? status : kernel_record(context, product, entry);
+    if (!status) {
+        ops_product_cache_insert(context, product, entry);
+        status = kernel_record(context, product, entry);
+    }
+    return status;
 }

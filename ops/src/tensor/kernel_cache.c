@@ -82,7 +82,7 @@ static uint64_t now_ns(void)
 
 hal_status ops_kernel_cache_init(ops_kernel_cache *cache)
 {
-    *cache = (ops_kernel_cache){NULL, 0, 0, 0};
+    *cache = (ops_kernel_cache){NULL, 0, 0, 0, 0};
     return cache_grow(cache);
 }
 
@@ -127,6 +127,7 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
                             uint64_t workspace_bytes, ops_entry **entry)
 {
     ops_kernel_cache *cache = &context->kernels;
+    cache->insertions++;
     if (cache->count == OPS_CACHE_KERNELS) {
         cache_evict(cache);
     }

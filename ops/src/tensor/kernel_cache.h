@@ -72,6 +72,7 @@ typedef struct ops_kernel_cache {
     ops_entry *entries; /* open addressing; a free slot has the key {0, 0} */
     uint32_t capacity;  /* a power of two */
     uint32_t count;
+    uint64_t insertions; /* after which entries may have moved or gone */
     uint32_t hand; /* of the clock: the next slot that eviction looks at */
 } ops_kernel_cache;
 

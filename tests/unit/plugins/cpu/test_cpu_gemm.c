@@ -181,6 +181,7 @@ static struct cpu_gemm_plan plan_of(const struct problem *p)
         plan.pack_a |= random_state >> 40 & 1;
         plan.pack_b |= random_state >> 41 & 1;
         plan.group = pick(1, plan.desc.batch);
+        plan.is_single = false;
     }
     if (p->small_blocks && plan.route == CPU_GEMM_PAIRS) {
         plan.pack_b = random_state >> 40 & 1;
@@ -401,6 +402,31 @@ TEST(test_blocks)
             problem_try(&p, i % 2 ? pool_of_two : NULL);
         }
     }
+}
+
+/* Large C is stored past the caches where its rows are aligned, also next to a masked end. */
+TEST(test_streaming)
+{
+    int streamed = 0;
+    for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
+        for (int i = 0; i < rounds(80); i++) {
+            struct problem p = random_problem((enum cpu_gemm_isa)isa, 90);
+            memcpy(&p.desc.type_a, type_sets[i % 2], sizeof type_sets[0]);
+            p.desc.n = pick(1, 12) * 16;
+            p.beta = i % 5 == 0 ? 1 : 0;
+            problem_make(&p);
+            struct cpu_gemm_plan plan = plan_of(&p);
+            plan.is_single = false;
+            plan.streams = plan.route == CPU_GEMM_TILES && plan.slabs == 1 &&
+                           p.desc.ldc * plan.size % 64 == 0 &&
+                           p.desc.stride_c * plan.size % 64 == 0;
+            streamed += plan.streams && (uintptr_t)p.c.data % 64 == 0;
+            run_plan(&plan, &p, i % 2 ? pool_of_two : NULL, NULL);
+            problem_check(&p);
+            problem_free(&p);
+        }
+    }
+    assert_true(streamed > 0);
 }
 
 TEST(test_skinny)
