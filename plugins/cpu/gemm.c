@@ -1,12 +1,14 @@
 /* Runs plans of the matrix product. Called by the plugin's gemm kernel when its command runs.
  *
  * A run is a row of phases - pack a slab of A and B, multiply it, and so on - each cut in tasks.
- * All threads take tasks, phase by phase, and a task waits until every task of the phases before its
- * own is done. A thread leaves a phase when all of its tasks are taken, so a task waits only for
- * tasks that are already running: the threads need not run at the same time, and one thread alone
- * never waits. Each element of C is
- * summed in the same order whatever the number of threads. */
-#include "gemm_job.h"
+ * All threads take tasks, phase by phase, and a task waits until every task of the phases before
+ * its own is done. A thread leaves a phase when all of its tasks are taken, so a task waits only
+ * for tasks that are already running: the threads need not run at the same time, and one thread
+ * alone never waits. Each element of C is summed in the same order whatever the number of threads.
+ */
+#include "gemm.h"
+
+#include "gemm_pair_kernels.h"
 #include "gemm_pairs.h"
 
 #include <string.h>

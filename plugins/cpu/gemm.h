@@ -7,16 +7,6 @@
 #include "gemm_plan.h"
 #include "thread_pool.h"
 
-struct cpu_gemm_args {
-    const void *a, *b;
-    void *c;               /* not read when beta is 0; overlaps neither A nor B */
-    double alpha, beta;    /* rounded to the accumulator's type */
-    void *user;            /* handed to the epilogue */
-    void *workspace;       /* 64-byte aligned, of cpu_gemm_workspace_size bytes */
-    cpu_thread_pool *pool; /* NULL: the calling thread alone */
-    uint32_t threads;      /* of the pool, to use at most */
-};
-
 /* Writes the shapes of all tiles that the epilogue gets in runs with this many threads (1: no pool)
  * and returns their number. */
 int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,

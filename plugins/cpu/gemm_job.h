@@ -3,7 +3,7 @@
 #ifndef HALYARD_CPU_GEMM_JOB_H
 #define HALYARD_CPU_GEMM_JOB_H
 
-#include "gemm.h"
+#include "gemm_plan.h"
 #include "parts.h"
 
 #include <stdatomic.h>
@@ -37,11 +37,5 @@ static inline int64_t cpu_gemm_type_bytes(enum cpu_gemm_type type)
 {
     return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
 }
-
-/* gemm_pairs.c: units of the phases of the route PAIRS. */
-void cpu_gemm_pairs_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,
-                         int64_t unit);
-void cpu_gemm_pairs_multiply(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,
-                             int64_t unit, int slot);
 
 #endif

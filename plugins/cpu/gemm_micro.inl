@@ -2,8 +2,9 @@
  * accumulator type, which defines before it
  *   T, V(name)   the element type; `name` with the type's suffix
  *   LANES        elements of a vector; MR, NV: rows and vectors of the register tile
- * and the vector functions vec, mask, load, loadm, store, stream, storem, mask_of, splat, fma with that
- * suffix. The loops over MR and NV are unrolled away, so the accumulators live in registers. */
+ * and the vector functions vec, mask, load, loadm, store, stream, storem, mask_of, splat, fma with
+ * that suffix. The loops over MR and NV are unrolled away, so the accumulators live in registers.
+ */
 
 /* One tile: rows x nv vectors, the last of them masked by `last`. One pointer serves three rows of
  * A, so that few address registers are needed. */

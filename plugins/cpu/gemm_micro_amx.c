@@ -1,6 +1,6 @@
-/* The routines of gemm_pairs.h: packing and the emulation by AVX-512 (F, BW, DQ, VL), products by
- * AMX. Without AMX in the compiler there is the emulation. */
-#include "gemm_pairs.h"
+/* The routines of gemm_pair_kernels.h: packing and the emulation by AVX-512 (F, BW, DQ, VL), and
+ * products by AMX. Without AMX in the compiler there is the emulation. */
+#include "gemm_pair_kernels.h"
 #include "gemm_vec.h"
 
 #include <immintrin.h>

@@ -3,7 +3,7 @@
 #include "gemm_plan.h"
 
 #include "caches.h"
-#include "gemm_pairs.h"
+#include "gemm_pair_kernels.h"
 
 #include <string.h>
 

@@ -54,6 +54,18 @@ struct cpu_gemm_desc {
 
 struct cpu_gemm_kernels;
 struct cpu_pairs_kernels;
+struct cpu_thread_pool;
+
+/* One run of a plan. */
+struct cpu_gemm_args {
+    const void *a, *b;
+    void *c;                      /* not read when beta is 0; overlaps neither A nor B */
+    double alpha, beta;           /* rounded to the accumulator's type */
+    void *user;                   /* handed to the epilogue */
+    void *workspace;              /* 64-byte aligned, of cpu_gemm_workspace_size bytes */
+    struct cpu_thread_pool *pool; /* NULL: the calling thread alone */
+    uint32_t threads;             /* of the pool, to use at most */
+};
 
 /* The algorithms; see cpu_gemm_plan_make. */
 enum cpu_gemm_route { CPU_GEMM_TILES, CPU_GEMM_DOT, CPU_GEMM_AXPY, CPU_GEMM_PAIRS };
@@ -67,11 +79,11 @@ struct cpu_gemm_plan {
     const struct cpu_gemm_kernels *kernels;
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
-    bool streams;      /* C leaves the caches: written by streaming stores unless it is read */
-    bool is_single;    /* one task without a workspace */
+    bool streams;   /* C leaves the caches: written by streaming stores unless it is read */
+    bool is_single; /* one task without a workspace */
     const struct cpu_pairs_kernels *pairs; /* NULL without a matrix unit, and its emulation */
-    bool swap;         /* skinny routes: the long dimension is m */
-    int size;          /* bytes of an accumulator element */
+    bool swap;                             /* skinny routes: the long dimension is m */
+    int size;                              /* bytes of an accumulator element */
     int64_t kc, slabs; /* the fixed division of k, on which the bits of the result depend */
     int64_t strip;     /* rows of a register tile */
     int64_t outer_m, outer_n, group; /* packed at a time: a block of C, matrices of a batch */

@@ -2,7 +2,7 @@
  * instruction set of this machine, all transposes and types, with guard pages after the matrices,
  * NaN between their rows, one to three threads, and blocks made small so that every loop turns. */
 #include "cpu/gemm.h"
-#include "cpu/gemm_pairs.h"
+#include "cpu/gemm_pair_kernels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static const enum cpu_gemm_type type_sets[][3] = {
     {CPU_GEMM_F16, CPU_GEMM_F16, CPU_GEMM_F16},  {CPU_GEMM_BF16, CPU_GEMM_BF16, CPU_GEMM_BF16},
     {CPU_GEMM_F16, CPU_GEMM_BF16, CPU_GEMM_F32}, {CPU_GEMM_F32, CPU_GEMM_F16, CPU_GEMM_BF16},
 };
-enum { TYPE_SETS = sizeof type_sets / sizeof *type_sets };
+enum { TYPE_SETS = sizeof type_sets / sizeof *type_sets, BF16_SET = 3 };
 
 static cpu_thread_pool *pool_of_two, *pool_of_three;
 static uint64_t random_state = 1;
@@ -345,7 +345,8 @@ static void problem_free(struct problem *p)
 static struct problem typed_problem(int isa, int64_t largest, int i)
 {
     struct problem p = random_problem((enum cpu_gemm_isa)isa, largest);
-    memcpy(&p.desc.type_a, type_sets[i % TYPE_SETS], sizeof type_sets[0]);
+    const int types = isa == CPU_GEMM_ISA_AMX ? BF16_SET : i % TYPE_SETS;
+    memcpy(&p.desc.type_a, type_sets[types], sizeof type_sets[0]);
     p.desc.transpose_a = i / TYPE_SETS & 1;
     p.desc.transpose_b = i / TYPE_SETS & 2;
     return p;
@@ -369,6 +370,12 @@ static int next_isa(int isa)
     return isa;
 }
 
+/* With matrix units only the products of bf16 are others than without. */
+static int rounds_of(int isa, int count)
+{
+    return rounds(isa == CPU_GEMM_ISA_AMX ? count / 3 : count);
+}
+
 /* AUTO, and now and then the one that may be emulated. */
 static enum cpu_gemm_isa any_isa(int i)
 {
@@ -379,7 +386,7 @@ static enum cpu_gemm_isa any_isa(int i)
 TEST(test_odd_sizes)
 {
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
-        for (int i = 0; i < rounds(TYPE_SETS * 4 * 25); i++) {
+        for (int i = 0; i < rounds_of(isa, TYPE_SETS * 4 * 25); i++) {
             struct problem p = typed_problem(isa, 70, i);
             if (i & 1) {
                 p.desc.m = i / 2 % 70 + 1;
@@ -395,7 +402,7 @@ TEST(test_odd_sizes)
 TEST(test_blocks)
 {
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
-        for (int i = 0; i < rounds(TYPE_SETS * 4 * 3); i++) {
+        for (int i = 0; i < rounds_of(isa, TYPE_SETS * 4 * 3); i++) {
             struct problem p = typed_problem(isa, 100, i);
             p.desc.k = pick(400, 1100);
             p.small_blocks = i % 3 != 0;
@@ -409,7 +416,7 @@ TEST(test_streaming)
 {
     int streamed = 0;
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
-        for (int i = 0; i < rounds(80); i++) {
+        for (int i = 0; i < rounds(30); i++) {
             struct problem p = random_problem((enum cpu_gemm_isa)isa, 90);
             memcpy(&p.desc.type_a, type_sets[i % 2], sizeof type_sets[0]);
             p.desc.n = pick(1, 12) * 16;
@@ -433,13 +440,14 @@ TEST(test_skinny)
 {
     int routes[4] = {0};
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
-        for (int i = 0; i < rounds(TYPE_SETS * 8 * 4); i++) {
+        for (int i = 0; i < rounds_of(isa, TYPE_SETS * 8 * 4); i++) {
             struct problem p = typed_problem(isa, 70, i);
             int64_t shorter = i < TYPE_SETS * 8 ? 1 : pick(1, CPU_GEMM_SKINNY);
-            int64_t longer = pick(64, 700);
+            const bool deep = i % 7 == 0;
+            int64_t longer = deep ? pick(128, 200) : pick(64, 700);
             p.desc.m = i / TYPE_SETS & 4 ? shorter : longer;
             p.desc.n = i / TYPE_SETS & 4 ? longer : shorter;
-            p.desc.k = i % 7 == 0 ? pick(4000, 5000) : pick(64, 300);
+            p.desc.k = deep ? pick(4000, 5000) : pick(64, 300);
             problem_make(&p);
             struct cpu_gemm_plan plan = plan_of(&p);
             routes[plan.route]++;
@@ -489,13 +497,13 @@ TEST(test_pairs_denormals)
     if (!cpu_gemm_isa_supported(CPU_GEMM_ISA_AMX)) {
         skip();
     }
-    for (int i = 0; i < rounds(60); i++) {
+    for (int i = 0; i < rounds(20); i++) {
         const int *range = exponents[i % 5];
         struct problem p = random_problem(CPU_GEMM_ISA_AMX, 80);
         p.desc.type_a = p.desc.type_b = CPU_GEMM_BF16;
         p.desc.m += 6;
         p.desc.n += 6;
-        p.desc.k = i % 2 == 0 ? pick(500, 1200) : p.desc.k + 400;
+        p.desc.k = i % 2 == 0 ? pick(500, 1200) : p.desc.k + 200;
         p.desc.batch = 1;
         p.alpha = 1;
         p.beta = 0;
