@@ -55,7 +55,9 @@ static void prepare(struct cpu_gemm_job *job, int threads)
     if (!tiles) {
         int64_t cols = p->swap ? p->desc.m : p->desc.n;
         int64_t fair = cpu_gemm_ceil_div(cols * p->group, 4 * threads);
-        job->chunk = cpu_gemm_least(p->chunk, cpu_gemm_round_up(fair, p->kernels->lanes));
+        /* Rows of a piece of X are contiguous: fewer vectors do not amortise a row. */
+        int64_t fewest = (p->route == CPU_GEMM_AXPY ? 4 : 1) * p->kernels->lanes;
+        job->chunk = cpu_gemm_least(p->chunk, cpu_gemm_round_up(fair, fewest));
         return;
     }
     if (p->route == CPU_GEMM_PAIRS) {

@@ -136,47 +136,90 @@ ALWAYS_INLINE void V(tile_of)(const struct cpu_gemm_strip *s, const T *b, T *c, 
     }
 }
 
-enum { V(ROW_VECTORS) = 8 };
-
-/* One row times eight vectors of unpacked B: a row of a tile has too few sums to hide the latency
- * of a multiply-add. Each element is summed in the order of a tile. */
-ALWAYS_INLINE void V(row)(const struct cpu_gemm_strip *s, const T *b, T *c)
+/* A few rows times `nv` vectors of unpacked B: in a tile they have too few sums to hide the latency
+ * of a multiply-add, and read too little of each row of B. Each element is summed in the order of a
+ * tile. */
+ALWAYS_INLINE void V(rows)(const struct cpu_gemm_strip *s, const T *b, T *c, const int rows,
+                           const int nv)
 {
     const T *a = s->a;
     const V(vec) alpha = V(splat)((T)s->alpha), beta = V(splat)((T)s->beta);
-    V(vec) sum[V(ROW_VECTORS)];
+    V(vec) sum[6][8], bv[8];
 
-    UNROLL for (int j = 0; j < V(ROW_VECTORS); j++) {
-        sum[j] = V(splat)(0);
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            sum[i][j] = V(splat)(0);
+        }
     }
     for (int64_t k = s->k; k > 0; k--) {
-        const V(vec) av = V(splat)(*a);
-        UNROLL for (int j = 0; j < V(ROW_VECTORS); j++) {
-            sum[j] = V(fma)(av, V(load)(b + j * LANES), sum[j]);
+        UNROLL for (int j = 0; j < nv; j++) {
+            bv[j] = V(load)(b + j * LANES);
+        }
+        UNROLL for (int i = 0; i < rows; i++) {
+            const V(vec) av = V(splat)(a[i * s->a_row]);
+            UNROLL for (int j = 0; j < nv; j++) {
+                sum[i][j] = V(fma)(av, bv[j], sum[i][j]);
+            }
         }
         a += s->a_col;
         b += s->b_row;
     }
-    UNROLL for (int j = 0; j < V(ROW_VECTORS); j++) {
-        sum[j] *= alpha;
-        if (s->beta != 0) {
-            sum[j] = V(fma)(beta, V(load)(c + j * LANES), sum[j]);
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int j = 0; j < nv; j++) {
+            T *at = c + i * s->ldc + j * LANES;
+            sum[i][j] *= alpha;
+            if (s->beta != 0) {
+                sum[i][j] = V(fma)(beta, V(load)(at), sum[i][j]);
+            }
+            V(store)(at, sum[i][j]);
         }
-        V(store)(c + j * LANES, sum[j]);
+    }
+}
+
+/* The columns that V(rows) takes at once for a number of rows; 0: a tile is as good. */
+ALWAYS_INLINE int V(rows_width)(int rows)
+{
+    const int registers = MR * NV > 12 ? 32 : 16;
+    return rows == 1 ? 8 * LANES : 4 * rows + 5 <= registers && rows <= 6 ? 4 * LANES : 0;
+}
+
+ALWAYS_INLINE void V(rows_of)(const struct cpu_gemm_strip *s, const T *b, T *c)
+{
+    switch (s->rows) {
+    case 1:
+        V(rows)(s, b, c, 1, 8);
+        break;
+    case 2:
+        V(rows)(s, b, c, 2, 4);
+        break;
+#if MR * NV > 12
+    case 3:
+        V(rows)(s, b, c, 3, 4);
+        break;
+    case 4:
+        V(rows)(s, b, c, 4, 4);
+        break;
+    case 5:
+        V(rows)(s, b, c, 5, 4);
+        break;
+    case 6:
+        V(rows)(s, b, c, 6, 4);
+        break;
+#endif
     }
 }
 
 static void V(strip)(const struct cpu_gemm_strip *s)
 {
-    const int nr = NV * LANES, wide = V(ROW_VECTORS) * LANES;
+    const int nr = NV * LANES, wide = V(rows_width)(s->rows);
     const V(mask) whole = V(mask_of)(LANES);
     const T *b = s->b;
     T *c = s->c;
     int64_t cols = s->cols;
 
-    if (s->rows == 1 && s->b_panel == nr && !s->streams) { /* panels are neighbours */
+    if (wide > 0 && s->b_panel == nr && !s->streams) { /* panels are neighbours */
         for (; cols >= wide; cols -= wide, b += wide, c += wide) {
-            V(row)(s, b, c);
+            V(rows_of)(s, b, c);
         }
     }
     for (; cols >= nr; cols -= nr, b += s->b_panel, c += nr) {

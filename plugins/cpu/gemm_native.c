@@ -27,7 +27,6 @@ typedef struct cpu_product_run {
     void *const *inputs;
 } cpu_product_run;
 
-enum { FLOPS_PER_NANOSECOND = 50 }; /* of one thread, to guess the time of a product */
 enum { NAMED_BINDINGS = 4 };        /* A, B, C, workspace; then the inputs of the epilogue */
 
 static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
@@ -180,8 +179,6 @@ hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *descr
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "gemm: no host memory for a kernel");
     }
     made->native = product_run;
-    made->work = (uint64_t)(2.0 * (double)desc.m * (double)desc.n * (double)desc.k *
-                            (double)desc.batch / FLOPS_PER_NANOSECOND);
     made->native_release = product_release;
     made->native_state = state;
     made->number = cpu_kernel_number();
@@ -198,6 +195,7 @@ hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *descr
         status = cpu_epilogue_make(&state->epilogue, description, device->lanes, shapes, count);
     }
     made->native_alone = state->plan.max_threads == 1;
+    made->work = (uint64_t)state->plan.expected_ns;
     if (status != HAL_OK) {
         cpu_kernel_destroy(device, made);
         return status;

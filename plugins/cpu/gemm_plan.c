@@ -123,8 +123,6 @@ static void plan_choose_pairs(struct cpu_gemm_plan *p)
     p->pack_b = d->m > p->task_m;
     p->group =
         p->pack_b ? cpu_gemm_clamp(PAIRS_PACKED / (p->outer_n * item), 1, d->batch) : d->batch;
-    p->max_threads =
-        2.0 * (double)d->m * (double)d->n * (double)d->k * (double)d->batch < 8e6 ? 1 : 1 << 16;
 }
 
 static void plan_choose_blocks(struct cpu_gemm_plan *p)
@@ -133,7 +131,6 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     const struct cpu_gemm_kernels *kernels = p->kernels;
     enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
     int64_t l1 = cpu_cache_bytes(1) / p->size, l2 = cpu_cache_bytes(2) / p->size;
-    double flops = 2.0 * (double)d->m * (double)d->n * (double)d->k;
 
     /* k: a strip of A fills half of the first cache. */
     int64_t kc = cpu_gemm_clamp(l1 / 2 / kernels->mr, 128, 512) / 16 * 16;
@@ -183,9 +180,18 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     p->is_single = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
                    !p->pack_a && !p->pack_b && d->batch == 1 && d->m <= p->task_m &&
                    d->n <= p->task_n;
-    /* A few microseconds of work do not amortise a second thread. */
-    double enough = p->route == CPU_GEMM_TILES ? 2e6 : 5e5;
-    p->max_threads = flops * (double)d->batch < enough ? 1 : 1 << 16;
+}
+
+/* What one thread takes, from common rates of its units and of memory. A few microseconds of work
+ * do not amortise a second thread. */
+static void plan_expect(struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const double m = (double)d->m, n = (double)d->n, k = (double)d->k, batch = (double)d->batch;
+    const double flops = 2 * m * n * k * batch, bytes = (m * k + k * n + m * n) * batch * p->size;
+    const double rate = p->route == CPU_GEMM_PAIRS ? 400 : 6.0 * p->kernels->lanes;
+    p->expected_ns = flops / rate > bytes / 20 ? flops / rate : bytes / 20;
+    p->max_threads = p->expected_ns < 8000 ? 1 : 1 << 16;
 }
 
 bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
@@ -258,6 +264,7 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
         plan_choose_route(plan);
         plan_choose_blocks(plan);
     }
+    plan_expect(plan);
     return NULL;
 }
 

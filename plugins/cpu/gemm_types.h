@@ -89,6 +89,7 @@ struct cpu_gemm_plan {
     int64_t outer_m, outer_n, group; /* packed at a time: a block of C, matrices of a batch */
     int64_t task_m, task_n;          /* what one task computes */
     int64_t chunk;                   /* skinny routes: elements of the long dimension in a task */
+    double expected_ns;              /* of one thread, for a guess of the time */
     int max_threads;                 /* more cost more than they gain */
 };
 
