@@ -1,6 +1,8 @@
 /* The skeleton of elementwise kernels, see elementwise.h. */
 #include "elementwise.h"
 
+#include "transposed.h"
+
 #include <stddef.h>
 
 /* Work-items along the innermost dimension from which kernels have rows instead of one flat index;
@@ -214,20 +216,26 @@ static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     hal_ir_end(b);
 }
 
-hal_status ops_elementwise_plan_init(const ops_context *context, const char *function,
-                                     const ops_space *space, uint32_t widest,
-                                     const uint64_t *starts, uint32_t reserved, int64_t reach,
-                                     ops_elementwise_plan *plan)
+hal_status ops_elementwise_plan_init(const ops_context *context, const ops_elementwise_use *use,
+                                     ops_space *space, ops_elementwise_plan *plan)
 {
     const hal_device_info *info = context->info;
-    ops_layout_choose(context, space, reserved, reach, &plan->layout);
     /* The lanes of a CPU are vector elements already. */
     const int is_cpu = info->kind == HAL_DEVICE_CPU;
-    plan->width = is_cpu ? 1 : usable_width(space, widest, starts);
     plan->group = ops_group_items(info);
     plan->lines = 1;
     plan->rows = plan->grid_may_overrun = 0;
     plan->tail = 0;
+    plan->tile[0] = plan->tile[1] = 0;
+    plan->staged = ops_transposed_choose(info, use, space, plan->group, plan->tile);
+    plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
+    ops_layout_choose(context, space,
+                      use->reserved + (plan->staged ? OPS_TRANSPOSED_SCALAR_BYTES : 0), use->reach,
+                      &plan->layout);
+    if (plan->staged) {
+        return ops_grid_spread(context, use->function, ops_transposed_groups(space, plan->tile),
+                               plan->grid);
+    }
     /* Few elements are spread over the compute units first. */
     const uint64_t total = (uint64_t)ops_space_elements(space);
     while (plan->width > 1 && total < (uint64_t)plan->width * plan->group * info->compute_units) {
@@ -237,14 +245,14 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const char *fun
     plan->rows =
         space->rank > 1 && (is_cpu ? plan_lanes(space, plan) : inner / plan->width >= MIN_ROW);
     if (plan->rows) {
-        return plan_rows(context, function, space, plan);
+        return plan_rows(context, use->function, space, plan);
     }
     plan->tail = total % plan->width != 0;
     if (is_cpu && total < plan->group) {
         plan->group = (uint32_t)total; /* idle lanes cost as much as busy ones */
     }
     uint64_t step = (uint64_t)plan->group * plan->width;
-    return ops_grid_spread(context, function, (total + step - 1) / step, plan->grid);
+    return ops_grid_spread(context, use->function, (total + step - 1) / step, plan->grid);
 }
 
 void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *plan,
@@ -261,25 +269,39 @@ uint32_t ops_elementwise_widest(const ops_context *context, uint32_t size)
     return (bytes < 16 ? bytes : 16) / size;
 }
 
+void ops_elementwise_put(const ops_space *space, const ops_elementwise_plan *plan, ops_block *block)
+{
+    ops_layout_put(space, &plan->layout, block);
+    if (plan->staged) {
+        ops_transposed_put(space, plan, block);
+    }
+}
+
 void ops_elementwise_declare(hal_ir_builder *b, const ops_space *space,
                              const ops_elementwise_plan *plan, ops_layout_values *values)
 {
     hal_ir_group_size(b, plan->group, plan->lines, 1);
     ops_layout_declare(b, space, &plan->layout, values);
+    if (plan->staged) {
+        ops_transposed_declare(b, values);
+    }
 }
 
 void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
-                          const ops_layout_values *values, ops_elementwise_body body,
-                          const void *user)
+                          const ops_layout_values *values, const uint8_t *slots,
+                          const hal_type *types, ops_elementwise_body body, const void *user)
 {
     ops_element_iter iter;
     iter.width = plan->width;
+    iter.tile = NULL;
     iter.layout = &plan->layout;
     iter.values = values;
     for (uint32_t view = 0; view < plan->layout.view_count; view++) {
         iter.index[view] = values->base[view];
     }
-    if (plan->rows) {
+    if (plan->staged) {
+        ops_transposed_emit(b, plan, &iter, slots, types, body, user);
+    } else if (plan->rows) {
         emit_rows(b, plan, &iter, body, user);
     } else {
         emit_flat(b, plan, &iter, body, user);
@@ -297,8 +319,19 @@ static hal_ir_value element_index(hal_ir_builder *b, const ops_element_iter *ite
                            ops_index_constant(b, iter->values->type, element));
 }
 
-void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                      hal_ir_memory_id memory, hal_ir_value *elements)
+/* One row of a work-item's elements in a tile. */
+static ops_element_iter tile_row(const ops_element_iter *iter, uint32_t view, uint32_t row)
+{
+    ops_element_iter part = *iter;
+    part.tile = NULL;
+    part.width = iter->tile->vector;
+    part.guard = iter->tile->guard[row];
+    part.index[view] = iter->tile->index[view][row];
+    return part;
+}
+
+static void neighbours_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
+                            hal_ir_memory_id memory, hal_ir_value *elements)
 {
     uint32_t inner = iter->layout->inner[view];
     if (inner == OPS_INNER_ONE && iter->width > 1) {
@@ -317,8 +350,8 @@ void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t 
     }
 }
 
-void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                       hal_ir_memory_id memory, const hal_ir_value *elements)
+static void neighbours_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
+                             hal_ir_memory_id memory, const hal_ir_value *elements)
 {
     if (iter->layout->inner[view] == OPS_INNER_ONE && iter->width > 1) {
         hal_ir_value vector = hal_ir_pack(b, iter->width, elements);
@@ -327,5 +360,39 @@ void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t
     }
     for (uint32_t i = 0; i < iter->width; i++) {
         hal_ir_store_wide(b, memory, element_index(b, iter, view, i), 0, iter->guard, elements[i]);
+    }
+}
+
+void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
+                      hal_ir_memory_id memory, hal_ir_value *elements)
+{
+    const ops_tile_elements *tile = iter->tile;
+    if (!tile) {
+        neighbours_load(b, iter, view, memory, elements);
+        return;
+    }
+    for (uint32_t i = 0; i < iter->width; i++) {
+        const uint32_t row = i / tile->vector;
+        if (tile->staged >> view & 1) {
+            elements[i] =
+                hal_ir_load_wide(b, tile->memory[view], tile->place[i], 0, 1, tile->guard[row]);
+        } else if (i % tile->vector == 0) {
+            const ops_element_iter part = tile_row(iter, view, row);
+            neighbours_load(b, &part, view, memory, elements + i);
+        }
+    }
+}
+
+void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
+                       hal_ir_memory_id memory, const hal_ir_value *elements)
+{
+    const ops_tile_elements *tile = iter->tile;
+    if (!tile) {
+        neighbours_store(b, iter, view, memory, elements);
+        return;
+    }
+    for (uint32_t i = 0; i < iter->width; i += tile->vector) {
+        const ops_element_iter part = tile_row(iter, view, i / tile->vector);
+        neighbours_store(b, &part, view, memory, elements + i);
     }
 }

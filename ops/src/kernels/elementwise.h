@@ -3,7 +3,11 @@
  *
  * A work-item computes `width` neighbours of the innermost dimension. A flat kernel numbers all
  * elements and finds coordinates by division. Where the innermost dimension is long enough, it has
- * the grid's x for itself, and y and z number the rows. */
+ * the grid's x for itself, and y and z number the rows.
+ *
+ * Where inputs are contiguous along another dimension, a group of a GPU computes a tile of the two
+ * dimensions. It reads those inputs along the other dimension into shared memory first, so that all
+ * accesses to global memory are contiguous (transposed.c). */
 #ifndef OPS_SRC_KERNELS_ELEMENTWISE_H
 #define OPS_SRC_KERNELS_ELEMENTWISE_H
 
@@ -20,14 +24,27 @@ typedef struct ops_elementwise_plan {
     uint8_t rows;   /* the innermost dimension has the grid's x for itself */
     uint8_t grid_may_overrun; /* with `rows`: the grid may count more rows than there are */
     uint16_t tail;            /* the last work-item has fewer elements than width */
-    uint32_t grid[3];         /* the first field that the kernel does not depend on */
+    uint32_t staged;          /* a bit for each view that is read through shared memory */
+    uint32_t tile[2]; /* with `staged`: elements of a group along the innermost dimension and the
+                         one before it */
+    uint32_t grid[3]; /* the first field that the kernel does not depend on */
 } ops_elementwise_plan;
 OPS_KEY_STRUCTURES_END
+
+/* The elements of a work-item in a tile: rows of `vector` neighbours. */
+typedef struct ops_tile_elements {
+    uint32_t staged, vector;
+    hal_ir_memory_id memory[OPS_MAX_VIEWS]; /* of staged views, with elements at `place` */
+    hal_ir_value place[OPS_MAX_WIDTH];
+    hal_ir_value guard[OPS_MAX_WIDTH];                /* of each row */
+    hal_ir_value index[OPS_MAX_VIEWS][OPS_MAX_WIDTH]; /* of each row's first element */
+} ops_tile_elements;
 
 /* The elements of a work-item. */
 typedef struct ops_element_iter {
     uint32_t width;
-    hal_ir_value guard; /* for loads and stores */
+    const ops_tile_elements *tile; /* null: neighbours along the innermost dimension */
+    hal_ir_value guard;            /* for loads and stores */
     const ops_layout *layout;
     const ops_layout_values *values;
     hal_ir_value index[OPS_MAX_VIEWS]; /* of the first element */
@@ -36,26 +53,38 @@ typedef struct ops_element_iter {
 typedef void (*ops_elementwise_body)(hal_ir_builder *b, const ops_element_iter *iter,
                                      const void *user);
 
-/* Plans a kernel over a collapsed space that has elements. `widest`: the largest width that the
- * caller can use. `starts`: the first elements of the views' bindings in their buffers, or null for
- * 0. `reserved` and `reach` as in ops_layout_choose. */
-hal_status ops_elementwise_plan_init(const ops_context *context, const char *function,
-                                     const ops_space *space, uint32_t widest,
-                                     const uint64_t *starts, uint32_t reserved, int64_t reach,
-                                     ops_elementwise_plan *plan);
+/* What a caller does with the elements. */
+typedef struct ops_elementwise_use {
+    const char *function;   /* in messages */
+    uint32_t widest;        /* the largest width that the caller can use */
+    const uint64_t *starts; /* first elements of the views' bindings in their buffers; null: 0 */
+    uint32_t reserved;      /* as in ops_layout_choose */
+    int64_t reach;
+    uint32_t loaded;     /* a bit for each view that the body only passes to ops_element_load */
+    uint32_t value_size; /* bytes of the largest value of these views */
+} ops_elementwise_use;
+
+/* Plans a kernel over a collapsed space that has elements. May move a dimension of the space. */
+hal_status ops_elementwise_plan_init(const ops_context *context, const ops_elementwise_use *use,
+                                     ops_space *space, ops_elementwise_plan *plan);
 void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *plan,
                          ops_cache_key *key);
 
 /* Elements of the widest vector access of a device to elements of `size` bytes. */
 uint32_t ops_elementwise_widest(const ops_context *context, uint32_t size);
 
-/* Declares group size and scalars (ops_layout_put); the caller's own scalars follow. Then emits the
- * loop over elements; `body` may be called more than once. */
+/* The scalars of the kernel, and in the same order their declaration with that of the group's size;
+ * the caller's own scalars follow. */
+void ops_elementwise_put(const ops_space *space, const ops_elementwise_plan *plan,
+                         ops_block *block);
 void ops_elementwise_declare(hal_ir_builder *b, const ops_space *space,
                              const ops_elementwise_plan *plan, ops_layout_values *values);
+
+/* Emits the loop over elements; `body` may be called more than once. `types` are the storage types
+ * of the memories `slots[view]`; without `loaded` views both may be null. */
 void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
-                          const ops_layout_values *values, ops_elementwise_body body,
-                          const void *user);
+                          const ops_layout_values *values, const uint8_t *slots,
+                          const hal_type *types, ops_elementwise_body body, const void *user);
 
 /* Load and store the work-item's elements of a view in the memory of its binding. */
 void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,

@@ -19,6 +19,7 @@ typedef struct index_task {
     hal_type scalar_type;        /* NONE: that of indices */
     hal_type storage;            /* of the output */
     int64_t reach;               /* as in ops_layout_choose */
+    uint32_t loaded;             /* as in ops_elementwise_use */
     ops_tensor tensors[3];
     uint32_t tensor_count;
     uint8_t slots[3]; /* bindings of the tensors */
@@ -113,7 +114,7 @@ static void emit_task(hal_ir_builder *b, const void *user)
     for (uint32_t i = 0; i < 2 && t->scalar_names[i]; i++) {
         body.scalars[i] = hal_ir_scalar_value(b, t->scalar_names[i], type);
     }
-    ops_elementwise_emit(b, &t->plan, &values, t->body, &body);
+    ops_elementwise_emit(b, &t->plan, &values, t->slots, t->bindings.types, t->body, &body);
 }
 
 /* Plans the kernel, finds it, and starts the block of scalars with those of the layout. */
@@ -130,9 +131,14 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
     }
     const uint32_t most = ops_elementwise_widest(context, size);
     ops_space_collapse(&t->space, 0);
-    hal_status status = ops_elementwise_plan_init(
-        context, t->function, &t->space, widest < most ? widest : most, starts,
-        t->scalar_names[0] ? 4 * sizeof(uint64_t) : 0, t->reach, &t->plan);
+    const ops_elementwise_use use = {.function = t->function,
+                                     .widest = widest < most ? widest : most,
+                                     .starts = starts,
+                                     .reserved = t->scalar_names[0] ? 4 * sizeof(uint64_t) : 0,
+                                     .reach = t->reach,
+                                     .loaded = t->loaded,
+                                     .value_size = size > 4 ? size : 4};
+    hal_status status = ops_elementwise_plan_init(context, &use, &t->space, &t->plan);
     if (status) {
         return status;
     }
@@ -143,7 +149,7 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
     status = ops_cache_get(context, &key, t->name, emit_task, t, entry);
     if (!status) {
         ops_block_begin(block);
-        ops_layout_put(&t->space, &t->plan.layout, block);
+        ops_elementwise_put(&t->space, &t->plan, block);
     }
     return status;
 }
@@ -446,8 +452,11 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
     }
     ops_tensor from = *x, to = *y;
     from.type = to.type = bits_type(context, x->type);
-    index_task t = {
-        .function = "ops_copy", .name = "copy", .family = OPS_FAMILY_COPY, .body = emit_copy};
+    index_task t = {.function = "ops_copy",
+                    .name = "copy",
+                    .family = OPS_FAMILY_COPY,
+                    .body = emit_copy,
+                    .loaded = hal_type_of_value(from.type) == HAL_TYPE_BOOL ? 0 : UINT32_C(1) << 1};
     ops_space_begin(&t.space, y->rank, y->shape);
     task_add(context, &t, &to, HAL_ACCESS_WRITE);
     task_add(context, &t, &from, HAL_ACCESS_READ);

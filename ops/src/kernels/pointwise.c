@@ -140,14 +140,19 @@ static hal_status plan_choose(const ops_context *context, const pointwise_call *
 {
     uint64_t starts[OPS_MAX_VIEWS];
     uint32_t size = 1;
+    ops_elementwise_use use = {.function = c->function, .starts = starts};
     for (uint32_t i = 0; i < p->space.view_count; i++) {
         const uint32_t slot = p->slots[i], bytes = hal_type_size(p->bindings.types[slot]);
         starts[i] = p->bindings.ranges[slot].offset / bytes;
         size = bytes > size ? bytes : size;
+        if (i < c->input_count && c->expression->inputs[i] != HAL_TYPE_BOOL) {
+            use.loaded |= UINT32_C(1) << i;
+        }
     }
+    use.value_size = size > 4 ? size : 4;
+    use.widest = ops_elementwise_widest(context, size);
     ops_space_collapse(&p->space, c->input_count);
-    return ops_elementwise_plan_init(context, c->function, &p->space,
-                                     ops_elementwise_widest(context, size), starts, 0, 0, &p->plan);
+    return ops_elementwise_plan_init(context, &use, &p->space, &p->plan);
 }
 
 static void emit_expression(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
@@ -181,7 +186,7 @@ static void emit_pointwise(hal_ir_builder *b, const void *user)
     ops_layout_values values;
     ops_declare_bindings(b, &p->bindings);
     ops_elementwise_declare(b, &p->space, &p->plan, &values);
-    ops_elementwise_emit(b, &p->plan, &values, emit_expression, p);
+    ops_elementwise_emit(b, &p->plan, &values, p->slots, p->bindings.types, emit_expression, p);
 }
 
 static hal_status pointwise_record(ops_context *context, const pointwise_call *c)
@@ -214,7 +219,7 @@ static hal_status pointwise_record(ops_context *context, const pointwise_call *c
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_layout_put(&p.space, &p.plan.layout, &block);
+    ops_elementwise_put(&p.space, &p.plan, &block);
     return ops_dispatch(context, entry, p.plan.grid, &p.bindings, &block);
 }
 
@@ -296,7 +301,7 @@ static void emit_fill(hal_ir_builder *b, const void *user)
     ops_elementwise_declare(b, &p->space, &p->plan, &values);
     hal_ir_value element = hal_ir_scalar_value(b, "value", p->scalar_type);
     element = p->type == p->scalar_type ? element : hal_ir_cast(b, p->type, element);
-    ops_elementwise_emit(b, &p->plan, &values, emit_fill_element, &element);
+    ops_elementwise_emit(b, &p->plan, &values, NULL, NULL, emit_fill_element, &element);
 }
 
 static hal_status fill_strided(ops_context *context, const ops_tensor *y, double value)
@@ -309,8 +314,8 @@ static hal_status fill_strided(ops_context *context, const ops_tensor *y, double
     ops_space_begin(&p.space, y->rank, y->shape);
     ops_space_add(&p.space, y, ops_base(&p.bindings, slot, y));
     ops_space_collapse(&p.space, 0);
-    hal_status status =
-        ops_elementwise_plan_init(context, "ops_fill", &p.space, 1, NULL, 16, 0, &p.plan);
+    const ops_elementwise_use use = {.function = "ops_fill", .widest = 1, .reserved = 16};
+    hal_status status = ops_elementwise_plan_init(context, &use, &p.space, &p.plan);
     if (status) {
         return status;
     }
@@ -325,7 +330,7 @@ static hal_status fill_strided(ops_context *context, const ops_tensor *y, double
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_layout_put(&p.space, &p.plan.layout, &block);
+    ops_elementwise_put(&p.space, &p.plan, &block);
     ops_put_number(&block, p.scalar_type, ops_round_to(y->type, value));
     return ops_dispatch(context, entry, p.plan.grid, &p.bindings, &block);
 }

@@ -95,6 +95,38 @@ static void groups_of_any_size(void **state)
     test_context->info = whole;
 }
 
+/* Inputs that are contiguous along another axis than the output: tiles of every proportion, with
+ * parts beyond the shape, for one input and for several. */
+static void transposed_inputs(void **state)
+{
+    static const int64_t shapes[][3] = {{1, 70, 100}, {1, 129, 65}, {3, 33, 130}, {2, 3, 500},
+                                        {2, 500, 3},  {5, 40, 17},  {70, 2, 70}};
+    static const int orders[][3] = {{0, 2, 1}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I8, HAL_TYPE_I64};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        const int64_t *n = shapes[s];
+        for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+            int64_t turned[3], stride = 1;
+            for (int i = 2; i >= 0; i--) {
+                turned[orders[o][i]] = stride;
+                stride *= n[orders[o][i]];
+            }
+            const hal_type type = types[(s + o) % 4];
+            box x = box_make(type, 3, n, turned, -9, 9), y = box_make(type, 3, n, NULL, -9, 9);
+            box z = box_make(type, 3, n, turned, -9, 9), out = box_make(type, 3, n, NULL, -9, 9);
+            box turned_out = box_make(type, 3, n, turned, -9, 9);
+            box *inputs[3] = {&x, &y, &z};
+            for (int i = 0; i < 3; i++) {
+                box_truncate(inputs[i]);
+            }
+            try_layouts(type, &x, &y, &z, &out);
+            try_layouts(type, &y, &x, &y, &out);
+            try_layouts(type, &y, &x, &z, &turned_out);
+            boxes_free(&x, &y, &z, &out, &turned_out);
+        }
+    }
+}
+
 /* Short inner dimensions: flat kernels, which divide. */
 static void odd_shapes(void **state)
 {
@@ -557,6 +589,7 @@ int main(void)
         cmocka_unit_test(every_type),
         cmocka_unit_test(broadcast_and_strides),
         cmocka_unit_test(groups_of_any_size),
+        cmocka_unit_test(transposed_inputs),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(several_outputs),
         cmocka_unit_test(in_place),

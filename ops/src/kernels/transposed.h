@@ -1,0 +1,27 @@
+/* Elementwise kernels over tiles, for inputs that are contiguous along another dimension than the
+ * outputs: which inputs and tiles, and the IR. Called by elementwise.c. */
+#ifndef OPS_SRC_KERNELS_TRANSPOSED_H
+#define OPS_SRC_KERNELS_TRANSPOSED_H
+
+#include "elementwise.h"
+
+/* Bytes of the scalars that ops_transposed_put adds. */
+enum { OPS_TRANSPOSED_SCALAR_BYTES = 4 * sizeof(uint64_t) };
+
+/* Chooses the views that are read through shared memory, a bit for each, and the tile of a group.
+ * If there are any, the dimension along which they are contiguous becomes the second innermost one.
+ * Returns 0 where tiles gain nothing: on processors, and for small or contiguous dimensions. */
+uint32_t ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
+                               ops_space *space, uint32_t group, uint32_t tile[2]);
+uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[2]);
+
+/* The scalars after those of the layout. */
+void ops_transposed_put(const ops_space *space, const ops_elementwise_plan *plan, ops_block *block);
+void ops_transposed_declare(hal_ir_builder *b, ops_layout_values *values);
+
+/* Emits the kernel. `iter` has layout, values and the indices of the space's first element. */
+void ops_transposed_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
+                         ops_element_iter *iter, const uint8_t *slots, const hal_type *types,
+                         ops_elementwise_body body, const void *user);
+
+#endif
