@@ -14,7 +14,9 @@ typedef enum grid_kind {
     GRID_GATHER,      /* rows of x at the indices y */
     GRID_CONCATENATE, /* x and y, one after the other along an axis */
     GRID_WRITE,       /* from ordinary memory of the host, and the wait for it */
-    GRID_READ         /* to ordinary memory of the host */
+    GRID_READ,        /* to ordinary memory of the host */
+    GRID_UPLOAD,      /* from memory that is mapped for the host, and the wait for it */
+    GRID_DOWNLOAD     /* to such memory */
 } grid_kind;
 
 /* A row is a line of elements along the cell's axis. */

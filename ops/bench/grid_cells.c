@@ -100,6 +100,10 @@ static const struct {
     {"read", "16384", NULL, 0, "f"},
     {"read", "1048576", NULL, 0, "f"},
     {"read", "67108864", NULL, 0, "f"},
+    {"upload", "262144", NULL, 0, "f"},
+    {"upload", "67108864", NULL, 0, "f"},
+    {"download", "262144", NULL, 0, "f"},
+    {"download", "67108864", NULL, 0, "f"},
 };
 
 static grid_input input_parse(const char *text)
@@ -187,6 +191,8 @@ double grid_cell_bytes(const grid_cell *cell)
         return 2.0 * size * results + 4.0 * (double)grid_input_count(&cell->y);
     case GRID_WRITE:
     case GRID_READ:
+    case GRID_UPLOAD:
+    case GRID_DOWNLOAD:
         return of_x;
     default:
         return of_x + of_y + results * hal_type_size(grid_result_type(cell));

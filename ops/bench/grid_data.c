@@ -112,35 +112,52 @@ static bool indices_create(grid_data *data)
     return data->y != NULL || bench_fail(data->bench, "indices: %s", hal_status_message());
 }
 
-/* The source holds the block from its start, the target something else. */
+/* The source of a transfer holds the block from its start, the target something else. */
+static void host_fill(char *host, size_t bytes, const char *block, size_t whole, bool is_source)
+{
+    for (size_t done = 0; done < bytes; done += whole) {
+        const size_t part = bytes - done < whole ? bytes - done : whole;
+        if (is_source) {
+            memcpy(host + done, block, part);
+        } else {
+            memset(host + done, 1, part);
+        }
+    }
+}
+
 static bool transfer_create(grid_data *data)
 {
     bench_state *bench = data->bench;
     const grid_cell *cell = data->cell;
-    const bool is_write = cell->operation->kind == GRID_WRITE;
+    const grid_kind kind = cell->operation->kind;
+    const bool to_device = kind == GRID_WRITE || kind == GRID_UPLOAD;
     const size_t size = hal_type_size(cell->type), bytes = (size_t)cell->x.shape[0] * size;
     const char *block = block_of(bench, cell->type);
-    data->host = calloc(1, bytes);
-    if (data->host == NULL || block == NULL) {
+    void *host = NULL;
+    if (kind == GRID_WRITE || kind == GRID_READ) {
+        host = data->host = malloc(bytes);
+    } else if (!bench_ok(bench,
+                         hal_buffer_create(data->place->device,
+                                           to_device ? HAL_MEMORY_UPLOAD : HAL_MEMORY_DOWNLOAD,
+                                           bytes, &data->mapped),
+                         "mapped memory") ||
+               !bench_ok(bench, hal_buffer_map_begin(data->mapped, &host), "mapped memory")) {
+        return false;
+    }
+    if (host == NULL || block == NULL) {
         return bench_fail(bench, "out of memory");
     }
-    for (size_t done = 0; done < bytes; done += PERIOD * size) {
-        const size_t part = bytes - done < PERIOD * size ? bytes - done : PERIOD * size;
-        if (is_write) {
-            memcpy(data->host + done, block, part);
-        } else {
-            memset(data->host + done, 1, part);
-        }
-    }
-    return memory_create(bench, data->place, cell->type, cell->x.shape[0],
-                         is_write ? SECOND_START : 0, &data->memory);
+    host_fill(host, bytes, block, PERIOD * size, to_device);
+    return (data->mapped == NULL || bench_ok(bench, hal_buffer_map_end(data->mapped), "a map")) &&
+           memory_create(bench, data->place, cell->type, cell->x.shape[0],
+                         to_device ? SECOND_START : 0, &data->memory);
 }
 
 bool grid_data_create(bench_state *bench, const bench_place *place, const grid_cell *cell,
                       grid_data *made)
 {
     *made = (grid_data){.bench = bench, .place = place, .cell = cell};
-    if (cell->operation->kind == GRID_WRITE || cell->operation->kind == GRID_READ) {
+    if (cell->operation->apply == NULL) {
         return transfer_create(made);
     }
     made->x = input_create(bench, place, cell->type, &cell->x, 0);
@@ -159,6 +176,7 @@ void grid_data_destroy(grid_data *data)
     ops_array_release(data->x);
     ops_array_release(data->y);
     hal_buffer_release(data->memory.buffer);
+    hal_buffer_release(data->mapped);
     free(data->indices);
     free(data->host);
 }
@@ -302,29 +320,27 @@ static bool pieces_check(const grid_data *data, row_cache *cache, const ops_tens
     return well;
 }
 
-/* All of the target. */
+/* Compares all of the target. */
 static bool transfer_check(const grid_data *data)
 {
+    const grid_kind kind = data->cell->operation->kind;
     const size_t size = hal_type_size(data->cell->type), whole = PERIOD * size;
     const size_t bytes = (size_t)data->cell->x.shape[0] * size;
     const char *block = block_of(data->bench, data->cell->type);
-    char *found = data->host;
-    bool well = true;
-    if (data->cell->operation->kind == GRID_WRITE) {
-        found = malloc(bytes);
-        well = found != NULL &&
-               bench_ok(data->bench,
-                        hal_queue_read(data->place->queue, data->memory.buffer, 0, bytes, found),
-                        "a result");
+    hal_queue *queue = data->place->queue;
+    char *read = kind == GRID_READ ? NULL : malloc(bytes);
+    const char *found = kind == GRID_READ ? data->host : read;
+    bool well = found != NULL || bench_fail(data->bench, "out of memory");
+    if (well && kind != GRID_READ) {
+        hal_buffer *target = kind == GRID_DOWNLOAD ? data->mapped : data->memory.buffer;
+        well = bench_ok(data->bench, hal_queue_read(queue, target, 0, bytes, read), "a result");
     }
     for (size_t done = 0; done < bytes && well; done += whole) {
         const size_t part = bytes - done < whole ? bytes - done : whole;
         well = memcmp(found + done, block, part) == 0 ||
                bench_fail(data->bench, "%s: the target differs from the source", data->cell->name);
     }
-    if (found != data->host) {
-        free(found);
-    }
+    free(read);
     return well;
 }
 

@@ -13,7 +13,8 @@ typedef struct grid_data {
     ops_array *x, *y; /* as the operation takes them; null for transfers and without y */
     int32_t *indices; /* of gather, else null */
     ops_tensor memory;
-    char *host; /* of transfers, else null */
+    char *host;         /* of write and read, else null */
+    hal_buffer *mapped; /* of upload and download, else null */
 } grid_data;
 
 /* False after a printed failure; call grid_data_destroy in any case. */

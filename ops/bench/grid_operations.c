@@ -263,6 +263,8 @@ static const grid_operation operations[] = {
     {"concatenate", GRID_CONCATENATE, 2, apply_concatenate, NULL, NULL, 0.0},
     {"write", GRID_WRITE, 1, NULL, NULL, NULL, 0.0},
     {"read", GRID_READ, 1, NULL, NULL, NULL, 0.0},
+    {"upload", GRID_UPLOAD, 1, NULL, NULL, NULL, 0.0},
+    {"download", GRID_DOWNLOAD, 1, NULL, NULL, NULL, 0.0},
 };
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 

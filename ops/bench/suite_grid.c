@@ -76,19 +76,32 @@ static hal_status program_record(ops_context *context, void *user)
 
 static void transfer_call(const grid_data *data)
 {
-    const uint64_t bytes = (uint64_t)data->cell->x.shape[0] * hal_type_size(data->cell->type);
-    bench_ok(data->bench,
-             data->cell->operation->kind == GRID_WRITE
-                 ? ops_tensor_write(data->place->ops, &data->memory, data->host, bytes)
-                 : ops_tensor_read(data->place->ops, &data->memory, bytes, data->host),
-             data->cell->name);
+    const ops_tensor *memory = &data->memory;
+    const uint64_t bytes = (uint64_t)memory->shape[0] * hal_type_size(memory->type);
+    const hal_range device = {memory->buffer, 0, bytes}, mapped = {data->mapped, 0, bytes};
+    hal_queue *queue = data->place->queue;
+    hal_status status = HAL_OK;
+    switch (data->cell->operation->kind) {
+    case GRID_WRITE:
+        status = hal_queue_write(queue, memory->buffer, 0, data->host, bytes);
+        break;
+    case GRID_READ:
+        status = hal_queue_read(queue, memory->buffer, 0, bytes, data->host);
+        break;
+    case GRID_UPLOAD:
+        status = hal_queue_copy(queue, mapped, device);
+        break;
+    default:
+        status = hal_queue_copy(queue, device, mapped);
+    }
+    bench_ok(data->bench, status, data->cell->name);
 }
 
 static void cell_run(void *user, int calls)
 {
     const grid_data *data = user;
     for (int i = 0; i < calls && !data->bench->failed; i++) {
-        if (data->host != NULL) {
+        if (data->cell->operation->apply == NULL) {
             transfer_call(data);
         } else {
             ops_array_release(operation_call(data));
@@ -110,7 +123,7 @@ static bool cell_measure(bench_state *bench, const bench_place *place, const gri
         cell_run(&data, 1);
         *first_ms = 1e3 * (measure_now() - start);
         ops_array *result = NULL;
-        if (data.host == NULL && !bench->failed &&
+        if (cell->operation->apply != NULL && !bench->failed &&
             bench_ok(bench, ops_prepare(place->ops, program_record, &data), "ops_prepare")) {
             result = operation_call(&data);
         }

@@ -60,7 +60,7 @@ OPERATIONS = {
     "gather": lambda x, y, axis: torch.index_select(x, axis, y),
     "concatenate": lambda x, y, axis: torch.cat((x, y), axis),
 }
-TRANSFERS = ("write", "read")
+TRANSFERS = ("write", "read", "upload", "download")
 
 
 def random_elements(bench, dtype, row):
@@ -80,11 +80,13 @@ def operands(bench, cell):
 
 
 def transfer(bench, cell):
-    """Between ordinary memory of the host and the device."""
+    """Between the device and ordinary memory of the host, or page-locked memory."""
     there = random_elements(bench, TYPES[cell["type"]], cell["inputs"][0])
-    here = torch.rand(there.shape, dtype=there.dtype)
-    target, source = (there, here) if cell["operation"] == "write" else (here, there)
-    bench.add(cell["case"], "torch_eager", lambda: target.copy_(source), 1)
+    is_locked = cell["operation"] in ("upload", "download") and bench.device.type == "cuda"
+    here = torch.rand(there.shape, dtype=there.dtype, pin_memory=is_locked)
+    target, source = (there, here) if cell["operation"] in ("write", "upload") else (here, there)
+    bench.add(cell["case"], "torch_eager",
+              lambda: target.copy_(source, non_blocking=is_locked), 1)
 
 
 def measure(bench, cell, modes, compile_end):

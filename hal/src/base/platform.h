@@ -51,6 +51,13 @@ static inline void hal_condition_init(pthread_cond_t *condition)
     pthread_cond_init(condition, NULL);
 }
 
+/* Processors that this thread may use. */
+static inline uint32_t hal_processor_count(void)
+{
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (uint32_t)count : 1;
+}
+
 /* Waits for at most `timeout_ns`. 0, or an error of pthread_cond_timedwait. */
 static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
                                      uint64_t timeout_ns)
@@ -60,6 +67,7 @@ static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t 
     return pthread_cond_timedwait_relative_np(condition, lock, &time);
 }
 #else
+#include <sched.h>
 #include <sys/auxv.h>
 
 static inline int hal_file_reserve(int file, uint64_t bytes)
@@ -91,6 +99,12 @@ static inline int hal_file_is_byte_locked(int file, uint64_t offset)
 static inline int hal_process_is_secure(void)
 {
     return getauxval(AT_SECURE) != 0;
+}
+
+static inline uint32_t hal_processor_count(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
 }
 
 static inline void hal_condition_init(pthread_cond_t *condition)

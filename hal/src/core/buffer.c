@@ -285,16 +285,12 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer)
     return pointer;
 }
 
-hal_status hal_buffer_read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes)
+hal_status hal_buffer_view(hal_buffer *buffer, void **pointer)
 {
-    void *pointer = NULL;
     hal_memory *memory = atomic_load(&buffer->memory);
     pthread_mutex_lock(&memory->uses.lock);
-    const hal_status status = hal_memory_map(buffer->device, memory, &pointer);
+    const hal_status status = hal_memory_map(buffer->device, memory, pointer);
     pthread_mutex_unlock(&memory->uses.lock);
-    if (status == HAL_OK) {
-        memcpy(data, (const char *)pointer + offset, bytes);
-    }
     return status;
 }
 

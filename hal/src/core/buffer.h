@@ -48,8 +48,9 @@ static inline hal_status hal_buffer_use(hal_buffer *buffer, hal_recorder *record
  * submitted work uses it. Else null, without a message. */
 void *hal_buffer_idle_pointer(hal_buffer *buffer);
 
-/* Copies from a mapped buffer that no work writes. Errors: those of the plugin's mapping. */
-hal_status hal_buffer_read_mapped(hal_buffer *buffer, uint64_t offset, void *data, uint64_t bytes);
+/* The host view of a mapped kind, for a caller that knows that no work writes the buffer. Errors:
+ * those of the plugin's mapping. */
+hal_status hal_buffer_view(hal_buffer *buffer, void **pointer);
 
 /* Whether the host can map the buffer's memory. */
 int hal_buffer_is_mapped_kind(const hal_buffer *buffer);

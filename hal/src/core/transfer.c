@@ -1,6 +1,6 @@
 /* Transfers between host and buffers and between devices. Idle mapped memory is written directly,
- * and peers copy directly; all else goes through staging memory and copy commands. Called by
- * programs through hal/queue.h. */
+ * and peers copy directly; all else goes through staging memory and copy commands, in pieces: the
+ * device moves one while the host copies the next. Called by programs through hal/queue.h. */
 #include "flush.h"
 #include "held.h"
 #include "hooks.h"
@@ -8,13 +8,20 @@
 #include "staging.h"
 #include "submit.h"
 
+#include "base/copy_team.h"
 #include "base/status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE (UINT64_C(16) << 20) /* bytes staged at a time */
+/* Bytes staged at a time: large pieces cost few submissions, small ones start the device early. */
+#define MAX_PIECE (UINT64_C(8) << 20)
+#define MIN_PIECE (UINT64_C(1) << 20)
+#define PIECES 8
 #define PIECES_IN_FLIGHT 4
+
+/* Bytes from which the host's own copies have helpers. */
+#define MIN_DIRECT_TEAM (UINT64_C(16) << 20)
 
 static hal_status check_range(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
                               uint64_t bytes, const char *function, const char *argument)
@@ -42,6 +49,12 @@ static hal_status check_range(const hal_queue *queue, const hal_buffer *buffer, 
                         (unsigned long long)offset, (unsigned long long)bytes);
     }
     return HAL_OK;
+}
+
+static uint64_t piece_bytes(uint64_t bytes)
+{
+    const uint64_t piece = bytes / PIECES / MIN_PIECE * MIN_PIECE;
+    return piece < MIN_PIECE ? MIN_PIECE : piece < MAX_PIECE ? piece : MAX_PIECE;
 }
 
 /* Without memory the queue is waited for: its own work may hold the memory. */
@@ -72,7 +85,8 @@ static hal_status record_copy(hal_queue *queue, hal_range source, hal_range targ
 }
 
 /* Through a buffer that is allocated for the write. */
-static hal_status write_through_buffer(hal_queue *queue, hal_range target, const void *data)
+static hal_status write_through_buffer(hal_queue *queue, hal_range target, const void *data,
+                                       hal_copy_team *team)
 {
     hal_buffer *staging = NULL;
     void *pointer = NULL;
@@ -81,7 +95,7 @@ static hal_status write_through_buffer(hal_queue *queue, hal_range target, const
         status = hal_buffer_map_begin(staging, &pointer);
     }
     if (status == HAL_OK) {
-        memcpy(pointer, data, target.length);
+        hal_copy_team_copy(team, pointer, data, target.length);
         hal_buffer_map_end(staging);
         status = record_copy(queue, (hal_range){staging, 0, target.length}, target);
     }
@@ -89,7 +103,8 @@ static hal_status write_through_buffer(hal_queue *queue, hal_range target, const
     return status;
 }
 
-static hal_status write_piece(hal_queue *queue, hal_range target, const void *data)
+static hal_status write_piece(hal_queue *queue, hal_range target, const void *data,
+                              hal_copy_team *team)
 {
     hal_range staged = {0};
     void *pointer = NULL;
@@ -100,11 +115,43 @@ static hal_status write_piece(hal_queue *queue, hal_range target, const void *da
         }
     }
     if (!pointer) {
-        return write_through_buffer(queue, target, data);
+        return write_through_buffer(queue, target, data, team);
     }
     memcpy(pointer, data, target.length);
     hal_hook_host_access(queue, &staged, HAL_ACCESS_WRITE);
     return record_copy(queue, staged, target);
+}
+
+/* Through staging memory, a piece after the other. */
+static hal_status write_staged(hal_queue *queue, hal_range target, const char *data)
+{
+    const uint64_t bytes = target.length, piece = piece_bytes(bytes);
+    hal_point points[PIECES_IN_FLIGHT] = {{0}};
+    hal_copy_team *team = hal_copy_team_begin(bytes);
+    hal_status status = HAL_OK;
+    for (uint64_t done = 0, count = 0; status == HAL_OK && done < bytes; count++) {
+        const uint64_t length = bytes - done < piece ? bytes - done : piece;
+        hal_point *point = &points[count % PIECES_IN_FLIGHT];
+        status = hal_point_wait(*point, HAL_WAIT_FOREVER);
+        if (status == HAL_OK) {
+            const hal_range part = {target.buffer, target.offset + done, length};
+            status = write_piece(queue, part, data + done, team);
+        }
+        done += length;
+        if (status == HAL_OK && done < bytes) {
+            status = hal_queue_flush(queue, point);
+        }
+    }
+    hal_copy_team_end(team);
+    return status;
+}
+
+/* By the host alone: helpers gain less than where they also free the device's staging memory. */
+static void copy_directly(void *target, const void *source, uint64_t bytes)
+{
+    hal_copy_team *team = bytes >= MIN_DIRECT_TEAM ? hal_copy_team_begin(bytes) : NULL;
+    hal_copy_team_copy(team, target, source, bytes);
+    hal_copy_team_end(team);
 }
 
 static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
@@ -127,47 +174,72 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
-        memcpy(mapped + offset, data, bytes);
+        copy_directly(mapped + offset, data, bytes);
         return HAL_OK;
     }
-    hal_point points[PIECES_IN_FLIGHT] = {{0}};
-    for (uint64_t done = 0, piece = 0; status == HAL_OK && done < bytes; piece++) {
-        const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
-        hal_point *point = &points[piece % PIECES_IN_FLIGHT];
-        status = hal_point_wait(*point, HAL_WAIT_FOREVER);
-        if (status == HAL_OK) {
-            status = write_piece(queue, (hal_range){buffer, offset + done, length},
-                                 (const char *)data + done);
-        }
-        done += length;
-        if (status == HAL_OK && done < bytes) {
-            status = hal_queue_flush(queue, point);
-        }
+    return write_staged(queue, (hal_range){buffer, offset, bytes}, data);
+}
+
+/* A part of a read: its staging memory and the copy to it. */
+typedef struct read_piece {
+    hal_buffer *staging;
+    hal_point point; /* zeros while the copy is not submitted */
+    uint64_t offset, length;
+} read_piece;
+
+/* Records the copy to staging memory, and submits it unless it is the last. */
+static hal_status read_piece_begin(hal_queue *queue, hal_range source, int is_last,
+                                   read_piece *piece)
+{
+    hal_status status = staging_create(queue, HAL_MEMORY_DOWNLOAD, source.length, &piece->staging);
+    if (status == HAL_OK) {
+        status = record_copy(queue, source, (hal_range){piece->staging, 0, source.length});
     }
+    return status == HAL_OK && !is_last ? hal_queue_flush(queue, &piece->point) : status;
+}
+
+static hal_status read_piece_end(hal_queue *queue, read_piece *piece, int is_last, char *data,
+                                 hal_copy_team *team)
+{
+    void *pointer = NULL;
+    hal_status status = is_last ? hal_queue_wait(queue, HAL_WAIT_FOREVER)
+                                : hal_point_wait(piece->point, HAL_WAIT_FOREVER);
+    if (status == HAL_OK) {
+        status = hal_buffer_map_begin(piece->staging, &pointer);
+    }
+    if (status == HAL_OK) {
+        hal_copy_team_copy(team, data + piece->offset, pointer, piece->length);
+        hal_buffer_map_end(piece->staging);
+    }
+    hal_buffer_release(piece->staging);
+    piece->staging = NULL;
     return status;
 }
 
-static hal_status read_piece(hal_queue *queue, hal_buffer *buffer, uint64_t offset, void *data,
-                             uint64_t bytes)
+/* Through staging memory; the device fills the next pieces while the host empties one. */
+static hal_status read_staged(hal_queue *queue, hal_range source, char *data)
 {
-    hal_buffer *staging = NULL;
-    void *pointer = NULL;
-    hal_status status = staging_create(queue, HAL_MEMORY_DOWNLOAD, bytes, &staging);
-    if (status == HAL_OK) {
-        status = record_copy(queue, (hal_range){buffer, offset, bytes},
-                             (hal_range){staging, 0, bytes});
+    const uint64_t bytes = source.length, piece = piece_bytes(bytes);
+    const uint64_t count = (bytes + piece - 1) / piece;
+    read_piece pieces[PIECES_IN_FLIGHT] = {{0}};
+    hal_copy_team *team = hal_copy_team_begin(bytes);
+    hal_status status = HAL_OK;
+    for (uint64_t begun = 0, ended = 0; status == HAL_OK && ended < count;) {
+        if (begun < count && begun < ended + PIECES_IN_FLIGHT) {
+            read_piece *next = &pieces[begun % PIECES_IN_FLIGHT];
+            *next = (read_piece){.offset = begun * piece};
+            next->length = bytes - next->offset < piece ? bytes - next->offset : piece;
+            const hal_range part = {source.buffer, source.offset + next->offset, next->length};
+            status = read_piece_begin(queue, part, ++begun == count, next);
+        } else {
+            read_piece *oldest = &pieces[ended % PIECES_IN_FLIGHT];
+            status = read_piece_end(queue, oldest, ++ended == count, data, team);
+        }
     }
-    if (status == HAL_OK) {
-        status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    for (int i = 0; i < PIECES_IN_FLIGHT; i++) {
+        hal_buffer_release(pieces[i].staging);
     }
-    if (status == HAL_OK) {
-        status = hal_buffer_map_begin(staging, &pointer);
-    }
-    if (status == HAL_OK) {
-        memcpy(data, pointer, bytes);
-        hal_buffer_map_end(staging);
-    }
-    hal_buffer_release(staging);
+    hal_copy_team_end(team);
     return status;
 }
 
@@ -193,14 +265,14 @@ static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     }
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
-        return hal_buffer_read_mapped(buffer, offset, data, bytes);
+        void *pointer = NULL;
+        status = hal_buffer_view(buffer, &pointer);
+        if (status == HAL_OK) {
+            copy_directly(data, (const char *)pointer + offset, bytes);
+        }
+        return status;
     }
-    for (uint64_t done = 0; status == HAL_OK && done < bytes;) {
-        const uint64_t length = bytes - done < PIECE ? bytes - done : PIECE;
-        status = read_piece(queue, buffer, offset + done, (char *)data + done, length);
-        done += length;
-    }
-    return status;
+    return read_staged(queue, (hal_range){buffer, offset, bytes}, data);
 }
 
 /* The source's queue copies after the earlier work of both queues. An empty batch of the target's
@@ -244,7 +316,8 @@ static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue 
 static hal_status transfer_through_host(hal_queue *from, hal_range source, hal_queue *to,
                                         hal_range target)
 {
-    const uint64_t bytes = source.length, piece = bytes < PIECE ? bytes : PIECE;
+    const uint64_t bytes = source.length, most = 2 * MAX_PIECE;
+    const uint64_t piece = bytes < most ? bytes : most;
     hal_status status = HAL_OK;
     void *data = malloc(piece);
     if (!data) {
@@ -264,7 +337,7 @@ static hal_status transfer_through_host(hal_queue *from, hal_range source, hal_q
 }
 
 static hal_status queue_transfer(hal_queue *source_queue, hal_range from, hal_queue *target_queue,
-                           hal_range to)
+                                 hal_range to)
 {
     hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, from.buffer, "hal_queue_transfer");
     if (status == HAL_OK) {
@@ -272,11 +345,11 @@ static hal_status queue_transfer(hal_queue *source_queue, hal_range from, hal_qu
     }
     if (status == HAL_OK) {
         status = check_range(source_queue, from.buffer, from.offset, from.length,
-                            "hal_queue_transfer", "source");
+                             "hal_queue_transfer", "source");
     }
     if (status == HAL_OK) {
         status = check_range(target_queue, to.buffer, to.offset, to.length, "hal_queue_transfer",
-                            "target");
+                             "target");
     }
     if (status != HAL_OK || from.length == 0) {
         return status;

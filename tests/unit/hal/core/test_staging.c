@@ -259,6 +259,66 @@ TEST_WITH(large_writes_find_idle_memory, begin, end)
     assert_true(mock->calls[MOCK_WAIT] <= 3 * ROUNDS); /* the oldest is found without asking */
 }
 
+/* Writes and reads `bytes` from an odd offset on, and compares the whole buffer. */
+static void expect_round_trip(hal_buffer *large, uint64_t bytes)
+{
+    enum { BEFORE = 7 };
+    uint8_t *sent = malloc(bytes), *seen = calloc(1, bytes + 2);
+    assert_true(sent && seen);
+    for (uint64_t i = 0; i < bytes; i++) {
+        sent[i] = (uint8_t)(i * 2654435761u >> 11);
+    }
+    assert_ok(hal_queue_fill(queue, (hal_range){large, 0, HAL_WHOLE}, 0x5a5a5a5a));
+    assert_ok(hal_queue_write(queue, large, BEFORE, sent, bytes));
+    assert_ok(hal_queue_read(queue, large, BEFORE - 1, bytes + 2, seen));
+    assert_int_equal(seen[0], 0x5a);
+    assert_int_equal(seen[bytes + 1], 0x5a);
+    assert_memory_equal(seen + 1, sent, bytes);
+    free(sent);
+    free(seen);
+}
+
+/* Large transfers go through a few pieces of staging memory in each direction, whatever their size,
+ * also when the device is late. */
+TEST_WITH(large_transfers_take_a_few_pieces, begin, end)
+{
+    enum { MIB = 1 << 20, PIECES_IN_FLIGHT = 4, MAX_PIECE = 8 * MIB };
+    static const uint64_t sizes[] = {MIB - 1, MIB + 1, 5 * MIB + 3, 20 * MIB - 5, 70 * MIB + 1};
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        const uint64_t bytes = sizes[i / 2];
+        hal_buffer *large = mock_buffer(device, (bytes + 16) / 4 * 4);
+        atomic_store(&mock->slow, i % 2 == 1);
+        expect_round_trip(large, bytes);
+        assert_true(mock->memory_bytes <=
+                    BYTES + bytes + MIB + 2 * PIECES_IN_FLIGHT * (MAX_PIECE + MIB));
+        hal_buffer_release(large);
+        hal_device_trim(device);
+    }
+}
+
+/* A failure in the middle is reported, and the next transfer works. */
+TEST_WITH(large_transfers_fail_in_the_middle, begin, end)
+{
+    enum { LARGE = 20 << 20 };
+    hal_buffer *large = mock_buffer(device, LARGE);
+    uint8_t *data = calloc(1, LARGE);
+    assert_non_null(data);
+    for (int entry = 0; entry < 2; entry++) {
+        for (int call = 1; call <= 9; call += 2) {
+            atomic_store(&mock->slow, 1);
+            atomic_store(&mock->fail_with, HAL_ERROR_OUT_OF_MEMORY);
+            atomic_store(&mock->fail_in[MOCK_SUBMIT], call);
+            const hal_status status = entry ? hal_queue_read(queue, large, 0, LARGE, data)
+                                            : hal_queue_write(queue, large, 0, data, LARGE);
+            assert_int_equal(status, HAL_ERROR_OUT_OF_MEMORY);
+            atomic_store(&mock->fail_in[MOCK_SUBMIT], 0);
+            assert_ok(hal_queue_read(queue, large, 0, LARGE, data));
+        }
+    }
+    hal_buffer_release(large);
+    free(data);
+}
+
 static int find_mock(void **state)
 {
     mock_begin(state);
