@@ -6,57 +6,53 @@
 #include <signal.h>
 #include <string.h>
 
-/* Below, starting threads costs more than they save. */
-#define MIN_TOTAL (UINT64_C(2) << 20)
-#define MIN_COPY (UINT64_C(256) << 10)
+/* Bytes of a transfer for each helper: starting one takes as long as copying a few hundred KiB. */
+#define HELPER_BYTES (UINT64_C(4) << 20)
 
-/* Threads that copy, with the caller: more gain little, as memory is the limit. */
-enum { MEMBERS = 4 };
+/* Members take the next block of a copy, so that one who starts late delays nobody. */
+#define BLOCK (UINT64_C(256) << 10)
+
+/* More helpers gain little, as memory is the limit. */
+enum { MAX_HELPERS = 3 };
 
 struct hal_copy_team {
     pthread_mutex_t lock;
     pthread_cond_t begun, done;
-    pthread_t helpers[MEMBERS - 1];
+    pthread_t helpers[MAX_HELPERS];
     uint32_t helper_count;
-    uint32_t joined; /* helpers that took their number */
-    uint32_t busy;   /* helpers that copy */
-    uint64_t round;  /* of copies; UINT64_MAX: the team ends */
+    uint32_t busy; /* members that copy a block */
+    int ends;
     char *target;
     const char *source;
-    uint64_t bytes;
+    uint64_t bytes, taken; /* of the copy; those of blocks that members took */
 };
 
-/* Copies one of the parts that members share a copy out in; parts begin at cache lines. */
-static void part_copy(const hal_copy_team *team, uint32_t part)
+/* Copies blocks while there are any. The caller holds the lock. */
+static void blocks_copy(hal_copy_team *team)
 {
-    const uint64_t share = (team->bytes / (team->helper_count + 1) + 63) / 64 * 64;
-    const uint64_t start = part * share;
-    if (start < team->bytes) {
-        const uint64_t left = team->bytes - start;
-        const int is_last = part == team->helper_count;
-        memcpy(team->target + start, team->source + start, left < share || is_last ? left : share);
+    while (team->taken < team->bytes) {
+        const uint64_t start = team->taken, left = team->bytes - start;
+        const uint64_t length = left < BLOCK ? left : BLOCK;
+        team->taken += length;
+        team->busy++;
+        pthread_mutex_unlock(&team->lock);
+        memcpy(team->target + start, team->source + start, length);
+        pthread_mutex_lock(&team->lock);
+        team->busy--;
     }
 }
 
 static void *helper_run(void *user)
 {
     hal_copy_team *team = user;
-    uint64_t seen = 0;
     pthread_mutex_lock(&team->lock);
-    const uint32_t part = ++team->joined;
-    for (;;) {
-        while (team->round == seen) {
-            pthread_cond_wait(&team->begun, &team->lock);
-        }
-        seen = team->round;
-        if (seen == UINT64_MAX) {
-            break;
-        }
-        pthread_mutex_unlock(&team->lock);
-        part_copy(team, part);
-        pthread_mutex_lock(&team->lock);
-        if (--team->busy == 0) {
+    while (!team->ends) {
+        blocks_copy(team);
+        if (team->busy == 0) {
             pthread_cond_signal(&team->done);
+        }
+        if (!team->ends) {
+            pthread_cond_wait(&team->begun, &team->lock);
         }
     }
     pthread_mutex_unlock(&team->lock);
@@ -78,21 +74,23 @@ static void helpers_start(hal_copy_team *team, uint32_t count)
 
 hal_copy_team *hal_copy_team_begin(uint64_t bytes)
 {
-    const uint32_t processors = hal_processor_count();
-    const uint32_t members = processors < MEMBERS ? processors : MEMBERS;
-    hal_copy_team *team = bytes >= MIN_TOTAL && members > 1 ? calloc(1, sizeof *team) : NULL;
+    uint64_t helpers = bytes / HELPER_BYTES;
+    helpers = helpers < MAX_HELPERS ? helpers : MAX_HELPERS;
+    const uint32_t others = helpers > 0 ? hal_processor_count() - 1 : 0;
+    helpers = helpers < others ? helpers : others;
+    hal_copy_team *team = helpers > 0 ? calloc(1, sizeof *team) : NULL;
     if (team) {
         pthread_mutex_init(&team->lock, NULL);
         pthread_cond_init(&team->begun, NULL);
         pthread_cond_init(&team->done, NULL);
-        helpers_start(team, members - 1);
+        helpers_start(team, (uint32_t)helpers);
     }
     return team;
 }
 
 void hal_copy_team_copy(hal_copy_team *team, void *target, const void *source, uint64_t bytes)
 {
-    if (!team || team->helper_count == 0 || bytes < MIN_COPY) {
+    if (!team || bytes < 2 * BLOCK) {
         memcpy(target, source, bytes);
         return;
     }
@@ -100,12 +98,9 @@ void hal_copy_team_copy(hal_copy_team *team, void *target, const void *source, u
     team->target = target;
     team->source = source;
     team->bytes = bytes;
-    team->busy = team->helper_count;
-    team->round++;
+    team->taken = 0;
     pthread_cond_broadcast(&team->begun);
-    pthread_mutex_unlock(&team->lock);
-    part_copy(team, 0);
-    pthread_mutex_lock(&team->lock);
+    blocks_copy(team);
     while (team->busy > 0) {
         pthread_cond_wait(&team->done, &team->lock);
     }
@@ -118,7 +113,7 @@ void hal_copy_team_end(hal_copy_team *team)
         return;
     }
     pthread_mutex_lock(&team->lock);
-    team->round = UINT64_MAX;
+    team->ends = 1;
     pthread_cond_broadcast(&team->begun);
     pthread_mutex_unlock(&team->lock);
     for (uint32_t i = 0; i < team->helper_count; i++) {

@@ -16,7 +16,7 @@
 
 /* Bytes staged at a time: large pieces cost few submissions, small ones start the device early. */
 #define MAX_PIECE (UINT64_C(8) << 20)
-#define MIN_PIECE (UINT64_C(1) << 20)
+#define MIN_PIECE (UINT64_C(512) << 10)
 #define PIECES 8
 #define PIECES_IN_FLIGHT 4
 

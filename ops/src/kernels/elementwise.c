@@ -11,6 +11,11 @@
 #define MIN_ROW 32u
 #define MIN_LANES 48u
 
+/* Elements that a work-item of a GPU loads before it waits for one, where a device is full: with
+ * fewer, too few bytes are in flight. Groups for each compute unit of a full device. */
+#define MIN_LOADS 4u
+#define BUSY_GROUPS 8u
+
 /* Lanes along x of a group that is a tile: the elements of a cache line. */
 #define TILE_SIDE 16u
 
@@ -75,7 +80,7 @@ static int plan_lanes(const ops_space *space, ops_elementwise_plan *plan)
 }
 
 /* On a GPU, groups are multiples of 64 work-items, with as few idle ones as possible. */
-static hal_status plan_rows(const ops_context *context, const char *function,
+static hal_status plan_rows(const ops_context *context, const ops_elementwise_use *use,
                             const ops_space *space, ops_elementwise_plan *plan)
 {
     uint64_t items = (uint64_t)space->size[space->rank - 1] / plan->width +
@@ -84,18 +89,27 @@ static hal_status plan_rows(const ops_context *context, const char *function,
     uint64_t rows = (uint64_t)ops_space_elements(space) / (uint64_t)space->size[space->rank - 1];
     uint64_t groups = (items + plan->group - 1) / plan->group;
     if (context->info->kind != HAL_DEVICE_CPU) {
-        uint64_t even = ((items + groups - 1) / groups + 63) / 64 * 64;
+        const uint64_t together =
+            plan->width < MIN_LOADS && use->loaded ? MIN_LOADS / plan->width : 1;
+        const uint64_t enough = (uint64_t)context->info->compute_units * BUSY_GROUPS;
+        plan->repeat =
+            groups >= together && groups * rows >= enough * together ? (uint32_t)together : 1;
+        groups = (groups + plan->repeat - 1) / plan->repeat;
+        uint64_t even =
+            ((items + groups * plan->repeat - 1) / (groups * plan->repeat) + 63) / 64 * 64;
         plan->group = even < plan->group ? (uint32_t)even : plan->group;
-        groups = (items + plan->group - 1) / plan->group;
+        const uint64_t step = (uint64_t)plan->group * plan->repeat;
+        groups = (items + step - 1) / step;
     }
     rows = rows / lines * ((lines + plan->lines - 1) / plan->lines);
 
     const uint32_t *limit = context->info->max_grid;
     uint64_t layers = (rows + limit[1] - 1) / limit[1];
     if (groups > limit[0] || layers > limit[2]) {
-        return hal_status_set(
-            HAL_ERROR_UNSUPPORTED, "%s: %llu rows of %llu groups do not fit the grid of %s",
-            function, (unsigned long long)rows, (unsigned long long)groups, context->info->name);
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "%s: %llu rows of %llu groups do not fit the grid of %s",
+                              use->function, (unsigned long long)rows, (unsigned long long)groups,
+                              context->info->name);
     }
     plan->grid[0] = (uint32_t)groups;
     plan->grid[1] = (uint32_t)((rows + layers - 1) / layers);
@@ -104,12 +118,13 @@ static hal_status plan_rows(const ops_context *context, const char *function,
     return HAL_OK;
 }
 
-/* The first element of a work-item: (group * size + local id) * width. */
+/* The first element of a work-item: (group * size * repeat + local id) * width. */
 static hal_ir_value work_item(hal_ir_builder *b, const ops_elementwise_plan *plan, hal_type type,
                               hal_ir_value group)
 {
     hal_ir_value start =
-        hal_ir_mul(b, ops_value_cast(b, type, group), ops_index_constant(b, type, plan->group));
+        hal_ir_mul(b, ops_value_cast(b, type, group),
+                   ops_index_constant(b, type, (uint64_t)plan->group * plan->repeat));
     hal_ir_value item =
         hal_ir_add(b, start, ops_value_cast(b, type, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
     return plan->width == 1 ? item : hal_ir_mul(b, item, ops_index_constant(b, type, plan->width));
@@ -145,6 +160,30 @@ static hal_ir_value emit_line_number(hal_ir_builder *b, const ops_elementwise_pl
     return second ? hal_ir_add(b, hal_ir_mul(b, outer, size), line) : line;
 }
 
+/* The elements of a work-item from `column` on in the line at iter->index, whose guard is that of
+ * the first. */
+static void emit_repeated(hal_ir_builder *b, const ops_elementwise_plan *plan,
+                          ops_element_iter *iter, hal_ir_value column, ops_elementwise_body body,
+                          const void *user)
+{
+    const ops_layout_values *values = iter->values;
+    const ops_layout *layout = iter->layout;
+    ops_element_rows rows = {.vector = plan->width};
+    for (uint32_t i = 0; i < plan->repeat; i++) {
+        const uint64_t step = (uint64_t)i * plan->group * plan->width;
+        const hal_ir_value at =
+            i == 0 ? column : hal_ir_add(b, column, ops_index_constant(b, values->type, step));
+        const hal_ir_value inside = hal_ir_lt(b, at, values->size[layout->rank - 1]);
+        rows.guard[i] = i == 0 ? iter->guard : hal_ir_and(b, iter->guard, inside);
+        for (uint32_t view = 0; view < layout->view_count; view++) {
+            rows.index[view][i] = ops_layout_step(b, layout, values, view, iter->index[view], at);
+        }
+    }
+    iter->width = plan->repeat * plan->width;
+    iter->several = &rows;
+    body(b, iter, user);
+}
+
 /* The innermost dimension along x; y and z number the rows. */
 static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_element_iter *iter,
                       ops_elementwise_body body, const void *user)
@@ -165,12 +204,16 @@ static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     } else {
         ops_layout_offset(b, layout, values, row, last, iter->index);
     }
-    for (uint32_t view = 0; view < layout->view_count; view++) {
-        iter->index[view] = ops_layout_step(b, layout, values, view, iter->index[view], column);
-    }
     if (plan->grid_may_overrun) {
         hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
         iter->guard = hal_ir_and(b, iter->guard, hal_ir_lt(b, start, values->total));
+    }
+    if (plan->repeat > 1) {
+        emit_repeated(b, plan, iter, column, body, user);
+        return;
+    }
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        iter->index[view] = ops_layout_step(b, layout, values, view, iter->index[view], column);
     }
     body(b, iter, user);
 }
@@ -223,11 +266,10 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
     /* The lanes of a CPU are vector elements already. */
     const int is_cpu = info->kind == HAL_DEVICE_CPU;
     plan->group = ops_group_items(info);
-    plan->lines = 1;
+    plan->lines = plan->repeat = 1;
     plan->rows = plan->grid_may_overrun = 0;
     plan->tail = 0;
-    plan->tile[0] = plan->tile[1] = 0;
-    plan->staged = ops_transposed_choose(info, use, space, plan->group, plan->tile);
+    ops_transposed_choose(info, use, space, plan);
     plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
     ops_layout_choose(context, space,
                       use->reserved + (plan->staged ? OPS_TRANSPOSED_SCALAR_BYTES : 0), use->reach,
@@ -245,7 +287,7 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
     plan->rows =
         space->rank > 1 && (is_cpu ? plan_lanes(space, plan) : inner / plan->width >= MIN_ROW);
     if (plan->rows) {
-        return plan_rows(context, use->function, space, plan);
+        return plan_rows(context, use, space, plan);
     }
     plan->tail = total % plan->width != 0;
     if (is_cpu && total < plan->group) {
@@ -293,7 +335,7 @@ void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
 {
     ops_element_iter iter;
     iter.width = plan->width;
-    iter.tile = NULL;
+    iter.several = NULL;
     iter.layout = &plan->layout;
     iter.values = values;
     for (uint32_t view = 0; view < plan->layout.view_count; view++) {
@@ -319,14 +361,14 @@ static hal_ir_value element_index(hal_ir_builder *b, const ops_element_iter *ite
                            ops_index_constant(b, iter->values->type, element));
 }
 
-/* One row of a work-item's elements in a tile. */
-static ops_element_iter tile_row(const ops_element_iter *iter, uint32_t view, uint32_t row)
+/* One row of a work-item's elements. */
+static ops_element_iter element_row(const ops_element_iter *iter, uint32_t view, uint32_t row)
 {
     ops_element_iter part = *iter;
-    part.tile = NULL;
-    part.width = iter->tile->vector;
-    part.guard = iter->tile->guard[row];
-    part.index[view] = iter->tile->index[view][row];
+    part.several = NULL;
+    part.width = iter->several->vector;
+    part.guard = iter->several->guard[row];
+    part.index[view] = iter->several->index[view][row];
     return part;
 }
 
@@ -366,18 +408,18 @@ static void neighbours_store(hal_ir_builder *b, const ops_element_iter *iter, ui
 void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
                       hal_ir_memory_id memory, hal_ir_value *elements)
 {
-    const ops_tile_elements *tile = iter->tile;
-    if (!tile) {
+    const ops_element_rows *rows = iter->several;
+    if (!rows) {
         neighbours_load(b, iter, view, memory, elements);
         return;
     }
     for (uint32_t i = 0; i < iter->width; i++) {
-        const uint32_t row = i / tile->vector;
-        if (tile->staged >> view & 1) {
+        const uint32_t row = i / rows->vector;
+        if (rows->staged >> view & 1) {
             elements[i] =
-                hal_ir_load_wide(b, tile->memory[view], tile->place[i], 0, 1, tile->guard[row]);
-        } else if (i % tile->vector == 0) {
-            const ops_element_iter part = tile_row(iter, view, row);
+                hal_ir_load_wide(b, rows->memory[view], rows->place[i], 0, 1, rows->guard[row]);
+        } else if (i % rows->vector == 0) {
+            const ops_element_iter part = element_row(iter, view, row);
             neighbours_load(b, &part, view, memory, elements + i);
         }
     }
@@ -386,13 +428,13 @@ void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t 
 void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
                        hal_ir_memory_id memory, const hal_ir_value *elements)
 {
-    const ops_tile_elements *tile = iter->tile;
-    if (!tile) {
+    const ops_element_rows *rows = iter->several;
+    if (!rows) {
         neighbours_store(b, iter, view, memory, elements);
         return;
     }
-    for (uint32_t i = 0; i < iter->width; i += tile->vector) {
-        const ops_element_iter part = tile_row(iter, view, i / tile->vector);
+    for (uint32_t i = 0; i < iter->width; i += rows->vector) {
+        const ops_element_iter part = element_row(iter, view, i / rows->vector);
         neighbours_store(b, &part, view, memory, elements + i);
     }
 }

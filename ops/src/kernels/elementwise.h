@@ -24,27 +24,31 @@ typedef struct ops_elementwise_plan {
     uint8_t rows;   /* the innermost dimension has the grid's x for itself */
     uint8_t grid_may_overrun; /* with `rows`: the grid may count more rows than there are */
     uint16_t tail;            /* the last work-item has fewer elements than width */
-    uint32_t staged;          /* a bit for each view that is read through shared memory */
+    uint32_t
+        repeat; /* with `rows`: a work-item computes this many times `width` elements of a line,
+                        `group` times `width` apart */
+    uint32_t staged;       /* a bit for each view that is read through shared memory */
+    uint32_t staged_width; /* neighbours that a work-item reads of these at a time */
     uint32_t tile[2]; /* with `staged`: elements of a group along the innermost dimension and the
                          one before it */
     uint32_t grid[3]; /* the first field that the kernel does not depend on */
 } ops_elementwise_plan;
 OPS_KEY_STRUCTURES_END
 
-/* The elements of a work-item in a tile: rows of `vector` neighbours. */
-typedef struct ops_tile_elements {
+/* The elements of a work-item that are not all neighbours: rows of `vector` neighbours. */
+typedef struct ops_element_rows {
     uint32_t staged, vector;
     hal_ir_memory_id memory[OPS_MAX_VIEWS]; /* of staged views, with elements at `place` */
     hal_ir_value place[OPS_MAX_WIDTH];
     hal_ir_value guard[OPS_MAX_WIDTH];                /* of each row */
     hal_ir_value index[OPS_MAX_VIEWS][OPS_MAX_WIDTH]; /* of each row's first element */
-} ops_tile_elements;
+} ops_element_rows;
 
 /* The elements of a work-item. */
 typedef struct ops_element_iter {
     uint32_t width;
-    const ops_tile_elements *tile; /* null: neighbours along the innermost dimension */
-    hal_ir_value guard;            /* for loads and stores */
+    const ops_element_rows *several; /* null: neighbours along the innermost dimension */
+    hal_ir_value guard;              /* for loads and stores */
     const ops_layout *layout;
     const ops_layout_values *values;
     hal_ir_value index[OPS_MAX_VIEWS]; /* of the first element */
@@ -60,7 +64,8 @@ typedef struct ops_elementwise_use {
     const uint64_t *starts; /* first elements of the views' bindings in their buffers; null: 0 */
     uint32_t reserved;      /* as in ops_layout_choose */
     int64_t reach;
-    uint32_t loaded;     /* a bit for each view that the body only passes to ops_element_load */
+    uint32_t loaded; /* a bit for each view that the body only passes to ops_element_load; then it
+                        only stores by ops_element_store */
     uint32_t value_size; /* bytes of the largest value of these views */
 } ops_elementwise_use;
 

@@ -18,8 +18,8 @@
 /* Largest step of a staged view along the dimension that its lines of memory follow. */
 #define MAX_STEP 4
 
-/* Loads that a work-item has in flight; elements that it computes at a time. */
-#define LOADS 8u
+/* Elements that a work-item has in flight, and those that it computes at a time. */
+#define LOADS 16u
 #define TOGETHER 4u
 
 static uint32_t least(uint64_t x, uint64_t y)
@@ -55,6 +55,15 @@ static uint32_t other_side(uint32_t elements, uint32_t side)
     return rest < 32 ? rest : rest / 32 * 32;
 }
 
+/* Sides of at most `side` that cover a dimension evenly, in steps that suit every width. */
+static uint32_t even_side(uint64_t size, uint32_t side)
+{
+    const uint64_t count = (size + side - 1) / side;
+    const uint32_t even = (uint32_t)((size + count - 1) / count);
+    return count == 1 ? even
+                      : least((even + OPS_MAX_WIDTH - 1) / OPS_MAX_WIDTH * OPS_MAX_WIDTH, side);
+}
+
 /* Sides of at most `elements`: near a square, or longer next to a short dimension. */
 static void tile_fit(const ops_space *space, uint32_t other, uint32_t elements, uint32_t tile[2])
 {
@@ -65,10 +74,8 @@ static void tile_fit(const ops_space *space, uint32_t other, uint32_t elements, 
         side /= 2;
     }
     tile[1] = least(rows, side);
-    tile[0] = least(columns, other_side(elements, tile[1]));
-    if (tile[0] < side) {
-        tile[1] = least(rows, other_side(elements, tile[0]));
-    }
+    tile[0] = even_side(columns, other_side(elements, tile[1]));
+    tile[1] = even_side(rows, tile[0] < side ? other_side(elements, tile[0]) : side);
 }
 
 static void dimension_to_second(ops_space *space, uint32_t dimension)
@@ -97,14 +104,37 @@ uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[2])
            tile_count(rows, tile[1]);
 }
 
-uint32_t ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
-                               ops_space *space, uint32_t group, uint32_t tile[2])
+/* The most neighbours of the staged views that are aligned wherever they are read. */
+static uint32_t staged_width(const ops_space *space, const ops_elementwise_use *use,
+                             const ops_elementwise_plan *plan)
+{
+    const uint32_t second = space->rank - 2;
+    uint32_t width = use->widest < OPS_MAX_WIDTH ? use->widest : OPS_MAX_WIDTH;
+    for (; width > 1; width /= 2) {
+        int fits = space->size[second] % width == 0 && plan->tile[1] % width == 0;
+        for (uint32_t view = 0; view < space->view_count; view++) {
+            const uint64_t start = use->starts ? use->starts[view] : 0;
+            int is_aligned = space->stride[view][second] == 1 && start % width == 0 &&
+                             space->base[view] % width == 0;
+            for (uint32_t i = 0; i < space->rank; i++) {
+                is_aligned &= i == second || space->stride[view][i] % width == 0;
+            }
+            fits &= is_aligned || !(plan->staged >> view & 1);
+        }
+        if (fits) {
+            return width;
+        }
+    }
+    return 1;
+}
+
+void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
+                           ops_space *space, ops_elementwise_plan *plan)
 {
     const uint32_t last = space->rank - 1;
     uint32_t staged[OPS_MAX_RANK] = {0}, counts[OPS_MAX_RANK] = {0}, other = last;
-    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || last == 0) {
-        return 0;
-    }
+    uint32_t *tile = plan->tile;
+    plan->staged = plan->staged_width = 0;
     for (uint32_t view = 0; view < space->view_count; view++) {
         const uint32_t dimension = use->loaded >> view & 1 ? other_dimension(space, view) : last;
         staged[dimension] |= UINT32_C(1) << view;
@@ -113,20 +143,24 @@ uint32_t ops_transposed_choose(const hal_device_info *info, const ops_elementwis
     for (uint32_t i = 0; i < last; i++) {
         other = counts[i] > (other == last ? 0 : counts[other]) ? i : other;
     }
+    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE) {
+        other = last;
+    }
     const uint32_t shared = least(info->shared_bytes, MAX_SHARED);
     for (uint32_t elements = MAX_ELEMENTS; other != last && elements >= MIN_ELEMENTS;
          elements /= 2) {
         tile_fit(space, other, elements, tile);
         const uint64_t bytes = (uint64_t)counts[other] * tile[0] * pitch_of(tile) * use->value_size;
         const uint64_t groups = (uint64_t)ops_space_elements(space) / tile[0] / tile[1];
-        const int fills = groups >= info->compute_units || elements <= 4 * group;
+        const int fills = groups >= info->compute_units || elements <= 4 * plan->group;
         if (bytes <= shared && fills && tile[0] * tile[1] >= MIN_ELEMENTS) {
             dimension_to_second(space, other);
-            return staged[other];
+            plan->staged = staged[other];
+            plan->staged_width = staged_width(space, use, plan);
+            return;
         }
     }
     tile[0] = tile[1] = 0;
-    return 0;
 }
 
 void ops_transposed_put(const ops_space *space, const ops_elementwise_plan *plan, ops_block *block)
@@ -241,38 +275,42 @@ static hal_ir_value loop_number(const tile_emitter *e, hal_ir_value first, uint3
 }
 
 /* Copies the staged views' tiles to shared memory. */
-static void tile_load(const tile_emitter *e, const ops_tile_elements *tile, const uint8_t *slots)
+static void tile_load(const tile_emitter *e, const ops_element_rows *tile, const uint8_t *slots)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t *side = e->plan->tile, numbers = side[0] * side[1];
-    const uint32_t pitch = pitch_of(side);
+    const uint32_t *side = e->plan->tile, width = e->plan->staged_width;
+    const uint32_t numbers = side[0] * (side[1] / width), pitch = pitch_of(side);
     uint32_t each;
-    const hal_ir_value first = loop_begin(e, numbers, LOADS, &each);
+    const hal_ir_value first = loop_begin(e, numbers, LOADS / width, &each);
     hal_ir_value column[LOADS], row[LOADS], guard[LOADS];
     /* The last round may go beyond the tile. */
     const uint32_t covered = numbers % (each * e->plan->group) == 0 ? 0 : numbers;
     for (uint32_t i = 0; i < each; i++) {
         const hal_ir_value number = loop_number(e, first, i);
-        column[i] = divide(b, number, side[1], &row[i]);
+        column[i] = divide(b, number, side[1] / width, &row[i]);
+        row[i] = width == 1 ? row[i] : hal_ir_mul(b, row[i], hal_ir_u32(b, width));
         guard[i] = tile_guard(e, column[i], row[i], number, covered);
     }
     for (uint32_t view = 0; view < e->plan->layout.view_count; view++) {
         hal_ir_value loaded[LOADS];
         for (uint32_t i = 0; i < each && (tile->staged >> view & 1); i++) {
             const hal_ir_value index = tile_index(e, view, column[i], row[i]);
-            loaded[i] = hal_ir_load_wide(b, slots[view], index, 0, 1, guard[i]);
+            loaded[i] = hal_ir_load_wide(b, slots[view], index, 0, width, guard[i]);
         }
         for (uint32_t i = 0; i < each && (tile->staged >> view & 1); i++) {
             const hal_ir_value place =
                 hal_ir_add(b, hal_ir_mul(b, column[i], hal_ir_u32(b, pitch)), row[i]);
-            hal_ir_store_wide(b, tile->memory[view], place, 0, guard[i], loaded[i]);
+            for (uint32_t j = 0; j < width; j++) {
+                hal_ir_store_wide(b, tile->memory[view], place, (int32_t)j, guard[i],
+                                  width == 1 ? loaded[i] : hal_ir_extract(b, loaded[i], j));
+            }
         }
     }
     hal_ir_end(b);
 }
 
 /* Computes the tile, `vector` neighbours of a row at a time, in several rows where they are few. */
-static void tile_compute(const tile_emitter *e, ops_element_iter *iter, ops_tile_elements *tile,
+static void tile_compute(const tile_emitter *e, ops_element_iter *iter, ops_element_rows *tile,
                          ops_elementwise_body body, const void *user)
 {
     hal_ir_builder *b = e->b;
@@ -300,7 +338,7 @@ static void tile_compute(const tile_emitter *e, ops_element_iter *iter, ops_tile
     tile->vector = vector;
     iter->width = each * vector;
     iter->guard = HAL_IR_NONE;
-    iter->tile = tile;
+    iter->several = tile;
     body(b, iter, user);
     hal_ir_end(b);
 }
@@ -310,7 +348,7 @@ void ops_transposed_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
                          ops_elementwise_body body, const void *user)
 {
     tile_emitter e = {.b = b, .plan = plan, .values = iter->values};
-    ops_tile_elements tile = {.staged = plan->staged};
+    ops_element_rows tile = {.staged = plan->staged};
     for (uint32_t view = 0; view < plan->layout.view_count; view++) {
         if (plan->staged >> view & 1) {
             char name[] = "tile_00";

@@ -8,11 +8,11 @@
 /* Bytes of the scalars that ops_transposed_put adds. */
 enum { OPS_TRANSPOSED_SCALAR_BYTES = 4 * sizeof(uint64_t) };
 
-/* Chooses the views that are read through shared memory, a bit for each, and the tile of a group.
- * If there are any, the dimension along which they are contiguous becomes the second innermost one.
- * Returns 0 where tiles gain nothing: on processors, and for small or contiguous dimensions. */
-uint32_t ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
-                               ops_space *space, uint32_t group, uint32_t tile[2]);
+/* Chooses the plan's `staged` views, their width and the tile of a group. If there are any, the
+ * dimension along which they are contiguous becomes the second innermost one. There are none where
+ * tiles gain nothing: on processors, and for small or contiguous dimensions. */
+void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
+                           ops_space *space, ops_elementwise_plan *plan);
 uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[2]);
 
 /* The scalars after those of the layout. */

@@ -304,7 +304,7 @@ TEST_WITH(large_transfers_fail_in_the_middle, begin, end)
     uint8_t *data = calloc(1, LARGE);
     assert_non_null(data);
     for (int entry = 0; entry < 2; entry++) {
-        for (int call = 1; call <= 9; call += 2) {
+        for (int call = 1; call <= 7; call += 2) {
             atomic_store(&mock->slow, 1);
             atomic_store(&mock->fail_with, HAL_ERROR_OUT_OF_MEMORY);
             atomic_store(&mock->fail_in[MOCK_SUBMIT], call);

@@ -100,7 +100,8 @@ static void groups_of_any_size(void **state)
 static void transposed_inputs(void **state)
 {
     static const int64_t shapes[][3] = {{1, 70, 100}, {1, 129, 65}, {3, 33, 130}, {2, 3, 500},
-                                        {2, 500, 3},  {5, 40, 17},  {70, 2, 70}};
+                                        {2, 500, 3},  {5, 40, 17},  {70, 2, 70},  {3, 64, 136},
+                                        {2, 72, 16},  {3, 136, 8}};
     static const int orders[][3] = {{0, 2, 1}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I8, HAL_TYPE_I64};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -115,15 +116,34 @@ static void transposed_inputs(void **state)
             box x = box_make(type, 3, n, turned, -9, 9), y = box_make(type, 3, n, NULL, -9, 9);
             box z = box_make(type, 3, n, turned, -9, 9), out = box_make(type, 3, n, NULL, -9, 9);
             box turned_out = box_make(type, 3, n, turned, -9, 9);
-            box *inputs[3] = {&x, &y, &z};
-            for (int i = 0; i < 3; i++) {
-                box_truncate(inputs[i]);
+            box *all[5] = {&x, &y, &z, &out, &turned_out};
+            for (int i = 0; i < 5; i++) {
+                all[i]->t.offset += s >= 7 ? 3 : 0; /* then vectors are aligned */
+                box_truncate(all[i]);
             }
             try_layouts(type, &x, &y, &z, &out);
             try_layouts(type, &y, &x, &y, &out);
             try_layouts(type, &y, &x, &z, &turned_out);
             boxes_free(&x, &y, &z, &out, &turned_out);
         }
+    }
+}
+
+/* Lines that vectors do not fit: a work-item computes elements of a line that are far apart. */
+static void long_odd_lines(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I64};
+    const int64_t row[1] = {1501}, column[2] = {60, 1};
+    for (int i = 0; i < 6; i++) {
+        const int64_t shape[2] = {60, 1501}, gaps[2] = {i < 3 ? 1517 : 1510, 1};
+        const hal_type type = types[i % 3];
+        box x = box_make(type, 2, shape, gaps, -9, 9), y = box_make(type, 1, row, NULL, -9, 9);
+        box z = box_make(type, 2, column, NULL, -9, 9), out = box_make(type, 2, shape, gaps, -9, 9);
+        box_truncate(&x);
+        box_truncate(&y);
+        box_truncate(&z);
+        try_layouts(type, &x, &y, &z, &out);
+        boxes_free(&x, &y, &z, &out);
     }
 }
 
@@ -590,6 +610,7 @@ int main(void)
         cmocka_unit_test(broadcast_and_strides),
         cmocka_unit_test(groups_of_any_size),
         cmocka_unit_test(transposed_inputs),
+        cmocka_unit_test(long_odd_lines),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(several_outputs),
         cmocka_unit_test(in_place),
