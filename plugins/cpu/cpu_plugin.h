@@ -14,6 +14,7 @@
 struct hal_plugin_device {
     const cpu_lanes *lanes;
     enum cpu_gemm_isa gemm_isa;
+    bool compiles; /* kernels to machine code */
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     struct cpu_share *share;
     uint32_t threads;
@@ -70,6 +71,11 @@ struct hal_plugin_kernel {
     size_t *slot_offset;     /* in the arena; SIZE_MAX: set when the kernel runs */
     size_t *shared_offset;   /* in the arena, of each shared memory */
     struct cpu_check *check; /* check.h; null: accesses are not checked */
+    bool compile;            /* to machine code, where possible */
+    void *code;              /* compiled steps, code_memory.h; null: steps are interpreted */
+    size_t code_bytes;
+    void (*dispatch_code)(cpu_worker *worker); /* in `code`, of `dispatch` and `group` */
+    void (*group_code)(cpu_worker *worker);
     /* Of a native kernel, which has no steps: one call per dispatch, and its state. */
     hal_status (*native)(const cpu_kernel *kernel, const cpu_native_call *call);
     void (*native_release)(void *state);

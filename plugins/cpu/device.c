@@ -2,6 +2,7 @@
  * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
 #include "cpu_plugin.h"
 #include "gemm_plan.h"
+#include "jit.h"
 #include "processors.h"
 #include "share.h"
 
@@ -111,6 +112,18 @@ static hal_status choose_threads(uint32_t *threads)
     }
     *threads = (uint32_t)number;
     return HAL_OK;
+}
+
+/* Whether kernels are compiled; the interpreter serves tests and comparisons. */
+static hal_status choose_compiler(const cpu_lanes *lanes, bool *compiles)
+{
+    const char *wanted = secure_getenv("HAL_CPU_JIT");
+    const bool unset = wanted == NULL || wanted[0] == '\0';
+    *compiles = cpu_jit_is_possible(lanes) && (unset || strcmp(wanted, "on") == 0);
+    if (unset || strcmp(wanted, "on") == 0 || strcmp(wanted, "off") == 0) {
+        return HAL_OK;
+    }
+    return cpu_fail(HAL_ERROR_INVALID_ARGUMENT, "HAL_CPU_JIT=%s: on or off was expected", wanted);
 }
 
 /* A system that grants fewer threads leaves a device with those, at least the calling one. */
@@ -251,6 +264,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
 {
     const instruction_set *set = NULL;
     uint32_t threads = 1;
+    bool compiles = false;
     *device = NULL;
     if (index != 0) {
         return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
@@ -258,6 +272,9 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     hal_status status = choose_set(&set);
     if (status == HAL_OK) {
         status = choose_threads(&threads);
+    }
+    if (status == HAL_OK) {
+        status = choose_compiler(set->lanes(), &compiles);
     }
     if (status != HAL_OK) {
         return status;
@@ -273,6 +290,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     }
     made->lanes = set->lanes();
     made->gemm_isa = set->gemm;
+    made->compiles = compiles;
     made->owner = getpid();
     atomic_init(&made->arena_bytes, (size_t)1 << 16);
     atomic_init(&made->slot_count, 64);

@@ -1,5 +1,6 @@
 /* Kernels. Entries of the plugin's table. */
 #include "check.h"
+#include "code_memory.h"
 #include "cpu_plugin.h"
 
 #include <stdatomic.h>
@@ -11,6 +12,7 @@ static void kernel_release(cpu_kernel *kernel)
         kernel->native_release(kernel->native_state);
     }
     cpu_check_destroy(kernel->check);
+    cpu_code_destroy(kernel->code, kernel->code_bytes);
     free(kernel->dispatch);
     free(kernel->group);
     free(kernel->accesses);
@@ -48,6 +50,7 @@ hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
         status = HAL_ERROR_OUT_OF_MEMORY;
     }
     if (status == HAL_OK) {
+        made->compile = device->compiles && made->check == NULL;
         status = cpu_lower_kernel(made, ir, device->lanes);
     }
     if (status != HAL_OK) {

@@ -1,6 +1,7 @@
 /* Lowers the records of a kernel to drafts in order: arithmetic and variables here, other
  * families in their files (see lower_state.h). Called by kernel.c and, for epilogues, by
  * gemm_epilogue.c. */
+#include "jit.h"
 #include "lower_state.h"
 
 #include <hal/ir_uniform.h>
@@ -357,6 +358,8 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
         cpu_lower_async_copy(lower, record);
         break;
     case HAL_IR_BARRIER: /* work-items run in lock-step */
+        lower->fence++;
+        break;
     case HAL_IR_ASYNC_COMMIT:
     case HAL_IR_ASYNC_WAIT:
         break;
@@ -398,6 +401,9 @@ hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const c
         end = cpu_draft_add(&lower, CPU_SECTION_DISPATCH, lanes->end);
         end->root = 1;
         cpu_assign_slots(&lower);
+        if (lower.status == HAL_OK && kernel->compile) {
+            cpu_jit_compile(&lower);
+        }
     }
     free(lower.plan);
     free(lower.values);

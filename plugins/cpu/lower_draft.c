@@ -54,7 +54,8 @@ cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run)
     cpu_draft_list *list = &lower->lists[section];
     list->drafts = cpu_grow(lower, list->drafts, list->count, &list->capacity, sizeof(cpu_draft));
     cpu_draft *draft = list->count == list->capacity ? &discarded : &list->drafts[list->count++];
-    *draft = (cpu_draft){.access = CPU_NONE, .target = CPU_NONE, .lanewise = 1};
+    *draft = (cpu_draft){
+        .access = CPU_NONE, .target = CPU_NONE, .lanewise = 1, .fence = lower->fence};
     draft->step = (cpu_step){.run = run,
                              .d = CPU_NONE,
                              .a = CPU_NONE,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASS_COUNT = 16, REFERENCE_COUNT = 24 };
+enum { CLASS_COUNT = 16 };
 
 /* Free slots by class, as stacks, so that the slot freed last, which is in cache, is taken
  * first. */
@@ -18,8 +18,8 @@ typedef struct cpu_slots {
 } cpu_slots;
 
 /* The names that a draft writes. Returns their count. */
-static uint32_t names_written(const cpu_lower *lower, const cpu_draft *draft,
-                              uint32_t names[REFERENCE_COUNT])
+uint32_t cpu_names_written(const cpu_lower *lower, const cpu_draft *draft,
+                           uint32_t names[CPU_REFERENCES])
 {
     uint32_t count = 0;
     names[count++] = draft->step.d;
@@ -30,8 +30,8 @@ static uint32_t names_written(const cpu_lower *lower, const cpu_draft *draft,
 }
 
 /* The names that a draft reads. Returns their count. */
-static uint32_t names_read(const cpu_lower *lower, const cpu_draft *draft,
-                           uint32_t names[REFERENCE_COUNT])
+uint32_t cpu_names_read(const cpu_lower *lower, const cpu_draft *draft,
+                        uint32_t names[CPU_REFERENCES])
 {
     uint32_t count = 0;
     names[count++] = draft->step.a;
@@ -58,8 +58,8 @@ static uint32_t names_read(const cpu_lower *lower, const cpu_draft *draft,
 
 static bool mark_draft(cpu_lower *lower, cpu_draft *draft)
 {
-    uint32_t names[REFERENCE_COUNT];
-    uint32_t count = names_written(lower, draft, names);
+    uint32_t names[CPU_REFERENCES];
+    uint32_t count = cpu_names_written(lower, draft, names);
     bool wanted = draft->root;
     for (uint32_t k = 0; k < count && !wanted; k++) {
         wanted = names[k] != CPU_NONE && lower->names[names[k]].live;
@@ -68,7 +68,7 @@ static bool mark_draft(cpu_lower *lower, cpu_draft *draft)
         return false;
     }
     draft->live = 1;
-    count = names_read(lower, draft, names);
+    count = cpu_names_read(lower, draft, names);
     for (uint32_t k = 0; k < count; k++) {
         if (names[k] != CPU_NONE) {
             lower->names[names[k]].live = 1;
@@ -131,7 +131,7 @@ static void range_extend(cpu_lower *lower, const uint32_t *innermost, uint32_t n
  * of the loop. */
 static bool find_ranges(cpu_lower *lower)
 {
-    uint32_t names[REFERENCE_COUNT];
+    uint32_t names[CPU_REFERENCES];
     uint32_t *innermost = find_loops(lower);
     cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
     if (innermost == NULL) {
@@ -139,7 +139,7 @@ static bool find_ranges(cpu_lower *lower)
     }
     for (uint32_t i = 0; i < group->count; i++) {
         const cpu_draft *draft = &group->drafts[i];
-        uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
+        uint32_t count = draft->live ? cpu_names_written(lower, draft, names) : 0;
         for (uint32_t k = 0; k < count; k++) {
             if (names[k] != CPU_NONE && lower->names[names[k]].first == CPU_NONE) {
                 lower->names[names[k]].first = i;
@@ -148,11 +148,11 @@ static bool find_ranges(cpu_lower *lower)
     }
     for (uint32_t i = 0; i < group->count; i++) {
         const cpu_draft *draft = &group->drafts[i];
-        uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
+        uint32_t count = draft->live ? cpu_names_written(lower, draft, names) : 0;
         for (uint32_t k = 0; k < count; k++) {
             range_extend(lower, innermost, names[k], i);
         }
-        count = draft->live ? names_read(lower, draft, names) : 0;
+        count = draft->live ? cpu_names_read(lower, draft, names) : 0;
         for (uint32_t k = 0; k < count; k++) {
             range_extend(lower, innermost, names[k], i);
         }
@@ -204,7 +204,7 @@ static void slots_assign_ranges(cpu_lower *lower, cpu_slots *slots, uint32_t *en
                                 uint32_t *next)
 {
     cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
-    uint32_t names[REFERENCE_COUNT];
+    uint32_t names[CPU_REFERENCES];
     for (uint32_t i = 0; i < group->count; i++) {
         ending[i] = CPU_NONE;
     }
@@ -227,7 +227,7 @@ static void slots_assign_ranges(cpu_lower *lower, cpu_slots *slots, uint32_t *en
                 }
             }
         }
-        uint32_t count = draft->live ? names_written(lower, draft, names) : 0;
+        uint32_t count = draft->live ? cpu_names_written(lower, draft, names) : 0;
         for (uint32_t k = 0; k < count; k++) {
             if (names[k] != CPU_NONE) {
                 slot_take(lower, slots, &lower->names[names[k]]);

@@ -66,6 +66,7 @@ typedef struct cpu_draft {
     uint8_t stores;   /* reads the values of the access, instead of writing them */
     uint8_t live;
     uint32_t index; /* among the live drafts */
+    uint32_t fence; /* barriers before it */
 } cpu_draft;
 
 typedef struct cpu_draft_list {
@@ -118,6 +119,7 @@ typedef struct cpu_lower {
     uint32_t block_count, block_capacity;
     cpu_loop *loops;
     uint32_t loop_count, loop_capacity;
+    uint32_t fence;  /* barriers so far */
     uint32_t mask;   /* name of the current mask, or CPU_NONE */
     uint32_t record; /* being lowered, for messages */
     hal_status status;
@@ -171,6 +173,12 @@ void cpu_lower_control(cpu_lower *lower, hal_ir_value record);
 
 /* ---- lower_slots.c ---- */
 
+/* The names that a draft writes, and those that it reads; CPU_NONE among them. Returns the count. */
+enum { CPU_REFERENCES = 24 };
+uint32_t cpu_names_written(const cpu_lower *lower, const cpu_draft *draft,
+                           uint32_t names[CPU_REFERENCES]);
+uint32_t cpu_names_read(const cpu_lower *lower, const cpu_draft *draft,
+                        uint32_t names[CPU_REFERENCES]);
 void cpu_assign_slots(cpu_lower *lower);
 
 #endif

@@ -116,7 +116,11 @@ void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const 
         worker->group[i] = 0;
     }
     worker->scalars = scalars;
-    run(worker, kernel->dispatch);
+    if (kernel->dispatch_code != NULL) {
+        kernel->dispatch_code(worker);
+    } else {
+        run(worker, kernel->dispatch);
+    }
 }
 
 /* Runs `count` groups from number `first` on, counted along x, then y, then z. */
@@ -127,7 +131,11 @@ void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t fi
     worker->group[1] = (uint32_t)(row % worker->grid[1]);
     worker->group[2] = (uint32_t)(row / worker->grid[1]);
     for (uint64_t i = 0; i < count; i++) {
-        run(worker, kernel->group);
+        if (kernel->group_code != NULL) {
+            kernel->group_code(worker);
+        } else {
+            run(worker, kernel->group);
+        }
         if (++worker->group[0] == worker->grid[0]) {
             worker->group[0] = 0;
             if (++worker->group[1] == worker->grid[1]) {

@@ -1,0 +1,660 @@
+/* Walks the drafts of a kernel and makes machine code of them. Operations in lanes are collected in
+ * a lane program, which becomes one loop; uniform operations in another one, which precedes it. Steps
+ * that prepare accesses go before the open lane program if they do not touch its slots; all others
+ * end it. See jit_state.h. */
+#include "jit.h"
+
+#include "code_memory.h"
+#include "jit_state.h"
+#include "step_kind.h"
+
+#include <kit/clock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNIFORM, LANES };
+
+typedef struct jit_walk {
+    jit_state state;
+    const cpu_step_kinds *kinds;
+    const cpu_draft *draft;
+    const cpu_step *step; /* of the draft */
+    cpu_step_kind kind;
+    uint32_t section;
+} jit_walk;
+
+static jit_program *program_of(jit_state *jit, uint32_t which)
+{
+    return which == UNIFORM ? &jit->uniform : &jit->lanes;
+}
+
+/* What the open program knows of a name. */
+static jit_name *name_in(jit_state *jit, uint32_t which, uint32_t name)
+{
+    jit_name *known = &jit->names[which][name];
+    if (known->generation != jit->generation[which]) {
+        *known = (jit_name){.generation = jit->generation[which], .value = JIT_NONE};
+    }
+    return known;
+}
+
+/* Values that the program makes last for a name are kept if something else refers to the name. */
+static void program_keep(jit_state *jit, uint32_t which)
+{
+    jit_program *program = program_of(jit, which);
+    for (uint32_t i = 0; i < program->value_count; i++) {
+        jit_entry *entry = &program->values[i];
+        if (entry->kind != JIT_TEMPORARY || entry->name == JIT_NONE) {
+            continue;
+        }
+        const jit_name *known = name_in(jit, which, entry->name);
+        entry->keep = known->value == i &&
+                      (known->read_first || known->references != jit->references[entry->name] ||
+                       jit->lower->names[entry->name].lasting);
+    }
+}
+
+static void program_flush(jit_state *jit, uint32_t which)
+{
+    jit_program *program = program_of(jit, which);
+    if (program->node_count > 0) {
+        program_keep(jit, which);
+        jit_loop_emit(jit, program, which == UNIFORM);
+    }
+    jit_program_clear(program);
+    jit->generation[which]++;
+}
+
+/* Stores that the loop has not done. */
+static void posts_emit(jit_state *jit)
+{
+    x86_code *code = &jit->code;
+    for (uint32_t i = 0; i < jit->post_count; i++) {
+        const jit_post *post = &jit->posts[i];
+        const uint32_t done = x86_label(code);
+        if (post->pointer == JIT_NONE) {
+            const int32_t slot = (int32_t)(8 * post->step->access->values[0]);
+            x86_general(code, X86_LOAD, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot));
+            x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot + 8));
+        } else {
+            x86_general(code, X86_LOAD, true, JIT_SCRATCH,
+                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * post->pointer)));
+            x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+        }
+        x86_jump_if(code, X86_NOT_EQUAL, done);
+        jit_call_step(jit, post->step);
+        x86_bind(code, done);
+    }
+    jit->post_count = 0;
+}
+
+/* Ends the open programs. */
+static void all_flush(jit_state *jit)
+{
+    program_flush(jit, UNIFORM);
+    program_flush(jit, LANES);
+    posts_emit(jit);
+    jit->pointer_count = 0;
+    jit->writes_memory = false;
+}
+
+static uint32_t slot_of_name(const jit_state *jit, uint32_t name)
+{
+    return name == CPU_NONE ? CPU_NONE : jit->lower->names[name].slot;
+}
+
+static bool slot_is(const uint32_t *marks, const jit_state *jit, uint32_t name)
+{
+    const uint32_t slot = slot_of_name(jit, name);
+    return slot != CPU_NONE && marks[slot] == jit->generation[LANES];
+}
+
+static void slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name)
+{
+    const uint32_t slot = slot_of_name(jit, name);
+    if (slot != CPU_NONE) {
+        marks[slot] = jit->generation[LANES];
+    }
+}
+
+/* Makes it possible to put the draft's step before the open lane program: ends that if it writes what
+ * the step reads, or uses what the step writes. A store's values are not read before. */
+static void step_advance(jit_walk *walk, bool reads_memory)
+{
+    jit_state *jit = &walk->state;
+    uint32_t names[CPU_REFERENCES];
+    bool conflict = reads_memory && jit->writes_memory;
+    uint32_t count = cpu_names_written(jit->lower, walk->draft, names);
+    for (uint32_t k = 0; k < count; k++) {
+        conflict = conflict || slot_is(jit->used_by, jit, names[k]);
+    }
+    cpu_draft draft = *walk->draft;
+    draft.stores = 0;
+    count = cpu_names_read(jit->lower, &draft, names);
+    for (uint32_t k = 0; k < count && !conflict; k++) {
+        conflict = slot_is(jit->written_by, jit, names[k]);
+    }
+    if (conflict) {
+        all_flush(jit);
+    } else {
+        program_flush(jit, UNIFORM);
+    }
+}
+
+static void references_note(jit_walk *walk, uint32_t which)
+{
+    jit_state *jit = &walk->state;
+    uint32_t names[CPU_REFERENCES];
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        const uint32_t count = pass == 0 ? cpu_names_written(jit->lower, walk->draft, names)
+                                         : cpu_names_read(jit->lower, walk->draft, names);
+        for (uint32_t k = 0; k < count; k++) {
+            if (names[k] != CPU_NONE) {
+                name_in(jit, which, names[k])->references++;
+            }
+        }
+    }
+}
+
+/* The value of a name in an open program. */
+static jit_value value_of(jit_state *jit, uint32_t which, uint32_t name, hal_type type)
+{
+    jit_program *program = program_of(jit, which);
+    jit_name *known = name_in(jit, which, name);
+    const cpu_constant_name *constant = jit->constants[name];
+    if (constant != NULL) {
+        return jit_constant(program, type, constant->bits);
+    }
+    if (which == LANES) {
+        slot_mark(jit, jit->used_by, name);
+    }
+    if (known->value == JIT_NONE) {
+        known->value = jit_named(
+            program, jit->lower->names[name].uniform ? JIT_UNIFORM : JIT_LANES, type, name);
+        known->read_first = true;
+    }
+    return known->value;
+}
+
+static void name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value value)
+{
+    jit_program *program = program_of(jit, which);
+    name_in(jit, which, name)->value = value;
+    if (!program->failed) {
+        program->values[value].name = name;
+    }
+    if (which == LANES) {
+        slot_mark(jit, jit->used_by, name);
+        slot_mark(jit, jit->written_by, name);
+        jit->writes_memory = jit->writes_memory || jit->lower->names[name].view;
+    }
+}
+
+/* The program that a draft with result `name` belongs to; other programs end if it would change what
+ * they need. */
+static uint32_t program_choose(jit_walk *walk, uint32_t name)
+{
+    jit_state *jit = &walk->state;
+    const uint32_t which = jit->lower->names[name].uniform ? UNIFORM : LANES;
+    if (slot_is(which == UNIFORM ? jit->used_by : jit->posted_by, jit, name)) {
+        all_flush(jit);
+    }
+    return which;
+}
+
+/* Names are shared by values of one size: bits of a float may be an integer's. */
+static jit_value value_typed(jit_program *program, jit_value value, hal_type type)
+{
+    if (program->failed || program->values[value].type == type) {
+        return value;
+    }
+    return jit_operation(program, HAL_IR_BITCAST, type, type, value, JIT_NONE, JIT_NONE);
+}
+
+static void operation_append(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    const cpu_step *names = &walk->draft->step; /* slots are names here */
+    const uint32_t which = program_choose(walk, names->d);
+    jit_program *program = program_of(jit, which);
+    const hal_type type = walk->kind.type;
+    const hal_type operand =
+        walk->kind.opcode == HAL_IR_NARROW ? hal_type_of_value(type) : type;
+    const bool select = walk->kind.class == CPU_STEP_OPERATION &&
+                        walk->kind.opcode == HAL_IR_SELECT;
+    references_note(walk, which);
+    jit_value a = value_of(jit, which, names->a, select ? (hal_type)HAL_TYPE_BOOL : operand);
+    jit_value b = names->b != CPU_NONE ? value_of(jit, which, names->b, operand) : JIT_NONE;
+    jit_value c = names->c != CPU_NONE ? value_of(jit, which, names->c, operand) : JIT_NONE;
+    uint32_t opcode = walk->kind.opcode;
+    if (walk->kind.class == CPU_STEP_BLEND) {
+        const jit_value mask = value_of(jit, which, names->mask, HAL_TYPE_BOOL);
+        c = value_of(jit, which, names->d, type);
+        b = a;
+        a = mask;
+        opcode = JIT_BLEND;
+    } else if (walk->kind.class == CPU_STEP_MOVE) {
+        opcode = JIT_MOVE;
+    }
+    jit_value d;
+    if (hal_ir_is_math(opcode)) {
+        a = value_typed(program, a, type);
+        b = b != JIT_NONE ? value_typed(program, b, type) : JIT_NONE;
+        d = jit_math(program, opcode, type, a, b, opcode);
+        if (!program->failed && program->values[d].kind != JIT_TEMPORARY) {
+            d = jit_operation(program, JIT_MOVE, type, type, d, JIT_NONE, JIT_NONE);
+        }
+    } else {
+        d = jit_operation(program, opcode, type, walk->kind.result, a, b, c);
+    }
+    name_define(jit, which, names->d, d);
+}
+
+/* ---- steps that are neither lanes nor control ---- */
+
+static void step_call(jit_walk *walk)
+{
+    jit_call_step(&walk->state, walk->step);
+    walk->state.calls++;
+}
+
+/* Broadcasts a word of memory to the block of the step. */
+static void block_fill(jit_walk *walk, x86_operand from, uint32_t bytes)
+{
+    x86_code *code = &walk->state.code;
+    const x86_form form = {.length = X86_ZMM};
+    x86_operand to = jit_block(&walk->state, walk->step->d);
+    x86_vector(code, bytes == 8 ? X86_PBROADCASTQ : X86_PBROADCASTD, form, 0, 0, from);
+    x86_vector(code, X86_MOVDQU32_STORE, form, 0, 0, to);
+    if (bytes == 8) {
+        to.disp += 64;
+        x86_vector(code, X86_MOVDQU32_STORE, form, 0, 0, to);
+    }
+}
+
+/* Scalars, group ids and counts: true if the step has code. */
+static bool input_emit(jit_walk *walk)
+{
+    const cpu_step *step = walk->step;
+    const uint32_t bytes = hal_type_size(walk->kind.type);
+    x86_operand from;
+    switch (walk->kind.opcode) {
+    case HAL_IR_GROUP_ID:
+        from = x86_memory(JIT_WORKER, (int32_t)(offsetof(cpu_worker, group) + 4 * step->aux));
+        break;
+    case HAL_IR_GROUP_COUNT:
+        from = x86_memory(JIT_WORKER, (int32_t)(offsetof(cpu_worker, grid) + 4 * step->aux));
+        break;
+    case HAL_IR_SCALAR:
+        if (bytes < 4) {
+            return false;
+        }
+        x86_general(&walk->state.code, X86_LOAD, true, JIT_SCRATCH,
+                    x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, scalars)));
+        from = x86_memory(JIT_SCRATCH, (int32_t)step->aux);
+        break;
+    default:
+        return false;
+    }
+    block_fill(walk, from, bytes);
+    return true;
+}
+
+static void load_append(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
+    step_advance(walk, true);
+    if (walk->step->access->width != 1 || slot_is(jit->posted_by, jit, name) ||
+        jit->pointer_count >= JIT_MAX_POINTERS ||
+        !jit_access_emit(jit, walk->step, jit->pointer_count, true)) {
+        step_call(walk);
+        return;
+    }
+    references_note(walk, LANES);
+    const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, walk->kind.type, walk->kind.result,
+                                      JIT_NONE, JIT_NONE, JIT_NONE);
+    jit_last(&jit->lanes)->aux = jit->pointer_count++;
+    name_define(jit, LANES, name, d);
+}
+
+static void post_add(jit_walk *walk, uint32_t pointer)
+{
+    jit_state *jit = &walk->state;
+    uint32_t names[CPU_REFERENCES];
+    const uint32_t count = cpu_names_read(jit->lower, walk->draft, names);
+    for (uint32_t k = 0; k < count; k++) {
+        slot_mark(jit, jit->posted_by, names[k]);
+        slot_mark(jit, jit->used_by, names[k]);
+    }
+    jit->posts[jit->post_count++] = (jit_post){.step = walk->step, .pointer = pointer};
+    jit->writes_memory = true;
+}
+
+static void store_append(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
+    if (jit->post_count >= JIT_MAX_POINTERS || jit->pointer_count >= JIT_MAX_POINTERS) {
+        all_flush(jit);
+    }
+    if (walk->step->aux) {
+        post_add(walk, JIT_NONE);
+        return;
+    }
+    step_advance(walk, false);
+    if (walk->step->access->width != 1 ||
+        !jit_access_emit(jit, walk->step, jit->pointer_count, false)) {
+        all_flush(jit);
+        step_call(walk);
+        return;
+    }
+    const hal_type value = hal_type_of_value(walk->kind.type);
+    references_note(walk, LANES);
+    const jit_value a = value_of(jit, LANES, name, value);
+    jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, JIT_NONE, JIT_NONE);
+    jit_last(&jit->lanes)->aux = jit->pointer_count;
+    post_add(walk, jit->pointer_count++);
+}
+
+/* ---- control ---- */
+
+static void loop_emit(jit_walk *walk, uint32_t target)
+{
+    jit_state *jit = &walk->state;
+    x86_code *code = &jit->code;
+    const cpu_step *step = walk->step;
+    const bool is_signed = hal_type_is_signed((hal_type)step->aux);
+    const bool begins = step->run == jit->lower->lanes->loop_begin;
+    x86_general(code, X86_LOAD, false, JIT_SCRATCH, jit_block(jit, begins ? step->a : step->d));
+    if (!begins) {
+        x86_general(code, X86_ADD, false, JIT_SCRATCH, jit_block(jit, step->c));
+    }
+    x86_vector(code, X86_PBROADCASTD_R, (x86_form){.length = X86_ZMM}, 0, 0,
+               x86_register(JIT_SCRATCH));
+    x86_vector(code, X86_MOVDQU32_STORE, (x86_form){.length = X86_ZMM}, 0, 0,
+               jit_block(jit, step->d));
+    x86_general(code, X86_CMP, false, JIT_SCRATCH, jit_block(jit, step->b));
+    const uint32_t outside = is_signed ? X86_GREATER_EQUAL : X86_ABOVE_EQUAL;
+    const uint32_t inside = is_signed ? X86_LESS : X86_BELOW;
+    x86_jump_if(code, begins ? outside : inside, target);
+}
+
+/* True if the draft is control and has code. */
+static bool control_emit(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    x86_code *code = &jit->code;
+    const cpu_lanes *lanes = jit->lower->lanes;
+    const cpu_step *step = walk->step;
+    if (step->run == lanes->end) {
+        all_flush(jit);
+        x86_jump(code, jit->leave);
+        return true;
+    }
+    if (walk->draft->target == CPU_NONE) {
+        return false;
+    }
+    all_flush(jit);
+    const uint32_t target = jit->step_labels[walk->draft->index + (uint32_t)step->jump];
+    if (step->run == lanes->jump) {
+        x86_jump(code, target);
+    } else if (step->run == lanes->branch) {
+        x86_general(code, X86_LOAD, false, JIT_SCRATCH, jit_block(jit, step->a));
+        x86_general(code, X86_TEST, false, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+        x86_jump_if(code, X86_EQUAL, target);
+    } else if (step->run == lanes->loop_begin || step->run == lanes->loop_next) {
+        loop_emit(walk, target);
+    } else { /* the step decides between the next one and the target */
+        step_call(walk);
+        x86_load_immediate(code, X86_RCX, (uint64_t)(uintptr_t)(step + 1));
+        x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_register(X86_RCX));
+        x86_jump_if(code, X86_NOT_EQUAL, target);
+    }
+    return true;
+}
+
+/* ---- a kernel ---- */
+
+static void draft_emit(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    const cpu_lanes *lanes = jit->lower->lanes;
+    const cpu_step_kind *kind = &walk->kind;
+    if (control_emit(walk)) {
+        return;
+    }
+    if (walk->step->run == lanes->view || walk->step->run == lanes->address) {
+        step_advance(walk, walk->step->run == lanes->view);
+        if (!jit_access_emit(jit, walk->step, JIT_NONE, true)) {
+            step_call(walk);
+        }
+        return;
+    }
+    switch (kind->class) {
+    case CPU_STEP_OPERATION:
+        if (jit_is_supported(kind->opcode, kind->type, kind->result)) {
+            operation_append(walk);
+        } else {
+            step_advance(walk, true);
+            if (!input_emit(walk)) {
+                step_call(walk);
+            }
+        }
+        break;
+    case CPU_STEP_MOVE:
+    case CPU_STEP_BLEND:
+        operation_append(walk);
+        break;
+    case CPU_STEP_LOAD:
+        load_append(walk);
+        break;
+    case CPU_STEP_STORE:
+        store_append(walk);
+        break;
+    case CPU_STEP_BOUND:
+        step_advance(walk, false);
+        if (!jit_bound_emit(jit, walk->step)) {
+            step_call(walk);
+        }
+        break;
+    case CPU_STEP_PURE:
+        step_advance(walk, false);
+        step_call(walk);
+        break;
+    default:
+        all_flush(jit);
+        step_call(walk);
+    }
+}
+
+static const uint8_t saved_registers[] = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
+enum { SAVED_REGISTERS = sizeof(saved_registers) };
+
+/* Returns where the size of the frame is to be written. */
+static uint32_t entry_emit(x86_code *code)
+{
+    for (uint32_t i = 0; i < SAVED_REGISTERS; i++) {
+        x86_push(code, saved_registers[i]);
+    }
+    x86_general(code, X86_STORE, true, X86_RSP, x86_register(JIT_SCRATCH));
+    x86_add_immediate(code, X86_RSP, 0);
+    const uint32_t at = code->count - 4;
+    x86_and_immediate(code, X86_RSP, -64);
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, x86_memory(X86_RSP, JIT_FRAME_STACK));
+    x86_general(code, X86_STORE, true, X86_RDI, x86_register(JIT_WORKER));
+    x86_general(code, X86_LOAD, true, JIT_ARENA,
+                x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, arena)));
+    x86_general(code, X86_LOAD, true, JIT_SLOTS,
+                x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, slots)));
+    return at;
+}
+
+static void leave_emit(jit_state *jit)
+{
+    x86_code *code = &jit->code;
+    x86_bind(code, jit->leave);
+    x86_zero_upper(code);
+    x86_general(code, X86_LOAD, true, X86_RSP, x86_memory(X86_RSP, JIT_FRAME_STACK));
+    for (uint32_t i = SAVED_REGISTERS; i-- > 0;) {
+        x86_pop(code, saved_registers[i]);
+    }
+    x86_return(code);
+}
+
+/* A function of the live drafts of a section. Returns its offset. */
+static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *steps)
+{
+    jit_state *jit = &walk->state;
+    const cpu_draft_list *list = &jit->lower->lists[section];
+    const uint32_t offset = jit->code.count;
+    jit->cold_count = jit->frame_vectors = 0;
+    jit->leave = x86_label(&jit->code);
+    for (uint32_t i = 0; i <= list->count; i++) {
+        jit->step_labels[i] = JIT_NONE;
+    }
+    for (uint32_t i = 0; i < list->count; i++) {
+        const cpu_draft *draft = &list->drafts[i];
+        if (draft->live && draft->target != CPU_NONE) {
+            uint32_t *label =
+                &jit->step_labels[draft->index + (uint32_t)steps[draft->index].jump];
+            *label = *label == JIT_NONE ? x86_label(&jit->code) : *label;
+        }
+    }
+    const uint32_t frame = entry_emit(&jit->code);
+    walk->section = section;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (!list->drafts[i].live) {
+            continue;
+        }
+        walk->draft = &list->drafts[i];
+        walk->step = &steps[walk->draft->index];
+        walk->kind = cpu_step_kind_find(walk->kinds, walk->step->run);
+        if (jit->step_labels[walk->draft->index] != JIT_NONE) {
+            all_flush(jit);
+            x86_bind(&jit->code, jit->step_labels[walk->draft->index]);
+        } else if (walk->draft->fence != jit->fence) {
+            all_flush(jit);
+        }
+        jit->fence = walk->draft->fence;
+        draft_emit(walk);
+    }
+    leave_emit(jit);
+    jit_colds_emit(jit);
+    const int32_t size = -(int32_t)(JIT_FRAME_SPILLS + 64 * jit->frame_vectors);
+    if (!jit->code.failed) {
+        memcpy(jit->code.bytes + frame, &size, sizeof(size));
+    }
+    return offset;
+}
+
+static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
+{
+    jit_state *jit = &walk->state;
+    const size_t names = lower->name_count + 1, slots = lower->kernel->slot_count + 1;
+    const size_t drafts = lower->lists[CPU_SECTION_DISPATCH].count +
+                          (size_t)lower->lists[CPU_SECTION_GROUP].count + 1;
+    jit->lower = lower;
+    jit->generation[UNIFORM] = jit->generation[LANES] = 1;
+    jit->names[UNIFORM] = calloc(names, sizeof(jit_name));
+    jit->names[LANES] = calloc(names, sizeof(jit_name));
+    jit->references = calloc(names, sizeof(uint32_t));
+    jit->constants = calloc(names, sizeof(*jit->constants));
+    jit->used_by = calloc(slots, sizeof(uint32_t));
+    jit->written_by = calloc(slots, sizeof(uint32_t));
+    jit->posted_by = calloc(slots, sizeof(uint32_t));
+    jit->step_labels = calloc(drafts, sizeof(uint32_t));
+    walk->kinds = cpu_step_kinds_of(lower->lanes);
+    if (jit->names[UNIFORM] == NULL || jit->names[LANES] == NULL || jit->references == NULL ||
+        jit->constants == NULL || jit->used_by == NULL || jit->written_by == NULL ||
+        jit->posted_by == NULL || jit->step_labels == NULL || walk->kinds == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < lower->constant_count; i++) {
+        jit->constants[lower->constants[i].name] = &lower->constants[i];
+    }
+    for (uint32_t section = 0; section < CPU_SECTION_COUNT; section++) {
+        for (uint32_t i = 0; i < lower->lists[section].count; i++) {
+            const cpu_draft *draft = &lower->lists[section].drafts[i];
+            uint32_t read[CPU_REFERENCES], written[CPU_REFERENCES];
+            const uint32_t reads = draft->live ? cpu_names_read(lower, draft, read) : 0;
+            const uint32_t writes = draft->live ? cpu_names_written(lower, draft, written) : 0;
+            for (uint32_t k = 0; k < reads; k++) {
+                jit->references[read[k] == CPU_NONE ? lower->name_count : read[k]]++;
+            }
+            for (uint32_t k = 0; k < writes; k++) {
+                jit->references[written[k] == CPU_NONE ? lower->name_count : written[k]]++;
+            }
+        }
+    }
+    return true;
+}
+
+static void walk_release(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    free(jit->names[UNIFORM]);
+    free(jit->names[LANES]);
+    free(jit->references);
+    free(jit->constants);
+    free(jit->used_by);
+    free(jit->written_by);
+    free(jit->posted_by);
+    free(jit->step_labels);
+    free(jit->colds);
+    jit_program_release(&jit->uniform);
+    jit_program_release(&jit->lanes);
+    x86_code_release(&jit->code);
+}
+
+/* HAL_LOG=debug: what was compiled, and what is called. */
+static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
+{
+    const jit_state *jit = &walk->state;
+    const hal_ir_kernel *ir = jit->lower->ir;
+    char line[320];
+    snprintf(line, sizeof(line),
+             "cpu: kernel %s: %s: %u operations, %u calls of steps, %zu bytes, %.1f us",
+             ir->names != NULL ? ir->names + ir->name : "",
+             jit->lower->kernel->code != NULL ? "compiled" : "not compiled", jit->operations,
+             jit->calls, jit->lower->kernel->code_bytes, (double)nanoseconds / 1000);
+    cpu_host()->log(HAL_LOG_DEBUG, line);
+}
+
+bool cpu_jit_is_possible(const cpu_lanes *lanes)
+{
+#if defined(__x86_64__)
+    return lanes == cpu_lanes_avx512();
+#else
+    (void)lanes;
+    return false;
+#endif
+}
+
+void cpu_jit_compile(cpu_lower *lower)
+{
+    cpu_kernel *kernel = lower->kernel;
+    jit_walk *walk = calloc(1, sizeof(*walk));
+    if (walk == NULL) {
+        return;
+    }
+    jit_state *jit = &walk->state;
+    const uint64_t start = kit_clock_ns();
+    if (walk_prepare(walk, lower)) {
+        const uint32_t dispatch = section_emit(walk, CPU_SECTION_DISPATCH, kernel->dispatch);
+        const uint32_t group = section_emit(walk, CPU_SECTION_GROUP, kernel->group);
+        if (x86_finish(&jit->code) && !jit->failed) {
+            kernel->code_bytes = jit->code.count;
+            kernel->code = cpu_code_create(jit->code.bytes, jit->code.count);
+        }
+        if (kernel->code != NULL) {
+            const uintptr_t base = (uintptr_t)kernel->code;
+            kernel->dispatch_code = (void (*)(cpu_worker *))(base + dispatch);
+            kernel->group_code = (void (*)(cpu_worker *))(base + group);
+        }
+    }
+    compile_log(walk, kit_clock_ns() - start);
+    walk_release(walk);
+    free(walk);
+}

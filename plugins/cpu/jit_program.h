@@ -1,0 +1,85 @@
+/* Lane programs: straight-line operations on vectors of lanes, between the steps of a kernel that
+ * are compiled together. Made by jit.c and jit_math.c, translated by jit_registers.c and
+ * jit_operation.c. */
+#ifndef HALYARD_CPU_JIT_PROGRAM_H
+#define HALYARD_CPU_JIT_PROGRAM_H
+
+#include <hal/ir.h>
+#include <stdbool.h>
+
+/* The index of a value in its program; JIT_NONE: none. */
+typedef uint32_t jit_value;
+#define JIT_NONE UINT32_MAX
+
+/* Operations beyond those of the IR. */
+enum {
+    JIT_MOVE = HAL_IR_OPCODE_COUNT, /* d = a */
+    JIT_BLEND,                      /* d = a ? b : c, where c is the old value */
+    JIT_AGAIN, /* d = a, or the function aux of c and e done again where b is true anywhere */
+    JIT_LOAD,  /* d = memory at the pointer aux, or d's home where that is null */
+    JIT_STORE  /* memory at the pointer aux = a, or a's home where that is null */
+};
+
+typedef enum jit_kind {
+    JIT_CONSTANT,
+    JIT_UNIFORM,  /* in the block of a name */
+    JIT_LANES,    /* in the slot of a name before the program begins */
+    JIT_TEMPORARY /* made by the program; has a name or not */
+} jit_kind;
+
+enum { JIT_NO_REGISTER = 255, JIT_OPERANDS = 4 };
+
+typedef struct jit_entry {
+    jit_kind kind;
+    hal_type type;
+    bool keep;        /* needed after the program: stored when made */
+    bool saved;       /* memory has the value */
+    uint8_t reg;      /* JIT_NO_REGISTER: in memory only */
+    uint32_t name;    /* JIT_NONE: a temporary without a slot */
+    uint32_t frame;   /* place in the frame, in vectors; JIT_NONE: none yet */
+    uint32_t next;    /* the node that uses it next; JIT_NONE: none */
+    uint64_t bits;    /* of a constant */
+} jit_entry;
+
+typedef struct jit_node {
+    uint16_t opcode;
+    hal_type type; /* of the operands; LOAD, STORE, NARROW: of memory */
+    jit_value d;   /* JIT_NONE for STORE */
+    jit_value a[JIT_OPERANDS];
+    uint32_t aux;
+    uint32_t next[JIT_OPERANDS]; /* the node that uses the operand after this one */
+    uint32_t next_d;
+} jit_node;
+
+typedef struct jit_program {
+    jit_entry *values;
+    uint32_t value_count, value_capacity;
+    jit_node *nodes;
+    uint32_t node_count, node_capacity;
+    bool wide; /* has values of 64 bits: vectors of 8 lanes */
+    bool failed;
+    /* The function that is being expanded, for JIT_AGAIN: its operands and number. */
+    uint32_t function;
+    jit_value x, y;
+} jit_program;
+
+void jit_program_clear(jit_program *program);
+void jit_program_release(jit_program *program);
+
+jit_value jit_constant(jit_program *program, hal_type type, uint64_t bits);
+/* A value that a name has before the program; jit_constant, jit_temporary otherwise. */
+jit_value jit_named(jit_program *program, jit_kind kind, hal_type type, uint32_t name);
+/* Appends an operation. Returns its result. */
+jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, hal_type result,
+                        jit_value a, jit_value b, jit_value c);
+/* The node that was appended last. */
+jit_node *jit_last(jit_program *program);
+
+/* jit_math.c: appends a transcendental function; `function` is for JIT_AGAIN. */
+jit_value jit_math(jit_program *program, uint32_t opcode, hal_type type, jit_value x, jit_value y,
+                   uint32_t function);
+
+/* Finds the next use of each value at each node; the kept values end with the program. */
+void jit_program_finish(jit_program *program);
+
+#endif

@@ -1,0 +1,284 @@
+/* Where the values of a lane program are: registers, slots, the frame. A value that is needed last
+ * leaves its register first. Called by jit_operation.c and jit_loop.c. */
+#include "jit_state.h"
+
+x86_form jit_form(const jit_state *jit, hal_type type)
+{
+    const bool half = jit->program->wide && hal_type_size(type) != 8;
+    return (x86_form){.length = half ? X86_YMM : X86_ZMM};
+}
+
+static jit_entry *entry_of(jit_state *jit, jit_value value)
+{
+    return &jit->program->values[value];
+}
+
+x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes)
+{
+    uint32_t base = JIT_SCRATCH;
+    for (uint32_t i = 0; i < jit->loop_pointers; i++) {
+        if (jit->pointers[i].key == key) {
+            base = jit->pointers[i].reg;
+        }
+    }
+    if (base == JIT_SCRATCH) {
+        const x86_operand place =
+            key & JIT_POINTER_ACCESS
+                ? x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * (key & 0xffff)))
+                : x86_memory(JIT_SLOTS, (int32_t)(8 * key));
+        x86_general(&jit->code, X86_LOAD, true, base, place);
+    }
+    x86_operand operand = x86_memory(base, 0);
+    if (jit->in_loop) {
+        operand.index = JIT_LANE;
+        operand.scale = (uint8_t)bytes;
+    }
+    return operand;
+}
+
+/* The slot of a name. */
+static x86_operand home_of(jit_state *jit, uint32_t name)
+{
+    const cpu_name *n = &jit->lower->names[name];
+    if (n->view) {
+        return jit_pointed(jit, n->slot, n->bytes);
+    }
+    x86_operand operand =
+        x86_memory(JIT_ARENA, (int32_t)jit->lower->kernel->slot_offset[n->slot]);
+    if (!n->uniform && jit->in_loop) {
+        operand.index = JIT_LANE;
+        operand.scale = n->bytes;
+    }
+    return operand;
+}
+
+static x86_operand frame_of(jit_state *jit, jit_entry *entry)
+{
+    if (entry->frame == JIT_NONE) {
+        entry->frame = jit->frame_vectors++;
+    }
+    return x86_memory(X86_RSP, (int32_t)(JIT_FRAME_SPILLS + 64 * entry->frame));
+}
+
+static bool has_home(const jit_state *jit, const jit_entry *entry)
+{
+    return entry->name != JIT_NONE &&
+           (entry->kind != JIT_TEMPORARY || entry->keep || !jit->lower->names[entry->name].view);
+}
+
+/* Lanes of a BOOL are bytes of 0 or 1. */
+static void mask_load(jit_state *jit, uint32_t reg, x86_operand from)
+{
+    const x86_form form = {.length = X86_XMM};
+    x86_vector(&jit->code, jit->program->wide ? X86_MOVQ : X86_MOVDQU8, form, JIT_TEMPORARY_A, 0,
+               from);
+    x86_vector(&jit->code, X86_PTESTMB, form, reg, JIT_TEMPORARY_A,
+               x86_register(JIT_TEMPORARY_A));
+}
+
+static void mask_store(jit_state *jit, uint32_t reg, x86_operand to)
+{
+    const x86_form form = {.length = X86_XMM};
+    const x86_form chosen = {.length = X86_XMM, .mask = (uint8_t)reg, .zeroing = true};
+    x86_vector(&jit->code, X86_PBROADCASTD, form, JIT_TEMPORARY_A, 0,
+               x86_constant(&jit->code, 0x01010101, 4));
+    x86_vector(&jit->code, X86_MOVDQU8, chosen, JIT_TEMPORARY_A, 0, x86_register(JIT_TEMPORARY_A));
+    x86_vector(&jit->code, jit->program->wide ? X86_MOVQ_STORE : X86_MOVDQU8_STORE, form,
+               JIT_TEMPORARY_A, 0, to);
+}
+
+static void value_store(jit_state *jit, const jit_entry *entry, x86_operand to)
+{
+    if (entry->type == HAL_TYPE_BOOL) {
+        mask_store(jit, entry->reg, to);
+    } else {
+        x86_vector(&jit->code, X86_MOVDQU32_STORE, jit_form(jit, entry->type), entry->reg, 0, to);
+    }
+}
+
+/* The block of a uniform value has 16 lanes: two vectors if they have 8. */
+void jit_store_home(jit_state *jit, jit_value value)
+{
+    const jit_entry *entry = entry_of(jit, value);
+    x86_operand to = home_of(jit, entry->name);
+    value_store(jit, entry, to);
+    if (jit->is_uniform && jit->program->wide) {
+        to.disp += (int32_t)(8 * hal_type_size(entry->type));
+        value_store(jit, entry, to);
+    }
+}
+
+void jit_load_home(jit_state *jit, jit_value value, uint32_t reg)
+{
+    const jit_entry *entry = entry_of(jit, value);
+    const x86_operand from = home_of(jit, entry->name);
+    if (entry->type == HAL_TYPE_BOOL) {
+        mask_load(jit, reg, from);
+    } else {
+        x86_vector(&jit->code, X86_MOVDQU32, jit_form(jit, entry->type), reg, 0, from);
+    }
+}
+
+/* Frees a register; the value goes to memory unless it is there. */
+static void register_empty(jit_state *jit, jit_value value)
+{
+    jit_entry *entry = entry_of(jit, value);
+    if (!entry->saved && entry->next != JIT_NONE) {
+        if (has_home(jit, entry)) {
+            jit_store_home(jit, value);
+        } else if (entry->type == HAL_TYPE_BOOL) {
+            x86_mask_store(&jit->code, frame_of(jit, entry), entry->reg);
+        } else {
+            value_store(jit, entry, frame_of(jit, entry));
+        }
+        entry->saved = true;
+    }
+    entry->reg = JIT_NO_REGISTER;
+}
+
+/* A free register, or the one whose value is needed last. */
+static uint32_t register_take(jit_state *jit, jit_value value)
+{
+    const bool mask = entry_of(jit, value)->type == HAL_TYPE_BOOL;
+    jit_value *in = mask ? jit->in_mask : jit->in_vector;
+    uint32_t *pinned = mask ? &jit->pinned_masks : &jit->pinned_vectors;
+    const uint32_t count = mask ? JIT_MASKS : JIT_VECTORS;
+    uint32_t best = JIT_NONE;
+    for (uint32_t reg = mask; reg < count; reg++) {
+        if (*pinned >> reg & 1) {
+            continue;
+        }
+        if (in[reg] == JIT_NONE) {
+            best = reg;
+            break;
+        }
+        if (best == JIT_NONE || entry_of(jit, in[reg])->next > entry_of(jit, in[best])->next) {
+            best = reg;
+        }
+    }
+    if (in[best] != JIT_NONE) {
+        register_empty(jit, in[best]);
+    }
+    in[best] = value;
+    *pinned |= UINT32_C(1) << best;
+    entry_of(jit, value)->reg = (uint8_t)best;
+    return best;
+}
+
+static void register_pin(jit_state *jit, const jit_entry *entry)
+{
+    if (entry->type == HAL_TYPE_BOOL) {
+        jit->pinned_masks |= UINT32_C(1) << entry->reg;
+    } else {
+        jit->pinned_vectors |= UINT32_C(1) << entry->reg;
+    }
+}
+
+/* Memory that instructions on whole vectors take; elements of constants are broadcast. */
+static x86_operand memory_of(jit_state *jit, jit_entry *entry)
+{
+    if (entry->kind == JIT_CONSTANT) {
+        return x86_constant(&jit->code, entry->bits, hal_type_size(entry->type));
+    }
+    if (entry->kind == JIT_UNIFORM) {
+        x86_operand operand = home_of(jit, entry->name);
+        operand.broadcast = true;
+        return operand;
+    }
+    return has_home(jit, entry) ? home_of(jit, entry->name) : frame_of(jit, entry);
+}
+
+static void value_load(jit_state *jit, jit_value value, uint32_t reg)
+{
+    jit_entry *entry = entry_of(jit, value);
+    x86_code *code = &jit->code;
+    const bool wide = hal_type_size(entry->type) == 8;
+    if (entry->type == HAL_TYPE_BOOL && entry->kind == JIT_CONSTANT) {
+        x86_mask_binary(code, entry->bits ? X86_KXNOR : X86_KXOR, reg, reg, reg);
+    } else if (entry->type == HAL_TYPE_BOOL) {
+        if (has_home(jit, entry)) {
+            mask_load(jit, reg, home_of(jit, entry->name));
+        } else {
+            x86_mask_move(code, reg, frame_of(jit, entry));
+        }
+    } else if (entry->kind == JIT_CONSTANT || entry->kind == JIT_UNIFORM) {
+        x86_vector(code, wide ? X86_PBROADCASTQ : X86_PBROADCASTD, jit_form(jit, entry->type), reg,
+                   0, memory_of(jit, entry));
+    } else {
+        x86_vector(code, X86_MOVDQU32, jit_form(jit, entry->type), reg, 0, memory_of(jit, entry));
+    }
+}
+
+uint32_t jit_use(jit_state *jit, const jit_node *node, uint32_t k)
+{
+    jit_entry *entry = entry_of(jit, node->a[k]);
+    if (entry->reg == JIT_NO_REGISTER) {
+        const uint32_t reg = register_take(jit, node->a[k]);
+        value_load(jit, node->a[k], reg);
+    }
+    register_pin(jit, entry);
+    return entry->reg;
+}
+
+x86_operand jit_source(jit_state *jit, const jit_node *node, uint32_t k)
+{
+    jit_entry *entry = entry_of(jit, node->a[k]);
+    const bool broadcast = entry->kind == JIT_CONSTANT || entry->kind == JIT_UNIFORM;
+    if (entry->reg == JIT_NO_REGISTER && entry->type != HAL_TYPE_BOOL &&
+        (broadcast || node->next[k] == JIT_NONE)) {
+        return memory_of(jit, entry);
+    }
+    return x86_register(jit_use(jit, node, k));
+}
+
+uint32_t jit_result(jit_state *jit, const jit_node *node)
+{
+    return register_take(jit, node->d);
+}
+
+static void value_forget(jit_state *jit, jit_value value)
+{
+    jit_entry *entry = entry_of(jit, value);
+    if (entry->reg != JIT_NO_REGISTER) {
+        jit_value *in = entry->type == HAL_TYPE_BOOL ? jit->in_mask : jit->in_vector;
+        in[entry->reg] = JIT_NONE;
+        entry->reg = JIT_NO_REGISTER;
+    }
+}
+
+void jit_release(jit_state *jit, const jit_node *node)
+{
+    for (uint32_t k = JIT_OPERANDS; k-- > 0;) {
+        if (node->a[k] != JIT_NONE) {
+            entry_of(jit, node->a[k])->next = node->next[k];
+        }
+    }
+    for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
+        if (node->a[k] != JIT_NONE && entry_of(jit, node->a[k])->next == JIT_NONE) {
+            value_forget(jit, node->a[k]);
+        }
+    }
+    if (node->d != JIT_NONE) {
+        jit_entry *entry = entry_of(jit, node->d);
+        entry->next = node->next_d;
+        if (entry->keep) {
+            jit_store_home(jit, node->d);
+            entry->saved = true;
+        }
+        if (entry->next == JIT_NONE) {
+            value_forget(jit, node->d);
+        }
+    }
+    jit->pinned_vectors = jit->pinned_masks = 0;
+}
+
+void jit_registers_clear(jit_state *jit)
+{
+    for (uint32_t i = 0; i < JIT_VECTORS; i++) {
+        jit->in_vector[i] = JIT_NONE;
+    }
+    for (uint32_t i = 0; i < JIT_MASKS; i++) {
+        jit->in_mask[i] = JIT_NONE;
+    }
+    jit->pinned_vectors = jit->pinned_masks = 0;
+}

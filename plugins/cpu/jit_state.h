@@ -1,0 +1,158 @@
+/* The state of one compilation from drafts to machine code, and what the files jit*.c offer each
+ * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
+ * values are), jit_operation.c (instructions of an operation), jit_loop.c (a program over all
+ * lanes), jit_access.c (addresses of memory), jit.c (a kernel).
+ *
+ * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
+ * of the vector, rax is free. The others hold addresses during a loop. */
+#ifndef HALYARD_CPU_JIT_STATE_H
+#define HALYARD_CPU_JIT_STATE_H
+
+#include "jit_program.h"
+#include "lower_state.h"
+#include "x86_encoder.h"
+
+enum {
+    JIT_WORKER = X86_RBX,
+    JIT_ARENA = X86_RBP,
+    JIT_SLOTS = X86_R13,
+    JIT_LANE = X86_RCX,
+    JIT_SCRATCH = X86_RAX
+};
+
+/* Vector registers 29 to 31 and masks 6 and 7 are free within an operation; mask 0 is no mask. */
+enum {
+    JIT_VECTORS = 29,
+    JIT_MASKS = 6,
+    JIT_TEMPORARY_A = 29,
+    JIT_TEMPORARY_B = 30,
+    JIT_TEMPORARY_C = 31,
+    JIT_MASK_A = 6,
+    JIT_MASK_B = 7
+};
+
+/* Places in the frame, in bytes from rsp: operands and result of a function that is done again, what
+ * is saved around it, the caller's rsp, addresses of accesses, vectors. */
+enum {
+    JIT_MAX_POINTERS = 64,
+    JIT_FRAME_X = 0,
+    JIT_FRAME_Y = 128,
+    JIT_FRAME_D = 256,
+    JIT_FRAME_VECTORS = 384,
+    JIT_FRAME_MASKS = JIT_FRAME_VECTORS + 32 * 64,
+    JIT_FRAME_GENERAL = JIT_FRAME_MASKS + 64,
+    JIT_FRAME_STACK = JIT_FRAME_GENERAL + 64,
+    JIT_FRAME_POINTERS = JIT_FRAME_STACK + 64,
+    JIT_FRAME_SPILLS = JIT_FRAME_POINTERS + 8 * JIT_MAX_POINTERS
+};
+
+/* An address that a loop keeps in a register: of a slot, or of an access. */
+typedef struct jit_pointer {
+    uint32_t key; /* slot; or JIT_POINTER_ACCESS + number */
+    uint8_t reg;
+} jit_pointer;
+#define JIT_POINTER_ACCESS (UINT32_C(1) << 31)
+enum { JIT_POINTER_REGISTERS = 10 };
+
+/* Code that rarely runs, after the rest: does a function again, or calls a step. */
+typedef struct jit_cold {
+    uint32_t label, back;
+    cpu_run *run;
+    const cpu_step *step; /* null: the function is done again */
+    uint8_t d, x, y, length;
+    uint32_t pointer; /* becomes null; JIT_NONE: none */
+} jit_cold;
+
+/* A store whose step runs after the open lane program, unless that has stored everything. */
+typedef struct jit_post {
+    const cpu_step *step;
+    uint32_t pointer; /* JIT_NONE: the value is computed in place, if its slot points there */
+} jit_post;
+
+/* What an open program knows of a name. */
+typedef struct jit_name {
+    uint32_t generation; /* the program that the rest is about */
+    jit_value value;     /* the newest */
+    uint32_t references;
+    bool read_first; /* before it was written */
+} jit_name;
+
+typedef struct jit_state {
+    cpu_lower *lower;
+    x86_code code;
+    jit_program uniform, lanes; /* being collected */
+    jit_name *names[2];   /* in `uniform` and in `lanes` */
+    uint32_t *references; /* of each name, in all drafts */
+    const cpu_constant_name **constants; /* of each name; null: not a constant */
+    /* By slot: the last lane program that uses it, that writes it, and after which a store reads
+     * it. */
+    uint32_t *used_by, *written_by, *posted_by;
+    uint32_t generation[2]; /* of the open programs */
+    bool writes_memory; /* the open lane program does */
+    uint32_t fence;
+    jit_post posts[JIT_MAX_POINTERS];
+    uint32_t post_count;
+    uint32_t pointer_count, frame_vectors;
+    jit_cold *colds;
+    uint32_t cold_count, cold_capacity;
+    uint32_t again; /* label of the routine that does a function again; JIT_NONE */
+    uint32_t *step_labels;
+    uint32_t leave;
+    /* During the translation of a program. */
+    jit_program *program;
+    bool is_uniform;
+    bool in_loop;
+    jit_pointer pointers[JIT_POINTER_REGISTERS];
+    uint32_t loop_pointers;
+    jit_value in_vector[JIT_VECTORS], in_mask[JIT_MASKS];
+    uint32_t pinned_vectors, pinned_masks;
+    /* Statistics for the log. */
+    uint32_t operations, calls;
+    bool failed;
+} jit_state;
+
+/* ---- jit_registers.c ---- */
+
+/* The vector length of a type in this program. */
+x86_form jit_form(const jit_state *jit, hal_type type);
+/* Memory at a pointer of the program, in elements of `bytes` that belong to the vector's lanes. */
+x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes);
+/* The register of an operand, loaded if need be; the register or memory of an operand. */
+uint32_t jit_use(jit_state *jit, const jit_node *node, uint32_t k);
+x86_operand jit_source(jit_state *jit, const jit_node *node, uint32_t k);
+/* A register for the result. */
+uint32_t jit_result(jit_state *jit, const jit_node *node);
+/* After a node: stores a result that is kept and frees what is used no more. */
+void jit_release(jit_state *jit, const jit_node *node);
+void jit_registers_clear(jit_state *jit);
+/* Stores a value in its slot. */
+void jit_store_home(jit_state *jit, jit_value value);
+void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
+
+/* ---- jit_operation.c ---- */
+
+/* Whether an operation has instructions. */
+bool jit_is_supported(uint32_t opcode, hal_type type, hal_type result);
+void jit_node_emit(jit_state *jit, const jit_node *node);
+
+/* ---- jit_loop.c ---- */
+
+void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform);
+/* A cold piece of code; returns its number. */
+jit_cold *jit_cold_add(jit_state *jit);
+void jit_colds_emit(jit_state *jit);
+
+/* ---- jit_access.c ---- */
+
+/* An operand in the slot of a uniform value. */
+x86_operand jit_block(const jit_state *jit, uint32_t slot);
+/* Calls a step. */
+void jit_call_step(jit_state *jit, const cpu_step *step);
+/* Before a loop: computes the address of a contiguous access into the slot of its view, or into the
+ * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes null.
+ * False, without code: the access has no such form. */
+bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls);
+/* An affine index compared with a bound, where all work-items are on the true side; else a call. */
+bool jit_bound_emit(jit_state *jit, const cpu_step *step);
+
+#endif
