@@ -170,8 +170,8 @@ static jit_value value_of(jit_state *jit, uint32_t which, uint32_t name, hal_typ
         slot_mark(jit, jit->used_by, name);
     }
     if (known->value == JIT_NONE) {
-        known->value = jit_named(
-            program, jit->lower->names[name].uniform ? JIT_UNIFORM : JIT_LANES, type, name);
+        known->value = jit_named(program, jit->lower->names[name].uniform ? JIT_UNIFORM : JIT_LANES,
+                                 type, name);
         known->read_first = true;
     }
     return known->value;
@@ -203,15 +203,6 @@ static uint32_t program_choose(jit_walk *walk, uint32_t name)
     return which;
 }
 
-/* Names are shared by values of one size: bits of a float may be an integer's. */
-static jit_value value_typed(jit_program *program, jit_value value, hal_type type)
-{
-    if (program->failed || program->values[value].type == type) {
-        return value;
-    }
-    return jit_operation(program, HAL_IR_BITCAST, type, type, value, JIT_NONE, JIT_NONE);
-}
-
 static void operation_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
@@ -219,10 +210,9 @@ static void operation_append(jit_walk *walk)
     const uint32_t which = program_choose(walk, names->d);
     jit_program *program = program_of(jit, which);
     const hal_type type = walk->kind.type;
-    const hal_type operand =
-        walk->kind.opcode == HAL_IR_NARROW ? hal_type_of_value(type) : type;
-    const bool select = walk->kind.class == CPU_STEP_OPERATION &&
-                        walk->kind.opcode == HAL_IR_SELECT;
+    const hal_type operand = walk->kind.opcode == HAL_IR_NARROW ? hal_type_of_value(type) : type;
+    const bool select =
+        walk->kind.class == CPU_STEP_OPERATION && walk->kind.opcode == HAL_IR_SELECT;
     references_note(walk, which);
     jit_value a = value_of(jit, which, names->a, select ? (hal_type)HAL_TYPE_BOOL : operand);
     jit_value b = names->b != CPU_NONE ? value_of(jit, which, names->b, operand) : JIT_NONE;
@@ -239,12 +229,8 @@ static void operation_append(jit_walk *walk)
     }
     jit_value d;
     if (hal_ir_is_math(opcode)) {
-        a = value_typed(program, a, type);
-        b = b != JIT_NONE ? value_typed(program, b, type) : JIT_NONE;
-        d = jit_math(program, opcode, type, a, b, opcode);
-        if (!program->failed && program->values[d].kind != JIT_TEMPORARY) {
-            d = jit_operation(program, JIT_MOVE, type, type, d, JIT_NONE, JIT_NONE);
-        }
+        d = jit_operation(program, JIT_FUNCTION, type, type, a, b, JIT_NONE);
+        jit_last(program)->aux = opcode;
     } else {
         d = jit_operation(program, opcode, type, walk->kind.result, a, b, c);
     }
@@ -332,10 +318,25 @@ static void post_add(jit_walk *walk, uint32_t pointer)
     jit->writes_memory = true;
 }
 
+/* Stores to one memory stay in order: a step that is still to come would overwrite what the loop
+ * writes. */
+static void posts_precede(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    bool earlier = false;
+    for (uint32_t i = 0; i < jit->post_count; i++) {
+        earlier = earlier || jit->posts[i].step->access->memory == walk->step->access->memory;
+    }
+    if (earlier) {
+        all_flush(jit);
+    }
+}
+
 static void store_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
     const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
+    posts_precede(walk);
     if (jit->post_count >= JIT_MAX_POINTERS || jit->pointer_count >= JIT_MAX_POINTERS) {
         all_flush(jit);
     }
@@ -426,6 +427,7 @@ static void draft_emit(jit_walk *walk)
         return;
     }
     if (walk->step->run == lanes->view || walk->step->run == lanes->address) {
+        posts_precede(walk);
         step_advance(walk, walk->step->run == lanes->view);
         if (!jit_access_emit(jit, walk->step, JIT_NONE, true)) {
             step_call(walk);
@@ -517,8 +519,7 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
     for (uint32_t i = 0; i < list->count; i++) {
         const cpu_draft *draft = &list->drafts[i];
         if (draft->live && draft->target != CPU_NONE) {
-            uint32_t *label =
-                &jit->step_labels[draft->index + (uint32_t)steps[draft->index].jump];
+            uint32_t *label = &jit->step_labels[draft->index + (uint32_t)steps[draft->index].jump];
             *label = *label == JIT_NONE ? x86_label(&jit->code) : *label;
         }
     }

@@ -100,8 +100,7 @@ bool jit_bound_emit(jit_state *jit, const cpu_step *step)
     const cpu_access *access = step->access;
     const hal_type type = access->index_type;
     const cpu_lanes *lanes = jit->lower->lanes;
-    const bool within =
-        step->run == lanes->within[CPU_I32] || step->run == lanes->within[CPU_U32];
+    const bool within = step->run == lanes->within[CPU_I32] || step->run == lanes->within[CPU_U32];
     if (access->run != 1 || hal_type_size(type) != 4) {
         return false;
     }

@@ -4,9 +4,24 @@
 #include "jit_state.h"
 
 /* Predicates of comparisons. */
-enum { FLOAT_EQ = 0, FLOAT_UNORDERED = 3, FLOAT_NE = 4, FLOAT_LT = 0x11, FLOAT_LE = 0x12,
-       FLOAT_NOT_GE = 0x19, FLOAT_GE = 0x1d };
-enum { INTEGER_EQ = 0, INTEGER_LT = 1, INTEGER_LE = 2, INTEGER_NE = 4 };
+enum {
+    FLOAT_EQ = 0,
+    FLOAT_UNORDERED = 3,
+    FLOAT_NE = 4,
+    FLOAT_LT = 0x11,
+    FLOAT_LE = 0x12,
+    FLOAT_NOT_GE = 0x19,
+    FLOAT_GE = 0x1d,
+    FLOAT_GT = 0x1e
+};
+enum {
+    INTEGER_EQ = 0,
+    INTEGER_LT = 1,
+    INTEGER_LE = 2,
+    INTEGER_NE = 4,
+    INTEGER_GE = 5,
+    INTEGER_GT = 6
+};
 enum { NOT_OF_THIRD = 0x55 }; /* truth table */
 
 static bool is_wide(hal_type type)
@@ -22,8 +37,7 @@ static uint32_t by_size(hal_type type, uint32_t narrow, uint32_t wide)
 
 static x86_operand constant_of(jit_state *jit, hal_type type, uint32_t narrow, uint64_t wide)
 {
-    return is_wide(type) ? x86_constant(&jit->code, wide, 8)
-                         : x86_constant(&jit->code, narrow, 4);
+    return is_wide(type) ? x86_constant(&jit->code, wide, 8) : x86_constant(&jit->code, narrow, 4);
 }
 
 static void emit(jit_state *jit, uint32_t name, hal_type type, uint32_t d, uint32_t second,
@@ -96,8 +110,8 @@ static void emit_float_least(jit_state *jit, const jit_node *node)
     const bool least = node->opcode == HAL_IR_MIN;
     const uint32_t a = jit_use(jit, node, 0), b = jit_use(jit, node, 1);
     const uint32_t d = jit_result(jit, node);
-    const uint32_t name = least ? by_size(type, X86_MINPS, X86_MINPD)
-                                : by_size(type, X86_MAXPS, X86_MAXPD);
+    const uint32_t name =
+        least ? by_size(type, X86_MINPS, X86_MINPD) : by_size(type, X86_MAXPS, X86_MAXPD);
     emit(jit, name, type, JIT_TEMPORARY_A, b, x86_register(a));
     emit(jit, name, type, d, a, x86_register(b));
     emit(jit, least ? X86_PORD : X86_PANDD, type, d, d, x86_register(JIT_TEMPORARY_A));
@@ -106,6 +120,13 @@ static void emit_float_least(jit_state *jit, const jit_node *node)
                        x86_register(b), FLOAT_UNORDERED);
         emit_masked(jit, by_size(type, X86_ADDPS, X86_ADDPD), type, JIT_MASK_A, false, d, a,
                     x86_register(b));
+    }
+}
+
+static void register_copy(jit_state *jit, hal_type type, uint32_t d, uint32_t a)
+{
+    if (d != a) {
+        emit(jit, X86_MOVDQU32, type, d, 0, x86_register(a));
     }
 }
 
@@ -123,13 +144,13 @@ static void emit_fma(jit_state *jit, const jit_node *node)
     const hal_type type = node->type;
     const uint32_t a = jit_use(jit, &n, 0);
     if (values[n.a[2]].reg == JIT_NO_REGISTER) {
-        const uint32_t b = jit_use(jit, &n, 1), d = jit_result(jit, node);
-        emit(jit, X86_MOVDQU32, type, d, 0, x86_register(a));
+        const uint32_t b = jit_use(jit, &n, 1), d = jit_result_over(jit, &n, 0);
+        register_copy(jit, type, d, a);
         emit(jit, by_size(type, X86_FMADD213PS, X86_FMADD213PD), type, d, b,
              jit_source(jit, &n, 2));
     } else {
-        const uint32_t c = jit_use(jit, &n, 2), d = jit_result(jit, node);
-        emit(jit, X86_MOVDQU32, type, d, 0, x86_register(c));
+        const uint32_t c = jit_use(jit, &n, 2), d = jit_result_over(jit, &n, 2);
+        register_copy(jit, type, d, c);
         emit(jit, by_size(type, X86_FMADD231PS, X86_FMADD231PD), type, d, a,
              jit_source(jit, &n, 1));
     }
@@ -180,24 +201,31 @@ static void emit_mulhi(jit_state *jit, const jit_node *node)
 
 static void emit_comparison(jit_state *jit, const jit_node *node)
 {
-    static const uint8_t floats[] = {FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE};
-    static const uint8_t integers[] = {INTEGER_EQ, INTEGER_NE, INTEGER_LT, INTEGER_LE};
+    static const uint8_t floats[2][4] = {{FLOAT_EQ, FLOAT_NE, FLOAT_LT, FLOAT_LE},
+                                         {FLOAT_EQ, FLOAT_NE, FLOAT_GT, FLOAT_GE}};
+    static const uint8_t integers[2][4] = {{INTEGER_EQ, INTEGER_NE, INTEGER_LT, INTEGER_LE},
+                                           {INTEGER_EQ, INTEGER_NE, INTEGER_GT, INTEGER_GE}};
     const hal_type type = node->type;
     const uint32_t which = node->opcode - HAL_IR_EQ;
+    /* The operand in a register goes first. */
+    const bool swap = type != HAL_TYPE_BOOL &&
+                      jit->program->values[node->a[0]].reg == JIT_NO_REGISTER &&
+                      jit->program->values[node->a[1]].reg != JIT_NO_REGISTER;
     if (type == HAL_TYPE_BOOL) {
         const uint32_t a = jit_use(jit, node, 0), b = jit_use(jit, node, 1);
         x86_mask_binary(&jit->code, node->opcode == HAL_IR_EQ ? X86_KXNOR : X86_KXOR,
                         jit_result(jit, node), a, b);
         return;
     }
-    const uint32_t a = jit_use(jit, node, 0), d = jit_result(jit, node);
-    const x86_operand b = jit_source(jit, node, 1);
+    const uint32_t a = jit_use(jit, node, swap), d = jit_result(jit, node);
+    const x86_operand b = jit_source(jit, node, !swap);
     if (hal_type_is_float(type)) {
-        emit_immediate(jit, by_size(type, X86_CMPPS, X86_CMPPD), type, d, a, b, floats[which]);
+        emit_immediate(jit, by_size(type, X86_CMPPS, X86_CMPPD), type, d, a, b,
+                       floats[swap][which]);
     } else {
         const uint32_t name = hal_type_is_signed(type) ? by_size(type, X86_PCMPD, X86_PCMPQ)
                                                        : by_size(type, X86_PCMPUD, X86_PCMPUQ);
-        emit_immediate(jit, name, type, d, a, b, integers[which]);
+        emit_immediate(jit, name, type, d, a, b, integers[swap][which]);
     }
 }
 
@@ -227,19 +255,18 @@ static void emit_cast_to_integer(jit_state *jit, const jit_node *node, hal_type 
     const hal_type from = node->type;
     const bool is_signed = hal_type_is_signed(to), wide = is_wide(to) || is_wide(from);
     const hal_type form = wide ? (hal_type)HAL_TYPE_I64 : (hal_type)HAL_TYPE_I32;
-    static const uint16_t names[2][2][2] = {/* from f64, to 64 bits, signed */
-                                            {{X86_CVTTPS2UDQ, X86_CVTTPS2DQ},
-                                             {X86_CVTTPS2UQQ, X86_CVTTPS2QQ}},
-                                            {{X86_CVTTPD2UDQ, X86_CVTTPD2DQ},
-                                             {X86_CVTTPD2UQQ, X86_CVTTPD2QQ}}};
+    static const uint16_t names[2][2][2] = {
+        /* from f64, to 64 bits, signed */
+        {{X86_CVTTPS2UDQ, X86_CVTTPS2DQ}, {X86_CVTTPS2UQQ, X86_CVTTPS2QQ}},
+        {{X86_CVTTPD2UDQ, X86_CVTTPD2DQ}, {X86_CVTTPD2UQQ, X86_CVTTPD2QQ}}};
     const uint32_t compare = by_size(from, X86_CMPPS, X86_CMPPD);
     const uint32_t a = jit_use(jit, node, 0), d = jit_result(jit, node);
     emit(jit, names[is_wide(from)][is_wide(to)][is_signed], form, d, 0, x86_register(a));
     const uint32_t clear = by_size(to, X86_PXORD, X86_PXORQ);
     if (is_signed) {
         const uint32_t over = is_wide(to) ? 0x5f000000 : 0x4f000000; /* 2^63, 2^31 */
-        const uint64_t over_wide = UINT64_C(0x3ff0000000000000) +
-                                   ((uint64_t)(is_wide(to) ? 63 : 31) << 52);
+        const uint64_t over_wide =
+            UINT64_C(0x3ff0000000000000) + ((uint64_t)(is_wide(to) ? 63 : 31) << 52);
         emit_immediate(jit, compare, from, JIT_MASK_A, a, constant_of(jit, from, over, over_wide),
                        FLOAT_GE);
         emit_masked(jit, by_size(to, X86_PBROADCASTD, X86_PBROADCASTQ), to, JIT_MASK_A, false, d, 0,
@@ -439,8 +466,9 @@ static void emit_load(jit_state *jit, const jit_node *node)
     const uint32_t elsewhere = x86_label(&jit->code), after = x86_label(&jit->code);
     const uint32_t d = jit_result(jit, node);
     jump_if_null(jit, node->aux, elsewhere);
-    memory_load(jit, node->type, d,
-                jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type)));
+    memory_load(
+        jit, node->type, d,
+        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part));
     x86_jump(&jit->code, after);
     x86_bind(&jit->code, elsewhere);
     jit_load_home(jit, node->d, d);
@@ -452,8 +480,9 @@ static void emit_store(jit_state *jit, const jit_node *node)
     const uint32_t elsewhere = x86_label(&jit->code), after = x86_label(&jit->code);
     const uint32_t a = jit_use(jit, node, 0);
     jump_if_null(jit, node->aux, elsewhere);
-    memory_store(jit, node->type, a,
-                 jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type)));
+    memory_store(
+        jit, node->type, a,
+        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part));
     x86_jump(&jit->code, after);
     x86_bind(&jit->code, elsewhere);
     const jit_entry *entry = &jit->program->values[node->a[0]];
@@ -470,10 +499,10 @@ static void emit_again(jit_state *jit, const jit_node *node)
     const uint32_t a = jit_use(jit, node, 0), rare = jit_use(jit, node, 1);
     const uint32_t x = jit_use(jit, node, 2);
     const uint32_t y = node->a[3] != JIT_NONE ? jit_use(jit, node, 3) : x;
-    const uint32_t d = jit_result(jit, node);
+    const uint32_t d = jit_result_over(jit, node, 0);
     jit_cold *cold = jit_cold_add(jit);
     const hal_type type = node->type;
-    emit(jit, X86_MOVDQU32, type, d, 0, x86_register(a));
+    register_copy(jit, type, d, a);
     x86_mask_test(&jit->code, rare, jit->program->wide ? 1 : 2);
     if (cold != NULL) {
         const uint32_t opcode = node->aux;
@@ -542,8 +571,7 @@ static void emit_integer_unary(jit_state *jit, const jit_node *node)
     if (node->opcode == HAL_IR_NOT) {
         emit_immediate(jit, X86_PTERNLOGD, type, d, a, from, NOT_OF_THIRD);
     } else if (node->opcode == HAL_IR_NEG) {
-        emit(jit, X86_PXORD, type, JIT_TEMPORARY_A, JIT_TEMPORARY_A,
-             x86_register(JIT_TEMPORARY_A));
+        emit(jit, X86_PXORD, type, JIT_TEMPORARY_A, JIT_TEMPORARY_A, x86_register(JIT_TEMPORARY_A));
         emit(jit, by_size(type, X86_PSUBD, X86_PSUBQ), type, d, JIT_TEMPORARY_A, from);
     } else if (hal_type_is_signed(type)) {
         emit(jit, by_size(type, X86_PABSD, X86_PABSQ), type, d, 0, from);
@@ -613,6 +641,52 @@ static void emit_bool(jit_state *jit, const jit_node *node)
                     jit_result(jit, node), a, b);
 }
 
+/* The sides of a choice use the registers that are free at its beginning. */
+static void emit_choice(jit_state *jit, const jit_node *node)
+{
+    switch (node->opcode) {
+    case JIT_DECLARE:
+        jit_result(jit, node);
+        jit_release(jit, node);
+        break;
+    case JIT_CHOICE: {
+        const uint32_t far = jit_use(jit, node, 0);
+        jit->otherwise = x86_label(&jit->code);
+        jit->join = x86_label(&jit->code);
+        x86_mask_test(&jit->code, far, jit->program->wide ? 1 : 2);
+        x86_jump_if(&jit->code, X86_NOT_EQUAL, jit->otherwise);
+        jit_release(jit, node);
+        jit_registers_lock(jit);
+        break;
+    }
+    case JIT_OTHERWISE:
+        x86_jump(&jit->code, jit->join);
+        jit_registers_restore(jit);
+        x86_bind(&jit->code, jit->otherwise);
+        break;
+    case JIT_JOIN:
+        jit_registers_restore(jit);
+        x86_bind(&jit->code, jit->join);
+        jit->locked_vectors = jit->locked_masks = 0;
+        break;
+    default: {
+        const uint32_t d = jit_use(jit, node, 0), a = jit_use(jit, node, 1);
+        emit(jit, X86_MOVDQU32, node->type, d, 0, x86_register(a));
+        jit_release(jit, node);
+    }
+    }
+}
+
+/* The end of a function: a value to its place. */
+static void emit_result(jit_state *jit, const jit_node *node)
+{
+    const uint32_t to = node->aux + node->part, a = jit_use(jit, node, 0);
+    if (a != to) {
+        jit_register_empty(jit, to);
+        register_copy(jit, node->type, to, a);
+    }
+}
+
 bool jit_is_supported(uint32_t opcode, hal_type type, hal_type result)
 {
     const bool integer = hal_type_is_integer(type), is_float = hal_type_is_float(type);
@@ -636,7 +710,13 @@ bool jit_is_supported(uint32_t opcode, hal_type type, hal_type result)
 void jit_node_emit(jit_state *jit, const jit_node *node)
 {
     const uint32_t opcode = node->opcode;
-    if (opcode == JIT_LOAD) {
+    if (opcode >= JIT_DECLARE && opcode <= JIT_ASSIGN) {
+        emit_choice(jit, node);
+        return;
+    }
+    if (opcode == JIT_RESULT) {
+        emit_result(jit, node);
+    } else if (opcode == JIT_LOAD) {
         emit_load(jit, node);
     } else if (opcode == JIT_STORE) {
         emit_store(jit, node);

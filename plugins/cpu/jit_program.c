@@ -75,8 +75,8 @@ jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, ha
     program->nodes = program_grow(program, program->nodes, program->node_count,
                                   &program->node_capacity, sizeof(jit_node));
     if (!program->failed) {
-        program->nodes[program->node_count++] = (jit_node){
-            .opcode = (uint16_t)opcode, .type = type, .d = d, .a = {a, b, c, JIT_NONE}};
+        program->nodes[program->node_count++] =
+            (jit_node){.opcode = (uint16_t)opcode, .type = type, .d = d, .a = {a, b, c, JIT_NONE}};
     }
     return d;
 }
@@ -85,6 +85,97 @@ jit_node *jit_last(jit_program *program)
 {
     static _Thread_local jit_node discarded;
     return program->failed ? &discarded : &program->nodes[program->node_count - 1];
+}
+
+static bool is_held(const jit_entry *entry)
+{
+    return entry->kind == JIT_TEMPORARY || entry->kind == JIT_LANES;
+}
+
+uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_t masks,
+                           uint32_t most)
+{
+    uint32_t held[2] = {0, 0}, greatest[2] = {1, 1};
+    bool *used = calloc(program->value_count + 1, sizeof(bool));
+    if (used == NULL) {
+        return 1;
+    }
+    for (uint32_t i = program->node_count; i-- > 0;) {
+        const jit_node *node = &program->nodes[i];
+        if (node->d != JIT_NONE && used[node->d]) {
+            held[program->values[node->d].type == HAL_TYPE_BOOL]--;
+        }
+        for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
+            const jit_value a = node->a[k];
+            if (a != JIT_NONE && !used[a] && is_held(&program->values[a])) {
+                used[a] = true;
+                held[program->values[a].type == HAL_TYPE_BOOL]++;
+            }
+        }
+        for (uint32_t k = 0; k < 2; k++) {
+            greatest[k] = held[k] > greatest[k] ? held[k] : greatest[k];
+        }
+    }
+    free(used);
+    uint32_t parts = most;
+    while (parts > 1 && (greatest[0] * parts > vectors || greatest[1] * parts > masks)) {
+        parts /= 2;
+    }
+    return parts;
+}
+
+/* A choice is made for all vectors together. */
+static void choice_unroll(jit_program *program, const jit_node *choice, uint32_t parts)
+{
+    jit_value all = choice->a[0];
+    for (uint32_t part = 1; part < parts; part++) {
+        all = jit_operation(program, HAL_IR_OR, HAL_TYPE_BOOL, HAL_TYPE_BOOL, all,
+                            choice->a[0] + part, JIT_NONE);
+    }
+    jit_operation(program, JIT_CHOICE, HAL_TYPE_BOOL, HAL_TYPE_NONE, all, JIT_NONE, JIT_NONE);
+}
+
+/* The values of the parts are neighbours; constants and uniform values serve all of them. */
+void jit_program_unroll(jit_program *program, uint32_t parts)
+{
+    jit_program result = {.wide = program->wide};
+    const uint32_t values = program->value_count * parts;
+    result.values = malloc((values + 1) * sizeof(jit_entry));
+    result.value_count = result.value_capacity = values;
+    result.failed = program->failed || result.values == NULL;
+    for (uint32_t i = 0; i < values && !result.failed; i++) {
+        result.values[i] = program->values[i / parts];
+        result.values[i].part = (uint8_t)(i % parts);
+    }
+    for (uint32_t i = 0; i < program->node_count && !result.failed; i++) {
+        jit_node node = program->nodes[i];
+        for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
+            node.a[k] = node.a[k] == JIT_NONE ? JIT_NONE : node.a[k] * parts;
+        }
+        node.d = node.d == JIT_NONE ? JIT_NONE : node.d * parts;
+        if (node.opcode == JIT_CHOICE) {
+            choice_unroll(&result, &node, parts);
+            continue;
+        }
+        const bool once = node.opcode == JIT_OTHERWISE || node.opcode == JIT_JOIN;
+        for (uint32_t part = 0; part < (once ? 1 : parts) && !result.failed; part++) {
+            result.nodes = program_grow(&result, result.nodes, result.node_count,
+                                        &result.node_capacity, sizeof(jit_node));
+            if (result.failed) {
+                break;
+            }
+            jit_node *added = &result.nodes[result.node_count++];
+            *added = node;
+            added->part = (uint8_t)part;
+            for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
+                const bool own = node.a[k] != JIT_NONE && is_held(&result.values[node.a[k]]);
+                added->a[k] += own ? part : 0;
+            }
+            added->d += node.d == JIT_NONE ? 0 : part;
+        }
+    }
+    jit_program_release(program);
+    *program = result;
 }
 
 /* Backwards. Of an operand that a node has twice, the first one's `next` is the later use. */

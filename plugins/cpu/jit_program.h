@@ -17,7 +17,16 @@ enum {
     JIT_BLEND,                      /* d = a ? b : c, where c is the old value */
     JIT_AGAIN, /* d = a, or the function aux of c and e done again where b is true anywhere */
     JIT_LOAD,  /* d = memory at the pointer aux, or d's home where that is null */
-    JIT_STORE  /* memory at the pointer aux = a, or a's home where that is null */
+    JIT_STORE, /* memory at the pointer aux = a, or a's home where that is null */
+    /* d is assigned later; where a is true anywhere the operations up to OTHERWISE are skipped,
+     * else those up to JOIN; a = b. */
+    JIT_DECLARE,
+    JIT_CHOICE,
+    JIT_OTHERWISE,
+    JIT_JOIN,
+    JIT_ASSIGN,
+    JIT_RESULT,  /* a is the function's result, in vector register aux */
+    JIT_FUNCTION /* d = the transcendental function aux of a and b */
 };
 
 typedef enum jit_kind {
@@ -32,13 +41,14 @@ enum { JIT_NO_REGISTER = 255, JIT_OPERANDS = 4 };
 typedef struct jit_entry {
     jit_kind kind;
     hal_type type;
-    bool keep;        /* needed after the program: stored when made */
-    bool saved;       /* memory has the value */
-    uint8_t reg;      /* JIT_NO_REGISTER: in memory only */
-    uint32_t name;    /* JIT_NONE: a temporary without a slot */
-    uint32_t frame;   /* place in the frame, in vectors; JIT_NONE: none yet */
-    uint32_t next;    /* the node that uses it next; JIT_NONE: none */
-    uint64_t bits;    /* of a constant */
+    bool keep;      /* needed after the program: stored when made */
+    bool saved;     /* memory has the value */
+    uint8_t reg;    /* JIT_NO_REGISTER: in memory only */
+    uint8_t part;   /* of the vectors that are computed together */
+    uint32_t name;  /* JIT_NONE: a temporary without a slot */
+    uint32_t frame; /* place in the frame, in vectors; JIT_NONE: none yet */
+    uint32_t next;  /* the node that uses it next; JIT_NONE: none */
+    uint64_t bits;  /* of a constant */
 } jit_entry;
 
 typedef struct jit_node {
@@ -49,6 +59,7 @@ typedef struct jit_node {
     uint32_t aux;
     uint32_t next[JIT_OPERANDS]; /* the node that uses the operand after this one */
     uint32_t next_d;
+    uint8_t part;
 } jit_node;
 
 typedef struct jit_program {
@@ -78,6 +89,13 @@ jit_node *jit_last(jit_program *program);
 /* jit_math.c: appends a transcendental function; `function` is for JIT_AGAIN. */
 jit_value jit_math(jit_program *program, uint32_t opcode, hal_type type, jit_value x, jit_value y,
                    uint32_t function);
+
+/* How many vectors can be computed together, up to `most`, so that all values fit the registers. */
+uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_t masks,
+                           uint32_t most);
+/* Interleaves the operations of several vectors, which depend on each other only in choices: long
+ * chains of operations would wait for each other's results. */
+void jit_program_unroll(jit_program *program, uint32_t parts);
 
 /* Finds the next use of each value at each node; the kept values end with the program. */
 void jit_program_finish(jit_program *program);

@@ -13,7 +13,7 @@ static jit_entry *entry_of(jit_state *jit, jit_value value)
     return &jit->program->values[value];
 }
 
-x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes)
+x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part)
 {
     uint32_t base = JIT_SCRATCH;
     for (uint32_t i = 0; i < jit->loop_pointers; i++) {
@@ -28,7 +28,8 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes)
                 : x86_memory(JIT_SLOTS, (int32_t)(8 * key));
         x86_general(&jit->code, X86_LOAD, true, base, place);
     }
-    x86_operand operand = x86_memory(base, 0);
+    const uint32_t lanes = jit->program->wide ? 8 : 16;
+    x86_operand operand = x86_memory(base, (int32_t)(part * lanes * bytes));
     if (jit->in_loop) {
         operand.index = JIT_LANE;
         operand.scale = (uint8_t)bytes;
@@ -36,15 +37,17 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes)
     return operand;
 }
 
-/* The slot of a name. */
-static x86_operand home_of(jit_state *jit, uint32_t name)
+/* The slot of a value's name. */
+static x86_operand home_of(jit_state *jit, const jit_entry *entry)
 {
-    const cpu_name *n = &jit->lower->names[name];
+    const cpu_name *n = &jit->lower->names[entry->name];
     if (n->view) {
-        return jit_pointed(jit, n->slot, n->bytes);
+        return jit_pointed(jit, n->slot, n->bytes, entry->part);
     }
-    x86_operand operand =
-        x86_memory(JIT_ARENA, (int32_t)jit->lower->kernel->slot_offset[n->slot]);
+    x86_operand operand = x86_memory(JIT_ARENA, (int32_t)jit->lower->kernel->slot_offset[n->slot]);
+    if (!n->uniform) {
+        operand.disp += (int32_t)(entry->part * (jit->program->wide ? 8u : 16u) * n->bytes);
+    }
     if (!n->uniform && jit->in_loop) {
         operand.index = JIT_LANE;
         operand.scale = n->bytes;
@@ -72,8 +75,7 @@ static void mask_load(jit_state *jit, uint32_t reg, x86_operand from)
     const x86_form form = {.length = X86_XMM};
     x86_vector(&jit->code, jit->program->wide ? X86_MOVQ : X86_MOVDQU8, form, JIT_TEMPORARY_A, 0,
                from);
-    x86_vector(&jit->code, X86_PTESTMB, form, reg, JIT_TEMPORARY_A,
-               x86_register(JIT_TEMPORARY_A));
+    x86_vector(&jit->code, X86_PTESTMB, form, reg, JIT_TEMPORARY_A, x86_register(JIT_TEMPORARY_A));
 }
 
 static void mask_store(jit_state *jit, uint32_t reg, x86_operand to)
@@ -100,7 +102,7 @@ static void value_store(jit_state *jit, const jit_entry *entry, x86_operand to)
 void jit_store_home(jit_state *jit, jit_value value)
 {
     const jit_entry *entry = entry_of(jit, value);
-    x86_operand to = home_of(jit, entry->name);
+    x86_operand to = home_of(jit, entry);
     value_store(jit, entry, to);
     if (jit->is_uniform && jit->program->wide) {
         to.disp += (int32_t)(8 * hal_type_size(entry->type));
@@ -111,7 +113,7 @@ void jit_store_home(jit_state *jit, jit_value value)
 void jit_load_home(jit_state *jit, jit_value value, uint32_t reg)
 {
     const jit_entry *entry = entry_of(jit, value);
-    const x86_operand from = home_of(jit, entry->name);
+    const x86_operand from = home_of(jit, entry);
     if (entry->type == HAL_TYPE_BOOL) {
         mask_load(jit, reg, from);
     } else {
@@ -142,10 +144,11 @@ static uint32_t register_take(jit_state *jit, jit_value value)
     const bool mask = entry_of(jit, value)->type == HAL_TYPE_BOOL;
     jit_value *in = mask ? jit->in_mask : jit->in_vector;
     uint32_t *pinned = mask ? &jit->pinned_masks : &jit->pinned_vectors;
+    const uint32_t locked = mask ? jit->locked_masks : jit->locked_vectors;
     const uint32_t count = mask ? JIT_MASKS : JIT_VECTORS;
     uint32_t best = JIT_NONE;
     for (uint32_t reg = mask; reg < count; reg++) {
-        if (*pinned >> reg & 1) {
+        if ((*pinned | locked) >> reg & 1) {
             continue;
         }
         if (in[reg] == JIT_NONE) {
@@ -181,11 +184,11 @@ static x86_operand memory_of(jit_state *jit, jit_entry *entry)
         return x86_constant(&jit->code, entry->bits, hal_type_size(entry->type));
     }
     if (entry->kind == JIT_UNIFORM) {
-        x86_operand operand = home_of(jit, entry->name);
+        x86_operand operand = home_of(jit, entry);
         operand.broadcast = true;
         return operand;
     }
-    return has_home(jit, entry) ? home_of(jit, entry->name) : frame_of(jit, entry);
+    return has_home(jit, entry) ? home_of(jit, entry) : frame_of(jit, entry);
 }
 
 static void value_load(jit_state *jit, jit_value value, uint32_t reg)
@@ -197,7 +200,7 @@ static void value_load(jit_state *jit, jit_value value, uint32_t reg)
         x86_mask_binary(code, entry->bits ? X86_KXNOR : X86_KXOR, reg, reg, reg);
     } else if (entry->type == HAL_TYPE_BOOL) {
         if (has_home(jit, entry)) {
-            mask_load(jit, reg, home_of(jit, entry->name));
+            mask_load(jit, reg, home_of(jit, entry));
         } else {
             x86_mask_move(code, reg, frame_of(jit, entry));
         }
@@ -236,6 +239,29 @@ uint32_t jit_result(jit_state *jit, const jit_node *node)
     return register_take(jit, node->d);
 }
 
+void jit_register_set(jit_state *jit, jit_value value, uint32_t reg)
+{
+    jit->in_vector[reg] = value;
+    entry_of(jit, value)->reg = (uint8_t)reg;
+}
+
+uint32_t jit_result_over(jit_state *jit, const jit_node *node, uint32_t k)
+{
+    jit_entry *entry = entry_of(jit, node->a[k]);
+    bool other = node->next[k] != JIT_NONE || entry->reg == JIT_NO_REGISTER ||
+                 (jit->locked_vectors >> entry->reg & 1) != 0;
+    for (uint32_t i = 0; i < JIT_OPERANDS; i++) {
+        other = other || (i != k && node->a[i] == node->a[k]);
+    }
+    if (other) {
+        return jit_result(jit, node);
+    }
+    const uint32_t reg = entry->reg;
+    entry->reg = JIT_NO_REGISTER;
+    jit_register_set(jit, node->d, reg);
+    return reg;
+}
+
 static void value_forget(jit_state *jit, jit_value value)
 {
     jit_entry *entry = entry_of(jit, value);
@@ -243,6 +269,67 @@ static void value_forget(jit_state *jit, jit_value value)
         jit_value *in = entry->type == HAL_TYPE_BOOL ? jit->in_mask : jit->in_vector;
         in[entry->reg] = JIT_NONE;
         entry->reg = JIT_NO_REGISTER;
+    }
+}
+
+/* Whether a register has an operand that the function at `nodes` expects there and that nothing else
+ * needs. */
+static bool is_in_place(const jit_state *jit, const jit_node *nodes, uint32_t reg)
+{
+    const uint32_t k = reg >= JIT_FUNCTION_Y, part = reg - (k ? JIT_FUNCTION_Y : JIT_FUNCTION_X);
+    return part < jit->parts && nodes[part].a[k] != JIT_NONE &&
+           nodes[part].a[k] == jit->in_vector[reg] && nodes[part].next[k] == JIT_NONE;
+}
+
+/* All that a function may overwrite goes to memory. */
+static void registers_spare(jit_state *jit, const jit_node *nodes)
+{
+    for (uint32_t reg = 0; reg < JIT_VECTORS; reg++) {
+        if (jit->in_vector[reg] != JIT_NONE && !is_in_place(jit, nodes, reg)) {
+            jit_register_empty(jit, reg);
+        }
+    }
+    for (uint32_t reg = 1; reg < JIT_MASKS; reg++) {
+        if (jit->in_mask[reg] != JIT_NONE) {
+            register_empty(jit, jit->in_mask[reg]);
+            jit->in_mask[reg] = JIT_NONE;
+        }
+    }
+}
+
+static void argument_place(jit_state *jit, jit_value value, uint32_t reg)
+{
+    const jit_entry *entry = entry_of(jit, value);
+    if (entry->reg == JIT_NO_REGISTER) {
+        value_load(jit, value, reg);
+    } else if (entry->reg != reg) {
+        x86_vector(&jit->code, X86_MOVDQU32, jit_form(jit, entry->type), reg, 0,
+                   x86_register(entry->reg));
+    }
+}
+
+void jit_arguments(jit_state *jit, const jit_node *nodes)
+{
+    registers_spare(jit, nodes);
+    for (uint32_t part = 0; part < jit->parts; part++) {
+        if (nodes[part].a[1] != JIT_NONE) {
+            argument_place(jit, nodes[part].a[1], JIT_FUNCTION_Y + part);
+        }
+        argument_place(jit, nodes[part].a[0], JIT_FUNCTION_X + part);
+    }
+    for (uint32_t reg = JIT_FUNCTION_X; reg < JIT_FUNCTION_Y + JIT_MOST_PARTS; reg++) {
+        if (jit->in_vector[reg] != JIT_NONE) {
+            entry_of(jit, jit->in_vector[reg])->reg = JIT_NO_REGISTER;
+            jit->in_vector[reg] = JIT_NONE;
+        }
+    }
+}
+
+void jit_register_empty(jit_state *jit, uint32_t reg)
+{
+    if (jit->in_vector[reg] != JIT_NONE) {
+        register_empty(jit, jit->in_vector[reg]);
+        jit->in_vector[reg] = JIT_NONE;
     }
 }
 
@@ -272,8 +359,33 @@ void jit_release(jit_state *jit, const jit_node *node)
     jit->pinned_vectors = jit->pinned_masks = 0;
 }
 
+void jit_registers_lock(jit_state *jit)
+{
+    for (uint32_t reg = 0; reg < JIT_VECTORS; reg++) {
+        jit->locked_vectors |= (uint32_t)(jit->in_vector[reg] != JIT_NONE) << reg;
+    }
+    for (uint32_t reg = 0; reg < JIT_MASKS; reg++) {
+        jit->locked_masks |= (uint32_t)(jit->in_mask[reg] != JIT_NONE) << reg;
+    }
+}
+
+void jit_registers_restore(jit_state *jit)
+{
+    for (uint32_t reg = 0; reg < JIT_VECTORS; reg++) {
+        if (jit->in_vector[reg] != JIT_NONE && !(jit->locked_vectors >> reg & 1)) {
+            value_forget(jit, jit->in_vector[reg]);
+        }
+    }
+    for (uint32_t reg = 0; reg < JIT_MASKS; reg++) {
+        if (jit->in_mask[reg] != JIT_NONE && !(jit->locked_masks >> reg & 1)) {
+            value_forget(jit, jit->in_mask[reg]);
+        }
+    }
+}
+
 void jit_registers_clear(jit_state *jit)
 {
+    jit->locked_vectors = jit->locked_masks = 0;
     for (uint32_t i = 0; i < JIT_VECTORS; i++) {
         jit->in_vector[i] = JIT_NONE;
     }

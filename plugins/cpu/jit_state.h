@@ -20,6 +20,10 @@ enum {
     JIT_SCRATCH = X86_RAX
 };
 
+/* A function has its operands and its results in registers from these on, one for each vector that is
+ * computed together, and may overwrite all vectors and masks. */
+enum { JIT_MOST_PARTS = 4, JIT_FUNCTION_X = 0, JIT_FUNCTION_Y = JIT_FUNCTION_X + JIT_MOST_PARTS };
+
 /* Vector registers 29 to 31 and masks 6 and 7 are free within an operation; mask 0 is no mask. */
 enum {
     JIT_VECTORS = 29,
@@ -80,15 +84,15 @@ typedef struct jit_name {
 typedef struct jit_state {
     cpu_lower *lower;
     x86_code code;
-    jit_program uniform, lanes; /* being collected */
-    jit_name *names[2];   /* in `uniform` and in `lanes` */
-    uint32_t *references; /* of each name, in all drafts */
+    jit_program uniform, lanes;          /* being collected */
+    jit_name *names[2];                  /* in `uniform` and in `lanes` */
+    uint32_t *references;                /* of each name, in all drafts */
     const cpu_constant_name **constants; /* of each name; null: not a constant */
     /* By slot: the last lane program that uses it, that writes it, and after which a store reads
      * it. */
     uint32_t *used_by, *written_by, *posted_by;
     uint32_t generation[2]; /* of the open programs */
-    bool writes_memory; /* the open lane program does */
+    bool writes_memory;     /* the open lane program does */
     uint32_t fence;
     jit_post posts[JIT_MAX_POINTERS];
     uint32_t post_count;
@@ -102,10 +106,13 @@ typedef struct jit_state {
     jit_program *program;
     bool is_uniform;
     bool in_loop;
+    uint32_t parts; /* vectors that are computed together */
     jit_pointer pointers[JIT_POINTER_REGISTERS];
     uint32_t loop_pointers;
     jit_value in_vector[JIT_VECTORS], in_mask[JIT_MASKS];
-    uint32_t pinned_vectors, pinned_masks;
+    uint32_t pinned_vectors, pinned_masks; /* by the current node */
+    uint32_t locked_vectors, locked_masks; /* by the open choice */
+    uint32_t otherwise, join;              /* its labels */
     /* Statistics for the log. */
     uint32_t operations, calls;
     bool failed;
@@ -116,15 +123,26 @@ typedef struct jit_state {
 /* The vector length of a type in this program. */
 x86_form jit_form(const jit_state *jit, hal_type type);
 /* Memory at a pointer of the program, in elements of `bytes` that belong to the vector's lanes. */
-x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes);
+x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part);
 /* The register of an operand, loaded if need be; the register or memory of an operand. */
 uint32_t jit_use(jit_state *jit, const jit_node *node, uint32_t k);
 x86_operand jit_source(jit_state *jit, const jit_node *node, uint32_t k);
 /* A register for the result. */
 uint32_t jit_result(jit_state *jit, const jit_node *node);
+/* Of a function: moves its operands to where it expects them, and what it overwrites elsewhere. */
+void jit_arguments(jit_state *jit, const jit_node *nodes);
+/* Says that a register has a value; empties a register. */
+void jit_register_set(jit_state *jit, jit_value value, uint32_t reg);
+void jit_register_empty(jit_state *jit, uint32_t reg);
+/* A register for the result: that of operand k if nothing else needs it. */
+uint32_t jit_result_over(jit_state *jit, const jit_node *node, uint32_t k);
 /* After a node: stores a result that is kept and frees what is used no more. */
 void jit_release(jit_state *jit, const jit_node *node);
 void jit_registers_clear(jit_state *jit);
+/* A choice: registers that are used now keep their values on both sides; forgets what a side has in
+ * others. */
+void jit_registers_lock(jit_state *jit);
+void jit_registers_restore(jit_state *jit);
 /* Stores a value in its slot. */
 void jit_store_home(jit_state *jit, jit_value value);
 void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
@@ -135,13 +153,20 @@ void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
 bool jit_is_supported(uint32_t opcode, hal_type type, hal_type result);
 void jit_node_emit(jit_state *jit, const jit_node *node);
 
-/* ---- jit_loop.c ---- */
+/* ---- jit_function.c ---- */
 
-void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform);
-/* A cold piece of code; returns its number. */
+/* Calls a function; the nodes of the parts are neighbours. */
+void jit_function_emit(jit_state *jit, const jit_node *nodes);
+
+/* ---- jit_cold.c ---- */
+
+/* A piece of code that is emitted later; null without memory. */
 jit_cold *jit_cold_add(jit_state *jit);
 void jit_colds_emit(jit_state *jit);
 
+/* ---- jit_loop.c ---- */
+
+void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform);
 /* ---- jit_access.c ---- */
 
 /* An operand in the slot of a uniform value. */

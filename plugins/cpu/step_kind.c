@@ -50,8 +50,7 @@ static void operations_add(cpu_step_kinds *kinds, const cpu_lanes *lanes, uint32
         kind_add(kinds, lanes->ternary[1][t][form], CPU_STEP_OPERATION, HAL_IR_SELECT, type, type);
     }
     for (uint32_t to = 0; to < CPU_TYPE_COUNT; to++) {
-        kind_add(kinds, lanes->cast[t][to], CPU_STEP_OPERATION, HAL_IR_CAST, type,
-                 value_types[to]);
+        kind_add(kinds, lanes->cast[t][to], CPU_STEP_OPERATION, HAL_IR_CAST, type, value_types[to]);
     }
     kind_add(kinds, lanes->spread[t], CPU_STEP_MOVE, 0, type, type);
     kind_add(kinds, lanes->copy[t], CPU_STEP_MOVE, 0, type, type);

@@ -7,7 +7,7 @@
 typedef enum cpu_step_class {
     CPU_STEP_OTHER, /* the rest: they are called */
     CPU_STEP_OPERATION,
-    CPU_STEP_MOVE,  /* a value to a slot: spread and copy */
+    CPU_STEP_MOVE, /* a value to a slot: spread and copy */
     CPU_STEP_BLEND,
     CPU_STEP_LOAD,
     CPU_STEP_STORE,

@@ -11,7 +11,7 @@ typedef struct vector_row {
     uint8_t tuple, immediate;
 } vector_row;
 
-#define VECTOR_ROW(NAME, map, prefix, w, opcode, extension, tuple, immediate)                     \
+#define VECTOR_ROW(NAME, map, prefix, w, opcode, extension, tuple, immediate) \
     [X86_##NAME] = {map, prefix, w, opcode, extension, X86_TUPLE_##tuple, immediate},
 static const vector_row vector_rows[X86_VECTOR_COUNT] = {X86_VECTOR_TABLE(VECTOR_ROW)};
 
@@ -51,8 +51,8 @@ static void word_put(x86_code *code, uint32_t word)
 
 static void fixup_add(x86_code *code, uint32_t target, bool pool)
 {
-    code->fixups = array_grow(code, code->fixups, code->fixup_count, &code->fixup_capacity,
-                              sizeof(x86_fixup));
+    code->fixups =
+        array_grow(code, code->fixups, code->fixup_count, &code->fixup_capacity, sizeof(x86_fixup));
     if (!code->failed) {
         code->fixups[code->fixup_count++] =
             (x86_fixup){.at = code->count, .target = target, .pool = pool};
@@ -325,8 +325,8 @@ void x86_return(x86_code *code)
 
 uint32_t x86_label(x86_code *code)
 {
-    code->labels = array_grow(code, code->labels, code->label_count, &code->label_capacity,
-                              sizeof(uint32_t));
+    code->labels =
+        array_grow(code, code->labels, code->label_count, &code->label_capacity, sizeof(uint32_t));
     if (code->failed) {
         return 0;
     }

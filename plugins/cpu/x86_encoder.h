@@ -180,8 +180,16 @@ enum {
 };
 
 /* Two-operand instructions, with their opcodes: register, register or memory. */
-enum { X86_ADD = 0x03, X86_SUB = 0x2b, X86_CMP = 0x3b, X86_LOAD = 0x8b, X86_LEA = 0x8d,
-       X86_SIGN_EXTEND = 0x63, X86_STORE = 0x89, X86_TEST = 0x85 };
+enum {
+    X86_ADD = 0x03,
+    X86_SUB = 0x2b,
+    X86_CMP = 0x3b,
+    X86_LOAD = 0x8b,
+    X86_LEA = 0x8d,
+    X86_SIGN_EXTEND = 0x63,
+    X86_STORE = 0x89,
+    X86_TEST = 0x85
+};
 
 /* A register, or memory at base + index * scale + disp. */
 typedef struct x86_operand {

@@ -230,9 +230,9 @@ static inline void show_difference(const cpu_trial *trial, const char *set, uint
     memcpy(&x, (const char *)wanted + (size_t)element * bytes, bytes);
     memcpy(&y, (const char *)found + (size_t)element * bytes, bytes);
     hal_ir_print(trial->kernel, &text);
-    fail_msg("%s, %s: binding %u[%u] is %llx, the interpreter has %llx\n%s", trial->what, set,
-             buffer, element, (unsigned long long)y, (unsigned long long)x,
-             text == NULL ? "" : text);
+    fprintf(stderr, "%s\n", text == NULL ? "" : text);
+    fail_msg("%s, %s: binding %u[%u] is %llx, the interpreter has %llx", trial->what, set, buffer,
+             element, (unsigned long long)y, (unsigned long long)x);
 }
 
 /* Every instruction set of the machine must do to the buffers what the interpreter does. */

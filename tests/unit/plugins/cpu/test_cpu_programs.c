@@ -372,12 +372,18 @@ static void check_program(uint64_t seed)
     check(cpu_finish(p.b), 3, buffers, 4, &scalars, what);
 }
 
-/* CPU_TEST_PROGRAMS sets their number. */
+static uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+    const char *wanted = getenv(variable);
+    return wanted != NULL ? strtoull(wanted, NULL, 10) : otherwise;
+}
+
+/* CPU_TEST_PROGRAMS sets their number, CPU_TEST_FIRST the first one. */
 TEST(random_programs)
 {
-    const char *wanted = getenv("CPU_TEST_PROGRAMS");
-    const uint64_t count = wanted != NULL ? strtoull(wanted, NULL, 10) : 200;
-    for (uint64_t seed = 0; seed < count; seed++) {
+    const uint64_t first = number_from("CPU_TEST_FIRST", 0);
+    const uint64_t count = number_from("CPU_TEST_PROGRAMS", 200);
+    for (uint64_t seed = first; seed < first + count; seed++) {
         check_program(seed);
     }
 }

@@ -1,0 +1,120 @@
+/* Code that rarely runs, after the rest of a function: does a transcendental function again, calls a
+ * step where an access has no short form. */
+#include "jit_state.h"
+
+#include <stdlib.h>
+
+jit_cold *jit_cold_add(jit_state *jit)
+{
+    if (jit->cold_count == jit->cold_capacity) {
+        const uint32_t wanted = jit->cold_capacity == 0 ? 32 : jit->cold_capacity * 2;
+        jit_cold *grown = realloc(jit->colds, wanted * sizeof(jit_cold));
+        if (grown == NULL) {
+            jit->failed = true;
+            return NULL;
+        }
+        jit->colds = grown;
+        jit->cold_capacity = wanted;
+    }
+    jit_cold *cold = &jit->colds[jit->cold_count++];
+    *cold = (jit_cold){
+        .label = x86_label(&jit->code), .back = x86_label(&jit->code), .pointer = JIT_NONE};
+    return cold;
+}
+
+/* Called by compiled code: runs a step of a function on one block of lanes. */
+static void function_run(cpu_run *run, void *d, void *x, void *y)
+{
+    void *slots[3] = {d, x, y};
+    cpu_worker worker = {.slots = slots, .items = CPU_BLOCK};
+    const cpu_step step = {.run = run, .d = 0, .a = 1, .b = 2, .n = CPU_BLOCK, .mask = CPU_NONE};
+    run(&worker, &step);
+}
+
+static const uint8_t saved_general[] = {X86_RCX, X86_RDX, X86_RSI, X86_RDI,
+                                        X86_R8,  X86_R9,  X86_R10, X86_R11};
+enum { SAVED_GENERAL = sizeof(saved_general) };
+
+/* What a C function may overwrite, to the frame or back. `base`: bytes between rsp and the frame. */
+static void registers_move(x86_code *code, int32_t base, bool save)
+{
+    const x86_form form = {.length = X86_ZMM};
+    for (uint32_t i = 0; i < JIT_VECTORS; i++) {
+        x86_vector(code, save ? X86_MOVDQU32_STORE : X86_MOVDQU32, form, i, 0,
+                   x86_memory(X86_RSP, base + (int32_t)(JIT_FRAME_VECTORS + 64 * i)));
+    }
+    for (uint32_t i = 1; i < JIT_MASKS; i++) {
+        const x86_operand place = x86_memory(X86_RSP, base + (int32_t)(JIT_FRAME_MASKS + 8 * i));
+        if (save) {
+            x86_mask_store(code, place, i);
+        } else {
+            x86_mask_move(code, i, place);
+        }
+    }
+    for (uint32_t i = 0; i < SAVED_GENERAL; i++) {
+        x86_general(code, save ? X86_STORE : X86_LOAD, true, saved_general[i],
+                    x86_memory(X86_RSP, base + (int32_t)(JIT_FRAME_GENERAL + 8 * i)));
+    }
+}
+
+/* The routine that does a function again: rax has the step's function, the frame its operands. */
+static void again_emit(jit_state *jit)
+{
+    x86_code *code = &jit->code;
+    const int32_t base = 64; /* the return address and padding */
+    x86_bind(code, jit->again);
+    x86_add_immediate(code, X86_RSP, -(base - 8));
+    registers_move(code, base, true);
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, x86_register(X86_RDI));
+    x86_general(code, X86_LEA, true, X86_RSI, x86_memory(X86_RSP, base + JIT_FRAME_D));
+    x86_general(code, X86_LEA, true, X86_RDX, x86_memory(X86_RSP, base + JIT_FRAME_X));
+    x86_general(code, X86_LEA, true, X86_RCX, x86_memory(X86_RSP, base + JIT_FRAME_Y));
+    x86_zero_upper(code);
+    x86_load_immediate(code, JIT_SCRATCH, (uint64_t)(uintptr_t)function_run);
+    x86_call(code, JIT_SCRATCH);
+    registers_move(code, base, false);
+    x86_add_immediate(code, X86_RSP, base - 8);
+    x86_return(code);
+}
+
+static void cold_emit(jit_state *jit, const jit_cold *cold)
+{
+    x86_code *code = &jit->code;
+    x86_bind(code, cold->label);
+    if (cold->step != NULL) {
+        jit_call_step(jit, cold->step);
+        if (cold->pointer != JIT_NONE) {
+            x86_general(code, 0x33, false, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+            x86_general(code, X86_STORE, true, JIT_SCRATCH,
+                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * cold->pointer)));
+        }
+    } else if (cold->run == NULL) {
+        x86_general(code, 0x33, false, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+        x86_general(code, X86_STORE, true, JIT_SCRATCH,
+                    x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * cold->pointer)));
+    } else {
+        const x86_form form = {.length = cold->length};
+        x86_vector(code, X86_MOVDQU32_STORE, form, cold->x, 0, x86_memory(X86_RSP, JIT_FRAME_X));
+        x86_vector(code, X86_MOVDQU32_STORE, form, cold->y, 0, x86_memory(X86_RSP, JIT_FRAME_Y));
+        x86_load_immediate(code, JIT_SCRATCH, (uint64_t)(uintptr_t)cold->run);
+        x86_call_label(code, jit->again);
+        x86_vector(code, X86_MOVDQU32, form, cold->d, 0, x86_memory(X86_RSP, JIT_FRAME_D));
+    }
+    x86_jump(code, cold->back);
+}
+
+void jit_colds_emit(jit_state *jit)
+{
+    bool functions = false;
+    jit->again = x86_label(&jit->code);
+    for (uint32_t i = 0; i < jit->cold_count; i++) {
+        const jit_cold cold = jit->colds[i];
+        functions = functions || (cold.step == NULL && cold.run != NULL);
+        cold_emit(jit, &cold);
+    }
+    if (functions) {
+        again_emit(jit);
+    } else {
+        x86_bind(&jit->code, jit->again);
+    }
+}
