@@ -1,7 +1,7 @@
 /* Walks the drafts of a kernel and makes machine code of them. Operations in lanes are collected in
- * a lane program, which becomes one loop; uniform operations in another one, which precedes it. Steps
- * that prepare accesses go before the open lane program if they do not touch its slots; all others
- * end it. See jit_state.h. */
+ * a lane program, which becomes one loop; uniform operations in another one, which precedes it.
+ * Steps that prepare accesses go before the open lane program if they do not touch its slots; all
+ * others end it. See jit_state.h. */
 #include "jit.h"
 
 #include "code_memory.h"
@@ -9,6 +9,7 @@
 #include "step_kind.h"
 
 #include <kit/clock.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,8 +119,8 @@ static void slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name)
     }
 }
 
-/* Makes it possible to put the draft's step before the open lane program: ends that if it writes what
- * the step reads, or uses what the step writes. A store's values are not read before. */
+/* Makes it possible to put the draft's step before the open lane program: ends that if it writes
+ * what the step reads, or uses what the step writes. A store's values are not read before. */
 static void step_advance(jit_walk *walk, bool reads_memory)
 {
     jit_state *jit = &walk->state;
@@ -191,8 +192,8 @@ static void name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value
     }
 }
 
-/* The program that a draft with result `name` belongs to; other programs end if it would change what
- * they need. */
+/* The program that a draft with result `name` belongs to; other programs end if it would change
+ * what they need. */
 static uint32_t program_choose(jit_walk *walk, uint32_t name)
 {
     jit_state *jit = &walk->state;
@@ -609,6 +610,16 @@ static void walk_release(jit_walk *walk)
     x86_code_release(&jit->code);
 }
 
+/* Once for the process. */
+static void refusal_log(void)
+{
+    static atomic_bool logged;
+    if (!atomic_exchange(&logged, true)) {
+        cpu_host()->log(HAL_LOG_WARN, "cpu: the system refuses executable memory: kernels are "
+                                      "interpreted");
+    }
+}
+
 /* HAL_LOG=debug: what was compiled, and what is called. */
 static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
 {
@@ -654,6 +665,9 @@ void cpu_jit_compile(cpu_lower *lower)
             kernel->dispatch_code = (void (*)(cpu_worker *))(base + dispatch);
             kernel->group_code = (void (*)(cpu_worker *))(base + group);
         }
+    }
+    if (kernel->code == NULL && jit->code.count > 0 && !jit->code.failed && !jit->failed) {
+        refusal_log();
     }
     compile_log(walk, kit_clock_ns() - start);
     walk_release(walk);

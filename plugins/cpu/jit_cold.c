@@ -1,5 +1,5 @@
-/* Code that rarely runs, after the rest of a function: does a transcendental function again, calls a
- * step where an access has no short form. */
+/* Code that rarely runs, after the rest of a function: does a transcendental function again, calls
+ * a step where an access has no short form. */
 #include "jit_state.h"
 
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static const uint8_t saved_general[] = {X86_RCX, X86_RDX, X86_RSI, X86_RDI,
                                         X86_R8,  X86_R9,  X86_R10, X86_R11};
 enum { SAVED_GENERAL = sizeof(saved_general) };
 
-/* What a C function may overwrite, to the frame or back. `base`: bytes between rsp and the frame. */
+/* What a C function may overwrite, to the frame or back. `base`: bytes between rsp and the frame.
+ * */
 static void registers_move(x86_code *code, int32_t base, bool save)
 {
     const x86_form form = {.length = X86_ZMM};

@@ -1,6 +1,6 @@
-/* Transcendental functions as routines that all kernels call: one for each function, type and number
- * of vectors that are computed together. They are made at their first use and last as long as the
- * process. Called by jit_loop.c. */
+/* Transcendental functions as routines that all kernels call: one for each function, type and
+ * number of vectors that are computed together. They are made at their first use and last as long
+ * as the process. Called by jit_loop.c. */
 #include "jit_state.h"
 
 #include "code_memory.h"

@@ -685,6 +685,7 @@ static void emit_result(jit_state *jit, const jit_node *node)
         jit_register_empty(jit, to);
         register_copy(jit, node->type, to, a);
     }
+    jit->locked_vectors |= UINT32_C(1) << to; /* for the results that follow */
 }
 
 bool jit_is_supported(uint32_t opcode, hal_type type, hal_type result)

@@ -272,8 +272,8 @@ static void value_forget(jit_state *jit, jit_value value)
     }
 }
 
-/* Whether a register has an operand that the function at `nodes` expects there and that nothing else
- * needs. */
+/* Whether a register has an operand that the function at `nodes` expects there and that nothing
+ * else needs. */
 static bool is_in_place(const jit_state *jit, const jit_node *nodes, uint32_t reg)
 {
     const uint32_t k = reg >= JIT_FUNCTION_Y, part = reg - (k ? JIT_FUNCTION_Y : JIT_FUNCTION_X);

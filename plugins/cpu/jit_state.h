@@ -20,8 +20,8 @@ enum {
     JIT_SCRATCH = X86_RAX
 };
 
-/* A function has its operands and its results in registers from these on, one for each vector that is
- * computed together, and may overwrite all vectors and masks. */
+/* A function has its operands and its results in registers from these on, one for each vector that
+ * is computed together, and may overwrite all vectors and masks. */
 enum { JIT_MOST_PARTS = 4, JIT_FUNCTION_X = 0, JIT_FUNCTION_Y = JIT_FUNCTION_X + JIT_MOST_PARTS };
 
 /* Vector registers 29 to 31 and masks 6 and 7 are free within an operation; mask 0 is no mask. */
@@ -35,8 +35,8 @@ enum {
     JIT_MASK_B = 7
 };
 
-/* Places in the frame, in bytes from rsp: operands and result of a function that is done again, what
- * is saved around it, the caller's rsp, addresses of accesses, vectors. */
+/* Places in the frame, in bytes from rsp: operands and result of a function that is done again,
+ * what is saved around it, the caller's rsp, addresses of accesses, vectors. */
 enum {
     JIT_MAX_POINTERS = 64,
     JIT_FRAME_X = 0,
@@ -174,8 +174,8 @@ x86_operand jit_block(const jit_state *jit, uint32_t slot);
 /* Calls a step. */
 void jit_call_step(jit_state *jit, const cpu_step *step);
 /* Before a loop: computes the address of a contiguous access into the slot of its view, or into the
- * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes null.
- * False, without code: the access has no such form. */
+ * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes
+ * null. False, without code: the access has no such form. */
 bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls);
 /* An affine index compared with a bound, where all work-items are on the true side; else a call. */
 bool jit_bound_emit(jit_state *jit, const cpu_step *step);

@@ -173,7 +173,8 @@ void cpu_lower_control(cpu_lower *lower, hal_ir_value record);
 
 /* ---- lower_slots.c ---- */
 
-/* The names that a draft writes, and those that it reads; CPU_NONE among them. Returns the count. */
+/* The names that a draft writes, and those that it reads; CPU_NONE among them. Returns how
+ * many. */
 enum { CPU_REFERENCES = 24 };
 uint32_t cpu_names_written(const cpu_lower *lower, const cpu_draft *draft,
                            uint32_t names[CPU_REFERENCES]);

@@ -64,8 +64,8 @@ enum {
     X(MOVDQU32_STORE, 1, 2, 0, 0x7f, -1, MEMORY, 0) \
     X(MOVDQU64_STORE, 1, 2, 1, 0x7f, -1, MEMORY, 0) \
     X(MOVDQU8_STORE, 1, 3, 0, 0x7f, -1, MEMORY, 0)  \
-    X(MOVQ, 1, 2, 1, 0x7e, -1, SCALAR, 0)           \
-    X(MOVQ_STORE, 1, 1, 1, 0xd6, -1, SCALAR, 0)     \
+    X(MOVQ, 1, 1, 1, 0x6e, -1, SCALAR, 0)           \
+    X(MOVQ_STORE, 1, 1, 1, 0x7e, -1, SCALAR, 0)     \
     X(PBROADCASTD, 2, 1, 0, 0x58, -1, SCALAR, 0)    \
     X(PBROADCASTQ, 2, 1, 1, 0x59, -1, SCALAR, 0)    \
     X(PBROADCASTD_R, 2, 1, 0, 0x7c, -1, SCALAR, 0)  \

@@ -79,17 +79,31 @@ static const hal_plugin *cpu_plugin(void)
     return plugin;
 }
 
-static const char *const cpu_sets[] = {"sse2", "avx2", "avx512", "plain"};
+/* Kernels on avx512 are compiled, those on avx512-steps are interpreted. */
+static const char *const cpu_sets[] = {"sse2", "avx2", "avx512", "avx512-steps", "plain"};
 enum { CPU_SETS = sizeof(cpu_sets) / sizeof(cpu_sets[0]) };
 static hal_plugin_device *cpu_devices[CPU_SETS];
 
-/* The device with an instruction set, open until the end; null where the machine has not got it. */
+/* The device with an instruction set, open until the end; null where the machine has not got it.
+ * CPU_FIXTURE_SET in the environment selects one set. */
 static inline hal_plugin_device *cpu_open(uint32_t set)
 {
+    const char *wanted = getenv("CPU_FIXTURE_SET");
+    if (wanted != NULL && strcmp(wanted, cpu_sets[set]) != 0) {
+        return NULL;
+    }
     if (cpu_devices[set] == NULL) {
-        setenv("HAL_CPU_ISA", cpu_sets[set], 1);
+        char name[16];
+        snprintf(name, sizeof(name), "%s", cpu_sets[set]);
+        char *steps = strchr(name, '-');
+        if (steps != NULL) {
+            *steps = '\0';
+            setenv("HAL_CPU_JIT", "off", 1);
+        }
+        setenv("HAL_CPU_ISA", name, 1);
         cpu_plugin()->device_open(0, &cpu_devices[set]);
         unsetenv("HAL_CPU_ISA");
+        unsetenv("HAL_CPU_JIT");
     }
     return cpu_devices[set];
 }

@@ -67,6 +67,7 @@ TEST(test_variables)
     hal_plugin_device *device = NULL;
     uint32_t count = 0;
     expect_failure("HAL_CPU_ISA", "mmx", HAL_ERROR_UNSUPPORTED);
+    expect_failure("HAL_CPU_JIT", "perhaps", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_THREADS", "0", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_THREADS", "2 or so", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_THREADS", "99999999999999999999", HAL_ERROR_INVALID_ARGUMENT);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { POOL = 400, VARIABLES = 12, ITEMS_MOST = 100, CELLS = 4 };
+enum { POOL = 400, VARIABLES = 12, ITEMS_MOST = 256, GROUPS_OF_ALL = 3, CELLS = 4 };
 
 /* A program under construction: values in scope, newest last. */
 typedef struct program {
@@ -187,6 +187,19 @@ static hal_ir_value condition(program *p)
     return c;
 }
 
+/* Not NaN, whose bits are not specified. */
+static hal_ir_value number(program *p, hal_ir_value x)
+{
+    return hal_ir_select(p->b, hal_ir_eq(p->b, x, x), x, hal_ir_f32(p->b, 1.0f));
+}
+
+static hal_ir_value function(program *p, hal_type type)
+{
+    const uint32_t opcode = HAL_IR_MATH_FIRST + pick(p, HAL_IR_MATH_COUNT);
+    return opcode == HAL_IR_POW ? hal_ir_binary(p->b, opcode, some(p, type), some(p, type))
+                                : hal_ir_unary(p->b, opcode, some(p, type));
+}
+
 static void arithmetic(program *p)
 {
     static const uint32_t integer[] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL,  HAL_IR_AND, HAL_IR_XOR,
@@ -197,7 +210,15 @@ static void arithmetic(program *p)
     static const uint32_t real[] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL, HAL_IR_MIN, HAL_IR_MAX};
     const hal_type type = some_type(p);
     hal_ir_value value;
-    switch (pick(p, 9)) {
+    switch (pick(p, 11)) {
+    case 10:
+        value = function(p, pick(p, 3) ? HAL_TYPE_F32 : HAL_TYPE_F64);
+        break;
+    case 9: {
+        static const hal_type narrow[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
+        value = hal_ir_narrow(p->b, narrow[pick(p, 2)], some(p, HAL_TYPE_F32));
+        break;
+    }
     case 8:
         value = hal_type_is_float(type)
                     ? hal_ir_unary(p->b, real_unary[pick(p, 4)], some(p, type))
@@ -211,7 +232,7 @@ static void arithmetic(program *p)
         break;
     case 2:
         value = hal_ir_type_of(p->b, some(p, type)) == HAL_TYPE_F32
-                    ? hal_ir_bitcast(p->b, HAL_TYPE_U32, some(p, HAL_TYPE_F32))
+                    ? hal_ir_bitcast(p->b, HAL_TYPE_U32, number(p, some(p, HAL_TYPE_F32)))
                     : hal_ir_bitcast(p->b, HAL_TYPE_I32, some(p, HAL_TYPE_U32));
         break;
     default:
@@ -256,7 +277,8 @@ static void touch_memory(program *p)
         hal_ir_store_wide(b, p->work, cell(p, pick(p, CELLS)), 0, guard, some(p, HAL_TYPE_F32));
         break;
     default:
-        hal_ir_store_wide(b, p->out, p->item, (int32_t)(ITEMS_MOST * 3 * pick(p, CELLS)), guard,
+        hal_ir_store_wide(b, p->out, p->item,
+                          (int32_t)(ITEMS_MOST * GROUPS_OF_ALL * pick(p, CELLS)), guard,
                           some(p, HAL_TYPE_U32));
     }
 }
@@ -329,12 +351,12 @@ static void block(program *p, uint32_t statements)
 
 static void check_program(uint64_t seed)
 {
-    static const uint32_t sizes[] = {64, 16, 100, 33, 1, 48};
+    static const uint32_t sizes[] = {64, 16, 100, 33, 1, 48, ITEMS_MOST};
     program p = {.state = seed * 977 + 13, .budget = 150};
     char what[64];
     snprintf(what, sizeof(what), "program %llu", (unsigned long long)seed);
     hal_ir_builder_create("program", &p.b);
-    hal_ir_group_size(p.b, sizes[seed % 6], 1, 1);
+    hal_ir_group_size(p.b, sizes[seed % 7], 1, 1);
     p.in = hal_ir_binding(p.b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
     p.floats = hal_ir_binding(p.b, "floats", HAL_TYPE_F32, HAL_ACCESS_READ);
     p.out = hal_ir_binding(p.b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
@@ -358,18 +380,20 @@ static void check_program(uint64_t seed)
         if (v % 2) {
             hal_ir_store(p.b, p.work, cell(&p, v), value);
         } else {
-            hal_ir_store_wide(p.b, p.out, p.item, (int32_t)(ITEMS_MOST * 3 * v), HAL_IR_NONE,
-                              value);
+            hal_ir_store_wide(p.b, p.out, p.item, (int32_t)(ITEMS_MOST * GROUPS_OF_ALL * v),
+                              HAL_IR_NONE, value);
         }
     }
     const struct {
         uint32_t s;
         float f;
     } scalars = {(uint32_t)seed % 5, 1.5f};
-    cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, 512, seed), numbers(HAL_TYPE_F32, 512, seed + 1),
-                            numbers(HAL_TYPE_U32, ITEMS_MOST * 3 * CELLS, seed + 2),
-                            numbers(HAL_TYPE_F32, ITEMS_MOST * 3 * CELLS, seed + 3)};
-    check(cpu_finish(p.b), 3, buffers, 4, &scalars, what);
+    enum { INPUTS = ITEMS_MOST * GROUPS_OF_ALL + 16 };
+    cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, INPUTS, seed),
+                            numbers(HAL_TYPE_F32, INPUTS, seed + 1),
+                            numbers(HAL_TYPE_U32, ITEMS_MOST * GROUPS_OF_ALL * CELLS, seed + 2),
+                            numbers(HAL_TYPE_F32, ITEMS_MOST * GROUPS_OF_ALL * CELLS, seed + 3)};
+    check(cpu_finish(p.b), GROUPS_OF_ALL, buffers, 4, &scalars, what);
 }
 
 static uint64_t number_from(const char *variable, uint64_t otherwise)

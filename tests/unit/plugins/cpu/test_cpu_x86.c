@@ -1,0 +1,408 @@
+/* The encoder of the cpu plugin next to the GNU assembler: the same bytes for every form of every
+ * instruction. */
+#include "unit.h"
+#include "x86_encoder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 60, MOST_BYTES = 1 << 22 };
+
+/* One letter each for the register, the second and the last operand: v a vector, h, q half and a
+ * quarter of it, x 16 bytes, k a mask, r a general-purpose register of 32 bits, - none. A row
+ * with ! has its register last: it is the source. Instructions without a row have three vectors. */
+static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
+                                                         [X86_MOVDQU64] = "v-v",
+                                                         [X86_MOVDQU8] = "v-v",
+                                                         [X86_MOVDQU32_STORE] = "v-v!",
+                                                         [X86_MOVDQU64_STORE] = "v-v!",
+                                                         [X86_MOVDQU8_STORE] = "v-v!",
+                                                         [X86_MOVQ] = "x-x",
+                                                         [X86_MOVQ_STORE] = "x-x!",
+                                                         [X86_PBROADCASTD] = "v-x",
+                                                         [X86_PBROADCASTQ] = "v-x",
+                                                         [X86_PBROADCASTD_R] = "v-r",
+                                                         [X86_SQRTPS] = "v-v",
+                                                         [X86_SQRTPD] = "v-v",
+                                                         [X86_RNDSCALEPS] = "v-v",
+                                                         [X86_RNDSCALEPD] = "v-v",
+                                                         [X86_PABSD] = "v-v",
+                                                         [X86_PABSQ] = "v-v",
+                                                         [X86_PSLLD] = "v-v",
+                                                         [X86_PSLLQ] = "v-v",
+                                                         [X86_PSRLD] = "v-v",
+                                                         [X86_PSRLQ] = "v-v",
+                                                         [X86_PSRAD] = "v-v",
+                                                         [X86_PSRAQ] = "v-v",
+                                                         [X86_CMPPS] = "kvv",
+                                                         [X86_CMPPD] = "kvv",
+                                                         [X86_PCMPD] = "kvv",
+                                                         [X86_PCMPQ] = "kvv",
+                                                         [X86_PCMPUD] = "kvv",
+                                                         [X86_PCMPUQ] = "kvv",
+                                                         [X86_PTESTMB] = "kvv",
+                                                         [X86_PTESTMD] = "kvv",
+                                                         [X86_PTESTMQ] = "kvv",
+                                                         [X86_CVTDQ2PS] = "v-v",
+                                                         [X86_CVTUDQ2PS] = "v-v",
+                                                         [X86_CVTTPS2DQ] = "v-v",
+                                                         [X86_CVTTPS2UDQ] = "v-v",
+                                                         [X86_CVTPS2PD] = "v-h",
+                                                         [X86_CVTPD2PS] = "h-v",
+                                                         [X86_CVTDQ2PD] = "v-h",
+                                                         [X86_CVTUDQ2PD] = "v-h",
+                                                         [X86_CVTQQ2PD] = "v-v",
+                                                         [X86_CVTUQQ2PD] = "v-v",
+                                                         [X86_CVTQQ2PS] = "h-v",
+                                                         [X86_CVTUQQ2PS] = "h-v",
+                                                         [X86_CVTTPD2DQ] = "h-v",
+                                                         [X86_CVTTPD2UDQ] = "h-v",
+                                                         [X86_CVTTPD2QQ] = "v-v",
+                                                         [X86_CVTTPD2UQQ] = "v-v",
+                                                         [X86_CVTTPS2QQ] = "v-h",
+                                                         [X86_CVTTPS2UQQ] = "v-h",
+                                                         [X86_PMOVSXDQ] = "v-h",
+                                                         [X86_PMOVZXDQ] = "v-h",
+                                                         [X86_PMOVQD] = "v-h!",
+                                                         [X86_PMOVSXBD] = "v-q",
+                                                         [X86_PMOVZXBD] = "v-q",
+                                                         [X86_PMOVSXWD] = "v-h",
+                                                         [X86_PMOVZXWD] = "v-h",
+                                                         [X86_PMOVDB] = "v-q!",
+                                                         [X86_PMOVDW] = "v-h!",
+                                                         [X86_CVTPH2PS] = "v-h",
+                                                         [X86_CVTPS2PH] = "v-h!"};
+
+static const char *signature_of(uint32_t name)
+{
+    return signatures[name] != NULL ? signatures[name] : "vvv";
+}
+
+#define ROW_NAME(NAME, ...) [X86_##NAME] = #NAME,
+static const char *const names[X86_VECTOR_COUNT] = {X86_VECTOR_TABLE(ROW_NAME)};
+#define ROW_IMMEDIATE(NAME, map, prefix, w, opcode, extension, tuple, immediate) \
+    [X86_##NAME] = immediate,
+static const uint8_t immediates[X86_VECTOR_COUNT] = {X86_VECTOR_TABLE(ROW_IMMEDIATE)};
+#define ROW_WIDE(NAME, map, prefix, w, ...) [X86_##NAME] = w,
+static const uint8_t wides[X86_VECTOR_COUNT] = {X86_VECTOR_TABLE(ROW_WIDE)};
+#define ROW_TUPLE(NAME, map, prefix, w, opcode, extension, tuple, immediate) \
+    [X86_##NAME] = X86_TUPLE_##tuple,
+static const uint8_t tuples[X86_VECTOR_COUNT] = {X86_VECTOR_TABLE(ROW_TUPLE)};
+
+static const char *const general[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+static const char *const general_32[16] = {"eax",  "ecx",  "edx",  "ebx", "esp",  "ebp",
+                                           "esi",  "edi",  "r8d",  "r9d", "r10d", "r11d",
+                                           "r12d", "r13d", "r14d", "r15d"};
+
+static uint64_t random_state = 5;
+static uint32_t any(uint32_t count)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(random_state >> 33) % count;
+}
+
+static x86_operand any_memory(void)
+{
+    static const int32_t disps[] = {0, 4, 8, 16, 32, 64, -64, 128, 256, 1000, 8128, 8192, -8200};
+    x86_operand operand = x86_memory(any(16), disps[any(13)]);
+    const uint32_t index = any(16);
+    if (any(2) && index != X86_RSP) {
+        operand.index = (uint8_t)index;
+        operand.scale = (uint8_t)(1u << any(4));
+    }
+    return operand;
+}
+
+/* In the syntax of AT&T, which names no sizes of memory. */
+static void write_memory(char *text, size_t size, const x86_operand *operand)
+{
+    char disp[16] = "", index[32] = "";
+    if (operand->disp != 0) {
+        snprintf(disp, sizeof(disp), "%d", operand->disp);
+    }
+    if (operand->index != X86_NO_REGISTER) {
+        snprintf(index, sizeof(index), ",%%%s,%u", general[operand->index],
+                 (unsigned)operand->scale);
+    }
+    snprintf(text, size, "%s(%%%s%s)", disp, general[operand->base], index);
+}
+
+static void write_register(char *text, size_t size, char class, uint32_t reg, uint32_t length)
+{
+    static const char letters[] = "xyz";
+    if (class == 'k') {
+        snprintf(text, size, "%%k%u", reg);
+        return;
+    }
+    if (class == 'r') {
+        snprintf(text, size, "%%%s", general_32[reg]);
+        return;
+    }
+    const uint32_t less = class == 'h' ? 1 : class == 'q' ? 2 : class == 'x' ? 9 : 0;
+    snprintf(text, size, "%%%cmm%u", letters[length > less ? length - less : 0], reg);
+}
+
+/* Memory whose size the mnemonic would have to say is left out. */
+static bool takes_memory(uint32_t name)
+{
+    const char *signature = signature_of(name);
+    const bool shifts = name >= X86_PSLLD && name <= X86_PSRAQ;
+    return signature[2] != 'r' && signature[0] != 'h' && !shifts;
+}
+
+static void vector_add(x86_code *code, FILE *file, uint32_t name)
+{
+    const char *signature = signature_of(name);
+    char mnemonic[32], first[64], second[64], last[64], mask[16] = "", immediate[16] = "";
+    snprintf(mnemonic, sizeof(mnemonic), "v%s", names[name]);
+    for (char *c = mnemonic; *c != '\0'; c++) {
+        *c = *c == '_' ? '\0' : (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+        if (*c == '\0') {
+            break;
+        }
+    }
+    x86_form form = {.length = signature[0] == 'x' ? X86_XMM : any(3)};
+    const bool stores = signature[3] == '!', is_mask = signature[0] == 'k';
+    const uint32_t vectors = 32;
+    const uint32_t reg = any(is_mask ? 8 : vectors), middle = any(vectors);
+    x86_operand operand = x86_register(any(signature[2] == 'r' ? 16 : vectors));
+    /* Between registers the assembler prefers other forms. */
+    const bool moves = name == X86_MOVQ || (stores && signature[2] == signature[0]);
+    const bool memory = takes_memory(name) && (moves || any(2));
+    if (memory) {
+        operand = any_memory();
+        const bool full = tuples[name] == X86_TUPLE_FULL || tuples[name] == X86_TUPLE_HALF_FULL;
+        operand.broadcast = full && any(2);
+    }
+    if (signature[0] != 'x' && any(2)) {
+        form.mask = (uint8_t)(1 + any(7));
+        form.zeroing = !is_mask && !(stores && memory) && any(2);
+    }
+    form.immediate = immediates[name] ? (uint8_t)(any(4) + 1) : 0;
+    x86_vector(code, name, form, reg, signature[1] == '-' ? 0 : middle, operand);
+
+    write_register(first, sizeof(first), signature[0], reg, form.length);
+    write_register(second, sizeof(second), signature[1], middle, form.length);
+    if (memory) {
+        write_memory(last, sizeof(last), &operand);
+        if (operand.broadcast) {
+            const uint32_t bytes = (16u << form.length) >> (tuples[name] == X86_TUPLE_HALF_FULL);
+            snprintf(last + strlen(last), sizeof(last) - strlen(last), "{1to%u}",
+                     (unsigned)(bytes / (wides[name] ? 8 : 4)));
+        }
+    } else {
+        write_register(last, sizeof(last), signature[2], operand.reg, form.length);
+    }
+    if (form.mask != 0) {
+        snprintf(mask, sizeof(mask), "{%%k%u}%s", (unsigned)form.mask, form.zeroing ? "{z}" : "");
+    }
+    if (immediates[name]) {
+        snprintf(immediate, sizeof(immediate), "$%u, ", (unsigned)form.immediate);
+    }
+    if (stores) {
+        fprintf(file, "{evex} %s %s%s, %s%s\n", mnemonic, immediate, first, last, mask);
+    } else if (signature[1] == '-') {
+        fprintf(file, "{evex} %s %s%s, %s%s\n", mnemonic, immediate, last, first, mask);
+    } else {
+        fprintf(file, "{evex} %s %s%s, %s, %s%s\n", mnemonic, immediate, last, second, first, mask);
+    }
+}
+
+static void mask_add(x86_code *code, FILE *file)
+{
+    static const char *const binary[] = {"kandw", "kandnw", "korw", "kxnorw", "kxorw"};
+    static const uint8_t opcodes[] = {X86_KAND, X86_KANDN, X86_KOR, X86_KXNOR, X86_KXOR};
+    const uint32_t which = any(5), d = any(8), a = any(8), b = any(8);
+    char memory[64];
+    x86_mask_binary(code, opcodes[which], d, a, b);
+    fprintf(file, "{vex3} %s %%k%u, %%k%u, %%k%u\n", binary[which], b, a, d);
+    x86_mask_not(code, d, a);
+    fprintf(file, "{vex3} knotw %%k%u, %%k%u\n", a, d);
+    x86_mask_move(code, d, x86_register(a));
+    fprintf(file, "{vex3} kmovw %%k%u, %%k%u\n", a, d);
+    const x86_operand from = any_memory(), to = any_memory();
+    x86_mask_move(code, d, from);
+    write_memory(memory, sizeof(memory), &from);
+    fprintf(file, "{vex3} kmovw %s, %%k%u\n", memory, d);
+    x86_mask_store(code, to, a);
+    write_memory(memory, sizeof(memory), &to);
+    fprintf(file, "{vex3} kmovw %%k%u, %s\n", a, memory);
+    x86_mask_test(code, a, 1);
+    x86_mask_test(code, b, 2);
+    fprintf(file, "{vex3} kortestb %%k%u, %%k%u\n{vex3} kortestw %%k%u, %%k%u\n", a, a, b, b);
+    x86_zero_upper(code);
+    fprintf(file, "vzeroupper\n");
+}
+
+static void general_add(x86_code *code, FILE *file)
+{
+    const uint32_t reg = any(16), other = any(16);
+    const x86_operand memory = any_memory();
+    char text[64];
+    write_memory(text, sizeof(text), &memory);
+    x86_general(code, X86_LOAD, true, reg, memory);
+    fprintf(file, "movq %s, %%%s\n", text, general[reg]);
+    x86_general(code, X86_LOAD, false, reg, memory);
+    fprintf(file, "movl %s, %%%s\n", text, general_32[reg]);
+    x86_general(code, X86_STORE, true, reg, memory);
+    fprintf(file, "movq %%%s, %s\n", general[reg], text);
+    x86_general(code, X86_STORE, true, reg, x86_register(other));
+    fprintf(file, "movq %%%s, %%%s\n", general[reg], general[other]);
+    x86_general(code, X86_LEA, true, reg, memory);
+    fprintf(file, "leaq %s, %%%s\n", text, general[reg]);
+    x86_general(code, X86_SIGN_EXTEND, true, reg, memory);
+    fprintf(file, "movslq %s, %%%s\n", text, general[reg]);
+    x86_general(code, X86_ADD, true, reg, memory);
+    fprintf(file, "addq %s, %%%s\n", text, general[reg]);
+    x86_general(code, X86_CMP, true, reg, memory);
+    fprintf(file, "cmpq %s, %%%s\n", text, general[reg]);
+    x86_general(code, X86_TEST, true, reg, x86_register(other));
+    fprintf(file, "testq %%%s, %%%s\n", general[reg], general[other]);
+    x86_shift_left(code, reg, 3);
+    fprintf(file, "shlq $3, %%%s\n", general[reg]);
+    x86_load_immediate(code, reg, UINT64_C(0x123456789abcdef));
+    fprintf(file, "movabsq $0x123456789abcdef, %%%s\n", general[reg]);
+    x86_load_immediate(code, reg, 0x80000000);
+    fprintf(file, "movl $0x80000000, %%%s\n", general_32[reg]);
+    x86_call(code, reg);
+    fprintf(file, "call *%%%s\n", general[reg]);
+    x86_push(code, reg);
+    x86_pop(code, other);
+    fprintf(file, "push %%%s\npop %%%s\nret\n", general[reg], general[other]);
+    x86_return(code);
+    if (reg != X86_RAX) { /* which has shorter forms */
+        x86_add_immediate(code, reg, 0x1234);
+        x86_and_immediate(code, reg, -4096);
+        x86_compare_immediate(code, reg, 70000);
+        fprintf(file, "addq $0x1234, %%%s\nandq $-4096, %%%s\ncmpq $70000, %%%s\n", general[reg],
+                general[reg], general[reg]);
+    }
+}
+
+/* Assembles the file. Returns the bytes of its section of code; 0 if there is no assembler. */
+static size_t assemble(const char *source, uint8_t *bytes)
+{
+    char command[512];
+    snprintf(command, sizeof(command),
+             "as --64 -o %s.o %s && objcopy -O binary -j .text %s.o %s.bin", source, source, source,
+             source);
+    if (system("as --version >/dev/null 2>&1 && objcopy --version >/dev/null 2>&1") != 0) {
+        return 0;
+    }
+    assert_int_equal(system(command), 0);
+    snprintf(command, sizeof(command), "%s.bin", source);
+    FILE *file = fopen(command, "rb");
+    assert_non_null(file);
+    const size_t count = fread(bytes, 1, MOST_BYTES, file);
+    fclose(file);
+    unlink(command);
+    snprintf(command, sizeof(command), "%s.o", source);
+    unlink(command);
+    return count;
+}
+
+/* What `add` adds is assembled the same. */
+static void check_against_assembler(void (*add)(x86_code *code, FILE *file, uint32_t round),
+                                    uint32_t rounds)
+{
+    char path[] = "/tmp/halyard-x86-XXXXXX";
+    const int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    FILE *file = fdopen(descriptor, "w");
+    x86_code code = {0};
+    uint32_t *starts = calloc(rounds + 1, sizeof(uint32_t));
+    for (uint32_t i = 0; i < rounds; i++) {
+        starts[i] = code.count;
+        add(&code, file, i);
+    }
+    starts[rounds] = code.count;
+    fclose(file);
+    assert_false(code.failed);
+    uint8_t *bytes = malloc(MOST_BYTES);
+    const size_t count = assemble(path, bytes);
+    for (uint32_t i = 0; i < rounds && count > 0; i++) {
+        for (uint32_t k = starts[i]; k < starts[i + 1]; k++) {
+            if (k >= count || bytes[k] != code.bytes[k]) {
+                fail_msg("group %u (line %u of %s if groups are lines): byte %u is %02x, expected "
+                         "%02x",
+                         i, i + 1, path, k - starts[i], (unsigned)code.bytes[k],
+                         k < count ? (unsigned)bytes[k] : 0);
+            }
+        }
+    }
+    if (count > 0) {
+        assert_int_equal(count, code.count);
+    }
+    unlink(path);
+    free(bytes);
+    free(starts);
+    x86_code_release(&code);
+}
+
+static void add_vector(x86_code *code, FILE *file, uint32_t round)
+{
+    vector_add(code, file, round % X86_VECTOR_COUNT);
+}
+
+static void add_mask(x86_code *code, FILE *file, uint32_t round)
+{
+    mask_add(code, file);
+}
+
+static void add_general(x86_code *code, FILE *file, uint32_t round)
+{
+    general_add(code, file);
+}
+
+TEST(vector_instructions)
+{
+    check_against_assembler(add_vector, X86_VECTOR_COUNT * ROUNDS);
+}
+
+TEST(mask_instructions)
+{
+    check_against_assembler(add_mask, ROUNDS);
+}
+
+TEST(general_instructions)
+{
+    check_against_assembler(add_general, ROUNDS);
+}
+
+/* Jumps and constants are relative to the end of their instructions. */
+TEST(jumps_and_constants)
+{
+    x86_code code = {0};
+    const uint32_t back = x86_label(&code), ahead = x86_label(&code);
+    x86_bind(&code, back);
+    x86_jump(&code, ahead);              /* 0: 5 bytes */
+    x86_jump_if(&code, X86_BELOW, back); /* 5: 6 bytes */
+    x86_bind(&code, ahead);
+    x86_vector(&code, X86_CMPPS, (x86_form){.length = X86_ZMM, .immediate = 3}, 1, 2,
+               x86_constant(&code, 0x3f800000, 4)); /* 11: 11 bytes */
+    x86_vector(&code, X86_ADDPD, (x86_form){.length = X86_ZMM}, 1, 2,
+               x86_constant(&code, UINT64_C(0x4000000000000000), 8)); /* 22: 10 bytes */
+    x86_constant(&code, 0x3f800000, 4);
+    assert_true(x86_finish(&code));
+    int32_t distances[4];
+    memcpy(&distances[0], code.bytes + 1, 4);
+    memcpy(&distances[1], code.bytes + 7, 4);
+    memcpy(&distances[2], code.bytes + 17, 4);
+    memcpy(&distances[3], code.bytes + 28, 4);
+    assert_int_equal(distances[0], 6);
+    assert_int_equal(distances[1], -11);
+    assert_int_equal(distances[2], 32 - 22);
+    assert_int_equal(distances[3], 36 - 32);
+    uint32_t words[3];
+    assert_int_equal(code.count, 44);
+    memcpy(words, code.bytes + 32, sizeof(words));
+    assert_int_equal(words[0], 0x3f800000);
+    assert_int_equal(words[1], 0);
+    assert_int_equal(words[2], 0x40000000);
+    x86_code_release(&code);
+}
+
+UNIT_MAIN(NULL, NULL)
