@@ -4,6 +4,7 @@
  * others end it. See jit_state.h. */
 #include "jit.h"
 
+#include "code_dump.h"
 #include "code_memory.h"
 #include "jit_state.h"
 #include "step_kind.h"
@@ -23,6 +24,7 @@ typedef struct jit_walk {
     const cpu_step *step; /* of the draft */
     cpu_step_kind kind;
     uint32_t section;
+    char called[160]; /* what the called steps do */
 } jit_walk;
 
 static jit_program *program_of(jit_state *jit, uint32_t which)
@@ -240,18 +242,60 @@ static void operation_append(jit_walk *walk)
 
 /* ---- steps that are neither lanes nor control ---- */
 
-static void step_call(jit_walk *walk)
+/* What a called step does, for the log. */
+static void call_describe(const jit_walk *walk, char *text, size_t size)
 {
-    jit_call_step(&walk->state, walk->step);
-    walk->state.calls++;
+    const cpu_lanes *lanes = walk->state.lower->lanes;
+    cpu_run *run = walk->step->run;
+    const cpu_access *access = walk->step->access;
+    const struct {
+        cpu_run *run;
+        const char *name;
+    } others[] = {{lanes->view, "view"},
+                  {lanes->address, "address"},
+                  {lanes->both, "both"},
+                  {lanes->choose, "choose"},
+                  {lanes->if_masked, "if"},
+                  {lanes->else_masked, "else"},
+                  {lanes->mask_begin, "for"},
+                  {lanes->mask_next, "for_next"}};
+    static const char *const classes[] = {
+        [CPU_STEP_OTHER] = "subgroup_or_atomic", [CPU_STEP_OPERATION] = "operation",
+        [CPU_STEP_LOAD] = "load",                [CPU_STEP_STORE] = "store",
+        [CPU_STEP_BOUND] = "bound",              [CPU_STEP_PURE] = "affine"};
+    const char *name = classes[walk->kind.class];
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        name = others[i].run == run ? others[i].name : name;
+    }
+    if (walk->kind.class == CPU_STEP_OPERATION) {
+        snprintf(text, size, " operation_%u_of_type_%u", (unsigned)walk->kind.opcode,
+                 (unsigned)walk->kind.type);
+    } else if (access != NULL) {
+        snprintf(text, size, " %s_%s_of_%u", access->index != CPU_NONE ? "indexed" : "affine", name,
+                 (unsigned)access->width);
+    } else {
+        snprintf(text, size, " %s", name);
+    }
 }
 
-/* Broadcasts a word of memory to the block of the step. */
-static void block_fill(jit_walk *walk, x86_operand from, uint32_t bytes)
+static void step_call(jit_walk *walk)
+{
+    char text[64];
+    const size_t length = strlen(walk->called);
+    jit_call_step(&walk->state, walk->step);
+    walk->state.calls++;
+    call_describe(walk, text, sizeof(text));
+    if (strstr(walk->called, text) == NULL) {
+        snprintf(walk->called + length, sizeof(walk->called) - length, "%s", text);
+    }
+}
+
+/* Broadcasts a word of memory to a block. */
+static void block_fill(jit_walk *walk, x86_operand from, uint32_t slot, uint32_t bytes)
 {
     x86_code *code = &walk->state.code;
     const x86_form form = {.length = X86_ZMM};
-    x86_operand to = jit_block(&walk->state, walk->step->d);
+    x86_operand to = jit_block(&walk->state, slot);
     x86_vector(code, bytes == 8 ? X86_PBROADCASTQ : X86_PBROADCASTD, form, 0, 0, from);
     x86_vector(code, X86_MOVDQU32_STORE, form, 0, 0, to);
     if (bytes == 8) {
@@ -260,13 +304,20 @@ static void block_fill(jit_walk *walk, x86_operand from, uint32_t bytes)
     }
 }
 
-/* Scalars, group ids and counts: true if the step has code. */
+/* Scalars, group ids and counts, and uniform loads: true if the step has code. */
 static bool input_emit(jit_walk *walk)
 {
     const cpu_step *step = walk->step;
     const uint32_t bytes = hal_type_size(walk->kind.type);
     x86_operand from;
     switch (walk->kind.opcode) {
+    case HAL_IR_LOAD:
+        if (bytes < 4 || !jit_uniform_emit(&walk->state, step->access)) {
+            return false;
+        }
+        from = x86_memory(JIT_SCRATCH, 0);
+        block_fill(walk, from, step->access->values[0], bytes);
+        return true;
     case HAL_IR_GROUP_ID:
         from = x86_memory(JIT_WORKER, (int32_t)(offsetof(cpu_worker, group) + 4 * step->aux));
         break;
@@ -284,7 +335,7 @@ static bool input_emit(jit_walk *walk)
     default:
         return false;
     }
-    block_fill(walk, from, bytes);
+    block_fill(walk, from, step->d, bytes);
     return true;
 }
 
@@ -610,6 +661,11 @@ static void walk_release(jit_walk *walk)
     x86_code_release(&jit->code);
 }
 
+static const char *name_of(const hal_ir_kernel *ir)
+{
+    return ir->names != NULL ? ir->names + ir->name : "";
+}
+
 /* Once for the process. */
 static void refusal_log(void)
 {
@@ -624,13 +680,12 @@ static void refusal_log(void)
 static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
 {
     const jit_state *jit = &walk->state;
-    const hal_ir_kernel *ir = jit->lower->ir;
-    char line[320];
+    char line[480];
     snprintf(line, sizeof(line),
-             "cpu: kernel %s: %s: %u operations, %u calls of steps, %zu bytes, %.1f us",
-             ir->names != NULL ? ir->names + ir->name : "",
-             jit->lower->kernel->code != NULL ? "compiled" : "not compiled", jit->operations,
-             jit->calls, jit->lower->kernel->code_bytes, (double)nanoseconds / 1000);
+             "cpu: kernel %s: %s: %u operations, %u calls of steps%s%s, %zu bytes, %.1f us",
+             name_of(jit->lower->ir), jit->lower->kernel->code != NULL ? "compiled" : "not compiled", jit->operations,
+             jit->calls, jit->calls > 0 ? ":" : "", walk->called, jit->lower->kernel->code_bytes,
+             (double)nanoseconds / 1000);
     cpu_host()->log(HAL_LOG_DEBUG, line);
 }
 
@@ -664,6 +719,8 @@ void cpu_jit_compile(cpu_lower *lower)
             const uintptr_t base = (uintptr_t)kernel->code;
             kernel->dispatch_code = (void (*)(cpu_worker *))(base + dispatch);
             kernel->group_code = (void (*)(cpu_worker *))(base + group);
+            cpu_code_dump(name_of(lower->ir), lower->lanes->name, kernel->code,
+                          kernel->code_bytes);
         }
     }
     if (kernel->code == NULL && jit->code.count > 0 && !jit->code.failed && !jit->failed) {

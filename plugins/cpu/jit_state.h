@@ -177,6 +177,8 @@ void jit_call_step(jit_state *jit, const cpu_step *step);
  * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes
  * null. False, without code: the access has no such form. */
 bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls);
+/* The address of a uniform load's element, in JIT_SCRATCH. False: the load has no such form. */
+bool jit_uniform_emit(jit_state *jit, const cpu_access *access);
 /* An affine index compared with a bound, where all work-items are on the true side; else a call. */
 bool jit_bound_emit(jit_state *jit, const cpu_step *step);
 
