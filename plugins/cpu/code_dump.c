@@ -10,8 +10,8 @@
 
 enum { BYTES_OF_LINE = 32 };
 
-/* One write, so that lines of several threads do not mix. A file that belongs to someone else, or is
- * a link, is left alone. */
+/* One write, so that lines of several threads do not mix. A file that belongs to someone else, or
+ * is a link, is left alone. */
 static void map_append(const char *kernel, const void *code, size_t bytes)
 {
     char path[64], line[256];

@@ -35,23 +35,29 @@ static const uint8_t saved_general[] = {X86_RCX, X86_RDX, X86_RSI, X86_RDI,
                                         X86_R8,  X86_R9,  X86_R10, X86_R11};
 enum { SAVED_GENERAL = sizeof(saved_general) };
 
-/* What a C function may overwrite, to the frame or back. `base`: bytes between rsp and the frame.
- * */
-static void registers_move(x86_code *code, int32_t base, bool save)
+/* Vectors and masks in use, to the frame or back: a C function may overwrite them. */
+static void vectors_move(x86_code *code, const jit_cold *cold, bool save)
 {
     const x86_form form = {.length = X86_ZMM};
     for (uint32_t i = 0; i < JIT_VECTORS; i++) {
-        x86_vector(code, save ? X86_MOVDQU32_STORE : X86_MOVDQU32, form, i, 0,
-                   x86_memory(X86_RSP, base + (int32_t)(JIT_FRAME_VECTORS + 64 * i)));
+        if (cold->vectors >> i & 1) {
+            x86_vector(code, save ? X86_MOVDQU32_STORE : X86_MOVDQU32, form, i, 0,
+                       x86_memory(X86_RSP, (int32_t)(JIT_FRAME_VECTORS + 64 * i)));
+        }
     }
     for (uint32_t i = 1; i < JIT_MASKS; i++) {
-        const x86_operand place = x86_memory(X86_RSP, base + (int32_t)(JIT_FRAME_MASKS + 8 * i));
-        if (save) {
+        const x86_operand place = x86_memory(X86_RSP, (int32_t)(JIT_FRAME_MASKS + 8 * i));
+        if ((cold->masks >> i & 1) && save) {
             x86_mask_store(code, place, i);
-        } else {
+        } else if (cold->masks >> i & 1) {
             x86_mask_move(code, i, place);
         }
     }
+}
+
+/* The same for other registers. `base`: bytes between rsp and the frame. */
+static void registers_move(x86_code *code, int32_t base, bool save)
+{
     for (uint32_t i = 0; i < SAVED_GENERAL; i++) {
         x86_general(code, save ? X86_STORE : X86_LOAD, true, saved_general[i],
                     x86_memory(X86_RSP, base + (int32_t)(JIT_FRAME_GENERAL + 8 * i)));
@@ -97,8 +103,10 @@ static void cold_emit(jit_state *jit, const jit_cold *cold)
         const x86_form form = {.length = cold->length};
         x86_vector(code, X86_MOVDQU32_STORE, form, cold->x, 0, x86_memory(X86_RSP, JIT_FRAME_X));
         x86_vector(code, X86_MOVDQU32_STORE, form, cold->y, 0, x86_memory(X86_RSP, JIT_FRAME_Y));
+        vectors_move(code, cold, true);
         x86_load_immediate(code, JIT_SCRATCH, (uint64_t)(uintptr_t)cold->run);
         x86_call_label(code, jit->again);
+        vectors_move(code, cold, false);
         x86_vector(code, X86_MOVDQU32, form, cold->d, 0, x86_memory(X86_RSP, JIT_FRAME_D));
     }
     x86_jump(code, cold->back);

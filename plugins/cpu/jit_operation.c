@@ -513,6 +513,7 @@ static void emit_again(jit_state *jit, const jit_node *node)
         cold->x = (uint8_t)x;
         cold->y = (uint8_t)y;
         cold->length = jit_form(jit, type).length;
+        jit_registers_used(jit, &cold->vectors, &cold->masks);
         x86_jump_if(&jit->code, X86_NOT_EQUAL, cold->label);
         x86_bind(&jit->code, cold->back);
     }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PIECE_NODES = 6 };
+
 void jit_program_clear(jit_program *program)
 {
     program->value_count = program->node_count = 0;
@@ -135,45 +137,95 @@ static void choice_unroll(jit_program *program, const jit_node *choice, uint32_t
     jit_operation(program, JIT_CHOICE, HAL_TYPE_BOOL, HAL_TYPE_NONE, all, JIT_NONE, JIT_NONE);
 }
 
+static bool is_joint(uint32_t opcode)
+{
+    return opcode >= JIT_DECLARE && opcode <= JIT_FUNCTION;
+}
+
+/* The end of the nodes from `first` on that each part does in one piece: from a condition to its
+ * last use, if that is near, as there are few masks. */
+static uint32_t piece_end(const jit_program *program, const uint32_t *last_use, uint32_t first)
+{
+    uint32_t end = first + 1;
+    for (uint32_t i = first; i < end; i++) {
+        const jit_node *node = &program->nodes[i];
+        if (is_joint(node->opcode)) {
+            return first + 1;
+        }
+        if (node->d != JIT_NONE && program->values[node->d].type == HAL_TYPE_BOOL) {
+            if (last_use[node->d] >= first + PIECE_NODES) {
+                return first + 1;
+            }
+            end = last_use[node->d] >= end ? last_use[node->d] + 1 : end;
+        }
+    }
+    return end;
+}
+
+/* A node for one part: its own values, or those that serve all parts. */
+static void node_unroll(jit_program *result, const jit_node *node, uint32_t parts, uint32_t part)
+{
+    result->nodes = program_grow(result, result->nodes, result->node_count, &result->node_capacity,
+                                 sizeof(jit_node));
+    if (result->failed) {
+        return;
+    }
+    jit_node *added = &result->nodes[result->node_count++];
+    *added = *node;
+    added->part = (uint8_t)part;
+    for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
+        if (node->a[k] != JIT_NONE) {
+            added->a[k] = node->a[k] * parts;
+            added->a[k] += is_held(&result->values[added->a[k]]) ? part : 0;
+        }
+    }
+    added->d = node->d == JIT_NONE ? JIT_NONE : node->d * parts + part;
+}
+
+static void nodes_unroll(jit_program *result, const jit_program *program, const uint32_t *last_use,
+                         uint32_t parts)
+{
+    for (uint32_t i = 0; i < program->node_count && !result->failed;) {
+        const jit_node *node = &program->nodes[i];
+        const uint32_t end = piece_end(program, last_use, i);
+        const bool once = node->opcode == JIT_OTHERWISE || node->opcode == JIT_JOIN;
+        if (node->opcode == JIT_CHOICE) {
+            jit_node choice = *node;
+            choice.a[0] *= parts;
+            choice_unroll(result, &choice, parts);
+        } else {
+            for (uint32_t part = 0; part < (once ? 1 : parts); part++) {
+                for (uint32_t k = i; k < end; k++) {
+                    node_unroll(result, &program->nodes[k], parts, part);
+                }
+            }
+        }
+        i = end;
+    }
+}
+
 /* The values of the parts are neighbours; constants and uniform values serve all of them. */
 void jit_program_unroll(jit_program *program, uint32_t parts)
 {
     jit_program result = {.wide = program->wide};
     const uint32_t values = program->value_count * parts;
+    uint32_t *last_use = calloc(program->value_count + 1, sizeof(uint32_t));
     result.values = malloc((values + 1) * sizeof(jit_entry));
     result.value_count = result.value_capacity = values;
-    result.failed = program->failed || result.values == NULL;
+    result.failed = program->failed || result.values == NULL || last_use == NULL;
     for (uint32_t i = 0; i < values && !result.failed; i++) {
         result.values[i] = program->values[i / parts];
         result.values[i].part = (uint8_t)(i % parts);
     }
     for (uint32_t i = 0; i < program->node_count && !result.failed; i++) {
-        jit_node node = program->nodes[i];
         for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
-            node.a[k] = node.a[k] == JIT_NONE ? JIT_NONE : node.a[k] * parts;
-        }
-        node.d = node.d == JIT_NONE ? JIT_NONE : node.d * parts;
-        if (node.opcode == JIT_CHOICE) {
-            choice_unroll(&result, &node, parts);
-            continue;
-        }
-        const bool once = node.opcode == JIT_OTHERWISE || node.opcode == JIT_JOIN;
-        for (uint32_t part = 0; part < (once ? 1 : parts) && !result.failed; part++) {
-            result.nodes = program_grow(&result, result.nodes, result.node_count,
-                                        &result.node_capacity, sizeof(jit_node));
-            if (result.failed) {
-                break;
+            if (program->nodes[i].a[k] != JIT_NONE) {
+                last_use[program->nodes[i].a[k]] = i;
             }
-            jit_node *added = &result.nodes[result.node_count++];
-            *added = node;
-            added->part = (uint8_t)part;
-            for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
-                const bool own = node.a[k] != JIT_NONE && is_held(&result.values[node.a[k]]);
-                added->a[k] += own ? part : 0;
-            }
-            added->d += node.d == JIT_NONE ? 0 : part;
         }
     }
+    nodes_unroll(&result, program, last_use, parts);
+    free(last_use);
     jit_program_release(program);
     *program = result;
 }

@@ -359,14 +359,23 @@ void jit_release(jit_state *jit, const jit_node *node)
     jit->pinned_vectors = jit->pinned_masks = 0;
 }
 
-void jit_registers_lock(jit_state *jit)
+void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks)
 {
+    *vectors = *masks = 0;
     for (uint32_t reg = 0; reg < JIT_VECTORS; reg++) {
-        jit->locked_vectors |= (uint32_t)(jit->in_vector[reg] != JIT_NONE) << reg;
+        *vectors |= (uint32_t)(jit->in_vector[reg] != JIT_NONE) << reg;
     }
     for (uint32_t reg = 0; reg < JIT_MASKS; reg++) {
-        jit->locked_masks |= (uint32_t)(jit->in_mask[reg] != JIT_NONE) << reg;
+        *masks |= (uint32_t)(jit->in_mask[reg] != JIT_NONE) << reg;
     }
+}
+
+void jit_registers_lock(jit_state *jit)
+{
+    uint32_t vectors, masks;
+    jit_registers_used(jit, &vectors, &masks);
+    jit->locked_vectors |= vectors;
+    jit->locked_masks |= masks;
 }
 
 void jit_registers_restore(jit_state *jit)

@@ -64,7 +64,8 @@ typedef struct jit_cold {
     cpu_run *run;
     const cpu_step *step; /* null: the function is done again */
     uint8_t d, x, y, length;
-    uint32_t pointer; /* becomes null; JIT_NONE: none */
+    uint32_t pointer;        /* becomes null; JIT_NONE: none */
+    uint32_t vectors, masks; /* registers in use */
 } jit_cold;
 
 /* A store whose step runs after the open lane program, unless that has stored everything. */
@@ -143,6 +144,8 @@ void jit_registers_clear(jit_state *jit);
  * others. */
 void jit_registers_lock(jit_state *jit);
 void jit_registers_restore(jit_state *jit);
+/* The registers in use, as bits. */
+void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks);
 /* Stores a value in its slot. */
 void jit_store_home(jit_state *jit, jit_value value);
 void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
