@@ -59,6 +59,26 @@ static jit_value value_again(jit_program *m, jit_value result, jit_value conditi
     return d;
 }
 
+/* A value that is `usual` where no lane fulfils a condition, and else what choice_end is given,
+ * which is computed in between. */
+static jit_value choice_begin(jit_program *m, jit_value condition, jit_value usual)
+{
+    const hal_type type = type_of(m, usual), none = HAL_TYPE_NONE;
+    const jit_value d = jit_operation(m, JIT_DECLARE, type, type, JIT_NONE, JIT_NONE, JIT_NONE);
+    jit_operation(m, JIT_CHOICE, HAL_TYPE_BOOL, none, condition, JIT_NONE, JIT_NONE);
+    jit_operation(m, JIT_ASSIGN, type, none, d, usual, JIT_NONE);
+    jit_operation(m, JIT_OTHERWISE, type, none, JIT_NONE, JIT_NONE, JIT_NONE);
+    return d;
+}
+
+static jit_value choice_end(jit_program *m, jit_value d, jit_value other)
+{
+    const hal_type type = type_of(m, d), none = HAL_TYPE_NONE;
+    jit_operation(m, JIT_ASSIGN, type, none, d, other, JIT_NONE);
+    jit_operation(m, JIT_JOIN, type, none, JIT_NONE, JIT_NONE, JIT_NONE);
+    return jit_operation(m, JIT_MOVE, type, type, d, JIT_NONE, JIT_NONE);
+}
+
 #define MATH_CONTEXT jit_program *m
 #define MATH_PASS m
 #define MATH_BOOL jit_value
@@ -129,11 +149,21 @@ static jit_value value_again(jit_program *m, jit_value result, jit_value conditi
 #define MATH_BITS_F64(a) value_convert(m, HAL_IR_BITCAST, HAL_TYPE_U64, a)
 #define MATH_FLOAT_F64(a) value_convert(m, HAL_IR_BITCAST, HAL_TYPE_F64, a)
 
-/* The paths are the last thing that a function does, so doing all of it again has their result. */
-#define MATH_RARE_F32(result, condition, function, x) (result) = value_again(m, result, condition)
-#define MATH_RARE_F64(result, condition, function, x) (result) = value_again(m, result, condition)
+/* Of f32: a branch around the path, if no lane needs it. */
+#define MATH_RARE_INLINE(result, condition, other)                                          \
+    do {                                                                                    \
+        const jit_value usual = (result), wanted = (condition);                             \
+        const jit_value d = choice_begin(m, wanted, usual);                                 \
+        const jit_value again = (other);                                                    \
+        (result) = choice_end(m, d, value_ternary(m, HAL_IR_SELECT, wanted, again, usual)); \
+    } while (0)
+#define MATH_RARE_F32(result, condition, function, x) \
+    MATH_RARE_INLINE(result, condition, function(m, x))
 #define MATH_RARE2_F32(result, condition, function, x, y) \
-    (result) = value_again(m, result, condition)
+    MATH_RARE_INLINE(result, condition, function(m, x, y))
+/* Of f64: the paths have operations without instructions. They are the last thing that a function
+ * does, so doing all of it again has their result. */
+#define MATH_RARE_F64(result, condition, function, x) (result) = value_again(m, result, condition)
 #define MATH_RARE2_F64(result, condition, function, x, y) \
     (result) = value_again(m, result, condition)
 

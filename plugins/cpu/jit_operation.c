@@ -642,36 +642,50 @@ static void emit_bool(jit_state *jit, const jit_node *node)
                     jit_result(jit, node), a, b);
 }
 
+static void emit_sides(jit_state *jit, const jit_node *node)
+{
+    const uint32_t far = jit_use(jit, node, 0);
+    if (jit->choice_count == JIT_MOST_CHOICES) {
+        jit->failed = true;
+        return;
+    }
+    jit_choice *choice = &jit->choices[jit->choice_count++];
+    *choice = (jit_choice){.otherwise = x86_label(&jit->code),
+                           .join = x86_label(&jit->code),
+                           .locked = jit->locked_vectors};
+    x86_mask_move(&jit->code, JIT_MASK_A, x86_register(far));
+    jit_release(jit, node);
+    jit_registers_lock(jit);
+    x86_mask_test(&jit->code, JIT_MASK_A, jit->program->wide ? 1 : 2);
+    x86_jump_if(&jit->code, X86_NOT_EQUAL, choice->otherwise);
+}
+
 /* The sides of a choice use the registers that are free at its beginning. */
 static void emit_choice(jit_state *jit, const jit_node *node)
 {
+    jit_choice *choice = &jit->choices[jit->choice_count > 0 ? jit->choice_count - 1 : 0];
     switch (node->opcode) {
     case JIT_DECLARE:
         jit_result(jit, node);
         jit_release(jit, node);
         break;
-    case JIT_CHOICE: {
-        const uint32_t far = jit_use(jit, node, 0);
-        jit->otherwise = x86_label(&jit->code);
-        jit->join = x86_label(&jit->code);
-        x86_mask_test(&jit->code, far, jit->program->wide ? 1 : 2);
-        x86_jump_if(&jit->code, X86_NOT_EQUAL, jit->otherwise);
-        jit_release(jit, node);
-        jit_registers_lock(jit);
+    case JIT_CHOICE:
+        emit_sides(jit, node);
         break;
-    }
     case JIT_OTHERWISE:
-        x86_jump(&jit->code, jit->join);
+        x86_jump(&jit->code, choice->join);
         jit_registers_restore(jit);
-        x86_bind(&jit->code, jit->otherwise);
+        x86_bind(&jit->code, choice->otherwise);
         break;
     case JIT_JOIN:
         jit_registers_restore(jit);
-        x86_bind(&jit->code, jit->join);
-        jit->locked_vectors = jit->locked_masks = 0;
+        x86_bind(&jit->code, choice->join);
+        jit->locked_vectors = choice->locked;
+        jit->choice_count -= jit->choice_count > 0;
         break;
     default: {
         const uint32_t d = jit_use(jit, node, 0), a = jit_use(jit, node, 1);
+        jit->failed = jit->failed || !(jit->locked_vectors >> d & 1); /* d has lost its register */
         emit(jit, X86_MOVDQU32, node->type, d, 0, x86_register(a));
         jit_release(jit, node);
     }

@@ -144,7 +144,7 @@ static uint32_t register_take(jit_state *jit, jit_value value)
     const bool mask = entry_of(jit, value)->type == HAL_TYPE_BOOL;
     jit_value *in = mask ? jit->in_mask : jit->in_vector;
     uint32_t *pinned = mask ? &jit->pinned_masks : &jit->pinned_vectors;
-    const uint32_t locked = mask ? jit->locked_masks : jit->locked_vectors;
+    const uint32_t locked = mask ? 0 : jit->locked_vectors;
     const uint32_t count = mask ? JIT_MASKS : JIT_VECTORS;
     uint32_t best = JIT_NONE;
     for (uint32_t reg = mask; reg < count; reg++) {
@@ -158,6 +158,10 @@ static uint32_t register_take(jit_state *jit, jit_value value)
         if (best == JIT_NONE || entry_of(jit, in[reg])->next > entry_of(jit, in[best])->next) {
             best = reg;
         }
+    }
+    if (best == JIT_NONE) { /* one operation needs more than there are */
+        jit->failed = true;
+        best = count - 1;
     }
     if (in[best] != JIT_NONE) {
         register_empty(jit, in[best]);
@@ -281,6 +285,16 @@ static bool is_in_place(const jit_state *jit, const jit_node *nodes, uint32_t re
            nodes[part].a[k] == jit->in_vector[reg] && nodes[part].next[k] == JIT_NONE;
 }
 
+static void masks_empty(jit_state *jit)
+{
+    for (uint32_t reg = 1; reg < JIT_MASKS; reg++) {
+        if (jit->in_mask[reg] != JIT_NONE) {
+            register_empty(jit, jit->in_mask[reg]);
+            jit->in_mask[reg] = JIT_NONE;
+        }
+    }
+}
+
 /* All that a function may overwrite goes to memory. */
 static void registers_spare(jit_state *jit, const jit_node *nodes)
 {
@@ -289,12 +303,7 @@ static void registers_spare(jit_state *jit, const jit_node *nodes)
             jit_register_empty(jit, reg);
         }
     }
-    for (uint32_t reg = 1; reg < JIT_MASKS; reg++) {
-        if (jit->in_mask[reg] != JIT_NONE) {
-            register_empty(jit, jit->in_mask[reg]);
-            jit->in_mask[reg] = JIT_NONE;
-        }
-    }
+    masks_empty(jit);
 }
 
 static void argument_place(jit_state *jit, jit_value value, uint32_t reg)
@@ -373,9 +382,9 @@ void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks
 void jit_registers_lock(jit_state *jit)
 {
     uint32_t vectors, masks;
+    masks_empty(jit);
     jit_registers_used(jit, &vectors, &masks);
     jit->locked_vectors |= vectors;
-    jit->locked_masks |= masks;
 }
 
 void jit_registers_restore(jit_state *jit)
@@ -386,7 +395,7 @@ void jit_registers_restore(jit_state *jit)
         }
     }
     for (uint32_t reg = 0; reg < JIT_MASKS; reg++) {
-        if (jit->in_mask[reg] != JIT_NONE && !(jit->locked_masks >> reg & 1)) {
+        if (jit->in_mask[reg] != JIT_NONE) {
             value_forget(jit, jit->in_mask[reg]);
         }
     }
@@ -394,7 +403,7 @@ void jit_registers_restore(jit_state *jit)
 
 void jit_registers_clear(jit_state *jit)
 {
-    jit->locked_vectors = jit->locked_masks = 0;
+    jit->locked_vectors = jit->choice_count = 0;
     for (uint32_t i = 0; i < JIT_VECTORS; i++) {
         jit->in_vector[i] = JIT_NONE;
     }

@@ -74,6 +74,12 @@ typedef struct jit_post {
     uint32_t pointer; /* JIT_NONE: the value is computed in place, if its slot points there */
 } jit_post;
 
+/* An open choice of sides: its labels, and the registers that the one around it locks. */
+typedef struct jit_choice {
+    uint32_t otherwise, join, locked;
+} jit_choice;
+enum { JIT_MOST_CHOICES = 4 };
+
 /* What an open program knows of a name. */
 typedef struct jit_name {
     uint32_t generation; /* the program that the rest is about */
@@ -112,8 +118,9 @@ typedef struct jit_state {
     uint32_t loop_pointers;
     jit_value in_vector[JIT_VECTORS], in_mask[JIT_MASKS];
     uint32_t pinned_vectors, pinned_masks; /* by the current node */
-    uint32_t locked_vectors, locked_masks; /* by the open choice */
-    uint32_t otherwise, join;              /* its labels */
+    uint32_t locked_vectors;               /* by the open choices */
+    jit_choice choices[JIT_MOST_CHOICES];
+    uint32_t choice_count;
     /* Statistics for the log. */
     uint32_t operations, calls;
     bool failed;
@@ -140,8 +147,8 @@ uint32_t jit_result_over(jit_state *jit, const jit_node *node, uint32_t k);
 /* After a node: stores a result that is kept and frees what is used no more. */
 void jit_release(jit_state *jit, const jit_node *node);
 void jit_registers_clear(jit_state *jit);
-/* A choice: registers that are used now keep their values on both sides; forgets what a side has in
- * others. */
+/* A choice: vectors that are used now keep their values on both sides, masks go to memory; forgets
+ * what a side has in other registers. */
 void jit_registers_lock(jit_state *jit);
 void jit_registers_restore(jit_state *jit);
 /* The registers in use, as bits. */
