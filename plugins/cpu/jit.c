@@ -718,7 +718,8 @@ void cpu_jit_compile(cpu_lower *lower)
     if (walk_prepare(walk, lower)) {
         const uint32_t dispatch = section_emit(walk, CPU_SECTION_DISPATCH, kernel->dispatch);
         const uint32_t group = section_emit(walk, CPU_SECTION_GROUP, kernel->group);
-        if (x86_finish(&jit->code) && !jit->failed) {
+        const bool whole = !jit->failed && !jit->uniform.failed && !jit->lanes.failed;
+        if (x86_finish(&jit->code) && whole) {
             kernel->code_bytes = jit->code.count;
             kernel->code = cpu_code_create(jit->code.bytes, jit->code.count);
         }
@@ -729,7 +730,7 @@ void cpu_jit_compile(cpu_lower *lower)
             cpu_code_dump(name_of(lower->ir), lower->lanes->name, kernel->code, kernel->code_bytes);
         }
     }
-    if (kernel->code == NULL && jit->code.count > 0 && !jit->code.failed && !jit->failed) {
+    if (kernel->code == NULL && kernel->code_bytes > 0) {
         refusal_log();
     }
     compile_log(walk, thread_ns() - start);

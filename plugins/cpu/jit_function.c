@@ -38,6 +38,9 @@ static void routine_body(jit_state *jit, uint32_t opcode, hal_type type)
     if (jit->parts > 1) {
         jit_program_unroll(program, jit->parts);
     }
+    if (program->failed) {
+        return;
+    }
     jit_program_finish(program);
     jit_registers_clear(jit);
     operands_place(jit, x, y);

@@ -57,7 +57,8 @@ static uint32_t program_length(const jit_program *program)
 
 void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
 {
-    if (program->node_count == 0) {
+    jit->failed = jit->failed || program->failed;
+    if (program->node_count == 0 || jit->failed) {
         return;
     }
     x86_code *code = &jit->code;
@@ -75,6 +76,10 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
         if (step > width) {
             jit_program_unroll(program, step / width);
         }
+    }
+    if (program->failed) {
+        jit->failed = true;
+        return;
     }
     jit->parts = step / width;
     jit->program = program;
@@ -102,5 +107,5 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
         x86_jump_if(code, X86_BELOW, again);
     }
     jit->operations += program->node_count;
-    jit->failed = jit->failed || program->failed || jit->frame_vectors > 4096;
+    jit->failed = jit->failed || jit->frame_vectors > 4096;
 }
