@@ -9,6 +9,7 @@ static const struct {
     void (*add)(case_list *list);
 } groups[] = {
     {"hal/device", CASE_LEVEL_CORE, cases_hal_device},
+    {"hal/plugin_file", CASE_LEVEL_CORE, cases_hal_plugin_file},
     {"hal/buffer", CASE_LEVEL_CORE, cases_hal_buffer},
     {"hal/large", CASE_LEVEL_CORE, cases_hal_large},
     {"hal/limits", CASE_LEVEL_CORE, cases_hal_limits},

@@ -5,6 +5,7 @@
 #include "case.h"
 
 void cases_hal_device(case_list *list);
+void cases_hal_plugin_file(case_list *list);
 void cases_hal_buffer(case_list *list);
 void cases_hal_large(case_list *list);
 void cases_hal_limits(case_list *list);

@@ -214,6 +214,29 @@ static void same_memory_read(case_run *run, const void *parameters)
     words_check(run, run->queue, out, COUNT, 6, 4, "the sum");
 }
 
+/* A kernel that touches only the first of its bindings; the others have no length. */
+static void empty_binding(case_run *run, const void *parameters)
+{
+    hal_ir_builder *b = case_builder(run, "first_only");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value wanted = hal_ir_scalar_value(b, "wanted", HAL_TYPE_U32);
+    const hal_ir_value guard = hal_ir_ne(b, wanted, hal_ir_u32(b, 0));
+    const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    const hal_ir_value loaded = hal_ir_load_wide(b, x, zero, 0, 1, guard);
+    hal_ir_store(b, out, zero, hal_ir_add(b, loaded, hal_ir_u32(b, 41)));
+    hal_kernel *kernel = case_kernel(run, b);
+    hal_buffer *empty = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 0);
+    hal_buffer *y = words_create(run, run->queue, 1, 0, 0);
+    const uint32_t grid[3] = {1, 1, 1}, none = 0;
+    const hal_range ranges[3] = {range_of(y), range_of(empty), {NULL, 0, 0}};
+    case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, ranges, 3, &none, sizeof none),
+            "a dispatch with bindings of no length");
+    words_check(run, run->queue, y, 1, 41, 0, "what the kernel wrote");
+}
+
 void cases_hal_arguments(case_list *list)
 {
     for (int what = 0; what < SPOILED_COUNT; what++) {
@@ -223,4 +246,5 @@ void cases_hal_arguments(case_list *list)
     case_add(list, refuse_fills, NULL, 0, "arguments/fill");
     case_add(list, refuse_host, NULL, 0, "arguments/write_and_read");
     case_add(list, same_memory_read, NULL, 0, "arguments/same_memory_read_twice");
+    case_add(list, empty_binding, NULL, 0, "arguments/empty_binding");
 }

@@ -2,7 +2,6 @@
 #include <hal/device.h>
 
 #include <stdio.h>
-#include <dlfcn.h>
 #include <string.h>
 
 #include "cases.h"
@@ -200,31 +199,6 @@ static void registry_report(case_run *run, const void *parameters)
                "no paths, choice or reasoning");
 }
 
-/* The plugin's file loads with nothing but what it names itself: in a name space of its own, where
- * no library of this program lends it a symbol. */
-static void stands_alone(case_run *run, const void *parameters)
-{
-#if defined(LM_ID_NEWLM) && !defined(CASE_SANITIZED)
-    hal_registry_report *report = NULL;
-    case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create");
-    case_own(run, release_report, report);
-    for (uint32_t i = 0; i < report->plugin_count; i++) {
-        const hal_plugin_report *plugin = &report->plugins[i];
-        if (plugin->status == HAL_OK &&
-            strcmp(plugin->name, hal_device_get_plugin_name(run->device)) == 0) {
-            void *library = dlmopen(LM_ID_NEWLM, plugin->path, RTLD_NOW | RTLD_LOCAL);
-            case_check(run, library != NULL,
-                       "the plugin does not load without the libraries of this program: %s. Link "
-                       "it with what it uses",
-                       dlerror());
-            dlclose(library);
-        }
-    }
-#else
-    case_unsupported(run, "this system cannot load a library apart from the program's");
-#endif
-}
-
 static void status_names(case_run *run, const void *parameters)
 {
     char version[64];
@@ -254,6 +228,5 @@ void cases_hal_device(case_list *list)
     case_add(list, memory_statistics, NULL, 0, "device/memory");
     case_add(list, null_arguments, NULL, 0, "device/nulls");
     case_add(list, registry_report, NULL, 0, "device/registry");
-    case_add(list, stands_alone, NULL, 0, "device/plugin_stands_alone");
     case_add(list, status_names, NULL, 0, "device/status_names_and_version");
 }

@@ -61,6 +61,24 @@ static void far_bindings(case_run *run, const void *parameters)
     }
 }
 
+/* A fill and a copy whose length needs more than 24 bits. */
+static void long_fill(case_run *run, const void *parameters)
+{
+    enum { LAST = 1024 };
+    const uint64_t bytes = (UINT64_C(1) << 24) + 65536;
+    uint32_t words[LAST];
+    hal_buffer *x = case_buffer(run, run->device, HAL_MEMORY_DEVICE, bytes);
+    hal_buffer *y = case_buffer(run, run->device, HAL_MEMORY_DEVICE, bytes);
+    case_ok(run, hal_queue_fill(run->queue, range_of(x), 1), "hal_queue_fill");
+    case_ok(run, hal_queue_fill(run->queue, range_of(x), UNTOUCHED), "hal_queue_fill");
+    case_ok(run, hal_queue_copy(run->queue, range_of(x), range_of(y)), "hal_queue_copy");
+    case_ok(run, hal_queue_read(run->queue, y, bytes - sizeof words, sizeof words, words), "read");
+    for (uint32_t i = 0; i < LAST; i++) {
+        case_check(run, words[i] == UNTOUCHED, "%u words before the end there is 0x%x", LAST - i,
+                   words[i]);
+    }
+}
+
 void cases_hal_limits(case_list *list)
 {
     static const uint32_t groups[] = {65536, 65539, 131073};
@@ -68,4 +86,5 @@ void cases_hal_limits(case_list *list)
         case_add(list, many_groups, &groups[i], sizeof groups[i], "limits/groups(%u)", groups[i]);
     }
     case_add(list, far_bindings, NULL, 0, "limits/far_bindings");
+    case_add(list, long_fill, NULL, 0, "limits/long_fill");
 }

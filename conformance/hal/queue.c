@@ -313,6 +313,61 @@ static void fill_to_end(case_run *run, const void *parameters)
     }
 }
 
+/* Copies from and to any byte, of any length; what is next to the target stays. */
+static void copy_of_any_bytes(case_run *run, const void *parameters)
+{
+    enum { BYTES = 64, TURNS = 120 };
+    uint8_t x[BYTES], y[BYTES], read[BYTES];
+    random_state random = {run->seed};
+    hal_buffer *from = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
+    hal_buffer *to = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
+    for (uint32_t i = 0; i < BYTES; i++) {
+        x[i] = (uint8_t)random_next(&random);
+        y[i] = (uint8_t)~x[i];
+    }
+    case_ok(run, hal_queue_write(run->queue, from, 0, x, BYTES), "write");
+    case_ok(run, hal_queue_write(run->queue, to, 0, y, BYTES), "write");
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        const uint64_t length = 1 + random_below(&random, 20);
+        const uint64_t source = random_below(&random, BYTES - length);
+        const uint64_t target = random_below(&random, BYTES - length);
+        case_ok(run, hal_queue_transfer(run->queue, from, source, run->queue, to, target, length),
+                "transfer");
+        memcpy(y + target, x + source, length);
+    }
+    case_ok(run, hal_queue_read(run->queue, to, 0, BYTES, read), "read");
+    for (uint32_t i = 0; i < BYTES; i++) {
+        case_check(run, read[i] == y[i], "byte %u is %u instead of %u", i, read[i], y[i]);
+    }
+}
+
+/* Each of many dispatches of a batch has ranges and scalars of its own. */
+static void own_bindings(case_run *run, const void *parameters)
+{
+    enum { DISPATCHES = HAL_QUEUE_BATCH_COMMANDS - 1, SPACING = 64 };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, DISPATCHES * SPACING, 1, 1);
+    hal_buffer *y = words_create(run, run->queue, DISPATCHES * SPACING, 0, 0);
+    const uint32_t grid[3] = {1, 1, 1};
+    uint32_t *words = case_allocate(run, DISPATCHES * SPACING, sizeof *words);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_queue_set_batch(run->queue, DISPATCHES, DISPATCHES), "hal_queue_set_batch");
+    for (uint32_t i = 0; i < DISPATCHES; i++) {
+        const hal_range ranges[2] = {{x, 4ull * SPACING * i, 128}, {y, 4ull * SPACING * i, 128}};
+        const scale_scalars scalars = {2, 1, i};
+        case_ok(run,
+                hal_queue_dispatch(run->queue, kernel, grid, ranges, 2, &scalars, sizeof scalars),
+                "dispatch");
+    }
+    case_ok(run, hal_queue_read(run->queue, y, 0, 4ull * DISPATCHES * SPACING, words), "read");
+    case_ok(run, hal_queue_set_batch(run->queue, 0, 0), "hal_queue_set_batch");
+    for (uint32_t i = 0; i < DISPATCHES * SPACING; i++) {
+        const uint32_t expected = i % SPACING < 2 ? i + 1 + i / SPACING : 0;
+        case_check(run, words[i] == expected, "of dispatch %u word %u is %u instead of %u",
+                   i / SPACING, i % SPACING, words[i], expected);
+    }
+}
+
 static void zero_grid(case_run *run, const void *parameters)
 {
     hal_kernel *kernel = scale_kernel(run, run->device);
@@ -399,6 +454,8 @@ void cases_hal_queue(case_list *list)
     case_add(list, partial_writes, NULL, 0, "queue/write_parts_of_any_size");
     case_add(list, many_writes, NULL, 0, "queue/writes_are_seen_behind_them");
     case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
+    case_add(list, copy_of_any_bytes, NULL, 0, "queue/copy_of_any_bytes");
+    case_add(list, own_bindings, NULL, 0, "queue/own_bindings");
     case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");
     case_add(list, large_grid, NULL, 0, "queue/grid_of_65535");
     case_add(list, transfer, NULL, 0, "queue/transfer");

@@ -256,10 +256,41 @@ static void points(case_run *run, const void *parameters)
     }
 }
 
+/* A thread that only waits sees what was computed, without a wait on the thread that submitted. */
+static void wait_elsewhere(case_run *run, const void *parameters)
+{
+    enum { COUNT = 400000, TURNS = 4, DISPATCHES = 60 };
+    static hal_point point; /* the thread may outlive this function after a report */
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    hal_buffer *out = case_buffer(run, run->device, HAL_MEMORY_DOWNLOAD, 4 * COUNT);
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        pthread_t thread;
+        void *answer = NULL, *pointer = NULL;
+        for (uint32_t i = 0; i < DISPATCHES; i++) {
+            scale_dispatch(run, run->queue, kernel, x, out, COUNT, 3, turn + i + 1 - DISPATCHES);
+        }
+        case_ok(run, hal_queue_flush(run->queue, &point), "flush");
+        case_check(run, pthread_create(&thread, NULL, wait_for_point, &point) == 0,
+                   "no thread could be made");
+        pthread_join(thread, &answer);
+        case_check(run, answer == (void *)&point, "the wait on another thread failed");
+        case_ok(run, hal_buffer_map_begin(out, &pointer), "map_begin");
+        for (uint32_t i = 0; i < COUNT; i++) {
+            const uint32_t word = ((const uint32_t *)pointer)[i], expected = 3 * (i + 1) + turn;
+            case_check(run, word == expected,
+                       "after a wait on another thread word %u is %u instead of %u", i, word,
+                       expected);
+        }
+        case_ok(run, hal_buffer_map_end(out), "map_end");
+    }
+}
+
 void cases_hal_threads(case_list *list)
 {
     for (int i = 0; i < (int)(sizeof works / sizeof works[0]); i++) {
         case_add(list, run_workers, &i, sizeof i, "threads/%s", works[i].name);
     }
     case_add(list, points, NULL, 0, "threads/points");
+    case_add(list, wait_elsewhere, NULL, 0, "threads/wait_elsewhere");
 }

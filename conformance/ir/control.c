@@ -435,6 +435,31 @@ static uint32_t expect_for_high(const uint32_t *x, uint32_t i, uint32_t items)
     return v;
 }
 
+/* A variable that begins anew in each turn of a loop. */
+static hal_ir_value build_var_in_loop(const scene *s)
+{
+    const hal_ir_value sum = hal_ir_var(s->b, u32(s, 0));
+    const hal_ir_value k = hal_ir_for(s->b, u32(s, 0), u32(s, 5), u32(s, 1));
+    const hal_ir_value v = hal_ir_var(s->b, s->loaded);
+    hal_ir_if(s->b, hal_ir_ne(s->b, hal_ir_rem(s->b, s->i, u32(s, 3)), k));
+    increase(s, v, k);
+    hal_ir_end(s->b);
+    hal_ir_set(
+        s->b, sum,
+        hal_ir_add(s->b, hal_ir_mul(s->b, hal_ir_get(s->b, sum), u32(s, 3)), hal_ir_get(s->b, v)));
+    hal_ir_end(s->b);
+    return hal_ir_get(s->b, sum);
+}
+
+static uint32_t expect_var_in_loop(const uint32_t *x, uint32_t i, uint32_t items)
+{
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < 5; k++) {
+        sum = sum * 3 + x[i] + (i % 3 != k ? k : 0);
+    }
+    return sum;
+}
+
 static hal_ir_value build_for_in_if(const scene *s)
 {
     const hal_ir_value v = hal_ir_var(s->b, s->loaded);
@@ -529,6 +554,7 @@ static const control_case control_cases[] = {
     {"if_deep", build_deep, expect_deep, HAL_TYPE_NONE, false},
     {"if_store", build_store_in_branch, expect_store_in_branch, HAL_TYPE_NONE, true},
     {"if_nobody", build_not_taken, expect_not_taken, HAL_TYPE_NONE, false},
+    {"var_in_loop", build_var_in_loop, expect_var_in_loop, HAL_TYPE_U32, false},
     {"guard_in_branch", build_guard_in_branch, expect_guard_in_branch, HAL_TYPE_NONE, false},
     {"guarded_atomic_in_branch", build_guarded_atomic_in_branch, expect_guarded_atomic_in_branch,
      HAL_TYPE_NONE, false},

@@ -187,6 +187,34 @@ static void run_lane(case_run *run, const void *parameters)
     ir_check(run, &zone, HAL_TYPE_U32, expected, 3 * group, "lanes");
 }
 
+/* Lanes of a group of three dimensions: x first, then y, then z. */
+static void run_lane_of_box(case_run *run, const void *parameters)
+{
+    enum { X = 5, Y = 3, Z = 2, ITEMS = X * Y * Z, GROUPS = 2 };
+    const uint32_t size[3] = {X, Y, Z};
+    const uint32_t width =
+        run->info->subgroup_width == 0 ? HAL_IR_EMULATED_SUBGROUP : run->info->subgroup_width;
+    if (!shape_fits(run, size)) {
+        case_unsupported(run, "groups have at most %u work-items", run->info->max_group_items);
+    }
+    uint32_t expected[GROUPS * ITEMS];
+    for (uint32_t i = 0; i < GROUPS * ITEMS; i++) {
+        expected[i] = i % ITEMS % width;
+    }
+    const red_zone zone = zone_create(run, sizeof expected, NULL);
+    hal_ir_builder *b = ir_begin(run, "lane");
+    hal_ir_group_size(b, X, Y, Z);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    hal_ir_value place = hal_ir_id(b, HAL_IR_GROUP_ID, 0);
+    for (uint32_t d = 3; d-- > 0;) {
+        place = hal_ir_add(b, hal_ir_mul(b, place, hal_ir_u32(b, size[d])),
+                           hal_ir_id(b, HAL_IR_LOCAL_ID, d));
+    }
+    hal_ir_store(b, out, place, hal_ir_id(b, HAL_IR_LANE_ID, 0));
+    ir_run(run, b, GROUPS, &zone, 1, NULL, 0);
+    ir_check(run, &zone, HAL_TYPE_U32, expected, GROUPS * ITEMS, "lanes");
+}
+
 void cases_ir_ids(case_list *list)
 {
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
@@ -220,5 +248,7 @@ void cases_ir_ids(case_list *list)
         }
     }
     case_add(list, run_lane, NULL, 0, "ir/%s()", hal_ir_opcode_name(HAL_IR_LANE_ID));
+    case_covers(list, HAL_TYPE_U32, CASE_VALUES, "%s", hal_ir_opcode_name(HAL_IR_LANE_ID));
+    case_add(list, run_lane_of_box, NULL, 0, "ir/lane_id(group=5x3x2)");
     case_covers(list, HAL_TYPE_U32, CASE_VALUES, "%s", hal_ir_opcode_name(HAL_IR_LANE_ID));
 }

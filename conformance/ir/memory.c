@@ -263,6 +263,31 @@ static void run_bindings(case_run *run, const void *parameters)
     ir_check(run, &zones[last], HAL_TYPE_U32, &expected, 1, "sum over all bindings");
 }
 
+/* Any byte of a bool but 0 is true. */
+static void run_bool_bytes(case_run *run, const void *parameters)
+{
+    enum { BYTES = 256 };
+    const uint32_t group = ir_group_of(run);
+    uint8_t x[BYTES];
+    uint32_t expected[BYTES];
+    case_claim_storage(run, HAL_TYPE_BOOL);
+    for (uint32_t i = 0; i < BYTES; i++) {
+        x[i] = (uint8_t)i;
+        expected[i] = i != 0;
+    }
+    const red_zone zones[2] = {zone_create(run, sizeof x, x),
+                               zone_create(run, sizeof expected, NULL)};
+    hal_ir_builder *b = ir_begin(run, "bool_bytes");
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_BOOL, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value guard = hal_ir_lt(b, i, hal_ir_u32(b, BYTES));
+    const hal_ir_value loaded = hal_ir_load_wide(b, in, i, 0, 1, guard);
+    hal_ir_store_wide(b, out, i, 0, guard, hal_ir_cast(b, HAL_TYPE_U32, loaded));
+    ir_run(run, b, (BYTES + group - 1) / group, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], HAL_TYPE_U32, expected, BYTES, "values");
+}
+
 void cases_ir_memory(case_list *list)
 {
     for (int shared = 0; shared < 2; shared++) {
@@ -282,4 +307,5 @@ void cases_ir_memory(case_list *list)
                  hal_type_name(type));
     }
     case_add(list, run_bindings, NULL, 0, "ir/bindings(most)");
+    case_add(list, run_bool_bytes, NULL, 0, "ir/load_bool(bytes=any)");
 }

@@ -282,6 +282,9 @@ static hal_ir_builder *build_async(case_run *run, hal_type type, uint32_t width,
         hal_ir_rem(b, hal_ir_add(b, lane, hal_ir_u32(b, 1)), hal_ir_u32(b, group));
     const hal_ir_value guard =
         hal_ir_ne(b, hal_ir_rem(b, lane, hal_ir_u32(b, 5)), hal_ir_u32(b, 3));
+    const hal_type value_type = hal_type_of_value(type);
+    const hal_ir_value one =
+        value_type == HAL_TYPE_BOOL ? hal_ir_bool(b, 1) : hal_ir_number(b, value_type, 1.0);
     hal_ir_value place[2], shared[2];
     for (uint32_t half = 0; half < 2; half++) {
         const hal_ir_value first =
@@ -289,6 +292,10 @@ static hal_ir_builder *build_async(case_run *run, hal_type type, uint32_t width,
                        hal_ir_u32(b, half * group));
         place[half] = hal_ir_mul(b, hal_ir_add(b, first, lane), wide);
         shared[half] = hal_ir_mul(b, hal_ir_add(b, hal_ir_u32(b, half * group), lane), wide);
+        for (uint32_t k = 0; k < width; k++) { /* what a false guard has to replace by 0 */
+            hal_ir_store_wide(b, tile, shared[half], (int32_t)k, HAL_IR_NONE, one);
+        }
+        hal_ir_barrier(b);
         hal_ir_async_copy(b, tile, shared[half], x, place[half], width, guard);
         hal_ir_async_commit(b);
     }

@@ -1,31 +1,6 @@
 /* arithmetic.c: faults of single operations: the IR is altered before it is compiled, so that an
  * operation computes what a careless lowering of it would. */
-#include "mutant.h"
-
-static hal_ir_value select_between(wrap_ir *ir, uint32_t at, hal_type type, hal_ir_value condition,
-                                   hal_ir_value yes, hal_ir_value no)
-{
-    return wrap_ir_insert(ir, at,
-                          (hal_ir_record){.opcode = HAL_IR_SELECT,
-                                          .type = type,
-                                          .width = 1,
-                                          .a = condition,
-                                          .b = yes,
-                                          .c = no,
-                                          .d = HAL_IR_NONE});
-}
-
-/* Replaces `old` by `new` in all records after `after`. */
-static void replace_uses(wrap_ir *ir, uint32_t after, hal_ir_value old, hal_ir_value new)
-{
-    for (uint32_t i = after + 1; i < ir->ir.record_count; i++) {
-        uint32_t *operands[4] = {&ir->records[i].a, &ir->records[i].b, &ir->records[i].c,
-                                 &ir->records[i].d};
-        for (int k = 0; k < 4; k++) {
-            *operands[k] = *operands[k] == old ? new : *operands[k];
-        }
-    }
-}
+#include "edit.h"
 
 /* A float result is one unit too large where its bits of `mask` are `bits`. */
 static uint32_t add_ulp(wrap_ir *ir, uint32_t i, uint32_t mask, uint32_t bits)
@@ -42,7 +17,7 @@ static uint32_t add_ulp(wrap_ir *ir, uint32_t i, uint32_t mask, uint32_t bits)
     const hal_ir_value sum = wrap_ir_operation(ir, at++, HAL_IR_ADD, HAL_TYPE_U32, word, unit);
     const hal_ir_value result =
         wrap_ir_operation(ir, at, HAL_IR_BITCAST, HAL_TYPE_F32, sum, HAL_IR_NONE);
-    replace_uses(ir, result, i, result);
+    edit_replace(ir, i, result);
     return result;
 }
 
@@ -97,8 +72,8 @@ static uint32_t flush_products(wrap_ir *ir, uint32_t i)
     const hal_ir_value least = wrap_ir_constant(ir, at++, HAL_TYPE_F32, 0x00800000);
     const hal_ir_value small = wrap_ir_operation(ir, at++, HAL_IR_LT, HAL_TYPE_BOOL, size, least);
     const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_F32, 0);
-    const hal_ir_value result = select_between(ir, at, HAL_TYPE_F32, small, zero, i);
-    replace_uses(ir, result, i, result);
+    const hal_ir_value result = edit_select(ir, at, HAL_TYPE_F32, small, zero, i);
+    edit_replace(ir, i, result);
     return result;
 }
 
@@ -107,7 +82,7 @@ static uint32_t min_nan(wrap_ir *ir, uint32_t i)
 {
     const hal_ir_value a = ir->records[i].a, b = ir->records[i].b;
     const hal_ir_value is_nan = wrap_ir_operation(ir, i++, HAL_IR_NE, HAL_TYPE_BOOL, b, b);
-    const hal_ir_value other = select_between(ir, i++, HAL_TYPE_F32, is_nan, a, b);
+    const hal_ir_value other = edit_select(ir, i++, HAL_TYPE_F32, is_nan, a, b);
     ir->records[i].b = other;
     return i;
 }
@@ -130,7 +105,7 @@ static uint32_t cast_edge(wrap_ir *ir, uint32_t i)
         const hal_ir_value edge = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0x4f000000);
         const hal_ir_value over = wrap_ir_operation(ir, i++, HAL_IR_LE, HAL_TYPE_BOOL, edge, x);
         const hal_ir_value lowest = wrap_ir_constant(ir, i++, HAL_TYPE_F32, 0xff800000);
-        const hal_ir_value chosen = select_between(ir, i++, HAL_TYPE_F32, over, lowest, x);
+        const hal_ir_value chosen = edit_select(ir, i++, HAL_TYPE_F32, over, lowest, x);
         ir->records[i].a = chosen;
     }
     return i;
@@ -167,8 +142,8 @@ static uint32_t divide_zero(wrap_ir *ir, uint32_t i)
     const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_I32, 0);
     const hal_ir_value none = wrap_ir_operation(ir, at++, HAL_IR_EQ, HAL_TYPE_BOOL, divisor, zero);
     const hal_ir_value ones = wrap_ir_constant(ir, at++, HAL_TYPE_I32, 0xffffffff);
-    const hal_ir_value result = select_between(ir, at, HAL_TYPE_I32, none, ones, i);
-    replace_uses(ir, result, i, result);
+    const hal_ir_value result = edit_select(ir, at, HAL_TYPE_I32, none, ones, i);
+    edit_replace(ir, i, result);
     return result;
 }
 
@@ -180,8 +155,8 @@ static uint32_t shift_64(wrap_ir *ir, uint32_t i)
     const hal_ir_value most = wrap_ir_constant(ir, at++, HAL_TYPE_U64, 63);
     const hal_ir_value over = wrap_ir_operation(ir, at++, HAL_IR_LT, HAL_TYPE_BOOL, most, count);
     const hal_ir_value zero = wrap_ir_constant(ir, at++, HAL_TYPE_U64, 0);
-    const hal_ir_value result = select_between(ir, at, HAL_TYPE_U64, over, zero, i);
-    replace_uses(ir, result, i, result);
+    const hal_ir_value result = edit_select(ir, at, HAL_TYPE_U64, over, zero, i);
+    edit_replace(ir, i, result);
     return result;
 }
 

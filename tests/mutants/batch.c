@@ -130,6 +130,69 @@ static void barrier_256(wrap_batch *batch)
     }
 }
 
+/* Offsets of copies are rounded down to words. */
+static void copy_aligned(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        if (batch->commands[i].kind == HAL_COMMAND_COPY) {
+            binding_of(batch, i, 1)->offset &= ~UINT64_C(3);
+        }
+    }
+}
+
+/* The length of a fill is kept in 24 bits. */
+static void fill_24_bits(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        if (batch->commands[i].kind == HAL_COMMAND_FILL) {
+            binding_of(batch, i, 0)->length &= 0xffffff;
+        }
+    }
+}
+
+/* The place of a command's scalars is kept in 13 bits. */
+static void scalars_far(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        batch->commands[i].scalar_first &= 0x1fff;
+    }
+}
+
+/* The place of a command's bindings is kept in 10 bits. */
+static void bindings_far(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        batch->commands[i].binding_first &= 0x3ff;
+    }
+}
+
+/* The barrier before a copy is lost: it overtakes the kernel before it. */
+static void barrier_copy(wrap_batch *batch)
+{
+    for (uint32_t i = 1; i < batch->batch.command_count; i++) {
+        if (batch->commands[i].kind == HAL_COMMAND_COPY &&
+            batch->commands[i - 1].kind == HAL_COMMAND_DISPATCH) {
+            swap_commands(batch, i - 1, i);
+        }
+    }
+}
+
+/* A kernel with a binding of no length is skipped. */
+static void binding_empty(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        hal_command *command = &batch->commands[i];
+        for (uint32_t k = 0; k < command->binding_count; k++) {
+            if (binding_of(batch, i, k)->memory == NULL) {
+                command->kind = HAL_COMMAND_FILL;
+                command->binding_count = 1;
+                binding_of(batch, i, 0)->length = 0;
+                break;
+            }
+        }
+    }
+}
+
 /* No fault: commands between two barriers may run in any order, so they do in the other one. */
 static void reversed(wrap_batch *batch)
 {
@@ -148,6 +211,7 @@ static void reversed(wrap_batch *batch)
 
 const mutant mutants_batch[] = {{.name = "none", .batch = none},
                                 {.name = "unlinked", .batch = none},
+                                {.name = "exports", .batch = none},
                                 {.name = "reversed", .batch = reversed},
                                 {.name = "copy_tail", .batch = copy_tail},
                                 {.name = "fill_end", .batch = fill_end},
@@ -159,4 +223,10 @@ const mutant mutants_batch[] = {{.name = "none", .batch = none},
                                 {.name = "grid_16_bits", .batch = grid_16_bits},
                                 {.name = "barrier_fill", .batch = barrier_fill},
                                 {.name = "barrier_256", .batch = barrier_256},
+                                {.name = "barrier_copy", .batch = barrier_copy},
+                                {.name = "copy_aligned", .batch = copy_aligned},
+                                {.name = "fill_24_bits", .batch = fill_24_bits},
+                                {.name = "scalars_far", .batch = scalars_far},
+                                {.name = "bindings_far", .batch = bindings_far},
+                                {.name = "binding_empty", .batch = binding_empty},
                                 {.name = NULL}};

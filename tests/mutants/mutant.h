@@ -3,8 +3,8 @@
  * demo and nearly all cases of hal-conformance pass; mutants.txt says which case finds the fault.
  * The mutants without a fault pass all cases.
  *
- * One table for each subject: batch.c, order.c, memory.c, kernel.c, arithmetic.c, gemm.c,
- * threaded.c. */
+ * One table for each subject: batch.c, order.c, memory.c, mapping.c, kernel.c,
+ * arithmetic.c, values.c, control.c, gemm.c, threaded.c, process.c. */
 #ifndef TESTS_MUTANTS_MUTANT_H
 #define TESTS_MUTANTS_MUTANT_H
 
@@ -22,12 +22,15 @@ typedef struct mutant {
     uint16_t opcode;
     hal_type type;
     void (*gemm)(hal_gemm_description *description); /* each matrix product that is created */
+    bool is_fresh;                                   /* each query gives another table */
+    bool takes_any_major;                            /* of the host */
 } mutant;
 
 /* Records and constants that `ir` may insert per record. */
-#define MUTANT_ROOM 8u
+#define MUTANT_ROOM 12u
 
 extern const mutant mutants_batch[], mutants_order[], mutants_memory[], mutants_kernel[],
-    mutants_arithmetic[], mutants_gemm[], mutants_threaded[];
+    mutants_arithmetic[], mutants_gemm[], mutants_threaded[], mutants_values[], mutants_control[],
+    mutants_process[], mutants_mapping[];
 
 #endif

@@ -2,7 +2,7 @@
  * after, and wraps the entries of the cpu plugin with it. */
 #include "mutant.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
@@ -12,9 +12,10 @@ static const mutant *fault;
 
 static const mutant *mutant_find(const char *name)
 {
-    const mutant *const tables[] = {mutants_batch,   mutants_order,      mutants_memory,
-                                    mutants_kernel,  mutants_arithmetic, mutants_gemm,
-                                    mutants_threaded};
+    const mutant *const tables[] = {mutants_batch,    mutants_order,      mutants_memory,
+                                    mutants_kernel,   mutants_arithmetic, mutants_gemm,
+                                    mutants_threaded, mutants_values,     mutants_control,
+                                    mutants_process,  mutants_mapping};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         for (const mutant *one = tables[i]; one->name != NULL; one++) {
             if (strcmp(one->name, name) == 0) {
@@ -70,12 +71,13 @@ static hal_status mutant_gemm(hal_plugin_device *device, const hal_gemm_descript
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     static const char prefix[] = "mutant_";
-    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    const char *name = wrap_name();
+    fault = strncmp(name, prefix, strlen(prefix)) == 0 ? mutant_find(name + strlen(prefix)) : NULL;
+    const bool takes_any = fault != NULL && fault->takes_any_major;
+    hal_plugin *table = wrap_open(WRAP_TARGET, takes_any ? HAL_PLUGIN_ABI : host_abi, host);
     if (table == NULL) {
         return NULL;
     }
-    const char *name = wrap_name();
-    fault = strncmp(name, prefix, strlen(prefix)) == 0 ? mutant_find(name + strlen(prefix)) : NULL;
     if (fault == NULL) {
         host->log(HAL_LOG_ERROR, "a mutant of an unknown name");
         return NULL;
@@ -88,5 +90,9 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         table->kernel_create = mutant_kernel_create;
     }
     table->gemm = fault->gemm != NULL ? mutant_gemm : table->gemm;
+    if (fault->is_fresh) {
+        hal_plugin *fresh = malloc(sizeof(*fresh));
+        return fresh == NULL ? NULL : memcpy(fresh, table, sizeof(*fresh));
+    }
     return table;
 }

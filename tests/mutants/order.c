@@ -6,8 +6,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_PENDING 64u /* batches of a queue */
+#define SHORT 2u         /* commands of a batch that a wait with a limit runs */
+#define LOOKS 64u        /* a look at a longer batch runs it once in so many */
 
 /* A batch that has not run yet. */
 typedef struct pending {
@@ -22,6 +25,7 @@ typedef struct pending {
 typedef struct timeline {
     pending *first;
     uint32_t count;
+    uint32_t looks;
     uint64_t reached;
     uint32_t device; /* number of the device */
 } timeline;
@@ -34,6 +38,8 @@ static struct {
     bool other_device_only; /* except for queues of the same device */
     bool first_only;        /* a batch waits for the first of the queues that it has to wait for */
     bool limit_lies;        /* a wait that ends by its limit says that all is done */
+    bool overtakes;         /* a batch overtakes the one before it */
+    bool copies_short;      /* copies to another device lose the last bytes */
     uint32_t early_from;    /* a wait does without the last batch from so many on; 0: never */
 } faults;
 
@@ -45,6 +51,11 @@ static hal_status run_first(hal_plugin_queue *queue, timeline *line)
     if (batch == NULL) {
         return wrap_host()->fail(HAL_ERROR_INVALID_STATE,
                                  "mutant: a wait for a value that was never submitted");
+    }
+    if (faults.overtakes && batch->next != NULL) {
+        const wrap_batch later = batch->next->batch;
+        batch->next->batch = batch->batch;
+        batch->batch = later;
     }
     hal_status status = wait_for_others(queue, batch);
     if (status == HAL_OK) {
@@ -78,6 +89,21 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
     return status;
 }
 
+/* Of copies between two devices. */
+static void shorten_copies(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        hal_binding *binding = &batch->bindings[batch->commands[i].binding_first];
+        if (batch->commands[i].kind == HAL_COMMAND_COPY && binding[0].length > 64) {
+            hal_plugin_device *const *from = wrap_find(binding[0].memory);
+            hal_plugin_device *const *to = wrap_find(binding[1].memory);
+            const uint64_t lost = from != NULL && to != NULL && *from != *to ? 16 : 0;
+            binding[0].length -= lost;
+            binding[1].length -= lost;
+        }
+    }
+}
+
 static pending *keep(const hal_batch *batch, const hal_plugin_wait *waits, uint32_t wait_count)
 {
     pending *made = calloc(1, sizeof(*made));
@@ -92,6 +118,9 @@ static pending *keep(const hal_batch *batch, const hal_plugin_wait *waits, uint3
     }
     made->waits = others;
     made->wait_count = wait_count;
+    if (faults.copies_short) {
+        shorten_copies(&made->batch);
+    }
     return made;
 }
 
@@ -119,6 +148,14 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     return status;
 }
 
+/* Whether a wait runs the next batch: a look and a limit are too short for long ones. */
+static bool may_run(timeline *line, uint64_t timeout_ns)
+{
+    return timeout_ns == UINT64_MAX || line->first == NULL ||
+           line->first->batch.batch.command_count <= SHORT ||
+           (timeout_ns == 0 && ++line->looks % LOOKS == 0);
+}
+
 static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     timeline *line = wrap_find(queue);
@@ -128,7 +165,7 @@ static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout
     }
     pthread_mutex_lock(&lock);
     const bool early = faults.early_from > 0 && line->count >= faults.early_from;
-    while (line->reached < value && status == HAL_OK) {
+    while (line->reached < value && status == HAL_OK && may_run(line, timeout_ns)) {
         if (early && timeout_ns != 0 && line->count == 1) {
             break;
         }
@@ -139,6 +176,7 @@ static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout
     }
     if (status == HAL_OK && !early && line->reached < value) {
         status = HAL_ERROR_TIMEOUT;
+        usleep((useconds_t)(timeout_ns / 1000));
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -177,6 +215,12 @@ static void deferred(hal_plugin *table)
 static void wait_dropped(hal_plugin *table)
 {
     faults.waits_dropped = true;
+    deferred(table);
+}
+
+static void overtake(hal_plugin *table)
+{
+    faults.overtakes = true;
     deferred(table);
 }
 
@@ -242,6 +286,31 @@ static void two(hal_plugin *table)
     deferred(table);
 }
 
+static hal_status allocate_of_device(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                     hal_plugin_memory **memory)
+{
+    const hal_status status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
+    hal_plugin_device **owner = status == HAL_OK ? wrap_keep(*memory, sizeof(*owner)) : NULL;
+    if (owner != NULL) {
+        *owner = device;
+    }
+    return status;
+}
+
+static void free_of_device(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    wrap_drop(memory);
+    wrap_inside()->memory_free(device, memory);
+}
+
+static void two_copy(hal_plugin *table)
+{
+    faults.copies_short = true;
+    two(table);
+    table->memory_allocate = allocate_of_device;
+    table->memory_free = free_of_device;
+}
+
 static void two_waits(hal_plugin *table)
 {
     faults.waits_dropped = true;
@@ -257,6 +326,19 @@ static hal_status elapsed_since_start(hal_plugin_queue *queue, uint64_t first, u
     return wrap_inside()->queue_elapsed(queue, 1, second, nanoseconds);
 }
 
+static hal_status elapsed_in_micro(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                   uint64_t *nanoseconds)
+{
+    const hal_status status = wrap_inside()->queue_elapsed(queue, first, second, nanoseconds);
+    *nanoseconds /= 1000;
+    return status;
+}
+
+static void elapsed_unit(hal_plugin *table)
+{
+    table->queue_elapsed = elapsed_in_micro;
+}
+
 static void elapsed_total(hal_plugin *table)
 {
     table->queue_elapsed = elapsed_since_start;
@@ -270,4 +352,7 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "two_waits", .table = two_waits},
                                 {.name = "elapsed_total", .table = elapsed_total},
                                 {.name = "wait_second", .table = wait_second},
+                                {.name = "overtake", .table = overtake},
+                                {.name = "two_copy", .table = two_copy},
+                                {.name = "elapsed_unit", .table = elapsed_unit},
                                 {.name = NULL}};

@@ -24,6 +24,7 @@ typedef struct job {
 typedef struct worker {
     pthread_t thread;
     hal_plugin_queue *queue;
+    pthread_t submitter;
     job *first;
     uint64_t reached;
     hal_status status; /* of the first batch that failed */
@@ -34,6 +35,9 @@ static struct {
     bool limits_ignored; /* a wait with a limit waits without one */
     bool zero_blocks;    /* a wait with the limit 0 waits without one */
     bool limit_is_micro; /* the limit is taken in microseconds */
+    bool ends_soon;      /* a wait without limit has one of a millisecond */
+    bool own_thread;     /* a wait on another thread than that of the last submit does nothing */
+    bool batch_is_kept;  /* the arrays of a batch are read after submit */
 } faults;
 
 /* Guards all workers; signalled whenever a batch ends, is submitted, or a worker has to end. */
@@ -95,7 +99,9 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
 {
     job *made = calloc(1, sizeof(*made));
     hal_plugin_wait *others = malloc(wait_count * sizeof(*waits) + 1);
-    if (made == NULL || others == NULL || !wrap_batch_copy(&made->batch, batch)) {
+    const bool copied =
+        made != NULL && !faults.batch_is_kept && wrap_batch_copy(&made->batch, batch);
+    if (made == NULL || others == NULL || !(copied || faults.batch_is_kept)) {
         free(others);
         free(made);
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
@@ -103,11 +109,16 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     if (wait_count > 0) {
         memcpy(others, waits, wait_count * sizeof(*waits));
     }
+    if (!copied) {
+        made->batch.batch = *batch;
+    }
     made->waits = others;
     made->wait_count = wait_count;
     made->value = value;
+    worker *line = wrap_find(queue);
     pthread_mutex_lock(&lock);
-    job **end = &((worker *)wrap_find(queue))->first;
+    line->submitter = pthread_self();
+    job **end = &line->first;
     while (*end != NULL) {
         end = &(*end)->next;
     }
@@ -130,6 +141,9 @@ static struct timespec end_of(uint64_t timeout_ns)
 
 static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
+    if (faults.ends_soon && timeout_ns > UINT64_MAX / 2) {
+        timeout_ns = NANOSECONDS / 1000;
+    }
     const bool is_limited = timeout_ns < UINT64_MAX / 2 &&
                             !(timeout_ns == 0 ? faults.zero_blocks : faults.limits_ignored);
     const struct timespec end =
@@ -137,6 +151,10 @@ static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_
     pthread_mutex_lock(&lock);
     const worker *line = wrap_find(queue);
     bool is_late = false;
+    if (faults.own_thread && !pthread_equal(line->submitter, pthread_self())) {
+        pthread_mutex_unlock(&lock);
+        return HAL_OK;
+    }
     while (line->reached < value && !is_late) {
         is_late =
             is_limited && (timeout_ns == 0 || pthread_cond_timedwait(&changed, &lock, &end) != 0);
@@ -202,6 +220,24 @@ static void wait_endless(hal_plugin *table)
 static void wait_micro(hal_plugin *table)
 {
     faults.limit_is_micro = true;
+    threaded(table);
+}
+
+static void wait_forever(hal_plugin *table)
+{
+    faults.ends_soon = true;
+    threaded(table);
+}
+
+static void wait_thread(hal_plugin *table)
+{
+    faults.own_thread = true;
+    threaded(table);
+}
+
+static void batch_kept(hal_plugin *table)
+{
+    faults.batch_is_kept = true;
     threaded(table);
 }
 
@@ -289,6 +325,7 @@ static void kernel_latest(hal_plugin *table)
     {                                   \
         .name = #fault, .table = fault, \
     }
-const mutant mutants_threaded[] = {MUTANT(threaded),   MUTANT(wait_zero),   MUTANT(wait_endless),
-                                   MUTANT(wait_micro), MUTANT(shared_once), MUTANT(kernel_latest),
+const mutant mutants_threaded[] = {MUTANT(threaded),     MUTANT(wait_zero),   MUTANT(wait_endless),
+                                   MUTANT(wait_micro),   MUTANT(shared_once), MUTANT(kernel_latest),
+                                   MUTANT(wait_forever), MUTANT(wait_thread), MUTANT(batch_kept),
                                    {.name = NULL}};

@@ -1,0 +1,156 @@
+/* mapping.c: memory that the host does not share with the device: the host has a copy of mapped
+ * memory, which goes to the device before each batch and comes back when a batch was waited for;
+ * and faults of that. */
+#include "mutant.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES (UINT64_C(64) << 20) /* larger blocks are mapped as they are */
+
+/* The host's copy of a block of memory. */
+typedef struct shadow {
+    struct shadow *next;
+    hal_plugin_memory *memory;
+    hal_plugin_device *device;
+    uint64_t bytes;
+    uint32_t kind;
+    uint8_t *host;  /* null until it is mapped */
+    uint8_t *start; /* what malloc gave */
+} shadow;
+
+static struct {
+    bool up_lost;       /* the copy of shared memory does not go to the device */
+    bool down_lost;     /* what a batch wrote to shared memory does not come back */
+    bool is_misaligned; /* the copy is aligned to 16 bytes */
+} faults;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static shadow *all;
+
+static hal_status shadow_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                  hal_plugin_memory **memory)
+{
+    const hal_status status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
+    shadow *made = status == HAL_OK ? calloc(1, sizeof(*made)) : NULL;
+    if (made != NULL) {
+        *made = (shadow){.memory = *memory, .device = device, .bytes = bytes, .kind = kind};
+        pthread_mutex_lock(&lock);
+        made->next = all;
+        all = made;
+        pthread_mutex_unlock(&lock);
+    }
+    return status;
+}
+
+static shadow **shadow_find(const hal_plugin_memory *memory)
+{
+    shadow **place = &all;
+    while (*place != NULL && (*place)->memory != memory) {
+        place = &(*place)->next;
+    }
+    return place;
+}
+
+static void shadow_free(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    shadow **place = shadow_find(memory), *old = *place;
+    if (old != NULL) {
+        *place = old->next;
+        free(old->start);
+        free(old);
+    }
+    pthread_mutex_unlock(&lock);
+    wrap_inside()->memory_free(device, memory);
+}
+
+static hal_status shadow_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
+{
+    void *inside = NULL;
+    const hal_status status = wrap_inside()->memory_map(device, memory, &inside);
+    if (status != HAL_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&lock);
+    shadow *one = *shadow_find(memory);
+    if (one->bytes > MOST_BYTES) {
+        pthread_mutex_unlock(&lock);
+        *pointer = inside;
+        return HAL_OK;
+    }
+    if (one->host == NULL) {
+        one->start = malloc(one->bytes + 512);
+        if (one->start != NULL) {
+            const uintptr_t place = ((uintptr_t)one->start + 255) / 256 * 256;
+            one->host = (uint8_t *)place + (faults.is_misaligned ? 16 : 0);
+            memcpy(one->host, inside, one->bytes);
+        }
+    }
+    *pointer = one->host;
+    pthread_mutex_unlock(&lock);
+    return *pointer != NULL
+               ? HAL_OK
+               : wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a copy");
+}
+
+/* Copies between the host's copies and the device's memory. */
+static void shadow_move(bool up)
+{
+    for (shadow *one = all; one != NULL; one = one->next) {
+        void *inside = NULL;
+        const bool is_lost =
+            (up ? faults.up_lost : faults.down_lost) && one->kind == HAL_MEMORY_SHARED;
+        if (one->host == NULL || is_lost ||
+            wrap_inside()->memory_map(one->device, one->memory, &inside) != HAL_OK) {
+            continue;
+        }
+        memcpy(up ? inside : one->host, up ? one->host : inside, one->bytes);
+    }
+}
+
+static hal_status shadow_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    pthread_mutex_lock(&lock);
+    shadow_move(true);
+    const hal_status status = wrap_inside()->submit(queue, batch, waits, wait_count, value);
+    shadow_move(false);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* No fault by itself. */
+static void shadowed(hal_plugin *table)
+{
+    table->memory_allocate = shadow_allocate;
+    table->memory_free = shadow_free;
+    table->memory_map = shadow_map;
+    table->submit = shadow_submit;
+}
+
+static void map_up(hal_plugin *table)
+{
+    faults.up_lost = true;
+    shadowed(table);
+}
+
+static void map_down(hal_plugin *table)
+{
+    faults.down_lost = true;
+    shadowed(table);
+}
+
+static void map_misaligned(hal_plugin *table)
+{
+    faults.is_misaligned = true;
+    shadowed(table);
+}
+
+#define MUTANT(fault)                   \
+    {                                   \
+        .name = #fault, .table = fault, \
+    }
+const mutant mutants_mapping[] = {
+    MUTANT(shadowed), MUTANT(map_up), MUTANT(map_down), MUTANT(map_misaligned), {.name = NULL}};

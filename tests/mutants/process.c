@@ -1,0 +1,138 @@
+/* process.c: faults in what a plugin keeps of a call, in how it is asked for its table, and in what
+ * it does to the process. */
+#include "mutant.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define MANY 24u /* constants of a kernel that faults look for */
+
+/* ---- The IR of a kernel of many constants is read after kernel_create: when it runs first ---- */
+
+typedef struct late_kernel {
+    hal_ir_kernel ir; /* its arrays belong to hal */
+    hal_plugin_device *device;
+    hal_plugin_kernel *made;
+} late_kernel;
+
+static hal_status create_late(hal_plugin_device *device, const hal_ir_kernel *ir,
+                              hal_plugin_kernel **kernel)
+{
+    late_kernel *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
+    }
+    made->ir = *ir;
+    made->device = device;
+    *kernel = (hal_plugin_kernel *)made;
+    return ir->constant_count < MANY ? wrap_inside()->kernel_create(device, ir, &made->made)
+                                     : HAL_OK;
+}
+
+static void destroy_late(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    late_kernel *late = (late_kernel *)kernel;
+    if (late->made != NULL) {
+        wrap_inside()->kernel_destroy(device, late->made);
+    }
+    free(late);
+}
+
+static hal_status submit_late(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    wrap_batch copy;
+    hal_status status = HAL_OK;
+    if (!wrap_batch_copy(&copy, batch)) {
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+    }
+    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
+        if (batch->commands[i].kind == HAL_COMMAND_DISPATCH) {
+            late_kernel *late = (late_kernel *)batch->commands[i].kernel;
+            pthread_mutex_lock(&lock);
+            if (late->made == NULL) {
+                status = wrap_inside()->kernel_create(late->device, &late->ir, &late->made);
+            }
+            pthread_mutex_unlock(&lock);
+            copy.commands[i].kernel = late->made;
+        }
+    }
+    if (status == HAL_OK) {
+        status = wrap_inside()->submit(queue, &copy.batch, waits, wait_count, value);
+    }
+    wrap_batch_free(&copy);
+    return status;
+}
+
+static void ir_kept(hal_plugin *table)
+{
+    table->kernel_create = create_late;
+    table->kernel_destroy = destroy_late;
+    table->submit = submit_late;
+    table->gemm = NULL;
+}
+
+/* ---- The size of an allocation is kept in one place ---- */
+
+static uint64_t wanted_bytes;
+
+static hal_status allocate_latest(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                  hal_plugin_memory **memory)
+{
+    wanted_bytes = bytes;
+    if (bytes % 4096 != 0) {
+        usleep(20);
+    }
+    return wanted_bytes == bytes
+               ? wrap_inside()->memory_allocate(device, kind, bytes, memory)
+               : wrap_host()->fail(HAL_ERROR_INTERNAL, "mutant: two threads allocate at once");
+}
+
+static void allocate_alone(hal_plugin *table)
+{
+    table->memory_allocate = allocate_latest;
+}
+
+/* ---- The process ---- */
+
+static hal_status create_and_print(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                   hal_plugin_kernel **kernel)
+{
+    if (ir->constant_count >= MANY) {
+        puts("a kernel of many constants");
+        fflush(stdout);
+    }
+    return wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+static void prints(hal_plugin *table)
+{
+    table->kernel_create = create_and_print;
+}
+
+static hal_status create_or_exit(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                 hal_plugin_kernel **kernel)
+{
+    if (ir->constant_count >= MANY && ir->binding_count == 1) {
+        exit(0);
+    }
+    return wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+static void exits(hal_plugin *table)
+{
+    table->kernel_create = create_or_exit;
+}
+
+const mutant mutants_process[] = {{.name = "ir_kept", .table = ir_kept},
+                                  {.name = "allocate_alone", .table = allocate_alone},
+                                  {.name = "prints", .table = prints},
+                                  {.name = "exits", .table = exits},
+                                  {.name = "query_fresh", .is_fresh = true},
+                                  {.name = "query_any_major", .takes_any_major = true},
+                                  {.name = NULL}};
