@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "contract.h"
 #include "worker.h"
 
 #define MAX_JOBS 64u
@@ -29,13 +30,24 @@ typedef struct group_job {
 /* Progress is counted over the whole run. */
 static size_t done_count, all_count;
 
+/* The detail of a failure with the sentences of the contract that it violates. */
+static char *detail_of_failure(const char *case_name, const char *detail)
+{
+    char sentences[768], text[sizeof sentences + sizeof((case_run *)0)->detail];
+    contract_sentences(case_name, sentences, sizeof sentences);
+    snprintf(text, sizeof text, "%s%s%s", detail, sentences[0] != 0 ? "; docs/contract.md: " : "",
+             sentences);
+    return strdup(text);
+}
+
 static void finish(group_job *job, size_t index, case_status status, const char *detail,
                    double seconds)
 {
     report_result *result = &job->results[index];
     if (!result->done) { /* else it was found guilty while it ran */
         result->status = status;
-        result->detail = strdup(detail);
+        result->detail =
+            status == CASE_FAILED ? detail_of_failure(result->entry->name, detail) : strdup(detail);
     }
     result->seconds = seconds;
     result->done = true;
@@ -80,7 +92,7 @@ static void change_to_failed(group_job *job, size_t index, const char *detail)
         return;
     }
     free(result->detail);
-    result->detail = strdup(detail);
+    result->detail = detail_of_failure(result->entry->name, detail);
     result->status = CASE_FAILED;
     result->done = true;
     if (index != job->current) {

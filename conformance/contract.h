@@ -1,0 +1,12 @@
+/* contract.h: the sentences of the plugin contract that a case proves, from docs/contract.md.
+ * Called by runner.c. */
+#ifndef HAL_CONFORMANCE_CONTRACT_H
+#define HAL_CONFORMANCE_CONTRACT_H
+
+#include <stddef.h>
+
+/* Writes the numbers and sentences that the case proves, at most three of them: "MEM-3: what the
+ * host wrote ...". "" where the contract says nothing of it. */
+void contract_sentences(const char *case_name, char *text, size_t bytes);
+
+#endif
