@@ -55,6 +55,7 @@ def units_of_header(text):
 
 
 def units_of_page(text):
+    text = text.split("## Change log")[0]  # history, which each version appends to
     text = re.sub(r"```.*?```", "\n", text, flags=re.S)
     text = re.sub(r"(?m)^#.*$", "\n", text)
     units = []
