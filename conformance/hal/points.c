@@ -1,6 +1,7 @@
 /* points.c: places on the timelines of queues: order, waits, limits of time, several queues. */
 #include <hal/buffer.h>
 #include <hal/queue.h>
+#include <pthread.h>
 #include <time.h>
 
 #include "cases.h"
@@ -87,7 +88,7 @@ static void across_queues(case_run *run, const void *parameters)
  * or reached: each of them has the most work in one turn. */
 static void several_queues(case_run *run, const void *parameters)
 {
-    enum { QUEUES = 3, COUNT = 100000, MOST = 8 };
+    enum { QUEUES = 3, COUNT = 10000, MOST = 8 };
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *made[QUEUES], *seen[QUEUES];
     hal_queue *queues[QUEUES];
@@ -215,21 +216,21 @@ static uint64_t host_time(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* Dispatches that keep the device busy for some milliseconds, and how long they take. */
+/* One batch that keeps the device busy for some milliseconds, and how long it takes. */
 typedef struct long_work {
     hal_kernel *kernel;
     hal_buffer *x, *y;
-    uint32_t dispatches;
+    uint32_t words, dispatches;
     uint64_t nanoseconds;
 } long_work;
 
-enum { LONG_WORDS = 1000000 };
+enum { LONG_LEAST = 20000, LONG_MOST = 1280000 }; /* words of a dispatch */
 
 static hal_point long_work_flush(case_run *run, const long_work *work)
 {
     hal_point point = {0};
     for (uint32_t i = 0; i < work->dispatches; i++) {
-        scale_dispatch(run, run->queue, work->kernel, work->x, work->y, LONG_WORDS, 3, i);
+        scale_dispatch(run, run->queue, work->kernel, work->x, work->y, work->words, 3, i);
     }
     case_ok(run, hal_queue_flush(run->queue, &point), "flush");
     return point;
@@ -248,19 +249,33 @@ static uint64_t long_work_measure(case_run *run, const long_work *work)
     return least;
 }
 
+static void release_batch(void *queue)
+{
+    hal_queue_set_batch(queue, 0, 0);
+}
+
 static long_work long_work_create(case_run *run)
 {
-    enum { ENOUGH = 20000000, MOST = 8192 };
-    long_work made = {.kernel = scale_kernel(run, run->device), .dispatches = 8};
-    made.x = words_create(run, run->queue, LONG_WORDS, 1, 1);
-    made.y = words_create(run, run->queue, LONG_WORDS, 0, 0);
+    enum { ENOUGH = 20000000, MOST = HAL_QUEUE_BATCH_COMMANDS - 1 };
+    long_work made = {.kernel = scale_kernel(run, run->device), .dispatches = 4};
+    made.words = LONG_LEAST;
+    made.x = words_create(run, run->queue, LONG_MOST, 1, 1);
+    made.y = words_create(run, run->queue, LONG_MOST, 0, 0);
+    case_ok(run, hal_queue_set_batch(run->queue, MOST, MOST), "hal_queue_set_batch");
+    case_own(run, release_batch, run->queue);
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     for (;;) {
         made.nanoseconds = long_work_measure(run, &made);
-        if (made.nanoseconds >= ENOUGH || made.dispatches >= MOST) {
+        if (made.nanoseconds >= ENOUGH || made.dispatches == MOST) {
             return made;
         }
-        made.dispatches *= made.nanoseconds < ENOUGH / 8 ? 8 : 2;
+        if (made.words < LONG_MOST) {
+            made.words *= made.nanoseconds < ENOUGH / 8 ? 8 : 2;
+            made.words = made.words < LONG_MOST ? made.words : LONG_MOST;
+        } else {
+            made.dispatches *= made.nanoseconds < ENOUGH / 8 ? 8 : 2;
+            made.dispatches = made.dispatches < MOST ? made.dispatches : MOST;
+        }
     }
 }
 
@@ -308,6 +323,39 @@ static void limit_kept(case_run *run, const void *parameters)
     }
     case_fail(run, "a wait of at most %llu us took %llu us", (unsigned long long)limit / 1000,
               (unsigned long long)took / 1000);
+}
+
+static void *wait_for_point(void *argument)
+{
+    const hal_point *point = argument;
+    return hal_point_wait(*point, HAL_WAIT_FOREVER) == HAL_OK ? argument : NULL;
+}
+
+/* A thread that only waits sees what was computed, without a wait on the thread that submitted. */
+static void wait_elsewhere(case_run *run, const void *parameters)
+{
+    static hal_point point; /* the thread may outlive this function after a report */
+    const long_work work = long_work_create(run);
+    hal_buffer *out = case_buffer(run, run->device, HAL_MEMORY_DOWNLOAD, 4 * LONG_LEAST);
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        pthread_t thread;
+        void *answer = NULL, *pointer = NULL;
+        long_work_flush(run, &work);
+        scale_dispatch(run, run->queue, work.kernel, work.x, out, LONG_LEAST, 3, turn);
+        case_ok(run, hal_queue_flush(run->queue, &point), "flush");
+        case_check(run, pthread_create(&thread, NULL, wait_for_point, &point) == 0,
+                   "no thread could be made");
+        pthread_join(thread, &answer);
+        case_check(run, answer == (void *)&point, "the wait on another thread failed");
+        case_ok(run, hal_buffer_map_begin(out, &pointer), "map_begin");
+        for (uint32_t i = 0; i < LONG_LEAST; i++) {
+            const uint32_t word = ((const uint32_t *)pointer)[i], expected = 3 * (i + 1) + turn;
+            case_check(run, word == expected,
+                       "after a wait on another thread word %u is %u instead of %u", i, word,
+                       expected);
+        }
+        case_ok(run, hal_buffer_map_end(out), "map_end");
+    }
 }
 
 /* Device time of long work is about the host's. */
@@ -373,6 +421,7 @@ void cases_hal_points(case_list *list)
     case_add(list, time_limit, NULL, 0, "points/time_limit");
     case_add(list, look_only, NULL, 0, "points/look_does_not_wait");
     case_add(list, limit_kept, NULL, 0, "points/limit_is_kept");
+    case_add(list, wait_elsewhere, NULL, 0, "points/wait_on_another_thread");
     case_add(list, elapsed, NULL, 0, "points/elapsed");
     case_add(list, elapsed_unit, NULL, 0, "points/elapsed_in_nanoseconds");
     case_add(list, elapsed_sum, NULL, 0, "points/elapsed_adds_up");

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cases.h"
 #include "hal/hal_case.h"
@@ -139,10 +140,17 @@ static hal_kernel *kernel_of_turns(case_run *run, uint32_t items, uint32_t turns
     return case_kernel(run, b);
 }
 
+static uint64_t milliseconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
 /* Groups of all queues have shared memory of their own. */
 static void shared_memory(case_run *run, worker *self)
 {
-    enum { GROUPS = 100, TURNS = 64, TIMES = 12 };
+    enum { GROUPS = 24, TURNS = 16, LEAST = 3, MOST = 400, MILLISECONDS = 60 };
     const uint32_t most = run->info->max_group_items < run->info->max_group_size[0]
                               ? run->info->max_group_items
                               : run->info->max_group_size[0];
@@ -152,8 +160,9 @@ static void shared_memory(case_run *run, worker *self)
     hal_kernel *kernel = kernel_of_turns(run, items, TURNS);
     hal_buffer *x = words_create(run, queue, count, start, 1);
     uint32_t *words = case_allocate(run, count, sizeof *words);
-    for (uint32_t time = 0; time < TIMES; time++) {
-        hal_buffer *out = words_create(run, queue, count, 0, 0);
+    hal_buffer *out = words_create(run, queue, count, 0, 0);
+    const uint64_t end = milliseconds() + MILLISECONDS;
+    for (uint32_t time = 0; time < LEAST || (time < MOST && milliseconds() < end); time++) {
         const hal_range ranges[2] = {range_of(x), range_of(out)};
         case_ok(run, hal_queue_dispatch(queue, kernel, grid, ranges, 2, NULL, 0), "dispatch");
         case_ok(run, hal_queue_read(queue, out, 0, 4ull * count, words), "read");
@@ -256,41 +265,10 @@ static void points(case_run *run, const void *parameters)
     }
 }
 
-/* A thread that only waits sees what was computed, without a wait on the thread that submitted. */
-static void wait_elsewhere(case_run *run, const void *parameters)
-{
-    enum { COUNT = 400000, TURNS = 4, DISPATCHES = 60 };
-    static hal_point point; /* the thread may outlive this function after a report */
-    hal_kernel *kernel = scale_kernel(run, run->device);
-    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
-    hal_buffer *out = case_buffer(run, run->device, HAL_MEMORY_DOWNLOAD, 4 * COUNT);
-    for (uint32_t turn = 0; turn < TURNS; turn++) {
-        pthread_t thread;
-        void *answer = NULL, *pointer = NULL;
-        for (uint32_t i = 0; i < DISPATCHES; i++) {
-            scale_dispatch(run, run->queue, kernel, x, out, COUNT, 3, turn + i + 1 - DISPATCHES);
-        }
-        case_ok(run, hal_queue_flush(run->queue, &point), "flush");
-        case_check(run, pthread_create(&thread, NULL, wait_for_point, &point) == 0,
-                   "no thread could be made");
-        pthread_join(thread, &answer);
-        case_check(run, answer == (void *)&point, "the wait on another thread failed");
-        case_ok(run, hal_buffer_map_begin(out, &pointer), "map_begin");
-        for (uint32_t i = 0; i < COUNT; i++) {
-            const uint32_t word = ((const uint32_t *)pointer)[i], expected = 3 * (i + 1) + turn;
-            case_check(run, word == expected,
-                       "after a wait on another thread word %u is %u instead of %u", i, word,
-                       expected);
-        }
-        case_ok(run, hal_buffer_map_end(out), "map_end");
-    }
-}
-
 void cases_hal_threads(case_list *list)
 {
     for (int i = 0; i < (int)(sizeof works / sizeof works[0]); i++) {
         case_add(list, run_workers, &i, sizeof i, "threads/%s", works[i].name);
     }
     case_add(list, points, NULL, 0, "threads/points");
-    case_add(list, wait_elsewhere, NULL, 0, "threads/wait_elsewhere");
 }
