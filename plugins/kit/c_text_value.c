@@ -98,6 +98,23 @@ static int class_of(hal_type type)
     return hal_type_is_float(type) ? FLOAT : hal_type_is_signed(type) ? SIGNED : UNSIGNED;
 }
 
+/* A product with the constant 0, which gallivm (Mesa's llvmpipe) takes for 0 whatever the other
+ * factor is: x - x, which is NaN where x is not finite, with the sign of the product. */
+static const char *product_pattern(const kit_c_state *state, const hal_ir_record *record)
+{
+    const uint32_t factors[2] = {record->a, record->b};
+    static const char *const with_zero[2] = {"@f(@u(@b - @b) | ((@u(@a) ^ @u(@b)) & (@V)1 << @m))",
+                                             "@f(@u(@a - @a) | ((@u(@a) ^ @u(@b)) & (@V)1 << @m))"};
+    for (int i = 0; i < 2; i++) {
+        const hal_ir_record *factor = &state->ir->records[factors[i]];
+        if (factor->opcode == HAL_IR_CONSTANT &&
+            state->ir->constants[factor->aux] << (65 - 8 * hal_type_size(record->type)) == 0) {
+            return with_zero[i];
+        }
+    }
+    return patterns[HAL_IR_MUL][FLOAT];
+}
+
 const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
 {
     const kit_c_dialect *dialect = state->dialect;
@@ -139,6 +156,9 @@ const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
     }
     if (record->opcode == HAL_IR_REM && class_of(from) == FLOAT) {
         return dialect->remainder;
+    }
+    if (record->opcode == HAL_IR_MUL && class_of(from) == FLOAT) {
+        return product_pattern(state, record);
     }
     return record->opcode <= HAL_IR_EXTRACT ? patterns[record->opcode][class_of(from)] : NULL;
 }
