@@ -41,6 +41,7 @@ static const struct {
     {"ops/pointwise", CASE_LEVEL_OPS, cases_ops_pointwise},
     {"ops/shapes", CASE_LEVEL_OPS, cases_ops_shapes},
     {"ops/reduce", CASE_LEVEL_OPS, cases_ops_reduce},
+    {"ops/rows", CASE_LEVEL_OPS, cases_ops_rows},
     {"ops/softmax", CASE_LEVEL_OPS, cases_ops_softmax},
     {"ops/gemm", CASE_LEVEL_OPS, cases_ops_gemm},
     {"ops/index", CASE_LEVEL_OPS, cases_ops_index},

@@ -39,6 +39,7 @@ void cases_ir_matrix(case_list *list);
 void cases_ops_pointwise(case_list *list);
 void cases_ops_shapes(case_list *list);
 void cases_ops_reduce(case_list *list);
+void cases_ops_rows(case_list *list);
 void cases_ops_softmax(case_list *list);
 void cases_ops_gemm(case_list *list);
 void cases_ops_index(case_list *list);

@@ -17,6 +17,18 @@ static int has_same_shape(const ops_array *x, const ops_array *y)
     return same;
 }
 
+/* Whether an array has one value for each row of x along an axis, and so can be broadcast to x. */
+static int has_row_shape(const ops_array *row, const ops_array *x, uint32_t axis)
+{
+    const ops_tensor *a = &row->view, *b = &x->view;
+    int fits = a->rank <= b->rank;
+    for (uint32_t i = 0; fits && i < b->rank; i++) {
+        const uint32_t missing = b->rank - a->rank;
+        fits = (i < missing ? 1 : a->shape[i - missing]) == (i == axis ? 1 : b->shape[i]);
+    }
+    return fits;
+}
+
 /* Ends a gathering beyond the limits: a node whose operands are complete is computed first, else
  * the one that was just entered. */
 static int group_set_excess(ops_fusion_group *group, ops_array *entered)
@@ -25,11 +37,27 @@ static int group_set_excess(ops_fusion_group *group, ops_array *entered)
     return 0;
 }
 
+/* Whether an operand can be computed in the kernel of `reduction` and of what is computed of it. */
+static int row_may_join(const ops_array *reduction, const ops_array *operand)
+{
+    const ops_array *x = reduction->operands[0];
+    if (operand->needs_memory) {
+        return 0;
+    }
+    if (ops_node_is_elementwise(operand)) {
+        return has_same_shape(operand, x) || has_row_shape(operand, x, reduction->axis);
+    }
+    return operand->state == OPS_NODE_DEFERRED && operand->operation == OPS_OPERATION_REDUCE &&
+           operand->axis == reduction->axis && has_same_shape(operand->operands[0], x) &&
+           has_row_shape(operand, x, reduction->axis);
+}
+
 /* Enters an operand that was not met before. Returns 0 when there are too many leaves. */
 static int group_enter(ops_fusion_group *group, const ops_array *root, ops_array *operand,
-                       uint32_t epoch, int fuse)
+                       uint32_t epoch, int fuse, const ops_array *reduction)
 {
-    if (fuse && ops_fusion_group_may_join(root, operand)) {
+    if (reduction ? row_may_join(reduction, operand)
+                  : fuse && ops_fusion_group_may_join(root, operand)) {
         operand->group_epoch = epoch;
         operand->group_index = 0;
         return 1;
@@ -103,8 +131,9 @@ int ops_fusion_group_may_follow(const ops_array *node, const ops_array *anchor)
            node->view.type == HAL_TYPE_F32;
 }
 
-int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, uint32_t root_count,
-                            int fuse)
+/* With a `reduction`, its rows are gathered. */
+static int group_gather(ops_fusion_group *group, ops_array *const *roots, uint32_t root_count,
+                        int fuse, const ops_array *reduction)
 {
     group_visit path[OPS_GROUP_OPERATIONS + 1]; /* depth first */
     ops_arrays *arrays = roots[0]->owner;
@@ -133,7 +162,7 @@ int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, ui
             if (operand->group_epoch == epoch) {
                 continue;
             }
-            if (!group_enter(group, roots[i], operand, epoch, fuse)) {
+            if (!group_enter(group, roots[i], operand, epoch, fuse, reduction)) {
                 return group_set_excess(group, at->node);
             }
             if (!(operand->group_index & OPS_GROUP_LEAF)) {
@@ -145,6 +174,37 @@ int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, ui
         }
     }
     return 1;
+}
+
+int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, uint32_t root_count,
+                            int fuse)
+{
+    return group_gather(group, roots, root_count, fuse, NULL);
+}
+
+int ops_fusion_group_gather_rows(ops_fusion_group *group, ops_array *root,
+                                 const ops_array *reduction)
+{
+    const ops_array *x = reduction->operands[0];
+    const int is_reduction = root->operation == OPS_OPERATION_REDUCE;
+    if (x->view.shape[reduction->axis] < 2 ||
+        (is_reduction ? root->axis != reduction->axis || !has_same_shape(root->operands[0], x)
+                      : !has_same_shape(root, x) && !has_row_shape(root, x, reduction->axis)) ||
+        !group_gather(group, &root, 1, 1, reduction)) {
+        return 0;
+    }
+    uint32_t reductions = 0;
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        reductions += group->nodes[i]->operation == OPS_OPERATION_REDUCE;
+    }
+    return reductions > 1 || (reductions == 1 && !is_reduction && has_same_shape(root, x));
+}
+
+hal_ir_value ops_fusion_group_emit_node(hal_ir_builder *b, const void *user, const hal_ir_value *in)
+{
+    const ops_array *node = user;
+    const int is_reduction = node->operation == OPS_OPERATION_REDUCE;
+    return hal_ir_narrow(b, node->view.type, is_reduction ? in[0] : node_emit(b, node, in));
 }
 
 int ops_fusion_group_contains(const ops_fusion_group *group, const ops_array *node)
@@ -237,7 +297,7 @@ hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint3
             const uint32_t operand = group->operands[i][j];
             in[j] = operand & OPS_GROUP_LEAF ? leaves[operand & ~OPS_GROUP_LEAF] : nodes[operand];
         }
-        nodes[i] = hal_ir_narrow(b, node->view.type, node_emit(b, node, in));
+        nodes[i] = ops_fusion_group_emit_node(b, node, in);
     }
     for (uint32_t i = 0; i < group->output_count; i++) {
         hal_ir_output(b, i, nodes[group->outputs[i]]);

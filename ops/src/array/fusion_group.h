@@ -43,6 +43,17 @@ int ops_fusion_group_may_follow(const ops_array *node, const ops_array *anchor);
 int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, uint32_t root_count,
                             int fuse);
 
+/* Gathers the rows of `reduction`, which computes `root` or an operand of it: also reductions along
+ * the same axis of the same shape, and elementwise nodes of their results' shape. Returns 0 where
+ * there is nothing that other fusion would not do, and beyond the limits. */
+int ops_fusion_group_gather_rows(ops_fusion_group *group, ops_array *root,
+                                 const ops_array *reduction);
+
+/* Emits an elementwise node, rounded to its type; of a reduction (`in` is its result) the rounding
+ * alone. */
+hal_ir_value ops_fusion_group_emit_node(hal_ir_builder *b, const void *node,
+                                        const hal_ir_value *in);
+
 /* Whether `node` is in the group; only for the group that was gathered last. */
 int ops_fusion_group_contains(const ops_fusion_group *group, const ops_array *node);
 

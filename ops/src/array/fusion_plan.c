@@ -1,6 +1,8 @@
 /* Fusion plans, see fusion_plan.h. */
 #include "fusion_plan.h"
 
+#include "tensor/loop_limit.h"
+
 #include <string.h>
 
 /* Bindings of one kernel at most, and those that a reduction or product needs besides its prologue
@@ -55,6 +57,111 @@ static int plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
            node_is_needed_once(group->leaves[leaf], group->leaf_uses[leaf]);
 }
 
+static ops_array *find_deferred(ops_array *const *arrays, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (arrays[i]->state == OPS_NODE_DEFERRED) {
+            return arrays[i];
+        }
+    }
+    return NULL;
+}
+
+/* Operations of a kernel of rows at most: each is emitted for every element of a work-item. */
+#define MAX_ROW_OPERATIONS 32u
+
+/* Phases of a kernel of rows at most where a device limits the iterations of its loops. */
+#define MAX_ROW_LOOPS 8
+
+/* The first deferred reduction that computes a node, within `budget` visits; null if none. */
+static ops_array *find_reduction(ops_array *node, uint32_t *budget)
+{
+    if (node->state != OPS_NODE_DEFERRED || *budget == 0) {
+        return NULL;
+    }
+    (*budget)--;
+    if (node->operation == OPS_OPERATION_REDUCE) {
+        return node;
+    }
+    ops_array *found = NULL;
+    for (uint32_t i = 0; ops_node_is_elementwise(node) && i < node->operand_count && !found; i++) {
+        found = find_reduction(node->operands[i], budget);
+    }
+    return found;
+}
+
+int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout)
+{
+    const ops_context *context = plan->context;
+    const ops_fusion_group *group = &plan->epilogue;
+    const int is_limited = context->info->max_loop_iterations != 0;
+    const int64_t steps = is_limited ? ops_loop_limit(context, 0, 0) / MAX_ROW_LOOPS : INT64_MAX;
+    uint32_t reductions = 0;
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        const ops_array *node = group->nodes[i];
+        if (is_limited && node->operation == OPS_OPERATION_BINARY && node->function == OPS_REM) {
+            return 0; /* has loops of its own */
+        }
+        if (node->operation != OPS_OPERATION_REDUCE) {
+            continue;
+        }
+        const int is_made = !(group->operands[i][0] & OPS_GROUP_LEAF);
+        const ops_tensor *x = &node->operands[0]->view;
+        ops_row_layout own;
+        memset(&own, 0, sizeof own);
+        if (ops_row_layout_choose(context, "ops_array_reduce", x, node->axis, is_made,
+                                  hal_type_of_value(x->type), steps, &own) ||
+            own.slices > 1 || (reductions++ && memcmp(&own, layout, sizeof own) != 0)) {
+            return 0;
+        }
+        *layout = own;
+    }
+    return !is_limited || reductions < MAX_ROW_LOOPS;
+}
+
+/* Plans the rows of a reduction, if the root is computed from them, in one kernel. Returns whether
+ * it did; *first receives a deferred array that has to be computed before. */
+static int plan_rows(ops_fusion_plan *plan, ops_array *from, ops_array **first)
+{
+    ops_fusion_group *group = &plan->epilogue;
+    uint32_t budget = MAX_ROW_OPERATIONS;
+    ops_array *reduction = find_reduction(from, &budget);
+    ops_row_layout layout;
+    if (!plan->fuse || !reduction ||
+        !ops_fusion_group_gather_rows(group, plan->roots[0], reduction) ||
+        group->node_count > MAX_ROW_OPERATIONS || !ops_fusion_plan_row_layout(plan, &layout)) {
+        return 0;
+    }
+    plan->rows = reduction;
+    plan->has_epilogue = 1;
+    ops_fusion_group_choose_outputs(group, plan->roots, 1, plan_max_outputs(plan));
+    *first = find_deferred(group->leaves, group->leaf_count);
+    return 1;
+}
+
+/* Whether any deferred leaf leads to a reduction whose rows the root is computed from. */
+static int plan_rows_of_leaves(ops_fusion_plan *plan, ops_array **first)
+{
+    ops_array *leaves[OPS_GROUP_LEAVES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->epilogue.leaf_count; i++) {
+        ops_array *leaf = plan->epilogue.leaves[i];
+        if (ops_node_is_elementwise(leaf) ||
+            (leaf->state == OPS_NODE_DEFERRED && leaf->operation == OPS_OPERATION_REDUCE)) {
+            leaves[count++] = leaf;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (plan_rows(plan, leaves[i], first)) {
+            return 1;
+        }
+    }
+    if (count > 0) {
+        ops_fusion_group_gather(&plan->epilogue, plan->roots, 1, plan->fuse);
+    }
+    return 0;
+}
+
 /* Plans the elementwise nodes; the only deferred leaf may become the anchor. */
 static ops_array *plan_epilogue(ops_fusion_plan *plan)
 {
@@ -62,6 +169,10 @@ static ops_array *plan_epilogue(ops_fusion_plan *plan)
     plan->has_epilogue = 1;
     if (!ops_fusion_group_gather(group, plan->roots, 1, plan->fuse)) {
         return group->excess;
+    }
+    ops_array *first = NULL;
+    if (plan_rows_of_leaves(plan, &first)) {
+        return first;
     }
     ops_fusion_group_choose_outputs(group, plan->roots, 1, plan_max_outputs(plan));
     ops_array *shared = group_find_operand_of_leaf(group);
@@ -78,16 +189,6 @@ static ops_array *plan_epilogue(ops_fusion_plan *plan)
             return leaf;
         }
         plan->anchor = leaf;
-    }
-    return NULL;
-}
-
-static ops_array *find_deferred(ops_array *const *arrays, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (arrays[i]->state == OPS_NODE_DEFERRED) {
-            return arrays[i];
-        }
     }
     return NULL;
 }
@@ -159,6 +260,7 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse
     plan->roots[0] = root;
     plan->root_count = 1;
     plan->anchor = NULL;
+    plan->rows = NULL;
     plan->has_prologue = plan->has_epilogue = 0;
     if (ops_node_is_elementwise(root)) {
         ops_array *first = plan_epilogue(plan);
@@ -166,6 +268,11 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse
             return first;
         }
     } else {
+        ops_array *first = NULL;
+        if (root->operation == OPS_OPERATION_REDUCE && ops_node_is_elementwise(root->operands[0]) &&
+            plan_rows(plan, root->operands[0], &first)) {
+            return first;
+        }
         plan->anchor = root;
     }
     return plan->anchor ? plan_prologue(plan) : NULL;
@@ -173,7 +280,7 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse
 
 void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, uint32_t count)
 {
-    if (plan->anchor || !plan->fuse || count == 0) {
+    if (plan->anchor || plan->rows || !plan->fuse || count == 0) {
         return;
     }
     ops_fusion_group *group = &plan->epilogue;
@@ -234,7 +341,8 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
 {
     const ops_array *anchor = plan->anchor;
     const uint8_t form[4] = {(uint8_t)plan->has_prologue, (uint8_t)plan->has_epilogue,
-                             (uint8_t)plan->input_count, anchor != NULL};
+                             (uint8_t)plan->input_count,
+                             (uint8_t)((anchor != NULL) + 2 * (plan->rows != NULL))};
     ops_cache_key_append(key, form, sizeof form);
     key_append_shape(key, &plan->outputs[0]->view);
     if (anchor) {
@@ -242,6 +350,11 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
                                       anchor->view.type};
         ops_cache_key_append(key, operation, sizeof operation);
         key_append_shape(key, &ops_node_operands(anchor)[0]->view);
+    }
+    if (plan->rows) {
+        const uint32_t axis = plan->rows->axis;
+        ops_cache_key_append(key, &axis, sizeof axis);
+        key_append_shape(key, &plan->rows->operands[0]->view);
     }
     if (plan->has_epilogue) {
         ops_fusion_group_append_key(&plan->epilogue, key);

@@ -1,11 +1,14 @@
 /* Fusion plans: what one kernel computes. A plan is an anchor (a reduction, softmax, matrix product
  * or move by index) with the elementwise nodes before it (prologue) and after it (epilogue), or,
- * without an anchor, elementwise nodes alone (in `epilogue`). execute.c makes plans and passes them
- * to fusion_record.c. */
+ * without an anchor, elementwise nodes alone (in `epilogue`), or rows: reductions along one axis
+ * with what is computed for them and from them, such as a normalisation (in `epilogue`, too).
+ * execute.c makes plans and passes them to fusion_record.c. */
 #ifndef OPS_SRC_ARRAY_FUSION_PLAN_H
 #define OPS_SRC_ARRAY_FUSION_PLAN_H
 
 #include "fusion_group.h"
+
+#include "kernels/rows.h"
 
 #define OPS_PLAN_INPUTS (2u * OPS_GROUP_LEAVES + 2u)
 _Static_assert(OPS_PLAN_INPUTS >= OPS_MAX_OPERANDS, "an anchor's operands are inputs");
@@ -16,7 +19,8 @@ typedef struct ops_fusion_plan {
     int fuse;          /* 0: operations are not fused */
     ops_array *anchor; /* null: elementwise nodes alone */
     ops_array *roots[OPS_MAX_OUTPUTS];
-    uint32_t root_count; /* above 1 only without an anchor */
+    uint32_t root_count;   /* above 1 only without an anchor */
+    const ops_array *rows; /* a reduction whose rows `epilogue` is; null: elementwise nodes */
     int has_prologue, has_epilogue;
     ops_fusion_group prologue, epilogue;
     /* Arrays that are read: operands of the anchor or leaves of the prologue, then, from
@@ -26,6 +30,10 @@ typedef struct ops_fusion_plan {
     ops_array *outputs[OPS_MAX_OUTPUTS]; /* arrays that are stored */
     uint32_t output_count;
 } ops_fusion_plan;
+
+/* Chooses the layout that all reductions of a plan of rows have in common, as each has it by
+ * itself. Returns 0 where they differ or need several kernels. */
+int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout);
 
 /* Plans the kernel of a deferred root. Returns a deferred array that has to be computed first, and
  * then the plan is void; null when the plan is complete but for its operands. */

@@ -40,6 +40,79 @@ static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *co
     return status;
 }
 
+/* Adds a node of rows to a program. Returns its value. */
+static uint8_t program_add_node(ops_row_program *program, const ops_array *node,
+                                const uint8_t *operands)
+{
+    const uint64_t key[2] = {OPS_ROW_KEY_NODE, node->operation | (uint64_t)node->function << 8 |
+                                                   (uint64_t)node->view.type << 16};
+    if (node->operation != OPS_OPERATION_REDUCE) {
+        return ops_row_map(program, ops_fusion_group_emit_node, node, key, operands,
+                           node->operand_count);
+    }
+    const hal_type type = hal_type_of_value(node->operands[0]->view.type);
+    uint8_t value = ops_row_reduce(program, node->function, type, operands, 1);
+    if (node->function == OPS_REDUCE_ARGMAX) {
+        value = ops_row_index(program, hal_type_of_value(node->view.type),
+                              ops_row_place(program, value));
+    }
+    return ops_row_map(program, ops_fusion_group_emit_node, node, key, &value, 1);
+}
+
+/* A tensor of rows' results with the reduced axis, of length 1. */
+static ops_tensor with_row_axis(const ops_tensor *tensor, const ops_tensor *shape, uint32_t axis)
+{
+    ops_tensor made = *tensor;
+    int64_t stride = 1;
+    made.rank = shape->rank;
+    for (uint32_t i = made.rank; i-- > 0;) {
+        made.shape[i] = i == axis ? 1 : shape->shape[i];
+        made.stride[i] = stride;
+        stride *= made.shape[i];
+    }
+    return made;
+}
+
+static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *buffers)
+{
+    const ops_fusion_group *group = &plan->epilogue;
+    const ops_tensor *shape = &plan->rows->operands[0]->view;
+    const uint32_t axis = plan->rows->axis;
+    ops_tensor tensors[OPS_GROUP_LEAVES + OPS_MAX_OUTPUTS];
+    ops_row_program program;
+    ops_row_layout layout;
+    uint8_t values[OPS_GROUP_OPERATIONS];
+    ops_fusion_plan_row_layout(plan, &layout);
+    ops_row_begin(&program, plan->input_count);
+    plan_views(plan, 0, plan->input_count, tensors);
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        uint8_t operands[OPS_INLINE_OPERANDS];
+        for (uint32_t j = 0; j < group->nodes[i]->operand_count; j++) {
+            const uint8_t operand = group->operands[i][j];
+            operands[j] =
+                operand & OPS_GROUP_LEAF ? (uint8_t)(operand & ~OPS_GROUP_LEAF) : values[operand];
+        }
+        values[i] = program_add_node(&program, group->nodes[i], operands);
+    }
+    const int64_t elements = ops_tensor_get_element_count(shape);
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        const ops_tensor y = plan_output(plan, i, buffers);
+        const int is_row = ops_tensor_get_element_count(&y) != elements;
+        ops_row_output(&program, values[group->outputs[i]]);
+        tensors[plan->input_count + i] = is_row ? with_row_axis(&y, shape, axis) : y;
+    }
+    const ops_row_call call = {.function = "ops_array_evaluate",
+                               .name = "rows",
+                               .program = &program,
+                               .rank = shape->rank,
+                               .axis = axis,
+                               .shape = shape->shape,
+                               .tensors = tensors,
+                               .layout = &layout,
+                               .mean_length = shape->shape[axis]};
+    return elements == 0 ? HAL_OK : ops_row_record(plan->context, &call);
+}
+
 static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expression *prologue,
                                 const ops_expression *epilogue, const ops_tensor *y)
 {
@@ -105,6 +178,9 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
 
 hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buffers)
 {
+    if (plan->rows) {
+        return record_rows(plan, buffers);
+    }
     if (!plan->anchor) {
         return record_elementwise(plan, buffers);
     }

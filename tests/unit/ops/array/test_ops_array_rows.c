@@ -1,0 +1,123 @@
+/* Rows of arrays: several reductions along one axis, and what is computed from them, are one
+ * kernel; what does not fit is computed as before. Values are compared in hal-conformance. */
+#include "ops_arrays.h"
+#include "ops_fixture.h"
+
+static ops_array *random_array(int64_t rows, int64_t columns)
+{
+    const int64_t shape[2] = {rows, columns};
+    return made(
+        ops_array_uniform(test_context, HAL_TYPE_F32, 2, shape, (ops_random_key){5, 6}, -1, 1));
+}
+
+static ops_array *normalised(ops_array *x, int32_t axis)
+{
+    ops_array *shifted = ops_sub(x, ops_array_reduce(OPS_REDUCE_MEAN, axis, 1, x));
+    ops_array *variance = ops_array_reduce(OPS_REDUCE_MEAN, axis, 1, ops_square(shifted));
+    return ops_mul(shifted, ops_array_unary(OPS_RSQRT, ops_add_scalar(variance, 1e-5)));
+}
+
+static ops_array *softmax(ops_array *x, int32_t axis)
+{
+    ops_array *power = ops_exp(ops_sub(x, ops_array_reduce(OPS_REDUCE_MAX, axis, 1, x)));
+    return ops_div(power, ops_array_reduce(OPS_REDUCE_SUM, axis, 1, power));
+}
+
+static ops_array *variance(ops_array *x, int32_t axis)
+{
+    ops_array *shifted = ops_sub(x, ops_array_reduce(OPS_REDUCE_MEAN, axis, 1, x));
+    return ops_array_reduce(OPS_REDUCE_MEAN, axis, 0, ops_square(shifted));
+}
+
+typedef ops_array *(*row_program)(ops_array *x, int32_t axis);
+
+/* Kernels that a program takes. */
+static uint64_t kernels_of(row_program program, ops_array *x, int32_t axis)
+{
+    ok(ops_scope_begin(test_context));
+    ops_array *y = ops_array_keep(made(program(x, axis)));
+    ok(ops_scope_end(test_context));
+    const uint64_t before = statistics_of(test_context).kernels;
+    ok(ops_array_evaluate(&y, 1));
+    ops_array_release(y);
+    return statistics_of(test_context).kernels - before;
+}
+
+static void programs_of_rows_are_one_kernel(void **state)
+{
+    static const row_program programs[] = {normalised, softmax, variance};
+    static const int64_t shapes[][2] = {{7, 5}, {3, 1000}, {1000, 3}, {40, 200}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        ops_array *x = random_array(shapes[s][0], shapes[s][1]);
+        for (int32_t axis = 0; axis < 2; axis++) {
+            for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+                assert_int_equal(kernels_of(programs[p], x, axis), 1);
+            }
+        }
+        ops_array_release(x);
+    }
+}
+
+/* x minus its mean along one axis, and minus the mean of that along the other one. */
+static ops_array *centred_twice(ops_array *x, int32_t axis)
+{
+    ops_array *y = ops_sub(x, ops_array_reduce(OPS_REDUCE_MEAN, axis, 1, x));
+    return ops_sub(y, ops_array_reduce(OPS_REDUCE_MEAN, 1 - axis, 1, y));
+}
+
+static void other_axes_are_other_kernels(void **state)
+{
+    ops_array *x = random_array(30, 40);
+    assert_true(kernels_of(centred_twice, x, 0) > 1);
+    ops_array_release(x);
+}
+
+/* Held values are further outputs, of the row and of its elements. */
+static void held_values_are_stored(void **state)
+{
+    float given[12], got[12], means[3];
+    const int64_t shape[2] = {3, 4};
+    for (int i = 0; i < 12; i++) {
+        given[i] = (float)(i * i % 7);
+    }
+    ops_array *x = made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, shape, given));
+    ok(ops_scope_begin(test_context));
+    ops_array *mean = ops_array_keep(made(ops_array_reduce(OPS_REDUCE_MEAN, 1, 1, x)));
+    ops_array *shifted = ops_array_keep(made(ops_sub(x, mean)));
+    ops_array *y = ops_array_keep(made(ops_mul(shifted, ops_add_scalar(mean, 1))));
+    ok(ops_scope_end(test_context));
+    const uint64_t before = statistics_of(test_context).kernels;
+    ok(ops_array_evaluate(&y, 1));
+    ok(ops_array_read(mean, sizeof means, means));
+    ok(ops_array_read(shifted, sizeof got, got));
+    assert_int_equal(statistics_of(test_context).kernels, before + 1);
+    for (int i = 0; i < 12; i++) {
+        const float *row = given + i / 4 * 4;
+        assert_true(means[i / 4] == (row[0] + row[1] + row[2] + row[3]) / 4);
+        assert_true(got[i] == given[i] - means[i / 4]);
+    }
+    ok(ops_array_read(y, sizeof got, got));
+    for (int i = 0; i < 12; i++) {
+        assert_true(got[i] == (given[i] - means[i / 4]) * (means[i / 4] + 1));
+    }
+    release_all(x, mean, shifted, y);
+}
+
+/* A long row is cut into slices, each with its own kernels. */
+static void sliced_rows_stay_apart(void **state)
+{
+    ops_array *x = random_array(1, 1 << 20);
+    assert_true(kernels_of(normalised, x, 1) > 1);
+    ops_array_release(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_of_rows_are_one_kernel),
+        cmocka_unit_test(other_axes_are_other_kernels),
+        cmocka_unit_test(held_values_are_stored),
+        cmocka_unit_test(sliced_rows_stay_apart),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
