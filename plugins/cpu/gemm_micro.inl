@@ -32,6 +32,7 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
     }
     for (int64_t k = s->k; k > 0; k--) {
         UNROLL for (int j = 0; j < nv; j++) {
+            __builtin_prefetch(b + PREFETCH_ROWS * b_row + j * LANES);
             bv[j] = j < nv - 1 ? V(load)(b + j * LANES) : V(loadm)(b + j * LANES, last);
         }
         UNROLL for (int i = 0; i < rows; i++) {

@@ -68,7 +68,7 @@ static const char *desc_check(const struct cpu_gemm_desc *d)
 }
 
 /* Products with a short side are bound by reading the long matrix once. They use tiles if that
- * matrix is in the near caches and the short side fills vectors. */
+ * matrix is in the caches and the short side fills vectors. */
 static void plan_choose_route(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
@@ -81,7 +81,7 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
         return;
     }
     bool is_below_vector = p->swap && 4 * shorter <= 3 * p->kernels->lanes;
-    bool exceeds_cache = longer * d->k > (p->swap ? l2 / 8 : l2);
+    bool exceeds_cache = longer * d->k > (p->swap ? l2 / 8 : cpu_streaming_bytes() / p->size);
     if (p->swap ? !d->transpose_a : d->transpose_b) {
         if (!p->swap || is_below_vector) {
             p->route = CPU_GEMM_DOT;

@@ -13,6 +13,9 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* Rows of B that a tile asks for ahead: no hardware does, where each is in a page of its own. */
+enum { PREFETCH_ROWS = 8 };
+
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Calls fn with the storage type appended as a constant. */
