@@ -40,6 +40,8 @@ enum { /* hal_event.kind: the call into the plugin */
     HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
     HAL_EVENT_SUBMIT,   /* queue, recording, value */
     HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
+    HAL_EVENT_RECEIVE,  /* queue, value, name: no call; a rank waited from begin_ns on for step
+                         * `value` of the collective `name`; event_after only */
     HAL_EVENT_COUNT
 };
 
@@ -55,6 +57,7 @@ typedef struct hal_event {
     uint64_t value;
     uint64_t timeout_ns;
     uint64_t begin_ns; /* hal_clock_ns before the plugin is called; set by event_before */
+    const char *name;  /* of a collective */
 } hal_event;
 
 typedef struct hal_hooks {

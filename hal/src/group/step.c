@@ -5,6 +5,7 @@
 
 #include "core/flush.h"
 #include "core/held.h"
+#include "core/hooks.h"
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -28,6 +29,7 @@ typedef struct group_step {
     int is_open;
     uint64_t deadline_ns; /* for what the step waits for; 0: not waiting */
     uint64_t dead_check_ns;
+    uint64_t published_ns; /* for the trace; 0 without layers */
 } group_step;
 
 static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
@@ -142,6 +144,7 @@ static hal_status step_publish(group_step *step)
     atomic_store_explicit(&own->published, step->number, memory_order_release);
     step->is_published = 1;
     step->deadline_ns = 0;
+    step->published_ns = hal_hooks_on(HAL_HOOK_EVENTS) ? hal_clock_ns() : 0;
     return HAL_OK;
 }
 
@@ -214,6 +217,13 @@ static hal_status step_advance(hal_gate *gate, int *open)
         }
     }
     step->is_open = *open = 1;
+    const hal_event event = {.kind = HAL_EVENT_RECEIVE,
+                             .device = step->timeline->device,
+                             .queue = hal_timeline_queue(step->timeline),
+                             .value = step->number,
+                             .begin_ns = step->published_ns,
+                             .name = kind_names[step->is.call.kind]};
+    hal_event_end(&event, HAL_OK);
     atomic_store_explicit(&hal_board_rank_at(group->board, group->rank)->consumed, step->number,
                           memory_order_release);
     return HAL_OK;

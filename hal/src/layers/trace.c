@@ -268,6 +268,16 @@ static void trace_after(const hal_event *event, hal_status status)
         trace_submit(event, status, now);
         pthread_mutex_unlock(&queue_lock);
         break;
+    case HAL_EVENT_RECEIVE: {
+        pthread_mutex_lock(&queue_lock);
+        const hal_queue_trace *trace = queue_trace(event->queue);
+        if (trace) {
+            hal_trace_slice(trace->line, "collective", event->name, event->begin_ns, now,
+                            "\"step\":%" PRIu64, event->value);
+        }
+        pthread_mutex_unlock(&queue_lock);
+        break;
+    }
     default:
         if (event->timeout_ns > 0) {
             hal_trace_slice(hal_trace_thread(), "wait", failed ? "wait failed" : "wait",

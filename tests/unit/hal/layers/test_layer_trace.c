@@ -113,4 +113,32 @@ static int begin(void **state)
     return failed || scratch_file(path, "trace") < 0;
 }
 
+/* A slice per rank and step of a collective, on the line of the rank's queue. */
+TEST(collectives_are_written)
+{
+    enum { RANKS = 2 };
+    static const hal_collective what = {.kind = HAL_BROADCAST, .type = HAL_TYPE_U32};
+    hal_device *device = mock_open("mock");
+    hal_device *devices[RANKS] = {device, device};
+    hal_queue *queues[RANKS];
+    hal_buffer *buffers[RANKS];
+    hal_group *groups[RANKS];
+    assert_ok(hal_group_create_local(devices, RANKS, 0, groups));
+    for (int i = 0; i < RANKS; i++) {
+        queues[i] = mock_queue(device);
+        buffers[i] = mock_buffer(device, 64);
+        const hal_range whole = {buffers[i], 0, HAL_WHOLE};
+        assert_ok(hal_queue_collective(queues[i], groups[i], &what, whole, whole, 16));
+    }
+    for (int i = 0; i < RANKS; i++) {
+        assert_ok(hal_queue_wait(queues[i], HAL_WAIT_FOREVER));
+        hal_group_destroy(groups[i]);
+        hal_buffer_release(buffers[i]);
+        hal_queue_destroy(queues[i]);
+    }
+    hal_device_release(device);
+    read_file();
+    assert_int_equal(count("\"collective\"", "\"broadcast\""), RANKS);
+}
+
 UNIT_MAIN(begin, end)
