@@ -40,8 +40,9 @@ collective collective_random(random_state *random, const hal_device_info *info, 
     is.what.kind = (uint32_t)random_below(random, HAL_EXCHANGE + 1);
     is.what.reduction = (uint32_t)random_below(random, HAL_REDUCE_MAX + 1);
     is.what.root = (uint32_t)random_below(random, ranks);
+    /* A reference takes the elements of all ranks for each of them. */
     const uint64_t limit = size == 0 ? 2 : size < 8 ? 2000 : size < 11 ? 40000 : most;
-    is.count = random_below(random, limit < most ? limit : most);
+    is.count = random_below(random, (limit < most ? limit : most) / ranks + 1);
     do {
         is.what.type = (hal_type)(1 + random_below(random, HAL_TYPE_COUNT - 1));
     } while (kind_reduces(is.what.kind) &&

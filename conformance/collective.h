@@ -32,8 +32,8 @@ typedef struct collective_flight {
 /* Rank and count from hal_group_get_status. */
 collective_rank collective_rank_of(case_run *run, hal_group *group, hal_queue *queue);
 
-/* A random collective that the device can do, of at most `most` elements. All ranks draw the same
- * from equal states. */
+/* A random collective that the device can do, of at most `most` elements on all ranks together. All
+ * ranks draw the same from equal states. */
 collective collective_random(random_state *random, const hal_device_info *info, uint32_t ranks,
                              uint64_t most);
 

@@ -196,7 +196,7 @@ void cases_hal_group_process(case_list *list)
 {
     for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += ranks < 4 ? 1 : 4) {
         const process_parameters p = {
-            .ranks = ranks, .sequences = 3, .length = 8, .kill_at = NEVER};
+            .ranks = ranks, .sequences = 2, .length = 8, .kill_at = NEVER};
         case_add(list, processes, &p, sizeof p, "group/processes ranks=%u", ranks);
         case_has_faults(list, "%s", no_fault);
     }
