@@ -38,6 +38,7 @@ static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
     if (t->plan.reduce_partials) {
         t->plan.slots[0] = t->plan.slots[1];
     }
+    ops_bindings_merge(&t->bindings, t->plan.slots, count);
     if (t->bindings.count > context->info->max_bindings) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm: options.inputs: expected at most %u tensors, which %s "

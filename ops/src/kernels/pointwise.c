@@ -126,6 +126,7 @@ static hal_status plan_bind(const ops_context *context, const pointwise_call *c,
         }
         p->slots[view] = (uint8_t)slot;
     }
+    ops_bindings_merge(&p->bindings, p->slots, count);
     ops_space_begin(&p->space, c->outputs[0].rank, c->outputs[0].shape);
     for (uint32_t i = 0; i < count; i++) {
         const ops_tensor *tensor =

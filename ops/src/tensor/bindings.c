@@ -3,6 +3,47 @@
 
 #include "context.h"
 
+/* Whether two ranges of one buffer overlap, of which one is written, and have one type. */
+static int bindings_meet(const ops_bindings *bindings, uint32_t i, uint32_t j)
+{
+    const hal_range *x = &bindings->ranges[i], *y = &bindings->ranges[j];
+    return x->buffer == y->buffer && bindings->types[i] == bindings->types[j] &&
+           ((bindings->access[i] | bindings->access[j]) & HAL_ACCESS_WRITE) &&
+           x->offset < y->offset + y->length && y->offset < x->offset + x->length;
+}
+
+/* Extends binding i by binding j > i, which is removed. */
+static void bindings_join(ops_bindings *bindings, uint32_t i, uint32_t j)
+{
+    hal_range *x = &bindings->ranges[i], *y = &bindings->ranges[j];
+    const uint64_t end_x = x->offset + x->length, end_y = y->offset + y->length;
+    x->offset = x->offset < y->offset ? x->offset : y->offset;
+    x->length = (end_x > end_y ? end_x : end_y) - x->offset;
+    bindings->access[i] |= bindings->access[j];
+    bindings->count--;
+    for (uint32_t k = j; k < bindings->count; k++) {
+        bindings->ranges[k] = bindings->ranges[k + 1];
+        bindings->access[k] = bindings->access[k + 1];
+        bindings->types[k] = bindings->types[k + 1];
+    }
+}
+
+void ops_bindings_merge(ops_bindings *bindings, uint8_t *slots, uint32_t count)
+{
+    for (uint32_t i = 0; i < bindings->count; i++) {
+        for (uint32_t j = i + 1; j < bindings->count; j++) {
+            if (bindings_meet(bindings, i, j)) {
+                bindings_join(bindings, i, j);
+                for (uint32_t k = 0; k < count; k++) {
+                    slots[k] = slots[k] == j ? (uint8_t)i : (uint8_t)(slots[k] - (slots[k] > j));
+                }
+                i = UINT32_MAX; /* binding i may meet earlier ones now: from the start */
+                break;
+            }
+        }
+    }
+}
+
 uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_tensor *tensor,
                   uint32_t access)
 {

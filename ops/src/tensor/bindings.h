@@ -17,6 +17,10 @@ typedef struct ops_bindings {
 uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_tensor *tensor,
                   uint32_t access);
 
+/* Merges bindings that overlap because one of them has grown, and renumbers the slots of `count`
+ * views. To be called when all tensors are bound. */
+void ops_bindings_merge(ops_bindings *bindings, uint8_t *slots, uint32_t count);
+
 /* The index of element (0, 0, ...) of a tensor in its binding. Valid when all tensors are bound,
  * since a binding grows. */
 int64_t ops_base(const ops_bindings *bindings, uint32_t slot, const ops_tensor *tensor);

@@ -166,6 +166,40 @@ static void odd_shapes(void **state)
     }
 }
 
+/* The third output is between the elements of the others and joins their bindings. */
+static void interleaved_outputs(void **state)
+{
+    hal_ir_builder *b;
+    ops_expression *e;
+    ok(hal_ir_builder_create_fragment("three", &b));
+    const hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 0; i < 3; i++) {
+        hal_ir_output(b, i, hal_ir_add(b, x, hal_ir_f32(b, (float)i)));
+    }
+    ok(ops_expression_create(b, &e));
+    const int64_t all[1] = {4096}, shape[1] = {2};
+    const int64_t starts[3] = {0, 2304, 768}, strides[3] = {1536, 768, 1792};
+    box memory = box_make(HAL_TYPE_F32, 1, all, NULL, 0, 1);
+    box in = box_make(HAL_TYPE_F32, 1, shape, NULL, 5, 9);
+    double *want = box_want(&memory);
+    ops_tensor outputs[3];
+    for (int i = 0; i < 3; i++) {
+        outputs[i] = memory.t;
+        outputs[i].offset += starts[i];
+        outputs[i].shape[0] = 2;
+        outputs[i].stride[0] = strides[i];
+        for (int j = 0; j < 2; j++) {
+            want[outputs[i].offset + j * strides[i]] =
+                (double)((float)in.host[in.t.offset + j] + (float)i);
+        }
+    }
+    ok(ops_pointwise(test_context, e, &in.t, 1, outputs, 3));
+    box_expect(&memory, want, 0, 0);
+    free(want);
+    boxes_free(&memory, &in);
+    ops_expression_destroy(e);
+}
+
 static void several_outputs(void **state)
 {
     hal_ir_builder *b;
@@ -613,6 +647,7 @@ int main(void)
         cmocka_unit_test(long_odd_lines),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(several_outputs),
+        cmocka_unit_test(interleaved_outputs),
         cmocka_unit_test(in_place),
         cmocka_unit_test(one_buffer),
         cmocka_unit_test(side_by_side),
