@@ -44,6 +44,7 @@ static const struct {
     {"ops/rows", CASE_LEVEL_OPS, cases_ops_rows},
     {"ops/softmax", CASE_LEVEL_OPS, cases_ops_softmax},
     {"ops/gemm", CASE_LEVEL_OPS, cases_ops_gemm},
+    {"ops/normwise", CASE_LEVEL_STRESS, cases_ops_normwise},
     {"ops/index", CASE_LEVEL_OPS, cases_ops_index},
     {"ops/random", CASE_LEVEL_OPS, cases_ops_random},
     {"ops/array", CASE_LEVEL_OPS, cases_ops_array},

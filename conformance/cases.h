@@ -42,6 +42,7 @@ void cases_ops_reduce(case_list *list);
 void cases_ops_rows(case_list *list);
 void cases_ops_softmax(case_list *list);
 void cases_ops_gemm(case_list *list);
+void cases_ops_normwise(case_list *list);
 void cases_ops_index(case_list *list);
 void cases_ops_random(case_list *list);
 void cases_ops_array(case_list *list);

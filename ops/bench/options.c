@@ -84,9 +84,10 @@ static bool read_impl(const char *text, void *options)
 
 static bool read_precision(const char *text, void *options)
 {
-    static const char *const names[] = {"strict", "accurate", "fast"};
-    static const hal_gemm_precision classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST};
-    const int index = command_index_of(text, names, 3);
+    static const char *const names[] = {"strict", "accurate", "fast", "normwise"};
+    static const hal_gemm_precision classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST,
+                                                 HAL_GEMM_NORMWISE};
+    const int index = command_index_of(text, names, 4);
     if (index >= 0) {
         ((bench_options *)options)->precision = classes[index];
     }
@@ -199,7 +200,7 @@ static const command_option rows[] = {
      .read = read_impl},
     {.name = "precision",
      .argument = "CLASS",
-     .help = "of gemm: strict, accurate or fast (strict)",
+     .help = "of gemm: strict, accurate, fast or normwise (strict)",
      .kind = COMMAND_CALL,
      .read = read_precision},
     {.name = "once",

@@ -113,7 +113,8 @@ typedef struct hal_gemm_input {
 typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
     HAL_GEMM_STRICT = 0,   /* IEEE arithmetic of the accumulator's type */
     HAL_GEMM_ACCURATE = 1, /* the strict bound by other means */
-    HAL_GEMM_FAST = 2      /* whatever the matrix units do */
+    HAL_GEMM_FAST = 2,     /* whatever the matrix units do */
+    HAL_GEMM_NORMWISE = 3  /* of ops only: a bound of the result's norm; plugins get ACCURATE */
 } hal_gemm_precision;
 
 #define HAL_GEMM_MAX_INPUTS 16u

@@ -1,6 +1,7 @@
 /* Matrix products: checks of arguments, copies of operands with unsuitable strides, and the choice
  * of the implementation. */
 #include "tensor/overlap.h"
+#include "normwise.h"
 #include "product.h"
 #include "product_cache.h"
 
@@ -28,11 +29,11 @@ static hal_status check_options(const ops_gemm_options *options)
     if (status) {
         return status;
     }
-    if (options->precision > HAL_GEMM_FAST || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
-        const int is_precision = options->precision > HAL_GEMM_FAST;
+    if (options->precision > HAL_GEMM_NORMWISE || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
+        const int is_precision = options->precision > HAL_GEMM_NORMWISE;
         return ops_invalid("ops_gemm: options.%s: expected %s, got %u",
                            is_precision ? "precision" : "impl",
-                           is_precision ? "HAL_GEMM_STRICT, _ACCURATE or _FAST"
+                           is_precision ? "HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE"
                                         : "OPS_GEMM_ANY, _PORTABLE or _NATIVE",
                            is_precision ? options->precision : (uint32_t)options->impl);
     }
@@ -228,22 +229,14 @@ static hal_status product_record(ops_context *context, const ops_product *produc
                : status;
 }
 
-hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
-                    const ops_tensor *b, const ops_tensor *c)
+/* A product of checked tensors with at least one element. */
+static hal_status checked_multiply(ops_context *context, const ops_gemm_options *options,
+                                   const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
 {
-    static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
-    options = !options || options_are_zero(options) ? &plain : options;
-    hal_status status = HAL_OK;
-    if (ops_product_cache_record(context, options, a, b, c, &status)) {
-        return status;
-    }
-    status = check_tensors(context, options, a, b, c);
-    if (status || ops_tensor_get_element_count(c) == 0) {
-        return status;
-    }
     ops_product product;
     ops_tensor unread[2];
     gemm_copies made;
+    hal_status status;
     made.count = 0;
     if (options->alpha == 0) { /* as in BLAS, A and B are not read: the product has k = 0 */
         unread[0] = *a;
@@ -270,4 +263,47 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
         ops_tensor_release(&made.tensors[i]);
     }
     return status;
+}
+
+/* By levels of Strassen's algorithm where they are faster, else as a product of the class ACCURATE,
+ * which is also what a lack of memory leads to. */
+static hal_status normwise_multiply(ops_context *context, const ops_gemm_options *options,
+                                    const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    const ops_normwise_shape shape = {.type = a->type == c->type ? a->type : HAL_TYPE_NONE,
+                                      .batch = c->rank == 3 ? c->shape[0] : 1,
+                                      .m = c->shape[c->rank - 2],
+                                      .n = c->shape[c->rank - 1],
+                                      .k = a->shape[a->rank - 1]};
+    uint32_t levels = 0;
+    if (options->alpha != 0 && ops_normwise_takes(options, shape.k)) {
+        levels = context->forced_levels ? context->forced_levels
+                                        : ops_normwise_choose(context->info, &shape);
+    }
+    if (levels) {
+        const hal_status status = ops_normwise_multiply(context, levels, options, a, b, NULL, c);
+        if (status != HAL_ERROR_OUT_OF_MEMORY) {
+            return status;
+        }
+    }
+    ops_gemm_options accurate = *options;
+    accurate.precision = HAL_GEMM_ACCURATE;
+    return checked_multiply(context, &accurate, a, b, c);
+}
+
+hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
+                    const ops_tensor *b, const ops_tensor *c)
+{
+    static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
+    options = !options || options_are_zero(options) ? &plain : options;
+    hal_status status = HAL_OK;
+    if (ops_product_cache_record(context, options, a, b, c, &status)) {
+        return status;
+    }
+    status = check_tensors(context, options, a, b, c);
+    if (status || ops_tensor_get_element_count(c) == 0) {
+        return status;
+    }
+    return options->precision == HAL_GEMM_NORMWISE ? normwise_multiply(context, options, a, b, c)
+                                                   : checked_multiply(context, options, a, b, c);
 }

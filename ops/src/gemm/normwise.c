@@ -1,0 +1,298 @@
+/* Matrix products by levels of Strassen's algorithm, see normwise.h. A level is three steps: sums of
+ * blocks of A and of B, one batched product of the sums, and one kernel that combines the products
+ * and computes the epilogue. A second level divides the sums again before they are multiplied.
+ *
+ * Lengths that are not multiples of 2^levels are peeled: what is left of k is a product of its own,
+ * added by the combining kernel; rows and columns that are left are ordinary products. */
+#include "normwise.h"
+
+#include "bilinear.h"
+
+#include <ops/index.h>
+
+#include <string.h>
+
+/* The cost model counts time in operations of a plain product: those that the device does while it
+ * moves a byte, and while it starts a kernel. The ratios are those of a 16-core processor and an
+ * H200 (docs/benchmarks, section Strassen); where they are too high a level is left out that would
+ * have gained little. */
+#define CPU_OPS_PER_BYTE 36.0
+#define CPU_OPS_PER_LAUNCH 1e6
+#define GPU_OPS_PER_BYTE 20.0
+#define GPU_MATRIX_OPS_PER_BYTE 40.0
+#define GPU_OPS_PER_LAUNCH 2e8
+
+/* Passes over all operands that peeled edges and unaligned rows cost. */
+#define PEEL_PASSES 7.0
+
+/* Least length of a block that is multiplied, and least gain in time. */
+enum { CPU_MIN_BLOCK = 1024, GPU_MIN_BLOCK = 2048 };
+#define MIN_GAIN 1.03
+
+/* Elements that the passes of all levels over an operand read and write, relative to its own: a
+ * level turns 4 blocks into 7. */
+static double pass_elements(uint32_t levels)
+{
+    double sum = 0, size = 1;
+    for (uint32_t l = 0; l < levels; l++, size *= 1.75) {
+        sum += size + 1.75 * size;
+    }
+    return sum;
+}
+
+static double cost_in_operations(const hal_device_info *info, const ops_normwise_shape *s,
+                                 uint32_t levels)
+{
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
+    const int is_cpu = info->kind == HAL_DEVICE_CPU;
+    const double per_byte = is_cpu               ? CPU_OPS_PER_BYTE
+                            : info->matrix_types ? GPU_MATRIX_OPS_PER_BYTE
+                                                 : GPU_OPS_PER_BYTE;
+    const double per_element = per_byte * 4; /* half the operations, twice the bytes in F64 */
+    const double elements = m * k + m * n + (s->b_is_prepared ? 0 : k * n);
+    const int is_peeled = levels && ((s->m | s->n | s->k) & ((1 << levels) - 1));
+    const double passes = pass_elements(levels) + (is_peeled ? PEEL_PASSES : 0);
+    double operations = 2 * m * n * k;
+    for (uint32_t l = 0; l < levels; l++) {
+        operations *= 7.0 / 8.0;
+    }
+    return operations + per_element * elements * passes +
+           levels * (s->b_is_prepared ? 2 : 3) * (is_cpu ? CPU_OPS_PER_LAUNCH : GPU_OPS_PER_LAUNCH);
+}
+
+/* The last pass over an operand holds its input and its output; the products of the last level are
+ * alive with the sums that they multiply. */
+uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
+{
+    const double a = (double)s->m * (double)s->k, b = (double)s->k * (double)s->n;
+    const double c = (double)s->m * (double)s->n;
+    double grown = 1;
+    for (uint32_t l = 0; l < levels; l++) {
+        grown *= 1.75;
+    }
+    const double b_sums = s->b_is_prepared ? 0 : b * grown;
+    const double temporary = levels > 1 ? 1.75 : 0; /* of the first level */
+    const double sums = a * grown + b_sums + (s->b_is_prepared ? a : a > b ? a : b) * temporary;
+    const double products = a * grown + b_sums + c * grown;
+    const double combining = c * grown + c * temporary;
+    const double tail = s->k & ((1 << levels) - 1) ? c : 0;
+    const double most = products > sums ? products : sums;
+    return (uint64_t)((most > combining ? most : combining) + tail) * hal_type_size(s->type);
+}
+
+uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *s)
+{
+    if (s->batch != 1 || (s->type != HAL_TYPE_F32 && s->type != HAL_TYPE_F64)) {
+        return 0;
+    }
+    const int64_t min_block = info->kind == HAL_DEVICE_CPU ? CPU_MIN_BLOCK : GPU_MIN_BLOCK;
+    const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
+    double least = cost_in_operations(info, s, 0) / MIN_GAIN;
+    uint32_t chosen = 0;
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >> l >= min_block; l++) {
+        const double cost = cost_in_operations(info, s, l);
+        const int fits = !s->max_workspace || ops_normwise_workspace(s, l) <= s->max_workspace;
+        if (fits && cost < least) {
+            least = cost;
+            chosen = l;
+        }
+    }
+    return chosen;
+}
+
+int ops_normwise_takes(const ops_gemm_options *options, int64_t k)
+{
+    const ops_tensor addend = {0};
+    const int has_addend = options->beta != 0 || k % (1 << OPS_NORMWISE_MAX_LEVELS) != 0;
+    const ops_bilinear_epilogue epilogue = {has_addend ? &addend : NULL, options->epilogue,
+                                            options->inputs, options->input_count};
+    return ops_bilinear_can_combine(&ops_strassen, &epilogue);
+}
+
+/* `count` elements from `start` on of both axes of a matrix of rank 2 or 3 and one batch, as
+ * [1, rows, columns]. */
+static ops_tensor matrix_part(const ops_tensor *matrix, const int64_t start[2],
+                              const int64_t count[2])
+{
+    ops_tensor part = *matrix;
+    const int64_t *strides = matrix->stride + matrix->rank - 2;
+    part.rank = 3;
+    part.offset += (count[0] ? start[0] * strides[0] : 0) + (count[1] ? start[1] * strides[1] : 0);
+    part.stride[2] = strides[1];
+    part.stride[1] = strides[0];
+    part.stride[0] = count[0] * count[1];
+    part.shape[0] = 1;
+    part.shape[1] = count[0];
+    part.shape[2] = count[1];
+    return part;
+}
+
+static hal_status operand_sums(ops_context *context, uint32_t levels, ops_bilinear_operand operand,
+                               const ops_tensor *matrix, ops_tensor *sums)
+{
+    ops_tensor from = *matrix;
+    hal_status status = HAL_OK;
+    for (uint32_t l = 0; l < levels && !status; l++) {
+        status = ops_bilinear_sums(context, &ops_strassen, operand, &from, sums);
+        if (l > 0) {
+            ops_tensor_release(&from);
+        }
+        from = *sums;
+    }
+    return status;
+}
+
+static int64_t whole_length(int64_t length, uint32_t levels)
+{
+    return length >> levels << levels;
+}
+
+hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops_tensor *b,
+                                ops_tensor *sums)
+{
+    const int64_t *shape = b->shape + b->rank - 2, start[2] = {0, 0};
+    const int64_t count[2] = {whole_length(shape[0], levels), whole_length(shape[1], levels)};
+    const ops_tensor part = matrix_part(b, start, count);
+    return operand_sums(context, levels, OPS_BILINEAR_B, &part, sums);
+}
+
+/* Combines the products level by level; the last level writes to C with the epilogue. */
+static hal_status products_combine(ops_context *context, uint32_t levels, ops_tensor *products,
+                                   const ops_bilinear_epilogue *epilogue, const ops_tensor *c)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t l = levels; l > 1 && !status; l--) {
+        const int64_t shape[3] = {products->shape[0] / ops_strassen.rank,
+                                  products->shape[1] * ops_strassen.m,
+                                  products->shape[2] * ops_strassen.n};
+        ops_tensor next;
+        status = ops_tensor_create(context, products->type, 3, shape, &next);
+        if (!status) {
+            status = ops_bilinear_combine(context, &ops_strassen, products, NULL, &next);
+            ops_tensor_release(products);
+            *products = next;
+        }
+    }
+    return status ? status : ops_bilinear_combine(context, &ops_strassen, products, epilogue, c);
+}
+
+/* The part of C whose lengths are multiples of 2^levels. */
+static hal_status whole_multiply(ops_context *context, uint32_t levels,
+                                 const ops_gemm_options *options, const ops_tensor *a,
+                                 const ops_tensor *b, const ops_tensor *b_sums,
+                                 const ops_bilinear_epilogue *epilogue, const ops_tensor *c)
+{
+    const ops_gemm_options plain = {.size = sizeof plain,
+                                    .precision = HAL_GEMM_ACCURATE,
+                                    .impl = options->impl,
+                                    .alpha = options->alpha};
+    ops_tensor a_sums = {0}, own_b_sums = {0}, products = {0};
+    hal_status status = operand_sums(context, levels, OPS_BILINEAR_A, a, &a_sums);
+    if (!status && !b_sums) {
+        status = operand_sums(context, levels, OPS_BILINEAR_B, b, &own_b_sums);
+        b_sums = &own_b_sums;
+    }
+    if (!status) {
+        const int64_t shape[3] = {a_sums.shape[0], a_sums.shape[1], b_sums->shape[2]};
+        status = ops_tensor_create(context, c->type, 3, shape, &products);
+    }
+    if (!status) {
+        status = ops_gemm(context, &plain, &a_sums, b_sums, &products);
+    }
+    ops_tensor_release(&a_sums);
+    ops_tensor_release(&own_b_sums);
+    if (!status) {
+        status = products_combine(context, levels, &products, epilogue, c);
+    }
+    ops_tensor_release(&products);
+    return status;
+}
+
+/* tail = alpha A B + beta C, for the columns of A and rows of B that are left. */
+static hal_status tail_multiply(ops_context *context, const ops_gemm_options *options,
+                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                ops_tensor *tail)
+{
+    const ops_gemm_options plain = {.size = sizeof plain,
+                                    .precision = HAL_GEMM_ACCURATE,
+                                    .alpha = options->alpha,
+                                    .beta = options->beta};
+    hal_status status = ops_tensor_create(context, c->type, 3, c->shape, tail);
+    if (!status && options->beta != 0) {
+        status = ops_copy(context, c, tail);
+    }
+    return status ? status : ops_gemm(context, &plain, a, b, tail);
+}
+
+/* The further inputs of the epilogue for the part of C from `start` on. */
+static void inputs_part(const ops_gemm_options *options, const ops_tensor *c,
+                        const int64_t start[2], const int64_t count[2], ops_tensor *parts)
+{
+    for (uint32_t i = 0; i < options->input_count; i++) {
+        ops_tensor whole = options->inputs[i];
+        whole.rank = c->rank;
+        ops_broadcast_strides(&options->inputs[i], c->rank, c->shape, whole.stride);
+        parts[i] = matrix_part(&whole, start, count);
+    }
+}
+
+/* C's part from `start` on, of `count` elements, as an ordinary product. */
+static hal_status edge_multiply(ops_context *context, const ops_gemm_options *options,
+                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                const int64_t start[2], const int64_t count[2])
+{
+    const int64_t k = a->shape[a->rank - 1], rows[2] = {start[0], 0}, columns[2] = {0, start[1]};
+    const int64_t shape_a[2] = {count[0], k}, shape_b[2] = {k, count[1]};
+    if (count[0] == 0 || count[1] == 0) {
+        return HAL_OK;
+    }
+    const ops_tensor part_a = matrix_part(a, rows, shape_a),
+                     part_b = matrix_part(b, columns, shape_b);
+    const ops_tensor part_c = matrix_part(c, start, count);
+    ops_tensor inputs[OPS_MAX_INPUTS];
+    ops_gemm_options plain = *options;
+    plain.precision = HAL_GEMM_ACCURATE;
+    plain.inputs = inputs;
+    inputs_part(options, c, start, count, inputs);
+    return ops_gemm(context, &plain, &part_a, &part_b, &part_c);
+}
+
+hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
+                                 const ops_gemm_options *options, const ops_tensor *a,
+                                 const ops_tensor *b, const ops_tensor *b_sums, const ops_tensor *c)
+{
+    const int64_t m = c->shape[c->rank - 2], n = c->shape[c->rank - 1], k = a->shape[a->rank - 1];
+    const int64_t whole_m = whole_length(m, levels), whole_n = whole_length(n, levels);
+    const int64_t whole_k = whole_length(k, levels), origin[2] = {0, 0};
+    const int64_t shape_a[2] = {whole_m, whole_k}, shape_b[2] = {whole_k, whole_n};
+    const int64_t shape_c[2] = {whole_m, whole_n};
+    const ops_tensor whole_a = matrix_part(a, origin, shape_a);
+    const ops_tensor whole_b = matrix_part(b, origin, shape_b);
+    const ops_tensor whole_c = matrix_part(c, origin, shape_c);
+    const int has_tail = whole_k < k || (options->beta != 0 && options->beta != 1);
+    ops_tensor tail = {0}, inputs[OPS_MAX_INPUTS];
+    hal_status status = HAL_OK;
+    if (has_tail) {
+        const int64_t start_a[2] = {0, whole_k}, start_b[2] = {whole_k, 0};
+        const int64_t count_a[2] = {whole_m, k - whole_k}, count_b[2] = {k - whole_k, whole_n};
+        const ops_tensor tail_a = matrix_part(a, start_a, count_a);
+        const ops_tensor tail_b = matrix_part(b, start_b, count_b);
+        status = tail_multiply(context, options, &tail_a, &tail_b, &whole_c, &tail);
+    }
+    if (!status) {
+        const ops_bilinear_epilogue epilogue = {has_tail             ? &tail
+                                                : options->beta == 1 ? &whole_c
+                                                                     : NULL,
+                                                options->epilogue, inputs, options->input_count};
+        inputs_part(options, c, origin, shape_c, inputs);
+        status = whole_multiply(context, levels, options, &whole_a, &whole_b, b_sums, &epilogue,
+                                &whole_c);
+    }
+    ops_tensor_release(&tail);
+    const int64_t below[2] = {whole_m, 0}, below_count[2] = {m - whole_m, n};
+    const int64_t right[2] = {0, whole_n}, right_count[2] = {whole_m, n - whole_n};
+    if (!status) {
+        status = edge_multiply(context, options, a, b, c, below, below_count);
+    }
+    return status ? status : edge_multiply(context, options, a, b, c, right, right_count);
+}

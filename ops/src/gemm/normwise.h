@@ -1,0 +1,44 @@
+/* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm. Used by gemm.c
+ * and weights.c. */
+#ifndef OPS_SRC_GEMM_NORMWISE_H
+#define OPS_SRC_GEMM_NORMWISE_H
+
+#include "tensor/context.h"
+
+#include <ops/gemm.h>
+
+#define OPS_NORMWISE_MAX_LEVELS 2u
+
+/* A product as the choice of levels sees it. */
+typedef struct ops_normwise_shape {
+    hal_type type;
+    int64_t batch, m, n, k;
+    int b_is_prepared;      /* the sums of B exist */
+    uint64_t max_workspace; /* bytes of temporary memory; 0: no limit */
+} ops_normwise_shape;
+
+/* Bytes of temporary memory that a product takes at most at once, without the sums of a prepared
+ * B. */
+uint64_t ops_normwise_workspace(const ops_normwise_shape *shape, uint32_t levels);
+
+/* The levels that take the least time by the cost model; 0: none gains. A function of the shape and
+ * the device's kind. */
+uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *shape);
+
+/* The operands of the products for that part of B whose lengths are multiples of 2^levels.
+ * Ownership: `sums` holds its buffer's only reference. */
+hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops_tensor *b,
+                                ops_tensor *sums);
+
+/* Whether the kernels of a level can compute the epilogue of a product with that k. */
+int ops_normwise_takes(const ops_gemm_options *options, int64_t k);
+
+/* C = epilogue(alpha A B + beta C) with at least one level, for checked tensors of one batch. Rows
+ * and columns that are left over are products of the class ACCURATE. `b_sums`: those of
+ * ops_normwise_prepare; null: made here. */
+hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
+                                 const ops_gemm_options *options, const ops_tensor *a,
+                                 const ops_tensor *b, const ops_tensor *b_sums,
+                                 const ops_tensor *c);
+
+#endif
