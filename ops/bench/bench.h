@@ -33,9 +33,9 @@ typedef struct bench_options {
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
     uint64_t seed;      /* of sequential's trees and grid's cells; 0: one that was never used */
-    const char *filter; /* of grid: words in the names of cells, with commas; null: all */
+    const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */
     uint64_t largest;   /* of grid: most elements of a cell; 0: its own limit */
-    bool list;          /* of grid: prints the cells */
+    bool list;          /* of grid and dense: prints the cells */
     const char *cases;  /* of sequential, with commas; null: all */
 } bench_options;
 
@@ -104,6 +104,9 @@ void bench_rate(bench_row *row, double flops, double bytes);
 /* Whether a list with commas has the word. */
 bool bench_lists(const char *list, const char *word);
 
+/* Whether a name holds one of the words of --filter (with commas; null: any name). */
+bool bench_name_passes(const char *name, const char *filter);
+
 /* Whether --type names the type; without the option, `by_default`. */
 bool bench_wants(const bench_state *bench, hal_type type, bool by_default);
 
@@ -127,13 +130,15 @@ void suite_sequential(bench_state *bench);
 void suite_transfer(bench_state *bench);
 void suite_collectives(bench_state *bench);
 void suite_grid(bench_state *bench);
+void suite_dense(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False
  * after a printed failure. */
 bool start_once(const bench_options *options);
 
-/* Prints the cells of grid as JSON, without a device. False without memory. */
+/* Print the cells of grid and dense as JSON, without a device. False without memory. */
 bool grid_list(const bench_options *options);
+bool dense_list(const bench_options *options);
 
 /* After bench_join: sorts grid's rows by their worst ratio and sums them up in notes. */
 void grid_finish(bench_state *bench);

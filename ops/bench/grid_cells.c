@@ -292,13 +292,7 @@ static bool cell_is_wanted(const grid_cell *cell, uint64_t largest, const char *
     if ((uint64_t)grid_input_count(&cell->x) > largest || (uint64_t)result_count(cell) > largest) {
         return false;
     }
-    bool is = filter == NULL;
-    for (; !is && *filter != 0; filter += strcspn(filter, ","), filter += *filter == ',') {
-        char word[96];
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(filter, ","), filter);
-        is = strstr(cell->name, word) != NULL;
-    }
-    return is;
+    return bench_name_passes(cell->name, filter);
 }
 
 int grid_cells_create(uint64_t seed, uint64_t largest, const char *filter, grid_cell **cells)

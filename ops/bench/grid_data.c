@@ -1,74 +1,17 @@
 /* Operands and checks of the cells of hal-bench grid, see grid_data.h. */
 #include "grid_data.h"
 
+#include "pattern.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of the block: twice a prime. The second operand starts at another one. */
-enum { PERIOD = 2 * 500009, SECOND_START = 2 * 38729 };
+/* Where the second operand starts in the pattern. */
+enum { SECOND_START = 2 * 38729 };
 
 /* A check reads this many pieces of the result, and computes about this many elements of rows. */
 enum { PIECES = 10, PIECE = 256, ROW_WORK = 1 << 20 };
-
-/* The block of a type, made at its first use. */
-static const void *block_of(bench_state *bench, hal_type type)
-{
-    static void *blocks[3];
-    const int at = type == HAL_TYPE_F32 ? 0 : type == HAL_TYPE_F16 ? 1 : 2;
-    if (blocks[at] == NULL) {
-        blocks[at] = malloc((size_t)PERIOD * hal_type_size(type));
-        if (blocks[at] == NULL) {
-            bench_fail(bench, "out of memory");
-            return NULL;
-        }
-        bench_random(type, blocks[at], PERIOD, 41);
-    }
-    return blocks[at];
-}
-
-/* Writes the block, from `start` on, and doubles it until the memory is full. */
-static bool memory_fill(bench_state *bench, hal_queue *queue, const ops_tensor *memory, int start)
-{
-    const char *block = block_of(bench, memory->type);
-    const uint64_t size = hal_type_size(memory->type), whole = PERIOD * size;
-    const uint64_t bytes = (uint64_t)memory->shape[0] * size, head = whole - (uint64_t)start * size;
-    if (block == NULL ||
-        !bench_ok(bench,
-                  hal_queue_write(queue, memory->buffer, 0, block + (uint64_t)start * size,
-                                  bytes < head ? bytes : head),
-                  "an operand")) {
-        return false;
-    }
-    if (bytes > head && !bench_ok(bench,
-                                  hal_queue_write(queue, memory->buffer, head, block,
-                                                  (bytes < whole ? bytes : whole) - head),
-                                  "an operand")) {
-        return false;
-    }
-    const uint64_t end = (bytes + 3) / 4 * 4; /* of the buffer */
-    for (uint64_t done = whole; done < bytes; done *= 2) {
-        const uint64_t part = end - done < done ? end - done : done;
-        if (!bench_ok(bench,
-                      hal_queue_copy(queue, (hal_range){memory->buffer, 0, part},
-                                     (hal_range){memory->buffer, done, part}),
-                      "an operand")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool memory_create(bench_state *bench, const bench_place *place, hal_type type,
-                          int64_t count, int start, ops_tensor *made)
-{
-    const uint64_t bytes = ((uint64_t)count * hal_type_size(type) + 3) / 4 * 4;
-    *made = (ops_tensor){.type = type, .rank = 1, .shape = {count}, .stride = {1}};
-    return bench_ok(bench,
-                    hal_buffer_create(place->device, HAL_MEMORY_DEVICE, bytes, &made->buffer),
-                    "an operand") &&
-           memory_fill(bench, place->queue, made, start);
-}
 
 /* The operand: a view of memory that holds the elements in another order of axes. */
 static ops_array *input_create(bench_state *bench, const bench_place *place, hal_type type,
@@ -77,7 +20,7 @@ static ops_array *input_create(bench_state *bench, const bench_place *place, hal
     int32_t order[GRID_RANK];
     ops_tensor memory;
     ops_array *array = NULL;
-    if (memory_create(bench, place, type, grid_input_count(input), start, &memory)) {
+    if (pattern_create(bench, place, type, grid_input_count(input), start, &memory)) {
         int64_t stride = 1;
         memory.rank = (uint32_t)input->rank;
         for (int i = input->rank - 1; i >= 0; i--) {
@@ -132,7 +75,7 @@ static bool transfer_create(grid_data *data)
     const grid_kind kind = cell->operation->kind;
     const bool to_device = kind == GRID_WRITE || kind == GRID_UPLOAD;
     const size_t size = hal_type_size(cell->type), bytes = (size_t)cell->x.shape[0] * size;
-    const char *block = block_of(bench, cell->type);
+    const char *block = pattern_block(bench, cell->type);
     void *host = NULL;
     if (kind == GRID_WRITE || kind == GRID_READ) {
         host = data->host = malloc(bytes);
@@ -147,10 +90,10 @@ static bool transfer_create(grid_data *data)
     if (host == NULL || block == NULL) {
         return bench_fail(bench, "out of memory");
     }
-    host_fill(host, bytes, block, PERIOD * size, to_device);
+    host_fill(host, bytes, block, PATTERN_PERIOD * size, to_device);
     return (data->mapped == NULL || bench_ok(bench, hal_buffer_map_end(data->mapped), "a map")) &&
-           memory_create(bench, data->place, cell->type, cell->x.shape[0],
-                         to_device ? SECOND_START : 0, &data->memory);
+           pattern_create(bench, data->place, cell->type, cell->x.shape[0],
+                          to_device ? SECOND_START : 0, &data->memory);
 }
 
 bool grid_data_create(bench_state *bench, const bench_place *place, const grid_cell *cell,
@@ -196,8 +139,8 @@ static double operand_at(const grid_data *data, const grid_input *input, int sta
         index += lengths[i] * stride;
         stride *= input->shape[i];
     }
-    return bench_value(data->cell->type, block_of(data->bench, data->cell->type),
-                       (size_t)(index % PERIOD));
+    return bench_value(data->cell->type, pattern_block(data->bench, data->cell->type),
+                       (size_t)(index % PATTERN_PERIOD));
 }
 
 /* The reference of one row, kept until another is asked for. */
@@ -324,9 +267,9 @@ static bool pieces_check(const grid_data *data, row_cache *cache, const ops_tens
 static bool transfer_check(const grid_data *data)
 {
     const grid_kind kind = data->cell->operation->kind;
-    const size_t size = hal_type_size(data->cell->type), whole = PERIOD * size;
+    const size_t size = hal_type_size(data->cell->type), whole = PATTERN_PERIOD * size;
     const size_t bytes = (size_t)data->cell->x.shape[0] * size;
-    const char *block = block_of(data->bench, data->cell->type);
+    const char *block = pattern_block(data->bench, data->cell->type);
     hal_queue *queue = data->place->queue;
     char *read = kind == GRID_READ ? NULL : malloc(bytes);
     const char *found = kind == GRID_READ ? data->host : read;

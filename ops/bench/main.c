@@ -23,7 +23,8 @@ static const struct {
               {"sequential", 1.0, suite_sequential, NULL},
               {"transfer", 1.0, suite_transfer, NULL},
               {"collectives", 0.5, suite_collectives, NULL},
-              {"grid", 0.05, suite_grid, grid_finish}};
+              {"grid", 0.05, suite_grid, grid_finish},
+              {"dense", 0.05, suite_dense, grid_finish}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */
@@ -126,7 +127,8 @@ int main(int count, char **arguments)
         return start_once(&bench.options) ? 0 : 1;
     }
     if (bench.options.list) {
-        return grid_list(&bench.options) ? 0 : 1;
+        const bool is_grid = strcmp(bench.options.suite, "grid") == 0;
+        return (is_grid ? grid_list : dense_list)(&bench.options) ? 0 : 1;
     }
     const int suite = suite_find(bench.options.suite);
     if (bench.options.seconds == 0.0) {

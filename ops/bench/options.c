@@ -137,8 +137,7 @@ static const command_option rows[] = {
      .offset = OF(second)},
     {.name = "join",
      .argument = "FILE",
-     .help =
-         "of sequential and grid: adds what torch_sequential.py or torch_grid.py measured; up to 4",
+     .help = "of sequential, grid and dense: adds what torch_SUITE.py measured; up to 4",
      .kind = COMMAND_CALL,
      .read = read_join},
     {.name = "seed",
@@ -155,7 +154,7 @@ static const command_option rows[] = {
      .offset = OF(cases)},
     {.name = "filter",
      .argument = "LIST",
-     .help = "of grid: cells whose names hold one of the words, with commas (all)",
+     .help = "of grid and dense: cells whose names hold one of the words, with commas (all)",
      .kind = COMMAND_TEXT,
      .offset = OF(filter)},
     {.name = "largest",
@@ -166,7 +165,7 @@ static const command_option rows[] = {
      .least = 1,
      .most = UINT64_C(1) << 31},
     {.name = "list",
-     .help = "of grid: print the cells as JSON for torch_grid.py and end",
+     .help = "of grid and dense: print the cells as JSON for torch_SUITE.py and end",
      .kind = COMMAND_FLAG,
      .offset = OF(list)},
     {.name = "to",
@@ -200,7 +199,7 @@ static const command_option rows[] = {
      .read = read_impl},
     {.name = "precision",
      .argument = "CLASS",
-     .help = "of gemm: strict, accurate, fast or normwise (strict)",
+     .help = "of gemm and dense: strict, accurate, fast or normwise (strict)",
      .kind = COMMAND_CALL,
      .read = read_precision},
     {.name = "once",
@@ -209,7 +208,7 @@ static const command_option rows[] = {
      .offset = OF(once)},
     {.name = "seconds",
      .argument = "S",
-     .help = "for each case and peer, above 0 and at most 3600 (1; of grid 0.05)",
+     .help = "for each case and peer, above 0 and at most 3600 (1; of grid and dense 0.05)",
      .kind = COMMAND_CALL,
      .read = read_seconds},
     {.name = "json",
@@ -222,7 +221,7 @@ static const command_option rows[] = {
 static const command_line line = {
     .program = "hal-bench",
     .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|"
-             "collectives|grid [options]",
+             "collectives|grid|dense [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -236,6 +235,7 @@ static command_result check_suite(const bench_options *options)
 {
     const bool sequential = strcmp(options->suite, "sequential") == 0;
     const bool grid = strcmp(options->suite, "grid") == 0;
+    const bool dense = strcmp(options->suite, "dense") == 0;
     const bool transfer = strcmp(options->suite, "transfer") == 0;
     if (options->once && strcmp(options->suite, "start") != 0) {
         return command_line_wrong(&line, "--once: expected the suite start, got %s",
@@ -247,19 +247,26 @@ static command_result check_suite(const bench_options *options)
                                   "suites have yardsticks",
                                   options->suite);
     }
-    if (!sequential && !grid &&
-        (options->second != NULL || options->join_count > 0 || options->seed != 0)) {
+    if (!sequential && !grid && (options->second != NULL || options->seed != 0)) {
+        return command_line_wrong(&line,
+                                  "--second, --seed: expected the suite sequential or grid, got %s",
+                                  options->suite);
+    }
+    if (!sequential && !grid && !dense && options->join_count > 0) {
         return command_line_wrong(
-            &line, "--second, --join, --seed: expected the suite sequential or grid, got %s",
-            options->suite);
+            &line, "--join: expected the suite sequential, grid or dense, got %s", options->suite);
     }
     if (!sequential && options->cases != NULL) {
         return command_line_wrong(&line, "--cases: expected the suite sequential, got %s",
                                   options->suite);
     }
-    if (!grid && (options->filter != NULL || options->largest != 0 || options->list)) {
+    if (!grid && !dense && (options->filter != NULL || options->list)) {
         return command_line_wrong(
-            &line, "--filter, --largest, --list: expected the suite grid, got %s", options->suite);
+            &line, "--filter, --list: expected the suite grid or dense, got %s", options->suite);
+    }
+    if (!grid && options->largest != 0) {
+        return command_line_wrong(&line, "--largest: expected the suite grid, got %s",
+                                  options->suite);
     }
     if (transfer && options->to == NULL) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");

@@ -113,6 +113,17 @@ bool bench_wants(const bench_state *bench, hal_type type, bool by_default)
     return types == NULL ? by_default : bench_lists(types, hal_type_name(type));
 }
 
+bool bench_name_passes(const char *name, const char *filter)
+{
+    bool is = filter == NULL;
+    for (; !is && *filter != 0; filter += strcspn(filter, ","), filter += *filter == ',') {
+        char word[96];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(filter, ","), filter);
+        is = strstr(name, word) != NULL;
+    }
+    return is;
+}
+
 bool bench_lists(const char *list, const char *word)
 {
     while (*list != 0) {

@@ -172,7 +172,7 @@ HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t 
                                          uint32_t axis_count, int keep_axes, ops_array *x);
 
 /* The matrix product of a [m, k] and b [k, n], of one float type, each with an optional batch axis
- * in front, as ops_gemm. `precision` is HAL_GEMM_STRICT, _ACCURATE or _FAST.
+ * in front, as ops_gemm. `precision` is a hal_gemm_precision.
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision);
 

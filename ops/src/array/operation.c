@@ -265,9 +265,10 @@ ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
     if (!ops_check_operands("ops_array_matmul", operands, 2)) {
         return NULL;
     }
-    if (precision > HAL_GEMM_FAST) {
+    if (precision > HAL_GEMM_NORMWISE) {
         ops_invalid(
-            "ops_array_matmul: precision: expected HAL_GEMM_STRICT, _ACCURATE or _FAST, got %u",
+            "ops_array_matmul: precision: expected HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE, "
+            "got %u",
             precision);
         return NULL;
     }

@@ -1,0 +1,204 @@
+/* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph, and
+ * through --join what torch_dense.py measured. Called by main.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "dense.h"
+
+static const char *precision_name(const dense_cell *cell)
+{
+    static const char *const names[] = {"strict", "accurate", "fast", "normwise"};
+    return names[cell->precision];
+}
+
+/* Calls `use` for each cell that the options select. */
+static void cells_each(const bench_options *options, void *user,
+                       void (*use)(void *user, const dense_cell *cell))
+{
+    static const int layers[] = {1, 8};
+    static const int64_t batches[] = {1, 8, 64, 512, 4096};
+    static const int64_t hiddens[] = {64, 256, 1024, 2048, 4096, 8192};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16};
+    for (int i = 0; i < 2 * 2 * 2 * 5 * 6; i++) {
+        dense_cell cell = {.is_training = i / 120 % 2 != 0,
+                           .layers = layers[i / 30 % 2],
+                           .batch = batches[i / 6 % 5],
+                           .hidden = hiddens[i % 6],
+                           .type = types[i / 60 % 2],
+                           .precision = options->precision};
+        if (cell.type != HAL_TYPE_F32 && cell.precision == HAL_GEMM_STRICT) {
+            cell.precision = HAL_GEMM_FAST; /* as others multiply bf16 */
+        }
+        snprintf(cell.name, sizeof cell.name, "dense%s %s %s L%d B%lld H%lld",
+                 cell.is_training ? " training" : "", hal_type_name(cell.type),
+                 precision_name(&cell), cell.layers, (long long)cell.batch, (long long)cell.hidden);
+        const bool has_type =
+            options->types == NULL || bench_lists(options->types, hal_type_name(cell.type));
+        if (has_type && bench_name_passes(cell.name, options->filter)) {
+            use(user, &cell);
+        }
+    }
+}
+
+static void cell_print(void *user, const dense_cell *cell)
+{
+    int *count = user;
+    printf("%s  {\"case\": \"%s\", \"layers\": %d, \"batch\": %lld, \"hidden\": %lld, "
+           "\"type\": \"%s\", \"precision\": \"%s\", \"training\": %s}",
+           (*count)++ > 0 ? ",\n" : "", cell->name, cell->layers, (long long)cell->batch,
+           (long long)cell->hidden, hal_type_name(cell->type), precision_name(cell),
+           cell->is_training ? "true" : "false");
+}
+
+bool dense_list(const bench_options *options)
+{
+    int count = 0;
+    printf("{\"rate\": %g, \"cells\": [\n", DENSE_RATE);
+    cells_each(options, &count, cell_print);
+    printf("\n]}\n");
+    return true;
+}
+
+/* A step with arrays, or as a graph. */
+typedef struct step_runner {
+    dense_network *network;
+    ops_graph *graph; /* null: with arrays */
+} step_runner;
+
+static void results_use(const step_runner *runner, ops_array **results, uint32_t count)
+{
+    dense_network *n = runner->network;
+    if (n->cell->is_training) {
+        dense_update(n, results);
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            ops_array_release(results[i]);
+        }
+    }
+}
+
+/* The inputs that change from launch to launch, in the order of a training step's results. */
+static uint32_t graph_inputs(const dense_network *n, ops_array **inputs)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < n->cell->layers && n->cell->is_training; i++) {
+        inputs[count++] = n->weights[i];
+        inputs[count++] = n->biases[i];
+    }
+    if (!n->cell->is_training) {
+        inputs[count++] = n->x;
+    }
+    return count;
+}
+
+static uint32_t step_results(const step_runner *runner, ops_array **results)
+{
+    const dense_network *n = runner->network;
+    ops_array *inputs[2 * DENSE_MAX_LAYERS];
+    if (runner->graph == NULL) {
+        return dense_step(n, results);
+    }
+    const uint32_t in = graph_inputs(n, inputs);
+    const uint32_t out = n->cell->is_training ? in : 1;
+    return ops_graph_launch(runner->graph, inputs, in, results, out) == HAL_OK ? out : 0;
+}
+
+static void step_run(void *user, int calls)
+{
+    step_runner *runner = user;
+    bench_state *bench = runner->network->bench;
+    ops_array *results[2 * DENSE_MAX_LAYERS];
+    for (int i = 0; i < calls && !bench->failed; i++) {
+        const uint32_t count = step_results(runner, results);
+        if (count == 0) {
+            bench_fail(bench, "%s: %s", runner->network->cell->name, hal_status_message());
+        } else {
+            results_use(runner, results, count);
+        }
+    }
+    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+static hal_status step_record(ops_context *context, void *user)
+{
+    const dense_network *n = user;
+    ops_array *results[2 * DENSE_MAX_LAYERS];
+    const uint32_t count = dense_step(n, results);
+    for (uint32_t i = 0; i < count; i++) {
+        ops_array_release(results[i]);
+    }
+    return count > 0 && context != NULL ? HAL_OK : HAL_ERROR_INVALID_STATE;
+}
+
+static ops_graph *step_graph_create(dense_network *n)
+{
+    ops_array *inputs[2 * DENSE_MAX_LAYERS], *results[2 * DENSE_MAX_LAYERS];
+    ops_graph *graph = NULL;
+    if (!bench_ok(n->bench, ops_graph_begin(n->bench->ops), "ops_graph_begin")) {
+        return NULL;
+    }
+    const uint32_t count = dense_step(n, results), in = graph_inputs(n, inputs);
+    bench_ok(n->bench, ops_graph_end(n->bench->ops, inputs, in, results, count, &graph),
+             "ops_graph_end");
+    for (uint32_t i = 0; i < count; i++) {
+        ops_array_release(results[i]);
+    }
+    return graph;
+}
+
+/* Adds a row for arrays and one for the graph. */
+static void rows_add(dense_network *n, step_runner runners[2])
+{
+    static const char *const modes[2] = {"arrays", "graph"};
+    const dense_cell *cell = n->cell;
+    const double forward = 2.0 * (double)cell->layers * (double)cell->batch * (double)cell->hidden *
+                           (double)cell->hidden;
+    const double flops = cell->is_training ? forward * (3.0 - 1.0 / cell->layers) : forward;
+    measured both[2] = {{.function = step_run, .user = &runners[0]},
+                        {.function = step_run, .user = &runners[1]}};
+    measure_alternating(both, 2, n->bench->options.seconds);
+    for (int i = 0; i < 2 && !n->bench->failed; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "%s, %s", cell->name, modes[i]);
+        bench_row *row = bench_add(n->bench, name, cell->type);
+        if (row != NULL) {
+            row->m = cell->batch;
+            row->n = row->k = cell->hidden;
+            row->time = both[i].time;
+            bench_rate(row, flops, 0.0);
+        }
+    }
+}
+
+static void cell_measure(void *user, const dense_cell *cell)
+{
+    bench_state *bench = user;
+    const bool failed_before = bench->failed;
+    dense_network n;
+    ops_array *results[2 * DENSE_MAX_LAYERS];
+    uint32_t count = 0;
+    bench->failed = false;
+    bool well = dense_create(bench, cell, &n) &&
+                bench_ok(bench, ops_prepare(bench->ops, step_record, &n), "ops_prepare");
+    if (well) {
+        count = dense_step(&n, results);
+        well = count > 0 || bench_fail(bench, "%s: %s", cell->name, hal_status_message());
+    }
+    well = well && dense_check(&n, results);
+    for (uint32_t i = 0; i < count; i++) {
+        ops_array_release(results[i]);
+    }
+    ops_graph *graph = well ? step_graph_create(&n) : NULL;
+    if (graph != NULL) {
+        step_runner runners[2] = {{&n, NULL}, {&n, graph}};
+        rows_add(&n, runners);
+    }
+    ops_graph_destroy(graph);
+    dense_destroy(&n);
+    bench->failed = bench->failed || failed_before;
+}
+
+void suite_dense(bench_state *bench)
+{
+    cells_each(&bench->options, bench, cell_measure);
+}
