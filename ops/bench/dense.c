@@ -153,8 +153,8 @@ void dense_update(dense_network *n, ops_array **results)
 /* ---- The reference ---- */
 
 /* The norm of the error over that of the result: the roundings of each layer's products, in the
- * type's or the class's precision, grow slowly with the layers. Gradients in bf16 differ more: values
- * near 0 that round to the other side of a ReLU turn its gradient on or off. */
+ * type's or the class's precision, grow slowly with the layers. Gradients in bf16 differ more:
+ * values near 0 that round to the other side of a ReLU turn its gradient on or off. */
 static double tolerance_of(const dense_cell *cell)
 {
     if (cell->type == HAL_TYPE_BF16) {

@@ -1,6 +1,6 @@
 /* Large operands on a device: they repeat a block of random elements whose length has a large prime
- * factor, so that the host knows each without a copy, and a wrong index gives a wrong result. Called
- * by grid_data.c and suite_dense.c. */
+ * factor, so that the host knows each without a copy, and a wrong index gives a wrong result.
+ * Called by grid_data.c and dense.c. */
 #ifndef OPS_BENCH_PATTERN_H
 #define OPS_BENCH_PATTERN_H
 

@@ -54,15 +54,17 @@ typedef struct ops_gemm_options {
  * roundoff and least positive number, v and f those of C's type. On a device without
  * HAL_EXACT_DENORMALS, e and f are the least positive normal numbers. The bound holds where nothing
  * overflows.
- * HAL_GEMM_NORMWISE may multiply F32 and F64 matrices of one batch by L = 1 or 2 levels of Strassen's
- * algorithm, where a cost model of shape and device expects a gain. With |X| the largest element,
+ * HAL_GEMM_NORMWISE may multiply F32 and F64 matrices of one batch by L = 1 or 2 levels of
+ * Strassen's algorithm, where a cost model of shape and device expects a gain. With |X| the largest
+ * element,
  *     |C' - C| <= (12^L (q^2 + 5 q) - 5 k) u |alpha| |A| |B| + lower terms,   q = k / 2^L
- * (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 23.2.2): about
- * 3^L times the bound of the norm of an ordinary product. Small elements of C next to large ones may
- * have no correct digit, and an infinity or NaN spreads over the whole result. It takes temporary
- * memory of at most 1.75^L times the bytes of A, B and C, and 1.75 times those of the largest one;
- * without that memory the product is an ordinary one. The epilogue must not use inputs 1 to 3 and may have one further
- * input, or two if beta is 0 and k a multiple of 4; else the product is ordinary, too.
+ * (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 23.2.2):
+ * about 3^L times the bound of the norm of an ordinary product. Small elements of C next to large
+ * ones may have no correct digit, and an infinity or NaN spreads over the whole result. It takes
+ * temporary memory of at most 1.75^L times the bytes of A, B and C, and 1.75 times those of the
+ * largest one; without that memory the product is an ordinary one. The epilogue must not use inputs
+ * 1 to 3 and may have one further input, or two if beta is 0 and k a multiple of 4; else the
+ * product is ordinary, too.
  * The order of additions depends on shapes, strides and the device alone. A product with few
  * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its

@@ -1,6 +1,7 @@
-/* Matrix products by levels of Strassen's algorithm, see normwise.h. A level is three steps: sums of
- * blocks of A and of B, one batched product of the sums, and one kernel that combines the products
- * and computes the epilogue. A second level divides the sums again before they are multiplied.
+/* Matrix products by levels of Strassen's algorithm, see normwise.h. A level is three steps: sums
+ * of blocks of A and of B, one batched product of the sums, and one kernel that combines the
+ * products and computes the epilogue. A second level divides the sums again before they are
+ * multiplied.
  *
  * Lengths that are not multiples of 2^levels are peeled: what is left of k is a product of its own,
  * added by the combining kernel; rows and columns that are left are ordinary products. */

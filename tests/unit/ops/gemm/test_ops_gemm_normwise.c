@@ -1,5 +1,5 @@
-/* Matrix products of the class NORMWISE: the table of the algorithm, levels, peeled edges, epilogues,
- * the bound and the choice of levels. */
+/* Matrix products of the class NORMWISE: the table of the algorithm, levels, peeled edges,
+ * epilogues, the bound and the choice of levels. */
 #include "gemm/bilinear.h"
 #include "gemm/normwise.h"
 #include "ops_gemm_fixture.h"
