@@ -11,7 +11,7 @@ install(DIRECTORY plugins/kit
     REGEX "/(c_text_state|interpret_value).h$" EXCLUDE) # what its own sources share
 install(TARGETS hal_kit EXPORT halyard-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${to_dev})
-install(DIRECTORY plugins/template DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
+install(DIRECTORY plugins/template plugins/example_c DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev}
     REGEX "/examples/CMakeLists.txt$" EXCLUDE PATTERN data EXCLUDE)
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)

@@ -1,10 +1,12 @@
 /* hal-info: lists the devices of this machine with their abilities, limits and memory, the reasons
  * for the default choice, and plugins that did not load. With --json for programs. */
 #include "command_line.h"
+#include "plugin_probe.h"
 
 #include <hal/hal.h>
 #include <hal/variables.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A bit of a set and its name. */
@@ -63,7 +65,8 @@ static const command_line line = {
     .about =
         "Lists the devices that Halyard finds, what each can do, which one is the default choice,\n"
         "and why others are not there.\n",
-    .exit_status = "Exit status: 0 the plugins are listed, 1 they cannot be, 2 wrong usage.\n",
+    .exit_status = "Exit status: 0 the plugins are listed, 1 they cannot be, or HAL_BACKEND\n"
+                   "names no usable device, 2 wrong usage.\n",
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .more = print_variables,
@@ -297,6 +300,10 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
 
 static void print_text(const hal_registry_report *report)
 {
+    const char *backend = getenv("HAL_BACKEND");
+    if (backend && backend[0] && !report->choice[0]) {
+        printf("HAL_BACKEND=%s names no usable device; the reasons are below\n", backend);
+    }
     printf("Halyard %s\n\n", hal_version());
     for (uint32_t i = 0; i < report->plugin_count; i++) {
         for (uint32_t d = 0; d < report->plugins[i].device_count; d++) {
@@ -337,6 +344,7 @@ int main(int argc, char **argv)
         return result == COMMAND_HELP_PRINTED ? 0 : 2;
     }
     hal_registry_report *report = NULL;
+    plugin_probe(); /* without a child process plugins are trusted */
     const hal_status status = hal_registry_report_create(&report);
     if (status != HAL_OK) {
         fprintf(stderr, "hal-info: %s: %s\n", hal_status_name(status), hal_status_message());
@@ -347,6 +355,8 @@ int main(int argc, char **argv)
     } else {
         print_text(report);
     }
+    const char *backend = getenv("HAL_BACKEND");
+    const int unusable = backend && backend[0] && !report->choice[0];
     hal_registry_report_destroy(report);
-    return 0;
+    return unusable;
 }

@@ -234,6 +234,10 @@ hal_status kit_c_lower(const hal_host *host, const kit_c_dialect *dialect, const
     kit_c_state state = {
         .dialect = dialect, .ir = ir, .text = text, .depth = 1, .bindings_meet = bindings_meet(ir)};
     char message[256];
+    const hal_status checked = kit_c_check(host, dialect, ir);
+    if (checked != HAL_OK) {
+        return checked;
+    }
     declare_shared(&state);
     for (uint32_t i = 0; i < ir->record_count; i++) {
         if (!statement(&state, i)) {

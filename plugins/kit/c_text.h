@@ -10,48 +10,63 @@
 
 #include "text.h"
 
-/* In a pattern, @ and a letter stand for
+/* What the compiler of the language has to keep, by options or pragmas where it is not the default:
+ *  - products and sums are not contracted to fma; no other arithmetic is rearranged;
+ *  - signed integers wrap (the step of a FOR), and >> of a signed integer copies the sign;
+ *  - an access has any type: memory that was written as another type is read as its bits;
+ *  - sqrt, floor, trunc, rint and popcount exist for all types of values that they take.
+ *
+ * In a pattern, @ and a letter stand for
  *   @a @b @c @d  operands            @T @A  type of the result, of operand a
  *   @U @V        their unsigned integers of the same size
  *   @f( @u(      opens a bit cast to the type @T, to the type @V
- *   @s @z        literal suffix of the type @A: of a float, of an unsigned integer
+ *   @s           literal suffix of the type @A, a float
  *   @m           bits of type @A less one
  *   @i           aux: a dimension, a number    @k  imm
  *   @P @S @M @N  a place in memory (a pointer), its address space, its element type, the width of
  *                the access (nothing for 1)
- *   @X           the value to be stored        @o  name of an atomic operation */
+ *   @X           the value to be stored        @o  name of an atomic operation
+ * The comment of a pattern lists its letters; "types" are T U A V f u s m. A letter that the field
+ * does not have is refused, as is a null word that the kernel needs. Words without letters are
+ * copied as they are. plugins/example_c/lower.c is a complete dialect: plain C. */
 typedef struct kit_c_dialect {
-    /* Names of types: as values have them, and as memory has them (F16 and BF16 as 16 bits). */
+    /* Names of types: as values have them, and as memory has them (F16 and BF16 as 16 bits). A
+     * vector's name is that of its elements and the width: float4. */
     const char *value_types[HAL_TYPE_COUNT];
     const char *memory_types[HAL_TYPE_COUNT];
-    const char *global, *shared; /* address spaces */
-    const char *bit_cast[2];     /* before and after the type */
+    const char *global, *shared; /* address spaces; may be empty */
+    const char *bit_cast[2];     /* before and after the type: "as_", "(" */
     const char *vector[2];       /* begins a vector from elements: before and after the type */
     const char *convert;     /* before the type, when a vector is converted element by element */
     const char *elements[8]; /* of a vector, such as ".x" */
     const char *shared_array[2]; /* before and after the declaration of an array */
-    const char *scalar, *local_id, *group_id, *group_count; /* of number @i */
-    const char *barrier[2]; /* statement: orders shared memory; bindings too */
-    const char *fma;
-    const char *multiply_high;
-    const char *remainder; /* fmod */
-    const char *narrow_f16;
-    const char *load_f16, *store_f16; /* of 1, 2, 4 or 8 elements; an expression and a statement */
-    const char *load_bf16;            /* of a vector; null: the bits of a vector are shifted */
-    const char *atomic[2], *compare_exchange[2]; /* of 32 and of 64 bits */
-    const char *atomic_names[HAL_IR_ATOMIC_COUNT];
+    const char *scalar;          /* i, types: scalar of the dispatch, number @i */
+    const char *local_id, *group_id, *group_count; /* i: dimension @i */
+    const char *barrier[2];    /* statement: orders shared memory; bindings too */
+    const char *fma;           /* abc, types: rounds once */
+    const char *multiply_high; /* ab, types: the high half of the product */
+    const char *remainder;     /* ab, types: C fmod, exact */
+    const char *narrow_f16;    /* a, types: a float rounded to F16, as a float */
+    /* PSMN, PSMNX: of 1, 2, 4 or 8 elements; an expression and a statement; null: the plugin does
+     * not claim to store F16. */
+    const char *load_f16, *store_f16;
+    const char *load_bf16; /* PSMN: of a vector; null: the bits of a vector are shifted */
+    /* cPSMTUo and cdPSMTUo, of 32 and of 64 bits: the value before; @d is what is compared with. */
+    const char *atomic[2], *compare_exchange[2];
+    const char *atomic_names[HAL_IR_ATOMIC_COUNT]; /* for @o */
     /* May be null where the device has no subgroups. */
-    const char *lane_id, *lane_count; /* work-items of the own subgroup */
-    const char *shuffle, *shuffle_xor;
+    const char *lane_id, *lane_count; /* work-items of the own subgroup; no letters */
+    const char *shuffle;              /* ab, types: @a of lane @b */
+    const char *shuffle_xor;          /* ak, types: @a of the lane whose number differs by @k */
     uint32_t subgroup_width;
-    const char *matrix_multiply;              /* @i: the type of the elements; null: none */
-    const char *fast_math[HAL_IR_MATH_COUNT]; /* for HAL_IR_FAST; null: none */
+    const char *matrix_multiply; /* abci, types; @i: the type of the elements; null: none */
+    const char *fast_math[HAL_IR_MATH_COUNT]; /* ab, types: for HAL_IR_FAST; null: none */
 } kit_c_dialect;
 
 /* Appends the statements of a verified and legalised kernel, indented by one level.
  * Threads: any, with a text of their own.
  * Errors, with their sentence given to host->fail: UNSUPPORTED for an operation that the dialect
- * lacks, naming it; OUT_OF_MEMORY. */
+ * lacks, naming it, and for a field that is wrong or missing, naming that; OUT_OF_MEMORY. */
 hal_status kit_c_lower(const hal_host *host, const kit_c_dialect *dialect, const hal_ir_kernel *ir,
                        kit_text *text);
 

@@ -22,6 +22,9 @@ typedef struct kit_c_words {
     const char *place, *space, *element, *value, *operation;
 } kit_c_words;
 
+/* c_text_check.c: UNSUPPORTED, naming the field, for a dialect that cannot write the kernel. */
+hal_status kit_c_check(const hal_host *host, const kit_c_dialect *dialect, const hal_ir_kernel *ir);
+
 /* c_text_write.c */
 void kit_c_put(kit_c_state *state, const char *bytes);
 void kit_c_put_number(kit_c_state *state, uint64_t number);

@@ -303,7 +303,7 @@ VALUE(HAL_LOG_DEBUG, 4)
 
 VALUE(HAL_HOST_VALIDATE, 1)
 
-SIZE(hal_host, 72)
+SIZE(hal_host, 88)
 FIELD(hal_host, size, uint32_t, 0)
 FIELD(hal_host, abi, uint32_t, 4)
 ENTRY(hal_host, allocate, 8, void *, (uint64_t, uint64_t))
@@ -316,6 +316,8 @@ ENTRY(hal_host, cache_store, 48, hal_status,
 FIELD(hal_host, flags, uint32_t, 56)
 FIELD(hal_host, reserved, uint32_t, 60)
 ENTRY(hal_host, report, 64, void, (const char *))
+ENTRY(hal_host, completed, 72, void, (hal_plugin_queue *, uint64_t))
+ENTRY(hal_host, queue_fail, 80, void, (hal_plugin_queue *, const char *))
 
 SIZE(hal_plugin, 176)
 FIELD(hal_plugin, size, uint32_t, 0)

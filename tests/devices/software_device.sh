@@ -37,7 +37,7 @@ case "$device" in
         ;;
 esac
 export HAL_BACKEND=$plugin
-listed=$("$bin/hal-info" --json)
+listed=$("$bin/hal-info" --json || true)
 grep -q "\"device\": \"$plugin:0\"" <<<"$listed" ||
     no_device "plugin $plugin: no device found: $(grep "hal_$plugin.so" <<<"$listed")"
 exec "$@"

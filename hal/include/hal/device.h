@@ -107,6 +107,11 @@ typedef struct hal_registry_report {
  * Errors: OUT_OF_MEMORY, INVALID_ARGUMENT for null. A plugin that fails is part of the report. */
 HAL_API hal_status hal_registry_report_create(HAL_OUT hal_registry_report **report);
 
+/* Keeps a plugin file from being loaded: its status is BAD_PLUGIN with `message`. For programs that
+ * try plugins in a child process first, as hal-info does. A plugin that is loaded stays so.
+ * Threads: any. Errors: INVALID_ARGUMENT for null, OUT_OF_MEMORY. */
+HAL_API hal_status hal_registry_exclude(const char *path, const char *message);
+
 /* Frees a report; null is allowed.
  * Threads: any. Errors: none. */
 HAL_API void hal_registry_report_destroy(hal_registry_report *report);

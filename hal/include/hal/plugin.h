@@ -117,7 +117,8 @@ typedef struct hal_host {
     /* The compile cache on disk. `load` gives NOT_FOUND, or memory to free with `release`. hal adds
      * plugin, build, driver and architecture to the key by itself, as it knows for whom it called:
      * only inside device_open, kernel_create, kernel_create_native and gemm, on the thread that
-     * hal called them on; elsewhere there is nothing in it. */
+     * hal called them on; elsewhere there is nothing in it. `device_id` is the id of the device's
+     * info: with another one nothing is found or stored, which a warning in the log says. */
     hal_status (*cache_load)(const char *device_id, const uint64_t key[2], void **data,
                              uint64_t *bytes);
     hal_status (*cache_store)(const char *device_id, const uint64_t key[2], const void *data,
@@ -129,6 +130,14 @@ typedef struct hal_host {
      * kernel and binding, instruction and work-item. hal counts it and says it to the program, once
      * for the same words; the kernel goes on as the plugin sees fit. Threads: any. */
     void (*report)(const char *message);
+    /* Since 0.1. Tells hal that a queue has reached `value`, so that hal need not ask `wait`. What
+     * the batch wrote is seen by a thread that learns of it. Optional: hal asks `wait` where it was
+     * not told. Not for values of a lost device. Threads: any, until queue_destroy. */
+    void (*completed)(hal_plugin_queue *queue, uint64_t value);
+    /* Since 0.1. Keeps the sentence of work that failed after submit had returned, the first one
+     * of a queue. A wait or submit of the queue that then fails without `fail` is reported with it.
+     * Threads: any, until queue_destroy of the queue is called. */
+    void (*queue_fail)(hal_plugin_queue *queue, const char *message);
 } hal_host;
 
 /* ---- What a plugin offers to hal ---- */
@@ -175,7 +184,9 @@ typedef struct hal_plugin {
 
     /* (required) Runs a batch after what was submitted before and after `waits`; the queue then
      * has reached `value`. Values grow by 1. The work may be done inside the call or later. A
-     * failed submit has run nothing. */
+     * failed submit has run nothing; where it may have, it is DEVICE_LOST. Work that fails after
+     * the call loses the device: all values then count as reached, `wait` gives DEVICE_LOST for
+     * them, and so does every later submit of the device's queues. */
     hal_status (*submit)(hal_plugin_queue *queue, const hal_batch *batch,
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 

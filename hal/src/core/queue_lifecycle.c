@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "plugin/queue_table.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ static void queue_open(hal_queue *queue, hal_device *device, hal_plugin_queue *h
 {
     hal_recorder *recorder = &queue->recorder;
     hal_timeline_open(&queue->timeline, hal_device_ref(device), handle);
+    hal_queue_table_add(handle, &queue->timeline.reached, queue->timeline.base);
     atomic_store(&queue->held.has_deferred_error, 0);
     recorder->timeline = &queue->timeline;
     recorder->memory_limit =
@@ -90,6 +92,7 @@ static void queue_close(hal_queue *queue)
         hal_hooks_table()->queue_closing(queue);
     }
     hal_staging_end(queue);
+    hal_queue_table_remove(timeline->handle);
     timeline->device->plugin->queue_destroy(timeline->device->handle, timeline->handle);
     timeline->handle = NULL;
     while (queue->held.spare) {

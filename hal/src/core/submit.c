@@ -43,9 +43,12 @@ static hal_status plugin_submit(hal_queue *queue, hal_recording *recording, uint
                                                   value - timeline->base);
     }
     hal_event_end(&event, status);
-    return status == HAL_OK ? HAL_OK
-                            : hal_device_failed(timeline->device, status, "submitting %u commands",
-                                                batch.command_count);
+    if (status == HAL_OK) {
+        return HAL_OK;
+    }
+    hal_host_take_queue_message(timeline->handle);
+    return hal_device_failed(timeline->device, status, "submitting %u commands",
+                             batch.command_count);
 }
 
 /* Whether all waits are reached or can be left to the plugin. */

@@ -77,6 +77,7 @@ hal_status hal_timeline_wait(hal_timeline *timeline, uint64_t value, uint64_t ti
     if (status == HAL_OK) {
         timeline_set_reached(timeline, value);
     } else if (status != HAL_ERROR_TIMEOUT) {
+        hal_host_take_queue_message(timeline->handle);
         status = hal_device_failed(timeline->device, status, "waiting for a batch");
     }
     hal_timeline_unpin(timeline);

@@ -181,7 +181,14 @@ static int file_write(int file, const void *data, uint64_t bytes)
 /* The thread's scope if it is that of the device, else null. */
 static const hal_cache_scope *scope_find(const char *device_id)
 {
-    return current && strcmp(current->device_id, device_id) == 0 ? current : NULL;
+    if (current && strcmp(current->device_id, device_id) != 0) {
+        hal_log(HAL_LOG_WARN,
+                "compile cache: device_id: expected \"%s\", the id of the device's info, got "
+                "\"%s\"; nothing is found or stored",
+                current->device_id, device_id);
+        return NULL;
+    }
+    return current;
 }
 
 const hal_cache_scope *hal_cache_enter(const hal_cache_scope *scope)

@@ -3,6 +3,7 @@
 #include "host.h"
 
 #include "cache.h"
+#include "queue_table.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -82,6 +83,8 @@ static hal_host services = {
     .cache_load = hal_cache_load,
     .cache_store = hal_cache_store,
     .report = host_report,
+    .completed = hal_queue_table_complete,
+    .queue_fail = hal_queue_table_fail,
 };
 
 const hal_host *hal_host_services(void)
@@ -99,6 +102,14 @@ void hal_host_start_validation(void (*report)(const char *message))
 void hal_host_clear_error(void)
 {
     has_plugin_message = 0;
+}
+
+void hal_host_take_queue_message(const hal_plugin_queue *queue)
+{
+    char message[HAL_MESSAGE_BYTES];
+    if (!has_plugin_message && hal_queue_table_message(queue, message, sizeof message)) {
+        host_fail(HAL_ERROR_DEVICE_LOST, message);
+    }
 }
 
 hal_status hal_host_failed(hal_status status, const char *format, ...)

@@ -35,6 +35,8 @@ static hal_status module_open(hal_module *module, hal_plugin_query_function *que
     if (there != HAL_OK) {
         return there;
     }
+    /* The last line of the log names the file that crashes here, or in its query. */
+    hal_log(HAL_LOG_DEBUG, "opening plugin %s", module->path);
     void *library = dlopen(module->path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *words = dlerror();
@@ -129,8 +131,10 @@ static hal_status table_copy(hal_module *module, const hal_plugin *table)
                         module->path, name);
     }
     if (module->file_name && !hal_module_file_is(module, name)) {
-        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: name: expected that of the file, got %s",
-                        module->path, name);
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: name: expected \"%.*s\", as in the file's name, got \"%s\"; "
+                        "rename the file to hal_%s.so, or change the name in the plugin's table",
+                        module->path, (int)module->file_name_bytes, module->file_name, name, name);
     }
     if (!module->table.version) {
         module->table.version = "";
@@ -216,7 +220,9 @@ hal_status hal_module_load(hal_module *module)
         return HAL_OK;
     }
     hal_plugin_query_function query = NULL;
-    const hal_status status = module_open(module, &query);
+    const hal_status status = module->excluded
+                                  ? hal_fail(HAL_ERROR_BAD_PLUGIN, "%s", module->excluded)
+                                  : module_open(module, &query);
     if (status != HAL_OK) {
         module_set_status(module, status);
         return status;
@@ -243,6 +249,7 @@ hal_status hal_module_enumerate(hal_module *module)
     if (status != HAL_OK || module->enumerated) {
         return status;
     }
+    hal_log(HAL_LOG_DEBUG, "opening plugin %s", module->path);
     status = module_read_devices(module);
     module_set_status(module, status);
     module->enumerated = status == HAL_OK;

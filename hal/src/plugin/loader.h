@@ -14,6 +14,7 @@ typedef struct hal_module {
     size_t file_name_bytes;
     hal_status status; /* of the last attempt to load or to enumerate */
     char *message;     /* of that failure; null after success */
+    char *excluded;    /* why it is never loaded; null: it may be */
     int loaded;        /* `table` is set */
     hal_plugin table;  /* zero beyond the size of the plugin's */
     int enumerated;    /* `infos` are set */

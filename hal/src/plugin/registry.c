@@ -188,6 +188,28 @@ hal_status hal_registry_report_create(hal_registry_report **out)
     return HAL_OK;
 }
 
+hal_status hal_registry_exclude(const char *path, const char *message)
+{
+    if (!path || !message) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_registry_exclude: %s: expected a string, got null",
+                        path ? "message" : "path");
+    }
+    char *words = strdup(message);
+    hal_registry_lock();
+    hal_module *module = words ? module_find(path) : NULL;
+    if (module) {
+        free(module->excluded);
+        module->excluded = words;
+    }
+    hal_registry_unlock();
+    if (!module) {
+        free(words);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_registry_exclude: no host memory");
+    }
+    return HAL_OK;
+}
+
 void hal_registry_report_destroy(hal_registry_report *out)
 {
     report *made = (report *)(void *)out; /* its first member */

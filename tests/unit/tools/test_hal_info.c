@@ -69,10 +69,25 @@ TEST(bad_arguments_are_refused)
     expect("hal-info [--json]");
 }
 
-TEST(a_selection_that_fits_nothing_is_no_failure)
+TEST(plugins_that_end_the_process_hide_no_other)
+{
+    assert_int_equal(run(TEST_PLUGINS "/rude/hal_crashes.so:" TEST_PLUGINS
+                                      "/rude/hal_exits.so:" TEST_PLUGINS "/mock",
+                         ""),
+                     0);
+    expect("hal_crashes.so: crashed (signal 6");
+    expect("hal_exits.so: ended the process with status 0");
+    expect("mock:0  Mock device 0 of mock\n");
+    expect("Choice without a selection: mock:0\n");
+}
+
+TEST(a_selection_that_fits_nothing_is_said_first)
 {
     setenv("HAL_BACKEND", "nobody", 1);
-    assert_int_equal(run(TEST_PLUGINS "/mock", ""), 0);
+    assert_int_equal(run(TEST_PLUGINS "/mock", "--json"), 1);
+    assert_json(output);
+    assert_int_equal(run(TEST_PLUGINS "/mock", ""), 1);
+    assert_memory_equal(output, "HAL_BACKEND=nobody names no usable device", 41);
     expect("Choice without a selection: none");
     expect("expected the name of a plugin, got \"nobody\"");
     unsetenv("HAL_BACKEND");

@@ -158,7 +158,9 @@ TEST(tables_that_do_not_fit)
            "kernel_destroy: expected a required entry");
     expect(TEST_PLUGINS "/tiny", HAL_ERROR_BAD_PLUGIN, "got 4 bytes");
     expect(TEST_PLUGINS "/bad_name", HAL_ERROR_BAD_PLUGIN, "\"Broken!\"");
-    expect(TEST_PLUGINS "/other_name", HAL_ERROR_BAD_PLUGIN, "got somebody");
+    expect(TEST_PLUGINS "/other_name", HAL_ERROR_BAD_PLUGIN,
+           "expected \"other_name\", as in the file's name, got \"somebody\"; rename the file to "
+           "hal_somebody.so");
 }
 
 TEST(enumerations_that_fail)

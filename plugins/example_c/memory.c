@@ -1,0 +1,44 @@
+/* Memory: every kind is host memory. Entries of the plugin's table. */
+#include "example_c.h"
+
+hal_status example_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                   hal_plugin_memory **memory)
+{
+    const hal_host *host = example_host();
+    const uint64_t used = atomic_fetch_add(&device->used, bytes);
+    if (used + bytes > EXAMPLE_MEMORY_BYTES || used + bytes < bytes) {
+        atomic_fetch_sub(&device->used, bytes);
+        return example_fail(HAL_ERROR_OUT_OF_MEMORY,
+                            "example_c: allocating %llu bytes of kind %u: %llu of %llu are in use",
+                            (unsigned long long)bytes, kind, (unsigned long long)used,
+                            (unsigned long long)EXAMPLE_MEMORY_BYTES);
+    }
+    hal_plugin_memory *made = example_new(sizeof *made, "memory object");
+    uint8_t *address = host->allocate(bytes, 256);
+    if (made == NULL || address == NULL) {
+        host->release(made);
+        host->release(address);
+        atomic_fetch_sub(&device->used, bytes);
+        return example_fail(HAL_ERROR_OUT_OF_MEMORY,
+                            "example_c: allocating %llu bytes: no host memory",
+                            (unsigned long long)bytes);
+    }
+    made->bytes = bytes;
+    made->address = address;
+    *memory = made;
+    return HAL_OK;
+}
+
+void example_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    atomic_fetch_sub(&device->used, memory->bytes);
+    example_host()->release(memory->address);
+    example_host()->release(memory);
+}
+
+hal_status example_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
+{
+    (void)device;
+    *pointer = memory->address;
+    return HAL_OK;
+}

@@ -1,0 +1,214 @@
+/* Queues: submit copies the batch, the queue's thread runs it. One lock for all queues of a device,
+ * since batches wait for values of other queues. Entries of the plugin's table. */
+#include "example_c.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum { STACK_BYTES = 256 << 10 };
+
+static uint8_t *address_of(const hal_binding *binding)
+{
+    return binding->length > 0 ? binding->memory->address + binding->offset : NULL;
+}
+
+static int command_run(const hal_plugin_queue *queue, const hal_batch *batch,
+                       const hal_command *command)
+{
+    const hal_binding *bindings = &batch->bindings[command->binding_first];
+    void *addresses[HAL_IR_MAX_BINDINGS];
+    switch (command->kind) {
+    case HAL_COMMAND_DISPATCH:
+        for (uint32_t i = 0; i < command->binding_count; i++) {
+            addresses[i] = address_of(&bindings[i]);
+        }
+        example_kernel_run(command->kernel, command->grid, addresses,
+                           batch->scalars + command->scalar_first, queue->fibers);
+        return 1;
+    case HAL_COMMAND_COPY:
+        memmove(address_of(&bindings[1]), address_of(&bindings[0]), bindings[0].length);
+        return 1;
+    case HAL_COMMAND_FILL:
+        for (uint64_t i = 0; i < bindings[0].length; i++) {
+            address_of(&bindings[0])[i] = (uint8_t)(command->pattern >> i % 4 * 8);
+        }
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Submit has returned: the failure is told by the queue's message, and by DEVICE_LOST from now on,
+ * since memory is in an unknown state. */
+static void batch_run(hal_plugin_queue *queue, const hal_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        if (!command_run(queue, batch, &batch->commands[i])) {
+            if (HAL_PLUGIN_HAS(example_host(), queue_fail)) {
+                example_host()->queue_fail(queue, "a batch has a command of an unknown kind");
+            }
+            pthread_mutex_lock(&queue->device->lock);
+            queue->device->lost = 1;
+            pthread_mutex_unlock(&queue->device->lock);
+            return;
+        }
+    }
+}
+
+/* The next job after the values that it waits for; null when the queue ends. Holds the lock. */
+static example_job *job_take(hal_plugin_queue *queue)
+{
+    while (queue->first == NULL && !queue->ends) {
+        pthread_cond_wait(&queue->device->changed, &queue->device->lock);
+    }
+    example_job *job = queue->first;
+    for (uint32_t i = 0; job != NULL && i < job->wait_count; i++) {
+        while (job->waits[i].queue->reached < job->waits[i].value) {
+            pthread_cond_wait(&queue->device->changed, &queue->device->lock);
+        }
+    }
+    if (job != NULL) {
+        queue->first = job->next;
+    }
+    return job;
+}
+
+static void *queue_thread(void *user)
+{
+    hal_plugin_queue *queue = user;
+    hal_plugin_device *device = queue->device;
+    const hal_host *host = example_host();
+    pthread_mutex_lock(&device->lock);
+    for (example_job *job; (job = job_take(queue)) != NULL;) {
+        const int lost = device->lost;
+        const uint64_t value = job->value;
+        pthread_mutex_unlock(&device->lock);
+        if (!lost) {
+            batch_run(queue, &job->batch);
+        }
+        host->release(job);
+        pthread_mutex_lock(&device->lock);
+        queue->reached = value;
+        const int works = !device->lost;
+        pthread_cond_broadcast(&device->changed);
+        pthread_mutex_unlock(&device->lock);
+        if (works && HAL_PLUGIN_HAS(host, completed)) {
+            host->completed(queue, value);
+        }
+        pthread_mutex_lock(&device->lock);
+    }
+    pthread_mutex_unlock(&device->lock);
+    return NULL;
+}
+
+hal_status example_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    hal_plugin_queue *made = example_new(sizeof *made, "queue");
+    if (made == NULL) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    made->device = device;
+    hal_status status =
+        kit_fibers_create(example_host(), EXAMPLE_MAX_ITEMS, STACK_BYTES, &made->fibers);
+    if (status == HAL_OK && pthread_create(&made->thread, NULL, queue_thread, made) != 0) {
+        kit_fibers_destroy(made->fibers);
+        status = example_fail(HAL_ERROR_OUT_OF_MEMORY, "example_c: no thread for a queue");
+    }
+    if (status != HAL_OK) {
+        example_host()->release(made);
+        return status;
+    }
+    *queue = made;
+    return HAL_OK;
+}
+
+void example_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    pthread_mutex_lock(&device->lock);
+    queue->ends = 1;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+    pthread_join(queue->thread, NULL);
+    kit_fibers_destroy(queue->fibers);
+    example_host()->release(queue);
+}
+
+/* The batch's arrays belong to hal: one piece of memory has copies of them. */
+static example_job *job_make(const hal_batch *batch, const hal_plugin_wait *waits,
+                             uint32_t wait_count, uint64_t value)
+{
+    const uint64_t sizes[4] = {batch->command_count * sizeof(hal_command),
+                               batch->binding_count * sizeof(hal_binding),
+                               wait_count * sizeof(hal_plugin_wait), batch->scalar_bytes};
+    const void *sources[4] = {batch->commands, batch->bindings, waits, batch->scalars};
+    void *copies[4];
+    example_job *job =
+        example_new(sizeof *job + sizes[0] + sizes[1] + sizes[2] + sizes[3] + 64, "batch");
+    if (job == NULL) {
+        return NULL;
+    }
+    uint8_t *at = (uint8_t *)(job + 1);
+    for (int i = 0; i < 4; i++) {
+        copies[i] = at;
+        if (sizes[i] > 0) {
+            memcpy(at, sources[i], sizes[i]);
+        }
+        at += (sizes[i] + 15) / 16 * 16;
+    }
+    job->value = value;
+    job->waits = copies[2];
+    job->wait_count = wait_count;
+    job->batch = (hal_batch){.size = sizeof(hal_batch),
+                             .command_count = batch->command_count,
+                             .binding_count = batch->binding_count,
+                             .scalar_bytes = batch->scalar_bytes,
+                             .commands = copies[0],
+                             .bindings = copies[1],
+                             .scalars = copies[3]};
+    return job;
+}
+
+hal_status example_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    example_job *job = job_make(batch, waits, wait_count, value);
+    if (job == NULL) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    pthread_mutex_lock(&device->lock);
+    if (device->lost) {
+        pthread_mutex_unlock(&device->lock);
+        example_host()->release(job);
+        return HAL_ERROR_DEVICE_LOST;
+    }
+    if (queue->first == NULL) {
+        queue->first = job;
+    } else {
+        queue->last->next = job;
+    }
+    queue->last = job;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+    return HAL_OK;
+}
+
+hal_status example_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    hal_plugin_device *device = queue->device;
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const uint64_t limit = timeout_ns < UINT64_C(1) << 62 ? timeout_ns : UINT64_C(1) << 62;
+    const uint64_t nanoseconds = (uint64_t)end.tv_nsec + limit % 1000000000;
+    end.tv_sec += (time_t)(limit / 1000000000 + nanoseconds / 1000000000);
+    end.tv_nsec = (long)(nanoseconds % 1000000000);
+    pthread_mutex_lock(&device->lock);
+    int expired = timeout_ns == 0;
+    while (queue->reached < value && !expired) {
+        expired = pthread_cond_timedwait(&device->changed, &device->lock, &end) == ETIMEDOUT;
+    }
+    const int reached = queue->reached >= value, lost = device->lost;
+    pthread_mutex_unlock(&device->lock);
+    return lost && reached ? HAL_ERROR_DEVICE_LOST : reached ? HAL_OK : HAL_ERROR_TIMEOUT;
+}
