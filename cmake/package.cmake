@@ -13,11 +13,33 @@ install(TARGETS hal_kit EXPORT halyard-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${to_dev})
 install(DIRECTORY plugins/template plugins/example_c DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev}
-    REGEX "/examples/CMakeLists.txt$" EXCLUDE PATTERN data EXCLUDE)
+    REGEX "/examples/CMakeLists.txt$" EXCLUDE)
+install(FILES docs/man/halyard.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7 ${to_dev})
+
+# The pages, in the places to which their links lead; the example rnn reads them too.
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
-# Where README.md's links lead, and where the example rnn reads.
+file(GLOB plugin_pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} plugins/*/README.md)
+list(FILTER plugin_pages EXCLUDE REGEX "^plugins/(template|example_c)/")
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs ${to_dev})
+install(FILES docs/benchmarks/README.md
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/benchmarks ${to_dev})
+foreach(page IN LISTS plugin_pages)
+    get_filename_component(folder ${page} DIRECTORY)
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} ${to_dev})
+endforeach()
+# Links to headers: relative, so that an installed tree can be moved.
+file(RELATIVE_PATH doc_to_include ${CMAKE_INSTALL_FULL_DOCDIR}/hal
+    ${CMAKE_INSTALL_FULL_INCLUDEDIR}/halyard)
+foreach(part hal ops)
+    install(CODE "set(part ${CMAKE_INSTALL_DOCDIR}/${part})" ${to_dev})
+    install(CODE "set(target ${doc_to_include})" ${to_dev})
+    install(CODE [[
+        set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${part}")
+        file(MAKE_DIRECTORY "${folder}")
+        file(CREATE_LINK "${target}" "${folder}/include" SYMBOLIC)]] ${to_dev})
+endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/halyard)
 configure_package_config_file(cmake/halyard-config.cmake.in halyard-config.cmake

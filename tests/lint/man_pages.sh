@@ -28,6 +28,12 @@ for program in "$@"; do
         [ -z "$said" ] || fault "$said"
     fi
 done
+for page in "$folder"/*.7; do
+    if command -v groff >/dev/null; then
+        said=$(groff -mdoc -Tutf8 -ww -z "$page" 2>&1)
+        [ -z "$said" ] || fault "$said"
+    fi
+done
 for page in "$folder"/*.1; do
     name=$(basename "$page" .1)
     [[ " ${*##*/} " == *" $name "* ]] || fault "$page is of no program"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the texts about environment variables to their table, hal/include/hal/variables.h; the ctest
-variables. README.md and docs/man/hal-info.1 have a row for each, with the table's words; no other
+variables. README.md, docs/man/hal-info.1 and docs/man/halyard.7 have a row for each, with the table's words; no other
 man page repeats them; sources read no variable that the table, or the plugin's README, lacks.
 
 variables.py ROOT        one line for each fault
@@ -59,11 +59,11 @@ def readme(root, table):
 
 def man_pages(root, table):
     faults = []
-    for page in sorted((root / "docs/man").glob("*.1")):
+    for page in sorted((root / "docs/man").glob("*.[17]")):
         text = page.read_text()
         items = dict(re.findall(r"^\.It Ev (\w+)[^\n]*\n((?:[^.][^\n]*\n)+)", text, re.MULTILINE))
-        if page.name != "hal-info.1":
-            faults += [f"{page.name}: {name} is described in hal-info.1 alone" for name in items]
+        if page.name not in ("hal-info.1", "halyard.7"):
+            faults += [f"{page.name}: {name} is described in hal-info.1 and halyard.7 alone" for name in items]
             continue
         for name, (_, _, help) in table.items():
             if words(items.get(name, "")) != words(help):
@@ -98,6 +98,7 @@ def self_test(root):
     changes = [  # file, what is replaced, by what
         ("README.md", "| `HAL_LOG` |", "| `HAL_LOGS` |"),
         ("docs/man/hal-info.1", ".It Ev HAL_FAULT", ".It Ev HAL_FAULTS"),
+        ("docs/man/halyard.7", ".It Ev HAL_FAULT", ".It Ev HAL_FAULTS"),
         ("docs/man/hal-replay.1", ".Sh EXIT STATUS", ".It Ev HAL_LOG\nThe log.\n.Sh EXIT STATUS"),
         ("hal/include/hal/variables.h", "no log", "nothing"),
         ("hal/src/base/log.c", 'getenv("HAL_LOG")', 'getenv("HAL_LOUD")'),
