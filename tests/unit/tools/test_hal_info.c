@@ -1,4 +1,5 @@
-/* The program hal-info: what it prints, its exit status, and that its JSON is JSON. */
+/* The program hal-info: what it prints, its exit status, that its JSON is JSON, and that plugins
+ * which crash hide no others (promise 9). */
 #include "assert_json.h"
 #include "mock_fixture.h"
 
