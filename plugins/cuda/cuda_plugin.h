@@ -84,6 +84,8 @@ struct hal_plugin_queue {
     cuda_address counter_address;
     _Atomic uint64_t reached;       /* a value that is known to be reached */
     _Atomic uint64_t submitted;     /* the last value */
+    _Atomic uint64_t counted;       /* the last value that the stream writes to the counter */
+    pthread_mutex_t point_lock;     /* of the counter's writes and `submitted` */
     cuda_event events[CUDA_EVENTS]; /* of value v at v modulo CUDA_EVENTS; created when needed */
     cuda_chain_cache chains;
     cuda_loop_anchors anchors;

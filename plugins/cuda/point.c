@@ -1,8 +1,11 @@
 /* Points: the values that a queue reaches, and waiting for them.
  *
- * After each batch the stream writes the batch's value to a counter in pinned host memory, which
- * a wait polls without calling the driver, and records an event, which other queues wait for and
- * which has the device's time. Where streams cannot write, a wait polls the events. */
+ * After each batch the stream records an event, which other queues wait for and which has the
+ * device's time. Before it, it writes the batch's value to a counter in pinned host memory, which a
+ * wait polls without calling the driver. Such a write keeps the device from the next batch for some
+ * microseconds, so batches of a busy queue have none, except for one now and then. A wait for the
+ * last batch then makes the stream write; a wait for an earlier one, and all waits where streams
+ * cannot write, poll the event. */
 #include "pinned.h"
 
 #include <kit/clock.h>
@@ -10,6 +13,7 @@
 #include <time.h>
 
 enum { COUNTER_BYTES = 64 };
+enum { UNCOUNTED_BATCHES = 16 };    /* of a busy queue between writes of the counter */
 enum { POLLS_PER_QUERY = 1 << 10 }; /* reads of the counter between queries of the driver */
 
 static const uint64_t max_spin_ns = 10000000; /* after this a wait sleeps between polls */
@@ -128,24 +132,63 @@ hal_status cuda_point_prepare(hal_plugin_queue *queue, uint64_t value)
     return status;
 }
 
+/* Makes the stream write the counter. The caller holds the lock, so that values increase. */
+static cuda_result counter_write(hal_plugin_queue *queue, uint64_t value)
+{
+    const cuda_result result =
+        cuda_functions()->cuStreamWriteValue64_v2(queue->stream, queue->counter_address, value, 0);
+    if (result == 0) {
+        atomic_store(&queue->counted, value);
+    }
+    return result;
+}
+
 /* The counter comes before the event, since a timed event takes the device more than a microsecond.
  * Everything was prepared, so an error means that the device is lost. */
 hal_status cuda_point_submit(hal_plugin_queue *queue, uint64_t value)
 {
-    const cuda_driver *cu = cuda_functions();
     cuda_result result = 0;
-    if (queue->counter != NULL) {
-        result = cu->cuStreamWriteValue64_v2(queue->stream, queue->counter_address, value, 0);
+    pthread_mutex_lock(&queue->point_lock);
+    const uint64_t before = atomic_load(&queue->submitted);
+    const bool is_idle = atomic_load(&queue->reached) >= before ||
+                         (queue->counter != NULL && *queue->counter >= before);
+    if (queue->counter != NULL &&
+        (is_idle || value - atomic_load(&queue->counted) >= UNCOUNTED_BATCHES)) {
+        result = counter_write(queue, value);
     }
     if (result == 0) {
-        result = cu->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream);
+        result = cuda_functions()->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream);
     }
+    if (result == 0) {
+        atomic_store(&queue->submitted, value);
+    }
+    pthread_mutex_unlock(&queue->point_lock);
     if (result != 0) {
         cuda_check(result, "submitting the point of a batch");
         return HAL_ERROR_DEVICE_LOST;
     }
-    atomic_store(&queue->submitted, value);
     return HAL_OK;
+}
+
+/* Before a wait: if the value is that of the last batch, its counter is written. */
+static hal_status counter_request(hal_plugin_queue *queue, uint64_t value)
+{
+    if (queue->counter == NULL || atomic_load(&queue->counted) >= value ||
+        atomic_load(&queue->submitted) != value) {
+        return HAL_OK;
+    }
+    hal_status status = cuda_context_push(queue->device);
+    if (status != HAL_OK) {
+        return status;
+    }
+    cuda_result result = 0;
+    pthread_mutex_lock(&queue->point_lock);
+    if (atomic_load(&queue->counted) < atomic_load(&queue->submitted)) {
+        result = counter_write(queue, atomic_load(&queue->submitted));
+    }
+    pthread_mutex_unlock(&queue->point_lock);
+    cuda_context_pop();
+    return cuda_check(result, "waiting for a batch");
 }
 
 hal_status cuda_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *waits,
@@ -175,8 +218,15 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
         return status;
     }
     const uint64_t start = kit_clock_ns();
+    status = counter_request(queue, value);
+    if (status != HAL_OK) {
+        return status;
+    }
+    /* A counter that was written for a later batch only would make the wait longer. */
+    const bool is_counted = queue->counter != NULL && atomic_load(&queue->counted) == value;
+    status = HAL_ERROR_TIMEOUT;
     for (uint32_t polls = 1; status == HAL_ERROR_TIMEOUT; polls++) {
-        const bool query = queue->counter == NULL || polls % POLLS_PER_QUERY == 0;
+        const bool query = !is_counted || polls % POLLS_PER_QUERY == 0;
         status = queue_poll(queue, value, query);
         if (status != HAL_ERROR_TIMEOUT || !query) {
             pause_thread();

@@ -11,6 +11,7 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a queue");
     }
     made->device = device;
+    pthread_mutex_init(&made->point_lock, NULL);
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
         status = cuda_stream_acquire(device, &made->stream);
@@ -40,6 +41,7 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
         cuda_stream_release(device, queue->stream);
         cuda_context_pop();
     }
+    pthread_mutex_destroy(&queue->point_lock);
     free(queue);
 }
 

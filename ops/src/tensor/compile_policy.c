@@ -8,6 +8,7 @@ ops_compile_policy *ops_compile_policy_create(void)
     ops_compile_policy *policy = calloc(1, sizeof *policy);
     if (policy) {
         policy->fast_compile_ns = OPS_FAST_COMPILE_NS;
+        policy->eager_plans = OPS_EAGER_PLANS;
     }
     return policy;
 }
@@ -30,6 +31,10 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_dev
                                        const uint64_t key[2], uint32_t kernels, uint64_t bytes)
 {
     if (policy->recent_compile_ns < policy->fast_compile_ns) {
+        return OPS_COMPILE_NOW;
+    }
+    if (policy->eager_plans > 0) {
+        policy->eager_plans--;
         return OPS_COMPILE_NOW;
     }
     uint32_t rate = info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE

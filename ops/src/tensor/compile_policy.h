@@ -2,7 +2,7 @@
  * kernels of one operation each, which other work shares. The array layer asks it; the kernel cache
  * reports compile times to it.
  *
- * The rule is that of the ski-rental problem: a plan runs in single kernels until their extra cost
+ * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan runs in single kernels until their extra cost
  * adds up to one compilation. So at most twice the least possible time is spent on any plan, and no
  * call stalls for long. docs/batching.md has the figures. */
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
@@ -19,11 +19,16 @@
 #define OPS_DEVICE_BYTES_PER_NS 500u
 #define OPS_HOST_BYTES_PER_NS 15u
 
+/* Plans that are compiled at their first use: as many as cost about as much as the kernels of single
+ * operations, which are missing at first, too. */
+#define OPS_EAGER_PLANS 16u
+
 #define OPS_DEFERRED_PLANS 1024u
 
 typedef struct ops_compile_policy {
     uint64_t fast_compile_ns;   /* OPS_FAST_COMPILE_NS; tests that count kernels raise it */
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
+    uint32_t eager_plans;       /* OPS_EAGER_PLANS, less those that were compiled at first use */
     int refuses;                /* a missing kernel is OPS_COMPILE_DEFERRED */
     struct {
         uint64_t key, spent_ns;

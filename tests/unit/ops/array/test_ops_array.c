@@ -439,6 +439,18 @@ static void missing_kernels_are_deferred(void **state)
     ops_array *x = ramp(HAL_TYPE_F32, 9, 13, -1, 1);
     float single[9 * 13], fused[9 * 13];
     uint32_t turns = 0;
+    for (uint32_t plan = 0; plan < OPS_EAGER_PLANS; plan++) {
+        test_context->compile_policy->recent_compile_ns = OPS_FAST_COMPILE_NS;
+        ok(ops_scope_begin(test_context));
+        ops_array *y = ops_neg(ops_neg(x));
+        for (uint32_t i = 0; i < plan; i++) {
+            y = ops_sin(y);
+        }
+        const uint64_t before = statistics().kernels;
+        ok(ops_array_read(y, sizeof single, single));
+        assert_int_equal(statistics().kernels - before, 1);
+        ok(ops_scope_end(test_context));
+    }
     for (uint64_t kernels = 3; kernels == 3; turns++) {
         /* Two kernels more cost 2 us or so. */
         test_context->compile_policy->recent_compile_ns = OPS_FAST_COMPILE_NS;

@@ -348,6 +348,7 @@ cuda_result cuStreamWaitEvent(cuda_stream stream, cuda_event event, unsigned fla
 cuda_result cuStreamWriteValue64_v2(cuda_stream stream, cuda_address address, uint64_t value,
                                     unsigned flags)
 {
+    mock->writes++;
     if (!mock->hold) {
         *(volatile uint64_t *)(uintptr_t)address = value;
     }

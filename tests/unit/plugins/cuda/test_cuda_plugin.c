@@ -449,6 +449,36 @@ TEST_WITH(test_points, begin, end)
     }
 }
 
+/* A busy queue counts one batch in 16, and the last one when it is waited for. */
+TEST_WITH(test_busy_queues_count_rarely, begin, end)
+{
+    enum { BATCHES = 64, EACH = 16 };
+    submit(NULL, 0, NULL, 0, NULL, 0);
+    does(plugin->wait(queue, value, UINT64_MAX));
+    int writes = mock->writes;
+    submit(NULL, 0, NULL, 0, NULL, 0);
+    assert_int_equal(mock->writes, writes + 1); /* it was idle */
+    does(plugin->wait(queue, value, UINT64_MAX));
+    assert_int_equal(mock->writes, writes + 1);
+    mock->hold = 1;
+    writes = mock->writes;
+    for (int i = 0; i < BATCHES + EACH / 2; i++) {
+        submit(NULL, 0, NULL, 0, NULL, 0);
+    }
+    assert_true(mock->writes - writes <= 1 + BATCHES / EACH);
+    writes = mock->writes;
+    assert_int_equal(plugin->wait(queue, value, 0), HAL_ERROR_TIMEOUT);
+    assert_int_equal(plugin->wait(queue, value - 1, 1000000), HAL_ERROR_TIMEOUT);
+    assert_int_equal(mock->writes, writes);
+    assert_int_equal(plugin->wait(queue, value, 1000000), HAL_ERROR_TIMEOUT);
+    assert_int_equal(plugin->wait(queue, value, 1000000), HAL_ERROR_TIMEOUT);
+    assert_int_equal(mock->writes, writes + 1);
+    mock->hold = 0;
+    does(plugin->wait(queue, value - BATCHES, UINT64_MAX));
+    does(plugin->wait(queue, value - 1, UINT64_MAX));
+    does(plugin->wait(queue, value, UINT64_MAX));
+}
+
 /* One queue waits for another by its event. */
 TEST_WITH(test_waits, begin, end)
 {
