@@ -135,6 +135,51 @@ static void bits_survive(void **state)
     }
 }
 
+/* Whole lines at indices, aligned or not, and zeros for an index out of range. */
+static void gathered_lines(void **state)
+{
+    enum { PICKS = 50 };
+    static const int64_t shapes[][3] = {{1, 37, 48}, {3, 20, 16}, {1, 9, 24 * 3}, {2, 7, 6}};
+    int32_t picks[PICKS];
+    for (int t = 0; t < 16; t++) {
+        const int64_t *n = shapes[t % 4];
+        const int64_t count = PICKS, lines = n[0] * n[1], spread = n[2] + (t / 8);
+        const int64_t shape[3] = {n[0], PICKS, n[2]}, strides[3] = {n[1] * spread, spread, 1};
+        uint16_t *in = calloc((size_t)(lines * spread), sizeof *in);
+        uint16_t *out = calloc((size_t)(n[0] * PICKS * n[2]), sizeof *out);
+        assert_true(in && out);
+        for (int64_t i = 0; i < lines * spread; i++) {
+            in[i] = (uint16_t)(i * 40503 + 1);
+        }
+        for (int i = 0; i < PICKS; i++) {
+            picks[i] = i * 7 % ((int32_t)n[1] + 3) - 1;
+        }
+        const int64_t all = lines * spread;
+        ops_tensor x, y, indices, memory;
+        ok(ops_tensor_from_host(test_context, HAL_TYPE_F16, 1, &all, in, &memory));
+        ok(ops_tensor_from_host(test_context, HAL_TYPE_I32, 1, &count, picks, &indices));
+        ok(ops_tensor_create(test_context, HAL_TYPE_F16, 3, shape, &y));
+        x = memory;
+        x.rank = 3;
+        for (int i = 0; i < 3; i++) {
+            x.shape[i] = n[i];
+            x.stride[i] = strides[i];
+        }
+        ok(ops_gather(test_context, 1, &x, &indices, &y));
+        ok(ops_tensor_read(test_context, &y, (uint64_t)(n[0] * PICKS * n[2]) * 2, out));
+        for (int64_t i = 0; i < n[0] * PICKS * n[2]; i++) {
+            const int64_t batch = i / n[2] / PICKS, pick = picks[i / n[2] % PICKS];
+            const int64_t at = (batch * n[1] + pick) * spread + i % n[2];
+            assert_int_equal(out[i], pick >= 0 && pick < n[1] ? in[at] : 0);
+        }
+        ops_tensor_release(&memory);
+        ops_tensor_release(&indices);
+        ops_tensor_release(&y);
+        free(in);
+        free(out);
+    }
+}
+
 /* test_ops_array_moves.c and hal-conformance have the values of all but copies. */
 static void bad_arguments(void **state)
 {
@@ -166,8 +211,9 @@ static void bad_arguments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(views), cmocka_unit_test(bad_tensors),
-                                       cmocka_unit_test(copies), cmocka_unit_test(bits_survive),
-                                       cmocka_unit_test(bad_arguments)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(views),          cmocka_unit_test(bad_tensors),
+        cmocka_unit_test(copies),         cmocka_unit_test(bits_survive),
+        cmocka_unit_test(gathered_lines), cmocka_unit_test(bad_arguments)};
     return RUN_ON_ALL(tests);
 }
