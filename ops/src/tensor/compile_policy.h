@@ -2,9 +2,10 @@
  * kernels of one operation each, which other work shares. The array layer asks it; the kernel cache
  * reports compile times to it.
  *
- * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan runs in single kernels until their extra cost
- * adds up to one compilation. So at most twice the least possible time is spent on any plan, and no
- * call stalls for long. docs/batching.md has the figures. */
+ * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan
+ * runs in single kernels until their extra cost adds up to one compilation. So at most twice the least
+ * possible time is spent on any plan, and no call stalls for long.
+ * docs/batching.md has the figures. */
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
 #define OPS_SRC_TENSOR_COMPILE_POLICY_H
 
@@ -19,8 +20,8 @@
 #define OPS_DEVICE_BYTES_PER_NS 500u
 #define OPS_HOST_BYTES_PER_NS 15u
 
-/* Plans that are compiled at their first use: as many as cost about as much as the kernels of single
- * operations, which are missing at first, too. */
+/* Plans that are compiled at their first use: together they cost about as much as the kernels of
+ * single operations, which are missing at first, too. */
 #define OPS_EAGER_PLANS 16u
 
 #define OPS_DEFERRED_PLANS 1024u
