@@ -3,9 +3,9 @@
  * reports compile times to it.
  *
  * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan
- * runs in single kernels until their extra cost adds up to one compilation. So at most twice the least
- * possible time is spent on any plan, and no call stalls for long.
- * docs/batching.md has the figures. */
+ * runs in single kernels until their extra cost adds up to one compilation. So at most twice the
+ * least possible time is spent on any plan, and no call stalls for long. docs/batching.md has the
+ * figures. */
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
 #define OPS_SRC_TENSOR_COMPILE_POLICY_H
 
