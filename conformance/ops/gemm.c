@@ -375,7 +375,7 @@ void cases_ops_gemm(case_list *list)
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (hal_type_is_float(type)) {
             add_classes(list, type, OPS_GEMM_PORTABLE);
-            if (hal_type_is_narrow_float(type)) {
+            if (hal_type_is_narrow_float(type) || type == HAL_TYPE_F32) {
                 add_native_classes(list, type);
             }
             add_scales(list, type);

@@ -198,7 +198,7 @@ static long double apply_epilogue(const product *tested, const matrices *made, i
 
 /* |c' - c| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) + u |c|, where gamma has the roundoff of
  * the accumulator and u that of the output; an epilogue adds its own roundings. The fast class may
- * round what it multiplies to 11 bits. */
+ * round one operand to 11 bits and truncate the other. */
 static void compute_reference(case_run *run, const product *tested, matrices *made)
 {
     const double u = number_roundoff(hal_type_of_value(tested->type));
@@ -208,7 +208,8 @@ static void compute_reference(case_run *run, const product *tested, matrices *ma
     const double least = hal_type_is_narrow_float(tested->type_c)
                              ? ldexp(0.501, hal_type_float_format(tested->type_c).least)
                              : 0x1p-140;
-    const double gamma = (tested->k + 2) * u / (1.0 - (tested->k + 2) * u) + (fast ? 0x1p-10 : 0.0);
+    const double gamma =
+        (tested->k + 2) * u / (1.0 - (tested->k + 2) * u) + (fast ? 0x1.8p-10 : 0.0);
     const size_t k_count = (size_t)tested->k;
     double *rows = case_allocate(run, (size_t)tested->m * k_count + 1, sizeof *rows);
     double *columns = case_allocate(run, (size_t)tested->n * k_count + 1, sizeof *columns);

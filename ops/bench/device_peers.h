@@ -14,6 +14,7 @@ typedef struct device_matrices {
     hal_type type;
     int64_t m, n, k;
     const void *a, *b; /* on the host */
+    bool fast;         /* F32 may be multiplied as TF32 */
 } device_matrices;
 
 typedef struct device_peer device_peer;

@@ -1,5 +1,5 @@
 /* peer_cublas.c: cuBLAS in the device's primary context; device_peers.h says who calls it. F32 is
- * multiplied in F32 (no TF32), F16 and BF16 accumulate in F32. */
+ * multiplied in F32, in the fast class as TF32; F16 and BF16 accumulate in F32. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,13 @@
 
 /* The library's numbers: of types, of the way to compute, of the choice of algorithm. */
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
-enum { COMPUTE_32F = 68, COMPUTE_32F_PEDANTIC = 69, COMPUTE_64F = 70, DEFAULT_ALGORITHM = -1 };
+enum {
+    COMPUTE_32F = 68,
+    COMPUTE_32F_PEDANTIC = 69,
+    COMPUTE_64F = 70,
+    COMPUTE_32F_FAST_TF32 = 77,
+    DEFAULT_ALGORITHM = -1
+};
 
 typedef struct cublas_peer {
     device_peer base;
@@ -65,7 +71,8 @@ static void run(void *user, int calls)
                      : p->matrices.type == HAL_TYPE_F16  ? R_16F
                      : p->matrices.type == HAL_TYPE_BF16 ? R_16BF
                                                          : R_32F;
-    const int compute = wide ? COMPUTE_64F : type == R_32F ? COMPUTE_32F_PEDANTIC : COMPUTE_32F;
+    const int compute_f32 = p->matrices.fast ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F_PEDANTIC;
+    const int compute = wide ? COMPUTE_64F : type == R_32F ? compute_f32 : COMPUTE_32F;
     const double one_wide = 1.0, zero_wide = 0.0;
     const float one = 1.0f, zero = 0.0f;
     for (int i = 0; i < calls && !p->base.failed; i++) {

@@ -104,12 +104,12 @@ static double unit_of(hal_type type)
 }
 
 /* |c' - c| <= gamma(K) (|A||B|) + u |c| for elements spread over C, including the last one; the
- * fast class may round operands to 11 bits. */
+ * fast class may round one operand to 11 bits and truncate the other. */
 static bool check(const product *p, const char *who)
 {
     const bool fast = p->bench->options.precision == HAL_GEMM_FAST && p->type == HAL_TYPE_F32;
     const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
-    const double operand = fast ? 0x1p-10 : 0.0;
+    const double operand = fast ? 0x1.8p-10 : 0.0;
     const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
     const int64_t count = p->m * p->n;
     for (int64_t s = 0; s < CHECKS; s++) {
@@ -167,7 +167,8 @@ static void run_peer(void *user, int calls)
 static bool begin_peer(product *p, peer *other, measured *competitor)
 {
     device_peer *device = other->device;
-    const device_matrices matrices = {p->type, p->m, p->n, p->k, p->a, p->b};
+    const device_matrices matrices = {
+        p->type, p->m, p->n, p->k, p->a, p->b, p->bench->options.precision == HAL_GEMM_FAST};
     other->product = p;
     memset(p->c, 0xff, (size_t)(p->m * p->n) * hal_type_size(p->type));
     if (device == NULL) {

@@ -12,6 +12,12 @@
 enum { CUDA_MAX_DEVICES = 256 };
 enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
 
+/* A tile of matrix products that HAL_CUDA_GEMM names, see gemm_text.h; 0 columns: none. */
+typedef struct cuda_gemm_tile {
+    uint16_t columns;
+    uint8_t split, swapped;
+} cuda_gemm_tile;
+
 struct hal_plugin_device {
     cuda_device ordinal;
     cuda_context context;       /* the primary context, retained */
@@ -28,7 +34,8 @@ struct hal_plugin_device {
     uint64_t unloads;           /* kernels destroyed so far; under `unloading` */
     _Atomic uint64_t frees;     /* memories freed so far */
     uint32_t units;             /* multiprocessors */
-    pthread_mutex_t gemm_lock;  /* of gemm_modules */
+    cuda_gemm_tile gemm_tile;
+    pthread_mutex_t gemm_lock; /* of gemm_modules */
     struct cuda_gemm_module *gemm_modules;
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
@@ -47,10 +54,10 @@ struct hal_plugin_kernel {
     uint64_t serial; /* unique in the device; the address of a function may be reused */
     uint32_t group[3];
     uint32_t binding_count;
-    uint32_t scalar_bytes;    /* of the parameter block, after the addresses */
-    uint32_t parameter_bytes; /* of the whole parameter block */
-    uint32_t dynamic_shared;  /* bytes */
-    bool waits_itself;        /* for the kernel before it, so it may start early in a chain */
+    uint32_t scalar_bytes;         /* of the parameter block, after the addresses */
+    uint32_t parameter_bytes;      /* of the whole parameter block */
+    uint32_t dynamic_shared;       /* bytes */
+    bool waits_itself;             /* for the kernel before it, so it may start early in a chain */
     struct cuda_gemm_launch *gemm; /* of a matrix product, whose module others share; or null */
 };
 

@@ -67,6 +67,28 @@ static hal_status variable_read_count(const char *name, uint32_t default_count, 
     return HAL_OK;
 }
 
+/* A tile of matrix products: columns x groups that share it, t for the transposed product. */
+static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
+{
+    const char *text = secure_getenv(name);
+    *tile = (cuda_gemm_tile){0, 0, 0};
+    if (text != NULL && text[0] != 0) {
+        char *end = NULL;
+        const unsigned long columns = strtoul(text, &end, 10),
+                            split = *end == 'x' ? strtoul(end + 1, &end, 10) : 0;
+        const bool swapped = *end == 't';
+        if (end[swapped] != 0 || columns < 16 || columns > 256 || columns % 16 != 0 || split < 1 ||
+            split > 8) {
+            return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
+                             "%s: expected columns (16, 32, ... 256) x groups (1 to 8), and t "
+                             "for the transposed product, such as 128x2t, got %.40s",
+                             name, text);
+        }
+        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, swapped};
+    }
+    return HAL_OK;
+}
+
 /* The variables choose how work is submitted, for measurements; see README.md. */
 static hal_status device_read_variables(hal_plugin_device *device)
 {
@@ -85,6 +107,9 @@ static hal_status device_read_variables(hal_plugin_device *device)
     }
     if (status == HAL_OK) {
         status = variable_read_count("HAL_CUDA_EARLY", EARLY_START_MIN, &device->early_start_min);
+    }
+    if (status == HAL_OK) {
+        status = variable_read_tile("HAL_CUDA_GEMM", &device->gemm_tile);
     }
     if (cuda_functions()->cuGraphAddDependencies_v2 == NULL) {
         device->early_start_min = UINT32_MAX;
@@ -164,8 +189,8 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
 void cuda_device_close(hal_plugin_device *device)
 {
     uint64_t available = 0, total = 0;
-    const bool lost = device != NULL &&
-                      cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
+    const bool lost =
+        device != NULL && cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
     if (device != NULL) {
         cuda_gemm_forget(device, lost);
     }

@@ -83,6 +83,7 @@ enum {
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_DEVICE_MAP = 2,
     CUDA_STREAM_NON_BLOCKING = 1,
+    CUDA_LAUNCH_CLUSTER = 4,
     CUDA_JIT_ERROR_LOG = 5,
     CUDA_JIT_ERROR_LOG_BYTES = 6,
     CUDA_INPUT_PTX = 1
@@ -101,6 +102,20 @@ enum { /* of tensor maps: types of elements, swizzle, promotion of copies to lin
 #define CUDA_LAUNCH_END ((void *)0)
 #define CUDA_LAUNCH_BUFFER ((void *)1)
 #define CUDA_LAUNCH_SIZE ((void *)2)
+
+/* CUlaunchConfig with one attribute. */
+typedef struct cuda_launch_config {
+    uint32_t grid[3], group[3], shared_bytes;
+    void *stream;
+    const struct cuda_launch_attribute *attributes;
+    uint32_t attribute_count;
+} cuda_launch_config;
+
+typedef struct cuda_launch_attribute {
+    uint32_t kind; /* CUDA_LAUNCH_CLUSTER */
+    uint32_t reserved;
+    uint32_t value[16]; /* the lengths of a cluster */
+} cuda_launch_attribute;
 
 typedef struct cuda_driver {
 #define SYMBOL(name, parameters) cuda_result(*name) parameters;

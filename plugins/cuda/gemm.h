@@ -10,6 +10,7 @@ typedef struct cuda_gemm_module {
     uint64_t key[2];
     cuda_module module;
     cuda_function function;
+    uint32_t clusters; /* that are on the device at once; of split-K */
     struct cuda_gemm_module *next;
 } cuda_gemm_module;
 

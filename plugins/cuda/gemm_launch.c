@@ -9,8 +9,9 @@ uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_b
     const hal_binding *bindings = batch->bindings + command->binding_first;
     struct cuda_gemm_launch filled = *launch;
     double scalars[2];
-    for (uint32_t i = 0; i < 3; i++) {
-        const cuda_address address = bindings[i].memory->address + bindings[i].offset;
+    for (uint32_t i = 0; i < launch->map_count; i++) {
+        const hal_binding *matrix = &bindings[launch->swapped && i < 2 ? 1 - i : i];
+        const cuda_address address = matrix->memory->address + matrix->offset;
         cuda_functions()->cuTensorMapReplaceAddress(filled.block.maps[i],
                                                     (void *)(uintptr_t)address);
     }

@@ -3,13 +3,15 @@
 #define HALYARD_CUDA_GEMM_LAUNCH_H
 
 #include "cuda_plugin.h"
-#include "gemm_text.h"
+#include "gemm_key.h"
 
 /* A launch: the parameter block without addresses and scalars, and the number of groups. */
 struct cuda_gemm_launch {
     _Alignas(64) cuda_gemm_block block;
     uint32_t input_count;
     uint32_t groups;
+    uint32_t map_count; /* tensor maps: of A, B and perhaps C */
+    bool swapped;       /* A of the kernel is binding 1, and B binding 0 */
 };
 
 /* Writes the parameter block of a dispatch. Returns its bytes. */

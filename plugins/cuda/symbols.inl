@@ -66,6 +66,9 @@ OPTIONAL(cuTensorMapEncodeTiled,
           const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
           int swizzle, int promotion, int fill))
 OPTIONAL(cuTensorMapReplaceAddress, (void *map, void *address))
+/* Clusters: since 11.8. */
+OPTIONAL(cuOccupancyMaxActiveClusters,
+         (int *count, cuda_function function, const cuda_launch_config *config))
 
 SYMBOL(cuGraphCreate, (cuda_graph * graph, unsigned flags))
 SYMBOL(cuGraphDestroy, (cuda_graph graph))

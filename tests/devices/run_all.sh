@@ -44,6 +44,16 @@ conformance() {
     grep -E 'passed|failed' "$out/conformance_$1.log" | tail -n 2
 }
 
+# The native matrix products of the cuda plugin with each kind of tile: alone it chooses the portable
+# kernel for products as small as those of the cases.
+tiles() {
+    local tile
+    for tile in 128x1 208x1 96x1t 256x1t 128x2 64x3t 48x5 16x8t; do
+        HAL_CUDA_GEMM=$tile run "tile_$tile" 60 "$bin/hal-conformance" --device "$backend" \
+            --filter native --jobs "$(processors)" --shrink 0
+    done
+}
+
 examples() {
     local example
     for example in vector_add block_reduce matmul; do
@@ -89,7 +99,10 @@ for part in $parts; do
     case $part in
     info) run info 30 "$bin/hal-info" && grep -A 2 -i 'not usable' "$out/info.log" ;;
     core) conformance core 240 ;;
-    ops) conformance ops 240 ;;
+    ops)
+        conformance ops 240
+        [[ $backend == cuda* ]] && tiles
+        ;;
     stress) conformance stress 240 ;;
     examples) examples ;;
     digits) digits ;;

@@ -23,8 +23,8 @@ typedef struct ops_gemm_options {
     /* HAL_GEMM_STRICT: the accumulator's arithmetic, each operation rounded once. _ACCURATE: the
      * same bound, perhaps by matrix units: F32 as three products of parts, so that an infinity, or
      * a number that rounds to one, gives NaN. _FAST: the arithmetic of the units, which may round
-     * F32 operands to 11 bits. _NORMWISE: a bound of the result's norm, not of its elements (see
-     * ops_gemm); as _ACCURATE where that is not slower. */
+     * one F32 operand to 11 bits and truncate the other. _NORMWISE: a bound of the result's norm,
+     * not of its elements (see ops_gemm); as _ACCURATE where that is not slower. */
     uint32_t precision;
     ops_gemm_impl impl;
     double alpha, beta;

@@ -20,11 +20,12 @@ enum { SPEED_INTRA_GROUP = 30, SPEED_TF32 = 400, SPEED_HALVES = 775 };
  * of the depth, so that parts start aligned; least ratio of the times. */
 enum { SPLIT_MIN_K = 1024, SPLIT_MIN_DEPTH = 256, SPLIT_DEPTH_STEP = 64 };
 #define SPLIT_MIN_GAIN 1.25
+enum { FULL_SPEED = 90 };
 
 /* Tries as many parts as give each unit one or two such blocks. */
 static const uint16_t split_blocks[][2] = {{32, 32}, {64, 64}, {64, 128}, {128, 128}, {128, 256}};
 
-/* Whether every unit has a staged tile without split-K, which then gains nothing. Other tiles
+/* Whether every unit has a large staged tile without split-K, which then gains nothing. Other tiles
  * shrink until every unit has one, so their number says nothing. */
 static int fills_units(const hal_device_info *info, const ops_gemm_plan *plan,
                        const ops_gemm_work *work)
@@ -32,7 +33,8 @@ static int fills_units(const hal_device_info *info, const ops_gemm_plan *plan,
     const ops_gemm_tiles *t = &plan->tiles;
     const uint64_t rows = ops_gemm_blocks(work->m, t->block_m);
     const uint64_t columns = ops_gemm_blocks(work->n, t->block_n);
-    return !t->unroll && !t->matrix && rows * columns >= info->compute_units;
+    return !t->unroll && !t->matrix && t->speed >= FULL_SPEED &&
+           rows * columns >= info->compute_units;
 }
 
 /* Throughput of a full device with such tiles, in the unit of the table of staged tiles. */

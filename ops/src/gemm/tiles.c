@@ -140,7 +140,9 @@ static uint64_t tiles_cost(const hal_device_info *info, const ops_gemm_tiles *t,
     uint64_t columns = ops_gemm_blocks((uint64_t)n, t->block_n);
     uint64_t units = info->compute_units ? info->compute_units : 1;
     uint64_t rounds = (rows * columns * batch + units - 1) / units;
-    return rounds * t->block_m * t->block_n * 1000 / t->speed;
+    /* A unit with fewer groups than hide each other's latency is slower. */
+    uint64_t missing = t->min_groups_per_unit > rounds ? t->min_groups_per_unit - rounds : 0;
+    return (4 * rounds + missing) * t->block_m * t->block_n * 250 / t->speed;
 }
 
 static int tiles_fit(const hal_device_info *info, const ops_gemm_tiles *t, uint32_t width)

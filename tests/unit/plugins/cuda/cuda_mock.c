@@ -62,7 +62,7 @@ static cuda_mock *const mock = &cuda_mock_state;
 static uint64_t clock_ticks;
 static cuda_module modules; /* all there ever were */
 static struct CUctx_st contexts[CUDA_MOCK_DEVICES];
-static cuda_context current[8]; /* the thread's stack */
+static cuda_context current[8];        /* the thread's stack */
 static struct CUstream_st streams[64]; /* they go with their context, so none is freed */
 static uint32_t stream_count;
 static allocation allocations[64]; /* the last ones */
@@ -512,6 +512,13 @@ cuda_result cuTensorMapReplaceAddress(void *map, void *address)
 {
     memcpy(map, &address, sizeof address);
     return (uintptr_t)map % 64 == 0 && (uintptr_t)address % 16 == 0 ? 0 : 1;
+}
+
+cuda_result cuOccupancyMaxActiveClusters(int *count, cuda_function function,
+                                         const cuda_launch_config *config)
+{
+    *count = 120 / (int)config->attributes[0].value[0]; /* of 132 multiprocessors */
+    return config->attribute_count == 1 && config->group[0] == 384 ? 0 : 1;
 }
 
 cuda_result cuGraphCreate(cuda_graph *graph, unsigned flags)

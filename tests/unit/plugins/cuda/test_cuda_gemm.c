@@ -2,6 +2,7 @@
  * products are taken, tensor maps, parameter blocks, and modules that shapes share. The text goes
  * through ptxas, where it is installed. */
 #include "../plugin_host.h"
+#include <cuda/gemm_ring.h>
 #include <cuda/gemm_text.h>
 #include <unistd.h>
 
@@ -71,8 +72,12 @@ static void test_declines(void **state)
     d.precision = HAL_GEMM_STRICT;
     declined(&d, "precision");
     d = product(1024, 1024, 1024);
-    d.type_a = d.type_b = HAL_TYPE_F32;
+    d.type_a = d.type_b = HAL_TYPE_F64;
     declined(&d, "types");
+    d = product(1024, 1024, 32);
+    d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
+    d.precision = HAL_GEMM_ACCURATE;
+    declined(&d, "at least 64");
     d = product(1024, 1024, 1024);
     d.type_b = HAL_TYPE_F16;
     declined(&d, "types");
@@ -82,7 +87,7 @@ static void test_declines(void **state)
     d.batch = 2;
     d.stride_a = 1024 * 1024 + 4;
     declined(&d, "strides");
-    d = product(64, 64, 65536);
+    d = product(64, 64, 128);
     declined(&d, "shape");
 }
 
@@ -160,10 +165,44 @@ static void test_launch(void **state)
     plugin->kernel_destroy(device, kernel);
 }
 
+/* The transposed product: A of the kernel is B, and C keeps its layout. */
+static void test_swapped(void **state)
+{
+    const hal_gemm_description d = product(48, 4096, 4096);
+    hal_plugin_memory *memory = NULL;
+    const double scalars[2] = {1.0, 0.0};
+    plugin->device_close(device);
+    setenv("HAL_CUDA_GEMM", "48x4t", 1);
+    const hal_status status = plugin->device_open(0, &device);
+    unsetenv("HAL_CUDA_GEMM");
+    assert_int_equal(status, HAL_OK);
+    hal_plugin_kernel *kernel = taken(&d);
+    assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
+    const cuda_mock_launch *launch = launched(kernel, memory, scalars);
+    cuda_gemm_block block;
+    cuda_mock_map maps[2];
+    memcpy(&block, launch->block, offsetof(cuda_gemm_block, inputs));
+    for (int i = 0; i < 2; i++) {
+        memcpy(&maps[i], block.maps[i], sizeof maps[i]);
+    }
+    assert_int_equal(launch->grid[0], 30 * 4); /* as many clusters as there are at once */
+    assert_int_equal(block.m, 4096);
+    assert_int_equal(block.n, 48);
+    assert_int_equal(block.tiles, 32);
+    assert_int_equal((char *)maps[0].address - (char *)maps[1].address, 16);
+    assert_int_equal(maps[0].extents[0], 4096);
+    assert_int_equal(maps[0].box[0], 64); /* along n: boxes of 64 x 64 */
+    assert_int_equal(maps[0].box[1], 64);
+    assert_int_equal(maps[1].extents[1], 48);
+    assert_int_equal(maps[1].box[1], 48);
+    plugin->memory_free(device, memory);
+    plugin->kernel_destroy(device, kernel);
+}
+
 /* A second shape with the same types, layouts and tile compiles and loads nothing. */
 static void test_shapes_share_modules(void **state)
 {
-    const hal_gemm_description d = product(4096, 4096, 512), other = product(4096, 8192, 4096);
+    const hal_gemm_description d = product(4096, 4096, 4096), other = product(4096, 4096, 2048);
     hal_gemm_description transposed = d;
     hal_plugin_kernel *first = taken(&d);
     const uint32_t linked = mock->linked, loaded = mock->loaded;
@@ -172,7 +211,7 @@ static void test_shapes_share_modules(void **state)
     assert_int_equal(mock->loaded, loaded);
     plugin->kernel_destroy(device, first);
     transposed.transpose_b = 1;
-    transposed.ldb = 512;
+    transposed.ldb = 4096;
     hal_plugin_kernel *third = taken(&transposed);
     assert_int_equal(mock->linked, linked + 1);
     plugin->kernel_destroy(device, second);
@@ -216,43 +255,114 @@ static void test_text(void **state)
 {
     hal_ir_kernel *root = fragment_root();
     const cuda_gemm_key keys[] = {
-        {.type = HAL_TYPE_BF16, .type_c = HAL_TYPE_BF16, .columns = 256},
+        {.type = HAL_TYPE_BF16, .type_c = HAL_TYPE_BF16, .columns = 256, .split = 1},
         {.type = HAL_TYPE_F16,
          .type_c = HAL_TYPE_F32,
          .transpose_a = 1,
          .reads_c = 1,
-         .columns = 192},
+         .columns = 192,
+         .split = 1},
         {.type = HAL_TYPE_BF16,
          .type_c = HAL_TYPE_BF16,
          .transpose_b = 1,
          .columns = 128,
-         .flushes = 1},
+         .flushes = 1,
+         .split = 4,
+         .staged = 1,
+         .width = 4},
         {.type = HAL_TYPE_F16,
          .type_c = HAL_TYPE_F16,
-         .columns = 64,
+         .columns = 208, /* the last box overlaps */
          .input_count = 1,
          .inputs = {HAL_TYPE_BF16},
-         .epilogue = root},
+         .epilogue = root,
+         .split = 1},
+        {.type = HAL_TYPE_BF16,
+         .type_c = HAL_TYPE_BF16,
+         .swapped = 1,
+         .columns = 16,
+         .split = 3,
+         .staged = 1,
+         .width = 1},
+        {.type = HAL_TYPE_F32,
+         .type_c = HAL_TYPE_F32,
+         .transpose_a = 1,
+         .transpose_b = 1,
+         .swapped = 1,
+         .reads_c = 1,
+         .columns = 256,
+         .split = 1},
+        {.type = HAL_TYPE_F32,
+         .type_c = HAL_TYPE_F32,
+         .transpose_b = 1,
+         .columns = 128,
+         .flushes = 1,
+         .split = 1},
+        {.type = HAL_TYPE_F32,
+         .type_c = HAL_TYPE_F32,
+         .transpose_a = 1,
+         .columns = 64,
+         .flushes = 1,
+         .split = 2,
+         .staged = 1,
+         .width = 4},
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         char expected[64];
         kit_text text = {.host = plugin_host()};
         assert_true(cuda_gemm_is_supported(&keys[i]));
-        assert_true(cuda_gemm_shared_bytes(&keys[i]) <= 232448 && cuda_gemm_stages(&keys[i]) >= 4);
+        assert_true(cuda_gemm_shared_bytes(&keys[i]) <= 232448 && cuda_gemm_stages(&keys[i]) >= 3);
         if (cuda_gemm_write(&keys[i], &text) != HAL_OK) {
             fail_msg("%s", message);
         }
-        snprintf(expected, sizeof expected, "m64n%uk16.f32.%s", keys[i].columns,
-                 keys[i].type == HAL_TYPE_F16 ? "f16" : "bf16");
+        snprintf(expected, sizeof expected, "m64n%uk%s", keys[i].columns,
+                 keys[i].type == HAL_TYPE_F16    ? "16.f32.f16.f16"
+                 : keys[i].type == HAL_TYPE_BF16 ? "16.f32.bf16.bf16"
+                                                 : "8.f32.tf32.tf32");
         assert_non_null(strstr(text.data, expected));
         assert_int_equal(strstr(text.data, "fma.rn.f32") != NULL, keys[i].reads_c); /* beta C */
         assert_true(PTXAS[0] == 0 || assembles(text.data));
         kit_text_release(&text);
     }
-    cuda_gemm_key wide = keys[2];
-    wide.columns = 256; /* two sets of sums do not fit */
-    assert_false(cuda_gemm_is_supported(&wide));
+    cuda_gemm_key other = keys[2];
+    other.columns = 256; /* two sets of sums do not fit */
+    assert_false(cuda_gemm_is_supported(&other));
+    other = keys[5];
+    other.transpose_b = 0; /* three stages do not fit, as B is written again along k */
+    assert_false(cuda_gemm_is_supported(&other));
+    other = keys[3];
+    other.epilogue = NULL;
+    assert_true(cuda_gemm_is_supported(&other));
+    other.reads_c = 1; /* the box before the last one is written already */
+    assert_false(cuda_gemm_is_supported(&other));
     hal_ir_kernel_destroy(root);
+}
+
+/* All tiles of all kernels fit into shared memory, staged tiles into the ring. */
+static void test_sizes(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_BF16, HAL_TYPE_F32};
+    uint32_t supported = 0;
+    for (uint32_t i = 0; i < 2 * 16 * 16 * 8; i++) {
+        cuda_gemm_key key = {.type = types[i % 2],
+                             .type_c = types[i % 2],
+                             .transpose_a = i / 2 % 2 != 0,
+                             .transpose_b = i / 4 % 2 != 0,
+                             .swapped = i / 8 % 2 != 0,
+                             .flushes = i / 16 % 2 != 0,
+                             .columns = 16 * (i / 32 % 16 + 1),
+                             .split = (uint8_t)(i / 512 % 8 + 1)};
+        key.staged = key.split > 1;
+        key.width = key.staged ? 4 : 0;
+        if (cuda_gemm_is_supported(&key)) {
+            supported++;
+            assert_true(cuda_gemm_shared_bytes(&key) <= 232448);
+            assert_true(cuda_gemm_stages(&key) >= 3 && cuda_gemm_stages(&key) <= 8);
+        } else { /* sums, boxes, or a ring of three stages do not fit */
+            assert_true(key.columns > 96 || key.columns < 64);
+        }
+    }
+    assert_true(supported > 2000);
 }
 
 int main(void)
@@ -263,8 +373,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_declines, begin, end),
         cmocka_unit_test_setup_teardown(test_launch, begin, end),
+        cmocka_unit_test_setup_teardown(test_swapped, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_sizes),
     };
     return plugin == NULL || mock == NULL ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

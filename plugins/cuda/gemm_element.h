@@ -1,0 +1,38 @@
+/* One element of C in a wgmma kernel: alpha, beta, and the epilogue's fragment. Called by
+ * gemm_epilogue.c and gemm_staged.c. */
+#ifndef HALYARD_CUDA_GEMM_ELEMENT_H
+#define HALYARD_CUDA_GEMM_ELEMENT_H
+
+#include "gemm_key.h"
+#include "lower_state.h"
+
+/* Registers with an element's row and column of C, and with the numbers of rows and columns. */
+typedef struct cuda_gemm_place {
+    const char *row, *column, *rows, *columns;
+} cuda_gemm_place;
+
+/* Whether the further inputs have types that are loaded here, and the fragment is short enough to
+ * be written `copies` times. */
+bool cuda_gemm_element_is_supported(const cuda_gemm_key *key, uint32_t copies);
+
+/* Writes: %x0 is the row of the tile that a work-item's first sums have; its others are so many
+ * rows further down. */
+void cuda_gemm_write_row(kit_text *t, const cuda_gemm_key *key);
+uint32_t cuda_gemm_row_step(const cuda_gemm_key *key);
+
+/* Declares registers and loads scalars; then what is computed for each tile: %origin. */
+void cuda_gemm_element_begin(cuda_lowering *l);
+void cuda_gemm_element_tile(kit_text *t);
+
+/* Writes the value to store for a sum. Sets %inside: whether the element is in C, if C or further
+ * inputs are read. */
+cuda_operand cuda_gemm_element(cuda_lowering *l, const cuda_gemm_key *key,
+                               const cuda_gemm_place *place, cuda_operand sum);
+
+/* Writes: %at is the address of the element in C. */
+void cuda_gemm_element_address(kit_text *t, const cuda_gemm_key *key, const cuda_gemm_place *place);
+
+/* Writes: %inside is whether the element is in C. */
+void cuda_gemm_element_inside(kit_text *t, const cuda_gemm_place *place);
+
+#endif

@@ -1,0 +1,62 @@
+/* What a kernel of matrix products depends on, and its parameters. Used by all files gemm*.c. */
+#ifndef HALYARD_CUDA_GEMM_KEY_H
+#define HALYARD_CUDA_GEMM_KEY_H
+
+#include <hal/ir.h>
+#include <hal/plugin.h>
+#include <stdbool.h>
+
+enum {
+    CUDA_GEMM_ROWS = 128, /* of a tile: 64 for each of two warpgroups */
+    CUDA_GEMM_MAX_COLUMNS = 256,
+    CUDA_GEMM_MAX_SPLIT = 8,
+    CUDA_GEMM_THREADS = 384,
+    CUDA_GEMM_MAP_BYTES = 128,
+    CUDA_GEMM_LINE = 128 /* bytes of a row of every box in shared memory: the swizzle's width */
+};
+
+/* Everything that the text depends on. */
+typedef struct cuda_gemm_key {
+    hal_type type;   /* of A and B: F16, BF16 or F32 */
+    hal_type type_c; /* F16, BF16 or F32 */
+    uint8_t transpose_a, transpose_b;
+    uint8_t swapped;  /* C is stored transposed */
+    uint8_t reads_c;  /* beta may differ from 0 */
+    uint8_t flushes;  /* sums of 64 elements of k are added to F32 sums, as the units truncate */
+    uint8_t split;    /* groups of a cluster, which share a tile: 1 to 8 */
+    uint8_t staged;   /* C leaves through a loop over rows in shared memory; set where split > 1 */
+    uint8_t width;    /* of that loop: elements of C that an access has, 1 or 4 */
+    uint32_t columns; /* of a tile: multiples of 16 up to 256; at most 128 where sums are flushed */
+    uint32_t input_count;
+    hal_type inputs[HAL_GEMM_MAX_INPUTS];
+    const hal_ir_kernel *epilogue; /* or null */
+} cuda_gemm_key;
+
+/* A further input of the epilogue: an address and strides in elements. */
+typedef struct cuda_gemm_input {
+    uint64_t address;
+    int64_t row_stride, column_stride, batch_stride;
+} cuda_gemm_input;
+
+/* The parameter block of a launch. */
+typedef struct cuda_gemm_block {
+    uint8_t maps[3][CUDA_GEMM_MAP_BYTES]; /* of A, B and C; aligned to 64 bytes */
+    uint64_t c;                           /* address */
+    int64_t ldc, stride_c;                /* elements */
+    uint32_t m, n;
+    uint32_t steps;                   /* stages of k */
+    uint32_t tiles_m, tiles_n, tiles; /* of one matrix, and of the whole batch */
+    uint32_t raster;                  /* rows of tiles that are taken together, for the L2 */
+    uint32_t batched_a, batched_b;    /* 0: all matrices of the batch share the operand */
+    float alpha, beta;
+    uint32_t reserved;
+    cuda_gemm_input inputs[HAL_GEMM_MAX_INPUTS]; /* as many as there are */
+} cuda_gemm_block;
+
+/* Elements in a line of 128 bytes: of k in a stage, and of m or n in a box that lies along them. */
+static inline uint32_t cuda_gemm_line(hal_type type)
+{
+    return CUDA_GEMM_LINE / hal_type_size(type);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* The choice of the kernel of a matrix product, and what its tensor maps describe. Called by
+ * gemm.c. */
+#ifndef HALYARD_CUDA_GEMM_PLAN_H
+#define HALYARD_CUDA_GEMM_PLAN_H
+
+#include "cuda_plugin.h"
+#include "gemm_key.h"
+
+/* A matrix as a tensor map sees it: contiguous along `inner`. */
+typedef struct cuda_gemm_operand {
+    hal_type type;
+    int64_t inner, outer, leading, batch_stride; /* elements */
+    uint32_t batch;                              /* matrices; 1 where all products share it */
+    uint32_t box_inner, box_outer;
+} cuda_gemm_operand;
+
+typedef struct cuda_gemm_plan {
+    hal_gemm_description product; /* the transposed one where the key says swapped */
+    cuda_gemm_key key;
+    cuda_gemm_operand operands[3];
+    uint32_t tiles_m, tiles_n;
+    double cycles; /* estimated */
+} cuda_gemm_plan;
+
+/* Chooses the kernel with the least estimated time, a function of the description and the device's
+ * number of multiprocessors alone. Errors: UNSUPPORTED, with the reason as the message. */
+hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
+                                 cuda_gemm_plan *plan);
+
+#endif

@@ -1,0 +1,148 @@
+/* Geometry of the ring of stages, see gemm_ring.h. */
+#include "gemm_ring.h"
+
+enum {
+    SHARED_MAX = 227 * 1024, /* bytes of one group */
+    SHARED_ALIGNMENT = 1024, /* of the swizzle */
+    MAX_STAGES = 8,
+    STORE_ROWS = 64,
+    BARRIER_BYTES = 8 * (3 * MAX_STAGES + 2)
+};
+
+uint32_t cuda_gemm_tile_a_bytes(void)
+{
+    return CUDA_GEMM_ROWS * CUDA_GEMM_LINE;
+}
+
+/* Boxes along n are whole, so the last one may have columns that are not used. */
+uint32_t cuda_gemm_tile_b_bytes(const cuda_gemm_key *key)
+{
+    const uint32_t line = cuda_gemm_line(key->type);
+    return (key->transpose_b ? key->columns : (key->columns + line - 1) / line * line) *
+           CUDA_GEMM_LINE;
+}
+
+uint32_t cuda_gemm_units_b(const cuda_gemm_key *key)
+{
+    return cuda_gemm_tile_a_bytes() + (cuda_gemm_turns_b(key) ? cuda_gemm_tile_b_bytes(key) : 0);
+}
+
+/* A tile of 16-bit elements along n has whole boxes. */
+uint32_t cuda_gemm_small_b(const cuda_gemm_key *key)
+{
+    return key->type == HAL_TYPE_F32 ? cuda_gemm_units_b(key) + key->columns * CUDA_GEMM_LINE
+                                     : cuda_gemm_tile_a_bytes() + cuda_gemm_tile_b_bytes(key);
+}
+
+uint32_t cuda_gemm_stage_bytes(const cuda_gemm_key *key)
+{
+    return cuda_gemm_small_b(key) + (cuda_gemm_has_parts(key) ? key->columns * CUDA_GEMM_LINE : 0);
+}
+
+uint32_t cuda_gemm_store_rows(const cuda_gemm_key *key)
+{
+    const uint32_t most = key->swapped && key->type_c == HAL_TYPE_F32 ? 32 : STORE_ROWS;
+    return key->swapped && key->columns < most ? key->columns : most;
+}
+
+uint32_t cuda_gemm_staged_rows(const cuda_gemm_key *key)
+{
+    return key->swapped ? key->columns : CUDA_GEMM_ROWS;
+}
+
+uint32_t cuda_gemm_staged_columns(const cuda_gemm_key *key)
+{
+    return key->swapped ? CUDA_GEMM_ROWS : key->columns;
+}
+
+/* Without bank conflicts as sums are written. */
+uint32_t cuda_gemm_staged_pitch(const cuda_gemm_key *key)
+{
+    return cuda_gemm_staged_columns(key) + (key->swapped ? 4 : 8);
+}
+
+uint32_t cuda_gemm_slice_rows(const cuda_gemm_key *key)
+{
+    return (cuda_gemm_staged_rows(key) + key->split - 1) / key->split;
+}
+
+uint32_t cuda_gemm_slice_bytes(const cuda_gemm_key *key)
+{
+    return cuda_gemm_slice_rows(key) * cuda_gemm_staged_pitch(key) * 4;
+}
+
+/* Two boxes of C, of 64 lines, for each of two warpgroups; or the slices of other groups. */
+static uint32_t store_bytes(const cuda_gemm_key *key)
+{
+    return key->staged ? (key->split - 1u) * cuda_gemm_slice_bytes(key)
+                       : 4 * STORE_ROWS * CUDA_GEMM_LINE;
+}
+
+uint32_t cuda_gemm_stages(const cuda_gemm_key *key)
+{
+    const uint32_t room = SHARED_MAX - SHARED_ALIGNMENT - store_bytes(key) - BARRIER_BYTES;
+    const uint32_t stages = room / cuda_gemm_stage_bytes(key);
+    return stages < MAX_STAGES ? stages : MAX_STAGES;
+}
+
+uint32_t cuda_gemm_shared_bytes(const cuda_gemm_key *key)
+{
+    return SHARED_ALIGNMENT + cuda_gemm_barrier_offset(key) + BARRIER_BYTES;
+}
+
+uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key)
+{
+    return cuda_gemm_stages(key) * cuda_gemm_stage_bytes(key);
+}
+
+uint32_t cuda_gemm_barrier_offset(const cuda_gemm_key *key)
+{
+    return cuda_gemm_store_offset(key) + store_bytes(key);
+}
+
+uint32_t cuda_gemm_empty_barrier(const cuda_gemm_key *key)
+{
+    return 8 * cuda_gemm_stages(key);
+}
+
+uint32_t cuda_gemm_converted_barrier(const cuda_gemm_key *key)
+{
+    return 16 * cuda_gemm_stages(key);
+}
+
+uint32_t cuda_gemm_partial_barrier(const cuda_gemm_key *key)
+{
+    return 24 * cuda_gemm_stages(key);
+}
+
+uint32_t cuda_gemm_drained_barrier(const cuda_gemm_key *key)
+{
+    return cuda_gemm_partial_barrier(key) + 8;
+}
+
+void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, const char *parity,
+                          bool cluster)
+{
+    kit_text_add(t,
+                 "%s:\nmbarrier.try_wait.parity%s.shared::cta.b64 %%done, [%s], %s;\n"
+                 "@!%%done bra %s;\n",
+                 name, cluster ? ".acquire.cluster" : "", barrier, parity, name);
+}
+
+void cuda_gemm_write_next_slot(kit_text *t, const cuda_gemm_key *key)
+{
+    kit_text_add(t,
+                 "add.u32 %%slot, %%slot, 1;\n"
+                 "setp.eq.u32 %%last, %%slot, %u;\n"
+                 "selp.u32 %%slot, 0, %%slot, %%last;\n"
+                 "@%%last xor.b32 %%parity, %%parity, 1;\n",
+                 cuda_gemm_stages(key));
+}
+
+void cuda_gemm_write_release(kit_text *t, const cuda_gemm_key *key, const char *guard)
+{
+    kit_text_add(t,
+                 "shl.b32 %%x0, %%previous, 3;\nadd.u32 %%x0, %%x0, %%barriers;\n"
+                 "@%s mbarrier.arrive.shared::cta.b64 _, [%%x0+%u];\n",
+                 guard, cuda_gemm_empty_barrier(key));
+}

@@ -1,0 +1,84 @@
+/* The ring of stages of the wgmma kernels: its geometry, and the PTX that moves through it. Used by
+ * the files gemm_*.c that write parts of a kernel.
+ *
+ * A stage: the tile of A (CUDA_GEMM_ROWS lines), the tile of B, and what the converting warps make
+ * of B where F32 needs it: B along k if it is not, and the small parts of three-term products. All
+ * are in the 128-byte swizzle. An operand that is contiguous along k has lines along k; one that is
+ * contiguous along m or n consists of boxes of one line along them, each as many lines high as a
+ * stage is deep. Barriers: `full` of a stage completes when its bytes have arrived, `converted`
+ * when what is made of B is there, `empty` when all multiplying warps have read it. Two more serve
+ * the staged epilogue: `partial` completes when the slices of all other groups of the cluster have
+ * arrived, `drained` when all groups have read theirs. */
+#ifndef HALYARD_CUDA_GEMM_RING_H
+#define HALYARD_CUDA_GEMM_RING_H
+
+#include "gemm_key.h"
+
+#include <kit/text.h>
+
+enum {
+    CUDA_GEMM_MULTIPLIERS = 8, /* warps */
+    CUDA_GEMM_CONVERTERS = 3   /* warps */
+};
+
+/* Rows of the boxes in which C leaves. */
+uint32_t cuda_gemm_store_rows(const cuda_gemm_key *key);
+
+/* Stages of the ring, and bytes of shared memory of a group. */
+uint32_t cuda_gemm_stages(const cuda_gemm_key *key);
+uint32_t cuda_gemm_shared_bytes(const cuda_gemm_key *key);
+
+/* Whether F32 is multiplied as three products of parts. */
+static inline bool cuda_gemm_has_parts(const cuda_gemm_key *key)
+{
+    return key->type == HAL_TYPE_F32 && key->flushes;
+}
+
+/* Whether B is written again along k, as the units take F32 in no other layout. */
+static inline bool cuda_gemm_turns_b(const cuda_gemm_key *key)
+{
+    return key->type == HAL_TYPE_F32 && !key->transpose_b;
+}
+
+static inline bool cuda_gemm_converts(const cuda_gemm_key *key)
+{
+    return cuda_gemm_has_parts(key) || cuda_gemm_turns_b(key);
+}
+
+/* Bytes that arrive. */
+uint32_t cuda_gemm_tile_a_bytes(void);
+uint32_t cuda_gemm_tile_b_bytes(const cuda_gemm_key *key);
+/* Offsets in a stage: of B as the units read it, and of its small parts. */
+uint32_t cuda_gemm_units_b(const cuda_gemm_key *key);
+uint32_t cuda_gemm_small_b(const cuda_gemm_key *key);
+uint32_t cuda_gemm_stage_bytes(const cuda_gemm_key *key);
+
+/* The tile of C as the staged epilogue has it in shared memory: rows of C, elements from one row to
+ * the next, and rows of the slice that one group of the cluster stores. */
+uint32_t cuda_gemm_staged_rows(const cuda_gemm_key *key);
+uint32_t cuda_gemm_staged_columns(const cuda_gemm_key *key);
+uint32_t cuda_gemm_staged_pitch(const cuda_gemm_key *key);
+uint32_t cuda_gemm_slice_rows(const cuda_gemm_key *key);
+uint32_t cuda_gemm_slice_bytes(const cuda_gemm_key *key);
+
+/* Offsets from the first barrier, of stage 0 or alone. */
+uint32_t cuda_gemm_empty_barrier(const cuda_gemm_key *key);
+uint32_t cuda_gemm_converted_barrier(const cuda_gemm_key *key);
+uint32_t cuda_gemm_partial_barrier(const cuda_gemm_key *key);
+uint32_t cuda_gemm_drained_barrier(const cuda_gemm_key *key);
+/* Of the boxes of C or the slices of other groups, and of the barriers, from register %base. */
+uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key);
+uint32_t cuda_gemm_barrier_offset(const cuda_gemm_key *key);
+
+/* Waits for a phase of a barrier; `name` is a label that no other wait has. `cluster`: what other
+ * groups wrote before they arrived is visible. */
+void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, const char *parity,
+                          bool cluster);
+
+/* The next stage of the ring; the parity changes at its end. */
+void cuda_gemm_write_next_slot(kit_text *t, const cuda_gemm_key *key);
+
+/* Tells the producer, where predicate `guard` is true, that this warp has read stage %previous. */
+void cuda_gemm_write_release(kit_text *t, const cuda_gemm_key *key, const char *guard);
+
+#endif

@@ -1,0 +1,20 @@
+/* The sums of a tile by wgmma, in registers %f0 and on, and the small parts of F32 that three-term
+ * products need. Called by gemm_text.c. */
+#ifndef HALYARD_CUDA_GEMM_SUMS_H
+#define HALYARD_CUDA_GEMM_SUMS_H
+
+#include "gemm_key.h"
+
+#include <kit/text.h>
+
+/* Registers %f that the sums of a work-item take. */
+uint32_t cuda_gemm_sum_registers(const cuda_gemm_key *key);
+
+/* Writes what a multiplying work-item computes once; the sums of one tile over %count stages. */
+void cuda_gemm_sums_begin(kit_text *t, const cuda_gemm_key *key);
+void cuda_gemm_sums_tile(kit_text *t, const cuda_gemm_key *key);
+
+/* The role of the converting warps, for the stages of one tile: %slot and %parity go on. */
+void cuda_gemm_convert_tile(kit_text *t, const cuda_gemm_key *key);
+
+#endif
