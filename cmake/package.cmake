@@ -23,7 +23,7 @@ list(FILTER plugin_pages EXCLUDE REGEX "^plugins/(template|example_c)/")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs ${to_dev})
-install(FILES docs/benchmarks/README.md
+install(FILES docs/benchmarks/README.md docs/benchmarks/grid.md
     DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/benchmarks ${to_dev})
 foreach(page IN LISTS plugin_pages)
     get_filename_component(folder ${page} DIRECTORY)
