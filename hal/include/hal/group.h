@@ -142,8 +142,10 @@ HAL_API void hal_group_destroy(hal_group *group);
  * reduce: the same place; all_gather: send is part `rank` of recv; reduce_scatter: recv is part
  * `rank` of send).
  * Ownership: buffers and group are kept alive. Threads: the queue's, one thread per rank at a time.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED for a type that the device cannot reduce; nothing is
- * recorded then. Any other error, and the status of a group that failed, ends the group. */
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED for a type that the device cannot reduce, OUT_OF_MEMORY and
+ * errors of kernels before anything is recorded: the other ranks wait for this one until their time
+ * limit, unless the program records the call again or aborts the group. The status of a group that
+ * failed. A failure of recorded work ends the group. */
 HAL_API hal_status hal_queue_collective(hal_queue *queue, hal_group *group,
                                         const hal_collective *collective, hal_range send,
                                         hal_range recv, uint64_t count);
