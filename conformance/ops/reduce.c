@@ -360,9 +360,9 @@ void cases_ops_reduce(case_list *list)
     /* More than 65,536 steps for a work-item. */
     list->level = CASE_LEVEL_STRESS;
     const reduce_case places = {OPS_REDUCE_ARGMAX, HAL_TYPE_U8,  2,    0,
-                                {300000, 300},    LAYOUT_PLAIN, false};
+                                {300000, 300},     LAYOUT_PLAIN, false};
     add_reduce(list, &places);
     const reduce_case sums = {OPS_REDUCE_SUM, HAL_TYPE_I8,  2,    0,
-                              {1100003, 27}, LAYOUT_PLAIN, false};
+                              {1100003, 27},  LAYOUT_PLAIN, false};
     add_reduce(list, &sums);
 }
