@@ -1,8 +1,8 @@
 #!/bin/bash
 # amd.sh PROGRAM [OPTIONS...]: makes the op library's kernels into pipelines with Mesa's compiler
 # for AMD GPUs, for two generations of hardware that is not there; PROGRAM is kernel-corpus. No
-# kernel may fail; none but the known ones may spill or need scratch memory. Ends with 77, and the reason, where the driver is
-# missing; in continuous integration, which installs it, that is a failure.
+# kernel may fail; none but the known ones may spill or need scratch memory. Ends with 77, and the
+# reason, where the driver is missing; in continuous integration, which installs it, that is a failure.
 set -euo pipefail
 export LC_ALL=C
 program=$1
