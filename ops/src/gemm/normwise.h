@@ -1,5 +1,5 @@
-/* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm. Used by gemm.c
- * and weights.c. */
+/* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm. Used by
+ * gemm.c; nothing prepares B ahead yet. */
 #ifndef OPS_SRC_GEMM_NORMWISE_H
 #define OPS_SRC_GEMM_NORMWISE_H
 
