@@ -9,7 +9,9 @@
 
 #include "cases.h"
 
-#ifdef __ELF__
+/* A sanitized program can neither load a library apart nor expect one symbol of its plugins. */
+#if defined(__ELF__) && !defined(CASE_SANITIZED)
+#define READS_PLUGIN_FILE
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -17,7 +19,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
+#if defined(READS_PLUGIN_FILE) && defined(LM_ID_NEWLM)
+#define LOADS_PLUGIN_APART
+#endif
 
+#ifdef READS_PLUGIN_FILE
 static void release_report(void *report)
 {
     hal_registry_report_destroy(report);
@@ -38,16 +44,19 @@ static const char *path_of(case_run *run)
     }
     case_fail(run, "the device under test is not in the report");
 }
+#endif
 
+#ifdef LOADS_PLUGIN_APART
 static void close_library(void *library)
 {
     dlclose(library);
 }
+#endif
 
 /* The plugin's file, loaded apart; closed at the end of the case. */
 static void *library_apart(case_run *run)
 {
-#if defined(LM_ID_NEWLM) && !defined(CASE_SANITIZED)
+#ifdef LOADS_PLUGIN_APART
     void *library = dlmopen(LM_ID_NEWLM, path_of(run), RTLD_NOW | RTLD_LOCAL);
     case_check(run, library != NULL,
                "the plugin does not load without the libraries of this program: %s. Link it with "
@@ -67,7 +76,7 @@ static void stands_alone(case_run *run, const void *parameters)
 
 /* ---- What it exports ---- */
 
-#ifdef __ELF__
+#ifdef READS_PLUGIN_FILE
 typedef struct mapped_file {
     const char *data;
     size_t bytes;
@@ -101,7 +110,7 @@ static const char *exported_name(const ElfW(Sym) * symbol, const char *names)
 /* One symbol is exported. Weak ones, which C++ shares between libraries, are allowed. */
 static void one_symbol(case_run *run, const void *parameters)
 {
-#if defined(__ELF__) && !defined(CASE_SANITIZED)
+#ifdef READS_PLUGIN_FILE
     static mapped_file file;
     struct stat status;
     const int descriptor = open(path_of(run), O_RDONLY | O_CLOEXEC);
