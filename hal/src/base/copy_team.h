@@ -8,8 +8,8 @@
 
 typedef struct hal_copy_team hal_copy_team;
 
-/* Starts the helpers for copies of `bytes` bytes in all. Null where none would help or can be had;
- * hal_copy_team_copy then copies alone. */
+/* Starts the helpers for copies of `bytes` bytes in all. Null where none would help, as below
+ * 16 MiB, or can be had; hal_copy_team_copy then copies alone. */
 hal_copy_team *hal_copy_team_begin(uint64_t bytes);
 
 /* Copies, and returns when all is copied. Threads: the one that began the team. */

@@ -20,9 +20,6 @@
 #define PIECES 8
 #define PIECES_IN_FLIGHT 4
 
-/* Bytes from which the host's own copies have helpers. */
-#define MIN_DIRECT_TEAM (UINT64_C(16) << 20)
-
 static hal_status check_range(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
                               uint64_t bytes, const char *function, const char *argument)
 {
@@ -146,10 +143,10 @@ static hal_status write_staged(hal_queue *queue, hal_range target, const char *d
     return status;
 }
 
-/* By the host alone: helpers gain less than where they also free the device's staging memory. */
+/* By the host alone. */
 static void copy_directly(void *target, const void *source, uint64_t bytes)
 {
-    hal_copy_team *team = bytes >= MIN_DIRECT_TEAM ? hal_copy_team_begin(bytes) : NULL;
+    hal_copy_team *team = hal_copy_team_begin(bytes);
     hal_copy_team_copy(team, target, source, bytes);
     hal_copy_team_end(team);
 }
