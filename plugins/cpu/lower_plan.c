@@ -261,7 +261,8 @@ static bool store_in_place(const cpu_lower *lower, uint32_t store, uint32_t view
     return !written_until(lower, store, plan->last_use);
 }
 
-/* Loads that are views, then stores in place; `memory` has one number for each memory. */
+/* Loads that are views, then stores in place, whose values are views too; `memory` has one number
+ * for each memory. */
 static void plan_accesses(cpu_lower *lower, uint32_t *memory)
 {
     const hal_ir_kernel *ir = lower->ir;
@@ -292,7 +293,9 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
         }
         if (record->opcode == HAL_IR_STORE && plain && ir->records[record->c].width == 1 && !stay &&
             store_in_place(lower, i, *viewed)) {
+            const uint32_t value_last = lower->plan[record->c].last_use;
             lower->plan[record->c].store = i;
+            *viewed = value_last > *viewed ? value_last : *viewed;
         }
     }
 }

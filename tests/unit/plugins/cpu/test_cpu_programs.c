@@ -78,6 +78,28 @@ TEST(loops_end_at_the_limit_of_their_type)
     }
 }
 
+/* Both sums could be computed in the memory that both are stored to; the first one is needed after
+ * the second one is known. */
+TEST(stores_to_one_place)
+{
+    enum { ITEMS = 64 };
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("place", &b);
+    hal_ir_group_size(b, ITEMS, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_memory_id both = hal_ir_binding(b, "both", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value item = hal_ir_global_id(b, 0), x = hal_ir_load(b, in, item);
+    const hal_ir_value first = hal_ir_add(b, x, hal_ir_u32(b, 1));
+    hal_ir_store(b, out, item, first);
+    const hal_ir_value second = hal_ir_mul(b, x, x);
+    hal_ir_store(b, both, item, hal_ir_sub(b, second, first));
+    hal_ir_store(b, out, item, second);
+    cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, ITEMS, 3), numbers(HAL_TYPE_U32, ITEMS, 4),
+                            numbers(HAL_TYPE_U32, ITEMS, 5)};
+    check(cpu_finish(b), 1, buffers, 3, NULL, "two stores to one place");
+}
+
 /* Magnitudes below 1, with zeros and denormals. From the third on, each piece of 256 operands has
  * one of another magnitude at its beginning, end or in between, which selects the piece's path. */
 static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)
