@@ -26,9 +26,10 @@
 #define USUAL_ITEMS 512
 #define MOST_ITEMS 1024
 
-/* Accumulators of a work-item, and elements that a work-item of a GPU loads in one step. */
+/* Accumulators of a work-item, and bytes of values that one of a GPU loads in a step: the largest
+ * groups leave no registers for more. */
 #define MAX_CHAINS 4
-#define STEP_ELEMENTS 16
+#define STEP_BYTES 64
 
 /* Steps from which a sum has two levels, and those of the lower level: the error of a sum of n
  * steps grows with n. */
@@ -192,7 +193,8 @@ void ops_reduce_layout_set_length(const ops_context *context, int64_t length, ha
     if (ops_is_processor(context)) {
         group->unroll = chunks >= 8 ? MAX_CHAINS : 1;
     } else {
-        group->unroll = STEP_ELEMENTS / group->width;
+        const uint32_t size = hal_type_size(type) > 4 ? hal_type_size(type) : 4;
+        group->unroll = STEP_BYTES / size / group->width;
     }
     const uint32_t step = group->unroll * group->width;
     group->chains = step < MAX_CHAINS ? step : MAX_CHAINS;
