@@ -66,7 +66,7 @@ typedef struct ops_elementwise_use {
     int64_t reach;
     uint32_t loaded; /* a bit for each view that the body only passes to ops_element_load; then it
                         only stores by ops_element_store */
-    uint32_t value_size; /* bytes of the largest value of these views */
+    const uint32_t *sizes; /* bytes of the views' elements in memory; null without `loaded` */
 } ops_elementwise_use;
 
 /* Plans a kernel over a collapsed space that has elements. May move a dimension of the space. */

@@ -122,11 +122,12 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
                                ops_block *block, ops_entry **entry)
 {
     uint64_t starts[OPS_MAX_VIEWS] = {0};
-    uint32_t size = 1;
+    uint32_t sizes[OPS_MAX_VIEWS] = {0}, size = 1;
     for (uint32_t i = 0; i < t->tensor_count; i++) {
         const uint32_t slot = t->slots[i], bytes = hal_type_size(t->bindings.types[slot]);
         t->space.base[i] = ops_base(&t->bindings, slot, &t->tensors[i]);
         starts[i] = t->bindings.ranges[slot].offset / bytes;
+        sizes[i] = bytes;
         size = bytes > size ? bytes : size;
     }
     const uint32_t most = ops_elementwise_widest(context, size);
@@ -137,7 +138,7 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
                                      .reserved = t->scalar_names[0] ? 4 * sizeof(uint64_t) : 0,
                                      .reach = t->reach,
                                      .loaded = t->loaded,
-                                     .value_size = size > 4 ? size : 4};
+                                     .sizes = sizes};
     hal_status status = ops_elementwise_plan_init(context, &use, &t->space, &t->plan);
     if (status) {
         return status;

@@ -140,17 +140,17 @@ static hal_status plan_choose(const ops_context *context, const pointwise_call *
                               pointwise_plan *p)
 {
     uint64_t starts[OPS_MAX_VIEWS];
-    uint32_t size = 1;
-    ops_elementwise_use use = {.function = c->function, .starts = starts};
+    uint32_t sizes[OPS_MAX_VIEWS], size = 1;
+    ops_elementwise_use use = {.function = c->function, .starts = starts, .sizes = sizes};
     for (uint32_t i = 0; i < p->space.view_count; i++) {
         const uint32_t slot = p->slots[i], bytes = hal_type_size(p->bindings.types[slot]);
         starts[i] = p->bindings.ranges[slot].offset / bytes;
+        sizes[i] = bytes;
         size = bytes > size ? bytes : size;
         if (i < c->input_count && c->expression->inputs[i] != HAL_TYPE_BOOL) {
             use.loaded |= UINT32_C(1) << i;
         }
     }
-    use.value_size = size > 4 ? size : 4;
     use.widest = ops_elementwise_widest(context, size);
     ops_space_collapse(&p->space, c->input_count);
     return ops_elementwise_plan_init(context, &use, &p->space, &p->plan);

@@ -18,6 +18,10 @@
 /* Largest step of a staged view along the dimension that its lines of memory follow. */
 #define MAX_STEP 4
 
+/* Bytes of global memory that a GPU reads at least, and elements of a run of a tile, at most. */
+#define SECTOR 32u
+#define MAX_RUN 64u
+
 /* Elements that a work-item has in flight, and those that it computes at a time. */
 #define LOADS 16u
 #define TOGETHER 4u
@@ -32,9 +36,31 @@ static uint32_t pitch_of(const uint32_t tile[2])
     return tile[1] | 1;
 }
 
-/* The dimension along which a view is nearly contiguous, though it is not along the innermost one;
- * the latter if there is none. */
-static uint32_t other_dimension(const ops_space *space, uint32_t view)
+/* Bytes of the sectors that `count` elements of `size` bytes touch, `step` elements apart. Where
+ * sectors are shared, neighbouring lines of elements share the first and the last one as well. */
+static uint64_t touched_bytes(uint64_t count, uint64_t step, uint32_t size)
+{
+    return step * size < SECTOR ? count * step * size : count * SECTOR;
+}
+
+/* Whether reading a view along `other` and through shared memory costs less than reading it along
+ * the innermost dimension. Staging reads a run of `other` for each column; runs that follow each
+ * other in memory share sectors. It writes and reads every value in shared memory. */
+static int staging_pays(const ops_space *space, uint32_t view, uint32_t other, uint32_t size)
+{
+    const uint64_t run = least((uint64_t)space->size[other], MAX_RUN);
+    const uint64_t across = (uint64_t)llabs(space->stride[view][space->rank - 1]);
+    const uint64_t along = (uint64_t)llabs(space->stride[view][other]);
+    const uint64_t value = size > 4 ? size : 4;
+    const uint64_t alone = touched_bytes(run, along, size) + SECTOR - size;
+    const uint64_t staged = alone < across * size ? alone : across * size;
+    const uint64_t direct = run * touched_bytes(1, across, size);
+    return direct >= staged + run * 2 * value;
+}
+
+/* The dimension along which reading a view through shared memory is cheaper; the innermost one if
+ * there is none. */
+static uint32_t other_dimension(const ops_space *space, uint32_t view, uint32_t size)
 {
     const int64_t *stride = space->stride[view];
     const uint32_t last = space->rank - 1;
@@ -45,7 +71,7 @@ static uint32_t other_dimension(const ops_space *space, uint32_t view)
             other = i;
         }
     }
-    return other;
+    return other != last && staging_pays(space, view, other, size) ? other : last;
 }
 
 /* The side of a tile of `elements` next to one of `side`, a multiple of 32 if it is that long. */
@@ -132,13 +158,18 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
                            ops_space *space, ops_elementwise_plan *plan)
 {
     const uint32_t last = space->rank - 1;
-    uint32_t staged[OPS_MAX_RANK] = {0}, counts[OPS_MAX_RANK] = {0}, other = last;
+    uint32_t staged[OPS_MAX_RANK] = {0}, counts[OPS_MAX_RANK] = {0}, other = last, value_size = 4;
     uint32_t *tile = plan->tile;
     plan->staged = plan->staged_width = 0;
     for (uint32_t view = 0; view < space->view_count; view++) {
-        const uint32_t dimension = use->loaded >> view & 1 ? other_dimension(space, view) : last;
+        if (!(use->loaded >> view & 1)) {
+            continue;
+        }
+        const uint32_t size = use->sizes[view];
+        const uint32_t dimension = other_dimension(space, view, size);
         staged[dimension] |= UINT32_C(1) << view;
         counts[dimension] += dimension != last;
+        value_size = size > value_size ? size : value_size;
     }
     for (uint32_t i = 0; i < last; i++) {
         other = counts[i] > (other == last ? 0 : counts[other]) ? i : other;
@@ -150,7 +181,7 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
     for (uint32_t elements = MAX_ELEMENTS; other != last && elements >= MIN_ELEMENTS;
          elements /= 2) {
         tile_fit(space, other, elements, tile);
-        const uint64_t bytes = (uint64_t)counts[other] * tile[0] * pitch_of(tile) * use->value_size;
+        const uint64_t bytes = (uint64_t)counts[other] * tile[0] * pitch_of(tile) * value_size;
         const uint64_t groups = (uint64_t)ops_space_elements(space) / tile[0] / tile[1];
         const int fills = groups >= info->compute_units || elements <= 4 * plan->group;
         if (bytes <= shared && fills && tile[0] * tile[1] >= MIN_ELEMENTS) {

@@ -10,7 +10,8 @@ enum { OPS_TRANSPOSED_SCALAR_BYTES = 4 * sizeof(uint64_t) };
 
 /* Chooses the plan's `staged` views, their width and the tile of a group. If there are any, the
  * dimension along which they are contiguous becomes the second innermost one. There are none where
- * tiles gain nothing: on processors, and for small or contiguous dimensions. */
+ * tiles gain nothing: on processors, for small or contiguous dimensions, and where the sectors that
+ * direct reads touch without need cost less than the way through shared memory. */
 void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
                            ops_space *space, ops_elementwise_plan *plan);
 uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[2]);

@@ -1,0 +1,70 @@
+/* Which inputs go through shared memory: those whose direct reads touch so many sectors more that
+ * writing and reading shared memory costs less. */
+#include "unit.h"
+
+#include "kernels/transposed.h"
+
+typedef struct staging_case {
+    const char *what;
+    int64_t size[4], stride[4];
+    uint32_t bytes; /* of an element */
+    uint32_t run;   /* elements of the staged dimension in a tile; 0: not staged */
+} staging_case;
+
+/* The output is contiguous. Sizes of 1 come first where there are fewer dimensions. */
+static const staging_case cases[] = {
+    {"exp f16 7x1139x464x3@3102", {3, 1139, 7, 464}, {1, 1392, 1585488, 3}, 2, 0},
+    {"copy f32 64x256x257x3@0312", {1, 64, 3, 65792}, {0, 197376, 1, 3}, 4, 3},
+    {"i8, a step of 3", {1, 1, 3, 65792}, {0, 0, 1, 3}, 1, 0},
+    {"f32, a step of 2", {1, 1, 2, 65536}, {0, 0, 1, 2}, 4, 0},
+    {"f64, a step of 2", {1, 1, 2, 65536}, {0, 0, 1, 2}, 8, 0},
+    {"f64, a step of 3", {1, 1, 3, 65536}, {0, 0, 1, 3}, 8, 3},
+    {"f16, a step of 5", {1, 1, 5, 65536}, {0, 0, 1, 5}, 2, 5},
+    {"f16, runs of 3 far apart", {1, 1, 3, 65536}, {0, 0, 1, 999}, 2, 3},
+    {"copy f32 1048576x16@10", {1, 1, 16, 1048576}, {0, 0, 1, 16}, 4, 16},
+    {"copy f32 100x101x102x17@3120", {17, 101, 102, 100}, {1, 1734, 17, 175134}, 4, 17},
+    {"copy f16 4096x4096@10", {1, 1, 4096, 4096}, {0, 0, 1, 4096}, 2, 64},
+    {"contiguous", {1, 1, 4096, 4096}, {0, 0, 4096, 1}, 2, 0},
+};
+
+static void choose(const staging_case *c, uint32_t kind, ops_elementwise_plan *plan)
+{
+    const hal_device_info info = {.kind = kind, .compute_units = 4, .shared_bytes = 49152};
+    const uint32_t sizes[2] = {c->bytes, c->bytes};
+    const ops_elementwise_use use = {.widest = 4, .loaded = 1, .sizes = sizes};
+    ops_space space = {.rank = 4, .view_count = 2};
+    int64_t stride = 1;
+    for (int i = 4; i-- > 0;) {
+        space.size[i] = c->size[i];
+        space.stride[0][i] = c->stride[i];
+        space.stride[1][i] = stride;
+        stride *= c->size[i];
+    }
+    *plan = (ops_elementwise_plan){.group = 256, .width = 1};
+    ops_transposed_choose(&info, &use, &space, plan);
+}
+
+TEST(stages_where_sectors_are_saved)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ops_elementwise_plan plan;
+        choose(&cases[i], HAL_DEVICE_DISCRETE, &plan);
+        if (plan.staged != (cases[i].run > 0) || plan.tile[1] != cases[i].run) {
+            fail_msg("%s: staged %u, tile of %u x %u", cases[i].what, plan.staged, plan.tile[0],
+                     plan.tile[1]);
+        }
+    }
+}
+
+TEST(stages_nothing_on_processors)
+{
+    ops_elementwise_plan plan;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        choose(&cases[i], HAL_DEVICE_CPU, &plan);
+        assert_int_equal(plan.staged, 0);
+        choose(&cases[i], HAL_DEVICE_SOFTWARE, &plan);
+        assert_int_equal(plan.staged, 0);
+    }
+}
+
+UNIT_MAIN(NULL, NULL)
