@@ -412,6 +412,30 @@ static void elapsed_sum(case_run *run, const void *parameters)
     case_check(run, none == 0, "%llu ns between a point and itself", (unsigned long long)none);
 }
 
+/* The times of 1024 batches are kept. */
+static void elapsed_far(case_run *run, const void *parameters)
+{
+    enum { POINTS = 1024 };
+    hal_point points[POINTS] = {{0}};
+    uint64_t parts[2] = {0}, whole = 0;
+    hal_buffer *x = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 256);
+    case_claim(run, (run->info->abilities & HAL_ABILITY_TIMESTAMPS) != 0, "time stamps");
+    for (uint32_t i = 0; i < POINTS; i++) {
+        case_ok(run, hal_queue_fill(run->queue, range_of(x), i), "fill");
+        case_ok(run, hal_queue_flush(run->queue, &points[i]), "flush");
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    const hal_point first = points[0], middle = points[POINTS / 2], last = points[POINTS - 1];
+    case_ok(run, hal_point_get_elapsed(first, last, &whole), "of all batches");
+    case_ok(run, hal_point_get_elapsed(first, middle, &parts[0]), "of the first half");
+    case_ok(run, hal_point_get_elapsed(middle, last, &parts[1]), "of the second half");
+    const uint64_t sum = parts[0] + parts[1], difference = whole > sum ? whole - sum : sum - whole;
+    case_check(run, difference <= 1000 + whole / 100,
+               "of 1024 batches the halves took %llu and %llu ns, all of them %llu ns",
+               (unsigned long long)parts[0], (unsigned long long)parts[1],
+               (unsigned long long)whole);
+}
+
 void cases_hal_points(case_list *list)
 {
     case_add(list, values_rise, NULL, 0, "points/rising");
@@ -429,4 +453,5 @@ void cases_hal_points(case_list *list)
     case_add(list, elapsed, NULL, 0, "points/elapsed");
     case_add(list, elapsed_unit, NULL, 0, "points/elapsed_in_nanoseconds");
     case_add(list, elapsed_sum, NULL, 0, "points/elapsed_adds_up");
+    case_add(list, elapsed_far, NULL, 0, "points/elapsed_of_1024");
 }

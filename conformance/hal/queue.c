@@ -342,6 +342,24 @@ static void copy_of_any_bytes(case_run *run, const void *parameters)
 }
 
 /* Each of many dispatches of a batch has ranges and scalars of its own. */
+/* A kernel that writes a part of a binding that it only writes leaves the rest as it is. */
+static void unwritten_bytes(case_run *run, const void *parameters)
+{
+    enum { COUNT = 40000, WRITTEN = 100 };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    hal_buffer *out = words_create(run, run->queue, COUNT, 5, 7);
+    uint32_t *words = case_allocate(run, COUNT, sizeof *words);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    scale_dispatch(run, run->queue, kernel, x, out, WRITTEN, 3, 2);
+    case_ok(run, hal_queue_read(run->queue, out, 0, 4ull * COUNT, words), "read");
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint32_t expected = i < WRITTEN ? 3 * (i + 1) + 2 : 7 * i + 5;
+        case_check(run, words[i] == expected, "word %u, which the kernel %s, is %u instead of %u",
+                   i, i < WRITTEN ? "writes" : "does not write", words[i], expected);
+    }
+}
+
 static void own_bindings(case_run *run, const void *parameters)
 {
     enum { DISPATCHES = HAL_QUEUE_BATCH_COMMANDS - 1, SPACING = 64 };
@@ -455,6 +473,7 @@ void cases_hal_queue(case_list *list)
     case_add(list, many_writes, NULL, 0, "queue/writes_are_seen_behind_them");
     case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
     case_add(list, copy_of_any_bytes, NULL, 0, "queue/copy_of_any_bytes");
+    case_add(list, unwritten_bytes, NULL, 0, "queue/unwritten_bytes");
     case_add(list, own_bindings, NULL, 0, "queue/own_bindings");
     case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");
     case_add(list, large_grid, NULL, 0, "queue/grid_of_65535");

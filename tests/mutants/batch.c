@@ -2,6 +2,7 @@
  * offsets, bindings, scalars, grids, barriers inside a batch. */
 #include "mutant.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static hal_binding *binding_of(wrap_batch *batch, uint32_t command, uint32_t index)
@@ -209,6 +210,44 @@ static void reversed(wrap_batch *batch)
     }
 }
 
+/* Puts a fill with 0 of a dispatch's binding in front of it. */
+static void insert_fill(wrap_batch *batch, uint32_t at, uint32_t binding)
+{
+    hal_command *commands =
+        realloc(batch->commands, (batch->batch.command_count + 1) * sizeof(*commands));
+    if (commands == NULL) {
+        return;
+    }
+    memmove(commands + at + 1, commands + at,
+            (batch->batch.command_count - at) * sizeof(*commands));
+    commands[at] = (hal_command){.kind = HAL_COMMAND_FILL,
+                                 .flags = HAL_COMMAND_BARRIER,
+                                 .binding_count = 1,
+                                 .binding_first = commands[at + 1].binding_first + binding,
+                                 .grid = {1, 1, 1}};
+    commands[at + 1].flags |= HAL_COMMAND_BARRIER;
+    batch->batch.command_count++;
+    batch->commands = commands;
+    batch->batch.commands = commands;
+}
+
+/* Memory that a kernel only writes begins without contents, where it is long. */
+static void write_discards(wrap_batch *batch)
+{
+    enum { LONG = 128 * 1024 };
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        const hal_command command = batch->commands[i];
+        for (uint32_t k = 0; command.kind == HAL_COMMAND_DISPATCH && k < command.binding_count;
+             k++) {
+            const hal_binding *binding = binding_of(batch, i, k);
+            if (binding->access == HAL_ACCESS_WRITE && binding->length >= LONG &&
+                binding->length % 4 == 0 && binding->offset % 4 == 0) {
+                insert_fill(batch, i++, k);
+            }
+        }
+    }
+}
+
 const mutant mutants_batch[] = {{.name = "none", .batch = none},
                                 {.name = "unlinked", .batch = none},
                                 {.name = "exports", .batch = none},
@@ -229,4 +268,5 @@ const mutant mutants_batch[] = {{.name = "none", .batch = none},
                                 {.name = "scalars_far", .batch = scalars_far},
                                 {.name = "bindings_far", .batch = bindings_far},
                                 {.name = "binding_empty", .batch = binding_empty},
+                                {.name = "write_discards", .batch = write_discards},
                                 {.name = NULL}};

@@ -339,6 +339,20 @@ static void elapsed_unit(hal_plugin *table)
     table->queue_elapsed = elapsed_in_micro;
 }
 
+/* The times of the last 64 batches are kept, and older ones taken for the oldest of these. */
+static hal_status elapsed_of_64(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                uint64_t *nanoseconds)
+{
+    const uint64_t oldest = second > 64 ? second - 64 : 1;
+    return wrap_inside()->queue_elapsed(queue, first > oldest ? first : oldest, second,
+                                        nanoseconds);
+}
+
+static void elapsed_recent(hal_plugin *table)
+{
+    table->queue_elapsed = elapsed_of_64;
+}
+
 static void elapsed_total(hal_plugin *table)
 {
     table->queue_elapsed = elapsed_since_start;
@@ -355,4 +369,5 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "overtake", .table = overtake},
                                 {.name = "two_copy", .table = two_copy},
                                 {.name = "elapsed_unit", .table = elapsed_unit},
+                                {.name = "elapsed_recent", .table = elapsed_recent},
                                 {.name = NULL}};

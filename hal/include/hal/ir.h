@@ -92,7 +92,8 @@ typedef struct hal_ir_record {
     uint32_t flags;
 } hal_ir_record;
 
-/* How a kernel touches a binding; the same bits mark a binding of a command. */
+/* How a kernel touches a binding; the same bits mark a binding of a command. Bytes that a kernel
+ * does not write keep their values, with HAL_ACCESS_WRITE too. */
 enum { HAL_ACCESS_READ = 1, HAL_ACCESS_WRITE = 2, HAL_ACCESS_READ_WRITE = 3 };
 
 /* A binding (device memory that a dispatch names) or an array in the group's shared memory. */

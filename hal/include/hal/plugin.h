@@ -92,7 +92,8 @@ typedef struct hal_batch {
     const uint8_t *scalars;
 } hal_batch;
 
-/* A value that another queue of the device, or of one that it reaches, has to reach first. */
+/* A value that another queue of the device, or of one that it reaches, has to reach first. It has
+ * been submitted to that queue. */
 typedef struct hal_plugin_wait {
     hal_plugin_queue *queue;
     uint64_t value;
@@ -162,7 +163,8 @@ typedef struct hal_plugin {
     hal_status (*memory_info)(hal_plugin_device *device, uint64_t *free_bytes,
                               uint64_t *total_bytes);
 
-    /* (required) At least `bytes` of memory of a kind, aligned to 256 bytes. */
+    /* (required) At least `bytes` of memory of a kind, aligned to 256 bytes. Free is never called
+     * while a batch that names the memory is in flight. */
     hal_status (*memory_allocate)(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory);
     void (*memory_free)(hal_plugin_device *device, hal_plugin_memory *memory);
@@ -172,7 +174,8 @@ typedef struct hal_plugin {
      * wrote is seen by the host once the batch is waited for. */
     hal_status (*memory_map)(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
 
-    /* (required) A kernel from verified and legalised IR, which is valid during the call only. */
+    /* (required) A kernel from verified and legalised IR, which is valid during the call only.
+     * Destroy is never called while a batch that names the kernel is in flight. */
     hal_status (*kernel_create)(hal_plugin_device *device, const hal_ir_kernel *ir,
                                 hal_plugin_kernel **kernel);
     void (*kernel_destroy)(hal_plugin_device *device, hal_plugin_kernel *kernel);
@@ -191,11 +194,13 @@ typedef struct hal_plugin {
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 
     /* (required) Waits until the queue has reached `value`, for at most `timeout_ns` nanoseconds
-     * (0: only looks; UINT64_MAX: without limit). TIMEOUT when it has not by then. May be called
-     * from any thread. */
+     * (0: only looks; UINT64_MAX: without limit). TIMEOUT when it has not by then. TIMEOUT needs no
+     * sentence: hal ignores one. The value has been submitted. May be called from any thread. */
     hal_status (*wait)(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 
-    /* (optional) Device time in nanoseconds between the ends of two batches, both reached. */
+    /* (optional) Device time in nanoseconds between the ends of two batches, both reached. `first`
+     * is at least 1 and not above `second`. The times of the last 1024 submitted batches are known;
+     * the answer for an older one is the time or INVALID_ARGUMENT. */
     hal_status (*queue_elapsed)(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
 

@@ -54,7 +54,7 @@ typedef struct hal_device_info {
     uint64_t max_binding;        /* bytes of one binding */
     uint32_t binding_alignment;  /* a binding's offset is a multiple of this many bytes */
     uint32_t compute_units;      /* 0: not known, hal says 1 */
-    uint32_t subgroup_width;     /* lanes; 0: no subgroup operations */
+    uint32_t subgroup_width;     /* lanes, a power of two up to 128; 0: no subgroup operations */
     uint32_t max_group_items;    /* work-items of a group */
     uint32_t max_group_size[3];  /* in each dimension */
     uint32_t max_grid[3];        /* groups in each dimension */

@@ -76,7 +76,9 @@ hal_status hal_timeline_wait(hal_timeline *timeline, uint64_t value, uint64_t ti
     }
     if (status == HAL_OK) {
         timeline_set_reached(timeline, value);
-    } else if (status != HAL_ERROR_TIMEOUT) {
+    } else if (status == HAL_ERROR_TIMEOUT) {
+        hal_host_clear_error(); /* a sentence for it would go with a later failure */
+    } else {
         hal_host_take_queue_message(timeline->handle);
         status = hal_device_failed(timeline->device, status, "waiting for a batch");
     }

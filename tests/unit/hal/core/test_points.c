@@ -35,6 +35,23 @@ SIDES_TEST(points_are_reached_in_order)
     assert_ok(hal_point_wait((hal_point){0}, 0));
 }
 
+/* A sentence for TIMEOUT does not go with what fails later without one. */
+SIDES_TEST(sentences_of_timeouts_are_ignored)
+{
+    side *one = side_open("mock");
+    mock->hold = 1;
+    const hal_point point = fill(one, 1);
+    mock->fail_with = HAL_ERROR_TIMEOUT;
+    mock->fail_in[MOCK_WAIT] = 1;
+    assert_fails(hal_point_wait(point, 0), HAL_ERROR_TIMEOUT, "not reached within 0 ns");
+    mock->no_words = 1;
+    mock->fail_with = HAL_ERROR_INTERNAL;
+    mock->fail_in[MOCK_SUBMIT] = 1;
+    assert_ok(hal_queue_fill(one->queue, (hal_range){one->buffer, 0, HAL_WHOLE}, 1));
+    assert_fails(hal_queue_flush(one->queue, NULL), HAL_ERROR_INTERNAL, "HAL_ERROR_INTERNAL");
+    mock->hold = 0;
+}
+
 SIDES_TEST(points_that_were_never_given_out_are_refused)
 {
     side *one = side_open("mock");

@@ -285,6 +285,7 @@ TEST(fields_of_the_rarer_opcodes_are_checked)
     BROKEN_OTHER("sets: expected 0 or more, got -1", ASYNC_WAIT, r->imm = -1);
     BROKEN_OTHER("reduction: expected less than 3, got 3", SUBGROUP_REDUCE, r->aux = 3);
     BROKEN_OTHER("mask: expected 0 to 127, got 128", SHUFFLE_XOR, r->imm = 128);
+    BROKEN_OTHER("that shuffle_xor can have, got bool", SHUFFLE_XOR, r->type = HAL_TYPE_BOOL);
     BROKEN_OTHER("type: expected f16, bf16 or f32, got i8", MATRIX_MULTIPLY,
                  r->aux = HAL_TYPE_I8);
     BROKEN_OTHER("storage type: expected less than", MATRIX_MULTIPLY, r->aux = 99);
