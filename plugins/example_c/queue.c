@@ -45,8 +45,8 @@ static void batch_run(hal_plugin_queue *queue, const hal_batch *batch)
 {
     for (uint32_t i = 0; i < batch->command_count; i++) {
         if (!command_run(queue, batch, &batch->commands[i])) {
-            if (HAL_PLUGIN_HAS(example_host(), queue_fail)) {
-                example_host()->queue_fail(queue, "a batch has a command of an unknown kind");
+            if (HAL_PLUGIN_HAS(example_host(), queue_failed)) {
+                example_host()->queue_failed(queue, "a batch has a command of an unknown kind");
             }
             pthread_mutex_lock(&queue->device->lock);
             queue->device->lost = 1;
@@ -93,8 +93,8 @@ static void *queue_thread(void *user)
         const int works = !device->lost;
         pthread_cond_broadcast(&device->changed);
         pthread_mutex_unlock(&device->lock);
-        if (works && HAL_PLUGIN_HAS(host, completed)) {
-            host->completed(queue, value);
+        if (works && HAL_PLUGIN_HAS(host, queue_reached)) {
+            host->queue_reached(queue, value);
         }
         pthread_mutex_lock(&device->lock);
     }

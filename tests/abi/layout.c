@@ -165,7 +165,7 @@ FIELD(hal_ir_kernel, constants, const uint64_t *, 96)
 FIELD(hal_ir_kernel, names, const char *, 104)
 
 /* ---- hal/types.h and hal/plugin.h ---- */
-VALUE(HAL_PLUGIN_ABI_MAJOR, 0)
+VALUE(HAL_PLUGIN_ABI_MAJOR, 1)
 VALUE(HAL_PLUGIN_ABI, HAL_PLUGIN_ABI_MAJOR << 16 | HAL_PLUGIN_ABI_MINOR)
 VALUE(HAL_PLUGIN_ABI_MINOR, HAL_PLUGIN_ABI & 0xffff) /* grows with each release */
 VALUE(HAL_DEVICE_DISCRETE, 1)
@@ -316,10 +316,10 @@ ENTRY(hal_host, cache_store, 48, hal_status,
 FIELD(hal_host, flags, uint32_t, 56)
 FIELD(hal_host, reserved, uint32_t, 60)
 ENTRY(hal_host, report, 64, void, (const char *))
-ENTRY(hal_host, completed, 72, void, (hal_plugin_queue *, uint64_t))
-ENTRY(hal_host, queue_fail, 80, void, (hal_plugin_queue *, const char *))
+ENTRY(hal_host, queue_reached, 72, void, (hal_plugin_queue *, uint64_t))
+ENTRY(hal_host, queue_failed, 80, void, (hal_plugin_queue *, const char *))
 
-SIZE(hal_plugin, 176)
+SIZE(hal_plugin, 192)
 FIELD(hal_plugin, size, uint32_t, 0)
 FIELD(hal_plugin, abi, uint32_t, 4)
 FIELD(hal_plugin, name, const char *, 8)
@@ -350,6 +350,10 @@ ENTRY(hal_plugin, kernel_create_native, 152, hal_status,
 ENTRY(hal_plugin, gemm, 160, hal_status,
       (hal_plugin_device *, const hal_gemm_description *, hal_plugin_kernel **, uint64_t *))
 ENTRY(hal_plugin, device_can_access_peer, 168, uint32_t, (hal_plugin_device *, hal_plugin_device *))
+ENTRY(hal_plugin, memory_flush, 176, hal_status,
+      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
+ENTRY(hal_plugin, memory_invalidate, 184, hal_status,
+      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
 
 typedef const hal_plugin *query(uint32_t, const hal_host *);
 SAME(hal_plugin_query_function, query *)

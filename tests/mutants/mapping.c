@@ -1,6 +1,6 @@
 /* mapping.c: memory that the host does not share with the device: the host has a copy of mapped
- * memory, which goes to the device before each batch and comes back when a batch was waited for;
- * and faults of that. */
+ * memory, which goes to the device before each batch and comes back when a batch was waited for, or
+ * both when hal calls memory_flush and memory_invalidate; and faults of that. */
 #include "mutant.h"
 
 #include <pthread.h>
@@ -24,6 +24,8 @@ static struct {
     bool up_lost;       /* the copy of shared memory does not go to the device */
     bool down_lost;     /* what a batch wrote to shared memory does not come back */
     bool is_misaligned; /* the copy is aligned to 16 bytes */
+    bool flush_lost;    /* flushes of shared memory do nothing */
+    bool invalidate_lost;
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -121,6 +123,64 @@ static hal_status shadow_submit(hal_plugin_queue *queue, const hal_batch *batch,
     return status;
 }
 
+/* Copies a range between the host's copy and the device's memory. */
+static hal_status shadow_move_range(hal_plugin_memory *memory, uint64_t offset, uint64_t bytes,
+                                    bool up)
+{
+    void *inside = NULL;
+    hal_status status = HAL_OK;
+    pthread_mutex_lock(&lock);
+    const shadow *one = *shadow_find(memory);
+    const bool is_lost = one != NULL && one->kind == HAL_MEMORY_SHARED &&
+                         (up ? faults.flush_lost : faults.invalidate_lost);
+    if (one != NULL && one->host != NULL && !is_lost) {
+        status = wrap_inside()->memory_map(one->device, one->memory, &inside);
+    }
+    if (status == HAL_OK && inside != NULL) {
+        uint8_t *device = (uint8_t *)inside + offset, *host = one->host + offset;
+        memcpy(up ? device : host, up ? host : device, bytes);
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static hal_status shadow_flush(hal_plugin_device *device, hal_plugin_memory *memory,
+                               uint64_t offset, uint64_t bytes)
+{
+    (void)device;
+    return shadow_move_range(memory, offset, bytes, true);
+}
+
+static hal_status shadow_invalidate(hal_plugin_device *device, hal_plugin_memory *memory,
+                                    uint64_t offset, uint64_t bytes)
+{
+    (void)device;
+    return shadow_move_range(memory, offset, bytes, false);
+}
+
+/* No fault by itself. */
+static void incoherent(hal_plugin *table)
+{
+    table->size = sizeof(*table);
+    table->memory_allocate = shadow_allocate;
+    table->memory_free = shadow_free;
+    table->memory_map = shadow_map;
+    table->memory_flush = shadow_flush;
+    table->memory_invalidate = shadow_invalidate;
+}
+
+static void flush_lost(hal_plugin *table)
+{
+    faults.flush_lost = true;
+    incoherent(table);
+}
+
+static void invalidate_lost(hal_plugin *table)
+{
+    faults.invalidate_lost = true;
+    incoherent(table);
+}
+
 /* No fault by itself. */
 static void shadowed(hal_plugin *table)
 {
@@ -152,5 +212,6 @@ static void map_misaligned(hal_plugin *table)
     {                                   \
         .name = #fault, .table = fault, \
     }
-const mutant mutants_mapping[] = {
-    MUTANT(shadowed), MUTANT(map_up), MUTANT(map_down), MUTANT(map_misaligned), {.name = NULL}};
+const mutant mutants_mapping[] = {MUTANT(shadowed),        MUTANT(map_up),     MUTANT(map_down),
+                                  MUTANT(map_misaligned),  MUTANT(incoherent), MUTANT(flush_lost),
+                                  MUTANT(invalidate_lost), {.name = NULL}};

@@ -6,7 +6,7 @@
  * Rules, which docs/plugin-abi.md explains:
  *  - every table begins with its own size; fields are only appended; an entry that is not wholly
  *    within the size that the other side states, or is null, is "not offered";
- *  - elements of arrays (commands, bindings, waits, records of the IR) keeps its size within a
+ *  - elements of arrays (commands, bindings, waits, records of the IR) keep their layout within a
  *    major version; values of enums never change, new ones are appended, and neither side hands
  *    over one that the other's minor does not have;
  *  - required entries are marked (required); hal falls back or answers UNSUPPORTED for the others;
@@ -28,9 +28,9 @@
 extern "C" {
 #endif
 
-/* Major in the high half, minor in the low half. Major 0 is a draft: it is frozen as 1.0 in a later
- * release. docs/plugin-abi.md has the rules and the log of what each minor appended. */
-#define HAL_PLUGIN_ABI_MAJOR 0u
+/* Major in the high half, minor in the low half. Major 1 is frozen: minors only append.
+ * docs/plugin-abi.md has the rules and the log of what each minor appended. */
+#define HAL_PLUGIN_ABI_MAJOR 1u
 #define HAL_PLUGIN_ABI_MINOR 1u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
@@ -124,21 +124,21 @@ typedef struct hal_host {
                              uint64_t *bytes);
     hal_status (*cache_store)(const char *device_id, const uint64_t key[2], const void *data,
                               uint64_t bytes);
-    /* Since 0.1. HAL_HOST_*; settled when the first device is opened. */
+    /* Since 1.1. HAL_HOST_*; settled when the first device is opened. */
     uint32_t flags;
     uint32_t reserved; /* 0 */
-    /* Since 0.1. Hands over a finding of validation: what a kernel did wrong, with the names of
+    /* Since 1.1. Hands over a finding of validation: what a kernel did wrong, with the names of
      * kernel and binding, instruction and work-item. hal counts it and says it to the program, once
      * for the same words; the kernel goes on as the plugin sees fit. Threads: any. */
     void (*report)(const char *message);
-    /* Since 0.1. Tells hal that a queue has reached `value`, so that hal need not ask `wait`. What
+    /* Since 1.1. Tells hal that a queue has reached `value`, so that hal need not ask `wait`. What
      * the batch wrote is seen by a thread that learns of it. Optional: hal asks `wait` where it was
      * not told. Not for values of a lost device. Threads: any, until queue_destroy. */
-    void (*completed)(hal_plugin_queue *queue, uint64_t value);
-    /* Since 0.1. Keeps the sentence of work that failed after submit had returned, the first one
+    void (*queue_reached)(hal_plugin_queue *queue, uint64_t value);
+    /* Since 1.1. Keeps the sentence of work that failed after submit had returned, the first one
      * of a queue. A wait or submit of the queue that then fails without `fail` is reported with it.
      * Threads: any, until queue_destroy of the queue is called. */
-    void (*queue_fail)(hal_plugin_queue *queue, const char *message);
+    void (*queue_failed)(hal_plugin_queue *queue, const char *message);
 } hal_host;
 
 /* ---- What a plugin offers to hal ---- */
@@ -171,7 +171,8 @@ typedef struct hal_plugin {
 
     /* (required) The host's view of memory of a mapped kind; the pointer stays valid until the
      * memory is freed, what the host wrote is seen by batches submitted after it, what a batch
-     * wrote is seen by the host once the batch is waited for. */
+     * wrote is seen by the host once the batch is waited for: by itself, or by memory_flush and
+     * memory_invalidate. */
     hal_status (*memory_map)(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
 
     /* (required) A kernel from verified and legalised IR, which is valid during the call only.
@@ -223,6 +224,15 @@ typedef struct hal_plugin {
      * stays, until such a batch has run. Asked again and again, so only the first answer for a pair
      * may take time. Without the entry, or at 0, hal goes through the host. Threads: any. */
     uint32_t (*device_can_access_peer)(hal_plugin_device *device, hal_plugin_device *other);
+
+    /* (optional) Since 1.1. For mapped memory that is not coherent. hal calls flush after the host
+     * wrote a range of mapped memory and before a batch that uses it is submitted, and invalidate
+     * after the batches that wrote a range were waited for and before the host reads it. Ranges are
+     * in bytes and have any alignment. Threads: any. */
+    hal_status (*memory_flush)(hal_plugin_device *device, hal_plugin_memory *memory,
+                               uint64_t offset, uint64_t bytes);
+    hal_status (*memory_invalidate)(hal_plugin_device *device, hal_plugin_memory *memory,
+                                    uint64_t offset, uint64_t bytes);
 } hal_plugin;
 
 /* The one symbol of a plugin, with this name. Keeps `host`, which stays valid for the life of the

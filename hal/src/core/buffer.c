@@ -209,8 +209,12 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
         memory->reused = 0;
         status = hal_memory_map(device, memory, pointer);
     }
+    if (status == HAL_OK && buffer->kind != HAL_MEMORY_UPLOAD) {
+        status = hal_memory_invalidate(device, memory, 0, buffer->bytes);
+    }
     pthread_mutex_unlock(&memory->uses.lock);
     if (status != HAL_OK) {
+        *pointer = NULL;
         atomic_store(&buffer->mapped, 0);
     } else {
         hal_hook_mapped(buffer);
@@ -234,7 +238,8 @@ hal_status hal_buffer_map_end(hal_buffer *buffer)
                         buffer->label);
     }
     hal_hook_unmapped(buffer);
-    return HAL_OK;
+    return buffer->kind == HAL_MEMORY_DOWNLOAD ? HAL_OK
+                                               : hal_buffer_flush(buffer, 0, buffer->bytes);
 }
 
 hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)
@@ -292,6 +297,16 @@ hal_status hal_buffer_view(hal_buffer *buffer, void **pointer)
     const hal_status status = hal_memory_map(buffer->device, memory, pointer);
     pthread_mutex_unlock(&memory->uses.lock);
     return status;
+}
+
+hal_status hal_buffer_flush(hal_buffer *buffer, uint64_t offset, uint64_t bytes)
+{
+    return hal_memory_flush(buffer->device, atomic_load(&buffer->memory), offset, bytes);
+}
+
+hal_status hal_buffer_invalidate(hal_buffer *buffer, uint64_t offset, uint64_t bytes)
+{
+    return hal_memory_invalidate(buffer->device, atomic_load(&buffer->memory), offset, bytes);
 }
 
 int hal_buffer_is_mapped_kind(const hal_buffer *buffer)

@@ -52,6 +52,10 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer);
  * those of the plugin's mapping. */
 hal_status hal_buffer_view(hal_buffer *buffer, void **pointer);
 
+/* The host wrote, or will read, a range of the view: see hal_memory_flush. */
+hal_status hal_buffer_flush(hal_buffer *buffer, uint64_t offset, uint64_t bytes);
+hal_status hal_buffer_invalidate(hal_buffer *buffer, uint64_t offset, uint64_t bytes);
+
 /* Whether the host can map the buffer's memory. */
 int hal_buffer_is_mapped_kind(const hal_buffer *buffer);
 

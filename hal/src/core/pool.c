@@ -402,3 +402,31 @@ hal_status hal_memory_map(hal_device *device, hal_memory *memory, void **pointer
     *pointer = memory->pointer;
     return HAL_OK;
 }
+
+hal_status hal_memory_flush(hal_device *device, const hal_memory *memory, uint64_t offset,
+                            uint64_t bytes)
+{
+    if (!device->plugin->memory_flush || bytes == 0) {
+        return HAL_OK;
+    }
+    hal_host_clear_error();
+    const hal_status status =
+        device->plugin->memory_flush(device->handle, memory->handle, offset, bytes);
+    return status == HAL_OK ? HAL_OK
+                            : hal_device_failed(device, status, "flushing %llu mapped bytes",
+                                                (unsigned long long)bytes);
+}
+
+hal_status hal_memory_invalidate(hal_device *device, const hal_memory *memory, uint64_t offset,
+                                 uint64_t bytes)
+{
+    if (!device->plugin->memory_invalidate || bytes == 0) {
+        return HAL_OK;
+    }
+    hal_host_clear_error();
+    const hal_status status =
+        device->plugin->memory_invalidate(device->handle, memory->handle, offset, bytes);
+    return status == HAL_OK ? HAL_OK
+                            : hal_device_failed(device, status, "invalidating %llu mapped bytes",
+                                                (unsigned long long)bytes);
+}

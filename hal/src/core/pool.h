@@ -54,4 +54,12 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
  * block. Errors: those of the plugin. */
 hal_status hal_memory_map(hal_device *device, hal_memory *memory, void **pointer);
 
+/* Tell the plugin that the host wrote a range of the view, before a batch that uses it is
+ * submitted; and that the host will read one, after the batches that wrote it are reached. Nothing
+ * is done where mapped memory is coherent. Threads: any. Errors: those of the plugin. */
+hal_status hal_memory_flush(hal_device *device, const hal_memory *memory, uint64_t offset,
+                            uint64_t bytes);
+hal_status hal_memory_invalidate(hal_device *device, const hal_memory *memory, uint64_t offset,
+                                 uint64_t bytes);
+
 #endif

@@ -93,7 +93,9 @@ static hal_status write_through_buffer(hal_queue *queue, hal_range target, const
     }
     if (status == HAL_OK) {
         hal_copy_team_copy(team, pointer, data, target.length);
-        hal_buffer_map_end(staging);
+        status = hal_buffer_map_end(staging);
+    }
+    if (status == HAL_OK) {
         status = record_copy(queue, (hal_range){staging, 0, target.length}, target);
     }
     hal_buffer_release(staging);
@@ -116,7 +118,8 @@ static hal_status write_piece(hal_queue *queue, hal_range target, const void *da
     }
     memcpy(pointer, data, target.length);
     hal_hook_host_access(queue, &staged, HAL_ACCESS_WRITE);
-    return record_copy(queue, staged, target);
+    const hal_status status = hal_buffer_flush(staged.buffer, staged.offset, staged.length);
+    return status == HAL_OK ? record_copy(queue, staged, target) : status;
 }
 
 /* Through staging memory, a piece after the other. */
@@ -172,7 +175,7 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
         copy_directly(mapped + offset, data, bytes);
-        return HAL_OK;
+        return hal_buffer_flush(buffer, offset, bytes);
     }
     return write_staged(queue, (hal_range){buffer, offset, bytes}, data);
 }
@@ -264,6 +267,9 @@ static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offs
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
         void *pointer = NULL;
         status = hal_buffer_view(buffer, &pointer);
+        if (status == HAL_OK) {
+            status = hal_buffer_invalidate(buffer, offset, bytes);
+        }
         if (status == HAL_OK) {
             copy_directly(data, (const char *)pointer + offset, bytes);
         }

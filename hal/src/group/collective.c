@@ -53,11 +53,11 @@ static hal_range range_part(hal_range range, uint64_t offset, uint64_t bytes)
 /* The host's view of a range if the host can read or write the buffer without a copy, else null.
  * The batch in recording uses the memory. */
 static hal_status range_map(const collective_plan *of, hal_range range, uint32_t access,
-                            uint8_t **pointer)
+                            hal_segments *segments)
 {
     hal_memory *memory = NULL;
     void *mapped = NULL;
-    *pointer = NULL;
+    segments->host = NULL;
     if (!(of->group->device->info.abilities & HAL_ABILITY_MAP_DEVICE)) {
         return HAL_OK;
     }
@@ -69,21 +69,31 @@ static hal_status range_map(const collective_plan *of, hal_range range, uint32_t
     }
     if (status == HAL_OK) {
         hal_hook_host_access(of->queue, &range, access);
-        *pointer = (uint8_t *)mapped + range.offset;
+        segments->host = (uint8_t *)mapped + range.offset;
+        segments->memory = memory;
+        segments->offset = range.offset;
     }
     return status;
+}
+
+/* The segments are in the staging buffer whose host view is given. */
+static void segments_set_staged(hal_segments *segments, hal_buffer *stage, uint8_t *host)
+{
+    segments->host = host;
+    segments->memory = atomic_load(&stage->memory);
+    segments->offset = 0;
 }
 
 /* Makes segments of a buffer readable for the host, by its own view or by copies to the outbox.
  * `out` has everything but the host's pointer; its stride is that of the buffer. */
 static hal_status segments_stage_out(const collective_plan *of, hal_range range, hal_segments *out)
 {
-    hal_status status = range_map(of, range, HAL_ACCESS_READ, &out->host);
+    hal_status status = range_map(of, range, HAL_ACCESS_READ, out);
     if (status != HAL_OK || out->host) {
         return status;
     }
     hal_segments staged = *out;
-    staged.host = of->stage->outbox_host;
+    segments_set_staged(&staged, of->stage->outbox, of->stage->outbox_host);
     staged.stride = out->slot_stride;
     for (uint32_t q = 0; status == HAL_OK && q < out->count; q++) {
         const uint64_t bytes = hal_segment_bytes(out, q);
@@ -105,7 +115,7 @@ static hal_status step_to_inbox(const collective_plan *of, hal_step_description 
 {
     step->call = of->call;
     step->since = of->since;
-    step->in.host = of->stage->inbox_host;
+    segments_set_staged(&step->in, of->stage->inbox, of->stage->inbox_host);
     hal_status status = hal_step_record(of->group, of->queue, step);
     if (status == HAL_OK && step->in.count > 0) {
         const hal_range inbox = {of->stage->inbox, 0, of->group->board->slot_bytes};
@@ -121,13 +131,12 @@ static hal_status step_to_buffer(const collective_plan *of, hal_step_description
     hal_segments *in = &step->in;
     const uint64_t stride = in->stride;
     const int from_all = step->sources == HAL_STEP_ALL;
-    uint8_t *direct = NULL;
     step->call = of->call;
     step->since = of->since;
-    hal_status status = range_map(of, target, HAL_ACCESS_WRITE, &direct);
-    in->host = direct;
+    hal_status status = range_map(of, target, HAL_ACCESS_WRITE, in);
+    const int direct = in->host != NULL;
     if (!direct) {
-        in->host = of->stage->inbox_host;
+        segments_set_staged(in, of->stage->inbox, of->stage->inbox_host);
         in->stride = in->bytes;
         in->total = in->total > 0 ? min_u64(in->total, in->count * in->bytes) : 0;
     }
@@ -135,7 +144,7 @@ static hal_status step_to_buffer(const collective_plan *of, hal_step_description
         status = hal_step_record(of->group, of->queue, step);
     }
     if (status == HAL_OK && direct) {
-        return range_map(of, target, HAL_ACCESS_WRITE, &direct); /* used by the next batch, too */
+        return range_map(of, target, HAL_ACCESS_WRITE, in); /* used by the next batch, too */
     }
     for (uint32_t q = 0; status == HAL_OK && q < in->count; q++) {
         if (!from_all || q != of->group->rank) {

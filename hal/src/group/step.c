@@ -108,16 +108,20 @@ static hal_status step_poll_own(group_step *step, int *done)
     return HAL_OK;
 }
 
-static void step_copy_out(const group_step *step)
+static hal_status step_copy_out(const group_step *step)
 {
     const hal_segments *out = &step->is.out;
+    hal_device *device = step->timeline->device;
+    hal_status status = HAL_OK;
     uint8_t *slot = hal_board_slot(step->group->board, step->group->rank, step->number);
-    for (uint32_t q = 0; q < out->count; q++) {
+    for (uint32_t q = 0; status == HAL_OK && q < out->count; q++) {
+        const uint64_t begin = q * out->stride, bytes = hal_segment_bytes(out, q);
         if (!out->skip_own || q != step->group->rank) {
-            memcpy(slot + out->slot_offset + q * out->slot_stride, out->host + q * out->stride,
-                   hal_segment_bytes(out, q));
+            status = hal_memory_invalidate(device, out->memory, out->offset + begin, bytes);
+            memcpy(slot + out->slot_offset + q * out->slot_stride, out->host + begin, bytes);
         }
     }
+    return status;
 }
 
 /* Publishes the rank's data once all ranks have consumed what the slot held. */
@@ -139,7 +143,10 @@ static hal_status step_publish(group_step *step)
             return step_wait_for(step, q, "complete what precedes");
         }
     }
-    step_copy_out(step);
+    status = step_copy_out(step);
+    if (status != HAL_OK) {
+        return step_fail(step, step->group->rank, status, "its device failed");
+    }
     own->calls[step->number % 2] = step->is.call;
     atomic_store_explicit(&own->published, step->number, memory_order_release);
     step->is_published = 1;
@@ -184,9 +191,9 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
     const hal_status status = step_compare(step, q);
     if (status == HAL_OK && in->count > 0) {
         const uint32_t segment = step->is.sources == HAL_STEP_ALL ? q : 0;
-        memcpy(in->host + segment * in->stride,
-               hal_board_slot(board, q, step->number) + in->slot_offset,
-               hal_segment_bytes(in, segment));
+        const uint64_t begin = segment * in->stride, bytes = hal_segment_bytes(in, segment);
+        memcpy(in->host + begin, hal_board_slot(board, q, step->number) + in->slot_offset, bytes);
+        return hal_memory_flush(step->timeline->device, in->memory, in->offset + begin, bytes);
     }
     return status;
 }

@@ -5,6 +5,8 @@
 
 #include "group.h"
 
+#include "core/pool.h"
+
 #define HAL_STEP_ALL UINT32_MAX        /* sources: every other rank */
 #define HAL_STEP_NONE (UINT32_MAX - 1) /* sources: no rank */
 
@@ -12,6 +14,8 @@
  * host + q * stride, and is at q * slot_stride + slot_offset in a slot. */
 typedef struct hal_segments {
     uint8_t *host;
+    const hal_memory *memory; /* whose view `host` is, from `offset` on */
+    uint64_t offset;
     uint32_t count; /* of segments; 0: nothing */
     uint64_t stride, bytes, total;
     uint64_t slot_stride, slot_offset;

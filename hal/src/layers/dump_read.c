@@ -58,6 +58,10 @@ static hal_status copies_run(hal_dump_reader *reader, hal_plugin_wait after, cop
         reader->value = value;
         status = plugin->wait(reader->queue, value, UINT64_MAX);
     }
+    if (status == HAL_OK && plugin->memory_invalidate) {
+        status =
+            plugin->memory_invalidate(reader->device->handle, reader->staging, 0, copies->bytes);
+    }
     for (uint32_t i = 0; status == HAL_OK && i < copies->count; i++) {
         const hal_binding *staged = &copies->bindings[2 * i + 1];
         memcpy(copies->to[i], reader->view + staged->offset, staged->length);

@@ -83,8 +83,8 @@ static hal_host services = {
     .cache_load = hal_cache_load,
     .cache_store = hal_cache_store,
     .report = host_report,
-    .completed = hal_queue_table_complete,
-    .queue_fail = hal_queue_table_fail,
+    .queue_reached = hal_queue_table_complete,
+    .queue_failed = hal_queue_table_fail,
 };
 
 const hal_host *hal_host_services(void)

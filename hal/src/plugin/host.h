@@ -21,7 +21,7 @@ void hal_host_clear_error(void);
  * the status>". Returns `status`; an unknown number becomes INTERNAL. Threads: any. */
 hal_status hal_host_failed(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 
-/* Takes the sentence of host->queue_fail as that of a failure on this thread which has none.
+/* Takes the sentence of host->queue_failed as that of a failure on this thread which has none.
  * Called before hal_host_failed for a call that names the queue. Threads: any. */
 void hal_host_take_queue_message(const hal_plugin_queue *queue);
 

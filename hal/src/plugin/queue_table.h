@@ -14,11 +14,11 @@ void hal_queue_table_add(hal_plugin_queue *queue, _Atomic uint64_t *reached, uin
 /* Removes a queue: `reached` is not written afterwards. Threads: any. */
 void hal_queue_table_remove(hal_plugin_queue *queue);
 
-/* host->completed and host->queue_fail. Threads: any. */
+/* host->queue_reached and host->queue_failed. Threads: any. */
 void hal_queue_table_complete(hal_plugin_queue *queue, uint64_t value);
 void hal_queue_table_fail(hal_plugin_queue *queue, const char *message);
 
-/* Copies the first message of host->queue_fail; returns 0 if there is none. Threads: any. */
+/* Copies the first message of host->queue_failed; returns 0 if there is none. Threads: any. */
 int hal_queue_table_message(const hal_plugin_queue *queue, char *message, size_t bytes);
 
 #endif

@@ -595,8 +595,8 @@ TEST(newer_opcodes_without_an_expansion_are_refused)
 {
     hal_device_info info = full();
     info.matrix_types = HAL_TYPES_MATRIX;
-    refused_at(MATRICES, &info, 0, "matrix_multiply: expected opcodes of plugin ABI 0.0");
-    refused_at(MATRICES, &info, 0, "got one of 0.1");
+    refused_at(MATRICES, &info, 0, "matrix_multiply: expected opcodes of plugin ABI 1.0");
+    refused_at(MATRICES, &info, 0, "got one of 1.1");
     hal_ir_kernel *legal = legalised(MATRICES, &info);
     assert_int_equal(ir_count(legal, HAL_IR_MATRIX_MULTIPLY), 1);
     hal_ir_kernel_destroy(legal);

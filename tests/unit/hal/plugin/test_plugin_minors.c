@@ -138,8 +138,8 @@ TEST(a_newer_opcode_is_refused)
     assert_int_equal(hal_kernel_create(device, ir, &kernel), HAL_ERROR_UNSUPPORTED);
     assert_null(kernel);
     assert_non_null(strstr(hal_status_message(),
-                           "matrix_multiply: expected opcodes of plugin ABI 0.0, which Device A "
-                           "has, got one of 0.1"));
+                           "matrix_multiply: expected opcodes of plugin ABI 1.0, which Device A "
+                           "has, got one of 1.1"));
     hal_ir_kernel_destroy(ir);
     hal_device_release(device);
 }

@@ -14,13 +14,13 @@ TEST(reached_values_only_rise)
     const hal_host *host = hal_host_services();
     _Atomic uint64_t reached = 100;
     hal_queue_table_add(QUEUE(0), &reached, 100);
-    host->completed(QUEUE(0), 3);
+    host->queue_reached(QUEUE(0), 3);
     assert_int_equal(reached, 103);
-    host->completed(QUEUE(0), 2);
-    host->completed(QUEUE(1), 9); /* an unknown queue */
+    host->queue_reached(QUEUE(0), 2);
+    host->queue_reached(QUEUE(1), 9); /* an unknown queue */
     assert_int_equal(reached, 103);
     hal_queue_table_remove(QUEUE(0));
-    host->completed(QUEUE(0), 4);
+    host->queue_reached(QUEUE(0), 4);
     assert_int_equal(reached, 103);
 }
 
@@ -29,9 +29,9 @@ TEST(the_first_sentence_is_that_of_the_failure)
     const hal_host *host = hal_host_services();
     _Atomic uint64_t reached = 0;
     hal_queue_table_add(QUEUE(0), &reached, 0);
-    host->queue_fail(QUEUE(0), "the chip is on fire");
-    host->queue_fail(QUEUE(0), "later");
-    host->queue_fail(QUEUE(1), "of nobody");
+    host->queue_failed(QUEUE(0), "the chip is on fire");
+    host->queue_failed(QUEUE(0), "later");
+    host->queue_failed(QUEUE(1), "of nobody");
     hal_host_clear_error();
     hal_host_take_queue_message(QUEUE(0));
     assert_int_equal(hal_host_failed(HAL_ERROR_DEVICE_LOST, "waiting"), HAL_ERROR_DEVICE_LOST);

@@ -43,7 +43,7 @@ TEST(test_info)
     assert_int_equal(info.subgroup_width, CPU_FIXTURE_SUBGROUP);
     assert_int_equal(info.math_f32, (1u << HAL_IR_MATH_COUNT) - 1);
     assert_int_equal(info.math_f64, (1u << HAL_IR_MATH_COUNT) - 1);
-    assert_int_equal(info.storage_types, 0x3ffe); /* the types of plugin ABI 0.0 */
+    assert_int_equal(info.storage_types, 0x3ffe); /* the types of plugin ABI 1.0 */
 }
 
 static void expect_failure(const char *variable, const char *value, hal_status wanted)
