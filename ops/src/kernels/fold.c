@@ -15,6 +15,9 @@
  * CPU. */
 #define MIN_SHARED_STEPS_CPU 512
 
+/* Contiguous outputs from which groups of a CPU keep to one row of them: fewer leave lanes idle. */
+#define MIN_ROW_CPU 16
+
 /* Elements that a work-item of a GPU should have, and words that the work-items of a group read
  * side by side: too few elements leave too few loads in flight, too few words waste the cache's
  * lines. */
@@ -92,8 +95,10 @@ static void group_along_axis(int64_t outputs, int64_t length, uint32_t items, ui
 static void group_across_outputs_cpu(const ops_space *space, int64_t length, uint32_t items,
                                      ops_reduce_layout *group)
 {
-    group->outputs = ops_even_share((uint64_t)space->size[space->rank - 1], items);
-    group->rows = space->rank > 1;
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    group->rows = space->rank > 1 && inner >= MIN_ROW_CPU;
+    group->outputs =
+        ops_even_share(group->rows ? inner : (uint64_t)ops_space_elements(space), items);
     const uint32_t spare = items / group->outputs;
     while (2 * group->along <= spare && length >= MIN_SHARED_STEPS_CPU * (int64_t)group->along) {
         group->along *= 2;
