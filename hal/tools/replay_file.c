@@ -89,6 +89,7 @@ static void read_gemm(payload *from, replay_kernel *kernel)
         .transpose_b = (uint8_t)kinds[4],
         .beta_is_zero = (uint8_t)kinds[5],
         .precision = (uint8_t)kinds[6],
+        .required = 1, /* the dumped program had this kernel */
         .batch = kinds[7],
         .m = sizes[0],
         .n = sizes[1],

@@ -274,7 +274,8 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
         return plan_decline("strides: expected multiples of 16 bytes for A and B, and a short "
                             "epilogue");
     }
-    if (device->gemm_tile.columns == 0 && !plan_is_worth(d, plan, device->units)) {
+    if (!d->required && device->gemm_tile.columns == 0 &&
+        !plan_is_worth(d, plan, device->units)) {
         return plan_decline("shape: expected one that the portable kernel multiplies later");
     }
     return HAL_OK;

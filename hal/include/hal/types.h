@@ -136,7 +136,9 @@ typedef struct hal_gemm_description {
     uint8_t transpose_a, transpose_b; /* 0 or 1: A is stored k x m, B is stored n x k */
     uint8_t beta_is_zero;             /* 1: C is never read, whatever beta the scalars hold */
     uint8_t precision;
-    uint8_t reserved[5]; /* 0 */
+    uint8_t required; /* 1: there is no other implementation; 0: a plugin refuses a product that
+                       * it expects the portable kernel of ops to compute faster */
+    uint8_t reserved[4]; /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */
     int64_t m, n, k;

@@ -46,7 +46,8 @@ static hal_status check_options(const hal_gemm_description *gemm)
         uint32_t value;
     } flags[] = {{"transpose_a", gemm->transpose_a},
                  {"transpose_b", gemm->transpose_b},
-                 {"beta_is_zero", gemm->beta_is_zero}},
+                 {"beta_is_zero", gemm->beta_is_zero},
+                 {"required", gemm->required}},
       types[] = {{"type_a", gemm->type_a}, {"type_b", gemm->type_b}, {"type_c", gemm->type_c}};
     for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].value > 1) {

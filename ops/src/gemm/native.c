@@ -90,6 +90,7 @@ static hal_status product_describe(const ops_context *context, const ops_product
     d->transpose_b = b.transposed;
     d->beta_is_zero = p->options->beta == 0;
     d->precision = (uint8_t)p->options->precision;
+    d->required = p->options->impl == OPS_GEMM_NATIVE;
     d->batch = p->batch;
     d->m = p->c.rows;
     d->n = p->c.columns;

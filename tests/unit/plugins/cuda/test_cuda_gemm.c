@@ -89,6 +89,8 @@ static void test_declines(void **state)
     declined(&d, "strides");
     d = product(64, 64, 128);
     declined(&d, "shape");
+    d.required = 1;
+    plugin->kernel_destroy(device, taken(&d));
 }
 
 /* Submits one dispatch of a product with all matrices in one memory. Returns the launch. */
