@@ -128,24 +128,44 @@ static void json_words(const char *key, uint32_t set, const word *words)
     printf("]");
 }
 
-/* Opens the device only for this call. */
-static hal_status device_memory(const char *plugin, uint32_t index,
-                                hal_memory_statistics *statistics)
+/* What is known of a device that was opened only for this. */
+typedef struct opened_device {
+    hal_status status; /* the thread's message tells more of a failure */
+    hal_device_info info;
+    hal_memory_statistics memory;
+    char faults[2048]; /* lines, see hal_device_get_faults */
+} opened_device;
+
+static opened_device device_look(const hal_plugin_report *plugin, uint32_t index)
 {
     char selection[96];
     hal_device *device = NULL;
-    snprintf(selection, sizeof selection, "%s:%u", plugin, index);
-    hal_status status = hal_device_open(selection, &device);
-    if (status == HAL_OK) {
-        status = hal_device_get_memory(device, statistics);
+    opened_device seen = {.info = plugin->devices[index]};
+    snprintf(selection, sizeof selection, "%s:%u", plugin->name, index);
+    seen.status = hal_device_open(selection, &device);
+    if (seen.status == HAL_OK) {
+        seen.info = *hal_device_get_info(device);
+        snprintf(seen.faults, sizeof seen.faults, "%s", hal_device_get_faults(device));
+        seen.status = hal_device_get_memory(device, &seen.memory);
     }
     hal_device_release(device);
-    return status;
+    return seen;
+}
+
+/* Copies the line that begins at *rest, and moves on. Returns 0 at the end. */
+static int line_next(const char **rest, char *text, size_t bytes)
+{
+    const size_t length = strcspn(*rest, "\n");
+    snprintf(text, bytes, "%.*s", (int)length, *rest);
+    const int is_line = **rest != 0;
+    *rest += length + ((*rest)[length] == '\n');
+    return is_line;
 }
 
 static void json_device(const hal_plugin_report *plugin, uint32_t index)
 {
-    const hal_device_info *info = &plugin->devices[index];
+    const opened_device seen = device_look(plugin, index);
+    const hal_device_info *info = &seen.info;
     printf("{\"device\": \"%s:%u\", \"name\": ", plugin->name, index);
     json_string(info->name);
     printf(", \"kind\": \"%s\", \"id\": ", kind_name(info->kind));
@@ -170,8 +190,16 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     json_words("matrix_types", info->matrix_types, type_words);
     json_words("exactness", info->exactness, exactness_words);
     json_words("abilities", info->abilities, ability_words);
-    hal_memory_statistics now;
-    if (device_memory(plugin->name, index, &now) == HAL_OK) {
+    char fault[512];
+    const char *rest = seen.faults, *comma = "";
+    printf(",\n       \"driver_faults\": [");
+    for (; line_next(&rest, fault, sizeof fault); comma = ", ") {
+        printf("%s", comma);
+        json_string(fault);
+    }
+    printf("]");
+    const hal_memory_statistics now = seen.memory;
+    if (seen.status == HAL_OK) {
         printf(",\n       \"memory\": {\"total_bytes\": %llu, \"free_bytes\": %llu, "
                "\"in_use_bytes\": %llu, \"pooled_bytes\": %llu, \"allocation_count\": %llu, "
                "\"reuse_count\": %llu}",
@@ -242,10 +270,10 @@ static void print_bytes(const char *label, uint64_t bytes)
     printf(unit ? "  %-20s %.1f %s\n" : "  %-20s %.0f %s\n", label, value, units[unit]);
 }
 
-static void print_memory(const char *plugin, uint32_t index)
+static void print_memory(const opened_device *seen)
 {
-    hal_memory_statistics now;
-    if (device_memory(plugin, index, &now) != HAL_OK) {
+    const hal_memory_statistics now = seen->memory;
+    if (seen->status != HAL_OK) {
         printf("  %-20s cannot be opened: %s\n", "memory", hal_status_message());
         return;
     }
@@ -272,13 +300,14 @@ static void print_words(const char *label, uint32_t set, const word *words)
 
 static void print_device(const hal_plugin_report *plugin, uint32_t index)
 {
-    const hal_device_info *info = &plugin->devices[index];
+    const opened_device seen = device_look(plugin, index);
+    const hal_device_info *info = &seen.info;
     printf("%s:%u  %s\n", plugin->name, index, info->name);
     printf("  %-20s %s\n", "kind", kind_name(info->kind));
     printf("  %-20s %s\n", "id", info->id);
     printf("  %-20s %s\n", "driver", info->driver);
     printf("  %-20s %s\n", "architecture", info->architecture);
-    print_memory(plugin->name, index);
+    print_memory(&seen);
     print_bytes("largest allocation", info->max_allocation);
     print_bytes("largest binding", info->max_binding);
     limit limits[LIMITS];
@@ -295,6 +324,10 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("matrix types", info->matrix_types, type_words);
     print_words("exactness", info->exactness, exactness_words);
     print_words("abilities", info->abilities, ability_words);
+    char fault[512];
+    for (const char *rest = seen.faults; line_next(&rest, fault, sizeof fault);) {
+        printf("  %-20s %s\n", "driver fault", fault);
+    }
     printf("\n");
 }
 

@@ -61,6 +61,14 @@ endfunction()
 wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
 wrapping_plugin(spoiled spoiled ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoiled.c)
 
+foreach(way right wrong matrix matrix_wrong)
+    if(way MATCHES "matrix")
+        set(wrapped test_plugin_mock)
+    endif()
+    wrapping_plugin(probed probed_${way} ${CMAKE_CURRENT_SOURCE_DIR}/plugins/probed.c)
+endforeach()
+set(wrapped)
+
 # hal_without_ENTRY.so for each optional entry of the table: the cpu plugin, or one that has it.
 set(optional_entries version build_id memory_info queue_elapsed gemm formats kernel_create_native
                      device_can_access_peer)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #if defined __APPLE__
+#include <crt_externs.h>
 #include <unistd.h>
 #include <xlocale.h>
 
@@ -41,6 +42,11 @@ static inline int hal_process_is_secure(void)
     return issetugid();
 }
 
+static inline char **hal_environment(void)
+{
+    return *_NSGetEnviron();
+}
+
 static inline char *secure_getenv(const char *name)
 {
     return issetugid() ? NULL : (getenv)(name);
@@ -69,6 +75,7 @@ static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t 
 #else
 #include <sched.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 static inline int hal_file_reserve(int file, uint64_t bytes)
 {
@@ -94,6 +101,11 @@ static inline int hal_file_is_byte_locked(int file, uint64_t offset)
 {
     struct flock lock = hal_file_byte(offset);
     return fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+static inline char **hal_environment(void)
+{
+    return environ;
 }
 
 static inline int hal_process_is_secure(void)

@@ -198,6 +198,14 @@ const hal_cache_scope *hal_cache_enter(const hal_cache_scope *scope)
     return outer;
 }
 
+int hal_cache_is_on(void)
+{
+    hal_text folder = {0};
+    const int is_on = cache_folder(&folder);
+    hal_text_free(&folder);
+    return is_on;
+}
+
 hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
                           uint64_t *bytes)
 {

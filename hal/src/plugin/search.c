@@ -39,27 +39,31 @@ static hal_status paths_add_variable(hal_strings *paths)
     return HAL_OK;
 }
 
-static hal_status paths_add_own_folder(hal_strings *paths)
+char *hal_search_own_file(const char *name)
 {
     const char *(*const anchor)(void) = hal_version;
     void *address;
     memcpy(&address, &anchor, sizeof address);
     Dl_info library;
     if (!dladdr(address, &library) || !library.dli_fname) {
-        return HAL_OK;
+        return NULL;
     }
     char *whole = realpath(library.dli_fname, NULL);
     char *slash = whole ? strrchr(whole, '/') : NULL;
-    char *folder = NULL;
-    hal_status status = HAL_OK;
+    char *path = NULL;
     if (slash) {
         *slash = 0;
-        status = asprintf(&folder, "%s/halyard/plugins", whole) < 0
-                     ? hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the plugins' folder")
-                     : hal_strings_add(paths, folder, strlen(folder));
-        free(folder);
+        path = asprintf(&path, "%s/halyard/%s", whole, name) < 0 ? NULL : path;
     }
     free(whole);
+    return path;
+}
+
+static hal_status paths_add_own_folder(hal_strings *paths)
+{
+    char *folder = hal_search_own_file("plugins");
+    const hal_status status = folder ? hal_strings_add(paths, folder, strlen(folder)) : HAL_OK;
+    free(folder);
     return status;
 }
 

@@ -21,6 +21,10 @@ void hal_strings_free(hal_strings *strings);
  * the folder next to the library. Errors: OUT_OF_MEMORY. */
 hal_status hal_search_paths(hal_strings *paths);
 
+/* The path of a file in the folder halyard next to the library, for the caller to free; null
+ * without memory. */
+char *hal_search_own_file(const char *name);
+
 /* Bytes of the plugin's name in the name of a file, hal_<name>.so or, as on macOS,
  * hal_<name>.dylib; 0: no plugin. */
 size_t hal_plugin_name_bytes(const char *file);

@@ -1,0 +1,88 @@
+/* Plugins as those of hardware whose driver is right or wrong, for test_probe. The cpu plugin:
+ *   hal_probed_right.so   everything is right
+ *   hal_probed_wrong.so   subgroups give wrong sums, a kernel with 64-bit atomics crashes, one that
+ *                         stores f16 never ends
+ * The mock plugin, which interprets:
+ *   hal_probed_matrix.so        matrix units, all right
+ *   hal_probed_matrix_wrong.so  those of bf16 take it for f16 */
+#include "wrap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
+                                                                          const hal_host *host);
+
+static hal_status enumerate_hardware(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    if (status == HAL_OK && capacity > 0) {
+        infos[0].kind = HAL_DEVICE_VIRTUAL;
+    }
+    return status;
+}
+
+static hal_status enumerate_matrix(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    if (status == HAL_OK && capacity > 0) {
+        infos[0].kind = HAL_DEVICE_VIRTUAL;
+        infos[0].subgroup_width = HAL_IR_MATRIX_LANES;
+        infos[0].matrix_types =
+            HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
+        infos[0].abilities = HAL_ABILITY_ATOMIC_64;
+    }
+    return status;
+}
+
+static int stores(const hal_ir_kernel *ir, hal_type type)
+{
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        if (ir->memories[i].type == type && (ir->memories[i].access & HAL_ACCESS_WRITE) != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                      hal_plugin_kernel **kernel)
+{
+    wrap_ir copy;
+    const int is_cpu = strstr(wrap_name(), "matrix") == NULL;
+    if (is_cpu && stores(ir, HAL_TYPE_U64)) {
+        abort();
+    }
+    while (is_cpu && stores(ir, HAL_TYPE_F16)) {
+        sleep(1);
+    }
+    if (!wrap_ir_copy(&copy, ir, 0)) {
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "probed: no memory for a kernel");
+    }
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        hal_ir_record *record = &copy.records[i];
+        if (is_cpu && record->opcode == HAL_IR_SUBGROUP_REDUCE) {
+            record->aux = HAL_IR_REDUCE_MAX;
+        }
+        if (record->opcode == HAL_IR_MATRIX_MULTIPLY && record->aux == HAL_TYPE_BF16) {
+            record->aux = HAL_TYPE_F16;
+        }
+    }
+    const hal_status status = wrap_inside()->kernel_create(device, &copy.ir, kernel);
+    wrap_ir_free(&copy);
+    return status;
+}
+
+const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+{
+    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    if (table != NULL) {
+        const char *name = wrap_name();
+        table->enumerate = strstr(name, "matrix") != NULL ? enumerate_matrix : enumerate_hardware;
+        if (strstr(name, "wrong") != NULL) {
+            table->kernel_create = kernel_create_wrong;
+        }
+    }
+    return table;
+}

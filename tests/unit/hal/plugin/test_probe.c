@@ -1,0 +1,142 @@
+/* Abilities that a driver gets wrong: hal-probe finds them, hal does not offer them, and the
+ * verdict is kept. The plugins of tests/plugins/probed.c are the cpu plugin, as hardware. */
+#include "unit.h"
+
+#include <hal/hal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scratch.h"
+
+static char folder[SCRATCH_BYTES];
+static int probe_count;
+
+/* Counts the runs of hal-probe. */
+static void line_follow(void *user, hal_log_level level, const char *message)
+{
+    (void)user;
+    (void)level;
+    probe_count += strstr(message, ": probed the driver") != NULL;
+}
+
+static hal_device *device_open(const char *plugin)
+{
+    hal_device *device = NULL;
+    probe_count = 0;
+    assert_ok(hal_device_open(plugin, &device));
+    return device;
+}
+
+static const hal_device_info *cpu_info(void)
+{
+    hal_device *device = device_open("cpu");
+    const hal_device_info *info = hal_device_get_info(device);
+    static hal_device_info kept;
+    kept = *info;
+    assert_int_equal(probe_count, 0); /* a processor has no vendor's driver */
+    hal_device_release(device);
+    return &kept;
+}
+
+static void expect_all(const hal_device *device)
+{
+    const hal_device_info *info = hal_device_get_info(device), *cpu = cpu_info();
+    assert_int_equal(info->subgroup_width, cpu->subgroup_width);
+    assert_int_equal(info->abilities, cpu->abilities);
+    assert_int_equal(info->storage_types, cpu->storage_types);
+    assert_string_equal(hal_device_get_faults(device), "");
+}
+
+static void expect_masked(const hal_device *device)
+{
+    const hal_device_info *info = hal_device_get_info(device), *cpu = cpu_info();
+    const char *faults = hal_device_get_faults(device);
+    assert_int_equal(info->subgroup_width, 0);
+    assert_int_equal(info->abilities, cpu->abilities & ~(uint32_t)HAL_ABILITY_ATOMIC_64);
+    assert_true(info->abilities & HAL_ABILITY_TIMESTAMPS);
+    assert_int_equal(info->storage_types, cpu->storage_types & ~HAL_TYPE_BIT(HAL_TYPE_F16));
+    assert_non_null(strstr(faults, "subgroups: work-item 0 has sum "));
+    assert_non_null(strstr(faults, "atomic_64: its test crashed\n"));
+    assert_non_null(strstr(faults, "storage_f16: its test did not end within the time limit\n"));
+}
+
+TEST(a_right_driver_keeps_all)
+{
+    hal_device *device = device_open("probed_right");
+    assert_int_equal(probe_count, 1);
+    expect_all(device);
+    hal_device_release(device);
+    device = device_open("probed_right");
+    assert_int_equal(probe_count, 0);
+    expect_all(device);
+    hal_device_release(device);
+}
+
+TEST(what_is_wrong_is_not_offered)
+{
+    setenv("HAL_PROBE", "2000", 1); /* the kernel that hangs takes as long */
+    for (int attempt = 0; attempt < 2; attempt++) {
+        hal_device *device = device_open("probed_wrong");
+        assert_int_equal(probe_count, attempt == 0); /* then the verdict is known */
+        expect_masked(device);
+        hal_device_release(device);
+    }
+    unsetenv("HAL_PROBE");
+}
+
+TEST(matrix_units)
+{
+    const uint32_t all =
+        HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
+    hal_device *device = device_open("probed_matrix:0");
+    assert_string_equal(hal_device_get_faults(device), "");
+    assert_int_equal(hal_device_get_info(device)->matrix_types, all);
+    hal_device_release(device);
+    device = device_open("probed_matrix_wrong:0");
+    assert_non_null(strstr(hal_device_get_faults(device), "matrix_bf16: row 0, column 0 is "));
+    assert_null(strstr(hal_device_get_faults(device), "matrix_f16"));
+    hal_device_release(device);
+}
+
+TEST(it_can_be_switched_off)
+{
+    setenv("HAL_PROBE", "off", 1);
+    hal_device *device = device_open("probed_wrong");
+    assert_int_equal(probe_count, 0);
+    expect_all(device);
+    hal_device_release(device);
+    unsetenv("HAL_PROBE");
+}
+
+TEST(without_a_cache_nothing_is_probed)
+{
+    setenv("HAL_CACHE_DIR", "off", 1);
+    hal_device *device = device_open("probed_wrong");
+    assert_int_equal(probe_count, 0);
+    expect_all(device);
+    hal_device_release(device);
+    setenv("HAL_CACHE_DIR", folder, 1);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    if (scratch_folder(folder, "probe") == NULL) {
+        return -1;
+    }
+    unsetenv("HAL_BACKEND");
+    unsetenv("HAL_PROBE");
+    setenv("HAL_CACHE_DIR", folder, 1);
+    hal_log_set_callback(line_follow, NULL, HAL_LOG_INFO);
+    return setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/probed", 1);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    char command[SCRATCH_BYTES + 16];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command);
+}
+
+UNIT_MAIN(begin, end)
