@@ -11,7 +11,8 @@ enum { CHECKS = 300 };
 typedef struct large_product {
     hal_type type;
     int m, n, k;
-    bool is_scaled; /* a quarter of A is 2^12 times larger */
+    bool is_scaled;   /* a quarter of A is 2^12 times larger */
+    bool is_prepared; /* B is prepared and then overwritten */
 } large_product;
 
 /* The matrix in memory of the host, and on the device. */
@@ -59,9 +60,17 @@ static void run_large_product(case_run *run, const void *parameters)
     const int64_t shape[2] = {p->m, p->n};
     const ops_tensor c = case_tensor(run, p->type, 2, shape);
     void *result = case_allocate(run, m * n, hal_type_size(p->type));
+    ops_gemm_prepared *prepared = NULL;
+    if (p->is_prepared) {
+        case_ok(run, ops_gemm_prepare(run->ops, NULL, &b.tensor, &prepared), "ops_gemm_prepare");
+        case_ok(run, ops_fill(run->ops, 1e30, &b.tensor), "ops_fill");
+    }
     const ops_gemm_options options = {
-        .size = sizeof options, .alpha = 1.0, .precision = HAL_GEMM_NORMWISE};
-    case_ok(run, ops_gemm(run->ops, &options, &a.tensor, &b.tensor, &c), "ops_gemm");
+        .size = sizeof options, .alpha = 1.0, .precision = HAL_GEMM_NORMWISE, .prepared = prepared};
+    const hal_status status =
+        ops_gemm(run->ops, &options, &a.tensor, prepared ? NULL : &b.tensor, &c);
+    ops_gemm_prepared_destroy(prepared);
+    case_ok(run, status, "ops_gemm");
     case_ok(run, ops_tensor_read(run->ops, &c, m * n * hal_type_size(p->type), result), "C");
     const double last = (double)k / 4, growth = 144 * (last * last + 5 * last);
     const double bound = growth * number_roundoff(p->type) *
@@ -84,14 +93,16 @@ static void run_large_product(case_run *run, const void *parameters)
 
 void cases_ops_normwise(case_list *list)
 {
-    static const large_product products[] = {{HAL_TYPE_F32, 4096, 4096, 4096, false},
-                                             {HAL_TYPE_F32, 4096, 4096, 4096, true},
-                                             {HAL_TYPE_F32, 4101, 4098, 4103, false},
-                                             {HAL_TYPE_F64, 4096, 4096, 4096, false}};
+    static const large_product products[] = {{HAL_TYPE_F32, 4096, 4096, 4096, false, false},
+                                             {HAL_TYPE_F32, 4096, 4096, 4096, true, false},
+                                             {HAL_TYPE_F32, 4101, 4098, 4103, false, true},
+                                             {HAL_TYPE_F64, 4096, 4096, 4096, false, false},
+                                             {HAL_TYPE_F32, 67, 259, 131, false, true}};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         const large_product *p = &products[i];
         case_add(list, run_large_product, p, sizeof *p,
-                 "normwise(type=%s,m=%d,n=%d,k=%d,scaled=%d,seed=%llu)", hal_type_name(p->type),
-                 p->m, p->n, p->k, p->is_scaled, (unsigned long long)list->seed);
+                 "normwise(type=%s,m=%d,n=%d,k=%d,scaled=%d,prepared=%d,seed=%llu)",
+                 hal_type_name(p->type), p->m, p->n, p->k, p->is_scaled, p->is_prepared,
+                 (unsigned long long)list->seed);
     }
 }

@@ -48,6 +48,10 @@ HAL_API void hal_log_set_callback(hal_log_callback callback, void *user, hal_log
  * Threads: any. Errors: none. */
 HAL_API void hal_log_write(hal_log_level level, const char *format, ...) HAL_PRINTF(2, 3);
 
+/* Whether lines of a level are wanted, for callers whose lines take time to compose.
+ * Threads: any. Errors: none. */
+HAL_API int hal_log_is_enabled(hal_log_level level);
+
 /* How many different findings the layer "validate" has had in this process so far; 0 where it is
  * not on. A program that asserts 0 at its end is a test of itself.
  * Threads: any. Errors: none. */

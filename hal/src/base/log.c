@@ -80,6 +80,11 @@ int hal_log_wants(uint32_t level)
     return level < now || (level == HAL_LOG_ERROR && atomic_load(&errors_enabled));
 }
 
+int hal_log_is_enabled(hal_log_level level)
+{
+    return hal_log_wants(level);
+}
+
 void hal_log_show_errors(void)
 {
     atomic_store(&errors_enabled, 1);

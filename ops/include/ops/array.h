@@ -31,6 +31,7 @@
 #ifndef OPS_ARRAY_H
 #define OPS_ARRAY_H
 
+#include <ops/gemm.h>
 #include <ops/random.h>
 #include <ops/reduce.h>
 
@@ -173,8 +174,17 @@ HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t 
 
 /* The matrix product of a [m, k] and b [k, n], of one float type, each with an optional batch axis
  * in front, as ops_gemm. `precision` is a hal_gemm_precision.
+ * A `b` of ops_array_prepare is used with the sums of its blocks where that is faster.
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision);
+
+/* A copy of b [k, n], or with a batch axis in front, that products with it as their second operand
+ * use as ops_gemm_prepare describes: computed now, once, for weights of many products. It is an
+ * array like any other; views of it are not prepared, and a graph takes it as an input only if it
+ * holds no sums. Null `options`: the defaults.
+ * Ownership, Threads: as ops_array_unary. Errors: as ops_gemm_prepare; INVALID_STATE while a graph
+ * is recorded. */
+HAL_API ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *options);
 
 /* ---- Moving elements ---- */
 

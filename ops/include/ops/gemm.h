@@ -9,6 +9,9 @@
 extern "C" {
 #endif
 
+/* A B that was made ready ahead for many products, see ops_gemm_prepare. */
+typedef struct ops_gemm_prepared ops_gemm_prepared;
+
 typedef enum ops_gemm_impl {
     OPS_GEMM_ANY,      /* the plugin's own, else the portable kernel */
     OPS_GEMM_PORTABLE, /* the portable kernel */
@@ -35,11 +38,17 @@ typedef struct ops_gemm_options {
     const ops_expression *epilogue;
     const ops_tensor *inputs;
     uint32_t input_count;
+    uint32_t reserved; /* 0 */
+    /* Bytes of temporary memory that levels of _NORMWISE may take; with less than one level needs,
+     * the product is an ordinary one. 0: no limit. */
+    uint64_t max_workspace;
+    const ops_gemm_prepared *prepared; /* is used as B, whose argument is null then; null: none */
 } ops_gemm_options;
 
-#define OPS_GEMM_OPTIONS_DEFAULT                                                         \
-    {                                                                                    \
-        sizeof(ops_gemm_options), HAL_GEMM_STRICT, OPS_GEMM_ANY, 1.0, 0.0, NULL, NULL, 0 \
+#define OPS_GEMM_OPTIONS_DEFAULT                                                                \
+    {                                                                                           \
+        sizeof(ops_gemm_options), HAL_GEMM_STRICT, OPS_GEMM_ANY, 1.0, 0.0, NULL, NULL, 0, 0, 0, \
+            NULL                                                                                \
     }
 
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a leading batch
@@ -62,9 +71,9 @@ typedef struct ops_gemm_options {
  * about 3^L times the bound of the norm of an ordinary product. Small elements of C next to large
  * ones may have no correct digit, and an infinity or NaN spreads over the whole result. It takes
  * temporary memory of at most 1.75^L times the bytes of A, B and C, and 1.75 times those of the
- * largest one; without that memory the product is an ordinary one. The epilogue must not use inputs
- * 1 to 3 and may have one further input, or two if beta is 0 and k a multiple of 4; else the
- * product is ordinary, too.
+ * largest one, or `max_workspace` where that is less; without that memory the product is an
+ * ordinary one. The epilogue must not use inputs 1 to 3 and may have one further input, or two if
+ * beta is 0 and k a multiple of 4; else the product is ordinary, too.
  * The order of additions depends on shapes, strides and the device alone. A product with few
  * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
@@ -74,6 +83,55 @@ typedef struct ops_gemm_options {
  * dispatches. */
 HAL_API hal_status ops_gemm(ops_context *context, const ops_gemm_options *options,
                             const ops_tensor *a, const ops_tensor *b, HAL_OUT const ops_tensor *c);
+
+/* Writes to `text`, of `bytes` bytes, one line about the product that ops_gemm with these arguments
+ * would record: the class of precision, the levels of Strassen's algorithm with their temporary
+ * memory, the implementation and why, and of the portable one the tile and split-K. HAL_LOG=debug
+ * has the same line for each product that is recorded. A longer line is cut; 256 bytes suffice.
+ * Records nothing, and compiles no portable kernel. The line depends on shapes, types, strides,
+ * options and the device alone; split-K and levels may be replaced where memory is short.
+ * Threads: the queue's. Errors: as ops_gemm; INVALID_ARGUMENT without text. */
+HAL_API hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *options,
+                                     const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                     uint64_t bytes, HAL_OUT char *text);
+
+/* Start from OPS_GEMM_PREPARE_OPTIONS_DEFAULT and change fields. */
+typedef struct ops_gemm_prepare_options {
+    uint32_t size;      /* sizeof(ops_gemm_prepare_options) */
+    uint32_t precision; /* of the products, as in ops_gemm_options */
+    int64_t rows;       /* of the matrices A that follow, about; 0: as many as B has */
+    uint64_t max_bytes; /* that the object may take; at least a copy of B. 0: no limit */
+} ops_gemm_prepare_options;
+
+#define OPS_GEMM_PREPARE_OPTIONS_DEFAULT                          \
+    {                                                             \
+        sizeof(ops_gemm_prepare_options), HAL_GEMM_NORMWISE, 0, 0 \
+    }
+
+/* Copies B, k x n with or without a leading batch axis, of a float type, to the layout that the
+ * device multiplies without further copies, and, where levels of Strassen's algorithm are chosen
+ * for products of that precision and number of rows, adds the sums of its blocks: 1.75 times the
+ * bytes of B for one level, 3.1 times for two. It is used as options.prepared of ops_gemm, by which
+ * products of any number of rows, type of C, precision and epilogue are allowed; sums are used
+ * where they are faster, and where the precision is HAL_GEMM_NORMWISE. An array is prepared by
+ * ops_array_prepare. Null `options`: the defaults.
+ * Later writes to B change nothing: the object holds what B was in the order of the queue.
+ * While the copy is made, temporary memory of at most 1.75 times the bytes of B is used.
+ * Ownership: the caller's, until ops_gemm_prepared_destroy; B may be released after the call.
+ * Threads: the queue's; afterwards any that use the queue. Other queues of the device wait as for
+ * any memory that a queue has written (hal_queue_wait_for).
+ * Errors: INVALID_ARGUMENT with the shape, OUT_OF_MEMORY, those of kernels and dispatches. */
+HAL_API hal_status ops_gemm_prepare(ops_context *context, const ops_gemm_prepare_options *options,
+                                    const ops_tensor *b, HAL_OUT ops_gemm_prepared **prepared);
+
+/* Frees a prepared B; products that were recorded with it still run. Null is allowed.
+ * Threads: any, when no call uses it. Errors: none. */
+HAL_API void ops_gemm_prepared_destroy(ops_gemm_prepared *prepared);
+
+/* The bytes of device memory that a prepared B takes; the levels whose sums it holds, 0: none.
+ * Threads: any. Errors: none; null gives 0. */
+HAL_API uint64_t ops_gemm_prepared_get_bytes(const ops_gemm_prepared *prepared);
+HAL_API uint32_t ops_gemm_prepared_get_levels(const ops_gemm_prepared *prepared);
 
 #ifdef __cplusplus
 }

@@ -235,6 +235,7 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->was_computed = 0;
     node->in_host_memory = 0;
     node->depth = 0;
+    node->b_levels = 0;
     node->group_operations = 0;
     node->group_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;

@@ -39,7 +39,7 @@ typedef enum ops_operation {
     /* Read their operands from memory. */
     OPS_OPERATION_SOFTMAX,
     OPS_OPERATION_LOG_SOFTMAX,
-    OPS_OPERATION_MATMUL, /* `function` is the precision */
+    OPS_OPERATION_MATMUL, /* `function` is the precision, and the levels of a prepared operand */
     OPS_OPERATION_GATHER,
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
@@ -55,6 +55,9 @@ typedef enum ops_operation {
 
 /* Limit of kernels that follow from one another and are not recorded yet. */
 #define OPS_DEFERRED_DEPTH 4u
+
+/* Bits of the precision in the `function` of MATMUL; those above are the levels. */
+#define OPS_MATMUL_PRECISION_BITS 4u
 
 #define OPS_INLINE_OPERANDS 3u
 #define OPS_MAX_OPERANDS 24u
@@ -72,6 +75,7 @@ struct ops_array {
     uint8_t was_computed;   /* inside a kernel that did not store it */
     uint8_t in_host_memory; /* view.buffer is HAL_MEMORY_DOWNLOAD */
     uint8_t depth;          /* kernels to record before it, one after the other */
+    uint8_t b_levels;       /* of ops_array_prepare: view.buffer also holds sums; 0: it does not */
     /* Upper bounds of the group that would compute it; shared operands count twice. */
     uint16_t group_operations;
     uint16_t group_leaves;

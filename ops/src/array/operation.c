@@ -1,6 +1,7 @@
 /* Public calls of elementwise operations, reductions, softmax and matrix products. Each checks
  * types and shapes and makes a deferred node. */
 #include "deferred.h"
+#include "gemm/prepare.h"
 #include "kernels/functions.h"
 
 #include <string.h>
@@ -275,5 +276,36 @@ ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
     if (check_matmul(a, b, &result)) {
         return NULL;
     }
-    return ops_defer("ops_array_matmul", OPS_OPERATION_MATMUL, precision, operands, 2, &result);
+    const uint32_t levels = precision == HAL_GEMM_NORMWISE ? b->b_levels : 0;
+    return ops_defer("ops_array_matmul", OPS_OPERATION_MATMUL,
+                     precision | levels << OPS_MATMUL_PRECISION_BITS, operands, 2, &result);
+}
+
+ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *options)
+{
+    ops_arrays *arrays = ops_check_operands("ops_array_prepare", &b, 1);
+    ops_tensor view;
+    ops_gemm_prepared prepared;
+    if (!arrays) {
+        return NULL;
+    }
+    if (arrays->is_recording) {
+        hal_status_set(HAL_ERROR_INVALID_STATE,
+                       "ops_array_prepare: b: expected a call outside of the recording of a graph, "
+                       "got one inside; prepare before ops_graph_begin");
+        return NULL;
+    }
+    hal_status status = ops_array_get_tensor(b, &view);
+    if (!status) {
+        status = ops_prepared_make(arrays->context, "ops_array_prepare", options, &view, &prepared);
+    }
+    ops_array *node = status ? NULL : ops_node_create(arrays);
+    if (!status && !node) {
+        hal_buffer_release(prepared.b.buffer);
+    }
+    if (node) {
+        node->view = prepared.b;
+        node->b_levels = (uint8_t)prepared.levels;
+    }
+    return node;
 }

@@ -105,21 +105,28 @@ static hal_status matrices_create(ops_context *context, const ops_tensor *like,
     return status;
 }
 
+hal_status ops_bilinear_sums_create(ops_context *context, const ops_bilinear *algorithm,
+                                    ops_bilinear_operand operand, const ops_tensor *from,
+                                    ops_tensor *sums)
+{
+    const int is_a = operand == OPS_BILINEAR_A;
+    const int64_t shape[3] = {from->shape[0] * algorithm->rank,
+                              from->shape[1] / (is_a ? algorithm->m : algorithm->k),
+                              from->shape[2] / (is_a ? algorithm->k : algorithm->n)};
+    return matrices_create(context, from, shape, sums);
+}
+
 hal_status ops_bilinear_sums(ops_context *context, const ops_bilinear *algorithm,
-                             ops_bilinear_operand operand, const ops_tensor *from, ops_tensor *sums)
+                             ops_bilinear_operand operand, const ops_tensor *from,
+                             const ops_tensor *sums)
 {
     const uint32_t rows = operand == OPS_BILINEAR_A ? algorithm->m : algorithm->k;
     const uint32_t columns = operand == OPS_BILINEAR_A ? algorithm->k : algorithm->n;
     const uint32_t blocks = rows * columns, rank = algorithm->rank;
-    const int64_t shape[3] = {from->shape[0] * rank, from->shape[1] / rows,
-                              from->shape[2] / columns};
     ops_tensor inputs[OPS_BILINEAR_MAX_BLOCKS], outputs[OPS_BILINEAR_MAX_RANK];
     ops_expression *expression = NULL;
     hal_status status =
         sums_expression(algorithm, operand, blocks, hal_type_of_value(from->type), &expression);
-    if (!status) {
-        status = matrices_create(context, from, shape, sums);
-    }
     if (!status) {
         for (uint32_t i = 0; i < blocks; i++) {
             inputs[i] = block_view(from, rows, columns, i);
@@ -128,9 +135,6 @@ hal_status ops_bilinear_sums(ops_context *context, const ops_bilinear *algorithm
             outputs[r] = product_view(sums, rank, r);
         }
         status = ops_pointwise(context, expression, inputs, blocks, outputs, rank);
-        if (status) {
-            ops_tensor_release(sums);
-        }
     }
     ops_expression_destroy(expression);
     return status;

@@ -27,13 +27,18 @@ extern const ops_bilinear ops_strassen;
 
 typedef enum ops_bilinear_operand { OPS_BILINEAR_A, OPS_BILINEAR_B } ops_bilinear_operand;
 
-/* Divides each of the `parts` matrices [parts, rows, columns] of `from` into blocks and makes the
- * operands [parts * rank, rows / m, columns / k] (of B: rows / k, columns / n) of the products. The
- * lengths are multiples of the numbers of blocks. `sums` keeps the order of axes in memory.
+/* A tensor for the operands [parts * rank, rows / m, columns / k] (of B: rows / k, columns / n) of
+ * the products of matrices [parts, rows, columns]. The lengths are multiples of the numbers of
+ * blocks. `sums` keeps the order of axes in memory.
  * Ownership: `sums` holds its buffer's only reference. */
+hal_status ops_bilinear_sums_create(ops_context *context, const ops_bilinear *algorithm,
+                                    ops_bilinear_operand operand, const ops_tensor *from,
+                                    ops_tensor *sums);
+
+/* Computes the operands from the blocks of `from`. */
 hal_status ops_bilinear_sums(ops_context *context, const ops_bilinear *algorithm,
                              ops_bilinear_operand operand, const ops_tensor *from,
-                             ops_tensor *sums);
+                             const ops_tensor *sums);
 
 /* What is computed from a block of C as the combination of the products. */
 typedef struct ops_bilinear_epilogue {

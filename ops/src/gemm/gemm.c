@@ -2,12 +2,15 @@
  * of the implementation. */
 #include "tensor/overlap.h"
 #include "normwise.h"
+#include "prepare.h"
 #include "product.h"
 #include "product_cache.h"
 
 #include <ops/index.h>
 
 #include <stdlib.h>
+
+enum { LINE_BYTES = 512 };
 
 /* Temporary copies of A, B or C. */
 typedef struct gemm_copies {
@@ -19,7 +22,8 @@ typedef struct gemm_copies {
 static int options_are_zero(const ops_gemm_options *o)
 {
     return o->size == 0 && o->precision == 0 && o->impl == OPS_GEMM_ANY && o->alpha == 0 &&
-           o->beta == 0 && !o->epilogue && !o->inputs && o->input_count == 0;
+           o->beta == 0 && !o->epilogue && !o->inputs && o->input_count == 0 &&
+           o->max_workspace == 0 && !o->prepared;
 }
 
 static hal_status check_options(const ops_gemm_options *options)
@@ -149,15 +153,16 @@ static hal_type accumulator_of(hal_type type)
 static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
                                 const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
 {
-    hal_status status = ops_check_tensor(context, "ops_gemm", "a", a);
+    hal_status status = check_options(options);
     if (!status) {
-        status = ops_check_tensor(context, "ops_gemm", "b", b);
+        status = ops_check_tensor(context, "ops_gemm", "a", a);
+    }
+    if (!status) {
+        status =
+            ops_check_tensor(context, "ops_gemm", options->prepared ? "options.prepared" : "b", b);
     }
     if (!status) {
         status = ops_check_output(context, "ops_gemm", "c", c);
-    }
-    if (!status) {
-        status = check_options(options);
     }
     if (!status) {
         status = check_types(a, b, c);
@@ -180,6 +185,8 @@ static void product_init(const ops_gemm_options *options, const ops_tensor *a, c
     const int64_t shape_a[3] = {batch, m, k}, shape_b[3] = {batch, k, n},
                   shape_c[3] = {batch, m, n};
     product->options = options;
+    product->text = NULL;
+    product->is_dry = 0;
     product->batch = (uint32_t)batch;
     product->accumulator = accumulator_of(a->type);
     product->a = ops_matrix_of(a, shape_a);
@@ -231,8 +238,10 @@ static hal_status product_record(ops_context *context, const ops_product *produc
 
 /* A product of checked tensors with at least one element. */
 static hal_status checked_multiply(ops_context *context, const ops_gemm_options *options,
-                                   const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+                                   const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                   ops_gemm_text *text, int is_dry)
 {
+    static const char *const classes[] = {"strict", "accurate", "fast"};
     ops_product product;
     ops_tensor unread[2];
     gemm_copies made;
@@ -246,17 +255,22 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
         b = &unread[1];
     }
     product_init(options, a, b, c, &product);
-    status = matrix_make_contiguous(context, &product.a, 1, &made);
+    product.text = text;
+    product.is_dry = is_dry;
+    status = matrix_make_contiguous(context, &product.a, !is_dry, &made);
     if (!status) {
-        status = matrix_make_contiguous(context, &product.b, 1, &made);
+        status = matrix_make_contiguous(context, &product.b, !is_dry, &made);
     }
     if (!status) {
-        status = matrix_make_contiguous(context, &product.c, options->beta != 0, &made);
+        status = matrix_make_contiguous(context, &product.c, options->beta != 0 && !is_dry, &made);
+    }
+    if (text) {
+        ops_gemm_tell(text, "%s, ", classes[options->precision]);
     }
     if (!status) {
         status = product_record(context, &product);
     }
-    if (!status && product.c.tensor != c) {
+    if (!status && product.c.tensor != c && !is_dry) {
         status = ops_copy(context, product.c.tensor, c);
     }
     for (uint32_t i = 0; i < made.count; i++) {
@@ -268,42 +282,119 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
 /* By levels of Strassen's algorithm where they are faster, else as a product of the class ACCURATE,
  * which is also what a lack of memory leads to. */
 static hal_status normwise_multiply(ops_context *context, const ops_gemm_options *options,
-                                    const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+                                    const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                    ops_gemm_text *text, int is_dry)
 {
+    const ops_gemm_prepared *prepared = options->prepared;
     const ops_normwise_shape shape = {.type = a->type == c->type ? a->type : HAL_TYPE_NONE,
                                       .batch = c->rank == 3 ? c->shape[0] : 1,
                                       .m = c->shape[c->rank - 2],
                                       .n = c->shape[c->rank - 1],
-                                      .k = a->shape[a->rank - 1]};
+                                      .k = a->shape[a->rank - 1],
+                                      .b_levels = prepared ? prepared->levels : 0,
+                                      .max_workspace = options->max_workspace};
+    const int is_taken = options->alpha != 0 && ops_normwise_takes(options, shape.k);
     uint32_t levels = 0;
-    if (options->alpha != 0 && ops_normwise_takes(options, shape.k)) {
+    if (is_taken) {
         levels = context->forced_levels ? context->forced_levels
                                         : ops_normwise_choose(context->info, &shape);
     }
-    if (levels) {
-        const hal_status status = ops_normwise_multiply(context, levels, options, a, b, NULL, c);
+    if (text && levels) {
+        const uint64_t workspace = ops_normwise_workspace(&shape, levels);
+        ops_gemm_tell(text,
+                      "normwise, %u level%s of strassen, %s sums of b, at most %llu bytes of "
+                      "temporary memory; faster by the cost model",
+                      levels, levels > 1 ? "s" : "",
+                      shape.b_levels == levels ? "prepared" : "without prepared",
+                      (unsigned long long)workspace);
+    } else if (text) {
+        ops_gemm_tell(text, "normwise, no levels of strassen: %s; ",
+                      is_taken ? "not faster by the cost model, or beyond max_workspace"
+                               : "the epilogue or alpha excludes them");
+    }
+    if (levels && !is_dry) {
+        const ops_tensor *sums = shape.b_levels == levels ? &prepared->sums : NULL;
+        const hal_status status = ops_normwise_multiply(context, levels, options, a, b, sums, c);
         if (status != HAL_ERROR_OUT_OF_MEMORY) {
             return status;
         }
     }
     ops_gemm_options accurate = *options;
     accurate.precision = HAL_GEMM_ACCURATE;
-    return checked_multiply(context, &accurate, a, b, c);
+    return levels && is_dry ? HAL_OK : checked_multiply(context, &accurate, a, b, c, text, is_dry);
+}
+
+/* A product whose arguments nobody has checked. */
+static hal_status unchecked_multiply(ops_context *context, const ops_gemm_options *options,
+                                     const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                     ops_gemm_text *text, int is_dry)
+{
+    hal_status status = check_tensors(context, options, a, b, c);
+    if (!status && text) {
+        const int64_t *shape = c->shape + c->rank - 2;
+        ops_gemm_tell(text, "%lld x %lld x %lld, ", (long long)shape[0], (long long)shape[1],
+                      (long long)a->shape[a->rank - 1]);
+    }
+    if (!status && ops_tensor_get_element_count(c) == 0) {
+        if (text) {
+            ops_gemm_tell(text, "nothing to compute");
+        }
+        return HAL_OK;
+    }
+    if (status) {
+        return status;
+    }
+    return options->precision == HAL_GEMM_NORMWISE
+               ? normwise_multiply(context, options, a, b, c, text, is_dry)
+               : checked_multiply(context, options, a, b, c, text, is_dry);
+}
+
+/* The caller's options or the plain product; B becomes the prepared one. */
+static hal_status product_resolve(const ops_gemm_options **options, const ops_tensor **b)
+{
+    static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
+    *options = !*options || options_are_zero(*options) ? &plain : *options;
+    if ((*options)->size != sizeof plain || !(*options)->prepared) {
+        return HAL_OK;
+    }
+    if (*b) {
+        return ops_invalid(
+            "ops_gemm: b: expected null with options.prepared, got a tensor; one of them is B");
+    }
+    *b = &(*options)->prepared->b;
+    return HAL_OK;
 }
 
 hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
                     const ops_tensor *b, const ops_tensor *c)
 {
-    static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
-    options = !options || options_are_zero(options) ? &plain : options;
-    hal_status status = HAL_OK;
-    if (ops_product_cache_record(context, options, a, b, c, &status)) {
+    char line[LINE_BYTES];
+    hal_status status = product_resolve(&options, &b);
+    if (status || ops_product_cache_record(context, options, a, b, c, &status)) {
         return status;
     }
-    status = check_tensors(context, options, a, b, c);
-    if (status || ops_tensor_get_element_count(c) == 0) {
-        return status;
+    if (!hal_log_is_enabled(HAL_LOG_DEBUG)) {
+        return unchecked_multiply(context, options, a, b, c, NULL, 0);
     }
-    return options->precision == HAL_GEMM_NORMWISE ? normwise_multiply(context, options, a, b, c)
-                                                   : checked_multiply(context, options, a, b, c);
+    ops_gemm_text text = {line, sizeof line, 0, NULL};
+    line[0] = 0;
+    status = unchecked_multiply(context, options, a, b, c, &text, 0);
+    if (!status) {
+        hal_log_write(HAL_LOG_DEBUG, "ops_gemm: %s", line);
+    }
+    return status;
+}
+
+hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *options,
+                             const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                             uint64_t bytes, char *text)
+{
+    if (!text || bytes == 0) {
+        return ops_invalid("ops_gemm_describe: text: expected memory for a line, got %s",
+                           text ? "0 bytes" : "null");
+    }
+    ops_gemm_text line = {text, bytes, 0, NULL};
+    text[0] = 0;
+    const hal_status status = product_resolve(&options, &b);
+    return status ? status : unchecked_multiply(context, options, a, b, c, &line, 1);
 }

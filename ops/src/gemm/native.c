@@ -59,6 +59,9 @@ static void matrix_set_copy_strides(ops_matrix *matrix)
 /* UNSUPPORTED; without a message where the portable implementation is used instead. */
 static hal_status product_decline(const ops_product *p, const char *expected, const char *got)
 {
+    if (p->text) {
+        p->text->native_needs = expected;
+    }
     if (p->options->impl != OPS_GEMM_NATIVE) {
         return HAL_ERROR_UNSUPPORTED;
     }
@@ -197,6 +200,19 @@ static hal_status kernel_record(ops_context *context, const ops_product *p, cons
     return status;
 }
 
+static void native_tell(const ops_product *p, const hal_gemm_description *d, const ops_entry *entry,
+                        const char *copies)
+{
+    if (p->text) {
+        ops_gemm_tell(p->text,
+                      "native: %s, a by %s, b by %s%s, %llu bytes of workspace; the plugin has a "
+                      "kernel for it",
+                      hal_type_name(d->type_a), d->transpose_a ? "columns" : "rows",
+                      d->transpose_b ? "columns" : "rows", copies,
+                      (unsigned long long)entry->workspace_bytes);
+    }
+}
+
 /* Finds the kernel before copying, since the plugin may have none. */
 static hal_status record_with_copies(ops_context *context, const ops_product *product)
 {
@@ -215,10 +231,19 @@ static hal_status record_with_copies(ops_context *context, const ops_product *pr
     if (!status) {
         status = kernel_find(context, &p, &description, &entry);
     }
+    if (!status) {
+        native_tell(&p, &description, entry,
+                    copy_a && copy_b ? ", both copied"
+                    : copy_a         ? ", a copied"
+                                     : ", b copied");
+    }
+    if (status || p.is_dry) {
+        return status;
+    }
     /* Copies may insert entries and so evict this one. */
-    ops_entry found = status ? (ops_entry){{0, 0}, NULL, 0, 0} : *entry;
+    ops_entry found = *entry;
     hal_kernel_retain(found.kernel);
-    if (!status && copy_a) {
+    if (copy_a) {
         status = matrix_copy(context, &p.a, &copies[0]);
     }
     if (!status && copy_b) {
@@ -245,6 +270,9 @@ hal_status ops_gemm_native(ops_context *context, const ops_product *product)
         status = kernel_find(context, product, &description, &entry);
     }
     if (!status) {
+        native_tell(product, &description, entry, "");
+    }
+    if (!status && !product->is_dry) {
         ops_product_cache_insert(context, product, entry);
         status = kernel_record(context, product, entry);
     }

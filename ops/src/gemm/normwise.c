@@ -50,7 +50,8 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
                             : info->matrix_types ? GPU_MATRIX_OPS_PER_BYTE
                                                  : GPU_OPS_PER_BYTE;
     const double per_element = per_byte * 4; /* half the operations, twice the bytes in F64 */
-    const double elements = m * k + m * n + (s->b_is_prepared ? 0 : k * n);
+    const int b_is_prepared = levels && s->b_levels == levels;
+    const double elements = m * k + m * n + (b_is_prepared ? 0 : k * n);
     const int is_peeled = levels && ((s->m | s->n | s->k) & ((1 << levels) - 1));
     const double passes = pass_elements(levels) + (is_peeled ? PEEL_PASSES : 0);
     double operations = 2 * m * n * k;
@@ -58,7 +59,7 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
         operations *= 7.0 / 8.0;
     }
     return operations + per_element * elements * passes +
-           levels * (s->b_is_prepared ? 2 : 3) * (is_cpu ? CPU_OPS_PER_LAUNCH : GPU_OPS_PER_LAUNCH);
+           levels * (b_is_prepared ? 2 : 3) * (is_cpu ? CPU_OPS_PER_LAUNCH : GPU_OPS_PER_LAUNCH);
 }
 
 /* The last pass over an operand holds its input and its output; the products of the last level are
@@ -67,13 +68,14 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
 {
     const double a = (double)s->m * (double)s->k, b = (double)s->k * (double)s->n;
     const double c = (double)s->m * (double)s->n;
+    const int b_is_prepared = s->b_levels == levels;
     double grown = 1;
     for (uint32_t l = 0; l < levels; l++) {
         grown *= 1.75;
     }
-    const double b_sums = s->b_is_prepared ? 0 : b * grown;
+    const double b_sums = b_is_prepared ? 0 : b * grown;
     const double temporary = levels > 1 ? 1.75 : 0; /* of the first level */
-    const double sums = a * grown + b_sums + (s->b_is_prepared ? a : a > b ? a : b) * temporary;
+    const double sums = a * grown + b_sums + (b_is_prepared ? a : a > b ? a : b) * temporary;
     const double products = a * grown + b_sums + c * grown;
     const double combining = c * grown + c * temporary;
     const double tail = s->k & ((1 << levels) - 1) ? c : 0;
@@ -128,17 +130,32 @@ static ops_tensor matrix_part(const ops_tensor *matrix, const int64_t start[2],
     return part;
 }
 
+/* `sums` without a buffer is created. */
 static hal_status operand_sums(ops_context *context, uint32_t levels, ops_bilinear_operand operand,
                                const ops_tensor *matrix, ops_tensor *sums)
 {
-    ops_tensor from = *matrix;
+    ops_tensor from = *matrix, made;
     hal_status status = HAL_OK;
     for (uint32_t l = 0; l < levels && !status; l++) {
-        status = ops_bilinear_sums(context, &ops_strassen, operand, &from, sums);
+        const int is_given = l + 1 == levels && sums->buffer;
+        if (is_given) {
+            made = *sums;
+        } else {
+            status = ops_bilinear_sums_create(context, &ops_strassen, operand, &from, &made);
+        }
+        if (!status) {
+            status = ops_bilinear_sums(context, &ops_strassen, operand, &from, &made);
+            if (status && !is_given) {
+                ops_tensor_release(&made);
+            }
+        }
         if (l > 0) {
             ops_tensor_release(&from);
         }
-        from = *sums;
+        from = made;
+    }
+    if (!status) {
+        *sums = made;
     }
     return status;
 }
@@ -148,13 +165,29 @@ static int64_t whole_length(int64_t length, uint32_t levels)
     return length >> levels << levels;
 }
 
+ops_tensor ops_normwise_sums_layout(uint32_t levels, const ops_tensor *b)
+{
+    const int64_t *shape = b->shape + b->rank - 2;
+    ops_tensor sums = {.type = b->type, .rank = 3, .shape = {1, shape[0], shape[1]}};
+    for (uint32_t l = 0; l < levels; l++) {
+        sums.shape[0] *= ops_strassen.rank;
+        sums.shape[1] /= ops_strassen.k;
+        sums.shape[2] /= ops_strassen.n;
+    }
+    sums.stride[2] = 1;
+    sums.stride[1] = sums.shape[2];
+    sums.stride[0] = sums.shape[1] * sums.shape[2];
+    return sums;
+}
+
 hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops_tensor *b,
-                                ops_tensor *sums)
+                                const ops_tensor *sums)
 {
     const int64_t *shape = b->shape + b->rank - 2, start[2] = {0, 0};
     const int64_t count[2] = {whole_length(shape[0], levels), whole_length(shape[1], levels)};
     const ops_tensor part = matrix_part(b, start, count);
-    return operand_sums(context, levels, OPS_BILINEAR_B, &part, sums);
+    ops_tensor given = *sums;
+    return operand_sums(context, levels, OPS_BILINEAR_B, &part, &given);
 }
 
 /* Combines the products level by level; the last level writes to C with the epilogue. */
@@ -253,6 +286,7 @@ static hal_status edge_multiply(ops_context *context, const ops_gemm_options *op
     ops_tensor inputs[OPS_MAX_INPUTS];
     ops_gemm_options plain = *options;
     plain.precision = HAL_GEMM_ACCURATE;
+    plain.prepared = NULL;
     plain.inputs = inputs;
     inputs_part(options, c, start, count, inputs);
     return ops_gemm(context, &plain, &part_a, &part_b, &part_c);

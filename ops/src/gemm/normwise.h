@@ -1,5 +1,5 @@
-/* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm. Used by
- * gemm.c; nothing prepares B ahead yet. */
+/* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm. Used by gemm.c
+ * and prepare.c. */
 #ifndef OPS_SRC_GEMM_NORMWISE_H
 #define OPS_SRC_GEMM_NORMWISE_H
 
@@ -13,7 +13,7 @@
 typedef struct ops_normwise_shape {
     hal_type type;
     int64_t batch, m, n, k;
-    int b_is_prepared;      /* the sums of B exist */
+    uint32_t b_levels;      /* for which the sums of B exist; 0: for none */
     uint64_t max_workspace; /* bytes of temporary memory; 0: no limit */
 } ops_normwise_shape;
 
@@ -25,17 +25,18 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *shape, uint32_t levels
  * the device's kind. */
 uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *shape);
 
-/* The operands of the products for that part of B whose lengths are multiples of 2^levels.
- * Ownership: `sums` holds its buffer's only reference. */
+/* The sums of B for that part whose lengths are multiples of 2^levels, as a tensor without buffer
+ * and by rows, and their computation. */
+ops_tensor ops_normwise_sums_layout(uint32_t levels, const ops_tensor *b);
 hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops_tensor *b,
-                                ops_tensor *sums);
+                                const ops_tensor *sums);
 
 /* Whether the kernels of a level can compute the epilogue of a product with that k. */
 int ops_normwise_takes(const ops_gemm_options *options, int64_t k);
 
 /* C = epilogue(alpha A B + beta C) with at least one level, for checked tensors of one batch. Rows
  * and columns that are left over are products of the class ACCURATE. `b_sums`: those of
- * ops_normwise_prepare; null: made here. */
+ * ops_normwise_prepare for these levels; null: made here. */
 hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
                                  const ops_gemm_options *options, const ops_tensor *a,
                                  const ops_tensor *b, const ops_tensor *b_sums,

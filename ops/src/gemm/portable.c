@@ -72,7 +72,7 @@ static hal_status pack_b(ops_context *context, ops_product *product, ops_tensor 
                                {batch, b->rows, b->columns},
                                {b->batch_stride, b->row_stride, b->column_stride}};
     hal_status status = ops_tensor_create(context, across.type, 3, shape, copy);
-    if (!status) {
+    if (!status && !product->is_dry) {
         status = ops_copy(context, &across, copy);
     }
     *b = ops_matrix_of(copy, shape);
@@ -123,6 +123,31 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
     return status;
 }
 
+static void portable_tell(const ops_gemm_task *t, int64_t longest, uint32_t depth)
+{
+    const ops_gemm_tiles *s = &t->plan.tiles;
+    ops_gemm_text *text = t->product.text;
+    ops_gemm_tell(text, "portable: tile %u x %u x %u, %u x %u for each work-item, %s", s->block_m,
+                  s->block_n, s->block_k, s->thread_m, s->thread_n,
+                  s->matrix   ? "matrix units"
+                  : s->unroll ? "split-K in the group"
+                  : s->stages ? "staged in shared memory"
+                              : "direct");
+    if (t->work.k > longest) {
+        ops_gemm_tell(text, ", parts of %lld in k: the device limits loops", (long long)longest);
+    } else if (depth && depth < t->work.k && t->product.batch == 1) {
+        ops_gemm_tell(text, ", split-K in parts of %u: few elements of c", depth);
+    }
+    ops_gemm_tell(text, "%s", t->plan.swapped ? ", as the transposed product" : "");
+    if (t->plan.scale_only) {
+        ops_gemm_tell(text, "; k or alpha is 0");
+    } else if (text->native_needs) {
+        ops_gemm_tell(text, "; a native kernel needs %s", text->native_needs);
+    } else {
+        ops_gemm_tell(text, "; as options.impl says");
+    }
+}
+
 /* Records split-K where it is faster and there is memory for it, or where one kernel's loops would
  * be too long for the device; else one kernel. */
 static hal_status task_record(ops_context *context, ops_gemm_task *t)
@@ -133,13 +158,19 @@ static hal_status task_record(ops_context *context, ops_gemm_task *t)
         return status;
     }
     const int64_t longest = longest_k(context, t->product.options);
-    if (t->work.k > longest) {
-        return record_long(context, t, (uint32_t)longest);
-    }
     const uint32_t depth =
         context->forced_split_depth
             ? context->forced_split_depth
             : ops_gemm_choose_split_k(context->info, &t->plan, &t->work, t->product.batch);
+    if (t->product.text) {
+        portable_tell(t, longest, depth);
+    }
+    if (t->product.is_dry) {
+        return HAL_OK;
+    }
+    if (t->work.k > longest) {
+        return record_long(context, t, (uint32_t)longest);
+    }
     if (depth && depth < t->work.k && t->product.batch == 1) {
         status = ops_gemm_split_k(context, t, depth);
         if (status != HAL_ERROR_OUT_OF_MEMORY) {

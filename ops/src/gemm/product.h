@@ -16,8 +16,20 @@ typedef struct ops_matrix {
     int64_t row_stride, column_stride, batch_stride;
 } ops_matrix;
 
+/* A line about what was chosen; `bytes` of room. */
+typedef struct ops_gemm_text {
+    char *line;
+    uint64_t bytes, length;
+    const char *native_needs; /* what a native kernel expects and the product lacks, or null */
+} ops_gemm_text;
+
+/* Appends to the line what it has room for. */
+void ops_gemm_tell(ops_gemm_text *text, const char *format, ...) HAL_PRINTF(2, 3);
+
 typedef struct ops_product {
     const ops_gemm_options *options;
+    ops_gemm_text *text; /* receives what is chosen; null: nobody asks */
+    int is_dry;          /* nothing is recorded */
     hal_type accumulator;
     uint32_t batch;
     ops_matrix a, b, c;

@@ -25,6 +25,8 @@ TEST(levels_are_kept)
     assert_true(hal_log_wants(HAL_LOG_ERROR));
     assert_true(hal_log_wants(HAL_LOG_WARN));
     assert_false(hal_log_wants(HAL_LOG_INFO));
+    assert_true(hal_log_is_enabled(HAL_LOG_WARN));
+    assert_false(hal_log_is_enabled(HAL_LOG_INFO));
     hal_log(HAL_LOG_INFO, "not %s", "this");
     hal_log(HAL_LOG_WARN, "but %s", "that");
     assert_string_equal(seen, "but that\n");

@@ -1,0 +1,186 @@
+/* Prepared B of matrix products, see prepare.h. */
+#include "prepare.h"
+
+#include "normwise.h"
+#include "tensor/allocation.h"
+
+#include <ops/index.h>
+
+#include <stdlib.h>
+
+/* Bytes to which the sums are aligned; at least what devices ask of bindings. */
+#define SUMS_ALIGNMENT 256u
+
+static hal_status check_prepare(const ops_context *context, const char *function,
+                                const ops_gemm_prepare_options *options, const ops_tensor *b)
+{
+    char text[OPS_TEXT_BYTES];
+    hal_status status = ops_check_tensor(context, function, "b", b);
+    if (!status) {
+        status = ops_check_size(function, "options", options->size, sizeof *options);
+    }
+    if (status) {
+        return status;
+    }
+    if (!hal_type_is_float(b->type) || b->rank < 2 || b->rank > 3 ||
+        b->shape[b->rank - 1] > INT32_MAX || b->shape[b->rank - 2] > INT32_MAX) {
+        return ops_invalid("%s: b: expected floats of shape [k, n] or [batch, k, n] with lengths "
+                           "up to 2^31 - 1, got %s",
+                           function, ops_describe(b, text));
+    }
+    if (options->precision > HAL_GEMM_NORMWISE || options->rows < 0) {
+        return ops_invalid("%s: options: expected a hal_gemm_precision and rows of at least 0, got "
+                           "%u and %lld",
+                           function, options->precision, (long long)options->rows);
+    }
+    return HAL_OK;
+}
+
+/* By rows; on GPUs in the order of B, in which their kernels read equally well. */
+static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b)
+{
+    const int64_t rows = b->shape[b->rank - 2], columns = b->shape[b->rank - 1];
+    const int by_columns = context->info->kind != HAL_DEVICE_CPU && b->stride[b->rank - 1] != 1 &&
+                           b->stride[b->rank - 2] == 1;
+    ops_tensor copy = *b;
+    copy.buffer = NULL;
+    copy.offset = 0;
+    copy.stride[b->rank - 1] = by_columns ? rows : 1;
+    copy.stride[b->rank - 2] = by_columns ? 1 : columns;
+    if (b->rank == 3) {
+        copy.stride[0] = rows * columns;
+    }
+    return copy;
+}
+
+static uint64_t copy_bytes(const ops_tensor *b)
+{
+    return (uint64_t)ops_tensor_get_element_count(b) * hal_type_size(b->type);
+}
+
+/* The first element of the sums. */
+static int64_t sums_offset(const ops_tensor *b)
+{
+    const uint64_t bytes = (copy_bytes(b) + SUMS_ALIGNMENT - 1) / SUMS_ALIGNMENT * SUMS_ALIGNMENT;
+    return (int64_t)(bytes / hal_type_size(b->type));
+}
+
+static uint64_t prepared_bytes(const ops_tensor *b, uint32_t levels)
+{
+    if (levels == 0) {
+        return copy_bytes(b);
+    }
+    const ops_tensor sums = ops_normwise_sums_layout(levels, b);
+    return ((uint64_t)sums_offset(b) + (uint64_t)ops_tensor_get_element_count(&sums)) *
+           hal_type_size(b->type);
+}
+
+/* A function of the shape, the options and the device. */
+static uint32_t choose_levels(const ops_context *context, const ops_gemm_prepare_options *options,
+                              const ops_tensor *b)
+{
+    const int64_t *shape = b->shape + b->rank - 2;
+    ops_normwise_shape product = {.type = b->type,
+                                  .batch = b->rank == 3 ? b->shape[0] : 1,
+                                  .m = options->rows ? options->rows : shape[0],
+                                  .n = shape[1],
+                                  .k = shape[0]};
+    uint32_t best = context->forced_levels;
+    if (options->precision != HAL_GEMM_NORMWISE) {
+        return 0;
+    }
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && !context->forced_levels; l++) {
+        product.b_levels = l;
+        best = ops_normwise_choose(context->info, &product) == l ? l : best;
+    }
+    while (best && options->max_bytes && prepared_bytes(b, best) > options->max_bytes) {
+        best--;
+    }
+    return best;
+}
+
+ops_gemm_prepared ops_prepared_of(const ops_tensor *b, uint32_t levels)
+{
+    ops_gemm_prepared made = {.b = *b, .levels = levels};
+    if (levels) {
+        made.sums = ops_normwise_sums_layout(levels, b);
+        made.sums.buffer = b->buffer;
+        made.sums.offset = b->offset + sums_offset(b);
+    }
+    return made;
+}
+
+hal_status ops_prepared_make(ops_context *context, const char *function,
+                             const ops_gemm_prepare_options *options, const ops_tensor *b,
+                             ops_gemm_prepared *prepared)
+{
+    static const ops_gemm_prepare_options defaults = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    options = options ? options : &defaults;
+    hal_status status = check_prepare(context, function, options, b);
+    if (status) {
+        return status;
+    }
+    const uint32_t levels = choose_levels(context, options, b);
+    const uint64_t bytes = prepared_bytes(b, levels);
+    ops_tensor copy = copy_layout(context, b);
+    if (options->max_bytes && bytes > options->max_bytes) {
+        return ops_invalid("%s: options.max_bytes: expected at least the %llu bytes of a copy of "
+                           "b, got %llu",
+                           function, (unsigned long long)bytes,
+                           (unsigned long long)options->max_bytes);
+    }
+    status = ops_buffer_create(context, bytes ? bytes : 4, &copy.buffer);
+    if (status) {
+        return status;
+    }
+    *prepared = ops_prepared_of(&copy, levels);
+    if (bytes) {
+        status = ops_copy(context, b, &prepared->b);
+    }
+    if (!status && levels) {
+        status = ops_normwise_prepare(context, levels, &prepared->b, &prepared->sums);
+    }
+    if (status) {
+        hal_buffer_release(copy.buffer);
+    }
+    return status;
+}
+
+hal_status ops_gemm_prepare(ops_context *context, const ops_gemm_prepare_options *options,
+                            const ops_tensor *b, ops_gemm_prepared **prepared)
+{
+    if (!prepared) {
+        return ops_invalid("ops_gemm_prepare: prepared: expected memory for a pointer, got null");
+    }
+    *prepared = NULL;
+    ops_gemm_prepared *made = malloc(sizeof *made);
+    if (!made) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                              "ops_gemm_prepare: the host has no memory for an object");
+    }
+    const hal_status status = ops_prepared_make(context, "ops_gemm_prepare", options, b, made);
+    if (status) {
+        free(made);
+        return status;
+    }
+    *prepared = made;
+    return HAL_OK;
+}
+
+void ops_gemm_prepared_destroy(ops_gemm_prepared *prepared)
+{
+    if (prepared) {
+        hal_buffer_release(prepared->b.buffer);
+        free(prepared);
+    }
+}
+
+uint64_t ops_gemm_prepared_get_bytes(const ops_gemm_prepared *prepared)
+{
+    return prepared ? prepared_bytes(&prepared->b, prepared->levels) : 0;
+}
+
+uint32_t ops_gemm_prepared_get_levels(const ops_gemm_prepared *prepared)
+{
+    return prepared ? prepared->levels : 0;
+}

@@ -1,0 +1,413 @@
+/* B of matrix products prepared ahead, for tensors and arrays, and what ops_gemm_describe says. */
+#include "ops_gemm_fixture.h"
+
+#include "gemm/normwise.h"
+#include "ops_arrays.h"
+
+#include <inttypes.h>
+
+static ops_gemm_prepared *prepare(const ops_tensor *b, uint32_t precision, uint64_t max_bytes)
+{
+    ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    ops_gemm_prepared *made = NULL;
+    options.precision = precision;
+    options.max_bytes = max_bytes;
+    ok(ops_gemm_prepare(test_context, &options, b, &made));
+    return made;
+}
+
+/* Products of two sizes of A with one prepared B, whose own memory holds NAN by then. */
+static void try_prepared(uint32_t levels, uint32_t precision, problem q)
+{
+    product p = problem_make(&q);
+    test_context->forced_levels = levels;
+    ops_gemm_prepared *prepared = prepare(&p.b.t, precision, 0);
+    const int has_sums = levels && precision == HAL_GEMM_NORMWISE && p.batch == 1;
+    assert_int_equal(ops_gemm_prepared_get_levels(prepared), has_sums ? levels : 0);
+    ok(ops_fill(test_context, NAN, &p.b.t));
+    for (int i = 0; i < 2; i++) {
+        problem r = q;
+        r.m = q.m + 13 * i;
+        product s = problem_make(&r);
+        box_free(&s.b);
+        s.b = p.b;
+        s.options.precision = precision;
+        s.options.prepared = prepared;
+        try_product(&s, 1, NULL, NULL);
+        box_free(&s.a);
+        box_free(&s.c);
+    }
+    test_context->forced_levels = 0;
+    ops_gemm_prepared_destroy(prepared);
+    release(&p);
+}
+
+TEST(a_prepared_b_multiplies_as_b_does)
+{
+    for (uint32_t levels = 0; levels <= OPS_NORMWISE_MAX_LEVELS; levels++) {
+        for (int layout = 0; layout < LAYOUTS; layout++) {
+            const problem q = {.m = 20, .n = 27, .k = 22, .layout_b = layout, .beta = layout};
+            try_prepared(levels, HAL_GEMM_NORMWISE, q);
+            try_prepared(levels, HAL_GEMM_STRICT, q);
+        }
+        try_prepared(levels, HAL_GEMM_NORMWISE,
+                     (problem){.type = HAL_TYPE_F64, .m = 8, .n = 16, .k = 12});
+        try_prepared(levels, HAL_GEMM_NORMWISE, (problem){.m = 1, .n = 1, .k = 1});
+    }
+}
+
+/* Levels that were not prepared make their own sums. */
+TEST(other_levels_ignore_the_sums)
+{
+    problem q = {.m = 24, .n = 28, .k = 20};
+    product p = problem_make(&q);
+    test_context->forced_levels = 1;
+    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 0);
+    p.options.precision = HAL_GEMM_NORMWISE;
+    p.options.prepared = prepared;
+    test_context->forced_levels = 2;
+    try_product(&p, 1, NULL, NULL);
+    test_context->forced_levels = 0;
+    ops_gemm_prepared_destroy(prepared);
+    release(&p);
+}
+
+TEST(recorded_products_outlive_the_object)
+{
+    problem q = {.m = 24, .n = 28, .k = 20};
+    product p = problem_make(&q);
+    test_context->forced_levels = 1;
+    p.options.precision = HAL_GEMM_NORMWISE;
+    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 0);
+    p.options.prepared = prepared;
+    ok(ops_gemm(test_context, &p.options, &p.a.t, NULL, &p.c.t));
+    ops_gemm_prepared_destroy(prepared);
+    float c[24 * 28];
+    ok(ops_tensor_read(test_context, &p.c.t, sizeof c, c));
+    for (int i = 0; i < 24 * 28; i++) {
+        double sum = 0;
+        for (int k = 0; k < 20; k++) {
+            sum += element(&p.a, 0, i / 28, k) * element(&p.b, 0, k, i % 28);
+        }
+        assert_float_equal(c[i], sum, 0);
+    }
+    test_context->forced_levels = 0;
+    release(&p);
+}
+
+TEST(memory_is_stated_and_bounded)
+{
+    problem q = {.m = 8, .n = 32, .k = 16};
+    product p = problem_make(&q);
+    ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    ops_gemm_prepared *made = NULL;
+    const uint64_t copy = 32 * 16 * 4, sums[3] = {0, copy * 7 / 4, copy * 49 / 16};
+    test_context->forced_levels = 2;
+    for (uint32_t levels = 0; levels < 3; levels++) {
+        made = prepare(&p.b.t, HAL_GEMM_NORMWISE, copy + sums[levels]);
+        assert_int_equal(ops_gemm_prepared_get_levels(made), levels);
+        assert_int_equal(ops_gemm_prepared_get_bytes(made), copy + sums[levels]);
+        ops_gemm_prepared_destroy(made);
+    }
+    options.max_bytes = copy - 1;
+    assert_fails(ops_gemm_prepare(test_context, &options, &p.b.t, &made),
+                 HAL_ERROR_INVALID_ARGUMENT, "options.max_bytes");
+    assert_null(made);
+    test_context->forced_levels = 0;
+    assert_int_equal(ops_gemm_prepared_get_bytes(NULL), 0);
+    assert_int_equal(ops_gemm_prepared_get_levels(NULL), 0);
+    ops_gemm_prepared_destroy(NULL);
+    release(&p);
+}
+
+TEST(unsuitable_arguments_are_reported)
+{
+    const int64_t shape[3] = {4, 6, 8}, other[2] = {5, 8};
+    ops_tensor b, c, a, whole, wrong, half;
+    ops_gemm_prepared *prepared = NULL, *none = NULL;
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    ops_gemm_prepare_options prepare_options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &a));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape + 1, &b));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, (int64_t[2]){4, 8}, &c));
+    ok(ops_tensor_create(test_context, HAL_TYPE_I32, 2, shape + 1, &whole));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, other, &wrong));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F16, 2, shape, &half));
+    ok(ops_gemm_prepare(test_context, NULL, &b, &prepared));
+    options.prepared = prepared;
+    assert_fails(ops_gemm(test_context, &options, &a, &b, &c), HAL_ERROR_INVALID_ARGUMENT,
+                 "expected null with options.prepared");
+    assert_fails(ops_gemm(test_context, &options, &wrong, NULL, &c), HAL_ERROR_INVALID_ARGUMENT,
+                 "[5, 8]");
+    assert_fails(ops_gemm(test_context, &options, &half, NULL, &c), HAL_ERROR_INVALID_ARGUMENT,
+                 "f16");
+    assert_fails(ops_gemm(test_context, NULL, &a, NULL, &c), HAL_ERROR_INVALID_ARGUMENT,
+                 "ops_gemm: b:");
+    assert_fails(ops_gemm_prepare(test_context, NULL, &whole, &none), HAL_ERROR_INVALID_ARGUMENT,
+                 "expected floats");
+    assert_fails(ops_gemm_prepare(test_context, NULL, NULL, &none), HAL_ERROR_INVALID_ARGUMENT,
+                 "ops_gemm_prepare: b:");
+    assert_fails(ops_gemm_prepare(NULL, NULL, &b, &none), HAL_ERROR_INVALID_ARGUMENT, "context");
+    assert_fails(ops_gemm_prepare(test_context, NULL, &b, NULL), HAL_ERROR_INVALID_ARGUMENT,
+                 "prepared:");
+    prepare_options.rows = -1;
+    assert_fails(ops_gemm_prepare(test_context, &prepare_options, &b, &none),
+                 HAL_ERROR_INVALID_ARGUMENT, "rows");
+    prepare_options.size = 0;
+    assert_fails(ops_gemm_prepare(test_context, &prepare_options, &b, &none),
+                 HAL_ERROR_INVALID_ARGUMENT, "options.size");
+    assert_null(none);
+    ops_gemm_prepared_destroy(prepared);
+    ops_tensor *all[] = {&a, &b, &c, &whole, &wrong, &half};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ops_tensor_release(all[i]);
+    }
+}
+
+/* ---- Arrays ---- */
+
+static ops_array *make_array(int64_t rows, int64_t columns, int salt)
+{
+    float values[64 * 64];
+    const int64_t shape[2] = {rows, columns};
+    for (int64_t i = 0; i < rows * columns; i++) {
+        values[i] = (float)((i * 7 + salt) % 11 - 5);
+    }
+    return made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, shape, values));
+}
+
+static void expect_equal(ops_array *x, ops_array *y)
+{
+    float values[2][64 * 64];
+    const uint64_t bytes = (uint64_t)ops_array_get_element_count(x) * sizeof(float);
+    ok(ops_array_read(made(x), bytes, values[0]));
+    ok(ops_array_read(made(y), bytes, values[1]));
+    assert_memory_equal(values[0], values[1], bytes);
+}
+
+/* Twice, so that the second product replays the plan of the first, with other weights. */
+TEST(arrays_use_prepared_weights)
+{
+    for (uint32_t levels = 0; levels <= OPS_NORMWISE_MAX_LEVELS; levels++) {
+        test_context->forced_levels = levels;
+        for (int i = 0; i < 2; i++) {
+            ops_array *x = make_array(33, 30, i), *w = make_array(30, 27, 3 + i);
+            ops_array *bias = make_array(1, 27, 5), *ready = made(ops_array_prepare(w, NULL));
+            assert_int_equal(ready->b_levels, levels);
+            ok(ops_scope_begin(test_context));
+            expect_equal(ops_relu(ops_add(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE), bias)),
+                         ops_relu(ops_add(ops_array_matmul(x, w, HAL_GEMM_STRICT), bias)));
+            expect_equal(ops_matmul(x, ready), ops_matmul(x, w));
+            ops_array *turned = made(ops_array_transpose(ready, 0, 1));
+            assert_int_equal(turned->b_levels, 0);
+            expect_equal(ops_array_matmul(turned, ops_array_transpose(x, 0, 1), HAL_GEMM_NORMWISE),
+                         ops_array_transpose(ops_matmul(x, w), 0, 1));
+            expect_equal(ready, w);
+            ok(ops_scope_end(test_context));
+            release_all(x, w, bias, ready);
+        }
+    }
+    test_context->forced_levels = 0;
+}
+
+TEST(deferred_weights_are_computed_when_they_are_prepared)
+{
+    test_context->forced_levels = 1;
+    ops_array *x = make_array(8, 16, 1), *w = make_array(16, 12, 2);
+    ops_array *twice = made(ops_mul_scalar(w, 2)), *ready = made(ops_array_prepare(twice, NULL));
+    ok(ops_scope_begin(test_context));
+    expect_equal(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE),
+                 ops_mul_scalar(ops_matmul(x, w), 2));
+    ok(ops_scope_end(test_context));
+    test_context->forced_levels = 0;
+    nothing(ops_array_prepare(NULL, NULL), "");
+    release_all(x, w, twice, ready);
+}
+
+/* A graph keeps prepared weights that it does not get as inputs. */
+TEST(graphs_keep_prepared_weights)
+{
+    test_context->forced_levels = 1;
+    ops_array *x = make_array(8, 16, 1), *w = make_array(16, 12, 2), *result = NULL;
+    ops_array *ready = made(ops_array_prepare(w, NULL));
+    ops_graph *graph = NULL;
+    ok(ops_graph_begin(test_context));
+    nothing(ops_array_prepare(w, NULL), "outside of the recording");
+    ops_array *y = made(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE));
+    ops_array *const inputs[2] = {x, ready};
+    ok(ops_graph_end(test_context, inputs, 1, &y, 1, &graph));
+    ops_array_release(y);
+    ok(ops_graph_launch(graph, inputs, 1, &result, 1));
+    ops_array *want = made(ops_matmul(x, w));
+    expect_equal(result, want);
+    ops_graph_destroy(graph);
+    ok(ops_graph_begin(test_context));
+    y = made(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE));
+    assert_fails(ops_graph_end(test_context, inputs, 2, &y, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
+                 "inputs[1]");
+    test_context->forced_levels = 0;
+    release_all(x, w, ready, result, want, y);
+}
+
+/* ---- What is told ---- */
+
+static void describe(ops_context *context, product *p, char line[256])
+{
+    const ops_tensor *b = p->options.prepared ? NULL : &p->b.t;
+    ok(ops_gemm_describe(context, &p->options, &p->a.t, b, &p->c.t, 256, line));
+}
+
+static void expect_words(product *p, const char *words)
+{
+    char line[256];
+    describe(test_context, p, line);
+    if (!strstr(line, words)) {
+        fail_msg("'%s' lacks '%s'", line, words);
+    }
+}
+
+TEST(the_choice_is_told)
+{
+    problem q = {.m = 64, .n = 64, .k = 64};
+    product p = problem_make(&q);
+    expect_words(&p, "; a native kernel needs c stored by rows from an aligned offset");
+    p.c.t.offset = 64;
+    expect_words(&p, "64 x 64 x 64, strict, native: f32, a by rows, b by rows, both copied, ");
+    p.options.impl = OPS_GEMM_PORTABLE;
+    expect_words(&p, "strict, portable: tile ");
+    expect_words(&p, "as options.impl says");
+    test_context->forced_split_depth = 16;
+    expect_words(&p, "split-K in parts of 16");
+    test_context->forced_split_depth = 0;
+    p.options.impl = OPS_GEMM_ANY;
+    p.options.alpha = 0;
+    expect_words(&p, "; k or alpha is 0");
+    p.options.alpha = 1;
+    p.options.precision = HAL_GEMM_NORMWISE;
+    expect_words(&p, "normwise, no levels of strassen: not faster");
+    expect_words(&p, "accurate, native: ");
+    test_context->forced_levels = 2;
+    expect_words(&p, "normwise, 2 levels of strassen, without prepared sums of b, at most ");
+    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 0);
+    p.options.prepared = prepared;
+    expect_words(&p, "prepared sums of b");
+    test_context->forced_levels = 0;
+    ops_gemm_prepared_destroy(prepared);
+    release(&p);
+}
+
+/* With less than the workspace of the chosen levels there are none. Nothing is computed. */
+TEST(the_workspace_is_bounded)
+{
+    const int64_t shape[2] = {8192, 8192};
+    ops_tensor row, c, wide;
+    char line[256];
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.precision = HAL_GEMM_NORMWISE;
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 1, shape, &row));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &c));
+    ok(ops_tensor_broadcast(&row, 2, shape, &wide));
+    ok(ops_gemm_describe(test_context, &options, &wide, &wide, &c, sizeof line, line));
+    const char *at_most = strstr(line, "1 level of strassen");
+    assert_non_null(at_most);
+    assert_int_equal(
+        sscanf(strstr(at_most, "at most "), "at most %" SCNu64, &options.max_workspace), 1);
+    ok(ops_gemm_describe(test_context, &options, &wide, &wide, &c, sizeof line, line));
+    assert_non_null(strstr(line, "1 level of strassen"));
+    options.max_workspace--;
+    ok(ops_gemm_describe(test_context, &options, &wide, &wide, &c, sizeof line, line));
+    assert_non_null(strstr(line, "no levels of strassen"));
+    ops_tensor_release(&row);
+    ops_tensor_release(&c);
+}
+
+/* The line is a function of shapes, types and the device: other work, memory and contexts change
+ * nothing. */
+TEST(the_choice_depends_on_nothing_else)
+{
+    const problem problems[] = {
+        {.m = 64, .n = 64, .k = 64},
+        {.m = 1, .n = 500, .k = 300},
+        {.m = 300, .n = 3, .k = 64, .layout_a = EVERY_OTHER},
+        {.type = HAL_TYPE_F64, .m = 70, .n = 33, .k = 90, .layout_b = TURNED},
+        {.m = 96, .n = 8, .k = 0}};
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        for (int impl = OPS_GEMM_ANY; impl <= OPS_GEMM_PORTABLE; impl++) {
+            problem q = problems[i];
+            product p = problem_make(&q);
+            char lines[3][256];
+            ops_tensor ballast;
+            ops_context *other;
+            p.options.impl = (ops_gemm_impl)impl;
+            describe(test_context, &p, lines[0]);
+            ok(ops_tensor_create(test_context, HAL_TYPE_F32, 1, (int64_t[1]){1 << 24}, &ballast));
+            ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
+            describe(test_context, &p, lines[1]);
+            ok(ops_context_create(test_queue, &other));
+            other->info = test_context->info;
+            describe(other, &p, lines[2]);
+            ops_context_destroy(other);
+            ops_tensor_release(&ballast);
+            assert_string_equal(lines[0], lines[1]);
+            assert_string_equal(lines[0], lines[2]);
+            release(&p);
+        }
+    }
+}
+
+static void collect(void *user, hal_log_level level, const char *message)
+{
+    if (level == HAL_LOG_DEBUG && strncmp(message, "ops_gemm: ", 10) == 0) {
+        snprintf(user, 256, "%s", message + 10);
+    }
+}
+
+/* The log has the line of a product that is recorded, and describing records nothing. */
+TEST(the_log_has_the_same_line)
+{
+    problem q = {.m = 64, .n = 61, .k = 67, .layout_b = EVERY_OTHER};
+    for (uint32_t precision = 0; precision <= HAL_GEMM_NORMWISE; precision++) {
+        product p = problem_make(&q);
+        char told[256], logged[256] = "";
+        p.options.precision = precision;
+        p.options.impl = precision == HAL_GEMM_FAST ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        describe(test_context, &p, told);
+        hal_log_set_callback(collect, logged, HAL_LOG_DEBUG);
+        ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
+        hal_log_set_callback(NULL, NULL, 0);
+        assert_string_equal(told, logged);
+        release(&p);
+    }
+}
+
+TEST(a_line_is_cut_and_nothing_is_written)
+{
+    problem q = {.m = 8, .n = 8, .k = 8};
+    product p = problem_make(&q);
+    char line[256], short_line[16];
+    memset(short_line, 'x', sizeof short_line);
+    describe(test_context, &p, line);
+    ok(ops_gemm_describe(test_context, NULL, &p.a.t, &p.b.t, &p.c.t, 8, short_line));
+    assert_memory_equal(short_line, line, 7);
+    assert_int_equal(short_line[7], 0);
+    assert_int_equal(short_line[8], 'x');
+    assert_fails(ops_gemm_describe(test_context, NULL, &p.a.t, &p.b.t, &p.c.t, 0, line),
+                 HAL_ERROR_INVALID_ARGUMENT, "text: expected memory");
+    assert_fails(ops_gemm_describe(test_context, NULL, &p.a.t, NULL, &p.c.t, 256, line),
+                 HAL_ERROR_INVALID_ARGUMENT, "b:");
+    float c[64];
+    for (int i = 0; i < 3; i++) {
+        p.options.impl = i ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        test_context->forced_levels = i == 2;
+        p.options.precision = i == 2 ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT;
+        describe(test_context, &p, line);
+        ok(ops_tensor_read(test_context, &p.c.t, sizeof c, c));
+        for (int j = 0; j < 64; j++) {
+            assert_float_equal(c[j], p.c.host[j + p.c.t.offset], 0);
+        }
+    }
+    test_context->forced_levels = 0;
+    release(&p);
+}
+
+UNIT_MAIN(open_context, close_context)
