@@ -8,11 +8,13 @@
 typedef struct vector_row {
     uint8_t map, prefix, w, opcode;
     int8_t extension;
-    uint8_t tuple, immediate;
+    uint8_t tuple, immediate, vex;
 } vector_row;
 
-#define VECTOR_ROW(NAME, map, prefix, w, opcode, extension, tuple, immediate) \
-    [X86_##NAME] = {map, prefix, w, opcode, extension, X86_TUPLE_##tuple, immediate},
+enum { X86_VEX_WORDS = 8 }; /* of a constant */
+
+#define VECTOR_ROW(NAME, map, prefix, w, opcode, extension, tuple, immediate, vex) \
+    [X86_##NAME] = {map, prefix, w, opcode, extension, X86_TUPLE_##tuple, immediate, X86_VEX_##vex},
 static const vector_row vector_rows[X86_VECTOR_COUNT] = {X86_VECTOR_TABLE(VECTOR_ROW)};
 
 static void *array_grow(x86_code *code, void *array, uint32_t count, uint32_t *capacity,
@@ -69,21 +71,32 @@ void x86_code_release(x86_code *code)
     memset(code, 0, sizeof(*code));
 }
 
+/* The words of a constant in the pool: the first of `words` at a multiple of `unit` words. */
+static uint32_t pool_find(const x86_code *code, const uint32_t *value, uint32_t words,
+                          uint32_t unit)
+{
+    uint32_t at = 0;
+    while (at + words <= code->pool_count &&
+           memcmp(code->pool + at, value, words * sizeof(uint32_t)) != 0) {
+        at += unit;
+    }
+    return at + words <= code->pool_count ? at : UINT32_MAX;
+}
+
 x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes)
 {
-    const uint32_t words = bytes / 4, low = (uint32_t)bits, high = (uint32_t)(bits >> 32);
-    uint32_t at = 0;
-    while (at < code->pool_count &&
-           (code->pool[at] != low ||
-            (words == 2 && (at + 1 >= code->pool_count || code->pool[at + 1] != high)))) {
-        at++;
-    }
-    for (uint32_t k = 0; at == code->pool_count - k && k < words; k++) {
-        code->pool = array_grow(code, code->pool, code->pool_count, &code->pool_capacity, 4);
-        if (code->failed) {
-            break;
+    const uint32_t low = (uint32_t)bits, high = bytes == 4 ? low : (uint32_t)(bits >> 32);
+    const uint32_t value[X86_VEX_WORDS] = {low, high, low, high, low, high, low, high};
+    const uint32_t words = code->vex ? (uint32_t)X86_VEX_WORDS : bytes / 4;
+    uint32_t at = pool_find(code, value, words, code->vex ? (uint32_t)X86_VEX_WORDS : 1);
+    if (at == UINT32_MAX) {
+        at = code->pool_count;
+        for (uint32_t k = 0; k < words && !code->failed; k++) {
+            code->pool = array_grow(code, code->pool, code->pool_count, &code->pool_capacity, 4);
+            if (!code->failed) {
+                code->pool[code->pool_count++] = value[k];
+            }
         }
-        code->pool[code->pool_count++] = k == 0 ? low : high;
     }
     x86_operand operand = x86_memory(X86_POOL, (int32_t)(4 * at));
     operand.broadcast = true;
@@ -161,24 +174,49 @@ static uint32_t tuple_bytes(const vector_row *row, uint32_t length, bool broadca
     }
 }
 
+/* Returns how a displacement of one byte is scaled. */
+static uint32_t vex_vector_put(x86_code *code, const vector_row *row, x86_form form, uint32_t reg,
+                               uint32_t second, const x86_operand *operand)
+{
+    if (row->vex == X86_VEX_NO || form.mask != 0 || form.length == X86_ZMM ||
+        (reg | second | (operand->is_memory ? 0u : operand->reg)) > 15) {
+        code->failed = true;
+    }
+    byte_put(code, 0xc4);
+    byte_put(code, (~reg >> 3 & 1) << 7 | (~index_high(operand) & 1) << 6 |
+                       (~base_high(operand) & 1) << 5 | row->map);
+    byte_put(code, (uint32_t)(row->vex == X86_VEX_W1) << 7 | (~second & 15) << 3 |
+                       (uint32_t)form.length << 2 | row->prefix);
+    return 1;
+}
+
+static uint32_t evex_put(x86_code *code, const vector_row *row, x86_form form, uint32_t reg,
+                         uint32_t second, const x86_operand *operand)
+{
+    const bool broadcast = operand->is_memory && operand->broadcast &&
+                           (row->tuple == X86_TUPLE_FULL || row->tuple == X86_TUPLE_HALF_FULL);
+    code->failed = code->failed || row->vex == X86_VEX_V0;
+    byte_put(code, 0x62);
+    byte_put(code, (~reg >> 3 & 1) << 7 | (~index_high(operand) & 1) << 6 |
+                       (~base_high(operand) & 1) << 5 | (~reg >> 4 & 1) << 4 | row->map);
+    byte_put(code, (uint32_t)row->w << 7 | (~second & 15) << 3 | 4 | row->prefix);
+    byte_put(code, (uint32_t)form.zeroing << 7 | (uint32_t)form.length << 5 |
+                       (uint32_t)broadcast << 4 | (~second >> 4 & 1) << 3 | form.mask);
+    return tuple_bytes(row, form.length, broadcast);
+}
+
 void x86_vector(x86_code *code, uint32_t name, x86_form form, uint32_t reg, uint32_t second,
                 x86_operand operand)
 {
     const vector_row *row = &vector_rows[name];
-    const bool broadcast = operand.is_memory && operand.broadcast &&
-                           (row->tuple == X86_TUPLE_FULL || row->tuple == X86_TUPLE_HALF_FULL);
     if (row->extension >= 0) { /* the destination is the second operand */
         second = reg;
         reg = (uint32_t)row->extension;
     }
-    byte_put(code, 0x62);
-    byte_put(code, (~reg >> 3 & 1) << 7 | (~index_high(&operand) & 1) << 6 |
-                       (~base_high(&operand) & 1) << 5 | (~reg >> 4 & 1) << 4 | row->map);
-    byte_put(code, (uint32_t)row->w << 7 | (~second & 15) << 3 | 4 | row->prefix);
-    byte_put(code, (uint32_t)form.zeroing << 7 | (uint32_t)form.length << 5 |
-                       (uint32_t)broadcast << 4 | (~second >> 4 & 1) << 3 | form.mask);
+    const uint32_t unit = code->vex ? vex_vector_put(code, row, form, reg, second, &operand)
+                                    : evex_put(code, row, form, reg, second, &operand);
     byte_put(code, row->opcode);
-    operand_put(code, reg, &operand, tuple_bytes(row, form.length, broadcast));
+    operand_put(code, reg, &operand, unit);
     if (row->immediate) {
         if (operand.is_memory && operand.base == X86_POOL && !code->failed) {
             memset(code->bytes + code->count - 4, 0xff, 4); /* counts from after the immediate */
@@ -363,8 +401,8 @@ void x86_call_label(x86_code *code, uint32_t label)
 /* A displacement counts from the end of its instruction; an immediate may follow it. */
 bool x86_finish(x86_code *code)
 {
-    while (code->count % 8 != 0 && !code->failed) {
-        byte_put(code, 0xcc);
+    while (code->count % (code->vex ? 32 : 8) != 0 && !code->failed) {
+        byte_put(code, 0xcc); /* no constant is in two lines of the cache */
     }
     const uint32_t pool = code->count;
     for (uint32_t i = 0; i < code->pool_count && !code->failed; i++) {

@@ -1,5 +1,5 @@
-/* Encodes the x86-64 instructions that compiled kernels consist of: AVX-512 (EVEX), masks, and some
- * of the general-purpose ones. Used by jit*.c. tests/unit/plugins/cpu/test_cpu_x86.c compares every
+/* Encodes the x86-64 instructions that compiled kernels consist of: AVX-512 (EVEX), masks, AVX2
+ * (VEX), and some of the general-purpose ones. Used by jit*.c. tests/unit/plugins/cpu/test_cpu_x86.c compares every
  * form with a disassembler. */
 #ifndef HALYARD_CPU_X86_ENCODER_H
 #define HALYARD_CPU_X86_ENCODER_H
@@ -54,118 +54,140 @@ enum {
     X86_TUPLE_HALF_FULL /* half of a vector, or one element of half the size that is broadcast */
 };
 
-/* X(NAME, map, prefix, w, opcode, extension, tuple, immediate): `map` 1 to 3 are 0F, 0F38, 0F3A;
- * `prefix` 0 to 3 are none, 66, F3, F2; `extension` is the opcode's part in the register field, or
- * -1. The mnemonic is the name in small letters with a v before it. */
-#define X86_VECTOR_TABLE(X)                         \
-    X(MOVDQU32, 1, 2, 0, 0x6f, -1, MEMORY, 0)       \
-    X(MOVDQU64, 1, 2, 1, 0x6f, -1, MEMORY, 0)       \
-    X(MOVDQU8, 1, 3, 0, 0x6f, -1, MEMORY, 0)        \
-    X(MOVDQU32_STORE, 1, 2, 0, 0x7f, -1, MEMORY, 0) \
-    X(MOVDQU64_STORE, 1, 2, 1, 0x7f, -1, MEMORY, 0) \
-    X(MOVDQU8_STORE, 1, 3, 0, 0x7f, -1, MEMORY, 0)  \
-    X(MOVQ, 1, 1, 1, 0x6e, -1, SCALAR, 0)           \
-    X(MOVQ_STORE, 1, 1, 1, 0x7e, -1, SCALAR, 0)     \
-    X(PBROADCASTD, 2, 1, 0, 0x58, -1, SCALAR, 0)    \
-    X(PBROADCASTQ, 2, 1, 1, 0x59, -1, SCALAR, 0)    \
-    X(PBROADCASTD_R, 2, 1, 0, 0x7c, -1, SCALAR, 0)  \
-    X(ADDPS, 1, 0, 0, 0x58, -1, FULL, 0)            \
-    X(ADDPD, 1, 1, 1, 0x58, -1, FULL, 0)            \
-    X(MULPS, 1, 0, 0, 0x59, -1, FULL, 0)            \
-    X(MULPD, 1, 1, 1, 0x59, -1, FULL, 0)            \
-    X(SUBPS, 1, 0, 0, 0x5c, -1, FULL, 0)            \
-    X(SUBPD, 1, 1, 1, 0x5c, -1, FULL, 0)            \
-    X(MINPS, 1, 0, 0, 0x5d, -1, FULL, 0)            \
-    X(MINPD, 1, 1, 1, 0x5d, -1, FULL, 0)            \
-    X(DIVPS, 1, 0, 0, 0x5e, -1, FULL, 0)            \
-    X(DIVPD, 1, 1, 1, 0x5e, -1, FULL, 0)            \
-    X(MAXPS, 1, 0, 0, 0x5f, -1, FULL, 0)            \
-    X(MAXPD, 1, 1, 1, 0x5f, -1, FULL, 0)            \
-    X(SQRTPS, 1, 0, 0, 0x51, -1, FULL, 0)           \
-    X(SQRTPD, 1, 1, 1, 0x51, -1, FULL, 0)           \
-    X(FMADD213PS, 2, 1, 0, 0xa8, -1, FULL, 0)       \
-    X(FMADD213PD, 2, 1, 1, 0xa8, -1, FULL, 0)       \
-    X(FMADD231PS, 2, 1, 0, 0xb8, -1, FULL, 0)       \
-    X(FMADD231PD, 2, 1, 1, 0xb8, -1, FULL, 0)       \
-    X(CMPPS, 1, 0, 0, 0xc2, -1, FULL, 1)            \
-    X(CMPPD, 1, 1, 1, 0xc2, -1, FULL, 1)            \
-    X(RNDSCALEPS, 3, 1, 0, 0x08, -1, FULL, 1)       \
-    X(RNDSCALEPD, 3, 1, 1, 0x09, -1, FULL, 1)       \
-    X(PADDD, 1, 1, 0, 0xfe, -1, FULL, 0)            \
-    X(PADDQ, 1, 1, 1, 0xd4, -1, FULL, 0)            \
-    X(PSUBD, 1, 1, 0, 0xfa, -1, FULL, 0)            \
-    X(PSUBQ, 1, 1, 1, 0xfb, -1, FULL, 0)            \
-    X(PMULLD, 2, 1, 0, 0x40, -1, FULL, 0)           \
-    X(PMULLQ, 2, 1, 1, 0x40, -1, FULL, 0)           \
-    X(PMULUDQ, 1, 1, 1, 0xf4, -1, FULL, 0)          \
-    X(PMULDQ, 2, 1, 1, 0x28, -1, FULL, 0)           \
-    X(PANDD, 1, 1, 0, 0xdb, -1, FULL, 0)            \
-    X(PANDQ, 1, 1, 1, 0xdb, -1, FULL, 0)            \
-    X(PORD, 1, 1, 0, 0xeb, -1, FULL, 0)             \
-    X(PORQ, 1, 1, 1, 0xeb, -1, FULL, 0)             \
-    X(PXORD, 1, 1, 0, 0xef, -1, FULL, 0)            \
-    X(PXORQ, 1, 1, 1, 0xef, -1, FULL, 0)            \
-    X(PTERNLOGD, 3, 1, 0, 0x25, -1, FULL, 1)        \
-    X(PMINSD, 2, 1, 0, 0x39, -1, FULL, 0)           \
-    X(PMINSQ, 2, 1, 1, 0x39, -1, FULL, 0)           \
-    X(PMINUD, 2, 1, 0, 0x3b, -1, FULL, 0)           \
-    X(PMINUQ, 2, 1, 1, 0x3b, -1, FULL, 0)           \
-    X(PMAXSD, 2, 1, 0, 0x3d, -1, FULL, 0)           \
-    X(PMAXSQ, 2, 1, 1, 0x3d, -1, FULL, 0)           \
-    X(PMAXUD, 2, 1, 0, 0x3f, -1, FULL, 0)           \
-    X(PMAXUQ, 2, 1, 1, 0x3f, -1, FULL, 0)           \
-    X(PABSD, 2, 1, 0, 0x1e, -1, FULL, 0)            \
-    X(PABSQ, 2, 1, 1, 0x1f, -1, FULL, 0)            \
-    X(PSLLD, 1, 1, 0, 0x72, 6, FULL, 1)             \
-    X(PSLLQ, 1, 1, 1, 0x73, 6, FULL, 1)             \
-    X(PSRLD, 1, 1, 0, 0x72, 2, FULL, 1)             \
-    X(PSRLQ, 1, 1, 1, 0x73, 2, FULL, 1)             \
-    X(PSRAD, 1, 1, 0, 0x72, 4, FULL, 1)             \
-    X(PSRAQ, 1, 1, 1, 0x72, 4, FULL, 1)             \
-    X(PSLLVD, 2, 1, 0, 0x47, -1, FULL, 0)           \
-    X(PSLLVQ, 2, 1, 1, 0x47, -1, FULL, 0)           \
-    X(PSRLVD, 2, 1, 0, 0x45, -1, FULL, 0)           \
-    X(PSRLVQ, 2, 1, 1, 0x45, -1, FULL, 0)           \
-    X(PSRAVD, 2, 1, 0, 0x46, -1, FULL, 0)           \
-    X(PSRAVQ, 2, 1, 1, 0x46, -1, FULL, 0)           \
-    X(PCMPD, 3, 1, 0, 0x1f, -1, FULL, 1)            \
-    X(PCMPQ, 3, 1, 1, 0x1f, -1, FULL, 1)            \
-    X(PCMPUD, 3, 1, 0, 0x1e, -1, FULL, 1)           \
-    X(PCMPUQ, 3, 1, 1, 0x1e, -1, FULL, 1)           \
-    X(PTESTMB, 2, 1, 0, 0x26, -1, MEMORY, 0)        \
-    X(PTESTMD, 2, 1, 0, 0x27, -1, FULL, 0)          \
-    X(PTESTMQ, 2, 1, 1, 0x27, -1, FULL, 0)          \
-    X(PBLENDMD, 2, 1, 0, 0x64, -1, FULL, 0)         \
-    X(PBLENDMQ, 2, 1, 1, 0x64, -1, FULL, 0)         \
-    X(CVTDQ2PS, 1, 0, 0, 0x5b, -1, FULL, 0)         \
-    X(CVTUDQ2PS, 1, 3, 0, 0x7a, -1, FULL, 0)        \
-    X(CVTTPS2DQ, 1, 2, 0, 0x5b, -1, FULL, 0)        \
-    X(CVTTPS2UDQ, 1, 0, 0, 0x78, -1, FULL, 0)       \
-    X(CVTPS2PD, 1, 0, 0, 0x5a, -1, HALF_FULL, 0)    \
-    X(CVTPD2PS, 1, 1, 1, 0x5a, -1, FULL, 0)         \
-    X(CVTDQ2PD, 1, 2, 0, 0xe6, -1, HALF_FULL, 0)    \
-    X(CVTUDQ2PD, 1, 2, 0, 0x7a, -1, HALF_FULL, 0)   \
-    X(CVTQQ2PD, 1, 2, 1, 0xe6, -1, FULL, 0)         \
-    X(CVTUQQ2PD, 1, 2, 1, 0x7a, -1, FULL, 0)        \
-    X(CVTQQ2PS, 1, 0, 1, 0x5b, -1, FULL, 0)         \
-    X(CVTUQQ2PS, 1, 3, 1, 0x7a, -1, FULL, 0)        \
-    X(CVTTPD2DQ, 1, 1, 1, 0xe6, -1, FULL, 0)        \
-    X(CVTTPD2UDQ, 1, 0, 1, 0x78, -1, FULL, 0)       \
-    X(CVTTPD2QQ, 1, 1, 1, 0x7a, -1, FULL, 0)        \
-    X(CVTTPD2UQQ, 1, 1, 1, 0x78, -1, FULL, 0)       \
-    X(CVTTPS2QQ, 1, 1, 0, 0x7a, -1, HALF_FULL, 0)   \
-    X(CVTTPS2UQQ, 1, 1, 0, 0x78, -1, HALF_FULL, 0)  \
-    X(PMOVSXDQ, 2, 1, 0, 0x25, -1, HALF, 0)         \
-    X(PMOVZXDQ, 2, 1, 0, 0x35, -1, HALF, 0)         \
-    X(PMOVQD, 2, 2, 0, 0x35, -1, HALF, 0)           \
-    X(PMOVSXBD, 2, 1, 0, 0x21, -1, QUARTER, 0)      \
-    X(PMOVZXBD, 2, 1, 0, 0x31, -1, QUARTER, 0)      \
-    X(PMOVSXWD, 2, 1, 0, 0x23, -1, HALF, 0)         \
-    X(PMOVZXWD, 2, 1, 0, 0x33, -1, HALF, 0)         \
-    X(PMOVDB, 2, 2, 0, 0x31, -1, QUARTER, 0)        \
-    X(PMOVDW, 2, 2, 0, 0x33, -1, HALF, 0)           \
-    X(CVTPH2PS, 2, 1, 0, 0x13, -1, HALF, 0)         \
-    X(CVTPS2PH, 3, 1, 0, 0x1d, -1, HALF, 1)
+/* Whether an instruction has an encoding with VEX, and its bit W there; V: it has no other one. */
+enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
+
+/* X(NAME, map, prefix, w, opcode, extension, tuple, immediate, vex): `map` 1 to 3 are 0F, 0F38,
+ * 0F3A; `prefix` 0 to 3 are none, 66, F3, F2; `w` is for EVEX; `extension` is the opcode's part in
+ * the register field, or -1; `immediate` 2 is a register in the immediate's high half. The mnemonic
+ * is the name in small letters with a v before it; AVX2 has MOVDQU for MOVDQU32, PAND for PANDD,
+ * ROUNDPS for RNDSCALEPS. */
+#define X86_VECTOR_TABLE(X)                             \
+    X(MOVDQU32, 1, 2, 0, 0x6f, -1, MEMORY, 0, W0)       \
+    X(MOVDQU64, 1, 2, 1, 0x6f, -1, MEMORY, 0, NO)       \
+    X(MOVDQU8, 1, 3, 0, 0x6f, -1, MEMORY, 0, NO)        \
+    X(MOVDQU32_STORE, 1, 2, 0, 0x7f, -1, MEMORY, 0, W0) \
+    X(MOVDQU64_STORE, 1, 2, 1, 0x7f, -1, MEMORY, 0, NO) \
+    X(MOVDQU8_STORE, 1, 3, 0, 0x7f, -1, MEMORY, 0, NO)  \
+    X(MOVQ, 1, 1, 1, 0x6e, -1, SCALAR, 0, NO)           \
+    X(MOVQ_STORE, 1, 1, 1, 0x7e, -1, SCALAR, 0, NO)     \
+    X(PBROADCASTD, 2, 1, 0, 0x58, -1, SCALAR, 0, W0)    \
+    X(PBROADCASTQ, 2, 1, 1, 0x59, -1, SCALAR, 0, W0)    \
+    X(PBROADCASTD_R, 2, 1, 0, 0x7c, -1, SCALAR, 0, NO)  \
+    X(ADDPS, 1, 0, 0, 0x58, -1, FULL, 0, W0)            \
+    X(ADDPD, 1, 1, 1, 0x58, -1, FULL, 0, W0)            \
+    X(MULPS, 1, 0, 0, 0x59, -1, FULL, 0, W0)            \
+    X(MULPD, 1, 1, 1, 0x59, -1, FULL, 0, W0)            \
+    X(SUBPS, 1, 0, 0, 0x5c, -1, FULL, 0, W0)            \
+    X(SUBPD, 1, 1, 1, 0x5c, -1, FULL, 0, W0)            \
+    X(MINPS, 1, 0, 0, 0x5d, -1, FULL, 0, W0)            \
+    X(MINPD, 1, 1, 1, 0x5d, -1, FULL, 0, W0)            \
+    X(DIVPS, 1, 0, 0, 0x5e, -1, FULL, 0, W0)            \
+    X(DIVPD, 1, 1, 1, 0x5e, -1, FULL, 0, W0)            \
+    X(MAXPS, 1, 0, 0, 0x5f, -1, FULL, 0, W0)            \
+    X(MAXPD, 1, 1, 1, 0x5f, -1, FULL, 0, W0)            \
+    X(SQRTPS, 1, 0, 0, 0x51, -1, FULL, 0, W0)           \
+    X(SQRTPD, 1, 1, 1, 0x51, -1, FULL, 0, W0)           \
+    X(FMADD213PS, 2, 1, 0, 0xa8, -1, FULL, 0, W0)       \
+    X(FMADD213PD, 2, 1, 1, 0xa8, -1, FULL, 0, W1)       \
+    X(FMADD231PS, 2, 1, 0, 0xb8, -1, FULL, 0, W0)       \
+    X(FMADD231PD, 2, 1, 1, 0xb8, -1, FULL, 0, W1)       \
+    X(CMPPS, 1, 0, 0, 0xc2, -1, FULL, 1, W0)            \
+    X(CMPPD, 1, 1, 1, 0xc2, -1, FULL, 1, W0)            \
+    X(RNDSCALEPS, 3, 1, 0, 0x08, -1, FULL, 1, W0)       \
+    X(RNDSCALEPD, 3, 1, 1, 0x09, -1, FULL, 1, W0)       \
+    X(PADDD, 1, 1, 0, 0xfe, -1, FULL, 0, W0)            \
+    X(PADDQ, 1, 1, 1, 0xd4, -1, FULL, 0, W0)            \
+    X(PSUBD, 1, 1, 0, 0xfa, -1, FULL, 0, W0)            \
+    X(PSUBQ, 1, 1, 1, 0xfb, -1, FULL, 0, W0)            \
+    X(PMULLD, 2, 1, 0, 0x40, -1, FULL, 0, W0)           \
+    X(PMULLQ, 2, 1, 1, 0x40, -1, FULL, 0, NO)           \
+    X(PMULUDQ, 1, 1, 1, 0xf4, -1, FULL, 0, W0)          \
+    X(PMULDQ, 2, 1, 1, 0x28, -1, FULL, 0, W0)           \
+    X(PANDD, 1, 1, 0, 0xdb, -1, FULL, 0, W0)            \
+    X(PANDQ, 1, 1, 1, 0xdb, -1, FULL, 0, W0)            \
+    X(PORD, 1, 1, 0, 0xeb, -1, FULL, 0, W0)             \
+    X(PORQ, 1, 1, 1, 0xeb, -1, FULL, 0, W0)             \
+    X(PXORD, 1, 1, 0, 0xef, -1, FULL, 0, W0)            \
+    X(PXORQ, 1, 1, 1, 0xef, -1, FULL, 0, W0)            \
+    X(PTERNLOGD, 3, 1, 0, 0x25, -1, FULL, 1, NO)        \
+    X(PMINSD, 2, 1, 0, 0x39, -1, FULL, 0, W0)           \
+    X(PMINSQ, 2, 1, 1, 0x39, -1, FULL, 0, NO)           \
+    X(PMINUD, 2, 1, 0, 0x3b, -1, FULL, 0, W0)           \
+    X(PMINUQ, 2, 1, 1, 0x3b, -1, FULL, 0, NO)           \
+    X(PMAXSD, 2, 1, 0, 0x3d, -1, FULL, 0, W0)           \
+    X(PMAXSQ, 2, 1, 1, 0x3d, -1, FULL, 0, NO)           \
+    X(PMAXUD, 2, 1, 0, 0x3f, -1, FULL, 0, W0)           \
+    X(PMAXUQ, 2, 1, 1, 0x3f, -1, FULL, 0, NO)           \
+    X(PABSD, 2, 1, 0, 0x1e, -1, FULL, 0, W0)            \
+    X(PABSQ, 2, 1, 1, 0x1f, -1, FULL, 0, NO)            \
+    X(PSLLD, 1, 1, 0, 0x72, 6, FULL, 1, W0)             \
+    X(PSLLQ, 1, 1, 1, 0x73, 6, FULL, 1, W0)             \
+    X(PSRLD, 1, 1, 0, 0x72, 2, FULL, 1, W0)             \
+    X(PSRLQ, 1, 1, 1, 0x73, 2, FULL, 1, W0)             \
+    X(PSRAD, 1, 1, 0, 0x72, 4, FULL, 1, W0)             \
+    X(PSRAQ, 1, 1, 1, 0x72, 4, FULL, 1, NO)             \
+    X(PSLLVD, 2, 1, 0, 0x47, -1, FULL, 0, W0)           \
+    X(PSLLVQ, 2, 1, 1, 0x47, -1, FULL, 0, W1)           \
+    X(PSRLVD, 2, 1, 0, 0x45, -1, FULL, 0, W0)           \
+    X(PSRLVQ, 2, 1, 1, 0x45, -1, FULL, 0, W1)           \
+    X(PSRAVD, 2, 1, 0, 0x46, -1, FULL, 0, W0)           \
+    X(PSRAVQ, 2, 1, 1, 0x46, -1, FULL, 0, NO)           \
+    X(PCMPD, 3, 1, 0, 0x1f, -1, FULL, 1, NO)            \
+    X(PCMPQ, 3, 1, 1, 0x1f, -1, FULL, 1, NO)            \
+    X(PCMPUD, 3, 1, 0, 0x1e, -1, FULL, 1, NO)           \
+    X(PCMPUQ, 3, 1, 1, 0x1e, -1, FULL, 1, NO)           \
+    X(PTESTMB, 2, 1, 0, 0x26, -1, MEMORY, 0, NO)        \
+    X(PTESTMD, 2, 1, 0, 0x27, -1, FULL, 0, NO)          \
+    X(PTESTMQ, 2, 1, 1, 0x27, -1, FULL, 0, NO)          \
+    X(PBLENDMD, 2, 1, 0, 0x64, -1, FULL, 0, NO)         \
+    X(PBLENDMQ, 2, 1, 1, 0x64, -1, FULL, 0, NO)         \
+    X(CVTDQ2PS, 1, 0, 0, 0x5b, -1, FULL, 0, W0)         \
+    X(CVTUDQ2PS, 1, 3, 0, 0x7a, -1, FULL, 0, NO)        \
+    X(CVTTPS2DQ, 1, 2, 0, 0x5b, -1, FULL, 0, W0)        \
+    X(CVTTPS2UDQ, 1, 0, 0, 0x78, -1, FULL, 0, NO)       \
+    X(CVTPS2PD, 1, 0, 0, 0x5a, -1, HALF_FULL, 0, W0)    \
+    X(CVTPD2PS, 1, 1, 1, 0x5a, -1, FULL, 0, W0)         \
+    X(CVTDQ2PD, 1, 2, 0, 0xe6, -1, HALF_FULL, 0, W0)    \
+    X(CVTUDQ2PD, 1, 2, 0, 0x7a, -1, HALF_FULL, 0, NO)   \
+    X(CVTQQ2PD, 1, 2, 1, 0xe6, -1, FULL, 0, NO)         \
+    X(CVTUQQ2PD, 1, 2, 1, 0x7a, -1, FULL, 0, NO)        \
+    X(CVTQQ2PS, 1, 0, 1, 0x5b, -1, FULL, 0, NO)         \
+    X(CVTUQQ2PS, 1, 3, 1, 0x7a, -1, FULL, 0, NO)        \
+    X(CVTTPD2DQ, 1, 1, 1, 0xe6, -1, FULL, 0, W0)        \
+    X(CVTTPD2UDQ, 1, 0, 1, 0x78, -1, FULL, 0, NO)       \
+    X(CVTTPD2QQ, 1, 1, 1, 0x7a, -1, FULL, 0, NO)        \
+    X(CVTTPD2UQQ, 1, 1, 1, 0x78, -1, FULL, 0, NO)       \
+    X(CVTTPS2QQ, 1, 1, 0, 0x7a, -1, HALF_FULL, 0, NO)   \
+    X(CVTTPS2UQQ, 1, 1, 0, 0x78, -1, HALF_FULL, 0, NO)  \
+    X(PMOVSXDQ, 2, 1, 0, 0x25, -1, HALF, 0, W0)         \
+    X(PMOVZXDQ, 2, 1, 0, 0x35, -1, HALF, 0, W0)         \
+    X(PMOVQD, 2, 2, 0, 0x35, -1, HALF, 0, NO)           \
+    X(PMOVSXBD, 2, 1, 0, 0x21, -1, QUARTER, 0, W0)      \
+    X(PMOVZXBD, 2, 1, 0, 0x31, -1, QUARTER, 0, W0)      \
+    X(PMOVSXWD, 2, 1, 0, 0x23, -1, HALF, 0, W0)         \
+    X(PMOVZXWD, 2, 1, 0, 0x33, -1, HALF, 0, W0)         \
+    X(PMOVDB, 2, 2, 0, 0x31, -1, QUARTER, 0, NO)        \
+    X(PMOVDW, 2, 2, 0, 0x33, -1, HALF, 0, NO)           \
+    X(CVTPH2PS, 2, 1, 0, 0x13, -1, HALF, 0, W0)         \
+    X(CVTPS2PH, 3, 1, 0, 0x1d, -1, HALF, 1, W0)         \
+    X(PCMPEQD, 1, 1, 0, 0x76, -1, FULL, 0, V0)          \
+    X(PCMPEQQ, 2, 1, 0, 0x29, -1, FULL, 0, V0)          \
+    X(PCMPGTD, 1, 1, 0, 0x66, -1, FULL, 0, V0)          \
+    X(PCMPGTQ, 2, 1, 0, 0x37, -1, FULL, 0, V0)          \
+    X(BLENDVPS, 3, 1, 0, 0x4a, -1, FULL, 2, V0)         \
+    X(BLENDVPD, 3, 1, 0, 0x4b, -1, FULL, 2, V0)         \
+    X(PTEST, 2, 1, 0, 0x17, -1, FULL, 0, V0)            \
+    X(EXTRACTI128, 3, 1, 0, 0x39, -1, HALF, 1, V0)      \
+    X(SHUFPS, 1, 0, 0, 0xc6, -1, FULL, 1, V0)           \
+    X(PACKSSDW, 1, 1, 0, 0x6b, -1, FULL, 0, V0)         \
+    X(PACKSSWB, 1, 1, 0, 0x63, -1, FULL, 0, V0)         \
+    X(PACKUSDW, 2, 1, 0, 0x2b, -1, FULL, 0, V0)         \
+    X(PACKUSWB, 1, 1, 0, 0x67, -1, FULL, 0, V0)         \
+    X(PABSB, 2, 1, 0, 0x1c, -1, FULL, 0, V0)            \
+    X(MOVLPS_STORE, 1, 0, 0, 0x13, -1, SCALAR, 0, V0)   \
+    X(MOVD_STORE, 1, 1, 0, 0x7e, -1, SCALAR, 0, V0)     \
+    X(MOVD_R, 1, 1, 0, 0x6e, -1, SCALAR, 0, V0)
 
 #define X86_VECTOR_NAME_(NAME, ...) X86_##NAME,
 enum { X86_VECTOR_TABLE(X86_VECTOR_NAME_) X86_VECTOR_COUNT };
@@ -227,6 +249,7 @@ typedef struct x86_code {
     uint32_t fixup_count, fixup_capacity;
     uint32_t *pool; /* constants, 4 bytes each */
     uint32_t pool_count, pool_capacity;
+    bool vex; /* AVX2: vector instructions have VEX, and constants are whole vectors */
     bool failed;
 } x86_code;
 
@@ -246,11 +269,13 @@ static inline x86_operand x86_memory(uint32_t base, int32_t disp)
                          .disp = disp};
 }
 
-/* A constant in the pool, of 4 or 8 bytes. Equal ones share a place. */
+/* A constant in the pool, of 4 or 8 bytes: an element that is broadcast, or with VEX a vector of equal
+ * elements. Equal ones share a place. */
 x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes);
 
 /* A vector instruction: `reg` is the destination, or the source of a store or the extension's
- * place; `second` the operand in between, 0 where there is none. */
+ * place; `second` the operand in between, 0 where there is none. With VEX there are 16 registers, no
+ * masks and no 64-byte vectors; an instruction that has no such encoding is a failure. */
 void x86_vector(x86_code *code, uint32_t name, x86_form form, uint32_t reg, uint32_t second,
                 x86_operand operand);
 /* d = a op b for masks, of 16 bits; d = not a; d = a. */
