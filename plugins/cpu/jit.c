@@ -288,18 +288,23 @@ static void step_call(jit_walk *walk)
     }
 }
 
+/* Stores vector register 0 in all of a block. */
+static void block_store(jit_walk *walk, uint32_t slot, uint32_t bytes)
+{
+    const x86_form form = {.length = walk->state.target->length};
+    x86_operand to = jit_block(&walk->state, slot);
+    for (uint32_t at = 0; at < CPU_BLOCK * bytes; at += 16u << form.length) {
+        x86_vector(&walk->state.code, X86_MOVDQU32_STORE, form, 0, 0, to);
+        to.disp += 16 << form.length;
+    }
+}
+
 /* Broadcasts a word of memory to a block. */
 static void block_fill(jit_walk *walk, x86_operand from, uint32_t slot, uint32_t bytes)
 {
-    x86_code *code = &walk->state.code;
-    const x86_form form = {.length = X86_ZMM};
-    x86_operand to = jit_block(&walk->state, slot);
-    x86_vector(code, bytes == 8 ? X86_PBROADCASTQ : X86_PBROADCASTD, form, 0, 0, from);
-    x86_vector(code, X86_MOVDQU32_STORE, form, 0, 0, to);
-    if (bytes == 8) {
-        to.disp += 64;
-        x86_vector(code, X86_MOVDQU32_STORE, form, 0, 0, to);
-    }
+    const x86_form form = {.length = walk->state.target->length};
+    x86_vector(&walk->state.code, bytes == 8 ? X86_PBROADCASTQ : X86_PBROADCASTD, form, 0, 0, from);
+    block_store(walk, slot, bytes);
 }
 
 /* Scalars, group ids and counts, and uniform loads: true if the step has code. */
@@ -422,10 +427,8 @@ static void loop_emit(jit_walk *walk, uint32_t target)
     if (!begins) {
         x86_general(code, X86_ADD, false, JIT_SCRATCH, jit_block(jit, step->c));
     }
-    x86_vector(code, X86_PBROADCASTD_R, (x86_form){.length = X86_ZMM}, 0, 0,
-               x86_register(JIT_SCRATCH));
-    x86_vector(code, X86_MOVDQU32_STORE, (x86_form){.length = X86_ZMM}, 0, 0,
-               jit_block(jit, step->d));
+    jit->target->general_broadcast(jit, 0, JIT_SCRATCH);
+    block_store(walk, step->d, 4);
     x86_general(code, X86_CMP, false, JIT_SCRATCH, jit_block(jit, step->b));
     const uint32_t outside = is_signed ? X86_GREATER_EQUAL : X86_ABOVE_EQUAL;
     const uint32_t inside = is_signed ? X86_LESS : X86_BELOW;
@@ -486,7 +489,7 @@ static void draft_emit(jit_walk *walk)
     }
     switch (kind->class) {
     case CPU_STEP_OPERATION:
-        if (jit_is_supported(kind->opcode, kind->type, kind->result)) {
+        if (jit_is_supported(jit->target, kind->opcode, kind->type, kind->result)) {
             operation_append(walk);
         } else {
             step_advance(walk, true);
@@ -696,14 +699,20 @@ static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
     cpu_host()->log(HAL_LOG_DEBUG, line);
 }
 
-bool cpu_jit_is_possible(const cpu_lanes *lanes)
+/* Null: there is no compiler for these lanes. */
+static const jit_target *target_of(const cpu_lanes *lanes)
 {
 #if defined(__x86_64__)
-    return lanes == cpu_lanes_avx512();
+    return lanes == cpu_lanes_avx512() ? &jit_avx512 : lanes == cpu_lanes_avx2() ? &jit_avx2 : NULL;
 #else
     (void)lanes;
-    return false;
+    return NULL;
 #endif
+}
+
+bool cpu_jit_is_possible(const cpu_lanes *lanes)
+{
+    return target_of(lanes) != NULL;
 }
 
 void cpu_jit_compile(cpu_lower *lower)
@@ -715,6 +724,8 @@ void cpu_jit_compile(cpu_lower *lower)
     }
     jit_state *jit = &walk->state;
     const uint64_t start = thread_ns();
+    jit->target = target_of(lower->lanes);
+    jit->code.vex = jit->target->length != X86_ZMM;
     if (walk_prepare(walk, lower)) {
         const uint32_t dispatch = section_emit(walk, CPU_SECTION_DISPATCH, kernel->dispatch);
         const uint32_t group = section_emit(walk, CPU_SECTION_GROUP, kernel->group);

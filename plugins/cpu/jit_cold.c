@@ -36,9 +36,10 @@ static const uint8_t saved_general[] = {X86_RCX, X86_RDX, X86_RSI, X86_RDI,
 enum { SAVED_GENERAL = sizeof(saved_general) };
 
 /* Vectors and masks in use, to the frame or back: a C function may overwrite them. */
-static void vectors_move(x86_code *code, const jit_cold *cold, bool save)
+static void vectors_move(jit_state *jit, const jit_cold *cold, bool save)
 {
-    const x86_form form = {.length = X86_ZMM};
+    x86_code *code = &jit->code;
+    const x86_form form = {.length = jit->target->length};
     for (uint32_t i = 0; i < JIT_VECTORS; i++) {
         if (cold->vectors >> i & 1) {
             x86_vector(code, save ? X86_MOVDQU32_STORE : X86_MOVDQU32, form, i, 0,
@@ -103,10 +104,10 @@ static void cold_emit(jit_state *jit, const jit_cold *cold)
         const x86_form form = {.length = cold->length};
         x86_vector(code, X86_MOVDQU32_STORE, form, cold->x, 0, x86_memory(X86_RSP, JIT_FRAME_X));
         x86_vector(code, X86_MOVDQU32_STORE, form, cold->y, 0, x86_memory(X86_RSP, JIT_FRAME_Y));
-        vectors_move(code, cold, true);
+        vectors_move(jit, cold, true);
         x86_load_immediate(code, JIT_SCRATCH, (uint64_t)(uintptr_t)cold->run);
         x86_call_label(code, jit->again);
-        vectors_move(code, cold, false);
+        vectors_move(jit, cold, false);
         x86_vector(code, X86_MOVDQU32, form, cold->d, 0, x86_memory(X86_RSP, JIT_FRAME_D));
     }
     x86_jump(code, cold->back);

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By type: f32 in vectors of 16 lanes and of 8, f64; by the logarithm of the number of vectors. */
-enum { FORMS = 3, PART_FORMS = 4 };
+/* By instruction set; by type: f32 in whole vectors and in half ones, f64; by the logarithm of the
+ * number of vectors. */
+enum { TARGETS = 2, FORMS = 3, PART_FORMS = 4 };
 
 static pthread_mutex_t routines_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *routines[HAL_IR_MATH_COUNT][FORMS][PART_FORMS];
+static void *routines[TARGETS][HAL_IR_MATH_COUNT][FORMS][PART_FORMS];
 
 static void operands_place(jit_state *jit, jit_value x, jit_value y)
 {
@@ -67,16 +68,18 @@ static bool routine_emit(jit_state *jit, uint32_t opcode, hal_type type)
     return x86_finish(code) && !jit->failed && !jit->program->failed;
 }
 
-static void *routine_make(const cpu_lanes *lanes, uint32_t opcode, hal_type type, bool wide,
+static void *routine_make(const jit_state *caller, uint32_t opcode, hal_type type, bool wide,
                           uint32_t parts)
 {
-    cpu_lower lower = {.lanes = lanes};
+    cpu_lower lower = {.lanes = caller->lower->lanes};
     jit_state *jit = calloc(1, sizeof(*jit));
     void *made = NULL;
     if (jit == NULL) {
         return NULL;
     }
     jit->lower = &lower;
+    jit->target = caller->target;
+    jit->code.vex = caller->code.vex;
     jit->program = &jit->lanes;
     jit->program->wide = wide;
     jit->parts = parts;
@@ -90,15 +93,16 @@ static void *routine_make(const cpu_lanes *lanes, uint32_t opcode, hal_type type
     return made;
 }
 
-static void *routine_find(const cpu_lanes *lanes, uint32_t opcode, hal_type type, bool wide,
+static void *routine_find(const jit_state *caller, uint32_t opcode, hal_type type, bool wide,
                           uint32_t parts)
 {
+    const uint32_t target = caller->target == &jit_avx512;
     const uint32_t form = type == HAL_TYPE_F64 ? 2 : wide ? 1 : 0;
     const uint32_t part_form = parts == 8 ? 3 : parts == 4 ? 2 : parts == 2 ? 1 : 0;
     pthread_mutex_lock(&routines_lock);
-    void **place = &routines[hal_ir_math_index(opcode)][form][part_form];
+    void **place = &routines[target][hal_ir_math_index(opcode)][form][part_form];
     if (*place == NULL) {
-        *place = routine_make(lanes, opcode, type, wide, parts);
+        *place = routine_make(caller, opcode, type, wide, parts);
     }
     void *found = *place;
     pthread_mutex_unlock(&routines_lock);
@@ -107,8 +111,7 @@ static void *routine_find(const cpu_lanes *lanes, uint32_t opcode, hal_type type
 
 void jit_function_emit(jit_state *jit, const jit_node *nodes)
 {
-    void *routine =
-        routine_find(jit->lower->lanes, nodes->aux, nodes->type, jit->program->wide, jit->parts);
+    void *routine = routine_find(jit, nodes->aux, nodes->type, jit->program->wide, jit->parts);
     jit->failed = jit->failed || routine == NULL;
     jit_arguments(jit, nodes);
     x86_load_immediate(&jit->code, JIT_SCRATCH, (uint64_t)(uintptr_t)routine);

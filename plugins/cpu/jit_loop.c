@@ -62,14 +62,15 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
         return;
     }
     x86_code *code = &jit->code;
-    const uint32_t width = program->wide ? 8 : 16, lanes = is_uniform ? width : jit->lower->n;
+    const jit_target *target = jit->target;
+    const uint32_t width = jit_lanes(jit, program), lanes = is_uniform ? width : jit->lower->n;
     uint32_t step = width;
     if (program_length(program) >= UNROLL_FROM && !is_uniform) {
         /* Functions put the other values into memory anyway. */
         const bool functions = program_length(program) > program->node_count;
-        const uint32_t vectors = functions ? 2 * JIT_VECTORS : JIT_VECTORS - 1;
-        const uint32_t masks = functions ? 2 * JIT_MASKS : JIT_MASKS - 1;
-        const uint32_t parts = jit_program_parts(program, vectors, masks, JIT_MOST_PARTS);
+        const uint32_t vectors = functions ? 2u * target->vectors : target->vectors - 1u;
+        const uint32_t masks = functions ? 2u * target->masks : target->masks;
+        const uint32_t parts = jit_program_parts(program, vectors, masks, target->most_parts);
         while (step < width * parts && lanes % (2 * step) == 0) {
             step *= 2;
         }

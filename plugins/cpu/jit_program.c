@@ -105,13 +105,13 @@ uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_
     for (uint32_t i = program->node_count; i-- > 0;) {
         const jit_node *node = &program->nodes[i];
         if (node->d != JIT_NONE && used[node->d]) {
-            held[program->values[node->d].type == HAL_TYPE_BOOL]--;
+            held[masks > 0 && program->values[node->d].type == HAL_TYPE_BOOL]--;
         }
         for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
             const jit_value a = node->a[k];
             if (a != JIT_NONE && !used[a] && is_held(&program->values[a])) {
                 used[a] = true;
-                held[program->values[a].type == HAL_TYPE_BOOL]++;
+                held[masks > 0 && program->values[a].type == HAL_TYPE_BOOL]++;
             }
         }
         for (uint32_t k = 0; k < 2; k++) {
@@ -120,7 +120,8 @@ uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_
     }
     free(used);
     uint32_t parts = most;
-    while (parts > 1 && (greatest[0] * parts > vectors || greatest[1] * parts > masks)) {
+    while (parts > 1 &&
+           (greatest[0] * parts > vectors || (masks > 0 && greatest[1] * parts > masks))) {
         parts /= 2;
     }
     return parts;

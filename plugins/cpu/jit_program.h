@@ -90,7 +90,8 @@ jit_node *jit_last(jit_program *program);
 jit_value jit_math(jit_program *program, uint32_t opcode, hal_type type, jit_value x, jit_value y,
                    uint32_t function);
 
-/* How many vectors can be computed together, up to `most`, so that all values fit the registers. */
+/* How many vectors can be computed together, up to `most`, so that all values fit the registers;
+ * without registers for masks they are in vectors. */
 uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_t masks,
                            uint32_t most);
 /* Interleaves the operations of several vectors, which depend on each other only in choices: long

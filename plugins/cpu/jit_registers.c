@@ -5,7 +5,7 @@
 x86_form jit_form(const jit_state *jit, hal_type type)
 {
     const bool half = jit->program->wide && hal_type_size(type) != 8;
-    return (x86_form){.length = half ? X86_YMM : X86_ZMM};
+    return (x86_form){.length = (uint8_t)(jit->target->length - half)};
 }
 
 static jit_entry *entry_of(jit_state *jit, jit_value value)
@@ -28,8 +28,7 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t p
                 : x86_memory(JIT_SLOTS, (int32_t)(8 * key));
         x86_general(&jit->code, X86_LOAD, true, base, place);
     }
-    const uint32_t lanes = jit->program->wide ? 8 : 16;
-    x86_operand operand = x86_memory(base, (int32_t)(part * lanes * bytes));
+    x86_operand operand = x86_memory(base, (int32_t)(part * jit_lanes(jit, jit->program) * bytes));
     if (jit->in_loop) {
         operand.index = JIT_LANE;
         operand.scale = (uint8_t)bytes;
@@ -46,7 +45,7 @@ static x86_operand home_of(jit_state *jit, const jit_entry *entry)
     }
     x86_operand operand = x86_memory(JIT_ARENA, (int32_t)jit->lower->kernel->slot_offset[n->slot]);
     if (!n->uniform) {
-        operand.disp += (int32_t)(entry->part * (jit->program->wide ? 8u : 16u) * n->bytes);
+        operand.disp += (int32_t)(entry->part * jit_lanes(jit, jit->program) * n->bytes);
     }
     if (!n->uniform && jit->in_loop) {
         operand.index = JIT_LANE;
@@ -69,44 +68,30 @@ static bool has_home(const jit_state *jit, const jit_entry *entry)
            (entry->kind != JIT_TEMPORARY || entry->keep || !jit->lower->names[entry->name].view);
 }
 
-/* Lanes of a BOOL are bytes of 0 or 1. */
-static void mask_load(jit_state *jit, uint32_t reg, x86_operand from)
+/* Whether a value belongs in a mask register. */
+static bool is_mask(const jit_state *jit, const jit_entry *entry)
 {
-    const x86_form form = {.length = X86_XMM};
-    x86_vector(&jit->code, jit->program->wide ? X86_MOVQ : X86_MOVDQU8, form, JIT_TEMPORARY_A, 0,
-               from);
-    x86_vector(&jit->code, X86_PTESTMB, form, reg, JIT_TEMPORARY_A, x86_register(JIT_TEMPORARY_A));
-}
-
-static void mask_store(jit_state *jit, uint32_t reg, x86_operand to)
-{
-    const x86_form form = {.length = X86_XMM};
-    const x86_form chosen = {.length = X86_XMM, .mask = (uint8_t)reg, .zeroing = true};
-    x86_vector(&jit->code, X86_PBROADCASTD, form, JIT_TEMPORARY_A, 0,
-               x86_constant(&jit->code, 0x01010101, 4));
-    x86_vector(&jit->code, X86_MOVDQU8, chosen, JIT_TEMPORARY_A, 0, x86_register(JIT_TEMPORARY_A));
-    x86_vector(&jit->code, jit->program->wide ? X86_MOVQ_STORE : X86_MOVDQU8_STORE, form,
-               JIT_TEMPORARY_A, 0, to);
+    return entry->type == HAL_TYPE_BOOL && jit->target->masks > 0;
 }
 
 static void value_store(jit_state *jit, const jit_entry *entry, x86_operand to)
 {
     if (entry->type == HAL_TYPE_BOOL) {
-        mask_store(jit, entry->reg, to);
+        jit->target->bool_store(jit, entry->reg, to);
     } else {
         x86_vector(&jit->code, X86_MOVDQU32_STORE, jit_form(jit, entry->type), entry->reg, 0, to);
     }
 }
 
-/* The block of a uniform value has 16 lanes: two vectors if they have 8. */
+/* The block of a uniform value has more lanes than a vector may have. */
 void jit_store_home(jit_state *jit, jit_value value)
 {
     const jit_entry *entry = entry_of(jit, value);
+    const uint32_t lanes = jit_lanes(jit, jit->program);
     x86_operand to = home_of(jit, entry);
-    value_store(jit, entry, to);
-    if (jit->is_uniform && jit->program->wide) {
-        to.disp += (int32_t)(8 * hal_type_size(entry->type));
+    for (uint32_t lane = 0; lane < (jit->is_uniform ? (uint32_t)CPU_BLOCK : lanes); lane += lanes) {
         value_store(jit, entry, to);
+        to.disp += (int32_t)(lanes * hal_type_size(entry->type));
     }
 }
 
@@ -115,7 +100,7 @@ void jit_load_home(jit_state *jit, jit_value value, uint32_t reg)
     const jit_entry *entry = entry_of(jit, value);
     const x86_operand from = home_of(jit, entry);
     if (entry->type == HAL_TYPE_BOOL) {
-        mask_load(jit, reg, from);
+        jit->target->bool_load(jit, reg, from);
     } else {
         x86_vector(&jit->code, X86_MOVDQU32, jit_form(jit, entry->type), reg, 0, from);
     }
@@ -129,7 +114,7 @@ static void register_empty(jit_state *jit, jit_value value)
         if (has_home(jit, entry)) {
             jit_store_home(jit, value);
         } else if (entry->type == HAL_TYPE_BOOL) {
-            x86_mask_store(&jit->code, frame_of(jit, entry), entry->reg);
+            jit->target->bool_spill(jit, entry->reg, frame_of(jit, entry));
         } else {
             value_store(jit, entry, frame_of(jit, entry));
         }
@@ -141,10 +126,11 @@ static void register_empty(jit_state *jit, jit_value value)
 /* A free register, or the one whose value is needed last. */
 static uint32_t register_take(jit_state *jit, jit_value value)
 {
-    const bool mask = entry_of(jit, value)->type == HAL_TYPE_BOOL;
+    const bool mask = is_mask(jit, entry_of(jit, value));
     jit_value *in = mask ? jit->in_mask : jit->in_vector;
     uint32_t *pinned = mask ? &jit->pinned_masks : &jit->pinned_vectors;
-    const uint32_t locked = mask ? 0 : jit->locked_vectors;
+    const uint32_t temporaries = 7u << JIT_TEMPORARY_A;
+    const uint32_t locked = mask ? 0 : jit->locked_vectors | jit->target->reserved | temporaries;
     const uint32_t count = mask ? JIT_MASKS : JIT_VECTORS;
     uint32_t best = JIT_NONE;
     for (uint32_t reg = mask; reg < count; reg++) {
@@ -174,7 +160,7 @@ static uint32_t register_take(jit_state *jit, jit_value value)
 
 static void register_pin(jit_state *jit, const jit_entry *entry)
 {
-    if (entry->type == HAL_TYPE_BOOL) {
+    if (is_mask(jit, entry)) {
         jit->pinned_masks |= UINT32_C(1) << entry->reg;
     } else {
         jit->pinned_vectors |= UINT32_C(1) << entry->reg;
@@ -201,12 +187,12 @@ static void value_load(jit_state *jit, jit_value value, uint32_t reg)
     x86_code *code = &jit->code;
     const bool wide = hal_type_size(entry->type) == 8;
     if (entry->type == HAL_TYPE_BOOL && entry->kind == JIT_CONSTANT) {
-        x86_mask_binary(code, entry->bits ? X86_KXNOR : X86_KXOR, reg, reg, reg);
+        jit->target->bool_set(jit, reg, entry->bits != 0);
     } else if (entry->type == HAL_TYPE_BOOL) {
         if (has_home(jit, entry)) {
-            mask_load(jit, reg, home_of(jit, entry));
+            jit->target->bool_load(jit, reg, home_of(jit, entry));
         } else {
-            x86_mask_move(code, reg, frame_of(jit, entry));
+            jit->target->bool_fill(jit, reg, frame_of(jit, entry));
         }
     } else if (entry->kind == JIT_CONSTANT || entry->kind == JIT_UNIFORM) {
         x86_vector(code, wide ? X86_PBROADCASTQ : X86_PBROADCASTD, jit_form(jit, entry->type), reg,
@@ -270,7 +256,7 @@ static void value_forget(jit_state *jit, jit_value value)
 {
     jit_entry *entry = entry_of(jit, value);
     if (entry->reg != JIT_NO_REGISTER) {
-        jit_value *in = entry->type == HAL_TYPE_BOOL ? jit->in_mask : jit->in_vector;
+        jit_value *in = is_mask(jit, entry) ? jit->in_mask : jit->in_vector;
         in[entry->reg] = JIT_NONE;
         entry->reg = JIT_NO_REGISTER;
     }

@@ -1,6 +1,6 @@
 /* The state of one compilation from drafts to machine code, and what the files jit*.c offer each
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
- * values are), jit_operation.c (instructions of an operation), jit_loop.c (a program over all
+ * values are), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of an operation), jit_loop.c (a program over all
  * lanes), jit_access.c (addresses of memory), jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
@@ -24,15 +24,13 @@ enum {
  * is computed together, and may overwrite all vectors and masks. */
 enum { JIT_MOST_PARTS = 4, JIT_FUNCTION_X = 0, JIT_FUNCTION_Y = JIT_FUNCTION_X + JIT_MOST_PARTS };
 
-/* Vector registers 29 to 31 and masks 6 and 7 are free within an operation; mask 0 is no mask. */
+/* Vector registers 13 to 15 are free within an operation. */
 enum {
-    JIT_VECTORS = 29,
+    JIT_VECTORS = 32,
     JIT_MASKS = 6,
-    JIT_TEMPORARY_A = 29,
-    JIT_TEMPORARY_B = 30,
-    JIT_TEMPORARY_C = 31,
-    JIT_MASK_A = 6,
-    JIT_MASK_B = 7
+    JIT_TEMPORARY_A = 13,
+    JIT_TEMPORARY_B = 14,
+    JIT_TEMPORARY_C = 15
 };
 
 /* Places in the frame, in bytes from rsp: operands and result of a function that is done again,
@@ -88,7 +86,45 @@ typedef struct jit_name {
     bool read_first; /* before it was written */
 } jit_name;
 
-typedef struct jit_state {
+typedef struct jit_state jit_state;
+
+/* What depends on the instruction set. Values of type BOOL are in mask registers, or in vectors
+ * whose lanes have 32 bits, all 0 or all 1. */
+typedef struct jit_target {
+    uint8_t length, lanes;  /* of a vector: X86_ZMM or X86_YMM; how many of 32 bits it has */
+    uint8_t vectors, masks; /* registers for values; no masks: they are in vectors */
+    uint8_t most_parts;
+    uint32_t reserved; /* vector registers that do not exist, as bits */
+    bool (*cast_is_supported)(hal_type from, hal_type to);
+    void (*emit_float_least)(jit_state *jit, const jit_node *node);
+    void (*emit_shift)(jit_state *jit, const jit_node *node);
+    void (*emit_integer)(jit_state *jit, const jit_node *node); /* neither SHL, SHR nor MULHI */
+    void (*emit_bool)(jit_state *jit, const jit_node *node);
+    void (*emit_comparison)(jit_state *jit, const jit_node *node);
+    void (*emit_select)(jit_state *jit, const jit_node *node); /* and BLEND */
+    void (*emit_cast)(jit_state *jit, const jit_node *node);
+    /* To nearest even; NaN stays NaN. The result is in the lower half of each lane of d. */
+    void (*emit_bf16_bits)(jit_state *jit, uint32_t d, uint32_t a);
+    /* The low 1 or 2 bytes of each lane; TEMPORARY_C may be `a`. */
+    void (*narrow_store)(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to);
+    void (*bool_copy)(jit_state *jit, uint32_t d, uint32_t a);
+    void (*bool_set)(jit_state *jit, uint32_t d, bool value);
+    /* In memory a lane is a byte, 0 or not; in the frame it is as in the register. */
+    void (*bool_load)(jit_state *jit, uint32_t d, x86_operand from);
+    void (*bool_store)(jit_state *jit, uint32_t a, x86_operand to);
+    void (*bool_spill)(jit_state *jit, uint32_t a, x86_operand to);
+    void (*bool_fill)(jit_state *jit, uint32_t d, x86_operand from);
+    /* Sets the flag EQUAL if no lane is true. */
+    void (*bool_test)(jit_state *jit, uint32_t a);
+    /* The low 32 bits of a general-purpose register to all lanes. */
+    void (*general_broadcast)(jit_state *jit, uint32_t d, uint32_t general);
+} jit_target;
+
+extern const jit_target jit_avx512; /* jit_avx512.c */
+extern const jit_target jit_avx2;   /* jit_avx2.c */
+
+struct jit_state {
+    const jit_target *target;
     cpu_lower *lower;
     x86_code code;
     jit_program uniform, lanes;          /* being collected */
@@ -124,9 +160,15 @@ typedef struct jit_state {
     /* Statistics for the log. */
     uint32_t operations, calls;
     bool failed;
-} jit_state;
+};
 
 /* ---- jit_registers.c ---- */
+
+/* The lanes of a vector in this program. */
+static inline uint32_t jit_lanes(const jit_state *jit, const jit_program *program)
+{
+    return program->wide ? jit->target->lanes / 2u : jit->target->lanes;
+}
 
 /* The vector length of a type in this program. */
 x86_form jit_form(const jit_state *jit, hal_type type);
@@ -160,7 +202,7 @@ void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
 /* ---- jit_operation.c ---- */
 
 /* Whether an operation has instructions. */
-bool jit_is_supported(uint32_t opcode, hal_type type, hal_type result);
+bool jit_is_supported(const jit_target *target, uint32_t opcode, hal_type type, hal_type result);
 void jit_node_emit(jit_state *jit, const jit_node *node);
 
 /* ---- jit_function.c ---- */

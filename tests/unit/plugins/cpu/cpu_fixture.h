@@ -79,8 +79,9 @@ static const hal_plugin *cpu_plugin(void)
     return plugin;
 }
 
-/* Kernels on avx512 are compiled, those on avx512-steps are interpreted. */
-static const char *const cpu_sets[] = {"sse2", "avx2", "avx512", "avx512-steps", "plain"};
+/* Kernels on avx2 and avx512 are compiled, those on NAME-steps are interpreted. */
+static const char *const cpu_sets[] = {"sse2",   "avx2",         "avx2-steps",
+                                       "avx512", "avx512-steps", "plain"};
 enum { CPU_SETS = sizeof(cpu_sets) / sizeof(cpu_sets[0]) };
 static hal_plugin_device *cpu_devices[CPU_SETS];
 
