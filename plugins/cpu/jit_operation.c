@@ -1,6 +1,7 @@
 /* The instructions of each operation that instruction sets share; jit_avx512.c and jit_avx2.c have
- * the others. Called by jit_loop.c. Operands are taken in registers first, then the result's register, then the one operand that may be in memory: taking a
- * register may store another value. */
+ * the others. Called by jit_loop.c. Operands are taken in registers first, then the result's
+ * register, then the one operand that may be in memory: taking a register may store another
+ * value. */
 #include "jit_emit.h"
 
 /* d = op a in one instruction, with an immediate if it has one. */

@@ -1,7 +1,7 @@
 /* The state of one compilation from drafts to machine code, and what the files jit*.c offer each
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
- * values are), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of an operation), jit_loop.c (a program over all
- * lanes), jit_access.c (addresses of memory), jit.c (a kernel).
+ * values are), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of an operation),
+ * jit_loop.c (a program over all lanes), jit_access.c (addresses of memory), jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */

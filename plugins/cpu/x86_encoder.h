@@ -1,6 +1,6 @@
 /* Encodes the x86-64 instructions that compiled kernels consist of: AVX-512 (EVEX), masks, AVX2
- * (VEX), and some of the general-purpose ones. Used by jit*.c. tests/unit/plugins/cpu/test_cpu_x86.c compares every
- * form with a disassembler. */
+ * (VEX), and some of the general-purpose ones. Used by jit*.c. test_cpu_x86.c compares every form
+ * with an assembler. */
 #ifndef HALYARD_CPU_X86_ENCODER_H
 #define HALYARD_CPU_X86_ENCODER_H
 
@@ -269,13 +269,13 @@ static inline x86_operand x86_memory(uint32_t base, int32_t disp)
                          .disp = disp};
 }
 
-/* A constant in the pool, of 4 or 8 bytes: an element that is broadcast, or with VEX a vector of equal
- * elements. Equal ones share a place. */
+/* A constant in the pool, of 4 or 8 bytes: an element that is broadcast, or with VEX a vector of
+ * equal elements. Equal ones share a place. */
 x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes);
 
 /* A vector instruction: `reg` is the destination, or the source of a store or the extension's
- * place; `second` the operand in between, 0 where there is none. With VEX there are 16 registers, no
- * masks and no 64-byte vectors; an instruction that has no such encoding is a failure. */
+ * place; `second` the operand in between, 0 where there is none. With VEX there are 16 registers,
+ * no masks and no 64-byte vectors; an instruction without such an encoding is a failure. */
 void x86_vector(x86_code *code, uint32_t name, x86_form form, uint32_t reg, uint32_t second,
                 x86_operand operand);
 /* d = a op b for masks, of 16 bits; d = not a; d = a. */
