@@ -196,8 +196,8 @@ static long double apply_epilogue(const product *tested, const matrices *made, i
     }
 }
 
-/* The sum of products and that of their magnitudes. Products of types narrower than F64 are exact in
- * double, whose sums add less than 2^-28 of the bound; several sums at once keep the processor busy. */
+/* The sum of products and that of their magnitudes. Products of types narrower than F64 are exact
+ * in double, whose sums add less than 2^-28 of the bound; several at once keep a processor busy. */
 static void dot_product(hal_type type, const double *row, const double *column, size_t count,
                         long double *sum, long double *size)
 {

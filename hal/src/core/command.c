@@ -6,6 +6,7 @@
 #include "record.h"
 
 #include "base/status.h"
+#include "ir/iterations.h"
 
 #include <stdio.h>
 
@@ -27,6 +28,21 @@ static hal_status fail_dispatch_count(const hal_kernel *kernel, const char *argu
     return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                     "hal_queue_dispatch: %s: expected %u, as kernel %s declares, got %u", argument,
                     expected, kernel->names, value);
+}
+
+/* Of kernels whose loops are as long as scalars say. */
+static hal_status check_iterations(const hal_kernel *kernel, const void *scalars)
+{
+    const hal_device *device = kernel->device;
+    const uint64_t iterations = hal_ir_scalar_iterations(kernel->limited, scalars);
+    return iterations <= device->info.max_loop_iterations
+               ? HAL_OK
+               : hal_fail(HAL_ERROR_UNSUPPORTED,
+                          "hal_queue_dispatch: scalars: expected loops of at most %u iterations in "
+                          "total for kernel %s, as the driver of %s:%u ends longer ones early, got "
+                          "%llu; divide the work among several dispatches or more work-items",
+                          device->info.max_loop_iterations, kernel->names, device->plugin->name,
+                          device->index, (unsigned long long)iterations);
 }
 
 static hal_status check_dispatch(const hal_queue *queue, const hal_kernel *kernel,
@@ -63,7 +79,7 @@ static hal_status check_dispatch(const hal_queue *queue, const hal_kernel *kerne
                             i, device->info.max_grid[i], grid[i], kernel->names);
         }
     }
-    return HAL_OK;
+    return kernel->limited ? check_iterations(kernel, scalars) : HAL_OK;
 }
 
 /* Whether a range is valid for a dispatch; sets its length in bytes. */

@@ -4,6 +4,9 @@
 #include "hooks.h"
 
 #include "base/status.h"
+#include "ir/iterations.h"
+
+#include <hal/ir_build.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,8 +86,12 @@ hal_kernel *hal_kernel_allocate(hal_device *device, const hal_kernel_source *sou
     atomic_init(&kernel->references, 1);
     hal_fence_set_init(&kernel->uses);
     kernel->device = device;
-    const hal_status status = source->gemm ? kernel_describe_gemm(kernel, source->gemm)
-                                           : kernel_describe_ir(kernel, source->ir);
+    hal_status status = source->gemm ? kernel_describe_gemm(kernel, source->gemm)
+                                     : kernel_describe_ir(kernel, source->ir);
+    if (status == HAL_OK && !source->gemm && device->info.max_loop_iterations != 0 &&
+        hal_ir_has_scalar_loops(source->ir)) {
+        status = hal_ir_kernel_copy(source->ir, &kernel->limited);
+    }
     if (status != HAL_OK) {
         hal_kernel_free(kernel);
         return NULL;
@@ -121,6 +128,7 @@ void hal_kernel_free(hal_kernel *kernel)
     hal_fence_set_destroy(&kernel->uses);
     free(kernel->message);
     free(kernel->names);
+    hal_ir_kernel_destroy(kernel->limited);
     hal_hook_retire(HAL_OBJECT_KERNEL, kernel, sizeof *kernel, free);
 }
 

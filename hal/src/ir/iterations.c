@@ -1,8 +1,11 @@
 /* Counts the iterations of loops that a work-item of a kernel executes, for devices that limit
- * them. Called by core/kernel_create.c, and by ops for its expressions. */
+ * them. Called by core/kernel_create.c and core/command.c, and by ops for its expressions. */
+#include "iterations.h"
+
 #include "internal.h"
 
 #include <hal/ir_build.h>
+#include <string.h>
 
 /* Iterations of the loops by which a plugin may compute REM: exact, with 40 bits of the quotient an
  * iteration for F32 and 11 for F64. */
@@ -26,18 +29,23 @@ static uint64_t multiply_saturated(uint64_t a, uint64_t b)
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-/* Iterations of a FOR; 1 where its bounds are not constants. */
-static uint64_t loop_turns(const hal_ir_kernel *kernel, const hal_ir_record *loop)
+/* Iterations of a FOR; 1 where its bounds are not known. `scalars` may be null. */
+static uint64_t loop_turns(const hal_ir_kernel *kernel, const hal_ir_record *loop,
+                           const void *scalars)
 {
     const uint32_t operands[3] = {loop->a, loop->b, loop->c};
     int64_t numbers[3];
     for (int i = 0; i < 3; i++) {
         const hal_ir_record *record = &kernel->records[operands[i]];
-        if (record->opcode != HAL_IR_CONSTANT) {
+        uint32_t bits;
+        if (record->opcode == HAL_IR_CONSTANT) {
+            bits = (uint32_t)kernel->constants[record->aux];
+        } else if (record->opcode == HAL_IR_SCALAR && scalars) {
+            memcpy(&bits, (const char *)scalars + kernel->scalars[record->aux].offset, sizeof bits);
+        } else {
             return 1;
         }
-        const uint64_t bits = kernel->constants[record->aux];
-        numbers[i] = loop->type == HAL_TYPE_I32 ? (int32_t)bits : (int64_t)(uint32_t)bits;
+        numbers[i] = loop->type == HAL_TYPE_I32 ? (int32_t)bits : (int64_t)bits;
     }
     const int64_t start = numbers[0], end = numbers[1], step = numbers[2];
     return start >= end || step <= 0 ? 0 : (uint64_t)((end - start - 1) / step + 1);
@@ -62,6 +70,23 @@ static uint64_t block_iterations(const block *b)
 
 uint64_t hal_ir_loop_iterations(const hal_ir_kernel *kernel)
 {
+    return hal_ir_scalar_iterations(kernel, NULL);
+}
+
+int hal_ir_has_scalar_loops(const hal_ir_kernel *kernel)
+{
+    int is_found = 0;
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        const hal_ir_record *record = &kernel->records[i], *all = kernel->records;
+        is_found |= record->opcode == HAL_IR_FOR && (all[record->a].opcode == HAL_IR_SCALAR ||
+                                                     all[record->b].opcode == HAL_IR_SCALAR ||
+                                                     all[record->c].opcode == HAL_IR_SCALAR);
+    }
+    return is_found;
+}
+
+uint64_t hal_ir_scalar_iterations(const hal_ir_kernel *kernel, const void *scalars)
+{
     block blocks[HAL_IR_MAX_DEPTH + 1] = {{0}};
     uint32_t depth = 0;
     for (uint32_t i = 0; i < kernel->record_count; i++) {
@@ -69,7 +94,7 @@ uint64_t hal_ir_loop_iterations(const hal_ir_kernel *kernel)
         block *open = &blocks[depth];
         switch (record->opcode) {
         case HAL_IR_FOR:
-            blocks[++depth] = (block){HAL_IR_FOR, loop_turns(kernel, record), 0, 0};
+            blocks[++depth] = (block){HAL_IR_FOR, loop_turns(kernel, record, scalars), 0, 0};
             break;
         case HAL_IR_IF:
             blocks[++depth] = (block){.opcode = HAL_IR_IF};

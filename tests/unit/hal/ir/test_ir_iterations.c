@@ -1,6 +1,8 @@
 /* The count of loop iterations, by which hal refuses kernels on devices that limit them. */
 #include "ir_fixture.h"
 
+#include "ir/iterations.h"
+
 #define HEAD                                                                                     \
     "kernel k\nscalar n u32 0\n%z = constant u32 0\n%one = constant u32 1\n%ten = constant u32 " \
     "10\n"                                                                                       \
@@ -37,6 +39,25 @@ TEST(loops_count_their_iterations_and_one_more)
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         assert_int_equal(iterations_of(kernels[i].text), kernels[i].count);
     }
+}
+
+TEST(scalars_count_where_they_are_known)
+{
+    static const char text[] = "kernel k\nscalar m u32 0\nscalar n i32 4\n%z = constant u32 0\n"
+                               "%one = constant u32 1\n%m = scalar u32 m\n%a = constant i32 -3\n"
+                               "%s = constant i32 2\n%n = scalar i32 n\n"
+                               "%i = for u32 %z, %m, %one\n%j = for i32 %a, %n, %s\nend\nend\n";
+    hal_ir_kernel *kernel = ir_read(text);
+    const uint32_t few[2] = {10, 5}, none[2] = {10, (uint32_t)-3}, many[2] = {UINT32_MAX, 5};
+    assert_int_equal(hal_ir_has_scalar_loops(kernel), 1);
+    assert_int_equal(hal_ir_loop_iterations(kernel), 4);
+    assert_int_equal(hal_ir_scalar_iterations(kernel, few), 10 * (4 + 1 + 1) + 1);
+    assert_int_equal(hal_ir_scalar_iterations(kernel, none), 10 * (1 + 1) + 1);
+    assert_int_equal(hal_ir_scalar_iterations(kernel, many), UINT64_C(6) * UINT32_MAX + 1);
+    hal_ir_kernel_destroy(kernel);
+    kernel = ir_read(HEAD "%i = for u32 %z, %ten, %one\nend\n");
+    assert_int_equal(hal_ir_has_scalar_loops(kernel), 0);
+    hal_ir_kernel_destroy(kernel);
 }
 
 TEST(the_longer_branch_counts)
