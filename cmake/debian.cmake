@@ -54,4 +54,9 @@ foreach(plugin IN LISTS plugins)
     debian_package(plugin_${plugin} ${package} libs "${description}"
         "libhalyard0 (>= ${PROJECT_VERSION})" "${recommends}")
 endforeach()
+get_property(modules GLOBAL PROPERTY HALYARD_MPI_MODULES)
+foreach(module IN LISTS modules)
+    debian_package(mpi_${module} halyard-mpi-${module} libs
+        "Groups of processes over the MPI library ${module} for Halyard" "${host}" "")
+endforeach()
 include(CPack)

@@ -83,17 +83,14 @@ static hal_status rank_open(case_run *run, const process_job *job, collective_ra
     return status;
 }
 
-static void rank_sequences(case_run *run, const void *parameters)
+/* Random collectives of the group and of its parts after random splits. */
+static void sequences_run(case_run *run, collective_rank on, const process_parameters *p)
 {
-    const process_job *job = parameters;
-    const process_parameters *p = job->p;
     random_state draw = {run->seed};
-    collective_rank on;
-    case_ok(run, rank_open(run, job, &on), "creating the group");
     for (uint32_t s = 0; s < p->sequences; s++) {
         hal_group *split = NULL;
-        const int32_t color = (int32_t)(random_next(&draw) >> (2 * job->rank) & 1);
-        const int32_t key = -(int32_t)job->rank;
+        const int32_t color = (int32_t)(random_next(&draw) >> (2 * on.rank) & 1);
+        const int32_t key = -(int32_t)on.rank;
         const uint64_t seed = random_next(&draw);
         for (uint32_t i = 0; i < p->length; i++) {
             const collective is = collective_random(&draw, run->info, on.ranks, 400000);
@@ -110,6 +107,24 @@ static void rank_sequences(case_run *run, const void *parameters)
         }
         hal_group_destroy(split);
     }
+}
+
+static void rank_sequences(case_run *run, const void *parameters)
+{
+    const process_job *job = parameters;
+    collective_rank on;
+    case_ok(run, rank_open(run, job, &on), "creating the group");
+    sequences_run(run, on, job->p);
+}
+
+/* This process is a rank of the group that a launcher started; without one it is the only rank. */
+static void launched(case_run *run, const void *parameters)
+{
+    hal_group *group = NULL;
+    case_ok(run, hal_group_create_from_environment(run->device, 0, &group),
+            "hal_group_create_from_environment");
+    case_own(run, release_group, group);
+    sequences_run(run, collective_rank_of(run, group, run->queue), parameters);
 }
 
 /* Small collectives until one fails. Every rank but the one that ends has to be told of rank 1. */
@@ -200,6 +215,8 @@ void cases_hal_group_process(case_list *list)
         case_add(list, processes, &p, sizeof p, "group/processes ranks=%u", ranks);
         case_has_faults(list, "%s", no_fault);
     }
+    const process_parameters launch = {.sequences = 3, .length = 8};
+    case_add(list, launched, &launch, sizeof launch, "group/launched");
     const process_parameters named = {
         .ranks = 2, .sequences = 1, .length = 4, .kill_at = NEVER, .by_environment = true};
     case_add(list, processes, &named, sizeof named, "group/environment");

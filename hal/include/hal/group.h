@@ -1,5 +1,5 @@
-/* Groups: ranks that exchange data, each with a device. The ranks are devices of one process, or
- * processes of one host, or both; a device may serve several ranks.
+/* Groups: ranks that exchange data, each with a device. The ranks are devices of one process,
+ * processes of one host, or processes of several hosts; a device may serve several ranks.
  *
  * A collective is recorded on a queue like a command and takes effect in the queue's order. Every
  * rank of the group records the same collectives in the same order. hal has no threads: a rank's
@@ -75,8 +75,8 @@ typedef struct hal_group_status {
     hal_status status;     /* of the group: HAL_OK until a rank failed */
     uint32_t failed_rank;  /* the first that failed, if status is not HAL_OK */
     const char *message;   /* of the failure, with the rank; "" if there is none */
-    const char *engine;    /* moves the data: "none" (one rank), "host" (memory of the process) or
-                            * "shared" (memory shared between processes) */
+    const char *engine;    /* moves the data: "none" (one rank), "host" (memory of the process),
+                            * "shared" (memory shared between processes) or "mpi" */
     uint32_t rank, count;  /* of the caller; of the group */
     uint64_t completed;    /* steps that this rank has received; a collective has one or more */
     uint8_t deterministic; /* 1: sums are added in the order of the ranks */
@@ -101,11 +101,13 @@ HAL_API hal_status hal_group_create(hal_device *device, const hal_group_options 
 HAL_API hal_status hal_group_create_local(hal_device *const *devices, uint32_t count,
                                           uint64_t time_limit_ns, HAL_OUT hal_group **groups);
 
-/* Creates the caller's rank of the group of all processes that a launcher started on this host.
- * Rank, count and id come from the environment: HAL_GROUP (RANK/COUNT:NAME), mpirun of Open MPI and
- * MPICH, torchrun, srun. Without any of them the group has one rank.
- * Ownership, Threads: as hal_group_create. Errors: those of hal_group_create; INVALID_ARGUMENT for
- * variables that cannot be read, UNSUPPORTED for ranks on several hosts. */
+/* Creates the caller's rank of the group of all processes that a launcher started. Rank, count and
+ * id come from the environment: HAL_GROUP (RANK/COUNT:NAME), mpirun of Open MPI and MPICH,
+ * torchrun, srun. Without any of them the group has one rank. Ranks on several hosts use MPI, which
+ * the first such call starts unless the program has; HAL_GROUP_ENGINE=mpi uses it on one host.
+ * Ownership, Threads: as hal_group_create; over MPI one thread at a time. Errors: those of
+ * hal_group_create; INVALID_ARGUMENT for variables that cannot be read, UNSUPPORTED for ranks on
+ * several hosts without the MPI library of the launcher. */
 HAL_API hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_limit_ns,
                                                      HAL_OUT hal_group **group);
 

@@ -37,6 +37,9 @@
       "on; kinds are allocation, compile, submit, wait and lost")                                  \
     X(HAL_GROUP, "RANK/COUNT:NAME", "hal/src/group/environment.c",                                 \
       "the process's rank in the group that hal_group_create_from_environment creates, the "       \
-      "number of ranks and a name for the job; unset: the launcher's variables")
+      "number of ranks and a name for the job; unset: the launcher's variables")                   \
+    X(HAL_GROUP_ENGINE, "ENGINE", "hal/src/group/environment.c",                                   \
+      "shared, mpi or mpi:LIBRARY (openmpi, mpich, abi) for the ranks of a launcher; unset: "      \
+      "shared memory if all are on one host, else MPI with the launcher's library")
 
 #endif

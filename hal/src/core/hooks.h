@@ -17,32 +17,32 @@ typedef struct hal_recording hal_recording;
 typedef struct hal_action hal_action;
 struct hal_kernel_source;
 
-enum {                    /* hal_hooks_mask: bits for kinds of hooks */
-    HAL_HOOK_EVENTS = 1,  /* calls into plugins: event_before, event_after */
-    HAL_HOOK_CALLS = 2,   /* calls of programs: object_... to buffer_unmapped */
-    HAL_HOOK_BATCHES = 4, /* batch_started and queue_closing; a batch has one command only */
+enum {                       /* hal_hooks_mask: bits for kinds of hooks */
+       HAL_HOOK_EVENTS = 1,  /* calls into plugins: event_before, event_after */
+       HAL_HOOK_CALLS = 2,   /* calls of programs: object_... to buffer_unmapped */
+       HAL_HOOK_BATCHES = 4, /* batch_started and queue_closing; a batch has one command only */
 };
 
 enum { /* kinds of objects that programs have */
-    HAL_OBJECT_DEVICE,
-    HAL_OBJECT_BUFFER,
-    HAL_OBJECT_KERNEL,
-    HAL_OBJECT_QUEUE,
-    HAL_OBJECT_GRAPH,
-    HAL_OBJECT_KIND_COUNT
+       HAL_OBJECT_DEVICE,
+       HAL_OBJECT_BUFFER,
+       HAL_OBJECT_KERNEL,
+       HAL_OBJECT_QUEUE,
+       HAL_OBJECT_GRAPH,
+       HAL_OBJECT_KIND_COUNT
 };
 
-enum { /* hal_event.kind: the call into the plugin */
-    HAL_EVENT_OPEN,     /* device */
-    HAL_EVENT_CLOSE,    /* device; cannot fail */
-    HAL_EVENT_ALLOCATE, /* device, bytes; after success memory */
-    HAL_EVENT_FREE,     /* device, bytes, memory; cannot fail */
-    HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
-    HAL_EVENT_SUBMIT,   /* queue, recording, value */
-    HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
-    HAL_EVENT_RECEIVE,  /* queue, value, name: no call; a rank waited from begin_ns on for step
+enum {                     /* hal_event.kind: the call into the plugin */
+       HAL_EVENT_OPEN,     /* device */
+       HAL_EVENT_CLOSE,    /* device; cannot fail */
+       HAL_EVENT_ALLOCATE, /* device, bytes; after success memory */
+       HAL_EVENT_FREE,     /* device, bytes, memory; cannot fail */
+       HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
+       HAL_EVENT_SUBMIT,   /* queue, recording, value */
+       HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
+       HAL_EVENT_RECEIVE,  /* queue, value, name: no call; a rank waited from begin_ns on for step
                          * `value` of the collective `name`; event_after only */
-    HAL_EVENT_COUNT
+       HAL_EVENT_COUNT
 };
 
 typedef struct hal_event {
@@ -56,8 +56,9 @@ typedef struct hal_event {
     uint64_t bytes;
     uint64_t value;
     uint64_t timeout_ns;
-    uint64_t begin_ns; /* hal_clock_ns before the plugin is called; set by event_before */
-    const char *name;  /* of a collective */
+    uint64_t begin_ns;  /* hal_clock_ns before the plugin is called; set by event_before */
+    const char *name;   /* of a collective */
+    const char *engine; /* that moves its data */
 } hal_event;
 
 typedef struct hal_hooks {

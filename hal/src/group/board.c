@@ -68,6 +68,11 @@ static hal_board *board_allocate(const hal_group_id *id, uint32_t count)
     return board;
 }
 
+const char *hal_board_engine(const hal_board *board)
+{
+    return board->link ? "mpi" : board->file < 0 ? "host" : "shared";
+}
+
 static int board_map(hal_board *board)
 {
     const int flags = board->file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
@@ -80,6 +85,9 @@ static void board_unref(hal_board *board)
 {
     if (atomic_fetch_sub(&board->references, 1) > 1) {
         return;
+    }
+    if (board->link) {
+        hal_link_close(board->link);
     }
     if (board->header) {
         munmap(board->header, board->bytes);
@@ -294,22 +302,63 @@ hal_status hal_board_open(const hal_group_id *id, uint32_t rank, uint32_t count,
     return status;
 }
 
+hal_status hal_board_create_linked(hal_link *link, const char *function, hal_board **board)
+{
+    static const hal_group_id no_id;
+    const uint32_t count = hal_link_count(link);
+    hal_board *made = board_allocate(&no_id, count);
+    if (made) {
+        made->slot_bytes = MAX_SLOT_BYTES;
+        made->bytes = header_bytes(count);
+    }
+    if (!made || !board_map(made)) {
+        free(made);
+        hal_link_close(link);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", function);
+    }
+    made->link = link;
+    board_set_ready(made);
+    for (uint32_t q = 0; q < count; q++) {
+        atomic_store(&made->header->ranks[q].joined, 2);
+    }
+    atomic_store(&made->header->joined, count);
+    hal_link_attach(link, made->header);
+    *board = made;
+    return HAL_OK;
+}
+
+int hal_board_header_fail(hal_board_header *header, uint32_t rank, hal_status status,
+                          const char *text)
+{
+    uint32_t expected = 0;
+    if (!atomic_compare_exchange_strong(&header->failure, &expected, 1)) {
+        return 0;
+    }
+    header->failed_rank = rank;
+    header->failed_status = status;
+    snprintf(header->message, sizeof header->message, "%s", text);
+    atomic_store_explicit(&header->failure, 2, memory_order_release);
+    return 1;
+}
+
 void hal_board_fail(hal_board *board, uint32_t rank, hal_status status, const char *message)
 {
-    hal_board_header *header = board->header;
-    uint32_t expected = 0;
-    if (atomic_compare_exchange_strong(&header->failure, &expected, 1)) {
-        header->failed_rank = rank;
-        header->failed_status = status;
-        snprintf(header->message, sizeof header->message, "rank %u of %u: %s", rank, board->count,
-                 message);
-        atomic_store_explicit(&header->failure, 2, memory_order_release);
+    char text[HAL_BOARD_MESSAGE_BYTES];
+    snprintf(text, sizeof text, "rank %u of %u: %s", rank, board->count, message);
+    if (hal_board_header_fail(board->header, rank, status, text) && board->link) {
+        hal_link_send_failure(board->link, rank, status, text);
     }
 }
 
-hal_status hal_board_check(const hal_board *board, const char *function)
+hal_status hal_board_check(hal_board *board, const char *function)
 {
     const hal_board_header *header = board->header;
+    if (board->link) {
+        const hal_status status = hal_link_update(board->link);
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
     if (atomic_load_explicit(&header->failure, memory_order_acquire) != 2) {
         return HAL_OK;
     }

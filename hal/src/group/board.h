@@ -3,21 +3,19 @@
  * failure. Used by the sources of this folder.
  *
  * Steps of a group are numbered from 1. A rank publishes step s in its slot s mod 2 once all ranks
- * have consumed step s - 2, so a slot is never overwritten while a rank still reads it. */
+ * have consumed step s - 2, so a slot is never overwritten while a rank still reads it.
+ *
+ * Ranks without common memory have a board each, without slots, and a link (link.h) that keeps the
+ * boards equal by messages. */
 #ifndef HAL_SRC_GROUP_BOARD_H
 #define HAL_SRC_GROUP_BOARD_H
 
-#include <hal/group.h>
+#include "link.h"
+
 #include <stdalign.h>
 #include <stdatomic.h>
 
 #define HAL_BOARD_MESSAGE_BYTES 480
-
-/* What a rank published: ranks compare it before they read data. */
-typedef struct hal_board_call {
-    uint32_t kind, reduction, root, type;
-    uint64_t count;
-} hal_board_call;
 
 typedef struct hal_board_rank {
     alignas(128) _Atomic uint64_t published; /* last step whose data is in the slot */
@@ -44,10 +42,11 @@ typedef struct hal_board {
     struct hal_board *next; /* among the local boards that are not complete */
     hal_board_header *header;
     uint64_t bytes;      /* of the mapping */
-    uint64_t slot_bytes; /* a multiple of 256 */
+    uint64_t slot_bytes; /* of a slot, and so of a piece; a multiple of 256 */
     hal_group_id id;
     uint32_t count;
-    int file; /* of shared memory; -1: within the process */
+    int file;       /* of shared memory; -1: within the process */
+    hal_link *link; /* null: the ranks see this memory */
     _Atomic uint32_t references;
 } hal_board;
 
@@ -56,17 +55,26 @@ typedef struct hal_board {
 hal_status hal_board_open(const hal_group_id *id, uint32_t rank, uint32_t count, int shared,
                           uint64_t time_limit_ns, const char *function, hal_board **board);
 
+/* Creates the board of a rank with a link to the others, which all exist. Errors: OUT_OF_MEMORY;
+ * the link is closed. */
+hal_status hal_board_create_linked(hal_link *link, const char *function, hal_board **board);
+
 /* Waits until all ranks have joined. Errors: TIMEOUT with the ranks that did not. */
 hal_status hal_board_wait_joined(hal_board *board, uint64_t time_limit_ns, const char *function);
 
 /* Leaves the board as `rank`. */
 void hal_board_close(hal_board *board, uint32_t rank);
 
-/* Records the first failure of the group, by `rank`. Threads: any. */
+/* Writes the first failure into a header; returns whether this one is it. Threads: any. */
+int hal_board_header_fail(hal_board_header *header, uint32_t rank, hal_status status,
+                          const char *text);
+
+/* Records the first failure of the group, by `rank`, for all ranks. Threads: any. */
 void hal_board_fail(hal_board *board, uint32_t rank, hal_status status, const char *message);
 
-/* Returns the failure with its message as the thread's, HAL_OK without one. Threads: any. */
-hal_status hal_board_check(const hal_board *board, const char *function);
+/* Brings the board up to date and returns the failure with its message as the thread's, HAL_OK
+ * without one. Threads: any. */
+hal_status hal_board_check(hal_board *board, const char *function);
 
 /* Whether a rank's process ended without leaving. Threads: any. */
 int hal_board_is_rank_dead(const hal_board *board, uint32_t rank);
@@ -76,7 +84,10 @@ static inline hal_board_rank *hal_board_rank_at(const hal_board *board, uint32_t
     return &board->header->ranks[rank];
 }
 
-/* The slot of a rank for a step. */
+/* Moves the data: "host", "shared" or "mpi". */
+const char *hal_board_engine(const hal_board *board);
+
+/* The slot of a rank for a step; of a board without a link. */
 uint8_t *hal_board_slot(const hal_board *board, uint32_t rank, uint64_t step);
 
 #endif

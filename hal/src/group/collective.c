@@ -183,6 +183,7 @@ static hal_status all_reduce_small(const collective_plan *of)
     const uint64_t stride = align_piece(of->bytes);
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
+        .targets = HAL_STEP_ALL,
         .out = one_segment(of->bytes),
         .in = {.count = of->group->count,
                .stride = stride,
@@ -204,6 +205,7 @@ static hal_status all_reduce_piece(const collective_plan *of, uint64_t at, uint6
     const uint64_t begin = min_u64(rank * chunk, bytes), own = min_u64(chunk, bytes - begin);
     hal_step_description scatter = {
         .sources = HAL_STEP_ALL,
+        .targets = HAL_STEP_ALL,
         .out = {.count = ranks,
                 .stride = chunk,
                 .bytes = chunk,
@@ -218,6 +220,7 @@ static hal_status all_reduce_piece(const collective_plan *of, uint64_t at, uint6
     };
     hal_step_description gather = {
         .sources = HAL_STEP_ALL,
+        .targets = HAL_STEP_ALL,
         .out = one_segment(own),
         .in = {.count = ranks, .stride = chunk, .bytes = chunk, .total = bytes},
     };
@@ -240,6 +243,7 @@ static hal_status all_gather_piece(const collective_plan *of, uint64_t at, uint6
     const uint32_t ranks = of->group->count;
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
+        .targets = HAL_STEP_ALL,
         .out = one_segment(bytes),
         .in = {.count = ranks, .stride = of->bytes, .bytes = bytes, .total = ranks * of->bytes},
     };
@@ -268,6 +272,7 @@ static hal_status reduce_scatter_piece(const collective_plan *of, uint64_t at, u
     const uint64_t stride = align_piece(bytes);
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
+        .targets = HAL_STEP_ALL,
         .in = {.count = ranks,
                .stride = stride,
                .bytes = bytes,
@@ -290,6 +295,7 @@ static hal_status all_to_all_piece(const collective_plan *of, uint64_t at, uint6
     const uint64_t stride = align_piece(bytes);
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
+        .targets = HAL_STEP_ALL,
         .in = {.count = ranks,
                .stride = of->bytes,
                .bytes = bytes,
@@ -305,7 +311,8 @@ static hal_status all_to_all_piece(const collective_plan *of, uint64_t at, uint6
 static hal_status broadcast_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
     const int is_root = of->call.root == of->group->rank;
-    hal_step_description step = {.sources = is_root ? HAL_STEP_NONE : of->call.root};
+    hal_step_description step = {.sources = is_root ? HAL_STEP_NONE : of->call.root,
+                                 .targets = is_root ? HAL_STEP_ALL : HAL_STEP_NONE};
     if (!is_root) {
         step.in = one_segment(bytes);
         return step_to_buffer(of, &step, range_part(of->recv, at, bytes));
@@ -320,7 +327,8 @@ static hal_status reduce_to_root_piece(const collective_plan *of, uint64_t at, u
     const int is_root = of->call.root == of->group->rank;
     const uint64_t stride = align_piece(bytes);
     const hal_range own = range_part(of->send, at, bytes);
-    hal_step_description step = {.sources = is_root ? HAL_STEP_ALL : HAL_STEP_NONE};
+    hal_step_description step = {.sources = is_root ? HAL_STEP_ALL : HAL_STEP_NONE,
+                                 .targets = is_root ? HAL_STEP_NONE : of->call.root};
     hal_status status = HAL_OK;
     if (is_root) {
         step.in = (hal_segments){.count = of->group->count,
@@ -342,7 +350,8 @@ static hal_status reduce_to_root_piece(const collective_plan *of, uint64_t at, u
 static hal_status exchange_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
     const int alone = of->call.root == of->group->rank;
-    hal_step_description step = {.sources = alone ? HAL_STEP_NONE : of->call.root};
+    const uint32_t partner = alone ? HAL_STEP_NONE : of->call.root;
+    hal_step_description step = {.sources = partner, .targets = partner};
     if (alone) {
         return step_to_inbox(of, &step);
     }

@@ -1,5 +1,6 @@
-/* Groups from the environment of a launcher. The id follows from what the launcher calls the job,
- * so no message is needed on one host. Called by programs through hal/group.h. */
+/* Groups from the environment of a launcher. On one host the id follows from what the launcher
+ * calls the job, so no message is needed; between hosts the ranks are those of MPI. Called by
+ * programs through hal/group.h. */
 #include "group.h"
 
 #include "base/platform.h"
@@ -13,19 +14,45 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-/* The variables of a launcher. `local` is the number of ranks on this host; `job` names the job and
- * `part` one start of it. */
+/* The variables of a launcher. `local` is the number of ranks on this host, `hosts` the number of
+ * hosts; `job` names the job and `part` one start of it. `mpi` is the MPI library that it starts,
+ * null for any; a launcher without `has_mpi` starts none. */
 typedef struct launcher {
-    const char *name, *rank, *count, *local, *job, *part;
+    const char *name, *rank, *count, *local, *hosts, *job, *part, *mpi;
+    int has_mpi;
 } launcher;
 
 static const launcher launchers[] = {
-    {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID", "MASTER_PORT"},
-    {"mpirun of MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_JOBID", "HYDI_CONTROL_FD"},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_JOB_ID",
-     "SLURM_STEP_ID"},
+    {.name = "mpirun of Open MPI",
+     .rank = "OMPI_COMM_WORLD_RANK",
+     .count = "OMPI_COMM_WORLD_SIZE",
+     .local = "OMPI_COMM_WORLD_LOCAL_SIZE",
+     .job = "PMIX_NAMESPACE",
+     .part = "OMPI_MCA_ess_base_jobid",
+     .mpi = "openmpi",
+     .has_mpi = 1},
+    {.name = "torchrun",
+     .rank = "RANK",
+     .count = "WORLD_SIZE",
+     .local = "LOCAL_WORLD_SIZE",
+     .job = "TORCHELASTIC_RUN_ID",
+     .part = "MASTER_PORT"},
+    {.name = "mpirun of MPICH",
+     .rank = "PMI_RANK",
+     .count = "PMI_SIZE",
+     .local = "MPI_LOCALNRANKS",
+     .job = "PMI_JOBID",
+     .part = "HYDI_CONTROL_FD",
+     .mpi = "mpich",
+     .has_mpi = 1},
+    {.name = "srun",
+     .rank = "SLURM_PROCID",
+     .count = "SLURM_NTASKS",
+     .local = "SLURM_NTASKS_PER_NODE",
+     .hosts = "SLURM_STEP_NUM_NODES",
+     .job = "SLURM_JOB_ID",
+     .part = "SLURM_STEP_ID",
+     .has_mpi = 1},
 };
 
 static int number_parse(const char *text, uint32_t *number)
@@ -73,11 +100,9 @@ static hal_status read_own(const char *value, hal_group_options *options)
     return HAL_OK;
 }
 
-static hal_status read_launcher(const launcher *from, hal_group_options *options)
+static hal_status launcher_read(const launcher *from, hal_group_options *options)
 {
     const char *job = secure_getenv(from->job), *part = secure_getenv(from->part);
-    const char *local = secure_getenv(from->local);
-    uint32_t local_count = 0;
     char name[400];
     if (!number_parse(secure_getenv(from->rank), &options->rank) ||
         !number_parse(secure_getenv(from->count), &options->count)) {
@@ -87,12 +112,6 @@ static hal_status read_launcher(const launcher *from, hal_group_options *options
                         from->rank, from->count, from->name, secure_getenv(from->rank),
                         secure_getenv(from->count) ? secure_getenv(from->count) : "");
     }
-    if (number_parse(local, &local_count) && local_count < options->count) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_group_create_from_environment: %s: expected all %u ranks on one "
-                        "host, got %u",
-                        from->local, options->count, local_count);
-    }
     /* Processes that one launcher has started have one parent, which tells starts apart. */
     snprintf(name, sizeof name, "%s/%.150s/%.150s/%ld", from->name, job ? job : "",
              part ? part : "", job ? 0L : (long)getppid());
@@ -100,21 +119,94 @@ static hal_status read_launcher(const launcher *from, hal_group_options *options
     return HAL_OK;
 }
 
+/* Whether not all ranks are on this host. */
+static int launcher_has_hosts(const launcher *from, uint32_t count)
+{
+    uint32_t local_count = 0, host_count = 0;
+    const int has_local = number_parse(secure_getenv(from->local), &local_count);
+    const int has_hosts = from->hosts && number_parse(secure_getenv(from->hosts), &host_count);
+    return (has_local && local_count < count) || (has_hosts && host_count > 1);
+}
+
+/* HAL_GROUP_ENGINE=shared, mpi or mpi:LIBRARY; unset: what the launcher needs. */
+static hal_status engine_choose(const launcher *from, uint32_t count, int *is_mpi,
+                                const char **library)
+{
+    const char *engine = secure_getenv("HAL_GROUP_ENGINE");
+    engine = engine ? engine : "";
+    *is_mpi = strncmp(engine, "mpi", 3) == 0 && (engine[3] == 0 || engine[3] == ':');
+    *library = *is_mpi && engine[3] == ':' ? engine + 4 : from ? from->mpi : NULL;
+    if (!*is_mpi && *engine && strcmp(engine, "shared") != 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_group_create_from_environment: HAL_GROUP_ENGINE: expected shared, mpi "
+                        "or mpi:LIBRARY, got \"%s\"",
+                        engine);
+    }
+    if (from && !*engine && launcher_has_hosts(from, count)) {
+        *is_mpi = 1;
+    }
+    if (from && *is_mpi && !from->has_mpi) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_group_create_from_environment: expected all %u ranks on one host, or "
+                        "a launcher of MPI instead of %s",
+                        count, from->name);
+    }
+    return HAL_OK;
+}
+
+static hal_status group_create_by_mpi(hal_device *device, const hal_group_options *options,
+                                      const char *library, hal_group **group)
+{
+    static const char function[] = "hal_group_create_from_environment";
+    const uint64_t limit =
+        options->time_limit_ns ? options->time_limit_ns : HAL_GROUP_TIME_LIMIT_NS;
+    hal_link *link = NULL;
+    hal_board *board = NULL;
+    if (options->count > HAL_GROUP_MAX_RANKS) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: count: expected 1 to %u ranks, got %u",
+                        function, HAL_GROUP_MAX_RANKS, options->count);
+    }
+    hal_status status = hal_device_check(device, function);
+    if (status == HAL_OK) {
+        status = hal_link_join(options->rank, options->count, library, limit, function, &link);
+    }
+    if (status == HAL_OK) {
+        status = hal_board_create_linked(link, function, &board);
+    }
+    return status == HAL_OK ? hal_group_make(device, board, options->rank, options->count, limit,
+                                             function, group)
+                            : status;
+}
+
 hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_limit_ns,
                                              hal_group **group)
 {
     hal_group_options options = {.count = 1, .time_limit_ns = time_limit_ns};
-    const char *own = secure_getenv("HAL_GROUP");
+    const char *own = secure_getenv("HAL_GROUP"), *library = NULL;
+    const launcher *from = NULL;
     hal_status status = HAL_OK;
+    int is_mpi = 0;
+    if (!group) {
+        return hal_null_argument("hal_group_create_from_environment", "group");
+    }
+    *group = NULL;
     if (own && *own) {
         status = read_own(own, &options);
     } else if (!hal_process_is_secure()) {
-        for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        for (size_t i = 0; !from && i < sizeof launchers / sizeof *launchers; i++) {
             if (secure_getenv(launchers[i].rank) && secure_getenv(launchers[i].count)) {
-                status = read_launcher(&launchers[i], &options);
-                break;
+                from = &launchers[i];
             }
         }
+        status = from ? launcher_read(from, &options) : HAL_OK;
+        if (status == HAL_OK) {
+            status = engine_choose(from, options.count, &is_mpi, &library);
+        }
     }
-    return status == HAL_OK ? hal_group_create(device, &options, group) : status;
+    if (status != HAL_OK) {
+        return status;
+    }
+    return from && is_mpi && options.count > 1
+               ? group_create_by_mpi(device, &options, library, group)
+               : hal_group_create(device, &options, group);
 }

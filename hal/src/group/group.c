@@ -264,14 +264,13 @@ hal_status hal_group_get_status(hal_group *group, hal_group_status *status)
     }
     const hal_board *board = group->board;
     *status = (hal_group_status){.message = "",
-                                 .engine = !board            ? "none"
-                                           : board->file < 0 ? "host"
-                                                             : "shared",
+                                 .engine = board ? hal_board_engine(board) : "none",
                                  .rank = group->rank,
                                  .count = group->count,
                                  .deterministic = 1};
     if (board) {
         const hal_board_header *header = board->header;
+        hal_board_check(group->board, "hal_group_get_status");
         status->completed = atomic_load(&hal_board_rank_at(board, group->rank)->consumed);
         if (atomic_load_explicit(&header->failure, memory_order_acquire) == 2) {
             status->status = header->failed_status;

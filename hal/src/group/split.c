@@ -15,23 +15,26 @@
 #define PAUSE_NS 50000
 
 typedef struct split_place {
-    uint32_t rank, count; /* of the new group */
+    uint32_t rank, count;                  /* of the new group */
+    uint32_t members[HAL_GROUP_MAX_RANKS]; /* old ranks in the order of the new ones */
 } split_place;
 
-static void split_post(hal_group *group, int32_t color, int32_t key)
+static hal_status split_post(hal_group *group, int32_t color, int32_t key)
 {
     hal_board_rank *own = hal_board_rank_at(group->board, group->rank);
     const uint64_t number = ++group->last_split;
     own->colors[number % 2] = color;
     own->keys[number % 2] = key;
     atomic_store_explicit(&own->split, number, memory_order_release);
+    return group->board->link ? hal_link_send_split(group->board->link, number, color, key)
+                              : HAL_OK;
 }
 
 /* Waits until all ranks have posted. The ranks of this process may have collectives in flight that
  * others wait for. Errors: TIMEOUT, those of the group. */
 static hal_status split_await(hal_group *group)
 {
-    const hal_board *board = group->board;
+    hal_board *board = group->board;
     const uint64_t begin = hal_clock_ns();
     for (uint32_t q = 0; q < group->count;) {
         hal_status status = hal_board_check(board, "hal_group_split");
@@ -56,21 +59,33 @@ static hal_status split_await(hal_group *group)
     return HAL_OK;
 }
 
-/* The rank's place among those of its color: by key, then by old rank. */
-static split_place split_find(const hal_group *group)
+/* Whether rank p precedes rank q in a new group: by key, then by old rank. */
+static int split_precedes(const hal_group *group, uint32_t p, uint32_t q)
+{
+    const uint64_t side = group->last_split % 2;
+    const int32_t one = hal_board_rank_at(group->board, p)->keys[side];
+    const int32_t other = hal_board_rank_at(group->board, q)->keys[side];
+    return one < other || (one == other && p < q);
+}
+
+/* The rank's place among those of its color. */
+static void split_find(const hal_group *group, split_place *place)
 {
     const uint64_t side = group->last_split % 2;
     const hal_board_rank *own = hal_board_rank_at(group->board, group->rank);
-    split_place place = {0};
+    *place = (split_place){0};
     for (uint32_t q = 0; q < group->count; q++) {
-        const hal_board_rank *other = hal_board_rank_at(group->board, q);
-        if (other->colors[side] == own->colors[side]) {
-            const int32_t key = other->keys[side], own_key = own->keys[side];
-            place.count++;
-            place.rank += key < own_key || (key == own_key && q < group->rank);
+        if (hal_board_rank_at(group->board, q)->colors[side] == own->colors[side]) {
+            uint32_t at = place->count++;
+            for (; at > 0 && split_precedes(group, q, place->members[at - 1]); at--) {
+                place->members[at] = place->members[at - 1];
+            }
+            place->members[at] = q;
         }
     }
-    return place;
+    while (place->members[place->rank] != group->rank) {
+        place->rank++;
+    }
 }
 
 /* The id of the new group, from that of the old one, the number of the split and the color. */
@@ -96,10 +111,18 @@ static hal_group_id split_id(const hal_group *group)
 static hal_status split_join(hal_group *group, hal_group **split)
 {
     const hal_group_id id = split_id(group);
-    const split_place place = split_find(group);
+    split_place place;
     hal_board *board = NULL;
     hal_status status = HAL_OK;
-    if (place.count > 1) {
+    split_find(group, &place);
+    if (place.count > 1 && group->board->link) {
+        hal_link *link = NULL;
+        status = hal_link_divide(group->board->link, place.members, place.rank, place.count,
+                                 group->last_split, &link);
+        if (status == HAL_OK) {
+            status = hal_board_create_linked(link, "hal_group_split", &board);
+        }
+    } else if (place.count > 1) {
         status = hal_board_open(&id, place.rank, place.count, group->board->file >= 0,
                                 group->time_limit_ns, "hal_group_split", &board);
     }
@@ -155,10 +178,10 @@ hal_status hal_group_split(hal_group *const *groups, uint32_t count, const int32
     if (!groups[0]->board) {
         return split_single(groups[0], colors[0], split);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        split_post(groups[i], colors[i], keys[i]);
+    for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
+        status = split_post(groups[i], colors[i], keys[i]);
     }
-    status = split_await(groups[0]);
+    status = status == HAL_OK ? split_await(groups[0]) : status;
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
         if (colors[i] >= 0) {
             status = split_join(groups[i], &split[i]);

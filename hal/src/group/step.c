@@ -57,6 +57,17 @@ static hal_status step_fail(group_step *step, uint32_t rank, hal_status status, 
     return hal_board_check(step->group->board, "hal_queue_collective");
 }
 
+/* The status of a call of link.h; a failure ends the group. */
+static hal_status step_link_status(group_step *step, hal_status status)
+{
+    char message[256];
+    if (status == HAL_OK) {
+        return HAL_OK;
+    }
+    snprintf(message, sizeof message, "%s", hal_status_message());
+    return step_fail(step, step->group->rank, status, message);
+}
+
 /* The step cannot go on before `rank` has done something. Errors: TIMEOUT, INVALID_STATE. */
 static hal_status step_wait_for(group_step *step, uint32_t rank, const char *what)
 {
@@ -108,26 +119,38 @@ static hal_status step_poll_own(group_step *step, int *done)
     return HAL_OK;
 }
 
-static hal_status step_copy_out(const group_step *step)
+/* Makes what the device wrote visible to the host. */
+static hal_status step_invalidate_out(const group_step *step)
 {
     const hal_segments *out = &step->is.out;
-    hal_device *device = step->timeline->device;
     hal_status status = HAL_OK;
-    uint8_t *slot = hal_board_slot(step->group->board, step->group->rank, step->number);
     for (uint32_t q = 0; status == HAL_OK && q < out->count; q++) {
-        const uint64_t begin = q * out->stride, bytes = hal_segment_bytes(out, q);
         if (!out->skip_own || q != step->group->rank) {
-            status = hal_memory_invalidate(device, out->memory, out->offset + begin, bytes);
-            memcpy(slot + out->slot_offset + q * out->slot_stride, out->host + begin, bytes);
+            status =
+                hal_memory_invalidate(step->timeline->device, out->memory,
+                                      out->offset + q * out->stride, hal_segment_bytes(out, q));
         }
     }
     return status;
+}
+
+static void step_copy_out(const group_step *step)
+{
+    const hal_segments *out = &step->is.out;
+    uint8_t *slot = hal_board_slot(step->group->board, step->group->rank, step->number);
+    for (uint32_t q = 0; q < out->count; q++) {
+        if (!out->skip_own || q != step->group->rank) {
+            memcpy(slot + out->slot_offset + q * out->slot_stride, out->host + q * out->stride,
+                   hal_segment_bytes(out, q));
+        }
+    }
 }
 
 /* Publishes the rank's data once all ranks have consumed what the slot held. */
 static hal_status step_publish(group_step *step)
 {
     const hal_board *board = step->group->board;
+    const uint64_t window = board->link ? HAL_LINK_WINDOW : 2;
     hal_board_rank *own = hal_board_rank_at(board, step->group->rank);
     int done = 0;
     if (atomic_load_explicit(&own->consumed, memory_order_relaxed) + 1 != step->number) {
@@ -139,13 +162,28 @@ static hal_status step_publish(group_step *step)
     }
     for (uint32_t q = 0; q < board->count; q++) {
         const hal_board_rank *rank = hal_board_rank_at(board, q);
-        if (atomic_load_explicit(&rank->consumed, memory_order_acquire) + 2 < step->number) {
+        if (board->link && q != step->group->rank) {
+            status = step_link_status(step, hal_link_look(board->link, q, step->number));
+        }
+        if (status != HAL_OK) {
+            return status;
+        }
+        if (atomic_load_explicit(&rank->consumed, memory_order_acquire) + window < step->number) {
             return step_wait_for(step, q, "complete what precedes");
         }
     }
-    status = step_copy_out(step);
+    status = step_invalidate_out(step);
     if (status != HAL_OK) {
         return step_fail(step, step->group->rank, status, "its device failed");
+    }
+    if (board->link) {
+        status = step_link_status(step, hal_link_publish(board->link, step->number, &step->is.call,
+                                                         step->is.targets, &step->is.out));
+        if (status != HAL_OK) {
+            return status;
+        }
+    } else {
+        step_copy_out(step);
     }
     own->calls[step->number % 2] = step->is.call;
     atomic_store_explicit(&own->published, step->number, memory_order_release);
@@ -183,19 +221,59 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
     const hal_board *board = step->group->board;
     const hal_board_rank *source = hal_board_rank_at(board, q);
     const hal_segments *in = &step->is.in;
-    *received = atomic_load_explicit(&source->published, memory_order_acquire) >= step->number;
-    if (!*received) {
-        return step_wait_for(step, q, "reach");
+    const uint32_t segment = step->is.sources == HAL_STEP_ALL ? q : 0;
+    const uint64_t bytes = in->count > 0 ? hal_segment_bytes(in, segment) : 0;
+    uint8_t *target = in->count > 0 ? in->host + segment * in->stride : NULL;
+    hal_status status = HAL_OK;
+    if (board->link) {
+        status = step_link_status(step, hal_link_look(board->link, q, step->number));
     }
-    step->deadline_ns = 0;
-    const hal_status status = step_compare(step, q);
-    if (status == HAL_OK && in->count > 0) {
-        const uint32_t segment = step->is.sources == HAL_STEP_ALL ? q : 0;
-        const uint64_t begin = segment * in->stride, bytes = hal_segment_bytes(in, segment);
-        memcpy(in->host + begin, hal_board_slot(board, q, step->number) + in->slot_offset, bytes);
-        return hal_memory_flush(step->timeline->device, in->memory, in->offset + begin, bytes);
+    *received = atomic_load_explicit(&source->published, memory_order_acquire) >= step->number;
+    if (status != HAL_OK || !*received) {
+        return status;
+    }
+    status = step_compare(step, q);
+    if (status == HAL_OK && board->link) {
+        status = step_link_status(
+            step, hal_link_take(board->link, q, step->number, target, bytes, received));
+    } else if (status == HAL_OK && bytes > 0) {
+        memcpy(target, hal_board_slot(board, q, step->number) + in->slot_offset, bytes);
+    }
+    if (status == HAL_OK && *received && bytes > 0) {
+        status = hal_memory_flush(step->timeline->device, in->memory,
+                                  in->offset + segment * in->stride, bytes);
     }
     return status;
+}
+
+/* Receives from all sources that have published, in their order if the data is copied here. */
+static hal_status step_receive_all(group_step *step, int *done)
+{
+    const hal_group *group = step->group;
+    hal_link *link = group->board->link;
+    uint32_t missing = group->count;
+    *done = 0;
+    for (uint32_t q = step->next; q < group->count && (link || missing == group->count); q++) {
+        int received = 1;
+        hal_status status = HAL_OK;
+        if (q != group->rank && hal_step_has(step->is.sources, q)) {
+            status = step_receive(step, q, &received);
+        }
+        if (status != HAL_OK) {
+            return status;
+        }
+        missing = !received && q < missing ? q : missing;
+    }
+    step->deadline_ns = missing > step->next ? 0 : step->deadline_ns;
+    step->next = missing;
+    *done = missing == group->count;
+    if (*done && link) {
+        const hal_status status = step_link_status(step, hal_link_is_sent(link, &missing, done));
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
+    return *done ? HAL_OK : step_wait_for(step, missing, "reach");
 }
 
 static hal_status step_advance(hal_gate *gate, int *open)
@@ -210,18 +288,10 @@ static hal_status step_advance(hal_gate *gate, int *open)
     if (status != HAL_OK || !step->is_published || step->is_open) {
         return status;
     }
-    const uint32_t sources = step->is.sources;
-    for (; step->next < group->count; step->next++) {
-        const uint32_t q = step->next;
-        const int is_source =
-            sources == HAL_STEP_ALL ? q != group->rank : q == sources && q != group->rank;
-        int received = 1;
-        if (is_source) {
-            status = step_receive(step, q, &received);
-        }
-        if (status != HAL_OK || !received) {
-            return status;
-        }
+    int done = 0;
+    status = step_receive_all(step, &done);
+    if (status != HAL_OK || !done) {
+        return status;
     }
     step->is_open = *open = 1;
     const hal_event event = {.kind = HAL_EVENT_RECEIVE,
@@ -229,7 +299,8 @@ static hal_status step_advance(hal_gate *gate, int *open)
                              .queue = hal_timeline_queue(step->timeline),
                              .value = step->number,
                              .begin_ns = step->published_ns,
-                             .name = kind_names[step->is.call.kind]};
+                             .name = kind_names[step->is.call.kind],
+                             .engine = hal_board_engine(group->board)};
     hal_event_end(&event, HAL_OK);
     atomic_store_explicit(&hal_board_rank_at(group->board, group->rank)->consumed, step->number,
                           memory_order_release);
@@ -240,6 +311,9 @@ static void step_destroy(hal_gate *gate)
 {
     group_step *step = (group_step *)gate;
     if (!step->is_open) {
+        if (step->group->board->link) {
+            hal_link_drop(step->group->board->link);
+        }
         hal_board_fail(step->group->board, step->group->rank, HAL_ERROR_INVALID_STATE,
                        "its queue dropped a collective");
     }

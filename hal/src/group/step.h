@@ -4,31 +4,7 @@
 #define HAL_SRC_GROUP_STEP_H
 
 #include "group.h"
-
-#include "core/pool.h"
-
-#define HAL_STEP_ALL UINT32_MAX        /* sources: every other rank */
-#define HAL_STEP_NONE (UINT32_MAX - 1) /* sources: no rank */
-
-/* Segments of data, one for each rank: segment q has min(bytes, total - q * stride) bytes at
- * host + q * stride, and is at q * slot_stride + slot_offset in a slot. */
-typedef struct hal_segments {
-    uint8_t *host;
-    const hal_memory *memory; /* whose view `host` is, from `offset` on */
-    uint64_t offset;
-    uint32_t count; /* of segments; 0: nothing */
-    uint64_t stride, bytes, total;
-    uint64_t slot_stride, slot_offset;
-    int skip_own; /* the segment of the rank's own number is not moved */
-} hal_segments;
-
-/* The bytes of segment q. */
-static inline uint64_t hal_segment_bytes(const hal_segments *segments, uint32_t q)
-{
-    const uint64_t begin = q * segments->stride;
-    const uint64_t left = segments->total > begin ? segments->total - begin : 0;
-    return left < segments->bytes ? left : segments->bytes;
-}
+#include "segments.h"
 
 typedef struct hal_step_description {
     hal_board_call call;
@@ -36,6 +12,7 @@ typedef struct hal_step_description {
     hal_segments in;  /* segment q comes from slot q, all from the same offset; a single source
                         * has segment 0 */
     uint32_t sources; /* a rank, HAL_STEP_ALL or HAL_STEP_NONE */
+    uint32_t targets; /* that have the rank among their sources, likewise */
     uint64_t since;   /* first value of the queue whose rejection fails the step */
 } hal_step_description;
 

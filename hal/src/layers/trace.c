@@ -119,8 +119,8 @@ static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
             continue;
         }
         const uint64_t end = before < now ? now - before : 0;
-        uint64_t start = batch->submitted_ns > trace->last_end_ns ? batch->submitted_ns
-                                                                  : trace->last_end_ns;
+        uint64_t start =
+            batch->submitted_ns > trace->last_end_ns ? batch->submitted_ns : trace->last_end_ns;
         start = start < end ? start : end;
         hal_trace_slice(trace->line, "device", batch->name, start, end,
                         "\"commands\":%" PRIu32 ",\"point\":%" PRIu64, batch->commands,
@@ -248,9 +248,9 @@ static void trace_after(const hal_event *event, hal_status status)
     case HAL_EVENT_ALLOCATE:
     case HAL_EVENT_FREE:
         hal_trace_slice(hal_trace_thread(), "memory",
-                        failed                            ? "allocate failed"
+                        failed                          ? "allocate failed"
                         : event->kind == HAL_EVENT_FREE ? "free"
-                                                          : "allocate",
+                                                        : "allocate",
                         event->begin_ns, now, "\"bytes\":%" PRIu64, event->bytes);
         if (event->kind == HAL_EVENT_ALLOCATE && !failed) {
             trace_memory(event->device, event->bytes, now);
@@ -273,7 +273,7 @@ static void trace_after(const hal_event *event, hal_status status)
         const hal_queue_trace *trace = queue_trace(event->queue);
         if (trace) {
             hal_trace_slice(trace->line, "collective", event->name, event->begin_ns, now,
-                            "\"step\":%" PRIu64, event->value);
+                            "\"step\":%" PRIu64 ",\"engine\":\"%s\"", event->value, event->engine);
         }
         pthread_mutex_unlock(&queue_lock);
         break;

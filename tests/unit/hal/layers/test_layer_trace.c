@@ -139,6 +139,7 @@ TEST(collectives_are_written)
     hal_device_release(device);
     read_file();
     assert_int_equal(count("\"collective\"", "\"broadcast\""), RANKS);
+    assert_int_equal(count("\"collective\"", "\"engine\":\"host\""), RANKS);
 }
 
 UNIT_MAIN(begin, end)

@@ -1,0 +1,636 @@
+/* Links of ranks by messages of MPI, see link.h. All state is guarded by the lock of mpi_process.h.
+ * Called by the sources of this folder. */
+#include "link.h"
+
+#include "board.h"
+#include "mpi_process.h"
+
+#include "base/clock.h"
+#include "base/platform.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STEP_BYTES 4032u /* of a step message: MPI libraries send as much without a handshake */
+#define JOIN_TAG 0u
+#define PAUSE_NS 50000
+#define END_NS UINT64_C(200000000) /* for messages in flight when the process ends */
+#define ENDED (-1)                 /* error of links when the process ends */
+
+enum { CHANNEL_STEPS, CHANNEL_DATA, CHANNEL_CONTROL, CHANNELS };
+
+typedef struct transfer {
+    hal_mpi_request request;
+    int is_active;
+} transfer;
+
+typedef struct step_message {
+    uint64_t number;
+    uint64_t bytes; /* of data for the receiver, which follow here or as a data message */
+    hal_board_call call;
+    uint8_t data[];
+} step_message;
+
+#define INLINE_BYTES (STEP_BYTES - sizeof(step_message))
+
+enum { CONTROL_JOIN, CONTROL_FAILURE, CONTROL_SPLIT, CONTROL_LEAVE };
+
+typedef struct control_message {
+    uint32_t what, from; /* CONTROL_JOIN ...; rank of the sender */
+    uint64_t number;     /* of the join or split; of the last step that a leaving rank published */
+    uint32_t count, tag; /* of a join; the number of the next group of the sender */
+    uint32_t failed_rank, is_lost; /* the failed rank does not come any more */
+    int32_t status, color, key;
+    char text[HAL_BOARD_MESSAGE_BYTES];
+} control_message;
+
+/* A control message to one rank. */
+typedef struct post {
+    struct post *next;
+    transfer sent;
+    control_message message;
+} post;
+
+typedef struct peer {
+    uint32_t world; /* rank of MPI */
+    transfer steps_in, steps_out, data_in, data_out;
+    step_message *in, *out; /* STEP_BYTES each */
+    int has_message;        /* `in` holds a message that is not used up */
+    uint64_t received;      /* step messages that are used up */
+    uint64_t taken;         /* last step whose data has come */
+    int has_left;
+    uint64_t last;    /* step that it published, if it has left */
+    uint32_t tags[2]; /* that it proposed for splits */
+} peer;
+
+struct hal_link {
+    hal_link *next;           /* among all links of the process */
+    hal_board_header *header; /* null: the rank has left */
+    uint32_t rank, count;
+    uint32_t number; /* of the group, which gives its tags */
+    uint64_t published;
+    int error; /* of MPI, the first one */
+    transfer control_in;
+    control_message control;
+    post *posts;
+    uint8_t *messages; /* memory of the step messages */
+    peer peers[];
+};
+
+static hal_link *links;
+static int has_lost_rank; /* a rank was given up: MPI cannot be ended in order */
+
+static uint32_t channel_tag(const hal_link *link, uint32_t channel)
+{
+    return 1 + CHANNELS * (link->number - 1) + channel;
+}
+
+static void link_note_error(hal_link *link, int error)
+{
+    link->error = link->error == 0 ? error : link->error;
+}
+
+/* ---- Transfers ---- */
+
+static int transfer_is_done(hal_link *link, const hal_mpi *mpi, transfer *one)
+{
+    int done = !one->is_active;
+    if (!done && link->error == 0) {
+        link_note_error(link, mpi->call->test(&one->request, &done));
+        one->is_active = !done;
+    }
+    return done;
+}
+
+static void transfer_send(hal_link *link, const hal_mpi *mpi, transfer *one, uint32_t world,
+                          uint32_t tag, const void *data, uint64_t bytes)
+{
+    const int error = mpi->call->send(data, (uint32_t)bytes, world, tag, &one->request);
+    link_note_error(link, error);
+    one->is_active = error == 0;
+}
+
+static void transfer_receive(hal_link *link, const hal_mpi *mpi, transfer *one, uint32_t world,
+                             uint32_t tag, void *data, uint64_t bytes)
+{
+    const int error = mpi->call->receive(data, (uint32_t)bytes, world, tag, &one->request);
+    link_note_error(link, error);
+    one->is_active = error == 0;
+}
+
+static void transfer_end(transfer *one, void (*end)(hal_mpi_request *request))
+{
+    if (one->is_active) {
+        end(&one->request);
+    }
+    one->is_active = 0;
+}
+
+static void step_receive_next(hal_link *link, const hal_mpi *mpi, peer *from)
+{
+    from->has_message = 0;
+    from->received++;
+    transfer_receive(link, mpi, &from->steps_in, from->world, channel_tag(link, CHANNEL_STEPS),
+                     from->in, STEP_BYTES);
+}
+
+static void control_receive_next(hal_link *link, const hal_mpi *mpi)
+{
+    transfer_receive(link, mpi, &link->control_in, HAL_MPI_ANY, channel_tag(link, CHANNEL_CONTROL),
+                     &link->control, sizeof link->control);
+}
+
+static void control_send(hal_link *link, const hal_mpi *mpi, const control_message *message)
+{
+    for (uint32_t q = 0; q < link->count && link->error == 0; q++) {
+        post *made = q != link->rank ? malloc(sizeof *made) : NULL;
+        if (made) {
+            *made = (post){.next = link->posts, .message = *message};
+            made->message.from = link->rank;
+            transfer_send(link, mpi, &made->sent, link->peers[q].world,
+                          channel_tag(link, CHANNEL_CONTROL), &made->message, sizeof made->message);
+            link->posts = made;
+        }
+    }
+}
+
+/* ---- Progress; the caller holds the lock ---- */
+
+static void control_apply(hal_link *link, const control_message *message)
+{
+    peer *from = &link->peers[message->from];
+    if (message->what == CONTROL_LEAVE) {
+        from->last = message->number;
+        from->has_left = 1;
+    } else if (message->what == CONTROL_FAILURE) {
+        has_lost_rank |= message->is_lost != 0;
+        if (link->header) {
+            hal_board_header_fail(link->header, message->failed_rank, message->status,
+                                  message->text);
+        }
+    } else if (message->what == CONTROL_SPLIT && link->header) {
+        hal_board_rank *rank = &link->header->ranks[message->from];
+        const uint64_t side = message->number % 2;
+        rank->colors[side] = message->color;
+        rank->keys[side] = message->key;
+        from->tags[side] = message->tag;
+        atomic_store_explicit(&rank->split, message->number, memory_order_release);
+    }
+}
+
+static void link_progress(hal_link *link, const hal_mpi *mpi)
+{
+    while (link->error == 0 && transfer_is_done(link, mpi, &link->control_in)) {
+        control_apply(link, &link->control);
+        control_receive_next(link, mpi);
+    }
+    for (post **at = &link->posts; *at;) {
+        post *sent = *at;
+        if (transfer_is_done(link, mpi, &sent->sent)) {
+            *at = sent->next;
+            free(sent);
+        } else {
+            at = &sent->next;
+        }
+    }
+}
+
+/* Whether nothing more comes for a rank that has left. */
+static int link_is_finished(hal_link *link, const hal_mpi *mpi)
+{
+    int finished = link->posts == NULL;
+    for (uint32_t q = 0; q < link->count; q++) {
+        peer *from = &link->peers[q];
+        while (q != link->rank && link->error == 0 &&
+               (from->has_message || transfer_is_done(link, mpi, &from->steps_in))) {
+            step_receive_next(link, mpi, from);
+        }
+        finished &= q == link->rank || (from->has_left && from->received == from->last &&
+                                        transfer_is_done(link, mpi, &from->steps_out));
+    }
+    return finished && link->error == 0;
+}
+
+static void link_drop_data(hal_link *link, const hal_mpi *mpi)
+{
+    for (uint32_t q = 0; q < link->count && link->error == 0; q++) {
+        transfer_end(&link->peers[q].data_in, mpi->call->cancel);
+        transfer_end(&link->peers[q].data_out, mpi->call->forget);
+    }
+}
+
+static void link_free(hal_link *link, const hal_mpi *mpi)
+{
+    link_drop_data(link, mpi);
+    for (uint32_t q = 0; q < link->count; q++) {
+        transfer_end(&link->peers[q].steps_in, mpi->call->cancel);
+    }
+    transfer_end(&link->control_in, mpi->call->cancel);
+    free(link->messages);
+    free(link);
+}
+
+/* All links: those that were left are freed when they are finished. */
+static void links_progress(const hal_mpi *mpi)
+{
+    for (hal_link **at = &links; *at;) {
+        hal_link *link = *at;
+        link_progress(link, mpi);
+        if (!link->header && link_is_finished(link, mpi)) {
+            *at = link->next;
+            link_free(link, mpi);
+        } else {
+            at = &link->next;
+        }
+    }
+}
+
+/* When the process ends: ranks that did not leave have failed. Returns whether MPI can be ended,
+ * which waits for the other processes. */
+static int links_end(hal_mpi *mpi)
+{
+    const uint64_t begin = hal_clock_ns();
+    int in_order = !has_lost_rank;
+    for (hal_link *link = links; link; link = link->next) {
+        if (link->header) {
+            control_message message = {.what = CONTROL_FAILURE,
+                                       .failed_rank = link->rank,
+                                       .is_lost = 1,
+                                       .status = HAL_ERROR_INVALID_STATE};
+            snprintf(message.text, sizeof message.text,
+                     "rank %u of %u: its process ended without leaving the group", link->rank,
+                     link->count);
+            control_send(link, mpi, &message);
+            in_order = 0;
+        }
+    }
+    while (links && hal_clock_ns() - begin < END_NS) {
+        links_progress(mpi);
+        hal_pause_ns(PAUSE_NS);
+    }
+    for (hal_link *link = links; link; link = link->next) {
+        in_order &= link->error == 0;
+        link->error = ENDED;
+    }
+    return in_order;
+}
+
+/* ---- Creation ---- */
+
+static hal_link *link_create(uint32_t rank, uint32_t count)
+{
+    hal_link *link = calloc(1, sizeof *link + count * sizeof(peer));
+    uint8_t *messages = calloc(2 * (size_t)count, STEP_BYTES);
+    if (!link || !messages) {
+        free(link);
+        free(messages);
+        return NULL;
+    }
+    link->messages = messages;
+    link->rank = rank;
+    link->count = count;
+    for (uint32_t q = 0; q < count; q++) {
+        link->peers[q].world = q;
+        link->peers[q].in = (step_message *)(void *)(messages + 2 * (size_t)q * STEP_BYTES);
+        link->peers[q].out = (step_message *)(void *)(messages + (2 * (size_t)q + 1) * STEP_BYTES);
+    }
+    return link;
+}
+
+/* Begins to receive. The caller holds the lock. */
+static hal_status link_start(hal_link *link, hal_mpi *mpi, uint32_t number, const char *function)
+{
+    link->number = number;
+    if (number > mpi->world.tag_limit / CHANNELS - 1) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED, "%s: MPI: expected fewer than %u groups", function,
+                        number);
+    }
+    mpi->next_tag = number >= mpi->next_tag ? number + 1 : mpi->next_tag;
+    control_receive_next(link, mpi);
+    for (uint32_t q = 0; q < link->count; q++) {
+        if (q != link->rank) {
+            step_receive_next(link, mpi, &link->peers[q]);
+            link->peers[q].received = 0;
+        }
+    }
+    link->next = links;
+    links = link;
+    return HAL_OK;
+}
+
+typedef struct join_state {
+    control_message out;
+    control_message in[HAL_GROUP_MAX_RANKS];
+    transfer sent[HAL_GROUP_MAX_RANKS], received[HAL_GROUP_MAX_RANKS];
+} join_state;
+
+/* Messages of earlier groups, which timed out here, are passed over. Returns the number of ranks
+ * that are missing. The caller holds the lock. */
+static uint32_t join_progress(hal_link *link, const hal_mpi *mpi, join_state *join)
+{
+    uint32_t missing = 0;
+    for (uint32_t q = 0; q < link->count; q++) {
+        if (q != link->rank) {
+            while (link->error == 0 && transfer_is_done(link, mpi, &join->received[q]) &&
+                   join->in[q].number < join->out.number) {
+                transfer_receive(link, mpi, &join->received[q], q, JOIN_TAG, &join->in[q],
+                                 sizeof join->in[q]);
+            }
+            missing += join->received[q].is_active || !transfer_is_done(link, mpi, &join->sent[q]);
+        }
+    }
+    return missing;
+}
+
+static hal_status join_fail_missing(const hal_link *link, const join_state *join, uint64_t limit_ns,
+                                    const char *function)
+{
+    char missing[128] = "";
+    for (uint32_t q = 0; q < link->count; q++) {
+        const size_t used = strlen(missing);
+        if (join->received[q].is_active || join->sent[q].is_active) {
+            snprintf(missing + used, sizeof missing - used, " %u", q);
+        }
+    }
+    return hal_fail(HAL_ERROR_TIMEOUT,
+                    "%s: group: expected all %u ranks within %.1f s, missing are ranks%s", function,
+                    link->count, (double)limit_ns / 1e9, missing);
+}
+
+/* Exchanges a message with every rank. */
+static hal_status join_run(hal_link *link, join_state *join, uint64_t limit_ns,
+                           const char *function)
+{
+    const uint64_t begin = hal_clock_ns();
+    hal_status status = HAL_OK;
+    hal_mpi *mpi = hal_mpi_lock();
+    join->out = (control_message){
+        .what = CONTROL_JOIN, .count = link->count, .number = ++mpi->joins, .tag = mpi->next_tag};
+    for (uint32_t q = 0; q < link->count; q++) {
+        if (q != link->rank) {
+            transfer_send(link, mpi, &join->sent[q], q, JOIN_TAG, &join->out, sizeof join->out);
+            transfer_receive(link, mpi, &join->received[q], q, JOIN_TAG, &join->in[q],
+                             sizeof join->in[q]);
+        }
+    }
+    while (link->error == 0 && join_progress(link, mpi, join) > 0 && status == HAL_OK) {
+        if (hal_clock_ns() - begin > limit_ns) {
+            status = join_fail_missing(link, join, limit_ns, function);
+            has_lost_rank = 1;
+        }
+        hal_mpi_unlock();
+        hal_pause_ns(PAUSE_NS);
+        mpi = hal_mpi_lock();
+    }
+    uint32_t number = join->out.tag;
+    for (uint32_t q = 0; q < link->count; q++) {
+        transfer_end(&join->received[q], mpi->call->cancel);
+        transfer_end(&join->sent[q], mpi->call->forget);
+        number = join->in[q].tag > number ? join->in[q].tag : number;
+    }
+    if (status == HAL_OK && link->error != 0) {
+        char text[256];
+        mpi->call->describe(link->error, text, sizeof text);
+        status = hal_fail(HAL_ERROR_IO, "%s: MPI: %s", function, text);
+    }
+    status = status == HAL_OK ? link_start(link, mpi, number, function) : status;
+    hal_mpi_unlock();
+    return status;
+}
+
+hal_status hal_link_join(uint32_t rank, uint32_t count, const char *preferred,
+                         uint64_t time_limit_ns, const char *function, hal_link **link)
+{
+    hal_status status = hal_mpi_start(preferred, links_end, function);
+    if (status != HAL_OK) {
+        return status;
+    }
+    const hal_mpi_world world = hal_mpi_lock()->world;
+    hal_mpi_unlock();
+    if (world.rank != rank || world.count != count) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: MPI: expected rank %u of %u, as the launcher says, got rank %u of %u "
+                        "from %s; use the launcher of that library",
+                        function, rank, count, world.rank, world.count, world.library);
+    }
+    join_state *join = calloc(1, sizeof *join);
+    *link = join ? link_create(rank, count) : NULL;
+    if (!*link) {
+        free(join);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", function);
+    }
+    status = join_run(*link, join, time_limit_ns, function);
+    if (status != HAL_OK) {
+        free((*link)->messages);
+        free(*link);
+        *link = NULL;
+    }
+    /* What a library still sends of a join that failed stays readable. */
+    if (status == HAL_OK) {
+        free(join);
+    }
+    return status;
+}
+
+hal_status hal_link_divide(const hal_link *whole, const uint32_t *members, uint32_t rank,
+                           uint32_t count, uint64_t split, hal_link **part)
+{
+    uint32_t number = 0;
+    hal_link *link = *part = link_create(rank, count);
+    if (!link) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_group_split: no host memory");
+    }
+    hal_mpi *mpi = hal_mpi_lock();
+    for (uint32_t i = 0; i < count; i++) {
+        const peer *member = &whole->peers[members[i]];
+        link->peers[i].world = member->world;
+        number = member->tags[split % 2] > number ? member->tags[split % 2] : number;
+    }
+    const hal_status status = link_start(link, mpi, number, "hal_group_split");
+    hal_mpi_unlock();
+    if (status != HAL_OK) {
+        free(link->messages);
+        free(link);
+        *part = NULL;
+    }
+    return status;
+}
+
+uint32_t hal_link_count(const hal_link *link)
+{
+    return link->count;
+}
+
+void hal_link_attach(hal_link *link, struct hal_board_header *header)
+{
+    hal_mpi_lock();
+    link->header = header;
+    hal_mpi_unlock();
+}
+
+void hal_link_close(hal_link *link)
+{
+    hal_mpi *mpi = hal_mpi_lock();
+    const control_message message = {.what = CONTROL_LEAVE, .number = link->published};
+    link->header = NULL;
+    link_drop_data(link, mpi);
+    control_send(link, mpi, &message);
+    links_progress(mpi);
+    hal_mpi_unlock();
+}
+
+/* ---- Use ---- */
+
+/* Unlocks MPI and returns the link's error. */
+static hal_status link_unlock(const hal_link *link, const hal_mpi *mpi)
+{
+    const int error = link->error;
+    char text[256] = "the process is about to end";
+    if (error != 0 && error != ENDED) {
+        mpi->call->describe(error, text, sizeof text);
+    }
+    hal_mpi_unlock();
+    return error == 0 ? HAL_OK : hal_fail(HAL_ERROR_IO, "MPI: %s", text);
+}
+
+hal_status hal_link_update(hal_link *link)
+{
+    const hal_mpi *mpi = hal_mpi_lock();
+    links_progress(mpi);
+    return link_unlock(link, mpi);
+}
+
+void hal_link_send_failure(hal_link *link, uint32_t rank, hal_status status, const char *text)
+{
+    const hal_mpi *mpi = hal_mpi_lock();
+    control_message message = {.what = CONTROL_FAILURE,
+                               .failed_rank = rank,
+                               .is_lost = status == HAL_ERROR_TIMEOUT,
+                               .status = status};
+    snprintf(message.text, sizeof message.text, "%s", text);
+    has_lost_rank |= status == HAL_ERROR_TIMEOUT;
+    control_send(link, mpi, &message);
+    hal_mpi_unlock();
+}
+
+hal_status hal_link_send_split(hal_link *link, uint64_t number, int32_t color, int32_t key)
+{
+    const hal_mpi *mpi = hal_mpi_lock();
+    const control_message message = {
+        .what = CONTROL_SPLIT, .number = number, .tag = mpi->next_tag, .color = color, .key = key};
+    link->peers[link->rank].tags[number % 2] = mpi->next_tag;
+    control_send(link, mpi, &message);
+    return link_unlock(link, mpi);
+}
+
+hal_status hal_link_look(hal_link *link, uint32_t q, uint64_t number)
+{
+    peer *from = &link->peers[q];
+    hal_status status = HAL_OK;
+    const hal_mpi *mpi = hal_mpi_lock();
+    hal_board_rank *rank = &link->header->ranks[q];
+    while (link->error == 0 && status == HAL_OK) {
+        if (!from->has_message) {
+            from->has_message = transfer_is_done(link, mpi, &from->steps_in);
+        }
+        if (!from->has_message || from->in->number > number) {
+            break;
+        }
+        rank->calls[from->in->number % 2] = from->in->call;
+        atomic_store(&rank->consumed, from->in->number - 1);
+        atomic_store(&rank->published, from->in->number);
+        if (from->in->number == number) {
+            break;
+        }
+        if (from->in->bytes > 0 && from->taken < from->in->number) {
+            status = hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                              "step %llu: expected the same collective on all ranks, got data of "
+                              "rank %u for rank %u, which expects none",
+                              (unsigned long long)from->in->number, q, link->rank);
+        }
+        step_receive_next(link, mpi, from);
+    }
+    if (from->has_left && from->last < number) {
+        atomic_store(&rank->left, 1);
+    }
+    const hal_status error = link_unlock(link, mpi);
+    return status == HAL_OK ? error : status;
+}
+
+hal_status hal_link_publish(hal_link *link, uint64_t number, const hal_board_call *call,
+                            uint32_t targets, const hal_segments *out)
+{
+    const hal_mpi *mpi = hal_mpi_lock();
+    for (uint32_t q = 0; q < link->count && link->error == 0; q++) {
+        peer *to = &link->peers[q];
+        if (q == link->rank) {
+            continue;
+        }
+        const uint32_t segment = out->count > 1 ? q : 0;
+        const uint8_t *data = out->host + segment * out->stride;
+        const uint64_t bytes =
+            hal_step_has(targets, q) && out->count > 0 ? hal_segment_bytes(out, segment) : 0;
+        const uint64_t own = bytes <= INLINE_BYTES ? bytes : 0;
+        *to->out = (step_message){.number = number, .bytes = bytes, .call = *call};
+        if (own > 0) {
+            memcpy(to->out->data, data, own);
+        }
+        transfer_send(link, mpi, &to->steps_out, to->world, channel_tag(link, CHANNEL_STEPS),
+                      to->out, sizeof *to->out + own);
+        if (bytes > INLINE_BYTES) {
+            transfer_send(link, mpi, &to->data_out, to->world, channel_tag(link, CHANNEL_DATA),
+                          data, bytes);
+        }
+    }
+    link->published = number;
+    return link_unlock(link, mpi);
+}
+
+hal_status hal_link_is_sent(hal_link *link, uint32_t *q, int *sent)
+{
+    const hal_mpi *mpi = hal_mpi_lock();
+    *sent = 1;
+    for (uint32_t r = 0; r < link->count && *sent; r++) {
+        *q = r;
+        *sent = transfer_is_done(link, mpi, &link->peers[r].steps_out) &&
+                transfer_is_done(link, mpi, &link->peers[r].data_out);
+    }
+    return link_unlock(link, mpi);
+}
+
+hal_status hal_link_take(hal_link *link, uint32_t q, uint64_t number, void *data, uint64_t bytes,
+                         int *done)
+{
+    peer *from = &link->peers[q];
+    const hal_mpi *mpi = hal_mpi_lock();
+    *done = from->taken == number;
+    if (!*done && from->in->bytes != bytes) {
+        const uint64_t sent = from->in->bytes;
+        hal_mpi_unlock();
+        return hal_fail(
+            HAL_ERROR_INVALID_ARGUMENT, "step %llu: expected %llu bytes of rank %u, got %llu",
+            (unsigned long long)number, (unsigned long long)bytes, q, (unsigned long long)sent);
+    }
+    if (!*done && bytes <= INLINE_BYTES) {
+        if (bytes > 0) {
+            memcpy(data, from->in->data, bytes);
+        }
+        *done = 1;
+    } else if (!*done && link->error == 0) {
+        if (!from->data_in.is_active) {
+            transfer_receive(link, mpi, &from->data_in, from->world,
+                             channel_tag(link, CHANNEL_DATA), data, bytes);
+        }
+        *done = link->error == 0 && transfer_is_done(link, mpi, &from->data_in);
+    }
+    from->taken = *done ? number : from->taken;
+    return link_unlock(link, mpi);
+}
+
+void hal_link_drop(hal_link *link)
+{
+    const hal_mpi *mpi = hal_mpi_lock();
+    link_drop_data(link, mpi);
+    hal_mpi_unlock();
+}

@@ -1,0 +1,27 @@
+/* MPI in this process: the library that was opened, the lock of all calls, and the world's ranks.
+ * Used by link.c and environment.c. */
+#ifndef HAL_SRC_GROUP_MPI_PROCESS_H
+#define HAL_SRC_GROUP_MPI_PROCESS_H
+
+#include "mpi_entries.h"
+
+#include <hal/status.h>
+
+typedef struct hal_mpi {
+    const hal_mpi_entries *call; /* null until MPI is started */
+    hal_mpi_world world;
+    uint64_t joins;    /* groups of all processes that were created */
+    uint32_t next_tag; /* number of the next group, from 1 */
+} hal_mpi;
+
+/* Starts MPI at the first call: opens the library `preferred` ("openmpi", "mpich", "abi"), or the
+ * first that is found. Waits for all processes of the job, without a time limit; MPI has none. When
+ * the process ends, `at_exit` is called with the lock held; MPI is ended if it returns nonzero.
+ * Threads: any. Errors: UNSUPPORTED with what was tried, IO with MPI's words. */
+hal_status hal_mpi_start(const char *preferred, int (*at_exit)(hal_mpi *mpi), const char *function);
+
+/* Locks MPI. All calls of `call` and all state of links need it. */
+hal_mpi *hal_mpi_lock(void);
+void hal_mpi_unlock(void);
+
+#endif
