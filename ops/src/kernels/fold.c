@@ -196,7 +196,7 @@ void ops_reduce_layout_set_length(const ops_context *context, int64_t length, ha
 {
     const int64_t chunks = ops_reduce_layout_chunks(group, length);
     if (ops_is_processor(context)) {
-        group->unroll = chunks >= 8 ? MAX_CHAINS : 1;
+        group->unroll = chunks * group->width >= 8 ? MAX_CHAINS / group->width : 1;
     } else {
         const uint32_t size = hal_type_size(type) > 4 ? hal_type_size(type) : 4;
         group->unroll = STEP_BYTES / size / group->width;
@@ -493,9 +493,9 @@ ops_fold_memory ops_fold_shared(hal_ir_builder *b, const ops_reduce_layout *grou
     return shared;
 }
 
-ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *group,
-                         const ops_reduce_lane *lane, uint32_t kind, ops_state state,
-                         ops_fold_memory shared)
+static ops_state group_fold(hal_ir_builder *b, const ops_reduce_layout *group,
+                            const ops_reduce_lane *lane, uint32_t kind, ops_state state,
+                            ops_fold_memory shared)
 {
     for (uint32_t mask = 1; mask < group->subgroup; mask *= 2) {
         state = ops_fold(b, kind, state, state_shuffle(b, kind, state, mask));
@@ -519,4 +519,23 @@ ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *group,
         state = ops_fold(b, kind, state, state_load(b, kind, shared, index));
     }
     return state;
+}
+
+/* The greatest value first, then the sums of all work-items as multiples of exp of it: each needs
+ * one exp, where a fold of two states needs two. */
+ops_state ops_fold_group(hal_ir_builder *b, const ops_reduce_layout *group,
+                         const ops_reduce_lane *lane, uint32_t kind, ops_state state,
+                         ops_fold_memory shared)
+{
+    if (kind != OPS_FOLD_SOFTMAX) {
+        return group_fold(b, group, lane, kind, state, shared);
+    }
+    const ops_fold_memory greatest = {shared.values, HAL_IR_NONE};
+    const ops_fold_memory sums = {shared.places, HAL_IR_NONE};
+    ops_state most = {state.value, HAL_IR_NONE}, sum = {state.place, HAL_IR_NONE};
+    most = group_fold(b, group, lane, OPS_REDUCE_MAX, most, greatest);
+    hal_ir_value scale = hal_ir_sub(b, state.value, ops_fold_reference(b, most.value));
+    sum.value = hal_ir_mul(b, sum.value, hal_ir_math(b, HAL_IR_EXP, scale, HAL_IR_NONE, 0));
+    sum = group_fold(b, group, lane, OPS_REDUCE_SUM, sum, sums);
+    return (ops_state){most.value, sum.value};
 }

@@ -365,6 +365,7 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
         pass->form.is_vector[view] = (uint8_t)view_is_vector(pass, view);
         words = hal_type_size(pass->bindings.types[pass->slots[view]]) > 4 ? 2 : words;
     }
+    pass->form.rest_by_chunks = (uint8_t)ops_is_processor(context);
     pass->form.is_sliced = call->layout->slices > 1;
     if (ops_row_layout_keeps(context, call->layout, length, words * pass->schedule.live)) {
         pass->form.chunks = (uint8_t)chunks;

@@ -8,6 +8,7 @@
 /* A batch: chunks of a work-item that are loaded together. */
 typedef struct row_batch {
     uint32_t chunks;
+    uint32_t slot;                      /* of the first element in the step of the loop */
     hal_ir_value first;                 /* U32, place of the first element on the axis */
     hal_ir_value inside[OPS_ROW_SLOTS]; /* BOOL, of each chunk; HAL_IR_NONE: always */
 } row_batch;
@@ -254,16 +255,15 @@ static void fold_batch(emitter *e, uint32_t value, const row_batch *batch)
         fold_exponentials(e, value, batch);
         return;
     }
-    const uint32_t chains = chain_count(e, value);
+    const uint32_t chains = chain_count(e, value), count = batch->chunks * e->pass->group.width;
     ops_state state[MAX_CHAINS];
-    for (uint32_t i = 0; i < chains; i++) {
-        state[i] = chain_get(e, &e->chain[value][i]);
+    for (uint32_t slot = 0; slot < count; slot++) {
+        const uint32_t i = (batch->slot + slot) % chains;
+        state[i] = slot < chains ? chain_get(e, &e->chain[value][i]) : state[i];
+        state[i] = ops_fold_next(e->b, step->kind, state[i], element_state(e, value, batch, slot));
     }
-    for (uint32_t slot = 0; slot < batch->chunks * e->pass->group.width; slot++) {
-        ops_state *chain = &state[slot % chains];
-        *chain = ops_fold_next(e->b, step->kind, *chain, element_state(e, value, batch, slot));
-    }
-    for (uint32_t i = 0; i < chains; i++) {
+    for (uint32_t slot = 0; slot < count && slot < chains; slot++) {
+        const uint32_t i = (batch->slot + slot) % chains;
         chain_set(e, &e->chain[value][i], state[i]);
     }
 }
@@ -357,6 +357,23 @@ static void emit_blocks(emitter *e, uint32_t phase, const uint8_t *needed, hal_i
     hal_ir_end(b);
 }
 
+/* The last, partial step, with a branch for each chunk that all work-items take alike. */
+static void emit_rest_chunks(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_layout *group = &e->pass->group;
+    const uint32_t chunks = group->along == 1 ? group->unroll - 1 : group->unroll;
+    for (uint32_t c = 0; c < chunks; c++) {
+        row_batch rest = {.chunks = 1, .slot = c * group->width};
+        hal_ir_value start = hal_ir_add(b, whole, hal_ir_u32(b, batch_offset(e, c, 0)));
+        hal_ir_if(b, hal_ir_lt(b, start, e->end));
+        rest.first = hal_ir_add(b, start, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
+        rest.inside[0] = group->along == 1 ? HAL_IR_NONE : hal_ir_lt(b, rest.first, e->end);
+        emit_batch(e, phase, needed, &rest);
+        hal_ir_end(b);
+    }
+}
+
 /* Loop bounds are the same for all work-items; the last, partial step is guarded. */
 static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
 {
@@ -375,6 +392,10 @@ static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
         emit_steps(e, phase, needed, e->start, whole);
     }
     if (e->pass->form.is_exact) {
+        return;
+    }
+    if (e->pass->form.rest_by_chunks) {
+        emit_rest_chunks(e, phase, needed, whole);
         return;
     }
     row_batch rest = {.chunks = group->unroll};

@@ -9,10 +9,10 @@
 /* What the kernel depends on, apart from program, bindings, layout, group and axis. */
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_row_form {
-    uint8_t chunks;    /* of a work-item, kept in registers; 0: loops over the row */
-    uint8_t is_exact;  /* the row has a whole number of steps */
-    uint8_t is_sliced; /* groups take slices of the axis, along z of the grid */
-    uint8_t reserved;
+    uint8_t chunks;         /* of a work-item, kept in registers; 0: loops over the row */
+    uint8_t is_exact;       /* the row has a whole number of steps */
+    uint8_t is_sliced;      /* groups take slices of the axis, along z of the grid */
+    uint8_t rest_by_chunks; /* the last, partial step of a loop: for compilers of processors */
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
 } ops_row_form;
 OPS_KEY_STRUCTURES_END
