@@ -1,5 +1,6 @@
 /* Plugins as those of hardware whose driver is right or wrong, for test_probe. The cpu plugin:
  *   hal_probed_right.so   everything is right
+ *   hal_probed_alone.so   the same, but the device cannot be opened by hal-probe
  *   hal_probed_wrong.so   subgroups give wrong sums, a kernel with 64-bit atomics crashes, one that
  *                         stores f16 never ends
  * The mock plugin, which interprets:
@@ -34,6 +35,15 @@ static hal_status enumerate_matrix(hal_device_info *infos, uint32_t capacity, ui
         infos[0].abilities = HAL_ABILITY_ATOMIC_64;
     }
     return status;
+}
+
+/* hal-probe is a process that does not probe. */
+static hal_status device_open_alone(uint32_t index, hal_plugin_device **device)
+{
+    const char *probe = getenv("HAL_PROBE");
+    return probe != NULL && strcmp(probe, "off") == 0
+               ? wrap_host()->fail(HAL_ERROR_NO_DEVICE, "probed: another process has the device")
+               : wrap_inside()->device_open(index, device);
 }
 
 static int stores(const hal_ir_kernel *ir, hal_type type)
@@ -80,6 +90,9 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     if (table != NULL) {
         const char *name = wrap_name();
         table->enumerate = strstr(name, "matrix") != NULL ? enumerate_matrix : enumerate_hardware;
+        if (strstr(name, "alone") != NULL) {
+            table->device_open = device_open_alone;
+        }
         if (strstr(name, "wrong") != NULL) {
             table->kernel_create = kernel_create_wrong;
         }

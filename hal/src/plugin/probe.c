@@ -204,15 +204,15 @@ static int child_judge(probe_child *child, int *wanted, hal_text *findings)
     return is_judged && (is_done || answers > 0 || begun >= 0);
 }
 
-/* Runs hal-probe, again without the ability whose test ended it. Returns 0 without a verdict. */
-static int abilities_judge(const hal_module *module, uint32_t index, const int *claimed,
-                           uint64_t limit, hal_text *findings)
+/* Runs hal-probe, again without the ability whose test ended it. Returns 0 where abilities are left
+ * that it could not judge. */
+static int abilities_judge(char *program, const hal_module *module, uint32_t index,
+                           const int *claimed, uint64_t limit, hal_text *findings)
 {
-    char *program = hal_search_own_file("hal-probe");
-    int wanted[ABILITIES], left = 0, is_judged = program && access(program, X_OK) == 0;
+    int wanted[ABILITIES], left = 0, is_judged = 1;
     memcpy(wanted, claimed, sizeof wanted);
     do {
-        probe_child *child = is_judged ? calloc(1, sizeof *child) : NULL;
+        probe_child *child = calloc(1, sizeof *child);
         is_judged = child && child_start(child, program, module, index, wanted);
         if (is_judged) {
             child_follow(child, limit);
@@ -224,8 +224,7 @@ static int abilities_judge(const hal_module *module, uint32_t index, const int *
             left |= wanted[i];
         }
     } while (is_judged && left);
-    free(program);
-    return is_judged && !findings->failed;
+    return is_judged;
 }
 
 static const char *line_next(const char *line)
@@ -248,7 +247,8 @@ static void verdict_apply(const char *verdict, hal_device_info *info)
     info->matrix_types = info->subgroup_width ? info->matrix_types : 0;
 }
 
-/* The verdict of the cache, or a new one, which goes there. Null without one. */
+/* The verdict of the cache, or a new one, which goes there, also where a driver could not be judged
+ * in another process: each process would try it again. Null without one. */
 static char *verdict_get(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
                          const int *claimed, uint64_t limit)
 {
@@ -259,17 +259,23 @@ static char *verdict_get(const hal_module *module, uint32_t index, const hal_cac
         free(data);
         return kept;
     }
+    char *program = hal_search_own_file("hal-probe");
+    if (!program || access(program, X_OK) != 0) {
+        free(program);
+        return NULL;
+    }
     hal_text findings = {0};
     const uint64_t begin = hal_clock_ns();
-    const int is_judged = abilities_judge(module, index, claimed, limit, &findings);
+    const int is_judged = abilities_judge(program, module, index, claimed, limit, &findings);
     hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %.1f ms", module->table.name, index,
             is_judged ? "probed" : "could not probe", scope->identity,
             (double)(hal_clock_ns() - begin) / 1e6);
-    char *made = is_judged ? strdup(hal_text_get(&findings)) : NULL;
+    char *made = findings.failed ? NULL : strdup(hal_text_get(&findings));
     if (made) {
         hal_cache_store(scope->device_id, verdict_key, made, strlen(made));
     }
     hal_text_free(&findings);
+    free(program);
     return made;
 }
 

@@ -16,7 +16,8 @@ static void line_follow(void *user, hal_log_level level, const char *message)
 {
     (void)user;
     (void)level;
-    probe_count += strstr(message, ": probed the driver") != NULL;
+    probe_count += strstr(message, ": probed the driver") != NULL ||
+                   strstr(message, ": could not probe the driver") != NULL;
 }
 
 static hal_device *device_open(const char *plugin)
@@ -96,6 +97,16 @@ TEST(matrix_units)
     assert_non_null(strstr(hal_device_get_faults(device), "matrix_bf16: row 0, column 0 is "));
     assert_null(strstr(hal_device_get_faults(device), "matrix_f16"));
     hal_device_release(device);
+}
+
+TEST(what_cannot_be_judged_is_tried_once)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        hal_device *device = device_open("probed_alone");
+        assert_int_equal(probe_count, attempt == 0);
+        expect_all(device);
+        hal_device_release(device);
+    }
 }
 
 TEST(it_can_be_switched_off)
