@@ -10,16 +10,14 @@ compiled function). TF32 is on for the precision fast alone. No cell is compiled
 --compile-seconds.
 Each figure: warmed up, synchronised, the median of repeated runs of at least 5 ms.
 """
-import argparse
-import json
 import math
-import os
 import sys
 import time
 
 import torch
 
-from torch_sequential import Bench, capture
+from torch_cells import main
+from torch_sequential import capture
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
@@ -56,8 +54,8 @@ class Network:
             torch._foreach_add_(parameters, gradients, alpha=-self.rate)
 
 
-def measure(bench, cell, rate, modes, compile_end):
-    network, name = Network(bench, cell, rate), cell["case"]
+def measure(bench, cell, listed, modes, compile_end):
+    network, name = Network(bench, cell, listed["rate"]), cell["case"]
     torch.backends.cuda.matmul.allow_tf32 = cell["precision"] == "fast"
     step = network.train if cell["training"] else network.forward
     has_graphs = bench.device.type == "cuda"
@@ -75,41 +73,5 @@ def measure(bench, cell, rate, modes, compile_end):
             bench.add(name, "torch_compiled", run, 1)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--cells", required=True, help="what hal-bench dense --list printed")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--modes", default="eager,graph,compiled", help="of eager,graph,compiled")
-    parser.add_argument("--filter", default="", help="words in the names of cells, with commas")
-    parser.add_argument("--compile-seconds", type=float, default=300.0,
-                        help="after which no cell is compiled")
-    parser.add_argument("--seconds", type=float, default=0.05, help="for each figure")
-    parser.add_argument("--json", help="file to write")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    with open(options.cells, encoding="utf-8") as file:
-        listed = json.load(file)
-    bench, failed = Bench(options), 0
-    compile_end = time.perf_counter() + options.compile_seconds
-    for cell in listed["cells"]:
-        if not any(word in cell["case"] for word in options.filter.split(",")):
-            continue
-        try:
-            measure(bench, cell, listed["rate"], options.modes.split(","), compile_end)
-        except RuntimeError as error:  # of torch.compile, or out of memory
-            print(f"{cell['case']}: {str(error).splitlines()[0]}", file=sys.stderr)
-            failed += 1
-        if bench.device.type == "cuda":
-            torch.cuda.empty_cache()
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"suite": "torch_dense", "torch": torch.__version__,
-                       "device": {"name": torch.cuda.get_device_name()
-                                  if bench.device.type == "cuda" else "", "type": bench.device.type},
-                       "threads": options.threads, "rows": bench.rows}, file, indent=1)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, "dense", "eager,graph,compiled", measure))

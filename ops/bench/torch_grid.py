@@ -9,16 +9,13 @@ Each cell eager and compiled by torch.compile, on random elements in the same la
 along the last axis is PyTorch's own function. No cell is compiled after --compile-seconds.
 Each figure: warmed up, synchronised, the median of repeated runs of at least 5 ms.
 """
-import argparse
-import json
-import os
 import sys
 import time
 
 import torch
 from torch.nn import functional
 
-from torch_sequential import Bench
+from torch_cells import main
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 EPSILON, LEAST = 1e-5, 1e-12
@@ -89,7 +86,7 @@ def transfer(bench, cell):
               lambda: target.copy_(source, non_blocking=is_locked), 1)
 
 
-def measure(bench, cell, modes, compile_end):
+def measure(bench, cell, _listed, modes, compile_end):
     if cell["operation"] in TRANSFERS:
         if "eager" in modes:
             transfer(bench, cell)
@@ -105,44 +102,6 @@ def measure(bench, cell, modes, compile_end):
         bench.add(cell["case"], "torch_compiled", lambda: compiled(x, y), 1)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--cells", required=True, help="what hal-bench grid --list printed")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--modes", default="eager,compiled", help="of eager,compiled")
-    parser.add_argument("--filter", default="", help="words in the names of cells, with commas")
-    parser.add_argument("--every", type=int, default=1, help="of N cells only the first")
-    parser.add_argument("--compile-seconds", type=float, default=300.0,
-                        help="after which no cell is compiled")
-    parser.add_argument("--seconds", type=float, default=0.05, help="for each figure")
-    parser.add_argument("--json", help="file to write")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    with open(options.cells, encoding="utf-8") as file:
-        listed = json.load(file)
-    words = options.filter.split(",")
-    cells = [cell for cell in listed["cells"]
-             if any(word in cell["case"] for word in words)][::options.every]
-    bench, failed = Bench(options), 0
-    compile_end = time.perf_counter() + options.compile_seconds
-    with torch.inference_mode():
-        for cell in cells:
-            try:
-                measure(bench, cell, options.modes.split(","), compile_end)
-            except RuntimeError as error:  # of torch.compile, or out of memory
-                print(f"{cell['case']}: {str(error).splitlines()[0]}", file=sys.stderr)
-                failed += 1
-            if bench.device.type == "cuda":
-                torch.cuda.empty_cache()
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"suite": "torch_grid", "torch": torch.__version__, "seed": listed["seed"],
-                       "device": {"name": torch.cuda.get_device_name()
-                                  if bench.device.type == "cuda" else "", "type": bench.device.type},
-                       "threads": options.threads, "rows": bench.rows}, file, indent=1)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    with torch.inference_mode():
+        sys.exit(main(__doc__, "grid", "eager,compiled", measure))

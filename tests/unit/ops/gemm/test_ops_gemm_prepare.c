@@ -396,11 +396,14 @@ TEST(a_line_is_cut_and_nothing_is_written)
     assert_fails(ops_gemm_describe(test_context, NULL, &p.a.t, NULL, &p.c.t, 256, line),
                  HAL_ERROR_INVALID_ARGUMENT, "b:");
     float c[64];
-    for (int i = 0; i < 3; i++) {
-        p.options.impl = i ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+    for (int i = 0; i < 4; i++) { /* native in place, portable, levels, native with copies */
+        p.options.impl = i % 3 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        p.a.t.offset = p.b.t.offset = i == 0 ? 64 : 5;
+        p.c.t.offset = i % 3 ? 5 : 64;
         test_context->forced_levels = i == 2;
         p.options.precision = i == 2 ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT;
         describe(test_context, &p, line);
+        assert_int_equal(strstr(line, "native: f32") != NULL, i % 3 == 0);
         ok(ops_tensor_read(test_context, &p.c.t, sizeof c, c));
         for (int j = 0; j < 64; j++) {
             assert_float_equal(c[j], p.c.host[j + p.c.t.offset], 0);
