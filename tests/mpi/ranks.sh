@@ -11,7 +11,8 @@ launcher=mpirun.$library
 command -v "$launcher" >/dev/null || launcher=mpirun
 "$launcher" --version >"$folder/version" 2>&1 || { echo "skipped: no $launcher"; exit 77; }
 case $library in
-    openmpi) marks='Open \(MPI\|RTE\)\|OpenRTE' all=(--oversubscribe --bind-to none) survive=(--enable-recovery) ;;
+    openmpi) marks='Open MPI\|OpenRTE' all=(--oversubscribe --bind-to none)
+             survive=(--enable-recovery) ;;
     *) marks=HYDRA all=(-bind-to none) survive=(-disable-auto-cleanup) ;;
 esac
 grep -q "$marks" "$folder/version" || { echo "skipped: $launcher is not that of $library"; exit 77; }

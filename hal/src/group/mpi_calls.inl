@@ -44,12 +44,15 @@ static int mpi_start(hal_mpi_world *world)
     return error;
 }
 
-static void mpi_finish(void)
+static int mpi_is_finished(void)
 {
     int finalized = 0;
-    if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) {
-        MPI_Finalize();
-    }
+    return MPI_Finalized(&finalized) != MPI_SUCCESS || finalized;
+}
+
+static void mpi_finish(void)
+{
+    MPI_Finalize();
 }
 
 static int mpi_send(const void *data, uint32_t bytes, uint32_t rank, uint32_t tag,
@@ -95,6 +98,7 @@ static void mpi_describe(int error, char *text, uint32_t bytes)
 static const hal_mpi_entries entries = {
     .version = HAL_MPI_ENTRIES_VERSION,
     .start = mpi_start,
+    .is_finished = mpi_is_finished,
     .finish = mpi_finish,
     .send = mpi_send,
     .receive = mpi_receive,

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define HAL_MPI_ENTRIES_VERSION 1u
+#define HAL_MPI_ENTRIES_VERSION 2u
 #define HAL_MPI_ENTRIES_SYMBOL "hal_mpi_entries_get"
 #define HAL_MPI_ANY UINT32_MAX /* source: every rank */
 
@@ -32,6 +32,7 @@ typedef struct hal_mpi_entries {
     uint32_t version;
     /* Starts MPI unless the program has done so, and makes a communicator of all processes. */
     int (*start)(hal_mpi_world *world);
+    int (*is_finished)(void); /* the program has ended MPI */
     void (*finish)(void);
     int (*send)(const void *data, uint32_t bytes, uint32_t rank, uint32_t tag,
                 hal_mpi_request *request);

@@ -36,7 +36,7 @@ static void mpi_end(void)
         return;
     }
     pthread_mutex_lock(&lock);
-    if (before_exit(&state) && state.world.is_started) {
+    if (!state.call->is_finished() && before_exit(&state) && state.world.is_started) {
         state.call->finish();
     }
     pthread_mutex_unlock(&lock);

@@ -15,8 +15,9 @@ typedef struct hal_mpi {
 } hal_mpi;
 
 /* Starts MPI at the first call: opens the library `preferred` ("openmpi", "mpich", "abi"), or the
- * first that is found. Waits for all processes of the job, without a time limit; MPI has none. When
- * the process ends, `at_exit` is called with the lock held; MPI is ended if it returns nonzero.
+ * first that is found. Waits for all processes of the job, without a time limit; MPI has none.
+ * Unless the program has ended MPI when the process ends, `at_exit` is called with the lock held;
+ * MPI that hal has started is ended if it returns nonzero.
  * Threads: any. Errors: UNSUPPORTED with what was tried, IO with MPI's words. */
 hal_status hal_mpi_start(const char *preferred, int (*at_exit)(hal_mpi *mpi), const char *function);
 
