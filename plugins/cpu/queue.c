@@ -77,16 +77,17 @@ void cpu_dispatch_run(cpu_worker *worker, const hal_batch *batch, const hal_comm
 static void piece_move(const move *bytes, uint64_t first, uint64_t count)
 {
     uint8_t *target = bytes->target + first;
+    const uint32_t pattern = bytes->pattern; /* the target may alias *bytes for the compiler */
     if (bytes->source != NULL) {
         memmove(target, bytes->source + first, count);
-    } else if ((bytes->pattern & 0xff) * 0x01010101u == bytes->pattern) {
-        memset(target, (int)(bytes->pattern & 0xff), count);
+    } else if ((pattern & 0xff) * 0x01010101u == pattern) {
+        memset(target, (int)(pattern & 0xff), count);
     } else {
-        const size_t whole = count / sizeof(bytes->pattern) * sizeof(bytes->pattern);
-        for (size_t i = 0; i < whole; i += sizeof(bytes->pattern)) {
-            memcpy(target + i, &bytes->pattern, sizeof(bytes->pattern));
+        const size_t whole = count / sizeof pattern * sizeof pattern;
+        for (size_t i = 0; i < whole; i += sizeof pattern) {
+            memcpy(target + i, &pattern, sizeof pattern);
         }
-        memcpy(target + whole, &bytes->pattern, count - whole);
+        memcpy(target + whole, &pattern, count - whole);
     }
 }
 
