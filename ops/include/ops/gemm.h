@@ -99,7 +99,8 @@ HAL_API hal_status ops_gemm_describe(ops_context *context, const ops_gemm_option
 typedef struct ops_gemm_prepare_options {
     uint32_t size;      /* sizeof(ops_gemm_prepare_options) */
     uint32_t precision; /* of the products, as in ops_gemm_options */
-    int64_t rows;       /* of the matrices A that follow, about; 0: as many as B has */
+    int64_t rows;       /* of the matrices A that follow, about; 0: not known; levels then take
+                         * them for as many as B has */
     uint64_t max_bytes; /* that the object may take; at least a copy of B. 0: no limit */
 } ops_gemm_prepare_options;
 

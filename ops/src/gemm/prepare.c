@@ -36,12 +36,17 @@ static hal_status check_prepare(const ops_context *context, const char *function
     return HAL_OK;
 }
 
-/* By rows; on GPUs in the order of B, in which their kernels read equally well. */
-static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b)
+/* Rows of A from which a CPU gains from a B with contiguous rows; with few it reads a transposed B
+ * faster. */
+#define MANY_ROWS 64
+
+/* In the order of B, or by rows. */
+static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b, int64_t rows_of_a)
 {
     const int64_t rows = b->shape[b->rank - 2], columns = b->shape[b->rank - 1];
-    const int by_columns = context->info->kind != HAL_DEVICE_CPU && b->stride[b->rank - 1] != 1 &&
-                           b->stride[b->rank - 2] == 1;
+    const int prefers_rows = context->info->kind == HAL_DEVICE_CPU && rows_of_a >= MANY_ROWS;
+    const int by_columns =
+        !prefers_rows && b->stride[b->rank - 1] != 1 && b->stride[b->rank - 2] == 1;
     ops_tensor copy = *b;
     copy.buffer = NULL;
     copy.offset = 0;
@@ -122,7 +127,7 @@ hal_status ops_prepared_make(ops_context *context, const char *function,
     }
     const uint32_t levels = choose_levels(context, options, b);
     const uint64_t bytes = prepared_bytes(b, levels);
-    ops_tensor copy = copy_layout(context, b);
+    ops_tensor copy = copy_layout(context, b, options->rows);
     if (options->max_bytes && bytes > options->max_bytes) {
         return ops_invalid("%s: options.max_bytes: expected at least the %llu bytes of a copy of "
                            "b, got %llu",

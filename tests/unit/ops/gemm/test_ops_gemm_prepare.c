@@ -296,6 +296,24 @@ TEST(the_choice_is_told)
     release(&p);
 }
 
+/* A transposed B stays so, unless many rows are announced. */
+TEST(the_order_of_b_follows_the_rows)
+{
+    problem q = {.m = 64, .n = 64, .k = 64, .layout_b = TURNED};
+    product p = problem_make(&q);
+    ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    p.c.t.offset = 64;
+    for (int i = 0; i < 3; i++) {
+        ops_gemm_prepared *prepared = NULL;
+        options.rows = i * 32;
+        ok(ops_gemm_prepare(test_context, &options, &p.b.t, &prepared));
+        p.options.prepared = prepared;
+        expect_words(&p, i < 2 ? "b by columns, a copied" : "b by rows, a copied");
+        ops_gemm_prepared_destroy(prepared);
+    }
+    release(&p);
+}
+
 /* With less than the workspace of the chosen levels there are none. Nothing is computed. */
 TEST(the_workspace_is_bounded)
 {
