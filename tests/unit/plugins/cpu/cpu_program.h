@@ -1,0 +1,320 @@
+/* Random kernels and their run on each instruction set: for test_cpu_programs and the fuzz target
+ * fuzz_cpu_programs. */
+#ifndef HALYARD_CPU_PROGRAM_H
+#define HALYARD_CPU_PROGRAM_H
+
+#include "cpu_fixture.h"
+
+enum { POOL = 400, VARIABLES = 12, ITEMS_MOST = 256, GROUPS_OF_ALL = 3, CELLS = 4 };
+
+/* A program under construction: values in scope, newest last. */
+typedef struct program {
+    hal_ir_builder *b;
+    uint64_t state;
+    hal_ir_value pool[POOL];
+    uint32_t count;
+    hal_ir_value variables[VARIABLES];
+    hal_type variable_types[VARIABLES];
+    uint32_t variable_count;
+    hal_ir_memory_id in, floats, out, work;
+    hal_ir_value item; /* in the grid */
+    uint32_t budget, depth;
+    const uint8_t *choices; /* taken first, two bytes each; then choices are random */
+    size_t choice_bytes;
+} program;
+
+static void block(program *p, uint32_t statements);
+
+static cpu_buffer numbers(hal_type type, uint32_t count, uint64_t seed)
+{
+    cpu_buffer buffer = {.type = type, .count = count};
+    uint32_t *words = calloc(count, hal_type_size(type));
+    for (uint32_t i = 0; i < count * hal_type_size(type) / 4; i++) {
+        const uint64_t any = cpu_random(&seed);
+        const float f = (float)(int64_t)(any % 2001 - 1000) / 64.0f;
+        words[i] = (uint32_t)any;
+        if (type == HAL_TYPE_F32) {
+            memcpy(&words[i], &f, sizeof(f));
+        }
+    }
+    buffer.data = words;
+    return buffer;
+}
+
+static void check(hal_ir_kernel *kernel, uint32_t groups, cpu_buffer *buffers, uint32_t count,
+                  const void *scalars, const char *what)
+{
+    cpu_trial trial = {.kernel = kernel, .grid = {groups, 1, 1}, .buffer_count = count};
+    trial.scalars = scalars;
+    trial.what = what;
+    memcpy(trial.buffers, buffers, count * sizeof(*buffers));
+    cpu_check(&trial);
+    for (uint32_t i = 0; i < count; i++) {
+        free(buffers[i].data);
+    }
+    hal_ir_kernel_destroy(kernel);
+}
+
+static void keep(program *p, hal_ir_value value)
+{
+    if (p->count < POOL) {
+        p->pool[p->count++] = value;
+    }
+}
+
+static uint32_t pick(program *p, uint32_t count)
+{
+    if (p->choice_bytes >= 2) {
+        const uint32_t choice = p->choices[0] | (uint32_t)p->choices[1] << 8;
+        p->choices += 2;
+        p->choice_bytes -= 2;
+        return choice % count;
+    }
+    return (uint32_t)(cpu_random(&p->state) % count);
+}
+
+static hal_ir_value some(program *p, hal_type type)
+{
+    for (uint32_t tries = 0; tries < 40; tries++) {
+        /* Mostly new ones, sometimes any: both short and long lives are wanted. */
+        const uint32_t recent = pick(p, 3) ? (p->count < 8 ? p->count : 8) : p->count;
+        hal_ir_value value = p->pool[p->count - 1 - pick(p, recent)];
+        if (hal_ir_type_of(p->b, value) == type) {
+            return value;
+        }
+    }
+    return hal_ir_number(p->b, type, pick(p, 9) + 1);
+}
+
+static hal_type some_type(program *p)
+{
+    static const hal_type types[] = {HAL_TYPE_U32, HAL_TYPE_U32, HAL_TYPE_F32, HAL_TYPE_F32,
+                                     HAL_TYPE_I32, HAL_TYPE_U64, HAL_TYPE_F64};
+    return types[pick(p, sizeof(types) / sizeof(types[0]))];
+}
+
+static hal_ir_value condition(program *p)
+{
+    static const uint32_t opcodes[] = {HAL_IR_LT, HAL_IR_LE, HAL_IR_EQ, HAL_IR_NE};
+    const hal_type type = some_type(p);
+    hal_ir_value c = hal_ir_binary(p->b, opcodes[pick(p, 4)], some(p, type), some(p, type));
+    if (pick(p, 4) == 0) {
+        const hal_type other = some_type(p);
+        c = hal_ir_binary(p->b, pick(p, 2) ? HAL_IR_AND : HAL_IR_OR, c,
+                          hal_ir_lt(p->b, some(p, other), some(p, other)));
+    }
+    return c;
+}
+
+/* Not NaN, whose bits are not specified. */
+static hal_ir_value number(program *p, hal_ir_value x)
+{
+    return hal_ir_select(p->b, hal_ir_eq(p->b, x, x), x, hal_ir_f32(p->b, 1.0f));
+}
+
+static hal_ir_value function(program *p, hal_type type)
+{
+    const uint32_t opcode = HAL_IR_MATH_FIRST + pick(p, HAL_IR_MATH_COUNT);
+    return opcode == HAL_IR_POW ? hal_ir_binary(p->b, opcode, some(p, type), some(p, type))
+                                : hal_ir_unary(p->b, opcode, some(p, type));
+}
+
+static void arithmetic(program *p)
+{
+    static const uint32_t integer[] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL,  HAL_IR_AND, HAL_IR_XOR,
+                                       HAL_IR_SHL, HAL_IR_SHR, HAL_IR_DIV,  HAL_IR_REM, HAL_IR_MIN,
+                                       HAL_IR_OR,  HAL_IR_MAX, HAL_IR_MULHI};
+    static const uint32_t integer_unary[] = {HAL_IR_NEG, HAL_IR_ABS, HAL_IR_NOT};
+    static const uint32_t real_unary[] = {HAL_IR_NEG, HAL_IR_ABS, HAL_IR_FLOOR, HAL_IR_RINT};
+    static const uint32_t real[] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL, HAL_IR_MIN, HAL_IR_MAX};
+    const hal_type type = some_type(p);
+    hal_ir_value value;
+    switch (pick(p, 11)) {
+    case 10:
+        value = function(p, pick(p, 3) ? HAL_TYPE_F32 : HAL_TYPE_F64);
+        break;
+    case 9: {
+        static const hal_type narrow[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
+        value = hal_ir_narrow(p->b, narrow[pick(p, 2)], some(p, HAL_TYPE_F32));
+        break;
+    }
+    case 8:
+        value = hal_type_is_float(type)
+                    ? hal_ir_unary(p->b, real_unary[pick(p, 4)], some(p, type))
+                    : hal_ir_unary(p->b, integer_unary[pick(p, 3)], some(p, type));
+        break;
+    case 0:
+        value = hal_ir_select(p->b, condition(p), some(p, type), some(p, type));
+        break;
+    case 1:
+        value = hal_ir_cast(p->b, type, some(p, some_type(p)));
+        break;
+    case 2:
+        value = hal_ir_type_of(p->b, some(p, type)) == HAL_TYPE_F32
+                    ? hal_ir_bitcast(p->b, HAL_TYPE_U32, number(p, some(p, HAL_TYPE_F32)))
+                    : hal_ir_bitcast(p->b, HAL_TYPE_I32, some(p, HAL_TYPE_U32));
+        break;
+    default:
+        value = hal_type_is_float(type)
+                    ? hal_ir_binary(p->b, real[pick(p, 5)], some(p, type), some(p, type))
+                    : hal_ir_binary(p->b, integer[pick(p, 13)], some(p, type), some(p, type));
+        if (hal_type_is_float(type) && pick(p, 3) == 0) {
+            value = hal_ir_fma(p->b, value, some(p, type), some(p, type));
+        }
+    }
+    keep(p, value);
+}
+
+/* Cell `k` of the work-item in `work`, which no other work-item accesses. */
+static hal_ir_value cell(program *p, uint32_t k)
+{
+    return hal_ir_add(p->b, hal_ir_mul(p->b, p->item, hal_ir_u32(p->b, CELLS)),
+                      hal_ir_u32(p->b, k));
+}
+
+static void touch_memory(program *p)
+{
+    hal_ir_builder *b = p->b;
+    const hal_ir_value guard = pick(p, 2) ? condition(p) : HAL_IR_NONE;
+    hal_ir_value any = hal_ir_and(b, some(p, HAL_TYPE_U32), hal_ir_u32(b, 127));
+    switch (pick(p, 6)) {
+    case 0:
+        keep(p, hal_ir_load_wide(b, p->in, any, 0, 1, guard));
+        break;
+    case 1:
+        keep(p, hal_ir_load_wide(b, p->floats, p->item, (int32_t)pick(p, 9), 1, guard));
+        break;
+    case 2:
+        keep(p, hal_ir_load_wide(b, p->work, cell(p, pick(p, CELLS)), 0, 1, guard));
+        break;
+    case 3: {
+        hal_ir_value pair = hal_ir_load_wide(b, p->work, cell(p, 0), 2, 2, guard);
+        keep(p, hal_ir_extract(b, pair, 1));
+        break;
+    }
+    case 4:
+        hal_ir_store_wide(b, p->work, cell(p, pick(p, CELLS)), 0, guard, some(p, HAL_TYPE_F32));
+        break;
+    default:
+        hal_ir_store_wide(b, p->out, p->item,
+                          (int32_t)(ITEMS_MOST * GROUPS_OF_ALL * pick(p, CELLS)), guard,
+                          some(p, HAL_TYPE_U32));
+    }
+}
+
+static void scope(program *p, uint32_t statements)
+{
+    const uint32_t count = p->count, variables = p->variable_count;
+    p->depth++;
+    block(p, statements);
+    p->depth--;
+    p->count = count;
+    p->variable_count = variables;
+}
+
+static void loop(program *p)
+{
+    hal_ir_builder *b = p->b;
+    hal_ir_value end = pick(p, 2) ? hal_ir_u32(b, pick(p, 4))
+                                  : hal_ir_and(b, some(p, HAL_TYPE_U32), hal_ir_u32(b, 3));
+    hal_ir_value start =
+        pick(p, 4) ? hal_ir_u32(b, 0) : hal_ir_and(b, some(p, HAL_TYPE_U32), hal_ir_u32(b, 1));
+    hal_ir_value step = pick(p, 4)
+                            ? hal_ir_u32(b, 1)
+                            : hal_ir_or(b, hal_ir_and(b, some(p, HAL_TYPE_U32), hal_ir_u32(b, 2)),
+                                        hal_ir_u32(b, 1));
+    const uint32_t count = p->count;
+    keep(p, hal_ir_for(b, start, end, step));
+    scope(p, 1 + pick(p, 6));
+    p->count = count;
+    hal_ir_end(b);
+}
+
+static void statement(program *p)
+{
+    hal_ir_builder *b = p->b;
+    const uint32_t v = p->variable_count ? pick(p, p->variable_count) : 0;
+    const uint32_t kind = pick(p, 20);
+    if (kind < 8) {
+        arithmetic(p);
+    } else if (kind < 11) {
+        touch_memory(p);
+    } else if (kind == 11 && p->variable_count < VARIABLES) {
+        const hal_type type = some_type(p);
+        p->variables[p->variable_count] = hal_ir_var(b, some(p, type));
+        p->variable_types[p->variable_count++] = type;
+    } else if (kind < 15 && p->variable_count) {
+        keep(p, hal_ir_get(b, p->variables[v]));
+    } else if (kind < 18 && p->variable_count) {
+        hal_ir_set(b, p->variables[v], some(p, p->variable_types[v]));
+    } else if (kind == 18 && p->depth < 4) {
+        hal_ir_if(b, condition(p));
+        scope(p, 1 + pick(p, 6));
+        if (pick(p, 2)) {
+            hal_ir_else(b);
+            scope(p, 1 + pick(p, 6));
+        }
+        hal_ir_end(b);
+    } else if (p->depth < 4) {
+        loop(p);
+    }
+}
+
+static void block(program *p, uint32_t statements)
+{
+    for (uint32_t i = 0; i < statements && p->budget > 0; i++) {
+        p->budget--;
+        statement(p);
+    }
+}
+
+/* The program of a seed, on every instruction set. The choices may be null. */
+static void check_program(uint64_t seed, const uint8_t *choices, size_t choice_bytes)
+{
+    static const uint32_t sizes[] = {64, 16, 100, 33, 1, 48, ITEMS_MOST};
+    program p = {
+        .state = seed * 977 + 13, .budget = 150, .choices = choices, .choice_bytes = choice_bytes};
+    char what[64];
+    snprintf(what, sizeof(what), "program %llu", (unsigned long long)seed);
+    hal_ir_builder_create("program", &p.b);
+    hal_ir_group_size(p.b, sizes[seed % 7], 1, 1);
+    p.in = hal_ir_binding(p.b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
+    p.floats = hal_ir_binding(p.b, "floats", HAL_TYPE_F32, HAL_ACCESS_READ);
+    p.out = hal_ir_binding(p.b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    p.work = hal_ir_binding(p.b, "work", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
+    keep(&p, hal_ir_scalar_value(p.b, "s", HAL_TYPE_U32));
+    keep(&p, hal_ir_scalar_value(p.b, "f", HAL_TYPE_F32));
+    keep(&p, hal_ir_id(p.b, HAL_IR_LOCAL_ID, 0));
+    keep(&p, hal_ir_id(p.b, HAL_IR_GROUP_ID, 0));
+    p.item = hal_ir_global_id(p.b, 0);
+    keep(&p, p.item);
+    keep(&p, hal_ir_load(p.b, p.in, p.item));
+    keep(&p, hal_ir_load(p.b, p.floats, p.item));
+    for (uint32_t v = 0; v < 4; v++) {
+        p.variable_types[v] = v % 2 ? HAL_TYPE_F32 : HAL_TYPE_U32;
+        p.variables[v] = hal_ir_var(p.b, some(&p, p.variable_types[v]));
+    }
+    p.variable_count = 4;
+    block(&p, 60);
+    for (uint32_t v = 0; v < 4; v++) {
+        hal_ir_value value = hal_ir_get(p.b, p.variables[v]);
+        if (v % 2) {
+            hal_ir_store(p.b, p.work, cell(&p, v), value);
+        } else {
+            hal_ir_store_wide(p.b, p.out, p.item, (int32_t)(ITEMS_MOST * GROUPS_OF_ALL * v),
+                              HAL_IR_NONE, value);
+        }
+    }
+    const struct {
+        uint32_t s;
+        float f;
+    } scalars = {(uint32_t)seed % 5, 1.5f};
+    enum { INPUTS = ITEMS_MOST * GROUPS_OF_ALL + 16 };
+    cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, INPUTS, seed),
+                            numbers(HAL_TYPE_F32, INPUTS, seed + 1),
+                            numbers(HAL_TYPE_U32, ITEMS_MOST * GROUPS_OF_ALL * CELLS, seed + 2),
+                            numbers(HAL_TYPE_F32, ITEMS_MOST * GROUPS_OF_ALL * CELLS, seed + 3)};
+    check(cpu_finish(p.b), GROUPS_OF_ALL, buffers, 4, &scalars, what);
+}
+
+#endif
