@@ -26,7 +26,7 @@ ranks() {
         shift
     done
     shift
-    timeout -k 1 120 "$launcher" "${all[@]}" "${options[@]}" -n "$count" "$@"
+    timeout -k 1 240 "$launcher" "${all[@]}" "${options[@]}" -n "$count" "$@"
 }
 
 stop() {
@@ -48,7 +48,7 @@ done
 ranks 3 -- "$bin/hal-conformance" --device cpu --level group --filter group/launched \
     >"$folder/log" 2>&1 || stop "random collectives: $(cat "$folder/log")"
 [ "$(grep -c '1 passed, 0 failed' "$folder/log")" = 3 ] || stop "not three ranks"
-ranks 3 -- "$program" many 200 || stop "many groups"
+ranks 3 -- "$program" many 40 || stop "many groups"
 for how in abort disagree leave; do
     ranks 3 -- "$program" "$how" || stop "$how"
 done
