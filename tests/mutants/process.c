@@ -86,7 +86,7 @@ static hal_status allocate_latest(hal_plugin_device *device, uint32_t kind, uint
 {
     wanted_bytes = bytes;
     if (bytes % 4096 != 0) {
-        usleep(20);
+        usleep(500);
     }
     return wanted_bytes == bytes
                ? wrap_inside()->memory_allocate(device, kind, bytes, memory)
