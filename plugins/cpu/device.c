@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 enum { MAX_THREADS = 1024 };
 
@@ -21,6 +24,14 @@ typedef struct instruction_set {
 } instruction_set;
 
 #if defined(__x86_64__) || defined(__i386__)
+/* Lanes and compiled kernels for AVX2 convert halves by F16C, for which not every compiler's
+ * builtin has a name. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+
 static const cpu_lanes *avx512_or_null(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -37,8 +48,9 @@ static const cpu_lanes *amx_or_null(void)
 
 static const cpu_lanes *avx2_or_null(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? cpu_lanes_avx2()
-                                                                           : NULL;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c()
+               ? cpu_lanes_avx2()
+               : NULL;
 }
 
 /* Best first. */

@@ -117,7 +117,7 @@ static void emit_select(jit_state *jit, const jit_node *node)
                 jit_source(jit, node, 1));
 }
 
-/* What the conversion of a float outside of an integer's range gives is replaced. */
+/* The result of converting a float outside of an integer's range is replaced. */
 static void emit_cast_to_integer(jit_state *jit, const jit_node *node, hal_type to)
 {
     const hal_type from = node->type;

@@ -78,7 +78,7 @@ typedef struct jit_choice {
 } jit_choice;
 enum { JIT_MOST_CHOICES = 4 };
 
-/* What an open program knows of a name. */
+/* A name in an open program. */
 typedef struct jit_name {
     uint32_t generation; /* the program that the rest is about */
     jit_value value;     /* the newest */
@@ -88,8 +88,8 @@ typedef struct jit_name {
 
 typedef struct jit_state jit_state;
 
-/* What depends on the instruction set. Values of type BOOL are in mask registers, or in vectors
- * whose lanes have 32 bits, all 0 or all 1. */
+/* The parts that depend on the instruction set. Values of type BOOL are in mask registers, or in
+ * vectors whose lanes have 32 bits, all 0 or all 1. */
 typedef struct jit_target {
     uint8_t length, lanes;  /* of a vector: X86_ZMM or X86_YMM; how many of 32 bits it has */
     uint8_t vectors, masks; /* registers for values; no masks: they are in vectors */
