@@ -72,24 +72,27 @@ typedef struct ops_gemm_options {
  * ones may have no correct digit, and an infinity or NaN spreads over the whole result. It takes
  * temporary memory of at most 1.75^L times the bytes of A, B and C, and 1.75 times those of the
  * largest one, or `max_workspace` where that is less; without that memory the product is an
- * ordinary one. The epilogue must not use inputs 1 to 3 and may have one further input, or two if
- * beta is 0 and k a multiple of 4; else the product is ordinary, too.
+ * ordinary one. Where copies for the rows and columns beside the levels' part of C have no memory,
+ * that part may be written already: OUT_OF_MEMORY. The epilogue must not use inputs 1 to 3 and may
+ * have one further input, or two if beta is 0 and k a multiple of 4; else the product is ordinary,
+ * too.
  * The order of additions depends on shapes, strides and the device alone. A product with few
  * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
  * own order.
  * Threads: the queue's.
- * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, those of kernels and
- * dispatches. */
+ * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY, those of kernels
+ * and dispatches; C may then be written in part. */
 HAL_API hal_status ops_gemm(ops_context *context, const ops_gemm_options *options,
                             const ops_tensor *a, const ops_tensor *b, HAL_OUT const ops_tensor *c);
 
 /* Writes to `text`, of `bytes` bytes, one line about the product that ops_gemm with these arguments
  * would record: the class of precision, the levels of Strassen's algorithm with their temporary
  * memory, the implementation and why, and of the portable one the tile and split-K. HAL_LOG=debug
- * has the same line for each product that is recorded. A longer line is cut; 256 bytes suffice.
- * Records nothing, and compiles no portable kernel. The line depends on shapes, types, strides,
- * options and the device alone; split-K and levels may be replaced where memory is short.
+ * has the same line for each product that is recorded, but not again for those that the array layer
+ * replays from its plans. A longer line is cut; 512 bytes suffice. Records nothing, and compiles no
+ * portable kernel. The line depends on shapes, types, strides, options and the device alone;
+ * split-K and levels may be replaced where memory is short.
  * Threads: the queue's. Errors: as ops_gemm; INVALID_ARGUMENT without text. */
 HAL_API hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *options,
                                      const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
@@ -112,16 +115,18 @@ typedef struct ops_gemm_prepare_options {
 /* Copies B, k x n with or without a leading batch axis, of a float type, to the layout that the
  * device multiplies without further copies, and, where levels of Strassen's algorithm are chosen
  * for products of that precision and number of rows, adds the sums of its blocks: 1.75 times the
- * bytes of B for one level, 3.1 times for two. It is used as options.prepared of ops_gemm, by which
- * products of any number of rows, type of C, precision and epilogue are allowed; sums are used
- * where they are faster, and where the precision is HAL_GEMM_NORMWISE. An array is prepared by
- * ops_array_prepare. Null `options`: the defaults.
+ * bytes of B for one level, 3.1 times for two. With fewer than 64 rows announced a transposed B
+ * stays so; a processor's portable kernel copies it again for each A of 64 rows or more. It is used
+ * as options.prepared of ops_gemm, by which products of any number of rows, type of C, precision
+ * and epilogue are allowed; sums are used where they are faster, and where the precision is
+ * HAL_GEMM_NORMWISE. An array is prepared by ops_array_prepare. Null `options`: the defaults.
  * Later writes to B change nothing: the object holds what B was in the order of the queue.
  * While the copy is made, temporary memory of at most 1.75 times the bytes of B is used.
  * Ownership: the caller's, until ops_gemm_prepared_destroy; B may be released after the call.
  * Threads: the queue's; afterwards any that use the queue. Other queues of the device wait as for
  * any memory that a queue has written (hal_queue_wait_for).
- * Errors: INVALID_ARGUMENT with the shape, OUT_OF_MEMORY, those of kernels and dispatches. */
+ * Errors: INVALID_ARGUMENT with the shape, INVALID_STATE while a graph is in recording on the
+ * queue, OUT_OF_MEMORY, those of kernels and dispatches. */
 HAL_API hal_status ops_gemm_prepare(ops_context *context, const ops_gemm_prepare_options *options,
                                     const ops_tensor *b, HAL_OUT ops_gemm_prepared **prepared);
 

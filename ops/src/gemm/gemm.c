@@ -280,7 +280,7 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
 }
 
 /* By levels of Strassen's algorithm where they are faster, else as a product of the class ACCURATE,
- * which is also what a lack of memory leads to. */
+ * which is also what a lack of memory leads to while C is not written. */
 static hal_status normwise_multiply(ops_context *context, const ops_gemm_options *options,
                                     const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                                     ops_gemm_text *text, int is_dry)
@@ -314,9 +314,14 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
     }
     if (levels && !is_dry) {
         const ops_tensor *sums = shape.b_levels == levels ? &prepared->sums : NULL;
-        const hal_status status = ops_normwise_multiply(context, levels, options, a, b, sums, c);
-        if (status != HAL_ERROR_OUT_OF_MEMORY) {
+        int c_is_written;
+        const hal_status status =
+            ops_normwise_multiply(context, levels, options, a, b, sums, c, &c_is_written);
+        if (status != HAL_ERROR_OUT_OF_MEMORY || c_is_written) {
             return status;
+        }
+        if (text) {
+            ops_gemm_tell(text, "; no memory for them: ");
         }
     }
     ops_gemm_options accurate = *options;
@@ -324,7 +329,7 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
     return levels && is_dry ? HAL_OK : checked_multiply(context, &accurate, a, b, c, text, is_dry);
 }
 
-/* A product whose arguments nobody has checked. */
+/* A product whose arguments have not been checked. */
 static hal_status unchecked_multiply(ops_context *context, const ops_gemm_options *options,
                                      const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                                      ops_gemm_text *text, int is_dry)
@@ -369,11 +374,12 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
                     const ops_tensor *b, const ops_tensor *c)
 {
     char line[LINE_BYTES];
+    const int logs = hal_log_is_enabled(HAL_LOG_DEBUG); /* the cache has no line to log */
     hal_status status = product_resolve(&options, &b);
-    if (status || ops_product_cache_record(context, options, a, b, c, &status)) {
+    if (status || (!logs && ops_product_cache_record(context, options, a, b, c, &status))) {
         return status;
     }
-    if (!hal_log_is_enabled(HAL_LOG_DEBUG)) {
+    if (!logs) {
         return unchecked_multiply(context, options, a, b, c, NULL, 0);
     }
     ops_gemm_text text = {line, sizeof line, 0, NULL};

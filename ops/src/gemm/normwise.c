@@ -80,7 +80,9 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
     const double combining = c * grown + c * temporary;
     const double tail = s->k & ((1 << levels) - 1) ? c : 0;
     const double most = products > sums ? products : sums;
-    return (uint64_t)((most > combining ? most : combining) + tail) * hal_type_size(s->type);
+    const double elements = (most > combining ? most : combining) + tail;
+    const double bytes = elements * (double)hal_type_size(s->type);
+    return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
 }
 
 uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *s)
@@ -190,9 +192,8 @@ hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops
     return operand_sums(context, levels, OPS_BILINEAR_B, &part, &given);
 }
 
-/* Combines the products level by level; the last level writes to C with the epilogue. */
-static hal_status products_combine(ops_context *context, uint32_t levels, ops_tensor *products,
-                                   const ops_bilinear_epilogue *epilogue, const ops_tensor *c)
+/* Combines the products level by level, until one level is left. */
+static hal_status products_combine(ops_context *context, uint32_t levels, ops_tensor *products)
 {
     hal_status status = HAL_OK;
     for (uint32_t l = levels; l > 1 && !status; l--) {
@@ -207,20 +208,20 @@ static hal_status products_combine(ops_context *context, uint32_t levels, ops_te
             *products = next;
         }
     }
-    return status ? status : ops_bilinear_combine(context, &ops_strassen, products, epilogue, c);
+    return status;
 }
 
-/* The part of C whose lengths are multiples of 2^levels. */
+/* The products of the first level, for the part of C whose lengths are multiples of 2^levels. */
 static hal_status whole_multiply(ops_context *context, uint32_t levels,
                                  const ops_gemm_options *options, const ops_tensor *a,
                                  const ops_tensor *b, const ops_tensor *b_sums,
-                                 const ops_bilinear_epilogue *epilogue, const ops_tensor *c)
+                                 ops_tensor *products)
 {
     const ops_gemm_options plain = {.size = sizeof plain,
                                     .precision = HAL_GEMM_ACCURATE,
                                     .impl = options->impl,
                                     .alpha = options->alpha};
-    ops_tensor a_sums = {0}, own_b_sums = {0}, products = {0};
+    ops_tensor a_sums = {0}, own_b_sums = {0};
     hal_status status = operand_sums(context, levels, OPS_BILINEAR_A, a, &a_sums);
     if (!status && !b_sums) {
         status = operand_sums(context, levels, OPS_BILINEAR_B, b, &own_b_sums);
@@ -228,18 +229,14 @@ static hal_status whole_multiply(ops_context *context, uint32_t levels,
     }
     if (!status) {
         const int64_t shape[3] = {a_sums.shape[0], a_sums.shape[1], b_sums->shape[2]};
-        status = ops_tensor_create(context, c->type, 3, shape, &products);
+        status = ops_tensor_create(context, a->type, 3, shape, products);
     }
     if (!status) {
-        status = ops_gemm(context, &plain, &a_sums, b_sums, &products);
+        status = ops_gemm(context, &plain, &a_sums, b_sums, products);
     }
     ops_tensor_release(&a_sums);
     ops_tensor_release(&own_b_sums);
-    if (!status) {
-        status = products_combine(context, levels, &products, epilogue, c);
-    }
-    ops_tensor_release(&products);
-    return status;
+    return status ? status : products_combine(context, levels, products);
 }
 
 /* tail = alpha A B + beta C, for the columns of A and rows of B that are left. */
@@ -247,10 +244,13 @@ static hal_status tail_multiply(ops_context *context, const ops_gemm_options *op
                                 const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                                 ops_tensor *tail)
 {
-    const ops_gemm_options plain = {.size = sizeof plain,
-                                    .precision = HAL_GEMM_ACCURATE,
-                                    .alpha = options->alpha,
-                                    .beta = options->beta};
+    ops_gemm_options plain = {.size = sizeof plain,
+                              .precision = HAL_GEMM_ACCURATE,
+                              .alpha = options->alpha,
+                              .beta = options->beta};
+    if (options->impl == OPS_GEMM_PORTABLE) { /* a native kernel need not take so few columns */
+        plain.impl = OPS_GEMM_PORTABLE;
+    }
     hal_status status = ops_tensor_create(context, c->type, 3, c->shape, tail);
     if (!status && options->beta != 0) {
         status = ops_copy(context, c, tail);
@@ -294,7 +294,8 @@ static hal_status edge_multiply(ops_context *context, const ops_gemm_options *op
 
 hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
                                  const ops_gemm_options *options, const ops_tensor *a,
-                                 const ops_tensor *b, const ops_tensor *b_sums, const ops_tensor *c)
+                                 const ops_tensor *b, const ops_tensor *b_sums, const ops_tensor *c,
+                                 int *c_is_written)
 {
     const int64_t m = c->shape[c->rank - 2], n = c->shape[c->rank - 1], k = a->shape[a->rank - 1];
     const int64_t whole_m = whole_length(m, levels), whole_n = whole_length(n, levels);
@@ -305,8 +306,9 @@ hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
     const ops_tensor whole_b = matrix_part(b, origin, shape_b);
     const ops_tensor whole_c = matrix_part(c, origin, shape_c);
     const int has_tail = whole_k < k || (options->beta != 0 && options->beta != 1);
-    ops_tensor tail = {0}, inputs[OPS_MAX_INPUTS];
+    ops_tensor tail = {0}, products = {0}, inputs[OPS_MAX_INPUTS];
     hal_status status = HAL_OK;
+    *c_is_written = 0;
     if (has_tail) {
         const int64_t start_a[2] = {0, whole_k}, start_b[2] = {whole_k, 0};
         const int64_t count_a[2] = {whole_m, k - whole_k}, count_b[2] = {k - whole_k, whole_n};
@@ -315,14 +317,18 @@ hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
         status = tail_multiply(context, options, &tail_a, &tail_b, &whole_c, &tail);
     }
     if (!status) {
+        status = whole_multiply(context, levels, options, &whole_a, &whole_b, b_sums, &products);
+    }
+    if (!status) {
         const ops_bilinear_epilogue epilogue = {has_tail             ? &tail
                                                 : options->beta == 1 ? &whole_c
                                                                      : NULL,
                                                 options->epilogue, inputs, options->input_count};
         inputs_part(options, c, origin, shape_c, inputs);
-        status = whole_multiply(context, levels, options, &whole_a, &whole_b, b_sums, &epilogue,
-                                &whole_c);
+        *c_is_written = 1;
+        status = ops_bilinear_combine(context, &ops_strassen, &products, &epilogue, &whole_c);
     }
+    ops_tensor_release(&products);
     ops_tensor_release(&tail);
     const int64_t below[2] = {whole_m, 0}, below_count[2] = {m - whole_m, n};
     const int64_t right[2] = {0, whole_n}, right_count[2] = {whole_m, n - whole_n};

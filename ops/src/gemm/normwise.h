@@ -18,7 +18,7 @@ typedef struct ops_normwise_shape {
 } ops_normwise_shape;
 
 /* Bytes of temporary memory that a product takes at most at once, without the sums of a prepared
- * B. */
+ * B; UINT64_MAX for more than 64 bits can count. */
 uint64_t ops_normwise_workspace(const ops_normwise_shape *shape, uint32_t levels);
 
 /* The levels that take the least time by the cost model; 0: none gains. A function of the shape and
@@ -36,10 +36,11 @@ int ops_normwise_takes(const ops_gemm_options *options, int64_t k);
 
 /* C = epilogue(alpha A B + beta C) with at least one level, for checked tensors of one batch. Rows
  * and columns that are left over are products of the class ACCURATE. `b_sums`: those of
- * ops_normwise_prepare for these levels; null: made here. */
+ * ops_normwise_prepare for these levels; null: made here. `c_is_written`: whether C may have been
+ * written when an error is returned; else the product can be computed in another way. */
 hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
                                  const ops_gemm_options *options, const ops_tensor *a,
-                                 const ops_tensor *b, const ops_tensor *b_sums,
-                                 const ops_tensor *c);
+                                 const ops_tensor *b, const ops_tensor *b_sums, const ops_tensor *c,
+                                 int *c_is_written);
 
 #endif

@@ -8,6 +8,10 @@
 
 #define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)
 
+/* Rows of A from which a CPU gains from a B with contiguous rows; with few it reads a transposed B
+ * faster. */
+#define OPS_GEMM_MANY_ROWS 64
+
 /* How C is divided. A work-item computes thread_m x thread_n elements as strips of strip_m x
  * strip_n neighbours; its strips are as far apart as the strips of its warp extend, so that
  * neighbouring work-items access neighbouring memory. All sizes are powers of two. Three kinds of

@@ -10,9 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Rows of C from which a CPU gains from a B with contiguous rows. */
-#define MANY_ROWS 64
-
 /* A C that is stored by columns is computed as its transpose. A CPU's lanes run along columns, so
  * it also transposes products with few columns and many rows, and those where only A has contiguous
  * lines. */
@@ -26,7 +23,8 @@ static int prefer_transposed(const ops_context *context, const ops_product *prod
         return 0;
     }
     return (c->columns < 16 && c->rows > 4 * c->columns) ||
-           (product->b.column_stride != 1 && product->a.row_stride == 1 && c->rows >= MANY_ROWS);
+           (product->b.column_stride != 1 && product->a.row_stride == 1 &&
+            c->rows >= OPS_GEMM_MANY_ROWS);
 }
 
 static void matrix_transpose(ops_matrix *matrix)
@@ -57,7 +55,7 @@ static void product_transpose(ops_product *product)
 static int b_is_strided(const ops_context *context, const ops_product *product)
 {
     return context->info->kind == HAL_DEVICE_CPU && product->b.column_stride != 1 &&
-           product->c.rows >= MANY_ROWS && product->b.rows > 0;
+           product->c.rows >= OPS_GEMM_MANY_ROWS && product->b.rows > 0;
 }
 
 static hal_status pack_b(ops_context *context, ops_product *product, ops_tensor *copy)

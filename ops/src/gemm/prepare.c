@@ -2,6 +2,7 @@
 #include "prepare.h"
 
 #include "normwise.h"
+#include "plan.h"
 #include "tensor/allocation.h"
 
 #include <ops/index.h>
@@ -36,15 +37,26 @@ static hal_status check_prepare(const ops_context *context, const char *function
     return HAL_OK;
 }
 
-/* Rows of A from which a CPU gains from a B with contiguous rows; with few it reads a transposed B
- * faster. */
-#define MANY_ROWS 64
+/* In a graph in recording the copy would be one of its commands, so that the object would have no
+ * contents before a launch. Writes are refused there, also those of 0 bytes. */
+static hal_status check_not_recording(const ops_context *context, const char *function,
+                                      hal_buffer *buffer)
+{
+    const hal_status status = hal_queue_write(context->queue, buffer, 0, NULL, 0);
+    return status == HAL_ERROR_INVALID_STATE
+               ? hal_status_set(status,
+                                "%s: b: expected a call outside of the recording of a graph, got "
+                                "one inside; prepare before the recording begins",
+                                function)
+               : status;
+}
 
 /* In the order of B, or by rows. */
 static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b, int64_t rows_of_a)
 {
     const int64_t rows = b->shape[b->rank - 2], columns = b->shape[b->rank - 1];
-    const int prefers_rows = context->info->kind == HAL_DEVICE_CPU && rows_of_a >= MANY_ROWS;
+    const int prefers_rows =
+        context->info->kind == HAL_DEVICE_CPU && rows_of_a >= OPS_GEMM_MANY_ROWS;
     const int by_columns =
         !prefers_rows && b->stride[b->rank - 1] != 1 && b->stride[b->rank - 2] == 1;
     ops_tensor copy = *b;
@@ -139,7 +151,8 @@ hal_status ops_prepared_make(ops_context *context, const char *function,
         return status;
     }
     *prepared = ops_prepared_of(&copy, levels);
-    if (bytes) {
+    status = check_not_recording(context, function, copy.buffer);
+    if (!status && bytes) {
         status = ops_copy(context, b, &prepared->b);
     }
     if (!status && levels) {

@@ -28,7 +28,7 @@ void ops_gemm_tell(ops_gemm_text *text, const char *format, ...) HAL_PRINTF(2, 3
 
 typedef struct ops_product {
     const ops_gemm_options *options;
-    ops_gemm_text *text; /* receives what is chosen; null: nobody asks */
+    ops_gemm_text *text; /* receives what is chosen; null: it is not asked for */
     int is_dry;          /* nothing is recorded */
     hal_type accumulator;
     uint32_t batch;

@@ -249,6 +249,14 @@ TEST(few_elements_are_not_divided)
     }
 }
 
+TEST(the_workspace_of_huge_products_is_saturated)
+{
+    const ops_normwise_shape s = {
+        .type = HAL_TYPE_F64, .batch = 1, .m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX};
+    assert_true(ops_normwise_workspace(&s, 1) == UINT64_MAX);
+    assert_true(ops_normwise_workspace(&s, 2) == UINT64_MAX);
+}
+
 TEST(a_large_product_chooses_levels_by_itself)
 {
     problem q = {.m = 1030, .n = 1029, .k = 1031};

@@ -120,6 +120,35 @@ TEST(memory_is_stated_and_bounded)
     release(&p);
 }
 
+static hal_status prepare_in_program(ops_context *context, void *user)
+{
+    ops_gemm_prepared *none = NULL;
+    const hal_status status = ops_gemm_prepare(context, NULL, user, &none);
+    assert_null(none);
+    return status;
+}
+
+/* The copy would be a command of the graph. */
+TEST(recordings_prepare_nothing)
+{
+    problem q = {.m = 8, .n = 8, .k = 8};
+    product p = problem_make(&q);
+    ops_gemm_prepared *prepared = NULL;
+    hal_graph *graph = NULL;
+    ok(hal_graph_begin(test_queue));
+    assert_fails(ops_gemm_prepare(test_context, NULL, &p.b.t, &prepared), HAL_ERROR_INVALID_STATE,
+                 "ops_gemm_prepare: b: expected a call outside of the recording");
+    assert_null(prepared);
+    ok(hal_graph_end(test_queue, NULL, 0, &graph));
+    assert_int_equal(hal_graph_get_command_count(graph), 0);
+    hal_graph_destroy(graph);
+    assert_fails(ops_prepare(test_context, prepare_in_program, &p.b.t), HAL_ERROR_INVALID_STATE,
+                 "outside of the recording");
+    prepared = prepare(&p.b.t, HAL_GEMM_STRICT, 0);
+    ops_gemm_prepared_destroy(prepared);
+    release(&p);
+}
+
 TEST(unsuitable_arguments_are_reported)
 {
     const int64_t shape[3] = {4, 6, 8}, other[2] = {5, 8};
@@ -251,15 +280,18 @@ TEST(graphs_keep_prepared_weights)
 
 /* ---- What is told ---- */
 
-static void describe(ops_context *context, product *p, char line[256])
+enum { LINE = 512 }; /* bytes that suffice */
+
+static void describe(ops_context *context, product *p, char line[LINE])
 {
     const ops_tensor *b = p->options.prepared ? NULL : &p->b.t;
-    ok(ops_gemm_describe(context, &p->options, &p->a.t, b, &p->c.t, 256, line));
+    ok(ops_gemm_describe(context, &p->options, &p->a.t, b, &p->c.t, LINE, line));
+    assert_true(strlen(line) < LINE - 1); /* nothing was cut */
 }
 
 static void expect_words(product *p, const char *words)
 {
-    char line[256];
+    char line[LINE];
     describe(test_context, p, line);
     if (!strstr(line, words)) {
         fail_msg("'%s' lacks '%s'", line, words);
@@ -296,6 +328,22 @@ TEST(the_choice_is_told)
     release(&p);
 }
 
+/* The longest lines need more than 256 bytes. */
+TEST(long_lines_have_their_end)
+{
+    problem q = {.m = 64, .n = 64, .k = 64, .layout_c = TURNED};
+    product p = problem_make(&q);
+    char line[LINE];
+    p.options.precision = HAL_GEMM_NORMWISE;
+    test_context->forced_split_depth = 16;
+    describe(test_context, &p, line);
+    assert_true(strlen(line) > 256);
+    assert_non_null(strstr(line, "as the transposed product; a native kernel needs c stored by "
+                                 "rows from an aligned offset"));
+    test_context->forced_split_depth = 0;
+    release(&p);
+}
+
 /* A transposed B stays so, unless many rows are announced. */
 TEST(the_order_of_b_follows_the_rows)
 {
@@ -319,7 +367,7 @@ TEST(the_workspace_is_bounded)
 {
     const int64_t shape[2] = {8192, 8192};
     ops_tensor row, c, wide;
-    char line[256];
+    char line[LINE];
     ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
     options.precision = HAL_GEMM_NORMWISE;
     ok(ops_tensor_create(test_context, HAL_TYPE_F32, 1, shape, &row));
@@ -353,7 +401,7 @@ TEST(the_choice_depends_on_nothing_else)
         for (int impl = OPS_GEMM_ANY; impl <= OPS_GEMM_PORTABLE; impl++) {
             problem q = problems[i];
             product p = problem_make(&q);
-            char lines[3][256];
+            char lines[3][LINE];
             ops_tensor ballast;
             ops_context *other;
             p.options.impl = (ops_gemm_impl)impl;
@@ -376,8 +424,47 @@ TEST(the_choice_depends_on_nothing_else)
 static void collect(void *user, hal_log_level level, const char *message)
 {
     if (level == HAL_LOG_DEBUG && strncmp(message, "ops_gemm: ", 10) == 0) {
-        snprintf(user, 256, "%s", message + 10);
+        snprintf(user, LINE, "%s", message + 10);
     }
+}
+
+/* Products that were described before are logged, too. */
+TEST(repeated_products_are_logged)
+{
+    problem q = {.m = 64, .n = 64, .k = 64};
+    product p = problem_make(&q);
+    p.a.t.offset = p.b.t.offset = p.c.t.offset = 64;
+    for (int i = 0; i < 3; i++) {
+        char logged[LINE] = "";
+        hal_log_set_callback(collect, logged, i ? HAL_LOG_DEBUG : HAL_LOG_ERROR);
+        ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
+        hal_log_set_callback(NULL, NULL, 0);
+        assert_int_equal(strstr(logged, "native: ") != NULL, i > 0);
+    }
+    release(&p);
+}
+
+static void find_native(void *user, hal_log_level level, const char *message)
+{
+    if (level == HAL_LOG_DEBUG && strncmp(message, "ops_gemm: ", 10) == 0) {
+        *(int *)user += strstr(message, "native: ") != NULL;
+    }
+}
+
+/* The portable implementation is used for every part of a product by levels. */
+TEST(levels_keep_to_the_implementation)
+{
+    problem q = {.m = 65, .n = 65, .k = 67, .impl = OPS_GEMM_PORTABLE};
+    product p = problem_make(&q);
+    int natives = 0;
+    p.options.precision = HAL_GEMM_NORMWISE;
+    test_context->forced_levels = 2;
+    hal_log_set_callback(find_native, &natives, HAL_LOG_DEBUG);
+    ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
+    hal_log_set_callback(NULL, NULL, 0);
+    test_context->forced_levels = 0;
+    assert_int_equal(natives, 0);
+    release(&p);
 }
 
 /* The log has the line of a product that is recorded, and describing records nothing. */
@@ -386,7 +473,7 @@ TEST(the_log_has_the_same_line)
     problem q = {.m = 64, .n = 61, .k = 67, .layout_b = EVERY_OTHER};
     for (uint32_t precision = 0; precision <= HAL_GEMM_NORMWISE; precision++) {
         product p = problem_make(&q);
-        char told[256], logged[256] = "";
+        char told[LINE], logged[LINE] = "";
         p.options.precision = precision;
         p.options.impl = precision == HAL_GEMM_FAST ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
         describe(test_context, &p, told);
@@ -402,7 +489,7 @@ TEST(a_line_is_cut_and_nothing_is_written)
 {
     problem q = {.m = 8, .n = 8, .k = 8};
     product p = problem_make(&q);
-    char line[256], short_line[16];
+    char line[LINE], short_line[16];
     memset(short_line, 'x', sizeof short_line);
     describe(test_context, &p, line);
     ok(ops_gemm_describe(test_context, NULL, &p.a.t, &p.b.t, &p.c.t, 8, short_line));
@@ -411,7 +498,7 @@ TEST(a_line_is_cut_and_nothing_is_written)
     assert_int_equal(short_line[8], 'x');
     assert_fails(ops_gemm_describe(test_context, NULL, &p.a.t, &p.b.t, &p.c.t, 0, line),
                  HAL_ERROR_INVALID_ARGUMENT, "text: expected memory");
-    assert_fails(ops_gemm_describe(test_context, NULL, &p.a.t, NULL, &p.c.t, 256, line),
+    assert_fails(ops_gemm_describe(test_context, NULL, &p.a.t, NULL, &p.c.t, LINE, line),
                  HAL_ERROR_INVALID_ARGUMENT, "b:");
     float c[64];
     for (int i = 0; i < 4; i++) { /* native in place, portable, levels, native with copies */
