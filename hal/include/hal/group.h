@@ -107,7 +107,8 @@ HAL_API hal_status hal_group_create_local(hal_device *const *devices, uint32_t c
  * the first such call starts unless the program has; HAL_GROUP_ENGINE=mpi uses it on one host.
  * Ownership, Threads: as hal_group_create; over MPI one thread at a time. Errors: those of
  * hal_group_create; INVALID_ARGUMENT for variables that cannot be read, UNSUPPORTED for ranks on
- * several hosts without the MPI library of the launcher. */
+ * several hosts without the MPI library of the launcher, for HAL_GROUP_ENGINE=mpi without a
+ * launcher or without the library that it names, and in a fork of the process that started MPI. */
 HAL_API hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_limit_ns,
                                                      HAL_OUT hal_group **group);
 
@@ -122,11 +123,12 @@ HAL_API hal_status hal_group_split(hal_group *const *groups, uint32_t count, con
 
 /* Ends the group on all ranks: collectives in flight and later ones fail with INVALID_STATE and
  * `reason`, which may be null.
- * Threads: any. Errors: INVALID_ARGUMENT for a null group. */
+ * Threads: any. Errors: INVALID_ARGUMENT for a null group, INVALID_STATE in a fork of the process. */
 HAL_API hal_status hal_group_abort(hal_group *group, const char *reason);
 
 /* Returns the state of the group without waiting.
- * Ownership: strings are the group's. Threads: any. Errors: INVALID_ARGUMENT. */
+ * Ownership: strings are the group's. Threads: any.
+ * Errors: INVALID_ARGUMENT, INVALID_STATE in a fork of the process. */
 HAL_API hal_status hal_group_get_status(hal_group *group, HAL_OUT hal_group_status *status);
 
 /* Leaves the group. Collectives in flight go on; the other ranks fail only if they wait for one

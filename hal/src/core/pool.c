@@ -117,7 +117,7 @@ static hal_memory *pool_find(hal_pool *pool, uint32_t kind, uint64_t bytes, int 
         pool_class *class = &pool->classes[kind][i];
         for (hal_memory **at = &class->first;
              *at && scanned < MAX_SCANNED && skipped < MAX_SKIPPED; at = &(*at)->next) {
-            if (block_is_behind(*at, busy, busy_count)) {
+            if ((*at)->is_kept || block_is_behind(*at, busy, busy_count)) {
                 skipped++;
                 continue;
             }
@@ -251,7 +251,7 @@ static hal_memory *pool_unlink_idle(hal_pool *pool, use_list *busy)
                 for (uint32_t u = 0; busy && u < pending; u++) {
                     use_list_add(busy, block->uses.items[u]);
                 }
-                if (pending > 0) {
+                if (pending > 0 || block->is_kept) {
                     at = &block->next;
                     continue;
                 }
@@ -317,7 +317,7 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     pool_class *class = &pool->classes[memory->kind][class_index(memory->bytes)];
     pthread_mutex_lock(&pool->lock);
     pool->in_use_bytes -= memory->bytes;
-    pool->pooled_bytes += memory->bytes;
+    pool->pooled_bytes += memory->bytes; /* of a kept block, too, which is not taken again */
     /* Device memory is reused last in, first out: it may still be in caches. Memory that the host
      * touches must be idle, so it is reused first in, first out. */
     hal_memory **at =
@@ -331,6 +331,17 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     if (pooled > pool->device->info.memory_bytes / POOL_DIVISOR &&
         pool->device->info.memory_bytes) {
         hal_pool_trim(pool, 0);
+    }
+}
+
+void hal_pool_keep(hal_pool *pool, hal_memory *memory)
+{
+    pthread_mutex_lock(&pool->lock);
+    const int was_kept = memory->is_kept;
+    memory->is_kept = 1;
+    pthread_mutex_unlock(&pool->lock);
+    if (!was_kept) {
+        hal_device_ref(pool->device);
     }
 }
 

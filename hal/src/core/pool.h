@@ -17,6 +17,7 @@ typedef struct hal_memory {
     hal_plugin_memory *handle;
     uint64_t bytes; /* size of the block; at least the requested size */
     uint32_t kind;  /* HAL_MEMORY_* */
+    int is_kept;    /* see hal_pool_keep; guarded by the pool's lock */
     int reused;     /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
     void *pointer;  /* host view, null until mapped; guarded by the lock of `uses` */
     _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */
@@ -39,6 +40,10 @@ hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle
 
 /* Returns a block to the pool; its uses may be in flight. Threads: any. */
 void hal_pool_give(hal_pool *pool, hal_memory *memory);
+
+/* Keeps a block, and with it the device, until the process ends: something outside of hal may use
+ * it at any time. The block may have an owner, or be in the pool already. Threads: any. */
+void hal_pool_keep(hal_pool *pool, hal_memory *memory);
 
 /* Frees idle blocks. If `wait`, submitted work that uses blocks is waited for first. The pool stays
  * available to other threads meanwhile. Threads: any. */

@@ -353,11 +353,11 @@ void hal_board_fail(hal_board *board, uint32_t rank, hal_status status, const ch
 hal_status hal_board_check(hal_board *board, const char *function)
 {
     const hal_board_header *header = board->header;
-    if (board->link) {
-        const hal_status status = hal_link_update(board->link);
-        if (status != HAL_OK) {
-            return status;
-        }
+    const hal_status status = board->link ? hal_link_update(board->link) : HAL_OK;
+    if (status != HAL_OK) {
+        char message[256];
+        snprintf(message, sizeof message, "%s", hal_status_message());
+        hal_board_fail(board, hal_link_rank(board->link), status, message);
     }
     if (atomic_load_explicit(&header->failure, memory_order_acquire) != 2) {
         return HAL_OK;

@@ -41,6 +41,7 @@ static const launcher launchers[] = {
      .rank = "PMI_RANK",
      .count = "PMI_SIZE",
      .local = "MPI_LOCALNRANKS",
+     .hosts = "SLURM_STEP_NUM_NODES", /* of srun --mpi=pmi2, which sets no MPI_LOCALNRANKS */
      .job = "PMI_JOBID",
      .part = "HYDI_CONTROL_FD",
      .mpi = "mpich",
@@ -130,16 +131,23 @@ static int launcher_has_hosts(const launcher *from, uint32_t count)
 
 /* HAL_GROUP_ENGINE=shared, mpi or mpi:LIBRARY; unset: what the launcher needs. */
 static hal_status engine_choose(const launcher *from, uint32_t count, int *is_mpi,
-                                const char **library)
+                                hal_mpi_choice *choice)
 {
     const char *engine = secure_getenv("HAL_GROUP_ENGINE");
     engine = engine ? engine : "";
     *is_mpi = strncmp(engine, "mpi", 3) == 0 && (engine[3] == 0 || engine[3] == ':');
-    *library = *is_mpi && engine[3] == ':' ? engine + 4 : from ? from->mpi : NULL;
+    choice->is_named = *is_mpi && engine[3] == ':';
+    choice->library = choice->is_named ? engine + 4 : from ? from->mpi : NULL;
     if (!*is_mpi && *engine && strcmp(engine, "shared") != 0) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_group_create_from_environment: HAL_GROUP_ENGINE: expected shared, mpi "
                         "or mpi:LIBRARY, got \"%s\"",
+                        engine);
+    }
+    if (!from && *is_mpi) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_group_create_from_environment: HAL_GROUP_ENGINE: expected \"%s\" with "
+                        "a launcher of MPI, got no variables of a launcher",
                         engine);
     }
     if (from && !*engine && launcher_has_hosts(from, count)) {
@@ -155,7 +163,7 @@ static hal_status engine_choose(const launcher *from, uint32_t count, int *is_mp
 }
 
 static hal_status group_create_by_mpi(hal_device *device, const hal_group_options *options,
-                                      const char *library, hal_group **group)
+                                      hal_mpi_choice choice, hal_group **group)
 {
     static const char function[] = "hal_group_create_from_environment";
     const uint64_t limit =
@@ -166,9 +174,9 @@ static hal_status group_create_by_mpi(hal_device *device, const hal_group_option
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: count: expected 1 to %u ranks, got %u",
                         function, HAL_GROUP_MAX_RANKS, options->count);
     }
-    hal_status status = hal_device_check(device, function);
+    hal_status status = hal_group_check_device(device, function);
     if (status == HAL_OK) {
-        status = hal_link_join(options->rank, options->count, library, limit, function, &link);
+        status = hal_link_join(options->rank, options->count, choice, limit, function, &link);
     }
     if (status == HAL_OK) {
         status = hal_board_create_linked(link, function, &board);
@@ -182,7 +190,8 @@ hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_l
                                              hal_group **group)
 {
     hal_group_options options = {.count = 1, .time_limit_ns = time_limit_ns};
-    const char *own = secure_getenv("HAL_GROUP"), *library = NULL;
+    const char *own = secure_getenv("HAL_GROUP");
+    hal_mpi_choice choice = {0};
     const launcher *from = NULL;
     hal_status status = HAL_OK;
     int is_mpi = 0;
@@ -200,13 +209,13 @@ hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_l
         }
         status = from ? launcher_read(from, &options) : HAL_OK;
         if (status == HAL_OK) {
-            status = engine_choose(from, options.count, &is_mpi, &library);
+            status = engine_choose(from, options.count, &is_mpi, &choice);
         }
     }
     if (status != HAL_OK) {
         return status;
     }
     return from && is_mpi && options.count > 1
-               ? group_create_by_mpi(device, &options, library, group)
+               ? group_create_by_mpi(device, &options, choice, group)
                : hal_group_create(device, &options, group);
 }

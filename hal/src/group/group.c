@@ -148,7 +148,7 @@ hal_status hal_group_scratch(hal_group *group, hal_group_stage *stage, uint32_t 
     return status;
 }
 
-static hal_status group_check_device(hal_device *device, const char *function)
+hal_status hal_group_check_device(hal_device *device, const char *function)
 {
     const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, function);
     return status == HAL_OK ? hal_device_check(device, function) : status;
@@ -178,7 +178,7 @@ hal_status hal_group_create(hal_device *device, const hal_group_options *options
         return hal_null_argument("hal_group_create", group ? "options" : "group");
     }
     *group = NULL;
-    hal_status status = group_check_device(device, "hal_group_create");
+    hal_status status = hal_group_check_device(device, "hal_group_create");
     if (status == HAL_OK) {
         status = check_count(options->count, "hal_group_create");
     }
@@ -222,7 +222,7 @@ hal_status hal_group_create_local(hal_device *const *devices, uint32_t count,
     memset(groups, 0, count * sizeof(hal_group *));
     const uint64_t limit = time_limit_ns ? time_limit_ns : HAL_GROUP_TIME_LIMIT_NS;
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
-        status = group_check_device(devices[i], "hal_group_create_local");
+        status = hal_group_check_device(devices[i], "hal_group_create_local");
     }
     if (status == HAL_OK) {
         status = hal_group_id_create(&id);
@@ -249,6 +249,9 @@ hal_status hal_group_abort(hal_group *group, const char *reason)
     if (!group) {
         return hal_null_argument("hal_group_abort", "group");
     }
+    if (hal_device_is_after_fork(group->device)) {
+        return hal_device_check(group->device, "hal_group_abort");
+    }
     if (group->board) {
         hal_board_fail(group->board, group->rank, HAL_ERROR_INVALID_STATE,
                        reason && *reason ? reason : "hal_group_abort was called");
@@ -261,6 +264,9 @@ hal_status hal_group_get_status(hal_group *group, hal_group_status *status)
 {
     if (!group || !status) {
         return hal_null_argument("hal_group_get_status", group ? "status" : "group");
+    }
+    if (hal_device_is_after_fork(group->device)) {
+        return hal_device_check(group->device, "hal_group_get_status");
     }
     const hal_board *board = group->board;
     *status = (hal_group_status){.message = "",

@@ -36,6 +36,10 @@ struct hal_group {
 hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, uint32_t count,
                           uint64_t time_limit_ns, const char *function, hal_group **group);
 
+/* Errors: INVALID_ARGUMENT for a null device or one that was released, INVALID_STATE after a fork,
+ * DEVICE_LOST. */
+hal_status hal_group_check_device(hal_device *device, const char *function);
+
 /* Internal references. Threads: any. */
 void hal_group_ref(hal_group *group);
 void hal_group_unref(hal_group *group);

@@ -17,6 +17,7 @@
 #define PAUSE_NS 50000
 #define END_NS UINT64_C(200000000) /* for messages in flight when the process ends */
 #define ENDED (-1)                 /* error of links when the process ends */
+#define NO_MEMORY (-2)             /* error of links that could not send */
 
 enum { CHANNEL_STEPS, CHANNEL_DATA, CHANNEL_CONTROL, CHANNELS };
 
@@ -39,7 +40,7 @@ enum { CONTROL_JOIN, CONTROL_FAILURE, CONTROL_SPLIT, CONTROL_LEAVE };
 typedef struct control_message {
     uint32_t what, from; /* CONTROL_JOIN ...; rank of the sender */
     uint64_t number;     /* of the join or split; of the last step that a leaving rank published */
-    uint32_t count, tag; /* of a join; the number of the next group of the sender */
+    uint32_t tag;        /* of a join: the number of the next group of the sender */
     uint32_t failed_rank, is_lost; /* the failed rank does not come any more */
     int32_t status, color, key;
     char text[HAL_BOARD_MESSAGE_BYTES];
@@ -119,12 +120,21 @@ static void transfer_receive(hal_link *link, const hal_mpi *mpi, transfer *one, 
     one->is_active = error == 0;
 }
 
-static void transfer_end(transfer *one, void (*end)(hal_mpi_request *request))
+static void transfer_forget(transfer *one, const hal_mpi *mpi)
 {
     if (one->is_active) {
-        end(&one->request);
+        mpi->call->forget(&one->request);
     }
     one->is_active = 0;
+}
+
+/* Of a receive that nothing matches any more. */
+static void transfer_cancel(transfer *one, const hal_mpi *mpi)
+{
+    if (one->is_active) {
+        mpi->call->cancel(&one->request);
+    }
+    transfer_forget(one, mpi);
 }
 
 static void step_receive_next(hal_link *link, const hal_mpi *mpi, peer *from)
@@ -144,8 +154,13 @@ static void control_receive_next(hal_link *link, const hal_mpi *mpi)
 static void control_send(hal_link *link, const hal_mpi *mpi, const control_message *message)
 {
     for (uint32_t q = 0; q < link->count && link->error == 0; q++) {
-        post *made = q != link->rank ? malloc(sizeof *made) : NULL;
-        if (made) {
+        if (q == link->rank) {
+            continue;
+        }
+        post *made = malloc(sizeof *made);
+        if (!made) {
+            link_note_error(link, NO_MEMORY);
+        } else {
             *made = (post){.next = link->posts, .message = *message};
             made->message.from = link->rank;
             transfer_send(link, mpi, &made->sent, link->peers[q].world,
@@ -207,26 +222,42 @@ static int link_is_finished(hal_link *link, const hal_mpi *mpi)
             step_receive_next(link, mpi, from);
         }
         finished &= q == link->rank || (from->has_left && from->received == from->last &&
-                                        transfer_is_done(link, mpi, &from->steps_out));
+                                        transfer_is_done(link, mpi, &from->steps_out) &&
+                                        transfer_is_done(link, mpi, &from->data_in) &&
+                                        transfer_is_done(link, mpi, &from->data_out));
     }
     return finished && link->error == 0;
 }
 
-static void link_drop_data(hal_link *link, const hal_mpi *mpi)
+/* Whether MPI still uses memory of the transfer. An error of the link says nothing of that. */
+static int transfer_is_in_use(hal_link *link, const hal_mpi *mpi, transfer *one)
 {
-    for (uint32_t q = 0; q < link->count && link->error == 0; q++) {
-        transfer_end(&link->peers[q].data_in, mpi->call->cancel);
-        transfer_end(&link->peers[q].data_out, mpi->call->forget);
+    if (one->is_active && link->error != ENDED) {
+        int done = 0;
+        const int error = mpi->call->test(&one->request, &done);
+        link_note_error(link, error);
+        one->is_active = error != 0 || !done;
     }
+    return one->is_active;
 }
 
+static int link_has_data(hal_link *link, const hal_mpi *mpi)
+{
+    int has = 0;
+    for (uint32_t q = 0; q < link->count; q++) {
+        has |= transfer_is_in_use(link, mpi, &link->peers[q].data_in);
+        has |= transfer_is_in_use(link, mpi, &link->peers[q].data_out);
+    }
+    return has;
+}
+
+/* The data has been received and sent, see link_is_finished. */
 static void link_free(hal_link *link, const hal_mpi *mpi)
 {
-    link_drop_data(link, mpi);
     for (uint32_t q = 0; q < link->count; q++) {
-        transfer_end(&link->peers[q].steps_in, mpi->call->cancel);
+        transfer_cancel(&link->peers[q].steps_in, mpi);
     }
-    transfer_end(&link->control_in, mpi->call->cancel);
+    transfer_cancel(&link->control_in, mpi);
     free(link->messages);
     free(link);
 }
@@ -365,8 +396,8 @@ static hal_status join_run(hal_link *link, join_state *join, uint64_t limit_ns,
     const uint64_t begin = hal_clock_ns();
     hal_status status = HAL_OK;
     hal_mpi *mpi = hal_mpi_lock();
-    join->out = (control_message){
-        .what = CONTROL_JOIN, .count = link->count, .number = ++mpi->joins, .tag = mpi->next_tag};
+    join->out =
+        (control_message){.what = CONTROL_JOIN, .number = ++mpi->joins, .tag = mpi->next_tag};
     for (uint32_t q = 0; q < link->count; q++) {
         if (q != link->rank) {
             transfer_send(link, mpi, &join->sent[q], q, JOIN_TAG, &join->out, sizeof join->out);
@@ -385,8 +416,8 @@ static hal_status join_run(hal_link *link, join_state *join, uint64_t limit_ns,
     }
     uint32_t number = join->out.tag;
     for (uint32_t q = 0; q < link->count; q++) {
-        transfer_end(&join->received[q], mpi->call->cancel);
-        transfer_end(&join->sent[q], mpi->call->forget);
+        transfer_cancel(&join->received[q], mpi);
+        transfer_forget(&join->sent[q], mpi);
         number = join->in[q].tag > number ? join->in[q].tag : number;
     }
     if (status == HAL_OK && link->error != 0) {
@@ -399,10 +430,10 @@ static hal_status join_run(hal_link *link, join_state *join, uint64_t limit_ns,
     return status;
 }
 
-hal_status hal_link_join(uint32_t rank, uint32_t count, const char *preferred,
+hal_status hal_link_join(uint32_t rank, uint32_t count, hal_mpi_choice choice,
                          uint64_t time_limit_ns, const char *function, hal_link **link)
 {
-    hal_status status = hal_mpi_start(preferred, links_end, function);
+    hal_status status = hal_mpi_start(choice, links_end, function);
     if (status != HAL_OK) {
         return status;
     }
@@ -426,7 +457,7 @@ hal_status hal_link_join(uint32_t rank, uint32_t count, const char *preferred,
         free(*link);
         *link = NULL;
     }
-    /* What a library still sends of a join that failed stays readable. */
+    /* A library may still send messages of a join that failed. */
     if (status == HAL_OK) {
         free(join);
     }
@@ -462,6 +493,11 @@ uint32_t hal_link_count(const hal_link *link)
     return link->count;
 }
 
+uint32_t hal_link_rank(const hal_link *link)
+{
+    return link->rank;
+}
+
 void hal_link_attach(hal_link *link, struct hal_board_header *header)
 {
     hal_mpi_lock();
@@ -474,7 +510,6 @@ void hal_link_close(hal_link *link)
     hal_mpi *mpi = hal_mpi_lock();
     const control_message message = {.what = CONTROL_LEAVE, .number = link->published};
     link->header = NULL;
-    link_drop_data(link, mpi);
     control_send(link, mpi, &message);
     links_progress(mpi);
     hal_mpi_unlock();
@@ -487,11 +522,13 @@ static hal_status link_unlock(const hal_link *link, const hal_mpi *mpi)
 {
     const int error = link->error;
     char text[256] = "the process is about to end";
-    if (error != 0 && error != ENDED) {
+    if (error != 0 && error != ENDED && error != NO_MEMORY) {
         mpi->call->describe(error, text, sizeof text);
     }
     hal_mpi_unlock();
-    return error == 0 ? HAL_OK : hal_fail(HAL_ERROR_IO, "MPI: %s", text);
+    return error == 0           ? HAL_OK
+           : error == NO_MEMORY ? hal_fail(HAL_ERROR_OUT_OF_MEMORY, "MPI: no host memory")
+                                : hal_fail(HAL_ERROR_IO, "MPI: %s", text);
 }
 
 hal_status hal_link_update(hal_link *link)
@@ -568,7 +605,7 @@ hal_status hal_link_publish(hal_link *link, uint64_t number, const hal_board_cal
             continue;
         }
         const uint32_t segment = out->count > 1 ? q : 0;
-        const uint8_t *data = out->host + segment * out->stride;
+        const uint8_t *data = out->count > 0 ? out->host + segment * out->stride : NULL;
         const uint64_t bytes =
             hal_step_has(targets, q) && out->count > 0 ? hal_segment_bytes(out, segment) : 0;
         const uint64_t own = bytes <= INLINE_BYTES ? bytes : 0;
@@ -628,9 +665,22 @@ hal_status hal_link_take(hal_link *link, uint32_t q, uint64_t number, void *data
     return link_unlock(link, mpi);
 }
 
-void hal_link_drop(hal_link *link)
+int hal_link_drop(hal_link *link)
 {
+    const uint64_t begin = hal_clock_ns();
     const hal_mpi *mpi = hal_mpi_lock();
-    link_drop_data(link, mpi);
+    for (uint32_t q = 0; q < link->count && link->error != ENDED; q++) {
+        if (link->peers[q].data_in.is_active) {
+            mpi->call->cancel(&link->peers[q].data_in.request);
+        }
+    }
+    int has_data = link_has_data(link, mpi);
+    while (has_data && link->error != ENDED && hal_clock_ns() - begin < END_NS) {
+        hal_mpi_unlock();
+        hal_pause_ns(PAUSE_NS);
+        mpi = hal_mpi_lock();
+        has_data = link_has_data(link, mpi);
+    }
     hal_mpi_unlock();
+    return has_data;
 }

@@ -9,13 +9,14 @@
 #ifndef HAL_SRC_GROUP_LINK_H
 #define HAL_SRC_GROUP_LINK_H
 
+#include "mpi_process.h"
 #include "segments.h"
 
 #include <hal/group.h>
 
 #define HAL_LINK_WINDOW 16
 
-/* What a rank published: ranks compare it before they read data. */
+/* The call of a collective; ranks compare it before they read data. */
 typedef struct hal_board_call {
     uint32_t kind, reduction, root, type;
     uint64_t count;
@@ -24,10 +25,10 @@ typedef struct hal_board_call {
 struct hal_board_header;
 typedef struct hal_link hal_link;
 
-/* Joins the group of all processes of the MPI job. `preferred` as in mpi_process.h.
+/* Joins the group of all processes of the MPI job.
  * Errors: UNSUPPORTED without MPI or if MPI has other ranks, TIMEOUT with the ranks that did not
- * come, INVALID_ARGUMENT for a count that differs, OUT_OF_MEMORY, IO. */
-hal_status hal_link_join(uint32_t rank, uint32_t count, const char *preferred,
+ * come, OUT_OF_MEMORY, IO. */
+hal_status hal_link_join(uint32_t rank, uint32_t count, hal_mpi_choice choice,
                          uint64_t time_limit_ns, const char *function, hal_link **link);
 
 /* The link of a part of the group after a split: members[i] is the old rank of rank i. Every member
@@ -35,8 +36,9 @@ hal_status hal_link_join(uint32_t rank, uint32_t count, const char *preferred,
 hal_status hal_link_divide(const hal_link *whole, const uint32_t *members, uint32_t rank,
                            uint32_t count, uint64_t split, hal_link **part);
 
-/* The number of ranks. */
+/* The number of ranks, and that of the caller. */
 uint32_t hal_link_count(const hal_link *link);
+uint32_t hal_link_rank(const hal_link *link);
 
 /* Says which header the link keeps up to date; called once. Threads: any. */
 void hal_link_attach(hal_link *link, struct hal_board_header *header);
@@ -44,7 +46,7 @@ void hal_link_attach(hal_link *link, struct hal_board_header *header);
 /* Leaves the group. The link frees itself when the other ranks have left, too. Threads: any. */
 void hal_link_close(hal_link *link);
 
-/* Receives control messages. Threads: any. Errors: IO of MPI. */
+/* Receives control messages. Threads: any. Errors: IO of MPI, OUT_OF_MEMORY. */
 hal_status hal_link_update(hal_link *link);
 
 /* Tells the others the failure, or color and key of a split. Threads: any. Errors: IO. */
@@ -70,7 +72,9 @@ hal_status hal_link_is_sent(hal_link *link, uint32_t *q, int *sent);
 hal_status hal_link_take(hal_link *link, uint32_t q, uint64_t number, void *data, uint64_t bytes,
                          int *done);
 
-/* Gives up what the current step sends and receives. Threads: those of the steps. */
-void hal_link_drop(hal_link *link);
+/* Gives up what the current step sends and receives, and waits shortly for what MPI has begun.
+ * Returns whether MPI still uses some of that memory, which has to stay. Threads: those of the
+ * steps. */
+int hal_link_drop(hal_link *link);
 
 #endif

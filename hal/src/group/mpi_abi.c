@@ -51,7 +51,7 @@ ABI_FUNCTIONS(DECLARE)
 
 #include "mpi_calls.inl"
 
-const hal_mpi_entries *hal_mpi_abi_open(void)
+const hal_mpi_entries *hal_mpi_abi_open(char reason[256])
 {
     static const char *const names[] = {"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so"};
     void *library = NULL, *symbol = NULL;
@@ -60,6 +60,8 @@ const hal_mpi_entries *hal_mpi_abi_open(void)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     }
     if (!library) {
+        const char *words = dlerror();
+        snprintf(reason, 256, "%s", words ? words : "it cannot be opened");
         return NULL;
     }
 #define RESOLVE(name, parameters)   \
@@ -67,5 +69,8 @@ const hal_mpi_entries *hal_mpi_abi_open(void)
     missing |= !symbol;             \
     memcpy(&name, &symbol, sizeof symbol);
     ABI_FUNCTIONS(RESOLVE)
+    if (missing) {
+        snprintf(reason, 256, "libmpi_abi.so lacks functions of the standard interface");
+    }
     return missing ? NULL : &entries;
 }

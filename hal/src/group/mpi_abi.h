@@ -5,7 +5,7 @@
 
 #include "mpi_entries.h"
 
-/* Opens the library; returns null if there is none. Threads: one at a time. */
-const hal_mpi_entries *hal_mpi_abi_open(void);
+/* Opens the library; returns null with the reason if there is none. Threads: one at a time. */
+const hal_mpi_entries *hal_mpi_abi_open(char reason[256]);
 
 #endif

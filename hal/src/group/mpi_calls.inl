@@ -82,7 +82,6 @@ static void mpi_forget(hal_mpi_request *request)
 static void mpi_cancel(hal_mpi_request *request)
 {
     MPI_Cancel(REQUEST_OF(request));
-    mpi_forget(request);
 }
 
 static void mpi_describe(int error, char *text, uint32_t bytes)

@@ -1,7 +1,7 @@
-/* What hal calls of an MPI library. The libraries differ in their binary interfaces, so a table of
- * functions stands between: one is in hal, for libraries with the standard interface of MPI 5
- * (mpi_abi.c), others are modules that are built with the headers of a library (hal/mpi). Used by
- * mpi_process.c and the modules.
+/* The functions of an MPI library that hal calls. The libraries differ in their binary interfaces,
+ * so a table of functions stands between: one is in hal, for libraries with the standard interface
+ * of MPI 5 (mpi_abi.c), others are modules that are built with the headers of a library (hal/mpi).
+ * Used by mpi_process.c and the modules.
  *
  * Functions return MPI_SUCCESS, which is 0, or an error of MPI. Threads: one at a time. */
 #ifndef HAL_SRC_GROUP_MPI_ENTRIES_H
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define HAL_MPI_ENTRIES_VERSION 2u
+#define HAL_MPI_ENTRIES_VERSION 3u
 #define HAL_MPI_ENTRIES_SYMBOL "hal_mpi_entries_get"
 #define HAL_MPI_ANY UINT32_MAX /* source: every rank */
 
@@ -39,7 +39,7 @@ typedef struct hal_mpi_entries {
     int (*receive)(void *data, uint32_t bytes, uint32_t rank, uint32_t tag,
                    hal_mpi_request *request);
     int (*test)(hal_mpi_request *request, int *done);
-    void (*cancel)(hal_mpi_request *request); /* of a receive that nothing has matched */
+    void (*cancel)(hal_mpi_request *request); /* a receive ends unless it is matched; test tells */
     void (*forget)(hal_mpi_request *request); /* goes on without the caller */
     void (*describe)(int error, char *text, uint32_t bytes);
 } hal_mpi_entries;

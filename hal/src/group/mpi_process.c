@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <hal/hal.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_mpi state = {.next_tag = 1};
 static int (*before_exit)(hal_mpi *mpi);
-static pid_t owner; /* a forked child does not end MPI */
+static _Atomic pid_t owner; /* a forked child does not use MPI */
+static int start_error;     /* of MPI that hal has started and cannot use */
 
 hal_mpi *hal_mpi_lock(void)
 {
@@ -32,7 +34,7 @@ void hal_mpi_unlock(void)
 
 static void mpi_end(void)
 {
-    if (getpid() != owner) {
+    if (getpid() != atomic_load(&owner)) {
         return;
     }
     pthread_mutex_lock(&lock);
@@ -42,8 +44,8 @@ static void mpi_end(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The module of a name in the folder halyard/mpi next to the library, or null. */
-static const hal_mpi_entries *module_open(const char *name)
+/* The module of a name in the folder halyard/mpi next to the library, or null with the reason. */
+static const hal_mpi_entries *module_open(const char *name, char reason[256])
 {
     const char *(*const anchor)(void) = hal_version;
     void *address, *library = NULL, *symbol = NULL;
@@ -59,6 +61,8 @@ static const hal_mpi_entries *module_open(const char *name)
         library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;
         symbol = library ? dlsym(library, HAL_MPI_ENTRIES_SYMBOL) : NULL;
     }
+    const char *words = symbol || !path ? NULL : dlerror();
+    snprintf(reason, 256, "%s", words ? words : "it is of another version of hal");
     free(path);
     free(whole);
     if (!symbol) {
@@ -69,53 +73,74 @@ static const hal_mpi_entries *module_open(const char *name)
     return entries->version == HAL_MPI_ENTRIES_VERSION ? entries : NULL;
 }
 
-static const hal_mpi_entries *entries_open(const char *preferred)
+static const hal_mpi_entries *entries_open(const char *name, char reason[256])
 {
-    static const char *const names[] = {"mpi", "openmpi", "mpich"};
-    if (preferred && strcmp(preferred, "abi") != 0) {
-        return module_open(preferred);
+    return strcmp(name, "abi") == 0 ? hal_mpi_abi_open(reason) : module_open(name, reason);
+}
+
+/* The library of the choice, or another one unless the user has named it. Null with a message. */
+static const hal_mpi_entries *choice_open(hal_mpi_choice choice, const char *function)
+{
+    static const char *const names[] = {"mpi", "openmpi", "mpich", "abi"};
+    char reason[256] = "", other[256];
+    const hal_mpi_entries *found = choice.library ? entries_open(choice.library, reason) : NULL;
+    for (size_t i = 0; !found && !choice.is_named && i < sizeof names / sizeof *names; i++) {
+        found = entries_open(names[i], choice.library ? other : reason);
     }
-    const hal_mpi_entries *found = preferred ? hal_mpi_abi_open() : NULL;
-    for (size_t i = 0; !preferred && !found && i < sizeof names / sizeof *names; i++) {
-        found = module_open(names[i]);
+    if (!found && choice.is_named) {
+        hal_fail(HAL_ERROR_UNSUPPORTED,
+                 "%s: HAL_GROUP_ENGINE: expected a library that can be opened, got \"%s\": %s",
+                 function, choice.library, reason);
+    } else if (!found) {
+        hal_fail(HAL_ERROR_UNSUPPORTED,
+                 "%s: expected an MPI library for ranks on several hosts: libmpi_abi.so, or a "
+                 "module in halyard/mpi next to the library, built where MPI was found; %s: %s",
+                 function, choice.library ? choice.library : "abi", reason);
     }
-    return found || preferred ? found : hal_mpi_abi_open();
+    return found;
+}
+
+static hal_status start_fail(const hal_mpi_entries *call, int error, const char *function)
+{
+    char text[256];
+    call->describe(error, text, sizeof text);
+    return hal_fail(HAL_ERROR_IO, "%s: MPI: %s", function, text);
 }
 
 /* The caller holds the lock. */
-static hal_status mpi_start_locked(const char *preferred, const char *function)
+static hal_status mpi_start_locked(hal_mpi_choice choice, const char *function)
 {
     hal_mpi_world world = {0};
-    const hal_mpi_entries *call = entries_open(preferred);
-    if (!call && preferred) {
-        call = entries_open(NULL);
-    }
+    const hal_mpi_entries *call = choice_open(choice, function);
     if (!call) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "%s: expected an MPI library for ranks on several hosts: libmpi_abi.so, or "
-                        "a module in halyard/mpi next to the library, built where MPI was found",
-                        function);
+        return HAL_ERROR_UNSUPPORTED;
     }
     const int error = call->start(&world);
-    if (error != 0) {
-        char text[256];
-        call->describe(error, text, sizeof text);
-        return hal_fail(HAL_ERROR_IO, "%s: MPI: %s", function, text);
+    if (error == 0 || world.is_started) {
+        state.call = call;
+        state.world = world;
+        start_error = error;
+        atomic_store(&owner, getpid());
+        atexit(mpi_end);
     }
-    state.call = call;
-    state.world = world;
-    owner = getpid();
-    atexit(mpi_end);
-    return HAL_OK;
+    return error == 0 ? HAL_OK : start_fail(call, error, function);
 }
 
-hal_status hal_mpi_start(const char *preferred, int (*at_exit)(hal_mpi *mpi), const char *function)
+hal_status hal_mpi_start(hal_mpi_choice choice, int (*at_exit)(hal_mpi *mpi), const char *function)
 {
     hal_status status = HAL_OK;
+    const pid_t started = atomic_load(&owner);
+    if (started != 0 && started != getpid()) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: MPI: expected the process that started MPI, got a fork of it",
+                        function);
+    }
     pthread_mutex_lock(&lock);
     before_exit = at_exit;
     if (!state.call) {
-        status = mpi_start_locked(preferred, function);
+        status = mpi_start_locked(choice, function);
+    } else if (start_error != 0) {
+        status = start_fail(state.call, start_error, function);
     }
     if (status == HAL_OK && !state.world.is_serialized) {
         status = hal_fail(HAL_ERROR_UNSUPPORTED,

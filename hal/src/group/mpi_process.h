@@ -14,12 +14,18 @@ typedef struct hal_mpi {
     uint32_t next_tag; /* number of the next group, from 1 */
 } hal_mpi;
 
-/* Starts MPI at the first call: opens the library `preferred` ("openmpi", "mpich", "abi"), or the
- * first that is found. Waits for all processes of the job, without a time limit; MPI has none.
- * Unless the program has ended MPI when the process ends, `at_exit` is called with the lock held;
+/* The library to be opened: "openmpi", "mpich", "abi"; null: any. */
+typedef struct hal_mpi_choice {
+    const char *library;
+    int is_named; /* by the user: no other library does; else another one is tried */
+} hal_mpi_choice;
+
+/* Starts MPI at the first call. Waits for all processes of the job, without a time limit; MPI has
+ * none. Unless the program has ended MPI when the process ends, `at_exit` is called with the lock held;
  * MPI that hal has started is ended if it returns nonzero.
- * Threads: any. Errors: UNSUPPORTED with what was tried, IO with MPI's words. */
-hal_status hal_mpi_start(const char *preferred, int (*at_exit)(hal_mpi *mpi), const char *function);
+ * Threads: any. Errors: UNSUPPORTED with what was tried, or in a fork of the process that started
+ * MPI, IO with MPI's words. */
+hal_status hal_mpi_start(hal_mpi_choice choice, int (*at_exit)(hal_mpi *mpi), const char *function);
 
 /* Locks MPI. All calls of `call` and all state of links need it. */
 hal_mpi *hal_mpi_lock(void);

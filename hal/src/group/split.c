@@ -26,8 +26,11 @@ static hal_status split_post(hal_group *group, int32_t color, int32_t key)
     own->colors[number % 2] = color;
     own->keys[number % 2] = key;
     atomic_store_explicit(&own->split, number, memory_order_release);
-    return group->board->link ? hal_link_send_split(group->board->link, number, color, key)
-                              : HAL_OK;
+    if (group->board->link &&
+        hal_link_send_split(group->board->link, number, color, key) != HAL_OK) {
+        return hal_board_check(group->board, "hal_group_split"); /* sees the error of the link */
+    }
+    return HAL_OK;
 }
 
 /* Waits until all ranks have posted. The ranks of this process may have collectives in flight that
@@ -147,7 +150,8 @@ static hal_status split_check(hal_group *const *groups, uint32_t count, const in
         }
         if (groups[i]->count != groups[0]->count ||
             (groups[i]->board &&
-             memcmp(&groups[i]->board->id, &groups[0]->board->id, sizeof(hal_group_id)) != 0)) {
+             (groups[i]->board->link != groups[0]->board->link ||
+              memcmp(&groups[i]->board->id, &groups[0]->board->id, sizeof(hal_group_id)) != 0))) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                             "hal_group_split: groups: expected ranks of one group, got another in "
                             "groups[%u]",

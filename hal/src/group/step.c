@@ -8,6 +8,7 @@
 #include "core/hooks.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status.h"
 
 #include <hal/ir_build.h>
@@ -26,6 +27,7 @@ typedef struct group_step {
     hal_step_description is;
     uint32_t next; /* source to be read next */
     int is_published;
+    int has_transfers; /* the link may use `out` and `in` */
     int is_open;
     uint64_t deadline_ns; /* for what the step waits for; 0: not waiting */
     uint64_t dead_check_ns;
@@ -57,8 +59,8 @@ static hal_status step_fail(group_step *step, uint32_t rank, hal_status status, 
     return hal_board_check(step->group->board, "hal_queue_collective");
 }
 
-/* The status of a call of link.h; a failure ends the group. */
-static hal_status step_link_status(group_step *step, hal_status status)
+/* The status of a call that the step makes; a failure ends the group. */
+static hal_status step_own_status(group_step *step, hal_status status)
 {
     char message[256];
     if (status == HAL_OK) {
@@ -163,7 +165,7 @@ static hal_status step_publish(group_step *step)
     for (uint32_t q = 0; q < board->count; q++) {
         const hal_board_rank *rank = hal_board_rank_at(board, q);
         if (board->link && q != step->group->rank) {
-            status = step_link_status(step, hal_link_look(board->link, q, step->number));
+            status = step_own_status(step, hal_link_look(board->link, q, step->number));
         }
         if (status != HAL_OK) {
             return status;
@@ -174,11 +176,12 @@ static hal_status step_publish(group_step *step)
     }
     status = step_invalidate_out(step);
     if (status != HAL_OK) {
-        return step_fail(step, step->group->rank, status, "its device failed");
+        return step_own_status(step, status);
     }
     if (board->link) {
-        status = step_link_status(step, hal_link_publish(board->link, step->number, &step->is.call,
-                                                         step->is.targets, &step->is.out));
+        step->has_transfers = 1;
+        status = step_own_status(step, hal_link_publish(board->link, step->number, &step->is.call,
+                                                        step->is.targets, &step->is.out));
         if (status != HAL_OK) {
             return status;
         }
@@ -226,7 +229,7 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
     uint8_t *target = in->count > 0 ? in->host + segment * in->stride : NULL;
     hal_status status = HAL_OK;
     if (board->link) {
-        status = step_link_status(step, hal_link_look(board->link, q, step->number));
+        status = step_own_status(step, hal_link_look(board->link, q, step->number));
     }
     *received = atomic_load_explicit(&source->published, memory_order_acquire) >= step->number;
     if (status != HAL_OK || !*received) {
@@ -234,14 +237,14 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
     }
     status = step_compare(step, q);
     if (status == HAL_OK && board->link) {
-        status = step_link_status(
+        status = step_own_status(
             step, hal_link_take(board->link, q, step->number, target, bytes, received));
     } else if (status == HAL_OK && bytes > 0) {
         memcpy(target, hal_board_slot(board, q, step->number) + in->slot_offset, bytes);
     }
     if (status == HAL_OK && *received && bytes > 0) {
-        status = hal_memory_flush(step->timeline->device, in->memory,
-                                  in->offset + segment * in->stride, bytes);
+        status = step_own_status(step, hal_memory_flush(step->timeline->device, in->memory,
+                                                        in->offset + segment * in->stride, bytes));
     }
     return status;
 }
@@ -268,7 +271,7 @@ static hal_status step_receive_all(group_step *step, int *done)
     step->next = missing;
     *done = missing == group->count;
     if (*done && link) {
-        const hal_status status = step_link_status(step, hal_link_is_sent(link, &missing, done));
+        const hal_status status = step_own_status(step, hal_link_is_sent(link, &missing, done));
         if (status != HAL_OK) {
             return status;
         }
@@ -307,15 +310,32 @@ static hal_status step_advance(hal_gate *gate, int *open)
     return HAL_OK;
 }
 
+/* MPI may write and read memory of a step that failed at any time: nobody may have it again. */
+static void step_keep_memory(const group_step *step)
+{
+    const hal_segments *both[] = {&step->is.in, &step->is.out};
+    hal_pool *pool = step->timeline->device->pool;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (both[i]->count > 0) {
+            hal_log(HAL_LOG_WARN,
+                    "group: rank %u of %u: MPI has not ended a message of the failed step %llu: "
+                    "%llu bytes of memory stay allocated",
+                    step->group->rank, step->group->count, (unsigned long long)step->number,
+                    (unsigned long long)both[i]->memory->bytes);
+            hal_pool_keep(pool, both[i]->memory);
+        }
+    }
+}
+
 static void step_destroy(hal_gate *gate)
 {
     group_step *step = (group_step *)gate;
     if (!step->is_open) {
-        if (step->group->board->link) {
-            hal_link_drop(step->group->board->link);
-        }
         hal_board_fail(step->group->board, step->group->rank, HAL_ERROR_INVALID_STATE,
                        "its queue dropped a collective");
+        if (step->has_transfers && hal_link_drop(step->group->board->link)) {
+            step_keep_memory(step);
+        }
     }
     hal_group_unref(step->group);
     free(step);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { RANKS = 2, WORDS = SIDE_BYTES / 8 };
 
@@ -231,6 +233,29 @@ SIDES_TEST(launchers_are_read)
     unsetenv("RANK");
     unsetenv("WORLD_SIZE");
     unsetenv("LOCAL_WORLD_SIZE");
+    setenv("HAL_GROUP_ENGINE", "mpi", 1);
+    assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+                     HAL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(hal_status_message(), "HAL_GROUP_ENGINE: expected"));
+    assert_null(group);
+    unsetenv("HAL_GROUP_ENGINE");
+}
+
+/* A child has no part in the groups of its parent. */
+SIDES_TEST(groups_are_not_used_after_a_fork)
+{
+    group_open(0);
+    const pid_t child = fork();
+    if (child == 0) {
+        hal_group_status is;
+        const int good = hal_group_get_status(groups[0], &is) == HAL_ERROR_INVALID_STATE &&
+                         hal_group_abort(groups[0], "child") == HAL_ERROR_INVALID_STATE;
+        _exit(good ? 0 : 1);
+    }
+    int result = 1;
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    group_close();
 }
 
 /* A rank that comes twice, and one that does not come. */
