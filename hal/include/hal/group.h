@@ -123,7 +123,8 @@ HAL_API hal_status hal_group_split(hal_group *const *groups, uint32_t count, con
 
 /* Ends the group on all ranks: collectives in flight and later ones fail with INVALID_STATE and
  * `reason`, which may be null.
- * Threads: any. Errors: INVALID_ARGUMENT for a null group, INVALID_STATE in a fork of the process. */
+ * Threads: any.
+ * Errors: INVALID_ARGUMENT for a null group, INVALID_STATE in a fork of the process. */
 HAL_API hal_status hal_group_abort(hal_group *group, const char *reason);
 
 /* Returns the state of the group without waiting.

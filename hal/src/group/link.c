@@ -282,7 +282,7 @@ static void links_progress(const hal_mpi *mpi)
 static int links_end(hal_mpi *mpi)
 {
     const uint64_t begin = hal_clock_ns();
-    int in_order = !has_lost_rank;
+    int in_order = 1;
     for (hal_link *link = links; link; link = link->next) {
         if (link->header) {
             control_message message = {.what = CONTROL_FAILURE,
@@ -304,7 +304,7 @@ static int links_end(hal_mpi *mpi)
         in_order &= link->error == 0;
         link->error = ENDED;
     }
-    return in_order;
+    return in_order && !has_lost_rank; /* a rank may have told it just now */
 }
 
 /* ---- Creation ---- */

@@ -21,8 +21,8 @@ typedef struct hal_mpi_choice {
 } hal_mpi_choice;
 
 /* Starts MPI at the first call. Waits for all processes of the job, without a time limit; MPI has
- * none. Unless the program has ended MPI when the process ends, `at_exit` is called with the lock held;
- * MPI that hal has started is ended if it returns nonzero.
+ * none. Unless the program has ended MPI when the process ends, `at_exit` is called with the lock
+ * held; MPI that hal has started is ended if it returns nonzero.
  * Threads: any. Errors: UNSUPPORTED with what was tried, or in a fork of the process that started
  * MPI, IO with MPI's words. */
 hal_status hal_mpi_start(hal_mpi_choice choice, int (*at_exit)(hal_mpi *mpi), const char *function);
