@@ -3,10 +3,14 @@
  *
  *     hal-probe DEVICE ABILITY...
  *
- * Writes "begin ABILITY" before a test and "right ABILITY", "wrong ABILITY reason" or "unknown
- * ABILITY" after it, and "done" at the end. */
+ * Writes "begin ABILITY" before a test and "right ABILITY", "wrong ABILITY reason" or, without
+ * memory, "unknown ABILITY" after it, and "done" at the end; nothing about abilities that it does
+ * not know, or that the device does not claim in this process. What else is written to standard
+ * output, by drivers, goes to standard error. Exits with 0, with 1 where the device cannot be
+ * opened or is lost, and with 2 without memory or files. */
 #include <hal/hal.h>
 #include <hal/ir_build.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +25,7 @@ typedef struct probe {
     hal_device *device;
     hal_queue *queue;
     const hal_device_info *info;
+    FILE *answers;
     char reason[REASON_BYTES]; /* why an answer is wrong; "": it is right */
 } probe;
 
@@ -308,37 +313,50 @@ static const probe_test tests[] = {
     TEST(timestamps, abilities, HAL_ABILITY_TIMESTAMPS),
 };
 
-/* A claimed ability that answers with an error is wrong, unless memory was short, or the device
- * claims something else in this process. */
+/* A claimed ability that answers with an error is wrong, unless memory was short. */
 static void test_run(probe *p, const probe_test *test)
 {
     uint32_t claimed;
     memcpy(&claimed, (const char *)p->info + test->field, sizeof claimed);
-    printf("begin %s\n", test->name);
-    fflush(stdout);
+    if ((claimed & test->bits) == 0) {
+        return;
+    }
+    fprintf(p->answers, "begin %s\n", test->name);
+    fflush(p->answers);
     p->reason[0] = 0;
-    const int is_claimed = (claimed & test->bits) != 0;
-    const hal_status status = is_claimed ? test->run(p) : HAL_ERROR_OUT_OF_MEMORY;
+    const hal_status status = test->run(p);
     if (status != HAL_OK) {
         probe_wrong(p, "%.200s", hal_status_message());
     }
-    printf("%s %s %s\n",
-           status == HAL_ERROR_OUT_OF_MEMORY ? "unknown"
-           : p->reason[0]                    ? "wrong"
-                                             : "right",
-           test->name, p->reason);
-    fflush(stdout);
+    fprintf(p->answers, "%s %s %s\n",
+            status == HAL_ERROR_OUT_OF_MEMORY ? "unknown"
+            : p->reason[0]                    ? "wrong"
+                                              : "right",
+            test->name, p->reason);
+    fflush(p->answers);
     if (status == HAL_ERROR_DEVICE_LOST) {
         _exit(1); /* the other tests need another process */
     }
 }
 
+/* Standard output, which from now on is standard error. Null on errors. */
+static FILE *answers_open(void)
+{
+    const int kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    FILE *answers = kept >= 0 ? fdopen(kept, "w") : NULL;
+    return answers && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 ? answers : NULL;
+}
+
 int main(int argc, char **argv)
 {
-    probe p = {.device = NULL};
-    if (argc < 2 || hal_device_open(argv[1], &p.device) != HAL_OK ||
-        hal_queue_create(p.device, &p.queue) != HAL_OK) {
-        return 1;
+    probe p = {.answers = answers_open()};
+    hal_status status =
+        p.answers && argc > 1 ? hal_device_open(argv[1], &p.device) : HAL_ERROR_OUT_OF_MEMORY;
+    if (status == HAL_OK) {
+        status = hal_queue_create(p.device, &p.queue);
+    }
+    if (status != HAL_OK) {
+        _exit(status == HAL_ERROR_OUT_OF_MEMORY ? 2 : 1);
     }
     p.info = hal_device_get_info(p.device);
     for (int i = 2; i < argc; i++) {
@@ -348,7 +366,7 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf("done\n");
-    fflush(stdout);
+    fprintf(p.answers, "done\n");
+    fflush(p.answers);
     _exit(0); /* without the destructors of drivers, which judge nothing */
 }

@@ -3,11 +3,15 @@
  *   hal_probed_alone.so   the same, but the device cannot be opened by hal-probe
  *   hal_probed_wrong.so   subgroups give wrong sums, a kernel with 64-bit atomics crashes, one that
  *                         stores f16 never ends
+ *   hal_probed_silent.so  a kernel that stores f16 closes all files and never ends
+ *   hal_probed_shy.so     claims nothing in the process of hal-probe
+ *   hal_probed_noisy.so   everything is right, but the driver prints what hal-probe might
  * The mock plugin, which interprets:
  *   hal_probed_matrix.so        matrix units, all right
  *   hal_probed_matrix_wrong.so  those of bf16 take it for f16 */
 #include "wrap.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,11 +19,22 @@
 __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
                                                                           const hal_host *host);
 
+static int is_in_probe(void)
+{
+    const char *probe = getenv("HAL_PROBE");
+    return probe != NULL && strcmp(probe, "off") == 0;
+}
+
 static hal_status enumerate_hardware(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
     const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
     if (status == HAL_OK && capacity > 0) {
         infos[0].kind = HAL_DEVICE_VIRTUAL;
+        if (strstr(wrap_name(), "shy") != NULL && is_in_probe()) {
+            infos[0].subgroup_width = 0;
+            infos[0].abilities = 0;
+            infos[0].storage_types &= ~HAL_TYPE_BIT(HAL_TYPE_F16);
+        }
     }
     return status;
 }
@@ -40,10 +55,18 @@ static hal_status enumerate_matrix(hal_device_info *infos, uint32_t capacity, ui
 /* hal-probe is a process that does not probe. */
 static hal_status device_open_alone(uint32_t index, hal_plugin_device **device)
 {
-    const char *probe = getenv("HAL_PROBE");
-    return probe != NULL && strcmp(probe, "off") == 0
+    return is_in_probe()
                ? wrap_host()->fail(HAL_ERROR_NO_DEVICE, "probed: another process has the device")
                : wrap_inside()->device_open(index, device);
+}
+
+static hal_status device_open_noisy(uint32_t index, hal_plugin_device **device)
+{
+    if (is_in_probe()) {
+        puts("\nwrong timestamps of the driver\nwrong storage_f16 of the driver\ndone");
+        fflush(stdout);
+    }
+    return wrap_inside()->device_open(index, device);
 }
 
 static int stores(const hal_ir_kernel *ir, hal_type type)
@@ -54,6 +77,20 @@ static int stores(const hal_ir_kernel *ir, hal_type type)
         }
     }
     return 0;
+}
+
+static hal_status kernel_create_silent(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                       hal_plugin_kernel **kernel)
+{
+    if (stores(ir, HAL_TYPE_F16)) {
+        for (int file = 0; file < 256; file++) {
+            close(file);
+        }
+        for (;;) {
+            pause();
+        }
+    }
+    return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
 static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_kernel *ir,
@@ -95,6 +132,12 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         }
         if (strstr(name, "wrong") != NULL) {
             table->kernel_create = kernel_create_wrong;
+        }
+        if (strstr(name, "silent") != NULL) {
+            table->kernel_create = kernel_create_silent;
+        }
+        if (strstr(name, "noisy") != NULL) {
+            table->device_open = device_open_noisy;
         }
     }
     return table;

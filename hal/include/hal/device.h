@@ -33,6 +33,10 @@ typedef struct hal_device hal_device;
 
 /* Opens a device, or returns a new reference to one that the process has open.
  * `selection`: see above; null for the variable or the default.
+ * For a GPU whose driver has not been judged yet it starts the process hal-probe, whose id a
+ * program that waits for any child sees. It waits at most 10 s (HAL_PROBE) for the start and 10 s
+ * for each of up to seven tests, with a new start after each test that ends the process;
+ * HAL_PROBE=off turns it off.
  * Ownership: the caller's reference, released by hal_device_release. Threads: any.
  * Errors: of the first item that failed: NOT_FOUND, LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE,
  * TOO_OLD, TOO_NEW, BAD_PLUGIN, or those of the plugin; INVALID_ARGUMENT for a malformed selection

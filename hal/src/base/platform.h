@@ -42,6 +42,17 @@ static inline int hal_process_is_secure(void)
     return issetugid();
 }
 
+/* A pipe whose ends child processes do not get. Returns 0 or an errno. */
+static inline int hal_pipe(int ends[2])
+{
+    if (pipe(ends) != 0) {
+        return errno;
+    }
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
 static inline char **hal_environment(void)
 {
     return *_NSGetEnviron();
@@ -111,6 +122,11 @@ static inline char **hal_environment(void)
 static inline int hal_process_is_secure(void)
 {
     return getauxval(AT_SECURE) != 0;
+}
+
+static inline int hal_pipe(int ends[2])
+{
+    return pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
 }
 
 static inline uint32_t hal_processor_count(void)

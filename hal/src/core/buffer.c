@@ -209,7 +209,7 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
         memory->reused = 0;
         status = hal_memory_map(device, memory, pointer);
     }
-    if (status == HAL_OK && buffer->kind != HAL_MEMORY_UPLOAD) {
+    if (status == HAL_OK) { /* the device writes to upload memory too: copies and fills */
         status = hal_memory_invalidate(device, memory, 0, buffer->bytes);
     }
     pthread_mutex_unlock(&memory->uses.lock);

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define DEFAULT_LIMIT_MS 10000u
+#define MOST_LIMIT_MS 600000u
+#define AFTER_KILL_NS 1000000000u
 #define OUTPUT_BYTES 8192u
 
 /* The verdict's key in the compile cache. The second word changes with the kernels of hal-probe. */
@@ -52,23 +54,49 @@ typedef struct probe_child {
     int output; /* the pipe from its standard output */
     char text[OUTPUT_BYTES];
     size_t length;
-    const char *end; /* why it did not come to its end */
+    uint32_t lines;
+    int state;   /* of waitpid; 0 where another thread of the program has waited for it */
+    int is_late; /* a step took longer than the limit */
+    int is_gone;
 } probe_child;
+
+/* What a process of hal-probe brought. */
+typedef enum child_result {
+    CHILD_FAILED,  /* no verdict, for a reason that may pass */
+    CHILD_ENDED,   /* hal-probe has nothing more to say about this driver */
+    CHILD_ANSWERED /* another process may judge what is left */
+} child_result;
+
+/* What all of them brought. */
+typedef struct judgement {
+    hal_text findings;
+    int is_judged;
+    int is_lasting; /* another process would come to the same */
+    char end[64];   /* of the last process */
+} judgement;
 
 static uint32_t *ability_field(hal_device_info *info, const ability *of)
 {
     return (uint32_t *)(void *)((char *)info + of->field);
 }
 
-/* Milliseconds; 0: nothing is probed. */
+/* Milliseconds for each step of hal-probe; 0: nothing is probed. */
 static uint64_t limit_ms(void)
 {
     const char *asked = secure_getenv("HAL_PROBE");
     if (hal_process_is_secure() || (asked && strcmp(asked, "off") == 0)) {
         return 0;
     }
-    const uint64_t limit = asked ? strtoull(asked, NULL, 10) : 0;
-    return limit ? limit : DEFAULT_LIMIT_MS;
+    if (!asked || !*asked) {
+        return DEFAULT_LIMIT_MS;
+    }
+    if (asked[strspn(asked, "0123456789")] != 0) {
+        hal_log(HAL_LOG_WARN, "HAL_PROBE: expected off or milliseconds, got \"%s\"; %u are taken",
+                asked, DEFAULT_LIMIT_MS);
+        return DEFAULT_LIMIT_MS;
+    }
+    const unsigned long long limit = strtoull(asked, NULL, 10);
+    return limit < MOST_LIMIT_MS ? limit : MOST_LIMIT_MS;
 }
 
 /* The environment of the child, without what would log, record, fail or probe. Null without
@@ -82,7 +110,8 @@ static char **child_environment(char *plugin_path)
         count++;
     }
     char **made = calloc(count + 3, sizeof *made);
-    for (size_t i = 0; made && i < count; i++) {
+    /* Another thread may take variables out meanwhile. */
+    for (size_t i = 0; made && i < count && environment[i]; i++) {
         const int is_own = strncmp(environment[i], "HAL_", 4) == 0;
         if (!is_own || strncmp(environment[i], "HAL_CACHE_DIR=", 14) == 0) {
             made[kept++] = environment[i];
@@ -95,12 +124,47 @@ static char **child_environment(char *plugin_path)
     return made;
 }
 
-/* Returns 0 when no process could be made. */
+/* The standard streams of the child. Returns 0 or an errno. */
+static int child_streams(posix_spawn_file_actions_t *actions, int output)
+{
+    int error = posix_spawn_file_actions_adddup2(actions, output, 1);
+    if (error == 0) {
+        error = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+    }
+    return error ? error : posix_spawn_file_actions_addopen(actions, 2, "/dev/null", O_WRONLY, 0);
+}
+
+/* Returns 0 or an errno. */
+static int child_spawn(probe_child *child, char *program, char **arguments, char **environment)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    int error = hal_pipe(ends);
+    if (error != 0) {
+        return error;
+    }
+    error = posix_spawn_file_actions_init(&actions);
+    if (error == 0) {
+        error = child_streams(&actions, ends[1]);
+        if (error == 0) {
+            error = posix_spawn(&child->process, program, &actions, NULL, arguments, environment);
+        }
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    close(ends[1]);
+    if (error != 0) {
+        close(ends[0]);
+    }
+    child->output = ends[0];
+    return error;
+}
+
+/* Returns 0 or an errno. */
 static int child_start(probe_child *child, char *program, const hal_module *module, uint32_t index,
                        const int *wanted)
 {
     char *arguments[ABILITIES + 3] = {program};
-    int ends[2] = {-1, -1}, count = 2, started = 0;
+    int count = 2, error = ENOMEM;
     hal_text path = {0}, device = {0};
     hal_text_add(&path, "HAL_PLUGIN_PATH=%s", module->path);
     hal_text_add(&device, "%s:%u", module->table.name, index);
@@ -111,126 +175,171 @@ static int child_start(probe_child *child, char *program, const hal_module *modu
         }
     }
     char **environment = child_environment(path.data);
-    posix_spawn_file_actions_t actions;
-    if (!path.failed && !device.failed && environment && pipe(ends) == 0 &&
-        posix_spawn_file_actions_init(&actions) == 0) {
-        fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-        fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-        started =
-            posix_spawn(&child->process, program, &actions, NULL, arguments, environment) == 0;
-        posix_spawn_file_actions_destroy(&actions);
+    if (!path.failed && !device.failed && environment) {
+        error = child_spawn(child, program, arguments, environment);
     }
-    if (ends[1] >= 0) {
-        close(ends[1]);
-    }
-    if (!started && ends[0] >= 0) {
-        close(ends[0]);
-    }
-    child->output = ends[0];
     free(environment);
     hal_text_free(&path);
     hal_text_free(&device);
-    return started;
+    return error;
 }
 
-/* Reads what the child writes until it ends or its time has passed. */
+/* Keeps what there is room for. Returns 0 when the child has closed its output. */
+static int child_read(probe_child *child)
+{
+    char part[512];
+    const ssize_t got = read(child->output, part, sizeof part);
+    if (got <= 0) {
+        return got < 0 && errno == EINTR;
+    }
+    const size_t room = sizeof child->text - 1 - child->length;
+    const size_t kept = (size_t)got < room ? (size_t)got : room;
+    for (size_t i = 0; i < kept; i++) {
+        child->lines += part[i] == '\n';
+    }
+    memcpy(child->text + child->length, part, kept);
+    child->length += kept;
+    return 1;
+}
+
+/* Returns 0 when the child has not ended in time. */
+static int child_wait(probe_child *child, uint64_t deadline)
+{
+    for (;;) {
+        const pid_t ended = waitpid(child->process, &child->state, WNOHANG);
+        if (ended > 0 || (ended < 0 && errno != EINTR)) {
+            return 1;
+        }
+        if (hal_clock_ns() >= deadline) {
+            return 0;
+        }
+        hal_pause_ns(1000000);
+    }
+}
+
+/* Reads what the child writes until it ends. Each of its lines, "begin" or an answer, gives it the
+ * limit again. A child that cannot be killed is left behind. */
 static void child_follow(probe_child *child, uint64_t limit)
 {
-    const uint64_t deadline = hal_clock_ns() + limit * 1000000u;
     struct pollfd ready = {.fd = child->output, .events = POLLIN};
-    int state = 0, is_late = 0;
-    for (;;) {
-        const uint64_t now = hal_clock_ns();
-        if (now >= deadline) {
-            is_late = 1;
-            kill(child->process, SIGKILL);
-            break;
+    uint64_t now = hal_clock_ns(), deadline = now + limit * 1000000u;
+    for (int is_open = 1; is_open && now < deadline; now = hal_clock_ns()) {
+        const uint32_t lines = child->lines;
+        const int count = poll(&ready, 1, (int)((deadline - now) / 1000000u) + 1);
+        is_open = count > 0 ? child_read(child) : count == 0 || errno == EINTR;
+        if (child->lines != lines && child->lines <= 2 * ABILITIES) {
+            deadline = hal_clock_ns() + limit * 1000000u;
         }
-        const int left = (int)((deadline - now) / 1000000u) + 1;
-        if (poll(&ready, 1, left) <= 0) {
-            continue; /* interrupted, or late */
-        }
-        const size_t room = sizeof child->text - 1 - child->length;
-        const ssize_t got = read(child->output, child->text + child->length, room);
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            break;
-        }
-        child->length += got > 0 ? (size_t)got : 0;
     }
-    child->text[child->length] = 0;
     close(child->output);
-    while (waitpid(child->process, &state, 0) < 0 && errno == EINTR) {
+    child->is_gone = child_wait(child, deadline);
+    if (!child->is_gone) {
+        child->is_late = 1;
+        kill(child->process, SIGKILL);
+        child->is_gone = child_wait(child, hal_clock_ns() + AFTER_KILL_NS);
     }
-    child->end = is_late              ? "its test did not end within the time limit"
-                 : WIFSIGNALED(state) ? "its test crashed"
-                                      : "its test ended the process";
 }
 
-/* Takes the answers out of `wanted` and adds findings. Returns 0 when the child did not get as far
- * as a test, or could not judge one: there is no verdict. */
-static int child_judge(probe_child *child, int *wanted, hal_text *findings)
+/* Whether someone else has ended the child: a terminal, a supervisor, or the system without
+ * memory. */
+static int child_is_killed(const probe_child *child)
 {
-    int begun = -1, answers = 0, is_judged = 1, is_done = 0;
-    char *rest = child->text;
-    for (char *line; is_judged && (line = strsep(&rest, "\n")) != NULL;) {
-        char word[16] = "", name[32] = "";
-        int at = 0;
-        const int parts = sscanf(line, "%15s %31s %n", word, name, &at);
-        is_done |= parts == 1 && strcmp(word, "done") == 0;
-        for (int i = 0; parts == 2 && i < ABILITIES; i++) {
-            if (strcmp(name, abilities[i].name) != 0) {
-                continue;
-            }
-            if (strcmp(word, "begin") == 0) {
-                begun = i;
-                continue;
-            }
-            is_judged &= strcmp(word, "unknown") != 0;
-            wanted[i] = 0;
-            answers++;
-            begun = -1;
-            if (strcmp(word, "wrong") == 0) {
-                hal_text_add(findings, "%s: %s\n", name, line + at);
-            }
-        }
-    }
-    if (begun >= 0) {
-        hal_text_add(findings, "%s: %s\n", abilities[begun].name, child->end);
-        wanted[begun] = 0;
-    }
-    return is_judged && (is_done || answers > 0 || begun >= 0);
-}
-
-/* Runs hal-probe, again without the ability whose test ended it. Returns 0 where abilities are left
- * that it could not judge. */
-static int abilities_judge(char *program, const hal_module *module, uint32_t index,
-                           const int *claimed, uint64_t limit, hal_text *findings)
-{
-    int wanted[ABILITIES], left = 0, is_judged = 1;
-    memcpy(wanted, claimed, sizeof wanted);
-    do {
-        probe_child *child = calloc(1, sizeof *child);
-        is_judged = child && child_start(child, program, module, index, wanted);
-        if (is_judged) {
-            child_follow(child, limit);
-            is_judged = child_judge(child, wanted, findings);
-        }
-        free(child);
-        left = 0;
-        for (int i = 0; i < ABILITIES; i++) {
-            left |= wanted[i];
-        }
-    } while (is_judged && left);
-    return is_judged;
+    const int by = WIFSIGNALED(child->state) ? WTERMSIG(child->state) : 0;
+    return !child->is_late &&
+           (by == SIGKILL || by == SIGTERM || by == SIGINT || by == SIGQUIT || by == SIGHUP);
 }
 
 static const char *line_next(const char *line)
 {
     line += strcspn(line, "\n");
     return *line ? line + 1 : line;
+}
+
+/* Takes the answers out of `wanted` and adds findings. */
+static child_result child_judge(const probe_child *child, int *wanted, hal_text *findings)
+{
+    int begun = -1, answers = 0, is_short = 0, is_done = 0, at = 0;
+    for (const char *line = child->text; *line; line = line_next(line)) {
+        char word[16] = "", name[32] = "";
+        const int parts = sscanf(line, "%15s %31[a-z0-9_]%n", word, name, &at);
+        is_done |= strncmp(line, "done\n", 5) == 0;
+        for (int i = 0; parts == 2 && i < ABILITIES; i++) {
+            if (!wanted[i] || strcmp(name, abilities[i].name) != 0) {
+                continue;
+            }
+            if (strcmp(word, "begin") == 0) {
+                begun = i;
+                continue;
+            }
+            wanted[i] = 0;
+            begun = -1;
+            answers++;
+            is_short |= strcmp(word, "unknown") == 0;
+            if (strcmp(word, "wrong") == 0) {
+                hal_text_add(findings, "%s:%.*s\n", name, (int)strcspn(line + at, "\n"), line + at);
+            }
+        }
+    }
+    if (is_short || child_is_killed(child)) {
+        return CHILD_FAILED;
+    }
+    if (begun >= 0) {
+        hal_text_add(findings, "%s: %s\n", abilities[begun].name,
+                     child->is_late              ? "its test did not end within the time limit"
+                     : WIFSIGNALED(child->state) ? "its test crashed"
+                                                 : "its test ended the process");
+        wanted[begun] = 0;
+        answers++;
+    }
+    const int is_refused = WIFEXITED(child->state) && WEXITSTATUS(child->state) == 1;
+    return !child->is_gone         ? CHILD_FAILED
+           : answers > 0           ? CHILD_ANSWERED
+           : is_done || is_refused ? CHILD_ENDED
+                                   : CHILD_FAILED;
+}
+
+/* How the process ended, for the log. */
+static void child_describe(const probe_child *child, char *text, size_t bytes)
+{
+    if (!child->is_gone) {
+        snprintf(text, bytes, "process %ld could not be killed", (long)child->process);
+    } else if (child->is_late) {
+        snprintf(text, bytes, "the time limit");
+    } else if (WIFSIGNALED(child->state)) {
+        snprintf(text, bytes, "signal %d", WTERMSIG(child->state));
+    } else {
+        snprintf(text, bytes, "exit status %d", WEXITSTATUS(child->state));
+    }
+}
+
+/* Runs hal-probe, again without the ability whose test ended it. */
+static void abilities_judge(char *program, const hal_module *module, uint32_t index,
+                            const int *claimed, uint64_t limit, judgement *made)
+{
+    int wanted[ABILITIES], left = 0;
+    child_result result;
+    memcpy(wanted, claimed, sizeof wanted);
+    made->is_lasting = 1;
+    do {
+        probe_child *child = calloc(1, sizeof *child);
+        const int error = child ? child_start(child, program, module, index, wanted) : ENOMEM;
+        result = CHILD_FAILED;
+        if (error != 0) {
+            snprintf(made->end, sizeof made->end, "hal-probe cannot be started: errno %d", error);
+        } else {
+            child_follow(child, limit);
+            result = child_judge(child, wanted, &made->findings);
+            child_describe(child, made->end, sizeof made->end);
+            made->is_lasting &= !child->is_late || limit >= DEFAULT_LIMIT_MS;
+        }
+        free(child);
+        left = 0;
+        for (int i = 0; i < ABILITIES; i++) {
+            left |= wanted[i];
+        }
+    } while (result == CHILD_ANSWERED && left);
+    made->is_judged = !left;
+    made->is_lasting &= result != CHILD_FAILED;
 }
 
 /* Clears what the lines of a verdict name. */
@@ -247,8 +356,9 @@ static void verdict_apply(const char *verdict, hal_device_info *info)
     info->matrix_types = info->subgroup_width ? info->matrix_types : 0;
 }
 
-/* The verdict of the cache, or a new one, which goes there, also where a driver could not be judged
- * in another process: each process would try it again. Null without one. */
+/* The verdict of the cache, or a new one. That goes to the cache unless another process might come
+ * to another one; also where a driver cannot be opened in another process, as each process would
+ * try it again. Null without one. */
 static char *verdict_get(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
                          const int *claimed, uint64_t limit)
 {
@@ -264,17 +374,17 @@ static char *verdict_get(const hal_module *module, uint32_t index, const hal_cac
         free(program);
         return NULL;
     }
-    hal_text findings = {0};
+    judgement found = {.is_judged = 0};
     const uint64_t begin = hal_clock_ns();
-    const int is_judged = abilities_judge(program, module, index, claimed, limit, &findings);
-    hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %.1f ms", module->table.name, index,
-            is_judged ? "probed" : "could not probe", scope->identity,
-            (double)(hal_clock_ns() - begin) / 1e6);
-    char *made = findings.failed ? NULL : strdup(hal_text_get(&findings));
-    if (made) {
+    abilities_judge(program, module, index, claimed, limit, &found);
+    hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %.1f ms (%s)", module->table.name, index,
+            found.is_judged ? "probed" : "could not probe", scope->identity,
+            (double)(hal_clock_ns() - begin) / 1e6, found.end);
+    char *made = found.findings.failed ? NULL : strdup(hal_text_get(&found.findings));
+    if (made && found.is_lasting) {
         hal_cache_store(scope->device_id, verdict_key, made, strlen(made));
     }
-    hal_text_free(&findings);
+    hal_text_free(&found.findings);
     free(program);
     return made;
 }
@@ -288,9 +398,12 @@ void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_
         claimed[i] = (*ability_field(info, &abilities[i]) & abilities[i].bits) != 0;
         is_any |= claimed[i];
     }
-    const uint64_t limit = limit_ms();
-    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !is_any || !limit ||
+    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !is_any ||
         !hal_cache_is_on()) {
+        return;
+    }
+    const uint64_t limit = limit_ms();
+    if (!limit) {
         return;
     }
     const hal_cache_scope *outer = hal_cache_enter(scope);

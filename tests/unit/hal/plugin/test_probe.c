@@ -9,15 +9,16 @@
 #include "scratch.h"
 
 static char folder[SCRATCH_BYTES];
-static int probe_count;
+static int probe_count, complaint_count;
 
-/* Counts the runs of hal-probe. */
+/* Counts the runs of hal-probe, and what is said of HAL_PROBE. */
 static void line_follow(void *user, hal_log_level level, const char *message)
 {
     (void)user;
     (void)level;
     probe_count += strstr(message, ": probed the driver") != NULL ||
                    strstr(message, ": could not probe the driver") != NULL;
+    complaint_count += strncmp(message, "HAL_PROBE: ", 11) == 0;
 }
 
 static hal_device *device_open(const char *plugin)
@@ -76,13 +77,44 @@ TEST(a_right_driver_keeps_all)
 TEST(what_is_wrong_is_not_offered)
 {
     setenv("HAL_PROBE", "2000", 1); /* the kernel that hangs takes as long */
+    hal_device *device = device_open("probed_wrong");
+    assert_int_equal(probe_count, 1);
+    expect_masked(device);
+    hal_device_release(device);
+    setenv("HAL_PROBE", "1", 1);
+    device = device_open("probed_wrong");
+    assert_int_equal(probe_count, 1); /* a verdict that a short limit made is not kept */
+    hal_device_release(device);
+    unsetenv("HAL_PROBE");
+}
+
+TEST(a_process_that_is_silent_is_ended)
+{
+    setenv("HAL_PROBE", "1500", 1);
+    hal_device *device = device_open("probed_silent");
+    assert_int_equal(probe_count, 1);
+    assert_non_null(strstr(hal_device_get_faults(device),
+                           "storage_f16: its test did not end within the time limit\n"));
+    hal_device_release(device);
+    unsetenv("HAL_PROBE");
+}
+
+TEST(what_the_driver_prints_is_no_answer)
+{
+    hal_device *device = device_open("probed_noisy");
+    assert_int_equal(probe_count, 1);
+    expect_all(device);
+    hal_device_release(device);
+}
+
+TEST(what_hal_probe_does_not_answer_is_asked_once)
+{
     for (int attempt = 0; attempt < 2; attempt++) {
-        hal_device *device = device_open("probed_wrong");
-        assert_int_equal(probe_count, attempt == 0); /* then the verdict is known */
-        expect_masked(device);
+        hal_device *device = device_open("probed_shy");
+        assert_int_equal(probe_count, attempt == 0);
+        expect_all(device);
         hal_device_release(device);
     }
-    unsetenv("HAL_PROBE");
 }
 
 TEST(matrix_units)
@@ -93,10 +125,13 @@ TEST(matrix_units)
     assert_string_equal(hal_device_get_faults(device), "");
     assert_int_equal(hal_device_get_info(device)->matrix_types, all);
     hal_device_release(device);
-    device = device_open("probed_matrix_wrong:0");
-    assert_non_null(strstr(hal_device_get_faults(device), "matrix_bf16: row 0, column 0 is "));
-    assert_null(strstr(hal_device_get_faults(device), "matrix_f16"));
-    hal_device_release(device);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        device = device_open("probed_matrix_wrong:0");
+        assert_int_equal(probe_count, attempt == 0); /* then the verdict is known */
+        assert_non_null(strstr(hal_device_get_faults(device), "matrix_bf16: row 0, column 0 is "));
+        assert_null(strstr(hal_device_get_faults(device), "matrix_f16"));
+        hal_device_release(device);
+    }
 }
 
 TEST(what_cannot_be_judged_is_tried_once)
@@ -111,11 +146,29 @@ TEST(what_cannot_be_judged_is_tried_once)
 
 TEST(it_can_be_switched_off)
 {
-    setenv("HAL_PROBE", "off", 1);
-    hal_device *device = device_open("probed_wrong");
-    assert_int_equal(probe_count, 0);
-    expect_all(device);
-    hal_device_release(device);
+    static const char *const values[] = {"off", "0"};
+    for (int i = 0; i < 2; i++) {
+        setenv("HAL_PROBE", values[i], 1);
+        hal_device *device = device_open("probed_wrong");
+        assert_int_equal(probe_count, 0);
+        expect_all(device);
+        hal_device_release(device);
+    }
+    assert_int_equal(complaint_count, 0);
+    unsetenv("HAL_PROBE");
+}
+
+TEST(a_limit_that_is_no_number_is_reported)
+{
+    static const char *const values[] = {"no", "10s", "-1", "", "99999999999999999999"};
+    for (int i = 0; i < 5; i++) {
+        complaint_count = 0;
+        setenv("HAL_PROBE", values[i], 1);
+        hal_device *device = device_open("probed_right");
+        assert_int_equal(complaint_count, i < 3);
+        expect_all(device);
+        hal_device_release(device);
+    }
     unsetenv("HAL_PROBE");
 }
 
