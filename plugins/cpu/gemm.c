@@ -8,7 +8,6 @@
  */
 #include "gemm.h"
 
-#include "gemm_levels.h"
 #include "gemm_pair_kernels.h"
 #include "gemm_pairs.h"
 
@@ -41,14 +40,12 @@ static void prepare(struct cpu_gemm_job *job, int threads)
     bool tiles = !plan_is_skinny(p);
 
     cpu_gemm_layout_of(p, threads, &job->layout);
-    job->products = cpu_gemm_level_products(p->levels);
     job->groups = cpu_gemm_ceil_div(p->desc.batch, p->group);
     job->outers_m = tiles ? cpu_gemm_ceil_div(p->desc.m, p->outer_m) : 1;
     job->outers_n = tiles ? cpu_gemm_ceil_div(p->desc.n, p->outer_n) : 1;
-    job->slabs = p->route == CPU_GEMM_TILES && p->levels == 0 ? p->slabs : 1;
+    job->slabs = p->route == CPU_GEMM_TILES ? p->slabs : 1;
     job->steps = p->pack_a || p->pack_b ? 2 : 1;
-    job->phases =
-        job->products * job->groups * job->outers_m * job->outers_n * job->slabs * job->steps;
+    job->phases = job->groups * job->outers_m * job->outers_n * job->slabs * job->steps;
     job->task_m = p->task_m;
     job->task_n = p->task_n;
     job->chunk = p->chunk;
@@ -97,9 +94,7 @@ static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_g
     int64_t outer_m = phase % job->outers_m;
     phase /= job->outers_m;
     int64_t outer_n = phase % job->outers_n;
-    phase /= job->outers_n;
-    s->product = (int)(phase / job->groups);
-    s->batch = phase % job->groups * p->group;
+    s->batch = phase / job->outers_n * p->group;
     s->matrices = cpu_gemm_least(p->group, d->batch - s->batch);
     if (plan_is_skinny(p)) {
         int64_t cols = p->swap ? d->m : d->n;
@@ -122,10 +117,6 @@ static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_g
         s->panels = p->pack_b ? cpu_gemm_ceil_div(s->n, p->kernels->nr) : 0;
         s->units = (d->stride_a == 0 ? 1 : s->matrices) * s->strips +
                    (d->stride_b == 0 ? 1 : s->matrices) * s->panels;
-        if (p->levels > 0) {
-            s->panels = cpu_gemm_ceil_div(s->panels, CPU_GEMM_LEVELS_PANELS);
-            s->units = (s->strips + s->panels) * p->slabs;
-        }
         small = p->kernels->nr * s->k;
         s->chunk = cpu_gemm_clamp(16384 / (small + 1), 1, s->units);
     } else {
@@ -389,12 +380,8 @@ static void run_task(const struct cpu_gemm_job *job, const struct cpu_gemm_stage
             cpu_gemm_pairs_pack(job, stage, unit);
         } else if (pairs) {
             cpu_gemm_pairs_multiply(job, stage, unit, slot);
-        } else if (tiles && stage->pack && job->plan->levels > 0) {
-            cpu_gemm_levels_pack(job, stage, unit, slot);
         } else if (tiles && stage->pack) {
             pack_unit(job, stage, unit);
-        } else if (tiles && job->plan->levels > 0) {
-            cpu_gemm_levels_multiply(job, stage, unit, slot);
         } else if (tiles) {
             tile_unit(job, stage, unit, slot);
         } else if (stage->pack) {

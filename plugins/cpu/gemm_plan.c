@@ -77,8 +77,7 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
 
     p->route = CPU_GEMM_TILES;
     p->swap = d->m > d->n;
-    if (p->levels > 0 || shorter > CPU_GEMM_SKINNY || longer < 4 * shorter ||
-        d->k < 4 * p->kernels->lanes) {
+    if (shorter > CPU_GEMM_SKINNY || longer < 4 * shorter || d->k < 4 * p->kernels->lanes) {
         return;
     }
     bool is_below_vector = p->swap && 4 * shorter <= 3 * p->kernels->lanes;
@@ -161,9 +160,6 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     p->pack_b = d->type_b != native || d->transpose_b ||
                 (d->n * d->k > l2 / 4 && d->m > 20 * kernels->mr) ||
                 (d->n * d->k > l2 && d->m > 4 * kernels->mr);
-    if (p->levels > 0) {
-        p->pack_a = p->pack_b = true;
-    }
     p->group = cpu_gemm_clamp(l2 * 2 / (d->m * p->kc + d->n * p->kc + 1), 1, d->batch);
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
@@ -178,9 +174,9 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
         }
     }
     const int64_t row = d->ldc * p->size, c_bytes = d->batch * d->m * d->n * p->size;
-    p->streams = p->levels == 0 && p->route == CPU_GEMM_TILES && p->slabs == 1 &&
-                 d->type_c == native && d->epilogue == NULL && row % 64 == 0 &&
-                 d->stride_c * p->size % 64 == 0 && c_bytes >= cpu_streaming_bytes();
+    p->streams = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
+                 d->epilogue == NULL && row % 64 == 0 && d->stride_c * p->size % 64 == 0 &&
+                 c_bytes >= cpu_streaming_bytes();
     p->is_single = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
                    !p->pack_a && !p->pack_b && d->batch == 1 && d->m <= p->task_m &&
                    d->n <= p->task_n;
@@ -241,11 +237,7 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     if (wrong != NULL) {
         return wrong;
     }
-    *plan = (struct cpu_gemm_plan){
-        .desc = *desc, .levels = desc->levels, .m = desc->m, .n = desc->n, .k = desc->k};
-    plan->desc.m = cpu_gemm_ceil_div(desc->m, 1 << desc->levels);
-    plan->desc.n = cpu_gemm_ceil_div(desc->n, 1 << desc->levels);
-    plan->desc.k = cpu_gemm_ceil_div(desc->k, 1 << desc->levels);
+    *plan = (struct cpu_gemm_plan){.desc = *desc};
     enum cpu_gemm_isa isa = desc->isa;
     for (int i = CPU_GEMM_ISA_COUNT - 1; isa == CPU_GEMM_ISA_AUTO; i--) {
         if (cpu_gemm_isa_native((enum cpu_gemm_isa)i)) {
@@ -333,20 +325,14 @@ int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
         return size + layout->slot * threads;
     }
     if (p->pack_a) {
-        layout->item_a = cpu_gemm_round_up(p->outer_m, p->strip) * cpu_gemm_a_stride(p) * p->size *
-                         (p->levels > 0 ? p->slabs : 1);
+        layout->item_a = cpu_gemm_round_up(p->outer_m, p->strip) * cpu_gemm_a_stride(p) * p->size;
     }
     if (p->pack_b) {
-        layout->item_b =
-            cpu_gemm_round_up(p->outer_n, nr) * p->kc * p->size * (p->levels > 0 ? p->slabs : 1);
+        layout->item_b = cpu_gemm_round_up(p->outer_n, nr) * p->kc * p->size;
     }
     layout->b = cpu_gemm_round_up(layout->item_a * p->group, 64);
     size = layout->scratch = layout->b + cpu_gemm_round_up(layout->item_b * p->group, 64);
-    if (p->levels > 0) {
-        const int64_t strip = (p->task_m + p->strip) * p->task_n, panel = nr * p->kc;
-        layout->slot = cpu_gemm_round_up((strip > panel ? strip : panel) * p->size, 64);
-        size += layout->slot * threads;
-    } else if (c_is_16_bit && p->slabs == 1) {
+    if (c_is_16_bit && p->slabs == 1) {
         layout->slot = cpu_gemm_round_up(p->strip * p->task_n * p->size, 64);
         size += layout->slot * threads;
     } else if (c_is_16_bit) {

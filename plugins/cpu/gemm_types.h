@@ -49,8 +49,7 @@ struct cpu_gemm_desc {
     int64_t lda, ldb, ldc;                /* distance of rows, in elements */
     int64_t batch;                        /* number of matrices, at least 1 */
     int64_t stride_a, stride_b, stride_c; /* distance of matrices, in elements; 0 repeats A or B */
-    int levels; /* of Strassen's algorithm: 0 to 2; above 0, one batch of f32 or f64 throughout */
-    cpu_gemm_epilogue_fn *epilogue; /* or NULL */
+    cpu_gemm_epilogue_fn *epilogue;       /* or NULL */
 };
 
 struct cpu_gemm_kernels;
@@ -76,9 +75,7 @@ enum { CPU_GEMM_PAIRS_MAX_COLS = 512 };
 
 /* Opaque: every field is derived from the description. Owns no memory. */
 struct cpu_gemm_plan {
-    struct cpu_gemm_desc desc; /* m, n and k are those of one block, see levels */
-    int levels;
-    int64_t m, n, k; /* of the whole matrices */
+    struct cpu_gemm_desc desc;
     const struct cpu_gemm_kernels *kernels;
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
