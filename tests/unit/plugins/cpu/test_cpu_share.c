@@ -135,9 +135,9 @@ static load load_now(void)
     load now = {.time = kit_clock_ns()};
     FILE *file = fopen("/proc/stat", "r");
     if (file != NULL) {
-        const int read = fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &field[0],
-                                &field[1], &field[2], &field[3], &field[4], &field[5], &field[6],
-                                &field[7]);
+        const int read =
+            fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &field[0], &field[1],
+                   &field[2], &field[3], &field[4], &field[5], &field[6], &field[7]);
         fclose(file);
         const unsigned long long ticks =
             field[0] + field[1] + field[2] + field[5] + field[6] + field[7];
