@@ -13,6 +13,13 @@ cmake -S "$work/matmul" -B "$work/build" -G Ninja -DCMAKE_C_COMPILER="$compiler"
 cmake --build "$work/build"
 "$(find "$work/build" -name matmul -type f)"
 
+echo "== an example that shares a file with another one"
+cp -r "$prefix/share/doc/halyard/examples" "$work/examples"
+cmake -S "$work/examples/mlp" -B "$work/mlp" -G Ninja -DCMAKE_C_COMPILER="$compiler" \
+    -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log"
+cmake --build "$work/mlp"
+"$(find "$work/mlp" -name mlp -type f)" --data "$work/examples/digits/data" --epochs 1
+
 echo "== find_package, another version or part"
 cat >"$work/CMakeLists.txt" <<'TEXT'
 cmake_minimum_required(VERSION 3.25)

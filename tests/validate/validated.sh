@@ -30,6 +30,8 @@ run "$tests/test_ops_functions"
 [ "$amount" = all ] || exit 0
 run "$programs/matmul"
 run "$programs/digits" --data "$project/examples/digits/data"
+run "$programs/mlp" --data "$project/examples/digits/data" --epochs 2
+run "$programs/mlp" --data "$project/examples/digits/data" --epochs 2 --eager
 run "$programs/rnn" --data "$project" --steps 40 --every 20 --sample 0
 run "$programs/rnn" --data "$project" --steps 20 --every 20 --sample 0 --eager
 # Not test_ops_array_memory, which counts allocations: the layer makes some.

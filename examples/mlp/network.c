@@ -1,0 +1,150 @@
+/* The dense network as arrays, see network.h.
+ *
+ * Every function opens a scope, which releases the intermediate arrays at its end; ops_array_keep
+ * takes the results out of it. A call on a null array returns null, so that only the results have
+ * to be checked. */
+#include "network.h"
+
+#include <math.h>
+
+/* Arrays report failures as null: hal has the message, the status is lost. */
+static hal_status arrays_status(ops_array *const *arrays, int count)
+{
+    hal_status status = HAL_OK;
+    for (int i = 0; i < count; i++) {
+        status = arrays[i] != NULL ? status : HAL_ERROR_INVALID_STATE;
+    }
+    return status;
+}
+
+static ops_array *transposed(ops_array *x)
+{
+    return ops_array_transpose(x, 0, 1);
+}
+
+/* Layer i. Product, sum and relu become one kernel: what follows a product is its epilogue. */
+static ops_array *layer_output(const network *net, int i, ops_array *x)
+{
+    ops_array *product = ops_array_matmul(x, net->state[2 * i], net->precision);
+    ops_array *y = ops_add(product, net->state[2 * i + 1]);
+    return i + 1 < net->layers ? ops_relu(y) : y;
+}
+
+/* The mean cross-entropy of a batch, 1 x 1. */
+static ops_array *mean_loss(ops_array *logits, ops_array *target)
+{
+    ops_array *terms = ops_mul(ops_array_log_softmax(1, logits), target);
+    ops_array *sum = ops_array_reduce_axes(OPS_REDUCE_SUM, NULL, 0, 1, terms);
+    return ops_mul_scalar(sum, -1.0 / (double)ops_array_get_length(target, 0));
+}
+
+/* The gradients go from the last layer to the first: for y = x W + b and the gradient g with
+ * respect to y, that with respect to W is x^T g, to b the sum of g's rows, to x g W^T. */
+static void layers_update(const network *net, ops_array *const *outputs, ops_array *target,
+                          ops_array *rate, ops_array **next)
+{
+    /* Of softmax and cross-entropy together: (probability - target) / batch. */
+    ops_array *probability = ops_array_softmax(1, outputs[net->layers]);
+    ops_array *gradient =
+        ops_mul_scalar(ops_sub(probability, target), 1.0 / (double)ops_array_get_length(target, 0));
+    ops_array *zero = ops_array_scalar(net->context, HAL_TYPE_F32, 0);
+    for (int i = net->layers - 1; i >= 0; i--) {
+        ops_array *weight = net->state[2 * i], *bias = net->state[2 * i + 1];
+        ops_array *x = outputs[i];
+        ops_array *of_weight = ops_array_matmul(transposed(x), gradient, net->precision);
+        ops_array *of_bias = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, gradient);
+        next[2 * i] = ops_sub(weight, ops_mul(rate, of_weight));
+        next[2 * i + 1] = ops_sub(bias, ops_mul(rate, of_bias));
+        if (i > 0) { /* x is the previous layer's relu, which passes gradients where it is not 0 */
+            ops_array *of_x = ops_array_matmul(gradient, transposed(weight), net->precision);
+            gradient = ops_array_where(ops_gt(x, zero), of_x, zero);
+        }
+    }
+}
+
+/* He-initialised: K. He et al., "Delving Deep into Rectifiers", 2015. Copies of the zeros, because
+ * inputs of graphs cannot be constants. */
+hal_status network_create(ops_context *context, const int64_t *widths, int layers,
+                          uint32_t precision, uint64_t seed, network *net)
+{
+    *net = (network){.context = context, .precision = precision, .layers = layers};
+    hal_status status = ops_scope_begin(context);
+    if (status != HAL_OK) {
+        return status;
+    }
+    for (int i = 0; i < layers; i++) {
+        const int64_t weight[2] = {widths[i], widths[i + 1]}, bias[2] = {1, widths[i + 1]};
+        const ops_random_key key = {.seed = seed, .stream = (uint64_t)i};
+        const double deviation = sqrt(2 / (double)widths[i]);
+        net->state[2 * i] =
+            ops_array_keep(ops_array_normal(context, HAL_TYPE_F32, 2, weight, key, 0, deviation));
+        net->state[2 * i + 1] =
+            ops_array_keep(ops_array_copy(ops_array_full(context, HAL_TYPE_F32, 2, bias, 0)));
+    }
+    ops_scope_end(context);
+    return arrays_status(net->state, 2 * layers);
+}
+
+void network_destroy(network *net)
+{
+    for (int i = 0; i < 2 * net->layers; i++) {
+        ops_array_release(net->state[i]);
+    }
+    *net = (network){0};
+}
+
+hal_status network_train(const network *net, ops_array *input, ops_array *target, ops_array *rate,
+                         ops_array **next)
+{
+    ops_array *outputs[NETWORK_MAX_LAYERS + 1] = {input};
+    const int count = 2 * net->layers + 1;
+    hal_status status = ops_scope_begin(net->context);
+    if (status != HAL_OK) {
+        return status;
+    }
+    for (int i = 0; i < net->layers; i++) {
+        outputs[i + 1] = layer_output(net, i, outputs[i]);
+    }
+    layers_update(net, outputs, target, rate, next);
+    next[count - 1] = mean_loss(outputs[net->layers], target);
+    for (int i = 0; i < count; i++) {
+        ops_array_keep(next[i]);
+    }
+    ops_scope_end(net->context);
+    status = arrays_status(next, count);
+    for (int i = 0; status != HAL_OK && i < count; i++) {
+        ops_array_release(next[i]);
+        next[i] = NULL;
+    }
+    return status;
+}
+
+hal_status network_prepare(network *net, int64_t rows)
+{
+    ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    options.precision = net->precision;
+    options.rows = rows;
+    for (int i = 0; i < net->layers; i++) {
+        ops_array *prepared = ops_array_keep(ops_array_prepare(net->state[2 * i], &options));
+        if (prepared == NULL) {
+            return HAL_ERROR_INVALID_STATE;
+        }
+        ops_array_release(net->state[2 * i]);
+        net->state[2 * i] = prepared;
+    }
+    return HAL_OK;
+}
+
+ops_array *network_classify(const network *net, ops_array *input)
+{
+    if (ops_scope_begin(net->context) != HAL_OK) {
+        return NULL;
+    }
+    ops_array *y = input;
+    for (int i = 0; i < net->layers; i++) {
+        y = layer_output(net, i, y);
+    }
+    ops_array *classes = ops_array_keep(ops_array_reduce(OPS_REDUCE_ARGMAX, 1, 0, y));
+    ops_scope_end(net->context);
+    return classes;
+}

@@ -1,0 +1,40 @@
+/* A dense classifier written with arrays: layers of y = relu(x W + b), the last one without relu,
+ * softmax cross-entropy and gradient descent. Used by train.c. */
+#ifndef MLP_NETWORK_H
+#define MLP_NETWORK_H
+
+#include <ops/ops.h>
+
+#define NETWORK_MAX_LAYERS 16
+#define NETWORK_MAX_STATE (2 * NETWORK_MAX_LAYERS)
+
+/* state[2 i] is the weight of layer i, widths[i] x widths[i + 1], state[2 i + 1] its bias,
+ * 1 x widths[i + 1]; both are F32. A step of training makes a new state. */
+typedef struct network {
+    ops_context *context; /* not owned */
+    uint32_t precision;   /* of all matrix products, a hal_gemm_precision */
+    int layers;
+    ops_array *state[NETWORK_MAX_STATE];
+} network;
+
+/* Makes biases of 0 and random weights from `seed`. `widths` has layers + 1 numbers, from the
+ * inputs to the classes. Call network_destroy also after a failure. */
+hal_status network_create(ops_context *context, const int64_t *widths, int layers,
+                          uint32_t precision, uint64_t seed, network *net);
+void network_destroy(network *net);
+
+/* Defers a step of training on a batch: `input` is batch x widths[0], `target` batch x classes with
+ * rows that sum to 1, `rate` 1 x 1. `next` receives the new state and then the mean loss of the
+ * batch, 1 x 1: 2 layers + 1 arrays, which are the caller's; nulls after a failure. */
+hal_status network_train(const network *net, ops_array *input, ops_array *target, ops_array *rate,
+                         ops_array **next);
+
+/* Replaces the weights by copies that are prepared for products with about `rows` inputs. For use
+ * after training: graphs do not take prepared weights as inputs. */
+hal_status network_prepare(network *net, int64_t rows);
+
+/* Defers the classification of inputs: the class of each row, I32. Null after a failure. The array
+ * is the caller's. */
+ops_array *network_classify(const network *net, ops_array *input);
+
+#endif
