@@ -15,14 +15,16 @@
 #define BENCH_MAX_JOINS 4
 
 typedef struct bench_options {
-    const char *suite, *device, *json;
+    const char *suite, *device, *json, *svg;
     const char *peers[BENCH_MAX_PEERS];
     int peer_count;
     int64_t sizes[BENCH_MAX_SIZES][3]; /* m, n, k */
     int size_count;                    /* 0: the suite's own */
     const char *types;                 /* with commas; null: the suite's own */
     ops_gemm_impl impl;
-    hal_gemm_precision precision;
+    hal_gemm_precision precision; /* of the rows that are measured now */
+    hal_gemm_precision precisions[4];
+    int precision_count; /* 0: strict alone */
     int threads;
     bool raw;           /* also measures the driver's own calls */
     bool once;          /* of start: this process is one pass */
@@ -104,6 +106,10 @@ void bench_rate(bench_row *row, double flops, double bytes);
 /* Whether a list with commas has the word. */
 bool bench_lists(const char *list, const char *word);
 
+/* Selects a class of --precision for the rows to come; false after the last one. */
+bool bench_select_precision(bench_options *options, int index);
+const char *bench_precision_name(hal_gemm_precision precision);
+
 /* Whether a name holds one of the words of --filter (with commas; null: any name). */
 bool bench_name_passes(const char *name, const char *filter);
 
@@ -150,5 +156,8 @@ bool bench_join(bench_state *bench, const char *path);
 /* Writes table and JSON (output.c). False when the file cannot be written. */
 void output_table(const bench_state *bench);
 bool output_json(const bench_state *bench);
+
+/* Writes the rows that have a size as a plot (plot.c). False after a printed failure. */
+bool output_svg(bench_state *bench);
 
 #endif

@@ -146,6 +146,9 @@ int main(int count, char **arguments)
             suites[suite].finish(&bench);
         }
         output_table(&bench);
+        if (bench.options.svg != NULL) {
+            output_svg(&bench);
+        }
         if (bench.options.json != NULL && !output_json(&bench)) {
             bench.failed = true;
         }

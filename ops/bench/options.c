@@ -82,16 +82,23 @@ static bool read_impl(const char *text, void *options)
     return index >= 0;
 }
 
-static bool read_precision(const char *text, void *options)
+static bool read_precisions(const char *text, void *options)
 {
     static const char *const names[] = {"strict", "accurate", "fast", "normwise"};
     static const hal_gemm_precision classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST,
                                                  HAL_GEMM_NORMWISE};
-    const int index = command_index_of(text, names, 4);
-    if (index >= 0) {
-        ((bench_options *)options)->precision = classes[index];
+    bench_options *asked = options;
+    char word[16];
+    int more;
+    asked->precision_count = 0;
+    while ((more = command_list_next(&text, word, sizeof word)) > 0) {
+        const int index = command_index_of(word, names, 4);
+        if (index < 0 || asked->precision_count == 4) {
+            return false;
+        }
+        asked->precisions[asked->precision_count++] = classes[index];
     }
-    return index >= 0;
+    return more == 0 && asked->precision_count > 0;
 }
 
 static bool read_threads(const char *text, void *options)
@@ -198,10 +205,10 @@ static const command_option rows[] = {
      .kind = COMMAND_CALL,
      .read = read_impl},
     {.name = "precision",
-     .argument = "CLASS",
-     .help = "of gemm and dense: strict, accurate, fast or normwise (strict)",
+     .argument = "LIST",
+     .help = "of gemm and dense, with commas: strict, accurate, fast, normwise (strict)",
      .kind = COMMAND_CALL,
-     .read = read_precision},
+     .read = read_precisions},
     {.name = "once",
      .help = "of start: one pass in this process, the times on a line",
      .kind = COMMAND_FLAG,
@@ -216,6 +223,11 @@ static const command_option rows[] = {
      .help = "write the rows as JSON",
      .kind = COMMAND_TEXT,
      .offset = OF(json)},
+    {.name = "svg",
+     .argument = "FILE",
+     .help = "draw the rows that have a size: speed over size",
+     .kind = COMMAND_TEXT,
+     .offset = OF(svg)},
 };
 
 static const command_line line = {

@@ -113,6 +113,20 @@ bool bench_wants(const bench_state *bench, hal_type type, bool by_default)
     return types == NULL ? by_default : bench_lists(types, hal_type_name(type));
 }
 
+bool bench_select_precision(bench_options *options, int index)
+{
+    if (index < options->precision_count) {
+        options->precision = options->precisions[index];
+    }
+    return index == 0 || index < options->precision_count;
+}
+
+const char *bench_precision_name(hal_gemm_precision precision)
+{
+    static const char *const names[] = {"strict", "accurate", "fast", "normwise"};
+    return names[precision];
+}
+
 bool bench_name_passes(const char *name, const char *filter)
 {
     bool is = filter == NULL;

@@ -5,12 +5,6 @@
 
 #include "dense.h"
 
-static const char *precision_name(const dense_cell *cell)
-{
-    static const char *const names[] = {"strict", "accurate", "fast", "normwise"};
-    return names[cell->precision];
-}
-
 /* Calls `use` for each cell that the options select. */
 static void cells_each(const bench_options *options, void *user,
                        void (*use)(void *user, const dense_cell *cell))
@@ -31,7 +25,8 @@ static void cells_each(const bench_options *options, void *user,
         }
         snprintf(cell.name, sizeof cell.name, "dense%s %s %s L%d B%lld H%lld",
                  cell.is_training ? " training" : "", hal_type_name(cell.type),
-                 precision_name(&cell), cell.layers, (long long)cell.batch, (long long)cell.hidden);
+                 bench_precision_name(cell.precision), cell.layers, (long long)cell.batch,
+                 (long long)cell.hidden);
         const bool has_type =
             options->types == NULL || bench_lists(options->types, hal_type_name(cell.type));
         if (has_type && bench_name_passes(cell.name, options->filter)) {
@@ -46,15 +41,18 @@ static void cell_print(void *user, const dense_cell *cell)
     printf("%s  {\"case\": \"%s\", \"layers\": %d, \"batch\": %lld, \"hidden\": %lld, "
            "\"type\": \"%s\", \"precision\": \"%s\", \"training\": %s}",
            (*count)++ > 0 ? ",\n" : "", cell->name, cell->layers, (long long)cell->batch,
-           (long long)cell->hidden, hal_type_name(cell->type), precision_name(cell),
-           cell->is_training ? "true" : "false");
+           (long long)cell->hidden, hal_type_name(cell->type),
+           bench_precision_name(cell->precision), cell->is_training ? "true" : "false");
 }
 
 bool dense_list(const bench_options *options)
 {
+    bench_options one = *options;
     int count = 0;
     printf("{\"rate\": %g, \"cells\": [\n", DENSE_RATE);
-    cells_each(options, &count, cell_print);
+    for (int i = 0; bench_select_precision(&one, i); i++) {
+        cells_each(&one, &count, cell_print);
+    }
     printf("\n]}\n");
     return true;
 }
@@ -200,5 +198,7 @@ static void cell_measure(void *user, const dense_cell *cell)
 
 void suite_dense(bench_state *bench)
 {
-    cells_each(&bench->options, bench, cell_measure);
+    for (int i = 0; bench_select_precision(&bench->options, i); i++) {
+        cells_each(&bench->options, bench, cell_measure);
+    }
 }

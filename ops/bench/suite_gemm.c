@@ -205,8 +205,10 @@ static void run_case(bench_state *bench, hal_type type, const int64_t size[3], p
     measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &p}};
     const char *names[1 + BENCH_MAX_PEERS] = {""};
     int count = 1;
-    snprintf(name, sizeof name, "gemm %lldx%lldx%lld", (long long)p.m, (long long)p.n,
-             (long long)p.k);
+    const bool several = bench->options.precision_count > 1;
+    snprintf(name, sizeof name, "gemm %lldx%lldx%lld%s%s", (long long)p.m, (long long)p.n,
+             (long long)p.k, several ? ", " : "",
+             several ? bench_precision_name(bench->options.precision) : "");
     const bool well = make(bench, &p) && run_first(&p);
     for (int i = 0; i < peer_count && well; i++) {
         if (begin_peer(&p, &peers[i], &competitors[count])) {
@@ -242,14 +244,16 @@ void suite_gemm(bench_state *bench)
     static const int64_t usual[][3] = {
         {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
-    const bench_options *options = &bench->options;
+    bench_options *options = &bench->options;
     const int count = options->size_count > 0 ? options->size_count : 4;
     peer peers[BENCH_MAX_PEERS];
     const int peer_count = open_peers(bench, peers);
     for (int t = 0; t < 4; t++) {
         for (int s = 0; s < count && bench_wants(bench, types[t], t == 0); s++) {
-            run_case(bench, types[t], options->size_count > 0 ? options->sizes[s] : usual[s], peers,
-                     peer_count);
+            const int64_t *size = options->size_count > 0 ? options->sizes[s] : usual[s];
+            for (int i = 0; bench_select_precision(options, i); i++) {
+                run_case(bench, types[t], size, peers, peer_count);
+            }
         }
     }
 }
