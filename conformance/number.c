@@ -18,7 +18,7 @@ typedef struct narrow_parts {
     hal_float_format format;
 } narrow_parts;
 
-static narrow_parts narrow_parts_of(hal_type type)
+static inline narrow_parts narrow_parts_of(hal_type type)
 {
     narrow_parts parts = {.format = hal_type_float_format(type)};
     parts.mantissa = parts.format.digits - 1;
@@ -28,6 +28,12 @@ static narrow_parts narrow_parts_of(hal_type type)
         parts.overflow = parts.overflow >> parts.mantissa << parts.mantissa;
     }
     return parts;
+}
+
+/* 2^exponent, of a normal double. */
+static double power_of_two(int exponent)
+{
+    return number_f64((uint64_t)(exponent + 1023) << 52);
 }
 
 static double widen_float(hal_type type, uint64_t bits)
@@ -40,9 +46,9 @@ static double widen_float(hal_type type, uint64_t bits)
     if (magnitude >= parts.overflow) {
         size = parts.format.infinite && fraction == 0 ? (double)INFINITY : (double)NAN;
     } else if (exponent == 0) {
-        size = ldexp((double)fraction, parts.format.least);
+        size = (double)fraction * power_of_two(parts.format.least);
     } else {
-        size = ldexp((double)(fraction + first), parts.format.least + exponent - 1);
+        size = (double)(fraction + first) * power_of_two(parts.format.least + exponent - 1);
     }
     return (bits & parts.sign) != 0 ? -size : size;
 }
@@ -60,12 +66,13 @@ static uint64_t round_float(hal_type type, double value)
     if (size == 0.0) {
         return sign;
     }
-    int exponent = isinf(size) ? 4096 : ilogb(size);
+    /* Of infinity 1024, which exceeds each; of denormal doubles too low, as all of them are. */
+    int exponent = (int)(number_of_f64(size) >> 52) - 1023;
     if (exponent > parts.format.highest) {
         return sign | parts.overflow;
     }
     exponent = exponent < lowest ? lowest : exponent;
-    const uint64_t units = (uint64_t)nearbyint(ldexp(size, parts.mantissa - exponent));
+    const uint64_t units = (uint64_t)nearbyint(size * power_of_two(parts.mantissa - exponent));
     /* A carry out of the mantissa moves into the exponent, as it should. */
     const uint64_t bits = units + ((uint64_t)(exponent - lowest) << parts.mantissa);
     return sign | (bits > parts.overflow ? parts.overflow : bits);
@@ -96,20 +103,41 @@ static uint64_t integer_bits(hal_type type, double value)
 uint64_t number_load(hal_type type, const void *elements, size_t index)
 {
     const uint32_t size = hal_type_size(type);
-    const uint8_t *bytes = (const uint8_t *)elements + index * size;
+    const uint8_t *at = (const uint8_t *)elements + index * size;
     uint64_t bits = 0;
-    for (uint32_t i = 0; i < size; i++) {
-        bits |= (uint64_t)bytes[i] << (8 * i);
+    uint32_t word;
+    uint16_t half;
+    switch (size) {
+    case 1:
+        return *at;
+    case 2:
+        memcpy(&half, at, sizeof half);
+        return half;
+    case 4:
+        memcpy(&word, at, sizeof word);
+        return word;
+    default:
+        memcpy(&bits, at, sizeof bits);
+        return bits;
     }
-    return bits;
 }
 
 void number_store(hal_type type, void *elements, size_t index, uint64_t bits)
 {
     const uint32_t size = hal_type_size(type);
-    uint8_t *bytes = (uint8_t *)elements + index * size;
-    for (uint32_t i = 0; i < size; i++) {
-        bytes[i] = (uint8_t)(bits >> (8 * i));
+    uint8_t *at = (uint8_t *)elements + index * size;
+    switch (size) {
+    case 1:
+        *at = (uint8_t)bits;
+        break;
+    case 2:
+        memcpy(at, &(uint16_t){(uint16_t)bits}, 2);
+        break;
+    case 4:
+        memcpy(at, &(uint32_t){(uint32_t)bits}, 4);
+        break;
+    default:
+        memcpy(at, &bits, sizeof bits);
     }
 }
 

@@ -87,10 +87,14 @@ void case_report(case_run *run, const comparison *found, const char *what)
 
 void canary_fill(void *memory, uint64_t bytes)
 {
-    uint8_t *byte = memory;
-    for (uint64_t i = 0; i < bytes; i++) {
-        byte[i] = canary[i % 2];
+    uint8_t *byte = memory, line[64];
+    for (size_t i = 0; i < sizeof line; i++) {
+        line[i] = canary[i % 2];
     }
+    for (; bytes >= sizeof line; bytes -= sizeof line, byte += sizeof line) {
+        memcpy(byte, line, sizeof line);
+    }
+    memcpy(byte, line, bytes);
 }
 
 uint64_t canary_first_broken(const void *memory, uint64_t bytes)

@@ -374,15 +374,33 @@ void cases_ops_gemm(case_list *list)
     }
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (hal_type_is_float(type)) {
-            add_classes(list, type, OPS_GEMM_PORTABLE);
-            if (hal_type_is_narrow_float(type) || type == HAL_TYPE_F32) {
-                add_native_classes(list, type);
-            }
             add_scales(list, type);
         }
     }
-    add_long(list);
     case_add(list, run_refusals, NULL, 0, "ops/refuses(gemm)");
+}
+
+void cases_ops_gemm_classes(case_list *list)
+{
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (hal_type_is_float(type)) {
+            add_classes(list, type, OPS_GEMM_PORTABLE);
+        }
+    }
+}
+
+void cases_ops_gemm_native_classes(case_list *list)
+{
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (hal_type_is_narrow_float(type) || type == HAL_TYPE_F32) {
+            add_native_classes(list, type);
+        }
+    }
+}
+
+void cases_ops_gemm_long(case_list *list)
+{
+    add_long(list);
     list->level = CASE_LEVEL_STRESS;
     product longest = {.type = HAL_TYPE_F32,
                        .type_c = HAL_TYPE_F32,

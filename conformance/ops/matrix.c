@@ -39,8 +39,8 @@ static void make_matrix(case_run *run, matrix *made, hal_type type, int batch, i
     made->steps[1] = transposed ? 1 : leading;
     made->steps[2] = transposed ? leading : 1;
     made->memory_count = (size_t)(made->steps[0] * batch);
-    made->memory = case_allocate(run, made->memory_count + 1, 8);
-    canary_fill(made->memory, made->memory_count * 8 + 8);
+    made->memory = case_allocate(run, made->memory_count + 1, hal_type_size(type));
+    canary_fill(made->memory, (made->memory_count + 1) * hal_type_size(type));
 }
 
 static size_t place_of(const matrix *m, int b, int i, int j)
@@ -196,37 +196,88 @@ static long double apply_epilogue(const product *tested, const matrices *made, i
     }
 }
 
-/* The sum of products and that of their magnitudes. Products of types narrower than F64 are exact
- * in double, whose sums add less than 2^-28 of the bound; several at once keep a processor busy. */
-static void dot_product(hal_type type, const double *row, const double *column, size_t count,
-                        long double *sum, long double *size)
+/* The sum of products and, where asked for, that of their magnitudes, in double: several at once
+ * keep a processor busy. */
+static inline void dot_in_double(const double *row, const double *column, size_t count, double *sum,
+                                 double *size)
 {
-    enum { SUMS = 8 };
-    double sums[SUMS] = {0}, sizes[SUMS] = {0};
-    const size_t whole = type == HAL_TYPE_F64 ? 0 : count / SUMS * SUMS;
-    *sum = *size = 0.0L;
-    for (size_t k = 0; k < whole; k += SUMS) {
-        for (size_t i = 0; i < SUMS; i++) {
-            const double term = row[k + i] * column[k + i];
+    enum { PAIRS = 4, STEP = 2 * PAIRS };
+    typedef double pair __attribute__((vector_size(16)));
+    typedef int64_t bits __attribute__((vector_size(16)));
+    pair sums[PAIRS] = {{0}}, sizes[PAIRS] = {{0}};
+    double rest = 0.0, rest_size = 0.0;
+    size_t k = 0;
+    for (; k + STEP <= count; k += STEP) {
+#pragma GCC unroll 4
+        for (size_t i = 0; i < PAIRS; i++) {
+            pair x, y;
+            memcpy(&x, row + k + 2 * i, sizeof x);
+            memcpy(&y, column + k + 2 * i, sizeof y);
+            const pair term = x * y;
             sums[i] += term;
-            sizes[i] += fabs(term);
+            if (size != NULL) {
+                sizes[i] += (pair)((bits)term & INT64_MAX);
+            }
         }
     }
-    for (size_t i = 0; i < SUMS; i++) {
-        *sum += (long double)sums[i];
-        *size += (long double)sizes[i];
+    for (; k < count; k++) {
+        rest += row[k] * column[k];
+        rest_size += fabs(row[k] * column[k]);
     }
-    for (size_t k = whole; k < count; k++) {
-        const long double term = (long double)row[k] * (long double)column[k];
-        *sum += term;
-        *size += fabsl(term);
+    for (size_t i = 0; i < PAIRS; i++) {
+        rest += sums[i][0] + sums[i][1];
+        rest_size += sizes[i][0] + sizes[i][1];
+    }
+    *sum = rest;
+    if (size != NULL) {
+        *size = rest_size;
+    }
+}
+
+/* Sums of whole numbers are exact in double, and have no bounds. Products of types narrower than
+ * F64 are exact there, and their sums add less than 2^-28 of the bound. */
+static void dot_product(hal_type type, bool whole, const double *row, const double *column,
+                        size_t count, long double *sum, long double *size)
+{
+    double narrow_sum, narrow_size = 0.0;
+    *sum = *size = 0.0L;
+    if (!whole && type == HAL_TYPE_F64) {
+        for (size_t k = 0; k < count; k++) {
+            const long double term = (long double)row[k] * (long double)column[k];
+            *sum += term;
+            *size += fabsl(term);
+        }
+        return;
+    }
+    if (whole) {
+        dot_in_double(row, column, count, &narrow_sum, NULL);
+    } else {
+        dot_in_double(row, column, count, &narrow_sum, &narrow_size);
+    }
+    *sum = (long double)narrow_sum;
+    *size = (long double)narrow_size;
+}
+
+/* Rows of A, and columns of B, of one of the batch. */
+static void widen_operands(const product *tested, const matrices *made, int b, double *rows,
+                           double *columns)
+{
+    for (int i = 0; i < tested->m; i++) {
+        for (int k = 0; k < tested->k; k++) {
+            *rows++ = value_of(&made->a, b, i, k);
+        }
+    }
+    for (int j = 0; j < tested->n; j++) {
+        for (int k = 0; k < tested->k; k++) {
+            *columns++ = value_of(&made->b, b, k, j);
+        }
     }
 }
 
 /* |c' - c| <= gamma(K + 2) (|alpha| |A| |B| + |beta| |C|) + u |c|, where gamma has the roundoff of
  * the accumulator and u that of the output; an epilogue adds its own roundings. The fast class may
  * round one operand to 11 bits and truncate the other. */
-static void compute_reference(case_run *run, const product *tested, matrices *made)
+static void compute_reference(case_run *run, const product *tested, bool whole, matrices *made)
 {
     const double u = number_roundoff(hal_type_of_value(tested->type));
     const double out = number_roundoff(tested->type_c);
@@ -242,18 +293,13 @@ static void compute_reference(case_run *run, const product *tested, matrices *ma
     double *columns = case_allocate(run, (size_t)tested->n * k_count + 1, sizeof *columns);
     size_t at = 0;
     for (int b = 0; b < tested->batch; b++) {
-        for (size_t i = 0; i < (size_t)tested->m * k_count; i++) {
-            rows[i] = value_of(&made->a, b, (int)(i / k_count), (int)(i % k_count));
-        }
-        for (size_t i = 0; i < (size_t)tested->n * k_count; i++) {
-            columns[i] = value_of(&made->b, b, (int)(i % k_count), (int)(i / k_count));
-        }
+        widen_operands(tested, made, b, rows, columns);
         for (int i = 0; i < tested->m; i++) {
             for (int j = 0; j < tested->n; j++, at++) {
                 const double *row = rows + (size_t)i * k_count;
                 const double *column = columns + (size_t)j * k_count;
                 long double sum, size;
-                dot_product(tested->type, row, column, k_count, &sum, &size);
+                dot_product(tested->type, whole, row, column, k_count, &sum, &size);
                 long double value = (long double)tested->alpha * sum;
                 size *= fabsl((long double)tested->alpha);
                 if (tested->beta != 0.0) {
@@ -332,7 +378,7 @@ void product_run(case_run *run, const product *tested, bool whole)
     const size_t objects = run->object_count;
     make_matrices(run, tested, whole, &made);
     multiply(run, tested, &made);
-    compute_reference(run, tested, &made);
+    compute_reference(run, tested, whole, &made);
     judge(run, tested, &made, whole);
     case_release(run, objects);
 }

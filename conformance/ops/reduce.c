@@ -198,10 +198,11 @@ static void run_around(case_run *run, const void *parameters)
 }
 
 /* sum rem(x, y) along the first axis, in one kernel. Remainders of far operands are loops inside
- * the loop over the axis, which some drivers end early. */
+ * the loop over the axis, which some drivers end early. They are slow on the host as well, so that
+ * columns repeat. */
 static void run_remainders(case_run *run, const void *parameters)
 {
-    enum { ROWS = 800, COLUMNS = 256 };
+    enum { ROWS = 800, COLUMNS = 256, DISTINCT = 17 };
     const int64_t shape[2] = {ROWS, COLUMNS}, out[1] = {COLUMNS};
     const hal_type type = HAL_TYPE_F64;
     random_state random = {run->seed};
@@ -214,8 +215,18 @@ static void run_remainders(case_run *run, const void *parameters)
     operand y = operand_create(run, type, 1, out, LAYOUT_PLAIN);
     operand_fill(&x, &random, 1.0, 2.0);
     operand_fill(&divisor, &random, 1.0, 2.0);
+    long double expected[DISTINCT] = {0};
     for (size_t i = 0; i < x.count; i++) {
-        number_put(type, x.elements, i, ldexp(operand_get(&x, i), 1000));
+        const size_t column = i % COLUMNS, first = i - column + column % DISTINCT;
+        const double by = operand_get(&divisor, first);
+        if (column < DISTINCT) {
+            const double far = ldexp(operand_get(&x, i), 1000);
+            expected[column] += (long double)fmod(far, by);
+            number_put(type, x.elements, i, far);
+        } else {
+            number_put(type, x.elements, i, operand_get(&x, first));
+            number_put(type, divisor.elements, i, by);
+        }
     }
     operand_upload(run, &x);
     operand_upload(run, &divisor);
@@ -225,13 +236,10 @@ static void run_remainders(case_run *run, const void *parameters)
                                         .prologue_input_count = 1};
     reduce_compute(run, OPS_REDUCE_SUM, 0, &x, &options, &y);
     for (size_t i = 0; i < COLUMNS; i++) {
-        long double expected = 0.0L;
-        for (size_t k = i; k < x.count; k += COLUMNS) {
-            expected += (long double)fmod(operand_get(&x, k), operand_get(&divisor, k));
-        }
-        const double error = fabs((double)((long double)operand_get(&y, i) - expected));
-        case_check(run, error <= ROWS * 0x1p-53 * (double)expected,
-                   "column %zu is %.17g instead of %.17Lg", i, operand_get(&y, i), expected);
+        const long double sum = expected[i % DISTINCT];
+        const double error = fabs((double)((long double)operand_get(&y, i) - sum));
+        case_check(run, error <= ROWS * 0x1p-53 * (double)sum,
+                   "column %zu is %.17g instead of %.17Lg", i, operand_get(&y, i), sum);
     }
 }
 
