@@ -77,7 +77,7 @@ typedef struct hal_command {
     uint32_t binding_first; /* index in hal_batch.bindings */
     uint32_t scalar_first;  /* bytes into hal_batch.scalars, a multiple of 8 */
     uint32_t grid[3];       /* groups; none is 0 */
-    uint32_t pattern;       /* of a fill */
+    uint32_t pattern;       /* of a fill, whose offset and length are multiples of 4 */
     hal_plugin_kernel *kernel;
 } hal_command;
 

@@ -116,9 +116,9 @@ typedef struct ops_gemm_prepare_options {
  * device multiplies without further copies, and, where levels of Strassen's algorithm are chosen
  * for products of that precision and number of rows, adds the sums of its blocks: 1.75 times the
  * bytes of B for one level, 3.1 times for two. With fewer than 64 rows announced a transposed B
- * stays so; a processor's portable kernel copies it again for each A of 64 rows or more. It is used
- * as options.prepared of ops_gemm, by which products of any number of rows, type of C, precision
- * and epilogue are allowed; sums are used where they are faster, and where the precision is
+ * stays so; a processor's portable kernel copies it again for each A of 64 rows or more. The
+ * object is used as options.prepared of ops_gemm, for products of any number of rows, type of C,
+ * precision and epilogue; sums are used where they are faster, and where the precision is
  * HAL_GEMM_NORMWISE. An array is prepared by ops_array_prepare. Null `options`: the defaults.
  * Later writes to B change nothing: the object holds what B was in the order of the queue.
  * While the copy is made, temporary memory of at most 1.75 times the bytes of B is used.
