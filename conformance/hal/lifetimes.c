@@ -96,7 +96,7 @@ static uint64_t resident_bytes(void)
 static void process_stays_small(case_run *run, const void *parameters)
 {
     enum { TURNS = 25 };
-    const uint64_t bytes = UINT64_C(32) << 20, most = TURNS * bytes / 3 * 2;
+    const uint64_t bytes = UINT64_C(16) << 20, most = TURNS * bytes / 3 * 2;
     hal_memory_statistics before = {0}, after = {0};
     if (run->info->max_allocation < bytes) {
         case_unsupported(run, "allocations have at most %llu bytes",
