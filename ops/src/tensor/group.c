@@ -186,10 +186,7 @@ hal_status ops_group_all_reduce(ops_context *context, hal_group *group, uint32_t
                                 const ops_tensor *tensors, uint32_t count,
                                 const ops_group_options *options)
 {
-    const hal_collective what = {
-        .kind = HAL_ALL_REDUCE,
-        .reduction = reduction,
-        .any_order = options && options->size >= sizeof *options && options->any_order != 0};
+    const hal_collective what = {.kind = HAL_ALL_REDUCE, .reduction = reduction};
     return list_run("ops_group_all_reduce", context, group, what, tensors, count, options);
 }
 
