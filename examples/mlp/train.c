@@ -114,8 +114,8 @@ static hal_status step_record(trainer *t, ops_array *rows)
     return called != HAL_OK ? called : ended;
 }
 
-/* A step on `rows`, which has a memory of its own, because the graph takes no view when it is
- * recorded. The results become the state and the loss. */
+/* A step on `rows`, which is a copy: a graph cannot be recorded with a view as an input. The
+ * results become the state and the loss. */
 static hal_status step_train(trainer *t, ops_array *rows)
 {
     ops_array *inputs[MAX_INPUTS], *next[MAX_RESULTS];

@@ -25,7 +25,7 @@ static int load(const char *folder, const char *name, digits_data *data)
     return digits_data_load(path, data, error, sizeof error) || !fail("data", error);
 }
 
-/* In a context of its own: plans of arrays do not know that levels are forced. */
+/* Creates a new context for each number of levels: the keys of array plans do not include them. */
 static hal_status train(hal_queue *queue, uint32_t levels, const digits_data *training,
                         const digits_data *test, train_outcome *outcome)
 {

@@ -5,7 +5,7 @@
 
 #include "mpi_entries.h"
 
-/* Opens the library; returns null with the reason if there is none. Threads: one at a time. */
+/* Opens the library. Returns null and writes the reason if it cannot be opened. Not thread-safe. */
 const hal_mpi_entries *hal_mpi_abi_open(char reason[256]);
 
 #endif

@@ -72,10 +72,10 @@ typedef struct ops_gemm_options {
  * ones may have no correct digit, and an infinity or NaN spreads over the whole result. It takes
  * temporary memory of at most 1.75^L times the bytes of A, B and C, and 1.75 times those of the
  * largest one, or `max_workspace` where that is less; without that memory the product is an
- * ordinary one. Where copies for the rows and columns beside the levels' part of C have no memory,
- * that part may be written already: OUT_OF_MEMORY. The epilogue must not use inputs 1 to 3 and may
- * have one further input, or two if beta is 0 and k a multiple of 4; else the product is ordinary,
- * too.
+ * ordinary one. If allocating the copies for the remaining rows and columns fails, the call
+ * returns OUT_OF_MEMORY, and the part of C that the levels compute may have been written. The
+ * epilogue must not use inputs 1 to 3 and may have one further input, or two if beta is 0 and k a
+ * multiple of 4; else the product is ordinary, too.
  * The order of additions depends on shapes, strides and the device alone. A product with few
  * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its

@@ -1,6 +1,6 @@
 /* Products of the class NORMWISE where device memory runs out at each allocation in turn: a product
- * that succeeds is right, by levels or as an ordinary one. Each case has a process of its own,
- * because the fault layer counts from its beginning. */
+ * that succeeds is right, by levels or as an ordinary one. Each case runs in a new process,
+ * because the fault layer counts allocations from the process's start. */
 #include "ops_fixture.h"
 
 #include <sys/wait.h>
