@@ -240,6 +240,35 @@ static void operation_append(jit_walk *walk)
     name_define(jit, which, names->d, d);
 }
 
+/* Lanes near each other exchange values in a register; the others read the slot of the operand,
+ * which the program must not write before or after. False: not in lanes of a slot. */
+static bool exchange_append(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    const cpu_step *names = &walk->draft->step;
+    const cpu_name *operand = &jit->lower->names[names->a];
+    const hal_type type = walk->kind.type;
+    const uint32_t apart = names->aux & (CPU_BLOCK - 1);
+    const bool near = apart < jit->target->lanes / 2u; /* also in a wide program */
+    if (type == HAL_TYPE_BOOL || operand->uniform || operand->view) {
+        return false;
+    }
+    program_choose(walk, names->d);
+    if (!near && slot_is(jit->written_by, jit, names->a)) {
+        all_flush(jit);
+    }
+    references_note(walk, LANES);
+    const jit_value a = value_of(jit, LANES, names->a, type);
+    const jit_value d = jit_operation(&jit->lanes, near ? HAL_IR_SHUFFLE_XOR : JIT_EXCHANGE, type,
+                                      type, a, JIT_NONE, JIT_NONE);
+    jit_last(&jit->lanes)->aux = apart;
+    if (!near) {
+        slot_mark(jit, jit->posted_by, names->a);
+    }
+    name_define(jit, LANES, names->d, d);
+    return true;
+}
+
 /* ---- steps that are neither lanes nor control ---- */
 
 /* What a called step does, for the log. */
@@ -260,6 +289,7 @@ static void call_describe(const jit_walk *walk, char *text, size_t size)
                                           [CPU_STEP_LOAD] = "load",
                                           [CPU_STEP_STORE] = "store",
                                           [CPU_STEP_BOUND] = "bound",
+                                          [CPU_STEP_EXCHANGE] = "exchange",
                                           [CPU_STEP_PURE] = "affine"};
     const char *name = classes[walk->kind.class];
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -514,9 +544,19 @@ static void draft_emit(jit_walk *walk)
             step_call(walk);
         }
         break;
+    case CPU_STEP_EXCHANGE:
+        if (!exchange_append(walk)) {
+            all_flush(&walk->state);
+            step_call(walk);
+        }
+        break;
     case CPU_STEP_PURE:
         step_advance(walk, false);
-        step_call(walk);
+        if (walk->step->run == lanes->choose) {
+            jit_choose_emit(&walk->state, walk->step);
+        } else {
+            step_call(walk);
+        }
         break;
     default:
         all_flush(jit);

@@ -118,6 +118,19 @@ bool jit_uniform_emit(jit_state *jit, const cpu_access *access)
     return true;
 }
 
+void jit_choose_emit(jit_state *jit, const cpu_step *step)
+{
+    x86_code *code = &jit->code;
+    const uint32_t chosen = x86_label(code);
+    x86_general(code, X86_LOAD, false, X86_RCX, jit_block(jit, step->a));
+    x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(CPU_SLOT_FULL));
+    x86_general(code, X86_TEST, false, X86_RCX, x86_register(X86_RCX));
+    x86_jump_if(code, X86_NOT_EQUAL, chosen);
+    x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(CPU_SLOT_EMPTY));
+    x86_bind(code, chosen);
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
+}
+
 bool jit_bound_emit(jit_state *jit, const cpu_step *step)
 {
     const cpu_access *access = step->access;

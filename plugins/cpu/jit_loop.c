@@ -91,7 +91,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     pointers_load(jit, program);
     const uint32_t again = x86_label(code);
     if (jit->in_loop) {
-        x86_general(code, 0x33, false, JIT_LANE, x86_register(JIT_LANE)); /* xor */
+        x86_general(code, X86_XOR, false, JIT_LANE, x86_register(JIT_LANE));
         x86_bind(code, again);
     }
     for (uint32_t i = 0; i < program->node_count; i++) {

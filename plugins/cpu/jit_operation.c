@@ -183,6 +183,50 @@ static void emit_store(jit_state *jit, const jit_node *node)
     x86_bind(&jit->code, after);
 }
 
+/* ---- lanes that exchange values ---- */
+
+/* d = the lane (own xor apart) of each lane of a vector: words of 16 bytes, the halves of 32 bytes,
+ * the halves of 64 bytes. */
+static void emit_permutation(jit_state *jit, hal_type type, uint32_t d, x86_operand from,
+                             uint32_t apart)
+{
+    enum { SWAPPED_HALVES = 0x4e }; /* elements 2, 3, 0, 1 */
+    const uint32_t words = apart * hal_type_size(type) / 4;
+    bool moved = false;
+    if ((words & 3) != 0) {
+        uint32_t order = 0;
+        for (uint32_t i = 0; i < 4; i++) {
+            order |= (i ^ (words & 3)) << 2 * i;
+        }
+        emit_immediate(jit, X86_PSHUFD, type, d, 0, from, order);
+        moved = true;
+    }
+    if ((words & 4) != 0) {
+        emit_immediate(jit, X86_PERMQ, type, d, 0, moved ? x86_register(d) : from, SWAPPED_HALVES);
+        moved = true;
+    }
+    if (!moved && (from.is_memory || from.reg != d)) {
+        emit(jit, X86_MOVDQU32, type, d, 0, from);
+    }
+    if ((words & 8) != 0) {
+        emit_immediate(jit, X86_SHUFI64X2, type, d, d, x86_register(d), SWAPPED_HALVES);
+    }
+}
+
+static void emit_exchange(jit_state *jit, const jit_node *node)
+{
+    if (node->opcode == HAL_IR_SHUFFLE_XOR) {
+        const uint32_t a = jit_use(jit, node, 0), d = jit_result(jit, node);
+        emit_permutation(jit, node->type, d, x86_register(a), node->aux);
+        return;
+    }
+    const uint32_t lanes = jit_lanes(jit, jit->program), apart = node->aux & ~(lanes - 1);
+    const uint32_t d = jit_result(jit, node);
+    const x86_operand from = jit_elsewhere(jit, node, apart);
+    emit_permutation(jit, node->type, d, from, node->aux & (lanes - 1));
+    jit_elsewhere_end(jit, apart);
+}
+
 /* ---- all ---- */
 
 static void emit_again(jit_state *jit, const jit_node *node)
@@ -368,6 +412,8 @@ void jit_node_emit(jit_state *jit, const jit_node *node)
         emit_store(jit, node);
     } else if (opcode == JIT_AGAIN) {
         emit_again(jit, node);
+    } else if (opcode == HAL_IR_SHUFFLE_XOR || opcode == JIT_EXCHANGE) {
+        emit_exchange(jit, node);
     } else if (opcode == JIT_BLEND || opcode == HAL_IR_SELECT) {
         jit->target->emit_select(jit, node);
     } else if (opcode == HAL_IR_NARROW) {

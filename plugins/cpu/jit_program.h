@@ -15,9 +15,10 @@ typedef uint32_t jit_value;
 enum {
     JIT_MOVE = HAL_IR_OPCODE_COUNT, /* d = a */
     JIT_BLEND,                      /* d = a ? b : c, where c is the old value */
-    JIT_AGAIN, /* d = a, or the function aux of c and e done again where b is true anywhere */
-    JIT_LOAD,  /* d = memory at the pointer aux, or d's home where that is null */
-    JIT_STORE, /* memory at the pointer aux = a, or a's home where that is null */
+    JIT_AGAIN,    /* d = a, or the function aux of c and e done again where b is true anywhere */
+    JIT_EXCHANGE, /* d = lane (own xor aux) of a, which is in its slot */
+    JIT_LOAD,     /* d = memory at the pointer aux, or d's home where that is null */
+    JIT_STORE,    /* memory at the pointer aux = a, or a's home where that is null */
     /* d is assigned later; where a is true anywhere the operations up to OTHERWISE are skipped,
      * else those up to JOIN; a = b. */
     JIT_DECLARE,
@@ -56,7 +57,7 @@ typedef struct jit_node {
     hal_type type; /* of the operands; LOAD, STORE, NARROW: of memory */
     jit_value d;   /* JIT_NONE for STORE */
     jit_value a[JIT_OPERANDS];
-    uint32_t aux;
+    uint32_t aux;                /* of SHUFFLE_XOR, and by the operations above */
     uint32_t next[JIT_OPERANDS]; /* the node that uses the operand after this one */
     uint32_t next_d;
     uint8_t part;

@@ -54,6 +54,31 @@ static x86_operand home_of(jit_state *jit, const jit_entry *entry)
     return operand;
 }
 
+/* `apart` has bits of the lane's number in the step of the loop, which choose another part, and
+ * bits of the step's. */
+static void lane_toggle(jit_state *jit, uint32_t apart)
+{
+    const uint32_t step = jit_lanes(jit, jit->program) * jit->parts;
+    if (jit->in_loop && (apart & ~(step - 1)) != 0) {
+        x86_load_immediate(&jit->code, JIT_SCRATCH, apart & ~(step - 1));
+        x86_general(&jit->code, X86_XOR, false, JIT_LANE, x86_register(JIT_SCRATCH));
+    }
+}
+
+x86_operand jit_elsewhere(jit_state *jit, const jit_node *node, uint32_t apart)
+{
+    const uint32_t lanes = jit_lanes(jit, jit->program), step = lanes * jit->parts;
+    jit_entry entry = *entry_of(jit, node->a[0]);
+    entry.part = (uint8_t)(entry.part ^ (apart & (step - 1)) / lanes);
+    lane_toggle(jit, apart);
+    return home_of(jit, &entry);
+}
+
+void jit_elsewhere_end(jit_state *jit, uint32_t apart)
+{
+    lane_toggle(jit, apart);
+}
+
 static x86_operand frame_of(jit_state *jit, jit_entry *entry)
 {
     if (entry->frame == JIT_NONE) {

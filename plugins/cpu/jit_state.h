@@ -193,6 +193,10 @@ void jit_registers_clear(jit_state *jit);
  * what a side has in other registers. */
 void jit_registers_lock(jit_state *jit);
 void jit_registers_restore(jit_state *jit);
+/* Memory with an operand that is in its slot, as the lanes have it that are `apart` from this
+ * part's first one: a multiple of a vector's lanes. The lane changes until jit_elsewhere_end. */
+x86_operand jit_elsewhere(jit_state *jit, const jit_node *node, uint32_t apart);
+void jit_elsewhere_end(jit_state *jit, uint32_t apart);
 /* The registers in use, as bits. */
 void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks);
 /* Stores a value in its slot. */
@@ -233,5 +237,7 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
 bool jit_uniform_emit(jit_state *jit, const cpu_access *access);
 /* An affine index compared with a bound, where all work-items are on the true side; else a call. */
 bool jit_bound_emit(jit_state *jit, const cpu_step *step);
+/* All work-items or none, as a uniform condition says. */
+void jit_choose_emit(jit_state *jit, const cpu_step *step);
 
 #endif

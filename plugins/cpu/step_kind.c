@@ -56,6 +56,7 @@ static void operations_add(cpu_step_kinds *kinds, const cpu_lanes *lanes, uint32
     kind_add(kinds, lanes->copy[t], CPU_STEP_MOVE, 0, type, type);
     kind_add(kinds, lanes->blend[t], CPU_STEP_BLEND, 0, type, type);
     kind_add(kinds, lanes->scalar[t], CPU_STEP_OPERATION, HAL_IR_SCALAR, type, type);
+    kind_add(kinds, lanes->shuffle_xor[t], CPU_STEP_EXCHANGE, HAL_IR_SHUFFLE_XOR, type, type);
     kind_add(kinds, lanes->affine[t], CPU_STEP_PURE, 0, type, type);
     kind_add(kinds, lanes->within[t], CPU_STEP_BOUND, 0, type, HAL_TYPE_BOOL);
     kind_add(kinds, lanes->beyond[t], CPU_STEP_BOUND, 0, type, HAL_TYPE_BOOL);

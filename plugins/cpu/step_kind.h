@@ -11,8 +11,9 @@ typedef enum cpu_step_class {
     CPU_STEP_BLEND,
     CPU_STEP_LOAD,
     CPU_STEP_STORE,
-    CPU_STEP_BOUND, /* within and beyond */
-    CPU_STEP_PURE   /* computes slots from slots */
+    CPU_STEP_BOUND,    /* within and beyond */
+    CPU_STEP_EXCHANGE, /* each lane takes a value of another one: SHUFFLE_XOR */
+    CPU_STEP_PURE      /* computes slots from slots */
 } cpu_step_class;
 
 typedef struct cpu_step_kind {

@@ -160,6 +160,9 @@ enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
     X(CVTTPD2UQQ, 1, 1, 1, 0x78, -1, FULL, 0, NO)       \
     X(CVTTPS2QQ, 1, 1, 0, 0x7a, -1, HALF_FULL, 0, NO)   \
     X(CVTTPS2UQQ, 1, 1, 0, 0x78, -1, HALF_FULL, 0, NO)  \
+    X(PSHUFD, 1, 1, 0, 0x70, -1, FULL, 1, W0)           \
+    X(PERMQ, 3, 1, 1, 0x00, -1, FULL, 1, W1)            \
+    X(SHUFI64X2, 3, 1, 1, 0x43, -1, FULL, 1, NO)        \
     X(PMOVSXDQ, 2, 1, 0, 0x25, -1, HALF, 0, W0)         \
     X(PMOVZXDQ, 2, 1, 0, 0x35, -1, HALF, 0, W0)         \
     X(PMOVQD, 2, 2, 0, 0x35, -1, HALF, 0, NO)           \
@@ -205,6 +208,7 @@ enum {
 enum {
     X86_ADD = 0x03,
     X86_SUB = 0x2b,
+    X86_XOR = 0x33,
     X86_CMP = 0x3b,
     X86_LOAD = 0x8b,
     X86_LEA = 0x8d,

@@ -19,6 +19,7 @@ typedef struct program {
     hal_ir_memory_id in, floats, out, work;
     hal_ir_value item; /* in the grid */
     uint32_t budget, depth;
+    int subgroups;          /* whole ones only */
     const uint8_t *choices; /* taken first, two bytes each; then choices are random */
     size_t choice_bytes;
 } program;
@@ -165,6 +166,19 @@ static void arithmetic(program *p)
     keep(p, value);
 }
 
+/* A butterfly, of which reductions have several in a row. */
+static void exchange(program *p)
+{
+    const hal_type type = some_type(p);
+    hal_ir_value value = some(p, type);
+    const uint32_t first = pick(p, CPU_FIXTURE_SUBGROUP), rounds = 1 + pick(p, 3);
+    for (uint32_t i = 0; i < rounds; i++) {
+        const uint32_t apart = first << i & (CPU_FIXTURE_SUBGROUP - 1);
+        value = hal_ir_add(p->b, value, hal_ir_shuffle_xor(p->b, value, apart));
+        keep(p, value);
+    }
+}
+
 /* Cell `k` of the work-item in `work`, which no other work-item accesses. */
 static hal_ir_value cell(program *p, uint32_t k)
 {
@@ -234,8 +248,10 @@ static void statement(program *p)
 {
     hal_ir_builder *b = p->b;
     const uint32_t v = p->variable_count ? pick(p, p->variable_count) : 0;
-    const uint32_t kind = pick(p, 20);
-    if (kind < 8) {
+    const uint32_t kind = pick(p, 21);
+    if (kind == 20 && p->depth == 0 && p->subgroups) {
+        exchange(p);
+    } else if (kind < 8) {
         arithmetic(p);
     } else if (kind < 11) {
         touch_memory(p);
@@ -276,6 +292,7 @@ static void check_program(uint64_t seed, const uint8_t *choices, size_t choice_b
         .state = seed * 977 + 13, .budget = 150, .choices = choices, .choice_bytes = choice_bytes};
     char what[64];
     snprintf(what, sizeof(what), "program %llu", (unsigned long long)seed);
+    p.subgroups = sizes[seed % 7] % CPU_FIXTURE_SUBGROUP == 0;
     hal_ir_builder_create("program", &p.b);
     hal_ir_group_size(p.b, sizes[seed % 7], 1, 1);
     p.in = hal_ir_binding(p.b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);

@@ -11,8 +11,8 @@
 enum { ROUNDS = 60, MOST_BYTES = 1 << 22 };
 
 /* One letter each for the register, the second and the last operand: v a vector, h, q half and a
- * quarter of it, x 16 bytes, k a mask, r a general-purpose register of 32 bits, - none. A row
- * with ! has its register last: it is the source. Instructions without a row have three vectors. */
+ * quarter of it, w at least 32 bytes, y 32, x 16, k a mask, r a general-purpose one of 32 bits,
+ * - none. A row with ! has its register last: it is the source. Without a row: three vectors. */
 static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
                                                          [X86_MOVDQU64] = "v-v",
                                                          [X86_MOVDQU8] = "v-v",
@@ -63,6 +63,9 @@ static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
                                                          [X86_CVTTPD2UQQ] = "v-v",
                                                          [X86_CVTTPS2QQ] = "v-h",
                                                          [X86_CVTTPS2UQQ] = "v-h",
+                                                         [X86_PSHUFD] = "v-v",
+                                                         [X86_PERMQ] = "w-w",
+                                                         [X86_SHUFI64X2] = "www",
                                                          [X86_PMOVSXDQ] = "v-h",
                                                          [X86_PMOVZXDQ] = "v-h",
                                                          [X86_PMOVQD] = "v-h!",
@@ -184,7 +187,10 @@ static void write_mnemonic(char *text, size_t size, uint32_t name, bool vex)
 
 static uint32_t any_length(char class, bool vex)
 {
-    return class == 'x' ? (uint32_t)X86_XMM : class == 'y' ? (uint32_t)X86_YMM : any(vex ? 2 : 3);
+    return class == 'x'   ? (uint32_t)X86_XMM
+           : class == 'y' ? (uint32_t)X86_YMM
+           : class == 'w' ? X86_YMM + any(vex ? 1 : 2)
+                          : any(vex ? 2 : 3);
 }
 
 /* A memory operand, and its text. */
@@ -294,6 +300,8 @@ static void general_add(x86_code *code, FILE *file)
     fprintf(file, "movslq %s, %%%s\n", text, general[reg]);
     x86_general(code, X86_ADD, true, reg, memory);
     fprintf(file, "addq %s, %%%s\n", text, general[reg]);
+    x86_general(code, X86_XOR, true, reg, memory);
+    fprintf(file, "xorq %s, %%%s\n", text, general[reg]);
     x86_general(code, X86_CMP, true, reg, memory);
     fprintf(file, "cmpq %s, %%%s\n", text, general[reg]);
     x86_general(code, X86_TEST, true, reg, x86_register(other));
