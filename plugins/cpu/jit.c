@@ -241,7 +241,8 @@ static void operation_append(jit_walk *walk)
 }
 
 /* Lanes near each other exchange values in a register; the others read the slot of the operand,
- * which the program must not write before or after. False: not in lanes of a slot. */
+ * which the program must not write before or after. False: not in lanes of a slot, or the last
+ * subgroup lacks lanes. */
 static bool exchange_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
@@ -250,7 +251,8 @@ static bool exchange_append(jit_walk *walk)
     const hal_type type = walk->kind.type;
     const uint32_t apart = names->aux & (CPU_BLOCK - 1);
     const bool near = apart < jit->target->lanes / 2u; /* also in a wide program */
-    if (type == HAL_TYPE_BOOL || operand->uniform || operand->view) {
+    if (type == HAL_TYPE_BOOL || operand->uniform || (operand->view && !near) ||
+        jit->lower->kernel->items % CPU_BLOCK != 0) {
         return false;
     }
     program_choose(walk, names->d);

@@ -30,7 +30,7 @@ typedef struct cpu_trial {
     const char *what; /* for messages */
 } cpu_trial;
 
-static char cpu_message[512];
+static char cpu_message[512], cpu_log[512]; /* the last failure and the last line of the log */
 
 static void *fixture_allocate(uint64_t bytes, uint64_t alignment)
 {
@@ -40,6 +40,7 @@ static void *fixture_allocate(uint64_t bytes, uint64_t alignment)
 
 static void fixture_log(uint32_t level, const char *message)
 {
+    snprintf(cpu_log, sizeof(cpu_log), "%s", message);
 }
 
 static hal_status fixture_fail(hal_status status, const char *message)

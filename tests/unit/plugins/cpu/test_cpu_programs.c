@@ -52,6 +52,82 @@ TEST(stores_to_one_place)
     check(cpu_finish(b), 1, buffers, 3, NULL, "two stores to one place");
 }
 
+/* A sum over the lanes of a subgroup, and a load whose guard is the same for all. Long programs
+ * compute several vectors together. */
+static hal_ir_kernel *butterfly_kernel(hal_type type, uint32_t items, uint32_t operations)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("butterfly", &b);
+    hal_ir_group_size(b, items, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value item = hal_ir_global_id(b, 0);
+    const hal_ir_value some = hal_ir_lt(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), hal_ir_u32(b, 1));
+    hal_ir_value sum = hal_ir_load(b, in, item);
+    for (uint32_t apart = 1; apart < CPU_FIXTURE_SUBGROUP; apart *= 2) {
+        sum = hal_ir_add(b, sum, hal_ir_shuffle_xor(b, sum, apart));
+    }
+    for (uint32_t i = 0; i < operations; i++) {
+        sum = hal_ir_mul(b, sum, hal_ir_number(b, type, 3));
+        sum = hal_ir_sub(b, sum, hal_ir_number(b, type, i));
+    }
+    sum = hal_ir_add(b, sum, hal_ir_load_wide(b, in, item, 0, 1, some));
+    hal_ir_store_wide(b, out, item, 0, HAL_IR_NONE, sum);
+    return cpu_finish(b);
+}
+
+/* Compiled kernels exchange lanes and choose masks without steps; only the last of a group's
+ * subgroups may lack lanes, and then steps do it. */
+TEST(butterflies)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U32, HAL_TYPE_F64, HAL_TYPE_I64};
+    static const uint32_t sizes[] = {16, 48, 64, 256, 24};
+    enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), GROUPS = 3 };
+    for (uint32_t i = 0; i < 8 * SIZES; i++) {
+        const hal_type type = types[i % 4];
+        const uint32_t items = sizes[i / 4 % SIZES];
+        cpu_trial trial = {.kernel = butterfly_kernel(type, items, i < 4 * SIZES ? 0 : 30),
+                           .grid = {GROUPS, 1, 1},
+                           .what = "butterfly",
+                           .buffer_count = 2};
+        trial.buffers[0] = numbers(type, items * GROUPS, i);
+        trial.buffers[1] = numbers(type, items * GROUPS, i + 1);
+        cpu_check(&trial);
+        for (uint32_t set = 0; set < CPU_SETS && items % CPU_FIXTURE_SUBGROUP == 0; set++) {
+            hal_plugin_device *device = cpu_open(set);
+            hal_plugin_kernel *kernel = NULL;
+            const int compiles = device != NULL && strncmp(cpu_sets[set], "avx", 3) == 0 &&
+                                 strstr(cpu_sets[set], "-steps") == NULL;
+            if (compiles && getenv("CPU_FIXTURE_VALIDATE") == NULL) {
+                assert_int_equal(cpu_plugin()->kernel_create(device, trial.kernel, &kernel), 0);
+                if (strstr(cpu_log, " 0 calls of steps,") == NULL) {
+                    fail_msg("%s: expected no calls of steps, got %s", cpu_sets[set], cpu_log);
+                }
+                cpu_plugin()->kernel_destroy(device, kernel);
+            }
+        }
+        free(trial.buffers[0].data);
+        free(trial.buffers[1].data);
+        hal_ir_kernel_destroy((hal_ir_kernel *)trial.kernel);
+    }
+}
+
+/* Lanes that exchange values in memory: no vector is stored before another one needs its place. */
+TEST(exchanges_in_place)
+{
+    for (uint32_t apart = 1; apart < CPU_FIXTURE_SUBGROUP; apart++) {
+        enum { ITEMS = 64 };
+        hal_ir_builder *b = NULL;
+        hal_ir_builder_create("place", &b);
+        hal_ir_group_size(b, ITEMS, 1, 1);
+        const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
+        const hal_ir_value item = hal_ir_global_id(b, 0), own = hal_ir_load(b, x, item);
+        hal_ir_store(b, x, item, hal_ir_shuffle_xor(b, own, apart));
+        cpu_buffer buffers[] = {numbers(HAL_TYPE_F32, ITEMS, 3)};
+        check(cpu_finish(b), 1, buffers, 1, NULL, "exchange in place");
+    }
+}
+
 /* Magnitudes below 1, with zeros and denormals. From the third on, each piece of 256 operands has
  * one of another magnitude at its beginning, end or in between, which selects the piece's path. */
 static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)
