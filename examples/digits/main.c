@@ -1,15 +1,13 @@
 /* digits: trains a dense network on handwritten digits with Halyard's op library, and tests it on
  * digits of other writers. */
 #include "data.h"
+#include "ranks.h"
 #include "report.h"
 #include "train.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_RANKS 64
 
 typedef struct options {
     const char *data;
@@ -64,7 +62,7 @@ static int parse_options(int argc, char **argv, options *o)
             o->seed = (uint64_t)number;
         } else if (strcmp(argv[i], "--seeds") == 0 && parse_number(value, 1, 1000, &number)) {
             o->seeds = (int)number;
-        } else if (strcmp(argv[i], "--ranks") == 0 && parse_number(value, 1, MAX_RANKS, &number)) {
+        } else if (strcmp(argv[i], "--ranks") == 0 && parse_number(value, 1, RANKS_MAX, &number)) {
             o->ranks = (int)number;
         } else {
             fprintf(stderr, "digits: %s %s is not understood\n", argv[i], value);
@@ -96,23 +94,30 @@ static int load(const options *o, digits_data *training, digits_data *test)
     return 0;
 }
 
-/* Prints a failure with hal's message. Returns 0. */
-static int fail(const char *what)
+/* All ranks use the same, and only read it. */
+typedef struct digits_run {
+    const options *o;
+    ranks_program ranks;
+    digits_data training, test;
+} digits_run;
+
+static int fail(const digits_run *all, const char *what)
 {
-    fprintf(stderr, "digits: %s failed: %s\n", what, hal_status_message());
-    return 0;
+    return ranks_fail(&all->ranks, what);
 }
 
-static int run(const options *o, ops_context *context, hal_group *group,
-               const digits_data *training, const digits_data *test)
+static int rank_run(void *user, ops_context *context, hal_group *group)
 {
+    const digits_run *all = user;
+    const options *o = all->o;
+    const digits_data *training = &all->training, *test = &all->test;
     hal_group_status rank = {0};
     digits_result result = {.device = hal_device_get_info(ops_context_get_device(context))->name};
     int32_t *guesses = calloc((size_t)test->count, sizeof(*guesses));
     char error[512];
     double loss = 0, accuracy = 0, seconds = 0, steps = 0, images = 0;
-    int good = guesses != NULL || fail("allocating memory");
-    good = good && (hal_group_get_status(group, &rank) == HAL_OK || fail("asking the group"));
+    int good = guesses != NULL || fail(all, "allocating memory");
+    good = good && (hal_group_get_status(group, &rank) == HAL_OK || fail(all, "asking the group"));
 
     if (good && rank.rank == 0) {
         printf("%s: learning from %lld pictures, testing on %lld, ranks: %u.\n", result.device,
@@ -122,7 +127,8 @@ static int run(const options *o, ops_context *context, hal_group *group,
     for (int i = 0; good && i < o->seeds; i++) {
         train_outcome outcome;
         good = train_and_test(context, group, training, test, o->seed + (uint64_t)i, guesses,
-                              &outcome) == HAL_OK || fail("training");
+                              &outcome) == HAL_OK ||
+               fail(all, "training");
         if (good) {
             loss = outcome.loss;
             accuracy += outcome.accuracy;
@@ -152,84 +158,6 @@ static int run(const options *o, ops_context *context, hal_group *group,
     return good;
 }
 
-/* A rank of the run: its device, and its group once it is created. */
-typedef struct rank_job {
-    const options *o;
-    const digits_data *training, *test;
-    hal_device *device;
-    hal_group *group;
-    pthread_t thread;
-    int good;
-} rank_job;
-
-static void *run_rank(void *argument)
-{
-    rank_job *job = argument;
-    hal_queue *queue = NULL;
-    ops_context *context = NULL;
-    int good = hal_queue_create(job->device, &queue) == HAL_OK || fail("making a queue");
-    good = good && (ops_context_create(queue, &context) == HAL_OK || fail("making a context"));
-    job->good = good && run(job->o, context, job->group, job->training, job->test);
-    if (!job->good) {
-        hal_group_abort(job->group, hal_status_message());
-    }
-    ops_context_destroy(context);
-    hal_queue_destroy(queue);
-    return NULL;
-}
-
-/* One rank, on this thread; of the group of the launcher's processes. */
-static int run_process(rank_job *job)
-{
-    if (hal_device_open(job->o->device, &job->device) != HAL_OK) {
-        return fail("opening the device");
-    }
-    int good = hal_group_create_from_environment(job->device, 0, &job->group) == HAL_OK ||
-               fail("joining the group");
-    if (good) {
-        run_rank(job);
-    }
-    hal_group_destroy(job->group);
-    hal_device_release(job->device);
-    return good && job->good;
-}
-
-/* All ranks in this process, with a thread each. */
-static int run_threads(const rank_job *like)
-{
-    rank_job jobs[MAX_RANKS];
-    hal_device *devices[MAX_RANKS] = {0};
-    hal_group *groups[MAX_RANKS] = {0};
-    const int ranks = like->o->ranks;
-    int good = 1, started = 0;
-    for (int i = 0; good && i < ranks; i++) {
-        good = hal_device_open(like->o->device, &devices[i]) == HAL_OK ||
-               fail("opening the device");
-    }
-    good = good && (hal_group_create_local(devices, (uint32_t)ranks, 0, groups) == HAL_OK ||
-                    fail("creating the group"));
-    for (; good && started < ranks; started++) {
-        jobs[started] = *like;
-        jobs[started].device = devices[started];
-        jobs[started].group = groups[started];
-        if (pthread_create(&jobs[started].thread, NULL, run_rank, &jobs[started]) != 0) {
-            fprintf(stderr, "digits: no thread for rank %d\n", started);
-            hal_group_abort(groups[started], "no thread");
-            good = 0;
-            break;
-        }
-    }
-    for (int i = 0; i < started; i++) {
-        pthread_join(jobs[i].thread, NULL);
-        good = good && jobs[i].good;
-    }
-    for (int i = 0; i < ranks; i++) {
-        hal_group_destroy(groups[i]);
-        hal_device_release(devices[i]);
-    }
-    return good;
-}
-
 int main(int argc, char **argv)
 {
     options o = {.data = "examples/digits/data", .seed = 1, .seeds = 1};
@@ -242,14 +170,14 @@ int main(int argc, char **argv)
     if (!load(&o, &training, &test)) {
         return 1;
     }
-    digits_data learned = training, tested = test;
+    digits_run all = {.o = &o, .training = training, .test = test};
+    all.ranks = (ranks_program){"digits", o.device, o.ranks, rank_run, &all};
     if (o.validate) {
         int64_t kept = training.count / 5 * 4;
-        learned = digits_data_rows(&training, 0, kept);
-        tested = digits_data_rows(&training, kept, training.count - kept);
+        all.training = digits_data_rows(&training, 0, kept);
+        all.test = digits_data_rows(&training, kept, training.count - kept);
     }
-    rank_job job = {.o = &o, .training = &learned, .test = &tested};
-    int good = o.ranks > 0 ? run_threads(&job) : run_process(&job);
+    int good = ranks_run(&all.ranks);
     digits_data_free(&training);
     digits_data_free(&test);
     return good ? 0 : 1;

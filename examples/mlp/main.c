@@ -1,5 +1,6 @@
 /* mlp: trains a dense network of a chosen depth, width and precision on handwritten digits, and
  * tests it on digits of other writers. */
+#include "../digits/ranks.h"
 #include "network.h"
 #include "train.h"
 
@@ -11,8 +12,16 @@
 
 typedef struct options {
     const char *data, *device;
+    int ranks; /* within the process; 0: those of a launcher */
     train_settings settings;
 } options;
+
+/* All ranks use the same, and only read it. */
+typedef struct mlp_run {
+    const options *o;
+    ranks_program ranks;
+    digits_data training, test;
+} mlp_run;
 
 static const char usage[] =
     "usage: mlp [options]\n"
@@ -23,6 +32,9 @@ static const char usage[] =
     "  --precision CLASS   of the matrix products: strict, accurate, fast or normwise (strict)\n"
     "  --epochs N          how often each picture is learned from (10)\n"
     "  --seed N            of the weights and of the order of the pictures (1)\n"
+    "  --ranks N           divides each batch among N devices of this process, which may be the\n"
+    "                      same device N times; without it among the processes that mpirun,\n"
+    "                      torchrun or srun started\n"
     "  --eager             calls each step anew, instead of launching a graph\n";
 
 static int parse_number(const char *text, long low, long high, long *value)
@@ -66,6 +78,8 @@ static int parse_option(const char *name, const char *value, options *o)
         o->settings.epochs = (int)number;
     } else if (strcmp(name, "--seed") == 0 && parse_number(value, 0, 1000000, &number)) {
         o->settings.seed = (uint64_t)number;
+    } else if (strcmp(name, "--ranks") == 0 && parse_number(value, 1, RANKS_MAX, &number)) {
+        o->ranks = (int)number;
     } else {
         return strcmp(name, "--precision") == 0 && parse_precision(value, &o->settings.precision);
     }
@@ -110,41 +124,31 @@ static int load(const char *folder, const char *name, int64_t least, digits_data
     return good;
 }
 
-/* Prints a failure with hal's message. Returns 0. */
-static int fail(const char *what)
+static int rank_run(void *user, ops_context *context, hal_group *group)
 {
-    fprintf(stderr, "mlp: %s failed: %s\n", what, hal_status_message());
-    return 0;
-}
-
-static int run(const options *o, ops_context *context, const digits_data *training,
-               const digits_data *test)
-{
+    const mlp_run *all = user;
     train_outcome outcome;
-    printf("%s: learning from %lld pictures, testing on %lld.\n",
-           hal_device_get_info(ops_context_get_device(context))->name, (long long)training->count,
-           (long long)test->count);
-    if (train_and_test(context, &o->settings, training, test, &outcome) != HAL_OK) {
-        return fail("training");
+    hal_group_status rank = {0};
+    if (hal_group_get_status(group, &rank) != HAL_OK) {
+        return ranks_fail(&all->ranks, "asking the group");
     }
-    printf("accuracy %.2f %%, loss %.6f, %.1f us a step\n", 100 * outcome.accuracy, outcome.loss,
-           outcome.step_us);
+    const int is_first = rank.rank == 0; /* prints for all */
+    if (is_first) {
+        printf("%s: learning from %lld pictures, testing on %lld, ranks: %u.\n",
+               hal_device_get_info(ops_context_get_device(context))->name,
+               (long long)all->training.count, (long long)all->test.count, rank.count);
+        fflush(stdout);
+    }
+    train_settings settings = all->o->settings;
+    settings.quiet = !is_first;
+    if (train_and_test(context, group, &settings, &all->training, &all->test, &outcome) != HAL_OK) {
+        return ranks_fail(&all->ranks, "training");
+    }
+    if (is_first) {
+        printf("accuracy %.2f %%, loss %.9g, %.1f us a step\n", 100 * outcome.accuracy,
+               outcome.loss, outcome.step_us);
+    }
     return 1;
-}
-
-static int run_on_device(const options *o, const digits_data *training, const digits_data *test)
-{
-    hal_device *device = NULL;
-    hal_queue *queue = NULL;
-    ops_context *context = NULL;
-    int good = hal_device_open(o->device, &device) == HAL_OK || fail("opening the device");
-    good = good && (hal_queue_create(device, &queue) == HAL_OK || fail("making a queue"));
-    good = good && (ops_context_create(queue, &context) == HAL_OK || fail("making a context"));
-    good = good && run(o, context, training, test);
-    ops_context_destroy(context);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    return good;
 }
 
 int main(int argc, char **argv)
@@ -156,10 +160,11 @@ int main(int argc, char **argv)
         fputs(usage, parsed == 0 ? stdout : stderr);
         return parsed == 0 ? 0 : 2;
     }
-    digits_data training = {0}, test = {0};
-    const int good = load(o.data, "train.csv", TRAIN_BATCH, &training) &&
-                     load(o.data, "test.csv", 1, &test) && run_on_device(&o, &training, &test);
-    digits_data_free(&training);
-    digits_data_free(&test);
+    mlp_run all = {.o = &o};
+    all.ranks = (ranks_program){"mlp", o.device, o.ranks, rank_run, &all};
+    const int good = load(o.data, "train.csv", TRAIN_BATCH, &all.training) &&
+                     load(o.data, "test.csv", 1, &all.test) && ranks_run(&all.ranks);
+    digits_data_free(&all.training);
+    digits_data_free(&all.test);
     return good ? 0 : 1;
 }

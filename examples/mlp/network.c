@@ -6,6 +6,7 @@
 #include "network.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Arrays report failures as null: hal has the message, the status is lost. */
 static hal_status arrays_status(ops_array *const *arrays, int count)
@@ -39,9 +40,10 @@ static ops_array *mean_loss(ops_array *logits, ops_array *target)
 }
 
 /* The gradients go from the last layer to the first: for y = x W + b and the gradient g with
- * respect to y, that with respect to W is x^T g, to b the sum of g's rows, to x g W^T. */
-static void layers_update(const network *net, ops_array *const *outputs, ops_array *target,
-                          ops_array *rate, ops_array **next)
+ * respect to y, that with respect to W is x^T g, to b the sum of g's rows, to x g W^T. gradients[i]
+ * is with respect to state[i]. */
+static void layers_differentiate(const network *net, ops_array *const *outputs, ops_array *target,
+                                 ops_array **gradients)
 {
     /* Of softmax and cross-entropy together: (probability - target) / batch. */
     ops_array *probability = ops_array_softmax(1, outputs[net->layers]);
@@ -49,17 +51,38 @@ static void layers_update(const network *net, ops_array *const *outputs, ops_arr
         ops_mul_scalar(ops_sub(probability, target), 1.0 / (double)ops_array_get_length(target, 0));
     ops_array *zero = ops_array_scalar(net->context, HAL_TYPE_F32, 0);
     for (int i = net->layers - 1; i >= 0; i--) {
-        ops_array *weight = net->state[2 * i], *bias = net->state[2 * i + 1];
         ops_array *x = outputs[i];
-        ops_array *of_weight = ops_array_matmul(transposed(x), gradient, net->precision);
-        ops_array *of_bias = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, gradient);
-        next[2 * i] = ops_sub(weight, ops_mul(rate, of_weight));
-        next[2 * i + 1] = ops_sub(bias, ops_mul(rate, of_bias));
+        gradients[2 * i] = ops_array_matmul(transposed(x), gradient, net->precision);
+        gradients[2 * i + 1] = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, gradient);
         if (i > 0) { /* x is the previous layer's relu, which passes gradients where it is not 0 */
-            ops_array *of_x = ops_array_matmul(gradient, transposed(weight), net->precision);
+            ops_array *of_x =
+                ops_array_matmul(gradient, transposed(net->state[2 * i]), net->precision);
             gradient = ops_array_where(ops_gt(x, zero), of_x, zero);
         }
     }
+}
+
+/* The next state and the loss of a batch. Each rank has the mean over its part of the batch, so
+ * that the mean over the ranks is that over the batch. */
+static hal_status layers_learn(const network *net, ops_array *const *outputs, ops_array *target,
+                               ops_array *rate, ops_array **next)
+{
+    const int states = 2 * net->layers;
+    ops_array *means[NETWORK_MAX_STATE + 1]; /* gradients, and the loss */
+    layers_differentiate(net, outputs, target, means);
+    means[states] = mean_loss(outputs[net->layers], target);
+    if (net->group) {
+        hal_status status = ops_array_all_reduce(net->group, HAL_REDUCE_MEAN, means,
+                                                 (uint32_t)states + 1, NULL, means);
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
+    for (int i = 0; i < states; i++) {
+        next[i] = ops_sub(net->state[i], ops_mul(rate, means[i]));
+    }
+    next[states] = means[states];
+    return HAL_OK;
 }
 
 /* He-initialised: K. He et al., "Delving Deep into Rectifiers", 2015. Copies of the zeros, because
@@ -105,13 +128,13 @@ hal_status network_train(const network *net, ops_array *input, ops_array *target
     for (int i = 0; i < net->layers; i++) {
         outputs[i + 1] = layer_output(net, i, outputs[i]);
     }
-    layers_update(net, outputs, target, rate, next);
-    next[count - 1] = mean_loss(outputs[net->layers], target);
+    memset(next, 0, (size_t)count * sizeof(*next));
+    status = layers_learn(net, outputs, target, rate, next);
     for (int i = 0; i < count; i++) {
         ops_array_keep(next[i]);
     }
     ops_scope_end(net->context);
-    status = arrays_status(next, count);
+    status = status == HAL_OK ? arrays_status(next, count) : status;
     for (int i = 0; status != HAL_OK && i < count; i++) {
         ops_array_release(next[i]);
         next[i] = NULL;

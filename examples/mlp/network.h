@@ -12,7 +12,8 @@
  * 1 x widths[i + 1]; both are F32. A step of training makes a new state. */
 typedef struct network {
     ops_context *context; /* not owned */
-    uint32_t precision;   /* of all matrix products, a hal_gemm_precision */
+    hal_group *group;   /* not owned; averages gradients and losses of its ranks; null: no group */
+    uint32_t precision; /* of all matrix products, a hal_gemm_precision */
     int layers;
     ops_array *state[NETWORK_MAX_STATE];
 } network;
@@ -25,7 +26,9 @@ void network_destroy(network *net);
 
 /* Defers a step of training on a batch: `input` is batch x widths[0], `target` batch x classes with
  * rows that sum to 1, `rate` 1 x 1. `next` receives the new state and then the mean loss of the
- * batch, 1 x 1: 2 layers + 1 arrays, which are the caller's; nulls after a failure. */
+ * batch, 1 x 1: 2 layers + 1 arrays, which are the caller's; nulls after a failure.
+ * With a group the batch is the rank's part, and the results are those of the parts of all ranks
+ * together; this call records the collective. */
 hal_status network_train(const network *net, ops_array *input, ops_array *target, ops_array *rate,
                          ops_array **next);
 

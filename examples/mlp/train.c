@@ -26,8 +26,10 @@ enum { MAX_INPUTS = NETWORK_MAX_STATE + 2, MAX_RESULTS = NETWORK_MAX_STATE + 1 }
 typedef struct trainer {
     ops_context *context;
     const train_settings *settings;
+    hal_group *group; /* null: no group */
     network net;
     int states;                  /* arrays of net.state */
+    int64_t rank, batch;         /* of the group; pictures of a step that the rank learns from */
     ops_array *pixels, *targets; /* all pictures, count x 64; their classes one-hot, count x 10 */
     ops_array *order, *rate;     /* of the epoch: I32, count; F32, 1 x 1 */
     ops_array *loss;             /* of the last step */
@@ -141,7 +143,8 @@ static hal_status epoch_train(trainer *t, int64_t *steps)
 {
     *steps = ops_array_get_length(t->pixels, 0) / TRAIN_BATCH;
     for (int64_t i = 0; i < *steps; i++) {
-        ops_array *part = ops_array_slice(t->order, 0, i * TRAIN_BATCH, TRAIN_BATCH, 1);
+        const int64_t first = i * TRAIN_BATCH + t->rank * t->batch;
+        ops_array *part = ops_array_slice(t->order, 0, first, t->batch, 1);
         ops_array *rows = ops_array_copy(part);
         hal_status status = rows != NULL ? step_train(t, rows) : HAL_ERROR_INVALID_STATE;
         ops_array_release(part);
@@ -216,16 +219,31 @@ static hal_status trainer_use(trainer *t, const digits_data *training, const dig
     widths[settings->layers] = DIGITS_CLASSES;
     TRY(network_create(t->context, widths, settings->layers, settings->precision, settings->seed,
                        &t->net));
+    t->net.group = t->group;
     TRY(arrays_upload(t, training));
     TRY(network_learn(t, outcome));
     return network_test(t, test, &outcome->accuracy);
 }
 
-hal_status train_and_test(ops_context *context, const train_settings *settings,
+hal_status train_and_test(ops_context *context, hal_group *group, const train_settings *settings,
                           const digits_data *training, const digits_data *test,
                           train_outcome *outcome)
 {
-    trainer t = {.context = context, .settings = settings, .states = 2 * settings->layers};
+    hal_group_status ranks = {.count = 1};
+    if (group) {
+        TRY(hal_group_get_status(group, &ranks));
+    }
+    if (TRAIN_BATCH % ranks.count != 0) {
+        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
+                              "mlp: ranks: expected a divisor of %d, got %u", TRAIN_BATCH,
+                              ranks.count);
+    }
+    trainer t = {.context = context,
+                 .settings = settings,
+                 .group = ranks.count > 1 ? group : NULL, /* one rank needs no collectives */
+                 .states = 2 * settings->layers,
+                 .rank = ranks.rank,
+                 .batch = TRAIN_BATCH / ranks.count};
     hal_status status = trainer_use(&t, training, test, outcome);
     ops_array *const arrays[] = {t.pixels, t.targets, t.order, t.rate, t.loss};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {

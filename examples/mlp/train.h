@@ -24,7 +24,9 @@ typedef struct train_outcome {
     double step_us;  /* mean time of a step, without the first epoch if there are more */
 } train_outcome;
 
-hal_status train_and_test(ops_context *context, const train_settings *settings,
+/* Each rank of the group (null: no group) learns from an equal part of every batch, and ends with
+ * the same weights and outcome but for step_us; the number of ranks divides TRAIN_BATCH. */
+hal_status train_and_test(ops_context *context, hal_group *group, const train_settings *settings,
                           const digits_data *training, const digits_data *test,
                           train_outcome *outcome);
 

@@ -39,7 +39,7 @@ static hal_status train(hal_queue *queue, uint32_t levels, const digits_data *tr
     hal_status status = ops_context_create(queue, &context);
     if (status == HAL_OK) {
         context->forced_levels = levels;
-        status = train_and_test(context, &settings, training, test, outcome);
+        status = train_and_test(context, NULL, &settings, training, test, outcome);
     }
     ops_context_destroy(context);
     printf("%u levels: accuracy %.2f %%, loss %.9f, %.1f us a step\n", levels,

@@ -75,3 +75,13 @@ ranks 2 -- "$bin/digits" --data "$data" --device cpu --json "$folder/processes.j
 [ "$(loss_of "$folder/threads.json")" = "$(loss_of "$folder/processes.json")" ] ||
     stop "training by threads and by processes over MPI differ"
 echo "digits: loss $(loss_of "$folder/processes.json") by 2 threads and by 2 processes over MPI"
+
+outcome_of() {
+    sed -n 's/^accuracy \(.*\), .*/\1/p' "$1"
+}
+"$bin/mlp" --data "$data" --device cpu --epochs 2 --ranks 2 >"$folder/threads"
+ranks 2 -- "$bin/mlp" --data "$data" --device cpu --epochs 2 >"$folder/processes" 2>/dev/null
+[ -n "$(outcome_of "$folder/threads")" ] &&
+    [ "$(outcome_of "$folder/threads")" = "$(outcome_of "$folder/processes")" ] ||
+    stop "mlp: training by threads and by processes over MPI differ"
+echo "mlp: accuracy $(outcome_of "$folder/processes") by both"

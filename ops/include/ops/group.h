@@ -1,8 +1,9 @@
-/* Collectives over tensors, for training on several devices or processes: see hal/group.h. */
+/* Collectives over tensors and arrays, for training on several devices or processes: see
+ * hal/group.h. */
 #ifndef OPS_GROUP_H
 #define OPS_GROUP_H
 
-#include <ops/tensor.h>
+#include <ops/array.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,19 @@ HAL_API hal_status ops_group_all_reduce(ops_context *context, hal_group *group,
 HAL_API hal_status ops_group_broadcast(ops_context *context, hal_group *group, uint32_t root,
                                        const ops_tensor *tensors, uint32_t count,
                                        const ops_group_options *options);
+
+/* Makes results[i], the reduction of arrays[i] over the ranks of the group, for each of `count`
+ * arrays of one context; `results` may be `arrays`. All ranks pass arrays of the same types and
+ * sizes in the same order. The arrays are computed by this call. A group of one rank gives views of
+ * them, deferred as they are. While a graph is recorded, each launch repeats the collectives;
+ * options.queue is null then.
+ * Ownership: the results are the innermost scope's or the caller's; nulls after a failure.
+ * Threads: the queue's. Errors, options, bits: as ops_group_all_reduce; those of the evaluation,
+ * which end the group, too. */
+HAL_API hal_status ops_array_all_reduce(hal_group *group, uint32_t reduction,
+                                        ops_array *const *arrays, uint32_t count,
+                                        const ops_group_options *options,
+                                        HAL_OUT ops_array **results);
 
 #ifdef __cplusplus
 }

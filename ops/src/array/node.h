@@ -12,7 +12,8 @@
  *   operation     public calls that make deferred nodes
  *   movement      public calls that make deferred nodes which move elements by index
  *   array         the other public calls: lifetime, host data, views
- *   graph         graphs over arrays */
+ *   graph         graphs over arrays
+ *   group         reductions of arrays over the ranks of a group */
 #ifndef OPS_SRC_ARRAY_NODE_H
 #define OPS_SRC_ARRAY_NODE_H
 

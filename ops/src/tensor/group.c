@@ -1,18 +1,15 @@
-/* Collectives over lists of tensors. Small tensors are copied to a bucket, which is reduced at
- * once. Called by programs through ops/group.h. */
-#include "context.h"
-
-#include <ops/group.h>
+/* Collectives over lists of tensors, see group.h. Small tensors are copied to a bucket, which is
+ * reduced at once. Called by programs through ops/group.h. */
+#include "group.h"
 
 #define BUCKET_ALIGNMENT UINT64_C(256) /* bytes; tensors begin at multiples of it in a bucket */
 
 /* A collective over a list in recording. */
 typedef struct group_list {
-    const char *function;
     hal_group *group;
     hal_queue *queue;
     hal_collective what;
-    const ops_tensor *tensors;
+    const ops_tensor *sources, *results; /* of equal types and sizes; may be the same */
     uint64_t bucket_bytes;
 } group_list;
 
@@ -38,29 +35,30 @@ static int tensor_is_small(const group_list *list, const ops_tensor *tensor)
     return tensor_bytes(tensor) % 4 == 0 && place_bytes(tensor) <= list->bucket_bytes / 2;
 }
 
-static hal_status collective_record(const group_list *list, hal_type type, hal_range range,
-                                    uint64_t bytes)
+static hal_status collective_record(const group_list *list, hal_type type, hal_range source,
+                                    hal_range result)
 {
     hal_collective what = list->what;
     what.type = type;
-    return hal_queue_collective(list->queue, list->group, &what, range, range,
-                                bytes / hal_type_size(type));
+    return hal_queue_collective(list->queue, list->group, &what, source, result,
+                                result.length / hal_type_size(type));
 }
 
-/* Copies tensors to or from their places in the bucket. */
+/* Copies sources to their places in the bucket, or results from there. */
 static hal_status bucket_copy(const group_list *list, uint32_t first, uint32_t end,
                               hal_buffer *bucket, int to_bucket)
 {
     hal_status status = HAL_OK;
     uint64_t at = 0;
+    const ops_tensor *tensors = to_bucket ? list->sources : list->results;
     for (uint32_t i = first; status == HAL_OK && i < end; i++) {
-        const hal_range tensor = tensor_range(&list->tensors[i]);
+        const hal_range tensor = tensor_range(&tensors[i]);
         const hal_range place = {bucket, at, tensor.length};
         if (tensor.length > 0) {
             status = to_bucket ? hal_queue_copy(list->queue, tensor, place)
                                : hal_queue_copy(list->queue, place, tensor);
         }
-        at += place_bytes(&list->tensors[i]);
+        at += place_bytes(&tensors[i]);
     }
     return status;
 }
@@ -82,8 +80,8 @@ static hal_status bucket_record(const group_list *list, uint32_t first, uint32_t
         status = bucket_copy(list, first, end, bucket, 1);
     }
     if (status == HAL_OK) {
-        status = collective_record(list, list->tensors[first].type, (hal_range){bucket, 0, bytes},
-                                   bytes);
+        const hal_range all = {bucket, 0, bytes};
+        status = collective_record(list, list->sources[first].type, all, all);
     }
     if (status == HAL_OK) {
         status = bucket_copy(list, first, end, bucket, 0);
@@ -96,38 +94,24 @@ static hal_status list_record(const group_list *list, uint32_t count)
 {
     hal_status status = HAL_OK;
     for (uint32_t i = 0; status == HAL_OK && i < count;) {
-        const ops_tensor *first = &list->tensors[i];
+        const ops_tensor *first = &list->sources[i];
         uint64_t bytes = 0;
         uint32_t end = i;
-        while (end < count && list->tensors[end].type == first->type &&
-               tensor_is_small(list, &list->tensors[end]) &&
-               bytes + place_bytes(&list->tensors[end]) <= list->bucket_bytes) {
-            bytes += place_bytes(&list->tensors[end++]);
+        while (end < count && list->sources[end].type == first->type &&
+               tensor_is_small(list, &list->sources[end]) &&
+               bytes + place_bytes(&list->sources[end]) <= list->bucket_bytes) {
+            bytes += place_bytes(&list->sources[end++]);
         }
         if (end > i + 1) {
             status = bucket_record(list, i, end, bytes);
             i = end;
         } else {
-            status = collective_record(list, first->type, tensor_range(first), tensor_bytes(first));
+            status = collective_record(list, first->type, tensor_range(first),
+                                       tensor_range(&list->results[i]));
             i++;
         }
     }
     return status;
-}
-
-static hal_status list_check(const group_list *list, uint32_t count, const hal_device *device)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        const ops_tensor *tensor = &list->tensors[i];
-        if (!tensor->buffer || hal_buffer_get_device(tensor->buffer) != device ||
-            !ops_tensor_is_contiguous(tensor) || tensor_range(tensor).offset % 4 != 0) {
-            return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                                  "%s: tensors[%u]: expected a contiguous tensor of the context's "
-                                  "device at a multiple of 4 bytes, got %s",
-                                  list->function, i, !tensor->buffer ? "none" : "another");
-        }
-    }
-    return HAL_OK;
 }
 
 /* Makes `queue` run after the context's earlier work. */
@@ -138,41 +122,74 @@ static hal_status queue_follow(ops_context *context, hal_queue *queue)
     return status == HAL_OK ? hal_queue_wait_point(queue, point) : status;
 }
 
-static hal_status list_run(const char *function, ops_context *context, hal_group *group,
-                           hal_collective what, const ops_tensor *tensors, uint32_t count,
-                           const ops_group_options *options)
+static hal_status tensors_check(const char *function, const ops_context *context,
+                                const ops_tensor *tensors, uint32_t count)
 {
-    if (!context || !group || (count > 0 && !tensors)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected a value, got null",
-                              function,
-                              !context ? "context"
-                              : !group ? "group"
-                                       : "tensors");
+    const hal_device *device = ops_context_get_device(context);
+    if (count > 0 && !tensors) {
+        return ops_invalid("%s: tensors: expected a value, got null", function);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const ops_tensor *tensor = &tensors[i];
+        if (!tensor->buffer || hal_buffer_get_device(tensor->buffer) != device ||
+            !ops_group_takes_tensor(tensor)) {
+            return ops_invalid("%s: tensors[%u]: expected a contiguous tensor of the context's "
+                               "device at a multiple of 4 bytes, got %s",
+                               function, i, !tensor->buffer ? "none" : "another");
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status tensors_run(const char *function, ops_context *context, hal_group *group,
+                              hal_collective what, const ops_tensor *tensors, uint32_t count,
+                              const ops_group_options *options)
+{
+    int is_alone = 0;
+    hal_status status = ops_group_check(function, context, group, options, &is_alone);
+    if (status == HAL_OK) {
+        status = tensors_check(function, context, tensors, count);
+    }
+    return status != HAL_OK || is_alone
+               ? status
+               : ops_group_record(context, group, what, tensors, tensors, count, options);
+}
+
+int ops_group_takes_tensor(const ops_tensor *tensor)
+{
+    return ops_tensor_is_contiguous(tensor) && tensor_range(tensor).offset % 4 == 0;
+}
+
+hal_status ops_group_check(const char *function, const ops_context *context, hal_group *group,
+                           const ops_group_options *options, int *is_alone)
+{
+    hal_group_status group_status;
+    if (!context || !group) {
+        return ops_invalid("%s: %s: expected a value, got null", function,
+                           !context ? "context" : "group");
     }
     if (options && options->size < sizeof(ops_group_options)) {
-        return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: options.size: expected sizeof(ops_group_options), got %u",
-                              function, options->size);
+        return ops_invalid("%s: options.size: expected sizeof(ops_group_options), got %u", function,
+                           options->size);
     }
-    hal_queue *queue = options && options->queue ? options->queue : ops_context_get_queue(context);
-    group_list list = {.function = function,
-                       .group = group,
-                       .queue = queue,
+    hal_status status = hal_group_get_status(group, &group_status);
+    *is_alone = status == HAL_OK && group_status.count == 1 && group_status.status == HAL_OK;
+    return status;
+}
+
+hal_status ops_group_record(ops_context *context, hal_group *group, hal_collective what,
+                            const ops_tensor *sources, const ops_tensor *results, uint32_t count,
+                            const ops_group_options *options)
+{
+    hal_queue *own = ops_context_get_queue(context);
+    group_list list = {.group = group,
+                       .queue = options && options->queue ? options->queue : own,
                        .what = what,
-                       .tensors = tensors,
+                       .sources = sources,
+                       .results = results,
                        .bucket_bytes = options && options->bucket_bytes ? options->bucket_bytes
                                                                         : OPS_GROUP_BUCKET_BYTES};
-    hal_group_status group_status;
-    hal_status status = hal_group_get_status(group, &group_status);
-    if (status == HAL_OK) {
-        status = list_check(&list, count, ops_context_get_device(context));
-    }
-    if (status != HAL_OK || (group_status.count == 1 && group_status.status == HAL_OK)) {
-        return status;
-    }
-    if (queue != ops_context_get_queue(context)) {
-        status = queue_follow(context, queue);
-    }
+    hal_status status = list.queue == own ? HAL_OK : queue_follow(context, list.queue);
     if (status == HAL_OK) {
         status = list_record(&list, count);
     }
@@ -187,7 +204,7 @@ hal_status ops_group_all_reduce(ops_context *context, hal_group *group, uint32_t
                                 const ops_group_options *options)
 {
     const hal_collective what = {.kind = HAL_ALL_REDUCE, .reduction = reduction};
-    return list_run("ops_group_all_reduce", context, group, what, tensors, count, options);
+    return tensors_run("ops_group_all_reduce", context, group, what, tensors, count, options);
 }
 
 hal_status ops_group_broadcast(ops_context *context, hal_group *group, uint32_t root,
@@ -195,5 +212,5 @@ hal_status ops_group_broadcast(ops_context *context, hal_group *group, uint32_t 
                                const ops_group_options *options)
 {
     const hal_collective what = {.kind = HAL_BROADCAST, .root = root};
-    return list_run("ops_group_broadcast", context, group, what, tensors, count, options);
+    return tensors_run("ops_group_broadcast", context, group, what, tensors, count, options);
 }

@@ -1,0 +1,96 @@
+/* The ranks of a training program, see ranks.h. */
+#include "ranks.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+/* A rank of this process: its device, and its group once it is created. */
+typedef struct rank_job {
+    const ranks_program *program;
+    hal_device *device;
+    hal_group *group;
+    pthread_t thread;
+    int good;
+} rank_job;
+
+static void *rank_start(void *argument)
+{
+    rank_job *job = argument;
+    const ranks_program *program = job->program;
+    hal_queue *queue = NULL;
+    ops_context *context = NULL;
+    int good =
+        hal_queue_create(job->device, &queue) == HAL_OK || ranks_fail(program, "making a queue");
+    good = good && (ops_context_create(queue, &context) == HAL_OK ||
+                    ranks_fail(program, "making a context"));
+    job->good = good && program->rank_run(program->user, context, job->group);
+    if (!job->good) {
+        hal_group_abort(job->group, hal_status_message());
+    }
+    ops_context_destroy(context);
+    hal_queue_destroy(queue);
+    return NULL;
+}
+
+/* One rank, on this thread; of the group of the launcher's processes. */
+static int process_run(const ranks_program *program)
+{
+    rank_job job = {.program = program};
+    if (hal_device_open(program->device, &job.device) != HAL_OK) {
+        return ranks_fail(program, "opening the device");
+    }
+    if (hal_group_create_from_environment(job.device, 0, &job.group) == HAL_OK) {
+        rank_start(&job);
+    } else {
+        ranks_fail(program, "joining the group");
+    }
+    hal_group_destroy(job.group);
+    hal_device_release(job.device);
+    return job.good;
+}
+
+/* All ranks in this process, with a thread each. */
+static int threads_run(const ranks_program *program)
+{
+    rank_job jobs[RANKS_MAX];
+    hal_device *devices[RANKS_MAX] = {0};
+    hal_group *groups[RANKS_MAX] = {0};
+    const int ranks = program->ranks;
+    int good = 1, started = 0;
+    for (int i = 0; good && i < ranks; i++) {
+        good = hal_device_open(program->device, &devices[i]) == HAL_OK ||
+               ranks_fail(program, "opening the device");
+    }
+    good = good && (hal_group_create_local(devices, (uint32_t)ranks, 0, groups) == HAL_OK ||
+                    ranks_fail(program, "creating the group"));
+    for (; good && started < ranks; started++) {
+        jobs[started] =
+            (rank_job){.program = program, .device = devices[started], .group = groups[started]};
+        if (pthread_create(&jobs[started].thread, NULL, rank_start, &jobs[started]) != 0) {
+            fprintf(stderr, "%s: no thread for rank %d\n", program->name, started);
+            hal_group_abort(groups[started], "no thread");
+            good = 0;
+            break;
+        }
+    }
+    for (int i = 0; i < started; i++) {
+        pthread_join(jobs[i].thread, NULL);
+        good = good && jobs[i].good;
+    }
+    for (int i = 0; i < ranks; i++) {
+        hal_group_destroy(groups[i]);
+        hal_device_release(devices[i]);
+    }
+    return good;
+}
+
+int ranks_run(const ranks_program *program)
+{
+    return program->ranks > 0 ? threads_run(program) : process_run(program);
+}
+
+int ranks_fail(const ranks_program *program, const char *what)
+{
+    fprintf(stderr, "%s: %s failed: %s\n", program->name, what, hal_status_message());
+    return 0;
+}
