@@ -17,6 +17,12 @@ typedef struct span {
     uint32_t first, size, count;
 } span;
 
+/* A part of a tile that pieces of one size cover. */
+typedef struct part {
+    span rows, cols;
+} part;
+enum { MAX_PARTS = 4 };
+
 /* The kernel under construction. */
 typedef struct draft {
     hal_ir_kernel ir;
@@ -87,6 +93,35 @@ static uint32_t spans_cut(uint32_t length, uint32_t most, span spans[2])
 static uint32_t most_cols(uint32_t rows)
 {
     return rows <= 2 ? 512 : rows <= 4 ? 256 : rows <= 8 ? 128 : 64;
+}
+
+/* Whether rows of a tile are compiled pieces. The few columns beyond whole blocks of lanes are
+ * interpreted, which outweighs the gain where the interpreter takes all columns in one group. */
+static bool rows_are_pieces(const cpu_epilogue *epilogue, uint32_t cols)
+{
+    return epilogue->compiles && (cols % CPU_BLOCK == 0 || cols > most_cols(GROUP_ROWS));
+}
+
+/* Cuts a tile. Returns the number of parts. A compiled piece is a row of whole blocks of lanes, so
+ * that its memory is contiguous. The interpreter takes some rows at a time. */
+static uint32_t tile_cut(const cpu_epilogue *epilogue, uint32_t rows, uint32_t cols,
+                         part parts[MAX_PARTS])
+{
+    const uint32_t whole = rows_are_pieces(epilogue, cols) ? cols / CPU_BLOCK * CPU_BLOCK : 0;
+    span down[2], across[2];
+    uint32_t count = 0;
+    if (whole > 0) {
+        parts[count++] = (part){{0, 1, rows}, {0, whole, 1}};
+    }
+    const uint32_t row_spans = spans_cut(rows, GROUP_ROWS, down);
+    for (uint32_t r = 0; r < row_spans; r++) {
+        const uint32_t col_spans = spans_cut(cols - whole, most_cols(down[r].size), across);
+        for (uint32_t c = 0; c < col_spans; c++) {
+            across[c].first += whole;
+            parts[count++] = (part){down[r], across[c]};
+        }
+    }
+    return count;
 }
 
 static const cpu_epilogue_piece *find_piece(const cpu_epilogue *epilogue, uint32_t cols,
@@ -170,12 +205,35 @@ static hal_ir_value input_index(draft *d, const hal_gemm_input *input, hal_ir_va
         if (strides[i] == 0) {
             continue;
         }
-        const hal_ir_value part = strides[i] == 1 ? at[i]
+        const hal_ir_value term = strides[i] == 1 ? at[i]
                                                   : emit(d, HAL_IR_MUL, HAL_TYPE_U32, at[i],
                                                          number(d, (uint64_t)strides[i]));
-        index = index == HAL_IR_NONE ? part : emit(d, HAL_IR_ADD, HAL_TYPE_U32, index, part);
+        index = index == HAL_IR_NONE ? term : emit(d, HAL_IR_ADD, HAL_TYPE_U32, index, term);
     }
     return index == HAL_IR_NONE ? number(d, 0) : index;
+}
+
+static hal_ir_value id(draft *d, uint16_t opcode, uint32_t axis)
+{
+    const hal_ir_value value = emit(d, opcode, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
+    d->records[value].aux = axis;
+    return value;
+}
+
+/* The column (axis 0) or row of a work-item within its part of the tile. Short forms where there is
+ * one group along the axis, or groups have one work-item along it. */
+static hal_ir_value position(draft *d, uint32_t axis, bool is_one_group)
+{
+    const uint32_t size = d->ir.group_size[axis];
+    if (is_one_group) {
+        return id(d, HAL_IR_LOCAL_ID, axis);
+    }
+    const hal_ir_value group = id(d, HAL_IR_GROUP_ID, axis);
+    if (size == 1) {
+        return group;
+    }
+    const hal_ir_value start = emit(d, HAL_IR_MUL, HAL_TYPE_U32, group, number(d, size));
+    return emit(d, HAL_IR_ADD, HAL_TYPE_U32, start, id(d, HAL_IR_LOCAL_ID, axis));
 }
 
 /* The position of a work-item, its element's index in the tile, and the inputs of the fragment. */
@@ -187,14 +245,8 @@ static void place_records(draft *d, const cpu_epilogue *epilogue, hal_ir_value *
         scalars[i] = emit(d, HAL_IR_SCALAR, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
         d->records[scalars[i]].aux = i;
     }
-    for (uint32_t i = 0; i < 2; i++) { /* column and row within the piece */
-        const hal_ir_value local = emit(d, HAL_IR_LOCAL_ID, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
-        const hal_ir_value block = emit(d, HAL_IR_GROUP_ID, HAL_TYPE_U32, HAL_IR_NONE, HAL_IR_NONE);
-        d->records[local].aux = d->records[block].aux = i;
-        const hal_ir_value size = number(d, d->ir.group_size[i]);
-        const hal_ir_value start = emit(d, HAL_IR_MUL, HAL_TYPE_U32, block, size);
-        at[i] = emit(d, HAL_IR_ADD, HAL_TYPE_U32, start, local);
-    }
+    at[0] = position(d, 0, epilogue->compiles);
+    at[1] = position(d, 1, false);
     const hal_ir_value line = emit(d, HAL_IR_MUL, HAL_TYPE_U32, at[1], scalars[3]);
     *index = emit(d, HAL_IR_ADD, HAL_TYPE_U32, line, at[0]);
     given[0] = load(d, 0, *index);
@@ -258,6 +310,7 @@ static hal_status make_piece(cpu_epilogue *epilogue, const hal_ir_kernel *fragme
         d.ir.group_size[1] = rows;
         declare(&d, epilogue, fragment);
         write_records(&d, epilogue, fragment, values);
+        kernel->compile = epilogue->compiles;
         status = cpu_lower_kernel(kernel, &d.ir, lanes);
         kernel->number = cpu_kernel_number();
         if (epilogue->arena_bytes < kernel->arena_bytes) {
@@ -298,25 +351,23 @@ static void run_piece(const cpu_epilogue *epilogue, cpu_worker *worker, void *co
 }
 
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
-                             const cpu_lanes *lanes, const struct cpu_gemm_shape *shapes,
+                             const hal_plugin_device *device, const struct cpu_gemm_shape *shapes,
                              int shape_count)
 {
     memset(epilogue, 0, sizeof(*epilogue));
+    epilogue->compiles = device->compiles;
     epilogue->type = description->type_c == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
     epilogue->input_count = description->input_count;
     memcpy(epilogue->inputs, description->inputs, sizeof(epilogue->inputs));
     hal_status status = epilogue_check(description, epilogue->type);
     for (int i = 0; i < shape_count; i++) {
-        span rows[2], cols[2];
-        const uint32_t row_spans = spans_cut((uint32_t)shapes[i].rows, GROUP_ROWS, rows);
-        for (uint32_t r = 0; r < row_spans; r++) {
-            const uint32_t col_spans =
-                spans_cut((uint32_t)shapes[i].cols, most_cols(rows[r].size), cols);
-            for (uint32_t c = 0; c < col_spans && status == HAL_OK; c++) {
-                if (find_piece(epilogue, cols[c].size, rows[r].size) == NULL) {
-                    status = make_piece(epilogue, description->epilogue, lanes, cols[c].size,
-                                        rows[r].size);
-                }
+        part parts[MAX_PARTS];
+        const uint32_t count =
+            tile_cut(epilogue, (uint32_t)shapes[i].rows, (uint32_t)shapes[i].cols, parts);
+        for (uint32_t k = 0; k < count && status == HAL_OK; k++) {
+            const uint32_t cols = parts[k].cols.size, rows = parts[k].rows.size;
+            if (find_piece(epilogue, cols, rows) == NULL) {
+                status = make_piece(epilogue, description->epilogue, device->lanes, cols, rows);
             }
         }
     }
@@ -333,12 +384,9 @@ void cpu_epilogue_release(cpu_epilogue *epilogue)
 void cpu_epilogue_run(const cpu_epilogue *epilogue, cpu_worker *worker, void *const *inputs,
                       const cpu_epilogue_tile *tile)
 {
-    span rows[2], cols[2];
-    const uint32_t row_spans = spans_cut(tile->rows, GROUP_ROWS, rows);
-    for (uint32_t r = 0; r < row_spans; r++) {
-        const uint32_t col_spans = spans_cut(tile->cols, most_cols(rows[r].size), cols);
-        for (uint32_t c = 0; c < col_spans; c++) {
-            run_piece(epilogue, worker, inputs, tile, rows[r], cols[c]);
-        }
+    part parts[MAX_PARTS];
+    const uint32_t count = tile_cut(epilogue, tile->rows, tile->cols, parts);
+    for (uint32_t i = 0; i < count; i++) {
+        run_piece(epilogue, worker, inputs, tile, parts[i].rows, parts[i].cols);
     }
 }

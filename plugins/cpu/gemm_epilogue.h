@@ -17,6 +17,7 @@ enum { CPU_EPILOGUE_PIECES = 64 };
 
 typedef struct cpu_epilogue {
     hal_type type; /* of the tile: F32 or F64 */
+    bool compiles; /* pieces to machine code */
     uint32_t input_count;
     hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];
     uint32_t piece_count;
@@ -39,7 +40,7 @@ enum { CPU_EPILOGUE_SIDE = 1024 };
 /* Makes an epilogue of a description's fragment for tiles of these shapes. The fragment is used
  * during the call only. The caller releases the epilogue, also after a failure. */
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
-                             const cpu_lanes *lanes, const struct cpu_gemm_shape *shapes,
+                             const hal_plugin_device *device, const struct cpu_gemm_shape *shapes,
                              int shape_count);
 void cpu_epilogue_release(cpu_epilogue *epilogue);
 

@@ -27,7 +27,7 @@ typedef struct cpu_product_run {
     void *const *inputs;
 } cpu_product_run;
 
-enum { NAMED_BINDINGS = 4 };        /* A, B, C, workspace; then the inputs of the epilogue */
+enum { NAMED_BINDINGS = 4 }; /* A, B, C, workspace; then the inputs of the epilogue */
 
 static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
 {
@@ -192,7 +192,7 @@ hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *descr
         struct cpu_gemm_shape shapes[2 * CPU_GEMM_SHAPES];
         int count = cpu_gemm_tile_shapes(&state->plan, 1, shapes);
         count += cpu_gemm_tile_shapes(&state->plan, (int)device->threads, shapes + count);
-        status = cpu_epilogue_make(&state->epilogue, description, device->lanes, shapes, count);
+        status = cpu_epilogue_make(&state->epilogue, description, device, shapes, count);
     }
     made->native_alone = state->plan.max_threads == 1;
     made->work = (uint64_t)state->plan.expected_ns;
