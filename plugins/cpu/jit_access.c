@@ -59,8 +59,12 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     const cpu_access *access = step->access;
     const uint32_t items = jit->lower->kernel->items, shift = shift_of(access->type);
     const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
-    if (access->run != 1 || access->width != 1 || items % CPU_BLOCK != 0 || offset > INT32_MAX ||
-        offset < INT32_MIN) {
+    if (access->run != 1 || access->width != 1 || offset > INT32_MAX || offset < INT32_MIN) {
+        return false;
+    }
+    if (items % CPU_BLOCK != 0 &&
+        (pointer == JIT_NONE || access->type == HAL_TYPE_BOOL ||
+         hal_type_size(access->type) < jit->target->mask_from)) { /* no mask of the work-items */
         return false;
     }
     x86_code *code = &jit->code;

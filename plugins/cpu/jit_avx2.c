@@ -484,11 +484,24 @@ static void lanes_store(jit_state *jit, uint32_t bytes, bool is_signed, x86_oper
               X86_XMM, a, 0, to, 0);
 }
 
-static void narrow_store(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to)
+static void narrow_store(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to, uint32_t mask)
 {
+    jit->failed = jit->failed || mask != 0;
     emit(jit, X86_PANDD, HAL_TYPE_U32, JIT_TEMPORARY_A, a,
          x86_constant(&jit->code, bytes == 1 ? 0xff : 0xffff, 4));
     lanes_store(jit, bytes, false, to);
+}
+
+static void masked_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
+{
+    emit(jit, by_size(type, X86_MASKMOVPS, X86_MASKMOVPD), type, d, mask_for(jit, type, mask),
+         from);
+}
+
+static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
+{
+    emit(jit, by_size(type, X86_MASKMOVPS_STORE, X86_MASKMOVPD_STORE), type, a,
+         mask_for(jit, type, mask), to);
 }
 
 static void bool_copy(jit_state *jit, uint32_t d, uint32_t a)
@@ -541,6 +554,8 @@ const jit_target jit_avx2 = {.length = X86_YMM,
                              .vectors = 13,
                              .masks = 0,
                              .most_parts = 2,
+                             .mask = JIT_TEMPORARY_C,
+                             .mask_from = 4,
                              .reserved = UINT32_C(0xffff0000),
                              .cast_is_supported = cast_is_supported,
                              .emit_float_least = emit_float_least,
@@ -552,6 +567,8 @@ const jit_target jit_avx2 = {.length = X86_YMM,
                              .emit_cast = emit_cast,
                              .emit_bf16_bits = emit_bf16_bits,
                              .narrow_store = narrow_store,
+                             .masked_load = masked_load,
+                             .masked_store = masked_store,
                              .bool_copy = bool_copy,
                              .bool_set = bool_set,
                              .bool_load = bool_load,

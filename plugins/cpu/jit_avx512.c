@@ -295,9 +295,20 @@ static bool cast_is_supported(hal_type from, hal_type to)
     return true;
 }
 
-static void narrow_store(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to)
+static void narrow_store(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to, uint32_t mask)
 {
-    emit(jit, bytes == 1 ? X86_PMOVDB : X86_PMOVDW, HAL_TYPE_U32, a, 0, to);
+    emit_masked(jit, bytes == 1 ? X86_PMOVDB : X86_PMOVDW, HAL_TYPE_U32, mask, false, a, 0, to);
+}
+
+static void masked_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
+{
+    emit_masked(jit, by_size(type, X86_MOVDQU32, X86_MOVDQU64), type, mask, true, d, 0, from);
+}
+
+static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
+{
+    emit_masked(jit, by_size(type, X86_MOVDQU32_STORE, X86_MOVDQU64_STORE), type, mask, false, a, 0,
+                to);
 }
 
 /* ---- masks ---- */
@@ -357,6 +368,8 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .vectors = 29,
                                .masks = 5,
                                .most_parts = 4,
+                               .mask = 7,
+                               .mask_from = 1,
                                .cast_is_supported = cast_is_supported,
                                .emit_float_least = emit_float_least,
                                .emit_shift = emit_shift,
@@ -367,6 +380,8 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .emit_cast = emit_cast,
                                .emit_bf16_bits = emit_bf16_bits,
                                .narrow_store = narrow_store,
+                               .masked_load = masked_load,
+                               .masked_store = masked_store,
                                .bool_copy = bool_copy,
                                .bool_set = bool_set,
                                .bool_load = bool_load,

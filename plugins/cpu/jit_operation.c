@@ -57,9 +57,11 @@ static void emit_mulhi(jit_state *jit, const jit_node *node)
 
 /* ---- conversions ---- */
 
-static void emit_f16_bits(jit_state *jit, x86_operand to, uint32_t a)
+static void emit_f16_bits(jit_state *jit, x86_operand to, uint32_t a, uint32_t mask)
 {
-    x86_vector(&jit->code, X86_CVTPS2PH, jit_form(jit, HAL_TYPE_F32), a, 0, to);
+    x86_form form = jit_form(jit, HAL_TYPE_F32);
+    form.mask = (uint8_t)mask;
+    x86_vector(&jit->code, X86_CVTPS2PH, form, a, 0, to);
 }
 
 static void emit_narrow(jit_state *jit, const jit_node *node)
@@ -68,7 +70,7 @@ static void emit_narrow(jit_state *jit, const jit_node *node)
     const hal_type value = hal_type_of_value(type);
     const uint32_t a = jit_use(jit, node, 0), d = jit_result(jit, node);
     if (type == HAL_TYPE_F16) {
-        emit_f16_bits(jit, x86_register(JIT_TEMPORARY_A), a);
+        emit_f16_bits(jit, x86_register(JIT_TEMPORARY_A), a, 0);
         emit(jit, X86_CVTPH2PS, HAL_TYPE_F32, d, 0, x86_register(JIT_TEMPORARY_A));
     } else if (type == HAL_TYPE_BF16) {
         jit->target->emit_bf16_bits(jit, d, a);
@@ -87,8 +89,33 @@ static void emit_narrow(jit_state *jit, const jit_node *node)
 
 /* ---- memory ---- */
 
+/* A mask of the vector's lanes that are work-items, in a register that lasts for one access; 0: all
+ * are, in every vector. */
+static uint32_t items_mask(jit_state *jit, uint32_t part)
+{
+    const cpu_kernel *kernel = jit->lower->kernel;
+    if (kernel->items % CPU_BLOCK == 0) {
+        return 0;
+    }
+    x86_operand from = x86_memory(JIT_ARENA, (int32_t)kernel->slot_offset[CPU_SLOT_FULL]);
+    from.disp += (int32_t)(part * jit_lanes(jit, jit->program));
+    from.index = jit->in_loop ? JIT_LANE : X86_NO_REGISTER;
+    jit->target->bool_load(jit, jit->target->mask, from);
+    return jit->target->mask;
+}
+
+/* Elements of 1 or 2 bytes to lanes. */
+static void narrow_load(jit_state *jit, uint32_t name, hal_type value, uint32_t d, x86_operand from,
+                        uint32_t mask)
+{
+    x86_form form = jit_form(jit, value);
+    form.mask = (uint8_t)mask;
+    form.zeroing = mask != 0;
+    x86_vector(&jit->code, name, form, d, 0, from);
+}
+
 /* From memory of `type` to a register. */
-static void memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from)
+static void memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
 {
     const hal_type value = hal_type_of_value(type);
     switch (type) {
@@ -96,31 +123,36 @@ static void memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand f
         jit->target->bool_load(jit, d, from);
         break;
     case HAL_TYPE_I8:
-        emit(jit, X86_PMOVSXBD, value, d, 0, from);
+        narrow_load(jit, X86_PMOVSXBD, value, d, from, mask);
         break;
     case HAL_TYPE_U8:
-        emit(jit, X86_PMOVZXBD, value, d, 0, from);
+        narrow_load(jit, X86_PMOVZXBD, value, d, from, mask);
         break;
     case HAL_TYPE_I16:
-        emit(jit, X86_PMOVSXWD, value, d, 0, from);
+        narrow_load(jit, X86_PMOVSXWD, value, d, from, mask);
         break;
     case HAL_TYPE_U16:
-        emit(jit, X86_PMOVZXWD, value, d, 0, from);
+        narrow_load(jit, X86_PMOVZXWD, value, d, from, mask);
         break;
     case HAL_TYPE_F16:
-        emit(jit, X86_CVTPH2PS, value, d, 0, from);
+        narrow_load(jit, X86_CVTPH2PS, value, d, from, mask);
         break;
     case HAL_TYPE_BF16:
-        emit(jit, X86_PMOVZXWD, value, d, 0, from);
+        narrow_load(jit, X86_PMOVZXWD, value, d, from, mask);
         emit_immediate(jit, X86_PSLLD, value, d, 0, x86_register(d), 16);
         break;
     default:
-        emit(jit, X86_MOVDQU32, value, d, 0, from);
+        if (mask != 0) {
+            jit->target->masked_load(jit, value, d, from, mask);
+        } else {
+            emit(jit, X86_MOVDQU32, value, d, 0, from);
+        }
     }
 }
 
-static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to)
+static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
 {
+    const hal_type value = hal_type_of_value(type);
     switch (type) {
     case HAL_TYPE_BOOL:
         jit->target->bool_store(jit, a, to);
@@ -129,17 +161,21 @@ static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
     case HAL_TYPE_U8:
     case HAL_TYPE_I16:
     case HAL_TYPE_U16:
-        jit->target->narrow_store(jit, hal_type_size(type), a, to);
+        jit->target->narrow_store(jit, hal_type_size(type), a, to, mask);
         break;
     case HAL_TYPE_F16:
-        emit_f16_bits(jit, to, a);
+        emit_f16_bits(jit, to, a, mask);
         break;
     case HAL_TYPE_BF16:
         jit->target->emit_bf16_bits(jit, JIT_TEMPORARY_C, a);
-        jit->target->narrow_store(jit, 2, JIT_TEMPORARY_C, to);
+        jit->target->narrow_store(jit, 2, JIT_TEMPORARY_C, to, mask);
         break;
     default:
-        emit(jit, X86_MOVDQU32_STORE, hal_type_of_value(type), a, 0, to);
+        if (mask != 0) {
+            jit->target->masked_store(jit, value, a, to, mask);
+        } else {
+            emit(jit, X86_MOVDQU32_STORE, value, a, 0, to);
+        }
     }
 }
 
@@ -157,9 +193,11 @@ static void emit_load(jit_state *jit, const jit_node *node)
     const uint32_t elsewhere = x86_label(&jit->code), after = x86_label(&jit->code);
     const uint32_t d = jit_result(jit, node);
     jump_if_null(jit, node->aux, elsewhere);
+    const uint32_t mask = items_mask(jit, node->part);
     memory_load(
         jit, node->type, d,
-        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part));
+        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part),
+        mask);
     x86_jump(&jit->code, after);
     x86_bind(&jit->code, elsewhere);
     jit_load_home(jit, node->d, d);
@@ -171,9 +209,11 @@ static void emit_store(jit_state *jit, const jit_node *node)
     const uint32_t elsewhere = x86_label(&jit->code), after = x86_label(&jit->code);
     const uint32_t a = jit_use(jit, node, 0);
     jump_if_null(jit, node->aux, elsewhere);
+    const uint32_t mask = items_mask(jit, node->part);
     memory_store(
         jit, node->type, a,
-        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part));
+        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part),
+        mask);
     x86_jump(&jit->code, after);
     x86_bind(&jit->code, elsewhere);
     const jit_entry *entry = &jit->program->values[node->a[0]];

@@ -94,6 +94,8 @@ typedef struct jit_target {
     uint8_t length, lanes;  /* of a vector: X86_ZMM or X86_YMM; how many of 32 bits it has */
     uint8_t vectors, masks; /* registers for values; no masks: they are in vectors */
     uint8_t most_parts;
+    uint8_t mask;      /* a register that accesses take for a mask */
+    uint8_t mask_from; /* bytes of the least elements whose accesses can have a mask */
     uint32_t reserved; /* vector registers that do not exist, as bits */
     bool (*cast_is_supported)(hal_type from, hal_type to);
     void (*emit_float_least)(jit_state *jit, const jit_node *node);
@@ -105,8 +107,12 @@ typedef struct jit_target {
     void (*emit_cast)(jit_state *jit, const jit_node *node);
     /* To nearest even; NaN stays NaN. The result is in the lower half of each lane of d. */
     void (*emit_bf16_bits)(jit_state *jit, uint32_t d, uint32_t a);
-    /* The low 1 or 2 bytes of each lane; TEMPORARY_C may be `a`. */
-    void (*narrow_store)(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to);
+    /* The low 1 or 2 bytes of each lane, where `mask` is true unless that is 0; TEMPORARY_C may be
+     * `a`. */
+    void (*narrow_store)(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to, uint32_t mask);
+    /* Elements of 4 or 8 bytes where the mask is true; a load sets the others to 0. */
+    void (*masked_load)(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask);
+    void (*masked_store)(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask);
     void (*bool_copy)(jit_state *jit, uint32_t d, uint32_t a);
     void (*bool_set)(jit_state *jit, uint32_t d, bool value);
     /* In memory a lane is a byte, 0 or not; in the frame it is as in the register. */

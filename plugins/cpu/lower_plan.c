@@ -267,6 +267,8 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
 {
     const hal_ir_kernel *ir = lower->ir;
     const bool stay = copies_written_binding(ir);
+    /* Vectors would reach beyond the last work-item's element. */
+    const bool whole = lower->kernel->items % CPU_BLOCK == 0;
     for (uint32_t i = 0; i < ir->memory_count; i++) {
         memory[i] = CPU_NONE;
     }
@@ -284,7 +286,7 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
             continue;
         }
         uint32_t *viewed = &memory[record->aux];
-        const bool plain = is_plain(ir->memories[record->aux].type);
+        const bool plain = whole && is_plain(ir->memories[record->aux].type);
         const uint32_t last = lower->plan[i].last_use;
         if (record->opcode == HAL_IR_LOAD && plain && record->width == 1 && is_varying(lower, i) &&
             !written_until(lower, i, last)) {

@@ -190,6 +190,10 @@ enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
     X(PABSB, 2, 1, 0, 0x1c, -1, FULL, 0, V0)            \
     X(MOVLPS_STORE, 1, 0, 0, 0x13, -1, SCALAR, 0, V0)   \
     X(MOVD_STORE, 1, 1, 0, 0x7e, -1, SCALAR, 0, V0)     \
+    X(MASKMOVPS, 2, 1, 0, 0x2c, -1, FULL, 0, V0)        \
+    X(MASKMOVPD, 2, 1, 0, 0x2d, -1, FULL, 0, V0)        \
+    X(MASKMOVPS_STORE, 2, 1, 0, 0x2e, -1, FULL, 0, V0)  \
+    X(MASKMOVPD_STORE, 2, 1, 0, 0x2f, -1, FULL, 0, V0)  \
     X(MOVD_R, 1, 1, 0, 0x6e, -1, SCALAR, 0, V0)
 
 #define X86_VECTOR_NAME_(NAME, ...) X86_##NAME,

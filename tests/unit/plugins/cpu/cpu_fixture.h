@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { CPU_FIXTURE_BINDINGS = 8, CPU_FIXTURE_SUBGROUP = 16 };
 
@@ -163,11 +165,55 @@ static inline int cpu_equal(hal_type type, const void *a, const void *b, uint32_
     }
 }
 
+/* A trial's buffer in memory of the plugin. It ends at a page that cannot be accessed, and
+ * MARGIN bytes of 0x5a precede it. */
+typedef struct cpu_placed {
+    hal_plugin_memory *memory;
+    uint8_t *data, *guard;
+    hal_binding binding;
+} cpu_placed;
+enum { MARGIN = 64 };
+
+static inline cpu_placed buffer_place(hal_plugin_device *device, const cpu_buffer *buffer)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uint64_t bytes = (uint64_t)buffer->count * hal_type_size(buffer->type);
+    cpu_placed placed = {.binding = {.length = bytes}};
+    void *base = NULL;
+    assert_int_equal(cpu_plugin()->memory_allocate(device, HAL_MEMORY_DEVICE,
+                                                   MARGIN + bytes + 2 * page, &placed.memory),
+                     HAL_OK);
+    assert_int_equal(cpu_plugin()->memory_map(device, placed.memory, &base), HAL_OK);
+    placed.guard = (uint8_t *)(((uintptr_t)base + MARGIN + bytes + page - 1) / page * page);
+    placed.data = placed.guard - bytes;
+    placed.binding.memory = placed.memory;
+    placed.binding.offset = (uint64_t)(placed.data - (uint8_t *)base);
+    memset(placed.data - MARGIN, 0x5a, MARGIN);
+    memcpy(placed.data, buffer->data, bytes);
+    assert_int_equal(mprotect(placed.guard, page, PROT_NONE), 0);
+    return placed;
+}
+
+/* Takes what the buffer holds and frees its memory. */
+static inline void buffer_take(hal_plugin_device *device, cpu_placed *placed, void *result,
+                               const char *what)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    assert_int_equal(mprotect(placed->guard, page, PROT_READ | PROT_WRITE), 0);
+    memcpy(result, placed->data, placed->binding.length);
+    for (uint32_t k = 1; k <= MARGIN; k++) {
+        if (placed->data[-(ptrdiff_t)k] != 0x5a) {
+            fail_msg("%s: a binding was written before its beginning", what);
+        }
+    }
+    cpu_plugin()->memory_free(device, placed->memory);
+}
+
 /* Runs a trial on a device; `results` receives what the buffers hold then. */
 static inline void cpu_run_on(hal_plugin_device *device, const cpu_trial *trial, void **results)
 {
     const hal_plugin *plugin = cpu_plugin();
-    hal_plugin_memory *memory[CPU_FIXTURE_BINDINGS] = {NULL};
+    cpu_placed placed[CPU_FIXTURE_BINDINGS];
     hal_binding bindings[CPU_FIXTURE_BINDINGS] = {{0}};
     hal_plugin_kernel *kernel = NULL;
     hal_plugin_queue *queue = NULL;
@@ -176,15 +222,8 @@ static inline void cpu_run_on(hal_plugin_device *device, const cpu_trial *trial,
     }
     assert_int_equal(plugin->queue_create(device, &queue), HAL_OK);
     for (uint32_t i = 0; i < trial->buffer_count; i++) {
-        const uint64_t bytes =
-            (uint64_t)trial->buffers[i].count * hal_type_size(trial->buffers[i].type);
-        assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, bytes + 64, &memory[i]),
-                         HAL_OK);
-        void *place = NULL;
-        assert_int_equal(plugin->memory_map(device, memory[i], &place), HAL_OK);
-        memcpy(place, trial->buffers[i].data, bytes);
-        memset((char *)place + bytes, 0x5a, 64);
-        bindings[i] = (hal_binding){.memory = memory[i], .length = bytes};
+        placed[i] = buffer_place(device, &trial->buffers[i]);
+        bindings[i] = placed[i].binding;
         bindings[i].access = trial->kernel->memories[i].access;
     }
     hal_command command = {.kind = HAL_COMMAND_DISPATCH,
@@ -204,15 +243,7 @@ static inline void cpu_run_on(hal_plugin_device *device, const cpu_trial *trial,
     }
     assert_int_equal(plugin->wait(queue, 1, UINT64_MAX), HAL_OK);
     for (uint32_t i = 0; i < trial->buffer_count; i++) {
-        void *place = NULL;
-        plugin->memory_map(device, memory[i], &place);
-        memcpy(results[i], place, bindings[i].length);
-        for (uint32_t k = 0; k < 64; k++) {
-            if (((uint8_t *)place)[bindings[i].length + k] != 0x5a) {
-                fail_msg("%s: binding %u was written beyond its end", trial->what, i);
-            }
-        }
-        plugin->memory_free(device, memory[i]);
+        buffer_take(device, &placed[i], results[i], trial->what);
     }
     plugin->kernel_destroy(device, kernel);
     plugin->queue_destroy(device, queue);

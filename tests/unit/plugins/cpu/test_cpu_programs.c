@@ -128,6 +128,34 @@ TEST(exchanges_in_place)
     }
 }
 
+/* The last vector of a group may lack work-items, whose elements would be beyond the memory. */
+TEST(partial_groups)
+{
+    static const hal_type types[] = {HAL_TYPE_U8,   HAL_TYPE_I16, HAL_TYPE_F16,
+                                     HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_U64};
+    static const uint32_t sizes[] = {1, 5, 17, 33, 60, 205, 255};
+    enum { TYPES = sizeof(types) / sizeof(types[0]), SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    for (uint32_t i = 0; i < 2 * TYPES * SIZES; i++) {
+        const hal_type type = types[i % TYPES], other = i < TYPES * SIZES ? type : HAL_TYPE_F32;
+        const uint32_t items = sizes[i / TYPES % SIZES], groups = 2;
+        hal_ir_builder *b = NULL;
+        hal_ir_builder_create("partial", &b);
+        hal_ir_group_size(b, items, 1, 1);
+        const hal_ir_memory_id x = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+        const hal_ir_memory_id y = hal_ir_binding(b, "y", other, HAL_ACCESS_READ_WRITE);
+        const hal_ir_value item = hal_ir_global_id(b, 0), from = hal_ir_load(b, x, item);
+        const hal_ir_value old = hal_ir_load(b, y, item);
+        hal_ir_value value = hal_ir_cast(b, hal_type_of_value(other), from);
+        for (uint32_t k = 0; k < (i % 2 ? 40 : 1); k++) { /* several vectors together, or one */
+            value = hal_ir_max(b, hal_ir_add(b, value, old), old);
+        }
+        hal_ir_store(b, y, item, value);
+        cpu_buffer buffers[] = {numbers(type, items * groups, i),
+                                numbers(other, items * groups, i + 1)};
+        check(cpu_finish(b), groups, buffers, 2, NULL, "partial group");
+    }
+}
+
 /* Magnitudes below 1, with zeros and denormals. From the third on, each piece of 256 operands has
  * one of another magnitude at its beginning, end or in between, which selects the piece's path. */
 static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)

@@ -11,8 +11,8 @@
 enum { ROUNDS = 60, MOST_BYTES = 1 << 22 };
 
 /* One letter each for the register, the second and the last operand: v a vector, h, q half and a
- * quarter of it, w at least 32 bytes, y 32, x 16, k a mask, r a general-purpose one of 32 bits,
- * - none. A row with ! has its register last: it is the source. Without a row: three vectors. */
+ * quarter of it, w at least 32 bytes, y 32, x 16, k a mask, m memory, r a general-purpose register
+ * of 32 bits, - none. A row with ! has its register last: it is the source. Else three vectors. */
 static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
                                                          [X86_MOVDQU64] = "v-v",
                                                          [X86_MOVDQU8] = "v-v",
@@ -82,7 +82,11 @@ static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
                                                          [X86_PABSB] = "v-v",
                                                          [X86_MOVLPS_STORE] = "x-x!",
                                                          [X86_MOVD_STORE] = "x-x!",
-                                                         [X86_MOVD_R] = "x-r"};
+                                                         [X86_MOVD_R] = "x-r",
+                                                         [X86_MASKMOVPS] = "vvm",
+                                                         [X86_MASKMOVPD] = "vvm",
+                                                         [X86_MASKMOVPS_STORE] = "vvm!",
+                                                         [X86_MASKMOVPD_STORE] = "vvm!"};
 
 static const char *signature_of(uint32_t name)
 {
@@ -220,7 +224,8 @@ static void vector_add(x86_code *code, FILE *file, uint32_t name)
     const uint32_t reg = any(is_mask ? 8 : vectors), middle = any(vectors);
     x86_operand operand = x86_register(any(signature[2] == 'r' ? 16 : vectors));
     /* Between registers the assembler prefers other forms. */
-    const bool moves = name == X86_MOVQ || (stores && signature[2] == signature[0]);
+    const bool moves =
+        name == X86_MOVQ || signature[2] == 'm' || (stores && signature[2] == signature[0]);
     const bool memory = takes_memory(name) && (moves || any(2));
     if (memory) {
         operand = add_memory(last, sizeof(last), name, form.length, vex);
@@ -245,7 +250,9 @@ static void vector_add(x86_code *code, FILE *file, uint32_t name)
     write_register(first, sizeof(first), signature[0], reg, form.length);
     write_register(second, sizeof(second), signature[1], middle, form.length);
     fprintf(file, "%s %s %s", vex ? "{vex3}" : "{evex}", mnemonic, immediate);
-    if (stores) {
+    if (stores && signature[1] != '-') {
+        fprintf(file, "%s, %s, %s\n", first, second, last);
+    } else if (stores) {
         fprintf(file, "%s, %s%s\n", first, last, mask);
     } else if (signature[1] == '-') {
         fprintf(file, "%s, %s%s\n", last, first, mask);
