@@ -77,19 +77,21 @@ def objects_of(build):
 
 def call_edges(root, unit, objects):
     """Which file uses a symbol that another one defines."""
-    defined, undefined = {}, {}
+    defined, undefined, nodes = {}, {}, {}
     for file in sorted((root / unit).rglob("*.c")):
         item = objects.get(str(file))
-        if item is None or not item.is_file():
-            continue
-        node = stem(file.relative_to(root / unit))
-        for line in subprocess.run(["nm", "-g", item], capture_output=True, text=True,
-                                   check=True).stdout.splitlines():
-            *_, kind, symbol = line.split()
-            if kind == "U":
-                undefined.setdefault(node, set()).add(symbol)
-            elif kind != "w":
-                defined[symbol] = node
+        if item is not None and item.is_file():
+            nodes[str(item)] = stem(file.relative_to(root / unit))
+    if not nodes:
+        return {}
+    lines = subprocess.run(["nm", "-g", "-A", *nodes], capture_output=True, text=True, check=True)
+    for line in lines.stdout.splitlines():  # FILE:[VALUE] KIND SYMBOL
+        item, _, rest = line.partition(":")
+        *_, kind, symbol = rest.split()
+        if kind == "U":
+            undefined.setdefault(nodes[item], set()).add(symbol)
+        elif kind != "w":
+            defined[symbol] = nodes[item]
     return {node: {defined[symbol] for symbol in symbols
                    if symbol in defined and defined[symbol] != node}
             for node, symbols in undefined.items()}
