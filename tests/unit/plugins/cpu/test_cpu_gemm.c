@@ -1,6 +1,7 @@
-/* The cpu plugin's matrix product against a plain product in double (in twice its precision for f64): every
- * instruction set of this machine, all transposes and types, with guard pages after the matrices,
- * NaN between their rows, one to three threads, and blocks made small so that every loop turns. */
+/* The cpu plugin's matrix product against a plain product in double (in twice its precision for
+ * f64): every instruction set of this machine, all transposes and types, with guard pages after the
+ * matrices, NaN between their rows, one to three threads, and blocks made small so that every loop
+ * turns. */
 #include "cpu/gemm.h"
 #include "cpu/gemm_pair_kernels.h"
 #include "cpu_sum.h"
