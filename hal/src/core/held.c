@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <time.h>
 
-/* A closed gate is polled without a pause at first: the other ranks are usually about to arrive. */
+/* A closed gate is polled without a pause at first: other ranks are usually about to arrive. The
+ * first polls, about 5 us, keep the processor: another program would use it for a time slice. */
 #define EAGER_ATTEMPTS 2000
+#define SPIN_ATTEMPTS 64
 #define GATE_PAUSE_NS UINT64_C(100000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -242,7 +244,9 @@ hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns, uint32_t attempt
             is_followed && has_gates && hal_timeline_is_known_reached(use.timeline, use.value);
         if (is_gated && attempt < EAGER_ATTEMPTS && timeout_ns > 0) {
             pthread_mutex_unlock(&lock);
-            sched_yield();
+            if (attempt >= SPIN_ATTEMPTS) {
+                sched_yield();
+            }
             return HAL_OK;
         }
         if (!is_followed || is_gated) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #define GROUP_ITEMS 256u
+#define UNROLLED_RANKS 4u /* groups of up to so many ranks have a kernel of their own */
 
 typedef struct reduce_scalars {
     uint32_t count, stride; /* in elements */
@@ -39,24 +40,52 @@ static hal_ir_value reduce_pair(hal_ir_builder *b, hal_type type, uint32_t reduc
     }
 }
 
-/* Element `i` of rank `q`. */
-static hal_ir_value element_of(hal_ir_builder *b, hal_ir_memory_id others, hal_ir_value own,
-                               const hal_ir_value scalars[4], hal_ir_value q, hal_ir_value i)
+/* Values of the kernel that all elements share. */
+typedef struct reduce_values {
+    hal_ir_memory_id others;
+    hal_ir_value stride, rank, ranks;
+    hal_ir_value any_other; /* a rank that is not the own one */
+    hal_ir_value i, own;    /* the element, and the own contribution to it */
+} reduce_values;
+
+/* Element `i` of rank `q`. The inbox has no contribution of the own rank: in its place another one
+ * is loaded, which is loaded anyway, so that loads need no predicate. */
+static hal_ir_value element_of(hal_ir_builder *b, const reduce_values *of, hal_ir_value q)
 {
-    const hal_ir_value is_other = hal_ir_ne(b, q, scalars[2]);
-    const hal_ir_value index = hal_ir_add(b, hal_ir_mul(b, q, scalars[1]), i);
-    const hal_ir_value other = hal_ir_load_wide(b, others, index, 0, 1, is_other);
-    return hal_ir_select(b, is_other, other, own);
+    const hal_ir_value is_other = hal_ir_ne(b, q, of->rank);
+    const hal_ir_value from = hal_ir_select(b, is_other, q, of->any_other);
+    const hal_ir_value index = hal_ir_add(b, hal_ir_mul(b, from, of->stride), of->i);
+    return hal_ir_select(b, is_other, hal_ir_load(b, of->others, index), of->own);
 }
 
-/* Rank and number of ranks are scalars, so that a kernel serves all groups. */
+/* The reduction of all ranks' elements in the order of the ranks. */
+static hal_ir_value elements_reduce(hal_ir_builder *b, const reduce_values *of, hal_type type,
+                                    uint32_t reduction, uint32_t unrolled)
+{
+    hal_ir_value sum = element_of(b, of, hal_ir_u32(b, 0));
+    if (unrolled > 0) {
+        for (uint32_t q = 1; q < unrolled; q++) {
+            sum = reduce_pair(b, type, reduction, sum, element_of(b, of, hal_ir_u32(b, q)));
+        }
+        return sum;
+    }
+    const hal_ir_value one = hal_ir_u32(b, 1), so_far = hal_ir_var(b, sum);
+    const hal_ir_value q = hal_ir_for(b, one, of->ranks, one);
+    hal_ir_set(b, so_far,
+               reduce_pair(b, type, reduction, hal_ir_get(b, so_far), element_of(b, of, q)));
+    hal_ir_end(b);
+    return hal_ir_get(b, so_far);
+}
+
+/* The rank is a scalar, so that a kernel serves all ranks of a process; so is the number of ranks
+ * above UNROLLED_RANKS. */
 static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type type,
                          uint32_t reduction, int in_place)
 {
     static const char *const names[4] = {"count", "stride", "rank", "ranks"};
     hal_ir_value scalars[4];
     hal_ir_group_size(b, group_items(group->device), 1, 1);
-    const hal_ir_memory_id others = hal_ir_binding(b, "others", type, HAL_ACCESS_READ);
+    reduce_values of = {.others = hal_ir_binding(b, "others", type, HAL_ACCESS_READ)};
     const hal_ir_memory_id own = hal_ir_binding(
         b, "own", type, in_place ? HAL_ACCESS_READ | HAL_ACCESS_WRITE : HAL_ACCESS_READ);
     const hal_ir_memory_id result =
@@ -64,21 +93,20 @@ static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type typ
     for (uint32_t s = 0; s < 4; s++) {
         scalars[s] = hal_ir_scalar_value(b, names[s], HAL_TYPE_U32);
     }
-    const hal_ir_value i = hal_ir_global_id(b, 0);
+    of.stride = scalars[1];
+    of.rank = scalars[2];
+    of.ranks = scalars[3];
     const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
-    hal_ir_if(b, hal_ir_lt(b, i, scalars[0]));
-    const hal_ir_value mine = hal_ir_load(b, own, i);
-    const hal_ir_value sum = hal_ir_var(b, element_of(b, others, mine, scalars, zero, i));
-    const hal_ir_value q = hal_ir_for(b, one, scalars[3], one);
-    hal_ir_set(b, sum,
-               reduce_pair(b, type, reduction, hal_ir_get(b, sum),
-                           element_of(b, others, mine, scalars, q, i)));
-    hal_ir_end(b);
-    hal_ir_value value = hal_ir_get(b, sum);
+    of.any_other = hal_ir_select(b, hal_ir_eq(b, of.rank, zero), one, zero);
+    of.i = hal_ir_global_id(b, 0);
+    hal_ir_if(b, hal_ir_lt(b, of.i, scalars[0]));
+    of.own = hal_ir_load(b, own, of.i);
+    hal_ir_value value =
+        elements_reduce(b, &of, type, reduction, group->count <= UNROLLED_RANKS ? group->count : 0);
     if (reduction == HAL_REDUCE_MEAN) {
-        value = hal_ir_div(b, value, hal_ir_cast(b, hal_type_of_value(type), scalars[3]));
+        value = hal_ir_div(b, value, hal_ir_cast(b, hal_type_of_value(type), of.ranks));
     }
-    hal_ir_store(b, result, i, value);
+    hal_ir_store(b, result, of.i, value);
     hal_ir_end(b);
 }
 
