@@ -6,9 +6,9 @@ typedef enum reach_kind { REACH_NOTHING, REACH_ROWS, REACH_LANES } reach_kind;
 
 typedef struct reach {
     reach_kind kind;
-    const uint8_t *chosen; /* LANES: active work-items, null for all; indices in worker->index */
+    const uint8_t *chosen;   /* active work-items, null for all; LANES: indices in worker->index */
     int64_t start, distance; /* ROWS: of a row's first element, and from one to the next */
-    uint32_t length;         /* of a row */
+    uint32_t length, used;   /* lanes of a row; the first ones of them, which are active */
     uint32_t count[2];       /* rows, in two dimensions */
     int64_t skip[2];         /* from row to row */
 } reach;
@@ -163,7 +163,7 @@ static void reach_one_row(reach *r, int64_t start, int64_t distance, uint32_t le
     r->kind = REACH_ROWS;
     r->start = start;
     r->distance = distance;
-    r->length = length;
+    r->length = r->used = length;
     r->count[0] = r->count[1] = 1;
     r->skip[0] = r->skip[1] = 0;
 }
@@ -195,6 +195,33 @@ static void reach_affine(const cpu_worker *worker, const cpu_access *access, rea
     }
 }
 
+/* Takes the first lanes of each row, and the first rows, as a guard at the edge of a grid leaves
+ * them. False: others are active. */
+static bool reach_clip(const cpu_worker *worker, reach *r)
+{
+    const uint8_t *mask = r->chosen;
+    const uint32_t length = r->length, all = worker->items / length;
+    const uint8_t *end = memchr(mask, 0, length);
+    const uint32_t used = end == NULL ? length : (uint32_t)(end - mask);
+    uint32_t rows = 0;
+    while (used > 0 && rows < all && mask[rows * length] != 0) {
+        const uint8_t *row = mask + rows * length;
+        if ((rows > 0 && memchr(row, 0, used) != NULL) ||
+            memchr(row + used, 1, length - used) != NULL) {
+            return false;
+        }
+        rows++;
+    }
+    const uint8_t *rest = mask + rows * length;
+    const bool others = rows < all && memchr(rest, 1, (all - rows) * length) != NULL;
+    if (rows == 0 || others || (rows < all && r->count[1] > 1)) {
+        return false;
+    }
+    r->count[0] = r->count[1] > 1 ? r->count[0] : rows;
+    r->used = used;
+    return true;
+}
+
 static void find_reach(cpu_worker *worker, const cpu_step *step, reach *r)
 {
     const cpu_access *access = step->access;
@@ -205,9 +232,11 @@ static void find_reach(cpu_worker *worker, const cpu_step *step, reach *r)
         r->kind = REACH_NOTHING;
         return;
     }
-    if (r->chosen == NULL && access->index == CPU_NONE && affine_range(worker, access, range)) {
+    if (access->index == CPU_NONE && affine_range(worker, access, range)) {
         reach_affine(worker, access, r);
-        return;
+        if (r->chosen == NULL || reach_clip(worker, r)) {
+            return;
+        }
     }
     fill_index(worker, access);
     int64_t *index = worker->index;
@@ -264,7 +293,7 @@ static void *neighbours(cpu_worker *worker, const cpu_step *step)
     } else {
         reach r;
         find_reach(worker, step, &r);
-        if (r.kind != REACH_ROWS || r.distance != 1 || r.length != items) {
+        if (r.kind != REACH_ROWS || r.distance != 1 || r.length != items || r.chosen != NULL) {
             return NULL;
         }
         start = r.start;
@@ -342,10 +371,10 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
         for (uint32_t outer = 0; outer < r->count[1]; outer++) {                                  \
             for (uint32_t row = 0; row < r->count[0]; row++) {                                    \
                 if (row > 0 && r->skip[0] == 0) {                                                 \
-                    memcpy(d, d - r->length, r->length * sizeof(l));                              \
+                    memcpy(d, d - r->length, r->used * sizeof(l));                                \
                 } else {                                                                          \
                     load_row_##T(d, p + row * r->skip[0] + outer * r->skip[1], r->distance,       \
-                                 r->length);                                                      \
+                                 r->used);                                                        \
                 }                                                                                 \
                 d += r->length;                                                                   \
             }                                                                                     \
@@ -375,12 +404,13 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
         find_reach(worker, step, &r);                                                             \
         for (uint32_t k = 0; k < access->width; k++) {                                            \
             l *d = worker->slots[access->values[k]];                                              \
+            if (r.kind != REACH_LANES && r.chosen != NULL) {                                      \
+                memset(d, 0, step->n * sizeof(l));                                                \
+            }                                                                                     \
             if (r.kind == REACH_ROWS) {                                                           \
                 load_rows_##T(d, p + r.start + k, &r);                                            \
             } else if (r.kind == REACH_LANES) {                                                   \
                 load_lanes_##T(d, p + k, worker->index, r.chosen, worker->items);                 \
-            } else {                                                                              \
-                memset(d, 0, step->n * sizeof(l));                                                \
             }                                                                                     \
         }                                                                                         \
         return step + 1;                                                                          \
@@ -462,7 +492,7 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
             }                                                                                     \
             for (uint32_t row = 0; row < r.count[0] * r.count[1]; row++) {                        \
                 int64_t skip = row % r.count[0] * r.skip[0] + row / r.count[0] * r.skip[1];       \
-                store_row_##T(p + r.start + k + skip, v + row * r.length, r.distance, r.length);  \
+                store_row_##T(p + r.start + k + skip, v + row * r.length, r.distance, r.used);    \
             }                                                                                     \
         }                                                                                         \
         return step + 1;                                                                          \

@@ -156,6 +156,56 @@ TEST(partial_groups)
     }
 }
 
+/* A group at the edge of a grid: the first `nx` work-items of the first `ny` rows are inside. A
+ * matrix is transposed, and the rest of the output stays. */
+static hal_ir_kernel *edge_kernel(hal_type type, uint32_t wide, uint32_t high)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("edge", &b);
+    hal_ir_group_size(b, wide, high, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value nx = hal_ir_scalar_value(b, "nx", HAL_TYPE_U32);
+    const hal_ir_value ny = hal_ir_scalar_value(b, "ny", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value inside = hal_ir_and(b, hal_ir_lt(b, x, nx), hal_ir_lt(b, y, ny));
+    const hal_ir_value from = hal_ir_add(b, hal_ir_mul(b, x, ny), y);
+    const hal_ir_value to = hal_ir_add(b, hal_ir_mul(b, y, nx), x);
+    hal_ir_value value = hal_ir_load_wide(b, in, from, 0, 1, inside);
+    value = hal_ir_add(b, value, hal_ir_load_wide(b, in, y, 0, 1, inside)); /* the same for rows */
+    hal_ir_store_wide(b, out, to, 0, inside, value);
+    return cpu_finish(b);
+}
+
+TEST(edges)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U16, HAL_TYPE_F16, HAL_TYPE_F64};
+    static const uint32_t sizes[][2] = {{64, 1}, {16, 16}, {9, 7}, {14, 18}, {1, 33}, {40, 3}};
+    enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    for (uint32_t i = 0; i < 4 * SIZES; i++) {
+        const uint32_t *size = sizes[i / 4];
+        const hal_type type = types[i % 4];
+        hal_ir_kernel *kernel = edge_kernel(type, size[0], size[1]);
+        for (uint32_t round = 0; round < 6; round++) {
+            uint64_t seed = i * 6 + round;
+            const struct {
+                uint32_t nx, ny;
+            } scalars = {round == 0 ? size[0] : 1 + (uint32_t)(cpu_random(&seed) % size[0]),
+                         round == 1 ? size[1] : 1 + (uint32_t)(cpu_random(&seed) % size[1])};
+            const uint32_t count = scalars.nx * scalars.ny;
+            cpu_trial trial = {.kernel = kernel, .grid = {1, 1, 1}, .buffer_count = 2};
+            trial.scalars = &scalars;
+            trial.what = "edge";
+            trial.buffers[0] = numbers(type, count, seed);
+            trial.buffers[1] = numbers(type, count, seed + 1);
+            cpu_check(&trial);
+            free(trial.buffers[0].data);
+            free(trial.buffers[1].data);
+        }
+        hal_ir_kernel_destroy(kernel);
+    }
+}
+
 /* Magnitudes below 1, with zeros and denormals. From the third on, each piece of 256 operands has
  * one of another magnitude at its beginning, end or in between, which selects the piece's path. */
 static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)
