@@ -1,5 +1,6 @@
-/* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph, and
- * through --join what torch_dense.py measured. Called by main.c. */
+/* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph, the
+ * inference also with a kernel for each operation, and through --join what torch_dense.py measured.
+ * Called by main.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ bool dense_list(const bench_options *options)
 typedef struct step_runner {
     dense_network *network;
     ops_graph *graph; /* null: with arrays */
+    bool is_unfused;
 } step_runner;
 
 static void results_use(const step_runner *runner, ops_array **results, uint32_t count)
@@ -106,6 +108,7 @@ static void step_run(void *user, int calls)
     step_runner *runner = user;
     bench_state *bench = runner->network->bench;
     ops_array *results[2 * DENSE_MAX_LAYERS];
+    ops_context_set_fusion(bench->ops, !runner->is_unfused);
     for (int i = 0; i < calls && !bench->failed; i++) {
         const uint32_t count = step_results(runner, results);
         if (count == 0) {
@@ -114,6 +117,7 @@ static void step_run(void *user, int calls)
             results_use(runner, results, count);
         }
     }
+    ops_context_set_fusion(bench->ops, 1);
     bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
 }
 
@@ -144,28 +148,50 @@ static ops_graph *step_graph_create(dense_network *n)
     return graph;
 }
 
-/* Adds a row for arrays and one for the graph. */
-static void rows_add(dense_network *n, step_runner runners[2])
+enum { MODES = 3 };
+
+/* Adds a row for arrays and one for the graph; for inference also one for arrays without fusion. */
+static void rows_add(dense_network *n, ops_graph *graph)
 {
-    static const char *const modes[2] = {"arrays", "graph"};
+    static const char *const modes[MODES] = {"arrays", "graph", "unfused"};
+    step_runner runners[MODES] = {
+        {.network = n}, {.network = n, .graph = graph}, {.network = n, .is_unfused = true}};
     const dense_cell *cell = n->cell;
     const double forward = 2.0 * (double)cell->layers * (double)cell->batch * (double)cell->hidden *
                            (double)cell->hidden;
     const double flops = cell->is_training ? forward * (3.0 - 1.0 / cell->layers) : forward;
-    measured both[2] = {{.function = step_run, .user = &runners[0]},
-                        {.function = step_run, .user = &runners[1]}};
-    measure_alternating(both, 2, n->bench->options.seconds);
-    for (int i = 0; i < 2 && !n->bench->failed; i++) {
+    const int count = cell->is_training ? 2 : MODES;
+    measured all[MODES] = {{.function = step_run, .user = &runners[0]},
+                           {.function = step_run, .user = &runners[1]},
+                           {.function = step_run, .user = &runners[2]}};
+    measure_alternating(all, count, n->bench->options.seconds);
+    for (int i = 0; i < count && !n->bench->failed; i++) {
         char name[96];
         snprintf(name, sizeof name, "%s, %s", cell->name, modes[i]);
         bench_row *row = bench_add(n->bench, name, cell->type);
         if (row != NULL) {
             row->m = cell->batch;
             row->n = row->k = cell->hidden;
-            row->time = both[i].time;
+            row->time = all[i].time;
             bench_rate(row, flops, 0.0);
         }
     }
+}
+
+/* One step, compared with double precision. */
+static bool step_check(const dense_network *n, bool is_fused)
+{
+    ops_array *results[2 * DENSE_MAX_LAYERS];
+    ops_context_set_fusion(n->bench->ops, is_fused);
+    const uint32_t count = dense_step(n, results);
+    ops_context_set_fusion(n->bench->ops, 1);
+    const bool well = count > 0
+                          ? dense_check(n, results)
+                          : bench_fail(n->bench, "%s: %s", n->cell->name, hal_status_message());
+    for (uint32_t i = 0; i < count; i++) {
+        ops_array_release(results[i]);
+    }
+    return well;
 }
 
 static void cell_measure(void *user, const dense_cell *cell)
@@ -173,23 +199,13 @@ static void cell_measure(void *user, const dense_cell *cell)
     bench_state *bench = user;
     const bool failed_before = bench->failed;
     dense_network n;
-    ops_array *results[2 * DENSE_MAX_LAYERS];
-    uint32_t count = 0;
     bench->failed = false;
     bool well = dense_create(bench, cell, &n) &&
                 bench_ok(bench, ops_prepare(bench->ops, step_record, &n), "ops_prepare");
-    if (well) {
-        count = dense_step(&n, results);
-        well = count > 0 || bench_fail(bench, "%s: %s", cell->name, hal_status_message());
-    }
-    well = well && dense_check(&n, results);
-    for (uint32_t i = 0; i < count; i++) {
-        ops_array_release(results[i]);
-    }
+    well = well && step_check(&n, true) && (cell->is_training || step_check(&n, false));
     ops_graph *graph = well ? step_graph_create(&n) : NULL;
     if (graph != NULL) {
-        step_runner runners[2] = {{&n, NULL}, {&n, graph}};
-        rows_add(&n, runners);
+        rows_add(&n, graph);
     }
     ops_graph_destroy(graph);
     dense_destroy(&n);
