@@ -134,6 +134,7 @@ typedef struct opened_device {
     hal_device_info info;
     hal_memory_statistics memory;
     char faults[2048]; /* lines, see hal_device_get_faults */
+    char engine[256];  /* see hal_group_get_engine */
 } opened_device;
 
 static opened_device device_look(const hal_plugin_report *plugin, uint32_t index)
@@ -146,6 +147,7 @@ static opened_device device_look(const hal_plugin_report *plugin, uint32_t index
     if (seen.status == HAL_OK) {
         seen.info = *hal_device_get_info(device);
         snprintf(seen.faults, sizeof seen.faults, "%s", hal_device_get_faults(device));
+        hal_group_get_engine(device, sizeof seen.engine, seen.engine);
         seen.status = hal_device_get_memory(device, &seen.memory);
     }
     hal_device_release(device);
@@ -197,7 +199,8 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
         printf("%s", comma);
         json_string(fault);
     }
-    printf("]");
+    printf("],\n       \"collectives\": ");
+    json_string(seen.engine);
     const hal_memory_statistics now = seen.memory;
     if (seen.status == HAL_OK) {
         printf(",\n       \"memory\": {\"total_bytes\": %llu, \"free_bytes\": %llu, "
@@ -324,6 +327,7 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("matrix types", info->matrix_types, type_words);
     print_words("exactness", info->exactness, exactness_words);
     print_words("abilities", info->abilities, ability_words);
+    printf("  %-20s %s\n", "collectives", seen.engine);
     char fault[512];
     for (const char *rest = seen.faults; line_next(&rest, fault, sizeof fault);) {
         printf("  %-20s %s\n", "driver fault", fault);

@@ -37,6 +37,7 @@ struct hal_plugin_device {
     cuda_gemm_tile gemm_tile;
     pthread_mutex_t gemm_lock; /* of gemm_modules */
     struct cuda_gemm_module *gemm_modules;
+    hal_plugin_wait last_collective; /* that began on the device; under the lock of group.c */
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
 };
@@ -92,6 +93,7 @@ struct hal_plugin_queue {
     _Atomic uint64_t reached;       /* a value that is known to be reached */
     _Atomic uint64_t submitted;     /* the last value */
     _Atomic uint64_t counted;       /* the last value that the stream writes to the counter */
+    _Atomic uint64_t deferred;      /* of a collective that has not begun and has no point; or 0 */
     pthread_mutex_t point_lock;     /* of the counter's writes and `submitted` */
     cuda_event events[CUDA_EVENTS]; /* of value v at v modulo CUDA_EVENTS; created when needed */
     cuda_chain_cache chains;
@@ -192,6 +194,20 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
 void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+
+/* ---- group.c: collectives through NCCL, see nccl.h ---- */
+
+hal_status cuda_group_id(hal_plugin_group_id *id);
+hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_id *id,
+                             uint32_t rank, uint32_t count, hal_plugin_group **group);
+hal_status cuda_group_poll(hal_plugin_group *group);
+void cuda_group_abort(hal_plugin_group *group);
+void cuda_group_destroy(hal_plugin_group *group);
+/* Submits a batch that is a collective. Its point is recorded when the collective begins, which may
+ * be in a later call for the group. The context is current. */
+hal_status cuda_group_submit(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value);
+/* The queue is about to be destroyed. */
+void cuda_group_forget_queue(hal_plugin_queue *queue);
 
 /* ---- commands.c: the commands of a batch as calls of the driver ---- */
 

@@ -1,6 +1,7 @@
 /* The cuda plugin's table and its one symbol. Called by hal's loader. */
 #include "cuda_plugin.h"
 #include "gemm.h"
+#include "nccl.h"
 
 #include <kit/query.h>
 
@@ -29,6 +30,12 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .kernel_create_native = cuda_kernel_create_native,
         .gemm = cuda_gemm,
         .device_can_access_peer = cuda_device_can_access_peer,
+        .group_engine = cuda_group_engine,
+        .group_id = cuda_group_id,
+        .group_create = cuda_group_create,
+        .group_poll = cuda_group_poll,
+        .group_abort = cuda_group_abort,
+        .group_destroy = cuda_group_destroy,
     };
     return kit_plugin_query(&table, host_abi, host, cuda_set_host);
 }

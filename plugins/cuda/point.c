@@ -48,7 +48,8 @@ static hal_status queue_poll(hal_plugin_queue *queue, uint64_t value, bool query
         return HAL_OK;
     }
     const cuda_event event = queue->events[value % CUDA_EVENTS];
-    if (!query || event == NULL) {
+    const uint64_t deferred = atomic_load(&queue->deferred);
+    if (!query || event == NULL || (deferred != 0 && value >= deferred)) {
         return HAL_ERROR_TIMEOUT;
     }
     hal_status status = cuda_context_push(queue->device);

@@ -31,6 +31,7 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     if (queue == NULL) {
         return;
     }
+    cuda_group_forget_queue(queue);
     if (cuda_context_push(device) == HAL_OK) {
         if (queue->stream != NULL) {
             /* The value of a batch is reached a moment before its event is recorded. */
@@ -45,6 +46,11 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     free(queue);
 }
 
+static bool batch_is_collective(const hal_batch *batch)
+{
+    return batch->command_count == 1 && batch->commands[0].kind == HAL_COMMAND_COLLECTIVE;
+}
+
 hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
@@ -56,7 +62,9 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status == HAL_OK) {
         status = cuda_point_follow(queue, waits, wait_count);
     }
-    if (status == HAL_OK) {
+    if (status == HAL_OK && batch_is_collective(batch)) {
+        status = cuda_group_submit(queue, batch, value);
+    } else if (status == HAL_OK) {
         status = cuda_commands_submit(queue, batch);
         status = status == HAL_OK ? cuda_point_submit(queue, value) : status;
         if (status != HAL_OK) {

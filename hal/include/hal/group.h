@@ -6,8 +6,9 @@
  * part of a collective advances in flushes and waits of any queue of its process, so a rank that
  * stays away from hal keeps the others waiting, up to the group's time limit.
  *
- * Sums are added in the order of the ranks. The bits of a result therefore depend on the inputs and
- * the number of ranks only, not on timing, sizes of pieces, or where the ranks are.
+ * Sums are added in the order of the ranks, unless the program allows any. The bits of a result
+ * then depend on the inputs and the number of ranks only, not on timing, sizes of pieces, or where
+ * the ranks are.
  *
  * A failure of one rank ends the group on all ranks: their collectives in flight fail with the
  * rank's status and message, later ones at once. Other work of their queues goes on.
@@ -41,26 +42,6 @@ typedef struct hal_group_options {
     uint64_t time_limit_ns; /* for a rank that others wait for; 0: HAL_GROUP_TIME_LIMIT_NS */
 } hal_group_options;
 
-/* Sizes of send and recv in elements; N is the number of ranks. */
-typedef enum hal_collective_kind {
-    HAL_ALL_REDUCE = 0,     /* count; count: the reduction over all ranks */
-    HAL_ALL_GATHER = 1,     /* count; N * count, in the order of the ranks */
-    HAL_REDUCE_SCATTER = 2, /* N * count; count: part `rank` of the reduction */
-    HAL_BROADCAST = 3,      /* count, of the root; count */
-    HAL_REDUCE = 4,         /* count; count, of the root */
-    HAL_ALL_TO_ALL = 5,     /* N * count; N * count: part `rank` of each rank */
-    HAL_EXCHANGE = 6        /* count, to rank `root`; count, from rank `root`, which names the
-                             * caller; a rank that names itself copies */
-} hal_collective_kind;
-
-/* Of the kinds that reduce. BOOL has no mean. */
-typedef enum hal_reduction {
-    HAL_REDUCE_SUM = 0,  /* added in the order of the ranks; integers wrap; BOOL: or */
-    HAL_REDUCE_MEAN = 1, /* the sum divided by N, integers towards zero */
-    HAL_REDUCE_MIN = 2,  /* as the opcode MIN of the IR; BOOL: and */
-    HAL_REDUCE_MAX = 3   /* as the opcode MAX of the IR; BOOL: or */
-} hal_reduction;
-
 /* Floats narrower than 32 bits are reduced in F32, integers in 32 bits at least, and rounded or
  * narrowed once at the end. */
 typedef struct hal_collective {
@@ -68,7 +49,10 @@ typedef struct hal_collective {
     uint32_t reduction;  /* HAL_REDUCE_SUM ...; of the kinds that reduce */
     uint32_t root;       /* of HAL_BROADCAST, HAL_REDUCE and HAL_EXCHANGE */
     hal_type type;       /* of the elements, any type of hal */
-    uint8_t reserved[3]; /* 0 */
+    uint8_t any_order;   /* 1: sums and means of floats may be added in any order, and narrow floats
+                          * rounded after each addition, so that an engine of the devices' vendor
+                          * can compute them; the bits then depend on it */
+    uint8_t reserved[2]; /* 0 */
 } hal_collective;
 
 typedef struct hal_group_status {
@@ -76,10 +60,12 @@ typedef struct hal_group_status {
     uint32_t failed_rank;  /* the first that failed, if status is not HAL_OK */
     const char *message;   /* of the failure, with the rank; "" if there is none */
     const char *engine;    /* moves the data: "none" (one rank), "host" (memory of the process),
-                            * "shared" (memory shared between processes) or "mpi" */
+                            * "shared" (memory shared between processes), "mpi", or an engine of
+                            * the devices, such as "nccl", which leaves some collectives to hal */
     uint32_t rank, count;  /* of the caller; of the group */
-    uint64_t completed;    /* steps that this rank has received; a collective has one or more */
-    uint8_t deterministic; /* 1: sums are added in the order of the ranks */
+    uint64_t completed;    /* steps that this rank has received, and collectives of an engine; a
+                            * collective has one or more steps */
+    uint8_t deterministic; /* 1: all sums so far were added in the order of the ranks */
     uint8_t reserved[7];   /* 0 */
 } hal_group_status;
 
@@ -131,6 +117,12 @@ HAL_API hal_status hal_group_abort(hal_group *group, const char *reason);
  * Ownership: strings are the group's. Threads: any.
  * Errors: INVALID_ARGUMENT, INVALID_STATE in a fork of the process. */
 HAL_API hal_status hal_group_get_status(hal_group *group, HAL_OUT hal_group_status *status);
+
+/* Writes what would move the data of a group of several devices like this one, for people: such as
+ * "nccl: NCCL 2.27.3", or "host" and the reason why the devices' own library is not used. `bytes`
+ * is the size of `text`, whose end is cut off if it is longer. Loads that library.
+ * Threads: any. Errors: INVALID_ARGUMENT, INVALID_STATE in a fork of the process, DEVICE_LOST. */
+HAL_API hal_status hal_group_get_engine(hal_device *device, uint64_t bytes, HAL_OUT char *text);
 
 /* Leaves the group. Collectives in flight go on; the other ranks fail only if they wait for one
  * that this rank never recorded. Null is allowed.

@@ -148,6 +148,28 @@ typedef struct hal_gemm_description {
     const hal_ir_kernel *epilogue;
 } hal_gemm_description;
 
+/* ---- Collectives, see hal/group.h ---- */
+
+/* Sizes of send and recv in elements; N is the number of ranks. */
+typedef enum hal_collective_kind {
+    HAL_ALL_REDUCE = 0,     /* count; count: the reduction over all ranks */
+    HAL_ALL_GATHER = 1,     /* count; N * count, in the order of the ranks */
+    HAL_REDUCE_SCATTER = 2, /* N * count; count: part `rank` of the reduction */
+    HAL_BROADCAST = 3,      /* count, of the root; count */
+    HAL_REDUCE = 4,         /* count; count, of the root */
+    HAL_ALL_TO_ALL = 5,     /* N * count; N * count: part `rank` of each rank */
+    HAL_EXCHANGE = 6        /* count, to rank `root`; count, from rank `root`, which names the
+                             * caller; a rank that names itself copies */
+} hal_collective_kind;
+
+/* Of the kinds that reduce. BOOL has no mean. */
+typedef enum hal_reduction {
+    HAL_REDUCE_SUM = 0,  /* added in the order of the ranks; integers wrap; BOOL: or */
+    HAL_REDUCE_MEAN = 1, /* the sum divided by N, integers towards zero */
+    HAL_REDUCE_MIN = 2,  /* as the opcode MIN of the IR; BOOL: and */
+    HAL_REDUCE_MAX = 3   /* as the opcode MAX of the IR; BOOL: or */
+} hal_reduction;
+
 #ifdef __cplusplus
 }
 #endif

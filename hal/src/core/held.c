@@ -3,6 +3,7 @@
 #include "held.h"
 
 #include "submit.h"
+#include "watch.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -65,15 +66,6 @@ static hal_queue *queue_to_visit(uint64_t visit)
     return NULL;
 }
 
-static void deferred_error_set(hal_held_batches *held, hal_status status)
-{
-    pthread_mutex_lock(&lock);
-    held->deferred_status = status;
-    snprintf(held->deferred_message, sizeof held->deferred_message, "%s", hal_status_message());
-    atomic_store_explicit(&held->has_deferred_error, 1, memory_order_release);
-    pthread_mutex_unlock(&lock);
-}
-
 /* Returns 1 when the batch left hal. The queue's next call reports a batch that was rejected; an
  * empty one takes its place, because its point was given to the program. */
 static int batch_submit(hal_queue *queue, hal_recording *recording)
@@ -87,7 +79,7 @@ static int batch_submit(hal_queue *queue, hal_recording *recording)
         status = hal_submit_batch(queue, recording, recording->value);
     }
     if (status != HAL_OK) {
-        deferred_error_set(&queue->held, status);
+        hal_held_set_deferred_error(queue, status);
         if (hal_submit_empty_batch(queue, recording, recording->value) != HAL_OK) {
             hal_log(HAL_LOG_ERROR, "%s", hal_status_message());
             atomic_store(&queue->timeline.device->lost, 1);
@@ -206,6 +198,7 @@ void hal_held_drop(hal_queue *queue)
 
 void hal_held_advance(void)
 {
+    hal_watch_poll_all(0);
     if (atomic_load(&held_total) == 0) {
         return;
     }
@@ -235,7 +228,8 @@ void hal_held_advance(void)
 hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns, uint32_t attempt)
 {
     const int has_gates = atomic_load(&held_gates) > 0;
-    const uint64_t limit_ns = has_gates && timeout_ns > GATE_PAUSE_NS ? GATE_PAUSE_NS : timeout_ns;
+    const int is_polled = has_gates || hal_watch_is_any();
+    const uint64_t limit_ns = is_polled && timeout_ns > GATE_PAUSE_NS ? GATE_PAUSE_NS : timeout_ns;
     hal_status status = HAL_OK;
     if (!hal_timeline_has_submitted(use.timeline, use.value)) {
         pthread_mutex_lock(&lock);
@@ -268,6 +262,16 @@ void hal_held_copy_deferred_message(hal_queue *queue, char *message, size_t byte
     pthread_mutex_unlock(&lock);
 }
 
+void hal_held_set_deferred_error(hal_queue *queue, hal_status status)
+{
+    hal_held_batches *held = &queue->held;
+    pthread_mutex_lock(&lock);
+    held->deferred_status = status;
+    snprintf(held->deferred_message, sizeof held->deferred_message, "%s", hal_status_message());
+    atomic_store_explicit(&held->has_deferred_error, 1, memory_order_release);
+    pthread_mutex_unlock(&lock);
+}
+
 hal_status hal_held_take_deferred_error(hal_queue *queue)
 {
     hal_held_batches *held = &queue->held;
@@ -276,8 +280,7 @@ hal_status hal_held_take_deferred_error(hal_queue *queue)
     }
     pthread_mutex_lock(&lock);
     const hal_status status = held->deferred_status;
-    hal_fail(status, "a batch that hal held was dropped: %s",
-             held->deferred_message);
+    hal_fail(status, "a batch that hal held was dropped: %s", held->deferred_message);
     atomic_store(&held->has_deferred_error, 0);
     pthread_mutex_unlock(&lock);
     return status;

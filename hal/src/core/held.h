@@ -28,6 +28,10 @@ hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns, uint32_t attempt
  * any. */
 void hal_held_copy_deferred_message(hal_queue *queue, char *message, size_t bytes);
 
+/* Makes the queue's next flush or wait report the thread's failure. Threads: any that knows that
+ * the queue is open. */
+void hal_held_set_deferred_error(hal_queue *queue, hal_status status);
+
 /* Returns and clears the error of a held batch that the plugin rejected. Threads: the queue's. */
 hal_status hal_held_take_deferred_error(hal_queue *queue);
 

@@ -4,6 +4,7 @@
 #include "held.h"
 #include "hooks.h"
 #include "staging.h"
+#include "watch.h"
 
 #include "base/log.h"
 #include "base/status.h"
@@ -126,6 +127,7 @@ static void queue_destroy(hal_queue *queue)
         queue_wait_flushed(queue); /* batches before the failed one may be in flight */
     }
     queue_close(queue);
+    hal_watch_poll_all(1);
     hal_held_advance();
     hal_hook_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, queue_recycle);
     hal_device_unref(device);

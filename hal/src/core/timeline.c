@@ -2,19 +2,20 @@
 #include "timeline.h"
 
 #include "hooks.h"
+#include "watch.h"
 
 #include <sched.h>
 
 /* Time limit for work of a lost device. */
 #define LOST_WAIT_NS UINT64_C(10000000000)
+#define WATCHED_WAIT_NS UINT64_C(1000000) /* between polls of watches */
 
 static _Thread_local const hal_timeline *recent;
 
 static void timeline_set_reached(hal_timeline *timeline, uint64_t value)
 {
     uint64_t reached = atomic_load(&timeline->reached);
-    while (reached < value &&
-           !atomic_compare_exchange_weak(&timeline->reached, &reached, value)) {
+    while (reached < value && !atomic_compare_exchange_weak(&timeline->reached, &reached, value)) {
     }
 }
 
@@ -90,6 +91,10 @@ void hal_timeline_wait_submitted(hal_timeline *timeline, uint64_t value)
 {
     if (!hal_timeline_has_reached(timeline, value, 0) &&
         hal_timeline_has_submitted(timeline, value)) {
+        while (hal_watch_is_any() &&
+               hal_timeline_wait(timeline, value, WATCHED_WAIT_NS) == HAL_ERROR_TIMEOUT) {
+            hal_watch_poll_all(1);
+        }
         hal_timeline_wait(timeline, value, UINT64_MAX);
     }
 }

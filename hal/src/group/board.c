@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION UINT64_C(0x68616c0000000001)
+#define VERSION UINT64_C(0x68616c0000000002)
 #define MAX_SLOT_BYTES (UINT64_C(2) << 20)
 #define MAX_DATA_BYTES (UINT64_C(32) << 20) /* of all slots */
 #define SLOT_ALIGNMENT UINT64_C(4096)
@@ -339,6 +339,29 @@ int hal_board_header_fail(hal_board_header *header, uint32_t rank, hal_status st
     snprintf(header->message, sizeof header->message, "%s", text);
     atomic_store_explicit(&header->failure, 2, memory_order_release);
     return 1;
+}
+
+void hal_board_post_offer(hal_board *board, uint32_t rank, const hal_board_offer *offer,
+                          const hal_plugin_group_id *id)
+{
+    hal_board_rank *own = hal_board_rank_at(board, rank);
+    own->offer = *offer;
+    if (id) {
+        board->header->engine_id = *id;
+    }
+    atomic_store_explicit(&own->engine, HAL_BOARD_ENGINE_OFFERED, memory_order_release);
+    if (board->link) {
+        hal_link_send_engine(board->link, HAL_BOARD_ENGINE_OFFERED, offer, id);
+    }
+}
+
+void hal_board_post_engine(hal_board *board, uint32_t rank, uint32_t state)
+{
+    hal_board_rank *own = hal_board_rank_at(board, rank);
+    atomic_store_explicit(&own->engine, state, memory_order_release);
+    if (board->link) {
+        hal_link_send_engine(board->link, state, &own->offer, NULL);
+    }
 }
 
 void hal_board_fail(hal_board *board, uint32_t rank, hal_status status, const char *message)

@@ -12,10 +12,26 @@
 
 #include "link.h"
 
+#include <hal/plugin.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
 #define HAL_BOARD_MESSAGE_BYTES 480
+
+/* Where a rank is in the creation of the engines of the plugins (engine.h). */
+enum {
+    HAL_BOARD_ENGINE_UNKNOWN,
+    HAL_BOARD_ENGINE_OFFERED, /* `offer` is there, and of rank 0 the id */
+    HAL_BOARD_ENGINE_CREATED,
+    HAL_BOARD_ENGINE_REFUSED
+};
+
+/* What a rank offers; ranks with an engine agree in all but `device` and `compares`. */
+typedef struct hal_board_offer {
+    uint64_t library;  /* a hash of name and version; 0: no engine */
+    uint64_t device;   /* a hash of the device's id; all ranks differ */
+    uint64_t compares; /* 1: the rank wants calls to be compared before data moves */
+} hal_board_offer;
 
 typedef struct hal_board_rank {
     alignas(128) _Atomic uint64_t published; /* last step whose data is in the slot */
@@ -24,6 +40,10 @@ typedef struct hal_board_rank {
     hal_board_call calls[2]; /* of steps s mod 2 */
     _Atomic uint64_t split;  /* last split that the rank has called */
     int32_t colors[2], keys[2];
+    _Atomic uint32_t engine; /* HAL_BOARD_ENGINE_* */
+    hal_board_offer offer;
+    _Atomic uint64_t engine_calls; /* collectives that the rank has submitted to its engine; not
+                                    * known of ranks behind a link */
 } hal_board_rank;
 
 /* At the beginning of the memory; `ranks` and the slots follow. */
@@ -35,6 +55,7 @@ typedef struct hal_board_header {
     uint32_t failed_rank;
     int32_t failed_status;
     char message[HAL_BOARD_MESSAGE_BYTES];
+    hal_plugin_group_id engine_id; /* of rank 0 */
     hal_board_rank ranks[];
 } hal_board_header;
 
@@ -76,6 +97,14 @@ void hal_board_fail(hal_board *board, uint32_t rank, hal_status status, const ch
  * without one. Threads: any. */
 hal_status hal_board_check(hal_board *board, const char *function);
 
+/* Tells the others what the rank offers; `id` is null but for rank 0 with an engine. Once, before
+ * hal_board_post_engine. */
+void hal_board_post_offer(hal_board *board, uint32_t rank, const hal_board_offer *offer,
+                          const hal_plugin_group_id *id);
+
+/* Tells the others whether the rank's engine was created: HAL_BOARD_ENGINE_CREATED or _REFUSED. */
+void hal_board_post_engine(hal_board *board, uint32_t rank, uint32_t state);
+
 /* Whether a rank's process ended without leaving. Threads: any. */
 int hal_board_is_rank_dead(const hal_board *board, uint32_t rank);
 
@@ -84,7 +113,7 @@ static inline hal_board_rank *hal_board_rank_at(const hal_board *board, uint32_t
     return &board->header->ranks[rank];
 }
 
-/* Moves the data: "host", "shared" or "mpi". */
+/* Moves the data of collectives that no engine of a plugin runs: "host", "shared" or "mpi". */
 const char *hal_board_engine(const hal_board *board);
 
 /* The slot of a rank for a step; of a board without a link. */

@@ -5,6 +5,7 @@
 #include "core/graph.h"
 #include "core/hooks.h"
 #include "core/record.h"
+#include "engine.h"
 #include "reduce.h"
 #include "step.h"
 
@@ -513,6 +514,7 @@ static hal_status collective_check(hal_queue *queue, hal_group *group, const hal
                             .recv = recv};
     of->call.reduction = kinds[what->kind].reduces ? what->reduction : 0;
     of->call.root = kinds[what->kind].has_root ? what->root : 0;
+    of->call.any_order = what->any_order != 0;
     if (of->call.root >= group->count) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_collective: root: expected a rank below %u, got %u",
@@ -556,14 +558,27 @@ static hal_status collective_record(collective_plan *of)
     return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
 }
 
+/* An engine copies the rank's own part, but for a rank that exchanges with itself. */
+static hal_status engine_record(const collective_plan *of)
+{
+    hal_status status = of->call.kind == HAL_EXCHANGE ? copy_own(of) : HAL_OK;
+    if (hal_engine_varies(&of->call)) {
+        atomic_store(&of->group->has_varied, 1);
+    }
+    return status == HAL_OK
+               ? hal_engine_record(of->group, of->queue, &of->call, of->send, of->recv, of->since)
+               : status;
+}
+
 /* Records a checked collective; an error ends the group on all ranks. */
 static hal_status collective_run(collective_plan *of)
 {
+    const int has_engine = hal_engine_takes(of->group, &of->call);
     hal_status status = hal_group_check(of->group, "hal_queue_collective");
     if (status != HAL_OK) {
         return status;
     }
-    if (of->group->count > 1) {
+    if (of->group->count > 1 && !has_engine) {
         if (kinds[of->call.kind].reduces) {
             status = hal_reduce_prepare(of->group, (hal_type)of->call.type, of->call.reduction);
         }
@@ -575,7 +590,7 @@ static hal_status collective_run(collective_plan *of)
         }
     }
     of->since = atomic_load(&of->queue->timeline.submitted) + 1;
-    status = collective_record(of);
+    status = has_engine ? engine_record(of) : collective_record(of);
     return status == HAL_OK ? HAL_OK : hal_group_fail(of->group, status);
 }
 

@@ -181,9 +181,11 @@ static hal_status group_create_by_mpi(hal_device *device, const hal_group_option
     if (status == HAL_OK) {
         status = hal_board_create_linked(link, function, &board);
     }
-    return status == HAL_OK ? hal_group_make(device, board, options->rank, options->count, limit,
-                                             function, group)
-                            : status;
+    if (status == HAL_OK) {
+        status =
+            hal_group_make(device, board, options->rank, options->count, limit, function, group);
+    }
+    return status == HAL_OK ? hal_group_start(group, 1, function) : status;
 }
 
 hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_limit_ns,

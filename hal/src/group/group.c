@@ -1,8 +1,9 @@
 /* Groups: creation, state and destruction of ranks. Called by programs through hal/group.h and by
  * the other sources of this folder. */
-#include "group.h"
+#include "engine_create.h"
 
 #include "core/hooks.h"
+#include "core/watch.h"
 
 #include "base/status.h"
 
@@ -31,6 +32,16 @@ hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, u
     return HAL_OK;
 }
 
+hal_status hal_group_start(hal_group **groups, uint32_t count, const char *function)
+{
+    const hal_status status = hal_engine_create(groups, count, function);
+    for (uint32_t i = 0; status != HAL_OK && i < count; i++) {
+        hal_group_destroy(groups[i]);
+        groups[i] = NULL;
+    }
+    return status;
+}
+
 void hal_group_ref(hal_group *group)
 {
     atomic_fetch_add(&group->references, 1);
@@ -52,6 +63,7 @@ static void group_free(hal_group *group)
             hal_kernel_release(group->kernels[type][i / 2][i % 2]);
         }
     }
+    hal_engine_destroy(group);
     if (group->board) {
         hal_board_close(group->board, group->rank);
     }
@@ -203,9 +215,14 @@ hal_status hal_group_create(hal_device *device, const hal_group_options *options
             }
         }
     }
-    return status == HAL_OK ? hal_group_make(device, board, options->rank, options->count, limit,
-                                             "hal_group_create", group)
-                            : status;
+    if (status == HAL_OK) {
+        status = hal_group_make(device, board, options->rank, options->count, limit,
+                                "hal_group_create", group);
+    }
+    if (status == HAL_OK) {
+        status = hal_group_start(group, 1, "hal_group_create");
+    }
+    return status;
 }
 
 hal_status hal_group_create_local(hal_device *const *devices, uint32_t count,
@@ -237,7 +254,10 @@ hal_status hal_group_create_local(hal_device *const *devices, uint32_t count,
                                     &groups[i]);
         }
     }
-    for (uint32_t i = 0; status != HAL_OK && i < count; i++) {
+    if (status == HAL_OK) {
+        return hal_group_start(groups, count, "hal_group_create_local");
+    }
+    for (uint32_t i = 0; i < count; i++) {
         hal_group_destroy(groups[i]);
         groups[i] = NULL;
     }
@@ -269,15 +289,19 @@ hal_status hal_group_get_status(hal_group *group, hal_group_status *status)
         return hal_device_check(group->device, "hal_group_get_status");
     }
     const hal_board *board = group->board;
+    hal_watch_poll_all(1);
     *status = (hal_group_status){.message = "",
-                                 .engine = board ? hal_board_engine(board) : "none",
+                                 .engine = group->engine ? hal_engine_name(group)
+                                           : board       ? hal_board_engine(board)
+                                                         : "none",
                                  .rank = group->rank,
                                  .count = group->count,
-                                 .deterministic = 1};
+                                 .deterministic = !atomic_load(&group->has_varied)};
     if (board) {
         const hal_board_header *header = board->header;
         hal_board_check(group->board, "hal_group_get_status");
-        status->completed = atomic_load(&hal_board_rank_at(board, group->rank)->consumed);
+        status->completed = atomic_load(&hal_board_rank_at(board, group->rank)->consumed) +
+                            hal_engine_completed(group);
         if (atomic_load_explicit(&header->failure, memory_order_acquire) == 2) {
             status->status = header->failed_status;
             status->failed_rank = header->failed_rank;
@@ -293,6 +317,7 @@ hal_status hal_group_get_status(hal_group *group, hal_group_status *status)
 void hal_group_destroy(hal_group *group)
 {
     if (group && !hal_device_is_after_fork(group->device)) {
+        hal_watch_poll_all(1); /* collectives that have ended leave the group */
         hal_group_unref(group);
     }
 }

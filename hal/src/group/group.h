@@ -17,10 +17,13 @@ typedef struct hal_group_stage {
                              * have; null until needed */
 } hal_group_stage;
 
+typedef struct hal_engine hal_engine; /* engine_create.h */
+
 struct hal_group {
     _Atomic uint32_t references;
     hal_device *device;
-    hal_board *board; /* null: the group has one rank */
+    hal_board *board;   /* null: the group has one rank */
+    hal_engine *engine; /* null: hal moves all data itself */
     uint32_t rank, count;
     uint64_t time_limit_ns;
 
@@ -30,11 +33,17 @@ struct hal_group {
     hal_group_stage *stages;
     hal_kernel *kernels[HAL_TYPE_COUNT][4][2]; /* by type, reduction, in place */
     _Atomic uint32_t is_aborted;               /* of a group of one rank */
+    _Atomic uint32_t has_varied;               /* a sum was not added in the order of the ranks */
 };
 
 /* Creates a rank; takes the board. Errors: OUT_OF_MEMORY; the board is closed. */
 hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, uint32_t count,
                           uint64_t time_limit_ns, const char *function, hal_group **group);
+
+/* Creates the engines (engine_create.h) of new ranks, all of the calling thread; waits for the
+ * others. Null entries are passed over. Errors: those of hal_engine_create; the groups are
+ * destroyed. */
+hal_status hal_group_start(hal_group **groups, uint32_t count, const char *function);
 
 /* Errors: INVALID_ARGUMENT for a null device or one that was released, INVALID_STATE after a fork,
  * DEVICE_LOST. */

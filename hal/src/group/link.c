@@ -35,11 +35,12 @@ typedef struct step_message {
 
 #define INLINE_BYTES (STEP_BYTES - sizeof(step_message))
 
-enum { CONTROL_JOIN, CONTROL_FAILURE, CONTROL_SPLIT, CONTROL_LEAVE };
+enum { CONTROL_JOIN, CONTROL_FAILURE, CONTROL_SPLIT, CONTROL_LEAVE, CONTROL_ENGINE };
 
 typedef struct control_message {
     uint32_t what, from; /* CONTROL_JOIN ...; rank of the sender */
-    uint64_t number;     /* of the join or split; of the last step that a leaving rank published */
+    uint64_t number;     /* of the join or split; of the last step that a leaving rank published;
+                          * of the state of an engine */
     uint32_t tag;        /* of a join: the number of the next group of the sender */
     uint32_t failed_rank, is_lost; /* the failed rank does not come any more */
     int32_t status, color, key;
@@ -172,6 +173,28 @@ static void control_send(hal_link *link, const hal_mpi *mpi, const control_messa
 
 /* ---- Progress; the caller holds the lock ---- */
 
+/* The text of a control message for an engine. */
+typedef struct engine_text {
+    hal_board_offer offer;
+    hal_plugin_group_id id;
+} engine_text;
+
+_Static_assert(sizeof(engine_text) <= HAL_BOARD_MESSAGE_BYTES, "an offer fits into a message");
+
+static void engine_apply(hal_link *link, const control_message *message)
+{
+    hal_board_rank *rank = &link->header->ranks[message->from];
+    engine_text text;
+    memcpy(&text, message->text, sizeof text);
+    if (message->number == HAL_BOARD_ENGINE_OFFERED) {
+        rank->offer = text.offer;
+        if (message->from == 0) {
+            link->header->engine_id = text.id;
+        }
+    }
+    atomic_store_explicit(&rank->engine, (uint32_t)message->number, memory_order_release);
+}
+
 static void control_apply(hal_link *link, const control_message *message)
 {
     peer *from = &link->peers[message->from];
@@ -191,6 +214,8 @@ static void control_apply(hal_link *link, const control_message *message)
         rank->keys[side] = message->key;
         from->tags[side] = message->tag;
         atomic_store_explicit(&rank->split, message->number, memory_order_release);
+    } else if (message->what == CONTROL_ENGINE && link->header) {
+        engine_apply(link, message);
     }
 }
 
@@ -559,6 +584,20 @@ hal_status hal_link_send_split(hal_link *link, uint64_t number, int32_t color, i
     link->peers[link->rank].tags[number % 2] = mpi->next_tag;
     control_send(link, mpi, &message);
     return link_unlock(link, mpi);
+}
+
+void hal_link_send_engine(hal_link *link, uint32_t state, const hal_board_offer *offer,
+                          const hal_plugin_group_id *id)
+{
+    const hal_mpi *mpi = hal_mpi_lock();
+    control_message message = {.what = CONTROL_ENGINE, .number = state};
+    engine_text text = {.offer = *offer};
+    if (id) {
+        text.id = *id;
+    }
+    memcpy(message.text, &text, sizeof text);
+    control_send(link, mpi, &message);
+    link_unlock(link, mpi);
 }
 
 hal_status hal_link_look(hal_link *link, uint32_t q, uint64_t number)

@@ -20,9 +20,12 @@
 typedef struct hal_board_call {
     uint32_t kind, reduction, root, type;
     uint64_t count;
+    uint64_t any_order; /* 0 or 1 */
 } hal_board_call;
 
 struct hal_board_header;
+struct hal_board_offer;
+struct hal_plugin_group_id;
 typedef struct hal_link hal_link;
 
 /* Joins the group of all processes of the MPI job.
@@ -52,6 +55,11 @@ hal_status hal_link_update(hal_link *link);
 /* Tells the others the failure, or color and key of a split. Threads: any. Errors: IO. */
 void hal_link_send_failure(hal_link *link, uint32_t rank, hal_status status, const char *message);
 hal_status hal_link_send_split(hal_link *link, uint64_t number, int32_t color, int32_t key);
+
+/* Tells the others the state of the rank's engine, see hal_board_post_offer. An error shows in the
+ * next hal_link_update. Threads: any. */
+void hal_link_send_engine(hal_link *link, uint32_t state, const struct hal_board_offer *offer,
+                          const struct hal_plugin_group_id *id);
 
 /* Receives the step messages of rank q up to step `number`; `published`, `consumed` and `calls` of
  * the header tell what came. Threads: those of the steps. Errors: IO, INVALID_ARGUMENT for data

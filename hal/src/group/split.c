@@ -197,6 +197,9 @@ hal_status hal_group_split(hal_group *const *groups, uint32_t count, const int32
                 hal_board_wait_joined(split[i]->board, split[i]->time_limit_ns, "hal_group_split");
         }
     }
+    if (status == HAL_OK) {
+        status = hal_group_start(split, count, "hal_group_split");
+    }
     for (uint32_t i = 0; status != HAL_OK && i < count; i++) {
         hal_group_destroy(split[i]);
         split[i] = NULL;

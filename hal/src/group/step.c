@@ -38,7 +38,7 @@ static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_sca
                                          "reduce",     "all_to_all", "exchange"};
 static const char *const reduction_names[] = {"sum", "mean", "min", "max"};
 
-static void call_describe(const hal_board_call *call, char text[128])
+void hal_step_describe(const hal_board_call *call, char text[128])
 {
     const int reduces = call->kind == HAL_ALL_REDUCE || call->kind == HAL_REDUCE_SCATTER ||
                         call->kind == HAL_REDUCE;
@@ -47,10 +47,16 @@ static void call_describe(const hal_board_call *call, char text[128])
     if (call->kind == HAL_BROADCAST || call->kind == HAL_REDUCE || call->kind == HAL_EXCHANGE) {
         snprintf(root, sizeof root, ", root %u", call->root);
     }
-    snprintf(text, 128, "%s of %llu %s%s%s%s",
+    snprintf(text, 128, "%s of %llu %s%s%s%s%s",
              call->kind <= HAL_EXCHANGE ? kind_names[call->kind] : "?",
              (unsigned long long)call->count, type ? type : "?", reduces ? ", " : "",
-             reduces && call->reduction < 4 ? reduction_names[call->reduction] : "", root);
+             reduces && call->reduction < 4 ? reduction_names[call->reduction] : "", root,
+             call->any_order ? ", any order" : "");
+}
+
+const char *hal_step_kind_name(const hal_board_call *call)
+{
+    return kind_names[call->kind];
 }
 
 static hal_status step_fail(group_step *step, uint32_t rank, hal_status status, const char *message)
@@ -95,7 +101,7 @@ static hal_status step_wait_for(group_step *step, uint32_t rank, const char *wha
     if (now < step->deadline_ns) {
         return HAL_OK;
     }
-    call_describe(&step->is.call, call);
+    hal_step_describe(&step->is.call, call);
     snprintf(message, sizeof message,
              "it did not %s step %llu (%s) within the time limit of %.3f s, which rank %u waited",
              what, (unsigned long long)step->number, call, (double)group->time_limit_ns / 1e9,
@@ -205,12 +211,13 @@ static hal_status step_compare(group_step *step, uint32_t q)
     const int same_root =
         own->kind == HAL_EXCHANGE ? other->root == step->group->rank : other->root == own->root;
     if (own->kind == other->kind && own->reduction == other->reduction &&
-        own->type == other->type && own->count == other->count && same_root) {
+        own->type == other->type && own->count == other->count &&
+        own->any_order == other->any_order && same_root) {
         return HAL_OK;
     }
     char ours[128], theirs[128], message[384];
-    call_describe(own, ours);
-    call_describe(other, theirs);
+    hal_step_describe(own, ours);
+    hal_step_describe(other, theirs);
     snprintf(message, sizeof message,
              "step %llu: expected the same collective on all ranks, got %s on rank %u and %s on "
              "rank %u",

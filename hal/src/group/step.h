@@ -16,6 +16,12 @@ typedef struct hal_step_description {
     uint64_t since;   /* first value of the queue whose rejection fails the step */
 } hal_step_description;
 
+/* Writes what a call is, such as "all_reduce of 4 f32, sum". */
+void hal_step_describe(const hal_board_call *call, char text[128]);
+
+/* "all_reduce", ... */
+const char *hal_step_kind_name(const hal_board_call *call);
+
 /* Flushes the queue, whose batch ends with the commands that produce `out`, and puts a gate before
  * the next batch. Threads: the queue's. Errors: those of the flush, OUT_OF_MEMORY. */
 hal_status hal_step_record(hal_group *group, hal_queue *queue,

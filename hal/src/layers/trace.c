@@ -161,7 +161,7 @@ static void kernel_name_put(const hal_kernel *kernel)
 
 static void batch_name(const hal_recording *recording, char name[NAME_BYTES])
 {
-    static const char *const kinds[] = {"kernel", "copy", "fill"};
+    static const char *const kinds[] = {"kernel", "copy", "fill", "collective"};
     if (recording->command_count == 0) {
         snprintf(name, NAME_BYTES, "nothing");
         return;
@@ -210,6 +210,12 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     }
     trace->thread = line.number;
     write_reached_batches(queue, trace);
+    /* The value of a collective may need calls of other ranks of the process: no wait for it. */
+    const int is_collective = event->recording->command_count == 1 &&
+                              event->recording->commands[0].kind == HAL_COMMAND_COLLECTIVE;
+    if (trace->count == PENDING) {
+        return;
+    }
     batch_trace *batch = &trace->pending[trace->count++];
     *batch = (batch_trace){.value = event->value,
                            .submitted_ns = event->begin_ns,
@@ -218,7 +224,7 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     const hal_device *device = event->device;
     const int counts = (device->info.abilities & HAL_ABILITY_TIMESTAMPS) != 0 &&
                        device->plugin->queue_elapsed != NULL;
-    if (!counts || trace->count == PENDING) {
+    if (!is_collective && (!counts || trace->count == PENDING)) {
         const uint64_t value = event->value - queue->timeline.base;
         if (device->plugin->wait(queue->timeline.handle, value, UINT64_MAX) == HAL_OK) {
             mark_reached(trace, event->value, hal_clock_ns());

@@ -265,7 +265,9 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
             snprintf(now.what, sizeof now.what, "kernel %s", action->kernel->names);
         } else {
             snprintf(now.what, sizeof now.what, "%s",
-                     action->kind == HAL_COMMAND_COPY ? "copy" : "fill");
+                     action->kind == HAL_COMMAND_COPY   ? "copy"
+                     : action->kind == HAL_COMMAND_FILL ? "fill"
+                                                        : "collective");
         }
         /* Reads first: they precede writes of the same command. */
         for (uint32_t pass = 0; pass < 2; pass++) {

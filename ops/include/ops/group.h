@@ -13,7 +13,8 @@ extern "C" {
 
 typedef struct ops_group_options {
     uint32_t size;         /* sizeof(ops_group_options) */
-    uint32_t reserved;     /* 0 */
+    uint32_t any_order;    /* 1: sums and means of floats may be added in any order, which engines
+                            * of the devices' vendor need, see hal_collective */
     uint64_t bucket_bytes; /* smaller tensors of one type are reduced together, up to as many bytes
                             * at a time; 0: OPS_GROUP_BUCKET_BYTES */
     hal_queue *queue;      /* of the context's device: the collectives run there, next to later work
@@ -27,7 +28,8 @@ typedef struct ops_group_options {
  * contiguous, at multiples of 4 bytes, and do not overlap; null options are the defaults.
  * With options.queue the result is there at the last point of that queue: before its next use of
  * the tensors the context's queue waits for it (hal_queue_flush, hal_queue_wait_point).
- * The bits do not depend on buckets and queue. A failure after the checks ends the group.
+ * The bits do not depend on buckets and queue, unless options.any_order is set. A failure after the
+ * checks ends the group.
  * Threads: the context's and the queue's. Errors: INVALID_ARGUMENT, those of
  * hal_queue_collective. */
 HAL_API hal_status ops_group_all_reduce(ops_context *context, hal_group *group,

@@ -118,7 +118,7 @@ hal_status ops_array_all_reduce(hal_group *group, uint32_t reduction, ops_array 
                                 uint32_t count, const ops_group_options *options,
                                 ops_array **results)
 {
-    const hal_collective what = {.kind = HAL_ALL_REDUCE, .reduction = reduction};
+    const hal_collective what = ops_group_reduction(reduction, options);
     int is_alone = 0;
     if (!results) {
         return ops_invalid("ops_array_all_reduce: results: expected a pointer, got null");

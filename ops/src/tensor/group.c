@@ -155,6 +155,14 @@ static hal_status tensors_run(const char *function, ops_context *context, hal_gr
                : ops_group_record(context, group, what, tensors, tensors, count, options);
 }
 
+hal_collective ops_group_reduction(uint32_t reduction, const ops_group_options *options)
+{
+    return (hal_collective){
+        .kind = HAL_ALL_REDUCE,
+        .reduction = reduction,
+        .any_order = options && options->size >= sizeof *options && options->any_order != 0};
+}
+
 int ops_group_takes_tensor(const ops_tensor *tensor)
 {
     return ops_tensor_is_contiguous(tensor) && tensor_range(tensor).offset % 4 == 0;
@@ -203,7 +211,7 @@ hal_status ops_group_all_reduce(ops_context *context, hal_group *group, uint32_t
                                 const ops_tensor *tensors, uint32_t count,
                                 const ops_group_options *options)
 {
-    const hal_collective what = {.kind = HAL_ALL_REDUCE, .reduction = reduction};
+    const hal_collective what = ops_group_reduction(reduction, options);
     return tensors_run("ops_group_all_reduce", context, group, what, tensors, count, options);
 }
 

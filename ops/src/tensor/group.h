@@ -9,6 +9,9 @@
 /* Whether a collective reads and writes the tensor where it is. */
 int ops_group_takes_tensor(const ops_tensor *tensor);
 
+/* The all_reduce that the options, which may be null, describe. */
+hal_collective ops_group_reduction(uint32_t reduction, const ops_group_options *options);
+
 /* Checks the arguments that all lists have. *is_alone: the group has one rank, and nothing is to be
  * done. Errors: INVALID_ARGUMENT, those of hal_group_get_status. */
 hal_status ops_group_check(const char *function, const ops_context *context, hal_group *group,

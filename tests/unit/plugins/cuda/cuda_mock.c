@@ -341,6 +341,7 @@ cuda_result cuStreamSynchronize(cuda_stream stream)
 
 cuda_result cuStreamWaitEvent(cuda_stream stream, cuda_event event, unsigned flags)
 {
+    mock->event_waits++;
     mock->foreign_waits += event->context != stream->context;
     return event->recorded ? 0 : 1;
 }
@@ -383,13 +384,14 @@ cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
     return 0;
 }
 
+/* As the driver, it calls an event reached that was never recorded. */
 cuda_result cuEventQuery(cuda_event event)
 {
     if (mock->late_event > 0) {
         mock->late_event--;
         return CUDA_NOT_READY;
     }
-    return mock->fail_with ? mock->fail_with : mock->hold || !event->recorded ? CUDA_NOT_READY : 0;
+    return mock->fail_with ? mock->fail_with : mock->hold && event->recorded ? CUDA_NOT_READY : 0;
 }
 
 cuda_result cuEventElapsedTime(float *milliseconds, cuda_event first, cuda_event second)

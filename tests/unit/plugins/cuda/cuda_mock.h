@@ -45,6 +45,7 @@ typedef struct cuda_mock {
     int no_peers;        /* devices cannot reach each other's memory */
     int peers_enabled, peer_copies;
     int foreign_waits;   /* of a stream for an event of another context */
+    int event_waits;     /* of a stream for any event */
     int writes;          /* calls that write a value */
     int late_event;      /* polls until an event is reached that was recorded after a counter */
 } cuda_mock;

@@ -1,0 +1,584 @@
+/* Ranks of groups, whose collectives NCCL runs. Entries of the plugin's table; queue.c submits
+ * collectives.
+ *
+ * The ranks of a group in this process form a clique. NCCL takes the calls of one thread for
+ * several devices as one unit (ncclGroupStart, ncclGroupEnd), so a collective waits in its rank
+ * until all ranks of the clique have one: then a round begins. Communicators are not blocking, so a
+ * round goes on in a thread of NCCL after the call, and its kernels are on the streams when all
+ * communicators report success. Only then the points of the batches are recorded, and the queues
+ * may go on.
+ *
+ * Two communicators on one device may each hold a part of it and wait for the rest. So all rounds
+ * of the process begin under one lock, in the same order on all devices, and a device runs one
+ * after the other: a stream waits for the last collective of its device if another queue has it. */
+#include "cuda_plugin.h"
+#include "nccl.h"
+
+#include <kit/clock.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_LOCAL = 128 }; /* ranks of a clique; hal has as many in a group */
+
+static const uint64_t max_begin_ns = 100000;   /* that a submit waits for a round to begin */
+static const uint64_t max_end_ns = 3000000000; /* for the end of communicators */
+
+typedef struct clique {
+    struct clique *next;
+    hal_plugin_group_id id;
+    hal_plugin_group *ranks; /* a list */
+    uint32_t rank_count;
+    bool has_begun;     /* the calls of the round are made */
+    bool is_incomplete; /* a rank has left: no round begins any more */
+    hal_status failure; /* OK, or why the group has ended */
+    char message[320];
+    nccl_comm left[MAX_LOCAL]; /* of ranks that were destroyed before others of the clique */
+    uint32_t left_count;
+} clique;
+
+struct hal_plugin_group {
+    hal_plugin_group *next; /* of the clique */
+    hal_plugin_device *device;
+    clique *clique;
+    nccl_comm comm; /* null: none, or ended */
+    uint32_t rank, count;
+    bool is_created;
+    /* The collective that has not begun. */
+    hal_plugin_queue *queue; /* null: none */
+    uint64_t value;
+    hal_plugin_collective call;
+    cuda_address send, recv;
+    uint64_t send_bytes, recv_bytes;
+};
+
+static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static clique *cliques;
+
+/* ---- The end of communicators ---- */
+
+/* Communicators that a thread ends, since NCCL may wait there for ever. */
+typedef struct ending {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done, is_left; /* left: the thread frees it */
+    nccl_result (*end)(nccl_comm comm);
+    uint32_t count;
+    nccl_comm comms[MAX_LOCAL];
+} ending;
+
+static void ending_free(ending *of)
+{
+    pthread_cond_destroy(&of->done);
+    pthread_mutex_destroy(&of->lock);
+    free(of);
+}
+
+/* In one unit, so that no communicator is waited for before all know of the end. */
+static void *ending_run(void *argument)
+{
+    ending *of = argument;
+    cuda_nccl()->ncclGroupStart();
+    for (uint32_t i = 0; i < of->count; i++) {
+        of->end(of->comms[i]);
+    }
+    cuda_nccl()->ncclGroupEnd();
+    pthread_mutex_lock(&of->lock);
+    of->is_done = true;
+    const bool is_left = of->is_left;
+    pthread_cond_signal(&of->done);
+    pthread_mutex_unlock(&of->lock);
+    if (is_left) {
+        ending_free(of);
+    }
+    return NULL;
+}
+
+/* Waits for the thread up to the limit. */
+static void ending_await(ending *of)
+{
+    struct timespec limit;
+    int result = 0;
+    clock_gettime(CLOCK_MONOTONIC, &limit);
+    limit.tv_sec += (time_t)(max_end_ns / 1000000000);
+    pthread_mutex_lock(&of->lock);
+    while (!of->is_done && result == 0) {
+        result = pthread_cond_timedwait(&of->done, &of->lock, &limit);
+    }
+    of->is_left = !of->is_done;
+    const bool is_left = of->is_left;
+    pthread_mutex_unlock(&of->lock);
+    if (is_left) {
+        cuda_host()->log(HAL_LOG_WARN, "cuda: NCCL has not ended a communicator within 3 s; its "
+                                       "memory stays allocated");
+    } else {
+        ending_free(of);
+    }
+}
+
+static void communicators_end(const nccl_comm *comms, uint32_t count,
+                              nccl_result (*end)(nccl_comm comm))
+{
+    pthread_condattr_t attributes;
+    pthread_t thread;
+    ending *of = count > 0 ? calloc(1, sizeof *of) : NULL;
+    if (of == NULL) {
+        return; /* without memory the communicators stay */
+    }
+    of->end = end;
+    of->count = count;
+    memcpy(of->comms, comms, count * sizeof *comms);
+    pthread_mutex_init(&of->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&of->done, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (pthread_create(&thread, NULL, ending_run, of) != 0) {
+        ending_run(of);
+    } else {
+        pthread_detach(thread);
+    }
+    ending_await(of);
+}
+
+/* ---- Failures; the caller holds the lock ---- */
+
+/* Records the point of a rank's collective, whose kernels are on the stream or never will be. */
+static hal_status rank_release_queue(hal_plugin_group *rank)
+{
+    hal_plugin_queue *queue = rank->queue;
+    rank->queue = NULL;
+    hal_status status = cuda_context_push(rank->device);
+    if (status == HAL_OK) {
+        status = cuda_point_submit(queue, rank->value);
+        cuda_context_pop();
+    }
+    rank->device->last_collective = (hal_plugin_wait){queue, rank->value};
+    atomic_store(&queue->deferred, 0);
+    return status;
+}
+
+/* Ends all ranks of the clique. The first reason is kept. */
+static void clique_end(clique *of, hal_status status, const char *message)
+{
+    nccl_comm comms[MAX_LOCAL];
+    uint32_t count = 0;
+    if (of->failure != HAL_OK) {
+        return;
+    }
+    of->failure = status;
+    of->has_begun = false;
+    snprintf(of->message, sizeof of->message, "%s", message);
+    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+        if (rank->comm != NULL) {
+            comms[count++] = rank->comm;
+        }
+        rank->comm = NULL;
+    }
+    for (uint32_t i = 0; i < of->left_count; i++) {
+        comms[count++] = of->left[i];
+    }
+    of->left_count = 0;
+    communicators_end(comms, count, cuda_nccl()->ncclCommAbort);
+    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+        if (rank->queue != NULL) {
+            rank_release_queue(rank);
+        }
+    }
+}
+
+/* Ends the clique for a result of NCCL; `comm` may be null. */
+static void clique_fail(clique *of, nccl_comm comm, nccl_result result, const char *attempt)
+{
+    const nccl_library *nccl = cuda_nccl();
+    const char *last = nccl->ncclGetLastError(comm);
+    char message[320];
+    snprintf(message, sizeof message, "cuda: NCCL: %s: %s%s%.160s", attempt,
+             nccl->ncclGetErrorString(result), last != NULL && *last != 0 ? ": " : "",
+             last != NULL ? last : "");
+    clique_end(of,
+               result == NCCL_SYSTEM_ERROR || result == NCCL_REMOTE_ERROR ? HAL_ERROR_IO
+                                                                          : HAL_ERROR_INTERNAL,
+               message);
+}
+
+/* ---- Rounds; the caller holds the lock ---- */
+
+/* The parts of all_to_all as messages; that to the rank itself is one, too. */
+static nccl_result all_to_all_call(const hal_plugin_group *rank)
+{
+    const nccl_library *nccl = cuda_nccl();
+    const uint64_t bytes = rank->send_bytes / rank->count;
+    nccl_result result = NCCL_SUCCESS;
+    for (uint32_t q = 0; q < rank->count && result == NCCL_SUCCESS; q++) {
+        result = nccl->ncclSend((const void *)(uintptr_t)(rank->send + q * bytes), bytes, NCCL_U8,
+                                (int)q, rank->comm, rank->queue->stream);
+        if (result == NCCL_SUCCESS) {
+            result = nccl->ncclRecv((void *)(uintptr_t)(rank->recv + q * bytes), bytes, NCCL_U8,
+                                    (int)q, rank->comm, rank->queue->stream);
+        }
+    }
+    return result;
+}
+
+/* A rank that exchanges with itself has nothing to do: hal has copied. */
+static nccl_result exchange_call(const hal_plugin_group *rank)
+{
+    const nccl_library *nccl = cuda_nccl();
+    const int root = (int)rank->call.root;
+    if (rank->call.root == rank->rank) {
+        return NCCL_SUCCESS;
+    }
+    const nccl_result result = nccl->ncclSend((const void *)(uintptr_t)rank->send, rank->send_bytes,
+                                              NCCL_U8, root, rank->comm, rank->queue->stream);
+    return result != NCCL_SUCCESS ? result
+                                  : nccl->ncclRecv((void *)(uintptr_t)rank->recv, rank->recv_bytes,
+                                                   NCCL_U8, root, rank->comm, rank->queue->stream);
+}
+
+/* Kinds that only move data move bytes, so that they take all types. */
+static nccl_result rank_call(const hal_plugin_group *rank)
+{
+    const nccl_library *nccl = cuda_nccl();
+    const hal_plugin_collective *call = &rank->call;
+    const cuda_stream stream = rank->queue->stream;
+    const void *send = (const void *)(uintptr_t)rank->send;
+    void *recv = (void *)(uintptr_t)rank->recv;
+    const int type = cuda_nccl_type(call->type), root = (int)call->root;
+    const int reduction = cuda_nccl_reduction(call->reduction);
+    switch (call->kind) {
+    case HAL_ALL_REDUCE:
+        return nccl->ncclAllReduce(send, recv, call->count, type, reduction, rank->comm, stream);
+    case HAL_REDUCE_SCATTER:
+        return nccl->ncclReduceScatter(send, recv, call->count, type, reduction, rank->comm,
+                                       stream);
+    case HAL_REDUCE:
+        return nccl->ncclReduce(send, recv, call->count, type, reduction, root, rank->comm, stream);
+    case HAL_ALL_GATHER:
+        return nccl->ncclAllGather(send, recv, rank->send_bytes, NCCL_U8, rank->comm, stream);
+    case HAL_BROADCAST:
+        return nccl->ncclBroadcast(send, rank->recv_bytes > 0 ? recv : (void *)(uintptr_t)send,
+                                   rank->recv_bytes > 0 ? rank->recv_bytes : rank->send_bytes,
+                                   NCCL_U8, root, rank->comm, stream);
+    case HAL_ALL_TO_ALL:
+        return all_to_all_call(rank);
+    default:
+        return exchange_call(rank);
+    }
+}
+
+/* Makes a rank's call after the last collective of the device. */
+static nccl_result rank_begin(hal_plugin_group *rank, hal_status *status)
+{
+    const hal_plugin_wait *last = &rank->device->last_collective;
+    nccl_result result = NCCL_SUCCESS;
+    *status = cuda_context_push(rank->device);
+    if (*status != HAL_OK) {
+        return result;
+    }
+    if (last->queue != NULL && last->queue != rank->queue) {
+        *status = cuda_point_follow(rank->queue, last, 1);
+    }
+    if (*status == HAL_OK) {
+        result = rank_call(rank);
+    }
+    cuda_context_pop();
+    return result;
+}
+
+static void round_begin(clique *of)
+{
+    const nccl_library *nccl = cuda_nccl();
+    nccl_comm failed = NULL;
+    hal_status status = HAL_OK;
+    nccl_result result = nccl->ncclGroupStart();
+    if (result != NCCL_SUCCESS) {
+        clique_fail(of, NULL, result, "beginning a unit of calls");
+        return;
+    }
+    for (hal_plugin_group *rank = of->ranks;
+         rank != NULL && result == NCCL_SUCCESS && status == HAL_OK; rank = rank->next) {
+        result = rank_begin(rank, &status);
+        result = result == NCCL_IN_PROGRESS ? NCCL_SUCCESS : result;
+        failed = rank->comm;
+    }
+    const nccl_result end = nccl->ncclGroupEnd();
+    if (status != HAL_OK) {
+        clique_end(of, status,
+                   "cuda: a queue could not wait for the last collective of the device");
+    } else if (result != NCCL_SUCCESS) {
+        clique_fail(of, failed, result, "starting a collective");
+    } else if (end != NCCL_SUCCESS && end != NCCL_IN_PROGRESS) {
+        clique_fail(of, of->ranks->comm, end, "starting a collective");
+    }
+    of->has_begun = of->failure == HAL_OK;
+}
+
+/* Ends the round if the kernels of all ranks are on their streams. */
+static void round_poll(clique *of)
+{
+    hal_status status = HAL_OK;
+    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+        nccl_result now = NCCL_SUCCESS;
+        const nccl_result asked = cuda_nccl()->ncclCommGetAsyncError(rank->comm, &now);
+        now = asked != NCCL_SUCCESS ? asked : now;
+        if (now != NCCL_SUCCESS) {
+            if (now != NCCL_IN_PROGRESS) {
+                clique_fail(of, rank->comm, now, "starting a collective");
+            }
+            return;
+        }
+    }
+    of->has_begun = false;
+    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+        const hal_status one = rank_release_queue(rank);
+        status = status == HAL_OK ? one : status;
+    }
+    if (status != HAL_OK) {
+        clique_end(of, status, "cuda: the point of a collective could not be recorded");
+    }
+}
+
+static void clique_advance(clique *of)
+{
+    if (of->failure != HAL_OK) {
+        return;
+    }
+    if (!of->has_begun) {
+        if (of->is_incomplete) {
+            return;
+        }
+        for (const hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+            if (rank->queue == NULL) {
+                return;
+            }
+        }
+        round_begin(of);
+    }
+    if (of->has_begun) {
+        round_poll(of);
+    }
+}
+
+/* A thread of NCCL has most rounds on the streams within some microseconds. */
+static void round_await(clique *of)
+{
+    const uint64_t begin = kit_clock_ns();
+    clique_advance(of);
+    while (of->has_begun && kit_clock_ns() - begin < max_begin_ns) {
+        round_poll(of);
+    }
+}
+
+static hal_status fail_ended(const clique *of)
+{
+    return cuda_fail(of->failure, "%s", of->message);
+}
+
+hal_status cuda_group_submit(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)
+{
+    const hal_command *command = &batch->commands[0];
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    hal_plugin_collective call;
+    memcpy(&call, batch->scalars + command->scalar_first, sizeof call);
+    hal_plugin_group *rank = call.group;
+    hal_status status = HAL_OK;
+    pthread_mutex_lock(&group_lock);
+    if (rank->clique->failure != HAL_OK) {
+        status = fail_ended(rank->clique);
+    } else {
+        rank->call = call;
+        rank->send = bindings[0].length > 0 ? bindings[0].memory->address + bindings[0].offset : 0;
+        rank->recv = bindings[1].length > 0 ? bindings[1].memory->address + bindings[1].offset : 0;
+        rank->send_bytes = bindings[0].length;
+        rank->recv_bytes = bindings[1].length;
+        rank->queue = queue;
+        rank->value = value;
+        atomic_store(&queue->deferred, value);
+        round_await(rank->clique);
+    }
+    pthread_mutex_unlock(&group_lock);
+    return status;
+}
+
+void cuda_group_forget_queue(hal_plugin_queue *queue)
+{
+    pthread_mutex_lock(&group_lock);
+    if (queue->device->last_collective.queue == queue) {
+        queue->device->last_collective = (hal_plugin_wait){NULL, 0};
+    }
+    pthread_mutex_unlock(&group_lock);
+}
+
+/* ---- Creation ---- */
+
+/* The bytes of an id after NCCL's are 0. */
+hal_status cuda_group_id(hal_plugin_group_id *id)
+{
+    nccl_id made;
+    hal_status status = cuda_nccl_load();
+    if (status != HAL_OK) {
+        return status;
+    }
+    const nccl_result result = cuda_nccl()->ncclGetUniqueId(&made);
+    if (result != NCCL_SUCCESS) {
+        return cuda_fail(HAL_ERROR_IO, "cuda: NCCL: making an id: %s",
+                         cuda_nccl()->ncclGetErrorString(result));
+    }
+    memset(id, 0, sizeof *id);
+    memcpy(id->bytes, made.bytes, sizeof made.bytes);
+    return HAL_OK;
+}
+
+/* The clique of an id, made for its first rank; null without memory. */
+static clique *clique_for(const hal_plugin_group_id *id)
+{
+    clique *found = cliques;
+    while (found != NULL && memcmp(&found->id, id, sizeof *id) != 0) {
+        found = found->next;
+    }
+    if (found == NULL && (found = calloc(1, sizeof *found)) != NULL) {
+        found->id = *id;
+        found->next = cliques;
+        cliques = found;
+    }
+    return found;
+}
+
+static void clique_remove(clique *of)
+{
+    clique **at = &cliques;
+    while (*at != of) {
+        at = &(*at)->next;
+    }
+    *at = of->next;
+    free(of);
+}
+
+/* Takes a rank out of its clique. The last one ends the communicators of all. */
+static void rank_leave(hal_plugin_group *rank)
+{
+    clique *of = rank->clique;
+    hal_plugin_group **at = &of->ranks;
+    while (*at != rank) {
+        at = &(*at)->next;
+    }
+    *at = rank->next;
+    of->rank_count--;
+    of->is_incomplete = true;
+    if (rank->comm != NULL) {
+        of->left[of->left_count++] = rank->comm;
+    }
+    if (of->rank_count == 0) {
+        communicators_end(of->left, of->left_count, cuda_nccl()->ncclCommDestroy);
+        clique_remove(of);
+    }
+    free(rank);
+}
+
+static nccl_result communicator_begin(hal_plugin_group *rank)
+{
+    nccl_id id;
+    nccl_config config = {.size = sizeof config,
+                          .magic = NCCL_CONFIG_MAGIC,
+                          .version = NCCL_CONFIG_VERSION,
+                          .is_blocking = 0,
+                          .padding = INT_MIN};
+    memcpy(id.bytes, rank->clique->id.bytes, sizeof id.bytes);
+    return cuda_nccl()->ncclCommInitRankConfig(&rank->comm, (int)rank->count, id, (int)rank->rank,
+                                               &config);
+}
+
+hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_id *id,
+                             uint32_t rank, uint32_t count, hal_plugin_group **group)
+{
+    *group = NULL;
+    hal_status status = cuda_nccl_load();
+    if (status != HAL_OK) {
+        return status;
+    }
+    hal_plugin_group *made = calloc(1, sizeof *made);
+    pthread_mutex_lock(&group_lock);
+    clique *of = made != NULL ? clique_for(id) : NULL;
+    if (of == NULL || of->rank_count == MAX_LOCAL) {
+        pthread_mutex_unlock(&group_lock);
+        free(made);
+        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a group");
+    }
+    *made = (hal_plugin_group){
+        .next = of->ranks, .device = device, .clique = of, .rank = rank, .count = count};
+    of->ranks = made;
+    of->rank_count++;
+    nccl_result result = NCCL_SUCCESS;
+    status = cuda_context_push(device);
+    if (status == HAL_OK) {
+        result = communicator_begin(made);
+        cuda_context_pop();
+    }
+    if (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) {
+        const char *last = cuda_nccl()->ncclGetLastError(NULL);
+        status = cuda_fail(HAL_ERROR_INTERNAL, "cuda: NCCL: creating a communicator: %s%s%.160s",
+                           cuda_nccl()->ncclGetErrorString(result),
+                           last != NULL && *last != 0 ? ": " : "", last != NULL ? last : "");
+        made->comm = NULL;
+    }
+    if (status != HAL_OK) {
+        rank_leave(made);
+        made = NULL;
+    }
+    pthread_mutex_unlock(&group_lock);
+    *group = made;
+    return status;
+}
+
+/* ---- Entries for groups that exist ---- */
+
+/* The state of the rank's communicator; NCCL reports errors of running collectives there, too. */
+static void rank_poll(hal_plugin_group *rank)
+{
+    nccl_result now = NCCL_SUCCESS;
+    const nccl_result asked = cuda_nccl()->ncclCommGetAsyncError(rank->comm, &now);
+    now = asked != NCCL_SUCCESS ? asked : now;
+    if (now != NCCL_SUCCESS && now != NCCL_IN_PROGRESS) {
+        clique_fail(rank->clique, rank->comm, now,
+                    rank->is_created ? "running a collective" : "creating a communicator");
+    } else {
+        rank->is_created = rank->is_created || now == NCCL_SUCCESS;
+    }
+}
+
+hal_status cuda_group_poll(hal_plugin_group *group)
+{
+    hal_status status = HAL_OK;
+    pthread_mutex_lock(&group_lock);
+    if (group->queue != NULL) {
+        clique_advance(group->clique);
+    } else if (group->clique->failure == HAL_OK) {
+        rank_poll(group);
+    }
+    if (group->clique->failure != HAL_OK) {
+        status = fail_ended(group->clique);
+    } else if (group->queue != NULL || !group->is_created) {
+        status = HAL_ERROR_TIMEOUT;
+    }
+    pthread_mutex_unlock(&group_lock);
+    return status;
+}
+
+void cuda_group_abort(hal_plugin_group *group)
+{
+    pthread_mutex_lock(&group_lock);
+    clique_end(group->clique, HAL_ERROR_INVALID_STATE, "cuda: NCCL: the group was aborted");
+    pthread_mutex_unlock(&group_lock);
+}
+
+void cuda_group_destroy(hal_plugin_group *group)
+{
+    if (group != NULL) {
+        pthread_mutex_lock(&group_lock);
+        rank_leave(group);
+        pthread_mutex_unlock(&group_lock);
+    }
+}

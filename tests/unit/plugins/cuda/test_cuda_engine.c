@@ -1,0 +1,467 @@
+/* Groups of hal whose collectives the cuda plugin runs, over a driver and an NCCL without GPUs
+ * (cuda_mock.h, nccl_mock.h): which collectives go there, results of all kinds, ranks that fail or
+ * do not come. Kernels do not run on that driver, so sums of hal's own have no values here. */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <hal/hal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda_mock.h"
+#include "nccl_mock.h"
+
+enum { RANKS = 2, WORDS = 128, BYTES = 8 * WORDS };
+
+static cuda_mock *cuda;
+static nccl_mock *nccl;
+static hal_device *devices[RANKS];
+static hal_queue *queues[RANKS];
+static hal_buffer *sent[RANKS], *received[RANKS];
+static hal_group *groups[RANKS];
+
+static void *load_mock(const char *path, const char *symbol)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    return library == NULL ? NULL : dlsym(library, symbol);
+}
+
+/* Calls are compared before data moves. */
+static int compares(void)
+{
+    return getenv("HAL_LAYERS") != NULL;
+}
+
+static void fails(hal_status status, hal_status expected, const char *words)
+{
+    assert_int_equal(status, expected);
+    if (strstr(hal_status_message(), words) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", words, hal_status_message());
+    }
+}
+
+static int begin(void **state)
+{
+    memset(cuda, 0, sizeof *cuda);
+    memset(nccl, 0, sizeof *nccl);
+    cuda->devices = 4;
+    cuda->memory_limit = UINT64_C(1) << 30;
+    nccl->version = 22703;
+    nccl->fail_with = 2;
+    for (uint32_t i = 0; i < RANKS; i++) {
+        char selection[16];
+        uint32_t words[2 * WORDS];
+        for (uint32_t w = 0; w < 2 * WORDS; w++) {
+            words[w] = 1000 * (i + 1) + w;
+        }
+        snprintf(selection, sizeof selection, "cuda:%u", i);
+        assert_ok(hal_device_open(selection, &devices[i]));
+        assert_ok(hal_queue_create(devices[i], &queues[i]));
+        assert_ok(hal_buffer_create(devices[i], HAL_MEMORY_DEVICE, BYTES, &sent[i]));
+        assert_ok(hal_buffer_create(devices[i], HAL_MEMORY_DEVICE, BYTES, &received[i]));
+        assert_ok(hal_queue_write(queues[i], sent[i], 0, words, sizeof words));
+        assert_ok(hal_queue_fill(queues[i], (hal_range){received[i], 0, HAL_WHOLE}, 0));
+        assert_ok(hal_queue_wait(queues[i], HAL_WAIT_FOREVER));
+    }
+    return 0;
+}
+
+static int end(void **state)
+{
+    for (uint32_t i = 0; i < RANKS; i++) {
+        hal_group_destroy(groups[i]);
+        groups[i] = NULL;
+        hal_buffer_release(sent[i]);
+        hal_buffer_release(received[i]);
+        hal_queue_destroy(queues[i]);
+        hal_device_release(devices[i]);
+    }
+    if (nccl->misuses > 0) {
+        fail_msg("NCCL was given %s", nccl->misuse);
+    }
+    assert_int_equal(nccl->live, 0);
+    assert_int_equal(cuda->live_objects, 0);
+    return 0;
+}
+
+static void groups_create(uint64_t time_limit_ns, const char *engine)
+{
+    hal_group_status status;
+    assert_ok(hal_group_create_local(devices, RANKS, time_limit_ns, groups));
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(hal_group_get_status(groups[i], &status));
+        assert_string_equal(status.engine, engine);
+        assert_int_equal(status.deterministic, 1);
+    }
+}
+
+static hal_status run(uint32_t i, hal_collective what, uint64_t count)
+{
+    return hal_queue_collective(queues[i], groups[i], &what, (hal_range){sent[i], 0, HAL_WHOLE},
+                                (hal_range){received[i], 0, HAL_WHOLE}, count);
+}
+
+static void run_all(hal_collective what, uint64_t count)
+{
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(run(i, what, count));
+    }
+}
+
+static uint32_t word(uint32_t i, uint32_t at)
+{
+    uint32_t value = 0;
+    assert_ok(hal_queue_read(queues[i], received[i], 4 * (uint64_t)at, sizeof value, &value));
+    return value;
+}
+
+static const hal_collective sum = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_U32};
+
+static const char *engine_of(uint32_t i)
+{
+    hal_group_status status;
+    assert_ok(hal_group_get_status(groups[i], &status));
+    return status.engine;
+}
+
+/* ---- Tests ---- */
+
+/* Before the library is open. */
+TEST(without_the_library_hal_moves_the_data)
+{
+    setenv("HAL_CUDA_NCCL", "/nowhere/libnccl.so", 1);
+    nccl = load_mock(NCCL_MOCK_PATH, NCCL_MOCK_SYMBOL);
+    assert_non_null(nccl);
+    begin(NULL);
+    char text[256];
+    assert_ok(hal_group_get_engine(devices[0], sizeof text, text));
+    assert_non_null(strstr(text, "host: "));
+    assert_non_null(strstr(text, "/nowhere/libnccl.so"));
+    fails(hal_group_get_engine(devices[0], sizeof text, NULL), HAL_ERROR_INVALID_ARGUMENT, "text");
+    groups_create(0, "host");
+    const hal_collective spread = {.kind = HAL_BROADCAST, .type = HAL_TYPE_U32, .root = 1};
+    run_all(spread, WORDS);
+    assert_int_equal(word(0, 3), 2003);
+    setenv("HAL_CUDA_NCCL", "", 1);
+    end(NULL);
+}
+
+TEST_WITH(all_kinds_go_through_the_engine, begin, end)
+{
+    hal_group_status status;
+    char text[256];
+    assert_ok(hal_group_get_engine(devices[1], sizeof text, text));
+    assert_string_equal(text, "nccl: NCCL 2.27.3");
+    groups_create(0, "nccl");
+    run_all(sum, WORDS);
+    assert_int_equal(word(0, 5), 3010);
+    assert_int_equal(word(1, WORDS - 1), 3000 + 2 * (WORDS - 1));
+    run_all((hal_collective){.type = HAL_TYPE_U32, .reduction = HAL_REDUCE_MAX}, WORDS);
+    assert_int_equal(word(0, 5), 2005);
+    run_all((hal_collective){.kind = HAL_ALL_GATHER, .type = HAL_TYPE_U32}, WORDS);
+    assert_int_equal(word(1, 5), 1005);
+    assert_int_equal(word(0, WORDS + 5), 2005);
+    run_all((hal_collective){.kind = HAL_REDUCE_SCATTER, .type = HAL_TYPE_U32}, WORDS);
+    assert_int_equal(word(0, 5), 3010);
+    assert_int_equal(word(1, 5), 3010 + 2 * WORDS);
+    run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32, .root = 1}, WORDS);
+    assert_int_equal(word(0, 7), 2007);
+    assert_int_equal(word(1, 7), 2007);
+    run_all((hal_collective){.kind = HAL_REDUCE, .type = HAL_TYPE_U32, .root = 1}, WORDS);
+    assert_int_equal(word(1, 7), 3014);
+    assert_int_equal(word(0, 7), 2007);
+    run_all((hal_collective){.kind = HAL_ALL_TO_ALL, .type = HAL_TYPE_U32}, WORDS);
+    assert_int_equal(word(0, WORDS), 2000);
+    assert_int_equal(word(1, 0), 1000 + WORDS);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(run(
+            i, (hal_collective){.kind = HAL_EXCHANGE, .type = HAL_TYPE_U32, .root = 1 - i}, WORDS));
+    }
+    assert_int_equal(word(0, 9), 2009);
+    assert_int_equal(word(1, 9), 1009);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(
+            run(i, (hal_collective){.kind = HAL_EXCHANGE, .type = HAL_TYPE_U32, .root = i}, WORDS));
+    }
+    assert_int_equal(word(0, 9), 1009);
+    assert_int_equal(word(1, 9), 2009);
+    assert_ok(hal_group_get_status(groups[0], &status));
+    assert_true(status.completed >= 9);
+    assert_int_equal(status.deterministic, 1);
+}
+
+/* Sums of floats in the order of the ranks are hal's, as is what NCCL computes otherwise. */
+TEST_WITH(the_engine_gets_only_what_has_the_right_bits, begin, end)
+{
+    static const struct {
+        hal_collective what;
+        int goes;
+    } cases[] = {{{.type = HAL_TYPE_F32}, 0},
+                 {{.type = HAL_TYPE_F32, .any_order = 1}, 1},
+                 {{.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MEAN, .any_order = 1}, 1},
+                 {{.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MEAN}, 0},
+                 {{.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MIN, .any_order = 1}, 0},
+                 {{.type = HAL_TYPE_I32, .reduction = HAL_REDUCE_MEAN, .any_order = 1}, 0},
+                 {{.type = HAL_TYPE_I16}, 0},
+                 {{.type = HAL_TYPE_BOOL}, 0},
+                 {{.type = HAL_TYPE_I64}, 1},
+                 {{.type = HAL_TYPE_I8, .reduction = HAL_REDUCE_MIN}, 1},
+                 {{.kind = HAL_ALL_GATHER, .type = HAL_TYPE_BOOL}, 1},
+                 {{.kind = HAL_BROADCAST, .type = HAL_TYPE_F8_E4M3}, 1}};
+    groups_create(0, "nccl");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const uint32_t before = nccl->units;
+        run_all(cases[c].what, 16);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            assert_ok(hal_queue_wait(queues[i], HAL_WAIT_FOREVER));
+        }
+        if (nccl->units - before != (uint32_t)cases[c].goes) {
+            fail_msg("case %zu", c);
+        }
+    }
+    run_all(sum, 0); /* nothing to be moved */
+    hal_group_status status;
+    assert_ok(hal_group_get_status(groups[1], &status));
+    assert_int_equal(status.deterministic, 0);
+}
+
+TEST_WITH(one_device_for_two_ranks_has_no_engine, begin, end)
+{
+    hal_device *same[RANKS] = {devices[0], devices[0]};
+    assert_ok(hal_group_create_local(same, RANKS, 0, groups));
+    assert_string_equal(engine_of(0), "host");
+    assert_int_equal(nccl->live, 0);
+}
+
+/* One rank whose communicator cannot be created: all have hal's own. */
+TEST_WITH(a_refused_engine_leaves_a_group, begin, end)
+{
+    nccl->fails_in[NCCL_MOCK_INIT] = 2;
+    groups_create(0, "host");
+    assert_int_equal(nccl->live, 0);
+    run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32}, WORDS);
+    assert_int_equal(word(1, 1), 1001);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        hal_group_destroy(groups[i]);
+    }
+    nccl->fails_in[NCCL_MOCK_ID] = 1;
+    groups_create(0, "host");
+}
+
+/* Creation that does not end is given up after the time limit. */
+TEST_WITH(an_engine_that_does_not_come_is_given_up, begin, end)
+{
+    nccl->hold = 1;
+    groups_create(50000000, "host");
+    nccl->hold = 0;
+    run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32}, WORDS);
+    assert_int_equal(word(1, 1), 1001);
+}
+
+/* Commands before and after a collective keep their order while NCCL takes its time; both ranks
+ * have several collectives in flight. */
+TEST_WITH(the_order_of_a_queue_is_kept, begin, end)
+{
+    groups_create(0, "nccl");
+    nccl->hold = 1;
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(hal_queue_fill(queues[i], (hal_range){sent[i], 0, HAL_WHOLE}, i + 1));
+        assert_ok(run(i, sum, WORDS));
+        assert_ok(
+            hal_queue_copy(queues[i], (hal_range){received[i], 0, 4}, (hal_range){sent[i], 0, 4}));
+        nccl->hold = i == 0;
+    }
+    run_all(sum, WORDS);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_int_equal(word(i, 0), 6);
+        assert_int_equal(word(i, 1), 3);
+    }
+}
+
+/* Collectives of two groups on the same devices, recorded by one rank before the other. */
+TEST_WITH(two_groups_take_turns, begin, end)
+{
+    hal_group *others[RANKS];
+    groups_create(0, "nccl");
+    assert_ok(hal_group_create_local(devices, RANKS, 0, others));
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(run(i, sum, WORDS));
+        assert_ok(hal_queue_collective(queues[i], others[i], &sum,
+                                       (hal_range){received[i], 0, HAL_WHOLE},
+                                       (hal_range){sent[i], 0, HAL_WHOLE}, WORDS));
+        assert_ok(run(i, sum, WORDS));
+    }
+    assert_int_equal(word(0, 5), 4 * 3010);
+    assert_int_equal(word(1, 5), 4 * 3010);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        hal_group_destroy(others[i]);
+    }
+}
+
+/* Parts of the group have engines of their own, but for those of one rank. */
+TEST_WITH(parts_of_a_group_have_engines, begin, end)
+{
+    static const int32_t same[RANKS] = {3, 3}, different[RANKS] = {0, 1}, keys[RANKS] = {1, 0};
+    hal_group *parts[RANKS];
+    hal_group_status status;
+    groups_create(0, "nccl");
+    assert_ok(hal_group_split(groups, RANKS, different, keys, parts));
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(hal_group_get_status(parts[i], &status));
+        assert_string_equal(status.engine, "none");
+        hal_group_destroy(parts[i]);
+    }
+    assert_ok(hal_group_split(groups, RANKS, same, keys, parts));
+    assert_ok(hal_group_get_status(parts[0], &status));
+    assert_string_equal(status.engine, "nccl");
+    assert_int_equal(status.rank, 1);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        const hal_collective spread = {.kind = HAL_BROADCAST, .type = HAL_TYPE_U32, .root = 0};
+        assert_ok(hal_queue_collective(queues[i], parts[i], &spread,
+                                       (hal_range){sent[i], 0, HAL_WHOLE},
+                                       (hal_range){received[i], 0, HAL_WHOLE}, WORDS));
+    }
+    assert_int_equal(word(0, 2), 2002);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        hal_group_destroy(parts[i]);
+    }
+}
+
+/* A recorded collective is a call of the graph. */
+TEST_WITH(graphs_repeat_collectives, begin, end)
+{
+    hal_graph *graphs[RANKS] = {NULL};
+    groups_create(0, "nccl");
+    for (uint32_t i = 0; i < RANKS; i++) {
+        assert_ok(hal_graph_begin(queues[i]));
+        assert_ok(run(i, sum, WORDS));
+        assert_ok(hal_graph_end(queues[i], NULL, 0, &graphs[i]));
+    }
+    for (uint32_t launch = 0; launch < 3; launch++) {
+        for (uint32_t i = 0; i < RANKS; i++) {
+            assert_ok(hal_graph_launch(queues[i], graphs[i], NULL, 0));
+        }
+    }
+    assert_int_equal(word(0, 5), 3010);
+    assert_int_equal(nccl->units, 3);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        hal_graph_destroy(graphs[i]);
+    }
+}
+
+/* The other rank never calls: a wait ends after the time limit and says which rank it was. */
+TEST_WITH(a_rank_that_does_not_come, begin, end)
+{
+    groups_create(50000000, "nccl");
+    assert_ok(run(0, sum, WORDS));
+    const hal_status status = hal_queue_wait(queues[0], HAL_WAIT_FOREVER);
+    fails(status, HAL_ERROR_TIMEOUT, "rank 1 of 2");
+    fails(run(1, sum, WORDS), HAL_ERROR_TIMEOUT, "rank 1 of 2");
+    assert_ok(hal_queue_fill(queues[0], (hal_range){received[0], 0, HAL_WHOLE}, 5));
+    assert_int_equal(word(0, 0), 5);
+}
+
+/* Kernels that never end, as without the other side: the group ends them. */
+TEST_WITH(a_collective_that_does_not_end, begin, end)
+{
+    groups_create(50000000, "nccl");
+    if (!compares()) { /* which waits for the device */
+        cuda->hold = 1;
+    }
+    assert_ok(run(0, sum, WORDS));
+    assert_ok(run(1, sum, WORDS));
+    const hal_status status = hal_queue_wait(queues[0], HAL_WAIT_FOREVER);
+    if (!compares()) {
+        fails(status, HAL_ERROR_TIMEOUT, "within the time limit");
+        assert_int_equal(nccl->aborted, RANKS);
+    } else {
+        assert_ok(status);
+    }
+}
+
+TEST_WITH(a_rank_that_leaves, begin, end)
+{
+    groups_create(0, "nccl");
+    assert_ok(run(0, sum, WORDS));
+    hal_group_destroy(groups[1]);
+    groups[1] = NULL;
+    fails(hal_queue_wait(queues[0], HAL_WAIT_FOREVER), HAL_ERROR_INVALID_STATE,
+          "it left the group");
+}
+
+TEST_WITH(an_abort_ends_what_is_in_flight, begin, end)
+{
+    groups_create(0, "nccl");
+    assert_ok(run(0, sum, WORDS));
+    assert_ok(hal_group_abort(groups[1], "enough"));
+    fails(hal_queue_wait(queues[0], HAL_WAIT_FOREVER), HAL_ERROR_INVALID_STATE, "enough");
+    fails(run(1, sum, WORDS), HAL_ERROR_INVALID_STATE, "enough");
+    assert_int_equal(word(0, 0), 0);
+}
+
+/* Errors of NCCL when the collective begins, and later. */
+TEST_WITH(errors_of_the_library_reach_all_ranks, begin, end)
+{
+    groups_create(0, "nccl");
+    nccl->fails_in[NCCL_MOCK_END] = 1;
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; status == HAL_OK && i < RANKS; i++) {
+        status = run(i, sum, WORDS);
+    }
+    status = status == HAL_OK ? hal_queue_wait(queues[1], HAL_WAIT_FOREVER) : status;
+    fails(status, HAL_ERROR_IO, "starting a collective");
+    fails(run(0, sum, WORDS), HAL_ERROR_IO, "result 2 of the mock");
+    for (uint32_t i = 0; i < RANKS; i++) {
+        hal_group_destroy(groups[i]);
+        hal_queue_wait(queues[i], HAL_WAIT_FOREVER);
+    }
+    groups_create(0, "nccl");
+    run_all(sum, WORDS);
+    assert_int_equal(word(1, 5), 3010);
+}
+
+/* With the validate layer hal compares the calls before NCCL sees them. */
+TEST_WITH(different_calls_are_found, begin, end)
+{
+    groups_create(0, "nccl");
+    if (compares()) {
+        assert_ok(run(0, sum, WORDS));
+        hal_status status =
+            run(1, (hal_collective){.type = HAL_TYPE_U32, .reduction = HAL_REDUCE_MAX}, WORDS);
+        status = status == HAL_OK ? hal_queue_wait(queues[1], HAL_WAIT_FOREVER) : status;
+        fails(status, HAL_ERROR_INVALID_ARGUMENT, "expected the same collective on all ranks");
+        assert_int_equal(nccl->call_count, 0);
+    }
+}
+
+/* A queue is destroyed while its collective waits for the other rank. */
+TEST_WITH(a_queue_that_is_destroyed, begin, end)
+{
+    groups_create(50000000, "nccl");
+    assert_ok(run(0, sum, WORDS));
+    hal_queue_destroy(queues[0]);
+    assert_ok(hal_queue_create(devices[0], &queues[0]));
+    fails(run(0, sum, WORDS), HAL_ERROR_TIMEOUT, "rank 1 of 2");
+}
+
+static int group_begin(void **state)
+{
+    setenv("HAL_PLUGIN_PATH", CUDA_PLUGIN_PATH, 1);
+    setenv("HAL_CACHE_DIR", "off", 1);
+    cuda = load_mock(CUDA_MOCK_PATH, CUDA_MOCK_SYMBOL);
+    if (cuda == NULL) {
+        return -1;
+    }
+    cuda->devices = 4;
+    for (uint32_t i = 0; i < RANKS; i++) { /* afterwards the objects of the process exist */
+        char selection[16];
+        snprintf(selection, sizeof selection, "cuda:%u", i);
+        assert_ok(hal_device_open(selection, &devices[i]));
+        assert_ok(hal_queue_create(devices[i], &queues[i]));
+        hal_queue_destroy(queues[i]);
+        hal_device_release(devices[i]);
+    }
+    return 0;
+}
+
+UNIT_MAIN(group_begin, NULL)
