@@ -1,5 +1,5 @@
 /* group.c: groups and their collectives: ranks on one thread and on one thread each, all on the
- * case's device. The results of every rank are compared bit by bit. */
+ * case's device or on one device each. The results of every rank are compared bit by bit. */
 #include <hal/hal.h>
 
 #include <pthread.h>
@@ -20,6 +20,7 @@ static const uint64_t time_limit_ns = UINT64_C(60000000000);
 typedef struct group_parameters {
     uint32_t ranks, sequences, length; /* collectives of a sequence */
     uint64_t most;                     /* elements of a collective */
+    bool is_spread; /* over all devices of the plugin, one rank each; `ranks` is not used */
 } group_parameters;
 
 static void release_group(void *group)
@@ -27,20 +28,63 @@ static void release_group(void *group)
     hal_group_destroy(group);
 }
 
-/* All ranks of a group on the case's device, with a queue each. */
-static void local_ranks(case_run *run, uint32_t ranks, uint64_t limit_ns, collective_rank *made)
+static void release_device(void *device)
 {
-    hal_device *devices[MOST_RANKS] = {0};
+    hal_device_release(device);
+}
+
+/* All ranks of a group, with a queue each. */
+static void ranks_create(case_run *run, hal_device *const *devices, uint32_t ranks,
+                         uint64_t limit_ns, collective_rank *made)
+{
     hal_group *groups[MOST_RANKS] = {0};
-    for (uint32_t i = 0; i < ranks; i++) {
-        devices[i] = run->device;
-    }
     case_ok(run, hal_group_create_local(devices, ranks, limit_ns, groups),
             "hal_group_create_local");
     for (uint32_t i = 0; i < ranks; i++) {
         case_own(run, release_group, groups[i]);
-        made[i] = collective_rank_of(run, groups[i], case_queue(run, run->device));
+        made[i] = collective_rank_of(run, groups[i], case_queue(run, devices[i]));
     }
+}
+
+/* The same on the case's device. */
+static void local_ranks(case_run *run, uint32_t ranks, uint64_t limit_ns, collective_rank *made)
+{
+    hal_device *devices[MOST_RANKS] = {0};
+    for (uint32_t i = 0; i < ranks; i++) {
+        devices[i] = run->device;
+    }
+    ranks_create(run, devices, ranks, limit_ns, made);
+}
+
+/* One rank on each of the plugin's devices, as far as there are; returns their number. */
+static uint32_t spread_ranks(case_run *run, uint64_t limit_ns, collective_rank *made)
+{
+    hal_device *devices[MOST_RANKS] = {0};
+    char selection[96];
+    uint32_t count = 0;
+    for (hal_status status = HAL_OK; count < MOST_RANKS && status == HAL_OK;) {
+        snprintf(selection, sizeof selection, "%s:%u", hal_device_get_plugin_name(run->device),
+                 count);
+        status = hal_device_open(selection, &devices[count]);
+        if (status != HAL_ERROR_NOT_FOUND) {
+            case_ok(run, status, selection);
+            case_own(run, release_device, devices[count++]);
+        }
+    }
+    if (count < 2) {
+        case_unsupported(run, "there is no second device: %s", hal_status_message());
+    }
+    ranks_create(run, devices, count, limit_ns, made);
+    return count;
+}
+
+static uint32_t ranks_of(case_run *run, const group_parameters *p, collective_rank *made)
+{
+    if (p->is_spread) {
+        return spread_ranks(run, time_limit_ns, made);
+    }
+    local_ranks(run, p->ranks, time_limit_ns, made);
+    return p->ranks;
 }
 
 /* Random collectives on all of the thread's ranks: a few are in flight before results are read. */
@@ -109,9 +153,9 @@ static void on_one_thread(case_run *run, const void *parameters)
     const group_parameters *p = parameters;
     collective_rank ranks[MOST_RANKS];
     random_state draw = {run->seed};
-    local_ranks(run, p->ranks, time_limit_ns, ranks);
+    const uint32_t count = ranks_of(run, p, ranks);
     for (uint32_t s = 0; s < p->sequences; s++) {
-        split_sequence_run(run, ranks, p->ranks, p, &draw);
+        split_sequence_run(run, ranks, count, p, &draw);
     }
 }
 
@@ -147,8 +191,8 @@ static void on_threads(case_run *run, const void *parameters)
     const group_parameters *p = parameters;
     collective_rank ranks[MOST_RANKS];
     rank_thread threads[MOST_RANKS];
-    local_ranks(run, p->ranks, time_limit_ns, ranks);
-    for (uint32_t i = 0; i < p->ranks; i++) {
+    const uint32_t count = ranks_of(run, p, ranks);
+    for (uint32_t i = 0; i < count; i++) {
         threads[i] = (rank_thread){.run = {.selection = run->selection,
                                            .name = run->name,
                                            .seed = run->seed,
@@ -160,7 +204,7 @@ static void on_threads(case_run *run, const void *parameters)
                    "pthread_create");
     }
     const rank_thread *failed = NULL;
-    for (uint32_t i = 0; i < p->ranks; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         pthread_join(threads[i].thread, NULL);
         case_release(&threads[i].run, 0);
         failed = failed == NULL && threads[i].run.status != CASE_PASSED ? &threads[i] : failed;
@@ -406,21 +450,24 @@ void cases_hal_group(case_list *list)
     };
     for (uint32_t ranks = 1; ranks <= MOST_RANKS; ranks++) {
 #ifdef CASE_SANITIZED
-        const group_parameters p = {ranks, 2, 8, 50000};
+        const group_parameters p = {ranks, 2, 8, 50000, false};
 #else
-        const group_parameters p = {ranks, 2, 8, 500000};
+        const group_parameters p = {ranks, 2, 8, 500000, false};
 #endif
         case_add(list, on_one_thread, &p, sizeof p, "group/thread ranks=%u", ranks);
     }
     for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += 3) {
 #ifdef CASE_SANITIZED /* races do not depend on the number of elements */
-        const group_parameters p = {ranks, 2, 8, 20000};
+        const group_parameters p = {ranks, 2, 8, 20000, false};
 #else
-        const group_parameters p = {ranks, 3, 8, 200000};
+        const group_parameters p = {ranks, 3, 8, 200000, false};
 #endif
         case_add(list, on_threads, &p, sizeof p, "group/threads ranks=%u", ranks);
         case_add(list, in_a_graph, &ranks, sizeof ranks, "group/graph ranks=%u", ranks);
     }
+    const group_parameters spread = {0, 3, 12, 200000, true};
+    case_add(list, on_one_thread, &spread, sizeof spread, "group/devices thread");
+    case_add(list, on_threads, &spread, sizeof spread, "group/devices threads");
     case_add(list, on_two_queues, NULL, 0, "group/two_queues");
     for (size_t i = 0; i < sizeof disagreements / sizeof *disagreements; i++) {
         case_add(list, ranks_disagree, &disagreements[i], sizeof *disagreements,
@@ -434,7 +481,7 @@ void cases_hal_group(case_list *list)
 /* Many sequences of small collectives over random divisions. */
 void cases_hal_group_stress(case_list *list)
 {
-    const group_parameters thread = {5, 10000, 2, 200}, threads = {4, 2500, 2, 200};
+    const group_parameters thread = {5, 10000, 2, 200, false}, threads = {4, 2500, 2, 200, false};
     case_add(list, on_one_thread, &thread, sizeof thread, "group/sequences thread");
     case_add(list, on_threads, &threads, sizeof threads, "group/sequences threads");
 }
