@@ -32,6 +32,8 @@ typedef struct bench_options {
     const char *second; /* of sequential: a second device, which takes turns */
     const char *to;     /* of transfer: the device that is copied to */
     unsigned ranks;     /* of collectives; 0: two */
+    bool spread;        /* of collectives: a rank on each device of the plugin */
+    bool any_order;     /* of collectives: of additions */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
     uint64_t seed;      /* of sequential's trees and grid's cells; 0: one that was never used */

@@ -129,7 +129,8 @@ static const command_option rows[] = {
      .kind = COMMAND_CALL,
      .read = read_peer},
     {.name = "raw",
-     .help = "of dispatch, pointwise, sequential, transfer: compare with the driver's own calls",
+     .help = "of dispatch, pointwise, sequential, transfer, collectives: compare with the calls of "
+             "the driver or NCCL",
      .kind = COMMAND_FLAG,
      .offset = OF(raw)},
     {.name = "threads",
@@ -187,6 +188,14 @@ static const command_option rows[] = {
      .offset = OF(ranks),
      .least = 2,
      .most = 64},
+    {.name = "spread",
+     .help = "of collectives: a rank on each device of the plugin, at most --ranks",
+     .kind = COMMAND_FLAG,
+     .offset = OF(spread)},
+    {.name = "any-order",
+     .help = "of collectives: sums may be added in any order",
+     .kind = COMMAND_FLAG,
+     .offset = OF(any_order)},
     {.name = "sizes",
      .argument = "LIST",
      .help = "with commas: n or mxnxk of gemm, n of pointwise, mxn of reduce, hidden or "
@@ -283,9 +292,11 @@ static command_result check_suite(const bench_options *options)
     if (transfer && options->to == NULL) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");
     }
-    if (options->ranks != 0 && strcmp(options->suite, "collectives") != 0) {
-        return command_line_wrong(&line, "--ranks: expected the suite collectives, got %s",
-                                  options->suite);
+    if ((options->ranks != 0 || options->spread || options->any_order) &&
+        strcmp(options->suite, "collectives") != 0) {
+        return command_line_wrong(
+            &line, "--ranks, --spread, --any-order: expected the suite collectives, got %s",
+            options->suite);
     }
     if (!transfer && options->to != NULL) {
         return command_line_wrong(&line, "--to: expected the suite transfer, got %s",

@@ -1,5 +1,6 @@
-/* Collectives of --ranks ranks on the device, each on its own thread, next to the copies through
- * memory that such a collective needs at least. Called by main.c. */
+/* Collectives of --ranks ranks on the device, or of one rank on each device of the plugin with
+ * --spread, each on its own thread, next to the copies through memory that such a collective needs
+ * at least, and with --raw next to NCCL's own calls. Called by main.c. */
 #include <hal/group.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "raw_collectives.h"
 
 #define SLOT ((uint64_t)2 << 20) /* bytes copied at a time, as hal does it */
 
@@ -30,6 +32,8 @@ typedef struct member {
 typedef struct crew {
     bench_state *bench;
     uint32_t ranks;
+    hal_device *devices[MOST_RANKS]; /* with --spread references of the crew's */
+    raw_collectives *raw;            /* null without --raw */
     hal_collective what;
     uint64_t count; /* elements of f32 */
     pthread_mutex_t lock;
@@ -250,12 +254,20 @@ static void measure_kind(crew *all, const kind *of)
 {
     bench_state *bench = all->bench;
     measured competitors[] = {{.function = run_hal, .user = all},
-                              {.function = run_copies, .user = all}};
-    all->what = (hal_collective){.kind = of->kind, .type = HAL_TYPE_F32};
+                              {.function = run_copies, .user = all},
+                              {.function = raw_collectives_run, .user = all->raw}};
+    all->what = (hal_collective){
+        .kind = of->kind, .type = HAL_TYPE_F32, .any_order = bench->options.any_order};
     if (!result_check(all, of)) {
         return;
     }
-    measure_alternating(competitors, 2, bench->options.seconds);
+    if (all->raw != NULL) {
+        raw_collectives_choose(all->raw, of->kind, all->count);
+    }
+    measure_alternating(competitors, all->raw != NULL ? 3 : 2, bench->options.seconds);
+    if (all->raw != NULL && raw_collectives_failure(all->raw) != NULL) {
+        bench_fail(bench, "%s", raw_collectives_failure(all->raw));
+    }
     bench_row *row = bench->failed ? NULL : bench_add(bench, "collectives", HAL_TYPE_F32);
     if (row == NULL) {
         return;
@@ -266,19 +278,44 @@ static void measure_kind(crew *all, const kind *of)
     row->m = (int64_t)bytes;
     row->time = competitors[0].time;
     bench_add_peer(row, "copies", &competitors[1].time);
+    if (all->raw != NULL) {
+        bench_add_peer(row, "raw", &competitors[2].time);
+    }
     bench_rate(row, 0.0, (double)bytes);
+}
+
+/* The devices of the ranks; with --spread up to --ranks of the plugin's, or all of them. */
+static bool crew_open_devices(crew *all)
+{
+    const bench_options *options = &all->bench->options;
+    const uint32_t most = options->ranks > 0 ? options->ranks : MOST_RANKS;
+    char selection[96];
+    hal_status status = HAL_OK;
+    all->ranks = options->ranks > 0 ? options->ranks : DEFAULT_RANKS;
+    for (uint32_t r = 0; r < all->ranks && !options->spread; r++) {
+        all->devices[r] = all->bench->device;
+    }
+    if (!options->spread) {
+        return true;
+    }
+    for (all->ranks = 0; all->ranks < most && status == HAL_OK; all->ranks += status == HAL_OK) {
+        snprintf(selection, sizeof selection, "%s:%u",
+                 hal_device_get_plugin_name(all->bench->device), all->ranks);
+        status = hal_device_open(selection, &all->devices[all->ranks]);
+    }
+    if (status != HAL_OK && status != HAL_ERROR_NOT_FOUND) {
+        return bench_ok(all->bench, status, selection);
+    }
+    return all->ranks >= 2 || bench_fail(all->bench, "--spread: expected at least two devices");
 }
 
 static bool crew_open(crew *all)
 {
-    hal_device *devices[MOST_RANKS];
+    hal_device **devices = all->devices;
     hal_group *groups[MOST_RANKS];
-    bool well = true;
-    for (uint32_t r = 0; r < all->ranks; r++) {
-        devices[r] = all->bench->device;
-    }
-    if (!bench_ok(all->bench, hal_group_create_local(devices, all->ranks, 0, groups),
-                  "hal_group_create_local")) {
+    bool well = crew_open_devices(all);
+    if (!well || !bench_ok(all->bench, hal_group_create_local(devices, all->ranks, 0, groups),
+                           "hal_group_create_local")) {
         return false;
     }
     for (uint32_t r = 0; r < all->ranks; r++) {
@@ -288,6 +325,17 @@ static bool crew_open(crew *all)
             well && bench_ok(all->bench, hal_queue_create(self->device, &self->queue), "a queue");
     }
     return well;
+}
+
+static bool crew_open_raw(crew *all)
+{
+    char message[256];
+    if (!all->bench->options.raw) {
+        return true;
+    }
+    all->raw = raw_collectives_open(
+        all->devices, all->ranks, all->count * all->ranks * sizeof(float), message, sizeof message);
+    return all->raw != NULL || bench_fail(all->bench, "%s", message);
 }
 
 void suite_collectives(bench_state *bench)
@@ -301,7 +349,6 @@ void suite_collectives(bench_state *bench)
         return;
     }
     all->bench = bench;
-    all->ranks = bench->options.ranks > 0 ? bench->options.ranks : DEFAULT_RANKS;
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->changed, NULL);
     bool well = crew_open(all);
@@ -313,10 +360,12 @@ void suite_collectives(bench_state *bench)
     for (int s = 0; s < sizes && well && !bench->failed; s++) {
         const int64_t bytes = bench->options.size_count > 0 ? bench->options.sizes[s][0] : usual[s];
         all->count = ((uint64_t)bytes + 3) / 4;
-        well = members_make_buffers(all);
+        well = members_make_buffers(all) && crew_open_raw(all);
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds && well && !bench->failed; k++) {
             measure_kind(all, &kinds[k]);
         }
+        raw_collectives_close(all->raw);
+        all->raw = NULL;
         members_release_buffers(all);
     }
     pthread_mutex_lock(&all->lock);
@@ -329,6 +378,9 @@ void suite_collectives(bench_state *bench)
         }
         hal_queue_destroy(all->members[r].queue);
         hal_group_destroy(all->members[r].group);
+        if (bench->options.spread) {
+            hal_device_release(all->devices[r]);
+        }
     }
     pthread_cond_destroy(&all->changed);
     pthread_mutex_destroy(&all->lock);
