@@ -3,11 +3,13 @@
 
 #include "cuda_plugin.h"
 
+#include <dlfcn.h>
 #include <kit/library.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const char default_name[] = "libnccl.so.2";
 static nccl_library functions;
 static bool is_loaded;
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,6 +52,42 @@ static void multicast_turn_off(void)
     setenv("NCCL_NVLS_ENABLE", "0", 0);
 }
 
+/* The library that the user asks for; null: none, because the engine has never run on GPUs. */
+static const char *library_name(void)
+{
+    const char *value = secure_getenv("HAL_CUDA_NCCL");
+    if (value == NULL || value[0] == 0 || strcmp(value, "off") == 0) {
+        return NULL;
+    }
+    return strcmp(value, "on") == 0 ? default_name : value;
+}
+
+static void version_describe(int version, char text[32])
+{
+    snprintf(text, 32, "NCCL %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+}
+
+/* Looks for the library, which is closed again. */
+static hal_status library_inspect(void)
+{
+    char text[32] = "";
+    int version = 0;
+    void *library = dlopen(default_name, RTLD_LAZY | RTLD_LOCAL);
+    nccl_result (*get_version)(int *) = NULL;
+    void *symbol = library != NULL ? dlsym(library, "ncclGetVersion") : NULL;
+    memcpy(&get_version, &symbol, sizeof symbol);
+    if (get_version != NULL && get_version(&version) == NCCL_SUCCESS) {
+        version_describe(version, text);
+    }
+    if (library != NULL) {
+        dlclose(library);
+    }
+    return cuda_fail(HAL_ERROR_LIBRARY_MISSING,
+                     "NCCL is off by default, because it has never been run on GPUs; %s was %s%s; "
+                     "HAL_CUDA_NCCL=on uses it",
+                     default_name, library != NULL ? "found: " : "not found", text);
+}
+
 static hal_status library_open(void)
 {
     static const kit_symbol symbols[] = {
@@ -59,8 +97,7 @@ static hal_status library_open(void)
 #undef SYMBOL
 #undef TEXT
     };
-    const char *path = secure_getenv("HAL_CUDA_NCCL");
-    const char *const names[] = {path != NULL && path[0] != 0 ? path : "libnccl.so.2", NULL};
+    const char *const names[] = {library_name(), NULL};
     const kit_library library = {
         .title = "NCCL",
         .names = names,
@@ -69,8 +106,9 @@ static hal_status library_open(void)
         .symbols = symbols,
         .symbol_count = sizeof symbols / sizeof symbols[0],
     };
-    if (path != NULL && strcmp(path, "off") == 0) {
-        return cuda_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL is turned off by HAL_CUDA_NCCL=off");
+    if (names[0] == NULL) {
+        return cuda_fail(HAL_ERROR_LIBRARY_MISSING,
+                         "NCCL is off by default; HAL_CUDA_NCCL=on turns it on");
     }
     multicast_turn_off();
     return kit_library_open(cuda_host(), &library, &functions);
@@ -85,6 +123,14 @@ hal_status cuda_nccl_load(void)
     return status;
 }
 
+static bool is_open(void)
+{
+    pthread_mutex_lock(&load_lock);
+    const bool open = is_loaded;
+    pthread_mutex_unlock(&load_lock);
+    return open;
+}
+
 /* MIN and MAX of floats ignore NaN in NCCL. The mean of integers is that of a sum in the narrow
  * type. So both are left to hal. The mean of floats multiplies by 1 / count before it adds. */
 hal_status cuda_group_engine(hal_plugin_group_engine *engine)
@@ -95,7 +141,8 @@ hal_status cuda_group_engine(hal_plugin_group_engine *engine)
     const uint32_t floats = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
                             HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_F64);
     int version = 0;
-    hal_status status = cuda_nccl_load();
+    hal_status status = engine->inspects && library_name() == NULL && !is_open() ? library_inspect()
+                                                                                 : cuda_nccl_load();
     if (status != HAL_OK) {
         return status;
     }
@@ -108,8 +155,7 @@ hal_status cuda_group_engine(hal_plugin_group_engine *engine)
                                     .sum_types = integers | floats,
                                     .mean_types = floats,
                                     .min_max_types = integers};
-    snprintf(made.description, sizeof made.description, "NCCL %d.%d.%d", version / 10000,
-             version / 100 % 100, version % 100);
+    version_describe(version, made.description);
     memcpy(engine, &made, made.size);
     return HAL_OK;
 }

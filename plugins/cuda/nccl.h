@@ -62,7 +62,7 @@ typedef struct nccl_library {
 } nccl_library;
 
 /* Opens the library once it is needed. Threads: any.
- * Errors: LIBRARY_MISSING, also where HAL_CUDA_NCCL turns it off; TOO_OLD. */
+ * Errors: LIBRARY_MISSING, also where HAL_CUDA_NCCL does not turn it on; TOO_OLD. */
 hal_status cuda_nccl_load(void);
 
 /* The table; after cuda_nccl_load has succeeded. */

@@ -287,7 +287,7 @@ ARRAY(hal_plugin_group_engine, description, char, 232, 24)
 FIELD(hal_plugin_group_engine, sum_types, uint32_t, 256)
 FIELD(hal_plugin_group_engine, mean_types, uint32_t, 260)
 FIELD(hal_plugin_group_engine, min_max_types, uint32_t, 264)
-FIELD(hal_plugin_group_engine, reserved, uint32_t, 268)
+FIELD(hal_plugin_group_engine, inspects, uint32_t, 268)
 
 SIZE(hal_plugin_group_id, 256)
 ARRAY(hal_plugin_group_id, bytes, uint8_t, 256, 0)

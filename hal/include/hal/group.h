@@ -120,7 +120,7 @@ HAL_API hal_status hal_group_get_status(hal_group *group, HAL_OUT hal_group_stat
 
 /* Writes what would move the data of a group of several devices like this one, for people: such as
  * "nccl: NCCL 2.27.3", or "host" and the reason why the devices' own library is not used. `bytes`
- * is the size of `text`, whose end is cut off if it is longer. Loads that library.
+ * is the size of `text`, whose end is cut off if it is longer. May load that library.
  * Threads: any. Errors: INVALID_ARGUMENT, INVALID_STATE in a fork of the process, DEVICE_LOST. */
 HAL_API hal_status hal_group_get_engine(hal_device *device, uint64_t bytes, HAL_OUT char *text);
 

@@ -45,10 +45,10 @@ static int offer_none(const hal_group *group, const char *reason)
 
 /* Returns whether the device offers an engine, and what it is; else why not as the thread's
  * message. */
-static int engine_find(const hal_device *device, hal_plugin_group_engine *engine)
+static int engine_find(const hal_device *device, uint32_t inspects, hal_plugin_group_engine *engine)
 {
     const hal_plugin *plugin = device->plugin;
-    *engine = (hal_plugin_group_engine){.size = sizeof *engine};
+    *engine = (hal_plugin_group_engine){.size = sizeof *engine, .inspects = inspects};
     if (!plugin_has_engine(plugin) || !*device->info.id) {
         hal_fail(HAL_ERROR_UNSUPPORTED, "the plugin %s has none", plugin->name);
         return 0;
@@ -73,7 +73,7 @@ static void offer_post(const hal_group *group, hal_plugin_group_engine *engine)
     hal_board_offer offer = {.compares =
                                  hal_log_is_enabled(HAL_LOG_DEBUG) || hal_hooks_on(HAL_HOOK_CALLS)};
     hal_plugin_group_id id = {0};
-    int offered = engine_find(group->device, engine);
+    int offered = engine_find(group->device, 0, engine);
     if (!offered && plugin_has_engine(group->device->plugin)) {
         offer_none(group, hal_status_message());
     }
@@ -101,11 +101,17 @@ static uint32_t engine_state(const hal_group *group, uint32_t rank)
                                 memory_order_acquire);
 }
 
-/* Waits until all ranks have posted. */
+/* Whether the rank has posted a library. */
+static int rank_offers(const hal_group *group)
+{
+    return hal_board_rank_at(group->board, group->rank)->offer.library != 0;
+}
+
+/* Waits until all ranks have posted. A rank that offers nothing knows that there is no engine. */
 static hal_status offers_await(hal_group *group, const char *function)
 {
     const uint64_t begin = hal_clock_ns();
-    for (uint32_t q = 0; q < group->count;) {
+    for (uint32_t q = 0; rank_offers(group) && q < group->count;) {
         const hal_status status = hal_board_check(group->board, function);
         if (status != HAL_OK) {
             return status;
@@ -134,12 +140,9 @@ static int offers_agree(const hal_group *group, int *compares)
 {
     const hal_board_offer *own = &hal_board_rank_at(group->board, group->rank)->offer;
     *compares = 0;
-    for (uint32_t q = 0; q < group->count; q++) {
+    for (uint32_t q = 0; rank_offers(group) && q < group->count; q++) {
         const hal_board_offer *one = &hal_board_rank_at(group->board, q)->offer;
         *compares |= one->compares != 0;
-        if (own->library == 0) {
-            return 0;
-        }
         if (one->library != own->library) {
             return offer_none(group, "not all ranks have the same library");
         }
@@ -149,7 +152,7 @@ static int offers_agree(const hal_group *group, int *compares)
             }
         }
     }
-    return 1;
+    return rank_offers(group);
 }
 
 /* The rank's own part cannot be created. */
@@ -262,7 +265,7 @@ hal_status hal_group_get_engine(hal_device *device, uint64_t bytes, char *text)
     if (status != HAL_OK) {
         return status;
     }
-    if (engine_find(device, &engine)) {
+    if (engine_find(device, 1, &engine)) {
         snprintf(text, bytes, "%s: %s", engine.name, engine.description);
     } else {
         snprintf(text, bytes, "host: %s", hal_status_message());

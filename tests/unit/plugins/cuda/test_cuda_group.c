@@ -170,8 +170,11 @@ static void reached(uint32_t i)
 TEST(test_the_library_is_opened_when_it_is_asked_for)
 {
     hal_plugin_group_engine engine = {.size = sizeof engine};
+    unsetenv("HAL_CUDA_NCCL");
+    fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "off by default");
     setenv("HAL_CUDA_NCCL", "off", 1);
-    fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "HAL_CUDA_NCCL=off");
+    fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "HAL_CUDA_NCCL=on");
+    assert_null(getenv("NCCL_NVLS_ENABLE"));
     setenv("HAL_CUDA_NCCL", "/nowhere/libnccl.so", 1);
     setenv("NCCL_NVLS_ENABLE", "1", 1);
     fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "NCCL cannot be opened");
@@ -179,9 +182,16 @@ TEST(test_the_library_is_opened_when_it_is_asked_for)
           "set HAL_CUDA_NCCL to its path");
     assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "1");
     unsetenv("NCCL_NVLS_ENABLE");
-    unsetenv("HAL_CUDA_NCCL");
+    setenv("HAL_CUDA_NCCL", "", 1);
     nccl = load_mock(NCCL_MOCK_PATH, NCCL_MOCK_SYMBOL);
     assert_non_null(nccl);
+    fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "off by default");
+    fails(plugin->group_id(&(hal_plugin_group_id){{0}}), HAL_ERROR_LIBRARY_MISSING, "off by");
+    engine.inspects = 1;
+    fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "found: NCCL 2.27.3");
+    engine.inspects = 0;
+    assert_null(getenv("NCCL_NVLS_ENABLE"));
+    setenv("HAL_CUDA_NCCL", "on", 1);
     does(plugin->group_engine(&engine));
     assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "0");
     assert_string_equal(engine.name, "nccl");
@@ -520,7 +530,6 @@ TEST_WITH(test_groups_of_a_device_take_turns, begin, end)
 
 static int group_begin(void **state)
 {
-    setenv("HAL_CUDA_NCCL", "", 1);
     uint32_t count = 0;
     cuda = load_mock(CUDA_MOCK_PATH, CUDA_MOCK_SYMBOL);
     plugin = plugin_load(CUDA_PLUGIN_PATH);
