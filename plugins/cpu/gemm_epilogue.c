@@ -75,18 +75,11 @@ static hal_status epilogue_check(const hal_gemm_description *description, hal_ty
     return HAL_OK;
 }
 
-/* Groups of `most` and one for the rest. Returns the number of spans. */
-static uint32_t spans_cut(uint32_t length, uint32_t most, span spans[2])
+/* Groups of `most`, or the one of the rest. Its count is 0 where there is none. */
+static span span_cut(uint32_t length, uint32_t most, bool is_rest)
 {
     const uint32_t whole = length / most, rest = length % most;
-    uint32_t count = 0;
-    if (whole > 0) {
-        spans[count++] = (span){0, most, whole};
-    }
-    if (rest > 0) {
-        spans[count++] = (span){whole * most, rest, 1};
-    }
-    return count;
+    return is_rest ? (span){whole * most, rest, rest > 0} : (span){0, most, whole};
 }
 
 /* A few hundred lanes amortise the cost of a step; more exceed the first cache. */
@@ -108,17 +101,16 @@ static uint32_t tile_cut(const cpu_epilogue *epilogue, uint32_t rows, uint32_t c
                          part parts[MAX_PARTS])
 {
     const uint32_t whole = rows_are_pieces(epilogue, cols) ? cols / CPU_BLOCK * CPU_BLOCK : 0;
-    span down[2], across[2];
     uint32_t count = 0;
     if (whole > 0) {
         parts[count++] = (part){{0, 1, rows}, {0, whole, 1}};
     }
-    const uint32_t row_spans = spans_cut(rows, GROUP_ROWS, down);
-    for (uint32_t r = 0; r < row_spans; r++) {
-        const uint32_t col_spans = spans_cut(cols - whole, most_cols(down[r].size), across);
-        for (uint32_t c = 0; c < col_spans; c++) {
-            across[c].first += whole;
-            parts[count++] = (part){down[r], across[c]};
+    for (int i = 0; i < 4; i++) {
+        const span down = span_cut(rows, GROUP_ROWS, i / 2);
+        span across = span_cut(cols - whole, most_cols(down.size), i % 2);
+        if (down.count > 0 && across.count > 0) {
+            across.first += whole;
+            parts[count++] = (part){down, across};
         }
     }
     return count;
