@@ -11,11 +11,18 @@
 #define MIN_SHARED_AXIS_CPU 256
 #define MIN_WIDE_AXIS_CPU 16384
 
+/* The same for software that acts as a GPU, and elements of a work-item up to its largest groups:
+ * as its work-items keep few elements, more of them read a row only once. */
+#define MIN_SHARED_AXIS_SOFTWARE 64
+#define ITEM_ELEMENTS_SOFTWARE 4
+#define LEAST_ALONG_SOFTWARE 32
+
 /* Steps along the axis from which work-items share an output that is contiguous with others, on a
  * CPU. */
 #define MIN_SHARED_STEPS_CPU 512
 
-/* Contiguous outputs from which groups of a CPU keep to one row of them: fewer leave lanes idle. */
+/* Contiguous outputs from which groups of a processor keep to one row of them: fewer leave lanes
+ * idle. */
 #define MIN_ROW_CPU 16
 
 /* Elements that a work-item of a GPU should have, and words that the work-items of a group read
@@ -69,6 +76,21 @@ static void group_along_axis_cpu(int64_t outputs, int64_t length, uint32_t items
     group->axis_first = 1;
     group->along = length < MIN_WIDE_AXIS_CPU ? 64 : 256;
     group->along = group->along < items ? group->along : items;
+}
+
+/* The same for software that acts as a GPU. The lanes of its vectors are those of dimension 0, so
+ * fewer work-items than a vector has would leave lanes idle. */
+static void group_along_axis_software(int64_t outputs, int64_t length, uint32_t items,
+                                      ops_reduce_layout *group)
+{
+    if (outputs >= 64 && length < MIN_SHARED_AXIS_SOFTWARE) {
+        group->outputs = ops_even_share((uint64_t)outputs, items);
+        return;
+    }
+    group->axis_first = 1;
+    group->width = length % 4 == 0 ? 4 : length % 2 == 0 ? 2 : 1;
+    group->along = power_of_two((uint64_t)length / ITEM_ELEMENTS_SOFTWARE,
+                                LEAST_ALONG_SOFTWARE < items ? LEAST_ALONG_SOFTWARE : items, items);
 }
 
 static void group_along_axis(int64_t outputs, int64_t length, uint32_t items, uint32_t most,
@@ -211,7 +233,6 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
                               const ops_axis *axis, hal_type type, ops_reduce_layout *group)
 {
     const hal_device_info *info = context->info;
-    const int is_cpu = info->kind == HAL_DEVICE_CPU;
     int64_t outputs = ops_space_elements(space);
     int64_t across = llabs(space->stride[0][space->rank - 1]);
     int64_t along = llabs(axis->stride[0]);
@@ -219,12 +240,14 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
     const uint32_t most = halved_to(MOST_ITEMS, info->max_group_items);
     *group = (ops_reduce_layout){.outputs = 1, .along = 1, .width = 1};
     if (outputs == 1 || across == 0 || along < across) {
-        if (is_cpu) {
+        if (info->kind == HAL_DEVICE_CPU) {
             group_along_axis_cpu(outputs, axis->length, items, group);
+        } else if (info->kind == HAL_DEVICE_SOFTWARE) {
+            group_along_axis_software(outputs, axis->length, items, group);
         } else {
             group_along_axis(outputs, axis->length, items, most, group);
         }
-    } else if (is_cpu) {
+    } else if (ops_is_processor(context)) {
         group_across_outputs_cpu(space, axis->length, items, group);
     } else {
         group_across_outputs(info, space, axis->length, items, most, group);
