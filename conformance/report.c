@@ -90,7 +90,8 @@ void report_progress(const report_result *result, size_t done, size_t count, boo
         fprintf(stderr, "\r\033[K");
     }
     if (report_is_failure(result)) {
-        fprintf(stderr, "failed: %s\n", result->entry->name);
+        fprintf(stderr, "failed: %s: %s\n", result->entry->name,
+                result->detail ? result->detail : "no reason");
     }
     if (to_terminal && done < count) {
         fprintf(stderr, "%zu of %zu  %.60s", done, count, result->entry->name);

@@ -81,6 +81,8 @@ typedef struct bench_state {
     raw_device *raw;    /* null without --raw */
     bench_row *rows;
     int row_count;
+    int printed_count;
+    bool as_they_come; /* rows are printed when the next one begins, not at the end */
     char **notes; /* sentences below the table */
     int note_count;
     double load; /* of the machine before the run; below 0: unknown */
@@ -155,8 +157,11 @@ void grid_finish(bench_state *bench);
  * name is its case, or starts with it and a comma. False after a printed failure. */
 bool bench_join(bench_state *bench, const char *path);
 
+/* Prints the rows that are not printed yet (output.c). */
+void output_rows(bench_state *bench);
+
 /* Writes table and JSON (output.c). False when the file cannot be written. */
-void output_table(const bench_state *bench);
+void output_table(bench_state *bench);
 bool output_json(const bench_state *bench);
 
 /* Writes the rows that have a size as a plot (plot.c). False after a printed failure. */

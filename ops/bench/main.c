@@ -137,6 +137,7 @@ int main(int count, char **arguments)
     if (getloadavg(&bench.load, 1) != 1) {
         bench.load = -1.0;
     }
+    bench.as_they_come = suites[suite].finish == NULL && bench.options.join_count == 0;
     if (open_device(&bench)) {
         suites[suite].run(&bench);
         for (int i = 0; i < bench.options.join_count; i++) {

@@ -88,7 +88,7 @@ static void write_row(FILE *file, const bench_row *row)
     fprintf(file, "}}");
 }
 
-void output_table(const bench_state *bench)
+static void print_heading(const bench_state *bench)
 {
     const bench_options *options = &bench->options;
     printf("hal-bench %s on %s (%s), %d thread%s for all\n\n", options->suite,
@@ -100,24 +100,41 @@ void output_table(const bench_state *bench)
     }
     printf("%-46s %5s %12s %12s %8s %9s %8s  %s\n", "case", "type", "median us", "min us", "spread",
            "GFLOP/s", "GB/s", "peers");
-    for (int i = 0; i < bench->row_count; i++) {
-        const bench_row *row = &bench->rows[i];
-        printf("%-46s %5s %12.3f %12.3f %7.1f%%", row->name,
-               row->type == HAL_TYPE_NONE ? "" : hal_type_name(row->type), row->time.median_us,
-               row->time.min_us, 100.0 * row->time.spread_us / row->time.median_us);
-        print_rate(stdout, row->gflops);
-        print_rate(stdout, row->gbps);
-        for (int p = 0; p < row->peer_count; p++) {
-            const bench_peer *peer = &row->peers[p];
-            if (peer->gflops > 0.0 || peer->gbps > 0.0) {
-                printf("  %s %.1f: %.2f", peer->name,
-                       peer->gflops > 0.0 ? peer->gflops : peer->gbps, peer->ratio);
-            } else {
-                printf("  %s %.3f us: %.2f", peer->name, peer->time.median_us, peer->ratio);
-            }
+}
+
+static void print_row(const bench_row *row)
+{
+    printf("%-46s %5s %12.3f %12.3f %7.1f%%", row->name,
+           row->type == HAL_TYPE_NONE ? "" : hal_type_name(row->type), row->time.median_us,
+           row->time.min_us, 100.0 * row->time.spread_us / row->time.median_us);
+    print_rate(stdout, row->gflops);
+    print_rate(stdout, row->gbps);
+    for (int p = 0; p < row->peer_count; p++) {
+        const bench_peer *peer = &row->peers[p];
+        if (peer->gflops > 0.0 || peer->gbps > 0.0) {
+            printf("  %s %.1f: %.2f", peer->name, peer->gflops > 0.0 ? peer->gflops : peer->gbps,
+                   peer->ratio);
+        } else {
+            printf("  %s %.3f us: %.2f", peer->name, peer->time.median_us, peer->ratio);
         }
-        putchar('\n');
     }
+    putchar('\n');
+}
+
+void output_rows(bench_state *bench)
+{
+    if (bench->printed_count == 0) {
+        print_heading(bench);
+    }
+    while (bench->printed_count < bench->row_count) {
+        print_row(&bench->rows[bench->printed_count++]);
+    }
+    fflush(stdout);
+}
+
+void output_table(bench_state *bench)
+{
+    output_rows(bench);
     for (int i = 0; i < bench->note_count; i++) {
         printf("%s%s\n", i == 0 ? "\n" : "", bench->notes[i]);
     }

@@ -56,6 +56,9 @@ bool bench_ok(bench_state *bench, hal_status status, const char *what)
 
 bench_row *bench_add(bench_state *bench, const char *name, hal_type type)
 {
+    if (bench->as_they_come && bench->row_count > 0) {
+        output_rows(bench); /* a run that is ended early leaves what it has measured */
+    }
     bench_row *rows = realloc(bench->rows, (size_t)(bench->row_count + 1) * sizeof *bench->rows);
     if (rows == NULL) {
         bench_fail(bench, "out of memory");

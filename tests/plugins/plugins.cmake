@@ -61,7 +61,7 @@ endfunction()
 wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
 wrapping_plugin(spoiled spoiled ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoiled.c)
 
-foreach(way right alone wrong silent shy noisy single matrix matrix_wrong)
+foreach(way right alone wrong silent shy noisy matrix matrix_wrong)
     if(way MATCHES "matrix")
         set(wrapped test_plugin_mock)
     endif()

@@ -6,7 +6,6 @@
  *   hal_probed_silent.so  a kernel that stores f16 closes all files and never ends
  *   hal_probed_shy.so     claims nothing in the process of hal-probe
  *   hal_probed_noisy.so   everything is right, but the driver prints what hal-probe might
- *   hal_probed_single.so  everything is right, but the device cannot be opened beside hal-probe
  * The mock plugin, which interprets:
  *   hal_probed_matrix.so        matrix units, all right
  *   hal_probed_matrix_wrong.so  those of bf16 take it for f16 */
@@ -58,15 +57,6 @@ static hal_status device_open_alone(uint32_t index, hal_plugin_device **device)
 {
     return is_in_probe()
                ? wrap_host()->fail(HAL_ERROR_NO_DEVICE, "probed: another process has the device")
-               : wrap_inside()->device_open(index, device);
-}
-
-/* A second time, when hal-probe has ended, the device can be opened. */
-static hal_status device_open_single(uint32_t index, hal_plugin_device **device)
-{
-    static int attempts;
-    return !is_in_probe() && attempts++ == 0
-               ? wrap_host()->fail(HAL_ERROR_NO_DEVICE, "probed: hal-probe has the device")
                : wrap_inside()->device_open(index, device);
 }
 
@@ -139,9 +129,6 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         table->enumerate = strstr(name, "matrix") != NULL ? enumerate_matrix : enumerate_hardware;
         if (strstr(name, "alone") != NULL) {
             table->device_open = device_open_alone;
-        }
-        if (strstr(name, "single") != NULL) {
-            table->device_open = device_open_single;
         }
         if (strstr(name, "wrong") != NULL) {
             table->kernel_create = kernel_create_wrong;

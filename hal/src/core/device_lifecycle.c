@@ -84,14 +84,8 @@ static hal_status device_create(const hal_candidate *candidate, hal_device **dev
     made->cache.device_id = made->info.id;
     snprintf(made->cache.identity, sizeof made->cache.identity, "%s %s %s %s", module->table.name,
              module->table.build_id, made->info.driver, made->info.architecture);
-    hal_probe *probe =
-        hal_probe_begin(module, made->index, &made->cache, &made->info, &made->faults);
-    const int is_probed = probe != NULL;
-    hal_status status = device_open_plugin(made);
-    hal_probe_end(probe, &made->info, &made->faults);
-    if (status != HAL_OK && is_probed) { /* some devices can be open in one process only */
-        status = device_open_plugin(made);
-    }
+    hal_probe_device(module, made->index, &made->cache, &made->info, &made->faults);
+    const hal_status status = device_open_plugin(made);
     if (status != HAL_OK) {
         hal_device_failed(made, status, "opening %s", made->info.name);
         hal_kernel_cache_destroy(kernels);

@@ -67,22 +67,13 @@ typedef enum child_result {
     CHILD_ANSWERED /* another process may judge what is left */
 } child_result;
 
-/* A probe that has begun, and what its processes have brought so far. */
-struct hal_probe {
-    const hal_module *module;
-    uint32_t index;
-    const hal_cache_scope *scope;
-    char *program; /* hal-probe */
-    int wanted[ABILITIES];
-    uint64_t limit; /* milliseconds of a step */
-    uint64_t begin;
-    probe_child child; /* the one that runs */
-    int error;         /* why it does not: an errno */
+/* What all of them brought. */
+typedef struct judgement {
     hal_text findings;
     int is_judged;
     int is_lasting; /* another process would come to the same */
     char end[64];   /* of the last process */
-};
+} judgement;
 
 static uint32_t *ability_field(hal_device_info *info, const ability *of)
 {
@@ -168,29 +159,29 @@ static int child_spawn(probe_child *child, char *program, char **arguments, char
     return error;
 }
 
-/* Starts hal-probe for the wanted abilities. */
-static void probe_start(hal_probe *probe)
+/* Returns 0 or an errno. */
+static int child_start(probe_child *child, char *program, const hal_module *module, uint32_t index,
+                       const int *wanted)
 {
-    char *arguments[ABILITIES + 3] = {probe->program};
-    int count = 2;
+    char *arguments[ABILITIES + 3] = {program};
+    int count = 2, error = ENOMEM;
     hal_text path = {0}, device = {0};
-    hal_text_add(&path, "HAL_PLUGIN_PATH=%s", probe->module->path);
-    hal_text_add(&device, "%s:%u", probe->module->table.name, probe->index);
+    hal_text_add(&path, "HAL_PLUGIN_PATH=%s", module->path);
+    hal_text_add(&device, "%s:%u", module->table.name, index);
     arguments[1] = device.data;
     for (int i = 0; i < ABILITIES; i++) {
-        if (probe->wanted[i]) {
+        if (wanted[i]) {
             arguments[count++] = (char *)(uintptr_t)abilities[i].name;
         }
     }
     char **environment = child_environment(path.data);
-    probe->error = ENOMEM;
-    probe->child = (probe_child){.process = -1};
     if (!path.failed && !device.failed && environment) {
-        probe->error = child_spawn(&probe->child, probe->program, arguments, environment);
+        error = child_spawn(child, program, arguments, environment);
     }
     free(environment);
     hal_text_free(&path);
     hal_text_free(&device);
+    return error;
 }
 
 /* Keeps what there is room for. Returns 0 when the child has closed its output. */
@@ -321,6 +312,36 @@ static void child_describe(const probe_child *child, char *text, size_t bytes)
     }
 }
 
+/* Runs hal-probe, again without the ability whose test ended it. */
+static void abilities_judge(char *program, const hal_module *module, uint32_t index,
+                            const int *claimed, uint64_t limit, judgement *made)
+{
+    int wanted[ABILITIES], left = 0;
+    child_result result;
+    memcpy(wanted, claimed, sizeof wanted);
+    made->is_lasting = 1;
+    do {
+        probe_child *child = calloc(1, sizeof *child);
+        const int error = child ? child_start(child, program, module, index, wanted) : ENOMEM;
+        result = CHILD_FAILED;
+        if (error != 0) {
+            snprintf(made->end, sizeof made->end, "hal-probe cannot be started: errno %d", error);
+        } else {
+            child_follow(child, limit);
+            result = child_judge(child, wanted, &made->findings);
+            child_describe(child, made->end, sizeof made->end);
+            made->is_lasting &= !child->is_late || limit >= DEFAULT_LIMIT_MS;
+        }
+        free(child);
+        left = 0;
+        for (int i = 0; i < ABILITIES; i++) {
+            left |= wanted[i];
+        }
+    } while (result == CHILD_ANSWERED && left);
+    made->is_judged = !left;
+    made->is_lasting &= result != CHILD_FAILED;
+}
+
 /* Clears what the lines of a verdict name. */
 static void verdict_apply(const char *verdict, hal_device_info *info)
 {
@@ -335,45 +356,41 @@ static void verdict_apply(const char *verdict, hal_device_info *info)
     info->matrix_types = info->subgroup_width ? info->matrix_types : 0;
 }
 
-/* The rest of a verdict, once its lines are known: what is wrong is not offered, and logged. */
-static void verdict_use(const hal_module *module, uint32_t index, const char *verdict,
-                        hal_device_info *info)
-{
-    verdict_apply(verdict, info);
-    for (const char *line = verdict; *line; line = line_next(line)) {
-        hal_log(HAL_LOG_WARN, "%s:%u: not offered, as the driver gets it wrong: %.*s",
-                module->table.name, index, (int)strcspn(line, "\n"), line);
-    }
-}
-
-/* The verdict of the cache, or null. */
-static char *verdict_load(const hal_cache_scope *scope)
+/* The verdict of the cache, or a new one. That goes to the cache unless another process might come
+ * to another one; also where a driver cannot be opened in another process, as each process would
+ * try it again. Null without one. */
+static char *verdict_get(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
+                         const int *claimed, uint64_t limit)
 {
     void *data = NULL;
     uint64_t bytes = 0;
-    char *kept = NULL;
-    const hal_cache_scope *outer = hal_cache_enter(scope);
     if (hal_cache_load(scope->device_id, verdict_key, &data, &bytes) == HAL_OK) {
-        kept = strndup(data, bytes);
+        char *kept = strndup(data, bytes);
         free(data);
+        return kept;
     }
-    hal_cache_enter(outer);
-    return kept;
+    char *program = hal_search_own_file("hal-probe");
+    if (!program || access(program, X_OK) != 0) {
+        free(program);
+        return NULL;
+    }
+    judgement found = {.is_judged = 0};
+    const uint64_t begin = hal_clock_ns();
+    abilities_judge(program, module, index, claimed, limit, &found);
+    hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %.1f ms (%s)", module->table.name, index,
+            found.is_judged ? "probed" : "could not probe", scope->identity,
+            (double)(hal_clock_ns() - begin) / 1e6, found.end);
+    char *made = found.findings.failed ? NULL : strdup(hal_text_get(&found.findings));
+    if (made && found.is_lasting) {
+        hal_cache_store(scope->device_id, verdict_key, made, strlen(made));
+    }
+    hal_text_free(&found.findings);
+    free(program);
+    return made;
 }
 
-/* Keeps the verdict unless another process might come to another one; also where a driver cannot be
- * opened in another process, as each process would try it again. */
-static void verdict_store(const hal_probe *probe, const char *verdict)
-{
-    if (probe->is_lasting) {
-        const hal_cache_scope *outer = hal_cache_enter(probe->scope);
-        hal_cache_store(probe->scope->device_id, verdict_key, verdict, strlen(verdict));
-        hal_cache_enter(outer);
-    }
-}
-
-hal_probe *hal_probe_begin(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
-                           hal_device_info *info, char **findings)
+void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
+                      hal_device_info *info, char **findings)
 {
     int claimed[ABILITIES], is_any = 0;
     *findings = NULL;
@@ -383,82 +400,20 @@ hal_probe *hal_probe_begin(const hal_module *module, uint32_t index, const hal_c
     }
     if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !is_any ||
         !hal_cache_is_on()) {
-        return NULL;
+        return;
     }
     const uint64_t limit = limit_ms();
     if (!limit) {
-        return NULL;
-    }
-    *findings = verdict_load(scope);
-    if (*findings) {
-        verdict_use(module, index, *findings, info);
-        return NULL;
-    }
-    char *program = hal_search_own_file("hal-probe");
-    hal_probe *probe = calloc(1, sizeof *probe);
-    if (!program || access(program, X_OK) != 0 || !probe) {
-        free(program);
-        free(probe);
-        return NULL;
-    }
-    *probe = (hal_probe){.module = module,
-                         .index = index,
-                         .scope = scope,
-                         .program = program,
-                         .limit = limit,
-                         .begin = hal_clock_ns(),
-                         .is_lasting = 1};
-    memcpy(probe->wanted, claimed, sizeof claimed);
-    probe_start(probe);
-    return probe;
-}
-
-/* Judges what the process brought, and starts another one while an ability whose test ended a
- * process leaves others. */
-static void probe_follow(hal_probe *probe)
-{
-    for (;;) {
-        child_result result = CHILD_FAILED;
-        int left = 0;
-        if (probe->error != 0) {
-            snprintf(probe->end, sizeof probe->end, "hal-probe cannot be started: errno %d",
-                     probe->error);
-        } else {
-            child_follow(&probe->child, probe->limit);
-            result = child_judge(&probe->child, probe->wanted, &probe->findings);
-            child_describe(&probe->child, probe->end, sizeof probe->end);
-            probe->is_lasting &= !probe->child.is_late || probe->limit >= DEFAULT_LIMIT_MS;
-        }
-        for (int i = 0; i < ABILITIES; i++) {
-            left |= probe->wanted[i];
-        }
-        if (result != CHILD_ANSWERED || !left) {
-            probe->is_judged = !left;
-            probe->is_lasting &= result != CHILD_FAILED;
-            return;
-        }
-        probe_start(probe);
-    }
-}
-
-void hal_probe_end(hal_probe *probe, hal_device_info *info, char **findings)
-{
-    if (!probe) {
         return;
     }
-    const uint64_t asked = hal_clock_ns();
-    probe_follow(probe);
-    const uint64_t now = hal_clock_ns();
-    hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %.1f ms, %.1f ms of them waited for (%s)",
-            probe->module->table.name, probe->index,
-            probe->is_judged ? "probed" : "could not probe", probe->scope->identity,
-            (double)(now - probe->begin) / 1e6, (double)(now - asked) / 1e6, probe->end);
-    *findings = probe->findings.failed ? NULL : strdup(hal_text_get(&probe->findings));
+    const hal_cache_scope *outer = hal_cache_enter(scope);
+    *findings = verdict_get(module, index, scope, claimed, limit);
+    hal_cache_enter(outer);
     if (*findings) {
-        verdict_store(probe, *findings);
-        verdict_use(probe->module, probe->index, *findings, info);
+        verdict_apply(*findings, info);
     }
-    hal_text_free(&probe->findings);
-    free(probe->program);
-    free(probe);
+    for (const char *line = *findings; line && *line; line = line_next(line)) {
+        hal_log(HAL_LOG_WARN, "%s:%u: not offered, as the driver gets it wrong: %.*s",
+                module->table.name, index, (int)strcspn(line, "\n"), line);
+    }
 }

@@ -7,20 +7,11 @@
 #include "cache.h"
 #include "loader.h"
 
-/* A probe that runs while the device is opened. */
-typedef struct hal_probe hal_probe;
-
-/* Clears in `info` what the driver is known to get wrong, and sets *findings to a line "ability:
- * reason" for each, which is null or the caller's to free. Where nothing is known yet, starts
- * hal-probe and returns what hal_probe_end ends; null otherwise. `module` and `scope` live until
- * then. Processors and software devices are not probed: they have no vendor's driver. Nor is any
- * device without a compile cache, which would repeat the work in each process, or with
- * HAL_PROBE=off. Threads: under the registry's lock. */
-hal_probe *hal_probe_begin(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
-                           hal_device_info *info, char **findings);
-
-/* Waits for the verdict and keeps it; for `info` and *findings see hal_probe_begin. Destroys
- * `probe`, which may be null. */
-void hal_probe_end(hal_probe *probe, hal_device_info *info, char **findings);
+/* Clears in `info` what the driver gets wrong, and adds a line "ability: reason" for each to
+ * *findings, which is null or the caller's to free. Processors and software devices are not probed:
+ * they have no vendor's driver. Nor is any device without a compile cache, which would repeat the
+ * work in each process, or with HAL_PROBE=off. Threads: under the registry's lock. */
+void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
+                      hal_device_info *info, char **findings);
 
 #endif

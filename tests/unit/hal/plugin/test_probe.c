@@ -144,14 +144,6 @@ TEST(what_cannot_be_judged_is_tried_once)
     }
 }
 
-TEST(what_is_open_in_one_process_only_is_opened_after_the_probe)
-{
-    hal_device *device = device_open("probed_single");
-    assert_int_equal(probe_count, 1);
-    expect_all(device);
-    hal_device_release(device);
-}
-
 TEST(it_can_be_switched_off)
 {
     static const char *const values[] = {"off", "0"};
