@@ -111,12 +111,27 @@ int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layo
         memset(&own, 0, sizeof own);
         if (ops_row_layout_choose(context, "ops_array_reduce", x, node->axis, is_made,
                                   hal_type_of_value(x->type), steps, &own) ||
-            own.slices > 1 || (reductions++ && memcmp(&own, layout, sizeof own) != 0)) {
+            (is_limited && own.slices > 1) ||
+            (reductions++ && memcmp(&own, layout, sizeof own) != 0)) {
             return 0;
         }
         *layout = own;
     }
     return !is_limited || reductions < MAX_ROW_LOOPS;
+}
+
+/* Outputs of a program of rows at most; 0 where it cannot be recorded. With slices its kernels read
+ * and write up to two results of each reduction as well. */
+static uint32_t plan_max_row_outputs(const ops_fusion_plan *plan, const ops_row_layout *layout)
+{
+    const ops_fusion_group *group = &plan->epilogue;
+    const uint32_t bindings = plan_max_outputs(plan);
+    uint32_t results = 0;
+    for (uint32_t i = 0; i < group->node_count && layout->slices > 1; i++) {
+        results += group->nodes[i]->operation == OPS_OPERATION_REDUCE ? 2 : 0;
+    }
+    const uint32_t most = bindings < OPS_ROW_OUTPUTS ? bindings : OPS_ROW_OUTPUTS;
+    return most > results ? most - results : 0;
 }
 
 /* Plans the rows of a reduction, if the root is computed from them, in one kernel. Returns whether
@@ -132,9 +147,13 @@ static int plan_rows(ops_fusion_plan *plan, ops_array *from, ops_array **first)
         group->node_count > MAX_ROW_OPERATIONS || !ops_fusion_plan_row_layout(plan, &layout)) {
         return 0;
     }
+    const uint32_t most = plan_max_row_outputs(plan, &layout);
+    if (most == 0) {
+        return 0;
+    }
     plan->rows = reduction;
     plan->has_epilogue = 1;
-    ops_fusion_group_choose_outputs(group, plan->roots, 1, plan_max_outputs(plan));
+    ops_fusion_group_choose_outputs(group, plan->roots, 1, most);
     *first = find_deferred(group->leaves, group->leaf_count);
     return 1;
 }

@@ -1,4 +1,4 @@
-/* Reductions along an axis: checks, and one kernel or two as row programs. */
+/* Reductions along an axis: checks, and the row program. */
 #include "rows.h"
 #include "tensor/expression.h"
 #include "tensor/loop_limit.h"
@@ -199,7 +199,7 @@ static ops_tensor with_axis(const ops_tensor *tensor, const ops_tensor *y, const
     return made;
 }
 
-/* A pass: its program, and the tensors of inputs and outputs. */
+/* The program, and the tensors of inputs and outputs. */
 typedef struct reduce_pass {
     ops_row_program program;
     ops_tensor tensors[2 * OPS_MAX_INPUTS + 2];
@@ -241,96 +241,32 @@ static void pass_add_result(const reduce_call *c, uint8_t reduction, uint32_t fi
     pass->tensors[pass->program.input_count] = with_axis(c->y, c->y, c);
 }
 
-static hal_status pass_record(ops_context *context, const reduce_call *c, const reduce_pass *pass,
-                              const ops_tensor *shape, const ops_row_layout *layout)
-{
-    const ops_row_call call = {.function = "ops_reduce",
-                               .name = "reduce",
-                               .program = &pass->program,
-                               .rank = shape->rank,
-                               .axis = c->axis,
-                               .shape = shape->shape,
-                               .tensors = pass->tensors,
-                               .layout = layout,
-                               .slice_stride = ops_tensor_get_element_count(c->y),
-                               .mean_length = c->x->shape[c->axis]};
-    return ops_row_record(context, &call);
-}
-
-static hal_status reduce_whole(ops_context *context, const reduce_call *c,
-                               const ops_row_layout *layout)
-{
-    reduce_pass pass;
-    const uint32_t elements = 1 + c->options.prologue_input_count;
-    ops_row_begin(&pass.program, elements + c->options.epilogue_input_count);
-    const uint8_t operand = pass_add_elements(c, &pass);
-    const uint8_t reduction = ops_row_reduce(&pass.program, c->kind, c->type, &operand, 1);
-    pass_add_result(c, reduction, elements, &pass);
-    return pass_record(context, c, &pass, c->x, layout);
-}
-
-/* The first of two passes: from slices of the axis to partial results. */
-static hal_status reduce_slices(ops_context *context, const reduce_call *c,
-                                const ops_row_layout *layout, const ops_tensor partials[2])
-{
-    reduce_pass pass;
-    ops_row_begin(&pass.program, 1 + c->options.prologue_input_count);
-    const uint8_t operand = pass_add_elements(c, &pass);
-    /* The divisor of a mean belongs to the second pass. */
-    const ops_reduction kind = c->kind == OPS_REDUCE_MEAN ? OPS_REDUCE_SUM : c->kind;
-    const uint8_t reduction = ops_row_reduce(&pass.program, kind, c->type, &operand, 1);
-    ops_row_output(&pass.program, reduction);
-    pass.tensors[pass.program.input_count] = partials[0];
-    if (c->kind == OPS_REDUCE_ARGMAX) {
-        ops_row_output(&pass.program, ops_row_place(&pass.program, reduction));
-        pass.tensors[pass.program.input_count + 1] = partials[1];
-    }
-    return pass_record(context, c, &pass, c->x, layout);
-}
-
-/* The second one: from partial results to y. */
-static hal_status reduce_partials(ops_context *context, const reduce_call *c,
-                                  const ops_tensor partials[2])
-{
-    static const uint8_t operands[2] = {0, 1};
-    const uint32_t count = c->kind == OPS_REDUCE_ARGMAX ? 2 : 1;
-    reduce_pass pass;
-    ops_row_layout layout;
-    ops_row_begin(&pass.program, count + c->options.epilogue_input_count);
-    for (uint32_t i = 0; i < count; i++) {
-        pass.tensors[i] = partials[i];
-    }
-    const uint8_t reduction = ops_row_reduce(&pass.program, c->kind, c->type, operands, count);
-    pass_add_result(c, reduction, count, &pass);
-    ops_row_layout_whole(context, &partials[0], c->axis, c->type, &layout);
-    return pass_record(context, c, &pass, &partials[0], &layout);
-}
-
 static hal_status reduce_record(ops_context *context, const reduce_call *c)
 {
+    reduce_pass pass;
     ops_row_layout layout;
     const int64_t steps = ops_loop_limit(context, ops_loops_of(c->options.prologue),
                                          ops_loops_of(c->options.epilogue));
     hal_status status = ops_row_layout_choose(context, "ops_reduce", c->x, c->axis,
                                               c->options.prologue != NULL, c->type, steps, &layout);
-    if (status || layout.slices == 1) {
-        return status ? status : reduce_whole(context, c, &layout);
+    if (status) {
+        return status;
     }
-    ops_tensor partials[2] = {{0}, {0}};
-    status = ops_row_partials_create(context, c->x, c->axis, layout.slices, c->type, &partials[0]);
-    if (!status && c->kind == OPS_REDUCE_ARGMAX) {
-        status = ops_row_partials_create(context, c->x, c->axis, layout.slices, HAL_TYPE_U32,
-                                         &partials[1]);
-    }
-    if (!status) {
-        status = reduce_slices(context, c, &layout, partials);
-    }
-    if (!status) {
-        status = reduce_partials(context, c, partials);
-    }
-    ops_tensor_release(&partials[0]);
-    ops_tensor_release(&partials[1]);
-    return status;
+    const uint32_t elements = 1 + c->options.prologue_input_count;
+    ops_row_begin(&pass.program, elements + c->options.epilogue_input_count);
+    const uint8_t operand = pass_add_elements(c, &pass);
+    const uint8_t reduction = ops_row_reduce(&pass.program, c->kind, c->type, &operand, 1);
+    pass_add_result(c, reduction, elements, &pass);
+    const ops_row_call call = {.function = "ops_reduce",
+                               .name = "reduce",
+                               .program = &pass.program,
+                               .rank = c->x->rank,
+                               .axis = c->axis,
+                               .shape = c->x->shape,
+                               .tensors = pass.tensors,
+                               .layout = &layout,
+                               .mean_length = c->x->shape[c->axis]};
+    return ops_row_record(context, &call);
 }
 
 hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,

@@ -8,16 +8,18 @@
 
 #include <string.h>
 
-/* Limits of slices: elements of a work-item, elements of a slice, and their number; those of a CPU
- * are smaller, since it has fewer work-items to fill. */
+/* Limits of slices: elements of a work-item, elements of a slice, and their number. A GPU gains by
+ * its second kernel from more elements on. */
 #define MIN_STEPS 16
-#define MIN_SLICE 32768
-#define MIN_SLICE_CPU 8192
+#define MIN_SLICE 8192
+#define MIN_SLICED_GPU 65536
 #define MAX_SLICES 1024
 
-/* Work-items that keep a compute unit of a GPU busy with loads, and those that it may have. */
+/* Work-items that keep a compute unit of a GPU busy with loads, and those and the groups that it
+ * may have. */
 #define BUSY_ITEMS 920
 #define FULL_ITEMS 2048
+#define MOST_GROUPS 32
 
 /* Elements that a work-item keeps in registers, at most: on a processor; in the largest groups,
  * which leave each work-item fewest registers; in others. */
@@ -139,7 +141,8 @@ static int64_t slices_wanted(const hal_device_info *info, const ops_reduce_layou
     const int64_t units = info->compute_units;
     const int is_cpu = info->kind == HAL_DEVICE_CPU;
     int64_t most = length / ((int64_t)group->along * MIN_STEPS);
-    int64_t by_size = length * across / (is_cpu ? MIN_SLICE_CPU : MIN_SLICE);
+    int64_t by_size = length * across / MIN_SLICE;
+    by_size = !is_cpu && length * across < MIN_SLICED_GPU ? 1 : by_size;
     most = by_size < most ? by_size : most;
     most = most < MAX_SLICES ? most : MAX_SLICES;
     most = most < info->max_grid[2] ? most : info->max_grid[2];
@@ -237,24 +240,19 @@ int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layou
            kept * words <= most;
 }
 
-hal_status ops_row_partials_create(ops_context *context, const ops_tensor *x, uint32_t axis,
-                                   uint32_t slices, hal_type type, ops_tensor *partial)
+void ops_row_order(const ops_row_program *program, uint8_t *is_element, uint8_t *ready)
 {
-    const int64_t outputs = ops_tensor_get_element_count(x) / x->shape[axis];
-    const int64_t shape[1] = {outputs * slices};
-    hal_status status = ops_tensor_create(context, type, 1, shape, partial);
-    if (status) {
-        return status;
+    memset(ready, 0, program->value_count);
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        const ops_row_step *step = ops_row_step_of(program, v);
+        is_element[v] = 0;
+        for (uint32_t i = 0; i < step->operand_count; i++) {
+            const uint8_t operand = program->operands[step->first_operand + i];
+            ready[v] = ready[operand] > ready[v] ? ready[operand] : ready[v];
+            is_element[v] |= step->kind == OPS_ROW_MAP && is_element[operand];
+        }
+        ready[v] += ops_row_is_reduction(step);
     }
-    int64_t stride = 1;
-    partial->rank = x->rank;
-    for (uint32_t i = partial->rank; i-- > 0;) {
-        const int is_axis = i == axis;
-        partial->shape[i] = is_axis ? slices : x->shape[i];
-        partial->stride[i] = is_axis ? outputs : stride;
-        stride *= is_axis ? 1 : partial->shape[i];
-    }
-    return HAL_OK;
 }
 
 void ops_row_needs(const ops_row_program *program, const ops_row_schedule *schedule, uint32_t phase,
@@ -308,22 +306,11 @@ static void schedule_make(const ops_row_program *program, const ops_axis *axis,
     uint8_t needed[OPS_ROW_VALUES];
     schedule->last = 0;
     schedule->stores_elements = 0;
-    for (uint32_t v = 0; v < program->value_count; v++) {
-        schedule->is_element[v] = v < program->input_count && axis->step[v] != OPS_INNER_ZERO;
-        schedule->ready[v] = 0;
-        schedule->first_need[v] = OPS_ROW_NEVER;
-        if (v < program->input_count) {
-            continue;
-        }
-        const ops_row_step *step = ops_row_step_of(program, v);
-        for (uint32_t i = 0; i < step->operand_count; i++) {
-            const uint8_t operand = program->operands[step->first_operand + i];
-            const uint8_t ready = schedule->ready[operand];
-            schedule->ready[v] = ready > schedule->ready[v] ? ready : schedule->ready[v];
-            schedule->is_element[v] |= step->kind == OPS_ROW_MAP && schedule->is_element[operand];
-        }
-        schedule->ready[v] += ops_row_is_reduction(step);
+    for (uint32_t v = 0; v < program->input_count; v++) {
+        schedule->is_element[v] = axis->step[v] != OPS_INNER_ZERO;
     }
+    memset(schedule->first_need, OPS_ROW_NEVER, program->value_count);
+    ops_row_order(program, schedule->is_element, schedule->ready);
     for (uint32_t i = 0; i < program->output_count; i++) {
         const uint8_t ready = schedule->ready[program->outputs[i]];
         schedule->last = ready > schedule->last ? ready : schedule->last;
@@ -373,6 +360,14 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     const int64_t step =
         (int64_t)group->along * group->width * (pass->form.chunks ? chunks : group->unroll);
     pass->form.is_exact = length % step == 0 && !pass->form.is_sliced;
+    /* Their number is chosen for as many. */
+    if (pass->form.is_sliced && !pass->form.rest_by_chunks) {
+        const uint32_t groups = FULL_ITEMS / (group->outputs * group->along);
+        pass->form.full_groups = (uint8_t)(groups < MOST_GROUPS ? groups : MOST_GROUPS);
+    }
+    pass->form.ends_backwards = !pass->form.chunks && !pass->form.rest_by_chunks &&
+                                pass->schedule.stores_elements &&
+                                (pass->schedule.last > 0 || pass->form.is_sliced);
 }
 
 static hal_status bind_tensors(const ops_context *context, const ops_row_call *call,
@@ -422,7 +417,7 @@ static void program_key(const ops_row_program *program, ops_cache_key *key)
 }
 
 static hal_status pass_plan(const ops_context *context, const ops_row_call *call,
-                            ops_row_pass *pass)
+                            int64_t slice_stride, ops_row_pass *pass)
 {
     const ops_row_program *program = call->program;
     const uint32_t count = program->input_count + program->output_count;
@@ -433,7 +428,7 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     pass->program = program;
     pass->group = call->layout->group;
     pass->slice_length = call->layout->slice_length;
-    pass->slice_stride = call->slice_stride;
+    pass->slice_stride = slice_stride;
     pass->mean_length = call->mean_length;
     ops_space_begin(&pass->space, call->rank, call->shape);
     for (uint32_t i = 0; i < count; i++) {
@@ -448,7 +443,7 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
         }
     }
     /* Partial results have the slices along the axis, one for each group. */
-    for (uint32_t i = program->input_count; i < count && call->layout->slices > 1; i++) {
+    for (uint32_t i = program->input_count; i < count && slice_stride != 0; i++) {
         pass->axis.stride[i] = 0;
         pass->axis.step[i] = OPS_INNER_ZERO;
     }
@@ -464,13 +459,14 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     return HAL_OK;
 }
 
-hal_status ops_row_record(ops_context *context, const ops_row_call *call)
+hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
+                                 int64_t slice_stride)
 {
     ops_row_pass pass;
     pass.bindings.count = 0;
     pass.form = (ops_row_form){.chunks = 0};
     uint32_t grid[3];
-    hal_status status = pass_plan(context, call, &pass);
+    hal_status status = pass_plan(context, call, slice_stride, &pass);
     if (!status) {
         status = ops_reduce_layout_grid(context, call->function, &pass.space, &pass.group, grid);
     }

@@ -1,7 +1,8 @@
 /* Row programs: elementwise steps and reductions along one axis that one kernel computes. A group
  * takes a row, or several: it keeps their elements in registers where they fit, and reads them once
- * for each reduction otherwise. Used by reduce.c, softmax.c and the array layer; rows.c plans and
- * dispatches, rows_kernel.c builds the kernel.
+ * for each reduction otherwise. Few long rows are cut into slices for several groups. Used by
+ * reduce.c, softmax.c and the array layer. rows.c plans and dispatches a kernel, rows_kernel.c
+ * builds it, and rows_sliced.c divides programs of slices into kernels.
  *
  * A program is a list of values: first the inputs, then one value for each step. A value is of the
  * row (the same for all its elements: an input that is broadcast along the axis, a reduction, and
@@ -98,7 +99,7 @@ void ops_row_layout_whole(const ops_context *context, const ops_tensor *x, uint3
 int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
                          uint32_t words);
 
-/* One kernel: a program over a shape. */
+/* A program over a shape. */
 typedef struct ops_row_call {
     const char *function, *name; /* for messages; of the kernel */
     const ops_row_program *program;
@@ -107,17 +108,12 @@ typedef struct ops_row_call {
     const ops_tensor *tensors; /* inputs, outputs; each can be broadcast to the shape. An output
                                 * with length 1 at the axis receives a value of the row. */
     const ops_row_layout *layout;
-    int64_t slice_stride; /* with slices: from one slice's outputs to the next, in elements */
-    int64_t mean_length;  /* divisor of a mean */
+    int64_t mean_length; /* divisor of a mean */
 } ops_row_call;
 
-/* Records the kernel's dispatch. Errors: UNSUPPORTED for too many tensors or steps; those of
- * kernels and dispatches. */
+/* Records one kernel, or with slices those of rows_sliced.c: two for each reduction that follows
+ * another, and one for outputs of elements. Errors: UNSUPPORTED for too many tensors or steps;
+ * those of kernels and dispatches. */
 hal_status ops_row_record(ops_context *context, const ops_row_call *call);
-
-/* Allocates partial results for the slices of x's outputs: outputs in row-major order, slice after
- * slice. x has the shape before the reduction. */
-hal_status ops_row_partials_create(ops_context *context, const ops_tensor *x, uint32_t axis,
-                                   uint32_t slices, hal_type type, ops_tensor *partial);
 
 #endif

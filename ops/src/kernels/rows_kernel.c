@@ -317,14 +317,18 @@ static ops_state fold_chains(emitter *e, uint32_t value)
     return states[0];
 }
 
+/* With `backwards`, the steps come in the opposite order. */
 static void emit_steps(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value from,
-                       hal_ir_value to)
+                       hal_ir_value to, int backwards)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
     row_batch batch = {.chunks = group->unroll};
     hal_ir_value step = hal_ir_u32(b, group->along * group->width * group->unroll);
     hal_ir_value base = hal_ir_for(b, from, to, step);
+    if (backwards) {
+        base = hal_ir_sub(b, hal_ir_add(b, from, hal_ir_sub(b, to, step)), base);
+    }
     batch.first = hal_ir_add(b, base, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
     for (uint32_t c = 0; c < batch.chunks; c++) {
         batch.inside[c] = HAL_IR_NONE;
@@ -341,7 +345,7 @@ static void emit_blocks(emitter *e, uint32_t phase, const uint8_t *needed, hal_i
     const uint32_t step = group->along * group->width * group->unroll;
     hal_ir_value block = hal_ir_u32(b, group->blocks * step);
     hal_ir_value from = hal_ir_for(b, e->start, whole, block);
-    emit_steps(e, phase, needed, from, hal_ir_min(b, hal_ir_add(b, from, block), whole));
+    emit_steps(e, phase, needed, from, hal_ir_min(b, hal_ir_add(b, from, block), whole), 0);
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
         if (!is_reduced_in(e, v, phase) || !is_nested(e, v)) {
             continue;
@@ -374,26 +378,11 @@ static void emit_rest_chunks(emitter *e, uint32_t phase, const uint8_t *needed, 
     }
 }
 
-/* Loop bounds are the same for all work-items; the last, partial step is guarded. */
-static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
+/* The last, partial step of a loop from `whole` on. */
+static void emit_rest(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
-    const uint32_t step = group->along * group->width * group->unroll;
-    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
-    hal_ir_value whole = hal_ir_add(b, e->start, hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1))));
-    int nested = 0;
-    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        nested |= is_reduced_in(e, v, phase) && is_nested(e, v);
-    }
-    if (nested) {
-        emit_blocks(e, phase, needed, whole);
-    } else {
-        emit_steps(e, phase, needed, e->start, whole);
-    }
-    if (e->pass->form.is_exact) {
-        return;
-    }
     if (e->pass->form.rest_by_chunks) {
         emit_rest_chunks(e, phase, needed, whole);
         return;
@@ -407,6 +396,33 @@ static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
     }
     emit_batch(e, phase, needed, &rest);
     hal_ir_end(b);
+}
+
+/* Loop bounds are the same for all work-items; the last, partial step is guarded. */
+static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
+{
+    hal_ir_builder *b = e->b;
+    const ops_row_form *form = &e->pass->form;
+    const ops_reduce_layout *group = &e->pass->group;
+    const uint32_t step = group->along * group->width * group->unroll;
+    const int backwards = form->ends_backwards && phase == e->pass->schedule.last;
+    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
+    hal_ir_value whole = hal_ir_add(b, e->start, hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1))));
+    int nested = 0;
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        nested |= is_reduced_in(e, v, phase) && is_nested(e, v);
+    }
+    if (backwards && !form->is_exact) {
+        emit_rest(e, phase, needed, whole);
+    }
+    if (nested) {
+        emit_blocks(e, phase, needed, whole);
+    } else {
+        emit_steps(e, phase, needed, e->start, whole, backwards);
+    }
+    if (!backwards && !form->is_exact) {
+        emit_rest(e, phase, needed, whole);
+    }
 }
 
 /* All chunks but the last one are inside the row. */
@@ -575,6 +591,7 @@ void ops_row_emit(hal_ir_builder *b, const void *user)
     memset(e.memory_used, 0, sizeof e.memory_used);
     ops_declare_bindings(b, &pass->bindings);
     ops_reduce_layout_declare(b, &pass->group);
+    hal_ir_groups_per_unit(b, pass->form.full_groups);
     declare_memory(&e);
     declare_scalars(&e);
     ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e.values, &e.lane);

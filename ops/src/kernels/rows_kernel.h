@@ -1,4 +1,5 @@
-/* What rows.c has planned for the kernel of a row program, which rows_kernel.c builds. */
+/* What rows.c has planned for the kernel of a row program, which rows_kernel.c builds; and what
+ * rows_sliced.c needs of rows.c. */
 #ifndef OPS_SRC_KERNELS_ROWS_KERNEL_H
 #define OPS_SRC_KERNELS_ROWS_KERNEL_H
 
@@ -13,6 +14,8 @@ typedef struct ops_row_form {
     uint8_t is_exact;       /* the row has a whole number of steps */
     uint8_t is_sliced;      /* groups take slices of the axis, along z of the grid */
     uint8_t rest_by_chunks; /* the last, partial step of a loop: for compilers of processors */
+    uint8_t ends_backwards; /* the last loop starts with what was read last */
+    uint8_t full_groups;    /* that a compute unit is to hold at once; 0: no wish */
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
 } ops_row_form;
 OPS_KEY_STRUCTURES_END
@@ -52,9 +55,18 @@ static inline const ops_row_step *ops_row_step_of(const ops_row_program *program
     return &program->steps[value - program->input_count];
 }
 
+/* Computes of each value whether it differs from element to element, and the first phase that can
+ * use it; `is_element` of inputs is given. */
+void ops_row_order(const ops_row_program *program, uint8_t *is_element, uint8_t *ready);
+
 /* Marks the values of elements that the loop of a phase computes. */
 void ops_row_needs(const ops_row_program *program, const ops_row_schedule *schedule, uint32_t phase,
                    const ops_axis *axis, uint8_t *needed);
+
+/* Records the dispatch of one kernel. With slices, outputs are elements (slice_stride 0) or partial
+ * results: slice_stride is the distance from one slice's to the next, in elements. */
+hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
+                                 int64_t slice_stride);
 
 /* Emits the kernel; `pass` is an ops_row_pass. Writes the scalars that the kernel declares. */
 void ops_row_emit(hal_ir_builder *b, const void *pass);
