@@ -32,8 +32,14 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 /* The same of the portable kernel: a launch, products and bytes a cycle of one multiprocessor. */
 #define PORTABLE_LAUNCH 2800.0
 #define PORTABLE_PRODUCTS 300.0
-#define PORTABLE_ACROSS_K 50.0 /* A is stored transposed */
+#define PORTABLE_ACROSS_K 50.0  /* A is stored transposed */
+#define PORTABLE_UNALIGNED 50.0 /* lines of A or B are no multiples of 16 bytes */
 #define PORTABLE_BYTES 5.5
+
+/* A copy that the native kernel waits for: a launch, and bytes a cycle of one multiprocessor that
+ * are read or written. */
+#define COPY_LAUNCH 2500.0
+#define COPY_BYTES 12.0
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -51,6 +57,13 @@ static bool operand_is_mappable(const cuda_gemm_operand *o)
     return o->inner > 0 && o->outer > 0 && o->inner <= MAX_EXTENT && o->outer <= MAX_EXTENT &&
            o->leading < MAX_STRIDE / size && o->leading * size % MAP_ALIGNMENT == 0 &&
            o->batch_stride < MAX_STRIDE / size && o->batch_stride * size % MAP_ALIGNMENT == 0;
+}
+
+/* A single line needs no distance to the next one; tensor maps ask for one all the same. */
+static int64_t leading_of(hal_type type, int64_t inner, int64_t outer, int64_t leading)
+{
+    const int64_t step = MAP_ALIGNMENT / hal_type_size(type);
+    return outer == 1 ? divide_up(inner, step) * step : leading;
 }
 
 static void operands_describe(const hal_gemm_description *d, const cuda_gemm_key *key,
@@ -83,6 +96,10 @@ static void operands_describe(const hal_gemm_description *d, const cuda_gemm_key
                                       .batch = d->batch,
                                       .box_inner = cuda_gemm_line(d->type_c),
                                       .box_outer = cuda_gemm_store_rows(key)};
+    for (uint32_t i = 0; i < 3; i++) {
+        cuda_gemm_operand *o = &operands[i];
+        o->leading = leading_of(o->type, o->inner, o->outer, o->leading);
+    }
 }
 
 /* C' = B' A'. The further inputs and C keep their strides. */
@@ -231,16 +248,37 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
     return found;
 }
 
-/* Whether the portable kernel, which splits k over groups and starts sooner, is slower. */
+/* Cycles of the copies that are made for the product. */
+static double copy_cycles(const hal_gemm_description *d, uint32_t units)
+{
+    const double elements[2] = {(double)d->lda * (double)(d->transpose_a ? d->k : d->m) *
+                                    (d->stride_a != 0 ? d->batch : 1),
+                                (double)d->ldb * (double)(d->transpose_b ? d->n : d->k) *
+                                    (d->stride_b != 0 ? d->batch : 1)};
+    double cycles = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (d->copied >> i & 1) {
+            const double bytes = 2 * elements[i] * hal_type_size(d->type_a);
+            cycles += COPY_LAUNCH + bytes / COPY_BYTES / units;
+        }
+    }
+    return cycles;
+}
+
+/* Whether the portable kernel, which splits k over groups, starts sooner and needs no copies, is
+ * slower. */
 static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *plan, uint32_t units)
 {
     const double m = (double)d->m, n = (double)d->n, k = (double)d->k;
-    const double rate = d->transpose_a ? PORTABLE_ACROSS_K : PORTABLE_PRODUCTS;
+    const double rate = d->copied        ? PORTABLE_UNALIGNED
+                        : d->transpose_a ? PORTABLE_ACROSS_K
+                                         : PORTABLE_PRODUCTS;
     const double slow = d->type_a == HAL_TYPE_F32 ? 2 : 1;
     const double multiply = m * n * k * slow / rate,
                  bytes =
                      (m * k + k * n) * hal_type_size(d->type_a) + m * n * hal_type_size(d->type_c);
-    return PORTABLE_LAUNCH + (multiply + bytes / PORTABLE_BYTES) * d->batch / units > plan->cycles;
+    return PORTABLE_LAUNCH + (multiply + bytes / PORTABLE_BYTES) * d->batch / units >
+           plan->cycles + copy_cycles(d, units);
 }
 
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,

@@ -138,7 +138,9 @@ typedef struct hal_gemm_description {
     uint8_t precision;
     uint8_t required; /* 1: there is no other implementation; 0: a plugin refuses a product that
                        * it expects the portable kernel of ops to compute faster */
-    uint8_t reserved[4]; /* 0 */
+    uint8_t copied;   /* bit 0: A, bit 1: B is copied to lda or ldb before each product, which
+                       * counts as a part of its time; the portable kernel needs no copy */
+    uint8_t reserved[3]; /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */
     int64_t m, n, k;

@@ -54,6 +54,9 @@ static hal_status check_options(const hal_gemm_description *gemm)
             return fail_field(flags[i].name, "0 or 1", flags[i].value);
         }
     }
+    if (gemm->copied > 3) {
+        return fail_field("copied", "bits 0 and 1", gemm->copied);
+    }
     if (gemm->precision > HAL_GEMM_FAST) {
         return fail_field("precision", "HAL_GEMM_STRICT, _ACCURATE or _FAST", gemm->precision);
     }

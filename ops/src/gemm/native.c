@@ -11,10 +11,17 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Bytes to which lines of copies are aligned: what copy engines of matrix units ask for. */
+enum { LINE_BYTES = 16 };
+
+/* Multiplications from which copies that need not be made are considered: a GPU multiplies fewer in
+ * less time than a copy takes. */
+static const double MIN_COPIED_WORK = 0x1p20;
+
 /* A matrix in BLAS terms: row-major, perhaps transposed. */
 typedef struct blas_layout {
     uint8_t transposed;
-    int64_t leading;
+    int64_t leading, count; /* elements from line to line; lines */
 } blas_layout;
 
 /* Whether a matrix is stored by rows or columns with a leading dimension and forward batches. */
@@ -28,6 +35,7 @@ static int matrix_blas_layout(const ops_matrix *matrix, blas_layout *s)
     int64_t stride = by_rows ? matrix->row_stride : matrix->column_stride;
     length = length > 0 ? length : 1;
     s->leading = count == 1 || stride < length ? length : stride;
+    s->count = count;
     return (by_rows || by_columns) && matrix->batch_stride >= 0;
 }
 
@@ -46,14 +54,32 @@ static int needs_copy(const ops_context *context, const ops_matrix *matrix)
            matrix->rows != 0 && matrix->columns != 0;
 }
 
-/* Gives a matrix the strides that its copy will have. */
-static void matrix_set_copy_strides(ops_matrix *matrix)
+/* Whether all lines of an operand in BLAS strides start at multiples of LINE_BYTES. */
+static int lines_are_aligned(const ops_matrix *matrix)
 {
-    const ops_tensor *from = matrix->tensor;
-    int has_batch = from->rank == 3 && from->shape[0] > 1;
-    matrix->row_stride = matrix->columns;
-    matrix->column_stride = 1;
-    matrix->batch_stride = has_batch ? matrix->rows * matrix->columns : 0;
+    const int64_t size = hal_type_size(matrix->tensor->type);
+    blas_layout layout;
+    return !matrix_blas_layout(matrix, &layout) || matrix->rows == 0 || matrix->columns == 0 ||
+           ((layout.count == 1 || layout.leading * size % LINE_BYTES == 0) &&
+            matrix->batch_stride * size % LINE_BYTES == 0);
+}
+
+/* Gives a matrix the strides of its copy: in the order of the original where that has contiguous
+ * rows or columns, else by rows, with aligned lines; one column is one line. Returns its elements.
+ */
+static int64_t matrix_set_copy_strides(ops_matrix *matrix, uint32_t batch)
+{
+    const int by_columns =
+        matrix->rows > 1 &&
+        (matrix->columns == 1 || (matrix->column_stride != 1 && matrix->row_stride == 1));
+    const int64_t length = by_columns ? matrix->rows : matrix->columns;
+    const int64_t count = by_columns ? matrix->columns : matrix->rows;
+    const int64_t step = LINE_BYTES / hal_type_size(matrix->tensor->type);
+    const int64_t line = (length + step - 1) / step * step;
+    matrix->row_stride = by_columns ? 1 : line;
+    matrix->column_stride = by_columns ? line : 1;
+    matrix->batch_stride = matrix->batch_stride ? line * count : 0;
+    return line * count * (matrix->batch_stride ? batch : 1);
 }
 
 /* UNSUPPORTED; without a message where the portable implementation is used instead. */
@@ -72,7 +98,7 @@ static hal_status product_decline(const ops_product *p, const char *expected, co
 }
 
 static hal_status product_describe(const ops_context *context, const ops_product *p,
-                                   hal_gemm_description *d)
+                                   uint32_t copied, hal_gemm_description *d)
 {
     blas_layout a, b, c;
     if (!matrix_blas_layout(&p->a, &a) || !matrix_blas_layout(&p->b, &b)) {
@@ -94,6 +120,7 @@ static hal_status product_describe(const ops_context *context, const ops_product
     d->beta_is_zero = p->options->beta == 0;
     d->precision = (uint8_t)p->options->precision;
     d->required = p->options->impl == OPS_GEMM_NATIVE;
+    d->copied = (uint8_t)copied;
     d->batch = p->batch;
     d->m = p->c.rows;
     d->n = p->c.columns;
@@ -152,15 +179,15 @@ static hal_status kernel_find(ops_context *context, const ops_product *p,
                                  "others");
 }
 
-static hal_status matrix_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy)
+/* A view of the matrices of a batch, which there is one of where all products share it. */
+static ops_tensor matrix_view(const ops_matrix *matrix, uint32_t batch)
 {
-    const ops_tensor *from = matrix->tensor;
-    hal_status status = ops_tensor_create(context, from->type, from->rank, from->shape, copy);
-    if (!status) {
-        status = ops_copy(context, from, copy);
-    }
-    matrix->tensor = copy;
-    return status;
+    return (ops_tensor){matrix->tensor->buffer,
+                        matrix->tensor->type,
+                        3,
+                        matrix->tensor->offset,
+                        {matrix->batch_stride ? batch : 1, matrix->rows, matrix->columns},
+                        {matrix->batch_stride, matrix->row_stride, matrix->column_stride}};
 }
 
 /* The range of a tensor's elements; empty for one without elements. */
@@ -201,80 +228,134 @@ static hal_status kernel_record(ops_context *context, const ops_product *p, cons
 }
 
 static void native_tell(const ops_product *p, const hal_gemm_description *d, const ops_entry *entry,
-                        const char *copies)
+                        uint64_t copied_bytes)
 {
-    if (p->text) {
-        ops_gemm_tell(p->text,
-                      "native: %s, a by %s, b by %s%s, %llu bytes of workspace; the plugin has a "
-                      "kernel for it",
-                      hal_type_name(d->type_a), d->transpose_a ? "columns" : "rows",
-                      d->transpose_b ? "columns" : "rows", copies,
-                      (unsigned long long)entry->workspace_bytes);
+    static const char *const copies[] = {"", ", a copied", ", b copied", ", both copied"};
+    if (!p->text) {
+        return;
     }
+    ops_gemm_tell(p->text, "native: %s, a by %s, b by %s%s", hal_type_name(d->type_a),
+                  d->transpose_a ? "columns" : "rows", d->transpose_b ? "columns" : "rows",
+                  copies[d->copied]);
+    if (d->copied) {
+        ops_gemm_tell(p->text, " (%llu bytes)", (unsigned long long)copied_bytes);
+    }
+    ops_gemm_tell(p->text, ", %llu bytes of workspace; the plugin has a kernel for it",
+                  (unsigned long long)entry->workspace_bytes);
 }
 
-/* Finds the kernel before copying, since the plugin may have none. */
-static hal_status record_with_copies(ops_context *context, const ops_product *product)
+/* Makes the copies of A and B whose bits are set, of `counts` elements, in the strides of `p`, and
+ * records the kernel. All memory is there before anything is recorded. */
+static hal_status copies_record(ops_context *context, const ops_product *product, ops_product *p,
+                                uint32_t copied, const int64_t counts[2], const ops_entry *entry)
 {
-    ops_product p = *product;
+    const ops_matrix *from[2] = {&product->a, &product->b};
+    ops_matrix *to[2] = {&p->a, &p->b};
     ops_tensor copies[2] = {{0}, {0}};
-    const int copy_a = needs_copy(context, &p.a), copy_b = needs_copy(context, &p.b);
-    hal_gemm_description description;
-    ops_entry *entry;
-    if (copy_a) {
-        matrix_set_copy_strides(&p.a);
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < 2 && !status; i++) {
+        if (copied >> i & 1) {
+            const uint32_t size = hal_type_size(to[i]->tensor->type);
+            copies[i] = matrix_view(to[i], p->batch);
+            copies[i].buffer = NULL;
+            copies[i].offset = 0;
+            status = ops_buffer_create(context, (uint64_t)counts[i] * size, &copies[i].buffer);
+            to[i]->tensor = &copies[i];
+        }
     }
-    if (copy_b) {
-        matrix_set_copy_strides(&p.b);
+    if (status == HAL_ERROR_OUT_OF_MEMORY && p->options->impl != OPS_GEMM_NATIVE) {
+        status = product_decline(p, "memory for copies of a and b", "too little");
+        if (p->text) {
+            ops_gemm_tell(p->text, "; no memory for the copies: ");
+        }
     }
-    hal_status status = product_describe(context, &p, &description);
-    if (!status) {
-        status = kernel_find(context, &p, &description, &entry);
-    }
-    if (!status) {
-        native_tell(&p, &description, entry,
-                    copy_a && copy_b ? ", both copied"
-                    : copy_a         ? ", a copied"
-                                     : ", b copied");
-    }
-    if (status || p.is_dry) {
-        return status;
-    }
-    /* Copies may insert entries and so evict this one. */
-    ops_entry found = *entry;
-    hal_kernel_retain(found.kernel);
-    if (copy_a) {
-        status = matrix_copy(context, &p.a, &copies[0]);
-    }
-    if (!status && copy_b) {
-        status = matrix_copy(context, &p.b, &copies[1]);
+    for (uint32_t i = 0; i < 2 && !status; i++) {
+        if (copied >> i & 1) {
+            const ops_tensor view = matrix_view(from[i], p->batch);
+            status = ops_copy(context, &view, &copies[i]);
+        }
     }
     if (!status) {
-        status = kernel_record(context, &p, &found);
+        status = kernel_record(context, p, entry);
     }
-    hal_kernel_release(found.kernel);
     ops_tensor_release(&copies[0]);
     ops_tensor_release(&copies[1]);
     return status;
 }
 
-hal_status ops_gemm_native(ops_context *context, const ops_product *product)
+/* Records the product with copies of the operands whose bits are set. Finds the kernel before it
+ * copies, since the plugin may have none. */
+static hal_status record_with_copies(ops_context *context, const ops_product *product,
+                                     uint32_t copied)
+{
+    ops_product p = *product;
+    ops_matrix *matrices[2] = {&p.a, &p.b};
+    hal_gemm_description description;
+    ops_entry *entry;
+    int64_t counts[2] = {0, 0};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (copied >> i & 1) {
+            counts[i] = matrix_set_copy_strides(matrices[i], p.batch);
+        }
+    }
+    const uint64_t bytes = (uint64_t)(counts[0] + counts[1]) * hal_type_size(p.a.tensor->type);
+    if (p.options->max_workspace && bytes > p.options->max_workspace) {
+        return product_decline(&p, "options.max_workspace of at least the copies of a and b",
+                               "less");
+    }
+    hal_status status = product_describe(context, &p, copied, &description);
+    if (!status) {
+        status = kernel_find(context, &p, &description, &entry);
+    }
+    if (!status) {
+        native_tell(&p, &description, entry, bytes);
+    }
+    if (status || p.is_dry) {
+        return status;
+    }
+    /* Copies may insert entries and so evict this one. */
+    const ops_entry found = *entry;
+    hal_kernel_retain(found.kernel);
+    status = copies_record(context, product, &p, copied, counts, &found);
+    hal_kernel_release(found.kernel);
+    return status;
+}
+
+static hal_status record_in_place(ops_context *context, const ops_product *product)
 {
     hal_gemm_description description;
     ops_entry *entry;
-    if (needs_copy(context, &product->a) || needs_copy(context, &product->b)) {
-        return record_with_copies(context, product);
-    }
-    hal_status status = product_describe(context, product, &description);
+    hal_status status = product_describe(context, product, 0, &description);
     if (!status) {
         status = kernel_find(context, product, &description, &entry);
     }
     if (!status) {
-        native_tell(product, &description, entry, "");
+        native_tell(product, &description, entry, 0);
     }
     if (!status && !product->is_dry) {
         ops_product_cache_insert(context, product, entry);
         status = kernel_record(context, product, entry);
     }
     return status;
+}
+
+static int copies_may_pay(const ops_product *p)
+{
+    return p->options->impl == OPS_GEMM_NATIVE ||
+           (double)p->c.rows * (double)p->c.columns * (double)p->a.columns * p->batch >=
+               MIN_COPIED_WORK;
+}
+
+hal_status ops_gemm_native(ops_context *context, const ops_product *product)
+{
+    const uint32_t needed =
+        (needs_copy(context, &product->a) ? 1u : 0) | (needs_copy(context, &product->b) ? 2u : 0);
+    const hal_status status =
+        needed ? record_with_copies(context, product, needed) : record_in_place(context, product);
+    if (status != HAL_ERROR_UNSUPPORTED || !copies_may_pay(product)) {
+        return status;
+    }
+    const uint32_t useful = needed | (lines_are_aligned(&product->a) ? 0 : 1u) |
+                            (lines_are_aligned(&product->b) ? 0 : 2u);
+    return useful != needed ? record_with_copies(context, product, useful) : status;
 }

@@ -304,7 +304,8 @@ TEST(the_choice_is_told)
     product p = problem_make(&q);
     expect_words(&p, "; a native kernel needs c stored by rows from an aligned offset");
     p.c.t.offset = 64;
-    expect_words(&p, "64 x 64 x 64, strict, native: f32, a by rows, b by rows, both copied, ");
+    expect_words(&p, "64 x 64 x 64, strict, native: f32, a by rows, b by rows, both copied (32768 "
+                     "bytes), ");
     p.options.impl = OPS_GEMM_PORTABLE;
     expect_words(&p, "strict, portable: tile ");
     expect_words(&p, "as options.impl says");

@@ -93,6 +93,24 @@ static void test_declines(void **state)
     plugin->kernel_destroy(device, taken(&d));
 }
 
+/* The copies of operands count: for a short k they take longer than the portable kernel, unless
+ * there is none. */
+static void test_copies_count(void **state)
+{
+    hal_gemm_description d = product(900, 3252, 366);
+    declined(&d, "strides");
+    d.lda = 368;
+    d.ldb = 3256;
+    d.copied = 3;
+    plugin->kernel_destroy(device, taken(&d));
+    d = product(1024, 1024, 16);
+    plugin->kernel_destroy(device, taken(&d));
+    d.copied = 3;
+    declined(&d, "shape");
+    d.required = 1;
+    plugin->kernel_destroy(device, taken(&d));
+}
+
 /* Submits one dispatch of a product with all matrices in one memory. Returns the launch. */
 static const cuda_mock_launch *launched(hal_plugin_kernel *kernel, hal_plugin_memory *memory,
                                         const double scalars[2])
@@ -163,6 +181,41 @@ static void test_launch(void **state)
     }
     assert_int_equal(maps[0].strides[0], 1040);
     assert_int_equal(maps[0].strides[1], 1040000);
+    plugin->memory_free(device, memory);
+    plugin->kernel_destroy(device, kernel);
+}
+
+/* C may have any lines, which its epilogue stores one by one, and a single line of A any length. */
+static void test_odd_lines(void **state)
+{
+    hal_gemm_description d = product(1, 1021, 367);
+    hal_plugin_memory *memory = NULL;
+    const double scalars[2] = {1.0, 0.0};
+    d.required = 1;
+    declined(&d, "strides"); /* B has 367 lines */
+    d.ldb = 1024;
+    hal_plugin_kernel *kernel = taken(&d);
+    assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
+    const cuda_mock_launch *launch = launched(kernel, memory, scalars);
+    cuda_gemm_block block;
+    cuda_mock_map maps[2];
+    memcpy(&block, launch->block, offsetof(cuda_gemm_block, inputs));
+    memcpy(maps, block.maps, sizeof maps[0]);
+    memcpy(&maps[1], block.maps[1], sizeof maps[1]);
+    const bool swapped = maps[0].extents[0] == 1021;
+    const cuda_mock_map *a = &maps[swapped ? 1 : 0];
+    assert_int_equal(a->extents[0], 367);
+    assert_int_equal(a->extents[1], 1);
+    assert_int_equal(a->strides[0], 368 * 2);
+    plugin->kernel_destroy(device, kernel);
+    d = product(1024, 1021, 1024);
+    d.ldb = 1024;
+    kernel = taken(&d);
+    launch = launched(kernel, memory, scalars);
+    memcpy(&block, launch->block, offsetof(cuda_gemm_block, inputs));
+    assert_int_equal(block.ldc, 1021);
+    static const uint8_t unset[CUDA_GEMM_MAP_BYTES];
+    assert_memory_equal(block.maps[2], unset, sizeof unset); /* no map describes C */
     plugin->memory_free(device, memory);
     plugin->kernel_destroy(device, kernel);
 }
@@ -374,7 +427,9 @@ int main(void)
     mock = driver != NULL ? dlsym(driver, CUDA_MOCK_SYMBOL) : NULL;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_declines, begin, end),
+        cmocka_unit_test_setup_teardown(test_copies_count, begin, end),
         cmocka_unit_test_setup_teardown(test_launch, begin, end),
+        cmocka_unit_test_setup_teardown(test_odd_lines, begin, end),
         cmocka_unit_test_setup_teardown(test_swapped, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
         cmocka_unit_test(test_text),

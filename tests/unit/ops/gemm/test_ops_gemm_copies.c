@@ -1,0 +1,228 @@
+/* Native matrix products of a plugin that takes only lines of whole 16 bytes, as copy engines of
+ * matrix units do: which operands are copied, with what result, within which memory, and what is
+ * told. The plugin is the cpu one with entries in front of its own. */
+#include "ops_gemm_fixture.h"
+
+#include "core/device.h"
+#include "ops_arrays.h"
+
+enum { LINE = 512, ALIGNMENT = 16 };
+
+static hal_plugin inside; /* the table of the cpu plugin */
+static int has_memory;
+static uint32_t last_copied; /* of the last product that was taken */
+
+static int is_aligned(int64_t leading, int64_t lines, int64_t stride, hal_type type)
+{
+    const int64_t size = hal_type_size(type);
+    return (lines == 1 || leading * size % ALIGNMENT == 0) && stride * size % ALIGNMENT == 0;
+}
+
+static hal_status gemm_of_lines(hal_plugin_device *device, const hal_gemm_description *d,
+                                hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
+{
+    if (!is_aligned(d->lda, d->transpose_a ? d->k : d->m, d->stride_a, d->type_a) ||
+        !is_aligned(d->ldb, d->transpose_b ? d->n : d->k, d->stride_b, d->type_b)) {
+        return HAL_ERROR_UNSUPPORTED;
+    }
+    last_copied = d->copied;
+    return inside.gemm(device, d, kernel, workspace_bytes);
+}
+
+static hal_status allocate_some(hal_plugin_device *device, hal_memory_kind kind, uint64_t bytes,
+                                hal_plugin_memory **memory)
+{
+    return has_memory ? inside.memory_allocate(device, kind, bytes, memory)
+                      : HAL_ERROR_OUT_OF_MEMORY;
+}
+
+static int open_lines_context(void **state)
+{
+    if (open_other_context(state)) {
+        return -1;
+    }
+    hal_plugin *table = &test_device->module->table;
+    inside = *table;
+    has_memory = 1;
+    table->gemm = gemm_of_lines;
+    table->memory_allocate = allocate_some;
+    return 0;
+}
+
+static int close_lines_context(void **state)
+{
+    test_device->module->table = inside;
+    return close_context(state);
+}
+
+static product make_native(hal_type type, int64_t batch, const int64_t shape[3], int layout_a,
+                           int layout_b)
+{
+    product p = make(type, type, batch, shape[0], shape[1], shape[2], layout_a, layout_b, PLAIN);
+    p.options.impl = OPS_GEMM_NATIVE;
+    align(&p);
+    truncate_to_small(&p);
+    return p;
+}
+
+/* All layouts of both operands, odd and whole lengths, one line, batches. */
+static void odd_lines_are_copied(void **state)
+{
+    static const int64_t shapes[][3] = {{17, 23, 29}, {16, 24, 40}, {1, 33, 65}, {33, 1, 65}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16};
+    for (int i = 0; i < 4 * 2 * 2 * LAYOUTS * LAYOUTS; i++) {
+        product p = make_native(types[i / 4 % 2], i / 8 % 2 ? 3 : 1, shapes[i % 4],
+                                i / 16 % LAYOUTS, i / 16 / LAYOUTS);
+        p.options.beta = i % 3 == 0 ? 1 : 0;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
+}
+
+/* NaN next to the elements, and in the memory that copies get, does not reach C. */
+static void padding_is_not_read(void **state)
+{
+    static const int64_t shape[3] = {19, 21, 23};
+    product p = make_native(HAL_TYPE_F32, 1, shape, PADDED, PADDED);
+    surround_with_nan(&p);
+    for (int i = 0; i < 2; i++) {
+        ops_tensor nan; /* its memory is the copies' afterwards */
+        const int64_t length = 19 * 24;
+        ok(ops_tensor_create(test_context, HAL_TYPE_F32, 1, &length, &nan));
+        ok(ops_fill(test_context, (double)NAN, &nan));
+        ops_tensor_release(&nan);
+        try_product(&p, 1, NULL, NULL);
+    }
+    release(&p);
+}
+
+static void expect_copied(int64_t m, int64_t n, int64_t k, int layout_a, int layout_b,
+                          uint32_t copied)
+{
+    const int64_t shape[3] = {m, n, k};
+    product p = make_native(HAL_TYPE_F32, 1, shape, layout_a, layout_b);
+    last_copied = 4;
+    try_product(&p, 1, NULL, NULL);
+    assert_int_equal(last_copied, copied);
+    release(&p);
+}
+
+/* Only the operands whose lines are odd; a single line is never odd. */
+static void only_odd_lines_are_copied(void **state)
+{
+    expect_copied(17, 24, 16, PLAIN, PLAIN, 0);
+    expect_copied(17, 24, 15, PLAIN, PLAIN, 1);
+    expect_copied(16, 23, 16, PLAIN, PLAIN, 2);
+    expect_copied(17, 23, 15, PLAIN, PLAIN, 3);
+    expect_copied(1, 24, 15, PLAIN, PLAIN, 0);
+    expect_copied(16, 23, 15, TURNED, PLAIN, 2);
+    expect_copied(17, 23, 16, TURNED, TURNED, 1);
+    expect_copied(16, 27, 16, PLAIN, EVERY_OTHER, 2);
+}
+
+/* One B for all products of a batch is copied once. */
+static void a_shared_operand_is_copied_once(void **state)
+{
+    static const int64_t shape[3] = {16, 23, 16};
+    char line[LINE];
+    product p = make_native(HAL_TYPE_F32, 3, shape, PLAIN, PLAIN);
+    box_free(&p.b);
+    p.b = make_matrix(HAL_TYPE_F32, 1, 16, 23, PLAIN);
+    p.b.t.offset += 3;
+    truncate_to_small(&p);
+    try_product(&p, 1, NULL, NULL);
+    assert_int_equal(last_copied, 2);
+    ok(ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, LINE, line));
+    assert_non_null(strstr(line, "a by rows, b by rows, b copied (1536 bytes), ")); /* 16 x 24 */
+    release(&p);
+}
+
+static void expect_words(const product *p, const char *words)
+{
+    char line[LINE];
+    ok(ops_gemm_describe(test_context, &p->options, &p->a.t, &p->b.t, &p->c.t, LINE, line));
+    if (!strstr(line, words)) {
+        fail_msg("'%s' lacks '%s'", line, words);
+    }
+}
+
+/* A copy takes longer than a small product. */
+static void small_products_are_not_copied(void **state)
+{
+    static const int64_t shape[3] = {18, 22, 14};
+    product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+    expect_words(&p, "both copied");
+    p.options.impl = OPS_GEMM_ANY;
+    expect_words(&p, "portable");
+    try_product(&p, 1, NULL, NULL);
+    release(&p);
+}
+
+static void max_workspace_bounds_copies(void **state)
+{
+    static const int64_t shape[3] = {117, 123, 115};
+    product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+    p.options.impl = OPS_GEMM_ANY;
+    p.options.max_workspace = (117 * 116 + 115 * 124) * 4;
+    expect_words(&p, "native: f32, a by rows, b by rows, both copied (111328 bytes), ");
+    p.options.max_workspace--;
+    expect_words(&p, "; a native kernel needs options.max_workspace of at least the copies");
+    try_product(&p, 1, NULL, NULL);
+    p.options.impl = OPS_GEMM_NATIVE;
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
+            "options.max_workspace");
+    release(&p);
+}
+
+/* Without memory for the copies the portable kernel, which needs none, multiplies. */
+static void without_memory_the_portable_kernel_multiplies(void **state)
+{
+    static const int64_t shape[3] = {301, 203, 157};
+    product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+    has_memory = 0;
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_OUT_OF_MEMORY,
+            "");
+    p.options.impl = OPS_GEMM_ANY;
+    try_product(&p, 1, NULL, NULL);
+    has_memory = 1;
+    try_product(&p, 1, NULL, NULL);
+    release(&p);
+}
+
+/* The copies of a product of arrays are temporaries of its plan, which the second call replays. */
+static void plans_of_arrays_have_the_copies(void **state)
+{
+    enum { M = 117, N = 123 };
+    static const int64_t shape[3] = {M, N, 115};
+    static float want[M * N], got[M * N];
+    product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+    ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
+    ok(ops_tensor_read(test_context, &p.c.t, sizeof want, want));
+    for (int i = 0; i < 2; i++) {
+        ops_array *a = made(ops_array_from_tensor(test_context, &p.a.t));
+        ops_array *b = made(ops_array_from_tensor(test_context, &p.b.t));
+        const uint64_t before = statistics_of(test_context).compiled;
+        ops_array *c = ops_array_keep(made(ops_matmul(a, b)));
+        ok(ops_array_read(c, sizeof got, got));
+        assert_int_equal(statistics_of(test_context).compiled - before, 1 - i);
+        assert_memory_equal(got, want, sizeof want);
+        memset(got, 0, sizeof got);
+        release_all(a, b, c);
+    }
+    release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(odd_lines_are_copied),
+        cmocka_unit_test(padding_is_not_read),
+        cmocka_unit_test(only_odd_lines_are_copied),
+        cmocka_unit_test(a_shared_operand_is_copied_once),
+        cmocka_unit_test(small_products_are_not_copied),
+        cmocka_unit_test(max_workspace_bounds_copies),
+        cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
+        cmocka_unit_test(plans_of_arrays_have_the_copies),
+    };
+    return cmocka_run_group_tests(tests, open_lines_context, close_lines_context);
+}
