@@ -117,11 +117,12 @@ typedef struct ops_gemm_prepare_options {
     }
 
 /* Copies B, k x n with or without a leading batch axis, of a float type, to the layout that the
- * device multiplies without further copies, and, where levels of Strassen's algorithm are chosen
- * for products of that precision and number of rows, adds the sums of its blocks: 1.75 times the
- * bytes of B for one level, 3.1 times for two. With fewer than 64 rows announced a transposed B
- * stays so; a processor's portable kernel copies it again for each A of 64 rows or more. The
- * object is used as options.prepared of ops_gemm, for products of any number of rows, type of C,
+ * device multiplies without further copies (on GPUs with lines that start at multiples of 16
+ * bytes), and, where levels of Strassen's algorithm are chosen for products of that precision and
+ * number of rows, adds the sums of its blocks: 1.75 times the bytes of B for one level, 3.1 times
+ * for two. With fewer than 64 rows announced a transposed B stays so; a processor's portable kernel
+ * copies it again for each A of 64 rows or more. The object is used as options.prepared of
+ * ops_gemm, for products of any number of rows, type of C,
  * precision and epilogue; sums are used where they are faster, and where the precision is
  * HAL_GEMM_NORMWISE. An array is prepared by ops_array_prepare. Null `options`: the defaults.
  * Later writes to B change nothing: the object holds what B was in the order of the queue.

@@ -11,9 +11,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Bytes to which lines of copies are aligned: what copy engines of matrix units ask for. */
-enum { LINE_BYTES = 16 };
-
 /* Multiplications from which copies that need not be made are considered: a GPU multiplies fewer in
  * less time than a copy takes. */
 static const double MIN_COPIED_WORK = 0x1p20;
@@ -54,14 +51,14 @@ static int needs_copy(const ops_context *context, const ops_matrix *matrix)
            matrix->rows != 0 && matrix->columns != 0;
 }
 
-/* Whether all lines of an operand in BLAS strides start at multiples of LINE_BYTES. */
+/* Whether all lines of an operand in BLAS strides start at multiples of OPS_GEMM_LINE_BYTES. */
 static int lines_are_aligned(const ops_matrix *matrix)
 {
     const int64_t size = hal_type_size(matrix->tensor->type);
     blas_layout layout;
     return !matrix_blas_layout(matrix, &layout) || matrix->rows == 0 || matrix->columns == 0 ||
-           ((layout.count == 1 || layout.leading * size % LINE_BYTES == 0) &&
-            matrix->batch_stride * size % LINE_BYTES == 0);
+           ((layout.count == 1 || layout.leading * size % OPS_GEMM_LINE_BYTES == 0) &&
+            matrix->batch_stride * size % OPS_GEMM_LINE_BYTES == 0);
 }
 
 /* Gives a matrix the strides of its copy: in the order of the original where that has contiguous
@@ -74,7 +71,7 @@ static int64_t matrix_set_copy_strides(ops_matrix *matrix, uint32_t batch)
         (matrix->columns == 1 || (matrix->column_stride != 1 && matrix->row_stride == 1));
     const int64_t length = by_columns ? matrix->rows : matrix->columns;
     const int64_t count = by_columns ? matrix->columns : matrix->rows;
-    const int64_t step = LINE_BYTES / hal_type_size(matrix->tensor->type);
+    const int64_t step = OPS_GEMM_LINE_BYTES / hal_type_size(matrix->tensor->type);
     const int64_t line = (length + step - 1) / step * step;
     matrix->row_stride = by_columns ? 1 : line;
     matrix->column_stride = by_columns ? line : 1;

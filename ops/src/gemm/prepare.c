@@ -2,7 +2,7 @@
 #include "prepare.h"
 
 #include "normwise.h"
-#include "plan.h"
+#include "product.h"
 #include "tensor/allocation.h"
 
 #include <ops/index.h>
@@ -51,7 +51,7 @@ static hal_status check_not_recording(const ops_context *context, const char *fu
                : status;
 }
 
-/* In the order of B, or by rows. */
+/* In the order of B, or by rows. On a GPU lines are aligned as native kernels may ask for. */
 static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b, int64_t rows_of_a)
 {
     const int64_t rows = b->shape[b->rank - 2], columns = b->shape[b->rank - 1];
@@ -59,40 +59,52 @@ static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b, i
         context->info->kind == HAL_DEVICE_CPU && rows_of_a >= OPS_GEMM_MANY_ROWS;
     const int by_columns =
         !prefers_rows && b->stride[b->rank - 1] != 1 && b->stride[b->rank - 2] == 1;
+    const int64_t length = by_columns ? rows : columns, lines = by_columns ? columns : rows;
+    const int64_t step = context->info->kind == HAL_DEVICE_CPU || length == 1
+                             ? 1
+                             : OPS_GEMM_LINE_BYTES / hal_type_size(b->type);
+    const int64_t line = (length + step - 1) / step * step;
     ops_tensor copy = *b;
     copy.buffer = NULL;
     copy.offset = 0;
-    copy.stride[b->rank - 1] = by_columns ? rows : 1;
-    copy.stride[b->rank - 2] = by_columns ? 1 : columns;
+    copy.stride[b->rank - 1] = by_columns ? line : 1;
+    copy.stride[b->rank - 2] = by_columns ? 1 : line;
     if (b->rank == 3) {
-        copy.stride[0] = rows * columns;
+        copy.stride[0] = line * lines;
     }
     return copy;
 }
 
-static uint64_t copy_bytes(const ops_tensor *b)
+/* Of a copy's layout. */
+static uint64_t copy_bytes(const ops_tensor *copy)
 {
-    return (uint64_t)ops_tensor_get_element_count(b) * hal_type_size(b->type);
+    int64_t elements = ops_tensor_get_element_count(copy) > 0;
+    for (uint32_t i = 0; i < copy->rank && elements; i++) {
+        const int64_t extent = copy->shape[i] * copy->stride[i];
+        elements = extent > elements ? extent : elements;
+    }
+    return (uint64_t)elements * hal_type_size(copy->type);
 }
 
-/* The first element of the sums. */
-static int64_t sums_offset(const ops_tensor *b)
+/* The first element of the sums after a copy. */
+static int64_t sums_offset(const ops_tensor *copy)
 {
-    const uint64_t bytes = (copy_bytes(b) + SUMS_ALIGNMENT - 1) / SUMS_ALIGNMENT * SUMS_ALIGNMENT;
-    return (int64_t)(bytes / hal_type_size(b->type));
+    const uint64_t bytes =
+        (copy_bytes(copy) + SUMS_ALIGNMENT - 1) / SUMS_ALIGNMENT * SUMS_ALIGNMENT;
+    return (int64_t)(bytes / hal_type_size(copy->type));
 }
 
-static uint64_t prepared_bytes(const ops_tensor *b, uint32_t levels)
+static uint64_t prepared_bytes(const ops_tensor *copy, uint32_t levels)
 {
     if (levels == 0) {
-        return copy_bytes(b);
+        return copy_bytes(copy);
     }
-    const ops_tensor sums = ops_normwise_sums_layout(levels, b);
-    return ((uint64_t)sums_offset(b) + (uint64_t)ops_tensor_get_element_count(&sums)) *
-           hal_type_size(b->type);
+    const ops_tensor sums = ops_normwise_sums_layout(levels, copy);
+    return ((uint64_t)sums_offset(copy) + (uint64_t)ops_tensor_get_element_count(&sums)) *
+           hal_type_size(copy->type);
 }
 
-/* A function of the shape, the options and the device. */
+/* A function of the layout of the copy, the options and the device. */
 static uint32_t choose_levels(const ops_context *context, const ops_gemm_prepare_options *options,
                               const ops_tensor *b)
 {
@@ -137,9 +149,9 @@ hal_status ops_prepared_make(ops_context *context, const char *function,
     if (status) {
         return status;
     }
-    const uint32_t levels = choose_levels(context, options, b);
-    const uint64_t bytes = prepared_bytes(b, levels);
     ops_tensor copy = copy_layout(context, b, options->rows);
+    const uint32_t levels = choose_levels(context, options, &copy);
+    const uint64_t bytes = prepared_bytes(&copy, levels);
     if (options->max_bytes && bytes > options->max_bytes) {
         return ops_invalid("%s: options.max_bytes: expected at least the %llu bytes of a copy of "
                            "b, got %llu",

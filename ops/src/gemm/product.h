@@ -8,6 +8,9 @@
 
 #include <ops/gemm.h>
 
+/* Bytes to which the lines of copies are aligned: what copy engines of matrix units ask for. */
+#define OPS_GEMM_LINE_BYTES 16
+
 /* Element (batch, row, column) of a tensor at offset + batch * batch_stride + .... The stride of a
  * dimension of length 1 is 1. */
 typedef struct ops_matrix {

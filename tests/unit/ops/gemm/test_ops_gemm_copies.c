@@ -189,6 +189,34 @@ static void without_memory_the_portable_kernel_multiplies(void **state)
     release(&p);
 }
 
+/* A prepared B has aligned lines, so that no product copies it; sums may follow it. */
+static void prepared_lines_are_aligned(void **state)
+{
+    for (int i = 0; i < 6; i++) {
+        const int64_t shape[3] = {20, 22, 16};
+        const int layout = i / 2 % 3 == 0 ? PLAIN : i / 2 % 3 == 1 ? TURNED : EVERY_OTHER;
+        product p = make_native(i == 1 ? HAL_TYPE_BF16 : HAL_TYPE_F32, 1, shape, PLAIN, layout);
+        ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+        ops_gemm_prepared *prepared = NULL;
+        test_context->forced_levels = i >= 2 ? (uint32_t)i % 2 : 0;
+        options.precision = HAL_GEMM_NORMWISE;
+        ok(ops_gemm_prepare(test_context, &options, &p.b.t, &prepared));
+        const uint32_t levels = ops_gemm_prepared_get_levels(prepared);
+        assert_int_equal(levels, test_context->forced_levels);
+        if (levels == 0 && layout != TURNED) {
+            assert_int_equal(ops_gemm_prepared_get_bytes(prepared), i == 1 ? 768 : 16 * 24 * 4);
+        }
+        p.options.prepared = prepared;
+        p.options.precision = levels ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT;
+        last_copied = 0;
+        try_product(&p, 1, NULL, NULL);
+        assert_true(levels > 0 || last_copied == 0);
+        ops_gemm_prepared_destroy(prepared);
+        test_context->forced_levels = 0;
+        release(&p);
+    }
+}
+
 /* The copies of a product of arrays are temporaries of its plan, which the second call replays. */
 static void plans_of_arrays_have_the_copies(void **state)
 {
@@ -222,6 +250,7 @@ int main(void)
         cmocka_unit_test(small_products_are_not_copied),
         cmocka_unit_test(max_workspace_bounds_copies),
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
+        cmocka_unit_test(prepared_lines_are_aligned),
         cmocka_unit_test(plans_of_arrays_have_the_copies),
     };
     return cmocka_run_group_tests(tests, open_lines_context, close_lines_context);
