@@ -135,6 +135,9 @@ uint8_t ops_row_index(ops_row_program *program, hal_type type, uint8_t place)
 static int64_t slices_wanted(const hal_device_info *info, const ops_reduce_layout *group,
                              int64_t outputs, int64_t length)
 {
+    if (outputs == 0) {
+        return 1;
+    }
     const int64_t groups = (outputs + group->outputs - 1) / group->outputs;
     const int64_t across = outputs < group->outputs ? outputs : group->outputs;
     const int64_t items = (int64_t)group->outputs * group->along;

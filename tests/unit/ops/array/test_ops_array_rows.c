@@ -176,6 +176,17 @@ static void sliced_rows_have_the_same_bits(void **state)
     }
 }
 
+/* There is nothing to compute, but a plan and its layout are made. */
+static void no_rows_are_computed(void **state)
+{
+    static const row_program programs[] = {normalised, softmax, variance, place};
+    ops_array *x = random_array(0, 100000);
+    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+        kernels_of(programs[p], x, 1);
+    }
+    release_all(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +194,7 @@ int main(void)
         cmocka_unit_test(other_axes_are_other_kernels),
         cmocka_unit_test(held_values_are_stored),
         cmocka_unit_test(sliced_rows_have_the_same_bits),
+        cmocka_unit_test(no_rows_are_computed),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
