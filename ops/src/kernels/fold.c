@@ -25,6 +25,13 @@
  * idle. */
 #define MIN_ROW_CPU 16
 
+/* Elements of a contiguous axis that a work-item of a GPU should have where there are enough for
+ * MANY_ITEMS on each compute unit, of rows that are long enough for work-items side by side: each
+ * work-item more is one more state to combine. */
+#define MANY_ELEMENTS 32
+#define MANY_ITEMS 1024
+#define MIN_MANY_AXIS 512
+
 /* Elements that a work-item of a GPU should have, and words that the work-items of a group read
  * side by side: too few elements leave too few loads in flight, too few words waste the cache's
  * lines. */
@@ -93,8 +100,8 @@ static void group_along_axis_software(int64_t outputs, int64_t length, uint32_t 
                                 LEAST_ALONG_SOFTWARE < items ? LEAST_ALONG_SOFTWARE : items, items);
 }
 
-static void group_along_axis(int64_t outputs, int64_t length, uint32_t items, uint32_t most,
-                             ops_reduce_layout *group)
+static void group_along_axis(const hal_device_info *info, int64_t outputs, int64_t length,
+                             uint32_t items, uint32_t most, ops_reduce_layout *group)
 {
     group->width = length % 4 == 0 ? 4 : length % 2 == 0 ? 2 : 1;
     if (outputs > 1 && length <= MIN_SHARED_AXIS) {
@@ -107,7 +114,11 @@ static void group_along_axis(int64_t outputs, int64_t length, uint32_t items, ui
     const uint32_t usual = halved_to(USUAL_ITEMS, most);
     const int fits_whole =
         length > 2 * ITEM_ELEMENTS * (int64_t)usual && length <= 2 * ITEM_ELEMENTS * (int64_t)most;
-    group->along = power_of_two((uint64_t)length / ITEM_ELEMENTS, side, fits_whole ? most : usual);
+    const double enough = (double)info->compute_units * MANY_ITEMS * MANY_ELEMENTS;
+    const uint64_t share = length >= MIN_MANY_AXIS && (double)outputs * (double)length >= enough
+                               ? ((uint64_t)length + MANY_ELEMENTS - 1) / MANY_ELEMENTS
+                               : (uint64_t)length / ITEM_ELEMENTS;
+    group->along = power_of_two(share, side, fits_whole ? most : usual);
     if (outputs > 1 && group->along < items) {
         group->outputs = power_of_two((uint64_t)outputs, 1, items / group->along);
     }
@@ -245,7 +256,7 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
         } else if (info->kind == HAL_DEVICE_SOFTWARE) {
             group_along_axis_software(outputs, axis->length, items, group);
         } else {
-            group_along_axis(outputs, axis->length, items, most, group);
+            group_along_axis(info, outputs, axis->length, items, most, group);
         }
     } else if (ops_is_processor(context)) {
         group_across_outputs_cpu(space, axis->length, items, group);
