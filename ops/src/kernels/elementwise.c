@@ -270,7 +270,9 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
     plan->rows = plan->grid_may_overrun = 0;
     plan->tail = 0;
     ops_transposed_choose(info, use, space, plan);
-    plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
+    if (!plan->staged) {
+        plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
+    }
     ops_layout_choose(context, space,
                       use->reserved + (plan->staged ? OPS_TRANSPOSED_SCALAR_BYTES : 0), use->reach,
                       &plan->layout);
@@ -325,7 +327,7 @@ void ops_elementwise_declare(hal_ir_builder *b, const ops_space *space,
     hal_ir_group_size(b, plan->group, plan->lines, 1);
     ops_layout_declare(b, space, &plan->layout, values);
     if (plan->staged) {
-        ops_transposed_declare(b, values);
+        ops_transposed_declare(b, plan, values);
     }
 }
 

@@ -6,8 +6,9 @@
  * the grid's x for itself, and y and z number the rows.
  *
  * Where inputs are contiguous along another dimension, a group of a GPU computes a tile of the two
- * dimensions. It reads those inputs along the other dimension into shared memory first, so that all
- * accesses to global memory are contiguous (transposed.c). */
+ * dimensions, and of a third one where one of them is short. It reads those inputs along the other
+ * dimension into shared memory first, so that all accesses to global memory are contiguous
+ * (transposed.c). */
 #ifndef OPS_SRC_KERNELS_ELEMENTWISE_H
 #define OPS_SRC_KERNELS_ELEMENTWISE_H
 
@@ -15,7 +16,16 @@
 
 #define OPS_MAX_WIDTH 8u
 
+/* Dimensions of a tile, counted from the innermost one outwards. */
+#define OPS_TILE_AXES 3u
+
 OPS_KEY_STRUCTURES_BEGIN
+/* The axes of a tile in the order of a view's memory. */
+typedef struct ops_tile_order {
+    uint8_t axis[OPS_TILE_AXES];
+    uint8_t joint; /* the first so many are one dimension, of which all but the last are whole */
+} ops_tile_order;
+
 typedef struct ops_elementwise_plan {
     ops_layout layout;
     uint32_t width; /* elements of a work-item */
@@ -27,11 +37,11 @@ typedef struct ops_elementwise_plan {
     uint32_t
         repeat; /* with `rows`: a work-item computes this many times `width` elements of a line,
                         `group` times `width` apart */
-    uint32_t staged;       /* a bit for each view that is read through shared memory */
-    uint32_t staged_width; /* neighbours that a work-item reads of these at a time */
-    uint32_t tile[2]; /* with `staged`: elements of a group along the innermost dimension and the
-                         one before it */
-    uint32_t grid[3]; /* the first field that the kernel does not depend on */
+    uint32_t staged;                 /* a bit for each view that is read through shared memory */
+    uint32_t staged_width;           /* neighbours that a work-item reads of these at a time */
+    uint32_t tile[OPS_TILE_AXES];    /* with `staged`: elements of a group along each axis */
+    ops_tile_order loaded, computed; /* with `staged`: the order of staged views, of the others */
+    uint32_t grid[3];                /* the first field that the kernel does not depend on */
 } ops_elementwise_plan;
 OPS_KEY_STRUCTURES_END
 

@@ -1,9 +1,11 @@
 /* Elementwise kernels over tiles, see transposed.h.
  *
- * A group computes tile[0] elements of the innermost dimension, in columns, for tile[1] of the
- * dimension before it, in rows. It copies its part of the staged views to shared memory, where each
- * column is `pitch` elements: odd, so that neither writing along a column nor reading along a row
- * meets one bank twice. Then the work-items compute, neighbours along the row. */
+ * A group computes a box of the space: tile[0] elements of the innermost dimension in columns,
+ * tile[1] of the staged one in rows, and where one of these is short, tile[2] of the dimension that
+ * continues it in memory in layers. It copies its part of the staged views to shared memory, where
+ * columns and layers are an odd number of elements apart, so that neither writing along a column
+ * nor reading along a row meets one bank twice. Then the work-items compute, neighbours of the
+ * output. */
 #include "transposed.h"
 
 #include <stdlib.h>
@@ -11,6 +13,9 @@
 /* Elements of a tile: enough loads in flight, and at least so many that staging pays. */
 #define MAX_ELEMENTS 4096u
 #define MIN_ELEMENTS 256u
+
+/* Sides of a box next to a short one, and the length below which a side is short. */
+#define BOX_SIDE 64u
 
 /* A group's shared memory, so that several fit a compute unit. */
 #define MAX_SHARED 36864u
@@ -31,9 +36,22 @@ static uint32_t least(uint64_t x, uint64_t y)
     return (uint32_t)(x < y ? x : y);
 }
 
-static uint32_t pitch_of(const uint32_t tile[2])
+/* The distance of columns, rows or layers of a box in shared memory, in elements. */
+static uint32_t pitch_of(const uint32_t tile[OPS_TILE_AXES], uint32_t axis)
 {
-    return tile[1] | 1;
+    const uint32_t layer = tile[1] | 1;
+    return axis == 1 ? 1 : axis == 2 ? layer : layer * tile[2] | 1;
+}
+
+static uint32_t box_elements(const uint32_t tile[OPS_TILE_AXES])
+{
+    return tile[0] * tile[1] * tile[2];
+}
+
+/* The dimension of an axis of the box in a space whose dimensions have been moved. */
+static uint32_t axis_dimension(uint32_t rank, uint32_t axis)
+{
+    return rank - 1 - axis;
 }
 
 /* Bytes of the sectors that `count` elements of `size` bytes touch, `step` elements apart. Where
@@ -104,9 +122,51 @@ static void tile_fit(const ops_space *space, uint32_t other, uint32_t elements, 
     tile[1] = even_side(rows, tile[0] < side ? other_side(elements, tile[0]) : side);
 }
 
-static void dimension_to_second(ops_space *space, uint32_t dimension)
+/* The dimension that continues a short one of the two sides of the box, so that memory is read or
+ * written in longer runs: of the innermost dimension in the view `output`, or of `other` in the
+ * view `input`. The innermost one if there is none, or if the two continue each other. */
+static uint32_t third_dimension(const ops_space *space, uint32_t other, uint32_t input,
+                                uint32_t output)
 {
-    for (uint32_t i = dimension; i + 2 < space->rank; i++) {
+    const uint32_t last = space->rank - 1;
+    const int along_output = space->size[last] < BOX_SIDE;
+    const uint32_t side = along_output ? last : other;
+    const int64_t *stride = space->stride[along_output ? output : input];
+    for (uint32_t i = 0; i < last && space->size[side] < BOX_SIDE; i++) {
+        if (i != other && space->stride[input][i] != 0 &&
+            stride[i] == space->size[side] * stride[side]) {
+            return i;
+        }
+    }
+    return last;
+}
+
+/* Sides of at most `elements` with a third dimension, which is as long as the short one of the two
+ * others leaves room for. */
+static void box_fit(const ops_space *space, uint32_t other, uint32_t third, uint32_t elements,
+                    uint32_t tile[OPS_TILE_AXES])
+{
+    uint32_t side = BOX_SIDE;
+    while (side * side > elements) {
+        side /= 2;
+    }
+    const uint64_t columns = (uint64_t)space->size[space->rank - 1];
+    const uint64_t rows = (uint64_t)space->size[other];
+    tile[0] = even_side(columns, side);
+    tile[1] = even_side(rows, side);
+    /* A multiple of `step` times the short side is one of every width. */
+    const uint32_t room = elements / (tile[0] * tile[1]), short_side = least(tile[0], tile[1]);
+    uint32_t step = OPS_MAX_WIDTH;
+    while (step > 1 && OPS_MAX_WIDTH / step < (short_side & -short_side)) {
+        step /= 2;
+    }
+    tile[2] = room >= step ? room / step * step : room > 1 ? room : 1;
+    tile[2] = least(tile[2], (uint64_t)space->size[third]);
+}
+
+static void dimension_move(ops_space *space, uint32_t dimension, uint32_t to)
+{
+    for (uint32_t i = dimension; i < to; i++) {
         const int64_t size = space->size[i];
         space->size[i] = space->size[i + 1];
         space->size[i + 1] = size;
@@ -118,40 +178,121 @@ static void dimension_to_second(ops_space *space, uint32_t dimension)
     }
 }
 
-static uint64_t tile_count(int64_t size, uint32_t side)
+static uint64_t tile_count(const ops_space *space, const uint32_t tile[OPS_TILE_AXES],
+                           uint32_t axis)
 {
-    return ((uint64_t)size + side - 1) / side;
+    const uint64_t size = (uint64_t)space->size[axis_dimension(space->rank, axis)];
+    return (size + tile[axis] - 1) / tile[axis];
 }
 
-uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[2])
+uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[OPS_TILE_AXES])
 {
-    const int64_t columns = space->size[space->rank - 1], rows = space->size[space->rank - 2];
-    return (uint64_t)(ops_space_elements(space) / columns / rows) * tile_count(columns, tile[0]) *
-           tile_count(rows, tile[1]);
+    uint64_t groups = (uint64_t)ops_space_elements(space);
+    for (uint32_t axis = 0; axis < (tile[2] > 1 ? 3 : 2); axis++) {
+        groups = groups / (uint64_t)space->size[axis_dimension(space->rank, axis)] *
+                 tile_count(space, tile, axis);
+    }
+    return groups;
 }
 
-/* The most neighbours of the staged views that are aligned wherever they are read. */
-static uint32_t staged_width(const ops_space *space, const ops_elementwise_use *use,
-                             const ops_elementwise_plan *plan)
+/* The axes of the box in the order of `view`'s memory, from `first` on. */
+static ops_tile_order order_of(const ops_space *space, uint32_t view, uint32_t first,
+                               const uint32_t tile[OPS_TILE_AXES])
 {
-    const uint32_t second = space->rank - 2;
-    uint32_t width = use->widest < OPS_MAX_WIDTH ? use->widest : OPS_MAX_WIDTH;
-    for (; width > 1; width /= 2) {
-        int fits = space->size[second] % width == 0 && plan->tile[1] % width == 0;
-        for (uint32_t view = 0; view < space->view_count; view++) {
-            const uint64_t start = use->starts ? use->starts[view] : 0;
-            int is_aligned = space->stride[view][second] == 1 && start % width == 0 &&
-                             space->base[view] % width == 0;
-            for (uint32_t i = 0; i < space->rank; i++) {
-                is_aligned &= i == second || space->stride[view][i] % width == 0;
-            }
-            fits &= is_aligned || !(plan->staged >> view & 1);
+    const uint32_t a = first == 0 ? 1 : 0, b = 2;
+    const int has_third = tile[2] > 1;
+    const int64_t *stride = space->stride[view];
+    const int swap = has_third && llabs(stride[axis_dimension(space->rank, b)]) <
+                                      llabs(stride[axis_dimension(space->rank, a)]);
+    return (ops_tile_order){
+        .axis = {(uint8_t)first, (uint8_t)(swap ? b : a), (uint8_t)(swap ? a : b)}, .joint = 1};
+}
+
+/* Whether the views of the set can be accessed `width` elements at a time along the first `joint`
+ * axes, as one dimension. */
+static int width_fits(const ops_space *space, const ops_elementwise_use *use, uint32_t views,
+                      const ops_tile_order *order, const uint32_t tile[OPS_TILE_AXES],
+                      uint32_t width)
+{
+    const uint32_t first = axis_dimension(space->rank, order->axis[0]);
+    uint64_t size = 1, length = 1;
+    uint32_t joined = 0;
+    for (uint32_t i = 0; i < order->joint; i++) {
+        const uint32_t dimension = axis_dimension(space->rank, order->axis[i]);
+        size *= (uint64_t)space->size[dimension];
+        length *= tile[order->axis[i]];
+        joined |= UINT32_C(1) << dimension;
+    }
+    int fits = size % width == 0 && length % width == 0;
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        const uint64_t start = use->starts ? use->starts[view] : 0;
+        if (!(views >> view & 1) || space->stride[view][first] != 1) {
+            continue;
         }
-        if (fits) {
-            return width;
+        fits &= start % width == 0 && space->base[view] % width == 0;
+        for (uint32_t i = 0; i < space->rank; i++) {
+            fits &= (joined >> i & 1) || space->stride[view][i] % width == 0;
         }
     }
-    return 1;
+    return fits;
+}
+
+/* Whether the first `joint` axes and the next one are one dimension of all views of the set. */
+static int axes_join(const ops_space *space, uint32_t views, const ops_tile_order *order,
+                     const uint32_t tile[OPS_TILE_AXES])
+{
+    const uint32_t axis = order->axis[order->joint - 1], next = order->axis[order->joint];
+    if (next == 2 && tile[2] == 1) {
+        return 0;
+    }
+    const uint32_t inner = axis_dimension(space->rank, axis),
+                   outer = axis_dimension(space->rank, next);
+    int joins = tile[axis] == space->size[inner];
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        const int64_t *stride = space->stride[view];
+        joins &= !(views >> view & 1) || stride[outer] == space->size[inner] * stride[inner];
+    }
+    return joins;
+}
+
+/* The most elements that the views of the set can be accessed at a time, and the axes joined for
+ * it, where more than one. */
+static uint32_t order_width(const ops_space *space, const ops_elementwise_use *use, uint32_t views,
+                            const uint32_t tile[OPS_TILE_AXES], ops_tile_order *order)
+{
+    ops_tile_order tried = *order;
+    uint32_t best = 1;
+    for (;;) {
+        uint32_t width = use->widest < OPS_MAX_WIDTH ? use->widest : OPS_MAX_WIDTH;
+        while (width > best && !width_fits(space, use, views, &tried, tile, width)) {
+            width /= 2;
+        }
+        if (width > best) {
+            best = width;
+            *order = tried;
+        }
+        if (tried.joint == OPS_TILE_AXES || !axes_join(space, views, &tried, tile)) {
+            return best;
+        }
+        tried.joint++;
+    }
+}
+
+/* The order of memory of the staged views and that of the others, with their widths. */
+static void plan_orders(ops_space *space, const ops_elementwise_use *use, uint32_t input,
+                        uint32_t output, ops_elementwise_plan *plan)
+{
+    const uint32_t all = (UINT32_C(1) << space->view_count) - 1;
+    int contiguous = 1;
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        contiguous &=
+            !(plan->staged >> view & 1) || space->stride[view][axis_dimension(space->rank, 1)] == 1;
+    }
+    plan->loaded = order_of(space, input, 1, plan->tile);
+    plan->computed = order_of(space, output, 0, plan->tile);
+    plan->staged_width =
+        contiguous ? order_width(space, use, plan->staged, plan->tile, &plan->loaded) : 1;
+    plan->width = order_width(space, use, all & ~plan->staged, plan->tile, &plan->computed);
 }
 
 void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
@@ -159,10 +300,12 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
 {
     const uint32_t last = space->rank - 1;
     uint32_t staged[OPS_MAX_RANK] = {0}, counts[OPS_MAX_RANK] = {0}, other = last, value_size = 4;
-    uint32_t *tile = plan->tile;
+    uint32_t input = 0, output = 0, *tile = plan->tile;
     plan->staged = plan->staged_width = 0;
+    plan->loaded = plan->computed = (ops_tile_order){0};
     for (uint32_t view = 0; view < space->view_count; view++) {
         if (!(use->loaded >> view & 1)) {
+            output = view;
             continue;
         }
         const uint32_t size = use->sizes[view];
@@ -177,39 +320,60 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
     if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE) {
         other = last;
     }
+    while (other != last && !(staged[other] >> input & 1)) {
+        input++;
+    }
+    const uint32_t third = other == last ? last : third_dimension(space, other, input, output);
     const uint32_t shared = least(info->shared_bytes, MAX_SHARED);
     for (uint32_t elements = MAX_ELEMENTS; other != last && elements >= MIN_ELEMENTS;
          elements /= 2) {
-        tile_fit(space, other, elements, tile);
-        const uint64_t bytes = (uint64_t)counts[other] * tile[0] * pitch_of(tile) * value_size;
-        const uint64_t groups = (uint64_t)ops_space_elements(space) / tile[0] / tile[1];
+        tile[2] = 1;
+        if (third == last) {
+            tile_fit(space, other, elements, tile);
+        } else {
+            box_fit(space, other, third, elements, tile);
+        }
+        const uint64_t bytes = (uint64_t)counts[other] * tile[0] * pitch_of(tile, 0) * value_size;
+        const uint64_t groups = (uint64_t)ops_space_elements(space) / box_elements(tile);
         const int fills = groups >= info->compute_units || elements <= 4 * plan->group;
-        if (bytes <= shared && fills && tile[0] * tile[1] >= MIN_ELEMENTS) {
-            dimension_to_second(space, other);
+        if (bytes <= shared && fills && box_elements(tile) >= MIN_ELEMENTS) {
+            dimension_move(space, other, last - 1);
+            if (tile[2] > 1) {
+                dimension_move(space, third > other ? third - 1 : third, last - 2);
+            }
             plan->staged = staged[other];
-            plan->staged_width = staged_width(space, use, plan);
+            plan_orders(space, use, input, output, plan);
             return;
         }
     }
-    tile[0] = tile[1] = 0;
+    tile[0] = tile[1] = tile[2] = 0;
+}
+
+/* The axes that tiles have in a kernel. */
+static uint32_t axis_count(const ops_elementwise_plan *plan)
+{
+    return plan->tile[2] > 1 ? 3 : 2;
 }
 
 void ops_transposed_put(const ops_space *space, const ops_elementwise_plan *plan, ops_block *block)
 {
-    const int64_t columns = space->size[space->rank - 1], rows = space->size[space->rank - 2];
     const uint8_t index64 = plan->layout.index64;
-    ops_put_index(block, index64, (int64_t)tile_count(columns, plan->tile[0]));
-    ops_put_index(block, index64, (int64_t)tile_count(rows, plan->tile[1]));
+    for (uint32_t axis = 0; axis < axis_count(plan); axis++) {
+        const uint32_t dimension = axis_dimension(space->rank, axis);
+        ops_put_index(block, index64, (int64_t)tile_count(space, plan->tile, axis));
+        ops_put_index(block, index64, space->size[dimension]);
+    }
     ops_put_index(block, index64, (int64_t)ops_transposed_groups(space, plan->tile));
-    ops_put_index(block, index64, rows);
 }
 
-void ops_transposed_declare(hal_ir_builder *b, ops_layout_values *values)
+void ops_transposed_declare(hal_ir_builder *b, const ops_elementwise_plan *plan,
+                            ops_layout_values *values)
 {
-    values->tile_columns = hal_ir_scalar_value(b, "tile_columns", values->type);
-    values->tile_rows = hal_ir_scalar_value(b, "tile_rows", values->type);
+    for (uint32_t axis = 0; axis < axis_count(plan); axis++) {
+        values->tile_count[axis] = ops_scalar(b, "tile_count", axis, 0, values->type);
+        values->tile_size[axis] = ops_scalar(b, "tile_size", axis, 0, values->type);
+    }
     values->tile_groups = hal_ir_scalar_value(b, "tile_groups", values->type);
-    values->rows = hal_ir_scalar_value(b, "rows", values->type);
 }
 
 /* A group's tile while its kernel is emitted. */
@@ -217,11 +381,16 @@ typedef struct tile_emitter {
     hal_ir_builder *b;
     const ops_elementwise_plan *plan;
     const ops_layout_values *values;
-    hal_ir_value item;        /* U32, number of the work-item */
-    hal_ir_value column, row; /* of the tile's first element */
-    hal_ir_value inside;      /* the group has a tile */
+    hal_ir_value item;                 /* U32, number of the work-item */
+    hal_ir_value start[OPS_TILE_AXES]; /* of the tile's first element */
+    hal_ir_value inside;               /* the group has a tile */
     hal_ir_value index[OPS_MAX_VIEWS];
 } tile_emitter;
+
+/* An element of the tile: its coordinates, U32. */
+typedef struct tile_place {
+    hal_ir_value at[OPS_TILE_AXES];
+} tile_place;
 
 /* x / n and x % n of U32. */
 static hal_ir_value divide(hal_ir_builder *b, hal_ir_value x, uint32_t n, hal_ir_value *rest)
@@ -241,51 +410,119 @@ static void tile_begin(tile_emitter *e, ops_element_iter *iter)
     hal_ir_builder *b = e->b;
     const ops_layout_values *values = e->values;
     const ops_layout *layout = iter->layout;
-    const uint32_t second = layout->rank - 2;
+    const uint32_t axes = axis_count(e->plan);
     const hal_ir_value group = ops_value_cast(b, values->type, ops_index_group(b));
-    const hal_ir_value line = hal_ir_div(b, group, values->tile_columns);
-    const hal_ir_value outer = hal_ir_div(b, line, values->tile_rows);
-    const hal_ir_value x = hal_ir_sub(b, group, hal_ir_mul(b, line, values->tile_columns));
-    const hal_ir_value y = hal_ir_sub(b, line, hal_ir_mul(b, outer, values->tile_rows));
-    e->column = hal_ir_mul(b, x, ops_index_constant(b, values->type, e->plan->tile[0]));
-    e->row = hal_ir_mul(b, y, ops_index_constant(b, values->type, e->plan->tile[1]));
+    hal_ir_value rest = group;
+    for (uint32_t axis = 0; axis < axes; axis++) {
+        const hal_ir_value outer = hal_ir_div(b, rest, values->tile_count[axis]);
+        const hal_ir_value number =
+            hal_ir_sub(b, rest, hal_ir_mul(b, outer, values->tile_count[axis]));
+        e->start[axis] =
+            hal_ir_mul(b, number, ops_index_constant(b, values->type, e->plan->tile[axis]));
+        rest = outer;
+    }
     e->inside = hal_ir_lt(b, group, values->tile_groups);
     e->item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
-    ops_layout_offset(b, layout, values, outer, second, iter->index);
+    ops_layout_offset(b, layout, values, rest, layout->rank - axes, iter->index);
     for (uint32_t view = 0; view < layout->view_count; view++) {
-        const hal_ir_value step = hal_ir_mul(b, e->row, values->stride[view][second]);
-        e->index[view] = ops_layout_step(b, layout, values, view,
-                                         hal_ir_add(b, iter->index[view], step), e->column);
+        e->index[view] = ops_layout_step(b, layout, values, view, iter->index[view], e->start[0]);
+        for (uint32_t axis = 1; axis < axes; axis++) {
+            const uint32_t dimension = axis_dimension(layout->rank, axis);
+            e->index[view] = hal_ir_add(
+                b, e->index[view], hal_ir_mul(b, e->start[axis], values->stride[view][dimension]));
+        }
     }
 }
 
-/* Whether the space has an element at a column and row of the tile, and the tile has it: `number`
- * is below `numbers`, unless that is 0. */
-static hal_ir_value tile_guard(const tile_emitter *e, hal_ir_value column, hal_ir_value row,
-                               hal_ir_value number, uint32_t numbers)
+/* The places of `width` elements, the vector `number` of the tile in an order. */
+static void tile_places(const tile_emitter *e, const ops_tile_order *order, uint32_t width,
+                        hal_ir_value number, tile_place *places)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t *tile = e->plan->tile, axes = axis_count(e->plan);
+    uint32_t length = 1;
+    for (uint32_t i = 0; i < order->joint; i++) {
+        length *= tile[order->axis[i]];
+    }
+    hal_ir_value part = number, rest = HAL_IR_NONE;
+    if (order->joint < axes) {
+        rest = divide(b, number, length / width, &part);
+    }
+    const hal_ir_value first = width == 1 ? part : hal_ir_mul(b, part, hal_ir_u32(b, width));
+    for (uint32_t j = 0; j < width; j++) {
+        hal_ir_value place = j == 0 ? first : hal_ir_add(b, first, hal_ir_u32(b, j));
+        for (uint32_t i = 0; i + 1 < order->joint; i++) {
+            place = divide(b, place, tile[order->axis[i]], &places[j].at[order->axis[i]]);
+        }
+        places[j].at[order->axis[order->joint - 1]] = place;
+    }
+    for (uint32_t i = order->joint; i < axes; i++) {
+        hal_ir_value at = rest;
+        if (i + 1 < axes) {
+            rest = divide(b, rest, tile[order->axis[i]], &at);
+        }
+        for (uint32_t j = 0; j < width; j++) {
+            places[j].at[order->axis[i]] = at;
+        }
+    }
+}
+
+/* Whether all tiles have all elements of the space along an axis: another one continues it. */
+static int axis_is_whole(const ops_elementwise_plan *plan, uint32_t axis)
+{
+    int whole = 0;
+    for (uint32_t i = 0; i + 1 < OPS_TILE_AXES; i++) {
+        whole |= i + 1 < plan->loaded.joint && plan->loaded.axis[i] == axis;
+        whole |= i + 1 < plan->computed.joint && plan->computed.axis[i] == axis;
+    }
+    return whole;
+}
+
+/* Whether the space has an element at a place of the tile, and the tile has it: `number` is below
+ * `numbers`, unless that is 0. */
+static hal_ir_value tile_guard(const tile_emitter *e, const tile_place *place, hal_ir_value number,
+                               uint32_t numbers)
 {
     hal_ir_builder *b = e->b;
     const ops_layout_values *values = e->values;
-    const uint32_t last = e->plan->layout.rank - 1;
-    const hal_ir_value x = hal_ir_add(b, e->column, ops_value_cast(b, values->type, column));
-    const hal_ir_value y = hal_ir_add(b, e->row, ops_value_cast(b, values->type, row));
-    hal_ir_value guard = hal_ir_and(b, e->inside, hal_ir_lt(b, x, values->size[last]));
-    guard = hal_ir_and(b, guard, hal_ir_lt(b, y, values->rows));
+    hal_ir_value guard = e->inside;
+    for (uint32_t axis = 0; axis < axis_count(e->plan); axis++) {
+        if (!axis_is_whole(e->plan, axis)) {
+            const hal_ir_value at =
+                hal_ir_add(b, e->start[axis], ops_value_cast(b, values->type, place->at[axis]));
+            guard = hal_ir_and(b, guard, hal_ir_lt(b, at, values->tile_size[axis]));
+        }
+    }
     return numbers == 0 ? guard
                         : hal_ir_and(b, guard, hal_ir_lt(b, number, hal_ir_u32(b, numbers)));
 }
 
-/* The index of a column and row of the tile in a view. */
-static hal_ir_value tile_index(const tile_emitter *e, uint32_t view, hal_ir_value column,
-                               hal_ir_value row)
+/* The index of a place of the tile in a view. */
+static hal_ir_value tile_index(const tile_emitter *e, uint32_t view, const tile_place *place)
 {
     hal_ir_builder *b = e->b;
     const ops_layout_values *values = e->values;
     const ops_layout *layout = &e->plan->layout;
-    const hal_ir_value step =
-        hal_ir_mul(b, ops_value_cast(b, values->type, row), values->stride[view][layout->rank - 2]);
-    return ops_layout_step(b, layout, values, view, hal_ir_add(b, e->index[view], step),
-                           ops_value_cast(b, values->type, column));
+    hal_ir_value index = e->index[view];
+    for (uint32_t axis = 1; axis < axis_count(e->plan); axis++) {
+        const uint32_t dimension = axis_dimension(layout->rank, axis);
+        const hal_ir_value at = ops_value_cast(b, values->type, place->at[axis]);
+        index = hal_ir_add(b, index, hal_ir_mul(b, at, values->stride[view][dimension]));
+    }
+    return ops_layout_step(b, layout, values, view, index,
+                           ops_value_cast(b, values->type, place->at[0]));
+}
+
+/* The index of a place in shared memory. */
+static hal_ir_value tile_shared(const tile_emitter *e, const tile_place *place)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value index = place->at[1];
+    for (uint32_t axis = 0; axis < axis_count(e->plan); axis += 2) {
+        const hal_ir_value pitch = hal_ir_u32(b, pitch_of(e->plan->tile, axis));
+        index = hal_ir_add(b, index, hal_ir_mul(b, place->at[axis], pitch));
+    }
+    return index;
 }
 
 /* Starts the loop in which each work-item takes the numbers first + item + i * group below
@@ -309,30 +546,31 @@ static hal_ir_value loop_number(const tile_emitter *e, hal_ir_value first, uint3
 static void tile_load(const tile_emitter *e, const ops_element_rows *tile, const uint8_t *slots)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t *side = e->plan->tile, width = e->plan->staged_width;
-    const uint32_t numbers = side[0] * (side[1] / width), pitch = pitch_of(side);
+    const uint32_t width = e->plan->staged_width, numbers = box_elements(e->plan->tile) / width;
     uint32_t each;
     const hal_ir_value first = loop_begin(e, numbers, LOADS / width, &each);
-    hal_ir_value column[LOADS], row[LOADS], guard[LOADS];
+    tile_place places[LOADS][OPS_MAX_WIDTH];
+    hal_ir_value guard[LOADS];
     /* The last round may go beyond the tile. */
     const uint32_t covered = numbers % (each * e->plan->group) == 0 ? 0 : numbers;
     for (uint32_t i = 0; i < each; i++) {
         const hal_ir_value number = loop_number(e, first, i);
-        column[i] = divide(b, number, side[1] / width, &row[i]);
-        row[i] = width == 1 ? row[i] : hal_ir_mul(b, row[i], hal_ir_u32(b, width));
-        guard[i] = tile_guard(e, column[i], row[i], number, covered);
+        tile_places(e, &e->plan->loaded, width, number, places[i]);
+        guard[i] = tile_guard(e, &places[i][0], number, covered);
     }
     for (uint32_t view = 0; view < e->plan->layout.view_count; view++) {
         hal_ir_value loaded[LOADS];
         for (uint32_t i = 0; i < each && (tile->staged >> view & 1); i++) {
-            const hal_ir_value index = tile_index(e, view, column[i], row[i]);
+            const hal_ir_value index = tile_index(e, view, &places[i][0]);
             loaded[i] = hal_ir_load_wide(b, slots[view], index, 0, width, guard[i]);
         }
         for (uint32_t i = 0; i < each && (tile->staged >> view & 1); i++) {
-            const hal_ir_value place =
-                hal_ir_add(b, hal_ir_mul(b, column[i], hal_ir_u32(b, pitch)), row[i]);
+            /* Neighbours of one column are neighbours in shared memory. */
+            const int apart = e->plan->loaded.joint > 1;
+            hal_ir_value place = tile_shared(e, &places[i][0]);
             for (uint32_t j = 0; j < width; j++) {
-                hal_ir_store_wide(b, tile->memory[view], place, (int32_t)j, guard[i],
+                place = apart && j > 0 ? tile_shared(e, &places[i][j]) : place;
+                hal_ir_store_wide(b, tile->memory[view], place, apart ? 0 : (int32_t)j, guard[i],
                                   width == 1 ? loaded[i] : hal_ir_extract(b, loaded[i], j));
             }
         }
@@ -340,30 +578,27 @@ static void tile_load(const tile_emitter *e, const ops_element_rows *tile, const
     hal_ir_end(b);
 }
 
-/* Computes the tile, `vector` neighbours of a row at a time, in several rows where they are few. */
+/* Computes the tile, `vector` neighbours of the output at a time, several times where they are
+ * few. */
 static void tile_compute(const tile_emitter *e, ops_element_iter *iter, ops_element_rows *tile,
                          ops_elementwise_body body, const void *user)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t vector = e->plan->width, along = e->plan->tile[0] / vector;
-    const uint32_t numbers = along * e->plan->tile[1], pitch = pitch_of(e->plan->tile);
+    const uint32_t vector = e->plan->width, numbers = box_elements(e->plan->tile) / vector;
     uint32_t each;
     const hal_ir_value first =
         loop_begin(e, numbers, vector < TOGETHER ? TOGETHER / vector : 1, &each);
     const uint32_t covered = numbers % (each * e->plan->group) == 0 ? 0 : numbers;
     for (uint32_t i = 0; i < each; i++) {
         const hal_ir_value number = loop_number(e, first, i);
-        hal_ir_value part;
-        const hal_ir_value row = divide(b, number, along, &part);
-        const hal_ir_value column = hal_ir_mul(b, part, hal_ir_u32(b, vector));
-        hal_ir_value place = hal_ir_add(b, hal_ir_mul(b, column, hal_ir_u32(b, pitch)), row);
-        tile->guard[i] = tile_guard(e, column, row, number, covered);
+        tile_place places[OPS_MAX_WIDTH];
+        tile_places(e, &e->plan->computed, vector, number, places);
+        tile->guard[i] = tile_guard(e, &places[0], number, covered);
         for (uint32_t j = 0; j < vector; j++) {
-            tile->place[i * vector + j] = place;
-            place = hal_ir_add(b, place, hal_ir_u32(b, pitch));
+            tile->place[i * vector + j] = tile_shared(e, &places[j]);
         }
         for (uint32_t view = 0; view < e->plan->layout.view_count; view++) {
-            tile->index[view][i] = tile_index(e, view, column, row);
+            tile->index[view][i] = tile_index(e, view, &places[0]);
         }
     }
     tile->vector = vector;
@@ -386,7 +621,7 @@ void ops_transposed_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
             name[5] = (char)('0' + view / 10);
             name[6] = (char)('0' + view % 10);
             tile.memory[view] = hal_ir_shared(b, name, hal_type_of_value(types[slots[view]]),
-                                              plan->tile[0] * pitch_of(plan->tile));
+                                              plan->tile[0] * pitch_of(plan->tile, 0));
         }
     }
     tile_begin(&e, iter);

@@ -40,7 +40,7 @@ typedef struct ops_layout_values {
     hal_ir_value size[OPS_MAX_RANK], magic[OPS_MAX_RANK], shift[OPS_MAX_RANK];
     hal_ir_value base[OPS_MAX_VIEWS];
     hal_ir_value stride[OPS_MAX_VIEWS][OPS_MAX_RANK];
-    hal_ir_value tile_columns, tile_rows, tile_groups, rows; /* of kernels over tiles */
+    hal_ir_value tile_count[3], tile_size[3], tile_groups; /* of kernels over tiles */
 } ops_layout_values;
 
 static inline uint8_t ops_inner_step(int64_t stride)

@@ -101,7 +101,8 @@ static void transposed_inputs(void **state)
 {
     static const int64_t shapes[][3] = {{1, 70, 100}, {1, 129, 65}, {3, 33, 130}, {2, 3, 500},
                                         {2, 500, 3},  {5, 40, 17},  {70, 2, 70},  {3, 64, 136},
-                                        {2, 72, 16},  {3, 136, 8}};
+                                        {2, 72, 16},  {3, 136, 8},  {66, 37, 6},  {9, 33, 64},
+                                        {8, 40, 12}};
     static const int orders[][3] = {{0, 2, 1}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I8, HAL_TYPE_I64};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {

@@ -1,5 +1,6 @@
 /* Which inputs go through shared memory: those whose direct reads touch so many sectors more that
- * writing and reading shared memory costs less. */
+ * writing and reading shared memory costs less. And in which tiles: those whose sides are long in
+ * the memory of input and output. */
 #include "unit.h"
 
 #include "kernels/transposed.h"
@@ -52,6 +53,44 @@ TEST(stages_where_sectors_are_saved)
         if (plan.staged != (cases[i].run > 0) || plan.tile[1] != cases[i].run) {
             fail_msg("%s: staged %u, tile of %u x %u", cases[i].what, plan.staged, plan.tile[0],
                      plan.tile[1]);
+        }
+    }
+}
+
+/* Elements of a tile that follow each other in memory: of the input and of the output. */
+typedef struct tile_case {
+    const char *what;
+    int64_t size[4], stride[4];
+    uint32_t bytes;    /* of an element */
+    uint32_t tile[3];  /* columns, rows, layers */
+    uint32_t joint[2]; /* axes that are one dimension */
+    uint32_t width[2]; /* elements of an access */
+} tile_case;
+
+static const tile_case tiles[] = {
+    {"bf16 @210", {1, 566, 70837, 6}, {0, 1, 566, 40093742}, 2, {6, 64, 8}, {1, 1}, {2, 2}},
+    {"f32 @3120", {1, 17, 10302, 100}, {0, 1, 17, 175134}, 4, {56, 17, 4}, {2, 1}, {2, 4}},
+    {"f16 @0231", {1, 64, 65792, 3}, {0, 197376, 1, 65792}, 2, {3, 1344, 1}, {1, 2}, {4, 4}},
+    {"f32 @0312", {1, 64, 3, 65792}, {0, 197376, 1, 3}, 4, {1344, 3, 1}, {2, 1}, {4, 4}},
+    {"f16 @10", {1, 1, 4096, 4096}, {0, 0, 1, 4096}, 2, {64, 64, 1}, {1, 1}, {4, 4}},
+    {"not continued", {1, 64, 70, 5}, {0, 9000, 1, 100}, 2, {5, 70, 1}, {1, 2}, {2, 2}},
+};
+
+TEST(continues_short_sides)
+{
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        const tile_case *t = &tiles[i];
+        staging_case c = {.what = t->what, .bytes = t->bytes};
+        memcpy(c.size, t->size, sizeof c.size);
+        memcpy(c.stride, t->stride, sizeof c.stride);
+        ops_elementwise_plan plan;
+        choose(&c, HAL_DEVICE_DISCRETE, &plan);
+        const uint32_t joint[2] = {plan.loaded.joint, plan.computed.joint};
+        const uint32_t width[2] = {plan.staged_width, plan.width};
+        if (memcmp(plan.tile, t->tile, sizeof t->tile) || memcmp(joint, t->joint, sizeof joint) ||
+            memcmp(width, t->width, sizeof width)) {
+            fail_msg("%s: %u x %u x %u, joint %u and %u, widths %u and %u", t->what, plan.tile[0],
+                     plan.tile[1], plan.tile[2], joint[0], joint[1], width[0], width[1]);
         }
     }
 }
