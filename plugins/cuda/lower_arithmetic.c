@@ -97,11 +97,21 @@ static void divide_integers(cuda_lowering *l, uint32_t index, cuda_operand resul
     cuda_emit(l, "selp$ $, 0, $, $;", bits, result, checked, zero);
 }
 
+static bool is_one(cuda_operand operand)
+{
+    return (operand.kind == CUDA_FLOAT_BITS && operand.bits == 0x3f800000) ||
+           (operand.kind == CUDA_DOUBLE_BITS && operand.bits == UINT64_C(0x3ff0000000000000));
+}
+
+/* rcp rounds correctly too, with a shorter path for common numbers. */
 static void lower_divide(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     if (!hal_type_is_float(r->type)) {
         divide_integers(l, index, cuda_define(l, index));
+    } else if (r->opcode == HAL_IR_DIV && is_one(cuda_value(l, r->a))) {
+        cuda_emit(l, "rcp.rn$ $, $;", cuda_type(r->type), cuda_define(l, index),
+                  cuda_value(l, r->b));
     } else if (r->opcode == HAL_IR_DIV) {
         emit_binary(l, index, operation->floats, cuda_type(r->type));
     } else {

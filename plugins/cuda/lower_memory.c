@@ -243,6 +243,23 @@ static cuda_operand emit_pack_bytes(cuda_lowering *l, hal_type type, hal_ir_valu
     return word;
 }
 
+/* The register of an element before NARROW rounded it to `type`, if that was its last operation:
+ * packing rounds in the same way. */
+static cuda_operand emit_unrounded(cuda_lowering *l, hal_type type, hal_ir_value value,
+                                   uint32_t element)
+{
+    const hal_ir_record *r = &l->kernel->records[value];
+    while (r->opcode == HAL_IR_PACK) {
+        const hal_ir_value parts[4] = {r->a, r->b, r->c, r->d};
+        const uint32_t each = l->kernel->records[r->a].width;
+        value = parts[element / each];
+        element %= each;
+        r = &l->kernel->records[value];
+    }
+    const bool is_rounded = r->opcode == HAL_IR_NARROW && r->aux == (uint32_t)type;
+    return cuda_in_register(l, is_rounded ? r->a : value, element);
+}
+
 /* Packs up to four bytes of elements into a word. */
 static cuda_operand emit_pack(cuda_lowering *l, hal_type type, hal_ir_value value, uint32_t first,
                               uint32_t count)
@@ -250,8 +267,9 @@ static cuda_operand emit_pack(cuda_lowering *l, hal_type type, hal_ir_value valu
     if (type != HAL_TYPE_F16 && type != HAL_TYPE_BF16) {
         return emit_pack_bytes(l, type, value, first, count);
     }
-    const cuda_operand low = cuda_in_register(l, value, first),
-                       high = count == 2 ? cuda_in_register(l, value, first + 1) : cuda_text("");
+    const cuda_operand low = emit_unrounded(l, type, value, first),
+                       high =
+                           count == 2 ? emit_unrounded(l, type, value, first + 1) : cuda_text("");
     const cuda_operand word = cuda_fresh(l, CUDA_WORD);
     cuda_pack_halves(l, type, word, low, high);
     return word;

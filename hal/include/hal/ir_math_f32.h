@@ -339,8 +339,8 @@ static inline MATH_F32 math_tanh_f32(MATH_CONTEXT, MATH_F32 x)
     MATH_U32 exponent = MATH_SHL_U32(MATH_BITS_F32(t), 23);
     MATH_F32 power = MATH_MUL(p, MATH_FLOAT_F32(exponent));
     MATH_F32 divisor = MATH_ADD(power, one);
-    MATH_F32 tail = MATH_DIV(MATH_CONST_F32(2.0f), divisor);
-    MATH_F32 large = MATH_SUB(one, tail);
+    MATH_F32 half_tail = MATH_DIV(one, divisor);
+    MATH_F32 large = MATH_FMA_F32(half_tail, MATH_CONST_F32(-2.0f), one);
 
     MATH_F32 small = math_tanh_small_f32(MATH_PASS, size);
     MATH_BOOL below = MATH_LT(size, one);

@@ -59,7 +59,7 @@ TEST(test_texts)
         uint32_t sm;
     } expected[] = {{"vectors", 75},  {"vectors", 80}, {"vectors", 90}, {"storage", 75},
                     {"storage", 80},  {"shared", 75},  {"shared", 80},  {"control", 80},
-                    {"integers", 80}, {"matrix", 80}};
+                    {"integers", 80}, {"matrix", 80},  {"rounding", 80}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         check(expected[i].name, expected[i].sm);
     }
