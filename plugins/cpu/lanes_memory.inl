@@ -334,6 +334,69 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
     X(F32, float, float, x, x)                                                                    \
     X(F64, double, double, x, x)
 
+/* Rows next to each other in memory, whose own elements are far apart: squares of 4 rows and 4
+ * columns are read along the columns. to[row * pitch + column] = from[column * distance + row].
+ * Both counts are at least 4. The last squares overlap those before them. */
+enum { SQUARE = 4 };
+#define DEFINE_TRANSPOSE(u)                                                                       \
+    static void transpose_##u(void *to, uint32_t pitch, const void *from, int64_t distance,       \
+                              uint32_t columns, uint32_t rows)                                    \
+    {                                                                                             \
+        typedef u square_vector __attribute__((vector_size(SQUARE * sizeof(u))));                 \
+        for (uint32_t column = 0; column < columns; column += SQUARE) {                           \
+            const uint32_t left = column + SQUARE <= columns ? column : columns - SQUARE;         \
+            const u *source = (const u *)from + (int64_t)left * distance;                         \
+            for (uint32_t row = 0; row < rows; row += SQUARE) {                                   \
+                const uint32_t top = row + SQUARE <= rows ? row : rows - SQUARE;                  \
+                square_vector x[SQUARE], y[SQUARE];                                               \
+                for (uint32_t i = 0; i < SQUARE; i++) {                                           \
+                    memcpy(&x[i], source + (int64_t)i * distance + top, sizeof(x[i]));            \
+                }                                                                                 \
+                y[0] = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);                           \
+                y[1] = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);                           \
+                y[2] = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);                           \
+                y[3] = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);                           \
+                x[0] = __builtin_shufflevector(y[0], y[2], 0, 1, 4, 5);                           \
+                x[1] = __builtin_shufflevector(y[0], y[2], 2, 3, 6, 7);                           \
+                x[2] = __builtin_shufflevector(y[1], y[3], 0, 1, 4, 5);                           \
+                x[3] = __builtin_shufflevector(y[1], y[3], 2, 3, 6, 7);                           \
+                u *square = (u *)to + (size_t)top * pitch + left;                                 \
+                for (uint32_t i = 0; i < SQUARE; i++) {                                           \
+                    memcpy(square + (size_t)i * pitch, &x[i], sizeof(x[i]));                      \
+                }                                                                                 \
+            }                                                                                     \
+        }                                                                                         \
+    }
+
+DEFINE_TRANSPOSE(uint8_t)
+DEFINE_TRANSPOSE(uint16_t)
+DEFINE_TRANSPOSE(uint32_t)
+DEFINE_TRANSPOSE(uint64_t)
+
+static inline bool reach_is_transposed(const reach *r)
+{
+    return r->skip[0] == 1 && r->distance != 0 && r->distance != 1 && r->used >= SQUARE &&
+           r->count[0] >= SQUARE;
+}
+
+static inline void transpose(void *to, uint32_t pitch, const void *from, size_t bytes,
+                             const reach *r)
+{
+    switch (bytes) {
+    case 1:
+        transpose_uint8_t(to, pitch, from, r->distance, r->used, r->count[0]);
+        break;
+    case 2:
+        transpose_uint16_t(to, pitch, from, r->distance, r->used, r->count[0]);
+        break;
+    case 4:
+        transpose_uint32_t(to, pitch, from, r->distance, r->used, r->count[0]);
+        break;
+    default:
+        transpose_uint64_t(to, pitch, from, r->distance, r->used, r->count[0]);
+    }
+}
+
 /* Elements at a constant distance become shuffles. */
 #define DEFINE_LOAD_ROW(T, m, l, widened)                                                         \
     static inline void load_row_at_##T(l *d, const m *p, int64_t distance, uint32_t n)            \
@@ -366,8 +429,30 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
 
 #define DEFINE_LOAD(T, m, l, widened, narrowed)                                                   \
     DEFINE_LOAD_ROW(T, m, l, widened)                                                             \
+    /* The lanes that a guard leaves out are 0. */                                                \
+    static void load_transposed_##T(l *d, const m *p, const reach *r)                             \
+    {                                                                                             \
+        if (sizeof(m) >= sizeof(uint32_t)) { /* the same in memory and in lanes */                \
+            transpose(d, r->length, p, sizeof(m), r);                                             \
+            return;                                                                               \
+        }                                                                                         \
+        m tile[CPU_MAX_ITEMS];                                                                    \
+        const uint32_t n = r->length * r->count[0];                                               \
+        if (r->used < r->length) {                                                                \
+            memset(tile, 0, n * sizeof(m));                                                       \
+        }                                                                                         \
+        transpose(tile, r->length, p, sizeof(m), r);                                              \
+        load_row_at_##T(d, tile, 1, n);                                                           \
+    }                                                                                             \
     static void load_rows_##T(l *d, const m *p, const reach *r)                                   \
     {                                                                                             \
+        if (reach_is_transposed(r)) {                                                             \
+            for (uint32_t outer = 0; outer < r->count[1]; outer++) {                              \
+                load_transposed_##T(d, p + outer * r->skip[1], r);                                \
+                d += r->length * r->count[0];                                                     \
+            }                                                                                     \
+            return;                                                                               \
+        }                                                                                         \
         for (uint32_t outer = 0; outer < r->count[1]; outer++) {                                  \
             for (uint32_t row = 0; row < r->count[0]; row++) {                                    \
                 if (row > 0 && r->skip[0] == 0) {                                                 \
@@ -479,6 +564,7 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
         const cpu_access *access = step->access;                                                  \
         m *p = worker->memory[access->memory];                                                    \
         reach r;                                                                                  \
+        m tile[sizeof(m) < sizeof(l) ? CPU_MAX_ITEMS : 1];                                        \
         void *const *slot = &worker->slots[access->values[0]];                                    \
         if (step->aux && slot[0] != slot[1]) {                                                    \
             return step + 1; /* computed in place */                                              \
@@ -490,9 +576,19 @@ static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
                 store_lanes_##T(p + k, v, worker->index, r.chosen, worker->items);                \
                 continue;                                                                         \
             }                                                                                     \
-            for (uint32_t row = 0; row < r.count[0] * r.count[1]; row++) {                        \
-                int64_t skip = row % r.count[0] * r.skip[0] + row / r.count[0] * r.skip[1];       \
-                store_row_##T(p + r.start + k + skip, v + row * r.length, r.distance, r.used);    \
+            const uint32_t rows = r.count[0] * r.count[1];                                        \
+            const bool narrow = sizeof(m) < sizeof(l) && rows > 1 && r.distance == 1;             \
+            if (narrow) { /* rows end within vectors, the group does not */                       \
+                store_row_at_##T(tile, v, 1, rows * r.length);                                    \
+            }                                                                                     \
+            for (uint32_t row = 0; row < rows; row++) {                                           \
+                m *to = p + r.start + k + row % r.count[0] * r.skip[0] +                          \
+                        row / r.count[0] * r.skip[1];                                             \
+                if (narrow) {                                                                     \
+                    memcpy(to, tile + row * r.length, r.used * sizeof(m));                        \
+                } else {                                                                          \
+                    store_row_##T(to, v + row * r.length, r.distance, r.used);                    \
+                }                                                                                 \
             }                                                                                     \
         }                                                                                         \
         return step + 1;                                                                          \

@@ -23,17 +23,29 @@ static void plan_views(const ops_fusion_plan *plan, uint32_t first, uint32_t end
     }
 }
 
+/* A copy alone. GPUs copy as fast by a kernel; on processors ops_copy moves the bits of types that
+ * kernels convert, and leaves contiguous memory to the queue. */
+static int plan_is_copy(const ops_fusion_plan *plan)
+{
+    const ops_array *node = plan->epilogue.nodes[0];
+    return plan->context->info->kind == HAL_DEVICE_CPU && plan->epilogue.node_count == 1 &&
+           node->operation == OPS_OPERATION_UNARY && node->function == OPS_IDENTITY;
+}
+
 static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *const *buffers)
 {
     ops_tensor inputs[OPS_GROUP_LEAVES], outputs[OPS_MAX_OUTPUTS];
     ops_expression *expression;
-    hal_status status = ops_fusion_group_make_expression(&plan->epilogue, 0, &expression);
-    if (status) {
-        return status;
-    }
     plan_views(plan, 0, plan->input_count, inputs);
     for (uint32_t i = 0; i < plan->output_count; i++) {
         outputs[i] = plan_output(plan, i, buffers);
+    }
+    if (plan_is_copy(plan)) {
+        return ops_copy(plan->context, &inputs[0], &outputs[0]);
+    }
+    hal_status status = ops_fusion_group_make_expression(&plan->epilogue, 0, &expression);
+    if (status) {
+        return status;
     }
     status = ops_pointwise(plan->context, expression, inputs, plan->input_count, outputs,
                            plan->output_count);

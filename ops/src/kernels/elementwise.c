@@ -16,8 +16,11 @@
 #define MIN_LOADS 4u
 #define BUSY_GROUPS 8u
 
-/* Lanes along x of a group that is a tile: the elements of a cache line. */
-#define TILE_SIDE 16u
+/* Work-items along x of a group that is a tile, where both dimensions are long: cache lines are
+ * used whole. Work-items of a tile, and tiles for each compute unit, at most and at least. */
+#define TILE_SIDE 32u
+#define TILE_ITEMS 1024u
+#define UNIT_TILES 4u
 
 static int width_fits(const ops_space *space, uint32_t view, uint32_t width, uint64_t start)
 {
@@ -61,21 +64,42 @@ static int is_transposed(const ops_space *space)
     return 0;
 }
 
+/* Groups that are tiles of the two innermost dimensions: near a square, or longer next to a short
+ * dimension. */
+static void plan_tile(const hal_device_info *info, const ops_space *space,
+                      ops_elementwise_plan *plan)
+{
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    const uint64_t lines = (uint64_t)space->size[space->rank - 2];
+    const uint64_t total = (uint64_t)ops_space_elements(space);
+    uint32_t items = info->max_group_items < TILE_ITEMS ? info->max_group_items : TILE_ITEMS;
+    while (items > plan->group && total < (uint64_t)items * UNIT_TILES * info->compute_units) {
+        items /= 2;
+    }
+    plan->group = ops_even_share(inner, items < TILE_SIDE ? items : TILE_SIDE);
+    plan->lines = ops_even_share(lines, items / plan->group);
+    plan->group = ops_even_share(inner, items / plan->lines);
+}
+
 /* Chooses groups that one line or several fill, without idle lanes if possible. False when the two
  * innermost dimensions are too small. */
-static int plan_lanes(const ops_space *space, ops_elementwise_plan *plan)
+static int plan_lanes(const hal_device_info *info, const ops_space *space,
+                      ops_elementwise_plan *plan)
 {
-    uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    uint64_t lines = (uint64_t)space->size[space->rank - 2];
-    int tiled = is_transposed(space);
-    uint32_t side = plan->group < TILE_SIDE ? plan->group : TILE_SIDE;
-    uint32_t group = ops_even_share(inner, tiled ? side : plan->group);
-    uint32_t together = tiled || group == inner ? ops_even_share(lines, plan->group / group) : 1;
-    if (group * together < MIN_LANES) {
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    const uint64_t lines = (uint64_t)space->size[space->rank - 2];
+    const uint32_t group = plan->group;
+    if (is_transposed(space)) {
+        plan_tile(info, space, plan);
+    } else {
+        plan->group = ops_even_share(inner, group);
+        plan->lines = plan->group == inner ? ops_even_share(lines, group / plan->group) : 1;
+    }
+    if (plan->group * plan->lines < MIN_LANES) {
+        plan->group = group;
+        plan->lines = 1;
         return 0;
     }
-    plan->group = group;
-    plan->lines = together;
     return 1;
 }
 
@@ -286,8 +310,8 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
         plan->width /= 2;
     }
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    plan->rows =
-        space->rank > 1 && (is_cpu ? plan_lanes(space, plan) : inner / plan->width >= MIN_ROW);
+    plan->rows = space->rank > 1 &&
+                 (is_cpu ? plan_lanes(info, space, plan) : inner / plan->width >= MIN_ROW);
     if (plan->rows) {
         return plan_rows(context, use, space, plan);
     }

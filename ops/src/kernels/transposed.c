@@ -27,6 +27,9 @@
 #define SECTOR 32u
 #define MAX_RUN 64u
 
+/* The least dimension that a processor, which transposes squares in registers, reads along. */
+#define MIN_LINES 4
+
 /* Elements that a work-item has in flight, and those that it computes at a time. */
 #define LOADS 16u
 #define TOGETHER 4u
@@ -316,6 +319,9 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
     }
     for (uint32_t i = 0; i < last; i++) {
         other = counts[i] > (other == last ? 0 : counts[other]) ? i : other;
+    }
+    if (info->kind == HAL_DEVICE_CPU && other != last && space->size[other] >= MIN_LINES) {
+        dimension_move(space, other, last - 1);
     }
     if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE) {
         other = last;

@@ -10,9 +10,10 @@ enum { OPS_TRANSPOSED_SCALAR_BYTES = (2 * OPS_TILE_AXES + 1) * sizeof(uint64_t) 
 
 /* Chooses the plan's `staged` views, and if there are any, `width` and all that concerns tiles.
  * Then the dimension along which these views are contiguous becomes the second innermost one, and
- * a third dimension of the tile the one before it. There are none where tiles gain nothing: on
- * processors, for small or contiguous dimensions, and where the sectors that direct reads touch
- * without need cost less than the way through shared memory. */
+ * a third dimension of the tile the one before it. There are none where tiles gain nothing: for
+ * small or contiguous dimensions, and where the sectors that direct reads touch without need cost
+ * less than the way through shared memory. Processors stage nothing: they read tiles of that second
+ * dimension by squares in registers. */
 void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
                            ops_space *space, ops_elementwise_plan *plan);
 uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[OPS_TILE_AXES]);

@@ -165,6 +165,29 @@ static void iota_and_copy(void)
     assert_int_equal(hal_buffer_get_bytes(tensor.buffer), 12);
 }
 
+/* Every second pattern of 16 bits: a copy moves bits, also those of NaN, on processors. */
+static void copies_move_bits(void)
+{
+    enum { PATTERNS = 1 << 16 };
+    static uint16_t patterns[PATTERNS], got[PATTERNS / 2];
+    const int64_t count = PATTERNS;
+    for (uint32_t i = 0; i < PATTERNS; i++) {
+        patterns[i] = (uint16_t)i;
+    }
+    if (hal_device_get_info(test_device)->kind != HAL_DEVICE_CPU) {
+        return;
+    }
+    for (int k = 0; k < 2; k++) {
+        const hal_type type = k ? HAL_TYPE_BF16 : HAL_TYPE_F16;
+        ops_array *x = made(ops_array_from_host(test_context, type, 1, &count, patterns));
+        ops_array *copy = ops_array_copy(made(ops_array_slice(x, 0, 1, PATTERNS / 2, 2)));
+        ok(ops_array_read(made(copy), sizeof got, got));
+        for (uint32_t i = 0; i < PATTERNS / 2; i++) {
+            assert_int_equal(got[i], patterns[2 * i + 1]);
+        }
+    }
+}
+
 static void scalar_operands(void)
 {
     float want[COUNT];
@@ -429,6 +452,7 @@ int main(void)
                                        BOTH_WAYS(concatenate_many),
                                        BOTH_WAYS(one_hot),
                                        BOTH_WAYS(iota_and_copy),
+                                       BOTH_WAYS(copies_move_bits),
                                        BOTH_WAYS(scalar_operands),
                                        BOTH_WAYS(negative_axes),
                                        BOTH_WAYS(several_axes),

@@ -270,6 +270,54 @@ TEST(small_operands)
     }
 }
 
+/* Rows of a group that are columns of memory, or every second one, whole and clipped by a guard;
+ * they are stored as rows that are apart. */
+static void check_transposed(hal_type type, const uint32_t size[3], int64_t distance)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("transposed", &b);
+    hal_ir_group_size(b, size[0], size[1], size[2]);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value z = hal_ir_id(b, HAL_IR_LOCAL_ID, 2),
+                       group = hal_ir_id(b, HAL_IR_GROUP_ID, 0);
+    const hal_ir_value columns = hal_ir_scalar_value(b, "columns", HAL_TYPE_U32);
+    const hal_ir_value rows = hal_ir_scalar_value(b, "rows", HAL_TYPE_U32);
+    const uint32_t layer = (uint32_t)distance * size[0], pitch = size[0] + 3;
+    const uint32_t items = size[1] * size[2] * pitch;
+    const hal_ir_value column = hal_ir_add(b, hal_ir_mul(b, group, hal_ir_u32(b, size[0])), x);
+    const hal_ir_value guard = hal_ir_and(b, hal_ir_lt(b, column, columns), hal_ir_lt(b, y, rows));
+    const hal_ir_value from =
+        hal_ir_add(b, hal_ir_add(b, hal_ir_mul(b, x, hal_ir_u32(b, (uint32_t)distance)), y),
+                   hal_ir_mul(b, z, hal_ir_u32(b, layer)));
+    const hal_ir_value line = hal_ir_add(b, hal_ir_mul(b, z, hal_ir_u32(b, size[1])), y);
+    const hal_ir_value to =
+        hal_ir_add(b, hal_ir_add(b, hal_ir_mul(b, line, hal_ir_u32(b, pitch)), x),
+                   hal_ir_mul(b, group, hal_ir_u32(b, items)));
+    const hal_ir_value value = hal_ir_load_wide(b, in, from, 0, 1, guard);
+    hal_ir_store(b, out, to, value);
+    const uint32_t scalars[] = {size[0] + (size[0] + 1) / 2, size[1] - size[1] / 3};
+    const uint32_t count = layer * size[2] + size[1];
+    cpu_buffer buffers[] = {numbers(type, (count + 7) / 8 * 8, 7), numbers(type, items * 2 + 8, 9)};
+    check(cpu_finish(b), 2, buffers, 2, scalars, hal_type_name(type));
+}
+
+TEST(transposed_tiles)
+{
+    static const uint32_t sizes[][3] = {{16, 16, 1}, {25, 13, 1}, {4, 4, 3},  {5, 7, 2},
+                                        {3, 9, 1},   {9, 3, 1},   {32, 32, 1}};
+    static const hal_type types[] = {HAL_TYPE_BOOL, HAL_TYPE_I8,   HAL_TYPE_U16,
+                                     HAL_TYPE_F16,  HAL_TYPE_BF16, HAL_TYPE_F32,
+                                     HAL_TYPE_I32,  HAL_TYPE_F64,  HAL_TYPE_U64};
+    for (uint32_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        for (uint32_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+            check_transposed(types[t], sizes[k], 2);
+            check_transposed(types[t], sizes[k], 37);
+        }
+    }
+}
+
 static uint64_t number_from(const char *variable, uint64_t otherwise)
 {
     const char *wanted = getenv(variable);
