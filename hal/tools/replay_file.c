@@ -71,11 +71,11 @@ static replay_bytes take_rest(payload *from)
 static void read_gemm(payload *from, replay_kernel *kernel)
 {
     hal_gemm_description *gemm = &kernel->gemm;
-    uint32_t kinds[8];
+    uint32_t kinds[9];
     int64_t sizes[9];
-    for (uint32_t i = 0; i < 8; i++) {
+    for (uint32_t i = 0; i < 9; i++) {
         kinds[i] = take_u32(from);
-        from->bad |= i < 7 && kinds[i] > UINT8_MAX;
+        from->bad |= i < 8 && kinds[i] > UINT8_MAX;
     }
     for (uint32_t i = 0; i < 9; i++) {
         sizes[i] = (int64_t)take_u64(from);
@@ -90,7 +90,8 @@ static void read_gemm(payload *from, replay_kernel *kernel)
         .beta_is_zero = (uint8_t)kinds[5],
         .precision = (uint8_t)kinds[6],
         .required = 1, /* the dumped program had this kernel */
-        .batch = kinds[7],
+        .levels = (uint8_t)kinds[7],
+        .batch = kinds[8],
         .m = sizes[0],
         .n = sizes[1],
         .k = sizes[2],

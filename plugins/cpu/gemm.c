@@ -8,6 +8,7 @@
  */
 #include "gemm.h"
 
+#include "gemm_levels.h"
 #include "gemm_pair_kernels.h"
 #include "gemm_pairs.h"
 
@@ -33,6 +34,16 @@ static void prepare_pairs(struct cpu_gemm_job *job, int threads)
     }
 }
 
+/* Multiples of which the tasks of tiles are. */
+static int64_t task_rows(const struct cpu_gemm_plan *p)
+{
+    return p->route == CPU_GEMM_LEVELS ? CPU_GEMM_LEVELS_TASK_M : p->strip;
+}
+static int64_t task_columns(const struct cpu_gemm_plan *p)
+{
+    return p->route == CPU_GEMM_LEVELS ? CPU_GEMM_LEVELS_TASK_N : p->kernels->nr;
+}
+
 /* Counts the phases and cuts C into tasks: as many as keep all threads busy to the end. */
 static void prepare(struct cpu_gemm_job *job, int threads)
 {
@@ -40,12 +51,14 @@ static void prepare(struct cpu_gemm_job *job, int threads)
     bool tiles = !plan_is_skinny(p);
 
     cpu_gemm_layout_of(p, threads, &job->layout);
+    job->products = p->desc.levels > 1 ? cpu_gemm_level_products(p->desc.levels - 1) : 1;
     job->groups = cpu_gemm_ceil_div(p->desc.batch, p->group);
     job->outers_m = tiles ? cpu_gemm_ceil_div(p->desc.m, p->outer_m) : 1;
     job->outers_n = tiles ? cpu_gemm_ceil_div(p->desc.n, p->outer_n) : 1;
-    job->slabs = p->route == CPU_GEMM_TILES ? p->slabs : 1;
+    job->slabs = p->outer_k < p->desc.k ? cpu_gemm_ceil_div(p->desc.k, p->outer_k) : 1;
     job->steps = p->pack_a || p->pack_b ? 2 : 1;
-    job->phases = job->groups * job->outers_m * job->outers_n * job->slabs * job->steps;
+    job->phases =
+        job->products * job->groups * job->outers_m * job->outers_n * job->slabs * job->steps;
     job->task_m = p->task_m;
     job->task_n = p->task_n;
     job->chunk = p->chunk;
@@ -78,8 +91,8 @@ static void prepare(struct cpu_gemm_job *job, int threads)
             parts_n *= 2;
         }
     }
-    job->task_m = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_m, parts_m), p->strip);
-    job->task_n = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_n, parts_n), p->kernels->nr);
+    job->task_m = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_m, parts_m), task_rows(p));
+    job->task_n = cpu_gemm_round_up(cpu_gemm_ceil_div(p->outer_n, parts_n), task_columns(p));
 }
 
 static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_gemm_stage *s)
@@ -94,7 +107,9 @@ static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_g
     int64_t outer_m = phase % job->outers_m;
     phase /= job->outers_m;
     int64_t outer_n = phase % job->outers_n;
-    s->batch = phase / job->outers_n * p->group;
+    phase /= job->outers_n;
+    s->product = (int)(phase / job->groups);
+    s->batch = phase % job->groups * p->group;
     s->matrices = cpu_gemm_least(p->group, d->batch - s->batch);
     if (plan_is_skinny(p)) {
         int64_t cols = p->swap ? d->m : d->n;
@@ -109,14 +124,20 @@ static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_g
     s->m = cpu_gemm_least(p->outer_m, d->m - s->m0);
     s->n0 = outer_n * p->outer_n;
     s->n = cpu_gemm_least(p->outer_n, d->n - s->n0);
-    s->k0 = slab * p->kc;
-    s->k = job->slabs == 1 ? d->k : cpu_gemm_least(p->kc, d->k - s->k0);
+    s->k0 = slab * p->outer_k;
+    s->k = cpu_gemm_least(p->outer_k, d->k - s->k0);
     int64_t small; /* a unit's work in elements moved or multiplied */
     if (s->pack) {
         s->strips = p->pack_a ? cpu_gemm_ceil_div(s->m, p->strip) : 0;
         s->panels = p->pack_b ? cpu_gemm_ceil_div(s->n, p->kernels->nr) : 0;
         s->units = (d->stride_a == 0 ? 1 : s->matrices) * s->strips +
                    (d->stride_b == 0 ? 1 : s->matrices) * s->panels;
+        if (p->route == CPU_GEMM_LEVELS) {
+            const int64_t strips =
+                cpu_gemm_ceil_div(s->strips, d->transpose_a ? CPU_GEMM_LEVELS_PANELS : 1);
+            s->panels = cpu_gemm_ceil_div(s->panels, CPU_GEMM_LEVELS_PANELS);
+            s->units = (strips + s->panels) * cpu_gemm_levels_slabs(p, s);
+        }
         small = p->kernels->nr * s->k;
         s->chunk = cpu_gemm_clamp(16384 / (small + 1), 1, s->units);
     } else {
@@ -374,12 +395,17 @@ static void run_task(const struct cpu_gemm_job *job, const struct cpu_gemm_stage
     int64_t end = cpu_gemm_least((task + 1) * stage->chunk, stage->units);
     bool tiles = job->plan->route == CPU_GEMM_TILES;
     bool pairs = job->plan->route == CPU_GEMM_PAIRS;
+    bool levels = job->plan->route == CPU_GEMM_LEVELS;
 
     for (int64_t unit = task * stage->chunk; unit < end; unit++) {
         if (pairs && stage->pack) {
             cpu_gemm_pairs_pack(job, stage, unit);
         } else if (pairs) {
             cpu_gemm_pairs_multiply(job, stage, unit, slot);
+        } else if (levels && stage->pack) {
+            cpu_gemm_levels_pack(job, stage, unit, slot);
+        } else if (levels) {
+            cpu_gemm_levels_multiply(job, stage, unit, slot);
         } else if (tiles && stage->pack) {
             pack_unit(job, stage, unit);
         } else if (tiles) {
@@ -491,7 +517,7 @@ int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
 {
     const struct cpu_gemm_desc *d = &plan->desc;
     struct cpu_gemm_job job = {.plan = plan};
-    int64_t rows[3], cols[4];
+    int64_t rows[CPU_GEMM_LEVELS_LENGTHS], cols[CPU_GEMM_LEVELS_LENGTHS];
     int row_count = 0, col_count = 0, count = 0;
 
     prepare(&job, (int)cpu_gemm_least(threads, plan->max_threads));
@@ -502,6 +528,11 @@ int cpu_gemm_tile_shapes(const struct cpu_gemm_plan *plan, int threads,
         across[0] = cpu_gemm_least(job.chunk, length);
         across[1] = length % job.chunk;
         *(plan->swap ? &row_count : &col_count) = 2;
+    } else if (plan->route == CPU_GEMM_LEVELS) {
+        row_count =
+            cpu_gemm_levels_lengths(d->levels, plan->m, d->m, plan->outer_m, job.task_m, rows);
+        col_count =
+            cpu_gemm_levels_lengths(d->levels, plan->n, d->n, plan->outer_n, job.task_n, cols);
     } else {
         /* An outer block ends with a whole strip, except the last one. */
         int64_t blocks_m[2] = {plan->outer_m, d->m % plan->outer_m};

@@ -13,7 +13,7 @@ typedef struct cpu_epilogue_piece {
     cpu_kernel *kernel;
 } cpu_epilogue_piece;
 
-enum { CPU_EPILOGUE_PIECES = 64 };
+enum { CPU_EPILOGUE_PIECES = 96 };
 
 typedef struct cpu_epilogue {
     hal_type type; /* of the tile: F32 or F64 */

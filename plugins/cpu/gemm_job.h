@@ -10,7 +10,8 @@
 
 /* The work of one phase: matrices of a batch, a block of C, a slab of k. */
 struct cpu_gemm_stage {
-    bool pack, first, last;
+    bool pack, first, last; /* the first and last slab of k */
+    int product;            /* of the levels, whose phases have all slabs */
     int64_t batch, matrices;
     int64_t m0, m, n0, n, k0, k;
     int64_t strips, panels;      /* to pack, of each matrix; a shared one is packed once */
@@ -21,7 +22,8 @@ struct cpu_gemm_job {
     const struct cpu_gemm_plan *plan;
     const struct cpu_gemm_args *args;
     struct cpu_gemm_layout layout;
-    int64_t groups, outers_m, outers_n, slabs, steps; /* counts of the loops over phases */
+    /* Counts of the loops over phases. */
+    int64_t products, groups, outers_m, outers_n, slabs, steps;
     int64_t phases;
     int64_t task_m, task_n, chunk;
     cpu_parts parts; /* a stage for each phase */

@@ -20,6 +20,12 @@ struct cpu_gemm_strip {
     int64_t ldc;
     double alpha, beta;
     bool streams; /* whole vectors of C are aligned and are written past the caches */
+    /* What comes into the second cache with even and with odd panels: memory, and bytes for each
+     * k. Null: nothing. */
+    struct {
+        const char *from;
+        int64_t step;
+    } ahead[2];
 };
 
 /* Short matrix Y (rows x k, in the accumulator's type) times a long one X (stored as `type`). The
@@ -34,6 +40,19 @@ struct cpu_gemm_skinny {
     enum cpu_gemm_type type;
     void *out;
     int64_t ldo;
+};
+
+/* The 7 sums of 4 blocks that a level of Strassen's algorithm multiplies. A block is `first`, or
+ * first + sign * second. Columns are stored in panels of `width`. */
+struct cpu_gemm_sums {
+    struct {
+        const void *first, *second; /* second: of all blocks or NULL */
+    } from[4];
+    int64_t ld;
+    double sign;
+    int64_t rows, cols, width;
+    void *to[7];        /* x0 + x3, x2 + x3, x0, x3, x0 + x1, x2 - x0, x1 - x3 */
+    int64_t ldo, panel; /* distance of rows, of panels */
 };
 
 struct cpu_gemm_kernels {
@@ -54,6 +73,9 @@ struct cpu_gemm_kernels {
     void (*dot)(const struct cpu_gemm_skinny *s);
     /* out[r][c] += sum over k of y[r][k] * x[k][c]. */
     void (*axpy)(const struct cpu_gemm_skinny *s);
+    void (*sums)(const struct cpu_gemm_sums *s);
+    /* Of 7 products of `count` elements, one after another, the first 4 become blocks of C. */
+    void (*combine)(void *products, int64_t count);
 };
 
 /* Tables of an instruction set; NULL if the build lacks it. [0] f32, [1] f64. */

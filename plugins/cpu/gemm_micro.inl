@@ -9,52 +9,70 @@
 /* One tile: rows x nv vectors, the last of them masked by `last`. One pointer serves three rows of
  * A, so that few address registers are needed. */
 ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(mask) last,
-                           const int rows, const int nv)
+                           const bool asks, const char *ahead, const int64_t step, const int rows,
+                           const int nv)
 {
     const int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row, ldc = s->ldc;
     const T *a[(MR + 2) / 3];
     V(vec) sum[MR][NV], bv[NV];
 
-    UNROLL for (int i = 0; i < (rows + 2) / 3; i++) {
+    UNROLL for (int i = 0; i < (rows + 2) / 3; i++)
+    {
         a[i] = (const T *)s->a + 3 * i * a_row;
     }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < nv; j++)
+        {
             sum[i][j] = V(splat)(0);
         }
     }
     if (!s->streams) {
-        UNROLL for (int i = 0; i < rows; i++) {
-            UNROLL for (int j = 0; j < nv; j++) {
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            UNROLL for (int j = 0; j < nv; j++)
+            {
                 __builtin_prefetch(c + i * ldc + j * LANES, 1);
             }
         }
     }
     for (int64_t k = s->k; k > 0; k--) {
-        UNROLL for (int j = 0; j < nv; j++) {
+        UNROLL for (int j = 0; j < nv; j++)
+        {
             __builtin_prefetch(b + PREFETCH_ROWS * b_row + j * LANES);
             bv[j] = j < nv - 1 ? V(load)(b + j * LANES) : V(loadm)(b + j * LANES, last);
         }
-        UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int i = 0; i < rows; i++)
+        {
             V(vec) av = V(splat)(a[i / 3][i % 3 * a_row]);
-            UNROLL for (int j = 0; j < nv; j++) {
+            UNROLL for (int j = 0; j < nv; j++)
+            {
                 sum[i][j] = V(fma)(av, bv[j], sum[i][j]);
             }
         }
-        UNROLL for (int i = 0; i < (rows + 2) / 3; i++) {
+        UNROLL for (int i = 0; i < (rows + 2) / 3; i++)
+        {
             a[i] += a_col;
         }
         b += b_row;
+        if (asks) {
+            __builtin_prefetch(ahead, 0, 2);
+            ahead += step;
+        }
     }
     V(vec) alpha = V(splat)((T)s->alpha), beta = V(splat)((T)s->beta);
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < nv; j++)
+        {
             sum[i][j] *= alpha;
         }
     }
     if (s->beta != 0) {
-        UNROLL for (int i = 0; i < rows; i++) {
-            UNROLL for (int j = 0; j < nv - 1; j++) {
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            UNROLL for (int j = 0; j < nv - 1; j++)
+            {
                 sum[i][j] = V(fma)(beta, V(load)(c + i * ldc + j * LANES), sum[i][j]);
             }
             V(vec) old = V(loadm)(c + i * ldc + (nv - 1) * LANES, last);
@@ -62,19 +80,30 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
         }
     }
     if (s->streams) {
-        UNROLL for (int i = 0; i < rows; i++) {
-            UNROLL for (int j = 0; j < nv; j++) {
+        UNROLL for (int i = 0; i < rows; i++)
+        {
+            UNROLL for (int j = 0; j < nv; j++)
+            {
                 V(stream)(c + i * ldc + j * LANES, sum[i][j]);
             }
         }
         return;
     }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < nv - 1; j++) {
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < nv - 1; j++)
+        {
             V(store)(c + i * ldc + j * LANES, sum[i][j]);
         }
         V(storem)(c + i * ldc + (nv - 1) * LANES, last, sum[i][nv - 1]);
     }
+}
+
+/* A whole tile that also asks for memory, `step` bytes for each k. */
+static void V(tile_ahead)(const struct cpu_gemm_strip *s, const T *b, T *c, const char *ahead,
+                          int64_t step)
+{
+    V(tile)(s, b, c, V(mask_of)(LANES), true, ahead, step, MR, NV);
 }
 
 /* Every height of tile that occurs, with a constant number of rows in each. */
@@ -83,55 +112,55 @@ ALWAYS_INLINE void V(tile_of)(const struct cpu_gemm_strip *s, const T *b, T *c, 
 {
     switch (s->rows) {
     case 1:
-        V(tile)(s, b, c, last, 1, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 1, nv);
         break;
 #if MR >= 2
     case 2:
-        V(tile)(s, b, c, last, 2, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 2, nv);
         break;
 #endif
 #if MR >= 3
     case 3:
-        V(tile)(s, b, c, last, 3, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 3, nv);
         break;
 #endif
 #if MR >= 4
     case 4:
-        V(tile)(s, b, c, last, 4, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 4, nv);
         break;
 #endif
 #if MR >= 5
     case 5:
-        V(tile)(s, b, c, last, 5, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 5, nv);
         break;
 #endif
 #if MR >= 6
     case 6:
-        V(tile)(s, b, c, last, 6, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 6, nv);
         break;
 #endif
 #if MR >= 7
     case 7:
-        V(tile)(s, b, c, last, 7, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 7, nv);
         break;
 #endif
 #if MR >= 8
     case 8:
-        V(tile)(s, b, c, last, 8, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 8, nv);
         break;
 #endif
 #if MR >= 9
     case 9:
-        V(tile)(s, b, c, last, 9, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 9, nv);
         break;
     case 10:
-        V(tile)(s, b, c, last, 10, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 10, nv);
         break;
     case 11:
-        V(tile)(s, b, c, last, 11, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 11, nv);
         break;
     case 12:
-        V(tile)(s, b, c, last, 12, nv);
+        V(tile)(s, b, c, last, false, NULL, 0, 12, nv);
         break;
 #endif
     }
@@ -147,26 +176,33 @@ ALWAYS_INLINE void V(rows)(const struct cpu_gemm_strip *s, const T *b, T *c, con
     const V(vec) alpha = V(splat)((T)s->alpha), beta = V(splat)((T)s->beta);
     V(vec) sum[6][8], bv[8];
 
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < nv; j++)
+        {
             sum[i][j] = V(splat)(0);
         }
     }
     for (int64_t k = s->k; k > 0; k--) {
-        UNROLL for (int j = 0; j < nv; j++) {
+        UNROLL for (int j = 0; j < nv; j++)
+        {
             bv[j] = V(load)(b + j * LANES);
         }
-        UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int i = 0; i < rows; i++)
+        {
             const V(vec) av = V(splat)(a[i * s->a_row]);
-            UNROLL for (int j = 0; j < nv; j++) {
+            UNROLL for (int j = 0; j < nv; j++)
+            {
                 sum[i][j] = V(fma)(av, bv[j], sum[i][j]);
             }
         }
         a += s->a_col;
         b += s->b_row;
     }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < nv; j++) {
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        UNROLL for (int j = 0; j < nv; j++)
+        {
             T *at = c + i * s->ldc + j * LANES;
             sum[i][j] *= alpha;
             if (s->beta != 0) {
@@ -222,6 +258,14 @@ static void V(strip)(const struct cpu_gemm_strip *s)
         for (; cols >= wide; cols -= wide, b += wide, c += wide) {
             V(rows_of)(s, b, c);
         }
+    }
+    for (int panel = 0; s->rows == MR && s->ahead[0].from != NULL && cols >= nr; panel++) {
+        const int64_t step = s->ahead[panel & 1].step;
+        const char *ahead = s->ahead[panel & 1].from + panel / 2 * s->k * step;
+        V(tile_ahead)(s, b, c, ahead, step);
+        cols -= nr;
+        b += s->b_panel;
+        c += nr;
     }
     for (; cols >= nr; cols -= nr, b += s->b_panel, c += nr) {
         V(tile_of)(s, b, c, whole, NV);

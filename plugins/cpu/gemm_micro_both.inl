@@ -37,6 +37,7 @@ ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type
 #define DISPATCH DISPATCH_F32
 #include "gemm_micro.inl"
 #include "gemm_pack.inl"
+#include "gemm_sums.inl"
 #include "gemm_skinny.inl"
 #undef T
 #undef LANES
@@ -49,10 +50,12 @@ ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type
 #define DISPATCH DISPATCH_F64
 #include "gemm_micro.inl"
 #include "gemm_pack.inl"
+#include "gemm_sums.inl"
 #include "gemm_skinny.inl"
 
 const struct cpu_gemm_kernels TABLE[2] = {
-    {MR, NV * LANES_F32, LANES_F32, strip_f32, copy_f32, transpose_f32, store_to_f32, dot_f32,
-     axpy_f32},
-    {MR, NV * LANES, LANES, strip_f64, copy_f64, transpose_f64, store_to_f64, dot_f64, axpy_f64},
+    {MR, NV *LANES_F32, LANES_F32, strip_f32, copy_f32, transpose_f32, store_to_f32, dot_f32,
+     axpy_f32, sums_f32, combine_f32},
+    {MR, NV *LANES, LANES, strip_f64, copy_f64, transpose_f64, store_to_f64, dot_f64, axpy_f64,
+     sums_f64, combine_f64},
 };

@@ -149,6 +149,7 @@ static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_descri
                                  .stride_a = from->stride_a,
                                  .stride_b = from->stride_b,
                                  .stride_c = from->stride_c,
+                                 .levels = from->levels,
                                  .isa = device->gemm_isa,
                                  .epilogue = from->epilogue != NULL ? product_run_epilogue : NULL};
     if (!gemm_type_of(from->type_a, &to->type_a) || !gemm_type_of(from->type_b, &to->type_b) ||

@@ -28,6 +28,9 @@ enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
 /* Bytes of B that are packed at a time. */
 enum { PAIRS_PACKED = 64 << 20 };
 
+/* The most rows, columns and k of a block of LEVELS of which the sums are packed at a time. */
+enum { LEVELS_OUTER = 2048 };
+
 static const char *desc_check(const struct cpu_gemm_desc *d)
 {
     enum cpu_gemm_type types[3] = {d->type_a, d->type_b, d->type_c};
@@ -40,6 +43,13 @@ static const char *desc_check(const struct cpu_gemm_desc *d)
     }
     if (wide != 0 && wide != 3) {
         return "gemm: types: expected f64 for all three matrices or none";
+    }
+    if (d->levels < 0 || d->levels > CPU_GEMM_MAX_LEVELS) {
+        return "gemm: levels: expected 0 to 2";
+    }
+    if (d->levels > 0 && (d->batch != 1 || types[0] != types[1] || types[0] != types[2] ||
+                          (types[0] != CPU_GEMM_F32 && types[0] != CPU_GEMM_F64))) {
+        return "gemm: levels: expected 0 but for one batch of f32 or f64";
     }
     if (d->isa >= CPU_GEMM_ISA_COUNT || !cpu_gemm_isa_supported(d->isa)) {
         return "gemm: isa: expected an instruction set of this processor";
@@ -112,6 +122,7 @@ static void plan_choose_pairs(struct cpu_gemm_plan *p)
     p->slabs = cpu_gemm_ceil_div(d->k, p->kc);
     p->strip = d->m < CPU_PAIRS_SIDE ? d->m : CPU_PAIRS_SIDE;
     p->outer_m = d->m;
+    p->outer_k = d->k;
     const int64_t item = cpu_gemm_round_up(d->k, CPU_PAIRS_DEPTH) * 2; /* bytes of a column */
     const int64_t most = cpu_gemm_clamp(PAIRS_PACKED / item, CPU_GEMM_PAIRS_MAX_COLS, INT64_MAX);
     p->outer_n = most < d->n ? most / CPU_GEMM_PAIRS_MAX_COLS * CPU_GEMM_PAIRS_MAX_COLS : d->n;
@@ -125,15 +136,12 @@ static void plan_choose_pairs(struct cpu_gemm_plan *p)
         p->pack_b ? cpu_gemm_clamp(PAIRS_PACKED / (p->outer_n * item), 1, d->batch) : d->batch;
 }
 
-static void plan_choose_blocks(struct cpu_gemm_plan *p)
+/* Slabs of k: a strip of A fills half of the first cache. */
+static void plan_choose_slabs(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
-    const struct cpu_gemm_kernels *kernels = p->kernels;
-    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-    int64_t l1 = cpu_cache_bytes(1) / p->size, l2 = cpu_cache_bytes(2) / p->size;
-
-    /* k: a strip of A fills half of the first cache. */
-    int64_t kc = cpu_gemm_clamp(l1 / 2 / kernels->mr, 128, 512) / 16 * 16;
+    const int64_t l1 = cpu_cache_bytes(1) / p->size;
+    int64_t kc = cpu_gemm_clamp(l1 / 2 / p->kernels->mr, 128, 512) / 16 * 16;
     p->slabs = d->k > kc ? cpu_gemm_ceil_div(d->k, kc) : 1;
     p->kc = cpu_gemm_round_up(cpu_gemm_ceil_div(d->k, p->slabs), 16);
     if (p->slabs == 1) {
@@ -141,6 +149,42 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     } else {
         p->slabs = cpu_gemm_ceil_div(d->k, p->kc);
     }
+}
+
+/* The parts of A and B that a task reads in a slab share half of the second cache. */
+static int64_t plan_task_side(const struct cpu_gemm_plan *p)
+{
+    const int64_t l2 = cpu_cache_bytes(2) / p->size;
+    return cpu_gemm_clamp(l2 / 4 / (p->kc > 0 ? p->kc : 1), 64, 960);
+}
+
+/* A phase packs the sums of several slabs, so that a task combines its tiles once. They come from
+ * beyond the second cache, so that tiles are larger than for other products. */
+static void plan_choose_levels(struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const int64_t side = cpu_gemm_clamp(plan_task_side(p), 64, 192), most = LEVELS_OUTER;
+    p->route = CPU_GEMM_LEVELS;
+    p->kc = p->kc > 0 ? p->kc : 1;
+    p->strip = p->kernels->mr;
+    p->task_m = cpu_gemm_round_up(2 * side, CPU_GEMM_LEVELS_TASK_M);
+    p->task_n = cpu_gemm_round_up(2 * side, CPU_GEMM_LEVELS_TASK_N);
+    p->outer_m = cpu_gemm_round_up(most, CPU_GEMM_LEVELS_TASK_M);
+    p->outer_m = p->outer_m < d->m ? p->outer_m : d->m;
+    p->outer_n = cpu_gemm_round_up(most, CPU_GEMM_LEVELS_TASK_N);
+    p->outer_n = p->outer_n < d->n ? p->outer_n : d->n;
+    p->outer_k = p->slabs > 1 ? cpu_gemm_clamp(most / p->kc, 1, p->slabs) * p->kc : d->k;
+    p->pack_a = p->pack_b = true;
+    p->group = 1;
+}
+
+static void plan_choose_blocks(struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_kernels *kernels = p->kernels;
+    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+    int64_t l2 = cpu_cache_bytes(2) / p->size;
+
     /* Strips of equal height, to avoid a last one of a row or two. */
     p->strip = cpu_gemm_ceil_div(d->m, cpu_gemm_ceil_div(d->m, kernels->mr));
     /* If C's type cannot hold sums between slabs, an outer block has memory for them. */
@@ -150,8 +194,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     p->outer_m = p->outer_m < d->m ? p->outer_m : d->m;
     p->outer_n = cpu_gemm_round_up(outer, kernels->nr);
     p->outer_n = p->outer_n < d->n ? p->outer_n : d->n;
-    /* A task's parts of A and B share half of the second cache. */
-    int64_t side = cpu_gemm_clamp(l2 / 4 / (p->kc > 0 ? p->kc : 1), 64, 960);
+    const int64_t side = plan_task_side(p);
     p->task_m = cpu_gemm_round_up(side < p->outer_m ? side : p->outer_m, p->strip);
     p->task_n = cpu_gemm_round_up(side < p->outer_n ? side : p->outer_n, kernels->nr);
     /* Rows along k are read in place as fast as packed; other reads are packed if the matrix is
@@ -161,6 +204,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
                 (d->n * d->k > l2 / 4 && d->m > 20 * kernels->mr) ||
                 (d->n * d->k > l2 && d->m > 4 * kernels->mr);
     p->group = cpu_gemm_clamp(l2 * 2 / (d->m * p->kc + d->n * p->kc + 1), 1, d->batch);
+    p->outer_k = p->route == CPU_GEMM_TILES ? p->kc : d->k;
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
         enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
@@ -187,7 +231,8 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
 static void plan_expect(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
-    const double m = (double)d->m, n = (double)d->n, k = (double)d->k, batch = (double)d->batch;
+    const double m = (double)d->m, n = (double)d->n, k = (double)d->k;
+    const double batch = (double)d->batch * cpu_gemm_level_products(d->levels);
     const double flops = 2 * m * n * k * batch, bytes = (m * k + k * n + m * n) * batch * p->size;
     const double rate = p->route == CPU_GEMM_PAIRS ? 400 : 6.0 * p->kernels->lanes;
     p->expected_ns = flops / rate > bytes / 20 ? flops / rate : bytes / 20;
@@ -237,7 +282,10 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     if (wrong != NULL) {
         return wrong;
     }
-    *plan = (struct cpu_gemm_plan){.desc = *desc};
+    *plan = (struct cpu_gemm_plan){.desc = *desc, .m = desc->m, .n = desc->n, .k = desc->k};
+    plan->desc.m = cpu_gemm_ceil_div(desc->m, INT64_C(1) << desc->levels);
+    plan->desc.n = cpu_gemm_ceil_div(desc->n, INT64_C(1) << desc->levels);
+    plan->desc.k = cpu_gemm_ceil_div(desc->k, INT64_C(1) << desc->levels);
     enum cpu_gemm_isa isa = desc->isa;
     for (int i = CPU_GEMM_ISA_COUNT - 1; isa == CPU_GEMM_ISA_AUTO; i--) {
         if (cpu_gemm_isa_native((enum cpu_gemm_isa)i)) {
@@ -261,8 +309,13 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     if (plan_suits_pairs(plan)) {
         plan_choose_pairs(plan);
     } else {
-        plan_choose_route(plan);
-        plan_choose_blocks(plan);
+        plan_choose_slabs(plan);
+        if (desc->levels > 0) {
+            plan_choose_levels(plan);
+        } else {
+            plan_choose_route(plan);
+            plan_choose_blocks(plan);
+        }
     }
     plan_expect(plan);
     return NULL;
@@ -300,6 +353,29 @@ static int64_t pairs_layout_of(const struct cpu_gemm_plan *p, int threads,
     return layout->scratch + layout->slot * threads;
 }
 
+/* A slot has tiles of 7 products; while sums are packed, pieces of 4 blocks and a transposed one.
+ */
+static int64_t levels_layout_of(const struct cpu_gemm_plan *p, int threads,
+                                struct cpu_gemm_layout *layout)
+{
+    const int64_t nr = p->kernels->nr, stride = cpu_gemm_a_stride(p);
+    const int64_t slabs = cpu_gemm_ceil_div(p->outer_k, p->kc), products = 7, pieces = 5;
+    const int64_t wide = (nr > p->strip ? nr : p->strip) * CPU_GEMM_LEVELS_PANELS;
+    const int64_t rows = p->task_m < p->outer_m ? p->task_m : p->outer_m;
+    const int64_t cols = p->task_n < p->outer_n ? p->task_n : p->outer_n;
+    const int64_t tiles = rows * cols * products;
+    const int64_t panels = wide * CPU_GEMM_LEVELS_ROWS * pieces;
+    const int64_t strip = p->strip * p->kc * pieces, most = tiles > panels ? tiles : panels;
+    layout->item_a = cpu_gemm_round_up(p->outer_m, p->strip) * stride * slabs * p->size;
+    layout->item_a = cpu_gemm_round_up(layout->item_a, 64);
+    layout->item_b =
+        cpu_gemm_round_up(cpu_gemm_round_up(p->outer_n, nr) * p->kc * slabs * p->size, 64);
+    layout->b = layout->item_a * products;
+    layout->scratch = layout->b + layout->item_b * products;
+    layout->slot = cpu_gemm_round_up((most > strip ? most : strip) * p->size, 64);
+    return layout->scratch + layout->slot * threads;
+}
+
 int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
                            struct cpu_gemm_layout *layout)
 {
@@ -315,6 +391,9 @@ int64_t cpu_gemm_layout_of(const struct cpu_gemm_plan *p, int threads,
     *layout = (struct cpu_gemm_layout){0};
     if (p->route == CPU_GEMM_PAIRS) {
         return pairs_layout_of(p, threads, layout);
+    }
+    if (p->route == CPU_GEMM_LEVELS) {
+        return levels_layout_of(p, threads, layout);
     }
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? p->desc.n : p->desc.m;

@@ -7,6 +7,23 @@
 
 enum { CPU_GEMM_SKINNY = 32 }; /* the longest short side that the skinny routes take */
 
+/* Of the route LEVELS: panels that are packed together, so that whole lines of memory are read, and
+ * rows of them. */
+enum { CPU_GEMM_LEVELS_PANELS = 8, CPU_GEMM_LEVELS_ROWS = 64 };
+
+/* Multiples of which tasks are: of every strip and panel, and of the pieces of an epilogue. */
+enum { CPU_GEMM_LEVELS_TASK_M = 24, CPU_GEMM_LEVELS_TASK_N = 96 };
+
+/* The products of a number of levels of Strassen's algorithm: 7^levels. */
+static inline int cpu_gemm_level_products(int levels)
+{
+    int products = 1;
+    for (int level = 0; level < levels; level++) {
+        products *= 7;
+    }
+    return products;
+}
+
 /* The workspace: packed A (or the short matrix of a skinny product) from offset 0, packed B, then
  * sums: one slot for each thread, or one block for each matrix of the group. In bytes. */
 struct cpu_gemm_layout {

@@ -33,12 +33,14 @@ struct cpu_gemm_tile {
 struct cpu_gemm_shape {
     int rows, cols;
 };
-enum { CPU_GEMM_SHAPES = 16 };
+enum { CPU_GEMM_SHAPES = 144 };
 
 /* Called once for every element of C, in tiles, from the worker threads, after alpha and beta and
  * before the result is rounded to C's type. It changes the tile in place and does not read beyond
  * rows x cols. A tile has at most 1024 rows and 1024 columns. */
 typedef void cpu_gemm_epilogue_fn(void *user, const struct cpu_gemm_tile *tile);
+
+enum { CPU_GEMM_MAX_LEVELS = 2 };
 
 struct cpu_gemm_desc {
     enum cpu_gemm_type type_a, type_b, type_c;
@@ -49,7 +51,8 @@ struct cpu_gemm_desc {
     int64_t lda, ldb, ldc;                /* distance of rows, in elements */
     int64_t batch;                        /* number of matrices, at least 1 */
     int64_t stride_a, stride_b, stride_c; /* distance of matrices, in elements; 0 repeats A or B */
-    cpu_gemm_epilogue_fn *epilogue;       /* or NULL */
+    int levels; /* of Strassen's algorithm; above 0 for one batch of f32 or f64 throughout */
+    cpu_gemm_epilogue_fn *epilogue; /* or NULL */
 };
 
 struct cpu_gemm_kernels;
@@ -68,14 +71,22 @@ struct cpu_gemm_args {
 };
 
 /* The algorithms; see cpu_gemm_plan_make. */
-enum cpu_gemm_route { CPU_GEMM_TILES, CPU_GEMM_DOT, CPU_GEMM_AXPY, CPU_GEMM_PAIRS };
+enum cpu_gemm_route {
+    CPU_GEMM_TILES,
+    CPU_GEMM_DOT,
+    CPU_GEMM_AXPY,
+    CPU_GEMM_PAIRS,
+    CPU_GEMM_LEVELS, /* of Strassen's algorithm, as the description asks */
+    CPU_GEMM_ROUTES
+};
 
 /* Columns of C in a task of the route PAIRS, at most. */
 enum { CPU_GEMM_PAIRS_MAX_COLS = 512 };
 
 /* Opaque: every field is derived from the description. Owns no memory. */
 struct cpu_gemm_plan {
-    struct cpu_gemm_desc desc;
+    struct cpu_gemm_desc desc; /* in the route LEVELS, m, n and k are those of a block */
+    int64_t m, n, k;           /* of the whole matrices */
     const struct cpu_gemm_kernels *kernels;
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
@@ -87,6 +98,7 @@ struct cpu_gemm_plan {
     int64_t kc, slabs; /* the fixed division of k, on which the bits of the result depend */
     int64_t strip;     /* rows of a register tile */
     int64_t outer_m, outer_n, group; /* packed at a time: a block of C, matrices of a batch */
+    int64_t outer_k;                 /* the k of a phase */
     int64_t task_m, task_n;          /* what one task computes */
     int64_t chunk;                   /* skinny routes: elements of the long dimension in a task */
     double expected_ns;              /* of one thread, for a guess of the time */

@@ -289,6 +289,9 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
         cuda_functions()->cuTensorMapReplaceAddress == NULL) {
         return plan_decline("device: expected compute capability 9.0 and tensor maps");
     }
+    if (d->levels > 0) {
+        return plan_decline("levels: expected 0");
+    }
     if (d->precision == HAL_GEMM_STRICT) {
         return plan_decline("precision: expected accurate or fast: the units truncate sums");
     }

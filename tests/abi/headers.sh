@@ -115,7 +115,7 @@ noticed "a field in another place" \
 noticed "a field in the middle" 's/^    uint32_t access;$/&\n    uint32_t extra[2];/'
 noticed "a field at the end of what lies in arrays" 's/^\} hal_plugin_wait;/    uint64_t more;\n&/'
 noticed "a field with another type of the same size" 's/int64_t m, n, k;/uint64_t m, n, k;/'
-noticed "a hole" 's/uint8_t reserved\[3\];/uint8_t reserved[2];/'
+noticed "a hole" 's/uint8_t reserved\[2\];/uint8_t reserved[1];/'
 noticed "two entries that changed places" \
     's/\(\*kernel_destroy\)/(*other)/; s/\(\*queue_destroy\)/(*kernel_destroy)/; s/\*other/*queue_destroy/'
 noticed "another signature" 's/hal_status \(\*wait\)\(hal_plugin_queue \*queue, /&uint32_t more, /'

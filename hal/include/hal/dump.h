@@ -19,7 +19,7 @@
 #define HAL_DUMP_MAGIC "HALBATCH"
 
 /* Raised whenever a reader of the version before could not read a file any more. */
-#define HAL_DUMP_VERSION 1u
+#define HAL_DUMP_VERSION 2u
 
 /* Kinds of records, and their payloads. */
 enum {
@@ -63,7 +63,7 @@ enum {
     HAL_DUMP_KERNEL_NATIVE = 2,
 
     /* A plugin's own matrix product (hal_gemm_description): u32 type_a, type_b, type_c,
-     * transpose_a, transpose_b, beta_is_zero, precision, batch; i64 m, n, k, lda, ldb, ldc,
+     * transpose_a, transpose_b, beta_is_zero, precision, levels, batch; i64 m, n, k, lda, ldb, ldc,
      * stride_a, stride_b, stride_c; u32 inputs, and each input: u32 type, i64 row, column, batch
      * stride; string with the epilogue's IR (empty: none); u64 bytes of workspace. */
     HAL_DUMP_KERNEL_GEMM = 3

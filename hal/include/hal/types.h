@@ -118,6 +118,7 @@ typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
 } hal_gemm_precision;
 
 #define HAL_GEMM_MAX_INPUTS 16u
+#define HAL_GEMM_MAX_LEVELS 2u
 
 /* C = epilogue(alpha op(A) op(B) + beta C), row-major, C of m rows and n columns, op(A) m x k,
  * op(B) k x n; leading dimensions and batch strides in elements. Narrow floats accumulate in F32.
@@ -140,7 +141,10 @@ typedef struct hal_gemm_description {
                        * it expects the portable kernel of ops to compute faster */
     uint8_t copied;   /* bit 0: A, bit 1: B is copied to lda or ldb before each product, which
                        * counts as a part of its time; the portable kernel needs no copy */
-    uint8_t reserved[3]; /* 0 */
+    uint8_t levels; /* of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the bound of the
+                     * result's norm in ops/gemm.h; a plugin computes the product with that many or
+                     * refuses it, hal refuses it for plugins of 1.0 */
+    uint8_t reserved[2]; /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */
     int64_t m, n, k;

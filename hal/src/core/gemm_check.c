@@ -60,6 +60,9 @@ static hal_status check_options(const hal_gemm_description *gemm)
     if (gemm->precision > HAL_GEMM_FAST) {
         return fail_field("precision", "HAL_GEMM_STRICT, _ACCURATE or _FAST", gemm->precision);
     }
+    if (gemm->levels > HAL_GEMM_MAX_LEVELS) {
+        return fail_field("levels", "at most HAL_GEMM_MAX_LEVELS", gemm->levels);
+    }
     for (uint32_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (hal_type_size(types[i].value) == 0) {
             return fail_field(types[i].name, "one of HAL_TYPE_*", types[i].value);

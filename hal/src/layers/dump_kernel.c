@@ -19,12 +19,12 @@ static void put_ir(hal_payload *record, const hal_ir_kernel *ir)
 static void put_gemm(hal_payload *record, const hal_kernel_source *source)
 {
     const hal_gemm_description *gemm = source->gemm;
-    const uint32_t kinds[8] = {gemm->type_a,      gemm->type_b,      gemm->type_c,
+    const uint32_t kinds[9] = {gemm->type_a,      gemm->type_b,      gemm->type_c,
                                gemm->transpose_a, gemm->transpose_b, gemm->beta_is_zero,
-                               gemm->precision,   gemm->batch};
+                               gemm->precision,   gemm->levels,      gemm->batch};
     const int64_t sizes[9] = {gemm->m,   gemm->n,        gemm->k,        gemm->lda,     gemm->ldb,
                               gemm->ldc, gemm->stride_a, gemm->stride_b, gemm->stride_c};
-    for (uint32_t i = 0; i < 8; i++) {
+    for (uint32_t i = 0; i < 9; i++) {
         hal_payload_u32(record, kinds[i]);
     }
     for (uint32_t i = 0; i < 9; i++) {

@@ -187,6 +187,7 @@ static void product_init(const ops_gemm_options *options, const ops_tensor *a, c
     product->options = options;
     product->text = NULL;
     product->is_dry = 0;
+    product->levels = 0;
     product->batch = (uint32_t)batch;
     product->accumulator = accumulator_of(a->type);
     product->a = ops_matrix_of(a, shape_a);
@@ -227,6 +228,9 @@ static hal_status matrix_make_contiguous(ops_context *context, ops_matrix *matri
 static hal_status product_record(ops_context *context, const ops_product *product)
 {
     ops_gemm_impl impl = product->options->impl;
+    if (product->levels) {
+        return ops_gemm_native(context, product);
+    }
     if (impl == OPS_GEMM_PORTABLE || product->a.columns == 0) {
         return ops_gemm_portable(context, product);
     }
@@ -236,10 +240,11 @@ static hal_status product_record(ops_context *context, const ops_product *produc
                : status;
 }
 
-/* A product of checked tensors with at least one element. */
+/* A product of checked tensors with at least one element; with levels, by the plugin's kernel, or
+ * UNSUPPORTED. */
 static hal_status checked_multiply(ops_context *context, const ops_gemm_options *options,
-                                   const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
-                                   ops_gemm_text *text, int is_dry)
+                                   uint32_t levels, const ops_tensor *a, const ops_tensor *b,
+                                   const ops_tensor *c, ops_gemm_text *text, int is_dry)
 {
     static const char *const classes[] = {"strict", "accurate", "fast"};
     ops_product product;
@@ -257,6 +262,7 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     product_init(options, a, b, c, &product);
     product.text = text;
     product.is_dry = is_dry;
+    product.levels = levels;
     status = matrix_make_contiguous(context, &product.a, !is_dry, &made);
     if (!status) {
         status = matrix_make_contiguous(context, &product.b, !is_dry, &made);
@@ -264,7 +270,12 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     if (!status) {
         status = matrix_make_contiguous(context, &product.c, options->beta != 0 && !is_dry, &made);
     }
-    if (text) {
+    if (text && levels) {
+        ops_gemm_tell(text,
+                      "normwise, %u level%s of strassen within the kernel; faster by the cost "
+                      "model; ",
+                      levels, levels > 1 ? "s" : "");
+    } else if (text) {
         ops_gemm_tell(text, "%s, ", classes[options->precision]);
     }
     if (!status) {
@@ -277,6 +288,23 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
         ops_tensor_release(&made.tensors[i]);
     }
     return status;
+}
+
+/* The levels of a kernel of the plugin that forms the sums of blocks while it reads and writes
+ * them; 0: none. With sums of B, or the portable kernel asked for, it is not looked for. */
+static uint32_t native_levels(ops_context *context, const ops_gemm_options *accurate,
+                              const ops_normwise_shape *shape, const ops_tensor *a,
+                              const ops_tensor *b, const ops_tensor *c)
+{
+    if (accurate->impl == OPS_GEMM_PORTABLE || accurate->alpha == 0 || shape->b_levels) {
+        return 0;
+    }
+    const uint32_t forced = context->forced_levels;
+    uint32_t levels = forced ? forced : ops_normwise_choose_native(context->info, shape);
+    while (levels && checked_multiply(context, accurate, levels, a, b, c, NULL, 1) != HAL_OK) {
+        levels = forced ? 0 : levels - 1;
+    }
+    return levels;
 }
 
 /* By levels of Strassen's algorithm where they are faster, else as a product of the class ACCURATE,
@@ -293,8 +321,21 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
                                       .k = a->shape[a->rank - 1],
                                       .b_levels = prepared ? prepared->levels : 0,
                                       .max_workspace = options->max_workspace};
+    ops_gemm_options accurate = *options;
+    accurate.precision = HAL_GEMM_ACCURATE;
+    uint32_t levels = native_levels(context, &accurate, &shape, a, b, c);
+    if (levels) {
+        const hal_status status =
+            checked_multiply(context, &accurate, levels, a, b, c, text, is_dry);
+        if (status != HAL_ERROR_OUT_OF_MEMORY) {
+            return status;
+        }
+        if (text) {
+            ops_gemm_tell(text, "; no memory for them: ");
+        }
+        return checked_multiply(context, &accurate, 0, a, b, c, text, is_dry);
+    }
     const int is_taken = options->alpha != 0 && ops_normwise_takes(options, shape.k);
-    uint32_t levels = 0;
     if (is_taken) {
         levels = context->forced_levels ? context->forced_levels
                                         : ops_normwise_choose(context->info, &shape);
@@ -324,9 +365,8 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
             ops_gemm_tell(text, "; no memory for them: ");
         }
     }
-    ops_gemm_options accurate = *options;
-    accurate.precision = HAL_GEMM_ACCURATE;
-    return levels && is_dry ? HAL_OK : checked_multiply(context, &accurate, a, b, c, text, is_dry);
+    return levels && is_dry ? HAL_OK
+                            : checked_multiply(context, &accurate, 0, a, b, c, text, is_dry);
 }
 
 /* A product whose arguments have not been checked. */
@@ -351,7 +391,7 @@ static hal_status unchecked_multiply(ops_context *context, const ops_gemm_option
     }
     return options->precision == HAL_GEMM_NORMWISE
                ? normwise_multiply(context, options, a, b, c, text, is_dry)
-               : checked_multiply(context, options, a, b, c, text, is_dry);
+               : checked_multiply(context, options, 0, a, b, c, text, is_dry);
 }
 
 /* The caller's options or the plain product; B becomes the prepared one. */

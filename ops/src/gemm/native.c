@@ -116,6 +116,7 @@ static hal_status product_describe(const ops_context *context, const ops_product
     d->transpose_b = b.transposed;
     d->beta_is_zero = p->options->beta == 0;
     d->precision = (uint8_t)p->options->precision;
+    d->levels = (uint8_t)p->levels;
     d->required = p->options->impl == OPS_GEMM_NATIVE;
     d->copied = (uint8_t)copied;
     d->batch = p->batch;
@@ -170,10 +171,13 @@ static hal_status kernel_find(ops_context *context, const ops_product *p,
             return status ? status : kept;
         }
     }
-    return (*entry)->kernel
-               ? HAL_OK
-               : product_decline(p, "a shape and types for which the plugin has a kernel",
-                                 "others");
+    if (!(*entry)->kernel) {
+        return product_decline(p, "a shape and types for which the plugin has a kernel", "others");
+    }
+    const uint64_t most = p->levels ? p->options->max_workspace : 0;
+    return most && (*entry)->workspace_bytes > most
+               ? product_decline(p, "levels that need at most max_workspace", "more")
+               : HAL_OK;
 }
 
 /* A view of the matrices of a batch, which there is one of where all products share it. */
@@ -341,6 +345,30 @@ static int copies_may_pay(const ops_product *p)
     return p->options->impl == OPS_GEMM_NATIVE ||
            (double)p->c.rows * (double)p->c.columns * (double)p->a.columns * p->batch >=
                MIN_COPIED_WORK;
+}
+
+int ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, int64_t n, int64_t k,
+                               uint32_t levels)
+{
+    const hal_gemm_description description = {.size = sizeof description,
+                                              .type_a = type,
+                                              .type_b = type,
+                                              .type_c = type,
+                                              .precision = HAL_GEMM_ACCURATE,
+                                              .levels = (uint8_t)levels,
+                                              .batch = 1,
+                                              .m = m,
+                                              .n = n,
+                                              .k = k,
+                                              .lda = k,
+                                              .ldb = n,
+                                              .ldc = n};
+    hal_kernel *kernel = NULL;
+    uint64_t workspace;
+    const hal_status status =
+        hal_kernel_create_gemm(context->device, &description, &kernel, &workspace);
+    hal_kernel_release(kernel);
+    return status == HAL_OK;
 }
 
 hal_status ops_gemm_native(ops_context *context, const ops_product *product)

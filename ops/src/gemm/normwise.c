@@ -11,6 +11,7 @@
 
 #include <ops/index.h>
 
+#include <math.h>
 #include <string.h>
 
 /* The cost model counts time in operations of a plain product: those that the device does while it
@@ -22,6 +23,12 @@
 #define GPU_OPS_PER_BYTE 20.0
 #define GPU_MATRIX_OPS_PER_BYTE 40.0
 #define GPU_OPS_PER_LAUNCH 2e8
+
+/* Of a kernel that forms the sums while it packs: one and two threads have caches and memory to
+ * themselves, each further one takes from that, up to the ratio of 16 (docs/dense.md). */
+#define NATIVE_OPS_PER_BYTE 12.0
+#define NATIVE_OPS_PER_BYTE_AND_THREAD 14.0
+#define NATIVE_OPS_PER_BYTE_OF_MANY 40.0
 
 /* Passes over all operands that peeled edges and unaligned rows cost. */
 #define PEEL_PASSES 7.0
@@ -62,6 +69,25 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
            levels * (b_is_prepared ? 2 : 3) * (is_cpu ? CPU_OPS_PER_LAUNCH : GPU_OPS_PER_LAUNCH);
 }
 
+/* The last level reads A and B once, and writes and reads 7 sums of their 4 blocks; a level before
+ * it reads 12 blocks of A and of B, and adds products to 12 blocks of C: 3 times each. */
+static double native_cost_in_operations(const hal_device_info *info, const ops_normwise_shape *s,
+                                        uint32_t levels)
+{
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
+    const double further = info->compute_units > 2 ? (double)info->compute_units - 2 : 0;
+    const double grown = NATIVE_OPS_PER_BYTE + further * NATIVE_OPS_PER_BYTE_AND_THREAD;
+    const double per_byte = fmin(grown, NATIVE_OPS_PER_BYTE_OF_MANY);
+    double operations = 2 * m * n * k, passes = 1, sums = levels ? 1 : 0.5; /* 0: B is packed */
+    for (uint32_t l = 0; l < levels; l++) {
+        operations *= 7.0 / 8.0;
+        passes *= l > 0 ? 3 : 1;
+        sums *= 7.0 / 4.0;
+    }
+    const double moved = (passes + 2 * sums) * (m * k + k * n) + 2 * passes * m * n;
+    return operations + per_byte * 4 * moved; /* half the operations, twice the bytes in F64 */
+}
+
 /* The last pass over an operand holds its input and its output; the products of the last level are
  * alive with the sums that they multiply. */
 uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
@@ -98,6 +124,25 @@ uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_sha
         const double cost = cost_in_operations(info, s, l);
         const int fits = !s->max_workspace || ops_normwise_workspace(s, l) <= s->max_workspace;
         if (fits && cost < least) {
+            least = cost;
+            chosen = l;
+        }
+    }
+    return chosen;
+}
+
+uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normwise_shape *s)
+{
+    if (info->kind != HAL_DEVICE_CPU || s->batch != 1 ||
+        (s->type != HAL_TYPE_F32 && s->type != HAL_TYPE_F64)) {
+        return 0;
+    }
+    const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
+    double least = native_cost_in_operations(info, s, 0) / MIN_GAIN;
+    uint32_t chosen = 0;
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >= (l + 1) * CPU_MIN_BLOCK; l++) {
+        const double cost = native_cost_in_operations(info, s, l);
+        if (cost < least) {
             least = cost;
             chosen = l;
         }

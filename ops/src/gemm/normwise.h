@@ -7,7 +7,7 @@
 
 #include <ops/gemm.h>
 
-#define OPS_NORMWISE_MAX_LEVELS 2u
+#define OPS_NORMWISE_MAX_LEVELS HAL_GEMM_MAX_LEVELS
 
 /* A product as the choice of levels sees it. */
 typedef struct ops_normwise_shape {
@@ -24,6 +24,10 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *shape, uint32_t levels
 /* The levels that take the least time by the cost model; 0: none gains. A function of the shape and
  * the device's kind. */
 uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *shape);
+
+/* As ops_normwise_choose, for a plugin's kernel that forms the sums of blocks while it packs and
+ * stores; without regard to max_workspace, which that kernel knows. */
+uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normwise_shape *shape);
 
 /* The sums of B for that part whose lengths are multiples of 2^levels, as a tensor without buffer
  * and by rows, and their computation. */

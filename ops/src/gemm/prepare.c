@@ -105,7 +105,7 @@ static uint64_t prepared_bytes(const ops_tensor *copy, uint32_t levels)
 }
 
 /* A function of the layout of the copy, the options and the device. */
-static uint32_t choose_levels(const ops_context *context, const ops_gemm_prepare_options *options,
+static uint32_t choose_levels(ops_context *context, const ops_gemm_prepare_options *options,
                               const ops_tensor *b)
 {
     const int64_t *shape = b->shape + b->rank - 2;
@@ -117,6 +117,12 @@ static uint32_t choose_levels(const ops_context *context, const ops_gemm_prepare
     uint32_t best = context->forced_levels;
     if (options->precision != HAL_GEMM_NORMWISE) {
         return 0;
+    }
+    const uint32_t native =
+        context->forced_levels ? 0 : ops_normwise_choose_native(context->info, &product);
+    if (native && ops_gemm_native_has_levels(context, product.type, product.m, product.n, product.k,
+                                             native)) {
+        return 0; /* a kernel of the plugin forms the sums while it packs B */
     }
     for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && !context->forced_levels; l++) {
         product.b_levels = l;

@@ -33,6 +33,7 @@ typedef struct ops_product {
     const ops_gemm_options *options;
     ops_gemm_text *text; /* receives what is chosen; null: it is not asked for */
     int is_dry;          /* nothing is recorded */
+    uint32_t levels;     /* of Strassen's algorithm in the plugin's kernel; 0: none */
     hal_type accumulator;
     uint32_t batch;
     ops_matrix a, b, c;
@@ -46,5 +47,9 @@ ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3]);
  * support. */
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
+
+/* Whether the plugin has a kernel with levels for contiguous matrices of one batch. */
+int ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, int64_t n, int64_t k,
+                               uint32_t levels);
 
 #endif

@@ -105,7 +105,8 @@ void ops_product_cache_insert(ops_context *context, const ops_product *product,
 {
     const ops_gemm_options *options = product->options;
     const ops_tensor *tensors[3] = {product->a.tensor, product->b.tensor, product->c.tensor};
-    if (options->epilogue || options->alpha == 0 || entry->workspace_bytes != 0) {
+    if (options->epilogue || options->alpha == 0 || product->levels ||
+        entry->workspace_bytes != 0) {
         return;
     }
     if (!context->products) {

@@ -376,7 +376,7 @@ TEST(cut_and_foreign_files_are_refused)
     FILE *newer = fopen(path, "wb");
     assert_int_equal(fwrite(bytes, 1, size, newer), size);
     fclose(newer);
-    expect(2, replay(path, "--device mock"), "expected version 1, got 9");
+    expect(2, replay(path, "--device mock"), "expected version 2, got 9");
     unlink(path);
     expect(2, replay(path, ""), "expected a readable file");
     expect(2, replay(folder, ""), "expected a regular file");

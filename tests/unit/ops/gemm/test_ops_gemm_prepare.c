@@ -320,7 +320,10 @@ TEST(the_choice_is_told)
     expect_words(&p, "normwise, no levels of strassen: not faster");
     expect_words(&p, "accurate, native: ");
     test_context->forced_levels = 2;
+    expect_words(&p, "normwise, 2 levels of strassen within the kernel; ");
+    p.options.impl = OPS_GEMM_PORTABLE;
     expect_words(&p, "normwise, 2 levels of strassen, without prepared sums of b, at most ");
+    p.options.impl = OPS_GEMM_ANY;
     ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 0);
     p.options.prepared = prepared;
     expect_words(&p, "prepared sums of b");
@@ -367,23 +370,32 @@ TEST(the_order_of_b_follows_the_rows)
 TEST(the_workspace_is_bounded)
 {
     const int64_t shape[2] = {8192, 8192};
-    ops_tensor row, c, wide;
+    ops_tensor row, c, wide, whole;
     char line[LINE];
     ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
     options.precision = HAL_GEMM_NORMWISE;
     ok(ops_tensor_create(test_context, HAL_TYPE_F32, 1, shape, &row));
     ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &c));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &whole));
     ok(ops_tensor_broadcast(&row, 2, shape, &wide));
-    ok(ops_gemm_describe(test_context, &options, &wide, &wide, &c, sizeof line, line));
-    const char *at_most = strstr(line, "1 level of strassen");
-    assert_non_null(at_most);
-    assert_int_equal(
-        sscanf(strstr(at_most, "at most "), "at most %" SCNu64, &options.max_workspace), 1);
-    ok(ops_gemm_describe(test_context, &options, &wide, &wide, &c, sizeof line, line));
-    assert_non_null(strstr(line, "1 level of strassen"));
-    options.max_workspace--;
-    ok(ops_gemm_describe(test_context, &options, &wide, &wide, &c, sizeof line, line));
-    assert_non_null(strstr(line, "no levels of strassen"));
+    for (int is_native = 0; is_native < 2; is_native++) {
+        const ops_tensor *x = is_native ? &whole : &wide;
+        options.impl = is_native ? OPS_GEMM_ANY : OPS_GEMM_PORTABLE;
+        options.max_workspace = 0;
+        ok(ops_gemm_describe(test_context, &options, x, x, &c, sizeof line, line));
+        const char *levels = strstr(line, is_native ? "of strassen within" : "1 level of strassen");
+        assert_non_null(levels);
+        const char *bytes = strstr(levels, is_native ? "b by rows, " : "at most ");
+        assert_non_null(bytes);
+        assert_int_equal(
+            sscanf(bytes + strcspn(bytes, "0123456789"), "%" SCNu64, &options.max_workspace), 1);
+        ok(ops_gemm_describe(test_context, &options, x, x, &c, sizeof line, line));
+        assert_non_null(strstr(line, " of strassen"));
+        assert_null(strstr(line, "no levels of strassen"));
+        options.max_workspace = is_native ? 1 : options.max_workspace - 1;
+        ok(ops_gemm_describe(test_context, &options, x, x, &c, sizeof line, line));
+        assert_non_null(strstr(line, "no levels of strassen"));
+    }
     ops_tensor_release(&row);
     ops_tensor_release(&c);
 }

@@ -87,6 +87,9 @@ static void test_declines(void **state)
     d.batch = 2;
     d.stride_a = 1024 * 1024 + 4;
     declined(&d, "strides");
+    d = product(1024, 1024, 1024);
+    d.levels = 1;
+    declined(&d, "levels");
     d = product(64, 64, 128);
     declined(&d, "shape");
     d.required = 1;
