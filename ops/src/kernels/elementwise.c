@@ -16,6 +16,14 @@
 #define MIN_LOADS 4u
 #define BUSY_GROUPS 8u
 
+/* Work-items that a compute unit of a GPU is to hold at once, so that some load while others
+ * compute: NVIDIA's driver otherwise gives gelu of f16 60 registers, with which 1,024 fit. No wish
+ * where the loaded elements of a work-item have more bytes, and for types of 8 bytes: they need the
+ * registers. */
+#define FULL_ITEMS 1536u
+#define MOST_FULL_GROUPS 32u
+#define MOST_LOADED_BYTES 64u
+
 /* Work-items along x of a group that is a tile, where both dimensions are long: cache lines are
  * used whole. Work-items of a tile, and tiles for each compute unit, at most and at least. */
 #define TILE_SIDE 32u
@@ -283,8 +291,8 @@ static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     hal_ir_end(b);
 }
 
-hal_status ops_elementwise_plan_init(const ops_context *context, const ops_elementwise_use *use,
-                                     ops_space *space, ops_elementwise_plan *plan)
+static hal_status plan_groups(const ops_context *context, const ops_elementwise_use *use,
+                              ops_space *space, ops_elementwise_plan *plan)
 {
     const hal_device_info *info = context->info;
     /* The lanes of a CPU are vector elements already. */
@@ -323,6 +331,33 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
     return ops_grid_spread(context, use->function, (total + step - 1) / step, plan->grid);
 }
 
+static uint32_t full_groups(const hal_device_info *info, const ops_elementwise_use *use,
+                            const ops_elementwise_plan *plan)
+{
+    uint32_t bytes = 0, widest = 0;
+    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !use->loaded ||
+        plan->staged) {
+        return 0;
+    }
+    for (uint32_t view = 0; view < plan->layout.view_count; view++) {
+        const uint32_t size = use->sizes[view];
+        bytes += (use->loaded >> view & 1) * plan->width * plan->repeat * size;
+        widest = size > widest ? size : widest;
+    }
+    const uint32_t groups = FULL_ITEMS / (plan->group * plan->lines);
+    return bytes > MOST_LOADED_BYTES || widest > 4 ? 0
+           : groups < MOST_FULL_GROUPS             ? groups
+                                                   : MOST_FULL_GROUPS;
+}
+
+hal_status ops_elementwise_plan_init(const ops_context *context, const ops_elementwise_use *use,
+                                     ops_space *space, ops_elementwise_plan *plan)
+{
+    const hal_status status = plan_groups(context, use, space, plan);
+    plan->full_groups = status ? 0 : full_groups(context->info, use, plan);
+    return status;
+}
+
 void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *plan,
                          ops_cache_key *key)
 {
@@ -349,6 +384,7 @@ void ops_elementwise_declare(hal_ir_builder *b, const ops_space *space,
                              const ops_elementwise_plan *plan, ops_layout_values *values)
 {
     hal_ir_group_size(b, plan->group, plan->lines, 1);
+    hal_ir_groups_per_unit(b, plan->full_groups);
     ops_layout_declare(b, space, &plan->layout, values);
     if (plan->staged) {
         ops_transposed_declare(b, plan, values);

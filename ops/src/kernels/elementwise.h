@@ -41,6 +41,7 @@ typedef struct ops_elementwise_plan {
     uint32_t staged_width;           /* neighbours that a work-item reads of these at a time */
     uint32_t tile[OPS_TILE_AXES];    /* with `staged`: elements of a group along each axis */
     ops_tile_order loaded, computed; /* with `staged`: the order of staged views, of the others */
+    uint32_t full_groups;            /* that a compute unit is to hold at once; 0: no wish */
     uint32_t grid[3];                /* the first field that the kernel does not depend on */
 } ops_elementwise_plan;
 OPS_KEY_STRUCTURES_END

@@ -2,6 +2,8 @@
  * the values of the functions are in test_ops_functions.c. */
 #include "ops_fixture.h"
 
+#include "kernels/elementwise.h"
+
 /* f = x * y + z */
 static ops_expression *product_sum(hal_type type)
 {
@@ -145,6 +147,48 @@ static void long_odd_lines(void **state)
         box_truncate(&z);
         try_layouts(type, &x, &y, &z, &out);
         boxes_free(&x, &y, &z, &out);
+    }
+}
+
+/* Kernels of a GPU that need few registers ask for full compute units; others leave it open. */
+static void full_groups(void **state)
+{
+    static const struct {
+        uint32_t kind, inputs, size, groups;
+        int64_t across; /* stride of the inputs along the rows of 4096 */
+    } cases[] = {
+        {HAL_DEVICE_DISCRETE, 1, 2, 6, 4096}, {HAL_DEVICE_DISCRETE, 4, 4, 6, 4096},
+        {HAL_DEVICE_DISCRETE, 5, 4, 0, 4096}, {HAL_DEVICE_DISCRETE, 1, 8, 0, 4096},
+        {HAL_DEVICE_DISCRETE, 1, 2, 0, 1},    {HAL_DEVICE_CPU, 1, 2, 0, 4096},
+        {HAL_DEVICE_SOFTWARE, 1, 2, 0, 4096},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const hal_device_info *whole = test_context->info;
+        hal_device_info info = *whole;
+        info.kind = cases[i].kind;
+        info.max_vector_bytes = 16;
+        info.preferred_group = info.max_group_items = info.max_group_size[0] = 256;
+        info.max_grid[0] = info.max_grid[1] = 65535;
+        info.compute_units = 4;
+        info.shared_bytes = 49152;
+        uint32_t sizes[6];
+        ops_space space = {.rank = 2, .view_count = cases[i].inputs + 1, .size = {4096, 4096}};
+        for (uint32_t view = 0; view < space.view_count; view++) {
+            const int is_output = view == cases[i].inputs;
+            sizes[view] = cases[i].size;
+            space.stride[view][0] = is_output ? 4096 : cases[i].across;
+            space.stride[view][1] = is_output || cases[i].across > 1 ? 1 : 4096;
+        }
+        const ops_elementwise_use use = {.function = "full_groups",
+                                         .widest = 16 / cases[i].size,
+                                         .loaded = (1u << cases[i].inputs) - 1,
+                                         .sizes = sizes};
+        ops_elementwise_plan plan;
+        ops_space_collapse(&space, cases[i].inputs);
+        test_context->info = &info;
+        ok(ops_elementwise_plan_init(test_context, &use, &space, &plan));
+        test_context->info = whole;
+        assert_int_equal(plan.full_groups, cases[i].groups);
     }
 }
 
@@ -646,6 +690,7 @@ int main(void)
         cmocka_unit_test(groups_of_any_size),
         cmocka_unit_test(transposed_inputs),
         cmocka_unit_test(long_odd_lines),
+        cmocka_unit_test(full_groups),
         cmocka_unit_test(odd_shapes),
         cmocka_unit_test(several_outputs),
         cmocka_unit_test(interleaved_outputs),
