@@ -363,6 +363,10 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     const int64_t step =
         (int64_t)group->along * group->width * (pass->form.chunks ? chunks : group->unroll);
     pass->form.is_exact = length % step == 0 && !pass->form.is_sliced;
+    /* On a GPU, fewer loads at once leave registers for the indices of the stores. */
+    pass->form.last_unroll =
+        (uint8_t)(group->unroll > 1 && !pass->form.rest_by_chunks ? group->unroll / 2
+                                                                  : group->unroll);
     /* Their number is chosen for as many. */
     if (pass->form.is_sliced && !pass->form.rest_by_chunks) {
         const uint32_t groups = FULL_ITEMS / (group->outputs * group->along);

@@ -317,14 +317,21 @@ static ops_state fold_chains(emitter *e, uint32_t value)
     return states[0];
 }
 
+/* Chunks of a step of a phase's loop. */
+static uint32_t loop_chunks(const emitter *e, uint32_t phase)
+{
+    const ops_row_pass *pass = e->pass;
+    return phase == pass->schedule.last ? pass->form.last_unroll : pass->group.unroll;
+}
+
 /* With `backwards`, the steps come in the opposite order. */
 static void emit_steps(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value from,
                        hal_ir_value to, int backwards)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
-    row_batch batch = {.chunks = group->unroll};
-    hal_ir_value step = hal_ir_u32(b, group->along * group->width * group->unroll);
+    row_batch batch = {.chunks = loop_chunks(e, phase)};
+    hal_ir_value step = hal_ir_u32(b, group->along * group->width * batch.chunks);
     hal_ir_value base = hal_ir_for(b, from, to, step);
     if (backwards) {
         base = hal_ir_sub(b, hal_ir_add(b, from, hal_ir_sub(b, to, step)), base);
@@ -387,7 +394,7 @@ static void emit_rest(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_
         emit_rest_chunks(e, phase, needed, whole);
         return;
     }
-    row_batch rest = {.chunks = group->unroll};
+    row_batch rest = {.chunks = loop_chunks(e, phase)};
     hal_ir_if(b, hal_ir_lt(b, whole, e->end));
     rest.first = hal_ir_add(b, whole, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
     for (uint32_t c = 0; c < rest.chunks; c++) {
@@ -404,7 +411,7 @@ static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
     hal_ir_builder *b = e->b;
     const ops_row_form *form = &e->pass->form;
     const ops_reduce_layout *group = &e->pass->group;
-    const uint32_t step = group->along * group->width * group->unroll;
+    const uint32_t step = group->along * group->width * loop_chunks(e, phase);
     const int backwards = form->ends_backwards && phase == e->pass->schedule.last;
     hal_ir_value count = hal_ir_sub(b, e->end, e->start);
     hal_ir_value whole = hal_ir_add(b, e->start, hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1))));
