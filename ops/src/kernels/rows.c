@@ -33,6 +33,7 @@ void ops_row_begin(ops_row_program *program, uint32_t input_count)
     program->input_count = program->value_count = input_count;
     program->operand_count = program->output_count = 0;
     program->overflowed = input_count >= OPS_ROW_VALUES;
+    program->costly = OPS_ROW_NONE;
 }
 
 static uint8_t program_add(ops_row_program *p, const ops_row_step *step, const uint8_t *operands,
@@ -79,6 +80,12 @@ void ops_row_output(ops_row_program *program, uint8_t value)
     if (!program->overflowed) {
         program->outputs[program->output_count++] = value;
     }
+}
+
+void ops_row_keep(ops_row_program *program, uint8_t value, hal_type type)
+{
+    program->costly = value;
+    program->costly_type = type;
 }
 
 static hal_ir_value unary_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
@@ -259,7 +266,7 @@ void ops_row_order(const ops_row_program *program, uint8_t *is_element, uint8_t 
 }
 
 void ops_row_needs(const ops_row_program *program, const ops_row_schedule *schedule, uint32_t phase,
-                   const ops_axis *axis, uint8_t *needed)
+                   const ops_axis *axis, uint32_t stored, uint8_t *needed)
 {
     memset(needed, 0, program->value_count);
     for (uint32_t i = 0; phase == schedule->last && i < program->output_count; i++) {
@@ -270,7 +277,9 @@ void ops_row_needs(const ops_row_program *program, const ops_row_schedule *sched
         const int is_reduced =
             step && ops_row_is_reduction(step) && schedule->ready[v] == phase + 1;
         needed[v] = needed[v] && schedule->is_element[v];
-        for (uint32_t i = 0; step && (needed[v] || is_reduced) && i < step->operand_count; i++) {
+        const int is_loaded = v + 1 == stored && phase > schedule->first_need[v];
+        const int is_computed = (needed[v] && !is_loaded) || is_reduced;
+        for (uint32_t i = 0; step && is_computed && i < step->operand_count; i++) {
             needed[program->operands[step->first_operand + i]] = 1;
         }
     }
@@ -320,7 +329,7 @@ static void schedule_make(const ops_row_program *program, const ops_axis *axis,
         schedule->stores_elements |= axis->step[program->input_count + i] != OPS_INNER_ZERO;
     }
     for (uint32_t phase = 0; phase <= schedule->last; phase++) {
-        ops_row_needs(program, schedule, phase, axis, needed);
+        ops_row_needs(program, schedule, phase, axis, 0, needed);
         for (uint32_t v = 0; v < program->value_count; v++) {
             if (needed[v] && schedule->first_need[v] == OPS_ROW_NEVER) {
                 schedule->first_need[v] = (uint8_t)phase;
@@ -342,6 +351,27 @@ static int view_is_vector(const ops_row_pass *pass, uint32_t view)
         fits = pass->space.stride[view][i] % width == 0;
     }
     return fits;
+}
+
+/* Whether the output's memory holds the costly value from its first loop to the last one. */
+static int stores_costly(const ops_context *context, const ops_row_pass *pass)
+{
+    const ops_row_program *program = pass->program;
+    const ops_row_schedule *schedule = &pass->schedule;
+    const uint32_t view = program->input_count, value = program->costly, slot = pass->slots[view];
+    if (value == OPS_ROW_NONE || !ops_is_processor(context) || pass->form.chunks ||
+        pass->form.is_sliced || program->output_count != 1 || !schedule->is_element[value] ||
+        schedule->first_need[value] >= schedule->last ||
+        pass->bindings.types[slot] != program->costly_type ||
+        pass->axis.step[view] == OPS_INNER_ZERO) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < view; i++) {
+        if (pass->slots[i] == slot) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 static void choose_form(const ops_context *context, const ops_row_call *call, ops_row_pass *pass)
@@ -375,6 +405,10 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     pass->form.ends_backwards = !pass->form.chunks && !pass->form.rest_by_chunks &&
                                 pass->schedule.stores_elements &&
                                 (pass->schedule.last > 0 || pass->form.is_sliced);
+    if (stores_costly(context, pass)) {
+        pass->form.stored = (uint8_t)(pass->program->costly + 1);
+        pass->bindings.access[pass->slots[pass->program->input_count]] |= HAL_ACCESS_READ;
+    }
 }
 
 static hal_status bind_tensors(const ops_context *context, const ops_row_call *call,

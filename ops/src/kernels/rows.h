@@ -44,6 +44,8 @@ typedef struct ops_row_program {
     uint8_t outputs[OPS_ROW_OUTPUTS];
     ops_row_step steps[OPS_ROW_VALUES]; /* of values from input_count on */
     int overflowed;                     /* a limit was exceeded */
+    uint8_t costly;                     /* value that is rather stored than computed again */
+    hal_type costly_type;
 } ops_row_program;
 
 /* First words of the keys of maps; the hash of an expression is none of them. */
@@ -64,6 +66,10 @@ uint8_t ops_row_reduce(ops_row_program *program, uint32_t kind, hal_type type,
                        const uint8_t *operands, uint32_t count);
 uint8_t ops_row_place(ops_row_program *program, uint8_t reduction);
 void ops_row_output(ops_row_program *program, uint8_t value);
+
+/* Says that computing a value of elements again costs more than storing it: a processor keeps it in
+ * the memory of the only output, if that has the value's type and is not an input. */
+void ops_row_keep(ops_row_program *program, uint8_t value, hal_type type);
 
 /* The second operand of a map that has one. */
 #define OPS_ROW_NONE 255u

@@ -104,7 +104,8 @@ static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
                                            : hal_ir_and(e->b, e->lane.inside, batch->inside[c]);
 }
 
-static void load_input(emitter *e, uint32_t view, const row_batch *batch)
+/* Loads a view's elements as those of a value. */
+static void load_view(emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
 {
     hal_ir_builder *b = e->b;
     const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
@@ -112,7 +113,7 @@ static void load_input(emitter *e, uint32_t view, const row_batch *batch)
     int32_t offset;
     for (uint32_t c = 0; c < batch->chunks; c++) {
         hal_ir_value guard = chunk_guard(e, batch, c);
-        hal_ir_value *elements = e->element[view] + c * width;
+        hal_ir_value *elements = e->element[value] + c * width;
         if (e->pass->form.is_vector[view]) {
             hal_ir_value index = index_step(e, view, first, batch_offset(e, c, 0), &offset);
             hal_ir_value vector = hal_ir_load_wide(b, slot, index, offset, width, guard);
@@ -128,10 +129,9 @@ static void load_input(emitter *e, uint32_t view, const row_batch *batch)
     }
 }
 
-static void store_output(emitter *e, uint32_t output, const row_batch *batch)
+static void store_view(emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t view = e->program->input_count + output, value = e->program->outputs[output];
     const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
     hal_ir_value first = batch_index(e, view, batch);
     int32_t offset;
@@ -274,11 +274,15 @@ static void emit_batch(emitter *e, uint32_t phase, const uint8_t *needed, const 
     const ops_row_schedule *schedule = &e->pass->schedule;
     const uint32_t slots = batch->chunks * e->pass->group.width;
     const int is_kept = e->pass->form.chunks != 0;
+    const uint32_t first_output = e->program->input_count, stored = e->pass->form.stored;
     uint8_t computes[OPS_ROW_VALUES] = {0};
     for (uint32_t v = 0; v < e->program->value_count; v++) {
         computes[v] = needed[v] && (!is_kept || schedule->first_need[v] == phase);
         if (computes[v] && v < e->program->input_count) {
-            load_input(e, v, batch);
+            load_view(e, v, v, batch);
+        } else if (computes[v] && v + 1 == stored && phase > schedule->first_need[v]) {
+            load_view(e, first_output, v, batch);
+            computes[v] = 0;
         }
     }
     for (uint32_t slot = 0; slot < slots; slot++) {
@@ -288,14 +292,17 @@ static void emit_batch(emitter *e, uint32_t phase, const uint8_t *needed, const 
             }
         }
     }
+    if (stored > 0 && computes[stored - 1]) {
+        store_view(e, first_output, stored - 1, batch);
+    }
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
         if (is_reduced_in(e, v, phase)) {
             fold_batch(e, v, batch);
         }
     }
     for (uint32_t i = 0; phase == schedule->last && i < e->program->output_count; i++) {
-        if (e->pass->axis.step[e->program->input_count + i] != OPS_INNER_ZERO) {
-            store_output(e, i, batch);
+        if (e->pass->axis.step[first_output + i] != OPS_INNER_ZERO) {
+            store_view(e, first_output + i, e->program->outputs[i], batch);
         }
     }
 }
@@ -579,7 +586,7 @@ static void emit_phase(emitter *e, uint32_t phase)
             e->total[v] = chain_create(e, v);
         }
     }
-    ops_row_needs(e->program, schedule, phase, &e->pass->axis, needed);
+    ops_row_needs(e->program, schedule, phase, &e->pass->axis, e->pass->form.stored, needed);
     if (e->pass->form.chunks) {
         emit_kept(e, phase, needed);
     } else {

@@ -16,6 +16,7 @@ typedef struct ops_row_form {
     uint8_t rest_by_chunks; /* the last, partial step of a loop: for compilers of processors */
     uint8_t last_unroll;    /* chunks of a step of the loop that stores elements */
     uint8_t ends_backwards; /* the last loop starts with what was read last */
+    uint8_t stored;         /* 1 + value that the output's memory holds until the last loop; or 0 */
     uint8_t full_groups;    /* that a compute unit is to hold at once; 0: no wish */
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
 } ops_row_form;
@@ -60,9 +61,10 @@ static inline const ops_row_step *ops_row_step_of(const ops_row_program *program
  * use it; `is_element` of inputs is given. */
 void ops_row_order(const ops_row_program *program, uint8_t *is_element, uint8_t *ready);
 
-/* Marks the values of elements that the loop of a phase computes. */
+/* Marks the values of elements that the loop of a phase computes, or loads; `stored` as in
+ * ops_row_form. */
 void ops_row_needs(const ops_row_program *program, const ops_row_schedule *schedule, uint32_t phase,
-                   const ops_axis *axis, uint8_t *needed);
+                   const ops_axis *axis, uint32_t stored, uint8_t *needed);
 
 /* Records the dispatch of one kernel. With slices, outputs are elements (slice_stride 0) or partial
  * results: slice_stride is the distance from one slice's to the next, in elements. */

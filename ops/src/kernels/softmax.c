@@ -1,6 +1,7 @@
 /* Softmax and its logarithm along an axis, as row programs. A row that a group keeps in registers
  * is read once: maximum, then sum, then the result. On GPUs a longer one is read twice: maximum and
- * sum together, then the result; so are slices of few long rows. */
+ * sum together, then the result; so are slices of few long rows. On processors the result's memory
+ * holds the exponentials from the sum to the result. */
 #include "rows.h"
 #include "tensor/context.h"
 #include "tensor/expression.h"
@@ -77,6 +78,7 @@ static hal_status program_record(ops_context *context, const softmax_call *c, in
     const uint8_t power = ops_row_opcode(&program, HAL_IR_EXP, shifted, OPS_ROW_NONE);
     const uint8_t sum = online ? ops_row_place(&program, top)
                                : ops_row_reduce(&program, OPS_REDUCE_SUM, c->type, &power, 1);
+    ops_row_keep(&program, power, c->type);
     ops_row_output(&program, add_result(&program, c, shifted, power, sum));
     const ops_row_call call = {.function = c->function,
                                .name = c->logarithm ? "log_softmax" : "softmax",

@@ -269,6 +269,32 @@ static void softmax(void **state)
     box_free(&x);
 }
 
+/* A processor keeps exponentials in the result's memory, unless that is x. */
+static void softmax_in_place_has_the_same_bits(void **state)
+{
+    const int64_t shapes[][2] = {{5, 1025}, {1025, 5}, {70, 64}, {2, 5000}};
+    const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_F64};
+    static uint8_t apart[5 * 5000 * 8], in_place[sizeof apart];
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 0; t < 3; t++) {
+            for (uint32_t axis = 0; axis < 2; axis++) {
+                box x = box_make(types[t], 2, shapes[s], NULL, -9, 9);
+                box y = box_make(types[t], 2, shapes[s], NULL, 0, 1);
+                const uint64_t bytes =
+                    (uint64_t)ops_tensor_get_element_count(&x.t) * hal_type_size(types[t]);
+                assert_true(bytes <= sizeof apart);
+                ok(ops_softmax(test_context, axis, &x.t, &y.t));
+                ok(ops_softmax(test_context, axis, &x.t, &x.t));
+                ok(ops_tensor_read(test_context, &y.t, bytes, apart));
+                ok(ops_tensor_read(test_context, &x.t, bytes, in_place));
+                assert_memory_equal(apart, in_place, bytes);
+                box_free(&x);
+                box_free(&y);
+            }
+        }
+    }
+}
+
 static void zero_sizes(void **state)
 {
     const int64_t shape[2] = {0, 5}, outputs[1] = {5}, none[1] = {0};
@@ -372,6 +398,7 @@ int main(void)
         cmocka_unit_test(special_values),
         cmocka_unit_test(prologue_and_epilogue),
         cmocka_unit_test(softmax),
+        cmocka_unit_test(softmax_in_place_has_the_same_bits),
         cmocka_unit_test(zero_sizes),
         cmocka_unit_test(groups_of_any_size),
         cmocka_unit_test(repeatable),
