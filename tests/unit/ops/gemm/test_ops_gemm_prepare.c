@@ -397,6 +397,7 @@ TEST(the_workspace_is_bounded)
         assert_non_null(strstr(line, "no levels of strassen"));
     }
     ops_tensor_release(&row);
+    ops_tensor_release(&whole);
     ops_tensor_release(&c);
 }
 
