@@ -374,6 +374,16 @@ static int stores_costly(const ops_context *context, const ops_row_pass *pass)
     return 1;
 }
 
+static int program_has_arguments(const ops_row_program *program)
+{
+    for (uint32_t i = 0; i < program->value_count - program->input_count; i++) {
+        if (program->steps[i].kind == OPS_REDUCE_ARGMAX) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void choose_form(const ops_context *context, const ops_row_call *call, ops_row_pass *pass)
 {
     const ops_reduce_layout *group = &pass->group;
@@ -397,9 +407,12 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     pass->form.last_unroll =
         (uint8_t)(group->unroll > 1 && !pass->form.rest_by_chunks ? group->unroll / 2
                                                                   : group->unroll);
-    /* Their number is chosen for as many. */
+    /* Their number is chosen for as many. Values of two words, or with their places, leave no
+     * registers for all of them. */
     if (pass->form.is_sliced && !pass->form.rest_by_chunks) {
-        const uint32_t groups = FULL_ITEMS / (group->outputs * group->along);
+        const uint32_t items =
+            words > 1 || program_has_arguments(pass->program) ? FULL_ITEMS / 2 : FULL_ITEMS;
+        const uint32_t groups = items / (group->outputs * group->along);
         pass->form.full_groups = (uint8_t)(groups < MOST_GROUPS ? groups : MOST_GROUPS);
     }
     pass->form.ends_backwards = !pass->form.chunks && !pass->form.rest_by_chunks &&
