@@ -4,8 +4,9 @@
 #include <kit/clock.h>
 #include <unistd.h>
 
-/* Limit of the time for moving threads, as a fraction of all time. */
-enum { PLACEMENT_SHARE = 100 };
+/* Limit of the time for moving threads, as a fraction of all time. The system may stop the caller
+ * while it moves them: so they are never left where they are for longer than MAX_PAUSE_NS. */
+enum { PLACEMENT_SHARE = 100, MAX_PAUSE_NS = 20000000 };
 
 void cpu_placement_init(cpu_placement *placement, uint32_t threads)
 {
@@ -53,7 +54,7 @@ void cpu_placement_avoid_caller(cpu_placement *placement)
             sched_setaffinity(thread, sizeof(others), &others);
         }
     }
-    const uint64_t end = kit_clock_ns();
-    atomic_store_explicit(&placement->next_ns, end + (end - start) * PLACEMENT_SHARE,
+    const uint64_t end = kit_clock_ns(), pause = (end - start) * PLACEMENT_SHARE;
+    atomic_store_explicit(&placement->next_ns, end + (pause < MAX_PAUSE_NS ? pause : MAX_PAUSE_NS),
                           memory_order_relaxed);
 }
