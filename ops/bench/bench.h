@@ -23,7 +23,9 @@ typedef struct bench_options {
     const char *types;                 /* with commas; null: the suite's own */
     ops_gemm_impl impl;
     hal_gemm_precision precision; /* of the rows that are measured now */
-    hal_gemm_precision precisions[4];
+    uint32_t levels;              /* of those, for normwise; 0: the model chooses */
+    hal_gemm_precision precisions[6];
+    uint32_t levels_of[6];
     int precision_count; /* 0: strict alone */
     int threads;
     bool raw;           /* also measures the driver's own calls */
@@ -83,7 +85,7 @@ typedef struct bench_state {
     int row_count;
     int printed_count;
     bool as_they_come; /* rows are printed when the next one begins, not at the end */
-    char **notes; /* sentences below the table */
+    char **notes;      /* sentences below the table */
     int note_count;
     double load; /* of the machine before the run; below 0: unknown */
     bool failed; /* a result was wrong, or a call failed */

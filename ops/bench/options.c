@@ -84,18 +84,21 @@ static bool read_impl(const char *text, void *options)
 
 static bool read_precisions(const char *text, void *options)
 {
-    static const char *const names[] = {"strict", "accurate", "fast", "normwise"};
-    static const hal_gemm_precision classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST,
-                                                 HAL_GEMM_NORMWISE};
+    static const char *const names[] = {"strict",   "accurate",  "fast",
+                                        "normwise", "normwise1", "normwise2"};
+    static const hal_gemm_precision classes[] = {HAL_GEMM_STRICT,   HAL_GEMM_ACCURATE,
+                                                 HAL_GEMM_FAST,     HAL_GEMM_NORMWISE,
+                                                 HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE};
     bench_options *asked = options;
     char word[16];
     int more;
     asked->precision_count = 0;
     while ((more = command_list_next(&text, word, sizeof word)) > 0) {
-        const int index = command_index_of(word, names, 4);
-        if (index < 0 || asked->precision_count == 4) {
+        const int index = command_index_of(word, names, 6);
+        if (index < 0 || asked->precision_count == 6) {
             return false;
         }
+        asked->levels_of[asked->precision_count] = index > 3 ? (uint32_t)index - 3 : 0;
         asked->precisions[asked->precision_count++] = classes[index];
     }
     return more == 0 && asked->precision_count > 0;
@@ -215,7 +218,8 @@ static const command_option rows[] = {
      .read = read_impl},
     {.name = "precision",
      .argument = "LIST",
-     .help = "of gemm and dense, with commas: strict, accurate, fast, normwise (strict)",
+     .help = "of gemm and dense, with commas: strict, accurate, fast, normwise, and of gemm "
+             "normwise1, normwise2, with as many levels (strict)",
      .kind = COMMAND_CALL,
      .read = read_precisions},
     {.name = "once",

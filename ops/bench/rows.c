@@ -120,6 +120,7 @@ bool bench_select_precision(bench_options *options, int index)
 {
     if (index < options->precision_count) {
         options->precision = options->precisions[index];
+        options->levels = options->levels_of[index];
     }
     return index == 0 || index < options->precision_count;
 }

@@ -215,6 +215,10 @@ static void cell_measure(void *user, const dense_cell *cell)
 void suite_dense(bench_state *bench)
 {
     for (int i = 0; bench_select_precision(&bench->options, i); i++) {
+        if (bench->options.levels) {
+            bench_fail(bench, "dense: --precision: normwise1 and normwise2 are of gemm");
+            return;
+        }
         cells_each(&bench->options, bench, cell_measure);
     }
 }

@@ -57,6 +57,7 @@ static void run_device(void *user, int calls)
     const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
                                       .alpha = 1.0,
                                       .precision = bench->options.precision,
+                                      .levels = bench->options.levels,
                                       .impl = bench->options.impl};
     for (int i = 0; i < calls && !bench->failed; i++) {
         bench_ok(
@@ -201,15 +202,18 @@ static void release(product *made)
 static void run_case(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
                      int peer_count)
 {
-    char name[64];
+    char name[96], levels[12] = "";
     product p = {.bench = bench, .type = type, .m = size[0], .n = size[1], .k = size[2]};
     measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &p}};
     const char *names[1 + BENCH_MAX_PEERS] = {""};
     int count = 1;
     const bool several = bench->options.precision_count > 1;
-    snprintf(name, sizeof name, "gemm %lldx%lldx%lld%s%s", (long long)p.m, (long long)p.n,
+    if (bench->options.levels) {
+        snprintf(levels, sizeof levels, "%u", bench->options.levels);
+    }
+    snprintf(name, sizeof name, "gemm %lldx%lldx%lld%s%s%s", (long long)p.m, (long long)p.n,
              (long long)p.k, several ? ", " : "",
-             several ? bench_precision_name(bench->options.precision) : "");
+             several ? bench_precision_name(bench->options.precision) : "", several ? levels : "");
     const bool well = make(bench, &p) && run_first(&p);
     for (int i = 0; i < peer_count && well; i++) {
         if (begin_peer(&p, &peers[i], &competitors[count])) {

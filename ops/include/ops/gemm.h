@@ -38,7 +38,9 @@ typedef struct ops_gemm_options {
     const ops_expression *epilogue;
     const ops_tensor *inputs;
     uint32_t input_count;
-    uint32_t reserved; /* 0 */
+    uint32_t levels; /* of _NORMWISE, at most HAL_GEMM_MAX_LEVELS: as many wherever the product
+                      * allows them, for measurements; 0: as many as the cost model expects to gain;
+                      * other classes ignore it */
     /* Bytes of temporary memory that levels of _NORMWISE, or copies of A and B for a native kernel,
      * may take; with less than one level needs, the product is an ordinary one, and with less than
      * the copies need, the portable kernel computes it. 0: no limit. */

@@ -23,7 +23,7 @@ static int options_are_zero(const ops_gemm_options *o)
 {
     return o->size == 0 && o->precision == 0 && o->impl == OPS_GEMM_ANY && o->alpha == 0 &&
            o->beta == 0 && !o->epilogue && !o->inputs && o->input_count == 0 &&
-           o->max_workspace == 0 && !o->prepared;
+           o->max_workspace == 0 && !o->prepared && o->levels == 0;
 }
 
 static hal_status check_options(const ops_gemm_options *options)
@@ -32,6 +32,10 @@ static hal_status check_options(const ops_gemm_options *options)
         ops_check_size("ops_gemm", "options", options->size, sizeof(ops_gemm_options));
     if (status) {
         return status;
+    }
+    if (options->levels > HAL_GEMM_MAX_LEVELS) {
+        return ops_invalid("ops_gemm: options.levels: expected at most %u, got %u",
+                           HAL_GEMM_MAX_LEVELS, options->levels);
     }
     if (options->precision > HAL_GEMM_NORMWISE || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
         const int is_precision = options->precision > HAL_GEMM_NORMWISE;
@@ -293,13 +297,12 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
 /* The levels of a kernel of the plugin that forms the sums of blocks while it reads and writes
  * them; 0: none. With sums of B, or the portable kernel asked for, it is not looked for. */
 static uint32_t native_levels(ops_context *context, const ops_gemm_options *accurate,
-                              const ops_normwise_shape *shape, const ops_tensor *a,
+                              uint32_t forced, const ops_normwise_shape *shape, const ops_tensor *a,
                               const ops_tensor *b, const ops_tensor *c)
 {
     if (accurate->impl == OPS_GEMM_PORTABLE || accurate->alpha == 0 || shape->b_levels) {
         return 0;
     }
-    const uint32_t forced = context->forced_levels;
     uint32_t levels = forced ? forced : ops_normwise_choose_native(context->info, shape);
     while (levels && checked_multiply(context, accurate, levels, a, b, c, NULL, 1) != HAL_OK) {
         levels = forced ? 0 : levels - 1;
@@ -323,7 +326,8 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
                                       .max_workspace = options->max_workspace};
     ops_gemm_options accurate = *options;
     accurate.precision = HAL_GEMM_ACCURATE;
-    uint32_t levels = native_levels(context, &accurate, &shape, a, b, c);
+    const uint32_t forced = options->levels ? options->levels : context->forced_levels;
+    uint32_t levels = native_levels(context, &accurate, forced, &shape, a, b, c);
     if (levels) {
         const hal_status status =
             checked_multiply(context, &accurate, levels, a, b, c, text, is_dry);
@@ -337,8 +341,9 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
     }
     const int is_taken = options->alpha != 0 && ops_normwise_takes(options, shape.k);
     if (is_taken) {
-        levels = context->forced_levels ? context->forced_levels
-                                        : ops_normwise_choose(context->info, &shape);
+        levels = !forced                               ? ops_normwise_choose(context->info, &shape)
+                 : ops_normwise_allows(&shape, forced) ? forced
+                                                       : 0;
     }
     if (text && levels) {
         const uint64_t workspace = ops_normwise_workspace(&shape, levels);

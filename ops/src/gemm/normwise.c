@@ -111,19 +111,21 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
     return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
 }
 
+int ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
+{
+    return s->batch == 1 && (s->type == HAL_TYPE_F32 || s->type == HAL_TYPE_F64) &&
+           (!s->max_workspace || ops_normwise_workspace(s, levels) <= s->max_workspace);
+}
+
 uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *s)
 {
-    if (s->batch != 1 || (s->type != HAL_TYPE_F32 && s->type != HAL_TYPE_F64)) {
-        return 0;
-    }
     const int64_t min_block = info->kind == HAL_DEVICE_CPU ? CPU_MIN_BLOCK : GPU_MIN_BLOCK;
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
     double least = cost_in_operations(info, s, 0) / MIN_GAIN;
     uint32_t chosen = 0;
     for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >> l >= min_block; l++) {
         const double cost = cost_in_operations(info, s, l);
-        const int fits = !s->max_workspace || ops_normwise_workspace(s, l) <= s->max_workspace;
-        if (fits && cost < least) {
+        if (cost < least && ops_normwise_allows(s, l)) {
             least = cost;
             chosen = l;
         }

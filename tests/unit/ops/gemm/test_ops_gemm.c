@@ -304,6 +304,9 @@ static void bad_arguments(void **state)
     p.options.impl = (ops_gemm_impl)7;
     invalid(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), "options.impl: expected");
     p.options.impl = OPS_GEMM_ANY;
+    p.options.levels = 3;
+    invalid(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), "options.levels: expected at most");
+    p.options.levels = 0;
     p.options.input_count = 1;
     invalid(ops_gemm(test_context, o, &p.a.t, &p.b.t, &p.c.t), "options.input_count: expected 0");
     p.options.epilogue = make_epilogue();

@@ -24,15 +24,19 @@ TEST(the_table_multiplies_matrices)
     }
 }
 
-/* Small whole numbers are exact with any algorithm. */
+/* Small whole numbers are exact with any algorithm: levels within a plugin's kernel, if it has one,
+ * and levels as kernels of their own. */
 static void try_levels(uint32_t levels, problem q)
 {
-    product p = problem_make(&q);
-    test_context->forced_levels = levels;
-    p.options.precision = HAL_GEMM_NORMWISE;
-    try_product(&p, 1, NULL, NULL);
-    test_context->forced_levels = 0;
-    release(&p);
+    static const ops_gemm_impl impls[] = {OPS_GEMM_ANY, OPS_GEMM_PORTABLE};
+    for (int i = 0; i < 2; i++) {
+        product p = problem_make(&q);
+        p.options.levels = levels;
+        p.options.impl = impls[i];
+        p.options.precision = HAL_GEMM_NORMWISE;
+        try_product(&p, 1, NULL, NULL);
+        release(&p);
+    }
 }
 
 TEST(levels_are_exact_on_whole_numbers)
@@ -43,6 +47,21 @@ TEST(levels_are_exact_on_whole_numbers)
         try_levels(levels, (problem){.m = 4, .n = 4, .k = 4});
         try_levels(levels, (problem){.m = 32, .n = 48, .k = 64, .alpha = -2, .beta = 1});
     }
+}
+
+/* Levels that a product does not allow are none, and other classes ignore them. */
+TEST(levels_are_for_one_batch_of_f32_or_f64)
+{
+    try_levels(2, (problem){.batch = 3, .m = 16, .n = 20, .k = 24});
+    try_levels(1, (problem){.type = HAL_TYPE_BF16, .m = 16, .n = 20, .k = 24});
+    product p = problem_make(&(problem){.m = 16, .n = 16, .k = 16});
+    p.options.levels = 2;
+    try_product(&p, 1, NULL, NULL);
+    p.options.precision = HAL_GEMM_NORMWISE;
+    p.options.impl = OPS_GEMM_PORTABLE;
+    p.options.max_workspace = 16;
+    try_product(&p, 1, NULL, NULL);
+    release(&p);
 }
 
 TEST(odd_lengths_are_peeled)
