@@ -38,9 +38,10 @@ typedef struct ops_gemm_options {
     const ops_expression *epilogue;
     const ops_tensor *inputs;
     uint32_t input_count;
-    uint32_t levels; /* of _NORMWISE, at most HAL_GEMM_MAX_LEVELS: as many wherever the product
-                      * allows them, for measurements; 0: as many as the cost model expects to gain;
-                      * other classes ignore it */
+    /* Levels of Strassen's algorithm for _NORMWISE, at most HAL_GEMM_MAX_LEVELS: so many even where
+     * they take longer, and none where the product cannot have so many. 0: as many as the cost
+     * model expects to gain. Other classes ignore it. */
+    uint32_t levels;
     /* Bytes of temporary memory that levels of _NORMWISE, or copies of A and B for a native kernel,
      * may take; with less than one level needs, the product is an ordinary one, and with less than
      * the copies need, the portable kernel computes it. 0: no limit. */
@@ -70,8 +71,8 @@ typedef struct ops_gemm_options {
  * HAL_EXACT_DENORMALS, e and f are the least positive normal numbers. The bound holds where nothing
  * overflows.
  * HAL_GEMM_NORMWISE may multiply F32 and F64 matrices of one batch by L = 1 or 2 levels of
- * Strassen's algorithm, where a cost model of shape and device expects a gain. With |X| the largest
- * element,
+ * Strassen's algorithm, where a cost model of shape and device expects a gain, or where
+ * options.levels asks for them. With |X| the largest element,
  *     |C' - C| <= (12^L (q^2 + 5 q) - 5 k) u |alpha| |A| |B| + lower terms,   q = k / 2^L
  * (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 23.2.2):
  * about 3^L times the bound of the norm of an ordinary product. Small elements of C next to large

@@ -274,12 +274,7 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     if (!status) {
         status = matrix_make_contiguous(context, &product.c, options->beta != 0 && !is_dry, &made);
     }
-    if (text && levels) {
-        ops_gemm_tell(text,
-                      "normwise, %u level%s of strassen within the kernel; faster by the cost "
-                      "model; ",
-                      levels, levels > 1 ? "s" : "");
-    } else if (text) {
+    if (text && !levels) {
         ops_gemm_tell(text, "%s, ", classes[options->precision]);
     }
     if (!status) {
@@ -327,8 +322,13 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
     ops_gemm_options accurate = *options;
     accurate.precision = HAL_GEMM_ACCURATE;
     const uint32_t forced = options->levels ? options->levels : context->forced_levels;
+    const char *why = forced ? "as options.levels says" : "faster by the cost model";
     uint32_t levels = native_levels(context, &accurate, forced, &shape, a, b, c);
     if (levels) {
+        if (text) {
+            ops_gemm_tell(text, "normwise, %u level%s of strassen within the kernel; %s; ", levels,
+                          levels > 1 ? "s" : "", why);
+        }
         const hal_status status =
             checked_multiply(context, &accurate, levels, a, b, c, text, is_dry);
         if (status != HAL_ERROR_OUT_OF_MEMORY) {
@@ -349,14 +349,15 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
         const uint64_t workspace = ops_normwise_workspace(&shape, levels);
         ops_gemm_tell(text,
                       "normwise, %u level%s of strassen, %s sums of b, at most %llu bytes of "
-                      "temporary memory; faster by the cost model",
+                      "temporary memory; %s",
                       levels, levels > 1 ? "s" : "",
                       shape.b_levels == levels ? "prepared" : "without prepared",
-                      (unsigned long long)workspace);
+                      (unsigned long long)workspace, why);
     } else if (text) {
         ops_gemm_tell(text, "normwise, no levels of strassen: %s; ",
-                      is_taken ? "not faster by the cost model, or beyond max_workspace"
-                               : "the epilogue or alpha excludes them");
+                      !is_taken ? "the epilogue or alpha excludes them"
+                      : forced  ? "type, batch, lengths or max_workspace exclude them"
+                                : "not faster by the cost model, or beyond max_workspace");
     }
     if (levels && !is_dry) {
         const ops_tensor *sums = shape.b_levels == levels ? &prepared->sums : NULL;

@@ -113,7 +113,9 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
 
 int ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
 {
+    const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
     return s->batch == 1 && (s->type == HAL_TYPE_F32 || s->type == HAL_TYPE_F64) &&
+           shortest >> levels > 0 &&
            (!s->max_workspace || ops_normwise_workspace(s, levels) <= s->max_workspace);
 }
 

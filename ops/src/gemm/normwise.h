@@ -21,7 +21,8 @@ typedef struct ops_normwise_shape {
  * B; UINT64_MAX for more than 64 bits can count. */
 uint64_t ops_normwise_workspace(const ops_normwise_shape *shape, uint32_t levels);
 
-/* Whether a product may have so many levels: one batch of F32 or F64, and memory for them. */
+/* Whether a product may have so many levels as kernels of their own: one batch of F32 or F64,
+ * blocks that have elements, and max_workspace. */
 int ops_normwise_allows(const ops_normwise_shape *shape, uint32_t levels);
 
 /* The levels that take the least time by the cost model; 0: none gains. A function of the shape and

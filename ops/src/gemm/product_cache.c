@@ -65,7 +65,7 @@ static const cached_product *product_find(const ops_context *context,
     if (found->insertions != context->kernels.insertions ||
         found->precision != options->precision || found->impl != (uint32_t)options->impl ||
         found->beta_is_zero != (options->beta == 0) || options->alpha == 0 || options->epilogue ||
-        options->input_count != 0 || options->size != sizeof *options) {
+        options->input_count != 0 || options->levels != 0 || options->size != sizeof *options) {
         return NULL;
     }
     for (uint32_t i = 0; i < 3; i++) {

@@ -321,6 +321,22 @@ static void bad_arguments(void **state)
     release(&p);
 }
 
+/* Options of products whose kernels were found before are checked, too. */
+static void bad_levels_of_a_repeated_product(void **state)
+{
+    const int64_t shape[2] = {16, 16};
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    ops_tensor a, c;
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &a));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &c));
+    ok(ops_fill(test_context, 1, &a));
+    ok(ops_gemm(test_context, &options, &a, &a, &c));
+    options.levels = 3;
+    invalid(ops_gemm(test_context, &options, &a, &a, &c), "options.levels: expected at most 2");
+    ops_tensor_release(&a);
+    ops_tensor_release(&c);
+}
+
 /* Every shape is another kernel of the plugin: the context evicts old ones. */
 static void ever_new_shapes(void **state)
 {
@@ -396,13 +412,19 @@ static void short_epilogues(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes),          cmocka_unit_test(layouts),
-        cmocka_unit_test(large_layouts),   cmocka_unit_test(types),
-        cmocka_unit_test(nan_around),      cmocka_unit_test(epilogues),
-        cmocka_unit_test(side_by_side),    cmocka_unit_test(broadcast_batch),
-        cmocka_unit_test(empty),           cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(short_epilogues), cmocka_unit_test(options_have_a_size)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shapes),
+                                       cmocka_unit_test(layouts),
+                                       cmocka_unit_test(large_layouts),
+                                       cmocka_unit_test(types),
+                                       cmocka_unit_test(nan_around),
+                                       cmocka_unit_test(epilogues),
+                                       cmocka_unit_test(side_by_side),
+                                       cmocka_unit_test(broadcast_batch),
+                                       cmocka_unit_test(empty),
+                                       cmocka_unit_test(bad_arguments),
+                                       cmocka_unit_test(bad_levels_of_a_repeated_product),
+                                       cmocka_unit_test(short_epilogues),
+                                       cmocka_unit_test(options_have_a_size)};
     const struct CMUnitTest growth[] = {
         cmocka_unit_test(ever_new_shapes), cmocka_unit_test(groups_keep_to_each_dimension),
         cmocka_unit_test(every_tile), cmocka_unit_test(intra_group_split_k),

@@ -64,6 +64,42 @@ TEST(levels_are_for_one_batch_of_f32_or_f64)
     release(&p);
 }
 
+/* Blocks without elements, or of a single one. */
+TEST(levels_of_the_smallest_products)
+{
+    for (int bits = 0; bits < 27; bits++) {
+        const problem q = {.m = 1 + bits % 3, .n = 1 + bits / 3 % 3, .k = 1 + bits / 9, .beta = 1};
+        try_levels(1, q);
+        try_levels(2, q);
+    }
+}
+
+TEST(the_description_says_who_chose_the_levels)
+{
+    char line[512];
+    product p = problem_make(&(problem){.m = 16, .n = 16, .k = 16});
+    p.options.precision = HAL_GEMM_NORMWISE;
+    p.options.levels = 2;
+    for (int i = 0; i < 2; i++) {
+        p.options.impl = i ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        ok(ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, sizeof line, line));
+        assert_non_null(strstr(line, "normwise, 2 levels of strassen"));
+        assert_non_null(strstr(line, "as options.levels says"));
+        assert_null(strstr(line, "cost model"));
+    }
+    p.options.max_workspace = 16;
+    ok(ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, sizeof line, line));
+    assert_non_null(strstr(line, "no levels of strassen: type, batch, lengths or max_workspace"));
+    release(&p);
+    p = problem_make(&(problem){.m = 3, .n = 16, .k = 16, .impl = OPS_GEMM_PORTABLE});
+    p.options.precision = HAL_GEMM_NORMWISE;
+    for (p.options.levels = 1; p.options.levels <= 2; p.options.levels++) {
+        ok(ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, sizeof line, line));
+        assert_int_equal(strstr(line, "no levels of strassen") != NULL, p.options.levels == 2);
+    }
+    release(&p);
+}
+
 TEST(odd_lengths_are_peeled)
 {
     for (uint32_t levels = 1; levels <= OPS_NORMWISE_MAX_LEVELS; levels++) {
