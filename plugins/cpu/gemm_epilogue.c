@@ -88,28 +88,20 @@ static uint32_t most_cols(uint32_t rows)
     return rows <= 2 ? 512 : rows <= 4 ? 256 : rows <= 8 ? 128 : 64;
 }
 
-/* Whether rows of a tile are compiled pieces. The few columns beyond whole blocks of lanes are
- * interpreted, which outweighs the gain where the interpreter takes all columns in one group. */
-static bool rows_are_pieces(const cpu_epilogue *epilogue, uint32_t cols)
-{
-    return epilogue->compiles && (cols % CPU_BLOCK == 0 || cols > most_cols(GROUP_ROWS));
-}
-
-/* Cuts a tile. Returns the number of parts. A compiled piece is a row of whole blocks of lanes, so
- * that its memory is contiguous. The interpreter takes some rows at a time. */
+/* Cuts a tile. Returns the number of parts. A compiled piece is a row, so that its memory is
+ * contiguous. The interpreter takes some rows at a time, and so do tiles of a single column. */
 static uint32_t tile_cut(const cpu_epilogue *epilogue, uint32_t rows, uint32_t cols,
                          part parts[MAX_PARTS])
 {
-    const uint32_t whole = rows_are_pieces(epilogue, cols) ? cols / CPU_BLOCK * CPU_BLOCK : 0;
     uint32_t count = 0;
-    if (whole > 0) {
-        parts[count++] = (part){{0, 1, rows}, {0, whole, 1}};
+    if (epilogue->compiles && cols > 1) {
+        parts[count++] = (part){{0, 1, rows}, {0, cols, 1}};
+        return count;
     }
     for (int i = 0; i < 4; i++) {
         const span down = span_cut(rows, GROUP_ROWS, i / 2);
-        span across = span_cut(cols - whole, most_cols(down.size), i % 2);
+        const span across = span_cut(cols, most_cols(down.size), i % 2);
         if (down.count > 0 && across.count > 0) {
-            across.first += whole;
             parts[count++] = (part){down, across};
         }
     }

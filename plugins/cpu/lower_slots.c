@@ -7,11 +7,15 @@
 
 enum { CLASS_COUNT = 16 };
 
-/* Free slots by class, as stacks, so that the slot freed last, which is in cache, is taken
- * first. */
+/* Views of compiled kernels leave so many slots free before they reuse one: the address of an
+ * access is found before the loop that uses it, and must not overwrite a slot of that loop. */
+enum { VIEWS_WAIT = 32 };
+
+/* Free slots by class, as stacks, so that the slot freed last, which is in cache, is taken first;
+ * those of views of compiled kernels as queues. */
 typedef struct cpu_slots {
     uint32_t *free_slots[CLASS_COUNT];
-    uint32_t free_count[CLASS_COUNT];
+    uint32_t free_first[CLASS_COUNT], free_count[CLASS_COUNT];
     uint32_t
         *sizes; /* bytes of each slot; 0: the slot after a view, which is the view's own room */
     uint32_t count, capacity;
@@ -174,15 +178,28 @@ static uint32_t slot_class(const cpu_name *name)
     return size * 4 + name->uniform * 2 + name->view;
 }
 
+/* A free slot of the name's class, or CPU_NONE. */
+static uint32_t slot_reuse(const cpu_lower *lower, cpu_slots *slots, const cpu_name *name)
+{
+    const uint32_t class = slot_class(name), first = slots->free_first[class];
+    if (name->view && lower->kernel->compile) {
+        const bool waits = slots->free_count[class] - first < VIEWS_WAIT;
+        return waits ? CPU_NONE : slots->free_slots[class][slots->free_first[class]++];
+    }
+    return slots->free_count[class] > 0 ? slots->free_slots[class][--slots->free_count[class]]
+                                        : CPU_NONE;
+}
+
 static void slot_take(const cpu_lower *lower, cpu_slots *slots, cpu_name *name)
 {
-    const uint32_t class = slot_class(name);
     if (name->slot != CPU_NONE) {
         return;
     }
-    if (!name->lasting && slots->free_count[class] > 0) {
-        name->slot = slots->free_slots[class][--slots->free_count[class]];
-        return;
+    if (!name->lasting) {
+        name->slot = slot_reuse(lower, slots, name);
+        if (name->slot != CPU_NONE) {
+            return;
+        }
     }
     name->slot = slots->count;
     slots->sizes[slots->count] = (name->uniform ? (uint32_t)CPU_BLOCK : lower->n) * name->bytes;

@@ -235,13 +235,13 @@ static void product_check(uint32_t set, const product *p, const hal_ir_kernel *e
     cpu_plugin()->kernel_destroy(device, kernel);
 }
 
-/* Rows of whole blocks of lanes, of blocks and a rest, and of less; products of both skinny routes
- * and of several strips, slabs and tasks. */
+/* Rows of whole blocks of lanes, of blocks and a rest, of less, and of one column; products of both
+ * skinny routes and of several strips, slabs and tasks. */
 TEST(test_shapes)
 {
-    static const int64_t shapes[][3] = {{1, 1, 3},    {5, 16, 4},    {13, 48, 8},  {30, 64, 20},
-                                        {7, 65, 9},   {25, 100, 33}, {40, 15, 5},  {3, 400, 70},
-                                        {300, 2, 90}, {26, 1030, 6}, {90, 80, 700}};
+    static const int64_t shapes[][3] = {{1, 1, 3},    {5, 16, 4},    {13, 48, 8},   {30, 64, 20},
+                                        {7, 65, 9},   {25, 100, 33}, {40, 15, 5},   {3, 400, 70},
+                                        {300, 2, 90}, {70, 1, 40},   {26, 1030, 6}, {90, 80, 700}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_BF16};
     for (uint32_t t = 0; t < 3; t++) {
         hal_ir_kernel *epilogue = epilogue_create(types[t]);
