@@ -13,6 +13,7 @@
 #define BENCH_MAX_PEERS 8
 #define BENCH_MAX_SIZES 32
 #define BENCH_MAX_JOINS 4
+#define BENCH_MAX_CLASSES 6 /* of precision */
 
 typedef struct bench_options {
     const char *suite, *device, *json, *svg;
@@ -24,8 +25,8 @@ typedef struct bench_options {
     ops_gemm_impl impl;
     hal_gemm_precision precision; /* of the rows that are measured now */
     uint32_t levels;              /* of those, for normwise; 0: the model chooses */
-    hal_gemm_precision precisions[6];
-    uint32_t levels_of[6];
+    hal_gemm_precision precisions[BENCH_MAX_CLASSES];
+    uint32_t levels_of[BENCH_MAX_CLASSES];
     int precision_count; /* 0: strict alone */
     int threads;
     bool raw;           /* also measures the driver's own calls */

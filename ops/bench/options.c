@@ -84,18 +84,18 @@ static bool read_impl(const char *text, void *options)
 
 static bool read_precisions(const char *text, void *options)
 {
-    static const char *const names[] = {"strict",   "accurate",  "fast",
-                                        "normwise", "normwise1", "normwise2"};
-    static const hal_gemm_precision classes[] = {HAL_GEMM_STRICT,   HAL_GEMM_ACCURATE,
-                                                 HAL_GEMM_FAST,     HAL_GEMM_NORMWISE,
-                                                 HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE};
+    static const char *const names[BENCH_MAX_CLASSES] = {"strict",   "accurate",  "fast",
+                                                         "normwise", "normwise1", "normwise2"};
+    static const hal_gemm_precision classes[BENCH_MAX_CLASSES] = {
+        HAL_GEMM_STRICT,   HAL_GEMM_ACCURATE, HAL_GEMM_FAST,
+        HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE};
     bench_options *asked = options;
     char word[16];
     int more;
     asked->precision_count = 0;
     while ((more = command_list_next(&text, word, sizeof word)) > 0) {
-        const int index = command_index_of(word, names, 6);
-        if (index < 0 || asked->precision_count == 6) {
+        const int index = command_index_of(word, names, BENCH_MAX_CLASSES);
+        if (index < 0 || asked->precision_count == BENCH_MAX_CLASSES) {
             return false;
         }
         asked->levels_of[asked->precision_count] = index > 3 ? (uint32_t)index - 3 : 0;

@@ -14,10 +14,18 @@
 typedef struct product {
     bench_state *bench;
     hal_type type;
+    bool is_fast; /* its classes are: operands may be rounded */
     int64_t m, n, k;
     void *a, *b, *c; /* on the host, for peers and checks */
     ops_tensor on_device[3];
 } product;
+
+/* A class of --precision, with levels that are asked for. */
+typedef struct product_class {
+    product *product;
+    hal_gemm_precision precision;
+    uint32_t levels;
+} product_class;
 
 /* A BLAS library, on the device (`device`) or the host. */
 typedef struct peer {
@@ -52,12 +60,13 @@ static int open_peers(bench_state *bench, peer *peers)
 
 static void run_device(void *user, int calls)
 {
-    product *p = user;
+    const product_class *run = user;
+    const product *p = run->product;
     bench_state *bench = p->bench;
     const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
                                       .alpha = 1.0,
-                                      .precision = bench->options.precision,
-                                      .levels = bench->options.levels,
+                                      .precision = run->precision,
+                                      .levels = run->levels,
                                       .impl = bench->options.impl};
     for (int i = 0; i < calls && !bench->failed; i++) {
         bench_ok(
@@ -109,7 +118,7 @@ static double unit_of(hal_type type)
  * to the type of C. */
 static bool check(const product *p, const char *who, bool is_peer)
 {
-    const bool fast = p->bench->options.precision == HAL_GEMM_FAST && p->type == HAL_TYPE_F32;
+    const bool fast = p->is_fast && p->type == HAL_TYPE_F32;
     const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
     const double operand = (fast ? 0x1.8p-10 : 0.0) + (is_peer ? out : 0.0);
     const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
@@ -137,9 +146,10 @@ static bool check(const product *p, const char *who, bool is_peer)
     return true;
 }
 
-static bool run_first(product *p)
+static bool run_first(product_class *run)
 {
-    run_device(p, 1);
+    product *p = run->product;
+    run_device(run, 1);
     return !p->bench->failed &&
            bench_ok(p->bench,
                     ops_tensor_read(p->bench->ops, &p->on_device[2],
@@ -169,8 +179,7 @@ static void run_peer(void *user, int calls)
 static bool begin_peer(product *p, peer *other, measured *competitor)
 {
     device_peer *device = other->device;
-    const device_matrices matrices = {
-        p->type, p->m, p->n, p->k, p->a, p->b, p->bench->options.precision == HAL_GEMM_FAST};
+    const device_matrices matrices = {p->type, p->m, p->n, p->k, p->a, p->b, p->is_fast};
     other->product = p;
     memset(p->c, 0xff, (size_t)(p->m * p->n) * hal_type_size(p->type));
     if (device == NULL) {
@@ -199,41 +208,9 @@ static void release(product *made)
     free(made->c);
 }
 
-static void run_case(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
-                     int peer_count)
+static void peers_end(bench_state *bench, peer *peers, int count)
 {
-    char name[96], levels[12] = "";
-    product p = {.bench = bench, .type = type, .m = size[0], .n = size[1], .k = size[2]};
-    measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &p}};
-    const char *names[1 + BENCH_MAX_PEERS] = {""};
-    int count = 1;
-    const bool several = bench->options.precision_count > 1;
-    if (bench->options.levels) {
-        snprintf(levels, sizeof levels, "%u", bench->options.levels);
-    }
-    snprintf(name, sizeof name, "gemm %lldx%lldx%lld%s%s%s", (long long)p.m, (long long)p.n,
-             (long long)p.k, several ? ", " : "",
-             several ? bench_precision_name(bench->options.precision) : "", several ? levels : "");
-    const bool well = make(bench, &p) && run_first(&p);
-    for (int i = 0; i < peer_count && well; i++) {
-        if (begin_peer(&p, &peers[i], &competitors[count])) {
-            names[count++] = peers[i].name;
-        }
-    }
-    bench_row *row = well ? bench_add(bench, name, type) : NULL;
-    if (row != NULL) {
-        measure_alternating(competitors, count, bench->options.seconds);
-        row->m = p.m;
-        row->n = p.n;
-        row->k = p.k;
-        row->time = competitors[0].time;
-        for (int i = 1; i < count; i++) {
-            bench_add_peer(row, names[i], &competitors[i].time);
-        }
-        bench_rate(row, 2.0 * (double)p.m * (double)p.n * (double)p.k,
-                   (double)(p.m * p.k + p.k * p.n + p.m * p.n) * hal_type_size(type));
-    }
-    for (int i = 0; i < peer_count; i++) {
+    for (int i = 0; i < count; i++) {
         if (peers[i].device != NULL) {
             peers[i].device->end(peers[i].device);
         }
@@ -241,7 +218,81 @@ static void run_case(bench_state *bench, hal_type type, const int64_t size[3], p
             bench_fail(bench, "%s", peers[i].device->message);
         }
     }
-    release(&p);
+}
+
+/* The row of a class; the classes and peers of its product have been measured in turns. */
+static bench_row *row_add(const product_class *run, const measurement *time)
+{
+    const product *p = run->product;
+    const char *class =
+        p->bench->options.precision_count > 1 ? bench_precision_name(run->precision) : "";
+    char name[96], levels[12] = "";
+    if (class[0] != 0 && run->levels) {
+        snprintf(levels, sizeof levels, "%u", run->levels);
+    }
+    snprintf(name, sizeof name, "gemm %lldx%lldx%lld%s%s%s", (long long)p->m, (long long)p->n,
+             (long long)p->k, class[0] != 0 ? ", " : "", class, levels);
+    bench_row *row = bench_add(p->bench, name, p->type);
+    if (row != NULL) {
+        row->m = p->m;
+        row->n = p->n;
+        row->k = p->k;
+        row->time = *time;
+    }
+    return row;
+}
+
+/* A row for each of `class_count` classes. */
+static void run_case(product *p, product_class *classes, int class_count, peer *peers,
+                     int peer_count)
+{
+    bench_state *bench = p->bench;
+    measured competitors[BENCH_MAX_CLASSES + BENCH_MAX_PEERS];
+    const char *names[BENCH_MAX_PEERS];
+    int count = class_count;
+    bool well = make(bench, p);
+    for (int i = 0; i < class_count && well; i++) {
+        competitors[i] = (measured){.function = run_device, .user = &classes[i]};
+        well = run_first(&classes[i]);
+    }
+    for (int i = 0; i < peer_count && well; i++) {
+        if (begin_peer(p, &peers[i], &competitors[count])) {
+            names[count++ - class_count] = peers[i].name;
+        }
+    }
+    if (well) {
+        measure_alternating(competitors, count, bench->options.seconds);
+    }
+    for (int i = 0; i < class_count && well; i++) {
+        bench_row *row = row_add(&classes[i], &competitors[i].time);
+        for (int j = class_count; j < count && row != NULL; j++) {
+            bench_add_peer(row, names[j - class_count], &competitors[j].time);
+        }
+        if (row != NULL) {
+            bench_rate(row, 2.0 * (double)p->m * (double)p->n * (double)p->k,
+                       (double)(p->m * p->k + p->k * p->n + p->m * p->n) * hal_type_size(p->type));
+        }
+    }
+    peers_end(bench, peers, peer_count);
+    release(p);
+}
+
+/* The classes of --precision, those in turns that peers meet with the same arithmetic. */
+static void run_classes(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
+                        int peer_count)
+{
+    bench_options *options = &bench->options;
+    for (int i = 0, more = bench_select_precision(options, 0); more;) {
+        product p = {.bench = bench, .type = type, .m = size[0], .n = size[1], .k = size[2]};
+        product_class classes[BENCH_MAX_CLASSES];
+        int count = 0;
+        p.is_fast = options->precision == HAL_GEMM_FAST;
+        do {
+            classes[count++] = (product_class){&p, options->precision, options->levels};
+            more = bench_select_precision(options, ++i);
+        } while (more && p.is_fast == (options->precision == HAL_GEMM_FAST));
+        run_case(&p, classes, count, peers, peer_count);
+    }
 }
 
 void suite_gemm(bench_state *bench)
@@ -256,9 +307,7 @@ void suite_gemm(bench_state *bench)
     for (int t = 0; t < 4; t++) {
         for (int s = 0; s < count && bench_wants(bench, types[t], t == 0); s++) {
             const int64_t *size = options->size_count > 0 ? options->sizes[s] : usual[s];
-            for (int i = 0; bench_select_precision(options, i); i++) {
-                run_case(bench, types[t], size, peers, peer_count);
-            }
+            run_classes(bench, types[t], size, peers, peer_count);
         }
     }
 }
