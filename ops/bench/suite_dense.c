@@ -1,10 +1,11 @@
 /* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph, the
- * inference also with a kernel for each operation, and through --join what torch_dense.py measured.
- * Called by main.c. */
+ * inference also with a kernel for each operation and with levels of Strassen's algorithm, and
+ * through --join what torch_dense.py measured. Called by main.c. */
 #include <stdio.h>
 #include <string.h>
 
 #include "dense.h"
+#include "dense_levels.h"
 
 /* Calls `use` for each cell that the options select. */
 static void cells_each(const bench_options *options, void *user,
@@ -148,24 +149,53 @@ static ops_graph *step_graph_create(dense_network *n)
     return graph;
 }
 
-enum { MODES = 3 };
+/* Rows, and columns of the first one, of an inference. */
+enum { MODES = 2, STAGES = 3, LEVELS_LEAST_BATCH = 64 };
 
-/* Adds a row for arrays and one for the graph; for inference also one for arrays without fusion. */
-static void rows_add(dense_network *n, ops_graph *graph)
+/* What is measured of a cell, in turns. */
+typedef struct cell_runs {
+    step_runner steps[MODES + 1]; /* arrays, graph, unfused */
+    dense_levels levels[HAL_GEMM_MAX_LEVELS];
+    uint32_t level_count;
+} cell_runs;
+
+static void levels_run(void *user, int calls)
 {
-    static const char *const modes[MODES] = {"arrays", "graph", "unfused"};
-    step_runner runners[MODES] = {
-        {.network = n}, {.network = n, .graph = graph}, {.network = n, .is_unfused = true}};
+    dense_levels *levels = user;
+    bench_state *bench = levels->network->bench;
+    for (int i = 0; i < calls && !bench->failed; i++) {
+        dense_levels_record(levels);
+    }
+    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+/* Whether a cell has levels as columns: the strict class says what they are compared with. */
+static bool cell_has_levels(const dense_cell *cell)
+{
+    return !cell->is_training && cell->type == HAL_TYPE_F32 && cell->precision == HAL_GEMM_STRICT &&
+           cell->batch >= LEVELS_LEAST_BATCH;
+}
+
+/* Adds a row for arrays and one for the graph. For inference the row of arrays has columns: three
+ * kernels a layer, and one product a layer with levels. */
+static void rows_add(dense_network *n, cell_runs *runs)
+{
+    static const char *const modes[MODES] = {"arrays", "graph"};
+    static const char *const stages[STAGES] = {"unfused", "normwise1", "normwise2"};
     const dense_cell *cell = n->cell;
     const double forward = 2.0 * (double)cell->layers * (double)cell->batch * (double)cell->hidden *
                            (double)cell->hidden;
     const double flops = cell->is_training ? forward * (3.0 - 1.0 / cell->layers) : forward;
-    const int count = cell->is_training ? 2 : MODES;
-    measured all[MODES] = {{.function = step_run, .user = &runners[0]},
-                           {.function = step_run, .user = &runners[1]},
-                           {.function = step_run, .user = &runners[2]}};
+    const int count = MODES + (cell->is_training ? 0 : 1 + (int)runs->level_count);
+    measured all[MODES + STAGES];
+    for (int i = 0; i <= MODES; i++) {
+        all[i] = (measured){.function = step_run, .user = &runs->steps[i]};
+    }
+    for (uint32_t i = 0; i < runs->level_count; i++) {
+        all[MODES + 1 + i] = (measured){.function = levels_run, .user = &runs->levels[i]};
+    }
     measure_alternating(all, count, n->bench->options.seconds);
-    for (int i = 0; i < count && !n->bench->failed; i++) {
+    for (int i = 0; i < MODES && !n->bench->failed; i++) {
         char name[96];
         snprintf(name, sizeof name, "%s, %s", cell->name, modes[i]);
         bench_row *row = bench_add(n->bench, name, cell->type);
@@ -173,6 +203,9 @@ static void rows_add(dense_network *n, ops_graph *graph)
             row->m = cell->batch;
             row->n = row->k = cell->hidden;
             row->time = all[i].time;
+            for (int j = MODES; j < count && i == 0; j++) {
+                bench_add_peer(row, stages[j - MODES], &all[j].time);
+            }
             bench_rate(row, flops, 0.0);
         }
     }
@@ -198,16 +231,27 @@ static void cell_measure(void *user, const dense_cell *cell)
 {
     bench_state *bench = user;
     const bool failed_before = bench->failed;
+    cell_runs runs = {.level_count = 0};
     dense_network n;
     bench->failed = false;
     bool well = dense_create(bench, cell, &n) &&
                 bench_ok(bench, ops_prepare(bench->ops, step_record, &n), "ops_prepare");
     well = well && step_check(&n, true) && (cell->is_training || step_check(&n, false));
+    while (well && cell_has_levels(cell) && runs.level_count < HAL_GEMM_MAX_LEVELS) {
+        dense_levels *levels = &runs.levels[runs.level_count++];
+        well = dense_levels_create(&n, runs.level_count, levels) && dense_levels_check(levels);
+    }
     ops_graph *graph = well ? step_graph_create(&n) : NULL;
     if (graph != NULL) {
-        rows_add(&n, graph);
+        runs.steps[0] = (step_runner){.network = &n};
+        runs.steps[1] = (step_runner){.network = &n, .graph = graph};
+        runs.steps[2] = (step_runner){.network = &n, .is_unfused = true};
+        rows_add(&n, &runs);
     }
     ops_graph_destroy(graph);
+    for (uint32_t i = 0; i < runs.level_count; i++) {
+        dense_levels_destroy(&runs.levels[i]);
+    }
     dense_destroy(&n);
     bench->failed = bench->failed || failed_before;
 }
@@ -216,7 +260,10 @@ void suite_dense(bench_state *bench)
 {
     for (int i = 0; bench_select_precision(&bench->options, i); i++) {
         if (bench->options.levels) {
-            bench_fail(bench, "dense: --precision: normwise1 and normwise2 are of gemm");
+            bench_fail(bench,
+                       "dense: --precision: expected strict, accurate, fast or normwise, got "
+                       "normwise%u, which is a column of strict",
+                       bench->options.levels);
             return;
         }
         cells_each(&bench->options, bench, cell_measure);

@@ -74,8 +74,14 @@ def main(program):
         rows, root = bench(program, folder, "dense", "--filter", "dense f32 strict L1 B64 H64",
                            "--join", folder / "join.json")
         found = lines(root)
-        modes = {"arrays halyard", "graph halyard", "unfused halyard"}
-        assert set(found) == modes | {"a<b&c"}, set(found)
+        modes = {"arrays halyard", "graph halyard"}
+        stages = {"unfused", "normwise1", "normwise2"}
+        assert set(found) == modes | stages | {"a<b&c"}, set(found)
+        arrays = next(r for r in rows if r["case"].endswith(", arrays"))
+        assert set(arrays["peers"]) == stages | {"a<b&c"}, arrays
+        for stage in stages:
+            speed = arrays["peers"][stage]["gflops"]
+            assert abs(found[stage][0][3] / speed - 1) < 1e-4, (stage, found, arrays)
         flops = 2.0 * 64 ** 3
         assert abs(found["a<b&c"][0][3] / (flops * 1e-3) - 1) < 1e-4, found
 

@@ -1,0 +1,25 @@
+/* The inference of a network by matrix products with a number of levels of Strassen's algorithm,
+ * whose epilogues add the bias and compute the ReLU. Called by suite_dense.c. */
+#ifndef OPS_BENCH_DENSE_LEVELS_H
+#define OPS_BENCH_DENSE_LEVELS_H
+
+#include "dense.h"
+
+typedef struct dense_levels {
+    const dense_network *network;
+    uint32_t levels;
+    ops_expression *epilogue;
+    ops_tensor outputs[2]; /* of layers in turn */
+} dense_levels;
+
+/* For a network of F32. False after a printed failure; call dense_levels_destroy in any case. */
+bool dense_levels_create(const dense_network *network, uint32_t levels, dense_levels *made);
+void dense_levels_destroy(dense_levels *levels);
+
+/* Records the layers; false after a printed failure. */
+bool dense_levels_record(dense_levels *levels);
+
+/* Records them and compares the result as dense_check does. */
+bool dense_levels_check(dense_levels *levels);
+
+#endif
