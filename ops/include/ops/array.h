@@ -24,6 +24,11 @@
  *
  * Threads: arrays, scopes and the context belong to one thread at a time, that of the queue.
  *
+ * Results of elementwise calls, reductions and softmax have no gaps in memory. Their axes are in
+ * the order of the operand of the most bytes; of operands with equally many bytes, one in row-major
+ * order decides, then the first. All other results, and copies, are row-major. The strides are told
+ * by ops_array_get_tensor; elements that the host reads are always in row-major order.
+ *
  * Operands of elementwise calls have one type. Their shapes are broadcast as in NumPy: from the
  * last axis on, lengths of 1 and missing axes stretch. An axis below 0 counts from the end: -1 is
  * the last one. Results have the same bits with and without fusion, except for the sign of a NaN.
@@ -84,11 +89,13 @@ HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
 
 /* Computes an array, waits, and copies its elements to the host in row-major order. `bytes` is the
  * size of the host's memory and must be that of the elements. A small array that this call computes
- * is written to memory that the host reads; another use of it costs one copy (docs/batching.md).
+ * is written to memory that the host reads; another use of it costs one copy (docs/batching.md). An
+ * array that is not row-major in memory is computed as it is, and then copied on the device.
  * Threads: the queue's. Errors: INVALID_ARGUMENT, as ops_array_evaluate, DEVICE_LOST. */
 HAL_API hal_status ops_array_read(ops_array *array, uint64_t bytes, HAL_OUT void *elements);
 
-/* Computes an array and describes its memory, for functions that take tensors.
+/* Computes an array and describes its memory, for functions that take tensors. The strides need not
+ * be row-major; those of ops_array_copy are.
  * Ownership: the tensor is a view without a reference; keep the array while it is used, and do not
  * write to it. Threads: the queue's. Errors: as ops_array_evaluate. */
 HAL_API hal_status ops_array_get_tensor(ops_array *array, HAL_OUT ops_tensor *tensor);
@@ -204,7 +211,8 @@ HAL_API ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts,
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices);
 
-/* A copy in memory of its own: of a view, so that it does not keep the larger array alive.
+/* A row-major copy in memory of its own: of a view, so that it does not keep the larger array
+ * alive.
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_copy(ops_array *x);
 

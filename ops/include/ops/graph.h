@@ -44,8 +44,8 @@ HAL_API hal_status ops_graph_end(ops_context *context, ops_array *const *inputs,
                                  uint32_t output_count, HAL_OUT ops_graph **graph);
 
 /* Launches the graph with `inputs` in place of the recorded ones (null: the recorded one), of the
- * same types and shapes, and makes its outputs anew. An input that does not start its buffer or is
- * not contiguous, such as a view, is copied.
+ * same types and shapes, and makes its outputs anew. An input that does not start its buffer, has
+ * gaps, or has its axes in another order in memory than the recorded one is copied.
  * Ownership: outputs are arrays of the innermost scope or of the caller. Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes, OUT_OF_MEMORY, errors of dispatches. */
 HAL_API hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs,

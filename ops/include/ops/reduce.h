@@ -1,7 +1,8 @@
 /* Reductions along one axis, with pointwise work before and after.
  *
- * The order of the additions depends on the shape and the device's limits alone, never on timing:
- * the same inputs give the same bits. There are no float atomics. */
+ * The order of the additions depends on shape, strides and the device's limits alone, never on
+ * timing: the same inputs give the same bits. The output of a prologue counts as row-major. There
+ * are no float atomics. */
 #ifndef OPS_REDUCE_H
 #define OPS_REDUCE_H
 

@@ -22,7 +22,7 @@ static ops_array *array_make_view(ops_array *x, const ops_tensor *view)
     if (!node) {
         return NULL;
     }
-    node->view = *view;
+    ops_node_set_view(node, view);
     node->view.buffer = hal_buffer_retain(x->view.buffer);
     node->in_host_memory = x->in_host_memory;
     node->operation =
@@ -138,6 +138,22 @@ hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
     return status ? ops_arrays_failed(owner, status) : HAL_OK;
 }
 
+/* Reads an array that is not row-major by a copy that is. The array is computed, too: it may be
+ * used again. */
+static hal_status array_read_copy(ops_array *array, uint64_t bytes, void *elements)
+{
+    hal_status status = ops_execute(&array, 1);
+    ops_array *copy = status ? NULL : ops_array_copy(array);
+    if (!status) {
+        status = copy ? ops_execute_for_host(copy) : HAL_ERROR_OUT_OF_MEMORY;
+    }
+    if (!status) {
+        status = ops_tensor_read(array->owner->context, &copy->view, bytes, elements);
+    }
+    ops_array_release(copy);
+    return status ? ops_arrays_failed(array->owner, status) : HAL_OK;
+}
+
 hal_status ops_array_read(ops_array *array, uint64_t bytes, void *elements)
 {
     hal_status status = check_array("ops_array_read", array);
@@ -145,6 +161,9 @@ hal_status ops_array_read(ops_array *array, uint64_t bytes, void *elements)
         status = hal_status_set(HAL_ERROR_INVALID_STATE,
                                 "ops_array_read: array: expected no graph to be recorded, got a "
                                 "recording; call ops_graph_end first");
+    }
+    if (!status && !ops_tensor_is_contiguous(&array->view)) {
+        return array_read_copy(array, bytes, elements);
     }
     if (!status && array->state == OPS_NODE_DEFERRED) {
         status = ops_execute_for_host(array);

@@ -17,7 +17,7 @@ static ops_array *array_take_tensor(ops_context *context, const char *function,
         hal_buffer_release(tensor->buffer);
         return NULL;
     }
-    node->view = *tensor;
+    ops_node_set_view(node, tensor);
     return node;
 }
 

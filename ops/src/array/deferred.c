@@ -1,6 +1,7 @@
 /* Deferred nodes, see deferred.h. */
 #include "deferred.h"
 
+#include "axis_order.h"
 #include "execute.h"
 #include "fusion_group.h"
 
@@ -63,6 +64,24 @@ static hal_status node_shrink_group(ops_array *node, int *is_done)
     return status;
 }
 
+/* Sets the strides of a new node, which are row-major so far. */
+static void node_set_order(ops_array *node, const ops_result *result)
+{
+    const int has_order =
+        node->operation >= OPS_OPERATION_UNARY && node->operation <= OPS_OPERATION_LOG_SOFTMAX;
+    int is_reordered = 0;
+    for (uint32_t i = 0; has_order && i < node->operand_count; i++) {
+        is_reordered |= node->operands[i]->is_reordered;
+    }
+    if (has_order && result->like) {
+        memcpy(node->view.stride, result->like->stride,
+               node->view.rank * sizeof *node->view.stride);
+        node->is_reordered = (uint8_t)ops_is_reordered(&node->view);
+    } else if (is_reordered) {
+        ops_axis_order_set(node);
+    }
+}
+
 static hal_status node_execute_deepest(ops_array *node)
 {
     hal_status status = HAL_OK;
@@ -100,6 +119,7 @@ void ops_result_like(const ops_array *x, ops_result *result)
 {
     result->type = x->view.type;
     result->axis = 0;
+    result->like = NULL;
     result->rank = x->view.rank;
     memcpy(result->shape, x->view.shape, x->view.rank * sizeof *result->shape);
 }
@@ -152,6 +172,7 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     node->operation = (uint8_t)operation;
     node->function = (uint8_t)operation_function;
     node->axis = (uint8_t)result->axis;
+    node_set_order(node, result);
     if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_ONE_HOT) {
         for (uint32_t i = 0; i < count; i++) {
             operands[i]->needs_memory = 1;

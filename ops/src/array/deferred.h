@@ -9,6 +9,8 @@ typedef struct ops_result {
     hal_type type;
     uint32_t rank, axis;
     int64_t shape[OPS_MAX_RANK];
+    const ops_tensor *like; /* of a copy: the tensor whose dense strides it gets; null: its operands
+                             * decide */
 } ops_result;
 
 /* A result with the type and shape of x. */
@@ -21,6 +23,9 @@ hal_status ops_check_axis(const char *function, const char *argument, const ops_
 
 /* Checks that `type`, an argument, is one that the device stores. */
 hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type);
+
+/* A copy of x with the dense strides of a tensor of its shape. Errors: null, as ops_defer. */
+ops_array *ops_copy_like(ops_array *x, const ops_tensor *like);
 
 /* Makes a deferred node, which owns uses of its operands. Executes operands until the node's group
  * is within the limits of one kernel; without fusion, executes the node. Null, and an error, on

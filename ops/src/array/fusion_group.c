@@ -52,12 +52,27 @@ static int row_may_join(const ops_array *reduction, const ops_array *operand)
            has_row_shape(operand, x, reduction->axis);
 }
 
+/* Whether something besides the group may read an operand of it: it is stored by the kernel that
+ * computes it. Assumes that all its uses but one are outside of the group. */
+static int operand_is_stored(const ops_array *operand)
+{
+    return ops_node_is_held(operand) || operand->uses > 1 ||
+           (operand->in_scope && operand->was_computed);
+}
+
+/* Whether an operand is computed in the kernel of `root`. One that is stored in another order of
+ * axes is not: the kernel would write it across the order in which it computes. */
+static int operand_joins(const ops_array *root, const ops_array *operand)
+{
+    return ops_fusion_group_may_join(root, operand) &&
+           (ops_node_has_order_of(operand, root) || !operand_is_stored(operand));
+}
+
 /* Enters an operand that was not met before. Returns 0 when there are too many leaves. */
 static int group_enter(ops_fusion_group *group, const ops_array *root, ops_array *operand,
                        uint32_t epoch, int fuse, const ops_array *reduction)
 {
-    if (reduction ? row_may_join(reduction, operand)
-                  : fuse && ops_fusion_group_may_join(root, operand)) {
+    if (reduction ? row_may_join(reduction, operand) : fuse && operand_joins(root, operand)) {
         operand->group_epoch = epoch;
         operand->group_index = 0;
         return 1;
@@ -264,7 +279,12 @@ void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *k
         for (uint32_t j = 0; j < node->operand_count; j++) {
             form |= (uint64_t)group->operands[i][j] << (32 + 8 * j);
         }
+        form |= (uint64_t)node->is_reordered << 56;
         ops_cache_key_append(key, &form, sizeof form);
+        if (node->is_reordered) {
+            ops_cache_key_append(key, node->view.stride,
+                                 node->view.rank * sizeof *node->view.stride);
+        }
     }
     ops_cache_key_append(key, group->outputs, group->output_count);
 }

@@ -105,11 +105,10 @@ int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layo
         if (node->operation != OPS_OPERATION_REDUCE) {
             continue;
         }
-        const int is_made = !(group->operands[i][0] & OPS_GROUP_LEAF);
         const ops_tensor *x = &node->operands[0]->view;
         ops_row_layout own;
         memset(&own, 0, sizeof own);
-        if (ops_row_layout_choose(context, "ops_array_reduce", x, node->axis, is_made,
+        if (ops_row_layout_choose(context, "ops_array_reduce", x, node->axis,
                                   hal_type_of_value(x->type), steps, &own) ||
             (is_limited && own.slices > 1) ||
             (reductions++ && memcmp(&own, layout, sizeof own) != 0)) {
@@ -244,11 +243,17 @@ static void plan_add_inputs(ops_fusion_plan *plan, ops_array *const *arrays, uin
     }
 }
 
-static void key_append_shape(ops_cache_key *key, const ops_tensor *tensor)
+/* Type, shape and order of a node; its offset and strides where they are those of a view are a
+ * matter of inputs. */
+static void key_append_node(ops_cache_key *key, const ops_array *node)
 {
-    const uint32_t form[2] = {tensor->type, tensor->rank};
+    const ops_tensor *tensor = &node->view;
+    const uint32_t form[2] = {tensor->type, tensor->rank | (uint32_t)node->is_reordered << 8};
     ops_cache_key_append(key, form, sizeof form);
     ops_cache_key_append(key, tensor->shape, tensor->rank * sizeof *tensor->shape);
+    if (node->is_reordered) {
+        ops_cache_key_append(key, tensor->stride, tensor->rank * sizeof *tensor->stride);
+    }
 }
 
 /* How input number `i` is read, and the first input that shares its buffer. An input with the
@@ -306,7 +311,8 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
     const uint32_t most = plan_max_outputs(plan);
     for (uint32_t i = 0; i < count && plan->root_count < most; i++) {
         ops_array *root = roots[i];
-        if (!ops_node_is_elementwise(root) || !ops_fusion_group_may_join(plan->roots[0], root)) {
+        if (!ops_node_is_elementwise(root) || !ops_fusion_group_may_join(plan->roots[0], root) ||
+            !ops_node_has_order_of(plan->roots[0], root)) {
             continue;
         }
         plan->roots[plan->root_count] = root;
@@ -363,17 +369,17 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
                              (uint8_t)plan->input_count,
                              (uint8_t)((anchor != NULL) + 2 * (plan->rows != NULL))};
     ops_cache_key_append(key, form, sizeof form);
-    key_append_shape(key, &plan->outputs[0]->view);
+    key_append_node(key, plan->outputs[0]);
     if (anchor) {
         const uint8_t operation[4] = {anchor->operation, anchor->function, anchor->axis,
                                       anchor->view.type};
         ops_cache_key_append(key, operation, sizeof operation);
-        key_append_shape(key, &ops_node_operands(anchor)[0]->view);
+        key_append_node(key, ops_node_operands(anchor)[0]);
     }
     if (plan->rows) {
         const uint32_t axis = plan->rows->axis;
         ops_cache_key_append(key, &axis, sizeof axis);
-        key_append_shape(key, &plan->rows->operands[0]->view);
+        key_append_node(key, plan->rows->operands[0]);
     }
     if (plan->has_epilogue) {
         ops_fusion_group_append_key(&plan->epilogue, key);

@@ -2,6 +2,7 @@
 #include "fusion_record.h"
 
 #include "gemm/prepare.h"
+#include "kernels/reduce.h"
 
 #include <ops/index.h>
 
@@ -72,16 +73,21 @@ static uint8_t program_add_node(ops_row_program *program, const ops_array *node,
     return ops_row_map(program, ops_fusion_group_emit_node, node, key, &value, 1);
 }
 
-/* A tensor of rows' results with the reduced axis, of length 1. */
+/* A tensor of rows' results with the reduced axis, of length 1. It has the axes of `shape` in their
+ * order, but for some of length 1. */
 static ops_tensor with_row_axis(const ops_tensor *tensor, const ops_tensor *shape, uint32_t axis)
 {
     ops_tensor made = *tensor;
-    int64_t stride = 1;
     made.rank = shape->rank;
-    for (uint32_t i = made.rank; i-- > 0;) {
+    for (uint32_t i = 0, k = 0; i < made.rank; i++) {
         made.shape[i] = i == axis ? 1 : shape->shape[i];
-        made.stride[i] = stride;
-        stride *= made.shape[i];
+        made.stride[i] = 0;
+        while (made.shape[i] != 1 && tensor->shape[k] == 1) {
+            k++;
+        }
+        if (made.shape[i] != 1) {
+            made.stride[i] = tensor->stride[k++];
+        }
     }
     return made;
 }
@@ -146,8 +152,8 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
                                         .epilogue_inputs = inputs + plan->epilogue_first,
                                         .epilogue_input_count =
                                             plan->input_count - plan->epilogue_first};
-    return ops_reduce(plan->context, (ops_reduction)anchor->function, anchor->axis, &x, &options,
-                      y);
+    return ops_reduce_as(plan->context, (ops_reduction)anchor->function, anchor->axis, &x, &options,
+                         y, shape);
 }
 
 static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expression *epilogue,

@@ -1,4 +1,5 @@
 /* Graphs over arrays: a hal graph whose slots are the memory of arrays. */
+#include "deferred.h"
 #include "execute.h"
 
 #include <ops/graph.h>
@@ -21,7 +22,7 @@ static uint64_t view_bytes(const ops_tensor *view)
 
 static int starts_its_buffer(const ops_array *array)
 {
-    return array->view.offset == 0 && ops_tensor_is_contiguous(&array->view);
+    return array->view.offset == 0 && ops_is_dense(&array->view);
 }
 
 /* The first rows of a larger array do not fill it: a launch brings memory of their own size. */
@@ -229,20 +230,21 @@ static hal_status check_launch(const ops_graph *graph, ops_array *const *inputs,
     return HAL_OK;
 }
 
-/* Computes an input and returns a reference to the buffer that it starts: of a view, the buffer of
- * a copy. */
-static hal_status get_input_buffer(ops_array *input, hal_buffer **buffer)
+/* Computes an input and returns a reference to the buffer that it starts: of a view, and of an
+ * array in another order than the recorded one, the buffer of a copy. */
+static hal_status get_input_buffer(ops_array *input, const ops_tensor *recorded,
+                                   hal_buffer **buffer)
 {
     hal_status status = ops_check_operands("ops_graph_launch", &input, 1) ? ops_execute(&input, 1)
                                                                           : HAL_ERROR_INVALID_STATE;
     if (status) {
         return status;
     }
-    if (starts_its_buffer(input)) {
+    if (starts_its_buffer(input) && ops_same_strides(&input->view, recorded)) {
         *buffer = hal_buffer_retain(input->view.buffer);
         return HAL_OK;
     }
-    ops_array *copy = ops_array_copy(input);
+    ops_array *copy = ops_copy_like(input, recorded);
     if (!copy) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
@@ -276,7 +278,7 @@ static hal_status create_outputs(const ops_graph *graph, ops_array **outputs)
             release_outputs(outputs, i);
             return status ? status : HAL_ERROR_OUT_OF_MEMORY;
         }
-        ops_node_set_shape(outputs[i], wanted->type, wanted->rank, wanted->shape);
+        ops_node_set_view(outputs[i], wanted);
         outputs[i]->view.buffer = buffer;
         graph->buffers[graph->input_count + i] = buffer;
     }
@@ -358,7 +360,8 @@ hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs, uint32_t
     for (; bound < input_count && !status; bound += !status) {
         graph->buffers[bound] = NULL;
         if (inputs[bound]) {
-            status = get_input_buffer(inputs[bound], &graph->buffers[bound]);
+            status =
+                get_input_buffer(inputs[bound], &graph->tensors[bound], &graph->buffers[bound]);
         }
     }
     if (!status) {

@@ -133,12 +133,19 @@ ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices)
     return ops_defer("ops_array_one_hot", OPS_OPERATION_ONE_HOT, 0, &indices, 1, &result);
 }
 
-ops_array *ops_array_copy(ops_array *x)
+ops_array *ops_copy_like(ops_array *x, const ops_tensor *like)
 {
     ops_result result;
+    ops_result_like(x, &result);
+    result.like = like;
+    return ops_defer("ops_array_copy", OPS_OPERATION_UNARY, OPS_IDENTITY, &x, 1, &result);
+}
+
+ops_array *ops_array_copy(ops_array *x)
+{
     if (!ops_check_operands("ops_array_copy", &x, 1)) {
         return NULL;
     }
-    ops_result_like(x, &result);
-    return ops_defer("ops_array_copy", OPS_OPERATION_UNARY, OPS_IDENTITY, &x, 1, &result);
+    const ops_tensor like = ops_row_major(&x->view);
+    return ops_copy_like(x, &like);
 }

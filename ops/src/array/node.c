@@ -236,6 +236,7 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->in_host_memory = 0;
     node->depth = 0;
     node->b_levels = 0;
+    node->is_reordered = 0;
     node->group_operations = 0;
     node->group_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;
@@ -316,6 +317,13 @@ void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank, const int
         view->stride[i] = stride;
         stride *= shape[i] ? shape[i] : 1;
     }
+    node->is_reordered = 0;
+}
+
+void ops_node_set_view(ops_array *node, const ops_tensor *view)
+{
+    node->view = *view;
+    node->is_reordered = (uint8_t)ops_is_reordered(view);
 }
 
 const char *ops_node_operation_name(const ops_array *node)

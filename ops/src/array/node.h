@@ -5,6 +5,7 @@
  *   constants     one-element buffers of scalars
  *   plan_cache    key of a fusion plan -> recorded commands
  *   node          references, uses and scopes of nodes
+ *   axis_order    the order of axes in memory that a result takes from its operands
  *   fusion_group  elementwise nodes that become one expression
  *   fusion_plan   decides what one kernel computes
  *   fusion_record records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
@@ -77,6 +78,7 @@ struct ops_array {
     uint8_t in_host_memory; /* view.buffer is HAL_MEMORY_DOWNLOAD */
     uint8_t depth;          /* kernels to record before it, one after the other */
     uint8_t b_levels;       /* of ops_array_prepare: view.buffer also holds sums; 0: it does not */
+    uint8_t is_reordered;   /* the view's axes are not in row-major order, as ops_is_reordered */
     /* Upper bounds of the group that would compute it; shared operands count twice. */
     uint16_t group_operations;
     uint16_t group_leaves;
@@ -89,7 +91,7 @@ struct ops_array {
         ops_array **operand_list; /* of more operands; owned */
     };
     ops_array *previous, *next; /* in its scope; next also in the free list */
-    ops_tensor view;            /* without a buffer while deferred */
+    ops_tensor view;            /* without a buffer while deferred, with strides */
 };
 
 typedef struct ops_scope {
@@ -157,6 +159,17 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer);
 
 /* Sets type, shape and row-major strides; the buffer stays. */
 void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank, const int64_t *shape);
+
+/* Sets what the node has in memory, or will have; the caller's reference to the buffer, if any,
+ * becomes the node's. */
+void ops_node_set_view(ops_array *node, const ops_tensor *view);
+
+/* Whether two nodes of one shape, results of operations, have one order of axes in memory. */
+static inline int ops_node_has_order_of(const ops_array *node, const ops_array *other)
+{
+    return !(node->is_reordered | other->is_reordered) ||
+           ops_same_strides(&node->view, &other->view);
+}
 
 static inline ops_array *const *ops_node_operands(const ops_array *node)
 {

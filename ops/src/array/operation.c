@@ -304,7 +304,7 @@ ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *optio
         hal_buffer_release(prepared.b.buffer);
     }
     if (node) {
-        node->view = prepared.b;
+        ops_node_set_view(node, &prepared.b);
         node->b_levels = (uint8_t)prepared.levels;
     }
     return node;

@@ -1,4 +1,6 @@
 /* Reductions along an axis: checks, and the row program. */
+#include "reduce.h"
+
 #include "rows.h"
 #include "tensor/expression.h"
 #include "tensor/loop_limit.h"
@@ -10,6 +12,7 @@ typedef struct reduce_call {
     int32_t given_axis; /* as the caller wrote it */
     uint32_t axis;      /* UINT32_MAX where x has no such axis */
     const ops_tensor *x, *y;
+    const ops_tensor *made; /* what the prologue computes, as it would be in memory */
     ops_reduce_options options;
     hal_type type, result;
 } reduce_call;
@@ -247,8 +250,9 @@ static hal_status reduce_record(ops_context *context, const reduce_call *c)
     ops_row_layout layout;
     const int64_t steps = ops_loop_limit(context, ops_loops_of(c->options.prologue),
                                          ops_loops_of(c->options.epilogue));
-    hal_status status = ops_row_layout_choose(context, "ops_reduce", c->x, c->axis,
-                                              c->options.prologue != NULL, c->type, steps, &layout);
+    hal_status status =
+        ops_row_layout_choose(context, "ops_reduce", c->options.prologue ? c->made : c->x, c->axis,
+                              c->type, steps, &layout);
     if (status) {
         return status;
     }
@@ -269,8 +273,9 @@ static hal_status reduce_record(ops_context *context, const reduce_call *c)
     return ops_row_record(context, &call);
 }
 
-hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,
-                      const ops_tensor *x, const ops_reduce_options *options, const ops_tensor *y)
+hal_status ops_reduce_as(ops_context *context, ops_reduction reduction, int32_t axis,
+                         const ops_tensor *x, const ops_reduce_options *options,
+                         const ops_tensor *y, const ops_tensor *made)
 {
     reduce_call c = {.kind = reduction, .given_axis = axis, .x = x, .y = y};
     c.axis = x ? ops_axis_number(axis, x->rank) : UINT32_MAX;
@@ -283,5 +288,16 @@ hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axi
         c.options = *options;
     }
     hal_status status = check(context, &c);
-    return status || ops_tensor_get_element_count(y) == 0 ? status : reduce_record(context, &c);
+    if (status || ops_tensor_get_element_count(y) == 0) {
+        return status;
+    }
+    const ops_tensor usual = ops_row_major(x);
+    c.made = made ? made : &usual;
+    return reduce_record(context, &c);
+}
+
+hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,
+                      const ops_tensor *x, const ops_reduce_options *options, const ops_tensor *y)
+{
+    return ops_reduce_as(context, reduction, axis, x, options, y, NULL);
 }

@@ -211,16 +211,11 @@ void ops_row_layout_whole(const ops_context *context, const ops_tensor *x, uint3
 }
 
 hal_status ops_row_layout_choose(const ops_context *context, const char *function,
-                                 const ops_tensor *x, uint32_t axis, int is_made, hal_type type,
-                                 int64_t steps, ops_row_layout *layout)
+                                 const ops_tensor *x, uint32_t axis, hal_type type, int64_t steps,
+                                 ops_row_layout *layout)
 {
-    ops_tensor like = *x;
-    int64_t stride = 1, least;
-    for (uint32_t i = like.rank; is_made && i-- > 0;) {
-        like.stride[i] = stride;
-        stride *= like.shape[i];
-    }
-    const int64_t outputs = layout_choose_group(context, &like, axis, type, layout);
+    int64_t least;
+    const int64_t outputs = layout_choose_group(context, x, axis, type, layout);
     const ops_reduce_layout *group = &layout->group;
     const int64_t length = x->shape[axis];
     int64_t slices = slices_wanted(context->info, group, outputs, length);

@@ -83,8 +83,7 @@ uint8_t ops_row_index(ops_row_program *program, hal_type type, uint8_t place);
 
 /* The group and the slices of the axis that a reduction of `x` takes. They decide the order of
  * additions, and depend on shape, strides and the device's limits alone, so that fusing does not
- * change a result. What a kernel computes itself (`is_made`) counts as row-major, as it would be in
- * memory. */
+ * change a result. What a kernel computes itself has the strides that it would have in memory. */
 typedef struct ops_row_layout {
     ops_reduce_layout group;
     uint32_t slices;       /* above 1: partial results of that many slices are folded */
@@ -94,8 +93,8 @@ typedef struct ops_row_layout {
 /* `steps`: elements that a work-item's loops may take, see loop_limit.h; more of them make slices.
  * Errors: UNSUPPORTED for an axis that is too long for that. */
 hal_status ops_row_layout_choose(const ops_context *context, const char *function,
-                                 const ops_tensor *x, uint32_t axis, int is_made, hal_type type,
-                                 int64_t steps, ops_row_layout *layout);
+                                 const ops_tensor *x, uint32_t axis, hal_type type, int64_t steps,
+                                 ops_row_layout *layout);
 
 /* The same for what is folded in one kernel: partial results. */
 void ops_row_layout_whole(const ops_context *context, const ops_tensor *x, uint32_t axis,

@@ -102,7 +102,7 @@ static hal_status softmax_record(ops_context *context, const char *function, int
     const softmax_call c = {function, axis, x, y, logarithm, hal_type_of_value(x->type)};
     ops_row_layout layout;
     /* A kernel has up to three loops over the row. */
-    status = ops_row_layout_choose(context, function, x, axis, 0, c.type,
+    status = ops_row_layout_choose(context, function, x, axis, c.type,
                                    ops_loop_limit(context, 0, 0) / 3, &layout);
     if (status) {
         return status;

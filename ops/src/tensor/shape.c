@@ -2,6 +2,7 @@
 #include "shape.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES])
 {
@@ -35,6 +36,62 @@ int ops_same_shape(const ops_tensor *x, const ops_tensor *y)
         if (x->shape[i] != y->shape[i]) {
             return 0;
         }
+    }
+    return 1;
+}
+
+ops_tensor ops_row_major(const ops_tensor *tensor)
+{
+    ops_tensor made = *tensor;
+    int64_t stride = 1;
+    made.offset = 0;
+    for (uint32_t i = made.rank; i-- > 0;) {
+        made.stride[i] = stride;
+        stride *= made.shape[i] ? made.shape[i] : 1;
+    }
+    return made;
+}
+
+int ops_is_reordered(const ops_tensor *tensor)
+{
+    int64_t least = INT64_MAX; /* of the axes before */
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        const int64_t stride = tensor->shape[i] > 1 ? llabs(tensor->stride[i]) : 0;
+        if (stride > least) {
+            return 1;
+        }
+        least = stride ? stride : least;
+    }
+    return 0;
+}
+
+int ops_same_strides(const ops_tensor *x, const ops_tensor *y)
+{
+    int same = 1;
+    for (uint32_t i = 0; same && i < x->rank; i++) {
+        same = x->shape[i] == 1 || x->stride[i] == y->stride[i];
+    }
+    return same;
+}
+
+int ops_is_dense(const ops_tensor *tensor)
+{
+    uint32_t placed = 0; /* one bit per axis */
+    int64_t stride = 1;
+    if (ops_tensor_get_element_count(tensor) == 0) {
+        return 1;
+    }
+    for (uint32_t k = 0; k < tensor->rank; k++) {
+        uint32_t i = 0; /* the next axis, from the innermost one outwards */
+        while (i < tensor->rank &&
+               (placed >> i & 1 || (tensor->shape[i] != 1 && tensor->stride[i] != stride))) {
+            i++;
+        }
+        if (i == tensor->rank) {
+            return 0;
+        }
+        placed |= 1u << i;
+        stride *= tensor->shape[i];
     }
     return 1;
 }

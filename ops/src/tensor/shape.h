@@ -26,6 +26,19 @@ void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_
 
 int ops_same_shape(const ops_tensor *x, const ops_tensor *y);
 
+/* The tensor with row-major strides, which are counted as if it had elements, and no offset. */
+ops_tensor ops_row_major(const ops_tensor *tensor);
+
+/* Whether some axes are in memory in another order than the row-major one. Axes of length 1 and of
+ * stride 0 have no place in the order. */
+int ops_is_reordered(const ops_tensor *tensor);
+
+/* Whether the elements of two tensors of one shape have the same places but for the offset. */
+int ops_same_strides(const ops_tensor *x, const ops_tensor *y);
+
+/* Whether the elements fill memory without gaps, in any order of axes. */
+int ops_is_dense(const ops_tensor *tensor);
+
 /* The lowest and one beyond the highest element that a tensor touches, in elements. */
 void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end);
 
