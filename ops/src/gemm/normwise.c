@@ -24,9 +24,11 @@
 #define GPU_MATRIX_OPS_PER_BYTE 40.0
 #define GPU_OPS_PER_LAUNCH 2e8
 
-/* Of a kernel that forms the sums while it packs: one and two threads have caches and memory to
- * themselves, each further one takes from that, up to the ratio of 16 (docs/dense.md). */
-#define NATIVE_OPS_PER_BYTE 12.0
+/* Of a kernel that forms the sums while it packs. One thread and two have caches and memory to
+ * themselves, and two compute twice as much while a byte moves; each further one takes from that,
+ * up to the ratio of 16 (docs/dense.md). */
+#define NATIVE_OPS_PER_BYTE_OF_ONE 6.0
+#define NATIVE_OPS_PER_BYTE_OF_TWO 12.0
 #define NATIVE_OPS_PER_BYTE_AND_THREAD 14.0
 #define NATIVE_OPS_PER_BYTE_OF_MANY 40.0
 
@@ -36,6 +38,10 @@
 /* Least length of a block that is multiplied, and least gain in time. */
 enum { CPU_MIN_BLOCK = 1024, GPU_MIN_BLOCK = 2048 };
 #define MIN_GAIN 1.03
+
+/* Least lengths of matrices for one level and two within the kernel. With shorter ones its tiles
+ * are too few and too small for what the model expects to gain (docs/dense.md). */
+static const int64_t native_min_length[OPS_NORMWISE_MAX_LEVELS + 1] = {0, 1792, 2048};
 
 /* Elements that the passes of all levels over an operand read and write, relative to its own: a
  * level turns 4 blocks into 7. */
@@ -76,7 +82,9 @@ static double native_cost_in_operations(const hal_device_info *info, const ops_n
 {
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
     const double further = info->compute_units > 2 ? (double)info->compute_units - 2 : 0;
-    const double grown = NATIVE_OPS_PER_BYTE + further * NATIVE_OPS_PER_BYTE_AND_THREAD;
+    const double first =
+        info->compute_units > 1 ? NATIVE_OPS_PER_BYTE_OF_TWO : NATIVE_OPS_PER_BYTE_OF_ONE;
+    const double grown = first + further * NATIVE_OPS_PER_BYTE_AND_THREAD;
     const double per_byte = fmin(grown, NATIVE_OPS_PER_BYTE_OF_MANY);
     double operations = 2 * m * n * k, passes = 1, sums = levels ? 1 : 0.5; /* 0: B is packed */
     for (uint32_t l = 0; l < levels; l++) {
@@ -144,7 +152,7 @@ uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normw
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
     double least = native_cost_in_operations(info, s, 0) / MIN_GAIN;
     uint32_t chosen = 0;
-    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >= (l + 1) * CPU_MIN_BLOCK; l++) {
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >= native_min_length[l]; l++) {
         const double cost = native_cost_in_operations(info, s, l);
         if (cost < least) {
             least = cost;
