@@ -5,6 +5,7 @@
 #include <time.h>
 
 #define MIN_RUNS 9
+#define MIN_LONG_RUNS 5
 #define MAX_RUNS 201
 #define MIN_RUN 5e-3
 #define MAX_CALLS 1000000
@@ -17,6 +18,9 @@
 /* Seconds of a call of which waking up, and the operands of others in the caches, are less than a
  * hundredth. */
 #define LONG_CALL 0.5
+
+/* Seconds of a turn of all, of which fewer runs suffice: each averages over more. */
+#define LONG_TURN 2.0
 
 /* Seconds a call. */
 static double run_once(measured *competitor, int calls)
@@ -69,13 +73,15 @@ void measure_alternating(measured *competitors, int count, double seconds)
     if (count > COMPETITORS) {
         count = COMPETITORS;
     }
+    double turn = 0.0;
     for (int i = 0; i < count; i++) {
-        run_settled(&competitors[i], 1);
+        turn += run_settled(&competitors[i], 1);
         calls[i] = find_calls(&competitors[i], seconds);
     }
+    const int least = turn > LONG_TURN ? MIN_LONG_RUNS : MIN_RUNS;
     const double start = measure_now();
     int runs = 0;
-    while (runs < MIN_RUNS || (runs < MAX_RUNS && measure_now() - start < seconds * count)) {
+    while (runs < least || (runs < MAX_RUNS && measure_now() - start < seconds * count)) {
         for (int i = 0; i < count; i++) {
             samples[i][runs] = count > 1 ? run_settled(&competitors[i], calls[i])
                                          : run_once(&competitors[i], calls[i]);
