@@ -21,7 +21,7 @@ Round = namedtuple("Round", "times near near_bytes far far_bytes added")
 def direct(ranks, size, per_host):
     """hal: every rank gets its part from all others, adds, and sends the sum to all; or, if there is
     little, all of it."""
-    if ranks * size <= 64 << 10:
+    if ranks * size <= 256 << 10:
         return [Round(1, per_host - 1, size, ranks - per_host, size, ranks * size)]
     part = size / ranks
     messages = (per_host - 1, part, ranks - per_host, part)

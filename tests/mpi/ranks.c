@@ -10,7 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COUNT = 1500007 }; /* several pieces and a rest */
+/* Numbers of elements: whole work-groups and not, within one message and two, in one step and two,
+ * several pieces and a rest. */
+static const uint32_t counts[] = {1, 255, 256, 1000, 1700, 2100, 20000, 100001, 1500007};
+enum { MOST = 1500007 };
 
 typedef struct rank_state {
     hal_device *device;
@@ -34,29 +37,41 @@ static hal_status rank_sum(const rank_state *on, hal_group *group, uint64_t coun
     return status == HAL_OK ? hal_queue_wait(on->queue, HAL_WAIT_FOREVER) : status;
 }
 
-/* A hash of a sum whose bits depend on the order of the additions. */
-static int sums(const rank_state *on)
+/* Continues a hash of sums whose bits depend on the order of the additions. */
+static hal_status sum_hash(const rank_state *on, uint32_t count, float *values, uint64_t *hash)
 {
-    float *values = malloc(COUNT * sizeof *values);
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (uint32_t i = 0; values && i < COUNT; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         values[i] = (float)((i * 2654435761u + on->is.rank * 40503u) % 100003u) * 1e-3f /
                     (float)(1 + (i + on->is.rank) % 7);
     }
-    if (!values ||
-        hal_queue_write(on->queue, on->buffer, 0, values, COUNT * sizeof *values) != HAL_OK ||
-        rank_sum(on, on->group, COUNT, HAL_ALL_REDUCE) != HAL_OK ||
-        hal_queue_read(on->queue, on->buffer, 0, COUNT * sizeof *values, values) != HAL_OK) {
-        free(values);
-        return fail("the sums");
+    hal_status status = hal_queue_write(on->queue, on->buffer, 0, values, count * sizeof *values);
+    if (status == HAL_OK) {
+        status = rank_sum(on, on->group, count, HAL_ALL_REDUCE);
     }
-    for (uint32_t i = 0; i < COUNT; i++) {
+    if (status == HAL_OK) {
+        status = hal_queue_read(on->queue, on->buffer, 0, count * sizeof *values, values);
+    }
+    for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
-        hash = (hash ^ bits) * UINT64_C(1099511628211);
+        *hash = (*hash ^ bits) * UINT64_C(1099511628211);
+    }
+    return status;
+}
+
+static int sums(const rank_state *on)
+{
+    float *values = malloc(MOST * sizeof *values);
+    uint64_t hash = UINT64_C(14695981039346656037);
+    hal_status status = values ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; status == HAL_OK && i < sizeof counts / sizeof *counts; i++) {
+        status = sum_hash(on, counts[i], values, &hash);
+    }
+    free(values);
+    if (status != HAL_OK) {
+        return fail("the sums");
     }
     printf("%s %u %016llx\n", on->is.engine, on->is.count, (unsigned long long)hash);
-    free(values);
     return 0;
 }
 
@@ -167,7 +182,7 @@ int main(int count, char **arguments)
     int failed = 0;
     if (hal_device_open("cpu", &on.device) != HAL_OK ||
         hal_queue_create(on.device, &on.queue) != HAL_OK ||
-        hal_buffer_create(on.device, HAL_MEMORY_DEVICE, COUNT * sizeof(float), &on.buffer) !=
+        hal_buffer_create(on.device, HAL_MEMORY_DEVICE, MOST * sizeof(float), &on.buffer) !=
             HAL_OK ||
         hal_queue_fill(on.queue, (hal_range){on.buffer, 0, HAL_WHOLE}, 0) != HAL_OK) {
         return fail("the device");

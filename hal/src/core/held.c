@@ -14,10 +14,12 @@
 #include <stdio.h>
 #include <time.h>
 
-/* A closed gate is polled without a pause at first: other ranks are usually about to arrive. The
- * first polls, about 5 us, keep the processor: another program would use it for a time slice. */
-#define EAGER_ATTEMPTS 2000
-#define SPIN_ATTEMPTS 64
+/* A closed gate is polled without a pause at first, 0.1 us or more each time: other ranks usually
+ * come soon. The processor is kept meanwhile, since another program would use it for a time slice
+ * of milliseconds; where ranks share processors, they get it soon. */
+#define EAGER_ATTEMPTS 1000
+#define CROWDED_ATTEMPTS 2000
+#define CROWDED_SPIN_ATTEMPTS 64
 #define GATE_PAUSE_NS UINT64_C(100000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -150,6 +152,14 @@ static int use_follow(hal_last_use *use)
     return 1;
 }
 
+/* Whether ranks may need the processor of a thread that waits for the gate of the queue's first
+ * batch. The caller holds the lock; no other thread is advancing the queue. */
+static int gate_is_crowded(const hal_queue *queue)
+{
+    const hal_recording *first = queue->held.first;
+    return first && first->gate && first->gate->is_crowded;
+}
+
 void hal_held_add(hal_queue *queue, hal_recording *recording, uint64_t value)
 {
     hal_held_batches *held = &queue->held;
@@ -236,9 +246,11 @@ hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns, uint32_t attempt
         const int is_followed = use_follow(&use);
         const int is_gated =
             is_followed && has_gates && hal_timeline_is_known_reached(use.timeline, use.value);
-        if (is_gated && attempt < EAGER_ATTEMPTS && timeout_ns > 0) {
+        const int is_crowded = is_gated && gate_is_crowded(hal_timeline_queue(use.timeline));
+        if (is_gated && timeout_ns > 0 &&
+            attempt < (is_crowded ? CROWDED_ATTEMPTS : EAGER_ATTEMPTS)) {
             pthread_mutex_unlock(&lock);
-            if (attempt >= SPIN_ATTEMPTS) {
+            if (is_crowded && attempt >= CROWDED_SPIN_ATTEMPTS) {
                 sched_yield();
             }
             return HAL_OK;

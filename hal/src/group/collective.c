@@ -18,6 +18,10 @@
 /* Bytes of all contributions together up to which every rank reduces all of them itself: one step
  * instead of two. */
 #define ONE_STEP_BYTES (UINT64_C(64) << 10)
+#define ONE_STEP_LINK_BYTES (UINT64_C(256) << 10) /* over a link, where a step costs more */
+/* Bytes of a contribution up to which the host copies it, and the device the result, so that a
+ * reduction has whole work-groups only. */
+#define PADDED_BYTES (UINT64_C(8) << 10)
 #define PIECE_ALIGNMENT UINT64_C(256) /* bytes; pieces begin at multiples of it */
 
 /* A checked collective in recording. */
@@ -29,7 +33,8 @@ typedef struct collective_plan {
     uint64_t size;  /* of an element */
     uint64_t bytes; /* count * size */
     uint64_t since;
-    hal_range send, recv; /* of exact lengths, or {0} */
+    uint64_t padded_stride; /* of an all_reduce in one step with whole work-groups; 0: not that */
+    hal_range send, recv;   /* of exact lengths, or {0} */
 } collective_plan;
 
 /* A collective that a graph records. */
@@ -181,10 +186,11 @@ static uint64_t align_piece(uint64_t bytes)
 /* Every rank receives and reduces everything. */
 static hal_status all_reduce_small(const collective_plan *of)
 {
-    const uint64_t stride = align_piece(of->bytes);
+    const uint64_t stride = of->padded_stride > 0 ? of->padded_stride : align_piece(of->bytes);
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
         .targets = HAL_STEP_ALL,
+        .keeps_own = of->padded_stride > 0,
         .out = one_segment(of->bytes),
         .in = {.count = of->group->count,
                .stride = stride,
@@ -194,6 +200,11 @@ static hal_status all_reduce_small(const collective_plan *of)
     hal_status status = segments_stage_out(of, of->send, &step.out);
     if (status == HAL_OK) {
         status = step_to_inbox(of, &step);
+    }
+    if (status == HAL_OK && of->padded_stride > 0) {
+        return hal_reduce_record_padded(of->group, of->queue, of->stage, (hal_type)of->call.type,
+                                        of->call.reduction, stride / of->size, of->recv,
+                                        of->call.count);
     }
     return status == HAL_OK ? reduce_piece(of, stride, of->send, of->recv) : status;
 }
@@ -539,14 +550,33 @@ static hal_status copy_own(const collective_plan *of)
     return hal_reduce_copy(of->queue, sent, received);
 }
 
+/* Whether every rank receives all contributions at once; equally on all ranks. */
+static int is_one_step(const collective_plan *of)
+{
+    const uint64_t most = of->group->board->link ? ONE_STEP_LINK_BYTES : ONE_STEP_BYTES;
+    return of->call.kind == HAL_ALL_REDUCE && of->group->count * align_piece(of->bytes) <= most;
+}
+
+/* The stride of contributions in the inbox if whole work-groups are worth their copies, else 0. */
+static uint64_t padded_stride(const collective_plan *of)
+{
+    const hal_device *device = of->group->device;
+    const uint64_t padded = hal_reduce_padded_count(device, of->call.count);
+    const uint64_t stride = align_piece(padded * of->size);
+    return (device->info.abilities & HAL_ABILITY_MAP_DEVICE) && is_one_step(of) &&
+                   of->bytes <= PADDED_BYTES && padded != of->call.count &&
+                   of->group->count * stride <= of->group->board->slot_bytes
+               ? stride
+               : 0;
+}
+
 static hal_status collective_record(collective_plan *of)
 {
     hal_status status = copy_own(of);
     if (of->group->count == 1) {
         return status;
     }
-    if (of->call.kind == HAL_ALL_REDUCE &&
-        of->group->count * align_piece(of->bytes) <= ONE_STEP_BYTES) {
+    if (is_one_step(of)) {
         status = status == HAL_OK ? all_reduce_small(of) : status;
     } else {
         const uint64_t most = piece_bytes(of);
@@ -580,7 +610,9 @@ static hal_status collective_run(collective_plan *of)
     }
     if (of->group->count > 1 && !has_engine) {
         if (kinds[of->call.kind].reduces) {
-            status = hal_reduce_prepare(of->group, (hal_type)of->call.type, of->call.reduction);
+            of->padded_stride = padded_stride(of);
+            status = hal_reduce_prepare(of->group, (hal_type)of->call.type, of->call.reduction,
+                                        of->padded_stride > 0);
         }
         if (status == HAL_OK) {
             status = hal_group_stage_for(of->group, of->queue, &of->stage);

@@ -206,7 +206,8 @@ static hal_status gate_add(hal_queue *queue, engine_call *call,
     if (!made) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_collective: no host memory");
     }
-    made->gate = (hal_gate){.advance = advance, .destroy = engine_gate_destroy};
+    made->gate = (hal_gate){
+        .advance = advance, .destroy = engine_gate_destroy, .is_crowded = call->group->is_crowded};
     made->call = call;
     atomic_fetch_add(&call->references, 1);
     queue->recorder.recording->gate = &made->gate;

@@ -5,12 +5,21 @@
 #include "core/hooks.h"
 #include "core/watch.h"
 
+#include "base/platform.h"
 #include "base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A launcher usually binds each process to processors of its own, so that one process does not know
+ * those of the others. */
+static int ranks_are_crowded(const hal_board *board, uint32_t count)
+{
+    const int is_local = board && board->file < 0 && !board->link;
+    return (long)count > (is_local ? (long)hal_processor_count() : sysconf(_SC_NPROCESSORS_ONLN));
+}
 
 hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, uint32_t count,
                           uint64_t time_limit_ns, const char *function, hal_group **group)
@@ -27,6 +36,7 @@ hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, u
     made->board = board;
     made->rank = rank;
     made->count = count;
+    made->is_crowded = ranks_are_crowded(board, count);
     made->time_limit_ns = time_limit_ns;
     *group = made;
     return HAL_OK;
@@ -59,8 +69,8 @@ static void group_free(hal_group *group)
         free(stage);
     }
     for (hal_type type = 0; type < HAL_TYPE_COUNT; type++) {
-        for (uint32_t i = 0; i < 8; i++) {
-            hal_kernel_release(group->kernels[type][i / 2][i % 2]);
+        for (uint32_t i = 0; i < 4 * HAL_GROUP_KERNELS; i++) {
+            hal_kernel_release(group->kernels[type][i / HAL_GROUP_KERNELS][i % HAL_GROUP_KERNELS]);
         }
     }
     hal_engine_destroy(group);

@@ -17,6 +17,8 @@ typedef struct hal_group_stage {
                              * have; null until needed */
 } hal_group_stage;
 
+#define HAL_GROUP_KERNELS 3u /* forms of a reduction kernel, see reduce.c */
+
 typedef struct hal_engine hal_engine; /* engine_create.h */
 
 struct hal_group {
@@ -25,15 +27,16 @@ struct hal_group {
     hal_board *board;   /* null: the group has one rank */
     hal_engine *engine; /* null: hal moves all data itself */
     uint32_t rank, count;
+    int is_crowded; /* there are more ranks than processors */
     uint64_t time_limit_ns;
 
     /* Of the thread that records. */
     uint64_t last_step;
     uint64_t last_split;
     hal_group_stage *stages;
-    hal_kernel *kernels[HAL_TYPE_COUNT][4][2]; /* by type, reduction, in place */
-    _Atomic uint32_t is_aborted;               /* of a group of one rank */
-    _Atomic uint32_t has_varied;               /* a sum was not added in the order of the ranks */
+    hal_kernel *kernels[HAL_TYPE_COUNT][4][HAL_GROUP_KERNELS]; /* by type, reduction, form */
+    _Atomic uint32_t is_aborted;                               /* of a group of one rank */
+    _Atomic uint32_t has_varied; /* a sum was not added in the order of the ranks */
 };
 
 /* Creates a rank; takes the board. Errors: OUT_OF_MEMORY; the board is closed. */

@@ -35,6 +35,13 @@ typedef struct step_message {
 
 #define INLINE_BYTES (STEP_BYTES - sizeof(step_message))
 
+/* Of `bytes` of data, those that follow in the step message; the rest is a data message. Two small
+ * messages need no handshake. */
+static uint64_t inline_part(uint64_t bytes)
+{
+    return bytes <= INLINE_BYTES ? bytes : bytes <= INLINE_BYTES + STEP_BYTES ? INLINE_BYTES : 0;
+}
+
 enum { CONTROL_JOIN, CONTROL_FAILURE, CONTROL_SPLIT, CONTROL_LEAVE, CONTROL_ENGINE };
 
 typedef struct control_message {
@@ -647,16 +654,16 @@ hal_status hal_link_publish(hal_link *link, uint64_t number, const hal_board_cal
         const uint8_t *data = out->count > 0 ? out->host + segment * out->stride : NULL;
         const uint64_t bytes =
             hal_step_has(targets, q) && out->count > 0 ? hal_segment_bytes(out, segment) : 0;
-        const uint64_t own = bytes <= INLINE_BYTES ? bytes : 0;
+        const uint64_t own = inline_part(bytes);
         *to->out = (step_message){.number = number, .bytes = bytes, .call = *call};
         if (own > 0) {
             memcpy(to->out->data, data, own);
         }
         transfer_send(link, mpi, &to->steps_out, to->world, channel_tag(link, CHANNEL_STEPS),
                       to->out, sizeof *to->out + own);
-        if (bytes > INLINE_BYTES) {
+        if (bytes > own) {
             transfer_send(link, mpi, &to->data_out, to->world, channel_tag(link, CHANNEL_DATA),
-                          data, bytes);
+                          data + own, bytes - own);
         }
     }
     link->published = number;
@@ -688,15 +695,16 @@ hal_status hal_link_take(hal_link *link, uint32_t q, uint64_t number, void *data
             HAL_ERROR_INVALID_ARGUMENT, "step %llu: expected %llu bytes of rank %u, got %llu",
             (unsigned long long)number, (unsigned long long)bytes, q, (unsigned long long)sent);
     }
-    if (!*done && bytes <= INLINE_BYTES) {
-        if (bytes > 0) {
-            memcpy(data, from->in->data, bytes);
-        }
+    const uint64_t own = inline_part(bytes);
+    if (!*done && !from->data_in.is_active && own > 0) {
+        memcpy(data, from->in->data, own);
+    }
+    if (!*done && own == bytes) {
         *done = 1;
     } else if (!*done && link->error == 0) {
         if (!from->data_in.is_active) {
             transfer_receive(link, mpi, &from->data_in, from->world,
-                             channel_tag(link, CHANNEL_DATA), data, bytes);
+                             channel_tag(link, CHANNEL_DATA), (uint8_t *)data + own, bytes - own);
         }
         *done = link->error == 0 && transfer_is_done(link, mpi, &from->data_in);
     }

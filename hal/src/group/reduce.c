@@ -13,6 +13,15 @@
 #define GROUP_ITEMS 256u
 #define UNROLLED_RANKS 4u /* groups of up to so many ranks have a kernel of their own */
 
+/* Where the own contribution is, and the result. */
+typedef enum reduce_form {
+    REDUCE_APART,    /* in two ranges */
+    REDUCE_IN_PLACE, /* in one range */
+    REDUCE_PADDED    /* among the others; nothing is guarded */
+} reduce_form;
+
+_Static_assert(REDUCE_PADDED + 1 == HAL_GROUP_KERNELS, "a kernel for each form");
+
 typedef struct reduce_scalars {
     uint32_t count, stride; /* in elements */
     uint32_t rank, ranks;
@@ -46,12 +55,16 @@ typedef struct reduce_values {
     hal_ir_value stride, rank, ranks;
     hal_ir_value any_other; /* a rank that is not the own one */
     hal_ir_value i, own;    /* the element, and the own contribution to it */
+    int has_all;            /* `others` has the own contribution, too */
 } reduce_values;
 
 /* Element `i` of rank `q`. The inbox has no contribution of the own rank: in its place another one
  * is loaded, which is loaded anyway, so that loads need no predicate. */
 static hal_ir_value element_of(hal_ir_builder *b, const reduce_values *of, hal_ir_value q)
 {
+    if (of->has_all) {
+        return hal_ir_load(b, of->others, hal_ir_add(b, hal_ir_mul(b, q, of->stride), of->i));
+    }
     const hal_ir_value is_other = hal_ir_ne(b, q, of->rank);
     const hal_ir_value from = hal_ir_select(b, is_other, q, of->any_other);
     const hal_ir_value index = hal_ir_add(b, hal_ir_mul(b, from, of->stride), of->i);
@@ -80,14 +93,19 @@ static hal_ir_value elements_reduce(hal_ir_builder *b, const reduce_values *of, 
 /* The rank is a scalar, so that a kernel serves all ranks of a process; so is the number of ranks
  * above UNROLLED_RANKS. */
 static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type type,
-                         uint32_t reduction, int in_place)
+                         uint32_t reduction, reduce_form form)
 {
     static const char *const names[4] = {"count", "stride", "rank", "ranks"};
     hal_ir_value scalars[4];
     hal_ir_group_size(b, group_items(group->device), 1, 1);
-    reduce_values of = {.others = hal_ir_binding(b, "others", type, HAL_ACCESS_READ)};
-    const hal_ir_memory_id own = hal_ir_binding(
-        b, "own", type, in_place ? HAL_ACCESS_READ | HAL_ACCESS_WRITE : HAL_ACCESS_READ);
+    const int in_place = form == REDUCE_IN_PLACE;
+    reduce_values of = {.others = hal_ir_binding(b, "others", type, HAL_ACCESS_READ),
+                        .has_all = form == REDUCE_PADDED};
+    hal_ir_memory_id own = 0;
+    if (!of.has_all) {
+        own = hal_ir_binding(b, "own", type,
+                             in_place ? HAL_ACCESS_READ | HAL_ACCESS_WRITE : HAL_ACCESS_READ);
+    }
     const hal_ir_memory_id result =
         in_place ? own : hal_ir_binding(b, "result", type, HAL_ACCESS_WRITE);
     for (uint32_t s = 0; s < 4; s++) {
@@ -99,18 +117,23 @@ static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type typ
     const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
     of.any_other = hal_ir_select(b, hal_ir_eq(b, of.rank, zero), one, zero);
     of.i = hal_ir_global_id(b, 0);
-    hal_ir_if(b, hal_ir_lt(b, of.i, scalars[0]));
-    of.own = hal_ir_load(b, own, of.i);
+    if (!of.has_all) {
+        hal_ir_if(b, hal_ir_lt(b, of.i, scalars[0]));
+        of.own = hal_ir_load(b, own, of.i);
+    }
     hal_ir_value value =
         elements_reduce(b, &of, type, reduction, group->count <= UNROLLED_RANKS ? group->count : 0);
     if (reduction == HAL_REDUCE_MEAN) {
         value = hal_ir_div(b, value, hal_ir_cast(b, hal_type_of_value(type), of.ranks));
     }
     hal_ir_store(b, result, of.i, value);
-    hal_ir_end(b);
+    if (!of.has_all) {
+        hal_ir_end(b);
+    }
 }
 
-static hal_status kernel_create(hal_group *group, hal_type type, uint32_t reduction, int in_place)
+static hal_status kernel_create(hal_group *group, hal_type type, uint32_t reduction,
+                                reduce_form form)
 {
     static const char *const names[] = {"sum", "mean", "min", "max"};
     char name[48];
@@ -119,18 +142,18 @@ static hal_status kernel_create(hal_group *group, hal_type type, uint32_t reduct
     snprintf(name, sizeof name, "group_%s_%s", names[reduction], hal_type_name(type));
     hal_status status = hal_ir_builder_create(name, &builder);
     if (status == HAL_OK) {
-        reduce_build(builder, group, type, reduction, in_place);
+        reduce_build(builder, group, type, reduction, form);
         status = hal_ir_builder_finish(builder, &ir);
     }
     hal_ir_builder_destroy(builder);
     if (status == HAL_OK) {
-        status = hal_kernel_create(group->device, ir, &group->kernels[type][reduction][in_place]);
+        status = hal_kernel_create(group->device, ir, &group->kernels[type][reduction][form]);
     }
     hal_ir_kernel_destroy(ir);
     return status;
 }
 
-hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction)
+hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction, int padded)
 {
     hal_status status = HAL_OK;
     if (type == HAL_TYPE_BOOL && reduction == HAL_REDUCE_MEAN) {
@@ -138,9 +161,11 @@ hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reductio
                         "hal_queue_collective: reduction: expected sum, min or max of bool, got "
                         "mean");
     }
-    for (int in_place = 0; status == HAL_OK && in_place < 2; in_place++) {
-        if (!group->kernels[type][reduction][in_place]) {
-            status = kernel_create(group, type, reduction, in_place);
+    const reduce_form first = padded ? REDUCE_PADDED : REDUCE_APART;
+    const reduce_form last = padded ? REDUCE_PADDED : REDUCE_IN_PLACE;
+    for (reduce_form form = first; status == HAL_OK && form <= last; form++) {
+        if (!group->kernels[type][reduction][form]) {
+            status = kernel_create(group, type, reduction, form);
         }
     }
     return status;
@@ -174,13 +199,30 @@ static hal_status range_align(hal_group *group, hal_group_stage *stage, uint32_t
     return status;
 }
 
+/* Dispatches a kernel over `count` elements. `ranges` are its bindings. */
+static hal_status reduce_dispatch(hal_group *group, hal_queue *queue, hal_kernel *kernel,
+                                  uint64_t stride, const hal_range *ranges, uint32_t range_count,
+                                  uint64_t count)
+{
+    const uint32_t items = group_items(group->device);
+    const reduce_scalars scalars = {(uint32_t)count, (uint32_t)stride, group->rank, group->count};
+    const hal_action action = {.kind = HAL_COMMAND_DISPATCH,
+                               .range_count = (uint16_t)range_count,
+                               .scalar_bytes = sizeof scalars,
+                               .grid = {(uint32_t)((count + items - 1) / items), 1, 1},
+                               .kernel = kernel,
+                               .scalars = &scalars,
+                               .ranges = ranges,
+                               .access = kernel->access};
+    const hal_status status = hal_flush_if_full(queue);
+    return status == HAL_OK ? hal_record_action(&queue->recorder, &action) : status;
+}
+
 hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
                              hal_type type, uint32_t reduction, uint64_t stride, hal_range own,
                              hal_range result, uint64_t count)
 {
     const uint64_t size = hal_type_size(type);
-    const uint32_t items = group_items(group->device);
-    const reduce_scalars scalars = {(uint32_t)count, (uint32_t)stride, group->rank, group->count};
     hal_range ranges[3] = {{stage->inbox, 0, group->count * stride * size}, own, result};
     if (count == 0) {
         return HAL_OK;
@@ -192,23 +234,39 @@ hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage
     if (status == HAL_OK) {
         status = hal_reduce_copy(queue, own, ranges[1]);
     }
-    if (status == HAL_OK) {
-        status = hal_flush_if_full(queue);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
     const int in_place =
         ranges[1].buffer == ranges[2].buffer && ranges[1].offset == ranges[2].offset;
-    hal_kernel *kernel = group->kernels[type][reduction][in_place];
-    const hal_action action = {.kind = HAL_COMMAND_DISPATCH,
-                               .range_count = (uint16_t)(in_place ? 2 : 3),
-                               .scalar_bytes = sizeof scalars,
-                               .grid = {(uint32_t)((count + items - 1) / items), 1, 1},
-                               .kernel = kernel,
-                               .scalars = &scalars,
-                               .ranges = ranges,
-                               .access = kernel->access};
-    status = hal_record_action(&queue->recorder, &action);
+    if (status == HAL_OK) {
+        hal_kernel *kernel =
+            group->kernels[type][reduction][in_place ? REDUCE_IN_PLACE : REDUCE_APART];
+        status = reduce_dispatch(group, queue, kernel, stride, ranges, in_place ? 2 : 3, count);
+    }
     return status == HAL_OK ? hal_reduce_copy(queue, ranges[2], result) : status;
+}
+
+uint64_t hal_reduce_padded_count(const hal_device *device, uint64_t count)
+{
+    const uint64_t items = group_items(device);
+    return (count + items - 1) / items * items;
+}
+
+hal_status hal_reduce_record_padded(hal_group *group, hal_queue *queue, hal_group_stage *stage,
+                                    hal_type type, uint32_t reduction, uint64_t stride,
+                                    hal_range result, uint64_t count)
+{
+    const uint64_t size = hal_type_size(type);
+    const uint64_t padded = hal_reduce_padded_count(group->device, count);
+    hal_range ranges[2] = {{stage->inbox, 0, group->count * stride * size}, {0}};
+    if (count == 0) {
+        return HAL_OK;
+    }
+    hal_status status = hal_group_scratch(group, stage, 1, &ranges[1].buffer);
+    if (status == HAL_OK) {
+        ranges[1].length = padded * size;
+        status = reduce_dispatch(group, queue, group->kernels[type][reduction][REDUCE_PADDED],
+                                 stride, ranges, 2, padded);
+    }
+    return status == HAL_OK
+               ? hal_reduce_copy(queue, (hal_range){ranges[1].buffer, 0, count * size}, result)
+               : status;
 }

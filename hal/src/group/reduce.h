@@ -5,9 +5,10 @@
 
 #include "group.h"
 
-/* Creates the kernels of a type and reduction for the rank. Errors: UNSUPPORTED, INVALID_ARGUMENT
- * for the mean of BOOL, COMPILE, OUT_OF_MEMORY. */
-hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction);
+/* Creates the kernels of a type and reduction for the rank: those of hal_reduce_record or, if
+ * `padded`, of hal_reduce_record_padded. Errors: UNSUPPORTED, INVALID_ARGUMENT for the mean of
+ * BOOL, COMPILE, OUT_OF_MEMORY. */
+hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction, int padded);
 
 /* Records result[i] = own[i] reduced with inbox[q * stride + i] of all other ranks q, for `count`
  * elements; `stride` in elements. `own` and `result` are the same range or disjoint, at any offset.
@@ -15,6 +16,16 @@ hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reductio
 hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
                              hal_type type, uint32_t reduction, uint64_t stride, hal_range own,
                              hal_range result, uint64_t count);
+
+/* `count` rounded up to whole work-groups. */
+uint64_t hal_reduce_padded_count(const hal_device *device, uint64_t count);
+
+/* The same where inbox[rank * stride + i] is the own contribution, and every segment of the inbox
+ * has hal_reduce_padded_count(count) elements, of which those after `count` have any value. All
+ * work-groups are whole, which on processors is faster than one with a guard. */
+hal_status hal_reduce_record_padded(hal_group *group, hal_queue *queue, hal_group_stage *stage,
+                                    hal_type type, uint32_t reduction, uint64_t stride,
+                                    hal_range result, uint64_t count);
 
 /* Records a copy between two ranges of equal length at any offsets; nothing if they are the same
  * or empty. Threads: the queue's. Errors: as hal_queue_copy. */

@@ -154,6 +154,15 @@ static void step_copy_out(const group_step *step)
     }
 }
 
+/* Copies what the rank publishes to its own segment of what it receives. */
+static hal_status step_keep_own(const group_step *step)
+{
+    const hal_segments *in = &step->is.in, *out = &step->is.out;
+    const uint64_t begin = step->group->rank * in->stride;
+    memcpy(in->host + begin, out->host, out->bytes);
+    return hal_memory_flush(step->timeline->device, in->memory, in->offset + begin, out->bytes);
+}
+
 /* Publishes the rank's data once all ranks have consumed what the slot held. */
 static hal_status step_publish(group_step *step)
 {
@@ -181,6 +190,9 @@ static hal_status step_publish(group_step *step)
         }
     }
     status = step_invalidate_out(step);
+    if (status == HAL_OK && step->is.keeps_own) {
+        status = step_keep_own(step);
+    }
     if (status != HAL_OK) {
         return step_own_status(step, status);
     }
@@ -362,7 +374,8 @@ hal_status hal_step_record(hal_group *group, hal_queue *queue,
         return status;
     }
     hal_group_ref(group);
-    step->gate = (hal_gate){.advance = step_advance, .destroy = step_destroy};
+    step->gate = (hal_gate){
+        .advance = step_advance, .destroy = step_destroy, .is_crowded = group->is_crowded};
     step->group = group;
     step->timeline = &queue->timeline;
     step->value = point.value;

@@ -1,5 +1,5 @@
-/* Links over a table of MPI functions of the test, where rank 1 sends what rank 0 sends: failures
- * with messages in flight, and libraries that cannot be opened. */
+/* Links over a table of MPI functions of the test, where rank 1 sends what rank 0 sends: data of
+ * several sizes, failures with messages in flight, and libraries that cannot be opened. */
 #include "unit.h"
 
 #include "group/board.h"
@@ -11,7 +11,7 @@ enum { BYTES = 100000, MESSAGES = 64, RECEIVES = 256 };
 
 typedef struct message {
     uint32_t tag, bytes;
-    uint8_t data[4096];
+    uint8_t data[32768];
 } message;
 
 static message sent[MESSAGES];
@@ -21,6 +21,7 @@ static uint32_t sent_count;
 static int tests_left; /* until they are complete; -1: never */
 static int in_use;     /* that are not complete */
 static int fails;      /* every call */
+static int echoes;     /* data messages are sent like others, not only counted */
 
 /* A request in flight: the receive, or null for a send of data. */
 typedef struct receive {
@@ -34,7 +35,7 @@ static uint32_t receive_count;
 /* Each group has three tags after the 0 of joins: steps, data, control. */
 static int is_data(uint32_t tag)
 {
-    return tag % 3 == 2;
+    return !echoes && tag % 3 == 2;
 }
 
 static int fake_send(const void *data, uint32_t bytes, uint32_t rank, uint32_t tag,
@@ -119,6 +120,43 @@ static hal_board *step_begin(uint8_t *data)
     assert_false(done);
     assert_int_equal(in_use, 2);
     return board;
+}
+
+/* Small data comes with the message of the step, a little more in two messages, much in its own. */
+TEST(data_of_every_size_arrives)
+{
+    static const uint64_t sizes[] = {1, 3900, 4096, 7900, 8100, 30000};
+    static uint8_t data[BYTES], received[BYTES];
+    hal_board *board = step_begin(data);
+    hal_link *link = board->link;
+    tests_left = 2;
+    for (int done = 0; !done;) {
+        assert_int_equal(hal_link_take(link, 1, 1, data, BYTES, &done), HAL_OK);
+    }
+    echoes = 1;
+    for (uint64_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const uint64_t bytes = sizes[i], number = 2 + i;
+        const hal_segments out = {.host = data, .count = 1, .bytes = bytes, .total = bytes};
+        const hal_board_call call = {.count = bytes};
+        uint32_t missing = 0;
+        int done = 0;
+        for (uint64_t k = 0; k < bytes; k++) {
+            data[k] = (uint8_t)(k * 7 + k / 251 + i + 1);
+        }
+        memset(received, 0, sizeof received);
+        assert_int_equal(hal_link_publish(link, number, &call, HAL_STEP_ALL, &out), HAL_OK);
+        assert_int_equal(hal_link_look(link, 1, number), HAL_OK);
+        for (int attempt = 0; !done && attempt < 10; attempt++) {
+            assert_int_equal(hal_link_take(link, 1, number, received, bytes, &done), HAL_OK);
+        }
+        assert_true(done);
+        assert_memory_equal(received, data, bytes);
+        assert_int_equal(received[bytes], 0);
+        assert_int_equal(hal_link_is_sent(link, &missing, &done), HAL_OK);
+        assert_true(done);
+    }
+    echoes = 0;
+    hal_board_close(board, 0);
 }
 
 /* MPI has matched the messages when the step fails. */
