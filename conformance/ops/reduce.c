@@ -340,7 +340,8 @@ void cases_ops_reduce(case_list *list)
             add_reduce(list, &tested);
         }
         static const int64_t shapes[][3] = {{1, 1, 1},   {5, 1000003 / 997, 3}, {1, 4099, 1},
-                                            {33, 2, 65}, {3, 64, 31},           {1, 100001, 1}};
+                                            {33, 2, 65}, {3, 64, 31},           {1, 100001, 1},
+                                            {81, 127, 1}};
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
             reduce_case tested = {.reduction = (ops_reduction)r, .type = HAL_TYPE_F32, .rank = 3};
             memcpy(tested.shape, shapes[i], sizeof tested.shape);

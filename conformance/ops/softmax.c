@@ -120,8 +120,8 @@ static void add_softmax(case_list *list, const softmax_case *tested)
 
 void cases_ops_softmax(case_list *list)
 {
-    static const int64_t shapes[][3] = {
-        {1, 10, 1}, {5, 10, 3}, {33, 1, 2}, {4, 257, 1}, {2, 3001, 3}};
+    static const int64_t shapes[][3] = {{1, 10, 1},  {5, 10, 3},   {33, 1, 2},
+                                        {4, 257, 1}, {2, 3001, 3}, {81, 47, 1}};
     for (int logarithm = 0; logarithm < 2; logarithm++) {
         for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
             const size_t count = hal_type_is_float(type) ? sizeof shapes / sizeof shapes[0] : 0;

@@ -11,6 +11,12 @@
 #define MIN_SHARED_AXIS_CPU 256
 #define MIN_WIDE_AXIS_CPU 16384
 
+/* Work-items that share a contiguous axis of less than MIN_SHARED_AXIS_CPU elements on a CPU, with
+ * other rows in the same group, and its length from which they do: strided loads use few bytes of a
+ * cache line, and softmax reads a row several times. */
+#define SIDE_CPU 16
+#define MIN_SIDE_AXIS_CPU 32
+
 /* The same for software that acts as a GPU, and elements of a work-item up to its largest groups:
  * as its work-items keep few elements, more of them read a row only once. */
 #define MIN_SHARED_AXIS_SOFTWARE 64
@@ -76,11 +82,17 @@ static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
 static void group_along_axis_cpu(int64_t outputs, int64_t length, uint32_t items,
                                  ops_reduce_layout *group)
 {
-    if (outputs >= 64 && length < MIN_SHARED_AXIS_CPU) {
+    const int is_short = outputs >= 64 && length < MIN_SHARED_AXIS_CPU;
+    if (is_short && (length < MIN_SIDE_AXIS_CPU || items < SIDE_CPU * SIDE_CPU)) {
         group->outputs = ops_even_share((uint64_t)outputs, items);
         return;
     }
     group->axis_first = 1;
+    if (is_short) {
+        group->along = SIDE_CPU;
+        group->outputs = items / SIDE_CPU;
+        return;
+    }
     group->along = length < MIN_WIDE_AXIS_CPU ? 64 : 256;
     group->along = group->along < items ? group->along : items;
 }
