@@ -21,9 +21,11 @@
 #define FULL_ITEMS 2048
 #define MOST_GROUPS 32
 
-/* Elements that a work-item keeps in registers, at most: on a processor; in the largest groups,
- * which leave each work-item fewest registers; in others. */
-#define MAX_KEPT_PROCESSOR 8
+/* Elements that a work-item keeps in registers, at most: on a CPU, where they are in its first
+ * cache; on software that acts as a GPU, whose compilers take long for much code; in the largest
+ * groups, which leave each work-item fewest registers; in others. */
+#define MAX_KEPT_CPU 24
+#define MAX_KEPT_SOFTWARE 8
 #define MAX_KEPT_LARGE_GROUP 32
 #define MAX_KEPT 64
 #define LARGE_GROUP 512
@@ -239,7 +241,9 @@ int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layou
     const ops_reduce_layout *group = &layout->group;
     const int64_t kept = ops_reduce_layout_chunks(group, length) * group->width;
     int64_t most = group->outputs * group->along > LARGE_GROUP ? MAX_KEPT_LARGE_GROUP : MAX_KEPT;
-    most = ops_is_processor(context) ? MAX_KEPT_PROCESSOR : most;
+    most = context->info->kind == HAL_DEVICE_CPU        ? MAX_KEPT_CPU
+           : context->info->kind == HAL_DEVICE_SOFTWARE ? MAX_KEPT_SOFTWARE
+                                                        : most;
     /* An order with blocks is that of loops. */
     return layout->slices == 1 && !group->blocks && length > 0 && kept <= OPS_ROW_SLOTS / 2 &&
            kept * words <= most;
