@@ -54,6 +54,7 @@ static const struct {
     {"ops/array_values", CASE_LEVEL_OPS, cases_ops_array_values},
     {"ops/array_program", CASE_LEVEL_OPS, cases_ops_array_program},
     {"ops/array_graph", CASE_LEVEL_OPS, cases_ops_array_graph},
+    {"ops/array_network", CASE_LEVEL_OPS, cases_ops_array_network},
 };
 
 /* The context may hold memory, so it is destroyed first and recreated for the fixture. */
