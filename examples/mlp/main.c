@@ -32,9 +32,11 @@ static const char usage[] =
     "  --precision CLASS   of the matrix products: strict, accurate, fast or normwise (strict)\n"
     "  --epochs N          how often each picture is learned from (10)\n"
     "  --seed N            of the weights and of the order of the pictures (1)\n"
-    "  --ranks N           divides each batch among N devices of this process, which may be the\n"
+    "  --ranks N           divides the work among N devices of this process, which may be the\n"
     "                      same device N times; without it among the processes that mpirun,\n"
     "                      torchrun or srun started\n"
+    "  --divide WHAT       among the ranks: batch, or layers, whose hidden units are divided "
+    "(batch)\n"
     "  --eager             calls each step anew, instead of launching a graph\n";
 
 static int parse_number(const char *text, long low, long high, long *value)
@@ -80,6 +82,10 @@ static int parse_option(const char *name, const char *value, options *o)
         o->settings.seed = (uint64_t)number;
     } else if (strcmp(name, "--ranks") == 0 && parse_number(value, 1, RANKS_MAX, &number)) {
         o->ranks = (int)number;
+    } else if (strcmp(name, "--divide") == 0 && strcmp(value, "batch") == 0) {
+        o->settings.divides = NETWORK_DIVIDES_BATCH;
+    } else if (strcmp(name, "--divide") == 0 && strcmp(value, "layers") == 0) {
+        o->settings.divides = NETWORK_DIVIDES_LAYERS;
     } else {
         return strcmp(name, "--precision") == 0 && parse_precision(value, &o->settings.precision);
     }

@@ -23,10 +23,37 @@ static ops_array *transposed(ops_array *x)
     return ops_array_transpose(x, 0, 1);
 }
 
+/* Whether a rank has some columns of the layer's weight, or some rows. */
+static int layer_has_columns(const network *net, int i)
+{
+    return net->group && net->divides == NETWORK_DIVIDES_LAYERS && i % 2 == 0 &&
+           i + 1 < net->layers;
+}
+
+static int layer_has_rows(const network *net, int i)
+{
+    return net->group && net->divides == NETWORK_DIVIDES_LAYERS && i % 2 == 1;
+}
+
+/* The sum over the ranks; null after a failure. */
+static ops_array *ranks_sum(const network *net, ops_array *part)
+{
+    ops_array *sum = NULL;
+    if (part == NULL) {
+        hal_group_abort(net->group, hal_status_message()); /* the others must not wait */
+        return NULL;
+    }
+    return ops_array_all_reduce(net->group, HAL_REDUCE_SUM, &part, 1, NULL, &sum) == HAL_OK ? sum
+                                                                                            : NULL;
+}
+
 /* Layer i. Product, sum and relu become one kernel: what follows a product is its epilogue. */
 static ops_array *layer_output(const network *net, int i, ops_array *x)
 {
     ops_array *product = ops_array_matmul(x, net->state[2 * i], net->precision);
+    if (layer_has_rows(net, i)) {
+        product = ranks_sum(net, product);
+    }
     ops_array *y = ops_add(product, net->state[2 * i + 1]);
     return i + 1 < net->layers ? ops_relu(y) : y;
 }
@@ -57,13 +84,14 @@ static void layers_differentiate(const network *net, ops_array *const *outputs, 
         if (i > 0) { /* x is the previous layer's relu, which passes gradients where it is not 0 */
             ops_array *of_x =
                 ops_array_matmul(gradient, transposed(net->state[2 * i]), net->precision);
+            of_x = layer_has_columns(net, i) ? ranks_sum(net, of_x) : of_x;
             gradient = ops_array_where(ops_gt(x, zero), of_x, zero);
         }
     }
 }
 
-/* The next state and the loss of a batch. Each rank has the mean over its part of the batch, so
- * that the mean over the ranks is that over the batch. */
+/* The next state and the loss of a batch. If it is divided, each rank has the mean over its part,
+ * so that the mean over the ranks is that over the batch. */
 static hal_status layers_learn(const network *net, ops_array *const *outputs, ops_array *target,
                                ops_array *rate, ops_array **next)
 {
@@ -71,7 +99,7 @@ static hal_status layers_learn(const network *net, ops_array *const *outputs, op
     ops_array *means[NETWORK_MAX_STATE + 1]; /* gradients, and the loss */
     layers_differentiate(net, outputs, target, means);
     means[states] = mean_loss(outputs[net->layers], target);
-    if (net->group) {
+    if (net->group && net->divides == NETWORK_DIVIDES_BATCH) {
         hal_status status = ops_array_all_reduce(net->group, HAL_REDUCE_MEAN, means,
                                                  (uint32_t)states + 1, NULL, means);
         if (status != HAL_OK) {
@@ -85,13 +113,24 @@ static hal_status layers_learn(const network *net, ops_array *const *outputs, op
     return HAL_OK;
 }
 
-/* He-initialised: K. He et al., "Delving Deep into Rectifiers", 2015. Copies of the zeros, because
- * inputs of graphs cannot be constants. */
-hal_status network_create(ops_context *context, const int64_t *widths, int layers,
-                          uint32_t precision, uint64_t seed, network *net)
+/* The rank's columns (axis 1) or rows (0). */
+static ops_array *rank_part(const hal_group_status *ranks, ops_array *whole, int32_t axis)
 {
-    *net = (network){.context = context, .precision = precision, .layers = layers};
-    hal_status status = ops_scope_begin(context);
+    const int64_t length = ops_array_get_length(whole, axis) / ranks->count;
+    return ops_array_slice(whole, axis, ranks->rank * length, length, 1);
+}
+
+/* He-initialised: K. He et al., "Delving Deep into Rectifiers", 2015. Copies of the zeros, because
+ * inputs of graphs cannot be constants or views. */
+hal_status network_create(const int64_t *widths, int layers, uint64_t seed, network *net)
+{
+    ops_context *context = net->context;
+    hal_group_status ranks = {.count = 1};
+    hal_status status = net->group ? hal_group_get_status(net->group, &ranks) : HAL_OK;
+    net->layers = layers;
+    if (status == HAL_OK) {
+        status = ops_scope_begin(context);
+    }
     if (status != HAL_OK) {
         return status;
     }
@@ -99,10 +138,17 @@ hal_status network_create(ops_context *context, const int64_t *widths, int layer
         const int64_t weight[2] = {widths[i], widths[i + 1]}, bias[2] = {1, widths[i + 1]};
         const ops_random_key key = {.seed = seed, .stream = (uint64_t)i};
         const double deviation = sqrt(2 / (double)widths[i]);
-        net->state[2 * i] =
-            ops_array_keep(ops_array_normal(context, HAL_TYPE_F32, 2, weight, key, 0, deviation));
-        net->state[2 * i + 1] =
-            ops_array_keep(ops_array_copy(ops_array_full(context, HAL_TYPE_F32, 2, bias, 0)));
+        ops_array *arrays[2] = {
+            ops_array_normal(context, HAL_TYPE_F32, 2, weight, key, 0, deviation),
+            ops_array_full(context, HAL_TYPE_F32, 2, bias, 0)};
+        if (layer_has_columns(net, i)) {
+            arrays[0] = rank_part(&ranks, arrays[0], 1);
+            arrays[1] = rank_part(&ranks, arrays[1], 1);
+        } else if (layer_has_rows(net, i)) {
+            arrays[0] = rank_part(&ranks, arrays[0], 0);
+        }
+        net->state[2 * i] = ops_array_keep(ops_array_copy(arrays[0]));
+        net->state[2 * i + 1] = ops_array_keep(ops_array_copy(arrays[1]));
     }
     ops_scope_end(context);
     return arrays_status(net->state, 2 * layers);

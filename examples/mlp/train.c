@@ -29,7 +29,7 @@ typedef struct trainer {
     hal_group *group; /* null: no group */
     network net;
     int states;                  /* arrays of net.state */
-    int64_t rank, batch;         /* of the group; pictures of a step that the rank learns from */
+    int64_t rank, batch;         /* of the part of a batch; pictures that the rank learns from */
     ops_array *pixels, *targets; /* all pictures, count x 64; their classes one-hot, count x 10 */
     ops_array *order, *rate;     /* of the epoch: I32, count; F32, 1 x 1 */
     ops_array *loss;             /* of the last step */
@@ -217,9 +217,11 @@ static hal_status trainer_use(trainer *t, const digits_data *training, const dig
         widths[i] = settings->width;
     }
     widths[settings->layers] = DIGITS_CLASSES;
-    TRY(network_create(t->context, widths, settings->layers, settings->precision, settings->seed,
-                       &t->net));
-    t->net.group = t->group;
+    t->net = (network){.context = t->context,
+                       .group = t->group,
+                       .divides = settings->divides,
+                       .precision = settings->precision};
+    TRY(network_create(widths, settings->layers, settings->seed, &t->net));
     TRY(arrays_upload(t, training));
     TRY(network_learn(t, outcome));
     return network_test(t, test, &outcome->accuracy);
@@ -233,17 +235,19 @@ hal_status train_and_test(ops_context *context, hal_group *group, const train_se
     if (group) {
         TRY(hal_group_get_status(group, &ranks));
     }
-    if (TRAIN_BATCH % ranks.count != 0) {
+    const int divides_batch = settings->divides == NETWORK_DIVIDES_BATCH;
+    const int64_t divided = divides_batch ? TRAIN_BATCH : settings->width;
+    if (divided % ranks.count != 0) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
-                              "mlp: ranks: expected a divisor of %d, got %u", TRAIN_BATCH,
+                              "mlp: ranks: expected a divisor of %lld, got %u", (long long)divided,
                               ranks.count);
     }
     trainer t = {.context = context,
                  .settings = settings,
                  .group = ranks.count > 1 ? group : NULL, /* one rank needs no collectives */
                  .states = 2 * settings->layers,
-                 .rank = ranks.rank,
-                 .batch = TRAIN_BATCH / ranks.count};
+                 .rank = divides_batch ? ranks.rank : 0,
+                 .batch = divides_batch ? TRAIN_BATCH / ranks.count : TRAIN_BATCH};
     hal_status status = trainer_use(&t, training, test, outcome);
     ops_array *const arrays[] = {t.pixels, t.targets, t.order, t.rate, t.loss};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {

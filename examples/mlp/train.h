@@ -14,6 +14,7 @@ typedef struct train_settings {
     uint32_t precision; /* a hal_gemm_precision */
     int epochs;         /* how often each picture is learned from */
     uint64_t seed;      /* of the weights and of the order of the pictures */
+    uint32_t divides;   /* what the ranks divide among them, NETWORK_DIVIDES_BATCH ... */
     int eager;          /* calls each step anew, instead of launching a graph */
     int quiet;          /* prints nothing */
 } train_settings;
@@ -24,8 +25,9 @@ typedef struct train_outcome {
     double step_us;  /* mean time of a step, without the first epoch if there are more */
 } train_outcome;
 
-/* Each rank of the group (null: no group) learns from an equal part of every batch, and ends with
- * the same weights and outcome but for step_us; the number of ranks divides TRAIN_BATCH. */
+/* Each rank of the group (null: no group) learns from an equal part of every batch, or with an
+ * equal part of the layers, and ends with the same outcome but for step_us; the number of ranks
+ * divides TRAIN_BATCH or the width. */
 hal_status train_and_test(ops_context *context, hal_group *group, const train_settings *settings,
                           const digits_data *training, const digits_data *test,
                           train_outcome *outcome);
