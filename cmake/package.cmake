@@ -17,7 +17,7 @@ install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev}
 install(FILES docs/man/halyard.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7 ${to_dev})
 
 # The pages, in the places to which their links lead; the example rnn reads them too.
-file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+file(GLOB pages CONFIGURE_DEPENDS docs/*.md docs/*.svg)
 file(GLOB plugin_pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} plugins/*/README.md)
 list(FILTER plugin_pages EXCLUDE REGEX "^plugins/(template|example_c)/")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE

@@ -39,9 +39,10 @@
 enum { CPU_MIN_BLOCK = 1024, GPU_MIN_BLOCK = 2048 };
 #define MIN_GAIN 1.03
 
-/* Least lengths of matrices for one level and two within the kernel. With shorter ones its tiles
- * are too few and too small for what the model expects to gain (docs/dense.md). */
-static const int64_t native_min_length[OPS_NORMWISE_MAX_LEVELS + 1] = {0, 1792, 2048};
+/* The same within the kernel: least lengths of matrices for one level and two, and a gain that
+ * small tiles and few tasks, which the model does not know, may take from. */
+static const int64_t native_min_length[OPS_NORMWISE_MAX_LEVELS + 1] = {0, 1200, 2048};
+#define NATIVE_MIN_GAIN 1.05
 
 /* Elements that the passes of all levels over an operand read and write, relative to its own: a
  * level turns 4 blocks into 7. */
@@ -150,7 +151,7 @@ uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normw
         return 0;
     }
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
-    double least = native_cost_in_operations(info, s, 0) / MIN_GAIN;
+    double least = native_cost_in_operations(info, s, 0) / NATIVE_MIN_GAIN;
     uint32_t chosen = 0;
     for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >= native_min_length[l]; l++) {
         const double cost = native_cost_in_operations(info, s, l);

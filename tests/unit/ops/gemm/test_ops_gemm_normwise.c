@@ -304,30 +304,30 @@ TEST(few_elements_are_not_divided)
     }
 }
 
-/* Processors: units are threads. The lengths next to a power of two choose as it does. */
+/* Processors: units are threads. Lengths next to a power of two choose as it does. */
 TEST(levels_within_a_kernel_depend_on_lengths_and_threads)
 {
     static const struct {
         uint32_t units;
-        int64_t length;
+        int64_t m, n, k;
         uint32_t levels;
-    } cases[] = {{1, 1536, 0},  {1, 1792, 1}, {1, 2047, 1},  {1, 2048, 2},  {1, 4096, 2},
-                 {2, 1536, 0},  {2, 2047, 1}, {2, 2049, 1},  {2, 3072, 2},  {2, 4097, 2},
-                 {16, 2048, 0}, {4, 4096, 0}, {16, 6000, 1}, {16, 8192, 1}, {16, 16384, 2}};
+    } cases[] = {{1, 1024, 1024, 1024, 0}, {1, 1536, 1536, 1536, 1},    {1, 2047, 2047, 2047, 1},
+                 {1, 2048, 2048, 2048, 2}, {1, 4096, 4096, 4096, 2},    {2, 1536, 1536, 1536, 0},
+                 {2, 2047, 2047, 2047, 1}, {2, 2049, 2049, 2049, 1},    {2, 2440, 2658, 1494, 1},
+                 {2, 2440, 2658, 900, 0},  {2, 3072, 3072, 3072, 2},    {2, 4097, 4097, 4097, 2},
+                 {4, 4096, 4096, 4096, 0}, {16, 8192, 8192, 8192, 1},   {16, 2048, 2048, 2048, 0},
+                 {2, 8192, 8192, 128, 0},  {16, 16384, 16384, 16384, 2}};
     hal_device_info info = *test_context->info;
     info.kind = HAL_DEVICE_CPU;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const int64_t length = cases[i].length;
         info.compute_units = cases[i].units;
         for (int type = 0; type < 2; type++) {
-            ops_normwise_shape s = {.type = type ? HAL_TYPE_F64 : HAL_TYPE_F32,
-                                    .batch = 1,
-                                    .m = length,
-                                    .n = length,
-                                    .k = length};
+            const ops_normwise_shape s = {.type = type ? HAL_TYPE_F64 : HAL_TYPE_F32,
+                                          .batch = 1,
+                                          .m = cases[i].m,
+                                          .n = cases[i].n,
+                                          .k = cases[i].k};
             assert_int_equal(ops_normwise_choose_native(&info, &s), cases[i].levels);
-            s.k = 128; /* the sums cost more than the products */
-            assert_int_equal(ops_normwise_choose_native(&info, &s), 0);
         }
     }
 }
