@@ -55,6 +55,7 @@ static const struct {
     {"ops/array_program", CASE_LEVEL_OPS, cases_ops_array_program},
     {"ops/array_graph", CASE_LEVEL_OPS, cases_ops_array_graph},
     {"ops/array_network", CASE_LEVEL_OPS, cases_ops_array_network},
+    {"ops/array_order", CASE_LEVEL_OPS, cases_ops_array_order},
 };
 
 /* The context may hold memory, so it is destroyed first and recreated for the fixture. */
