@@ -18,7 +18,7 @@ else
 fi
 backend=$1 build=$(cd "$2" && pwd) out=$3
 shift 3
-parts=${*:-info core ops examples digits rnn bench stress}
+parts=${*:-info core ops networks examples digits rnn bench stress}
 bin=$build/bin
 mkdir -p "$out/cache"
 export HAL_BACKEND=$backend HAL_CACHE_DIR=$out/cache LD_LIBRARY_PATH=$build/lib:${LD_LIBRARY_PATH:-}
@@ -51,6 +51,23 @@ tiles() {
     for tile in 128x1 208x1 96x1t 256x1t 128x2 64x3t 48x5 16x8t; do
         HAL_CUDA_GEMM=$tile run "tile_$tile" 60 "$bin/hal-conformance" --device "$backend" \
             --filter native --jobs "$(processors)" --shrink 0
+    done
+}
+
+# Networks, whose kernels depend on each other, more than the cuda plugin keeps chains of; with each way
+# in which it submits them.
+networks() {
+    local way ways=(HAL_CUDA_EARLY=0) names=()
+    for batch in 1 64 512; do
+        names+=("L8 B$batch H64" "L8 B$batch H256")
+    done
+    [[ $backend != cuda* ]] ||
+        ways+=(HAL_CUDA_EARLY=1 HAL_CUDA_CHAIN=0 HAL_CUDA_KEEP=0 HAL_CUDA_POINTS=events)
+    for way in "${ways[@]}"; do
+        run "networks_$way" 90 env "$way" "$bin/hal-conformance" --device "$backend" --shrink 0 \
+            --level ops --filter 'ops/array_network*' --jobs "$(processors)"
+        run "dense_$way" 240 env "$way" "$bin/hal-bench" dense --device "$backend" \
+            --seconds 0.01 --filter "$(IFS=,; echo "${names[*]}")"
     done
 }
 
@@ -103,6 +120,7 @@ for part in $parts; do
         conformance ops 240
         [[ $backend == cuda* ]] && tiles
         ;;
+    networks) networks ;;
     stress) conformance stress 240 ;;
     examples) examples ;;
     digits) digits ;;
