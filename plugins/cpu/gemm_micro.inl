@@ -16,42 +16,42 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
     const T *a[(MR + 2) / 3];
     V(vec) sum[MR][NV], bv[NV];
 
-    UNROLL for (int i = 0; i < (rows + 2) / 3; i++)
-    {
+    UNROLL
+    for (int i = 0; i < (rows + 2) / 3; i++) {
         a[i] = (const T *)s->a + 3 * i * a_row;
     }
-    UNROLL for (int i = 0; i < rows; i++)
-    {
-        UNROLL for (int j = 0; j < nv; j++)
-        {
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
             sum[i][j] = V(splat)(0);
         }
     }
     if (!s->streams) {
-        UNROLL for (int i = 0; i < rows; i++)
-        {
-            UNROLL for (int j = 0; j < nv; j++)
-            {
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            UNROLL
+            for (int j = 0; j < nv; j++) {
                 __builtin_prefetch(c + i * ldc + j * LANES, 1);
             }
         }
     }
     for (int64_t k = s->k; k > 0; k--) {
-        UNROLL for (int j = 0; j < nv; j++)
-        {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
             __builtin_prefetch(b + PREFETCH_ROWS * b_row + j * LANES);
             bv[j] = j < nv - 1 ? V(load)(b + j * LANES) : V(loadm)(b + j * LANES, last);
         }
-        UNROLL for (int i = 0; i < rows; i++)
-        {
+        UNROLL
+        for (int i = 0; i < rows; i++) {
             V(vec) av = V(splat)(a[i / 3][i % 3 * a_row]);
-            UNROLL for (int j = 0; j < nv; j++)
-            {
+            UNROLL
+            for (int j = 0; j < nv; j++) {
                 sum[i][j] = V(fma)(av, bv[j], sum[i][j]);
             }
         }
-        UNROLL for (int i = 0; i < (rows + 2) / 3; i++)
-        {
+        UNROLL
+        for (int i = 0; i < (rows + 2) / 3; i++) {
             a[i] += a_col;
         }
         b += b_row;
@@ -61,18 +61,18 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
         }
     }
     V(vec) alpha = V(splat)((T)s->alpha), beta = V(splat)((T)s->beta);
-    UNROLL for (int i = 0; i < rows; i++)
-    {
-        UNROLL for (int j = 0; j < nv; j++)
-        {
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
             sum[i][j] *= alpha;
         }
     }
     if (s->beta != 0) {
-        UNROLL for (int i = 0; i < rows; i++)
-        {
-            UNROLL for (int j = 0; j < nv - 1; j++)
-            {
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            UNROLL
+            for (int j = 0; j < nv - 1; j++) {
                 sum[i][j] = V(fma)(beta, V(load)(c + i * ldc + j * LANES), sum[i][j]);
             }
             V(vec) old = V(loadm)(c + i * ldc + (nv - 1) * LANES, last);
@@ -80,19 +80,19 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
         }
     }
     if (s->streams) {
-        UNROLL for (int i = 0; i < rows; i++)
-        {
-            UNROLL for (int j = 0; j < nv; j++)
-            {
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            UNROLL
+            for (int j = 0; j < nv; j++) {
                 V(stream)(c + i * ldc + j * LANES, sum[i][j]);
             }
         }
         return;
     }
-    UNROLL for (int i = 0; i < rows; i++)
-    {
-        UNROLL for (int j = 0; j < nv - 1; j++)
-        {
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int j = 0; j < nv - 1; j++) {
             V(store)(c + i * ldc + j * LANES, sum[i][j]);
         }
         V(storem)(c + i * ldc + (nv - 1) * LANES, last, sum[i][nv - 1]);
@@ -176,33 +176,33 @@ ALWAYS_INLINE void V(rows)(const struct cpu_gemm_strip *s, const T *b, T *c, con
     const V(vec) alpha = V(splat)((T)s->alpha), beta = V(splat)((T)s->beta);
     V(vec) sum[6][8], bv[8];
 
-    UNROLL for (int i = 0; i < rows; i++)
-    {
-        UNROLL for (int j = 0; j < nv; j++)
-        {
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
             sum[i][j] = V(splat)(0);
         }
     }
     for (int64_t k = s->k; k > 0; k--) {
-        UNROLL for (int j = 0; j < nv; j++)
-        {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
             bv[j] = V(load)(b + j * LANES);
         }
-        UNROLL for (int i = 0; i < rows; i++)
-        {
+        UNROLL
+        for (int i = 0; i < rows; i++) {
             const V(vec) av = V(splat)(a[i * s->a_row]);
-            UNROLL for (int j = 0; j < nv; j++)
-            {
+            UNROLL
+            for (int j = 0; j < nv; j++) {
                 sum[i][j] = V(fma)(av, bv[j], sum[i][j]);
             }
         }
         a += s->a_col;
         b += s->b_row;
     }
-    UNROLL for (int i = 0; i < rows; i++)
-    {
-        UNROLL for (int j = 0; j < nv; j++)
-        {
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int j = 0; j < nv; j++) {
             T *at = c + i * s->ldc + j * LANES;
             sum[i][j] *= alpha;
             if (s->beta != 0) {

@@ -55,15 +55,15 @@ ALWAYS_INLINE void words_transpose(__m512i words[TILE])
     const __m512i hi =
         _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     __m512i mixed[TILE];
-    UNROLL for (int round = 1; round < TILE; round *= 2)
-    {
-        UNROLL for (int i = 0; i < TILE / 2; i++)
-        {
+    UNROLL
+    for (int round = 1; round < TILE; round *= 2) {
+        UNROLL
+        for (int i = 0; i < TILE / 2; i++) {
             mixed[2 * i] = _mm512_permutex2var_epi32(words[i], lo, words[i + TILE / 2]);
             mixed[2 * i + 1] = _mm512_permutex2var_epi32(words[i], hi, words[i + TILE / 2]);
         }
-        UNROLL for (int i = 0; i < TILE; i++)
-        {
+        UNROLL
+        for (int i = 0; i < TILE; i++) {
             words[i] = mixed[i];
         }
     }
@@ -134,24 +134,24 @@ ALWAYS_INLINE void rows_emulate(float *sums, const char *a, const char *b, bool 
 {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
     __m512 even[EMULATED_ROWS], odd[EMULATED_ROWS];
-    UNROLL for (int r = 0; r < EMULATED_ROWS; r++)
-    {
+    UNROLL
+    for (int r = 0; r < EMULATED_ROWS; r++) {
         even[r] = odd[r] = _mm512_setzero_ps();
     }
     for (int p = 0; p < TILE; p++) {
         const __m512i bs = _mm512_load_si512(b + p * 64);
         const __m512 b_even = _mm512_castsi512_ps(_mm512_slli_epi32(bs, 16));
         const __m512 b_odd = _mm512_castsi512_ps(_mm512_and_si512(bs, upper));
-        UNROLL for (int r = 0; r < EMULATED_ROWS; r++)
-        {
+        UNROLL
+        for (int r = 0; r < EMULATED_ROWS; r++) {
             uint32_t pair;
             memcpy(&pair, a + r * 64 + p * 4, sizeof pair);
             even[r] = _mm512_fmadd_ps(_mm512_set1_ps(f32_of_bits(pair << 16)), b_even, even[r]);
             odd[r] = _mm512_fmadd_ps(_mm512_set1_ps(f32_of_bits(pair & 0xffff0000)), b_odd, odd[r]);
         }
     }
-    UNROLL for (int r = 0; r < EMULATED_ROWS; r++)
-    {
+    UNROLL
+    for (int r = 0; r < EMULATED_ROWS; r++) {
         const __m512 before = first ? _mm512_setzero_ps() : _mm512_load_ps(sums + r * TILE);
         _mm512_store_ps(sums + r * TILE, _mm512_add_ps(before, _mm512_add_ps(even[r], odd[r])));
     }

@@ -30,19 +30,24 @@ ALWAYS_INLINE void V(transpose_square)(T *dst, int64_t ldd, const void *src, int
                                        int64_t lds, const enum cpu_gemm_type type)
 {
     V(vec) x[LANES], y[LANES];
-    UNROLL for (int i = 0; i < LANES; i++) {
+    UNROLL
+    for (int i = 0; i < LANES; i++) {
         x[i] = V(widen)(src, at + i * lds, type);
     }
-    UNROLL for (int round = 1; round < LANES; round *= 2) {
-        UNROLL for (int i = 0; i < LANES / 2; i++) {
+    UNROLL
+    for (int round = 1; round < LANES; round *= 2) {
+        UNROLL
+        for (int i = 0; i < LANES / 2; i++) {
             y[2 * i] = V(zip_lo)(x[i], x[i + LANES / 2]);
             y[2 * i + 1] = V(zip_hi)(x[i], x[i + LANES / 2]);
         }
-        UNROLL for (int i = 0; i < LANES; i++) {
+        UNROLL
+        for (int i = 0; i < LANES; i++) {
             x[i] = y[i];
         }
     }
-    UNROLL for (int i = 0; i < LANES; i++) {
+    UNROLL
+    for (int i = 0; i < LANES; i++) {
         V(store)(dst + i * ldd, x[i]);
     }
 }

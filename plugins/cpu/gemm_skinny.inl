@@ -34,38 +34,48 @@ ALWAYS_INLINE void V(dot_tile)(const struct cpu_gemm_skinny *s, int row, int64_t
     V(vec) sum[4][CPU_GEMM_DOT_ROWS], xv[CPU_GEMM_DOT_ROWS];
 
     /* Missing rows repeat the last one; their sums are dropped. */
-    UNROLL for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
+    UNROLL
+    for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
         x[j] = (col + (j < xs ? j : xs - 1)) * s->ldx;
     }
-    UNROLL for (int i = 0; i < ys; i++) {
-        UNROLL for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
+    UNROLL
+    for (int i = 0; i < ys; i++) {
+        UNROLL
+        for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
             sum[i][j] = V(splat)(0);
         }
     }
     for (int64_t k = 0; k < whole; k += LANES) {
-        UNROLL for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
+        UNROLL
+        for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
             xv[j] = V(widen)(s->x, x[j] + k, type);
         }
-        UNROLL for (int i = 0; i < ys; i++) {
+        UNROLL
+        for (int i = 0; i < ys; i++) {
             V(vec) yv = V(load)(y + i * s->y_row + k);
-            UNROLL for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
+            UNROLL
+            for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
                 sum[i][j] = V(fma)(yv, xv[j], sum[i][j]);
             }
         }
     }
     int rest = (int)(s->k - whole);
     if (rest > 0) {
-        UNROLL for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
+        UNROLL
+        for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
             xv[j] = V(widenm)(s->x, x[j] + whole, type, rest);
         }
-        UNROLL for (int i = 0; i < ys; i++) {
+        UNROLL
+        for (int i = 0; i < ys; i++) {
             V(vec) yv = V(loadm)(y + i * s->y_row + whole, V(mask_of)(rest));
-            UNROLL for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
+            UNROLL
+            for (int j = 0; j < CPU_GEMM_DOT_ROWS; j++) {
                 sum[i][j] = V(fma)(yv, xv[j], sum[i][j]);
             }
         }
     }
-    UNROLL for (int i = 0; i < ys; i++) {
+    UNROLL
+    for (int i = 0; i < ys; i++) {
         V(add_sums)(out + i * s->ldo, sum[i], xs);
     }
 }
@@ -104,19 +114,24 @@ ALWAYS_INLINE void V(axpy_tile)(const struct cpu_gemm_skinny *s, int row, int64_
     int64_t x = k * s->ldx, whole = s->cols / LANES * LANES;
     V(vec) yv[4][4];
 
-    UNROLL for (int i = 0; i < ys; i++) {
-        UNROLL for (int q = 0; q < ks; q++) {
+    UNROLL
+    for (int i = 0; i < ys; i++) {
+        UNROLL
+        for (int q = 0; q < ks; q++) {
             yv[i][q] = V(splat)(y[i * s->y_row + q * s->y_col]);
         }
     }
     for (int64_t c = 0; c < whole; c += LANES) {
         V(vec) xv[4];
-        UNROLL for (int q = 0; q < ks; q++) {
+        UNROLL
+        for (int q = 0; q < ks; q++) {
             xv[q] = V(widen)(s->x, x + q * s->ldx + c, type);
         }
-        UNROLL for (int i = 0; i < ys; i++) {
+        UNROLL
+        for (int i = 0; i < ys; i++) {
             V(vec) sum = V(load)(out + i * s->ldo + c);
-            UNROLL for (int q = 0; q < ks; q++) {
+            UNROLL
+            for (int q = 0; q < ks; q++) {
                 sum = V(fma)(yv[i][q], xv[q], sum);
             }
             V(store)(out + i * s->ldo + c, sum);
@@ -126,9 +141,11 @@ ALWAYS_INLINE void V(axpy_tile)(const struct cpu_gemm_skinny *s, int row, int64_
         return;
     }
     int rest = (int)(s->cols - whole);
-    UNROLL for (int q = 0; q < ks; q++) {
+    UNROLL
+    for (int q = 0; q < ks; q++) {
         V(vec) xv = V(widenm)(s->x, x + q * s->ldx + whole, type, rest);
-        UNROLL for (int i = 0; i < ys; i++) {
+        UNROLL
+        for (int i = 0; i < ys; i++) {
             T *p = out + i * s->ldo + whole;
             V(vec) sum = V(loadm)(p, V(mask_of)(rest));
             V(storem)(p, V(mask_of)(rest), V(fma)(yv[i][q], xv, sum));

@@ -21,8 +21,8 @@ ALWAYS_INLINE void V(sums_of)(const struct cpu_gemm_sums *s, int64_t from, int64
                               const int count, const bool pairs)
 {
     V(vec) x[4];
-    UNROLL for (int i = 0; i < 4; i++)
-    {
+    UNROLL
+    for (int i = 0; i < 4; i++) {
         x[i] = V(load_first)((const T *)s->from[i].first + from, count);
         if (pairs) {
             x[i] = V(fma)(sign, V(load_first)((const T *)s->from[i].second + from, count), x[i]);
@@ -30,8 +30,8 @@ ALWAYS_INLINE void V(sums_of)(const struct cpu_gemm_sums *s, int64_t from, int64
     }
     const V(vec)
         sums[7] = {x[0] + x[3], x[2] + x[3], x[0], x[3], x[0] + x[1], x[2] - x[0], x[1] - x[3]};
-    UNROLL for (int i = 0; i < 7; i++)
-    {
+    UNROLL
+    for (int i = 0; i < 7; i++) {
         V(store_first)((T *)s->to[i] + to, sums[i], count);
     }
 }
@@ -66,8 +66,8 @@ static void V(sums)(const struct cpu_gemm_sums *s)
 ALWAYS_INLINE void V(combine_at)(T *const p[7], int64_t at, const int count)
 {
     V(vec) x[7];
-    UNROLL for (int i = 0; i < 7; i++)
-    {
+    UNROLL
+    for (int i = 0; i < 7; i++) {
         x[i] = V(load_first)(p[i] + at, count);
     }
     V(store_first)(p[0] + at, x[0] + x[3] - x[4] + x[6], count);

@@ -125,9 +125,9 @@ static void tile_fit(const ops_space *space, uint32_t other, uint32_t elements, 
     tile[1] = even_side(rows, tile[0] < side ? other_side(elements, tile[0]) : side);
 }
 
-/* The dimension that continues a short one of the two sides of the box, so that memory is read or
- * written in longer runs: of the innermost dimension in the view `output`, or of `other` in the
- * view `input`. The innermost one if there is none, or if the two continue each other. */
+/* The dimension that continues a short side of the box in memory, so that memory is read or written
+ * in longer runs: the innermost dimension in the view `output`, or `other` in the view `input`.
+ * Returns the innermost dimension where there is no such third one. */
 static uint32_t third_dimension(const ops_space *space, uint32_t other, uint32_t input,
                                 uint32_t output)
 {
