@@ -71,6 +71,33 @@ void scope_end(case_run *run)
     case_ok(run, ops_scope_end(run->ops), "ops_scope_end");
 }
 
+static void release_recording(void *context)
+{
+    ops_graph *graph = NULL;
+    ops_graph_end(context, NULL, 0, NULL, 0, &graph);
+}
+
+static void release_graph(void *graph)
+{
+    ops_graph_destroy(graph);
+}
+
+void recording_begin(case_run *run)
+{
+    case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin");
+    case_own(run, release_recording, run->ops);
+}
+
+ops_graph *recording_end(case_run *run, ops_array *const *inputs, uint32_t input_count,
+                         ops_array *const *outputs, uint32_t output_count)
+{
+    ops_graph *graph = NULL;
+    case_ok(run, ops_graph_end(run->ops, inputs, input_count, outputs, output_count, &graph),
+            "ops_graph_end");
+    case_own(run, release_graph, graph);
+    return graph;
+}
+
 ops_array *array_check(case_run *run, ops_array *array, const char *what)
 {
     if (array == NULL) {

@@ -1,5 +1,5 @@
 /* array_case.h: what the cases of arrays share: leaves, and running one program over them several
- * ways. Called by array.c, array_program.c, array_values.c. */
+ * ways. Called by the files array*.c. */
 #ifndef HAL_CONFORMANCE_OPS_ARRAY_CASE_H
 #define HAL_CONFORMANCE_OPS_ARRAY_CASE_H
 
@@ -40,6 +40,11 @@ typedef void (*array_program)(array_run *r);
 /* Begins a scope of run->ops, which a report ends too, and ends it. */
 void scope_begin(case_run *run);
 void scope_end(case_run *run);
+
+/* Begins to record a graph of run->ops, and ends the recording; the case owns the graph. */
+void recording_begin(case_run *run);
+ops_graph *recording_end(case_run *run, ops_array *const *inputs, uint32_t input_count,
+                         ops_array *const *outputs, uint32_t output_count);
 
 /* The array, which has to exist; otherwise reports `what` with hal's sentence. */
 ops_array *array_check(case_run *run, ops_array *array, const char *what);

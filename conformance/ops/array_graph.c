@@ -48,17 +48,6 @@ static const step steps[] = {{"recurrent", 1, recurrent},
                              {"reducing", 2, reducing},
                              {"viewing", 2, viewing}};
 
-static void release_recording(void *context)
-{
-    ops_graph *graph = NULL;
-    ops_graph_end(context, NULL, 0, NULL, 0, &graph);
-}
-
-static void release_graph(void *graph)
-{
-    ops_graph_destroy(graph);
-}
-
 /* A step in a scope; the case owns the outputs. */
 static void step_make(array_run *r, const step *tested, ops_array *state, ops_array *x,
                       ops_array **outputs)
@@ -103,7 +92,6 @@ static void run_step(case_run *run, const void *parameters)
     const step *tested = parameters;
     const int64_t shape[2] = {BATCH, WIDTH}, square[2] = {WIDTH, WIDTH};
     array_run r = {.run = run, .random = {run->seed}};
-    ops_graph *graph = NULL;
     ops_array *outputs[MOST_OUTPUTS] = {NULL};
     array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
     array_add_leaf(&r, HAL_TYPE_F32, 2, square, -0.5, 0.5, NULL);
@@ -111,12 +99,9 @@ static void run_step(case_run *run, const void *parameters)
         array_add_leaf(&r, HAL_TYPE_F32, 2, shape, -1.0, 1.0, NULL);
     }
     ops_array *const inputs[2] = {r.leaves[0], r.leaves[2]};
-    case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin");
-    case_own(run, release_recording, run->ops);
+    recording_begin(run);
     step_make(&r, tested, r.leaves[0], r.leaves[2], outputs);
-    case_ok(run, ops_graph_end(run->ops, inputs, 2, outputs, tested->output_count, &graph),
-            "ops_graph_end");
-    case_own(run, release_graph, graph);
+    ops_graph *graph = recording_end(run, inputs, 2, outputs, tested->output_count);
     compare_launches(&r, tested, graph);
 }
 
@@ -165,8 +150,7 @@ static void run_misuse(case_run *run, const void *parameters)
     ops_array *x = r.leaves[0];
     case_expect(run, ops_graph_end(run->ops, NULL, 0, &x, 1, &graph), state, "ops_graph_begin",
                 "an end without a begin");
-    case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin");
-    case_own(run, release_recording, run->ops);
+    recording_begin(run);
     case_expect(run, ops_graph_begin(run->ops), state, NULL, "a second begin");
     ops_array *y = array_own(run, ops_neg(x), "a negation");
     case_expect(run, ops_array_read(x, sizeof got, got), state, "recorded",

@@ -240,29 +240,12 @@ static void step_check(network *n, ops_array *const *results, int step)
     }
 }
 
-static void release_recording(void *context)
-{
-    ops_graph *graph = NULL;
-    ops_graph_end(context, NULL, 0, NULL, 0, &graph);
-}
-
-static void release_graph(void *graph)
-{
-    ops_graph_destroy(graph);
-}
-
 static ops_graph *step_record(network *n)
 {
     ops_array *results[MOST_RESULTS];
-    ops_graph *graph = NULL;
-    case_ok(n->run, ops_graph_begin(n->run->ops), "ops_graph_begin");
-    case_own(n->run, release_recording, n->run->ops);
+    recording_begin(n->run);
     step_make(n, n->x[0], results);
-    case_ok(n->run,
-            ops_graph_end(n->run->ops, &n->x[0], 1, results, result_count(n->tested), &graph),
-            "ops_graph_end");
-    case_own(n->run, release_graph, graph);
-    return graph;
+    return recording_end(n->run, &n->x[0], 1, results, result_count(n->tested));
 }
 
 /* The first steps are read at once, the others after the last one was submitted. */

@@ -57,16 +57,16 @@ tiles() {
 # Networks, whose kernels depend on each other, more than the cuda plugin keeps chains of; with each way
 # in which it submits them.
 networks() {
-    local way ways=(HAL_CUDA_EARLY=0) names=()
+    local way ways=("") names=()
     for batch in 1 64 512; do
         names+=("L8 B$batch H64" "L8 B$batch H256")
     done
     [[ $backend != cuda* ]] ||
         ways+=(HAL_CUDA_EARLY=1 HAL_CUDA_CHAIN=0 HAL_CUDA_KEEP=0 HAL_CUDA_POINTS=events)
     for way in "${ways[@]}"; do
-        run "networks_$way" 90 env "$way" "$bin/hal-conformance" --device "$backend" --shrink 0 \
+        run "networks${way:+_$way}" 90 env ${way:+"$way"} "$bin/hal-conformance" --device "$backend" --shrink 0 \
             --level ops --filter 'ops/array_network*' --jobs "$(processors)"
-        run "dense_$way" 240 env "$way" "$bin/hal-bench" dense --device "$backend" \
+        run "dense${way:+_$way}" 240 env ${way:+"$way"} "$bin/hal-bench" dense --device "$backend" \
             --seconds 0.01 --filter "$(IFS=,; echo "${names[*]}")"
     done
 }

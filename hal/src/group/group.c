@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A launcher usually binds each process to processors of its own, so that one process does not know
+/* A launcher usually binds each process to separate processors, so that one process does not know
  * those of the others. */
 static int ranks_are_crowded(const hal_board *board, uint32_t count)
 {

@@ -211,7 +211,7 @@ HAL_API ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts,
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices);
 
-/* A row-major copy in memory of its own: of a view, so that it does not keep the larger array
+/* A row-major copy with separate memory: of a view, so that it does not keep the larger array
  * alive.
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_copy(ops_array *x);

@@ -49,7 +49,7 @@ TEST(levels_are_exact_on_whole_numbers)
     }
 }
 
-/* Levels that a product does not allow are none, and other classes ignore them. */
+/* A product that does not allow levels has none; other classes ignore options.levels. */
 TEST(levels_are_for_one_batch_of_f32_or_f64)
 {
     try_levels(2, (problem){.batch = 3, .m = 16, .n = 20, .k = 24});
