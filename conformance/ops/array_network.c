@@ -7,7 +7,7 @@
 #include "cases.h"
 #include "ops/array_case.h"
 
-enum { STEPS = 12, INPUTS = 3, MOST_LAYERS = 64, MOST_RESULTS = 16 };
+enum { STEPS = 12, TURNS = 6, INPUTS = 3, MOST_LAYERS = 64, MOST_RESULTS = 16 };
 
 /* A weight matrix has one element, 1 or -1, in each row and column: element j of a layer's product
  * is sign[j] times element from[j] of its input. */
@@ -279,6 +279,35 @@ static void run_network(case_run *run, const void *parameters)
     }
 }
 
+/* Two networks take turns, of which the first is large enough for the matrix units. Their chains of
+ * kernels are equally long, so that a plugin which keeps some chains for all uses one for both; the
+ * second network goes twice, so that the turns do not agree with the number of chains, and its
+ * kernels tend to have 13 groups in a row, which no size of clusters divides. */
+static void run_turns(case_run *run, const void *parameters)
+{
+    const network_case *tested = parameters;
+    network networks[2];
+    ops_array *results[TURNS][3];
+    for (int i = 0; i < 2; i++) {
+        networks[i] = (network){.run = run, .tested = &tested[i]};
+        case_claim_storage(run, tested[i].type);
+        network_create(&networks[i]);
+        checks_allocate(&networks[i]);
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int i = 0; i < 3; i++) {
+            network *n = &networks[i > 0];
+            step_make(n, n->x[turn % INPUTS], &results[turn][i]);
+            case_ok(run, ops_array_evaluate(&results[turn][i], 1), "ops_array_evaluate");
+        }
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int i = 0; i < 3; i++) {
+            step_check(&networks[i > 0], &results[turn][i], turn);
+        }
+    }
+}
+
 static void network_add(case_list *list, const network_case *tested)
 {
     case_add(list, run_network, tested, sizeof *tested,
@@ -286,6 +315,14 @@ static void network_add(case_list *list, const network_case *tested)
              "seed=%llu)",
              hal_type_name(tested->type), tested->layers, tested->batch, tested->hidden,
              tested->is_training, tested->is_graph, (unsigned long long)list->seed);
+}
+
+static void turns_add(case_list *list, hal_type type)
+{
+    const network_case tested[2] = {{.type = type, .layers = 4, .batch = 64, .hidden = 1024},
+                                    {.type = HAL_TYPE_F32, .layers = 4, .batch = 5, .hidden = 50}};
+    case_add(list, run_turns, tested, sizeof tested, "ops/array_network_turns(type=%s,seed=%llu)",
+             hal_type_name(type), (unsigned long long)list->seed);
 }
 
 void cases_ops_array_network(case_list *list)
@@ -307,4 +344,6 @@ void cases_ops_array_network(case_list *list)
             }
         }
     }
+    turns_add(list, HAL_TYPE_F16);
+    turns_add(list, HAL_TYPE_BF16);
 }

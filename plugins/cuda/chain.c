@@ -60,6 +60,15 @@ static bool run_can_start_early(const hal_plugin_queue *queue, const cuda_run *r
     return early;
 }
 
+static bool run_has_clusters(const cuda_run *run)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < run->count && !found; i++) {
+        found = run->commands[i].kernel->in_clusters;
+    }
+    return found;
+}
+
 /* The shared chain of a capacity that was used the longest time ago, and how many there are. */
 static cuda_chain *chain_oldest_shared(const hal_plugin_queue *queue, uint32_t capacity,
                                        bool early_start, uint32_t *count)
@@ -129,20 +138,23 @@ static uint32_t run_seen_again(hal_plugin_queue *queue, uint64_t hash)
     return ++queue->chains.seen_again[slot];
 }
 
-/* The chain that holds a run with the same hash; else a shared one of the run's capacity, whose
- * nodes are still to be set. */
-static hal_status chain_find(hal_plugin_queue *queue, const cuda_run *run, cuda_chain **chain)
+/* The chain that holds a run with the same hash, or null. */
+static cuda_chain *chain_known(const hal_plugin_queue *queue, const cuda_run *run, uint64_t hash,
+                               bool early_start)
 {
-    const uint64_t hash = cuda_run_hash(run);
-    const bool early_start = run_can_start_early(queue, run);
-    uint32_t capacity = MIN_CAPACITY, count = 0;
-    for (cuda_chain *known = queue->chains.chains; known != NULL; known = known->next) {
-        if (known->hash == hash && known->graph.enabled == run->count &&
-            known->graph.early_start == early_start) {
-            *chain = known;
-            return HAL_OK;
-        }
+    cuda_chain *known = queue->chains.chains;
+    while (known != NULL && (known->hash != hash || known->graph.enabled != run->count ||
+                             known->graph.early_start != early_start)) {
+        known = known->next;
     }
+    return known;
+}
+
+/* A shared chain of the run's capacity, whose nodes are still to be set. */
+static hal_status chain_share(hal_plugin_queue *queue, const cuda_run *run, uint64_t hash,
+                              bool early_start, cuda_chain **chain)
+{
+    uint32_t capacity = MIN_CAPACITY, count = 0;
     while (capacity < run->count) {
         capacity *= 2;
     }
@@ -185,46 +197,75 @@ static void chain_unlink(hal_plugin_queue *queue, cuda_chain *chain)
     queue->chains.last = queue->chains.last == chain ? NULL : queue->chains.last;
 }
 
-/* Replaces a shared chain by a dedicated one for the run. Where that fails, the shared one
- * stays. */
-static void run_dedicate(hal_plugin_queue *queue, const cuda_run *run, cuda_chain **chain)
+/* A dedicated chain for the run; null without memory, and where there are too many. */
+static cuda_chain *chain_dedicate(hal_plugin_queue *queue, const cuda_run *run, uint64_t hash,
+                                  bool early_start)
 {
     uint32_t count = 0;
-    cuda_chain *dedicated = NULL, *oldest = chain_oldest_dedicated(queue, &count);
-    (*chain)->repeated_in_a_row = (*chain)->repeated = 0;
+    cuda_chain *made = NULL, *oldest = chain_oldest_dedicated(queue, &count);
     if (count >= MAX_DEDICATED) {
         if (oldest->last_used + MAX_UNUSED > queue->chains.launches) {
-            return; /* more runs take turns than fit: each would evict one that is needed soon */
+            return NULL; /* more runs take turns than fit: each would evict one needed soon */
         }
         cuda_functions()->cuStreamSynchronize(queue->stream); /* it may be running */
         chain_unlink(queue, oldest);
         chain_destroy(oldest);
     }
-    if (chain_create(queue, run->count, (*chain)->graph.early_start, run, &dedicated) == HAL_OK) {
-        dedicated->dedicated = true;
-        dedicated->hash = (*chain)->hash;
-        (*chain)->hash = 0;
+    if (chain_create(queue, run->count, early_start, run, &made) != HAL_OK) {
+        return NULL;
+    }
+    made->dedicated = true;
+    made->hash = hash;
+    return made;
+}
+
+/* Replaces a shared chain by a dedicated one, where the run was repeated. */
+static void run_dedicate(hal_plugin_queue *queue, const cuda_run *run, cuda_chain **chain)
+{
+    cuda_chain *shared = *chain;
+    if (shared->dedicated || (shared->repeated_in_a_row < queue->device->dedicate_after &&
+                              shared->repeated < queue->device->dedicate_after)) {
+        return;
+    }
+    shared->repeated_in_a_row = shared->repeated = 0;
+    cuda_chain *dedicated = chain_dedicate(queue, run, shared->hash, shared->graph.early_start);
+    if (dedicated != NULL) {
+        shared->hash = 0;
         *chain = dedicated;
     }
 }
 
-static hal_status run_launch(hal_plugin_queue *queue, const cuda_run *run)
+/* The chain of a run, with its nodes set; null where the run has none, see cuda_chain_submit. */
+static hal_status chain_find(hal_plugin_queue *queue, const cuda_run *run, cuda_chain **chain)
+{
+    const uint64_t hash = cuda_run_hash(run);
+    const bool early_start = run_can_start_early(queue, run);
+    hal_status status = HAL_OK;
+    *chain = chain_known(queue, run, hash, early_start);
+    if (*chain == NULL && run_has_clusters(run)) {
+        if (run_seen_again(queue, hash) < queue->device->dedicate_after) {
+            return HAL_OK;
+        }
+        *chain = chain_dedicate(queue, run, hash, early_start);
+    } else if (*chain == NULL) {
+        status = chain_share(queue, run, hash, early_start, chain);
+    }
+    return status == HAL_OK && *chain != NULL ? chain_set(queue, *chain, run) : status;
+}
+
+static hal_status run_launch(hal_plugin_queue *queue, const cuda_run *run, bool *submitted)
 {
     cuda_chain *chain = chain_expected(queue);
-    hal_status status = HAL_OK;
     if (chain != NULL && chain_holds(queue, chain, run)) {
         chain->repeated_in_a_row++;
     } else {
-        status = chain_find(queue, run, &chain);
-        status = status == HAL_OK ? chain_set(queue, chain, run) : status;
+        const hal_status status = chain_find(queue, run, &chain);
+        if (status != HAL_OK || chain == NULL) {
+            return status == HAL_ERROR_OUT_OF_MEMORY ? HAL_OK : status;
+        }
     }
-    if (status != HAL_OK) {
-        return status;
-    }
-    if (!chain->dedicated && (chain->repeated_in_a_row >= queue->device->dedicate_after ||
-                              chain->repeated >= queue->device->dedicate_after)) {
-        run_dedicate(queue, run, &chain);
-    }
+    run_dedicate(queue, run, &chain);
+    *submitted = true;
     chain->last_used = ++queue->chains.launches;
     if (queue->chains.last != NULL) {
         queue->chains.last->successor = chain;
@@ -245,11 +286,12 @@ uint32_t cuda_chain_cut(hal_plugin_queue *queue, const cuda_run *run)
     return count;
 }
 
-hal_status cuda_chain_submit(hal_plugin_queue *queue, const cuda_run *run)
+hal_status cuda_chain_submit(hal_plugin_queue *queue, const cuda_run *run, bool *submitted)
 {
+    *submitted = false;
     /* No module is unloaded while a graph that may hold one of its kernels is set and launched. */
     pthread_rwlock_rdlock(&queue->device->unloading);
-    const hal_status status = run_launch(queue, run);
+    const hal_status status = run_launch(queue, run, submitted);
     pthread_rwlock_unlock(&queue->device->unloading);
     return status;
 }

@@ -29,19 +29,15 @@ static hal_status dispatch_launch(hal_plugin_queue *queue, const hal_batch *batc
                       "launching a kernel of %u x %u x %u groups", grid[0], grid[1], grid[2]);
 }
 
-/* As a chain where the run is long enough; as launches where it is not, and where a chain lacks
- * memory. */
+/* As a chain where the run is long enough and has one; as launches elsewhere. */
 static hal_status run_submit(hal_plugin_queue *queue, const cuda_run *run)
 {
-    hal_status status = HAL_ERROR_OUT_OF_MEMORY;
+    bool submitted = false;
+    hal_status status = HAL_OK;
     if (run->count >= queue->device->chain_min) {
-        status = cuda_chain_submit(queue, run);
+        status = cuda_chain_submit(queue, run, &submitted);
     }
-    if (status != HAL_ERROR_OUT_OF_MEMORY) {
-        return status;
-    }
-    status = HAL_OK;
-    for (uint32_t i = 0; i < run->count && status == HAL_OK; i++) {
+    for (uint32_t i = 0; i < run->count && status == HAL_OK && !submitted; i++) {
         status = dispatch_launch(queue, run->batch, &run->commands[i]);
     }
     return status;

@@ -59,6 +59,7 @@ struct hal_plugin_kernel {
     uint32_t parameter_bytes;      /* of the whole parameter block */
     uint32_t dynamic_shared;       /* bytes */
     bool waits_itself;             /* for the kernel before it, so it may start early in a chain */
+    bool in_clusters;              /* its groups run in clusters, see chain.h */
     struct cuda_gemm_launch *gemm; /* of a matrix product, whose module others share; or null */
 };
 

@@ -7,10 +7,7 @@
 #include <string.h>
 
 enum { MIN_CAPABILITY = 70 };
-/* Defaults of the variables. */
-enum { CHAIN_MIN = 4, DEDICATE_AFTER = 4 };
-/* Never: chains gave wrong results on an H200 for a reason that is not known, see README.md. */
-static const uint32_t early_start_min = UINT32_MAX;
+enum { CHAIN_MIN = 4, DEDICATE_AFTER = 4, EARLY_START_MIN = 1 }; /* defaults of the variables */
 
 /* Loads and starts the driver, and counts its devices. */
 static hal_status driver_start(int *count)
@@ -109,7 +106,7 @@ static hal_status device_read_variables(hal_plugin_device *device)
         status = variable_read_count("HAL_CUDA_KEEP", DEDICATE_AFTER, &device->dedicate_after);
     }
     if (status == HAL_OK) {
-        status = variable_read_count("HAL_CUDA_EARLY", early_start_min, &device->early_start_min);
+        status = variable_read_count("HAL_CUDA_EARLY", EARLY_START_MIN, &device->early_start_min);
     }
     if (status == HAL_OK) {
         status = variable_read_tile("HAL_CUDA_GEMM", &device->gemm_tile);

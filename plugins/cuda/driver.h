@@ -80,6 +80,8 @@ enum { /* attributes of devices */
 
 enum {
     CUDA_FUNCTION_MAX_DYNAMIC_SHARED = 8,
+    CUDA_FUNCTION_CLUSTER_WIDTH = 11, /* and, next, of height and depth; 0: none is asked for */
+    CUDA_FUNCTION_CLUSTER_DEPTH = 13,
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_DEVICE_MAP = 2,
     CUDA_STREAM_NON_BLOCKING = 1,

@@ -200,6 +200,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
                                 .scalar_bytes = 2 * sizeof(double),
                                 .dynamic_shared = cuda_gemm_shared_bytes(&plan.key),
                                 .waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0,
+                                .in_clusters = plan.key.split > 1,
                                 .gemm = launch};
     *kernel = made;
     return HAL_OK;

@@ -35,6 +35,7 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define PORTABLE_ACROSS_K 50.0  /* A is stored transposed */
 #define PORTABLE_UNALIGNED 50.0 /* lines of A or B are no multiples of 16 bytes */
 #define PORTABLE_BYTES 5.5
+#define PORTABLE_DEPTH 8 /* up to such a k it writes C as fast as memory takes it */
 
 /* A copy that the native kernel waits for: a launch, and bytes a cycle of one multiprocessor that
  * are read or written. */
@@ -269,6 +270,9 @@ static double copy_cycles(const hal_gemm_description *d, uint32_t units)
  * slower. */
 static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *plan, uint32_t units)
 {
+    if (d->k <= PORTABLE_DEPTH) {
+        return false;
+    }
     const double m = (double)d->m, n = (double)d->n, k = (double)d->k;
     const double rate = d->copied        ? PORTABLE_UNALIGNED
                         : d->transpose_a ? PORTABLE_ACROSS_K
@@ -315,8 +319,7 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
         return plan_decline("strides: expected multiples of 16 bytes for A and B, and a short "
                             "epilogue");
     }
-    if (!d->required && device->gemm_tile.columns == 0 &&
-        !plan_is_worth(d, plan, device->units)) {
+    if (!d->required && device->gemm_tile.columns == 0 && !plan_is_worth(d, plan, device->units)) {
         return plan_decline("shape: expected one that the portable kernel multiplies later");
     }
     return HAL_OK;

@@ -77,6 +77,16 @@ static hal_status compile_fail(cuda_result result, const char *attempt, const ch
     return cuda_fail(HAL_ERROR_COMPILE, "cuda: %s: %.*s", attempt, (int)MAX_LOGGED, log);
 }
 
+static bool function_has_clusters(cuda_function function)
+{
+    bool found = false;
+    for (int i = CUDA_FUNCTION_CLUSTER_WIDTH; i <= CUDA_FUNCTION_CLUSTER_DEPTH && !found; i++) {
+        int groups = 0; /* drivers that do not know clusters do not know the attribute */
+        found = cuda_functions()->cuFuncGetAttribute(&groups, i, function) == 0 && groups > 1;
+    }
+    return found;
+}
+
 static hal_status kernel_find_entry(hal_plugin_kernel *kernel, const char *entry)
 {
     const cuda_driver *cu = cuda_functions();
@@ -89,6 +99,7 @@ static hal_status kernel_find_entry(hal_plugin_kernel *kernel, const char *entry
                                               (int)kernel->dynamic_shared),
                        "asking for %u bytes of shared memory", kernel->dynamic_shared);
     }
+    kernel->in_clusters = status == HAL_OK && function_has_clusters(kernel->function);
     return status;
 }
 

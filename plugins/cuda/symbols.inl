@@ -55,6 +55,7 @@ SYMBOL(cuModuleLoadDataEx, (cuda_module * module, const void *image, unsigned co
                             const int *options, void **values))
 SYMBOL(cuModuleUnload, (cuda_module module))
 SYMBOL(cuModuleGetFunction, (cuda_function * function, cuda_module module, const char *name))
+SYMBOL(cuFuncGetAttribute, (int *value, int attribute, cuda_function function))
 SYMBOL(cuFuncSetAttribute, (cuda_function function, int attribute, int value))
 SYMBOL(cuLaunchKernel,
        (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned group_x,

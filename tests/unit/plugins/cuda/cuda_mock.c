@@ -20,16 +20,19 @@ struct CUmod_st {
     struct CUmod_st *self; /* null when it is gone; never freed, so that this can be asked */
     struct CUmod_st *next;
     struct CUfunc_st *function;
+    int cluster;
 };
 
 struct CUfunc_st {
     struct CUmod_st *module;
     int dynamic_shared;
+    int cluster; /* groups of a cluster that the kernel asks for; 0: none */
 };
 
 struct CUgraphNode_st {
     cuda_mock_launch launch;
     int enabled;
+    int cluster; /* of the last kernel that asked for clusters */
 };
 
 struct CUgraph_st {
@@ -116,6 +119,7 @@ static void read_node(cuda_node node, const cuda_node_launch *launch)
     memcpy(node->launch.grid, launch->grid, sizeof launch->grid);
     memcpy(node->launch.group, launch->group, sizeof launch->group);
     node->launch.shared_bytes = launch->shared_bytes;
+    node->cluster = launch->function->cluster ? launch->function->cluster : node->cluster;
     read_block(&node->launch, launch->parameters, launch->extra);
 }
 
@@ -449,7 +453,9 @@ cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned 
     mock->loaded++;
     mock->live_modules++;
     cuda_module made = calloc(1, sizeof *made);
+    const char *const cluster = strstr(image, ".reqnctapercluster ");
     made->self = made;
+    made->cluster = cluster != NULL ? atoi(cluster + strlen(".reqnctapercluster ")) : 0;
     made->next = modules;
     modules = made;
     *module = made;
@@ -468,8 +474,15 @@ cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, con
     if (module->function == NULL) {
         module->function = calloc(1, sizeof *module->function);
         module->function->module = module;
+        module->function->cluster = module->cluster;
     }
     *function = module->function;
+    return 0;
+}
+
+cuda_result cuFuncGetAttribute(int *value, int attribute, cuda_function function)
+{
+    *value = attribute == CUDA_FUNCTION_CLUSTER_WIDTH ? function->cluster : 0;
     return 0;
 }
 
@@ -596,6 +609,8 @@ cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
     for (uint32_t i = 0; i < graph->count; i++) {
         const struct CUfunc_st *function = graph->nodes[i]->launch.function;
         mock->stale_functions += function->module->self == NULL;
+        mock->lost_groups += graph->nodes[i]->enabled &&
+                             graph->nodes[i]->cluster != function->cluster;
         if (graph->nodes[i]->enabled && write_down(&graph->nodes[i]->launch)) {
             return mock->fail_with;
         }

@@ -42,6 +42,7 @@ typedef struct cuda_mock {
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */
+    int lost_groups;     /* kernels of nodes that have clusters of an earlier kernel */
     int no_peers;        /* devices cannot reach each other's memory */
     int peers_enabled, peer_copies;
     int foreign_waits;   /* of a stream for an event of another context */

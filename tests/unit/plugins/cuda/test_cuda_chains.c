@@ -14,7 +14,7 @@ TEST_WITH(test_chains, begin, end)
     dispatch_many(kernel, memory, 100, 5);
     assert_int_equal(mock->graph_launches, 1);
     assert_int_equal(mock->graphs_built, 1);
-    assert_int_equal(mock->early_edges, 0);
+    assert_int_equal(mock->early_edges, 127);
     assert_int_equal(mock->nodes_switched, 28);
     const uint32_t set = mock->nodes_set;
     dispatch_many(kernel, memory, 100, 5);
@@ -33,7 +33,7 @@ TEST_WITH(test_chains, begin, end)
     plugin->memory_free(device, memory);
 }
 
-/* Only where that is asked for, see test_chains. */
+/* From a number of dispatches on, or never. */
 TEST_WITH(test_early_starts, begin_early, end)
 {
     hal_plugin_kernel *kernel = kernel_of(1);
@@ -41,6 +41,17 @@ TEST_WITH(test_early_starts, begin_early, end)
     dispatch_many(kernel, memory, 49, 5);
     assert_int_equal(mock->early_edges, 0);
     dispatch_many(kernel, memory, 50, 5);
+    assert_int_equal(mock->early_edges, 63);
+    plugin->kernel_destroy(device, kernel);
+    plugin->memory_free(device, memory);
+
+    close_device();
+    setenv("HAL_CUDA_EARLY", "0", 1);
+    open_device();
+    unsetenv("HAL_CUDA_EARLY");
+    kernel = kernel_of(1);
+    memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    dispatch_many(kernel, memory, 500, 5);
     assert_int_equal(mock->early_edges, 63);
     plugin->kernel_destroy(device, kernel);
     plugin->memory_free(device, memory);
@@ -105,6 +116,44 @@ TEST_WITH(test_kernels_that_are_gone, begin, end)
         plugin->kernel_destroy(device, kernel);
     }
     assert_int_equal(mock->stale_functions, 0);
+    plugin->memory_free(device, memory);
+}
+
+/* A kernel that asks for clusters of two groups. */
+static hal_plugin_kernel *cluster_kernel_make(void)
+{
+    static const char code[] = ".entry mine\n.reqnctapercluster 2, 1, 1\n";
+    hal_ir_kernel *interface = ir_parse("kernel native\ngroup 64 1 1\nbinding out u32 write\n"
+                                        "scalar n u32\n");
+    hal_plugin_kernel *kernel = NULL;
+    does(plugin->kernel_create_native(device, "ptx", code, sizeof code - 1, "mine", interface,
+                                      &kernel));
+    hal_ir_kernel_destroy(interface);
+    return kernel;
+}
+
+/* A node of a graph keeps the clusters of a kernel; groups of a later kernel without clusters would
+ * be lost. So kernels with clusters are launched alone, and get a graph once they are repeated. */
+TEST_WITH(test_clusters, begin, end)
+{
+    hal_plugin_kernel *clusters = cluster_kernel_make(), *plain = kernel_of(1);
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    uint32_t graphs = mock->graph_launches;
+    for (uint32_t i = 0; i < 3; i++) {
+        dispatch_many(clusters, memory, 20, i);
+        dispatch_many(plain, memory, 20, i);
+    }
+    assert_int_equal(mock->graph_launches - graphs, 3);
+    for (uint32_t i = 0; i < 10; i++) {
+        dispatch_many(clusters, memory, 20, 7);
+        dispatch_many(plain, memory, 18 + i % 4, 7);
+    }
+    graphs = mock->graph_launches;
+    dispatch_many(clusters, memory, 20, 7);
+    assert_int_equal(mock->graph_launches - graphs, 1);
+    assert_int_equal(mock->lost_groups, 0);
+    plugin->kernel_destroy(device, plain);
+    plugin->kernel_destroy(device, clusters);
     plugin->memory_free(device, memory);
 }
 
@@ -247,7 +296,7 @@ TEST_WITH(test_random_batches, begin, end)
     hal_plugin_memory *memories[MEMORIES];
     uint64_t random = 2611;
     for (uint32_t i = 0; i < KINDS; i++) {
-        kernels[i] = kernel_of((int)i);
+        kernels[i] = i == 0 ? cluster_kernel_make() : kernel_of((int)i);
     }
     for (uint32_t i = 0; i < MEMORIES; i++) {
         memories[i] = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -263,7 +312,7 @@ TEST_WITH(test_random_batches, begin, end)
         }
         if (what < KINDS) {
             plugin->kernel_destroy(device, kernels[what]);
-            kernels[what] = kernel_of((int)turn);
+            kernels[what] = what == 0 ? cluster_kernel_make() : kernel_of((int)turn);
         } else if (what < KINDS + MEMORIES) {
             plugin->memory_free(device, memories[what - KINDS]);
             memories[what - KINDS] = memory_of(HAL_MEMORY_DEVICE, BYTES);
@@ -271,6 +320,7 @@ TEST_WITH(test_random_batches, begin, end)
             pattern_make(&random, &patterns[at], &patterns[below(&random, PATTERNS)]);
         }
     }
+    assert_int_equal(mock->lost_groups, 0);
     for (uint32_t i = 0; i < KINDS; i++) {
         plugin->kernel_destroy(device, kernels[i]);
     }
