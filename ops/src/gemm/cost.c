@@ -83,7 +83,7 @@ static double split_ns(const hal_device_info *info, const ops_gemm_plan *plan,
                                      work->m, work->n, depth, parts, plan->type_ab,
                                      plan->b.k_contiguous, &t);
     } else if (!ops_gemm_choose_intra_group_tiles(info, work->m, work->n, depth, parts, width,
-                                                  plan->a.k_contiguous, &t)) {
+                                                  plan->a.k_contiguous, plan->b.k_contiguous, &t)) {
         ops_gemm_choose_tiles(info, work->m, work->n, parts, width, plan->b.k_contiguous, &t);
     }
     ops_gemm_choose_reduce_tiles(info, work->m, work->n, parts, sum, &reduce);

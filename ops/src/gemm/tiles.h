@@ -11,7 +11,12 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, ui
 /* Tiles of intra-group split-K; returns 0 where the shape gains nothing from it. */
 int ops_gemm_choose_intra_group_tiles(const hal_device_info *info, int64_t m, int64_t n, int64_t k,
                                       uint32_t batch, uint32_t width, int a_k_contiguous,
-                                      ops_gemm_tiles *tiles);
+                                      int b_k_contiguous, ops_gemm_tiles *tiles);
+
+/* Tiles of direct kernels for a k so small that C is most of the memory traffic; returns 0 where it
+ * is not. */
+int ops_gemm_choose_outer_tiles(const hal_device_info *info, int64_t m, int64_t n, int64_t k,
+                                ops_gemm_tiles *tiles);
 
 /* Tiles for matrix units; returns 0 where the device has none for the type, the precision forbids
  * them or the matrices are too small. */

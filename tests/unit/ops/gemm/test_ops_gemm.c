@@ -51,7 +51,7 @@ static void layouts(void **state)
 static void every_tile(void **state)
 {
     const int64_t shapes[][3] = {{256, 512, 24}, {130, 270, 37}, {64, 128, 96}, {60, 125, 70},
-                                 {128, 128, 16}, {120, 121, 9},  {64, 64, 32},  {61, 50, 5},
+                                 {128, 128, 16}, {120, 121, 9},  {64, 64, 32},  {61, 50, 13},
                                  {32, 32, 40},   {29, 18, 20},   {32, 48, 40},  {29, 18, 33}};
     const hal_device_info *kept = test_context->info;
     hal_device_info one = *kept;
@@ -69,6 +69,40 @@ static void every_tile(void **state)
                               .layout_a = i & 2 ? PLAIN : TURNED,
                               .layout_b = i & 4 ? PLAIN : TURNED,
                               .alpha = i % 3 == 1 ? 1 : 2,
+                              .beta = i % 3 ? 0 : -1,
+                              .impl = OPS_GEMM_PORTABLE});
+    }
+    test_context->info = kept;
+}
+
+/* With a small k, C is written as by an elementwise kernel: no shared memory, few rows for each
+ * work-item; widths of 4, 2 and 1, edges, all layouts, types, epilogues of beta. */
+static void outer_products(void **state)
+{
+    const hal_device_info *kept = test_context->info;
+    hal_device_info other = *kept;
+    ops_gemm_tiles tiles;
+    other.kind = HAL_DEVICE_DISCRETE;
+    other.compute_units = 1;
+    other.item_vector_bytes = 0;
+    assert_true(ops_gemm_choose_outer_tiles(&other, 5168, 926, 2, &tiles));
+    assert_int_equal(tiles.stages + tiles.unroll, 0);
+    assert_int_equal(tiles.strip_n, 2);
+    assert_false(ops_gemm_choose_outer_tiles(&other, 5168, 926, 64, &tiles));
+    assert_false(ops_gemm_choose_outer_tiles(kept, 5168, 926, 2, &tiles));
+    test_context->info = &other;
+    for (int i = 0; i < 8 * 9; i++) {
+        try_problem((problem){.type = type_pairs[i % 7][0],
+                              .type_c = type_pairs[i % 7][1],
+                              .batch = i % 5 ? 1 : 2,
+                              .m = 40 + i % 11,
+                              .n = 60 + i % 7,
+                              .k = 1 + i / 9,
+                              .layout_a = i % 3,
+                              .layout_b = i / 3 % 3,
+                              .layout_c = i / 2 % 3,
+                              .is_rounded = 1,
+                              .alpha = i % 4 ? 1 : 2,
                               .beta = i % 3 ? 0 : -1,
                               .impl = OPS_GEMM_PORTABLE});
     }
@@ -426,8 +460,8 @@ int main(void)
                                        cmocka_unit_test(short_epilogues),
                                        cmocka_unit_test(options_have_a_size)};
     const struct CMUnitTest growth[] = {
-        cmocka_unit_test(ever_new_shapes), cmocka_unit_test(groups_keep_to_each_dimension),
-        cmocka_unit_test(every_tile), cmocka_unit_test(intra_group_split_k),
-        cmocka_unit_test(intra_group_split_k_of_all_types)};
+        cmocka_unit_test(ever_new_shapes),     cmocka_unit_test(groups_keep_to_each_dimension),
+        cmocka_unit_test(every_tile),          cmocka_unit_test(outer_products),
+        cmocka_unit_test(intra_group_split_k), cmocka_unit_test(intra_group_split_k_of_all_types)};
     return RUN_ON_ALL(tests) + cmocka_run_group_tests(growth, open_context, close_context);
 }

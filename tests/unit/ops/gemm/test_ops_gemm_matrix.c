@@ -52,7 +52,7 @@ static int open_some_units(void **state)
 }
 static int open_many_units(void **state)
 {
-    return open_units(state, 1000);
+    return open_units(state, 8); /* with more, products as small as these take other kernels */
 }
 
 static box make(hal_type type, int64_t batch, int64_t rows, int64_t columns, int turned)

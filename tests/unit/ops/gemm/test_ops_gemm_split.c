@@ -203,7 +203,8 @@ static uint32_t depth_of(const hal_device_info *info, hal_type type, int64_t m, 
     ops_gemm_plan plan = {.type_ab = type, .accumulator = HAL_TYPE_F32};
     const ops_gemm_work work = {
         .m = (uint32_t)m, .n = (uint32_t)n, .k = (uint32_t)k, .k_all = (uint32_t)k};
-    if (!ops_gemm_choose_intra_group_tiles(info, m, n, k, 1, hal_type_size(type), 1, &plan.tiles)) {
+    if (!ops_gemm_choose_intra_group_tiles(info, m, n, k, 1, hal_type_size(type), 1, 0,
+                                           &plan.tiles)) {
         ops_gemm_choose_tiles(info, m, n, 1, hal_type_size(type), 0, &plan.tiles);
     }
     return ops_gemm_choose_split_k(info, &plan, &work, 1);
