@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "interrupt.h"
 #include "options.h"
 
 static const struct {
@@ -145,6 +146,10 @@ int main(int count, char **arguments)
         }
         if (suites[suite].finish != NULL) {
             suites[suite].finish(&bench);
+        }
+        if (interrupt_was_asked()) {
+            bench_note(&bench, "Interrupted by a signal: %d rows, not all", bench.row_count);
+            bench.failed = true;
         }
         output_table(&bench);
         if (bench.options.svg != NULL) {

@@ -6,6 +6,7 @@
 
 #include "dense.h"
 #include "dense_levels.h"
+#include "interrupt.h"
 
 /* Calls `use` for each cell that the options select. */
 static void cells_each(const bench_options *options, void *user,
@@ -231,6 +232,9 @@ static void cell_measure(void *user, const dense_cell *cell)
 {
     bench_state *bench = user;
     const bool failed_before = bench->failed;
+    if (interrupt_was_asked()) {
+        return;
+    }
     cell_runs runs = {.level_count = 0};
     dense_network n;
     bench->failed = false;
@@ -258,6 +262,7 @@ static void cell_measure(void *user, const dense_cell *cell)
 
 void suite_dense(bench_state *bench)
 {
+    interrupt_watch();
     for (int i = 0; bench_select_precision(&bench->options, i); i++) {
         if (bench->options.levels) {
             bench_fail(bench,

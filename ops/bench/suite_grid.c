@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "grid_data.h"
+#include "interrupt.h"
 #include "yardsticks.h"
 
 /* Cells below are bound by other things than memory, and are not compared with copies. */
@@ -207,7 +208,8 @@ void suite_grid(bench_state *bench)
     if (count < 0) {
         bench_fail(bench, "out of memory");
     }
-    for (int i = 0; i < count; i++) {
+    interrupt_watch();
+    for (int i = 0; i < count && !interrupt_was_asked(); i++) {
         cell_add(bench, &cells[i], &rates);
     }
     free(cells);

@@ -1,0 +1,13 @@
+/* SIGINT and SIGTERM while cells are measured whose rows are printed at the end: the run ends after
+ * the current cell, with the rows that it has. Called by suite_grid.c, suite_dense.c and main.c. */
+#ifndef HALYARD_BENCH_INTERRUPT_H
+#define HALYARD_BENCH_INTERRUPT_H
+
+#include <stdbool.h>
+
+/* From now on; a second signal ends the process. */
+void interrupt_watch(void);
+
+bool interrupt_was_asked(void);
+
+#endif
