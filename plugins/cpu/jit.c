@@ -15,8 +15,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { UNIFORM, LANES };
-
 typedef struct jit_walk {
     jit_state state;
     const cpu_step_kinds *kinds;
@@ -27,100 +25,6 @@ typedef struct jit_walk {
     char called[160]; /* what the called steps do */
 } jit_walk;
 
-static jit_program *program_of(jit_state *jit, uint32_t which)
-{
-    return which == UNIFORM ? &jit->uniform : &jit->lanes;
-}
-
-/* What the open program knows of a name. */
-static jit_name *name_in(jit_state *jit, uint32_t which, uint32_t name)
-{
-    jit_name *known = &jit->names[which][name];
-    if (known->generation != jit->generation[which]) {
-        *known = (jit_name){.generation = jit->generation[which], .value = JIT_NONE};
-    }
-    return known;
-}
-
-/* Values that the program makes last for a name are kept if something else refers to the name. */
-static void program_keep(jit_state *jit, uint32_t which)
-{
-    jit_program *program = program_of(jit, which);
-    for (uint32_t i = 0; i < program->value_count; i++) {
-        jit_entry *entry = &program->values[i];
-        if (entry->kind != JIT_TEMPORARY || entry->name == JIT_NONE) {
-            continue;
-        }
-        const jit_name *known = name_in(jit, which, entry->name);
-        entry->keep = known->value == i &&
-                      (known->read_first || known->references != jit->references[entry->name] ||
-                       jit->lower->names[entry->name].lasting);
-    }
-}
-
-static void program_flush(jit_state *jit, uint32_t which)
-{
-    jit_program *program = program_of(jit, which);
-    if (program->node_count > 0) {
-        program_keep(jit, which);
-        jit_loop_emit(jit, program, which == UNIFORM);
-    }
-    jit_program_clear(program);
-    jit->generation[which]++;
-}
-
-/* Stores that the loop has not done. */
-static void posts_emit(jit_state *jit)
-{
-    x86_code *code = &jit->code;
-    for (uint32_t i = 0; i < jit->post_count; i++) {
-        const jit_post *post = &jit->posts[i];
-        const uint32_t done = x86_label(code);
-        if (post->pointer == JIT_NONE) {
-            const int32_t slot = (int32_t)(8 * post->step->access->values[0]);
-            x86_general(code, X86_LOAD, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot));
-            x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot + 8));
-        } else {
-            x86_general(code, X86_LOAD, true, JIT_SCRATCH,
-                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * post->pointer)));
-            x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
-        }
-        x86_jump_if(code, X86_NOT_EQUAL, done);
-        jit_call_step(jit, post->step);
-        x86_bind(code, done);
-    }
-    jit->post_count = 0;
-}
-
-/* Ends the open programs. */
-static void all_flush(jit_state *jit)
-{
-    program_flush(jit, UNIFORM);
-    program_flush(jit, LANES);
-    posts_emit(jit);
-    jit->pointer_count = 0;
-    jit->writes_memory = false;
-}
-
-static uint32_t slot_of_name(const jit_state *jit, uint32_t name)
-{
-    return name == CPU_NONE ? CPU_NONE : jit->lower->names[name].slot;
-}
-
-static bool slot_is(const uint32_t *marks, const jit_state *jit, uint32_t name)
-{
-    const uint32_t slot = slot_of_name(jit, name);
-    return slot != CPU_NONE && marks[slot] == jit->generation[LANES];
-}
-
-static void slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name)
-{
-    const uint32_t slot = slot_of_name(jit, name);
-    if (slot != CPU_NONE) {
-        marks[slot] = jit->generation[LANES];
-    }
-}
-
 /* Makes it possible to put the draft's step before the open lane program: ends that if it writes
  * what the step reads, or uses what the step writes. A store's values are not read before. */
 static void step_advance(jit_walk *walk, bool reads_memory)
@@ -130,18 +34,18 @@ static void step_advance(jit_walk *walk, bool reads_memory)
     bool conflict = reads_memory && jit->writes_memory;
     uint32_t count = cpu_names_written(jit->lower, walk->draft, names);
     for (uint32_t k = 0; k < count; k++) {
-        conflict = conflict || slot_is(jit->used_by, jit, names[k]);
+        conflict = conflict || jit_slot_is(jit->used_by, jit, names[k]);
     }
     cpu_draft draft = *walk->draft;
     draft.stores = 0;
     count = cpu_names_read(jit->lower, &draft, names);
     for (uint32_t k = 0; k < count && !conflict; k++) {
-        conflict = slot_is(jit->written_by, jit, names[k]);
+        conflict = jit_slot_is(jit->written_by, jit, names[k]);
     }
     if (conflict) {
-        all_flush(jit);
+        jit_all_flush(jit);
     } else {
-        program_flush(jit, UNIFORM);
+        jit_program_flush(jit, JIT_OPEN_UNIFORM);
     }
 }
 
@@ -154,43 +58,9 @@ static void references_note(jit_walk *walk, uint32_t which)
                                          : cpu_names_read(jit->lower, walk->draft, names);
         for (uint32_t k = 0; k < count; k++) {
             if (names[k] != CPU_NONE) {
-                name_in(jit, which, names[k])->references++;
+                jit_name_in(jit, which, names[k])->references++;
             }
         }
-    }
-}
-
-/* The value of a name in an open program. */
-static jit_value value_of(jit_state *jit, uint32_t which, uint32_t name, hal_type type)
-{
-    jit_program *program = program_of(jit, which);
-    jit_name *known = name_in(jit, which, name);
-    const cpu_constant_name *constant = jit->constants[name];
-    if (constant != NULL) {
-        return jit_constant(program, type, constant->bits);
-    }
-    if (which == LANES) {
-        slot_mark(jit, jit->used_by, name);
-    }
-    if (known->value == JIT_NONE) {
-        known->value = jit_named(program, jit->lower->names[name].uniform ? JIT_UNIFORM : JIT_LANES,
-                                 type, name);
-        known->read_first = true;
-    }
-    return known->value;
-}
-
-static void name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value value)
-{
-    jit_program *program = program_of(jit, which);
-    name_in(jit, which, name)->value = value;
-    if (!program->failed) {
-        program->values[value].name = name;
-    }
-    if (which == LANES) {
-        slot_mark(jit, jit->used_by, name);
-        slot_mark(jit, jit->written_by, name);
-        jit->writes_memory = jit->writes_memory || jit->lower->names[name].view;
     }
 }
 
@@ -199,9 +69,9 @@ static void name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value
 static uint32_t program_choose(jit_walk *walk, uint32_t name)
 {
     jit_state *jit = &walk->state;
-    const uint32_t which = jit->lower->names[name].uniform ? UNIFORM : LANES;
-    if (slot_is(which == UNIFORM ? jit->used_by : jit->posted_by, jit, name)) {
-        all_flush(jit);
+    const uint32_t which = jit->lower->names[name].uniform ? JIT_OPEN_UNIFORM : JIT_OPEN_LANES;
+    if (jit_slot_is(which == JIT_OPEN_UNIFORM ? jit->used_by : jit->posted_by, jit, name)) {
+        jit_all_flush(jit);
     }
     return which;
 }
@@ -211,19 +81,19 @@ static void operation_append(jit_walk *walk)
     jit_state *jit = &walk->state;
     const cpu_step *names = &walk->draft->step; /* slots are names here */
     const uint32_t which = program_choose(walk, names->d);
-    jit_program *program = program_of(jit, which);
+    jit_program *program = jit_program_of(jit, which);
     const hal_type type = walk->kind.type;
     const hal_type operand = walk->kind.opcode == HAL_IR_NARROW ? hal_type_of_value(type) : type;
     const bool select =
         walk->kind.class == CPU_STEP_OPERATION && walk->kind.opcode == HAL_IR_SELECT;
     references_note(walk, which);
-    jit_value a = value_of(jit, which, names->a, select ? (hal_type)HAL_TYPE_BOOL : operand);
-    jit_value b = names->b != CPU_NONE ? value_of(jit, which, names->b, operand) : JIT_NONE;
-    jit_value c = names->c != CPU_NONE ? value_of(jit, which, names->c, operand) : JIT_NONE;
+    jit_value a = jit_value_of(jit, which, names->a, select ? (hal_type)HAL_TYPE_BOOL : operand);
+    jit_value b = names->b != CPU_NONE ? jit_value_of(jit, which, names->b, operand) : JIT_NONE;
+    jit_value c = names->c != CPU_NONE ? jit_value_of(jit, which, names->c, operand) : JIT_NONE;
     uint32_t opcode = walk->kind.opcode;
     if (walk->kind.class == CPU_STEP_BLEND) {
-        const jit_value mask = value_of(jit, which, names->mask, HAL_TYPE_BOOL);
-        c = value_of(jit, which, names->d, type);
+        const jit_value mask = jit_value_of(jit, which, names->mask, HAL_TYPE_BOOL);
+        c = jit_value_of(jit, which, names->d, type);
         b = a;
         a = mask;
         opcode = JIT_BLEND;
@@ -237,7 +107,7 @@ static void operation_append(jit_walk *walk)
     } else {
         d = jit_operation(program, opcode, type, walk->kind.result, a, b, c);
     }
-    name_define(jit, which, names->d, d);
+    jit_name_define(jit, which, names->d, d);
 }
 
 /* Lanes near each other exchange values in a register; the others read the slot of the operand,
@@ -250,24 +120,26 @@ static bool exchange_append(jit_walk *walk)
     const cpu_name *operand = &jit->lower->names[names->a];
     const hal_type type = walk->kind.type;
     const uint32_t apart = names->aux & (CPU_BLOCK - 1);
-    const bool near = apart < jit->target->lanes / 2u; /* also in a wide program */
+    const bool wide = jit->lanes.wide || hal_type_size(type) == 8;
+    const bool near = apart < jit->target->lanes / (wide ? 2u : 1u);
     if (type == HAL_TYPE_BOOL || operand->uniform || (operand->view && !near) ||
         jit->lower->kernel->items % CPU_BLOCK != 0) {
         return false;
     }
     program_choose(walk, names->d);
-    if (!near && slot_is(jit->written_by, jit, names->a)) {
-        all_flush(jit);
+    if (!near && jit_slot_is(jit->written_by, jit, names->a)) {
+        jit_all_flush(jit);
     }
-    references_note(walk, LANES);
-    const jit_value a = value_of(jit, LANES, names->a, type);
+    references_note(walk, JIT_OPEN_LANES);
+    const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, names->a, type);
     const jit_value d = jit_operation(&jit->lanes, near ? HAL_IR_SHUFFLE_XOR : JIT_EXCHANGE, type,
                                       type, a, JIT_NONE, JIT_NONE);
     jit_last(&jit->lanes)->aux = apart;
+    jit->lanes.narrow = jit->lanes.narrow || (near && apart >= jit->target->lanes / 2u);
     if (!near) {
-        slot_mark(jit, jit->posted_by, names->a);
+        jit_slot_mark(jit, jit->posted_by, names->a);
     }
-    name_define(jit, LANES, names->d, d);
+    jit_name_define(jit, JIT_OPEN_LANES, names->d, d);
     return true;
 }
 
@@ -374,22 +246,49 @@ static bool input_emit(jit_walk *walk)
     return true;
 }
 
+/* The guard of an access in rows, as a value of the open program; others need none. */
+static jit_value guard_value(jit_walk *walk, jit_access_form form)
+{
+    const uint32_t guard = walk->state.lower->accesses[walk->draft->access].guard;
+    return form == JIT_ACCESS_ROWS && guard != CPU_NONE
+               ? jit_value_of(&walk->state, JIT_OPEN_LANES, guard, HAL_TYPE_BOOL)
+               : JIT_NONE;
+}
+
+/* The address of an access, before the open program. False: it has no such form. */
+static bool address_emit(jit_walk *walk, jit_access_form form, bool calls)
+{
+    jit_state *jit = &walk->state;
+    if (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT) {
+        jit_rows_emit(jit, walk->step, form, jit->pointer_count, calls);
+        return true;
+    }
+    return form == JIT_ACCESS_LINE && jit_access_emit(jit, walk->step, jit->pointer_count, calls);
+}
+
 static void load_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
-    const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
+    const cpu_access *access = &jit->lower->accesses[walk->draft->access];
+    const uint32_t name = access->values[0];
+    const jit_access_form form = jit_access_form_of(jit, walk->draft);
     step_advance(walk, true);
-    if (walk->step->access->width != 1 || slot_is(jit->posted_by, jit, name) ||
-        jit->pointer_count >= JIT_MAX_POINTERS ||
-        !jit_access_emit(jit, walk->step, jit->pointer_count, true)) {
+    if (walk->step->access->width == 1 && form == JIT_ACCESS_ROWS && jit->lower->names[name].view) {
+        jit_own_room_emit(jit, walk->step->access->values[0]);
+    }
+    if (walk->step->access->width != 1 || jit_slot_is(jit->posted_by, jit, name) ||
+        jit->pointer_count >= JIT_MAX_POINTERS || !address_emit(walk, form, true)) {
         step_call(walk);
         return;
     }
-    references_note(walk, LANES);
-    const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, walk->kind.type, walk->kind.result,
-                                      JIT_NONE, JIT_NONE, JIT_NONE);
+    references_note(walk, JIT_OPEN_LANES);
+    const jit_value guard = guard_value(walk, form);
+    const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, access->type,
+                                      hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
     jit_last(&jit->lanes)->aux = jit->pointer_count++;
-    name_define(jit, LANES, name, d);
+    const bool writes_memory = jit->writes_memory;
+    jit_name_define(jit, JIT_OPEN_LANES, name, d);
+    jit->writes_memory = writes_memory; /* its slot is no view of memory */
 }
 
 static void post_add(jit_walk *walk, uint32_t pointer)
@@ -398,11 +297,24 @@ static void post_add(jit_walk *walk, uint32_t pointer)
     uint32_t names[CPU_REFERENCES];
     const uint32_t count = cpu_names_read(jit->lower, walk->draft, names);
     for (uint32_t k = 0; k < count; k++) {
-        slot_mark(jit, jit->posted_by, names[k]);
-        slot_mark(jit, jit->used_by, names[k]);
+        jit_slot_mark(jit, jit->posted_by, names[k]);
+        jit_slot_mark(jit, jit->used_by, names[k]);
     }
-    jit->posts[jit->post_count++] = (jit_post){.step = walk->step, .pointer = pointer};
+    jit->posts[jit->post_count++] =
+        (jit_post){.step = walk->step, .access = walk->draft->access, .pointer = pointer};
     jit->writes_memory = true;
+}
+
+/* Whether a work-item accesses other elements by one access than by the other: at one index, and
+ * different distances from it. */
+static bool accesses_differ(const jit_state *jit, const cpu_access *x, const cpu_access *y)
+{
+    bool same = x->index == CPU_NONE && y->index == CPU_NONE && x->base == y->base &&
+                x->index_type == y->index_type && jit->writers[x->base] <= 1;
+    for (uint32_t k = 0; k < 3 && same; k++) {
+        same = x->factor[k] == y->factor[k] && jit->writers[x->factor[k]] <= 1;
+    }
+    return same && x->width == 1 && y->width == 1 && x->offset != y->offset;
 }
 
 /* Stores to one memory stay in order: a step that is still to come would overwrite what the loop
@@ -410,12 +322,15 @@ static void post_add(jit_walk *walk, uint32_t pointer)
 static void posts_precede(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
+    const cpu_access *access = &jit->lower->accesses[walk->draft->access];
     bool earlier = false;
     for (uint32_t i = 0; i < jit->post_count; i++) {
-        earlier = earlier || jit->posts[i].step->access->memory == walk->step->access->memory;
+        const cpu_access *other = &jit->lower->accesses[jit->posts[i].access];
+        earlier =
+            earlier || (other->memory == access->memory && !accesses_differ(jit, access, other));
     }
     if (earlier) {
-        all_flush(jit);
+        jit_all_flush(jit);
     }
 }
 
@@ -425,25 +340,38 @@ static void store_append(jit_walk *walk)
     const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
     posts_precede(walk);
     if (jit->post_count >= JIT_MAX_POINTERS || jit->pointer_count >= JIT_MAX_POINTERS) {
-        all_flush(jit);
+        jit_all_flush(jit);
     }
-    if (walk->step->aux) {
+    const jit_access_form form = jit_access_form_of(jit, walk->draft);
+    if (walk->step->aux && form != JIT_ACCESS_ROWS && form != JIT_ACCESS_ROW_ELEMENT) {
         post_add(walk, JIT_NONE);
         return;
     }
     step_advance(walk, false);
-    if (walk->step->access->width != 1 ||
-        !jit_access_emit(jit, walk->step, jit->pointer_count, false)) {
-        all_flush(jit);
+    if (walk->step->access->width != 1 || !address_emit(walk, form, false)) {
+        jit_all_flush(jit);
         step_call(walk);
         return;
     }
     const hal_type value = hal_type_of_value(walk->kind.type);
-    references_note(walk, LANES);
-    const jit_value a = value_of(jit, LANES, name, value);
-    jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, JIT_NONE, JIT_NONE);
+    references_note(walk, JIT_OPEN_LANES);
+    const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, name, value),
+                    guard = guard_value(walk, form);
+    jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
     jit_last(&jit->lanes)->aux = jit->pointer_count;
     post_add(walk, jit->pointer_count++);
+}
+
+/* Rows are no view of memory: they are loaded, and stored by their store. */
+static void rows_view(jit_walk *walk, bool is_load)
+{
+    if (is_load) {
+        load_append(walk);
+        return;
+    }
+    step_advance(walk, false);
+    references_note(walk, JIT_OPEN_LANES);
+    jit_own_room_emit(&walk->state, walk->step->access->values[0]);
 }
 
 /* ---- control ---- */
@@ -475,14 +403,14 @@ static bool control_emit(jit_walk *walk)
     const cpu_lanes *lanes = jit->lower->lanes;
     const cpu_step *step = walk->step;
     if (step->run == lanes->end) {
-        all_flush(jit);
+        jit_all_flush(jit);
         x86_jump(code, jit->leave);
         return true;
     }
     if (walk->draft->target == CPU_NONE) {
         return false;
     }
-    all_flush(jit);
+    jit_all_flush(jit);
     const uint32_t target = jit->step_labels[walk->draft->index + (uint32_t)step->jump];
     if (step->run == lanes->jump) {
         x86_jump(code, target);
@@ -503,6 +431,21 @@ static bool control_emit(jit_walk *walk)
 
 /* ---- a kernel ---- */
 
+/* Whether a draft has values of 64 bits. */
+static bool draft_is_wide(const jit_walk *walk)
+{
+    const cpu_lower *lower = walk->state.lower;
+    uint32_t names[2 * CPU_REFERENCES];
+    uint32_t count = cpu_names_written(lower, walk->draft, names);
+    count += cpu_names_read(lower, walk->draft, names + count);
+    for (uint32_t k = 0; k < count; k++) {
+        if (names[k] != CPU_NONE && lower->names[names[k]].bytes == 8) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void draft_emit(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
@@ -511,7 +454,16 @@ static void draft_emit(jit_walk *walk)
     if (control_emit(walk)) {
         return;
     }
-    if (walk->step->run == lanes->view || walk->step->run == lanes->address) {
+    if (jit->lanes.narrow && draft_is_wide(walk)) {
+        jit_all_flush(jit);
+    }
+    const bool is_view = walk->step->run == lanes->view;
+    if (is_view || walk->step->run == lanes->address) {
+        const jit_access_form form = jit_access_form_of(jit, walk->draft);
+        if (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT) {
+            rows_view(walk, is_view);
+            return;
+        }
         posts_precede(walk);
         step_advance(walk, walk->step->run == lanes->view);
         if (!jit_access_emit(jit, walk->step, JIT_NONE, true)) {
@@ -542,13 +494,13 @@ static void draft_emit(jit_walk *walk)
         break;
     case CPU_STEP_BOUND:
         step_advance(walk, false);
-        if (!jit_bound_emit(jit, walk->step)) {
+        if (!jit_bound_emit(jit, walk->draft, walk->step)) {
             step_call(walk);
         }
         break;
     case CPU_STEP_EXCHANGE:
         if (!exchange_append(walk)) {
-            all_flush(&walk->state);
+            jit_all_flush(&walk->state);
             step_call(walk);
         }
         break;
@@ -556,12 +508,12 @@ static void draft_emit(jit_walk *walk)
         step_advance(walk, false);
         if (walk->step->run == lanes->choose) {
             jit_choose_emit(&walk->state, walk->step);
-        } else {
+        } else if (walk->step->run != lanes->both || !jit_both_emit(jit, walk->step)) {
             step_call(walk);
         }
         break;
     default:
-        all_flush(jit);
+        jit_all_flush(jit);
         step_call(walk);
     }
 }
@@ -628,10 +580,10 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
         walk->step = &steps[walk->draft->index];
         walk->kind = cpu_step_kind_find(walk->kinds, walk->step->run);
         if (jit->step_labels[walk->draft->index] != JIT_NONE) {
-            all_flush(jit);
+            jit_all_flush(jit);
             x86_bind(&jit->code, jit->step_labels[walk->draft->index]);
         } else if (walk->draft->fence != jit->fence) {
-            all_flush(jit);
+            jit_all_flush(jit);
         }
         jit->fence = walk->draft->fence;
         draft_emit(walk);
@@ -652,19 +604,22 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     const size_t drafts = lower->lists[CPU_SECTION_DISPATCH].count +
                           (size_t)lower->lists[CPU_SECTION_GROUP].count + 1;
     jit->lower = lower;
-    jit->generation[UNIFORM] = jit->generation[LANES] = 1;
-    jit->names[UNIFORM] = calloc(names, sizeof(jit_name));
-    jit->names[LANES] = calloc(names, sizeof(jit_name));
+    jit->generation[JIT_OPEN_UNIFORM] = jit->generation[JIT_OPEN_LANES] = 1;
+    jit->names[JIT_OPEN_UNIFORM] = calloc(names, sizeof(jit_name));
+    jit->names[JIT_OPEN_LANES] = calloc(names, sizeof(jit_name));
     jit->references = calloc(names, sizeof(uint32_t));
+    jit->writers = calloc(names, sizeof(uint32_t));
+    jit->chosen = calloc(names, sizeof(bool));
     jit->constants = calloc(names, sizeof(*jit->constants));
     jit->used_by = calloc(slots, sizeof(uint32_t));
     jit->written_by = calloc(slots, sizeof(uint32_t));
     jit->posted_by = calloc(slots, sizeof(uint32_t));
     jit->step_labels = calloc(drafts, sizeof(uint32_t));
     walk->kinds = cpu_step_kinds_of(lower->lanes);
-    if (jit->names[UNIFORM] == NULL || jit->names[LANES] == NULL || jit->references == NULL ||
-        jit->constants == NULL || jit->used_by == NULL || jit->written_by == NULL ||
-        jit->posted_by == NULL || jit->step_labels == NULL || walk->kinds == NULL) {
+    if (jit->names[JIT_OPEN_UNIFORM] == NULL || jit->names[JIT_OPEN_LANES] == NULL ||
+        jit->references == NULL || jit->constants == NULL || jit->used_by == NULL ||
+        jit->written_by == NULL || jit->posted_by == NULL || jit->step_labels == NULL ||
+        jit->writers == NULL || jit->chosen == NULL || walk->kinds == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < lower->constant_count; i++) {
@@ -680,7 +635,11 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
                 jit->references[read[k] == CPU_NONE ? lower->name_count : read[k]]++;
             }
             for (uint32_t k = 0; k < writes; k++) {
-                jit->references[written[k] == CPU_NONE ? lower->name_count : written[k]]++;
+                const uint32_t name = written[k] == CPU_NONE ? lower->name_count : written[k];
+                jit->references[name]++;
+                jit->writers[name]++;
+                jit->chosen[name] =
+                    jit->writers[name] == 1 && draft->step.run == lower->lanes->choose;
             }
         }
     }
@@ -690,9 +649,11 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
 static void walk_release(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
-    free(jit->names[UNIFORM]);
-    free(jit->names[LANES]);
+    free(jit->names[JIT_OPEN_UNIFORM]);
+    free(jit->names[JIT_OPEN_LANES]);
     free(jit->references);
+    free(jit->writers);
+    free(jit->chosen);
     free(jit->constants);
     free(jit->used_by);
     free(jit->written_by);

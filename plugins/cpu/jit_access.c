@@ -74,6 +74,9 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     }
     cold->step = calls ? step : NULL;
     cold->pointer = pointer;
+    if (pointer != JIT_NONE) {
+        jit->pointer_forms[pointer] = JIT_ACCESS_LINE;
+    }
     const uint32_t otherwise = cold->label, back = cold->back;
     mask_require_full(jit, step->mask, otherwise);
     mask_require_full(jit, access->guard, otherwise);
@@ -97,6 +100,98 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
                     : x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * pointer)));
     x86_bind(code, back);
     return true;
+}
+
+/* A value that is known when compiling. */
+static bool name_is(const jit_state *jit, uint32_t name, uint64_t bits)
+{
+    return name != CPU_NONE && jit->constants[name] != NULL && jit->constants[name]->bits == bits;
+}
+
+/* A group of up to so many work-items and one dimension is a row too if it has a guard: one that
+ * ends within the group is as likely as not. */
+enum { MOST_ROW = 64 };
+
+/* Rows of whole vectors, whose number is a power of two as that of vectors computed together. */
+jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft)
+{
+    const cpu_access *access = &jit->lower->accesses[draft->access];
+    const uint32_t *place = jit->lower->kernel->place, size = hal_type_size(access->type);
+    const int64_t offset = (int64_t)access->offset * (int64_t)size;
+    if (access->width != 1 || offset > INT32_MAX || offset < INT32_MIN) {
+        return JIT_ACCESS_NONE;
+    }
+    const jit_access_form otherwise = access->run == 1 ? JIT_ACCESS_LINE : JIT_ACCESS_NONE;
+    const bool is_guarded = access->guard != CPU_NONE && !jit->chosen[access->guard];
+    if (access->run == 1 && (place[1] != 1 || place[0] > MOST_ROW || !is_guarded)) {
+        return otherwise;
+    }
+    if (access->index != CPU_NONE || place[0] % CPU_BLOCK != 0 || place[2] != 1 ||
+        (place[0] & (place[0] - 1)) != 0 || hal_type_size(access->index_type) != 4 ||
+        access->type == HAL_TYPE_BOOL) {
+        return otherwise;
+    }
+    if (name_is(jit, access->factor[0], 1)) {
+        const bool has_mask = access->guard == CPU_NONE || size >= jit->target->mask_from;
+        return has_mask ? JIT_ACCESS_ROWS : otherwise;
+    }
+    const bool stores = draft->stores || draft->step.run == jit->lower->lanes->address;
+    return name_is(jit, access->factor[0], 0) && stores && size > 1 ? JIT_ACCESS_ROW_ELEMENT
+                                                                    : JIT_ACCESS_NONE;
+}
+
+void jit_own_room_emit(jit_state *jit, uint32_t slot)
+{
+    x86_general(&jit->code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(slot + 1));
+    x86_general(&jit->code, X86_STORE, true, JIT_SCRATCH, slot_pointer(slot));
+}
+
+/* With a factor below MOST_FACTOR the last of CPU_MAX_ITEMS indices is less than 2^31 more than
+ * the first. */
+enum { MOST_FACTOR = 1 << 20, MOST_BASE = 1 << 30 };
+
+void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, uint32_t pointer,
+                   bool calls)
+{
+    const cpu_access *access = step->access;
+    const uint32_t shift = shift_of(access->type);
+    const uint32_t row = form == JIT_ACCESS_ROWS ? jit->lower->kernel->place[0] : 0;
+    const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
+    x86_code *code = &jit->code;
+    jit_cold *cold = jit_cold_add(jit);
+    if (cold == NULL) {
+        return;
+    }
+    cold->step = calls ? step : NULL;
+    cold->pointer = pointer;
+    jit->pointer_forms[pointer] = form;
+    const uint32_t otherwise = cold->label, back = cold->back;
+    mask_require_full(jit, step->mask, otherwise);
+    if (form == JIT_ACCESS_ROW_ELEMENT) {
+        mask_require_full(jit, access->guard, otherwise);
+    }
+    index_load(jit, access->factor[1], HAL_TYPE_U32, X86_RDX);
+    x86_compare_immediate(code, X86_RDX, MOST_FACTOR);
+    x86_jump_if(code, X86_ABOVE_EQUAL, otherwise);
+    index_load(jit, access->base, access->index_type, JIT_SCRATCH);
+    x86_compare_immediate(code, JIT_SCRATCH, MOST_BASE);
+    x86_jump_if(code, X86_ABOVE_EQUAL, otherwise);
+    x86_add_immediate(code, X86_RDX, -(int32_t)row);
+    x86_general(code, X86_LOAD, true, X86_RCX,
+                x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, memory)));
+    if (shift != 0) {
+        x86_shift_left(code, X86_RDX, shift);
+        x86_shift_left(code, JIT_SCRATCH, shift);
+    }
+    x86_general(code, X86_STORE, true, X86_RDX, jit_skip_of(pointer));
+    x86_general(code, X86_ADD, true, JIT_SCRATCH,
+                x86_memory(X86_RCX, (int32_t)(8 * access->memory)));
+    if (offset != 0) {
+        x86_add_immediate(code, JIT_SCRATCH, (int32_t)offset);
+    }
+    x86_general(code, X86_STORE, true, JIT_SCRATCH,
+                x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * pointer)));
+    x86_bind(code, back);
 }
 
 bool jit_uniform_emit(jit_state *jit, const cpu_access *access)
@@ -135,13 +230,53 @@ void jit_choose_emit(jit_state *jit, const cpu_step *step)
     x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
 }
 
-bool jit_bound_emit(jit_state *jit, const cpu_step *step)
+bool jit_both_emit(jit_state *jit, const cpu_step *step)
+{
+    jit_cold *cold = jit_cold_add(jit);
+    if (cold == NULL) {
+        return false;
+    }
+    cold->step = step;
+    const uint32_t otherwise = cold->label, back = cold->back;
+    mask_require_full(jit, step->a, otherwise);
+    mask_require_full(jit, step->b, otherwise);
+    x86_general(&jit->code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
+    x86_bind(&jit->code, back);
+    return true;
+}
+
+/* How much less and more than its base an affine index is; false: not known. */
+static bool access_reach(const jit_state *jit, const cpu_draft *draft, int32_t reach[2])
+{
+    const cpu_access *names = &jit->lower->accesses[draft->access];
+    const uint32_t *place = jit->lower->kernel->place;
+    int64_t least = 0, greatest = 0;
+    for (uint32_t k = 0; k < 3; k++) {
+        if (place[k] == 1) {
+            continue;
+        }
+        const cpu_constant_name *factor =
+            names->factor[k] == CPU_NONE ? NULL : jit->constants[names->factor[k]];
+        if (factor == NULL) {
+            return false;
+        }
+        const int64_t span = (int64_t)(int32_t)(uint32_t)factor->bits * (place[k] - 1);
+        least += span < 0 ? span : 0;
+        greatest += span > 0 ? span : 0;
+    }
+    reach[0] = (int32_t)least;
+    reach[1] = (int32_t)greatest;
+    return least == reach[0] && greatest == reach[1];
+}
+
+bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step)
 {
     const cpu_access *access = step->access;
     const hal_type type = access->index_type;
     const cpu_lanes *lanes = jit->lower->lanes;
     const bool within = step->run == lanes->within[CPU_I32] || step->run == lanes->within[CPU_U32];
-    if (access->run != 1 || hal_type_size(type) != 4) {
+    int32_t reach[2];
+    if (access->index != CPU_NONE || hal_type_size(type) != 4 || !access_reach(jit, draft, reach)) {
         return false;
     }
     x86_code *code = &jit->code;
@@ -153,11 +288,16 @@ bool jit_bound_emit(jit_state *jit, const cpu_step *step)
     const uint32_t otherwise = cold->label, back = cold->back;
     index_load(jit, step->a, type, JIT_SCRATCH);
     index_load(jit, access->base, type, X86_RDX);
-    x86_general(code, X86_LEA, true, X86_RSI,
-                x86_memory(X86_RDX, (int32_t)(jit->lower->kernel->items - 1)));
+    x86_general(code, X86_LEA, true, X86_RSI, x86_memory(X86_RDX, reach[1]));
     x86_load_immediate(code, X86_RCX, (uint64_t)greatest_index(type));
     x86_general(code, X86_CMP, true, X86_RSI, x86_register(X86_RCX));
     x86_jump_if(code, X86_GREATER, otherwise);
+    if (reach[0] < 0) {
+        x86_add_immediate(code, X86_RDX, reach[0]);
+        x86_load_immediate(code, X86_RCX, type == HAL_TYPE_I32 ? (uint64_t)(int64_t)INT32_MIN : 0);
+        x86_general(code, X86_CMP, true, X86_RDX, x86_register(X86_RCX));
+        x86_jump_if(code, X86_LESS, otherwise);
+    }
     /* index < bound: greatest < bound; bound < index: bound < least; or equal where aux is 1. */
     x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_register(within ? X86_RSI : X86_RDX));
     x86_jump_if(code,

@@ -85,6 +85,15 @@ static void again_emit(jit_state *jit)
     x86_return(code);
 }
 
+/* Null, and stays so from row to row. */
+static void pointer_clear(x86_code *code, uint32_t pointer)
+{
+    x86_general(code, X86_XOR, false, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+    x86_general(code, X86_STORE, true, JIT_SCRATCH,
+                x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * pointer)));
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, jit_skip_of(pointer));
+}
+
 static void cold_emit(jit_state *jit, const jit_cold *cold)
 {
     x86_code *code = &jit->code;
@@ -92,14 +101,10 @@ static void cold_emit(jit_state *jit, const jit_cold *cold)
     if (cold->step != NULL) {
         jit_call_step(jit, cold->step);
         if (cold->pointer != JIT_NONE) {
-            x86_general(code, 0x33, false, JIT_SCRATCH, x86_register(JIT_SCRATCH));
-            x86_general(code, X86_STORE, true, JIT_SCRATCH,
-                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * cold->pointer)));
+            pointer_clear(code, cold->pointer);
         }
     } else if (cold->run == NULL) {
-        x86_general(code, 0x33, false, JIT_SCRATCH, x86_register(JIT_SCRATCH));
-        x86_general(code, X86_STORE, true, JIT_SCRATCH,
-                    x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * cold->pointer)));
+        pointer_clear(code, cold->pointer);
     } else {
         const x86_form form = {.length = cold->length};
         x86_vector(code, X86_MOVDQU32_STORE, form, cold->x, 0, x86_memory(X86_RSP, JIT_FRAME_X));

@@ -45,6 +45,46 @@ static void pointers_load(jit_state *jit, const jit_program *program)
     }
 }
 
+/* At the end of a step of the loop: pointers of rows go to the next row, or the next ones. */
+static void rows_next(jit_state *jit, const jit_program *program, uint32_t step)
+{
+    x86_code *code = &jit->code;
+    const uint32_t row = jit->lower->kernel->place[0], within = x86_label(code);
+    bool any = false;
+    uint64_t moved = 0; /* pointers, as bits: a program may have several accesses at one */
+    for (uint32_t i = 0; i < program->node_count; i++) {
+        const jit_node *node = &program->nodes[i];
+        if ((node->opcode != JIT_LOAD && node->opcode != JIT_STORE) ||
+            jit->pointer_forms[node->aux] == JIT_ACCESS_LINE || (moved >> node->aux & 1)) {
+            continue;
+        }
+        if (!any && row > step) {
+            x86_load_immediate(code, JIT_SCRATCH, row - 1);
+            x86_general(code, X86_TEST, false, JIT_SCRATCH, x86_register(JIT_LANE));
+            x86_jump_if(code, X86_NOT_EQUAL, within);
+        }
+        any = true;
+        moved |= UINT64_C(1) << node->aux;
+        const x86_operand place =
+            x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * node->aux));
+        uint32_t reg = JIT_SCRATCH;
+        for (uint32_t k = 0; k < jit->loop_pointers; k++) {
+            reg =
+                jit->pointers[k].key == JIT_POINTER_ACCESS + node->aux ? jit->pointers[k].reg : reg;
+        }
+        if (reg == JIT_SCRATCH) {
+            x86_general(code, X86_LOAD, true, reg, place);
+        }
+        for (uint32_t first = 0; first < step; first += row) {
+            x86_general(code, X86_ADD, true, reg, jit_skip_of(node->aux));
+        }
+        if (reg == JIT_SCRATCH) {
+            x86_general(code, X86_STORE, true, reg, place);
+        }
+    }
+    x86_bind(code, within);
+}
+
 /* Operations, about; those of functions count. */
 static uint32_t program_length(const jit_program *program)
 {
@@ -104,6 +144,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     }
     if (jit->in_loop) {
         x86_add_immediate(code, JIT_LANE, (int32_t)step);
+        rows_next(jit, program, step);
         x86_compare_immediate(code, JIT_LANE, (int32_t)lanes);
         x86_jump_if(code, X86_BELOW, again);
     }

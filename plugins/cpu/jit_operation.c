@@ -104,6 +104,20 @@ static uint32_t items_mask(jit_state *jit, uint32_t part)
     return jit->target->mask;
 }
 
+/* The mask of an access in a register that is not 0: operand k, or the work-items where it has no
+ * such operand. `guard`: the operand's register. */
+static uint32_t access_mask(jit_state *jit, const jit_node *node, uint32_t k, uint32_t guard)
+{
+    if (node->a[k] == JIT_NONE) {
+        return items_mask(jit, node->part);
+    }
+    if (guard == 0) {
+        jit->target->bool_copy(jit, jit->target->mask, guard);
+        return jit->target->mask;
+    }
+    return guard;
+}
+
 /* Elements of 1 or 2 bytes to lanes. */
 static void narrow_load(jit_state *jit, uint32_t name, hal_type value, uint32_t d, x86_operand from,
                         uint32_t mask)
@@ -191,9 +205,10 @@ static void jump_if_null(jit_state *jit, uint32_t pointer, uint32_t label)
 static void emit_load(jit_state *jit, const jit_node *node)
 {
     const uint32_t elsewhere = x86_label(&jit->code), after = x86_label(&jit->code);
+    const uint32_t guard = node->a[0] == JIT_NONE ? 0 : jit_use(jit, node, 0);
     const uint32_t d = jit_result(jit, node);
     jump_if_null(jit, node->aux, elsewhere);
-    const uint32_t mask = items_mask(jit, node->part);
+    const uint32_t mask = access_mask(jit, node, 0, guard);
     memory_load(
         jit, node->type, d,
         jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part),
@@ -204,16 +219,39 @@ static void emit_load(jit_state *jit, const jit_node *node)
     x86_bind(&jit->code, after);
 }
 
+/* The last lane of a vector to an element of its row: the vectors of a row come in order. */
+static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a)
+{
+    x86_code *code = &jit->code;
+    const uint32_t bytes = hal_type_size(node->type);
+    const x86_operand vector = x86_memory(X86_RSP, JIT_FRAME_X);
+    const x86_operand lane = x86_memory(X86_RSP, JIT_FRAME_Y);
+    x86_operand last = vector;
+    last.disp += (int32_t)((jit_lanes(jit, jit->program) - 1) * bytes);
+    memory_store(jit, node->type, a, vector, 0);
+    const x86_operand to =
+        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, bytes, node->part); /* without the lane */
+    x86_general(code, X86_STORE, true, JIT_LANE, lane);
+    x86_general(code, X86_LOAD, bytes == 8, JIT_LANE, last);
+    x86_store_bytes(code, bytes, JIT_LANE, to);
+    x86_general(code, X86_LOAD, true, JIT_LANE, lane);
+}
+
 static void emit_store(jit_state *jit, const jit_node *node)
 {
     const uint32_t elsewhere = x86_label(&jit->code), after = x86_label(&jit->code);
     const uint32_t a = jit_use(jit, node, 0);
+    const uint32_t guard = node->a[1] == JIT_NONE ? 0 : jit_use(jit, node, 1);
     jump_if_null(jit, node->aux, elsewhere);
-    const uint32_t mask = items_mask(jit, node->part);
-    memory_store(
-        jit, node->type, a,
-        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part),
-        mask);
+    if (jit->pointer_forms[node->aux] == JIT_ACCESS_ROW_ELEMENT) {
+        last_lane_store(jit, node, a);
+    } else {
+        const uint32_t mask = access_mask(jit, node, 1, guard);
+        memory_store(
+            jit, node->type, a,
+            jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part),
+            mask);
+    }
     x86_jump(&jit->code, after);
     x86_bind(&jit->code, elsewhere);
     const jit_entry *entry = &jit->program->values[node->a[0]];

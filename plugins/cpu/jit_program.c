@@ -9,7 +9,7 @@ enum { PIECE_NODES = 6 };
 void jit_program_clear(jit_program *program)
 {
     program->value_count = program->node_count = 0;
-    program->wide = false;
+    program->wide = program->narrow = false;
 }
 
 void jit_program_release(jit_program *program)

@@ -17,8 +17,8 @@ enum {
     JIT_BLEND,                      /* d = a ? b : c, where c is the old value */
     JIT_AGAIN,    /* d = a, or the function aux of c and e done again where b is true anywhere */
     JIT_EXCHANGE, /* d = lane (own xor aux) of a, which is in its slot */
-    JIT_LOAD,     /* d = memory at the pointer aux, or d's home where that is null */
-    JIT_STORE,    /* memory at the pointer aux = a, or a's home where that is null */
+    JIT_LOAD,     /* d = memory at the pointer aux, or d's home where that is null; 0 unless a */
+    JIT_STORE,    /* memory at the pointer aux = a if b, or a's home where the pointer is null */
     /* d is assigned later; where a is true anywhere the operations up to OTHERWISE are skipped,
      * else those up to JOIN; a = b. */
     JIT_DECLARE,
@@ -68,7 +68,8 @@ typedef struct jit_program {
     uint32_t value_count, value_capacity;
     jit_node *nodes;
     uint32_t node_count, node_capacity;
-    bool wide; /* has values of 64 bits: vectors of 8 lanes */
+    bool wide;   /* has values of 64 bits: vectors of 8 lanes */
+    bool narrow; /* may not have them: lanes exchange values over half a vector */
     bool failed;
     /* The function that is being expanded, for JIT_AGAIN: its operands and number. */
     uint32_t function;

@@ -28,7 +28,21 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t p
                 : x86_memory(JIT_SLOTS, (int32_t)(8 * key));
         x86_general(&jit->code, X86_LOAD, true, base, place);
     }
-    x86_operand operand = x86_memory(base, (int32_t)(part * jit_lanes(jit, jit->program) * bytes));
+    const uint32_t lane = part * jit_lanes(jit, jit->program);
+    const jit_access_form form =
+        key & JIT_POINTER_ACCESS ? jit->pointer_forms[key & 0xffff] : JIT_ACCESS_LINE;
+    for (uint32_t row = 0; form != JIT_ACCESS_LINE && row < lane / jit->lower->kernel->place[0];
+         row++) {
+        if (base != JIT_SCRATCH) {
+            x86_general(&jit->code, X86_STORE, true, base, x86_register(JIT_SCRATCH));
+            base = JIT_SCRATCH;
+        }
+        x86_general(&jit->code, X86_ADD, true, base, jit_skip_of(key & 0xffff));
+    }
+    if (form == JIT_ACCESS_ROW_ELEMENT) {
+        return x86_memory(base, 0);
+    }
+    x86_operand operand = x86_memory(base, (int32_t)(lane * bytes));
     if (jit->in_loop) {
         operand.index = JIT_LANE;
         operand.scale = (uint8_t)bytes;

@@ -1,7 +1,8 @@
 /* The state of one compilation from drafts to machine code, and what the files jit*.c offer each
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
  * values are), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of an operation),
- * jit_loop.c (a program over all lanes), jit_access.c (addresses of memory), jit.c (a kernel).
+ * jit_loop.c (a program over all lanes), jit_access.c (addresses of memory), jit_open.c (the
+ * programs that are collected), jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
@@ -45,8 +46,19 @@ enum {
     JIT_FRAME_GENERAL = JIT_FRAME_MASKS + 64,
     JIT_FRAME_STACK = JIT_FRAME_GENERAL + 64,
     JIT_FRAME_POINTERS = JIT_FRAME_STACK + 64,
-    JIT_FRAME_SPILLS = JIT_FRAME_POINTERS + 8 * JIT_MAX_POINTERS
+    JIT_FRAME_SKIPS = JIT_FRAME_POINTERS + 8 * JIT_MAX_POINTERS, /* see jit_form_of_access */
+    JIT_FRAME_SPILLS = JIT_FRAME_SKIPS + 8 * JIT_MAX_POINTERS
 };
+
+/* How an access goes through memory: not in vectors; the element of lane i is the i-th one; the
+ * group is rows, and the lanes of a row access neighbours, or all one element. A pointer of rows
+ * moves by its skip from row to row. */
+typedef enum jit_access_form {
+    JIT_ACCESS_NONE,
+    JIT_ACCESS_LINE,
+    JIT_ACCESS_ROWS,
+    JIT_ACCESS_ROW_ELEMENT
+} jit_access_form;
 
 /* An address that a loop keeps in a register: of a slot, or of an access. */
 typedef struct jit_pointer {
@@ -69,6 +81,7 @@ typedef struct jit_cold {
 /* A store whose step runs after the open lane program, unless that has stored everything. */
 typedef struct jit_post {
     const cpu_step *step;
+    uint32_t access;  /* as a draft has it */
     uint32_t pointer; /* JIT_NONE: the value is computed in place, if its slot points there */
 } jit_post;
 
@@ -85,6 +98,8 @@ typedef struct jit_name {
     uint32_t references;
     bool read_first; /* before it was written */
 } jit_name;
+
+enum { JIT_OPEN_UNIFORM, JIT_OPEN_LANES };
 
 typedef struct jit_state jit_state;
 
@@ -133,9 +148,11 @@ struct jit_state {
     const jit_target *target;
     cpu_lower *lower;
     x86_code code;
-    jit_program uniform, lanes;          /* being collected */
-    jit_name *names[2];                  /* in `uniform` and in `lanes` */
+    jit_program uniform, lanes;          /* being collected, the open programs */
+    jit_name *names[2];                  /* in them: JIT_OPEN_* */
     uint32_t *references;                /* of each name, in all drafts */
+    uint32_t *writers;                   /* of each name: drafts that write it */
+    bool *chosen;                        /* names that are a mask of all work-items or of none */
     const cpu_constant_name **constants; /* of each name; null: not a constant */
     /* By slot: the last lane program that uses it, that writes it, and after which a store reads
      * it. */
@@ -146,6 +163,7 @@ struct jit_state {
     jit_post posts[JIT_MAX_POINTERS];
     uint32_t post_count;
     uint32_t pointer_count, frame_vectors;
+    jit_access_form pointer_forms[JIT_MAX_POINTERS];
     jit_cold *colds;
     uint32_t cold_count, cold_capacity;
     uint32_t again; /* label of the routine that does a function again; JIT_NONE */
@@ -170,6 +188,12 @@ struct jit_state {
 
 /* ---- jit_registers.c ---- */
 
+/* The place of a pointer's skip. */
+static inline x86_operand jit_skip_of(uint32_t pointer)
+{
+    return x86_memory(X86_RSP, (int32_t)(JIT_FRAME_SKIPS + 8 * pointer));
+}
+
 /* The lanes of a vector in this program. */
 static inline uint32_t jit_lanes(const jit_state *jit, const jit_program *program)
 {
@@ -178,7 +202,8 @@ static inline uint32_t jit_lanes(const jit_state *jit, const jit_program *progra
 
 /* The vector length of a type in this program. */
 x86_form jit_form(const jit_state *jit, hal_type type);
-/* Memory at a pointer of the program, in elements of `bytes` that belong to the vector's lanes. */
+/* Memory at a pointer of the program, in elements of `bytes` that belong to the vector's lanes; of
+ * JIT_ACCESS_ROW_ELEMENT the row's element. */
 x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part);
 /* The register of an operand, loaded if need be; the register or memory of an operand. */
 uint32_t jit_use(jit_state *jit, const jit_node *node, uint32_t k);
@@ -235,6 +260,15 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform);
 x86_operand jit_block(const jit_state *jit, uint32_t slot);
 /* Calls a step. */
 void jit_call_step(jit_state *jit, const cpu_step *step);
+/* How the access of a draft can go through memory. */
+jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft);
+/* Before a loop: computes the address of an access in rows, with its skip, into the pointer
+ * `pointer`. Where an index might wrap around or work-items are masked, `calls` calls the step, and
+ * the pointer becomes null. The guard is up to the loop. */
+void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, uint32_t pointer,
+                   bool calls);
+/* The slot of a view that the program computes points to its own room. */
+void jit_own_room_emit(jit_state *jit, uint32_t slot);
 /* Before a loop: computes the address of a contiguous access into the slot of its view, or into the
  * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes
  * null. False, without code: the access has no such form. */
@@ -242,8 +276,24 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
 /* The address of a uniform load's element, in JIT_SCRATCH. False: the load has no such form. */
 bool jit_uniform_emit(jit_state *jit, const cpu_access *access);
 /* An affine index compared with a bound, where all work-items are on the true side; else a call. */
-bool jit_bound_emit(jit_state *jit, const cpu_step *step);
+bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
+/* Two masks together, where both are all work-items; else a call. */
+bool jit_both_emit(jit_state *jit, const cpu_step *step);
 /* All work-items or none, as a uniform condition says. */
 void jit_choose_emit(jit_state *jit, const cpu_step *step);
+
+/* ---- jit_open.c ---- */
+
+jit_program *jit_program_of(jit_state *jit, uint32_t which);
+/* What an open program knows of a name; its value there; says that it has made the value. */
+jit_name *jit_name_in(jit_state *jit, uint32_t which, uint32_t name);
+jit_value jit_value_of(jit_state *jit, uint32_t which, uint32_t name, hal_type type);
+void jit_name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value value);
+/* Marks of slots (used_by, written_by, posted_by) for the open lane program. */
+bool jit_slot_is(const uint32_t *marks, const jit_state *jit, uint32_t name);
+void jit_slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name);
+/* Ends a program; ends both, with the stores after them. */
+void jit_program_flush(jit_state *jit, uint32_t which);
+void jit_all_flush(jit_state *jit);
 
 #endif

@@ -1,33 +1,33 @@
 /* Steps that move values, make indices and masks, exchange between lanes, and jump. */
 
 /* Value types, types of indices, and types of subgroup reductions. */
-#define EACH_VALUE(X)                                                                             \
-    X(BOOL, uint8_t)                                                                              \
-    X(I32, int32_t)                                                                               \
-    X(U32, uint32_t)                                                                              \
-    X(I64, int64_t)                                                                               \
-    X(U64, uint64_t)                                                                              \
-    X(F32, float)                                                                                 \
+#define EACH_VALUE(X) \
+    X(BOOL, uint8_t)  \
+    X(I32, int32_t)   \
+    X(U32, uint32_t)  \
+    X(I64, int64_t)   \
+    X(U64, uint64_t)  \
+    X(F32, float)     \
     X(F64, double)
-#define EACH_INDEX(X)                                                                             \
-    X(I32, int32_t, uint32_t)                                                                     \
-    X(U32, uint32_t, uint32_t)                                                                    \
-    X(I64, int64_t, uint64_t)                                                                     \
+#define EACH_INDEX(X)          \
+    X(I32, int32_t, uint32_t)  \
+    X(U32, uint32_t, uint32_t) \
+    X(I64, int64_t, uint64_t)  \
     X(U64, uint64_t, uint64_t)
-#define REDUCE_INTEGER(X, T, t, u)                                                                \
-    X(ADD, T, t, (t)((u)x + (u)y))                                                                \
-    X(MIN, T, t, x < y ? x : y)                                                                   \
+#define REDUCE_INTEGER(X, T, t, u) \
+    X(ADD, T, t, (t)((u)x + (u)y)) \
+    X(MIN, T, t, x < y ? x : y)    \
     X(MAX, T, t, x > y ? x : y)
-#define EACH_REDUCE(X)                                                                            \
-    REDUCE_INTEGER(X, I32, int32_t, uint32_t)                                                     \
-    REDUCE_INTEGER(X, U32, uint32_t, uint32_t)                                                    \
-    REDUCE_INTEGER(X, I64, int64_t, uint64_t)                                                     \
-    REDUCE_INTEGER(X, U64, uint64_t, uint64_t)                                                    \
-    X(ADD, F32, float, x + y)                                                                     \
-    X(MIN, F32, float, min_f32(x, y))                                                             \
-    X(MAX, F32, float, max_f32(x, y))                                                             \
-    X(ADD, F64, double, x + y)                                                                    \
-    X(MIN, F64, double, min_f64(x, y))                                                            \
+#define EACH_REDUCE(X)                         \
+    REDUCE_INTEGER(X, I32, int32_t, uint32_t)  \
+    REDUCE_INTEGER(X, U32, uint32_t, uint32_t) \
+    REDUCE_INTEGER(X, I64, int64_t, uint64_t)  \
+    REDUCE_INTEGER(X, U64, uint64_t, uint64_t) \
+    X(ADD, F32, float, x + y)                  \
+    X(MIN, F32, float, min_f32(x, y))          \
+    X(MAX, F32, float, max_f32(x, y))          \
+    X(ADD, F64, double, x + y)                 \
+    X(MIN, F64, double, min_f64(x, y))         \
     X(MAX, F64, double, max_f64(x, y))
 
 #define DEFINE_MOVE(T, t)                                                                         \
@@ -118,88 +118,106 @@
     }
 
 /* The reduction of a butterfly in its first lane. Missing lanes take no part. */
-#define DEFINE_REDUCE(op, T, t, expression)                                                       \
-    static const cpu_step *reduce_##op##_##T(cpu_worker *worker, const cpu_step *step)            \
-    {                                                                                             \
-        t *d = worker->slots[step->d];                                                            \
-        const t *a = worker->slots[step->a];                                                      \
-        for (uint32_t first = 0; first < worker->items; first += CPU_BLOCK) {                     \
-            const uint32_t left = worker->items - first;                                          \
-            const uint32_t lanes = left < CPU_BLOCK ? left : (uint32_t)CPU_BLOCK;                 \
-            t part[CPU_BLOCK];                                                                    \
-            memcpy(part, a + first, sizeof(part));                                                \
-            for (uint32_t distance = 1; distance < lanes; distance *= 2) {                        \
-                for (uint32_t i = 0; i + distance < lanes; i += 2 * distance) {                   \
-                    t x = part[i], y = part[i + distance];                                        \
-                    part[i] = (expression);                                                       \
-                }                                                                                 \
-            }                                                                                     \
-            for (uint32_t i = 0; i < CPU_BLOCK; i++) {                                            \
-                d[first + i] = part[0];                                                           \
-            }                                                                                     \
-        }                                                                                         \
-        return step + 1;                                                                          \
+#define DEFINE_REDUCE(op, T, t, expression)                                            \
+    static const cpu_step *reduce_##op##_##T(cpu_worker *worker, const cpu_step *step) \
+    {                                                                                  \
+        t *d = worker->slots[step->d];                                                 \
+        const t *a = worker->slots[step->a];                                           \
+        for (uint32_t first = 0; first < worker->items; first += CPU_BLOCK) {          \
+            const uint32_t left = worker->items - first;                               \
+            const uint32_t lanes = left < CPU_BLOCK ? left : (uint32_t)CPU_BLOCK;      \
+            t part[CPU_BLOCK];                                                         \
+            memcpy(part, a + first, sizeof(part));                                     \
+            for (uint32_t distance = 1; distance < lanes; distance *= 2) {             \
+                for (uint32_t i = 0; i + distance < lanes; i += 2 * distance) {        \
+                    t x = part[i], y = part[i + distance];                             \
+                    part[i] = (expression);                                            \
+                }                                                                      \
+            }                                                                          \
+            for (uint32_t i = 0; i < CPU_BLOCK; i++) {                                 \
+                d[first + i] = part[0];                                                \
+            }                                                                          \
+        }                                                                              \
+        return step + 1;                                                               \
     }
 
 /* An affine index compared with a uniform bound: in most cases all work-items are on one side, and
  * the result is one of the two known masks. */
-#define DEFINE_COMPARE(name, T, t, all_true, all_false, expression)                               \
-    static const cpu_step *name##_##T(cpu_worker *worker, const cpu_step *step)                   \
-    {                                                                                             \
-        const t bound = *(const t *)worker->slots[step->a];                                       \
-        const int64_t limit = (int64_t)bound;                                                     \
-        const uint32_t even = step->aux;                                                          \
-        int64_t range[2];                                                                         \
-        if ((limit >= 0 || hal_type_is_signed(step->access->index_type)) &&                       \
-            affine_range(worker, step->access, range)) {                                          \
-            const int64_t least = range[0], greatest = range[1];                                  \
-            if (all_true) {                                                                       \
-                worker->slots[step->d] = worker->slots[CPU_SLOT_FULL];                            \
-                return step + 1;                                                                  \
-            }                                                                                     \
-            if (all_false) {                                                                      \
-                worker->slots[step->d] = worker->slots[CPU_SLOT_EMPTY];                           \
-                return step + 1;                                                                  \
-            }                                                                                     \
-        }                                                                                         \
-        uint8_t *d = worker->slots[step->d] = worker->slots[step->d + 1];                         \
-        affine_lanes(worker, step->access);                                                       \
-        EACH_LANE(worker->items)                                                                  \
-        {                                                                                         \
-            const t index = (t)worker->index[i];                                                  \
-            d[i] = (expression);                                                                  \
-        }                                                                                         \
-        return step + 1;                                                                          \
+#define DEFINE_COMPARE(name, T, t, u, all_true, all_false, expression)                     \
+    static const cpu_step *name##_##T(cpu_worker *worker, const cpu_step *step)            \
+    {                                                                                      \
+        const t bound = *(const t *)worker->slots[step->a];                                \
+        const int64_t limit = (int64_t)bound;                                              \
+        const uint32_t even = step->aux;                                                   \
+        int64_t range[2];                                                                  \
+        if ((limit >= 0 || hal_type_is_signed(step->access->index_type)) &&                \
+            affine_range(worker, step->access, range)) {                                   \
+            const int64_t least = range[0], greatest = range[1];                           \
+            if (all_true) {                                                                \
+                worker->slots[step->d] = worker->slots[CPU_SLOT_FULL];                     \
+                return step + 1;                                                           \
+            }                                                                              \
+            if (all_false) {                                                               \
+                worker->slots[step->d] = worker->slots[CPU_SLOT_EMPTY];                    \
+                return step + 1;                                                           \
+            }                                                                              \
+        }                                                                                  \
+        uint8_t *d = worker->slots[step->d] = worker->slots[step->d + 1];                  \
+        const cpu_access *access = step->access;                                           \
+        const u base = *(const u *)worker->slots[access->base];                            \
+        u factor[3];                                                                       \
+        for (uint32_t k = 0; k < 3; k++) {                                                 \
+            factor[k] = *(const u *)worker->slots[access->factor[k]];                      \
+        }                                                                                  \
+        const uint32_t row = worker->place[0], rows = worker->place[1] * worker->place[2]; \
+        const bool alike = factor[1] == 0 && factor[2] == 0;                               \
+        for (uint32_t k = 0; k < rows; k++) {                                              \
+            const u start = base + (u)(k % worker->place[1]) * factor[1] +                 \
+                            (u)(k / worker->place[1]) * factor[2];                         \
+            if (k > 0 && alike) {                                                          \
+                memcpy(d, d - row, row);                                                   \
+            } else {                                                                       \
+                EACH_LANE(row)                                                             \
+                {                                                                          \
+                    const t index = (t)(start + (u)i * factor[0]);                         \
+                    d[i] = (expression);                                                   \
+                }                                                                          \
+            }                                                                              \
+            d += row;                                                                      \
+        }                                                                                  \
+        return step + 1;                                                                   \
     }
-#define DEFINE_INDEX(T, t, u)                                                                     \
-    static const cpu_step *affine_##T(cpu_worker *worker, const cpu_step *step)                   \
-    {                                                                                             \
-        const cpu_access *access = step->access;                                                  \
-        t *d = worker->slots[step->d];                                                            \
-        const u base = *(const u *)worker->slots[access->base];                                   \
-        const u *factor[3];                                                                       \
-        for (uint32_t k = 0; k < 3; k++) {                                                        \
-            factor[k] = worker->slots[access->factor[k]];                                         \
-        }                                                                                         \
-        const u fastest = *factor[0];                                                             \
-        const uint32_t row = worker->place[0];                                                    \
-        for (uint32_t z = 0; z < worker->place[2]; z++) {                                         \
-            for (uint32_t y = 0; y < worker->place[1]; y++) {                                     \
-                const u start = base + (u)y * *factor[1] + (u)z * *factor[2];                     \
-                EACH_LANE(row)                                                                    \
-                {                                                                                 \
-                    d[i] = (t)(start + (u)i * fastest);                                           \
-                }                                                                                 \
-                d += row;                                                                         \
-            }                                                                                     \
-        }                                                                                         \
-        return step + 1;                                                                          \
-    }                                                                                             \
-    DEFINE_COMPARE(within, T, t, greatest < limit || (even && greatest == limit),                 \
-                   least > limit || (!even && least == limit),                                    \
-                   index < bound || (even && index == bound))                                     \
-    DEFINE_COMPARE(beyond, T, t, limit < least || (even && limit == least),                       \
-                   limit > greatest || (!even && limit == greatest),                              \
+#define DEFINE_INDEX(T, t, u)                                                     \
+    static const cpu_step *affine_##T(cpu_worker *worker, const cpu_step *step)   \
+    {                                                                             \
+        const cpu_access *access = step->access;                                  \
+        t *d = worker->slots[step->d];                                            \
+        const u base = *(const u *)worker->slots[access->base];                   \
+        const u *factor[3];                                                       \
+        for (uint32_t k = 0; k < 3; k++) {                                        \
+            factor[k] = worker->slots[access->factor[k]];                         \
+        }                                                                         \
+        const u fastest = *factor[0];                                             \
+        const uint32_t row = worker->place[0];                                    \
+        for (uint32_t z = 0; z < worker->place[2]; z++) {                         \
+            for (uint32_t y = 0; y < worker->place[1]; y++) {                     \
+                const u start = base + (u)y * *factor[1] + (u)z * *factor[2];     \
+                EACH_LANE(row)                                                    \
+                {                                                                 \
+                    d[i] = (t)(start + (u)i * fastest);                           \
+                }                                                                 \
+                d += row;                                                         \
+            }                                                                     \
+        }                                                                         \
+        return step + 1;                                                          \
+    }                                                                             \
+    DEFINE_COMPARE(within, T, t, u,                                               \
+                   greatest<limit || (even && greatest == limit), least> limit || \
+                       (!even && least == limit),                                 \
+                   index < bound || (even && index == bound))                     \
+    DEFINE_COMPARE(beyond, T, t, u,                                               \
+                   limit<least || (even && limit == least), limit> greatest ||    \
+                       (!even && limit == greatest),                              \
                    bound < index || (even && bound == index))
 
 EACH_VALUE(DEFINE_MOVE)
@@ -306,8 +324,8 @@ static const cpu_step *loop_begin(cpu_worker *worker, const cpu_step *step)
 static const cpu_step *loop_next(cpu_worker *worker, const cpu_step *step)
 {
     const hal_type type = (hal_type)step->aux;
-    int64_t next = read_index(worker->slots[step->d], type) +
-                   read_index(worker->slots[step->c], type);
+    int64_t next =
+        read_index(worker->slots[step->d], type) + read_index(worker->slots[step->c], type);
     if (next >= read_index(worker->slots[step->b], type)) {
         return step + 1;
     }

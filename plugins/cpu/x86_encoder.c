@@ -291,6 +291,14 @@ void x86_general(x86_code *code, uint32_t opcode, bool wide, uint32_t reg, x86_o
     operand_put(code, reg, &operand, 1);
 }
 
+void x86_store_bytes(x86_code *code, uint32_t bytes, uint32_t reg, x86_operand to)
+{
+    if (bytes == 2) {
+        byte_put(code, 0x66);
+    }
+    x86_general(code, X86_STORE, bytes == 8, reg, to);
+}
+
 /* An instruction with an immediate of 32 bits on a register of 64. */
 static void immediate_put(x86_code *code, uint32_t extension, uint32_t reg, int32_t value)
 {

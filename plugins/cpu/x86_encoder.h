@@ -297,6 +297,8 @@ void x86_zero_upper(x86_code *code);
 
 /* An instruction of two operands; `wide`: 64 bits, else 32. */
 void x86_general(x86_code *code, uint32_t opcode, bool wide, uint32_t reg, x86_operand operand);
+/* The low 2, 4 or 8 bytes of a register. */
+void x86_store_bytes(x86_code *code, uint32_t bytes, uint32_t reg, x86_operand to);
 void x86_add_immediate(x86_code *code, uint32_t reg, int32_t value);
 void x86_compare_immediate(x86_code *code, uint32_t reg, int32_t value);
 void x86_shift_left(x86_code *code, uint32_t reg, uint32_t count);

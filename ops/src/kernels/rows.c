@@ -373,6 +373,18 @@ static int stores_costly(const ops_context *context, const ops_row_pass *pass)
     return 1;
 }
 
+/* Whether an input has the memory of an output. */
+static int outputs_are_read(const ops_row_pass *pass)
+{
+    const uint32_t inputs = pass->program->input_count;
+    for (uint32_t i = 0; i < inputs * pass->program->output_count; i++) {
+        if (pass->slots[i % inputs] == pass->slots[inputs + i / inputs]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int program_has_arguments(const ops_row_program *program)
 {
     for (uint32_t i = 0; i < program->value_count - program->input_count; i++) {
@@ -395,6 +407,8 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
         words = hal_type_size(pass->bindings.types[pass->slots[view]]) > 4 ? 2 : words;
     }
     pass->form.rest_by_chunks = (uint8_t)ops_is_processor(context);
+    pass->form.all_store =
+        context->info->kind == HAL_DEVICE_CPU && group->axis_first && !outputs_are_read(pass);
     pass->form.is_sliced = call->layout->slices > 1;
     if (ops_row_layout_keeps(context, call->layout, length, words * pass->schedule.live)) {
         pass->form.chunks = (uint8_t)chunks;

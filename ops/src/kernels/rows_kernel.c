@@ -503,7 +503,10 @@ static void emit_row_values(emitter *e, uint32_t phase)
 static void emit_row_outputs(emitter *e)
 {
     hal_ir_builder *b = e->b;
-    hal_ir_value guard = hal_ir_and(b, e->lane.inside, hal_ir_eq(b, e->lane.q, hal_ir_u32(b, 0)));
+    hal_ir_value guard = e->lane.inside;
+    if (!e->pass->form.all_store) {
+        guard = hal_ir_and(b, guard, hal_ir_eq(b, e->lane.q, hal_ir_u32(b, 0)));
+    }
     for (uint32_t i = 0; i < e->program->output_count; i++) {
         const uint32_t view = e->program->input_count + i;
         if (e->pass->axis.step[view] != OPS_INNER_ZERO) {

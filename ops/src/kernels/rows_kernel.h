@@ -14,6 +14,7 @@ typedef struct ops_row_form {
     uint8_t is_exact;       /* the row has a whole number of steps */
     uint8_t is_sliced;      /* groups take slices of the axis, along z of the grid */
     uint8_t rest_by_chunks; /* the last, partial step of a loop: for compilers of processors */
+    uint8_t all_store;      /* all work-items store the row's values: a CPU needs no mask then */
     uint8_t last_unroll;    /* chunks of a step of the loop that stores elements */
     uint8_t ends_backwards; /* the last loop starts with what was read last */
     uint8_t stored;         /* 1 + value that the output's memory holds until the last loop; or 0 */

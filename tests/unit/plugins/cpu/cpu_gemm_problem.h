@@ -50,11 +50,13 @@ enum { TYPE_SETS = sizeof type_sets / sizeof *type_sets, BF16_SET = 3 };
 static cpu_thread_pool *pool_of_two, *pool_of_three;
 static uint64_t random_state = 1;
 
-/* The thread sanitizer is slow and looks for something else than sizes. */
+/* The thread sanitizer and emulators are slow, and look for something else than sizes. */
 static inline int rounds(int count)
 {
-#ifdef THREAD_SANITIZER
+#if defined(THREAD_SANITIZER) || defined(HAL_TEST_EMULATED)
     return count / 4;
+#elif defined(__SANITIZE_ADDRESS__)
+    return count / 2;
 #else
     return count;
 #endif

@@ -206,6 +206,80 @@ TEST(edges)
     }
 }
 
+/* A group of rows that are `stride` apart: neighbours are loaded under two guards, changed by many
+ * operations or few, exchanged over each distance, and stored; the last lane of a row stores an
+ * element. Strides may be negative. */
+static hal_ir_kernel *rows_kernel(hal_type type, uint32_t wide, uint32_t high, uint32_t operations)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("rows", &b);
+    hal_ir_group_size(b, wide, high, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_memory_id ends = hal_ir_binding(b, "ends", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value nx = hal_ir_scalar_value(b, "nx", HAL_TYPE_U32);
+    const hal_ir_value ny = hal_ir_scalar_value(b, "ny", HAL_TYPE_U32);
+    const hal_ir_value stride = hal_ir_scalar_value(b, "stride", HAL_TYPE_U32);
+    const hal_ir_value base = hal_ir_scalar_value(b, "base", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value inside = hal_ir_lt(b, y, ny);
+    const hal_ir_value all = hal_ir_and(b, inside, hal_ir_lt(b, x, nx));
+    const hal_ir_value place = hal_ir_add(b, hal_ir_add(b, hal_ir_mul(b, y, stride), x), base);
+    const hal_ir_value first = hal_ir_load_wide(b, in, place, 0, 1, inside);
+    const hal_ir_value second = hal_ir_load_wide(b, in, place, (int32_t)wide, 1, all);
+    hal_ir_value value = hal_ir_add(b, first, second);
+    for (uint32_t k = 0; k < operations; k++) {
+        value = hal_ir_max(b, hal_ir_add(b, value, second), first);
+    }
+    hal_ir_store_wide(b, out, place, 0, all, value);
+    hal_ir_store_wide(b, out, place, (int32_t)wide, all, hal_ir_add(b, value, first));
+    for (uint32_t apart = 1; apart < 16; apart *= 2) {
+        value = hal_ir_add(b, value, hal_ir_shuffle_xor(b, value, apart));
+    }
+    if (type == HAL_TYPE_F32 && operations > 1) { /* vectors of half as many lanes from here on */
+        const hal_ir_value whole = hal_ir_cast(b, HAL_TYPE_F64, value);
+        value = hal_ir_cast(b, type, hal_ir_mul(b, whole, hal_ir_number(b, HAL_TYPE_F64, 1.5)));
+    }
+    hal_ir_store_wide(b, ends, y, 1, inside, hal_ir_add(b, value, first));
+    return cpu_finish(b);
+}
+
+TEST(rows)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_I8, HAL_TYPE_F16, HAL_TYPE_BF16,
+                                     HAL_TYPE_F64};
+    static const uint32_t sizes[][2] = {{16, 16}, {16, 4}, {32, 3}, {64, 4},
+                                        {48, 2},  {64, 1}, {16, 1}};
+    enum { TYPES = sizeof(types) / sizeof(types[0]), SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    for (uint32_t i = 0; i < 2 * TYPES * SIZES; i++) {
+        const uint32_t *size = sizes[i / TYPES % SIZES];
+        const hal_type type = types[i % TYPES];
+        hal_ir_kernel *kernel = rows_kernel(type, size[0], size[1], i < TYPES * SIZES ? 1 : 40);
+        for (uint32_t round = 0; round < 4; round++) {
+            uint64_t seed = i * 4 + round;
+            const uint32_t stride = 2 * size[0] + round;
+            const struct {
+                uint32_t nx, ny, stride, base;
+            } scalars = {round == 0 ? size[0] : (uint32_t)(cpu_random(&seed) % size[0]),
+                         round < 2 ? size[1] : 1 + (uint32_t)(cpu_random(&seed) % size[1]),
+                         round == 3 ? UINT32_C(0) - stride : stride,
+                         round == 3 ? (size[1] - 1) * stride : round};
+            const uint32_t count = (size[1] + 1) * stride;
+            cpu_trial trial = {.kernel = kernel, .grid = {1, 1, 1}, .buffer_count = 3};
+            trial.scalars = &scalars;
+            trial.what = "rows";
+            for (uint32_t k = 0; k < 3; k++) {
+                trial.buffers[k] = numbers(type, k < 2 ? count : size[1] + 1, seed + k);
+            }
+            cpu_check(&trial);
+            for (uint32_t k = 0; k < 3; k++) {
+                free(trial.buffers[k].data);
+            }
+        }
+        hal_ir_kernel_destroy(kernel);
+    }
+}
+
 /* Magnitudes below 1, with zeros and denormals. From the third on, each piece of 256 operands has
  * one of another magnitude at its beginning, end or in between, which selects the piece's path. */
 static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)

@@ -109,6 +109,9 @@ static const uint8_t vexes[X86_VECTOR_COUNT] = {X86_VECTOR_TABLE(ROW_VEX)};
 
 static const char *const general[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                         "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+static const char *const general_16[16] = {"ax",   "cx",   "dx",   "bx",  "sp",   "bp",
+                                           "si",   "di",   "r8w",  "r9w", "r10w", "r11w",
+                                           "r12w", "r13w", "r14w", "r15w"};
 static const char *const general_32[16] = {"eax",  "ecx",  "edx",  "ebx", "esp",  "ebp",
                                            "esi",  "edi",  "r8d",  "r9d", "r10d", "r11d",
                                            "r12d", "r13d", "r14d", "r15d"};
@@ -298,6 +301,12 @@ static void general_add(x86_code *code, FILE *file)
     x86_general(code, X86_LOAD, false, reg, memory);
     fprintf(file, "movl %s, %%%s\n", text, general_32[reg]);
     x86_general(code, X86_STORE, true, reg, memory);
+    fprintf(file, "movq %%%s, %s\n", general[reg], text);
+    x86_store_bytes(code, 2, reg, memory);
+    fprintf(file, "movw %%%s, %s\n", general_16[reg], text);
+    x86_store_bytes(code, 4, reg, memory);
+    fprintf(file, "movl %%%s, %s\n", general_32[reg], text);
+    x86_store_bytes(code, 8, reg, memory);
     fprintf(file, "movq %%%s, %s\n", general[reg], text);
     x86_general(code, X86_STORE, true, reg, x86_register(other));
     fprintf(file, "movq %%%s, %%%s\n", general[reg], general[other]);

@@ -1,0 +1,130 @@
+/* The open programs: which values they have for names, and their end. Called by jit.c. */
+#include "jit_state.h"
+
+jit_program *jit_program_of(jit_state *jit, uint32_t which)
+{
+    return which == JIT_OPEN_UNIFORM ? &jit->uniform : &jit->lanes;
+}
+
+/* What the open program knows of a name. */
+jit_name *jit_name_in(jit_state *jit, uint32_t which, uint32_t name)
+{
+    jit_name *known = &jit->names[which][name];
+    if (known->generation != jit->generation[which]) {
+        *known = (jit_name){.generation = jit->generation[which], .value = JIT_NONE};
+    }
+    return known;
+}
+
+/* Values that the program makes last for a name are kept if something else refers to the name. */
+static void program_keep(jit_state *jit, uint32_t which)
+{
+    jit_program *program = jit_program_of(jit, which);
+    for (uint32_t i = 0; i < program->value_count; i++) {
+        jit_entry *entry = &program->values[i];
+        if (entry->kind != JIT_TEMPORARY || entry->name == JIT_NONE) {
+            continue;
+        }
+        const jit_name *known = jit_name_in(jit, which, entry->name);
+        entry->keep = known->value == i &&
+                      (known->read_first || known->references != jit->references[entry->name] ||
+                       jit->lower->names[entry->name].lasting);
+    }
+}
+
+void jit_program_flush(jit_state *jit, uint32_t which)
+{
+    jit_program *program = jit_program_of(jit, which);
+    if (program->node_count > 0) {
+        program_keep(jit, which);
+        jit_loop_emit(jit, program, which == JIT_OPEN_UNIFORM);
+    }
+    jit_program_clear(program);
+    jit->generation[which]++;
+}
+
+/* Stores that the loop has not done. */
+static void posts_emit(jit_state *jit)
+{
+    x86_code *code = &jit->code;
+    for (uint32_t i = 0; i < jit->post_count; i++) {
+        const jit_post *post = &jit->posts[i];
+        const uint32_t done = x86_label(code);
+        if (post->pointer == JIT_NONE) {
+            const int32_t slot = (int32_t)(8 * post->step->access->values[0]);
+            x86_general(code, X86_LOAD, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot));
+            x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot + 8));
+        } else {
+            x86_general(code, X86_LOAD, true, JIT_SCRATCH,
+                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * post->pointer)));
+            x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+        }
+        x86_jump_if(code, X86_NOT_EQUAL, done);
+        jit_call_step(jit, post->step);
+        x86_bind(code, done);
+    }
+    jit->post_count = 0;
+}
+
+/* Ends the open programs. */
+void jit_all_flush(jit_state *jit)
+{
+    jit_program_flush(jit, JIT_OPEN_UNIFORM);
+    jit_program_flush(jit, JIT_OPEN_LANES);
+    posts_emit(jit);
+    jit->pointer_count = 0;
+    jit->writes_memory = false;
+}
+
+static uint32_t slot_of_name(const jit_state *jit, uint32_t name)
+{
+    return name == CPU_NONE ? CPU_NONE : jit->lower->names[name].slot;
+}
+
+bool jit_slot_is(const uint32_t *marks, const jit_state *jit, uint32_t name)
+{
+    const uint32_t slot = slot_of_name(jit, name);
+    return slot != CPU_NONE && marks[slot] == jit->generation[JIT_OPEN_LANES];
+}
+
+void jit_slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name)
+{
+    const uint32_t slot = slot_of_name(jit, name);
+    if (slot != CPU_NONE) {
+        marks[slot] = jit->generation[JIT_OPEN_LANES];
+    }
+}
+
+/* The value of a name in an open program. */
+jit_value jit_value_of(jit_state *jit, uint32_t which, uint32_t name, hal_type type)
+{
+    jit_program *program = jit_program_of(jit, which);
+    jit_name *known = jit_name_in(jit, which, name);
+    const cpu_constant_name *constant = jit->constants[name];
+    if (constant != NULL) {
+        return jit_constant(program, type, constant->bits);
+    }
+    if (which == JIT_OPEN_LANES) {
+        jit_slot_mark(jit, jit->used_by, name);
+    }
+    if (known->value == JIT_NONE) {
+        known->value = jit_named(program, jit->lower->names[name].uniform ? JIT_UNIFORM : JIT_LANES,
+                                 type, name);
+        known->read_first = true;
+    }
+    return known->value;
+}
+
+void jit_name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value value)
+{
+    jit_program *program = jit_program_of(jit, which);
+    jit_name_in(jit, which, name)->value = value;
+    if (!program->failed) {
+        program->values[value].name = name;
+    }
+    if (which == JIT_OPEN_LANES) {
+        jit_slot_mark(jit, jit->used_by, name);
+        jit_slot_mark(jit, jit->written_by, name);
+        jit->writes_memory = jit->writes_memory || jit->lower->names[name].view;
+    }
+}
