@@ -8,7 +8,7 @@ VENDOR    intel: OpenCL C by ocloc. amd: OpenCL C by clang's amdgcn target and l
           devices without hardware and compiles for them in earnest. nvidia, nvidia_before_80,
           nvidia_from_90: PTX by ptxas.
 PROGRAM   kernel-corpus, which writes the kernels
---short   some kernels of every family
+--short   some kernels of every family, for the first target
 --results writes what the compilers say of registers and spills, as JSON
 Ends with 0 when every kernel compiles, 1 when one does not, 77 with the reason when a tool or the
 plugin's lowering is missing.
@@ -218,7 +218,7 @@ def compile_each(vendor, arguments, folder):
         jobs = {pool.submit(vendor.compile, source, target, source.parent): (source, target)
                 for device in vendor.devices
                 for source in write_kernels(vendor, arguments, folder / device, device)
-                for target in vendor.targets}
+                for target in vendor.targets[:1 if arguments.short else None]}
         for job in concurrent.futures.as_completed(jobs):
             source, target = jobs[job]
             try:
