@@ -75,7 +75,8 @@ static hal_ir_builder *build_conversion(case_run *run, const conversion *tested)
     return b;
 }
 
-/* Where denormals are not claimed, a denormal operand or result is not judged. */
+/* Where denormals are not claimed, a denormal operand or result is not judged; nor is a result that
+ * is rounded to the smallest normal number, as the device may flush it before. */
 static bool is_excused(const case_run *run, const conversion *tested, uint64_t input,
                        uint64_t expected)
 {
@@ -86,7 +87,7 @@ static bool is_excused(const case_run *run, const conversion *tested, uint64_t i
     const double x = hal_type_is_float(tested->from) ? number_value(tested->from, input) : 1.0;
     const double y =
         hal_type_is_float(tested->result) ? number_value(tested->result, expected) : 1.0;
-    return (x != 0.0 && fabs(x) < smallest) || (y != 0.0 && fabs(y) < smallest);
+    return (x != 0.0 && fabs(x) < smallest) || (y != 0.0 && fabs(y) <= smallest);
 }
 
 static void run_conversion(case_run *run, const void *parameters)

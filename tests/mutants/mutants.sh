@@ -7,9 +7,9 @@
 # mutants.sh quick BIN PLUGINS
 #   For each mutant the case fails with it, under one seed.
 # mutants.sh whole BIN PLUGINS DIGITS_DATA RESULT.json
-#   With and without the fault under three seeds, and with each mutant all cases of core and ops, of which 95 in 100 pass, and the
-#   digits demo, which reaches its accuracy; with those that have no fault all cases pass, under
-#   three seeds. Writes what came out.
+#   With and without the fault under three seeds, and with each mutant all cases of core and ops, of
+#   which 95 in 100 pass, and the digits demo, which reaches its accuracy; with those that have no
+#   fault all cases pass, under three seeds. Writes what came out.
 # mutants.sh list BIN
 #   Whether docs/conformance.md lists the same mutants with the same faults and cases, and there is
 #   one case of each of these names.

@@ -28,7 +28,7 @@ typedef struct worker {
     job *first;
     uint64_t reached;
     hal_status status; /* of the first batch that failed */
-    bool ends;
+    bool ends, is_awaited;
 } worker;
 
 static struct {
@@ -65,6 +65,28 @@ static bool waits_are_over(const job *next)
     return true;
 }
 
+static struct timespec end_of(uint64_t timeout_ns)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)(timeout_ns / NANOSECONDS);
+    end.tv_nsec += (long)(timeout_ns % NANOSECONDS);
+    end.tv_sec += end.tv_nsec / (long)NANOSECONDS;
+    end.tv_nsec %= (long)NANOSECONDS;
+    return end;
+}
+
+/* Until hal has used the arrays of the first batch for the next one, or somebody waits for the
+ * queue. Other queues may wait for it, so two seconds at most. */
+static void wait_for_next_batch(const worker *self)
+{
+    const struct timespec end = end_of(2 * NANOSECONDS);
+    bool is_late = false;
+    while (!is_late && self->first->next == NULL && !self->is_awaited && !self->ends) {
+        is_late = pthread_cond_timedwait(&changed, &lock, &end) != 0;
+    }
+}
+
 static void *work(void *argument)
 {
     worker *self = argument;
@@ -77,6 +99,9 @@ static void *work(void *argument)
         if (next == NULL || !waits_are_over(next)) {
             pthread_cond_wait(&changed, &lock);
             continue;
+        }
+        if (faults.batch_is_kept) {
+            wait_for_next_batch(self);
         }
         self->first = next->next;
         pthread_mutex_unlock(&lock);
@@ -128,17 +153,6 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     return HAL_OK;
 }
 
-static struct timespec end_of(uint64_t timeout_ns)
-{
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += (time_t)(timeout_ns / NANOSECONDS);
-    end.tv_nsec += (long)(timeout_ns % NANOSECONDS);
-    end.tv_sec += end.tv_nsec / (long)NANOSECONDS;
-    end.tv_nsec %= (long)NANOSECONDS;
-    return end;
-}
-
 static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     if (faults.ends_soon && timeout_ns > UINT64_MAX / 2) {
@@ -149,7 +163,9 @@ static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_
     const struct timespec end =
         end_of(timeout_ns / (faults.limit_is_micro ? 1000 : 1) % (UINT64_MAX / 2));
     pthread_mutex_lock(&lock);
-    const worker *line = wrap_find(queue);
+    worker *line = wrap_find(queue);
+    line->is_awaited |= timeout_ns > 0;
+    pthread_cond_broadcast(&changed);
     bool is_late = false;
     if (faults.own_thread && !pthread_equal(line->submitter, pthread_self())) {
         pthread_mutex_unlock(&lock);
