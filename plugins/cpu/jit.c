@@ -256,14 +256,30 @@ static jit_value guard_value(jit_walk *walk, jit_access_form form)
 }
 
 /* The address of an access, before the open program. False: it has no such form. */
-static bool address_emit(jit_walk *walk, jit_access_form form, bool calls)
+static bool address_emit(jit_walk *walk, jit_access_form form, bool calls, jit_place *place)
 {
     jit_state *jit = &walk->state;
-    if (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT) {
-        jit_rows_emit(jit, walk->step, form, jit->pointer_count, calls);
+    if (jit_follow_emit(jit, walk->draft, walk->step, form, calls, place)) {
         return true;
     }
-    return form == JIT_ACCESS_LINE && jit_access_emit(jit, walk->step, jit->pointer_count, calls);
+    *place = (jit_place){.pointer = jit->pointer_count};
+    if (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT) {
+        jit_rows_emit(jit, walk->step, form, place->pointer, calls);
+    } else if (form != JIT_ACCESS_LINE ||
+               !jit_access_emit(jit, walk->step, place->pointer, calls)) {
+        return false;
+    }
+    jit->pointer_count++;
+    jit_leader_set(jit, walk->draft, form, false, place->pointer);
+    return true;
+}
+
+/* The operation that was appended last accesses memory there. */
+static void place_set(jit_state *jit, jit_place place)
+{
+    jit_node *node = jit_last(&jit->lanes);
+    node->aux = place.pointer;
+    node->distance = place.distance;
 }
 
 static void load_append(jit_walk *walk)
@@ -272,12 +288,13 @@ static void load_append(jit_walk *walk)
     const cpu_access *access = &jit->lower->accesses[walk->draft->access];
     const uint32_t name = access->values[0];
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
+    jit_place place;
     step_advance(walk, true);
     if (walk->step->access->width == 1 && form == JIT_ACCESS_ROWS && jit->lower->names[name].view) {
         jit_own_room_emit(jit, walk->step->access->values[0]);
     }
     if (walk->step->access->width != 1 || jit_slot_is(jit->posted_by, jit, name) ||
-        jit->pointer_count >= JIT_MAX_POINTERS || !address_emit(walk, form, true)) {
+        jit->pointer_count >= JIT_LOOP_POINTERS || !address_emit(walk, form, true, &place)) {
         step_call(walk);
         return;
     }
@@ -285,7 +302,7 @@ static void load_append(jit_walk *walk)
     const jit_value guard = guard_value(walk, form);
     const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, access->type,
                                       hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
-    jit_last(&jit->lanes)->aux = jit->pointer_count++;
+    place_set(jit, place);
     const bool writes_memory = jit->writes_memory;
     jit_name_define(jit, JIT_OPEN_LANES, name, d);
     jit->writes_memory = writes_memory; /* its slot is no view of memory */
@@ -339,7 +356,8 @@ static void store_append(jit_walk *walk)
     jit_state *jit = &walk->state;
     const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
     posts_precede(walk);
-    if (jit->post_count >= JIT_MAX_POINTERS || jit->pointer_count >= JIT_MAX_POINTERS) {
+    jit_place place;
+    if (jit->post_count >= JIT_MAX_POINTERS || jit->pointer_count >= JIT_LOOP_POINTERS) {
         jit_all_flush(jit);
     }
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
@@ -348,7 +366,7 @@ static void store_append(jit_walk *walk)
         return;
     }
     step_advance(walk, false);
-    if (walk->step->access->width != 1 || !address_emit(walk, form, false)) {
+    if (walk->step->access->width != 1 || !address_emit(walk, form, false, &place)) {
         jit_all_flush(jit);
         step_call(walk);
         return;
@@ -358,8 +376,8 @@ static void store_append(jit_walk *walk)
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, name, value),
                     guard = guard_value(walk, form);
     jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
-    jit_last(&jit->lanes)->aux = jit->pointer_count;
-    post_add(walk, jit->pointer_count++);
+    place_set(jit, place);
+    post_add(walk, place.pointer);
 }
 
 /* Rows are no view of memory: they are loaded, and stored by their store. */
@@ -465,8 +483,13 @@ static void draft_emit(jit_walk *walk)
             return;
         }
         posts_precede(walk);
-        step_advance(walk, walk->step->run == lanes->view);
-        if (!jit_access_emit(jit, walk->step, JIT_NONE, true)) {
+        step_advance(walk, is_view);
+        if (jit_follow_emit(jit, walk->draft, walk->step, JIT_ACCESS_LINE, true, NULL)) {
+            return;
+        }
+        if (jit_access_emit(jit, walk->step, JIT_NONE, true)) {
+            jit_leader_set(jit, walk->draft, JIT_ACCESS_LINE, true, JIT_VIEW_POINTER);
+        } else {
             step_call(walk);
         }
         return;
@@ -507,7 +530,7 @@ static void draft_emit(jit_walk *walk)
     case CPU_STEP_PURE:
         step_advance(walk, false);
         if (walk->step->run == lanes->choose) {
-            jit_choose_emit(&walk->state, walk->step);
+            jit_choose_emit(&walk->state, walk->draft, walk->step);
         } else if (walk->step->run != lanes->both || !jit_both_emit(jit, walk->step)) {
             step_call(walk);
         }
@@ -609,7 +632,7 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     jit->names[JIT_OPEN_LANES] = calloc(names, sizeof(jit_name));
     jit->references = calloc(names, sizeof(uint32_t));
     jit->writers = calloc(names, sizeof(uint32_t));
-    jit->chosen = calloc(names, sizeof(bool));
+    jit->chosen = calloc(names, sizeof(uint32_t));
     jit->constants = calloc(names, sizeof(*jit->constants));
     jit->used_by = calloc(slots, sizeof(uint32_t));
     jit->written_by = calloc(slots, sizeof(uint32_t));
@@ -639,7 +662,9 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
                 jit->references[name]++;
                 jit->writers[name]++;
                 jit->chosen[name] =
-                    jit->writers[name] == 1 && draft->step.run == lower->lanes->choose;
+                    jit->writers[name] == 1 && draft->step.run == lower->lanes->choose
+                        ? 1 + draft->step.a
+                        : 0;
             }
         }
     }

@@ -23,6 +23,11 @@ static x86_operand slot_pointer(uint32_t slot)
     return x86_memory(JIT_SLOTS, (int32_t)(8 * slot));
 }
 
+static x86_operand frame_pointer(uint32_t pointer)
+{
+    return x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * pointer));
+}
+
 /* A uniform index, as the interpreter reads it, to a register. */
 static void index_load(jit_state *jit, uint32_t slot, hal_type type, uint32_t reg)
 {
@@ -73,7 +78,7 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
         return false;
     }
     cold->step = calls ? step : NULL;
-    cold->pointer = pointer;
+    cold->pointer = pointer == JIT_NONE ? (uint32_t)JIT_VIEW_POINTER : pointer;
     if (pointer != JIT_NONE) {
         jit->pointer_forms[pointer] = JIT_ACCESS_LINE;
     }
@@ -94,10 +99,90 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     if (offset != 0) {
         x86_add_immediate(code, JIT_SCRATCH, (int32_t)offset);
     }
-    x86_general(code, X86_STORE, true, JIT_SCRATCH,
-                pointer == JIT_NONE
-                    ? slot_pointer(access->values[0])
-                    : x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * pointer)));
+    if (pointer == JIT_NONE) {
+        x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(access->values[0]));
+    }
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, frame_pointer(cold->pointer));
+    x86_bind(code, back);
+    return true;
+}
+
+/* The guard of an access: the condition that chose it, if it has one. */
+static uint32_t guard_of(const jit_state *jit, const cpu_access *access, bool *is_chosen)
+{
+    const uint32_t guard = access->guard;
+    *is_chosen = guard != CPU_NONE && jit->chosen[guard] != 0;
+    return *is_chosen ? jit->chosen[guard] - 1 : guard;
+}
+
+static bool is_written_once(const jit_state *jit, uint32_t name)
+{
+    return name == CPU_NONE || jit->writers[name] <= 1;
+}
+
+/* Whether an access has the leader's address but for its offset, if names that are written once
+ * have kept their values. In rows the guard is up to the loop. */
+static bool leader_is_near(const jit_state *jit, const cpu_draft *draft, jit_access_form form)
+{
+    const jit_leader *leader = &jit->leader;
+    const cpu_access *x = &jit->lower->accesses[draft->access], *y = &leader->access;
+    bool x_is_chosen, y_is_chosen;
+    const uint32_t x_guard = guard_of(jit, x, &x_is_chosen),
+                   y_guard = guard_of(jit, y, &y_is_chosen);
+    bool near = leader->known && leader->form == form && form != JIT_ACCESS_ROW_ELEMENT &&
+                form != JIT_ACCESS_NONE && x->memory == y->memory && x->type == y->type &&
+                x->index_type == y->index_type && x->base == y->base && x->index == CPU_NONE &&
+                y->index == CPU_NONE && x->width == 1 && y->width == 1 && x->run == y->run &&
+                draft->step.mask == leader->mask && is_written_once(jit, draft->step.mask) &&
+                is_written_once(jit, x->base);
+    for (uint32_t k = 0; k < 3; k++) {
+        near = near && x->factor[k] == y->factor[k] && is_written_once(jit, x->factor[k]);
+    }
+    return near && (form == JIT_ACCESS_ROWS || (x_guard == y_guard && x_is_chosen == y_is_chosen &&
+                                                is_written_once(jit, x_guard)));
+}
+
+void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool is_view,
+                    uint32_t pointer)
+{
+    jit->leader = (jit_leader){.known = true,
+                               .is_view = is_view,
+                               .form = form,
+                               .mask = draft->step.mask,
+                               .pointer = pointer,
+                               .access = jit->lower->accesses[draft->access]};
+}
+
+bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
+                     jit_access_form form, bool calls, jit_place *place)
+{
+    const jit_leader *leader = &jit->leader;
+    const bool is_view = place == NULL;
+    if (!leader_is_near(jit, draft, form) || leader->is_view != is_view) {
+        return false;
+    }
+    const int64_t distance = ((int64_t)step->access->offset - leader->access.offset) *
+                             (int64_t)hal_type_size(step->access->type);
+    if (distance > INT32_MAX || distance < INT32_MIN) {
+        return false;
+    }
+    if (!is_view) {
+        *place = (jit_place){.pointer = leader->pointer, .distance = (int32_t)distance};
+    }
+    jit_cold *cold = calls ? jit_cold_add(jit) : NULL;
+    if (cold == NULL) {
+        return !calls;
+    }
+    x86_code *code = &jit->code;
+    cold->step = step;
+    const uint32_t back = cold->back;
+    x86_general(code, X86_LOAD, true, JIT_SCRATCH, frame_pointer(leader->pointer));
+    x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+    x86_jump_if(code, X86_EQUAL, cold->label);
+    if (is_view) {
+        x86_add_immediate(code, JIT_SCRATCH, (int32_t)distance);
+        x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->access->values[0]));
+    }
     x86_bind(code, back);
     return true;
 }
@@ -217,9 +302,16 @@ bool jit_uniform_emit(jit_state *jit, const cpu_access *access)
     return true;
 }
 
-void jit_choose_emit(jit_state *jit, const cpu_step *step)
+void jit_choose_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step)
 {
     x86_code *code = &jit->code;
+    const uint32_t condition = draft->step.a;
+    if (jit->chosen_last == 1 + condition) {
+        x86_general(code, X86_LOAD, true, JIT_SCRATCH, frame_pointer(JIT_CHOSEN_POINTER));
+        x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
+        return;
+    }
+    jit->chosen_last = is_written_once(jit, condition) ? 1 + condition : 0;
     const uint32_t chosen = x86_label(code);
     x86_general(code, X86_LOAD, false, X86_RCX, jit_block(jit, step->a));
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(CPU_SLOT_FULL));
@@ -228,6 +320,7 @@ void jit_choose_emit(jit_state *jit, const cpu_step *step)
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(CPU_SLOT_EMPTY));
     x86_bind(code, chosen);
     x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, frame_pointer(JIT_CHOSEN_POINTER));
 }
 
 bool jit_both_emit(jit_state *jit, const cpu_step *step)

@@ -138,6 +138,10 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
         if (program->nodes[i].opcode == JIT_FUNCTION) {
             jit_function_emit(jit, &program->nodes[i]);
             i += jit->parts - 1;
+        } else if (program->nodes[i].opcode == JIT_LOAD) {
+            const uint32_t count = jit_loads_count(jit, program, i);
+            jit_loads_emit(jit, &program->nodes[i], count);
+            i += count - 1;
         } else {
             jit_node_emit(jit, &program->nodes[i]);
         }

@@ -72,6 +72,8 @@ void jit_all_flush(jit_state *jit)
     jit_program_flush(jit, JIT_OPEN_UNIFORM);
     jit_program_flush(jit, JIT_OPEN_LANES);
     posts_emit(jit);
+    jit->leader.known = false;
+    jit->chosen_last = 0;
     jit->pointer_count = 0;
     jit->writes_memory = false;
 }

@@ -193,30 +193,82 @@ static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
     }
 }
 
-/* Tests the pointer of an access in its place; jumps if it is null. */
+/* Jumps if the pointer of an access is null. */
 static void jump_if_null(jit_state *jit, uint32_t pointer, uint32_t label)
 {
-    x86_general(&jit->code, X86_LOAD, true, JIT_SCRATCH,
-                x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * pointer)));
-    x86_general(&jit->code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
+    uint32_t reg = JIT_SCRATCH;
+    for (uint32_t i = 0; i < jit->loop_pointers; i++) {
+        reg = jit->pointers[i].key == JIT_POINTER_ACCESS + pointer ? jit->pointers[i].reg : reg;
+    }
+    if (reg == JIT_SCRATCH) {
+        x86_general(&jit->code, X86_LOAD, true, reg,
+                    x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * pointer)));
+    }
+    x86_general(&jit->code, X86_TEST, true, reg, x86_register(reg));
     x86_jump_if(&jit->code, X86_EQUAL, label);
 }
 
-static void emit_load(jit_state *jit, const jit_node *node)
+/* Jumps if the guard of an access is false in all lanes. A masked access to a page that is not
+ * mapped takes hundreds of cycles, even without lanes: rows beyond the last one often are there. */
+static void jump_if_masked(jit_state *jit, const jit_node *node, uint32_t k, uint32_t guard,
+                           uint32_t label)
 {
-    const uint32_t elsewhere = x86_label(&jit->code), after = x86_label(&jit->code);
-    const uint32_t guard = node->a[0] == JIT_NONE ? 0 : jit_use(jit, node, 0);
-    const uint32_t d = jit_result(jit, node);
-    jump_if_null(jit, node->aux, elsewhere);
-    const uint32_t mask = access_mask(jit, node, 0, guard);
-    memory_load(
-        jit, node->type, d,
-        jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part),
-        mask);
-    x86_jump(&jit->code, after);
-    x86_bind(&jit->code, elsewhere);
-    jit_load_home(jit, node->d, d);
-    x86_bind(&jit->code, after);
+    if (node->a[k] != JIT_NONE) {
+        jit->target->bool_test(jit, guard);
+        x86_jump_if(&jit->code, X86_EQUAL, label);
+    }
+}
+
+uint32_t jit_loads_count(const jit_state *jit, const jit_program *program, uint32_t first)
+{
+    const jit_node *node = &program->nodes[first];
+    const uint32_t most = jit->target->vectors / 4u;
+    uint32_t count = 1;
+    while (count < most && first + count < program->node_count &&
+           jit_is_vector_load(program, first) && jit_is_vector_load(program, first + count) &&
+           node[count].aux == node->aux && node[count].a[0] == node->a[0] &&
+           node[count].type == node->type && node[count].part == node->part) {
+        count++;
+    }
+    return count;
+}
+
+void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
+{
+    x86_code *code = &jit->code;
+    const uint32_t elsewhere = x86_label(code), none = x86_label(code), after = x86_label(code);
+    const bool is_guarded = nodes->a[0] != JIT_NONE;
+    const uint32_t guard = is_guarded ? jit_use(jit, nodes, 0) : 0;
+    uint32_t d[JIT_VECTORS];
+    for (uint32_t i = 0; i < count; i++) {
+        d[i] = jit_result(jit, &nodes[i]);
+    }
+    jump_if_null(jit, nodes->aux, elsewhere);
+    jump_if_masked(jit, nodes, 0, guard, none);
+    const uint32_t mask = access_mask(jit, nodes, 0, guard);
+    const x86_operand place =
+        jit_pointed(jit, JIT_POINTER_ACCESS + nodes->aux, hal_type_size(nodes->type), nodes->part);
+    for (uint32_t i = 0; i < count; i++) {
+        x86_operand from = place;
+        from.disp += nodes[i].distance;
+        memory_load(jit, nodes->type, d[i], from, mask);
+    }
+    x86_jump(code, after);
+    x86_bind(code, elsewhere);
+    for (uint32_t i = 0; i < count; i++) {
+        jit_load_home(jit, nodes[i].d, d[i]);
+    }
+    if (is_guarded) {
+        x86_jump(code, after);
+        x86_bind(code, none);
+        for (uint32_t i = 0; i < count; i++) {
+            emit(jit, X86_PXORD, hal_type_of_value(nodes->type), d[i], d[i], x86_register(d[i]));
+        }
+    }
+    x86_bind(code, after);
+    for (uint32_t i = 0; i < count; i++) {
+        jit_release(jit, &nodes[i]);
+    }
 }
 
 /* The last lane of a vector to an element of its row: the vectors of a row come in order. */
@@ -246,11 +298,12 @@ static void emit_store(jit_state *jit, const jit_node *node)
     if (jit->pointer_forms[node->aux] == JIT_ACCESS_ROW_ELEMENT) {
         last_lane_store(jit, node, a);
     } else {
+        jump_if_masked(jit, node, 1, guard, after);
         const uint32_t mask = access_mask(jit, node, 1, guard);
-        memory_store(
-            jit, node->type, a,
-            jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part),
-            mask);
+        x86_operand to =
+            jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part);
+        to.disp += node->distance;
+        memory_store(jit, node->type, a, to, mask);
     }
     x86_jump(&jit->code, after);
     x86_bind(&jit->code, elsewhere);
@@ -484,8 +537,6 @@ void jit_node_emit(jit_state *jit, const jit_node *node)
     }
     if (opcode == JIT_RESULT) {
         emit_result(jit, node);
-    } else if (opcode == JIT_LOAD) {
-        emit_load(jit, node);
     } else if (opcode == JIT_STORE) {
         emit_store(jit, node);
     } else if (opcode == JIT_AGAIN) {

@@ -99,8 +99,17 @@ uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_
 {
     uint32_t held[2] = {0, 0}, greatest[2] = {1, 1};
     bool *used = calloc(program->value_count + 1, sizeof(bool));
-    if (used == NULL) {
+    uint32_t *first_use = calloc(program->value_count + 1, sizeof(uint32_t));
+    if (used == NULL || first_use == NULL) {
+        free(used);
+        free(first_use);
         return 1;
+    }
+    for (uint32_t i = program->node_count; i-- > 0;) {
+        for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
+            const jit_value a = program->nodes[i].a[k];
+            first_use[a == JIT_NONE ? program->value_count : a] = i;
+        }
     }
     for (uint32_t i = program->node_count; i-- > 0;) {
         const jit_node *node = &program->nodes[i];
@@ -117,14 +126,28 @@ uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_
         for (uint32_t k = 0; k < 2; k++) {
             greatest[k] = held[k] > greatest[k] ? held[k] : greatest[k];
         }
+        for (uint32_t k = 0; k < JIT_OPERANDS; k++) { /* in memory before its first use */
+            const jit_value a = node->a[k];
+            if (a != JIT_NONE && used[a] && first_use[a] == i &&
+                program->values[a].kind == JIT_LANES) {
+                used[a] = false;
+                held[masks > 0 && program->values[a].type == HAL_TYPE_BOOL]--;
+            }
+        }
     }
     free(used);
+    free(first_use);
     uint32_t parts = most;
     while (parts > 1 &&
            (greatest[0] * parts > vectors || (masks > 0 && greatest[1] * parts > masks))) {
         parts /= 2;
     }
     return parts;
+}
+
+bool jit_is_vector_load(const jit_program *program, uint32_t node)
+{
+    return program->nodes[node].opcode == JIT_LOAD && program->nodes[node].type != HAL_TYPE_BOOL;
 }
 
 /* A choice is made for all vectors together. */
@@ -143,11 +166,17 @@ static bool is_joint(uint32_t opcode)
     return opcode >= JIT_DECLARE && opcode <= JIT_FUNCTION;
 }
 
-/* The end of the nodes from `first` on that each part does in one piece: from a condition to its
- * last use, if that is near, as there are few masks. */
+/* The end of the nodes from `first` on that each part does in one piece: loads, which share tests
+ * of their pointer; from a condition to its last use, if that is near, as there are few masks. */
 static uint32_t piece_end(const jit_program *program, const uint32_t *last_use, uint32_t first)
 {
     uint32_t end = first + 1;
+    if (jit_is_vector_load(program, first)) {
+        while (end < program->node_count && jit_is_vector_load(program, end)) {
+            end++;
+        }
+        return end;
+    }
     for (uint32_t i = first; i < end; i++) {
         const jit_node *node = &program->nodes[i];
         if (is_joint(node->opcode)) {

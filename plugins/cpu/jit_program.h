@@ -58,6 +58,7 @@ typedef struct jit_node {
     jit_value d;   /* JIT_NONE for STORE */
     jit_value a[JIT_OPERANDS];
     uint32_t aux;                /* of SHUFFLE_XOR, and by the operations above */
+    int32_t distance;            /* of LOAD, STORE: bytes from the pointer */
     uint32_t next[JIT_OPERANDS]; /* the node that uses the operand after this one */
     uint32_t next_d;
     uint8_t part;
@@ -87,6 +88,9 @@ jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, ha
                         jit_value a, jit_value b, jit_value c);
 /* The node that was appended last. */
 jit_node *jit_last(jit_program *program);
+
+/* A load of a type other than BOOL. */
+bool jit_is_vector_load(const jit_program *program, uint32_t node);
 
 /* jit_math.c: appends a transcendental function; `function` is for JIT_AGAIN. */
 jit_value jit_math(jit_program *program, uint32_t opcode, hal_type type, jit_value x, jit_value y,

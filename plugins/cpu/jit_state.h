@@ -47,7 +47,10 @@ enum {
     JIT_FRAME_STACK = JIT_FRAME_GENERAL + 64,
     JIT_FRAME_POINTERS = JIT_FRAME_STACK + 64,
     JIT_FRAME_SKIPS = JIT_FRAME_POINTERS + 8 * JIT_MAX_POINTERS, /* see jit_form_of_access */
-    JIT_FRAME_SPILLS = JIT_FRAME_SKIPS + 8 * JIT_MAX_POINTERS
+    JIT_FRAME_SPILLS = JIT_FRAME_SKIPS + 8 * JIT_MAX_POINTERS,
+    JIT_VIEW_POINTER = JIT_MAX_POINTERS - 1,   /* the address of the leader, if it is a view */
+    JIT_CHOSEN_POINTER = JIT_MAX_POINTERS - 2, /* the mask that was chosen last */
+    JIT_LOOP_POINTERS = JIT_MAX_POINTERS - 2   /* for accesses */
 };
 
 /* How an access goes through memory: not in vectors; the element of lane i is the i-th one; the
@@ -67,6 +70,21 @@ typedef struct jit_pointer {
 } jit_pointer;
 #define JIT_POINTER_ACCESS (UINT32_C(1) << 31)
 enum { JIT_POINTER_REGISTERS = 10 };
+
+/* The access whose address was computed last. Others at a distance from it take its address; it is
+ * known up to the end of the open program, and in the names of a draft. */
+typedef struct jit_leader {
+    bool known, is_view;
+    jit_access_form form;
+    uint32_t mask, pointer;
+    cpu_access access;
+} jit_leader;
+
+/* Where an access is: bytes from a pointer. */
+typedef struct jit_place {
+    uint32_t pointer;
+    int32_t distance;
+} jit_place;
 
 /* Code that rarely runs, after the rest: does a function again, or calls a step. */
 typedef struct jit_cold {
@@ -148,11 +166,12 @@ struct jit_state {
     const jit_target *target;
     cpu_lower *lower;
     x86_code code;
-    jit_program uniform, lanes;          /* being collected, the open programs */
-    jit_name *names[2];                  /* in them: JIT_OPEN_* */
-    uint32_t *references;                /* of each name, in all drafts */
-    uint32_t *writers;                   /* of each name: drafts that write it */
-    bool *chosen;                        /* names that are a mask of all work-items or of none */
+    jit_program uniform, lanes; /* being collected, the open programs */
+    jit_name *names[2];         /* in them: JIT_OPEN_* */
+    uint32_t *references;       /* of each name, in all drafts */
+    uint32_t *writers;          /* of each name: drafts that write it */
+    /* Of names that are a mask of all work-items or of none: 1 + the condition's name; else 0. */
+    uint32_t *chosen;
     const cpu_constant_name **constants; /* of each name; null: not a constant */
     /* By slot: the last lane program that uses it, that writes it, and after which a store reads
      * it. */
@@ -164,6 +183,8 @@ struct jit_state {
     uint32_t post_count;
     uint32_t pointer_count, frame_vectors;
     jit_access_form pointer_forms[JIT_MAX_POINTERS];
+    jit_leader leader;
+    uint32_t chosen_last; /* as in `chosen`: the condition of JIT_CHOSEN_POINTER, or 0 */
     jit_cold *colds;
     uint32_t cold_count, cold_capacity;
     uint32_t again; /* label of the routine that does a function again; JIT_NONE */
@@ -239,6 +260,9 @@ void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
 /* Whether an operation has instructions. */
 bool jit_is_supported(const jit_target *target, uint32_t opcode, hal_type type, hal_type result);
 void jit_node_emit(jit_state *jit, const jit_node *node);
+/* How many nodes from a LOAD on are emitted together: loads at one pointer, under one guard. */
+uint32_t jit_loads_count(const jit_state *jit, const jit_program *program, uint32_t first);
+void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count);
 
 /* ---- jit_function.c ---- */
 
@@ -280,7 +304,13 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
 /* Two masks together, where both are all work-items; else a call. */
 bool jit_both_emit(jit_state *jit, const cpu_step *step);
 /* All work-items or none, as a uniform condition says. */
-void jit_choose_emit(jit_state *jit, const cpu_step *step);
+void jit_choose_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
+/* The address of an access at a distance from the leader; `pointer` as in jit_access_emit: false,
+ * without code, if it is not. Makes an access the leader. */
+bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
+                     jit_access_form form, bool calls, jit_place *place);
+void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool is_view,
+                    uint32_t pointer);
 
 /* ---- jit_open.c ---- */
 

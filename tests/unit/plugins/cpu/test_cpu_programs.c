@@ -280,6 +280,62 @@ TEST(rows)
     }
 }
 
+/* Accesses at distances from one index, in two memories, under two guards that are the same for all
+ * work-items, by the work-items below a limit. */
+static hal_ir_kernel *neighbours_kernel(hal_type type, uint32_t wide, uint32_t high)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("neighbours", &b);
+    hal_ir_group_size(b, wide, high, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value limit = hal_ir_scalar_value(b, "limit", HAL_TYPE_U32);
+    const hal_ir_value stride = hal_ir_scalar_value(b, "stride", HAL_TYPE_U32);
+    const hal_ir_value on = hal_ir_scalar_value(b, "on", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value guards[] = {hal_ir_lt(b, hal_ir_u32(b, 0), on),
+                                   hal_ir_lt(b, hal_ir_u32(b, 1), on)};
+    const hal_ir_value place = hal_ir_add(b, hal_ir_mul(b, y, stride), x);
+    const int32_t apart = (int32_t)wide;
+    hal_ir_if(b, hal_ir_lt(b, x, limit));
+    hal_ir_value sum = hal_ir_load_wide(b, in, place, apart, 1, guards[0]);
+    for (int32_t k = 0; k < 4; k++) {
+        const hal_ir_value guard = guards[(k + 1) % 2];
+        sum = hal_ir_add(b, sum, hal_ir_load_wide(b, in, place, (3 - k) * apart, 1, guard));
+        sum = hal_ir_add(b, sum, hal_ir_load_wide(b, out, place, k * apart, 1, guard));
+        hal_ir_store_wide(b, out, place, (k + 1) * apart, guard, sum);
+    }
+    hal_ir_end(b);
+    return cpu_finish(b);
+}
+
+TEST(neighbours)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U8, HAL_TYPE_F16, HAL_TYPE_F64};
+    static const uint32_t sizes[][2] = {{64, 1}, {16, 4}, {256, 1}, {20, 1}, {32, 2}};
+    enum { TYPES = sizeof(types) / sizeof(types[0]), SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    for (uint32_t i = 0; i < TYPES * SIZES; i++) {
+        const uint32_t *size = sizes[i / TYPES];
+        const hal_type type = types[i % TYPES];
+        hal_ir_kernel *kernel = neighbours_kernel(type, size[0], size[1]);
+        for (uint32_t round = 0; round < 6; round++) {
+            const struct {
+                uint32_t limit, stride, on;
+            } scalars = {round & 1 ? size[0] - 3 : size[0], 5 * size[0] + 7, round / 2};
+            const uint32_t count = size[1] * scalars.stride;
+            cpu_buffer buffers[] = {numbers(type, count, i), numbers(type, count, i + 1)};
+            cpu_trial trial = {.kernel = kernel, .grid = {1, 1, 1}, .buffer_count = 2};
+            trial.scalars = &scalars;
+            trial.what = "neighbours";
+            memcpy(trial.buffers, buffers, sizeof buffers);
+            cpu_check(&trial);
+            free(trial.buffers[0].data);
+            free(trial.buffers[1].data);
+        }
+        hal_ir_kernel_destroy(kernel);
+    }
+}
+
 /* Magnitudes below 1, with zeros and denormals. From the third on, each piece of 256 operands has
  * one of another magnitude at its beginning, end or in between, which selects the piece's path. */
 static void fill_small(cpu_buffer *buffer, int positive, uint64_t seed)
