@@ -9,16 +9,15 @@
 #include <hal/plugin.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 struct hal_plugin_device {
     const cpu_lanes *lanes;
     enum cpu_gemm_isa gemm_isa;
-    bool compiles; /* kernels to machine code */
+    bool compiles;         /* kernels to machine code */
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     struct cpu_share *share;
     uint32_t threads;
-    pid_t owner; /* a child process has no such threads */
+    uint32_t generation; /* of the process that opened it, see process.h */
     /* Maxima over the kernels so far, which workers allocate. */
     _Atomic size_t arena_bytes;
     _Atomic uint32_t slot_count;

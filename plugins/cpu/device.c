@@ -3,6 +3,7 @@
 #include "cpu_plugin.h"
 #include "gemm_plan.h"
 #include "jit.h"
+#include "process.h"
 #include "processors.h"
 #include "share.h"
 
@@ -303,7 +304,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     made->lanes = set->lanes();
     made->gemm_isa = set->gemm;
     made->compiles = compiles;
-    made->owner = getpid();
+    made->generation = cpu_process_generation();
     atomic_init(&made->arena_bytes, (size_t)1 << 16);
     atomic_init(&made->slot_count, 64);
     atomic_init(&made->memory_count, HAL_IR_MAX_BINDINGS);
@@ -317,7 +318,7 @@ void cpu_device_close(hal_plugin_device *device)
     if (device == NULL) {
         return;
     }
-    if (device->pool != NULL && device->owner == getpid()) {
+    if (device->pool != NULL && device->generation == cpu_process_generation()) {
         cpu_thread_pool_destroy(device->pool);
     }
     cpu_share_destroy(device->share);

@@ -1,6 +1,7 @@
 /* Queues: a batch runs inside submit. Large commands are shared over the device's pool, small ones
  * run on the calling thread. Entries of the plugin's table. */
 #include "cpu_plugin.h"
+#include "process.h"
 #include "share.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Nanoseconds from which a dispatch is measured to improve its estimate. */
 enum { MEASURE_FROM = 2000 };
@@ -97,8 +97,7 @@ static void pieces_move(void *context, uint32_t thread)
     move *bytes = context;
     (void)thread;
     for (;;) {
-        const uint64_t first =
-            atomic_fetch_add_explicit(&bytes->next, PIECE, memory_order_relaxed);
+        const uint64_t first = atomic_fetch_add_explicit(&bytes->next, PIECE, memory_order_relaxed);
         if (first >= bytes->bytes) {
             return;
         }
@@ -119,8 +118,8 @@ static void bytes_move(hal_plugin_queue *queue, move *bytes)
     }
     const uint64_t kind = bytes->source != NULL ? CPU_SHARE_COPY : CPU_SHARE_FILL;
     const uint64_t key = cpu_share_key(0, kind, bytes->bytes);
-    const cpu_share_turn turn = cpu_share_begin(device->share, key, (double)bytes->bytes,
-                                                (double)bytes->bytes / MOVE_RATE);
+    const cpu_share_turn turn =
+        cpu_share_begin(device->share, key, (double)bytes->bytes, (double)bytes->bytes / MOVE_RATE);
     atomic_init(&bytes->next, 0);
     cpu_thread_pool_run(device->pool, turn.threads, pieces_move, bytes);
     cpu_share_end(device->share, &turn);
@@ -314,7 +313,7 @@ static hal_status waits_finish(const hal_plugin_wait *waits, uint32_t wait_count
 hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
-    if (queue->device->owner != getpid()) {
+    if (queue->device->generation != cpu_process_generation()) {
         return cpu_fail(HAL_ERROR_INVALID_STATE,
                         "cpu: the device was opened before fork; a child process has to open its "
                         "own");

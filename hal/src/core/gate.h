@@ -14,7 +14,8 @@ struct hal_gate {
      * held. Errors: the batch is dropped, and its queue reports the error. */
     hal_status (*advance)(hal_gate *gate, int *open);
     void (*destroy)(hal_gate *gate);
-    int is_crowded; /* those that open the gate may need the processor of the waiting thread */
+    int is_repeated; /* the poll follows another one at once: no need to read the clock */
+    int is_crowded;  /* those that open the gate may need the processor of the waiting thread */
 };
 
 static inline void hal_gate_destroy(hal_gate *gate)

@@ -18,6 +18,8 @@
  * come soon. The processor is kept meanwhile, since another program would use it for a time slice
  * of milliseconds; where ranks share processors, they get it soon. */
 #define EAGER_ATTEMPTS 1000
+#define ALONE_ATTEMPTS 400 /* of ALONE_POLLS each, where no other queue holds batches */
+#define ALONE_POLLS 16
 #define CROWDED_ATTEMPTS 2000
 #define CROWDED_SPIN_ATTEMPTS 64
 #define GATE_PAUSE_NS UINT64_C(100000)
@@ -68,12 +70,26 @@ static hal_queue *queue_to_visit(uint64_t visit)
     return NULL;
 }
 
+/* Polls the batch until it is ready, `polls` times at most. */
+static hal_status batch_poll(hal_queue *queue, hal_recording *recording, uint32_t polls, int *ready)
+{
+    hal_status status = hal_submit_poll(queue, recording, ready);
+    for (uint32_t i = 1; i < polls && status == HAL_OK && !*ready && recording->gate; i++) {
+        recording->gate->is_repeated = 1;
+        status = hal_submit_poll(queue, recording, ready);
+        if (recording->gate) {
+            recording->gate->is_repeated = 0;
+        }
+    }
+    return status;
+}
+
 /* Returns 1 when the batch left hal. The queue's next call reports a batch that was rejected; an
  * empty one takes its place, because its point was given to the program. */
-static int batch_submit(hal_queue *queue, hal_recording *recording)
+static int batch_submit(hal_queue *queue, hal_recording *recording, uint32_t polls)
 {
     int ready = 0;
-    hal_status status = hal_submit_poll(queue, recording, &ready);
+    hal_status status = batch_poll(queue, recording, polls, &ready);
     if (status == HAL_OK && !ready) {
         return 0;
     }
@@ -109,6 +125,25 @@ static void first_batch_remove(hal_queue *queue)
     held->spare = recording;
     atomic_fetch_sub(&held_total, 1);
     atomic_fetch_sub_explicit(&held->count, 1, memory_order_release);
+}
+
+/* Polls the queue's first batch and submits it when it is ready; returns whether it is. The caller
+ * holds the lock, which is free meanwhile; no other thread is advancing the queue. */
+static int queue_advance(hal_queue *queue, uint32_t polls)
+{
+    hal_held_batches *held = &queue->held;
+    hal_recording *first = held->first;
+    held->is_advancing = 1;
+    held->is_wanted = 0;
+    pthread_mutex_unlock(&lock);
+    const int submitted = batch_submit(queue, first, polls);
+    pthread_mutex_lock(&lock);
+    held->is_advancing = 0;
+    if (submitted) {
+        first_batch_remove(queue);
+    }
+    pthread_cond_broadcast(&advanced);
+    return submitted;
 }
 
 /* Returns the wait that keeps the queue's first batch from being submitted, or the batch itself
@@ -152,12 +187,27 @@ static int use_follow(hal_last_use *use)
     return 1;
 }
 
-/* Whether ranks may need the processor of a thread that waits for the gate of the queue's first
- * batch. The caller holds the lock; no other thread is advancing the queue. */
-static int gate_is_crowded(const hal_queue *queue)
+/* The gate of the queue's first batch, null while another thread is advancing the queue. The caller
+ * holds the lock. */
+static const hal_gate *queue_gate(const hal_queue *queue)
 {
-    const hal_recording *first = queue->held.first;
-    return first && first->gate && first->gate->is_crowded;
+    const hal_recording *first = queue->held.is_advancing ? NULL : queue->held.first;
+    return first ? first->gate : NULL;
+}
+
+/* Returns whether a thread that waits for the queue's gate polls it again at once. Polls it several
+ * times where that keeps no other queue waiting. The caller holds the lock. */
+static int gate_poll_eagerly(hal_queue *queue, uint32_t attempt)
+{
+    const hal_gate *gate = queue_gate(queue);
+    const int is_alone = held_queues == queue && !queue->held.next;
+    if (!gate || gate->is_crowded || !is_alone) {
+        return attempt < (gate && gate->is_crowded ? CROWDED_ATTEMPTS : EAGER_ATTEMPTS);
+    }
+    if (attempt < ALONE_ATTEMPTS) {
+        queue_advance(queue, ALONE_POLLS);
+    }
+    return attempt < ALONE_ATTEMPTS;
 }
 
 void hal_held_add(hal_queue *queue, hal_recording *recording, uint64_t value)
@@ -215,22 +265,12 @@ void hal_held_advance(void)
     pthread_mutex_lock(&lock);
     uint64_t visit = ++last_visit;
     for (hal_queue *queue; (queue = queue_to_visit(visit)) != NULL;) {
-        hal_held_batches *held = &queue->held;
-        hal_recording *first = held->first;
-        held->visit = visit;
-        held->is_advancing = 1;
-        held->is_wanted = 0;
-        pthread_mutex_unlock(&lock);
-        const int submitted = batch_submit(queue, first);
-        pthread_mutex_lock(&lock);
-        held->is_advancing = 0;
-        if (submitted) {
-            first_batch_remove(queue);
+        queue->held.visit = visit;
+        if (queue_advance(queue, 1)) {
             visit = ++last_visit; /* batches that wait for this one may be ready now */
-        } else if (held->is_wanted) {
-            held->visit = 0;
+        } else if (queue->held.is_wanted) {
+            queue->held.visit = 0;
         }
-        pthread_cond_broadcast(&advanced);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -246,9 +286,10 @@ hal_status hal_held_wait(hal_last_use use, uint64_t timeout_ns, uint32_t attempt
         const int is_followed = use_follow(&use);
         const int is_gated =
             is_followed && has_gates && hal_timeline_is_known_reached(use.timeline, use.value);
-        const int is_crowded = is_gated && gate_is_crowded(hal_timeline_queue(use.timeline));
+        const hal_gate *gate = is_gated ? queue_gate(hal_timeline_queue(use.timeline)) : NULL;
+        const int is_crowded = gate && gate->is_crowded;
         if (is_gated && timeout_ns > 0 &&
-            attempt < (is_crowded ? CROWDED_ATTEMPTS : EAGER_ATTEMPTS)) {
+            gate_poll_eagerly(hal_timeline_queue(use.timeline), attempt)) {
             pthread_mutex_unlock(&lock);
             if (is_crowded && attempt >= CROWDED_SPIN_ATTEMPTS) {
                 sched_yield();

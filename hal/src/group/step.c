@@ -80,8 +80,11 @@ static hal_status step_own_status(group_step *step, hal_status status)
 static hal_status step_wait_for(group_step *step, uint32_t rank, const char *what)
 {
     const hal_group *group = step->group;
-    const uint64_t now = hal_clock_ns();
     char message[256], call[128];
+    if (step->gate.is_repeated) {
+        return HAL_OK;
+    }
+    const uint64_t now = hal_clock_ns();
     if (step->deadline_ns == 0) {
         step->deadline_ns = now + group->time_limit_ns;
         step->dead_check_ns = now + DEAD_CHECK_NS;
@@ -382,5 +385,9 @@ hal_status hal_step_record(hal_group *group, hal_queue *queue,
     step->number = ++group->last_step;
     step->is = *description;
     queue->recorder.recording->gate = &step->gate;
+    /* The data is on its way while the commands that follow are recorded. */
+    if (hal_board_check(group->board, "hal_queue_collective") == HAL_OK) {
+        step_publish(step); /* the gate repeats an error */
+    }
     return HAL_OK;
 }
