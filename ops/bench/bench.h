@@ -14,6 +14,7 @@
 #define BENCH_MAX_SIZES 32
 #define BENCH_MAX_JOINS 4
 #define BENCH_MAX_CLASSES 6 /* of precision */
+#define BENCH_BEST "best"   /* the peer that is the best of --regret's alternatives */
 
 typedef struct bench_options {
     const char *suite, *device, *json, *svg;
@@ -39,9 +40,11 @@ typedef struct bench_options {
     bool any_order;     /* of collectives: of additions */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
-    uint64_t seed;      /* of sequential's trees and grid's cells; 0: one that was never used */
+    uint64_t seed;      /* of random cases; 0: bench_seed_of draws one */
+    unsigned random;    /* of gemm: so many random products; 0: those of `sizes` */
+    bool regret;        /* of gemm: the other ways to multiply are measured, too */
     const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */
-    uint64_t largest;   /* of grid: most elements of a cell; 0: its own limit */
+    uint64_t largest;   /* of grid: most elements of a cell; of gemm: m, n, k; 0: its own limit */
     bool list;          /* of grid and dense: prints the cells */
     const char *cases;  /* of sequential, with commas; null: all */
 } bench_options;
@@ -132,6 +135,9 @@ double bench_value(hal_type type, const void *elements, size_t index);
 uint64_t bench_seed(uint64_t seed);
 uint64_t bench_word(uint64_t *state);
 
+/* --seed, or a seed that was hardly used before. */
+uint64_t bench_seed_of(const bench_options *options);
+
 /* The suites. */
 void suite_gemm(bench_state *bench);
 void suite_pointwise(bench_state *bench);
@@ -153,8 +159,9 @@ bool start_once(const bench_options *options);
 bool grid_list(const bench_options *options);
 bool dense_list(const bench_options *options);
 
-/* After bench_join: sorts grid's rows by their worst ratio and sums them up in notes. */
-void grid_finish(bench_state *bench);
+/* After bench_join: sorts the rows of many cases by their worst ratio and sums them up in notes
+ * (ratios.c). */
+void ratios_finish(bench_state *bench);
 
 /* Adds measurements of another program (join.c): each row of the file is a peer of the rows whose
  * name is its case, or starts with it and a comma. False after a printed failure. */

@@ -12,6 +12,7 @@
 /* Row-major C = A B with no gaps between the rows. */
 typedef struct device_matrices {
     hal_type type;
+    bool transpose_a, transpose_b; /* A is stored as k x m, B as n x k */
     int64_t m, n, k;
     const void *a, *b; /* on the host */
     bool fast;         /* F32 may be multiplied as TF32 */

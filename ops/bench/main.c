@@ -14,8 +14,8 @@ static const struct {
     const char *name;
     double seconds; /* for each row, unless --seconds says otherwise */
     void (*run)(bench_state *bench);
-    void (*finish)(bench_state *bench); /* after the joins; may be null */
-} suites[] = {{"gemm", 1.0, suite_gemm, NULL},
+    void (*finish)(bench_state *bench); /* of many cases, after the joins; may be null */
+} suites[] = {{"gemm", 1.0, suite_gemm, ratios_finish},
               {"pointwise", 1.0, suite_pointwise, NULL},
               {"reduce", 1.0, suite_reduce, NULL},
               {"dispatch", 1.0, suite_dispatch, NULL},
@@ -24,8 +24,8 @@ static const struct {
               {"sequential", 1.0, suite_sequential, NULL},
               {"transfer", 1.0, suite_transfer, NULL},
               {"collectives", 0.5, suite_collectives, NULL},
-              {"grid", 0.05, suite_grid, grid_finish},
-              {"dense", 0.05, suite_dense, grid_finish}};
+              {"grid", 0.05, suite_grid, ratios_finish},
+              {"dense", 0.05, suite_dense, ratios_finish}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */
@@ -138,13 +138,15 @@ int main(int count, char **arguments)
     if (getloadavg(&bench.load, 1) != 1) {
         bench.load = -1.0;
     }
-    bench.as_they_come = suites[suite].finish == NULL && bench.options.join_count == 0;
+    const bool has_many = suites[suite].finish != NULL &&
+                          (suites[suite].run != suite_gemm || bench.options.random > 0);
+    bench.as_they_come = !has_many && bench.options.join_count == 0;
     if (open_device(&bench)) {
         suites[suite].run(&bench);
         for (int i = 0; i < bench.options.join_count; i++) {
             bench_join(&bench, bench.options.joins[i]);
         }
-        if (suites[suite].finish != NULL) {
+        if (has_many) {
             suites[suite].finish(&bench);
         }
         if (interrupt_was_asked()) {

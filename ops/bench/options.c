@@ -153,7 +153,8 @@ static const command_option rows[] = {
      .read = read_join},
     {.name = "seed",
      .argument = "N",
-     .help = "of sequential's random trees and grid's random cells (ones that were never met)",
+     .help = "of sequential's random trees, grid's random cells and gemm's random products (ones "
+             "that were never met)",
      .kind = COMMAND_U64,
      .offset = OF(seed),
      .least = 1,
@@ -170,11 +171,23 @@ static const command_option rows[] = {
      .offset = OF(filter)},
     {.name = "largest",
      .argument = "N",
-     .help = "of grid: cells of at most N elements (268435456)",
+     .help = "of grid: cells of at most N elements (268435456); of gemm --random: m, n and k of at "
+             "most N (8192)",
      .kind = COMMAND_U64,
      .offset = OF(largest),
      .least = 1,
      .most = UINT64_C(1) << 31},
+    {.name = "random",
+     .argument = "N",
+     .help = "of gemm: N random products instead of --sizes, worst ratio first",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(random),
+     .least = 1,
+     .most = 100000},
+    {.name = "regret",
+     .help = "of gemm: measures the other ways to multiply as well, as the peer best",
+     .kind = COMMAND_FLAG,
+     .offset = OF(regret)},
     {.name = "list",
      .help = "of grid and dense: print the cells as JSON for torch_SUITE.py and end",
      .kind = COMMAND_FLAG,
@@ -262,20 +275,32 @@ static command_result check_suite(const bench_options *options)
     const bool grid = strcmp(options->suite, "grid") == 0;
     const bool dense = strcmp(options->suite, "dense") == 0;
     const bool transfer = strcmp(options->suite, "transfer") == 0;
+    const bool gemm = strcmp(options->suite, "gemm") == 0;
     if (options->once && strcmp(options->suite, "start") != 0) {
         return command_line_wrong(&line, "--once: expected the suite start, got %s",
                                   options->suite);
     }
-    if (options->peer_count > 0 && strcmp(options->suite, "gemm") != 0) {
+    if (options->peer_count > 0 && !gemm) {
         return command_line_wrong(&line,
                                   "--peer: expected the suite gemm, got %s; the other "
                                   "suites have yardsticks",
                                   options->suite);
     }
-    if (!sequential && !grid && (options->second != NULL || options->seed != 0)) {
-        return command_line_wrong(&line,
-                                  "--second, --seed: expected the suite sequential or grid, got %s",
+    if (!sequential && !grid && options->second != NULL) {
+        return command_line_wrong(&line, "--second: expected the suite sequential or grid, got %s",
                                   options->suite);
+    }
+    if (!sequential && !grid && options->random == 0 && options->seed != 0) {
+        return command_line_wrong(
+            &line, "--seed: expected the suite sequential or grid, or gemm --random, got %s",
+            options->suite);
+    }
+    if (!gemm && (options->random != 0 || options->regret)) {
+        return command_line_wrong(&line, "--random, --regret: expected the suite gemm, got %s",
+                                  options->suite);
+    }
+    if (options->random != 0 && options->size_count > 0) {
+        return command_line_wrong(&line, "--random: expected no --sizes, got both");
     }
     if (!sequential && !grid && !dense && options->join_count > 0) {
         return command_line_wrong(
@@ -289,9 +314,9 @@ static command_result check_suite(const bench_options *options)
         return command_line_wrong(
             &line, "--filter, --list: expected the suite grid or dense, got %s", options->suite);
     }
-    if (!grid && options->largest != 0) {
-        return command_line_wrong(&line, "--largest: expected the suite grid, got %s",
-                                  options->suite);
+    if (!grid && options->random == 0 && options->largest != 0) {
+        return command_line_wrong(
+            &line, "--largest: expected the suite grid or gemm --random, got %s", options->suite);
     }
     if (transfer && options->to == NULL) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");

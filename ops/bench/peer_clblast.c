@@ -7,7 +7,7 @@
 #include "device_peers.h"
 #include "opencl_calls.h"
 
-enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
+enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
 
 typedef struct clblast_peer {
     device_peer base;
@@ -67,16 +67,19 @@ static void run(void *user, int calls)
 {
     clblast_peer *p = user;
     const size_t m = (size_t)p->matrices.m, n = (size_t)p->matrices.n, k = (size_t)p->matrices.k;
+    const size_t lda = p->matrices.transpose_a ? m : k, ldb = p->matrices.transpose_b ? k : n;
+    const int way_a = p->matrices.transpose_a ? TRANSPOSED : AS_IT_IS;
+    const int way_b = p->matrices.transpose_b ? TRANSPOSED : AS_IT_IS;
     for (int i = 0; i < calls && !p->base.failed; i++) {
         if (p->matrices.type == HAL_TYPE_F64) {
             well(p,
-                 p->dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, 0, k, p->b, 0, n, 0.0,
+                 p->dgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0, p->a, 0, lda, p->b, 0, ldb, 0.0,
                           p->c, 0, n, &p->cl.queue, NULL),
                  "CLBlastDgemm");
         } else {
             well(p,
-                 p->sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, 0, k, p->b, 0, n,
-                          0.0f, p->c, 0, n, &p->cl.queue, NULL),
+                 p->sgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0f, p->a, 0, lda, p->b, 0, ldb, 0.0f,
+                          p->c, 0, n, &p->cl.queue, NULL),
                  "CLBlastSgemm");
         }
     }

@@ -66,6 +66,7 @@ static void run(void *user, int calls)
 {
     cublas_peer *p = user;
     const int m = (int)p->matrices.m, n = (int)p->matrices.n, k = (int)p->matrices.k;
+    const bool transpose_a = p->matrices.transpose_a, transpose_b = p->matrices.transpose_b;
     const bool wide = p->matrices.type == HAL_TYPE_F64;
     const int type = wide                                ? R_64F
                      : p->matrices.type == HAL_TYPE_F16  ? R_16F
@@ -77,8 +78,9 @@ static void run(void *user, int calls)
     const float one = 1.0f, zero = 0.0f;
     for (int i = 0; i < calls && !p->base.failed; i++) {
         well(p,
-             p->gemm(p->handle, 0, 0, n, m, k, wide ? (const void *)&one_wide : &one,
-                     (const void *)(uintptr_t)p->b, type, n, (const void *)(uintptr_t)p->a, type, k,
+             p->gemm(p->handle, transpose_b, transpose_a, n, m, k,
+                     wide ? (const void *)&one_wide : &one, (const void *)(uintptr_t)p->b, type,
+                     transpose_b ? k : n, (const void *)(uintptr_t)p->a, type, transpose_a ? m : k,
                      wide ? (const void *)&zero_wide : &zero, (void *)(uintptr_t)p->c, type, n,
                      compute, DEFAULT_ALGORITHM),
              "cublasGemmEx");

@@ -210,3 +210,8 @@ uint64_t bench_word(uint64_t *state)
     *state ^= *state << 17;
     return *state;
 }
+
+uint64_t bench_seed_of(const bench_options *options)
+{
+    return options->seed != 0 ? options->seed : (uint64_t)(measure_now() * 1e6) % 1000000 + 1;
+}

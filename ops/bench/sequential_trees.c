@@ -45,15 +45,6 @@ typedef struct tree_place {
 
 static float numbers[INPUTS][SEQUENTIAL_ELEMENTS];
 
-/* Without --seed, trees that no cache contains. */
-static uint64_t choose_seed(const bench_state *bench)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    const uint64_t fresh = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    return bench->options.seed != 0 ? bench->options.seed : fresh;
-}
-
 static bool make_inputs(bench_state *bench, tree_place *p)
 {
     const int64_t shape[1] = {SEQUENTIAL_ELEMENTS};
@@ -266,7 +257,7 @@ void sequential_trees(bench_state *bench)
     static tree_place all[2];
     bench_place places[2];
     const int count = sequential_places(bench, places);
-    const uint64_t seed = choose_seed(bench);
+    const uint64_t seed = bench_seed_of(&bench->options);
     uint64_t state = bench_seed(seed);
     bool well = !bench->failed;
     for (int i = 0; i < count; i++) {

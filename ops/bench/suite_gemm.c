@@ -1,38 +1,22 @@
 /* Matrix products of several sizes and types, in turns with BLAS libraries of the host or the
  * device. Called by main.c. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
 #include "device_peers.h"
+#include "gemm_product.h"
+#include "interrupt.h"
 #include "peers.h"
 
-#define CHECKS 200 /* elements of each product that are checked */
-
-typedef struct product {
-    bench_state *bench;
-    hal_type type;
-    bool is_fast; /* its classes are: operands may be rounded */
-    int64_t m, n, k;
-    void *a, *b, *c; /* on the host, for peers and checks */
-    ops_tensor on_device[3];
-} product;
-
-/* A class of --precision, with levels that are asked for. */
-typedef struct product_class {
-    product *product;
-    hal_gemm_precision precision;
-    uint32_t levels;
-} product_class;
+/* To the choice of a class: the portable and the native kernel, and numbers of levels. */
+#define MAX_ALTERNATIVES (3 + HAL_GEMM_MAX_LEVELS)
 
 /* A BLAS library, on the device (`device`) or the host. */
 typedef struct peer {
     const char *name;
     peer_blas host;
     device_peer *device;
-    const product *product;
+    const gemm_product *product;
 } peer;
 
 static bool open_peer(bench_state *bench, const char *name, peer *opened)
@@ -58,128 +42,32 @@ static int open_peers(bench_state *bench, peer *peers)
     return count;
 }
 
-static void run_device(void *user, int calls)
-{
-    const product_class *run = user;
-    const product *p = run->product;
-    bench_state *bench = p->bench;
-    const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
-                                      .alpha = 1.0,
-                                      .precision = run->precision,
-                                      .levels = run->levels,
-                                      .impl = bench->options.impl};
-    for (int i = 0; i < calls && !bench->failed; i++) {
-        bench_ok(
-            bench,
-            ops_gemm(bench->ops, &options, &p->on_device[0], &p->on_device[1], &p->on_device[2]),
-            "ops_gemm");
-    }
-    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-}
-
-static bool make(bench_state *bench, product *made)
-{
-    const int64_t shapes[3][2] = {{made->m, made->k}, {made->k, made->n}, {made->m, made->n}};
-    void **hosts[3] = {&made->a, &made->b, &made->c};
-    const uint32_t size = hal_type_size(made->type);
-    for (int i = 0; i < 3; i++) {
-        const size_t count = (size_t)(shapes[i][0] * shapes[i][1]);
-        *hosts[i] = aligned_alloc(64, (count * size + 63) / 64 * 64);
-        if (*hosts[i] == NULL) {
-            return bench_fail(bench, "out of memory");
-        }
-        bench_random(made->type, *hosts[i], count, (uint64_t)i + 1);
-        if (!bench_ok(bench,
-                      ops_tensor_from_host(bench->ops, made->type, 2, shapes[i], *hosts[i],
-                                           &made->on_device[i]),
-                      "a matrix on the device")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static double unit_of(hal_type type)
-{
-    switch (type) {
-    case HAL_TYPE_F64:
-        return 0x1p-53;
-    case HAL_TYPE_F16:
-        return 0x1p-11;
-    case HAL_TYPE_BF16:
-        return 0x1p-8;
-    default:
-        return 0x1p-24;
-    }
-}
-
-/* |c' - c| <= gamma(K) (|A||B|) + u |c| for elements spread over C, including the last one; the
- * fast class may round one operand to 11 bits and truncate the other. Peers may round partial sums
- * to the type of C. */
-static bool check(const product *p, const char *who, bool is_peer)
-{
-    const bool fast = p->is_fast && p->type == HAL_TYPE_F32;
-    const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
-    const double operand = (fast ? 0x1.8p-10 : 0.0) + (is_peer ? out : 0.0);
-    const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
-    const int64_t count = p->m * p->n;
-    for (int64_t s = 0; s < CHECKS; s++) {
-        const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
-        const int64_t i = at / p->n, j = at % p->n;
-        long double sum = 0.0L, size = 0.0L;
-        for (int64_t k = 0; k < p->k; k++) {
-            const long double term =
-                (long double)bench_value(p->type, p->a, (size_t)(i * p->k + k)) *
-                (long double)bench_value(p->type, p->b, (size_t)(k * p->n + j));
-            sum += term;
-            size += fabsl(term);
-        }
-        const double value = bench_value(p->type, p->c, (size_t)at);
-        const double bound = (gamma + operand) * (double)size + 1.001 * out * fabs((double)sum);
-        if (!(fabs(value - (double)sum) <= bound)) {
-            return bench_fail(p->bench,
-                              "gemm %lldx%lldx%lld by %s: C[%lld][%lld] is %.9g instead of %.9Lg",
-                              (long long)p->m, (long long)p->n, (long long)p->k, who, (long long)i,
-                              (long long)j, value, sum);
-        }
-    }
-    return true;
-}
-
-static bool run_first(product_class *run)
-{
-    product *p = run->product;
-    run_device(run, 1);
-    return !p->bench->failed &&
-           bench_ok(p->bench,
-                    ops_tensor_read(p->bench->ops, &p->on_device[2],
-                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type), p->c),
-                    "reading C") &&
-           check(p, "the device", false);
-}
-
 static void run_peer(void *user, int calls)
 {
-    enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
+    enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
     const peer *run = user;
-    const product *p = run->product;
+    const gemm_product *p = run->product;
     const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+    const int lda = p->transpose_a ? m : k, ldb = p->transpose_b ? k : n;
+    const int way_a = p->transpose_a ? TRANSPOSED : AS_IT_IS;
+    const int way_b = p->transpose_b ? TRANSPOSED : AS_IT_IS;
     for (int i = 0; i < calls; i++) {
         if (p->type == HAL_TYPE_F64) {
-            run->host.dgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0, p->a, k, p->b, n, 0.0,
-                            p->c, n);
+            run->host.dgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0, p->a, lda, p->b, ldb, 0.0, p->c,
+                            n);
         } else {
-            run->host.sgemm(ROW_MAJOR, AS_IT_IS, AS_IT_IS, m, n, k, 1.0f, p->a, k, p->b, n, 0.0f,
+            run->host.sgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0f, p->a, lda, p->b, ldb, 0.0f,
                             p->c, n);
         }
     }
 }
 
 /* Multiplies once and checks the result; false where the library cannot be measured. */
-static bool begin_peer(product *p, peer *other, measured *competitor)
+static bool begin_peer(const gemm_product *p, peer *other, measured *competitor)
 {
     device_peer *device = other->device;
-    const device_matrices matrices = {p->type, p->m, p->n, p->k, p->a, p->b, p->is_fast};
+    const device_matrices matrices = {p->type, p->transpose_a, p->transpose_b, p->m,      p->n,
+                                      p->k,    p->a,           p->b,           p->is_fast};
     other->product = p;
     memset(p->c, 0xff, (size_t)(p->m * p->n) * hal_type_size(p->type));
     if (device == NULL) {
@@ -188,24 +76,14 @@ static bool begin_peer(product *p, peer *other, measured *competitor)
         }
         *competitor = (measured){.function = run_peer, .user = other};
         run_peer(other, 1);
-        return check(p, other->name, true);
+        return gemm_peer_check(p, other->name);
     }
     if (device->failed || !device->takes(p->type) || !device->begin(device, &matrices)) {
         return false;
     }
     *competitor = (measured){.function = device->run, .user = device};
     device->run(device, 1);
-    return device->read(device, p->c) && check(p, other->name, true);
-}
-
-static void release(product *made)
-{
-    for (int i = 0; i < 3; i++) {
-        ops_tensor_release(&made->on_device[i]);
-    }
-    free(made->a);
-    free(made->b);
-    free(made->c);
+    return device->read(device, p->c) && gemm_peer_check(p, other->name);
 }
 
 static void peers_end(bench_state *bench, peer *peers, int count)
@@ -221,17 +99,17 @@ static void peers_end(bench_state *bench, peer *peers, int count)
 }
 
 /* The row of a class; the classes and peers of its product have been measured in turns. */
-static bench_row *row_add(const product_class *run, const measurement *time)
+static bench_row *row_add(const gemm_way *way, const measurement *time)
 {
-    const product *p = run->product;
+    const gemm_product *p = way->product;
     const char *class =
-        p->bench->options.precision_count > 1 ? bench_precision_name(run->precision) : "";
-    char name[96], levels[12] = "";
-    if (class[0] != 0 && run->levels) {
-        snprintf(levels, sizeof levels, "%u", run->levels);
+        p->bench->options.precision_count > 1 ? bench_precision_name(way->precision) : "";
+    char product[64], name[96], levels[12] = "";
+    gemm_product_name(p, product, sizeof product);
+    if (class[0] != 0 && way->levels) {
+        snprintf(levels, sizeof levels, "%u", way->levels);
     }
-    snprintf(name, sizeof name, "gemm %lldx%lldx%lld%s%s%s", (long long)p->m, (long long)p->n,
-             (long long)p->k, class[0] != 0 ? ", " : "", class, levels);
+    snprintf(name, sizeof name, "%s%s%s%s", product, class[0] != 0 ? ", " : "", class, levels);
     bench_row *row = bench_add(p->bench, name, p->type);
     if (row != NULL) {
         row->m = p->m;
@@ -242,72 +120,163 @@ static bench_row *row_add(const product_class *run, const measurement *time)
     return row;
 }
 
-/* A row for each of `class_count` classes. */
-static void run_case(product *p, product_class *classes, int class_count, peer *peers,
-                     int peer_count)
+/* The other ways to multiply than that of a class: the portable and the native kernel, and the
+ * numbers of levels of Strassen's algorithm. Returns how many this device has. */
+static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNATIVES])
 {
-    bench_state *bench = p->bench;
-    measured competitors[BENCH_MAX_CLASSES + BENCH_MAX_PEERS];
-    const char *names[BENCH_MAX_PEERS];
-    int count = class_count;
-    bool well = make(bench, p);
-    for (int i = 0; i < class_count && well; i++) {
-        competitors[i] = (measured){.function = run_device, .user = &classes[i]};
-        well = run_first(&classes[i]);
+    static const ops_gemm_impl impls[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
+    bench_state *bench = chosen->product->bench;
+    int count = 0, kept = 0;
+    for (int i = 0; i < 2 && chosen->impl == OPS_GEMM_ANY; i++) {
+        found[count] = *chosen;
+        found[count++].impl = impls[i];
     }
-    for (int i = 0; i < peer_count && well; i++) {
-        if (begin_peer(p, &peers[i], &competitors[count])) {
-            names[count++ - class_count] = peers[i].name;
+    for (uint32_t l = 0; l <= HAL_GEMM_MAX_LEVELS && chosen->precision == HAL_GEMM_NORMWISE; l++) {
+        found[count] = *chosen;
+        found[count].levels = l;
+        found[count++].precision = l > 0 ? HAL_GEMM_NORMWISE : HAL_GEMM_ACCURATE;
+    }
+    for (int i = 0; i < count; i++) {
+        const hal_status status = gemm_way_try(&found[i]);
+        if (status == HAL_OK && gemm_way_check(&found[i], "an alternative")) {
+            found[kept++] = found[i];
+        } else if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
+            bench_ok(bench, status, "ops_gemm");
         }
     }
-    if (well) {
-        measure_alternating(competitors, count, bench->options.seconds);
+    return kept;
+}
+
+/* Adds the fastest of the alternatives, or the choice itself, as a peer: --regret. */
+static void add_best(bench_row *row, const measured *alternatives, int count)
+{
+    const measurement *best = &row->time;
+    for (int i = 0; i < count; i++) {
+        if (alternatives[i].time.median_us < best->median_us) {
+            best = &alternatives[i].time;
+        }
     }
+    bench_add_peer(row, BENCH_BEST, best);
+}
+
+/* A row for each of `class_count` classes. */
+static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *classes,
+                     int class_count, peer *peers, int peer_count)
+{
+    bench_state *bench = p->bench;
+    measured competitors[BENCH_MAX_CLASSES * (1 + MAX_ALTERNATIVES) + BENCH_MAX_PEERS];
+    gemm_way alternatives[BENCH_MAX_CLASSES][MAX_ALTERNATIVES];
+    const char *names[BENCH_MAX_PEERS];
+    int count = class_count, more[BENCH_MAX_CLASSES] = {0};
+    bool well = true;
     for (int i = 0; i < class_count && well; i++) {
+        classes[i].operands = operands;
+        competitors[i] = (measured){.function = gemm_way_run, .user = &classes[i]};
+        well = bench_ok(bench, gemm_way_try(&classes[i]), "ops_gemm") &&
+               gemm_way_check(&classes[i], "the device");
+    }
+    for (int i = 0; i < class_count && well && bench->options.regret; i++) {
+        more[i] = alternatives_find(&classes[i], alternatives[i]);
+        for (int j = 0; j < more[i]; j++) {
+            competitors[count++] =
+                (measured){.function = gemm_way_run, .user = &alternatives[i][j]};
+        }
+    }
+    const int first_peer = count;
+    for (int i = 0; i < peer_count && well; i++) {
+        if (begin_peer(p, &peers[i], &competitors[count])) {
+            names[count++ - first_peer] = peers[i].name;
+        }
+    }
+    if (!well) {
+        return;
+    }
+    measure_alternating(competitors, count, bench->options.seconds);
+    for (int i = 0, first = class_count; i < class_count; first += more[i++]) {
         bench_row *row = row_add(&classes[i], &competitors[i].time);
-        for (int j = class_count; j < count && row != NULL; j++) {
-            bench_add_peer(row, names[j - class_count], &competitors[j].time);
+        for (int j = first_peer; j < count && row != NULL; j++) {
+            bench_add_peer(row, names[j - first_peer], &competitors[j].time);
+        }
+        if (row != NULL && bench->options.regret) {
+            add_best(row, &competitors[first], more[i]);
         }
         if (row != NULL) {
             bench_rate(row, 2.0 * (double)p->m * (double)p->n * (double)p->k,
                        (double)(p->m * p->k + p->k * p->n + p->m * p->n) * hal_type_size(p->type));
         }
     }
-    peers_end(bench, peers, peer_count);
-    release(p);
 }
 
 /* The classes of --precision, those in turns that peers meet with the same arithmetic. */
-static void run_classes(bench_state *bench, hal_type type, const int64_t size[3], peer *peers,
-                        int peer_count)
+static void run_classes(const gemm_product *shape, peer *peers, int peer_count)
 {
+    bench_state *bench = shape->bench;
     bench_options *options = &bench->options;
     for (int i = 0, more = bench_select_precision(options, 0); more;) {
-        product p = {.bench = bench, .type = type, .m = size[0], .n = size[1], .k = size[2]};
-        product_class classes[BENCH_MAX_CLASSES];
+        gemm_product p = *shape;
+        gemm_way classes[BENCH_MAX_CLASSES];
+        gemm_operands operands = {0};
         int count = 0;
         p.is_fast = options->precision == HAL_GEMM_FAST;
         do {
-            classes[count++] = (product_class){&p, options->precision, options->levels};
+            classes[count++] = (gemm_way){.product = &p,
+                                          .ops = bench->ops,
+                                          .queue = bench->queue,
+                                          .precision = options->precision,
+                                          .levels = options->levels,
+                                          .impl = options->impl};
             more = bench_select_precision(options, ++i);
         } while (more && p.is_fast == (options->precision == HAL_GEMM_FAST));
-        run_case(&p, classes, count, peers, peer_count);
+        if (gemm_product_fill(&p) && gemm_operands_make(&p, bench->ops, &operands)) {
+            run_case(&p, &operands, classes, count, peers, peer_count);
+        }
+        peers_end(bench, peers, peer_count);
+        gemm_operands_release(&operands);
+        gemm_product_free(&p);
     }
+}
+
+/* The product of a number: those of --random, else of --sizes, else usual ones. The random ones are
+ * the same for each type. */
+static bool product_get(const bench_options *options, int index, uint64_t *state,
+                        gemm_product *product)
+{
+    static const int64_t usual[][3] = {
+        {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}};
+    enum { LARGEST = 8192 };
+    const int given = options->size_count > 0 ? options->size_count : 4;
+    if (options->random > 0) {
+        gemm_product_draw(state, options->largest > 0 ? (int64_t)options->largest : LARGEST,
+                          product);
+        return index < (int)options->random;
+    }
+    if (index < given) {
+        const int64_t *size = options->size_count > 0 ? options->sizes[index] : usual[index];
+        product->m = size[0];
+        product->n = size[1];
+        product->k = size[2];
+    }
+    return index < given;
 }
 
 void suite_gemm(bench_state *bench)
 {
-    static const int64_t usual[][3] = {
-        {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
-    bench_options *options = &bench->options;
-    const int count = options->size_count > 0 ? options->size_count : 4;
+    const bench_options *options = &bench->options;
+    const uint64_t seed = bench_seed_of(options);
     peer peers[BENCH_MAX_PEERS];
     const int peer_count = open_peers(bench, peers);
+    interrupt_watch();
     for (int t = 0; t < 4; t++) {
-        for (int s = 0; s < count && bench_wants(bench, types[t], t == 0); s++) {
-            const int64_t *size = options->size_count > 0 ? options->sizes[s] : usual[s];
-            run_classes(bench, types[t], size, peers, peer_count);
+        gemm_product product = {.bench = bench, .type = types[t]};
+        uint64_t state = bench_seed(seed);
+        for (int i = 0; bench_wants(bench, types[t], t == 0) && !interrupt_was_asked() &&
+                        product_get(options, i, &state, &product);
+             i++) {
+            run_classes(&product, peers, peer_count);
         }
+    }
+    if (options->random > 0) {
+        bench_note(bench, "Random products: --seed %llu", (unsigned long long)seed);
     }
 }

@@ -175,12 +175,6 @@ static void cell_add(bench_state *bench, const grid_cell *cell, copy_rates *rate
     bench_rate(row, 0.0, bytes);
 }
 
-/* A seed that was hardly used before. */
-static uint64_t seed_draw(void)
-{
-    return (uint64_t)(measure_now() * 1e6) % 1000000 + 1;
-}
-
 static int cells_create(const bench_options *options, uint64_t seed, grid_cell **cells)
 {
     return grid_cells_create(seed, options->largest > 0 ? options->largest : UINT64_C(1) << 28,
@@ -189,7 +183,7 @@ static int cells_create(const bench_options *options, uint64_t seed, grid_cell *
 
 bool grid_list(const bench_options *options)
 {
-    const uint64_t seed = options->seed != 0 ? options->seed : seed_draw();
+    const uint64_t seed = bench_seed_of(options);
     grid_cell *cells = NULL;
     const int count = cells_create(options, seed, &cells);
     if (count >= 0) {
@@ -201,7 +195,7 @@ bool grid_list(const bench_options *options)
 
 void suite_grid(bench_state *bench)
 {
-    const uint64_t seed = bench->options.seed != 0 ? bench->options.seed : seed_draw();
+    const uint64_t seed = bench_seed_of(&bench->options);
     grid_cell *cells = NULL;
     copy_rates rates = {.bench = bench};
     const int count = cells_create(&bench->options, seed, &cells);
@@ -214,73 +208,4 @@ void suite_grid(bench_state *bench)
     }
     free(cells);
     bench_note(bench, "Random cells: --seed %llu", (unsigned long long)seed);
-}
-
-static double worst_ratio(const bench_row *row)
-{
-    double worst = HUGE_VAL;
-    for (int i = 0; i < row->peer_count; i++) {
-        worst = fmin(worst, row->peers[i].ratio);
-    }
-    return worst;
-}
-
-static int compare_worst(const void *a, const void *b)
-{
-    const double x = worst_ratio(a), y = worst_ratio(b);
-    return (x > y) - (x < y);
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Appends how the ratios to one peer are distributed, over all rows or the random ones. */
-static void ratios_note(bench_state *bench, const char *peer, bool only_random)
-{
-    double *ratios = calloc((size_t)bench->row_count + 1, sizeof *ratios);
-    int count = 0, well = 0;
-    for (int i = 0; i < bench->row_count && ratios != NULL; i++) {
-        const bench_row *row = &bench->rows[i];
-        for (int p = 0; p < row->peer_count; p++) {
-            if (strcmp(row->peers[p].name, peer) == 0 &&
-                (!only_random || strstr(row->name, " random") != NULL)) {
-                ratios[count++] = row->peers[p].ratio;
-                well += row->peers[p].ratio >= 0.9;
-                break;
-            }
-        }
-    }
-    if (count > 0) {
-        qsort(ratios, (size_t)count, sizeof *ratios, compare_numbers);
-        bench_note(bench,
-                   "%s over %s: %d cells, worst %.2f, median %.2f, %d at 0.9 or more (%.0f%%)",
-                   only_random ? "Random cells" : "All cells", peer, count, ratios[0],
-                   ratios[count / 2], well, 100.0 * well / count);
-    }
-    free(ratios);
-}
-
-void grid_finish(bench_state *bench)
-{
-    char seen[BENCH_MAX_PEERS][32];
-    int count = 0;
-    for (int i = 0; i < bench->row_count; i++) {
-        for (int p = 0; p < bench->rows[i].peer_count; p++) {
-            int at = 0;
-            while (at < count && strcmp(seen[at], bench->rows[i].peers[p].name) != 0) {
-                at++;
-            }
-            if (at == count && count < BENCH_MAX_PEERS) {
-                memcpy(seen[count++], bench->rows[i].peers[p].name, sizeof seen[0]);
-            }
-        }
-    }
-    for (int i = 0; i < count; i++) {
-        ratios_note(bench, seen[i], false);
-        ratios_note(bench, seen[i], true);
-    }
-    qsort(bench->rows, (size_t)bench->row_count, sizeof *bench->rows, compare_worst);
 }

@@ -1,0 +1,198 @@
+/* Matrix products and ways to multiply them, see gemm_product.h. */
+#include "gemm_product.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECKS 200 /* elements of each product that are checked */
+
+static int64_t draw_length(uint64_t *state, int64_t largest)
+{
+    const double unit = (double)(bench_word(state) >> 11) * 0x1p-53;
+    const int64_t length = (int64_t)exp2(unit * log2((double)largest + 1));
+    return length < largest ? length : largest;
+}
+
+void gemm_product_draw(uint64_t *state, int64_t largest, gemm_product *product)
+{
+    product->m = draw_length(state, largest);
+    product->n = draw_length(state, largest);
+    product->k = draw_length(state, largest);
+    const uint64_t layout = (bench_word(state) >> 20) % 3;
+    product->transpose_a = layout == 1;
+    product->transpose_b = layout == 2;
+}
+
+void gemm_product_name(const gemm_product *product, char *name, size_t bytes)
+{
+    const bool a = product->transpose_a, b = product->transpose_b;
+    snprintf(name, bytes, "gemm %lldx%lldx%lld%s", (long long)product->m, (long long)product->n,
+             (long long)product->k, a ? (b ? " tt" : " tn") : (b ? " nt" : ""));
+}
+
+/* The rows and columns of A, B and C as they are stored. */
+static void stored_shapes(const gemm_product *p, int64_t shapes[3][2])
+{
+    shapes[0][0] = p->transpose_a ? p->k : p->m;
+    shapes[0][1] = p->transpose_a ? p->m : p->k;
+    shapes[1][0] = p->transpose_b ? p->n : p->k;
+    shapes[1][1] = p->transpose_b ? p->k : p->n;
+    shapes[2][0] = p->m;
+    shapes[2][1] = p->n;
+}
+
+bool gemm_product_fill(gemm_product *product)
+{
+    int64_t shapes[3][2];
+    void **hosts[3] = {&product->a, &product->b, &product->c};
+    stored_shapes(product, shapes);
+    for (int i = 0; i < 3; i++) {
+        const size_t count = (size_t)(shapes[i][0] * shapes[i][1]);
+        *hosts[i] = aligned_alloc(64, (count * hal_type_size(product->type) + 63) / 64 * 64);
+        if (*hosts[i] == NULL) {
+            return bench_fail(product->bench, "out of memory");
+        }
+        bench_random(product->type, *hosts[i], count, (uint64_t)i + 1);
+    }
+    return true;
+}
+
+void gemm_product_free(gemm_product *product)
+{
+    free(product->a);
+    free(product->b);
+    free(product->c);
+}
+
+/* The view takes over the tensor's reference. */
+static bool transpose(bench_state *bench, ops_tensor *tensor)
+{
+    ops_tensor view;
+    if (!bench_ok(bench, ops_tensor_transpose(tensor, 0, 1, &view), "a transposed matrix")) {
+        return false;
+    }
+    *tensor = view;
+    return true;
+}
+
+bool gemm_operands_make(const gemm_product *product, ops_context *ops, gemm_operands *operands)
+{
+    const void *hosts[3] = {product->a, product->b, product->c};
+    ops_tensor *made[3] = {&operands->a, &operands->b, &operands->c};
+    int64_t shapes[3][2];
+    stored_shapes(product, shapes);
+    *operands = (gemm_operands){0};
+    for (int i = 0; i < 3; i++) {
+        if (!bench_ok(product->bench,
+                      ops_tensor_from_host(ops, product->type, 2, shapes[i], hosts[i], made[i]),
+                      "a matrix on the device")) {
+            return false;
+        }
+    }
+    return (!product->transpose_a || transpose(product->bench, &operands->a)) &&
+           (!product->transpose_b || transpose(product->bench, &operands->b));
+}
+
+void gemm_operands_release(gemm_operands *operands)
+{
+    ops_tensor_release(&operands->a);
+    ops_tensor_release(&operands->b);
+    ops_tensor_release(&operands->c);
+}
+
+static hal_status way_multiply(const gemm_way *way)
+{
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.precision = way->precision;
+    options.levels = way->levels;
+    options.impl = way->impl;
+    return ops_gemm(way->ops, &options, &way->operands->a, &way->operands->b, &way->operands->c);
+}
+
+void gemm_way_run(void *way, int calls)
+{
+    const gemm_way *run = way;
+    bench_state *bench = run->product->bench;
+    for (int i = 0; i < calls && !bench->failed; i++) {
+        bench_ok(bench, way_multiply(run), "ops_gemm");
+    }
+    bench_ok(bench, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+hal_status gemm_way_try(const gemm_way *way)
+{
+    const gemm_product *p = way->product;
+    const hal_status status = way_multiply(way);
+    return status ? status
+                  : ops_tensor_read(way->ops, &way->operands->c,
+                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type), p->c);
+}
+
+static double unit_of(hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_F64:
+        return 0x1p-53;
+    case HAL_TYPE_F16:
+        return 0x1p-11;
+    case HAL_TYPE_BF16:
+        return 0x1p-8;
+    default:
+        return 0x1p-24;
+    }
+}
+
+/* What levels of Strassen's algorithm add to the bound of an element, see ops_gemm: A and B are
+ * below 1. */
+static double levels_bound(const gemm_product *p, uint32_t levels, double u)
+{
+    const double q = ceil(ldexp((double)p->k, -(int)levels));
+    return levels > 0 ? (pow(12.0, levels) * (q * q + 5.0 * q) - 5.0 * (double)p->k) * u : 0.0;
+}
+
+/* |c' - c| <= gamma(K) (|A||B|) + u |c| for elements spread over C, including the last one; the
+ * fast class may round one operand to 11 bits and truncate the other. */
+static bool product_check(const gemm_product *p, const char *who, bool is_peer, uint32_t levels)
+{
+    const bool fast = p->is_fast && p->type == HAL_TYPE_F32;
+    const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
+    const double operand = (fast ? 0x1.8p-10 : 0.0) + (is_peer ? out : 0.0);
+    const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
+    const int64_t count = p->m * p->n;
+    for (int64_t s = 0; s < CHECKS; s++) {
+        const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
+        const int64_t i = at / p->n, j = at % p->n;
+        long double sum = 0.0L, size = 0.0L;
+        for (int64_t k = 0; k < p->k; k++) {
+            const int64_t in_a = p->transpose_a ? k * p->m + i : i * p->k + k;
+            const int64_t in_b = p->transpose_b ? j * p->k + k : k * p->n + j;
+            const long double term = (long double)bench_value(p->type, p->a, (size_t)in_a) *
+                                     (long double)bench_value(p->type, p->b, (size_t)in_b);
+            sum += term;
+            size += fabsl(term);
+        }
+        const double value = bench_value(p->type, p->c, (size_t)at);
+        const double bound = (gamma + operand) * (double)size + levels_bound(p, levels, u) +
+                             1.001 * out * fabs((double)sum);
+        if (!(fabs(value - (double)sum) <= bound)) {
+            char name[64];
+            gemm_product_name(p, name, sizeof name);
+            return bench_fail(p->bench, "%s by %s: C[%lld][%lld] is %.9g instead of %.9Lg", name,
+                              who, (long long)i, (long long)j, value, sum);
+        }
+    }
+    return true;
+}
+
+bool gemm_way_check(const gemm_way *way, const char *who)
+{
+    const bool is_normwise = way->precision == HAL_GEMM_NORMWISE;
+    const uint32_t levels = way->levels ? way->levels : HAL_GEMM_MAX_LEVELS;
+    return product_check(way->product, who, false, is_normwise ? levels : 0);
+}
+
+bool gemm_peer_check(const gemm_product *product, const char *who)
+{
+    return product_check(product, who, true, 0);
+}

@@ -1,0 +1,61 @@
+/* The matrix products that suite_gemm.c measures, with their operands on the host, and ways to
+ * multiply them on a device. */
+#ifndef OPS_BENCH_GEMM_PRODUCT_H
+#define OPS_BENCH_GEMM_PRODUCT_H
+
+#include "bench.h"
+
+typedef struct gemm_product {
+    bench_state *bench;
+    hal_type type;
+    bool is_fast;                  /* its classes are: operands may be rounded */
+    bool transpose_a, transpose_b; /* A is stored as k x m, B as n x k */
+    int64_t m, n, k;
+    void *a, *b, *c; /* on the host, as they are stored, for peers and checks */
+} gemm_product;
+
+/* The operands on a device; the tensors A and B may be transposed views. */
+typedef struct gemm_operands {
+    ops_tensor a, b, c;
+} gemm_operands;
+
+/* A way to multiply: a device with its operands, and the options of the call. */
+typedef struct gemm_way {
+    const gemm_product *product;
+    ops_context *ops;
+    hal_queue *queue;
+    const gemm_operands *operands;
+    hal_gemm_precision precision;
+    uint32_t levels;
+    ops_gemm_impl impl;
+} gemm_way;
+
+/* m, n and k of 1 to `largest` with uniform logarithms, and one of three layouts: neither operand
+ * transposed, A or B. */
+void gemm_product_draw(uint64_t *state, int64_t largest, gemm_product *product);
+
+/* "gemm 12x34x56", with the layout if an operand is transposed: n or t for A and for B. */
+void gemm_product_name(const gemm_product *product, char *name, size_t bytes);
+
+/* Allocates the operands on the host and fills A and B with random numbers. False after a printed
+ * failure. */
+bool gemm_product_fill(gemm_product *product);
+void gemm_product_free(gemm_product *product);
+
+/* Copies A and B to a device, and makes a C. False after a printed failure. */
+bool gemm_operands_make(const gemm_product *product, ops_context *ops, gemm_operands *operands);
+void gemm_operands_release(gemm_operands *operands);
+
+/* Multiplies `calls` times and waits: a measure_function over a gemm_way. */
+void gemm_way_run(void *way, int calls);
+
+/* Multiplies once and reads C. UNSUPPORTED where the device has no such way. */
+hal_status gemm_way_try(const gemm_way *way);
+
+/* Whether the host's C, as a way or a peer computed it, is the product: at elements spread over it,
+ * within the bound of the class. Peers may round partial sums to the type of C. False after a
+ * printed failure. */
+bool gemm_way_check(const gemm_way *way, const char *who);
+bool gemm_peer_check(const gemm_product *product, const char *who);
+
+#endif
