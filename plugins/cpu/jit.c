@@ -211,20 +211,39 @@ static void block_fill(jit_walk *walk, x86_operand from, uint32_t slot, uint32_t
     block_store(walk, slot, bytes);
 }
 
-/* Scalars, group ids and counts, and uniform loads: true if the step has code. */
+/* A uniform load becomes part of the uniform program, which precedes the lane program: that must
+ * not write memory. False: it has no such form. */
+static bool element_append(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    if (walk->kind.opcode != HAL_IR_LOAD || !jit_uniform_is_supported(walk->step->access)) {
+        return false;
+    }
+    const cpu_access *access = &jit->lower->accesses[walk->draft->access];
+    const hal_type type = hal_type_of_value(access->type);
+    if (jit->writes_memory) {
+        jit_all_flush(jit);
+    }
+    program_choose(walk, access->values[0]);
+    const jit_value base = jit_name_in(jit, JIT_OPEN_UNIFORM, access->base)->value;
+    if (base != JIT_NONE && jit->uniform.values[base].kind == JIT_TEMPORARY) {
+        jit_program_flush(jit, JIT_OPEN_UNIFORM); /* the address is computed from its block */
+    }
+    references_note(walk, JIT_OPEN_UNIFORM);
+    const jit_value d =
+        jit_operation(&jit->uniform, JIT_ELEMENT, type, type, JIT_NONE, JIT_NONE, JIT_NONE);
+    jit_last(&jit->uniform)->aux = walk->draft->access;
+    jit_name_define(jit, JIT_OPEN_UNIFORM, access->values[0], d);
+    return true;
+}
+
+/* Scalars, group ids and counts: true if the step has code. */
 static bool input_emit(jit_walk *walk)
 {
     const cpu_step *step = walk->step;
     const uint32_t bytes = hal_type_size(walk->kind.type);
     x86_operand from;
     switch (walk->kind.opcode) {
-    case HAL_IR_LOAD:
-        if (bytes < 4 || !jit_uniform_emit(&walk->state, step->access)) {
-            return false;
-        }
-        from = x86_memory(JIT_SCRATCH, 0);
-        block_fill(walk, from, step->access->values[0], bytes);
-        return true;
     case HAL_IR_GROUP_ID:
         from = x86_memory(JIT_WORKER, (int32_t)(offsetof(cpu_worker, group) + 4 * step->aux));
         break;
@@ -498,7 +517,7 @@ static void draft_emit(jit_walk *walk)
     case CPU_STEP_OPERATION:
         if (jit_is_supported(jit->target, kind->opcode, kind->type, kind->result)) {
             operation_append(walk);
-        } else {
+        } else if (!element_append(walk)) {
             step_advance(walk, true);
             if (!input_emit(walk)) {
                 step_call(walk);

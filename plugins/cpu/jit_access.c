@@ -279,27 +279,29 @@ void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, u
     x86_bind(code, back);
 }
 
-bool jit_uniform_emit(jit_state *jit, const cpu_access *access)
+bool jit_uniform_is_supported(const cpu_access *access)
+{
+    const int64_t size = (int64_t)hal_type_size(access->type), offset = access->offset * size;
+    return access->width == 1 && access->guard == CPU_NONE && offset <= INT32_MAX &&
+           offset >= INT32_MIN && size >= 4;
+}
+
+void jit_uniform_emit(jit_state *jit, const cpu_access *access)
 {
     const uint32_t shift = shift_of(access->type);
     const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
-    if (access->width != 1 || access->guard != CPU_NONE || offset > INT32_MAX ||
-        offset < INT32_MIN) {
-        return false;
-    }
     x86_code *code = &jit->code;
-    index_load(jit, access->base, access->index_type, JIT_SCRATCH);
+    index_load(jit, jit->lower->names[access->base].slot, access->index_type, JIT_SCRATCH);
     if (shift != 0) {
         x86_shift_left(code, JIT_SCRATCH, shift);
     }
-    x86_general(code, X86_LOAD, true, X86_RDX,
+    x86_general(code, X86_LOAD, true, X86_RCX,
                 x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, memory)));
     x86_general(code, X86_ADD, true, JIT_SCRATCH,
-                x86_memory(X86_RDX, (int32_t)(8 * access->memory)));
+                x86_memory(X86_RCX, (int32_t)(8 * access->memory)));
     if (offset != 0) {
         x86_add_immediate(code, JIT_SCRATCH, (int32_t)offset);
     }
-    return true;
 }
 
 void jit_choose_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step)

@@ -7,7 +7,7 @@ static const uint8_t pointer_registers[JIT_POINTER_REGISTERS] = {
 
 /* Programs of so many nodes compute several vectors together; shorter ones need no help to
  * overlap. */
-enum { UNROLL_FROM = 40, FUNCTION_NODES = 24 };
+enum { UNROLL_FROM = 20, FUNCTION_NODES = 24 };
 
 static void pointer_add(jit_state *jit, uint32_t key)
 {

@@ -271,10 +271,31 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
     }
 }
 
-/* The last lane of a vector to an element of its row: the vectors of a row come in order. */
-static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a)
+/* The element of a uniform load to all lanes. */
+static void emit_element(jit_state *jit, const jit_node *node)
+{
+    const uint32_t d = jit_result(jit, node);
+    jit_uniform_emit(jit, &jit->lower->accesses[node->aux]);
+    emit(jit, by_size(node->type, X86_PBROADCASTD, X86_PBROADCASTQ), node->type, d, 0,
+         x86_memory(JIT_SCRATCH, 0));
+}
+
+/* The last lane of the last vector of a row to its element; jumps to `after` at the others. */
+static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a, uint32_t after)
 {
     x86_code *code = &jit->code;
+    const uint32_t lanes = jit_lanes(jit, jit->program), row = jit->lower->kernel->place[0];
+    const uint32_t step = lanes * jit->parts, part_end = (node->part + 1) * lanes;
+    if (part_end % row != 0 && part_end != step) { /* in no step of the loop */
+        x86_jump(code, after);
+        return;
+    }
+    if (row > step) {
+        x86_general(code, X86_STORE, false, JIT_LANE, x86_register(JIT_SCRATCH));
+        x86_and_immediate(code, JIT_SCRATCH, (int32_t)(row - step));
+        x86_compare_immediate(code, JIT_SCRATCH, (int32_t)(row - step));
+        x86_jump_if(code, X86_NOT_EQUAL, after);
+    }
     const uint32_t bytes = hal_type_size(node->type);
     const x86_operand vector = x86_memory(X86_RSP, JIT_FRAME_X);
     const x86_operand lane = x86_memory(X86_RSP, JIT_FRAME_Y);
@@ -296,7 +317,7 @@ static void emit_store(jit_state *jit, const jit_node *node)
     const uint32_t guard = node->a[1] == JIT_NONE ? 0 : jit_use(jit, node, 1);
     jump_if_null(jit, node->aux, elsewhere);
     if (jit->pointer_forms[node->aux] == JIT_ACCESS_ROW_ELEMENT) {
-        last_lane_store(jit, node, a);
+        last_lane_store(jit, node, a, after);
     } else {
         jump_if_masked(jit, node, 1, guard, after);
         const uint32_t mask = access_mask(jit, node, 1, guard);
@@ -537,6 +558,8 @@ void jit_node_emit(jit_state *jit, const jit_node *node)
     }
     if (opcode == JIT_RESULT) {
         emit_result(jit, node);
+    } else if (opcode == JIT_ELEMENT) {
+        emit_element(jit, node);
     } else if (opcode == JIT_STORE) {
         emit_store(jit, node);
     } else if (opcode == JIT_AGAIN) {

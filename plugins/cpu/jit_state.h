@@ -297,8 +297,10 @@ void jit_own_room_emit(jit_state *jit, uint32_t slot);
  * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes
  * null. False, without code: the access has no such form. */
 bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls);
-/* The address of a uniform load's element, in JIT_SCRATCH. False: the load has no such form. */
-bool jit_uniform_emit(jit_state *jit, const cpu_access *access);
+/* Whether a uniform load has code; the address of its element, in JIT_SCRATCH, by rcx. The access
+ * is a draft's. */
+bool jit_uniform_is_supported(const cpu_access *access);
+void jit_uniform_emit(jit_state *jit, const cpu_access *access);
 /* An affine index compared with a bound, where all work-items are on the true side; else a call. */
 bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
 /* Two masks together, where both are all work-items; else a call. */

@@ -280,6 +280,68 @@ TEST(rows)
     }
 }
 
+/* The sums of rows of 8 chunks, of which the last vectors of a row store one element. */
+static hal_ir_kernel *row_sums_kernel(hal_type type, uint32_t wide, uint32_t high)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("row_sums", &b);
+    hal_ir_group_size(b, wide, high, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id ends = hal_ir_binding(b, "ends", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value rows = hal_ir_scalar_value(b, "rows", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value inside = hal_ir_lt(b, y, rows);
+    const hal_ir_value stride = hal_ir_u32(b, 8 * wide + 1);
+    const hal_ir_value place = hal_ir_add(b, hal_ir_mul(b, y, stride), x);
+    hal_ir_value sum = hal_ir_load_wide(b, in, place, 0, 1, inside);
+    for (uint32_t k = 1; k < 8; k++) {
+        const hal_ir_value next = hal_ir_load_wide(b, in, place, (int32_t)(k * wide), 1, inside);
+        sum = hal_ir_add(b, hal_ir_max(b, sum, next), next);
+    }
+    for (uint32_t apart = 1; apart < 16; apart *= 2) {
+        sum = hal_ir_add(b, sum, hal_ir_shuffle_xor(b, sum, apart));
+    }
+    hal_ir_store_wide(b, ends, y, 0, inside, sum);
+    return cpu_finish(b);
+}
+
+TEST(row_sums)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_F64, HAL_TYPE_U32};
+    static const uint32_t sizes[][2] = {{16, 16}, {32, 8}, {64, 4}, {64, 1}, {16, 2}};
+    enum { TYPES = sizeof(types) / sizeof(types[0]), SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    for (uint32_t i = 0; i < 2 * TYPES * SIZES; i++) {
+        const uint32_t *size = sizes[i / TYPES % SIZES];
+        const uint32_t rows = i < TYPES * SIZES ? size[1] : 1;
+        const hal_type type = types[i % TYPES];
+        cpu_buffer buffers[] = {numbers(type, size[1] * (8 * size[0] + 1), i),
+                                numbers(type, size[1], i + 1)};
+        check(row_sums_kernel(type, size[0], size[1]), 1, buffers, 2, &rows, "sums of rows");
+    }
+}
+
+/* All work-items store a value to one element, and load that. */
+TEST(loads_after_stores_to_one_element)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("element", &b);
+    hal_ir_group_size(b, 16, 4, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value at = hal_ir_scalar_value(b, "at", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value item = hal_ir_add(b, hal_ir_mul(b, y, hal_ir_u32(b, 16)), x);
+    const hal_ir_value first = hal_ir_load(b, in, at);
+    const hal_ir_value next = hal_ir_load(b, in, hal_ir_add(b, first, first));
+    hal_ir_store(b, out, at, hal_ir_add(b, first, next));
+    const hal_ir_value stored = hal_ir_load(b, out, at);
+    hal_ir_store_wide(b, out, item, 64, HAL_IR_NONE, hal_ir_mul(b, stored, stored));
+    const uint32_t place = 5;
+    cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, 128, 3), numbers(HAL_TYPE_U32, 128, 4)};
+    ((uint32_t *)buffers[0].data)[place] = 21;
+    check(cpu_finish(b), 1, buffers, 2, &place, "an element that was stored");
+}
+
 /* Accesses at distances from one index, in two memories, under two guards that are the same for all
  * work-items, by the work-items below a limit. */
 static hal_ir_kernel *neighbours_kernel(hal_type type, uint32_t wide, uint32_t high)
