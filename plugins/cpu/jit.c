@@ -266,10 +266,11 @@ static bool input_emit(jit_walk *walk)
 }
 
 /* The guard of an access in rows, as a value of the open program; others need none. */
-static jit_value guard_value(jit_walk *walk, jit_access_form form)
+static jit_value guard_value(jit_walk *walk, jit_access_form form, bool loads)
 {
     const uint32_t guard = walk->state.lower->accesses[walk->draft->access].guard;
-    return form == JIT_ACCESS_ROWS && guard != CPU_NONE
+    return (form == JIT_ACCESS_ROWS || (form == JIT_ACCESS_ROW_ELEMENT && loads)) &&
+                   guard != CPU_NONE
                ? jit_value_of(&walk->state, JIT_OPEN_LANES, guard, HAL_TYPE_BOOL)
                : JIT_NONE;
 }
@@ -282,7 +283,7 @@ static bool address_emit(jit_walk *walk, jit_access_form form, bool calls, jit_p
         return true;
     }
     *place = (jit_place){.pointer = jit->pointer_count};
-    if (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT) {
+    if (jit_is_of_rows(form)) {
         jit_rows_emit(jit, walk->step, form, place->pointer, calls);
     } else if (form != JIT_ACCESS_LINE ||
                !jit_access_emit(jit, walk->step, place->pointer, calls)) {
@@ -309,7 +310,7 @@ static void load_append(jit_walk *walk)
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
     jit_place place;
     step_advance(walk, true);
-    if (walk->step->access->width == 1 && form == JIT_ACCESS_ROWS && jit->lower->names[name].view) {
+    if (walk->step->access->width == 1 && jit_is_of_rows(form) && jit->lower->names[name].view) {
         jit_own_room_emit(jit, walk->step->access->values[0]);
     }
     if (walk->step->access->width != 1 || jit_slot_is(jit->posted_by, jit, name) ||
@@ -318,7 +319,7 @@ static void load_append(jit_walk *walk)
         return;
     }
     references_note(walk, JIT_OPEN_LANES);
-    const jit_value guard = guard_value(walk, form);
+    const jit_value guard = guard_value(walk, form, true);
     const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, access->type,
                                       hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
     place_set(jit, place);
@@ -380,7 +381,7 @@ static void store_append(jit_walk *walk)
         jit_all_flush(jit);
     }
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
-    if (walk->step->aux && form != JIT_ACCESS_ROWS && form != JIT_ACCESS_ROW_ELEMENT) {
+    if (walk->step->aux && !jit_is_of_rows(form)) {
         post_add(walk, JIT_NONE);
         return;
     }
@@ -393,7 +394,7 @@ static void store_append(jit_walk *walk)
     const hal_type value = hal_type_of_value(walk->kind.type);
     references_note(walk, JIT_OPEN_LANES);
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, name, value),
-                    guard = guard_value(walk, form);
+                    guard = guard_value(walk, form, false);
     jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
     place_set(jit, place);
     post_add(walk, place.pointer);
@@ -497,7 +498,7 @@ static void draft_emit(jit_walk *walk)
     const bool is_view = walk->step->run == lanes->view;
     if (is_view || walk->step->run == lanes->address) {
         const jit_access_form form = jit_access_form_of(jit, walk->draft);
-        if (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT) {
+        if (jit_is_of_rows(form)) {
             rows_view(walk, is_view);
             return;
         }
@@ -704,6 +705,7 @@ static void walk_release(jit_walk *walk)
     free(jit->posted_by);
     free(jit->step_labels);
     free(jit->colds);
+    free(jit->asides);
     jit_program_release(&jit->uniform);
     jit_program_release(&jit->lanes);
     x86_code_release(&jit->code);

@@ -220,9 +220,8 @@ jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft)
         const bool has_mask = access->guard == CPU_NONE || size >= jit->target->mask_from;
         return has_mask ? JIT_ACCESS_ROWS : otherwise;
     }
-    const bool stores = draft->stores || draft->step.run == jit->lower->lanes->address;
-    return name_is(jit, access->factor[0], 0) && stores && size > 1 ? JIT_ACCESS_ROW_ELEMENT
-                                                                    : JIT_ACCESS_NONE;
+    return name_is(jit, access->factor[0], 0) && size > 1 ? JIT_ACCESS_ROW_ELEMENT
+                                                          : JIT_ACCESS_NONE;
 }
 
 void jit_own_room_emit(jit_state *jit, uint32_t slot)
@@ -252,7 +251,7 @@ void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, u
     jit->pointer_forms[pointer] = form;
     const uint32_t otherwise = cold->label, back = cold->back;
     mask_require_full(jit, step->mask, otherwise);
-    if (form == JIT_ACCESS_ROW_ELEMENT) {
+    if (form == JIT_ACCESS_ROW_ELEMENT && !calls) { /* the guard of a load is in the loop */
         mask_require_full(jit, access->guard, otherwise);
     }
     index_load(jit, access->factor[1], HAL_TYPE_U32, X86_RDX);

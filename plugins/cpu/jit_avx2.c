@@ -459,9 +459,8 @@ static void emit_bf16_bits(jit_state *jit, uint32_t d, uint32_t a)
 
 /* ---- memory ---- */
 
-/* Stores bytes or halves that are in the low bits of the lanes of A, by signed or unsigned packs,
- * which saturate. */
-static void lanes_store(jit_state *jit, uint32_t bytes, bool is_signed, x86_operand to)
+/* Halves that are in the lanes of A side by side, by a pack that saturates. */
+static void lanes_pack(jit_state *jit, bool is_signed)
 {
     const uint32_t a = JIT_TEMPORARY_A, b = JIT_TEMPORARY_B;
     const bool wide = jit->program->wide;
@@ -470,6 +469,15 @@ static void lanes_store(jit_state *jit, uint32_t bytes, bool is_signed, x86_oper
     }
     emit_form(jit, is_signed ? X86_PACKSSDW : X86_PACKUSDW, X86_XMM, a, a,
               x86_register(wide ? a : b), 0);
+}
+
+/* Stores bytes or halves that are in the low bits of the lanes of A, by signed or unsigned packs,
+ * which saturate. */
+static void lanes_store(jit_state *jit, uint32_t bytes, bool is_signed, x86_operand to)
+{
+    const uint32_t a = JIT_TEMPORARY_A;
+    const bool wide = jit->program->wide;
+    lanes_pack(jit, is_signed);
     if (bytes == 1) {
         emit_form(jit, is_signed ? X86_PACKSSWB : X86_PACKUSWB, X86_XMM, a, a, x86_register(a), 0);
     }
@@ -484,12 +492,62 @@ static void lanes_store(jit_state *jit, uint32_t bytes, bool is_signed, x86_oper
               X86_XMM, a, 0, to, 0);
 }
 
+/* The words of lanes where the mask is true, between memory and a vector that has them side by
+ * side: all at once where it is true in every lane. A load sets the others to 0. */
+static void words_move(jit_state *jit, uint32_t words, x86_operand memory, uint32_t mask, bool load)
+{
+    x86_code *code = &jit->code;
+    const uint32_t full = x86_label(code), done = x86_label(code);
+    const uint32_t lanes = jit_lanes(jit, jit->program);
+    const x86_operand saved = x86_memory(X86_RSP, JIT_FRAME_Y);
+    if (load) {
+        emit_form(jit, X86_PXORD, X86_XMM, words, words, x86_register(words), 0);
+    }
+    emit(jit, X86_PTEST, HAL_TYPE_BOOL, mask, 0, x86_constant(code, UINT32_MAX, 4));
+    x86_jump_if(code, X86_EQUAL, done);
+    x86_jump_if(code, X86_BELOW, full);
+    x86_general(code, X86_LEA, true, JIT_SCRATCH, memory);
+    x86_general(code, X86_STORE, true, JIT_LANE, saved);
+    emit(jit, X86_MOVMSKPS, HAL_TYPE_BOOL, JIT_LANE, 0, x86_register(mask));
+    x86_shift_left(code, JIT_LANE, 64 - lanes);
+    for (uint32_t lane = lanes; lane-- > 0;) {
+        const uint32_t next = x86_label(code);
+        x86_general(code, X86_ADD, true, JIT_LANE, x86_register(JIT_LANE)); /* the next bit */
+        x86_jump_if(code, X86_ABOVE_EQUAL, next);
+        emit_form(jit, load ? X86_PINSRW : X86_PEXTRW, X86_XMM, words, load ? words : 0,
+                  x86_memory(JIT_SCRATCH, (int32_t)(2 * lane)), (uint8_t)lane);
+        x86_bind(code, next);
+    }
+    x86_general(code, X86_LOAD, true, JIT_LANE, saved);
+    x86_jump(code, done);
+    x86_bind(code, full);
+    const uint32_t whole = load ? (lanes == 8 ? X86_MOVDQU32 : X86_MOVQ)
+                                : (lanes == 8 ? X86_MOVDQU32_STORE : X86_MOVLPS_STORE);
+    emit_form(jit, whole, X86_XMM, words, 0, memory, 0);
+    x86_bind(code, done);
+}
+
+static void words_load(jit_state *jit, uint32_t words, x86_operand from, uint32_t mask)
+{
+    words_move(jit, words, from, mask, true);
+}
+
+static void words_store(jit_state *jit, uint32_t words, x86_operand to, uint32_t mask)
+{
+    words_move(jit, words, to, mask, false);
+}
+
 static void narrow_store(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to, uint32_t mask)
 {
-    jit->failed = jit->failed || mask != 0;
+    jit->failed = jit->failed || (mask != 0 && bytes == 1);
     emit(jit, X86_PANDD, HAL_TYPE_U32, JIT_TEMPORARY_A, a,
          x86_constant(&jit->code, bytes == 1 ? 0xff : 0xffff, 4));
-    lanes_store(jit, bytes, false, to);
+    if (mask == 0) {
+        lanes_store(jit, bytes, false, to);
+        return;
+    }
+    lanes_pack(jit, false);
+    words_store(jit, JIT_TEMPORARY_A, to, mask);
 }
 
 static void masked_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
@@ -500,8 +558,23 @@ static void masked_load(jit_state *jit, hal_type type, uint32_t d, x86_operand f
 
 static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
 {
+    /* Some processors take as long for one store under a mask as for ten others. */
+    const uint32_t full = x86_label(&jit->code), done = x86_label(&jit->code);
+    emit(jit, X86_PTEST, HAL_TYPE_BOOL, mask, 0, x86_constant(&jit->code, UINT32_MAX, 4));
+    x86_jump_if(&jit->code, X86_EQUAL, done);
+    x86_jump_if(&jit->code, X86_BELOW, full);
     emit(jit, by_size(type, X86_MASKMOVPS_STORE, X86_MASKMOVPD_STORE), type, a,
          mask_for(jit, type, mask), to);
+    x86_jump(&jit->code, done);
+    x86_bind(&jit->code, full);
+    emit(jit, X86_MOVDQU32_STORE, type, a, 0, to);
+    x86_bind(&jit->code, done);
+}
+
+static void lanes_clear(jit_state *jit, hal_type type, uint32_t d, uint32_t mask)
+{
+    emit(jit, by_size(type, X86_PANDD, X86_PANDQ), type, d, d,
+         x86_register(mask_for(jit, type, mask)));
 }
 
 static void bool_copy(jit_state *jit, uint32_t d, uint32_t a)
@@ -555,7 +628,7 @@ const jit_target jit_avx2 = {.length = X86_YMM,
                              .masks = 0,
                              .most_parts = 2,
                              .mask = JIT_TEMPORARY_C,
-                             .mask_from = 4,
+                             .mask_from = 2,
                              .reserved = UINT32_C(0xffff0000),
                              .cast_is_supported = cast_is_supported,
                              .emit_float_least = emit_float_least,
@@ -567,8 +640,11 @@ const jit_target jit_avx2 = {.length = X86_YMM,
                              .emit_cast = emit_cast,
                              .emit_bf16_bits = emit_bf16_bits,
                              .narrow_store = narrow_store,
+                             .words_load = words_load,
+                             .words_store = words_store,
                              .masked_load = masked_load,
                              .masked_store = masked_store,
+                             .lanes_clear = lanes_clear,
                              .bool_copy = bool_copy,
                              .bool_set = bool_set,
                              .bool_load = bool_load,

@@ -311,6 +311,11 @@ static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
                 to);
 }
 
+static void lanes_clear(jit_state *jit, hal_type type, uint32_t d, uint32_t mask)
+{
+    masked_load(jit, type, d, x86_register(d), mask);
+}
+
 /* ---- masks ---- */
 
 static void bool_copy(jit_state *jit, uint32_t d, uint32_t a)
@@ -382,6 +387,7 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .narrow_store = narrow_store,
                                .masked_load = masked_load,
                                .masked_store = masked_store,
+                               .lanes_clear = lanes_clear,
                                .bool_copy = bool_copy,
                                .bool_set = bool_set,
                                .bool_load = bool_load,

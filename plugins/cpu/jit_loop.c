@@ -126,6 +126,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     jit->program = program;
     jit->is_uniform = is_uniform;
     jit->in_loop = lanes > step;
+    jit->aside_count = 0;
     jit_program_finish(program);
     jit_registers_clear(jit);
     pointers_load(jit, program);
@@ -152,6 +153,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
         x86_compare_immediate(code, JIT_LANE, (int32_t)lanes);
         x86_jump_if(code, X86_BELOW, again);
     }
+    jit_asides_emit(jit);
     jit->operations += program->node_count;
     jit->failed = jit->failed || jit->frame_vectors > 4096;
 }

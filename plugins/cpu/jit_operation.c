@@ -4,6 +4,8 @@
  * value. */
 #include "jit_emit.h"
 
+#include <stdlib.h>
+
 /* d = op a in one instruction, with an immediate if it has one. */
 static void emit_unary(jit_state *jit, const jit_node *node, uint32_t name, hal_type form,
                        uint32_t immediate)
@@ -60,6 +62,11 @@ static void emit_mulhi(jit_state *jit, const jit_node *node)
 static void emit_f16_bits(jit_state *jit, x86_operand to, uint32_t a, uint32_t mask)
 {
     x86_form form = jit_form(jit, HAL_TYPE_F32);
+    if (mask != 0 && jit->target->words_store != NULL) {
+        x86_vector(&jit->code, X86_CVTPS2PH, form, a, 0, x86_register(JIT_TEMPORARY_A));
+        jit->target->words_store(jit, JIT_TEMPORARY_A, to, mask);
+        return;
+    }
     form.mask = (uint8_t)mask;
     x86_vector(&jit->code, X86_CVTPS2PH, form, a, 0, to);
 }
@@ -123,6 +130,11 @@ static void narrow_load(jit_state *jit, uint32_t name, hal_type value, uint32_t 
                         uint32_t mask)
 {
     x86_form form = jit_form(jit, value);
+    if (mask != 0 && jit->target->words_load != NULL) {
+        jit->target->words_load(jit, JIT_TEMPORARY_A, from, mask);
+        from = x86_register(JIT_TEMPORARY_A);
+        mask = 0;
+    }
     form.mask = (uint8_t)mask;
     form.zeroing = mask != 0;
     x86_vector(&jit->code, name, form, d, 0, from);
@@ -164,6 +176,24 @@ static void memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand f
     }
 }
 
+/* The bits are in the register of a mask that lasts for one access. */
+static void bf16_store(jit_state *jit, uint32_t a, x86_operand to, uint32_t mask)
+{
+    const uint32_t bits = JIT_TEMPORARY_C;
+    if (mask != bits || jit->target->words_store == NULL) {
+        jit->target->emit_bf16_bits(jit, bits, a);
+        jit->target->narrow_store(jit, 2, bits, to, mask);
+        return;
+    }
+    const x86_operand saved = x86_memory(X86_RSP, JIT_FRAME_D);
+    const x86_form form = {.length = jit->target->length};
+    x86_vector(&jit->code, X86_MOVDQU32_STORE, form, mask, 0, saved);
+    jit->target->emit_bf16_bits(jit, bits, a);
+    emit(jit, X86_MOVDQU32, HAL_TYPE_F32, JIT_TEMPORARY_A, 0, x86_register(bits));
+    x86_vector(&jit->code, X86_MOVDQU32, form, mask, 0, saved);
+    jit->target->narrow_store(jit, 2, JIT_TEMPORARY_A, to, mask);
+}
+
 static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
 {
     const hal_type value = hal_type_of_value(type);
@@ -181,8 +211,7 @@ static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
         emit_f16_bits(jit, to, a, mask);
         break;
     case HAL_TYPE_BF16:
-        jit->target->emit_bf16_bits(jit, JIT_TEMPORARY_C, a);
-        jit->target->narrow_store(jit, 2, JIT_TEMPORARY_C, to, mask);
+        bf16_store(jit, a, to, mask);
         break;
     default:
         if (mask != 0) {
@@ -206,6 +235,82 @@ static void jump_if_null(jit_state *jit, uint32_t pointer, uint32_t label)
     }
     x86_general(&jit->code, X86_TEST, true, reg, x86_register(reg));
     x86_jump_if(&jit->code, X86_EQUAL, label);
+}
+
+/* Code after the loop for a value in a register; it begins at `label` and jumps to `back`, where
+ * these are not JIT_NONE. */
+static void aside_add(jit_state *jit, jit_aside_kind kind, jit_value value, uint32_t reg,
+                      uint32_t label, uint32_t back)
+{
+    if (jit->aside_count == jit->aside_capacity) {
+        const uint32_t wanted = jit->aside_capacity == 0 ? 32 : jit->aside_capacity * 2;
+        jit_aside *grown = realloc(jit->asides, wanted * sizeof(jit_aside));
+        if (grown == NULL) {
+            jit->failed = true;
+            return;
+        }
+        jit->asides = grown;
+        jit->aside_capacity = wanted;
+    }
+    jit->asides[jit->aside_count++] = (jit_aside){
+        .kind = kind, .value = value, .reg = (uint8_t)reg, .label = label, .back = back};
+}
+
+static void aside_emit(jit_state *jit, const jit_aside *aside)
+{
+    jit_entry *entry = &jit->program->values[aside->value];
+    const x86_operand reg = x86_register(aside->reg);
+    if (aside->kind == JIT_ASIDE_LOAD) {
+        jit_load_home(jit, aside->value, aside->reg);
+    } else if (aside->kind == JIT_ASIDE_CLEAR) {
+        emit(jit, X86_PXORD, entry->type, aside->reg, aside->reg, reg);
+    } else if (entry->kind == JIT_TEMPORARY && !entry->keep) {
+        entry->reg = aside->reg;
+        jit_store_home(jit, aside->value); /* the step that stores it reads the slot */
+    }
+}
+
+void jit_asides_emit(jit_state *jit)
+{
+    x86_code *code = &jit->code;
+    const uint32_t after = x86_label(code);
+    if (jit->aside_count > 0) {
+        x86_jump(code, after);
+    }
+    for (uint32_t i = 0; i < jit->aside_count && !jit->failed; i++) {
+        const jit_aside *aside = &jit->asides[i];
+        if (aside->label != JIT_NONE) {
+            x86_bind(code, aside->label);
+        }
+        aside_emit(jit, aside);
+        if (aside->back != JIT_NONE) {
+            x86_jump(code, aside->back);
+        }
+    }
+    x86_bind(code, after);
+    jit->aside_count = 0;
+}
+
+/* One element of memory to all lanes. */
+static void element_broadcast(jit_state *jit, hal_type type, uint32_t d, x86_operand from)
+{
+    const hal_type value = hal_type_of_value(type);
+    const x86_form form = jit_form(jit, value);
+    if (hal_type_size(type) != 2) {
+        emit(jit, hal_type_size(type) == 8 ? X86_PBROADCASTQ : X86_PBROADCASTD, value, d, 0, from);
+    } else if (type == HAL_TYPE_F16) {
+        const x86_form half = {.length = form.length > X86_XMM ? (uint8_t)(form.length - 1)
+                                                               : (uint8_t)X86_XMM};
+        x86_vector(&jit->code, X86_PBROADCASTW, half, JIT_TEMPORARY_A, 0, from);
+        emit(jit, X86_CVTPH2PS, value, d, 0, x86_register(JIT_TEMPORARY_A));
+    } else {
+        x86_vector(&jit->code, X86_PBROADCASTW, form, d, 0, from);
+        emit_immediate(jit, X86_PSLLD, value, d, 0, x86_register(d), 16);
+        if (type != HAL_TYPE_BF16) {
+            emit_immediate(jit, type == HAL_TYPE_I16 ? X86_PSRAD : X86_PSRLD, value, d, 0,
+                           x86_register(d), 16);
+        }
+    }
 }
 
 /* Jumps if the guard of an access is false in all lanes. A masked access to a page that is not
@@ -238,34 +343,40 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
     x86_code *code = &jit->code;
     const uint32_t elsewhere = x86_label(code), none = x86_label(code), after = x86_label(code);
     const bool is_guarded = nodes->a[0] != JIT_NONE;
+    const bool is_element = jit->pointer_forms[nodes->aux] == JIT_ACCESS_ROW_ELEMENT;
     const uint32_t guard = is_guarded ? jit_use(jit, nodes, 0) : 0;
+    const hal_type type = nodes->type;
     uint32_t d[JIT_VECTORS];
     for (uint32_t i = 0; i < count; i++) {
         d[i] = jit_result(jit, &nodes[i]);
     }
     jump_if_null(jit, nodes->aux, elsewhere);
     jump_if_masked(jit, nodes, 0, guard, none);
-    const uint32_t mask = access_mask(jit, nodes, 0, guard);
+    const uint32_t mask = is_element ? 0 : access_mask(jit, nodes, 0, guard);
     const x86_operand place =
-        jit_pointed(jit, JIT_POINTER_ACCESS + nodes->aux, hal_type_size(nodes->type), nodes->part);
+        jit_pointed(jit, JIT_POINTER_ACCESS + nodes->aux, hal_type_size(type), nodes->part);
     for (uint32_t i = 0; i < count; i++) {
         x86_operand from = place;
         from.disp += nodes[i].distance;
-        memory_load(jit, nodes->type, d[i], from, mask);
-    }
-    x86_jump(code, after);
-    x86_bind(code, elsewhere);
-    for (uint32_t i = 0; i < count; i++) {
-        jit_load_home(jit, nodes[i].d, d[i]);
-    }
-    if (is_guarded) {
-        x86_jump(code, after);
-        x86_bind(code, none);
-        for (uint32_t i = 0; i < count; i++) {
-            emit(jit, X86_PXORD, hal_type_of_value(nodes->type), d[i], d[i], x86_register(d[i]));
+        if (!is_element) {
+            memory_load(jit, type, d[i], from, mask);
+            continue;
+        }
+        element_broadcast(jit, type, d[i], from);
+        if (is_guarded) {
+            jit->target->lanes_clear(jit, hal_type_of_value(type), d[i], guard);
         }
     }
     x86_bind(code, after);
+    for (uint32_t pass = 0; pass < 1u + is_guarded; pass++) {
+        for (uint32_t i = 0; i < count; i++) {
+            aside_add(jit, pass == 0 ? JIT_ASIDE_LOAD : JIT_ASIDE_CLEAR, nodes[i].d, d[i],
+                      i > 0       ? JIT_NONE
+                      : pass == 0 ? elsewhere
+                                  : none,
+                      i + 1 < count ? JIT_NONE : after);
+        }
+    }
     for (uint32_t i = 0; i < count; i++) {
         jit_release(jit, &nodes[i]);
     }
@@ -316,6 +427,7 @@ static void emit_store(jit_state *jit, const jit_node *node)
     const uint32_t a = jit_use(jit, node, 0);
     const uint32_t guard = node->a[1] == JIT_NONE ? 0 : jit_use(jit, node, 1);
     jump_if_null(jit, node->aux, elsewhere);
+    aside_add(jit, JIT_ASIDE_STORE, node->a[0], a, elsewhere, after);
     if (jit->pointer_forms[node->aux] == JIT_ACCESS_ROW_ELEMENT) {
         last_lane_store(jit, node, a, after);
     } else {
@@ -325,12 +437,6 @@ static void emit_store(jit_state *jit, const jit_node *node)
             jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part);
         to.disp += node->distance;
         memory_store(jit, node->type, a, to, mask);
-    }
-    x86_jump(&jit->code, after);
-    x86_bind(&jit->code, elsewhere);
-    const jit_entry *entry = &jit->program->values[node->a[0]];
-    if (entry->kind == JIT_TEMPORARY && !entry->keep) {
-        jit_store_home(jit, node->a[0]); /* the step that stores it reads the slot */
     }
     x86_bind(&jit->code, after);
 }

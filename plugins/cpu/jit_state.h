@@ -60,8 +60,13 @@ typedef enum jit_access_form {
     JIT_ACCESS_NONE,
     JIT_ACCESS_LINE,
     JIT_ACCESS_ROWS,
-    JIT_ACCESS_ROW_ELEMENT
+    JIT_ACCESS_ROW_ELEMENT /* 2 bytes or more */
 } jit_access_form;
+
+static inline bool jit_is_of_rows(jit_access_form form)
+{
+    return form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT;
+}
 
 /* An address that a loop keeps in a register: of a slot, or of an access. */
 typedef struct jit_pointer {
@@ -103,6 +108,16 @@ typedef struct jit_post {
     uint32_t pointer; /* JIT_NONE: the value is computed in place, if its slot points there */
 } jit_post;
 
+/* Code after a loop for an access whose pointer is null, which reads or writes the home of its
+ * value instead, or for a load whose guard is false in all lanes. */
+typedef enum jit_aside_kind { JIT_ASIDE_LOAD, JIT_ASIDE_STORE, JIT_ASIDE_CLEAR } jit_aside_kind;
+typedef struct jit_aside {
+    jit_aside_kind kind;
+    jit_value value;
+    uint32_t label, back;
+    uint8_t reg;
+} jit_aside;
+
 /* An open choice of sides: its labels, and the registers that the one around it locks. */
 typedef struct jit_choice {
     uint32_t otherwise, join, locked;
@@ -140,6 +155,10 @@ typedef struct jit_target {
     void (*emit_cast)(jit_state *jit, const jit_node *node);
     /* To nearest even; NaN stays NaN. The result is in the lower half of each lane of d. */
     void (*emit_bf16_bits)(jit_state *jit, uint32_t d, uint32_t a);
+    /* Words of 16 bits side by side where the mask is true; a load sets the others to 0. Null: all
+     * instructions take masks. */
+    void (*words_load)(jit_state *jit, uint32_t words, x86_operand from, uint32_t mask);
+    void (*words_store)(jit_state *jit, uint32_t words, x86_operand to, uint32_t mask);
     /* The low 1 or 2 bytes of each lane, where `mask` is true unless that is 0; TEMPORARY_C may be
      * `a`. */
     void (*narrow_store)(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to, uint32_t mask);
@@ -153,6 +172,8 @@ typedef struct jit_target {
     void (*bool_store)(jit_state *jit, uint32_t a, x86_operand to);
     void (*bool_spill)(jit_state *jit, uint32_t a, x86_operand to);
     void (*bool_fill)(jit_state *jit, uint32_t d, x86_operand from);
+    /* Lanes where the mask is false become 0. */
+    void (*lanes_clear)(jit_state *jit, hal_type type, uint32_t d, uint32_t mask);
     /* Sets the flag EQUAL if no lane is true. */
     void (*bool_test)(jit_state *jit, uint32_t a);
     /* The low 32 bits of a general-purpose register to all lanes. */
@@ -200,6 +221,8 @@ struct jit_state {
     jit_value in_vector[JIT_VECTORS], in_mask[JIT_MASKS];
     uint32_t pinned_vectors, pinned_masks; /* by the current node */
     uint32_t locked_vectors;               /* by the open choices */
+    jit_aside *asides;
+    uint32_t aside_count, aside_capacity;
     jit_choice choices[JIT_MOST_CHOICES];
     uint32_t choice_count;
     /* Statistics for the log. */
@@ -263,6 +286,8 @@ void jit_node_emit(jit_state *jit, const jit_node *node);
 /* How many nodes from a LOAD on are emitted together: loads at one pointer, under one guard. */
 uint32_t jit_loads_count(const jit_state *jit, const jit_program *program, uint32_t first);
 void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count);
+/* After a loop: the asides of its accesses. */
+void jit_asides_emit(jit_state *jit);
 
 /* ---- jit_function.c ---- */
 

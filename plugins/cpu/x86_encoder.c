@@ -169,6 +169,8 @@ static uint32_t tuple_bytes(const vector_row *row, uint32_t length, bool broadca
         return vector / 4;
     case X86_TUPLE_SCALAR:
         return element;
+    case X86_TUPLE_WORD:
+        return 2;
     default:
         return vector;
     }

@@ -51,6 +51,7 @@ enum {
     X86_TUPLE_HALF,
     X86_TUPLE_QUARTER,
     X86_TUPLE_SCALAR,
+    X86_TUPLE_WORD,
     X86_TUPLE_HALF_FULL /* half of a vector, or one element of half the size that is broadcast */
 };
 
@@ -73,6 +74,7 @@ enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
     X(MOVQ_STORE, 1, 1, 1, 0x7e, -1, SCALAR, 0, NO)     \
     X(PBROADCASTD, 2, 1, 0, 0x58, -1, SCALAR, 0, W0)    \
     X(PBROADCASTQ, 2, 1, 1, 0x59, -1, SCALAR, 0, W0)    \
+    X(PBROADCASTW, 2, 1, 0, 0x79, -1, WORD, 0, W0)      \
     X(PBROADCASTD_R, 2, 1, 0, 0x7c, -1, SCALAR, 0, NO)  \
     X(ADDPS, 1, 0, 0, 0x58, -1, FULL, 0, W0)            \
     X(ADDPD, 1, 1, 1, 0x58, -1, FULL, 0, W0)            \
@@ -194,7 +196,10 @@ enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
     X(MASKMOVPD, 2, 1, 0, 0x2d, -1, FULL, 0, V0)        \
     X(MASKMOVPS_STORE, 2, 1, 0, 0x2e, -1, FULL, 0, V0)  \
     X(MASKMOVPD_STORE, 2, 1, 0, 0x2f, -1, FULL, 0, V0)  \
-    X(MOVD_R, 1, 1, 0, 0x6e, -1, SCALAR, 0, V0)
+    X(MOVD_R, 1, 1, 0, 0x6e, -1, SCALAR, 0, V0)         \
+    X(MOVMSKPS, 1, 0, 0, 0x50, -1, FULL, 0, V0)         \
+    X(PINSRW, 1, 1, 0, 0xc4, -1, WORD, 1, V0)           \
+    X(PEXTRW, 3, 1, 0, 0x15, -1, WORD, 1, V0)
 
 #define X86_VECTOR_NAME_(NAME, ...) X86_##NAME,
 enum { X86_VECTOR_TABLE(X86_VECTOR_NAME_) X86_VECTOR_COUNT };

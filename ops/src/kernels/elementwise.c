@@ -11,6 +11,16 @@
 #define MIN_ROW 32u
 #define MIN_LANES 48u
 
+/* Where lines differ, a group of a CPU computes a range of lines of about RANGE_ELEMENTS elements,
+ * by steps of some rows of work-items. A row has whole vectors, their number a power of two; lines
+ * that are shorter have masks if they have MIN_MASKED elements. A step costs as much as STEP_ITEMS
+ * work-items, and a row of it as LINE_ITEMS. Long lines are read one by one, for prefetchers. */
+#define RANGE_ELEMENTS 8192u
+#define STEP_ITEMS 160u
+#define LINE_ITEMS 16u
+#define MIN_MASKED 3u
+#define LONG_LINE 1024u
+
 /* Elements that a work-item of a GPU loads before it waits for one, where a device is full: with
  * fewer, too few bytes are in flight. Groups for each compute unit of a full device. */
 #define MIN_LOADS 4u
@@ -108,6 +118,81 @@ static int plan_lanes(const hal_device_info *info, const ops_space *space,
         plan->lines = 1;
         return 0;
     }
+    return 1;
+}
+
+static uint64_t ceil_divide(uint64_t x, uint64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+/* Whether the innermost lines of all views are contiguous, or one element. */
+static int has_plain_lines(const ops_space *space)
+{
+    int plain = 1;
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        plain = plain && ops_inner_step(space->stride[view][space->rank - 1]) != OPS_INNER_ANY;
+    }
+    return plain;
+}
+
+/* The work-items of a step: those that cover a line with the least work. Steps overlap at the end
+ * of a line and of a range, so that none has idle work-items. */
+static int plan_step(const hal_device_info *info, const ops_space *space,
+                     ops_elementwise_plan *plan)
+{
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    const uint64_t count = (uint64_t)space->size[space->rank - 2];
+    const uint32_t width = info->subgroup_width, most = info->max_group_items;
+    const uint32_t longest = most < info->max_group_size[0] ? most : info->max_group_size[0];
+    double best = 0;
+    plan->group = 0;
+    for (uint32_t row = width; row <= longest && (row <= inner || row == width); row *= 2) {
+        uint32_t lines = inner < LONG_LINE ? most / row : 1;
+        while (lines > count || lines > info->max_group_size[1]) {
+            lines /= 2;
+        }
+        const double work = (double)ceil_divide(inner, row) *
+                            (STEP_ITEMS + (double)lines * (row + LINE_ITEMS)) / lines;
+        if (plan->group == 0 || work < best) {
+            best = work;
+            plan->group = row;
+            plan->lines = lines;
+        }
+    }
+    return plan->group * plan->lines >= MIN_LANES && inner >= MIN_MASKED;
+}
+
+/* Groups that compute ranges of lines and, where these are long, of their elements. They are in
+ * the order of memory, unless the outer dimensions are longer than the grid's z. False where other
+ * groups suit the space, or have to. */
+static int plan_ranges(const hal_device_info *info, const ops_elementwise_use *use,
+                       const ops_space *space, ops_elementwise_plan *plan)
+{
+    const ops_elementwise_plan other = *plan;
+    if (!use->repeatable || plan->layout.index64 || space->rank < 2 || info->subgroup_width == 0 ||
+        is_transposed(space) || !has_plain_lines(space) || !plan_step(info, space, plan)) {
+        *plan = other;
+        return 0;
+    }
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    const uint64_t lines = (uint64_t)space->size[space->rank - 2];
+    const uint64_t outer = (uint64_t)ops_space_elements(space) / (inner * lines);
+    const uint64_t wide = RANGE_ELEMENTS > plan->group ? RANGE_ELEMENTS : plan->group;
+    uint64_t columns = inner > wide ? inner / wide : 1;
+    uint64_t most = RANGE_ELEMENTS / (inner / columns);
+    most = most > plan->lines ? most : plan->lines;
+    uint64_t ranges = lines > most ? lines / most : 1;
+    plan->columns = outer > info->max_grid[2] ? 2 : 0;
+    columns = columns < info->max_grid[plan->columns] ? columns : info->max_grid[plan->columns];
+    ranges = ranges < info->max_grid[1] ? ranges : info->max_grid[1];
+    if (outer > info->max_grid[2 - plan->columns]) {
+        *plan = other;
+        return 0;
+    }
+    plan->grid[plan->columns] = (uint32_t)columns;
+    plan->grid[1] = (uint32_t)ranges;
+    plan->grid[2 - plan->columns] = (uint32_t)outer;
     return 1;
 }
 
@@ -250,6 +335,70 @@ static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     body(b, iter, user);
 }
 
+/* The group's share of `size`, whose parts along a dimension of the grid differ by one. */
+static void emit_range(hal_ir_builder *b, uint32_t dimension, hal_ir_value size,
+                       hal_ir_value range[2])
+{
+    const hal_ir_value id = hal_ir_id(b, HAL_IR_GROUP_ID, dimension);
+    const hal_ir_value count = hal_ir_id(b, HAL_IR_GROUP_COUNT, dimension);
+    const hal_ir_value share = hal_ir_div(b, size, count);
+    const hal_ir_value rest = hal_ir_sub(b, size, hal_ir_mul(b, share, count));
+    for (uint32_t i = 0; i < 2; i++) {
+        const hal_ir_value first = i == 0 ? id : hal_ir_add(b, id, hal_ir_u32(b, 1));
+        range[i] = hal_ir_add(b, hal_ir_mul(b, first, share), hal_ir_min(b, first, rest));
+    }
+}
+
+/* The step at `at`, or the last one that fits, by steps of `length`. */
+static hal_ir_value emit_step_start(hal_ir_builder *b, hal_ir_value at, hal_ir_value end,
+                                    uint32_t length)
+{
+    return hal_ir_min(b, at, hal_ir_sub(b, end, hal_ir_u32(b, length)));
+}
+
+/* A range of lines, in steps of some lines and a part of their elements. */
+static void emit_ranges(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_element_iter *iter,
+                        ops_elementwise_body body, const void *user)
+{
+    const ops_layout_values *values = iter->values;
+    const ops_layout *layout = iter->layout;
+    const uint32_t last = layout->rank - 1, second = last - 1;
+    hal_ir_value lines[2], columns[2], outer[OPS_MAX_VIEWS], start[OPS_MAX_VIEWS];
+    hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    hal_ir_value size =
+        second ? values->size[second] : hal_ir_div(b, values->total, values->size[last]);
+    emit_range(b, 1, size, lines);
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        outer[view] = iter->index[view];
+    }
+    ops_layout_offset(b, layout, values, hal_ir_id(b, HAL_IR_GROUP_ID, 2u - plan->columns), second,
+                      outer);
+    iter->guard = HAL_IR_NONE;
+    if (plan->masked) {
+        iter->guard = hal_ir_lt(b, x, values->size[last]);
+    } else {
+        emit_range(b, plan->columns, values->size[last], columns);
+    }
+    hal_ir_value at = hal_ir_for(b, lines[0], lines[1], hal_ir_u32(b, plan->lines));
+    hal_ir_value line = hal_ir_add(b, emit_step_start(b, at, lines[1], plan->lines), y);
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        start[view] = hal_ir_add(b, outer[view], hal_ir_mul(b, line, values->stride[view][second]));
+    }
+    hal_ir_value column = x;
+    if (!plan->masked) {
+        at = hal_ir_for(b, columns[0], columns[1], hal_ir_u32(b, plan->group));
+        column = hal_ir_add(b, emit_step_start(b, at, columns[1], plan->group), x);
+    }
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        iter->index[view] = ops_layout_step(b, layout, values, view, start[view], column);
+    }
+    body(b, iter, user);
+    if (!plan->masked) {
+        hal_ir_end(b);
+    }
+    hal_ir_end(b);
+}
+
 /* The last elements of a flat kernel, one by one. */
 static void emit_tail(hal_ir_builder *b, const ops_elementwise_plan *plan,
                       const ops_element_iter *iter, hal_ir_value first, ops_elementwise_body body,
@@ -299,7 +448,7 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
     const int is_cpu = info->kind == HAL_DEVICE_CPU;
     plan->group = ops_group_items(info);
     plan->lines = plan->repeat = 1;
-    plan->rows = plan->grid_may_overrun = 0;
+    plan->rows = plan->ranges = plan->masked = plan->columns = plan->grid_may_overrun = 0;
     plan->tail = 0;
     ops_transposed_choose(info, use, space, plan);
     if (!plan->staged) {
@@ -311,6 +460,11 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
     if (plan->staged) {
         return ops_grid_spread(context, use->function, ops_transposed_groups(space, plan->tile),
                                plan->grid);
+    }
+    if (is_cpu && plan_ranges(info, use, space, plan)) {
+        plan->ranges = 1;
+        plan->masked = (uint64_t)space->size[space->rank - 1] < plan->group;
+        return HAL_OK;
     }
     /* Few elements are spread over the compute units first. */
     const uint64_t total = (uint64_t)ops_space_elements(space);
@@ -405,6 +559,8 @@ void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
     }
     if (plan->staged) {
         ops_transposed_emit(b, plan, &iter, slots, types, body, user);
+    } else if (plan->ranges) {
+        emit_ranges(b, plan, &iter, body, user);
     } else if (plan->rows) {
         emit_rows(b, plan, &iter, body, user);
     } else {

@@ -33,7 +33,12 @@ typedef struct ops_elementwise_plan {
     uint32_t lines; /* with `rows`: lines of the second innermost dimension per group, along y */
     uint8_t rows;   /* the innermost dimension has the grid's x for itself */
     uint8_t grid_may_overrun; /* with `rows`: the grid may count more rows than there are */
-    uint16_t tail;            /* the last work-item has fewer elements than width */
+    uint8_t tail;             /* the last work-item has fewer elements than width */
+    uint8_t ranges;           /* a group computes a range of lines, by steps */
+    uint8_t masked;           /* with `ranges`: a line is shorter than a step */
+    uint8_t columns;          /* with `ranges`: 0 or 2, the grid's dimension along a line; outer
+                                 dimensions have the other one */
+    uint8_t reserved[2];
     uint32_t
         repeat; /* with `rows`: a work-item computes this many times `width` elements of a line,
                         `group` times `width` apart */
@@ -77,6 +82,8 @@ typedef struct ops_elementwise_use {
     int64_t reach;
     uint32_t loaded; /* a bit for each view that the body only passes to ops_element_load; then it
                         only stores by ops_element_store */
+    uint8_t repeatable;    /* an element may be computed more than once: the body only reads what it
+                           does not write */
     const uint32_t *sizes; /* bytes of the views' elements in memory; null without `loaded` */
 } ops_elementwise_use;
 

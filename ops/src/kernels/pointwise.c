@@ -151,6 +151,12 @@ static hal_status plan_choose(const ops_context *context, const pointwise_call *
             use.loaded |= UINT32_C(1) << i;
         }
     }
+    use.repeatable = 1;
+    for (uint32_t i = 0; i < c->input_count; i++) {
+        for (uint32_t k = c->input_count; k < p->space.view_count; k++) {
+            use.repeatable = use.repeatable && p->slots[i] != p->slots[k];
+        }
+    }
     use.widest = ops_elementwise_widest(context, size);
     ops_space_collapse(&p->space, c->input_count);
     return ops_elementwise_plan_init(context, &use, &p->space, &p->plan);

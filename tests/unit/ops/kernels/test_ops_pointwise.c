@@ -72,6 +72,29 @@ static void broadcast_and_strides(void **state)
     }
 }
 
+/* Lines of every length, also those of which several are a step, and the last one overlaps. The
+ * output may be an input, of which no element may then be read again. */
+static void short_lines(void **state)
+{
+    static const int64_t shapes[][3] = {{1, 70, 3},   {2, 33, 5},  {1, 100, 16}, {3, 40, 17},
+                                        {1, 131, 33}, {2, 9, 100}, {1, 3, 1500}, {1, 2, 20011}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_I64};
+    for (size_t s = 0; s < 4 * (sizeof shapes / sizeof *shapes); s++) {
+        const int64_t *n = shapes[s / 4], row[1] = {n[2]}, column[3] = {n[0], n[1], 1};
+        const hal_type type = types[s % 4];
+        box x = box_make(type, 3, n, NULL, -9, 9), out = box_make(type, 3, n, NULL, -9, 9);
+        box y = box_make(type, 1, row, NULL, -9, 9), z = box_make(type, 3, column, NULL, -9, 9);
+        box *all[4] = {&x, &y, &z, &out};
+        for (int i = 0; i < 4; i++) {
+            box_truncate(all[i]);
+        }
+        try_layouts(type, &x, &y, &z, &out);
+        try_layouts(type, &x, &z, &y, &out);
+        try_layouts(type, &y, &z, &x, &x);
+        boxes_free(&x, &y, &z, &out);
+    }
+}
+
 /* A device may limit its groups to fewer work-items than the side of a transposed tile. */
 static void groups_of_any_size(void **state)
 {
@@ -687,6 +710,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type),
         cmocka_unit_test(broadcast_and_strides),
+        cmocka_unit_test(short_lines),
         cmocka_unit_test(groups_of_any_size),
         cmocka_unit_test(transposed_inputs),
         cmocka_unit_test(long_odd_lines),

@@ -206,9 +206,9 @@ TEST(edges)
     }
 }
 
-/* A group of rows that are `stride` apart: neighbours are loaded under two guards, changed by many
- * operations or few, exchanged over each distance, and stored; the last lane of a row stores an
- * element. Strides may be negative. */
+/* A group of rows that are `stride` apart: neighbours, and an element of each row, are loaded under
+ * two guards and without, changed by many operations or few, exchanged over each distance, and
+ * stored; the last lane of a row stores an element. Strides may be negative. */
 static hal_ir_kernel *rows_kernel(hal_type type, uint32_t wide, uint32_t high, uint32_t operations)
 {
     hal_ir_builder *b = NULL;
@@ -228,6 +228,11 @@ static hal_ir_kernel *rows_kernel(hal_type type, uint32_t wide, uint32_t high, u
     const hal_ir_value first = hal_ir_load_wide(b, in, place, 0, 1, inside);
     const hal_ir_value second = hal_ir_load_wide(b, in, place, (int32_t)wide, 1, all);
     hal_ir_value value = hal_ir_add(b, first, second);
+    const hal_ir_value line = hal_ir_mul(b, y, stride);
+    const hal_ir_value column = hal_ir_lt(b, x, nx);
+    value = hal_ir_add(b, value, hal_ir_load_wide(b, in, hal_ir_add(b, line, base), 0, 1, all));
+    value = hal_ir_add(b, value, hal_ir_load_wide(b, in, y, 1, 1, column));
+    value = hal_ir_add(b, value, hal_ir_load_wide(b, in, y, 0, 1, HAL_IR_NONE));
     for (uint32_t k = 0; k < operations; k++) {
         value = hal_ir_max(b, hal_ir_add(b, value, second), first);
     }

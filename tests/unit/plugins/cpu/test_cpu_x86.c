@@ -23,6 +23,7 @@ static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
                                                          [X86_MOVQ_STORE] = "x-x!",
                                                          [X86_PBROADCASTD] = "v-x",
                                                          [X86_PBROADCASTQ] = "v-x",
+                                                         [X86_PBROADCASTW] = "v-x",
                                                          [X86_PBROADCASTD_R] = "v-r",
                                                          [X86_SQRTPS] = "v-v",
                                                          [X86_SQRTPD] = "v-v",
@@ -83,6 +84,9 @@ static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
                                                          [X86_MOVLPS_STORE] = "x-x!",
                                                          [X86_MOVD_STORE] = "x-x!",
                                                          [X86_MOVD_R] = "x-r",
+                                                         [X86_MOVMSKPS] = "r-v",
+                                                         [X86_PINSRW] = "xxm",
+                                                         [X86_PEXTRW] = "x-m!",
                                                          [X86_MASKMOVPS] = "vvm",
                                                          [X86_MASKMOVPD] = "vvm",
                                                          [X86_MASKMOVPS_STORE] = "vvm!",
@@ -169,7 +173,7 @@ static bool takes_memory(uint32_t name)
 {
     const char *signature = signature_of(name);
     const bool shifts = name >= X86_PSLLD && name <= X86_PSRAQ;
-    return signature[2] != 'r' && signature[0] != 'h' && !shifts;
+    return signature[2] != 'r' && strchr("hr", signature[0]) == NULL && !shifts;
 }
 
 /* The mnemonic of a row; the names of AVX2 where they are others. */
