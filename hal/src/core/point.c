@@ -10,11 +10,10 @@
 static hal_status point_check(hal_point point, const char *function)
 {
     if (!point.queue) {
-        return point.value == 0
-                   ? HAL_OK
-                   : hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                              "%s: point: expected value 0 without a queue, got %llu", function,
-                              (unsigned long long)point.value);
+        return point.value == 0 ? HAL_OK
+                                : hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                                           "%s: point: expected value 0 without a queue, got %llu",
+                                           function, (unsigned long long)point.value);
     }
     hal_timeline *timeline = &point.queue->timeline;
     const uint64_t flushed = atomic_load(&timeline->flushed);
@@ -68,11 +67,16 @@ static hal_status point_wait(hal_point point, uint64_t timeout_ns)
     }
     hal_timeline *timeline = &point.queue->timeline;
     const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : hal_clock_ns();
-    uint64_t left = timeout_ns;
+    uint64_t left = timeout_ns, submitted = 0;
     for (uint32_t attempt = 0; status == HAL_OK; attempt += attempt < UINT32_MAX) {
         hal_held_advance();
         if (atomic_load(&timeline->reached) >= point.value) {
             return HAL_OK;
+        }
+        /* The next gate of the queue gets the attempts of the first one. */
+        if (submitted != atomic_load(&timeline->submitted)) {
+            submitted = atomic_load(&timeline->submitted);
+            attempt = 0;
         }
         status = hal_held_wait((hal_last_use){timeline, point.value}, left, attempt);
         if (status == HAL_OK && begin) {
@@ -162,6 +166,7 @@ hal_status hal_point_get_elapsed(hal_point first, hal_point second, uint64_t *na
     status = device->plugin->queue_elapsed(timeline->handle, first.value - timeline->base,
                                            second.value - timeline->base, nanoseconds);
     return status == HAL_OK ? HAL_OK
-                            : hal_device_failed(device, status, "asking for the time between "
-                                                                "two batches");
+                            : hal_device_failed(device, status,
+                                                "asking for the time between "
+                                                "two batches");
 }
