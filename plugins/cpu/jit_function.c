@@ -37,7 +37,7 @@ static void routine_body(jit_state *jit, uint32_t opcode, hal_type type)
     jit_operation(program, JIT_RESULT, type, HAL_TYPE_NONE, d, JIT_NONE, JIT_NONE);
     jit_last(program)->aux = JIT_FUNCTION_X;
     if (jit->parts > 1) {
-        jit_program_unroll(program, jit->parts);
+        jit_program_unroll(program, jit->parts, false);
     }
     if (program->failed) {
         return;

@@ -115,7 +115,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
             step *= 2;
         }
         if (step > width) {
-            jit_program_unroll(program, step / width);
+            jit_program_unroll(program, step / width, jit->lower->kernel->place[0] <= width);
         }
     }
     if (program->failed) {

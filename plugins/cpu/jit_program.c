@@ -166,12 +166,13 @@ static bool is_joint(uint32_t opcode)
     return opcode >= JIT_DECLARE && opcode <= JIT_FUNCTION;
 }
 
-/* The end of the nodes from `first` on that each part does in one piece: loads, which share tests
- * of their pointer; from a condition to its last use, if that is near, as there are few masks. */
-static uint32_t piece_end(const jit_program *program, const uint32_t *last_use, uint32_t first)
+/* The end of the nodes from `first` on that each part does in one piece: loads, if the parts are
+ * rows; from a condition to its last use, if that is near, as there are few masks. */
+static uint32_t piece_end(const jit_program *program, const uint32_t *last_use, uint32_t first,
+                          bool are_rows)
 {
     uint32_t end = first + 1;
-    if (jit_is_vector_load(program, first)) {
+    if (are_rows && jit_is_vector_load(program, first)) {
         while (end < program->node_count && jit_is_vector_load(program, end)) {
             end++;
         }
@@ -213,11 +214,11 @@ static void node_unroll(jit_program *result, const jit_node *node, uint32_t part
 }
 
 static void nodes_unroll(jit_program *result, const jit_program *program, const uint32_t *last_use,
-                         uint32_t parts)
+                         uint32_t parts, bool are_rows)
 {
     for (uint32_t i = 0; i < program->node_count && !result->failed;) {
         const jit_node *node = &program->nodes[i];
-        const uint32_t end = piece_end(program, last_use, i);
+        const uint32_t end = piece_end(program, last_use, i, are_rows);
         const bool once = node->opcode == JIT_OTHERWISE || node->opcode == JIT_JOIN;
         if (node->opcode == JIT_CHOICE) {
             jit_node choice = *node;
@@ -235,7 +236,7 @@ static void nodes_unroll(jit_program *result, const jit_program *program, const 
 }
 
 /* The values of the parts are neighbours; constants and uniform values serve all of them. */
-void jit_program_unroll(jit_program *program, uint32_t parts)
+void jit_program_unroll(jit_program *program, uint32_t parts, bool are_rows)
 {
     jit_program result = {.wide = program->wide};
     const uint32_t values = program->value_count * parts;
@@ -254,7 +255,7 @@ void jit_program_unroll(jit_program *program, uint32_t parts)
             }
         }
     }
-    nodes_unroll(&result, program, last_use, parts);
+    nodes_unroll(&result, program, last_use, parts, are_rows);
     free(last_use);
     jit_program_release(program);
     *program = result;

@@ -102,8 +102,9 @@ jit_value jit_math(jit_program *program, uint32_t opcode, hal_type type, jit_val
 uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_t masks,
                            uint32_t most);
 /* Interleaves the operations of several vectors, which depend on each other only in choices: long
- * chains of operations would wait for each other's results. */
-void jit_program_unroll(jit_program *program, uint32_t parts);
+ * chains of operations would wait for each other's results. Memory is read in its order: vectors
+ * side by side together, those of several rows (`are_rows`) one after the other. */
+void jit_program_unroll(jit_program *program, uint32_t parts, bool are_rows);
 
 /* Finds the next use of each value at each node; the kept values end with the program. */
 void jit_program_finish(jit_program *program);
