@@ -9,7 +9,7 @@
 #define MAX_RUNS 201
 #define MIN_RUN 5e-3
 #define MAX_CALLS 1000000
-#define COMPETITORS 16
+#define COMPETITORS 48
 
 /* Idle threads of a competitor spin before they sleep, for up to 30 ms (OpenBLAS), and would take
  * processors from the next competitor, which therefore waits. */

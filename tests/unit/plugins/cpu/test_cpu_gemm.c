@@ -71,10 +71,10 @@ TEST(test_skinny)
             struct problem p = typed_problem(isa, 70, i);
             int64_t shorter = i < TYPE_SETS * 8 ? 1 : pick(1, CPU_GEMM_SKINNY);
             const bool deep = i % 7 == 0;
-            int64_t longer = deep ? pick(128, 200) : pick(64, 700);
+            int64_t longer = deep ? pick(128, 200) : pick(16, 700);
             p.desc.m = i / TYPE_SETS & 4 ? shorter : longer;
             p.desc.n = i / TYPE_SETS & 4 ? longer : shorter;
-            p.desc.k = deep ? pick(4000, 5000) : pick(64, 300);
+            p.desc.k = deep ? pick(4000, 5000) : pick(1, 300);
             if (i == TYPE_SETS * 4 && isa % 2 != 0) { /* more than the caches hold */
                 p.desc.m = 3;
                 p.desc.n = 2100;
@@ -90,6 +90,32 @@ TEST(test_skinny)
         }
     }
     assert_true(routes[CPU_GEMM_DOT] > 0 && routes[CPU_GEMM_AXPY] > 0);
+}
+
+/* Shapes that took up to 20 times as long in tiles, and one that is too small for another route. */
+TEST(test_routes)
+{
+    static const struct {
+        struct cpu_gemm_desc desc;
+        enum cpu_gemm_route route;
+    } cases[] = {
+        {{.m = 4000, .n = 1, .k = 16, .transpose_a = true, .lda = 4000, .ldb = 1, .ldc = 1},
+         CPU_GEMM_AXPY},
+        {{.m = 1000, .n = 1, .k = 57, .lda = 57, .ldb = 1, .ldc = 1}, CPU_GEMM_DOT},
+        {{.m = 2, .n = 4, .k = 900, .transpose_b = true, .lda = 900, .ldb = 900, .ldc = 4},
+         CPU_GEMM_DOT},
+        {{.m = 4, .n = 2, .k = 30, .lda = 30, .ldb = 2, .ldc = 2}, CPU_GEMM_TILES},
+    };
+    for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            struct cpu_gemm_desc d = cases[i].desc;
+            struct cpu_gemm_plan plan;
+            d.isa = isa;
+            d.batch = 1;
+            assert_null(cpu_gemm_plan_make(&plan, &d));
+            assert_int_equal(plan.route, cases[i].route);
+        }
+    }
 }
 
 #if defined(__x86_64__)
