@@ -18,8 +18,7 @@
  * come soon. The processor is kept meanwhile, since another program would use it for a time slice
  * of milliseconds; where ranks share processors, they get it soon. */
 #define EAGER_ATTEMPTS 1000
-#define ALONE_ATTEMPTS 400 /* of ALONE_POLLS each, where no other queue holds batches */
-#define ALONE_POLLS 16
+#define ALONE_POLLS 16 /* of an attempt, where no other queue holds batches */
 #define CROWDED_ATTEMPTS 2000
 #define CROWDED_SPIN_ATTEMPTS 64
 #define GATE_PAUSE_NS UINT64_C(100000)
@@ -204,10 +203,10 @@ static int gate_poll_eagerly(hal_queue *queue, uint32_t attempt)
     if (!gate || gate->is_crowded || !is_alone) {
         return attempt < (gate && gate->is_crowded ? CROWDED_ATTEMPTS : EAGER_ATTEMPTS);
     }
-    if (attempt < ALONE_ATTEMPTS) {
+    if (attempt < HAL_HELD_EAGER_ATTEMPTS) {
         queue_advance(queue, ALONE_POLLS);
     }
-    return attempt < ALONE_ATTEMPTS;
+    return attempt < HAL_HELD_EAGER_ATTEMPTS;
 }
 
 void hal_held_add(hal_queue *queue, hal_recording *recording, uint64_t value)

@@ -7,6 +7,9 @@
 
 #include "queue.h"
 
+/* Attempts of a wait at a gate without a pause, where no other queue holds batches. */
+#define HAL_HELD_EAGER_ATTEMPTS 400u
+
 /* Holds a flushed batch of the queue. Takes the recording. Threads: the queue's. */
 void hal_held_add(hal_queue *queue, hal_recording *recording, uint64_t value);
 

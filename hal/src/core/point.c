@@ -73,8 +73,9 @@ static hal_status point_wait(hal_point point, uint64_t timeout_ns)
         if (atomic_load(&timeline->reached) >= point.value) {
             return HAL_OK;
         }
-        /* The next gate of the queue gets the attempts of the first one. */
-        if (submitted != atomic_load(&timeline->submitted)) {
+        /* The next gate of the queue gets as many attempts, until one has used all of them: then
+         * another program has the processor of a rank, and gets this one, too. */
+        if (attempt < HAL_HELD_EAGER_ATTEMPTS && submitted != atomic_load(&timeline->submitted)) {
             submitted = atomic_load(&timeline->submitted);
             attempt = 0;
         }
