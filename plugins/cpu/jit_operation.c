@@ -79,6 +79,8 @@ static void emit_narrow(jit_state *jit, const jit_node *node)
     if (type == HAL_TYPE_F16) {
         emit_f16_bits(jit, x86_register(JIT_TEMPORARY_A), a, 0);
         emit(jit, X86_CVTPH2PS, HAL_TYPE_F32, d, 0, x86_register(JIT_TEMPORARY_A));
+    } else if (jit->program->values[node->a[0]].is_bf16 && type == HAL_TYPE_BF16) {
+        emit(jit, X86_MOVDQU32, HAL_TYPE_F32, d, 0, x86_register(a));
     } else if (type == HAL_TYPE_BF16) {
         jit->target->emit_bf16_bits(jit, d, a);
         emit_immediate(jit, X86_PSLLD, HAL_TYPE_F32, d, 0, x86_register(d), 16);
@@ -177,9 +179,14 @@ static void memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand f
 }
 
 /* The bits are in the register of a mask that lasts for one access. */
-static void bf16_store(jit_state *jit, uint32_t a, x86_operand to, uint32_t mask)
+static void bf16_store(jit_state *jit, uint32_t a, x86_operand to, uint32_t mask, bool is_bf16)
 {
     const uint32_t bits = JIT_TEMPORARY_C;
+    if (is_bf16 && mask != bits) {
+        emit_immediate(jit, X86_PSRLD, HAL_TYPE_F32, bits, 0, x86_register(a), 16);
+        jit->target->narrow_store(jit, 2, bits, to, mask);
+        return;
+    }
     if (mask != bits || jit->target->words_store == NULL) {
         jit->target->emit_bf16_bits(jit, bits, a);
         jit->target->narrow_store(jit, 2, bits, to, mask);
@@ -194,7 +201,8 @@ static void bf16_store(jit_state *jit, uint32_t a, x86_operand to, uint32_t mask
     jit->target->narrow_store(jit, 2, JIT_TEMPORARY_A, to, mask);
 }
 
-static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
+static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask,
+                         bool is_bf16)
 {
     const hal_type value = hal_type_of_value(type);
     switch (type) {
@@ -211,7 +219,7 @@ static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
         emit_f16_bits(jit, to, a, mask);
         break;
     case HAL_TYPE_BF16:
-        bf16_store(jit, a, to, mask);
+        bf16_store(jit, a, to, mask, is_bf16);
         break;
     default:
         if (mask != 0) {
@@ -412,7 +420,7 @@ static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a, ui
     const x86_operand lane = x86_memory(X86_RSP, JIT_FRAME_Y);
     x86_operand last = vector;
     last.disp += (int32_t)((jit_lanes(jit, jit->program) - 1) * bytes);
-    memory_store(jit, node->type, a, vector, 0);
+    memory_store(jit, node->type, a, vector, 0, false);
     const x86_operand to =
         jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, bytes, node->part); /* without the lane */
     x86_general(code, X86_STORE, true, JIT_LANE, lane);
@@ -436,7 +444,7 @@ static void emit_store(jit_state *jit, const jit_node *node)
         x86_operand to =
             jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part);
         to.disp += node->distance;
-        memory_store(jit, node->type, a, to, mask);
+        memory_store(jit, node->type, a, to, mask, jit->program->values[node->a[0]].is_bf16);
     }
     x86_bind(&jit->code, after);
 }

@@ -60,6 +60,7 @@ jit_value jit_constant(jit_program *program, hal_type type, uint64_t bits)
     const jit_value value = value_add(program, JIT_CONSTANT, type, JIT_NONE);
     if (!program->failed) {
         program->values[value].bits = bits;
+        program->values[value].is_bf16 = type == HAL_TYPE_F32 && (bits & 0xffff) == 0;
     }
     return value;
 }
@@ -67,6 +68,42 @@ jit_value jit_constant(jit_program *program, hal_type type, uint64_t bits)
 jit_value jit_named(jit_program *program, jit_kind kind, hal_type type, uint32_t name)
 {
     return value_add(program, kind, type, name);
+}
+
+jit_node *jit_last(jit_program *program)
+{
+    static _Thread_local jit_node discarded;
+    return program->failed ? &discarded : &program->nodes[program->node_count - 1];
+}
+
+static bool value_is_bf16(const jit_program *program, jit_value value)
+{
+    return value != JIT_NONE && program->values[value].is_bf16;
+}
+
+/* Whether the f32 that a node gives has nothing in its lower half: then a store as bf16 need not
+ * round it. */
+static bool node_is_bf16(const jit_program *program, const jit_node *node)
+{
+    const bool first = value_is_bf16(program, node->a[0]),
+               second = value_is_bf16(program, node->a[1]);
+    switch (node->opcode) {
+    case JIT_LOAD:
+    case HAL_IR_NARROW:
+        return node->type == HAL_TYPE_BF16;
+    case JIT_MOVE:
+    case HAL_IR_NEG:
+    case HAL_IR_ABS:
+        return node->type == HAL_TYPE_F32 && first;
+    case HAL_IR_MIN:
+    case HAL_IR_MAX:
+        return node->type == HAL_TYPE_F32 && first && second;
+    case HAL_IR_SELECT:
+    case JIT_BLEND:
+        return node->type == HAL_TYPE_F32 && second && value_is_bf16(program, node->a[2]);
+    default:
+        return false;
+    }
 }
 
 jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, hal_type result,
@@ -79,14 +116,11 @@ jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, ha
     if (!program->failed) {
         program->nodes[program->node_count++] =
             (jit_node){.opcode = (uint16_t)opcode, .type = type, .d = d, .a = {a, b, c, JIT_NONE}};
+        if (d != JIT_NONE) {
+            program->values[d].is_bf16 = node_is_bf16(program, jit_last(program));
+        }
     }
     return d;
-}
-
-jit_node *jit_last(jit_program *program)
-{
-    static _Thread_local jit_node discarded;
-    return program->failed ? &discarded : &program->nodes[program->node_count - 1];
 }
 
 static bool is_held(const jit_entry *entry)

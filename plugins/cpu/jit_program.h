@@ -45,6 +45,7 @@ typedef struct jit_entry {
     hal_type type;
     bool keep;      /* needed after the program: stored when made */
     bool saved;     /* memory has the value */
+    bool is_bf16;   /* an f32 whose lower half is 0 */
     uint8_t reg;    /* JIT_NO_REGISTER: in memory only */
     uint8_t part;   /* of the vectors that are computed together */
     uint32_t name;  /* JIT_NONE: a temporary without a slot */

@@ -156,6 +156,31 @@ TEST(partial_groups)
     }
 }
 
+/* What needs no rounding, next to what does: signs, the greatest, a choice, a constant, a sum. */
+TEST(narrow_values)
+{
+    static const hal_type types[] = {HAL_TYPE_BF16, HAL_TYPE_F16};
+    static const double constants[] = {1.5, 1.0 + 0x1p-20};
+    for (uint32_t i = 0; i < 32; i++) {
+        const hal_type type = types[i & 1];
+        hal_ir_builder *b = NULL;
+        hal_ir_builder_create("narrow_values", &b);
+        hal_ir_group_size(b, 64, 1, 1);
+        const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+        const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+        const hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+        const hal_ir_value x = hal_ir_load_wide(b, in, id, 0, 1, HAL_IR_NONE);
+        const hal_ir_value y = hal_ir_load_wide(b, in, id, 64, 1, HAL_IR_NONE);
+        const hal_ir_value c = hal_ir_number(b, HAL_TYPE_F32, constants[i >> 1 & 1]);
+        const hal_ir_value z = i & 4 ? hal_ir_add(b, x, y) : hal_ir_abs(b, y);
+        hal_ir_value value = hal_ir_max(b, hal_ir_neg(b, x), i & 8 ? c : z);
+        value = i & 16 ? hal_ir_select(b, hal_ir_lt(b, x, y), z, value) : value;
+        hal_ir_store_wide(b, out, id, 0, HAL_IR_NONE, value);
+        cpu_buffer buffers[2] = {numbers(type, 128, i), numbers(type, 64, i + 1)};
+        check(cpu_finish(b), 1, buffers, 2, NULL, "narrow values");
+    }
+}
+
 /* A group at the edge of a grid: the first `nx` work-items of the first `ny` rows are inside. A
  * matrix is transposed, and the rest of the output stays. */
 static hal_ir_kernel *edge_kernel(hal_type type, uint32_t wide, uint32_t high)
