@@ -16,6 +16,7 @@ typedef struct cpu_product {
     struct cpu_gemm_plan plan;
     bool beta_is_zero;
     bool has_epilogue;
+    bool works_on_stack;
     cpu_epilogue epilogue;
     _Atomic(cpu_crew *) idle; /* one crew is cached; concurrent runs allocate more */
 } cpu_product;
@@ -28,6 +29,10 @@ typedef struct cpu_product_run {
 } cpu_product_run;
 
 enum { NAMED_BINDINGS = 4 }; /* A, B, C, workspace; then the inputs of the epilogue */
+
+/* Workspaces up to so many bytes are on the stack of a run: a buffer would take as long as a small
+ * product. */
+enum { STACK_BYTES = 16384 };
 
 static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
 {
@@ -108,6 +113,7 @@ static hal_status product_run(const cpu_kernel *kernel, const cpu_native_call *c
 {
     cpu_product *state = kernel->native_state;
     hal_plugin_device *device = call->device;
+    _Alignas(64) char stack[STACK_BYTES];
     double scale[2];
     memcpy(scale, call->scalars, sizeof(scale));
     cpu_product_run here = {.product = state, .inputs = call->memory + NAMED_BINDINGS};
@@ -117,7 +123,7 @@ static hal_status product_run(const cpu_kernel *kernel, const cpu_native_call *c
                                  .alpha = scale[0],
                                  .beta = state->beta_is_zero ? 0 : scale[1],
                                  .user = &here,
-                                 .workspace = call->memory[3],
+                                 .workspace = state->works_on_stack ? stack : call->memory[3],
                                  .pool = call->pool,
                                  .threads = call->threads};
     if (state->has_epilogue) {
@@ -202,6 +208,10 @@ hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *descr
         return status;
     }
     *workspace_bytes = (uint64_t)cpu_gemm_workspace_size(&state->plan, (int)device->threads);
+    state->works_on_stack = *workspace_bytes <= STACK_BYTES;
+    if (state->works_on_stack) {
+        *workspace_bytes = 0;
+    }
     *kernel = made;
     return HAL_OK;
 }

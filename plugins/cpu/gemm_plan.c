@@ -28,10 +28,9 @@ enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
 /* Bytes of B that are packed at a time. */
 enum { PAIRS_PACKED = 64 << 20 };
 
-/* Of products with a short side: the least m n k, as a product by tiles begins sooner; the least k
- * of dot for each of the short side, and its least long side where B is packed for it; the longest
- * short and the least long side of axpy, where the long matrix is in the caches. */
-enum { SKINNY_WORK = 1000, DOT_DEPTH = 12, DOT_LENGTH = 32, AXPY_SIDE = 24, AXPY_LENGTH = 32 };
+/* Of products with a short side: the least k of dot for each of it; the longest short and the least
+ * long side of axpy, where the long matrix is in the caches. */
+enum { DOT_DEPTH = 12, AXPY_SIDE = 24, AXPY_LENGTH = 16 };
 
 /* The most rows, columns and k of a block of LEVELS of which the sums are packed at a time. */
 enum { LEVELS_OUTER = 2048 };
@@ -96,18 +95,16 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
     if (shorter > CPU_GEMM_SKINNY) {
         return;
     }
-    const bool is_worth = shorter * longer * d->k >= SKINNY_WORK;
     if (p->swap ? !d->transpose_a : d->transpose_b) {
         const bool is_below_vector = 4 * shorter <= 3 * lanes;
-        const bool packs_for_few = !d->transpose_b && d->n > 1 && longer < DOT_LENGTH;
-        if (d->k >= DOT_DEPTH * shorter &&
-            (!p->swap || (is_below_vector && is_worth && !packs_for_few))) {
+        const bool repays_packing = d->transpose_b || d->n == 1 || longer >= 4 * shorter;
+        if (d->k >= DOT_DEPTH * shorter && (!p->swap || (is_below_vector && repays_packing))) {
             p->route = CPU_GEMM_DOT;
         }
         return;
     }
-    const bool has_few = p->swap && shorter <= AXPY_SIDE && longer >= AXPY_LENGTH &&
-                         4 * d->k >= lanes * shorter && is_worth;
+    const bool has_few =
+        p->swap && shorter <= AXPY_SIDE && longer >= AXPY_LENGTH && 4 * d->k >= lanes * shorter;
     const bool exceeds_cache = longer * d->k > (p->swap ? l2 / 8 : cpu_streaming_bytes() / p->size);
     if (has_few || (exceeds_cache && longer >= 4 * shorter && d->k >= 4 * lanes)) {
         p->route = CPU_GEMM_AXPY;
