@@ -12,14 +12,17 @@
 #include "child.h"
 #include "collective.h"
 
-enum { MOST_RANKS = 8, STEPS = 12, NEVER = 1000 };
+/* MANY elements are read from the memory of the other processes. */
+enum { MOST_RANKS = 8, STEPS = 12, NEVER = 1000, FEW = 500, MANY = 700000 };
 
 /* Nothing fails in the process of the case itself; its children choose their own faults. */
 static const char *const no_fault = "wait:4000000000";
 
 typedef struct process_parameters {
     uint32_t ranks, sequences, length;
+    uint32_t more;       /* elements of a random collective than it would have */
     uint32_t kill_at;    /* step at which rank 1 is killed; NEVER: not */
+    uint32_t count;      /* elements of a collective until then; 0: FEW */
     uint32_t fault_at;   /* submission of rank 1 that fails; 0: none */
     bool by_environment; /* the group comes from HAL_GROUP */
 } process_parameters;
@@ -93,7 +96,8 @@ static void sequences_run(case_run *run, collective_rank on, const process_param
         const int32_t key = -(int32_t)on.rank;
         const uint64_t seed = random_next(&draw);
         for (uint32_t i = 0; i < p->length; i++) {
-            const collective is = collective_random(&draw, run->info, on.ranks, 400000);
+            collective is = collective_random(&draw, run->info, on.ranks, 400000);
+            is.count += p->more;
             collective_flight flight = collective_start(&on, &is);
             collective_finish(&flight);
         }
@@ -101,7 +105,8 @@ static void sequences_run(case_run *run, collective_rank on, const process_param
         collective_rank part = collective_rank_of(run, split, run->queue);
         random_state random = {seed + (uint64_t)color};
         for (uint32_t i = 0; i < p->length; i++) {
-            const collective is = collective_random(&random, run->info, part.ranks, 400000);
+            collective is = collective_random(&random, run->info, part.ranks, 400000);
+            is.count += p->more;
             collective_flight flight = collective_start(&part, &is);
             collective_finish(&flight);
         }
@@ -135,21 +140,21 @@ static bool message_names_rank_1(const char *message, const process_parameters *
                            : strstr(message, "rank 1 of") != NULL;
 }
 
-/* Small collectives until one fails. Every rank but the one that ends has to be told of rank 1. */
+/* Collectives until one fails. Every rank but the one that ends has to be told of rank 1. */
 static void rank_until_failure(case_run *run, const void *parameters)
 {
     static const uint32_t kinds[] = {HAL_ALL_REDUCE, HAL_BROADCAST, HAL_ALL_GATHER, HAL_REDUCE};
-    enum { COUNT = 500 };
     const process_job *job = parameters;
     const process_parameters *p = job->p;
+    const uint64_t count = p->count > 0 ? p->count : FEW;
     collective_rank on;
     hal_status status = HAL_OK;
     if (job->rank == 1 && p->kill_at == 0) {
         kill(getpid(), SIGKILL);
     }
     status = rank_open(run, job, &on);
-    hal_buffer *send = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 4 * COUNT);
-    hal_buffer *recv = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 4 * COUNT * p->ranks);
+    hal_buffer *send = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 4 * count);
+    hal_buffer *recv = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 4 * count * p->ranks);
     for (uint32_t step = 1; status == HAL_OK && step < 4 * STEPS; step++) {
         const hal_collective what = {
             .kind = kinds[step / 2 % 4], .type = HAL_TYPE_F32, .root = step / 8 % p->ranks};
@@ -159,7 +164,7 @@ static void rank_until_failure(case_run *run, const void *parameters)
         if (step % 2 == 0) {
             status =
                 hal_queue_collective(run->queue, on.group, &what, (hal_range){send, 0, HAL_WHOLE},
-                                     (hal_range){recv, 0, HAL_WHOLE}, COUNT);
+                                     (hal_range){recv, 0, HAL_WHOLE}, count);
         } else {
             status = hal_queue_fill(run->queue, (hal_range){send, 0, HAL_WHOLE}, step);
             status = status == HAL_OK ? hal_queue_wait(run->queue, HAL_WAIT_FOREVER) : status;
@@ -231,6 +236,15 @@ void cases_hal_group_process(case_list *list)
     for (uint32_t step = 0; step < STEPS; step++) {
         const process_parameters p = {.ranks = 3, .kill_at = step};
         case_add(list, processes, &p, sizeof p, "group/killed step=%u", step);
+        case_has_faults(list, "%s", no_fault);
+    }
+    const process_parameters large = {
+        .ranks = 3, .sequences = 1, .length = 8, .more = MANY, .kill_at = NEVER};
+    case_add(list, processes, &large, sizeof large, "group/large ranks=3");
+    case_has_faults(list, "%s", no_fault);
+    for (uint32_t step = 2; step < STEPS; step++) {
+        const process_parameters p = {.ranks = 3, .kill_at = step, .count = MANY};
+        case_add(list, processes, &p, sizeof p, "group/killed large step=%u", step);
         case_has_faults(list, "%s", no_fault);
     }
     for (uint32_t fault = 1; fault <= STEPS; fault++) {

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #if defined __APPLE__
@@ -34,6 +35,17 @@ static inline int hal_file_is_byte_locked(int file, uint64_t offset)
     (void)file;
     (void)offset;
     return 1;
+}
+
+/* Memory of other processes cannot be read. */
+static inline int hal_process_read(int64_t process, const struct iovec *to,
+                                   const struct iovec *from, uint32_t count)
+{
+    (void)process;
+    (void)to;
+    (void)from;
+    (void)count;
+    return ENOSYS;
 }
 
 /* Whether the process has the rights of another user than the one who started it. */
@@ -112,6 +124,18 @@ static inline int hal_file_is_byte_locked(int file, uint64_t offset)
 {
     struct flock lock = hal_file_byte(offset);
     return fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/* Copies `count` pieces of memory out of another process. Returns 0 or an errno. */
+static inline int hal_process_read(int64_t process, const struct iovec *to,
+                                   const struct iovec *from, uint32_t count)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += from[i].iov_len;
+    }
+    const ssize_t copied = process_vm_readv((pid_t)process, to, count, from, count, 0);
+    return copied < 0 ? errno : (size_t)copied == bytes ? 0 : EFAULT;
 }
 
 static inline char **hal_environment(void)

@@ -26,6 +26,19 @@ enum {
     HAL_BOARD_ENGINE_REFUSED
 };
 
+/* How others recognise the memory of a rank's process, see direct.h. */
+typedef struct hal_board_process {
+    uint64_t id;          /* of the process; 0: nobody reads its memory */
+    uint64_t key_address; /* where its memory has the key */
+    uint64_t key[2];
+} hal_board_process;
+
+/* What a rank publishes in a step: memory of its process, or what is in its slot. */
+typedef struct hal_board_source {
+    _Atomic uint64_t address; /* of the data for rank 0; 0: in the slot */
+    uint64_t stride;          /* bytes between the data for two ranks; 0: the same for all */
+} hal_board_source;
+
 /* What a rank offers; ranks with an engine agree in all but `device` and `compares`. */
 typedef struct hal_board_offer {
     uint64_t library;  /* a hash of name and version; 0: no engine */
@@ -44,6 +57,11 @@ typedef struct hal_board_rank {
     hal_board_offer offer;
     _Atomic uint64_t engine_calls; /* collectives that the rank has submitted to its engine; not
                                     * known of ranks behind a link */
+    /* Of steps of large calls, see direct.h. */
+    _Atomic uint64_t read;        /* last one whose data the rank has copied */
+    _Atomic uint32_t needs_slots; /* 1: the rank cannot read memory of all others */
+    hal_board_source sources[2];  /* of steps s mod 2 */
+    hal_board_process process;
 } hal_board_rank;
 
 /* At the beginning of the memory; `ranks` and the slots follow. */

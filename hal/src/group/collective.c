@@ -76,6 +76,7 @@ static hal_status range_map(const collective_plan *of, hal_range range, uint32_t
     if (status == HAL_OK) {
         hal_hook_host_access(of->queue, &range, access);
         segments->host = (uint8_t *)mapped + range.offset;
+        segments->buffer = range.buffer;
         segments->memory = memory;
         segments->offset = range.offset;
     }
@@ -86,6 +87,7 @@ static hal_status range_map(const collective_plan *of, hal_range range, uint32_t
 static void segments_set_staged(hal_segments *segments, hal_buffer *stage, uint8_t *host)
 {
     segments->host = host;
+    segments->buffer = NULL;
     segments->memory = atomic_load(&stage->memory);
     segments->offset = 0;
 }
@@ -116,13 +118,28 @@ static hal_status segments_stage_out(const collective_plan *of, hal_range range,
     return status;
 }
 
+/* Records a step. The batch after its gate uses the buffers that the gate reads and writes, so that
+ * nobody gets the memory of one that the program releases before. */
+static hal_status step_record(const collective_plan *of, const hal_step_description *step)
+{
+    const hal_segments *both[] = {&step->out, &step->in};
+    hal_memory *memory = NULL;
+    hal_status status = hal_step_record(of->group, of->queue, step);
+    for (uint32_t i = 0; status == HAL_OK && i < 2; i++) {
+        if (both[i]->buffer) {
+            status = hal_buffer_use(both[i]->buffer, &of->queue->recorder, &memory);
+        }
+    }
+    return status;
+}
+
 /* Records a step that receives into the inbox. */
 static hal_status step_to_inbox(const collective_plan *of, hal_step_description *step)
 {
     step->call = of->call;
     step->since = of->since;
     segments_set_staged(&step->in, of->stage->inbox, of->stage->inbox_host);
-    hal_status status = hal_step_record(of->group, of->queue, step);
+    hal_status status = step_record(of, step);
     if (status == HAL_OK && step->in.count > 0) {
         const hal_range inbox = {of->stage->inbox, 0, of->group->board->slot_bytes};
         hal_hook_host_access(of->queue, &inbox, HAL_ACCESS_WRITE);
@@ -147,10 +164,10 @@ static hal_status step_to_buffer(const collective_plan *of, hal_step_description
         in->total = in->total > 0 ? min_u64(in->total, in->count * in->bytes) : 0;
     }
     if (status == HAL_OK) {
-        status = hal_step_record(of->group, of->queue, step);
+        status = step_record(of, step);
     }
     if (status == HAL_OK && direct) {
-        return range_map(of, target, HAL_ACCESS_WRITE, in); /* used by the next batch, too */
+        return range_map(of, target, HAL_ACCESS_WRITE, in); /* written in the next batch */
     }
     for (uint32_t q = 0; status == HAL_OK && q < in->count; q++) {
         if (!from_all || q != of->group->rank) {

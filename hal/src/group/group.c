@@ -1,5 +1,6 @@
 /* Groups: creation, state and destruction of ranks. Called by programs through hal/group.h and by
  * the other sources of this folder. */
+#include "direct.h"
 #include "engine_create.h"
 
 #include "core/hooks.h"
@@ -38,6 +39,9 @@ hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, u
     made->count = count;
     made->is_crowded = ranks_are_crowded(board, count);
     made->time_limit_ns = time_limit_ns;
+    if (board) {
+        hal_direct_post(board, rank, made->key);
+    }
     *group = made;
     return HAL_OK;
 }

@@ -27,7 +27,8 @@ struct hal_group {
     hal_board *board;   /* null: the group has one rank */
     hal_engine *engine; /* null: hal moves all data itself */
     uint32_t rank, count;
-    int is_crowded; /* there are more ranks than processors */
+    int is_crowded;  /* there are more ranks than processors */
+    uint64_t key[2]; /* that of the board, by which others recognise this memory (direct.h) */
     uint64_t time_limit_ns;
 
     /* Of the thread that records. */

@@ -19,7 +19,8 @@ static inline int hal_step_has(uint32_t ranks, uint32_t q)
  * host + q * stride, and is at q * slot_stride + slot_offset in a slot. */
 typedef struct hal_segments {
     uint8_t *host;
-    hal_memory *memory; /* whose view `host` is, from `offset` on */
+    struct hal_buffer *buffer; /* of the program, whose view `host` is; null: staging memory */
+    hal_memory *memory;        /* whose view `host` is, from `offset` on */
     uint64_t offset;
     uint32_t count; /* of segments; 0: nothing */
     uint64_t stride, bytes, total;

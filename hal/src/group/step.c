@@ -1,6 +1,7 @@
 /* Steps of collectives, see step.h. A step waits without holding the device or a lock: its batch is
  * submitted when all of its data is there. docs/groups.md has the argument why steps do not
  * deadlock. Called by collective.c; advanced by core/held.c. */
+#include "direct.h"
 #include "step.h"
 
 #include "core/flush.h"
@@ -27,6 +28,9 @@ typedef struct group_step {
     hal_step_description is;
     uint32_t next; /* source to be read next */
     int is_published;
+    int is_large;      /* ranks may offer memory of their processes (direct.h) */
+    int is_offered;    /* targets read `out` itself, which stays as it is until they have */
+    int is_received;   /* all data of the sources is here */
     int has_transfers; /* the link may use `out` and `in` */
     int is_open;
     uint64_t deadline_ns; /* for what the step waits for; 0: not waiting */
@@ -76,6 +80,18 @@ static hal_status step_own_status(group_step *step, hal_status status)
     return step_fail(step, step->group->rank, status, message);
 }
 
+/* Whether the step goes on without `rank`, whose process may have ended. */
+static int step_needs_no_more_of(const group_step *step, uint32_t rank)
+{
+    const hal_board *board = step->group->board;
+    const hal_board_rank *other = hal_board_rank_at(board, rank);
+    if (atomic_load(&other->published) < step->number) {
+        return 0;
+    }
+    return step->is_received ? atomic_load(&other->read) >= step->number
+                             : !step->is_large || !hal_direct_is_offered(board, rank, step->number);
+}
+
 /* The step cannot go on before `rank` has done something. Errors: TIMEOUT, INVALID_STATE. */
 static hal_status step_wait_for(group_step *step, uint32_t rank, const char *what)
 {
@@ -95,7 +111,7 @@ static hal_status step_wait_for(group_step *step, uint32_t rank, const char *wha
         const int is_dead = hal_board_is_rank_dead(group->board, rank);
         const hal_board_rank *other = hal_board_rank_at(group->board, rank);
         const int has_left = atomic_load(&other->left) != 0;
-        if ((is_dead || has_left) && atomic_load(&other->published) < step->number) {
+        if ((is_dead || has_left) && !step_needs_no_more_of(step, rank)) {
             return step_fail(step, rank, HAL_ERROR_INVALID_STATE,
                              is_dead ? "its process ended without leaving the group"
                                      : "it left the group before a collective of other ranks");
@@ -206,8 +222,14 @@ static hal_status step_publish(group_step *step)
         if (status != HAL_OK) {
             return status;
         }
+    } else if (step->is_large && hal_direct_is_worth(board, step->group->rank, &step->is.out)) {
+        step->is_offered = 1;
+        hal_direct_offer(board, step->group->rank, step->number, &step->is.out);
     } else {
         step_copy_out(step);
+        if (step->is_large) {
+            hal_direct_offer_slot(board, step->group->rank, step->number);
+        }
     }
     own->calls[step->number % 2] = step->is.call;
     atomic_store_explicit(&own->published, step->number, memory_order_release);
@@ -261,6 +283,9 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
     if (status == HAL_OK && board->link) {
         status = step_own_status(
             step, hal_link_take(board->link, q, step->number, target, bytes, received));
+    } else if (status == HAL_OK && bytes > 0 && step->is_large &&
+               hal_direct_is_offered(board, q, step->number)) {
+        *received = hal_direct_read(board, step->group->rank, q, step->number, target, bytes);
     } else if (status == HAL_OK && bytes > 0) {
         memcpy(target, hal_board_slot(board, q, step->number) + in->slot_offset, bytes);
     }
@@ -301,6 +326,29 @@ static hal_status step_receive_all(group_step *step, int *done)
     return *done ? HAL_OK : step_wait_for(step, missing, "reach");
 }
 
+/* Waits until all targets have copied what the step offers them. A target that cannot finds it in
+ * the slot. */
+static hal_status step_await_readers(group_step *step, int *done)
+{
+    const hal_group *group = step->group;
+    *done = 0;
+    for (uint32_t q = 0; step->is_offered && q < group->count; q++) {
+        const hal_board_rank *target = hal_board_rank_at(group->board, q);
+        if (q == group->rank || !hal_step_has(step->is.targets, q) ||
+            atomic_load_explicit(&target->read, memory_order_acquire) >= step->number) {
+            continue;
+        }
+        if (atomic_load_explicit(&target->needs_slots, memory_order_acquire) &&
+            hal_direct_is_offered(group->board, group->rank, step->number)) {
+            step_copy_out(step);
+            hal_direct_offer_slot(group->board, group->rank, step->number);
+        }
+        return step_wait_for(step, q, "read the data of");
+    }
+    *done = 1;
+    return HAL_OK;
+}
+
 static hal_status step_advance(hal_gate *gate, int *open)
 {
     group_step *step = (group_step *)gate;
@@ -313,8 +361,20 @@ static hal_status step_advance(hal_gate *gate, int *open)
     if (status != HAL_OK || !step->is_published || step->is_open) {
         return status;
     }
-    int done = 0;
-    status = step_receive_all(step, &done);
+    int done = step->is_received;
+    if (!done) {
+        status = step_receive_all(step, &done);
+        if (status != HAL_OK || !done) {
+            return status;
+        }
+        step->is_received = 1;
+        step->deadline_ns = 0;
+        if (step->is_large) {
+            atomic_store_explicit(&hal_board_rank_at(group->board, group->rank)->read, step->number,
+                                  memory_order_release);
+        }
+    }
+    status = step_await_readers(step, &done);
     if (status != HAL_OK || !done) {
         return status;
     }
@@ -384,6 +444,7 @@ hal_status hal_step_record(hal_group *group, hal_queue *queue,
     step->value = point.value;
     step->number = ++group->last_step;
     step->is = *description;
+    step->is_large = hal_direct_is_possible(group->board, &step->is.call);
     queue->recorder.recording->gate = &step->gate;
     /* The data is on its way while the commands that follow are recorded. */
     if (hal_board_check(group->board, "hal_queue_collective") == HAL_OK) {
