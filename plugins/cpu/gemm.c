@@ -293,8 +293,8 @@ static void skinny_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_st
 }
 
 /* Transposes sums to the layout of C; applies alpha, beta, the epilogue and C's type. */
-static void skinny_finish(const struct cpu_gemm_job *job, char *sums, int64_t batch, int64_t at,
-                          int64_t count, int slot)
+static void skinny_finish(const struct cpu_gemm_job *job, char *sums, double alpha, int64_t batch,
+                          int64_t at, int64_t count, int slot)
 {
     const struct cpu_gemm_plan *p = job->plan;
     const struct cpu_gemm_desc *d = &p->desc;
@@ -305,8 +305,13 @@ static void skinny_finish(const struct cpu_gemm_job *job, char *sums, int64_t ba
     char *other = sums + rows * cols * p->size;
     char *c = (char *)args->c +
               (batch * d->stride_c + row * d->ldc + col) * cpu_gemm_type_bytes(d->type_c);
-    double alpha = args->alpha, beta = args->beta;
+    double beta = args->beta;
 
+    const bool in_c = alpha == 1 && beta == 0 && d->epilogue == NULL && d->type_c == native;
+    if (p->swap && cols > 1 && in_c) {
+        p->kernels->transpose(c, d->ldc, sums, count, native, rows, cols);
+        return;
+    }
     if (p->swap && cols > 1) {
         p->kernels->transpose(other, cols, sums, count, native, rows, cols);
         char *turned = other;
@@ -335,6 +340,39 @@ static void skinny_finish(const struct cpu_gemm_job *job, char *sums, int64_t ba
         rows = 1;
     }
     p->kernels->store(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
+}
+
+/* All short rows times a chunk of the long side, in tiles whose columns are the long side's. */
+static void skinny_tiles(const struct cpu_gemm_job *job, const struct cpu_gemm_skinny *w,
+                         int64_t batch, int64_t at, int slot)
+{
+    const struct cpu_gemm_plan *p = job->plan;
+    const struct cpu_gemm_desc *d = &p->desc;
+    const bool in_c = p->writes_row && d->epilogue == NULL;
+    const int64_t strips = cpu_gemm_ceil_div(w->rows, p->kernels->mr);
+    const int64_t rows = cpu_gemm_ceil_div(w->rows, strips);
+    struct cpu_gemm_strip strip = {
+        .k = d->k,
+        .cols = w->cols,
+        .a_row = w->y_row,
+        .a_col = w->y_col,
+        .b = w->x,
+        .b_row = w->ldx,
+        .b_panel = p->kernels->nr,
+        .ldc = w->ldo,
+        .alpha = job->args->alpha,
+        .beta = in_c ? job->args->beta : 0,
+    };
+    for (int64_t row = 0; row < w->rows; row += rows) {
+        strip.rows = (int)cpu_gemm_least(rows, w->rows - row);
+        strip.a = (const char *)w->y + row * w->y_row * p->size;
+        strip.c = in_c ? (char *)job->args->c + (batch * d->stride_c + at) * p->size
+                       : (char *)w->out + row * w->ldo * p->size;
+        p->kernels->strip(&strip);
+    }
+    if (!in_c) {
+        skinny_finish(job, w->out, 1, batch, at, w->cols, slot);
+    }
 }
 
 /* All short rows times a chunk of the long side. */
@@ -374,6 +412,12 @@ static void skinny_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_st
         w.y_col = 1;
     }
     x += (dot ? at * ldx : at) * cpu_gemm_type_bytes(type);
+    if (p->in_tiles) {
+        w.y = y;
+        w.x = x;
+        skinny_tiles(job, &w, batch, at, slot);
+        return;
+    }
     memset(sums, 0, (size_t)(rows * count * p->size));
     /* A piece of Y stays in the second cache while the rows of X are read. */
     for (int64_t k = 0; k < d->k; k += w.k) {
@@ -386,7 +430,7 @@ static void skinny_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_st
             p->kernels->axpy(&w);
         }
     }
-    skinny_finish(job, sums, batch, at, count, slot);
+    skinny_finish(job, sums, job->args->alpha, batch, at, count, slot);
 }
 
 static void run_task(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,

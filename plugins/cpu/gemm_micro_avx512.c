@@ -108,6 +108,7 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
 
 #define MR 12
 #define NV 2
+#define HAS_FAST_MASKED_STORES 1
 #define LANES_F32 16
 #define TABLE cpu_gemm_avx512
 #include "gemm_micro_both.inl"

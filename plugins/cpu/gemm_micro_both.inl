@@ -6,6 +6,7 @@
  *   widen_f32 widenm_f32 narrow_f32 narrowm_f32   conversions from and to storage types
  *   LANES_F32                   elements of vec_f32
  *   MR, NV                      rows, and vectors of a row, of a tile
+ *   HAS_FAST_MASKED_STORES      whether storem_X takes about as long as store_X
  *   TABLE                       the name of the table */
 ALWAYS_INLINE vec_f64 widen_f64(const void *p, int64_t i, const enum cpu_gemm_type type)
 {

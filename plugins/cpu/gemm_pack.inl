@@ -25,14 +25,16 @@ static void V(copy)(void *dst, int64_t ldd, const void *src, int64_t lds, enum c
     DISPATCH(V(copy_as), type, dst, ldd, src, lds, rows, cols);
 }
 
-/* A square of LANES x LANES by log2(LANES) perfect shuffles. */
+/* A square of LANES x LANES by log2(LANES) perfect shuffles; or rows x cols of it, by masks. */
 ALWAYS_INLINE void V(transpose_square)(T *dst, int64_t ldd, const void *src, int64_t at,
-                                       int64_t lds, const enum cpu_gemm_type type)
+                                       int64_t lds, const int rows, const int cols,
+                                       const enum cpu_gemm_type type)
 {
     V(vec) x[LANES], y[LANES];
     UNROLL
-    for (int i = 0; i < LANES; i++) {
-        x[i] = V(widen)(src, at + i * lds, type);
+    for (int i = 0; i < LANES; i++) { /* missing rows of the source repeat the last one */
+        const int64_t from = at + (i < cols ? i : cols - 1) * lds;
+        x[i] = rows == LANES ? V(widen)(src, from, type) : V(widenm)(src, from, type, rows);
     }
     UNROLL
     for (int round = 1; round < LANES; round *= 2) {
@@ -48,9 +50,20 @@ ALWAYS_INLINE void V(transpose_square)(T *dst, int64_t ldd, const void *src, int
     }
     UNROLL
     for (int i = 0; i < LANES; i++) {
-        V(store)(dst + i * ldd, x[i]);
+        if (i == rows) {
+            return;
+        }
+        if (cols == LANES) {
+            V(store)(dst + i * ldd, x[i]);
+        } else {
+            V(storem)(dst + i * ldd, V(mask_of)(cols), x[i]);
+        }
     }
 }
+
+/* Fewer lines of a part of a square are moved one by one, which is as fast; so are parts of lines
+ * where masked stores are slow. */
+enum { V(LEAST_ROWS) = 4, V(LEAST_COLS) = HAS_FAST_MASKED_STORES ? 4 : LANES };
 
 ALWAYS_INLINE void V(transpose_as)(T *dst, int64_t ldd, const void *src, int64_t lds, int64_t rows,
                                    int64_t cols, const enum cpu_gemm_type type)
@@ -59,7 +72,12 @@ ALWAYS_INLINE void V(transpose_as)(T *dst, int64_t ldd, const void *src, int64_t
     for (; r + LANES <= rows; r += LANES) {
         int64_t c = 0;
         for (; c + LANES <= cols; c += LANES) {
-            V(transpose_square)(dst + r * ldd + c, ldd, src, c * lds + r, lds, type);
+            V(transpose_square)(dst + r * ldd + c, ldd, src, c * lds + r, lds, LANES, LANES, type);
+        }
+        if (cols - c >= V(LEAST_COLS)) {
+            V(transpose_square)
+            (dst + r * ldd + c, ldd, src, c * lds + r, lds, LANES, (int)(cols - c), type);
+            continue;
         }
         for (; c < cols; c++) {
             for (int64_t i = r; i < r + LANES; i++) {
@@ -67,8 +85,15 @@ ALWAYS_INLINE void V(transpose_as)(T *dst, int64_t ldd, const void *src, int64_t
             }
         }
     }
+    const int rest = (int)(rows - r);
+    int64_t first = 0;
+    for (; rest >= V(LEAST_ROWS) && cols - first >= V(LEAST_COLS); first += LANES) {
+        const int width = cols - first < LANES ? (int)(cols - first) : LANES;
+        V(transpose_square)
+        (dst + r * ldd + first, ldd, src, first * lds + r, lds, rest, width, type);
+    }
     for (; r < rows; r++) {
-        for (int64_t c = 0; c < cols; c++) {
+        for (int64_t c = first; c < cols; c++) {
             dst[r * ldd + c] = V(widen_one)(src, c * lds + r, type);
         }
     }

@@ -29,8 +29,12 @@ enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
 enum { PAIRS_PACKED = 64 << 20 };
 
 /* Of products with a short side: the least k of dot for each of it; the longest short and the least
- * long side of axpy, where the long matrix is in the caches. */
+ * long side of axpy of converted matrices, where the long matrix is in the caches. */
 enum { DOT_DEPTH = 12, AXPY_SIDE = 24, AXPY_LENGTH = 16 };
+
+/* Multiply-adds of a vector that take as long as: writing a row of a tile; transposing a vector of
+ * sums, or one element where few are; the passes of a skinny route. */
+enum { ROW_COST = 5, TRANSPOSE_COST = 10, ELEMENT_COST = 2, PASSES_COST = 200 };
 
 /* The most rows, columns and k of a block of LEVELS of which the sums are packed at a time. */
 enum { LEVELS_OUTER = 2048 };
@@ -81,6 +85,40 @@ static const char *desc_check(const struct cpu_gemm_desc *d)
     return NULL;
 }
 
+static enum cpu_gemm_type plan_native(const struct cpu_gemm_plan *p)
+{
+    return p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+}
+
+/* A matrix of one row or column is stored in both orders: the one whose reads need no copies. */
+static void desc_straighten(struct cpu_gemm_desc *d)
+{
+    if (d->transpose_a && d->m == 1 && d->lda == 1) {
+        d->transpose_a = false;
+        d->lda = d->k;
+    } else if (!d->transpose_a && d->k == 1 && d->lda == 1) {
+        d->transpose_a = true;
+        d->lda = d->m;
+    }
+    if (d->transpose_b && d->k == 1 && d->ldb == 1) {
+        d->transpose_b = false;
+        d->ldb = d->n;
+    }
+}
+
+/* Of a long A stored along m: whether tiles whose columns are along m, which have to be transposed,
+ * take less time than tiles along n, whose vectors are partly empty. Fitted to the times of 320
+ * products of F32. */
+static bool plan_prefers_columns_of_a(const struct cpu_gemm_plan *p)
+{
+    const int64_t m = p->desc.m, n = p->desc.n, k = p->desc.k, lanes = p->kernels->lanes;
+    const int64_t turn = n == 1 ? 0 : n < 4 ? ELEMENT_COST * n : TRANSPOSE_COST;
+    const int64_t along_n = m * cpu_gemm_ceil_div(n, lanes) * (k + ROW_COST);
+    const int64_t along_m =
+        cpu_gemm_ceil_div(m, lanes) * (n * k + turn * lanes * cpu_gemm_ceil_div(n, lanes));
+    return along_m + PASSES_COST < along_n;
+}
+
 /* Products with a short side are bound by reading the long matrix once, and tiles would be mostly
  * empty, or packed for few uses. The limits are fitted to the times of 2,640 products of F32 with
  * sides of 1 to 4,000 in each layout, under AVX-512 and AVX2. Long matrices that exceed the caches
@@ -103,10 +141,11 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
         }
         return;
     }
-    const bool has_few =
-        p->swap && shorter <= AXPY_SIDE && longer >= AXPY_LENGTH && 4 * d->k >= lanes * shorter;
+    const bool has_few = p->swap && d->type_a != plan_native(p) && shorter <= AXPY_SIDE &&
+                         longer >= AXPY_LENGTH && 4 * d->k >= lanes * shorter;
+    const bool has_columns = p->swap && d->type_a == plan_native(p) && plan_prefers_columns_of_a(p);
     const bool exceeds_cache = longer * d->k > (p->swap ? l2 / 8 : cpu_streaming_bytes() / p->size);
-    if (has_few || (exceeds_cache && longer >= 4 * shorter && d->k >= 4 * lanes)) {
+    if (has_few || has_columns || (exceeds_cache && longer >= 4 * shorter && d->k >= 4 * lanes)) {
         p->route = CPU_GEMM_AXPY;
     }
 }
@@ -192,7 +231,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     const struct cpu_gemm_kernels *kernels = p->kernels;
-    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+    const enum cpu_gemm_type native = plan_native(p);
     int64_t l2 = cpu_cache_bytes(2) / p->size;
 
     /* Strips of equal height, to avoid a last one of a row or two. */
@@ -218,11 +257,17 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
         enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
-        bool k_contiguous = p->swap ? d->transpose_b : !d->transpose_a;
+        const bool b_is_column = d->n == 1 && d->ldb == 1;
+        bool k_contiguous = p->swap ? d->transpose_b || b_is_column : !d->transpose_a;
         p->pack_b = false;
         p->pack_a = type != native || (p->route == CPU_GEMM_DOT && !k_contiguous);
-        p->group = cpu_gemm_clamp(l2 / (rows * d->k), 1, d->batch);
-        p->chunk = p->route == CPU_GEMM_DOT ? 64 : cpu_gemm_clamp(4096 / rows / 64 * 64, 256, 1024);
+        p->in_tiles = p->route == CPU_GEMM_AXPY && p->swap && d->type_a == native &&
+                      d->m * d->k * p->size <= cpu_streaming_bytes();
+        p->writes_row = p->in_tiles && d->n == 1 && d->ldc == 1 && d->type_c == native;
+        p->group = cpu_gemm_clamp(l2 / (rows * d->k + 1), 1, d->batch);
+        p->chunk = p->route == CPU_GEMM_DOT ? 64
+                   : p->in_tiles            ? cpu_gemm_clamp(2048 / rows / 64 * 64, 64, 1024)
+                                            : cpu_gemm_clamp(4096 / rows / 64 * 64, 256, 1024);
         if (p->chunk > cols) {
             p->chunk = cols;
         }
@@ -296,6 +341,9 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     plan->desc.m = cpu_gemm_ceil_div(desc->m, INT64_C(1) << desc->levels);
     plan->desc.n = cpu_gemm_ceil_div(desc->n, INT64_C(1) << desc->levels);
     plan->desc.k = cpu_gemm_ceil_div(desc->k, INT64_C(1) << desc->levels);
+    if (desc->levels == 0) {
+        desc_straighten(&plan->desc);
+    }
     enum cpu_gemm_isa isa = desc->isa;
     for (int i = CPU_GEMM_ISA_COUNT - 1; isa == CPU_GEMM_ISA_AUTO; i--) {
         if (cpu_gemm_isa_native((enum cpu_gemm_isa)i)) {

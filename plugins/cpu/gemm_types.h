@@ -94,6 +94,8 @@ struct cpu_gemm_plan {
     bool is_single; /* one task without a workspace */
     const struct cpu_pairs_kernels *pairs; /* NULL without a matrix unit, and its emulation */
     bool swap;                             /* skinny routes: the long dimension is m */
+    bool in_tiles;                         /* AXPY: the sums are in registers for all of k */
+    bool writes_row;                       /* AXPY in tiles: C is one row of memory */
     int size;                              /* bytes of an accumulator element */
     int64_t kc, slabs; /* the fixed division of k, on which the bits of the result depend */
     int64_t strip;     /* rows of a register tile */

@@ -65,7 +65,7 @@ TEST(test_streaming)
 
 TEST(test_skinny)
 {
-    int routes[CPU_GEMM_ROUTES] = {0};
+    int routes[CPU_GEMM_ROUTES] = {0}, in_tiles = 0;
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
         for (int i = 0; i < rounds_of(isa, TYPE_SETS * 8 * 4); i++) {
             struct problem p = typed_problem(isa, 70, i);
@@ -83,16 +83,20 @@ TEST(test_skinny)
             }
             problem_make(&p);
             struct cpu_gemm_plan plan = plan_of(&p);
+            if (i % 3 == 0) { /* as where A is larger than the caches */
+                plan.in_tiles = plan.writes_row = false;
+            }
             routes[plan.route]++;
+            in_tiles += plan.in_tiles;
             run_plan(&plan, &p, i % 2 ? pool_of_two : NULL, NULL);
             problem_check(&p);
             problem_free(&p);
         }
     }
-    assert_true(routes[CPU_GEMM_DOT] > 0 && routes[CPU_GEMM_AXPY] > 0);
+    assert_true(routes[CPU_GEMM_DOT] > 0 && routes[CPU_GEMM_AXPY] > in_tiles && in_tiles > 0);
 }
 
-/* Shapes that took up to 20 times as long in tiles, and one that has a k too short for dot. */
+/* Shapes that took up to 20 times as long in tiles, and two that have too few k. */
 TEST(test_routes)
 {
     static const struct {
@@ -104,6 +108,14 @@ TEST(test_routes)
         {{.m = 1000, .n = 1, .k = 57, .lda = 57, .ldb = 1, .ldc = 1}, CPU_GEMM_DOT},
         {{.m = 2, .n = 4, .k = 900, .transpose_b = true, .lda = 900, .ldb = 900, .ldc = 4},
          CPU_GEMM_DOT},
+        {{.m = 900, .n = 1, .k = 1, .transpose_a = true, .lda = 900, .ldb = 1, .ldc = 1},
+         CPU_GEMM_AXPY},
+        {{.m = 900, .n = 1, .k = 1, .transpose_b = true, .lda = 1, .ldb = 1, .ldc = 1},
+         CPU_GEMM_AXPY},
+        {{.m = 100, .n = 2, .k = 40, .transpose_a = true, .lda = 100, .ldb = 2, .ldc = 2},
+         CPU_GEMM_AXPY},
+        {{.m = 100, .n = 20, .k = 2, .transpose_a = true, .lda = 100, .ldb = 20, .ldc = 20},
+         CPU_GEMM_TILES},
         {{.m = 40, .n = 2, .k = 20, .lda = 20, .ldb = 2, .ldc = 2}, CPU_GEMM_TILES},
     };
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
