@@ -295,9 +295,10 @@ static bool address_emit(jit_walk *walk, jit_access_form form, bool calls, jit_p
 }
 
 /* The operation that was appended last accesses memory there. */
-static void place_set(jit_state *jit, jit_place place)
+static void place_set(jit_walk *walk, jit_place place)
 {
-    jit_node *node = jit_last(&jit->lanes);
+    jit_node *node = jit_last(&walk->state.lanes);
+    node->access = walk->draft->access;
     node->aux = place.pointer;
     node->distance = place.distance;
 }
@@ -322,7 +323,7 @@ static void load_append(jit_walk *walk)
     const jit_value guard = guard_value(walk, form, true);
     const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, access->type,
                                       hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
-    place_set(jit, place);
+    place_set(walk, place);
     const bool writes_memory = jit->writes_memory;
     jit_name_define(jit, JIT_OPEN_LANES, name, d);
     jit->writes_memory = writes_memory; /* its slot is no view of memory */
@@ -342,18 +343,6 @@ static void post_add(jit_walk *walk, uint32_t pointer)
     jit->writes_memory = true;
 }
 
-/* Whether a work-item accesses other elements by one access than by the other: at one index, and
- * different distances from it. */
-static bool accesses_differ(const jit_state *jit, const cpu_access *x, const cpu_access *y)
-{
-    bool same = x->index == CPU_NONE && y->index == CPU_NONE && x->base == y->base &&
-                x->index_type == y->index_type && jit->writers[x->base] <= 1;
-    for (uint32_t k = 0; k < 3 && same; k++) {
-        same = x->factor[k] == y->factor[k] && jit->writers[x->factor[k]] <= 1;
-    }
-    return same && x->width == 1 && y->width == 1 && x->offset != y->offset;
-}
-
 /* Stores to one memory stay in order: a step that is still to come would overwrite what the loop
  * writes. */
 static void posts_precede(jit_walk *walk)
@@ -363,8 +352,8 @@ static void posts_precede(jit_walk *walk)
     bool earlier = false;
     for (uint32_t i = 0; i < jit->post_count; i++) {
         const cpu_access *other = &jit->lower->accesses[jit->posts[i].access];
-        earlier =
-            earlier || (other->memory == access->memory && !accesses_differ(jit, access, other));
+        earlier = earlier ||
+                  (other->memory == access->memory && !jit_accesses_differ(jit, access, other));
     }
     if (earlier) {
         jit_all_flush(jit);
@@ -396,7 +385,7 @@ static void store_append(jit_walk *walk)
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, name, value),
                     guard = guard_value(walk, form, false);
     jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
-    place_set(jit, place);
+    place_set(walk, place);
     post_add(walk, place.pointer);
 }
 
@@ -504,6 +493,10 @@ static void draft_emit(jit_walk *walk)
         }
         posts_precede(walk);
         step_advance(walk, is_view);
+        for (uint32_t k = 0; k < walk->step->access->width; k++) {
+            jit->viewed[jit->lower->accesses[walk->draft->access].values[k]] =
+                1 + walk->draft->access;
+        }
         if (jit_follow_emit(jit, walk->draft, walk->step, JIT_ACCESS_LINE, true, NULL)) {
             return;
         }
@@ -653,6 +646,7 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     jit->references = calloc(names, sizeof(uint32_t));
     jit->writers = calloc(names, sizeof(uint32_t));
     jit->chosen = calloc(names, sizeof(uint32_t));
+    jit->viewed = calloc(names, sizeof(uint32_t));
     jit->constants = calloc(names, sizeof(*jit->constants));
     jit->used_by = calloc(slots, sizeof(uint32_t));
     jit->written_by = calloc(slots, sizeof(uint32_t));
@@ -662,7 +656,7 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     if (jit->names[JIT_OPEN_UNIFORM] == NULL || jit->names[JIT_OPEN_LANES] == NULL ||
         jit->references == NULL || jit->constants == NULL || jit->used_by == NULL ||
         jit->written_by == NULL || jit->posted_by == NULL || jit->step_labels == NULL ||
-        jit->writers == NULL || jit->chosen == NULL || walk->kinds == NULL) {
+        jit->writers == NULL || jit->chosen == NULL || jit->viewed == NULL || walk->kinds == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < lower->constant_count; i++) {
@@ -699,6 +693,7 @@ static void walk_release(jit_walk *walk)
     free(jit->references);
     free(jit->writers);
     free(jit->chosen);
+    free(jit->viewed);
     free(jit->constants);
     free(jit->used_by);
     free(jit->written_by);

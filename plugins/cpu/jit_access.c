@@ -403,3 +403,13 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
     x86_bind(code, back);
     return true;
 }
+
+bool jit_accesses_differ(const jit_state *jit, const cpu_access *x, const cpu_access *y)
+{
+    bool same = x->index == CPU_NONE && y->index == CPU_NONE && x->base == y->base &&
+                x->index_type == y->index_type && jit->writers[x->base] <= 1;
+    for (uint32_t k = 0; k < 3 && same; k++) {
+        same = x->factor[k] == y->factor[k] && jit->writers[x->factor[k]] <= 1;
+    }
+    return same && x->width == 1 && y->width == 1 && x->offset != y->offset;
+}

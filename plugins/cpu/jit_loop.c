@@ -105,7 +105,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     const jit_target *target = jit->target;
     const uint32_t width = jit_lanes(jit, program), lanes = is_uniform ? width : jit->lower->n;
     uint32_t step = width;
-    if (program_length(program) >= UNROLL_FROM && !is_uniform) {
+    if ((program->is_part || program_length(program) >= UNROLL_FROM) && !is_uniform) {
         /* Functions put the other values into memory anyway. */
         const bool functions = program_length(program) > program->node_count;
         const uint32_t vectors = functions ? 2u * target->vectors : target->vectors - 1u;

@@ -61,6 +61,7 @@ typedef struct jit_node {
     jit_value a[JIT_OPERANDS];
     uint32_t aux;                /* of SHUFFLE_XOR, and by the operations above */
     int32_t distance;            /* of LOAD, STORE: bytes from the pointer */
+    uint32_t access;             /* of LOAD, STORE: as a draft has it */
     uint32_t next[JIT_OPERANDS]; /* the node that uses the operand after this one */
     uint32_t next_d;
     uint8_t part;
@@ -71,8 +72,9 @@ typedef struct jit_program {
     uint32_t value_count, value_capacity;
     jit_node *nodes;
     uint32_t node_count, node_capacity;
-    bool wide;   /* has values of 64 bits: vectors of 8 lanes */
-    bool narrow; /* may not have them: lanes exchange values over half a vector */
+    bool wide;    /* has values of 64 bits: vectors of 8 lanes */
+    bool narrow;  /* may not have them: lanes exchange values over half a vector */
+    bool is_part; /* of one that was divided */
     bool failed;
     /* The function that is being expanded, for JIT_AGAIN: its operands and number. */
     uint32_t function;

@@ -1,8 +1,8 @@
 /* The state of one compilation from drafts to machine code, and what the files jit*.c offer each
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
  * values are), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of an operation),
- * jit_loop.c (a program over all lanes), jit_access.c (addresses of memory), jit_open.c (the
- * programs that are collected), jit.c (a kernel).
+ * jit_loop.c (a program over all lanes), jit_split.c (one that is divided), jit_access.c (addresses
+ * of memory), jit_open.c (the programs that are collected), jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
@@ -193,6 +193,7 @@ struct jit_state {
     uint32_t *writers;          /* of each name: drafts that write it */
     /* Of names that are a mask of all work-items or of none: 1 + the condition's name; else 0. */
     uint32_t *chosen;
+    uint32_t *viewed; /* 1 + the access of each name whose slot points to its memory; else 0 */
     const cpu_constant_name **constants; /* of each name; null: not a constant */
     /* By slot: the last lane program that uses it, that writes it, and after which a store reads
      * it. */
@@ -303,6 +304,13 @@ void jit_colds_emit(jit_state *jit);
 /* ---- jit_loop.c ---- */
 
 void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform);
+
+/* ---- jit_split.c ---- */
+
+/* Translates a lane program into several loops, each of which goes through memory in its order.
+ * False, without code: one loop is as good, or the program cannot be divided. */
+bool jit_split_emit(jit_state *jit, const jit_program *program);
+
 /* ---- jit_access.c ---- */
 
 /* An operand in the slot of a uniform value. */
@@ -338,6 +346,9 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *ste
                      jit_access_form form, bool calls, jit_place *place);
 void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool is_view,
                     uint32_t pointer);
+/* Whether a work-item accesses other elements by one access than by the other: at one index, and
+ * different distances from it. */
+bool jit_accesses_differ(const jit_state *jit, const cpu_access *x, const cpu_access *y);
 
 /* ---- jit_open.c ---- */
 

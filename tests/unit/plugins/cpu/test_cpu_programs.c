@@ -372,6 +372,38 @@ TEST(loads_after_stores_to_one_element)
     check(cpu_finish(b), 1, buffers, 2, &place, "an element that was stored");
 }
 
+/* Each work-item swaps two elements that are a group apart, and stores two more: what is read in a
+ * loop must not have been written in another one. */
+static hal_ir_kernel *swap_kernel(hal_type type, uint32_t items)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("swap", &b);
+    hal_ir_group_size(b, items, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_memory_id copy = hal_ir_binding(b, "copy", type, HAL_ACCESS_WRITE);
+    const hal_ir_value at = hal_ir_scalar_value(b, "at", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_add(b, at, hal_ir_id(b, HAL_IR_LOCAL_ID, 0));
+    const int32_t apart = (int32_t)items;
+    const hal_ir_value first = hal_ir_load_wide(b, out, x, 0, 1, HAL_IR_NONE);
+    const hal_ir_value second = hal_ir_load_wide(b, out, x, apart, 1, HAL_IR_NONE);
+    hal_ir_store_wide(b, copy, x, 0, HAL_IR_NONE, first);
+    hal_ir_store_wide(b, copy, x, apart, HAL_IR_NONE, second);
+    hal_ir_store_wide(b, out, x, apart, HAL_IR_NONE, hal_ir_add(b, first, first));
+    hal_ir_store_wide(b, out, x, 0, HAL_IR_NONE, hal_ir_add(b, second, second));
+    return cpu_finish(b);
+}
+
+TEST(swaps)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_U32, HAL_TYPE_F64};
+    for (uint32_t i = 0; i < 12; i++) {
+        const uint32_t items = 16u << 2 * (i / 4), place = 3;
+        const hal_type type = types[i % 4];
+        cpu_buffer buffers[] = {numbers(type, 3 * items, i), numbers(type, 3 * items, i + 1)};
+        check(swap_kernel(type, items), 1, buffers, 2, &place, "swapped elements");
+    }
+}
+
 /* Accesses at distances from one index, in two memories, under two guards that are the same for all
  * work-items, by the work-items below a limit. */
 static hal_ir_kernel *neighbours_kernel(hal_type type, uint32_t wide, uint32_t high)
