@@ -106,7 +106,7 @@ static int measure_size(rates *r, uint64_t bytes, const char *engine, int is_fir
            hal_queue_read(r->queue, r->recv, all - sizeof last, sizeof last, &last) == HAL_OK &&
            last == (float)r->ranks;
     if (good && is_first) {
-        printf("%10llu  %-7s %9.1f us   MPI_Allreduce %9.1f us, ratio %.2f   copies %9.1f us, "
+        printf("%10llu  %-7s %9.2f us   MPI_Allreduce %9.2f us, ratio %.2f   copies %9.2f us, "
                "ratio %.2f\n",
                (unsigned long long)all, engine, seconds[0] * 1e6, seconds[1] * 1e6,
                seconds[1] / seconds[0], seconds[2] * 1e6, seconds[2] / seconds[0]);

@@ -2,8 +2,8 @@
  * processes of a host. It has the progress of each rank, two slots of data per rank, and the first
  * failure. Used by the sources of this folder.
  *
- * Steps of a group are numbered from 1. A rank publishes step s in its slot s mod 2 once all ranks
- * have consumed step s - 2, so a slot is never overwritten while a rank still reads it.
+ * Steps of a group are numbered from 1. A rank publishes step s in its message and slot s mod 2
+ * once all ranks have consumed step s - 2, so neither is overwritten while a rank still reads it.
  *
  * Ranks without common memory have a board each, without slots, and a link (link.h) that keeps the
  * boards equal by messages. */
@@ -17,6 +17,8 @@
 #include <stdatomic.h>
 
 #define HAL_BOARD_MESSAGE_BYTES 480
+#define HAL_BOARD_LINE_BYTES 64
+#define HAL_BOARD_SHORT_BYTES 40
 
 /* Where a rank is in the creation of the engines of the plugins (engine.h). */
 enum {
@@ -46,12 +48,23 @@ typedef struct hal_board_offer {
     uint64_t compares; /* 1: the rank wants calls to be compared before data moves */
 } hal_board_offer;
 
+/* What a rank publishes in a step, in one cache line, so that others wait for one line only. */
+typedef struct hal_board_message {
+    alignas(HAL_BOARD_LINE_BYTES) _Atomic uint64_t step; /* 0: none */
+    hal_board_call call;
+    uint8_t data[HAL_BOARD_SHORT_BYTES]; /* of a short step, which uses no slot */
+} hal_board_message;
+
+_Static_assert(sizeof(hal_board_message) == HAL_BOARD_LINE_BYTES, "a message is a cache line");
+
+/* Other ranks seldom read what follows the messages, so that the rank need not wait for its cache
+ * lines when it writes there. */
 typedef struct hal_board_rank {
-    alignas(128) _Atomic uint64_t published; /* last step whose data is in the slot */
-    _Atomic uint64_t consumed;               /* last step that needs nothing from other ranks */
+    hal_board_message messages[2];                           /* of steps s mod 2 */
+    alignas(HAL_BOARD_LINE_BYTES) _Atomic uint64_t consumed; /* last step that needs nothing from
+                                                              * other ranks */
     _Atomic uint32_t joined, left;
-    hal_board_call calls[2]; /* of steps s mod 2 */
-    _Atomic uint64_t split;  /* last split that the rank has called */
+    _Atomic uint64_t split; /* last split that the rank has called */
     int32_t colors[2], keys[2];
     _Atomic uint32_t engine; /* HAL_BOARD_ENGINE_* */
     hal_board_offer offer;
@@ -129,6 +142,14 @@ int hal_board_is_rank_dead(const hal_board *board, uint32_t rank);
 static inline hal_board_rank *hal_board_rank_at(const hal_board *board, uint32_t rank)
 {
     return &board->header->ranks[rank];
+}
+
+/* Whether the rank has published the step, or a later one; then its message is that of the step
+ * until the caller has consumed it. */
+static inline int hal_board_has_published(const hal_board *board, uint32_t rank, uint64_t step)
+{
+    const hal_board_message *message = &hal_board_rank_at(board, rank)->messages[step % 2];
+    return atomic_load_explicit(&message->step, memory_order_acquire) >= step;
 }
 
 /* Moves the data of collectives that no engine of a plugin runs: "host", "shared" or "mpi". */

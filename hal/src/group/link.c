@@ -620,9 +620,10 @@ hal_status hal_link_look(hal_link *link, uint32_t q, uint64_t number)
         if (!from->has_message || from->in->number > number) {
             break;
         }
-        rank->calls[from->in->number % 2] = from->in->call;
+        hal_board_message *message = &rank->messages[from->in->number % 2];
+        message->call = from->in->call;
         atomic_store(&rank->consumed, from->in->number - 1);
-        atomic_store(&rank->published, from->in->number);
+        atomic_store(&message->step, from->in->number);
         if (from->in->number == number) {
             break;
         }

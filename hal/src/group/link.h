@@ -18,9 +18,10 @@
 
 /* The call of a collective; ranks compare it before they read data. */
 typedef struct hal_board_call {
-    uint32_t kind, reduction, root, type;
+    uint8_t kind, reduction, type;
+    uint8_t any_order; /* 0 or 1 */
+    uint32_t root;
     uint64_t count;
-    uint64_t any_order; /* 0 or 1 */
 } hal_board_call;
 
 struct hal_board_header;
@@ -61,7 +62,7 @@ hal_status hal_link_send_split(hal_link *link, uint64_t number, int32_t color, i
 void hal_link_send_engine(hal_link *link, uint32_t state, const struct hal_board_offer *offer,
                           const struct hal_plugin_group_id *id);
 
-/* Receives the step messages of rank q up to step `number`; `published`, `consumed` and `calls` of
+/* Receives the step messages of rank q up to step `number`; `messages` and `consumed` of
  * the header tell what came. Threads: those of the steps. Errors: IO, INVALID_ARGUMENT for data
  * that the rank did not expect. */
 hal_status hal_link_look(hal_link *link, uint32_t q, uint64_t number);

@@ -85,7 +85,7 @@ static int step_needs_no_more_of(const group_step *step, uint32_t rank)
 {
     const hal_board *board = step->group->board;
     const hal_board_rank *other = hal_board_rank_at(board, rank);
-    if (atomic_load(&other->published) < step->number) {
+    if (!hal_board_has_published(board, rank, step->number)) {
         return 0;
     }
     return step->is_received ? atomic_load(&other->read) >= step->number
@@ -161,10 +161,27 @@ static hal_status step_invalidate_out(const group_step *step)
     return status;
 }
 
+/* Whether the messages of the ranks have room for what they publish; equally on all ranks. */
+static int step_is_short(const group_step *step)
+{
+    const hal_board_call *call = &step->is.call;
+    return !step->group->board->link && call->kind != HAL_REDUCE_SCATTER &&
+           call->kind != HAL_ALL_TO_ALL &&
+           call->count <= HAL_BOARD_SHORT_BYTES / hal_type_size((hal_type)call->type);
+}
+
+/* Where a rank's data of the step is on the board. */
+static uint8_t *step_slot(const group_step *step, uint32_t rank)
+{
+    const hal_board *board = step->group->board;
+    return step_is_short(step) ? hal_board_rank_at(board, rank)->messages[step->number % 2].data
+                               : hal_board_slot(board, rank, step->number);
+}
+
 static void step_copy_out(const group_step *step)
 {
     const hal_segments *out = &step->is.out;
-    uint8_t *slot = hal_board_slot(step->group->board, step->group->rank, step->number);
+    uint8_t *slot = step_slot(step, step->group->rank);
     for (uint32_t q = 0; q < out->count; q++) {
         if (!out->skip_own || q != step->group->rank) {
             memcpy(slot + out->slot_offset + q * out->slot_stride, out->host + q * out->stride,
@@ -188,6 +205,7 @@ static hal_status step_publish(group_step *step)
     const hal_board *board = step->group->board;
     const uint64_t window = board->link ? HAL_LINK_WINDOW : 2;
     hal_board_rank *own = hal_board_rank_at(board, step->group->rank);
+    hal_board_message *message = &own->messages[step->number % 2];
     int done = 0;
     if (atomic_load_explicit(&own->consumed, memory_order_relaxed) + 1 != step->number) {
         return HAL_OK; /* an earlier step, recorded on another queue, comes first */
@@ -204,7 +222,9 @@ static hal_status step_publish(group_step *step)
         if (status != HAL_OK) {
             return status;
         }
-        if (atomic_load_explicit(&rank->consumed, memory_order_acquire) + window < step->number) {
+        /* A rank that has published step s - 1 has consumed s - 2: a line that is known already. */
+        if (!hal_board_has_published(board, q, step->number - 1) &&
+            atomic_load_explicit(&rank->consumed, memory_order_acquire) + window < step->number) {
             return step_wait_for(step, q, "complete what precedes");
         }
     }
@@ -231,8 +251,8 @@ static hal_status step_publish(group_step *step)
             hal_direct_offer_slot(board, step->group->rank, step->number);
         }
     }
-    own->calls[step->number % 2] = step->is.call;
-    atomic_store_explicit(&own->published, step->number, memory_order_release);
+    message->call = step->is.call;
+    atomic_store_explicit(&message->step, step->number, memory_order_release);
     step->is_published = 1;
     step->deadline_ns = 0;
     step->published_ns = hal_hooks_on(HAL_HOOK_EVENTS) ? hal_clock_ns() : 0;
@@ -244,7 +264,7 @@ static hal_status step_compare(group_step *step, uint32_t q)
 {
     const hal_board_call *own = &step->is.call;
     const hal_board_call *other =
-        &hal_board_rank_at(step->group->board, q)->calls[step->number % 2];
+        &hal_board_rank_at(step->group->board, q)->messages[step->number % 2].call;
     const int same_root =
         own->kind == HAL_EXCHANGE ? other->root == step->group->rank : other->root == own->root;
     if (own->kind == other->kind && own->reduction == other->reduction &&
@@ -266,7 +286,6 @@ static hal_status step_compare(group_step *step, uint32_t q)
 static hal_status step_receive(group_step *step, uint32_t q, int *received)
 {
     const hal_board *board = step->group->board;
-    const hal_board_rank *source = hal_board_rank_at(board, q);
     const hal_segments *in = &step->is.in;
     const uint32_t segment = step->is.sources == HAL_STEP_ALL ? q : 0;
     const uint64_t bytes = in->count > 0 ? hal_segment_bytes(in, segment) : 0;
@@ -275,7 +294,7 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
     if (board->link) {
         status = step_own_status(step, hal_link_look(board->link, q, step->number));
     }
-    *received = atomic_load_explicit(&source->published, memory_order_acquire) >= step->number;
+    *received = hal_board_has_published(board, q, step->number);
     if (status != HAL_OK || !*received) {
         return status;
     }
@@ -287,7 +306,7 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
                hal_direct_is_offered(board, q, step->number)) {
         *received = hal_direct_read(board, step->group->rank, q, step->number, target, bytes);
     } else if (status == HAL_OK && bytes > 0) {
-        memcpy(target, hal_board_slot(board, q, step->number) + in->slot_offset, bytes);
+        memcpy(target, step_slot(step, q) + in->slot_offset, bytes);
     }
     if (status == HAL_OK && *received && bytes > 0) {
         status = step_own_status(step, hal_memory_flush(step->timeline->device, in->memory,
