@@ -37,6 +37,7 @@ void jit_program_flush(jit_state *jit, uint32_t which)
     jit_program *program = jit_program_of(jit, which);
     if (program->node_count > 0) {
         program_keep(jit, which);
+        jit_program_round_once(program);
         if (which == JIT_OPEN_UNIFORM || !jit_split_emit(jit, program)) {
             jit_loop_emit(jit, program, which == JIT_OPEN_UNIFORM);
         }

@@ -76,11 +76,12 @@ static void emit_narrow(jit_state *jit, const jit_node *node)
     const hal_type type = node->type;
     const hal_type value = hal_type_of_value(type);
     const uint32_t a = jit_use(jit, node, 0), d = jit_result(jit, node);
-    if (type == HAL_TYPE_F16) {
+    const jit_entry *entry = &jit->program->values[node->a[0]];
+    if ((type == HAL_TYPE_F16 && entry->is_f16) || (type == HAL_TYPE_BF16 && entry->is_bf16)) {
+        emit(jit, X86_MOVDQU32, HAL_TYPE_F32, d, 0, x86_register(a));
+    } else if (type == HAL_TYPE_F16) {
         emit_f16_bits(jit, x86_register(JIT_TEMPORARY_A), a, 0);
         emit(jit, X86_CVTPH2PS, HAL_TYPE_F32, d, 0, x86_register(JIT_TEMPORARY_A));
-    } else if (jit->program->values[node->a[0]].is_bf16 && type == HAL_TYPE_BF16) {
-        emit(jit, X86_MOVDQU32, HAL_TYPE_F32, d, 0, x86_register(a));
     } else if (type == HAL_TYPE_BF16) {
         jit->target->emit_bf16_bits(jit, d, a);
         emit_immediate(jit, X86_PSLLD, HAL_TYPE_F32, d, 0, x86_register(d), 16);

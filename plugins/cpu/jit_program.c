@@ -55,12 +55,20 @@ static jit_value value_add(jit_program *program, jit_kind kind, hal_type type, u
     return program->failed ? 0 : program->value_count - 1;
 }
 
+/* Zeros and the normal numbers of f16; what else it has is rarely a constant. */
+static bool bits_are_f16(uint64_t bits)
+{
+    const uint64_t exponent = bits >> 23 & 0xff;
+    return (bits & 0x7fffffff) == 0 || ((bits & 0x1fff) == 0 && exponent >= 113 && exponent <= 142);
+}
+
 jit_value jit_constant(jit_program *program, hal_type type, uint64_t bits)
 {
     const jit_value value = value_add(program, JIT_CONSTANT, type, JIT_NONE);
     if (!program->failed) {
         program->values[value].bits = bits;
         program->values[value].is_bf16 = type == HAL_TYPE_F32 && (bits & 0xffff) == 0;
+        program->values[value].is_f16 = type == HAL_TYPE_F32 && bits_are_f16(bits);
     }
     return value;
 }
@@ -76,21 +84,22 @@ jit_node *jit_last(jit_program *program)
     return program->failed ? &discarded : &program->nodes[program->node_count - 1];
 }
 
-static bool value_is_bf16(const jit_program *program, jit_value value)
+/* Whether a value needs no rounding to `narrow`, F16 or BF16. */
+static bool value_is_rounded(const jit_program *program, jit_value value, hal_type narrow)
 {
-    return value != JIT_NONE && program->values[value].is_bf16;
+    return value != JIT_NONE && (narrow == HAL_TYPE_F16 ? program->values[value].is_f16
+                                                        : program->values[value].is_bf16);
 }
 
-/* Whether the f32 that a node gives has nothing in its lower half: then a store as bf16 need not
- * round it. */
-static bool node_is_bf16(const jit_program *program, const jit_node *node)
+/* Whether the f32 that a node gives needs no rounding to `narrow`. */
+static bool node_is_rounded(const jit_program *program, const jit_node *node, hal_type narrow)
 {
-    const bool first = value_is_bf16(program, node->a[0]),
-               second = value_is_bf16(program, node->a[1]);
+    const bool first = value_is_rounded(program, node->a[0], narrow),
+               second = value_is_rounded(program, node->a[1], narrow);
     switch (node->opcode) {
     case JIT_LOAD:
     case HAL_IR_NARROW:
-        return node->type == HAL_TYPE_BF16;
+        return node->type == narrow;
     case JIT_MOVE:
     case HAL_IR_NEG:
     case HAL_IR_ABS:
@@ -100,7 +109,8 @@ static bool node_is_bf16(const jit_program *program, const jit_node *node)
         return node->type == HAL_TYPE_F32 && first && second;
     case HAL_IR_SELECT:
     case JIT_BLEND:
-        return node->type == HAL_TYPE_F32 && second && value_is_bf16(program, node->a[2]);
+        return node->type == HAL_TYPE_F32 && second &&
+               value_is_rounded(program, node->a[2], narrow);
     default:
         return false;
     }
@@ -117,7 +127,9 @@ jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, ha
         program->nodes[program->node_count++] =
             (jit_node){.opcode = (uint16_t)opcode, .type = type, .d = d, .a = {a, b, c, JIT_NONE}};
         if (d != JIT_NONE) {
-            program->values[d].is_bf16 = node_is_bf16(program, jit_last(program));
+            const jit_node *node = jit_last(program);
+            program->values[d].is_bf16 = node_is_rounded(program, node, HAL_TYPE_BF16);
+            program->values[d].is_f16 = node_is_rounded(program, node, HAL_TYPE_F16);
         }
     }
     return d;
@@ -293,6 +305,32 @@ void jit_program_unroll(jit_program *program, uint32_t parts, bool are_rows)
     free(last_use);
     jit_program_release(program);
     *program = result;
+}
+
+/* What a kept value's slot has is read by others, too. */
+void jit_program_round_once(jit_program *program)
+{
+    enum { ANY = UINT8_MAX };
+    /* Of each value: the type that stores give it, or ANY if something else needs it. */
+    uint8_t *uses = calloc(program->value_count + 1, sizeof(uint8_t));
+    for (uint32_t i = uses == NULL ? 0 : program->node_count; i-- > 0;) {
+        jit_node *node = &program->nodes[i];
+        if (node->opcode == HAL_IR_NARROW && node->type != HAL_TYPE_BOOL &&
+            uses[node->d] == node->type && !program->values[node->d].keep) {
+            node->opcode = JIT_MOVE;
+            node->type = hal_type_of_value(node->type);
+            program->values[node->d].is_bf16 = program->values[node->a[0]].is_bf16;
+            program->values[node->d].is_f16 = program->values[node->a[0]].is_f16;
+        }
+        for (uint32_t k = 0; k < JIT_OPERANDS; k++) {
+            if (node->a[k] != JIT_NONE) {
+                const bool is_stored = node->opcode == JIT_STORE && k == 0;
+                uint8_t *use = &uses[node->a[k]];
+                *use = is_stored && (*use == 0 || *use == node->type) ? (uint8_t)node->type : ANY;
+            }
+        }
+    }
+    free(uses);
 }
 
 /* Backwards. Of an operand that a node has twice, the first one's `next` is the later use. */

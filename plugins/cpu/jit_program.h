@@ -46,6 +46,7 @@ typedef struct jit_entry {
     bool keep;      /* needed after the program: stored when made */
     bool saved;     /* memory has the value */
     bool is_bf16;   /* an f32 whose lower half is 0 */
+    bool is_f16;    /* an f32 that f16 has */
     uint8_t reg;    /* JIT_NO_REGISTER: in memory only */
     uint8_t part;   /* of the vectors that are computed together */
     uint32_t name;  /* JIT_NONE: a temporary without a slot */
@@ -108,6 +109,9 @@ uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_
  * chains of operations would wait for each other's results. Memory is read in its order: vectors
  * side by side together, those of several rows (`are_rows`) one after the other. */
 void jit_program_unroll(jit_program *program, uint32_t parts, bool are_rows);
+
+/* A value that is rounded to a type only to be stored in that type is rounded by its stores. */
+void jit_program_round_once(jit_program *program);
 
 /* Finds the next use of each value at each node; the kept values end with the program. */
 void jit_program_finish(jit_program *program);

@@ -404,6 +404,50 @@ TEST(swaps)
     }
 }
 
+/* A value that is rounded to a type is stored in it, and with bits of `uses` 1 in another one, 2 as
+ * it is, 4 after a barrier. The greater one of a constant and a number of the type is rounded. */
+static hal_ir_kernel *rounding_kernel(hal_type narrow, hal_type other, uint32_t uses, float least)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("rounding", &b);
+    hal_ir_group_size(b, 64, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", HAL_TYPE_F32, HAL_ACCESS_READ);
+    const hal_ir_memory_id small = hal_ir_binding(b, "small", narrow, HAL_ACCESS_READ);
+    const hal_ir_memory_id first = hal_ir_binding(b, "first", narrow, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id second = hal_ir_binding(b, "second", other, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id third = hal_ir_binding(b, "third", HAL_TYPE_F32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id fourth = hal_ir_binding(b, "fourth", HAL_TYPE_F32, HAL_ACCESS_WRITE);
+    const hal_ir_value item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    const hal_ir_value rounded = hal_ir_narrow(b, narrow, hal_ir_load(b, in, item));
+    const hal_ir_value greater = hal_ir_max(b, hal_ir_load(b, small, item), hal_ir_f32(b, least));
+    hal_ir_store(b, fourth, item, hal_ir_narrow(b, narrow, greater));
+    hal_ir_store(b, first, item, rounded);
+    if (uses & 1) {
+        hal_ir_store(b, second, item, rounded);
+    }
+    if (uses & 4) {
+        hal_ir_barrier(b);
+    }
+    if (uses & 2) {
+        hal_ir_store(b, third, item, rounded);
+    }
+    return cpu_finish(b);
+}
+
+TEST(rounded_values)
+{
+    static const float least[] = {0.0f, 0.5f, 1.0001f, 0x1p20f, 0x1p-26f};
+    for (uint32_t i = 0; i < 80; i++) {
+        const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
+        const hal_type narrow = types[i & 1], other = types[~i & 1];
+        cpu_buffer buffers[] = {numbers(HAL_TYPE_F32, 64, i),     numbers(narrow, 64, i + 1),
+                                numbers(narrow, 64, i + 2),       numbers(other, 64, i + 3),
+                                numbers(HAL_TYPE_F32, 64, i + 4), numbers(HAL_TYPE_F32, 64, i + 5)};
+        check(rounding_kernel(narrow, other, i / 2 % 8, least[i / 16]), 1, buffers, 6, NULL,
+              "rounded values");
+    }
+}
+
 /* Accesses at distances from one index, in two memories, under two guards that are the same for all
  * work-items, by the work-items below a limit. */
 static hal_ir_kernel *neighbours_kernel(hal_type type, uint32_t wide, uint32_t high)
