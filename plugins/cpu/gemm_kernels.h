@@ -57,6 +57,8 @@ struct cpu_gemm_sums {
 
 struct cpu_gemm_kernels {
     int mr, nr, lanes;
+    int narrow;   /* lanes of the narrowest tile */
+    int dot_rows; /* rows of Y that `dot` takes at once */
     /* c = alpha * a * b + beta * c; c is not read when beta is 0. */
     void (*strip)(const struct cpu_gemm_strip *strip);
     /* dst[r][c] = src[r][c], widened; rows x cols, ldd and lds apart. */

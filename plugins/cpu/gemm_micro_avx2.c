@@ -122,6 +122,7 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
 
 #define MR 6
 #define NV 2
+#define HAS_HALVES 0
 #define HAS_FAST_MASKED_STORES 0
 #define LANES_F32 8
 #define TABLE cpu_gemm_avx2

@@ -106,8 +106,32 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
     return _mm512_permutex2var_pd(a, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), b);
 }
 
+typedef __m256 half_vec_f32;
+typedef __mmask8 half_mask_f32;
+typedef __m256d half_vec_f64;
+typedef __mmask8 half_mask_f64;
+
+#define half_splat_f32 _mm256_set1_ps
+#define half_load_f32 _mm256_loadu_ps
+#define half_store_f32 _mm256_storeu_ps
+#define half_stream_f32 _mm256_stream_ps
+#define half_loadm_f32(p, m) _mm256_maskz_loadu_ps(m, p)
+#define half_storem_f32 _mm256_mask_storeu_ps
+#define half_fma_f32 _mm256_fmadd_ps
+#define half_mask_of_f32(n) ((half_mask_f32)((1u << (n)) - 1))
+
+#define half_splat_f64 _mm256_set1_pd
+#define half_load_f64 _mm256_loadu_pd
+#define half_store_f64 _mm256_storeu_pd
+#define half_stream_f64 _mm256_stream_pd
+#define half_loadm_f64(p, m) _mm256_maskz_loadu_pd(m, p)
+#define half_storem_f64 _mm256_mask_storeu_pd
+#define half_fma_f64 _mm256_fmadd_pd
+#define half_mask_of_f64(n) ((half_mask_f64)((1u << (n)) - 1))
+
 #define MR 12
 #define NV 2
+#define HAS_HALVES 1
 #define HAS_FAST_MASKED_STORES 1
 #define LANES_F32 16
 #define TABLE cpu_gemm_avx512

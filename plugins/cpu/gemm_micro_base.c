@@ -174,6 +174,7 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
 #define stream_f64 store_f64
 #define stream_fence() ((void)0)
 
+#define HAS_HALVES 0
 #define HAS_FAST_MASKED_STORES 0
 #define LANES_F32 4
 #define TABLE cpu_gemm_base

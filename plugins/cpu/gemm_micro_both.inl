@@ -6,6 +6,8 @@
  *   widen_f32 widenm_f32 narrow_f32 narrowm_f32   conversions from and to storage types
  *   LANES_F32                   elements of vec_f32
  *   MR, NV                      rows, and vectors of a row, of a tile
+ *   HAS_HALVES                  whether tiles of half a vector are faster: then the vector's types
+ *                               and functions have forms half_... of half as many elements
  *   HAS_FAST_MASKED_STORES      whether storem_X takes about as long as store_X
  *   TABLE                       the name of the table */
 ALWAYS_INLINE vec_f64 widen_f64(const void *p, int64_t i, const enum cpu_gemm_type type)
@@ -32,10 +34,20 @@ ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type
     storem_f64((double *)p + i, mask_of_f64(n), v);
 }
 
+enum { MOST_Y = MR >= 8 ? 4 : 2 }; /* rows of Y that have registers for their sums in dot */
+
 #define T float
+#if HAS_HALVES
+#define LANES (LANES_F32 / 2)
+#define V(name) half_##name##_f32
+#include "gemm_tile.inl"
+#undef LANES
+#undef V
+#endif
 #define LANES LANES_F32
 #define V(name) name##_f32
 #define DISPATCH DISPATCH_F32
+#include "gemm_tile.inl"
 #include "gemm_micro.inl"
 #include "gemm_pack.inl"
 #include "gemm_sums.inl"
@@ -46,17 +58,25 @@ ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type
 #undef DISPATCH
 
 #define T double
+#if HAS_HALVES
+#define LANES (LANES_F32 / 4)
+#define V(name) half_##name##_f64
+#include "gemm_tile.inl"
+#undef LANES
+#undef V
+#endif
 #define LANES (LANES_F32 / 2)
 #define V(name) name##_f64
 #define DISPATCH DISPATCH_F64
+#include "gemm_tile.inl"
 #include "gemm_micro.inl"
 #include "gemm_pack.inl"
 #include "gemm_sums.inl"
 #include "gemm_skinny.inl"
 
 const struct cpu_gemm_kernels TABLE[2] = {
-    {MR, NV *LANES_F32, LANES_F32, strip_f32, copy_f32, transpose_f32, store_to_f32, dot_f32,
-     axpy_f32, sums_f32, combine_f32},
-    {MR, NV *LANES, LANES, strip_f64, copy_f64, transpose_f64, store_to_f64, dot_f64, axpy_f64,
-     sums_f64, combine_f64},
+    {MR, NV *LANES_F32, LANES_F32, LANES_F32 / (1 + HAS_HALVES), MOST_Y, strip_f32, copy_f32,
+     transpose_f32, store_to_f32, dot_f32, axpy_f32, sums_f32, combine_f32},
+    {MR, NV *LANES, LANES, LANES / (1 + HAS_HALVES), MOST_Y, strip_f64, copy_f64, transpose_f64,
+     store_to_f64, dot_f64, axpy_f64, sums_f64, combine_f64},
 };

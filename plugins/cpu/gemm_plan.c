@@ -28,13 +28,20 @@ enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
 /* Bytes of B that are packed at a time. */
 enum { PAIRS_PACKED = 64 << 20 };
 
-/* Of products with a short side: the least k of dot for each of it; the longest short and the least
- * long side of axpy of converted matrices, where the long matrix is in the caches. */
-enum { DOT_DEPTH = 12, AXPY_SIDE = 24, AXPY_LENGTH = 16 };
+/* The longest short and the least long side of axpy of converted matrices in the caches. */
+enum { AXPY_SIDE = 24, AXPY_LENGTH = 16 };
 
-/* Multiply-adds of a vector that take as long as: writing a row of a tile; transposing a vector of
- * sums, or one element where few are; the passes of a skinny route. */
-enum { ROW_COST = 5, TRANSPOSE_COST = 10, ELEMENT_COST = 2, PASSES_COST = 200 };
+/* What takes as long as so many multiply-adds of a vector: writing a row of a tile, adding up the
+ * lanes of a sum, transposing a vector or one element where few are, a pass over a matrix; and how
+ * many elements are converted meanwhile. */
+enum {
+    ROW_COST = 5,
+    SUM_COST = 7,
+    TRANSPOSE_COST = 6,
+    ELEMENT_COST = 1,
+    PASS_COST = 100,
+    CONVERTED = 4
+};
 
 /* The most rows, columns and k of a block of LEVELS of which the sums are packed at a time. */
 enum { LEVELS_OUTER = 2048 };
@@ -106,23 +113,60 @@ static void desc_straighten(struct cpu_gemm_desc *d)
     }
 }
 
-/* Of a long A stored along m: whether tiles whose columns are along m, which have to be transposed,
- * take less time than tiles along n, whose vectors are partly empty. Fitted to the times of 320
- * products of F32. */
-static bool plan_prefers_columns_of_a(const struct cpu_gemm_plan *p)
+/* The times of the routes, in multiply-adds of a vector. The costs are fitted to the times of 660
+ * products with a side below 32 in each layout: of F32 under AVX-512 and AVX2, of F64. */
+static int64_t plan_transpose_time(const struct cpu_gemm_plan *p, int64_t rows, int64_t cols)
 {
-    const int64_t m = p->desc.m, n = p->desc.n, k = p->desc.k, lanes = p->kernels->lanes;
-    const int64_t turn = n == 1 ? 0 : n < 4 ? ELEMENT_COST * n : TRANSPOSE_COST;
-    const int64_t along_n = m * cpu_gemm_ceil_div(n, lanes) * (k + ROW_COST);
-    const int64_t along_m =
-        cpu_gemm_ceil_div(m, lanes) * (n * k + turn * lanes * cpu_gemm_ceil_div(n, lanes));
-    return along_m + PASSES_COST < along_n;
+    const int64_t lanes = p->kernels->lanes;
+    return rows < 4 || cols < 4 ? rows * cols * ELEMENT_COST
+                                : cpu_gemm_ceil_div(rows, lanes) * cpu_gemm_ceil_div(cols, lanes) *
+                                      lanes * TRANSPOSE_COST;
+}
+
+static int64_t plan_tiles_time(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const int64_t narrow = p->kernels->narrow;
+    const int64_t cols = cpu_gemm_round_up(d->n, narrow); /* with empty lanes */
+    const int64_t apart = d->transpose_a ? d->k / 8 : 0;  /* each k is in other lines of memory */
+    int64_t time = d->m * (d->k + apart + ROW_COST) * cols / p->kernels->lanes;
+    if (d->transpose_b) {
+        time += plan_transpose_time(p, d->k, d->n) + PASS_COST;
+    } else if (d->type_b != plan_native(p)) {
+        time += d->k * d->n / CONVERTED + PASS_COST;
+    }
+    return d->type_a != plan_native(p) ? time + d->m * d->k / CONVERTED + PASS_COST : time;
+}
+
+/* Whether the short matrix of the route DOT has its rows along k, as it is stored. */
+static bool desc_dots_in_place(const struct cpu_gemm_desc *d, bool swap)
+{
+    return swap ? d->transpose_b || (d->n == 1 && d->ldb == 1) : !d->transpose_a;
+}
+
+static int64_t plan_dot_time(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const int64_t vectors = cpu_gemm_ceil_div(d->k, p->kernels->lanes);
+    const int64_t loads = p->kernels->dot_rows < 4 ? 2 : 1; /* for each multiply-add */
+    const int64_t time = d->m * d->n * (loads * vectors + SUM_COST) + PASS_COST;
+    return desc_dots_in_place(d, p->swap)
+               ? time
+               : time + plan_transpose_time(p, p->swap ? d->n : d->m, d->k) + PASS_COST;
+}
+
+/* Of AXPY with a long A: tiles whose columns are along m, and are transposed. */
+static int64_t plan_columns_time(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const int64_t vectors = cpu_gemm_ceil_div(d->m, p->kernels->lanes);
+    const int64_t time = vectors * d->n * (d->k + ROW_COST) + PASS_COST;
+    return d->n == 1 ? time : time + plan_transpose_time(p, d->n, d->m) + PASS_COST;
 }
 
 /* Products with a short side are bound by reading the long matrix once, and tiles would be mostly
- * empty, or packed for few uses. The limits are fitted to the times of 2,640 products of F32 with
- * sides of 1 to 4,000 in each layout, under AVX-512 and AVX2. Long matrices that exceed the caches
- * are read once by axpy where tiles would read them in pieces. */
+ * empty, or packed for few uses. Long matrices that exceed the caches are read once by axpy where
+ * tiles would read them in pieces. */
 static void plan_choose_route(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
@@ -134,16 +178,15 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
         return;
     }
     if (p->swap ? !d->transpose_a : d->transpose_b) {
-        const bool is_below_vector = 4 * shorter <= 3 * lanes;
-        const bool repays_packing = d->transpose_b || d->n == 1 || longer >= 4 * shorter;
-        if (d->k >= DOT_DEPTH * shorter && (!p->swap || (is_below_vector && repays_packing))) {
+        if (plan_dot_time(p) < plan_tiles_time(p)) {
             p->route = CPU_GEMM_DOT;
         }
         return;
     }
-    const bool has_few = p->swap && d->type_a != plan_native(p) && shorter <= AXPY_SIDE &&
-                         longer >= AXPY_LENGTH && 4 * d->k >= lanes * shorter;
-    const bool has_columns = p->swap && d->type_a == plan_native(p) && plan_prefers_columns_of_a(p);
+    const bool is_native = d->type_a == plan_native(p);
+    const bool has_columns = p->swap && is_native && plan_columns_time(p) < plan_tiles_time(p);
+    const bool has_few = p->swap && !is_native && shorter <= AXPY_SIDE && longer >= AXPY_LENGTH &&
+                         4 * d->k >= lanes * shorter;
     const bool exceeds_cache = longer * d->k > (p->swap ? l2 / 8 : cpu_streaming_bytes() / p->size);
     if (has_few || has_columns || (exceeds_cache && longer >= 4 * shorter && d->k >= 4 * lanes)) {
         p->route = CPU_GEMM_AXPY;
@@ -257,10 +300,8 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     if (p->route != CPU_GEMM_TILES) {
         int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
         enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
-        const bool b_is_column = d->n == 1 && d->ldb == 1;
-        bool k_contiguous = p->swap ? d->transpose_b || b_is_column : !d->transpose_a;
         p->pack_b = false;
-        p->pack_a = type != native || (p->route == CPU_GEMM_DOT && !k_contiguous);
+        p->pack_a = type != native || (p->route == CPU_GEMM_DOT && !desc_dots_in_place(d, p->swap));
         p->in_tiles = p->route == CPU_GEMM_AXPY && p->swap && d->type_a == native &&
                       d->m * d->k * p->size <= cpu_streaming_bytes();
         p->writes_row = p->in_tiles && d->n == 1 && d->ldc == 1 && d->type_c == native;

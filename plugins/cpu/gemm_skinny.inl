@@ -80,15 +80,13 @@ ALWAYS_INLINE void V(dot_tile)(const struct cpu_gemm_skinny *s, int row, int64_t
     }
 }
 
-/* Four rows of Y at a time if there are registers for their sums, else two. */
 ALWAYS_INLINE void V(dot_as)(const struct cpu_gemm_skinny *s, const enum cpu_gemm_type type)
 {
-    const int most = MR >= 8 ? 4 : 2;
     for (int64_t c = 0; c < s->cols; c += CPU_GEMM_DOT_ROWS) {
         int xs = s->cols - c < CPU_GEMM_DOT_ROWS ? (int)(s->cols - c) : CPU_GEMM_DOT_ROWS;
         int r = 0;
-        for (; r + most <= s->rows; r += most) {
-            V(dot_tile)(s, r, c, xs, most, type);
+        for (; r + MOST_Y <= s->rows; r += MOST_Y) {
+            V(dot_tile)(s, r, c, xs, MOST_Y, type);
         }
         for (; r + 2 <= s->rows; r += 2) {
             V(dot_tile)(s, r, c, xs, 2, type);
