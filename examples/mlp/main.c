@@ -30,6 +30,7 @@ static const char usage[] =
     "  --layers N          of the network, 1 to 16, with the one that gives the classes (3)\n"
     "  --width N           of the layers but the last (256)\n"
     "  --precision CLASS   of the matrix products: strict, accurate, fast or normwise (strict)\n"
+    "  --levels N          of Strassen's algorithm in all products, 1 or 2 (class normwise)\n"
     "  --epochs N          how often each picture is learned from (10)\n"
     "  --seed N            of the weights and of the order of the pictures (1)\n"
     "  --ranks N           divides the work among N devices of this process, which may be the\n"
@@ -76,6 +77,10 @@ static int parse_option(const char *name, const char *value, options *o)
         o->settings.layers = (int)number;
     } else if (strcmp(name, "--width") == 0 && parse_number(value, 1, MAX_WIDTH, &number)) {
         o->settings.width = number;
+    } else if (strcmp(name, "--levels") == 0 &&
+               parse_number(value, 1, HAL_GEMM_MAX_LEVELS, &number)) {
+        o->settings.precision = HAL_GEMM_NORMWISE;
+        o->settings.levels = (uint32_t)number;
     } else if (strcmp(name, "--epochs") == 0 && parse_number(value, 1, 1000000, &number)) {
         o->settings.epochs = (int)number;
     } else if (strcmp(name, "--seed") == 0 && parse_number(value, 0, 1000000, &number)) {

@@ -47,10 +47,16 @@ static ops_array *ranks_sum(const network *net, ops_array *part)
                                                                                             : NULL;
 }
 
+static ops_array *matrix_product(const network *net, ops_array *a, ops_array *b)
+{
+    return net->levels > 0 ? ops_array_matmul_by_levels(a, b, net->levels)
+                           : ops_array_matmul(a, b, net->precision);
+}
+
 /* Layer i. Product, sum and relu become one kernel: what follows a product is its epilogue. */
 static ops_array *layer_output(const network *net, int i, ops_array *x)
 {
-    ops_array *product = ops_array_matmul(x, net->state[2 * i], net->precision);
+    ops_array *product = matrix_product(net, x, net->state[2 * i]);
     if (layer_has_rows(net, i)) {
         product = ranks_sum(net, product);
     }
@@ -79,11 +85,10 @@ static void layers_differentiate(const network *net, ops_array *const *outputs, 
     ops_array *zero = ops_array_scalar(net->context, HAL_TYPE_F32, 0);
     for (int i = net->layers - 1; i >= 0; i--) {
         ops_array *x = outputs[i];
-        gradients[2 * i] = ops_array_matmul(transposed(x), gradient, net->precision);
+        gradients[2 * i] = matrix_product(net, transposed(x), gradient);
         gradients[2 * i + 1] = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, gradient);
         if (i > 0) { /* x is the previous layer's relu, which passes gradients where it is not 0 */
-            ops_array *of_x =
-                ops_array_matmul(gradient, transposed(net->state[2 * i]), net->precision);
+            ops_array *of_x = matrix_product(net, gradient, transposed(net->state[2 * i]));
             of_x = layer_has_columns(net, i) ? ranks_sum(net, of_x) : of_x;
             gradient = ops_array_where(ops_gt(x, zero), of_x, zero);
         }
@@ -192,6 +197,7 @@ hal_status network_prepare(network *net, int64_t rows)
 {
     ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
     options.precision = net->precision;
+    options.levels = net->levels;
     options.rows = rows;
     for (int i = 0; i < net->layers; i++) {
         ops_array *prepared = ops_array_keep(ops_array_prepare(net->state[2 * i], &options));

@@ -24,13 +24,15 @@ typedef struct network {
     hal_group *group;     /* not owned; null: no group */
     uint32_t divides;     /* NETWORK_DIVIDES_BATCH ... */
     uint32_t precision;   /* of all matrix products, a hal_gemm_precision */
+    uint32_t levels;      /* of products of HAL_GEMM_NORMWISE; 0: the library chooses */
     int layers;
     ops_array *state[NETWORK_MAX_STATE];
 } network;
 
 /* Makes biases of 0 and random weights from `seed`, the same for every number of ranks. `widths`
  * has layers + 1 numbers, from the inputs to the classes; if layers are divided, the number of
- * ranks divides those between. `net` has context, group, divides and precision, and 0 for the rest.
+ * ranks divides those between. `net` has context, group, divides, precision and levels, and 0 for
+ * the rest.
  * Call network_destroy also after a failure. */
 hal_status network_create(const int64_t *widths, int layers, uint64_t seed, network *net);
 void network_destroy(network *net);

@@ -220,7 +220,8 @@ static hal_status trainer_use(trainer *t, const digits_data *training, const dig
     t->net = (network){.context = t->context,
                        .group = t->group,
                        .divides = settings->divides,
-                       .precision = settings->precision};
+                       .precision = settings->precision,
+                       .levels = settings->levels};
     TRY(network_create(widths, settings->layers, settings->seed, &t->net));
     TRY(arrays_upload(t, training));
     TRY(network_learn(t, outcome));

@@ -12,6 +12,7 @@ typedef struct train_settings {
     int layers;         /* 1 to NETWORK_MAX_LAYERS, with the last one, which gives the classes */
     int64_t width;      /* of the layers but the last one */
     uint32_t precision; /* a hal_gemm_precision */
+    uint32_t levels;    /* of products of HAL_GEMM_NORMWISE; 0: the library chooses */
     int epochs;         /* how often each picture is learned from */
     uint64_t seed;      /* of the weights and of the order of the pictures */
     uint32_t divides;   /* what the ranks divide among them, NETWORK_DIVIDES_BATCH ... */

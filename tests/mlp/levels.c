@@ -5,8 +5,6 @@
  * usage: mlp_levels DATA */
 #include "mlp/train.h"
 
-#include "tensor/context.h"
-
 #include <math.h>
 #include <stdio.h>
 
@@ -25,34 +23,28 @@ static int load(const char *folder, const char *name, digits_data *data)
     return digits_data_load(path, data, error, sizeof error) || !fail("data", error);
 }
 
-/* Creates a new context for each number of levels: the keys of array plans do not include them. */
-static hal_status train(hal_queue *queue, uint32_t levels, const digits_data *training,
+static hal_status train(ops_context *context, uint32_t levels, const digits_data *training,
                         const digits_data *test, train_outcome *outcome)
 {
     const train_settings settings = {.layers = 3,
                                      .width = 128,
                                      .precision = levels > 0 ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT,
+                                     .levels = levels,
                                      .epochs = 6,
                                      .seed = 1,
                                      .quiet = 1};
-    ops_context *context = NULL;
-    hal_status status = ops_context_create(queue, &context);
-    if (status == HAL_OK) {
-        context->forced_levels = levels;
-        status = train_and_test(context, NULL, &settings, training, test, outcome);
-    }
-    ops_context_destroy(context);
+    const hal_status status = train_and_test(context, NULL, &settings, training, test, outcome);
     printf("%u levels: accuracy %.2f %%, loss %.9f, %.1f us a step\n", levels,
            100 * outcome->accuracy, outcome->loss, outcome->step_us);
     return status;
 }
 
-static int compare(hal_queue *queue, const digits_data *training, const digits_data *test)
+static int compare(ops_context *context, const digits_data *training, const digits_data *test)
 {
     train_outcome outcomes[3] = {{0}}; /* by levels */
     for (uint32_t levels = 0; levels < 3; levels++) {
         train_outcome *outcome = &outcomes[levels];
-        if (train(queue, levels, training, test, outcome) != HAL_OK) {
+        if (train(context, levels, training, test, outcome) != HAL_OK) {
             return fail("training", hal_status_message());
         }
         if (!(fabs(outcome->accuracy - outcomes[0].accuracy) <= most_difference)) {
@@ -69,13 +61,16 @@ int main(int count, char **arguments)
 {
     hal_device *device = NULL;
     hal_queue *queue = NULL;
+    ops_context *context = NULL;
     digits_data training = {0}, test = {0};
     int failed = count != 2 || !load(arguments[1], "train.csv", &training) ||
                  !load(arguments[1], "test.csv", &test);
     if (!failed) {
-        failed = hal_device_open("cpu", &device) || hal_queue_create(device, &queue);
-        failed = failed ? fail("device", hal_status_message()) : compare(queue, &training, &test);
+        failed = hal_device_open("cpu", &device) || hal_queue_create(device, &queue) ||
+                 ops_context_create(queue, &context);
+        failed = failed ? fail("device", hal_status_message()) : compare(context, &training, &test);
     }
+    ops_context_destroy(context);
     hal_queue_destroy(queue);
     hal_device_release(device);
     digits_data_free(&training);

@@ -185,6 +185,11 @@ HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t 
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision);
 
+/* As ops_array_matmul of the class HAL_GEMM_NORMWISE, by so many levels of Strassen's algorithm as
+ * options.levels of ops_gemm asks for; 0: as many as the cost model expects to gain.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_matmul_by_levels(ops_array *a, ops_array *b, uint32_t levels);
+
 /* A copy of b [k, n], or with a batch axis in front, that products with it as their second operand
  * use as ops_gemm_prepare describes: computed now, once, for weights of many products. It is an
  * array like any other; views of it are not prepared, and a graph takes it as an input only if it

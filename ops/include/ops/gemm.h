@@ -115,11 +115,13 @@ typedef struct ops_gemm_prepare_options {
     int64_t rows;       /* of the matrices A that follow, about; 0: not known; levels then take
                          * them for as many as B has */
     uint64_t max_bytes; /* that the object may take; at least a copy of B. 0: no limit */
+    uint32_t levels; /* of _NORMWISE, as in ops_gemm_options: the sums are those of so many, or of
+                         * fewer where max_bytes or the lengths allow no more */
 } ops_gemm_prepare_options;
 
-#define OPS_GEMM_PREPARE_OPTIONS_DEFAULT                          \
-    {                                                             \
-        sizeof(ops_gemm_prepare_options), HAL_GEMM_NORMWISE, 0, 0 \
+#define OPS_GEMM_PREPARE_OPTIONS_DEFAULT                             \
+    {                                                                \
+        sizeof(ops_gemm_prepare_options), HAL_GEMM_NORMWISE, 0, 0, 0 \
     }
 
 /* Copies B, k x n with or without a leading batch axis, of a float type, to the layout that the

@@ -161,18 +161,18 @@ static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expressio
 {
     ops_tensor inputs[OPS_GROUP_LEAVES];
     plan_views(plan, plan->epilogue_first, plan->input_count, inputs);
-    const uint32_t levels = plan->anchor->function >> OPS_MATMUL_PRECISION_BITS;
+    const uint32_t function = plan->anchor->function, b_levels = ops_matmul_b_levels(function);
     const ops_tensor *b = &plan->inputs[1]->view;
-    const ops_gemm_prepared prepared = ops_prepared_of(b, levels);
+    const ops_gemm_prepared prepared = ops_prepared_of(b, b_levels);
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = 1,
-                                      .precision = plan->anchor->function &
-                                                   ((1u << OPS_MATMUL_PRECISION_BITS) - 1),
+                                      .precision = ops_matmul_precision(function),
+                                      .levels = ops_matmul_levels(function),
                                       .epilogue = epilogue,
                                       .inputs = inputs,
                                       .input_count = plan->input_count - plan->epilogue_first,
-                                      .prepared = levels ? &prepared : NULL};
-    return ops_gemm(plan->context, &options, &plan->inputs[0]->view, levels ? NULL : b, y);
+                                      .prepared = b_levels ? &prepared : NULL};
+    return ops_gemm(plan->context, &options, &plan->inputs[0]->view, b_levels ? NULL : b, y);
 }
 
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,

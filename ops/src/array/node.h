@@ -41,7 +41,7 @@ typedef enum ops_operation {
     /* Read their operands from memory. */
     OPS_OPERATION_SOFTMAX,
     OPS_OPERATION_LOG_SOFTMAX,
-    OPS_OPERATION_MATMUL, /* `function` is the precision, and the levels of a prepared operand */
+    OPS_OPERATION_MATMUL, /* `function` is that of ops_matmul_function */
     OPS_OPERATION_GATHER,
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
@@ -58,8 +58,34 @@ typedef enum ops_operation {
 /* Limit of kernels that follow from one another and are not recorded yet. */
 #define OPS_DEFERRED_DEPTH 4u
 
-/* Bits of the precision in the `function` of MATMUL; those above are the levels. */
+/* The `function` of MATMUL: bits of the precision, of the levels that the caller asks for, and of
+ * those whose sums the second operand holds. */
 #define OPS_MATMUL_PRECISION_BITS 4u
+#define OPS_MATMUL_LEVELS_BITS 2u
+
+_Static_assert(OPS_MATMUL_PRECISION_BITS + 2 * OPS_MATMUL_LEVELS_BITS <= 8 &&
+                   HAL_GEMM_MAX_LEVELS >> OPS_MATMUL_LEVELS_BITS == 0,
+               "`function` has 8 bits");
+
+static inline uint32_t ops_matmul_function(uint32_t precision, uint32_t levels, uint32_t b_levels)
+{
+    return precision | (levels | b_levels << OPS_MATMUL_LEVELS_BITS) << OPS_MATMUL_PRECISION_BITS;
+}
+
+static inline uint32_t ops_matmul_precision(uint32_t function)
+{
+    return function & ((1u << OPS_MATMUL_PRECISION_BITS) - 1);
+}
+
+static inline uint32_t ops_matmul_levels(uint32_t function)
+{
+    return function >> OPS_MATMUL_PRECISION_BITS & ((1u << OPS_MATMUL_LEVELS_BITS) - 1);
+}
+
+static inline uint32_t ops_matmul_b_levels(uint32_t function)
+{
+    return function >> (OPS_MATMUL_PRECISION_BITS + OPS_MATMUL_LEVELS_BITS);
+}
 
 #define OPS_INLINE_OPERANDS 3u
 #define OPS_MAX_OPERANDS 24u

@@ -68,7 +68,8 @@ static ops_array *defer_softmax(ops_operation operation, const char *function, i
     return ops_defer(function, operation, 0, &x, 1, &result);
 }
 
-static hal_status check_matmul(const ops_array *a, const ops_array *b, ops_result *result)
+static hal_status check_matmul(const char *function, const ops_array *a, const ops_array *b,
+                               ops_result *result)
 {
     const ops_tensor *x = &a->view, *y = &b->view;
     char text[2][OPS_TEXT_BYTES];
@@ -78,15 +79,15 @@ static hal_status check_matmul(const ops_array *a, const ops_array *b, ops_resul
     int64_t one = fits && x->rank == 3 ? x->shape[0] : 1;
     int64_t other = fits && y->rank == 3 ? y->shape[0] : 1;
     if (!fits || (one != other && one != 1 && other != 1)) {
-        return ops_invalid("ops_array_matmul: a and b: expected [m, k] and [k, n] of one float "
-                           "type, each with an optional batch axis in front, got %s and %s",
-                           ops_describe(x, text[0]), ops_describe(y, text[1]));
+        return ops_invalid(
+            "%s: a and b: expected [m, k] and [k, n] of one float type, each with an "
+            "optional batch axis in front, got %s and %s",
+            function, ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     for (uint32_t i = 0; i < x->rank + y->rank; i++) {
         if ((i < x->rank ? x->shape[i] : y->shape[i - x->rank]) > INT32_MAX) {
-            return ops_invalid(
-                "ops_array_matmul: a and b: expected lengths of at most 2^31 - 1, got %s and %s",
-                ops_describe(x, text[0]), ops_describe(y, text[1]));
+            return ops_invalid("%s: a and b: expected lengths of at most 2^31 - 1, got %s and %s",
+                               function, ops_describe(x, text[0]), ops_describe(y, text[1]));
         }
     }
     result->type = x->type;
@@ -259,26 +260,41 @@ ops_array *ops_array_log_softmax(int32_t axis, ops_array *x)
     return defer_softmax(OPS_OPERATION_LOG_SOFTMAX, "ops_array_log_softmax", axis, x);
 }
 
-ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
+static ops_array *defer_matmul(const char *function, ops_array *a, ops_array *b, uint32_t precision,
+                               uint32_t levels)
 {
     ops_array *const operands[2] = {a, b};
     ops_result result;
-    if (!ops_check_operands("ops_array_matmul", operands, 2)) {
+    if (!ops_check_operands(function, operands, 2)) {
         return NULL;
     }
     if (precision > HAL_GEMM_NORMWISE) {
         ops_invalid(
-            "ops_array_matmul: precision: expected HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE, "
-            "got %u",
-            precision);
+            "%s: precision: expected HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE, got %u",
+            function, precision);
         return NULL;
     }
-    if (check_matmul(a, b, &result)) {
+    if (levels > HAL_GEMM_MAX_LEVELS) {
+        ops_invalid("%s: levels: expected at most %u, got %u", function, HAL_GEMM_MAX_LEVELS,
+                    levels);
         return NULL;
     }
-    const uint32_t levels = precision == HAL_GEMM_NORMWISE ? b->b_levels : 0;
-    return ops_defer("ops_array_matmul", OPS_OPERATION_MATMUL,
-                     precision | levels << OPS_MATMUL_PRECISION_BITS, operands, 2, &result);
+    if (check_matmul(function, a, b, &result)) {
+        return NULL;
+    }
+    const uint32_t b_levels = precision == HAL_GEMM_NORMWISE ? b->b_levels : 0;
+    return ops_defer(function, OPS_OPERATION_MATMUL,
+                     ops_matmul_function(precision, levels, b_levels), operands, 2, &result);
+}
+
+ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
+{
+    return defer_matmul("ops_array_matmul", a, b, precision, 0);
+}
+
+ops_array *ops_array_matmul_by_levels(ops_array *a, ops_array *b, uint32_t levels)
+{
+    return defer_matmul("ops_array_matmul_by_levels", a, b, HAL_GEMM_NORMWISE, levels);
 }
 
 ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *options)

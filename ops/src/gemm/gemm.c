@@ -321,7 +321,7 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
                                       .max_workspace = options->max_workspace};
     ops_gemm_options accurate = *options;
     accurate.precision = HAL_GEMM_ACCURATE;
-    const uint32_t forced = options->levels ? options->levels : context->forced_levels;
+    const uint32_t forced = options->levels;
     const char *why = forced ? "as options.levels says" : "faster by the cost model";
     uint32_t levels = native_levels(context, &accurate, forced, &shape, a, b, c);
     if (levels) {

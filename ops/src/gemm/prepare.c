@@ -34,6 +34,10 @@ static hal_status check_prepare(const ops_context *context, const char *function
                            "%u and %lld",
                            function, options->precision, (long long)options->rows);
     }
+    if (options->levels > HAL_GEMM_MAX_LEVELS) {
+        return ops_invalid("%s: options.levels: expected at most %u, got %u", function,
+                           HAL_GEMM_MAX_LEVELS, options->levels);
+    }
     return HAL_OK;
 }
 
@@ -114,17 +118,17 @@ static uint32_t choose_levels(ops_context *context, const ops_gemm_prepare_optio
                                   .m = options->rows ? options->rows : shape[0],
                                   .n = shape[1],
                                   .k = shape[0]};
-    uint32_t best = context->forced_levels;
+    const uint32_t forced = options->levels;
+    uint32_t best = forced && ops_normwise_allows(&product, forced) ? forced : 0;
     if (options->precision != HAL_GEMM_NORMWISE) {
         return 0;
     }
-    const uint32_t native =
-        context->forced_levels ? 0 : ops_normwise_choose_native(context->info, &product);
+    const uint32_t native = forced ? 0 : ops_normwise_choose_native(context->info, &product);
     if (native && ops_gemm_native_has_levels(context, product.type, product.m, product.n, product.k,
                                              native)) {
         return 0; /* a kernel of the plugin forms the sums while it packs B */
     }
-    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && !context->forced_levels; l++) {
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && !forced; l++) {
         product.b_levels = l;
         best = ops_normwise_choose(context->info, &product) == l ? l : best;
     }

@@ -21,7 +21,6 @@ struct ops_context {
     int64_t
         index32_limit; /* 2^31: places and counts below it have 32-bit indices; tests lower it */
     uint32_t forced_split_depth; /* k of each part of a product; 0: gemm/tiles.c chooses */
-    uint32_t forced_levels;      /* of NORMWISE products; 0: gemm/normwise.c chooses */
     ops_kernel_cache kernels;
     ops_expression *unary[OPS_UNARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];

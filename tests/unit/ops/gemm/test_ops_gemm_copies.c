@@ -198,21 +198,21 @@ static void prepared_lines_are_aligned(void **state)
         product p = make_native(i == 1 ? HAL_TYPE_BF16 : HAL_TYPE_F32, 1, shape, PLAIN, layout);
         ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
         ops_gemm_prepared *prepared = NULL;
-        test_context->forced_levels = i >= 2 ? (uint32_t)i % 2 : 0;
+        options.levels = i >= 2 ? (uint32_t)i % 2 : 0;
         options.precision = HAL_GEMM_NORMWISE;
         ok(ops_gemm_prepare(test_context, &options, &p.b.t, &prepared));
         const uint32_t levels = ops_gemm_prepared_get_levels(prepared);
-        assert_int_equal(levels, test_context->forced_levels);
+        assert_int_equal(levels, options.levels);
         if (levels == 0 && layout != TURNED) {
             assert_int_equal(ops_gemm_prepared_get_bytes(prepared), i == 1 ? 768 : 16 * 24 * 4);
         }
         p.options.prepared = prepared;
         p.options.precision = levels ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT;
+        p.options.levels = levels;
         last_copied = 0;
         try_product(&p, 1, NULL, NULL);
         assert_true(levels > 0 || last_copied == 0);
         ops_gemm_prepared_destroy(prepared);
-        test_context->forced_levels = 0;
         release(&p);
     }
 }

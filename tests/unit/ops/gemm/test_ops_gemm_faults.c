@@ -68,7 +68,7 @@ static int run_case(int number)
     }
     options.precision = HAL_GEMM_NORMWISE;
     options.beta = 1;
-    test_context->forced_levels = 1;
+    options.levels = 1;
     const hal_status status = ops_gemm(test_context, &options, &o.a, &o.b, &o.c);
     if (status) {
         return status == HAL_ERROR_OUT_OF_MEMORY ? FAILED_IN_PRODUCT : OTHER_ERROR;

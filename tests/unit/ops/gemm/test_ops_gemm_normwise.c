@@ -168,9 +168,8 @@ TEST(the_epilogue_sees_every_element_once)
         p.options.precision = HAL_GEMM_NORMWISE;
         /* With a tail of k the combining kernel would have 7 + 4 * 3 inputs. */
         assert_int_equal(ops_normwise_takes(&p.options, p.k), p.k % 4 == 0);
-        test_context->forced_levels = 1 + (uint32_t)i % 2;
+        p.options.levels = 1 + (uint32_t)i % 2;
         try_product(&p, 1, host_bias_relu, inputs);
-        test_context->forced_levels = 0;
         box_free(&inputs[0]);
         box_free(&inputs[1]);
         release(&p);
@@ -184,7 +183,6 @@ TEST(indices_are_declined)
     ops_expression *e = make_epilogue();
     const ops_gemm_options options = {.size = sizeof options, .alpha = 1, .epilogue = e};
     assert_int_equal(ops_normwise_takes(&options, 64), 0);
-    test_context->forced_levels = 1;
     problem q = {.m = 32, .n = 32, .k = 32};
     product p = problem_make(&q);
     box inputs[2] = {box_make(HAL_TYPE_F32, 1, &p.n, NULL, -9, 9),
@@ -196,8 +194,8 @@ TEST(indices_are_declined)
     p.options.inputs = tensors;
     p.options.input_count = 2;
     p.options.precision = HAL_GEMM_NORMWISE;
+    p.options.levels = 1;
     try_product(&p, 1, host_epilogue, inputs);
-    test_context->forced_levels = 0;
     box_free(&inputs[0]);
     box_free(&inputs[1]);
     release(&p);
@@ -208,10 +206,9 @@ TEST(indices_are_declined)
 static double error_of(product *p, uint32_t levels, int64_t first)
 {
     double worst = 0, max_a = 0, max_b = 0;
-    test_context->forced_levels = levels;
+    p->options.levels = levels;
     p->options.precision = levels ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT;
     ok(ops_gemm(test_context, &p->options, &p->a.t, &p->b.t, &p->c.t));
-    test_context->forced_levels = 0;
     float *c = malloc((size_t)(p->m * p->n) * sizeof *c);
     ok(ops_tensor_read(test_context, &p->c.t, (uint64_t)(p->m * p->n) * sizeof *c, c));
     for (int64_t i = 0; i < p->m * p->n; i++) {

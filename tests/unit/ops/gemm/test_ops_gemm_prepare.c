@@ -6,11 +6,13 @@
 
 #include <inttypes.h>
 
-static ops_gemm_prepared *prepare(const ops_tensor *b, uint32_t precision, uint64_t max_bytes)
+static ops_gemm_prepared *prepare(const ops_tensor *b, uint32_t precision, uint32_t levels,
+                                  uint64_t max_bytes)
 {
     ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
     ops_gemm_prepared *made = NULL;
     options.precision = precision;
+    options.levels = levels;
     options.max_bytes = max_bytes;
     ok(ops_gemm_prepare(test_context, &options, b, &made));
     return made;
@@ -20,9 +22,9 @@ static ops_gemm_prepared *prepare(const ops_tensor *b, uint32_t precision, uint6
 static void try_prepared(uint32_t levels, uint32_t precision, problem q)
 {
     product p = problem_make(&q);
-    test_context->forced_levels = levels;
-    ops_gemm_prepared *prepared = prepare(&p.b.t, precision, 0);
-    const int has_sums = levels && precision == HAL_GEMM_NORMWISE && p.batch == 1;
+    ops_gemm_prepared *prepared = prepare(&p.b.t, precision, levels, 0);
+    const int has_sums =
+        precision == HAL_GEMM_NORMWISE && p.batch == 1 && (q.n < q.k ? q.n : q.k) >> levels > 0;
     assert_int_equal(ops_gemm_prepared_get_levels(prepared), has_sums ? levels : 0);
     ok(ops_fill(test_context, NAN, &p.b.t));
     for (int i = 0; i < 2; i++) {
@@ -32,12 +34,12 @@ static void try_prepared(uint32_t levels, uint32_t precision, problem q)
         box_free(&s.b);
         s.b = p.b;
         s.options.precision = precision;
+        s.options.levels = levels;
         s.options.prepared = prepared;
         try_product(&s, 1, NULL, NULL);
         box_free(&s.a);
         box_free(&s.c);
     }
-    test_context->forced_levels = 0;
     ops_gemm_prepared_destroy(prepared);
     release(&p);
 }
@@ -61,13 +63,11 @@ TEST(other_levels_ignore_the_sums)
 {
     problem q = {.m = 24, .n = 28, .k = 20};
     product p = problem_make(&q);
-    test_context->forced_levels = 1;
-    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 0);
+    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 1, 0);
     p.options.precision = HAL_GEMM_NORMWISE;
     p.options.prepared = prepared;
-    test_context->forced_levels = 2;
+    p.options.levels = 2;
     try_product(&p, 1, NULL, NULL);
-    test_context->forced_levels = 0;
     ops_gemm_prepared_destroy(prepared);
     release(&p);
 }
@@ -76,9 +76,9 @@ TEST(recorded_products_outlive_the_object)
 {
     problem q = {.m = 24, .n = 28, .k = 20};
     product p = problem_make(&q);
-    test_context->forced_levels = 1;
     p.options.precision = HAL_GEMM_NORMWISE;
-    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 0);
+    p.options.levels = 1;
+    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 1, 0);
     p.options.prepared = prepared;
     ok(ops_gemm(test_context, &p.options, &p.a.t, NULL, &p.c.t));
     ops_gemm_prepared_destroy(prepared);
@@ -91,7 +91,6 @@ TEST(recorded_products_outlive_the_object)
         }
         assert_float_equal(c[i], sum, 0);
     }
-    test_context->forced_levels = 0;
     release(&p);
 }
 
@@ -102,9 +101,8 @@ TEST(memory_is_stated_and_bounded)
     ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
     ops_gemm_prepared *made = NULL;
     const uint64_t copy = 32 * 16 * 4, sums[3] = {0, copy * 7 / 4, copy * 49 / 16};
-    test_context->forced_levels = 2;
     for (uint32_t levels = 0; levels < 3; levels++) {
-        made = prepare(&p.b.t, HAL_GEMM_NORMWISE, copy + sums[levels]);
+        made = prepare(&p.b.t, HAL_GEMM_NORMWISE, 2, copy + sums[levels]);
         assert_int_equal(ops_gemm_prepared_get_levels(made), levels);
         assert_int_equal(ops_gemm_prepared_get_bytes(made), copy + sums[levels]);
         ops_gemm_prepared_destroy(made);
@@ -113,7 +111,6 @@ TEST(memory_is_stated_and_bounded)
     assert_fails(ops_gemm_prepare(test_context, &options, &p.b.t, &made),
                  HAL_ERROR_INVALID_ARGUMENT, "options.max_bytes");
     assert_null(made);
-    test_context->forced_levels = 0;
     assert_int_equal(ops_gemm_prepared_get_bytes(NULL), 0);
     assert_int_equal(ops_gemm_prepared_get_levels(NULL), 0);
     ops_gemm_prepared_destroy(NULL);
@@ -144,7 +141,7 @@ TEST(recordings_prepare_nothing)
     hal_graph_destroy(graph);
     assert_fails(ops_prepare(test_context, prepare_in_program, &p.b.t), HAL_ERROR_INVALID_STATE,
                  "outside of the recording");
-    prepared = prepare(&p.b.t, HAL_GEMM_STRICT, 0);
+    prepared = prepare(&p.b.t, HAL_GEMM_STRICT, 0, 0);
     ops_gemm_prepared_destroy(prepared);
     release(&p);
 }
@@ -179,6 +176,10 @@ TEST(unsuitable_arguments_are_reported)
     assert_fails(ops_gemm_prepare(NULL, NULL, &b, &none), HAL_ERROR_INVALID_ARGUMENT, "context");
     assert_fails(ops_gemm_prepare(test_context, NULL, &b, NULL), HAL_ERROR_INVALID_ARGUMENT,
                  "prepared:");
+    prepare_options.levels = 3;
+    assert_fails(ops_gemm_prepare(test_context, &prepare_options, &b, &none),
+                 HAL_ERROR_INVALID_ARGUMENT, "options.levels: expected at most 2, got 3");
+    prepare_options.levels = 0;
     prepare_options.rows = -1;
     assert_fails(ops_gemm_prepare(test_context, &prepare_options, &b, &none),
                  HAL_ERROR_INVALID_ARGUMENT, "rows");
@@ -214,41 +215,101 @@ static void expect_equal(ops_array *x, ops_array *y)
     assert_memory_equal(values[0], values[1], bytes);
 }
 
+static ops_gemm_prepare_options prepare_options_of(uint32_t levels)
+{
+    ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    options.levels = levels;
+    return options;
+}
+
 /* Twice, so that the second product replays the plan of the first, with other weights. */
 TEST(arrays_use_prepared_weights)
 {
     for (uint32_t levels = 0; levels <= OPS_NORMWISE_MAX_LEVELS; levels++) {
-        test_context->forced_levels = levels;
+        const ops_gemm_prepare_options options = prepare_options_of(levels);
         for (int i = 0; i < 2; i++) {
             ops_array *x = make_array(33, 30, i), *w = make_array(30, 27, 3 + i);
-            ops_array *bias = make_array(1, 27, 5), *ready = made(ops_array_prepare(w, NULL));
+            ops_array *bias = make_array(1, 27, 5), *ready = made(ops_array_prepare(w, &options));
             assert_int_equal(ready->b_levels, levels);
             ok(ops_scope_begin(test_context));
-            expect_equal(ops_relu(ops_add(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE), bias)),
+            expect_equal(ops_relu(ops_add(ops_array_matmul_by_levels(x, ready, levels), bias)),
                          ops_relu(ops_add(ops_array_matmul(x, w, HAL_GEMM_STRICT), bias)));
             expect_equal(ops_matmul(x, ready), ops_matmul(x, w));
             ops_array *turned = made(ops_array_transpose(ready, 0, 1));
             assert_int_equal(turned->b_levels, 0);
-            expect_equal(ops_array_matmul(turned, ops_array_transpose(x, 0, 1), HAL_GEMM_NORMWISE),
+            expect_equal(ops_array_matmul_by_levels(turned, ops_array_transpose(x, 0, 1), levels),
                          ops_array_transpose(ops_matmul(x, w), 0, 1));
             expect_equal(ready, w);
             ok(ops_scope_end(test_context));
             release_all(x, w, bias, ready);
         }
     }
-    test_context->forced_levels = 0;
+}
+
+enum { SQUARE = 64 * 64 };
+static const int64_t square[2] = {64, 64};
+
+/* Two matrices whose products are rounded. */
+static void fill_fractions(float values[2][SQUARE])
+{
+    for (int i = 0; i < 2 * SQUARE; i++) {
+        values[i / SQUARE][i % SQUARE] = (float)(i * 37 % 101) / 7 - 6;
+    }
+}
+
+/* Their product by arrays, with a prepared second one if `prepares`. */
+static void product_of_arrays(uint32_t levels, int prepares, float values[2][SQUARE], float *c)
+{
+    const ops_gemm_prepare_options options = prepare_options_of(levels);
+    ops_array *x = made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, square, values[0]));
+    ops_array *w = made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, square, values[1]));
+    ops_array *ready = made(prepares ? ops_array_prepare(w, &options) : ops_array_copy(w));
+    assert_int_equal(ready->b_levels, prepares ? levels : 0);
+    ops_array *y = made(ops_array_matmul_by_levels(x, ready, levels));
+    ok(ops_array_read(y, SQUARE * sizeof(float), c));
+    release_all(x, w, ready, y);
+}
+
+/* Arrays have the bits of ops_gemm with so many levels, which differ from each other. */
+TEST(arrays_are_multiplied_by_the_levels_that_are_asked_for)
+{
+    static float values[2][SQUARE], c[3][SQUARE], again[SQUARE];
+    ops_tensor t[3];
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    fill_fractions(values);
+    for (int i = 0; i < 3; i++) {
+        ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, square, &t[i]));
+    }
+    ok(ops_tensor_write(test_context, &t[0], values[0], sizeof values[0]));
+    ok(ops_tensor_write(test_context, &t[1], values[1], sizeof values[1]));
+    options.precision = HAL_GEMM_NORMWISE;
+    for (uint32_t levels = 0; levels < 3; levels++) {
+        options.levels = levels;
+        ok(ops_gemm(test_context, &options, &t[0], &t[1], &t[2]));
+        ok(ops_tensor_read(test_context, &t[2], sizeof c[0], c[levels]));
+        assert_true(levels == 0 || memcmp(c[levels], c[levels - 1], sizeof c[0]) != 0);
+        product_of_arrays(levels, 0, values, again);
+        assert_memory_equal(again, c[levels], sizeof again);
+        product_of_arrays(levels, 1, values, again);
+        assert_true(levels == 0 || memcmp(again, c[levels - 1], sizeof again) != 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        ops_tensor_release(&t[i]);
+    }
+    ops_array *x = make_array(4, 4, 1);
+    nothing(ops_array_matmul_by_levels(x, x, 3), "levels: expected at most 2, got 3");
+    ops_array_release(x);
 }
 
 TEST(deferred_weights_are_computed_when_they_are_prepared)
 {
-    test_context->forced_levels = 1;
+    const ops_gemm_prepare_options options = prepare_options_of(1);
     ops_array *x = make_array(8, 16, 1), *w = make_array(16, 12, 2);
-    ops_array *twice = made(ops_mul_scalar(w, 2)), *ready = made(ops_array_prepare(twice, NULL));
+    ops_array *twice = made(ops_mul_scalar(w, 2));
+    ops_array *ready = made(ops_array_prepare(twice, &options));
     ok(ops_scope_begin(test_context));
-    expect_equal(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE),
-                 ops_mul_scalar(ops_matmul(x, w), 2));
+    expect_equal(ops_array_matmul_by_levels(x, ready, 1), ops_mul_scalar(ops_matmul(x, w), 2));
     ok(ops_scope_end(test_context));
-    test_context->forced_levels = 0;
     nothing(ops_array_prepare(NULL, NULL), "");
     release_all(x, w, twice, ready);
 }
@@ -256,13 +317,13 @@ TEST(deferred_weights_are_computed_when_they_are_prepared)
 /* A graph keeps prepared weights that it does not get as inputs. */
 TEST(graphs_keep_prepared_weights)
 {
-    test_context->forced_levels = 1;
+    const ops_gemm_prepare_options options = prepare_options_of(1);
     ops_array *x = make_array(8, 16, 1), *w = make_array(16, 12, 2), *result = NULL;
-    ops_array *ready = made(ops_array_prepare(w, NULL));
+    ops_array *ready = made(ops_array_prepare(w, &options));
     ops_graph *graph = NULL;
     ok(ops_graph_begin(test_context));
     nothing(ops_array_prepare(w, NULL), "outside of the recording");
-    ops_array *y = made(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE));
+    ops_array *y = made(ops_array_matmul_by_levels(x, ready, 1));
     ops_array *const inputs[2] = {x, ready};
     ok(ops_graph_end(test_context, inputs, 1, &y, 1, &graph));
     ops_array_release(y);
@@ -271,10 +332,9 @@ TEST(graphs_keep_prepared_weights)
     expect_equal(result, want);
     ops_graph_destroy(graph);
     ok(ops_graph_begin(test_context));
-    y = made(ops_array_matmul(x, ready, HAL_GEMM_NORMWISE));
+    y = made(ops_array_matmul_by_levels(x, ready, 1));
     assert_fails(ops_graph_end(test_context, inputs, 2, &y, 1, &graph), HAL_ERROR_INVALID_ARGUMENT,
                  "inputs[1]");
-    test_context->forced_levels = 0;
     release_all(x, w, ready, result, want, y);
 }
 
@@ -319,15 +379,14 @@ TEST(the_choice_is_told)
     p.options.precision = HAL_GEMM_NORMWISE;
     expect_words(&p, "normwise, no levels of strassen: not faster");
     expect_words(&p, "accurate, native: ");
-    test_context->forced_levels = 2;
+    p.options.levels = 2;
     expect_words(&p, "normwise, 2 levels of strassen within the kernel; ");
     p.options.impl = OPS_GEMM_PORTABLE;
     expect_words(&p, "normwise, 2 levels of strassen, without prepared sums of b, at most ");
     p.options.impl = OPS_GEMM_ANY;
-    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 0);
+    ops_gemm_prepared *prepared = prepare(&p.b.t, HAL_GEMM_NORMWISE, 2, 0);
     p.options.prepared = prepared;
     expect_words(&p, "prepared sums of b");
-    test_context->forced_levels = 0;
     ops_gemm_prepared_destroy(prepared);
     release(&p);
 }
@@ -472,11 +531,10 @@ TEST(levels_keep_to_the_implementation)
     product p = problem_make(&q);
     int natives = 0;
     p.options.precision = HAL_GEMM_NORMWISE;
-    test_context->forced_levels = 2;
+    p.options.levels = 2;
     hal_log_set_callback(find_native, &natives, HAL_LOG_DEBUG);
     ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
     hal_log_set_callback(NULL, NULL, 0);
-    test_context->forced_levels = 0;
     assert_int_equal(natives, 0);
     release(&p);
 }
@@ -519,7 +577,7 @@ TEST(a_line_is_cut_and_nothing_is_written)
         p.options.impl = i % 3 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
         p.a.t.offset = p.b.t.offset = i == 0 ? 64 : 5;
         p.c.t.offset = i % 3 ? 5 : 64;
-        test_context->forced_levels = i == 2;
+        p.options.levels = i == 2;
         p.options.precision = i == 2 ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT;
         describe(test_context, &p, line);
         assert_int_equal(strstr(line, "native: f32") != NULL, i % 3 == 0);
@@ -528,7 +586,6 @@ TEST(a_line_is_cut_and_nothing_is_written)
             assert_float_equal(c[j], p.c.host[j + p.c.t.offset], 0);
         }
     }
-    test_context->forced_levels = 0;
     release(&p);
 }
 
