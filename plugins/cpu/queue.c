@@ -52,9 +52,14 @@ uint64_t cpu_dispatch_work(const hal_command *command)
 
 void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command)
 {
-    void *bindings[HAL_IR_MAX_BINDINGS] = {NULL};
-    uint64_t sizes[HAL_IR_MAX_BINDINGS] = {0};
-    bindings_find(batch, command, bindings, sizes);
+    /* Only those of the kernel are set: clearing all of them shows in small dispatches. */
+    void *bindings[HAL_IR_MAX_BINDINGS];
+    uint64_t sizes[HAL_IR_MAX_BINDINGS];
+    const uint32_t found = bindings_find(batch, command, bindings, sizes);
+    for (uint32_t i = found; i < command->kernel->binding_count; i++) {
+        bindings[i] = NULL;
+        sizes[i] = 0;
+    }
     cpu_worker_begin(worker, command->kernel, bindings, sizes,
                      batch->scalars + command->scalar_first, command->grid);
 }

@@ -368,6 +368,19 @@ static hal_status step_await_readers(group_step *step, int *done)
     return HAL_OK;
 }
 
+/* Tells the layers what the rank has received. */
+static void step_tell(const group_step *step)
+{
+    const hal_event event = {.kind = HAL_EVENT_RECEIVE,
+                             .device = step->timeline->device,
+                             .queue = hal_timeline_queue(step->timeline),
+                             .value = step->number,
+                             .begin_ns = step->published_ns,
+                             .name = kind_names[step->is.call.kind],
+                             .engine = hal_board_engine(step->group->board)};
+    hal_event_end(&event, HAL_OK);
+}
+
 static hal_status step_advance(hal_gate *gate, int *open)
 {
     group_step *step = (group_step *)gate;
@@ -398,14 +411,9 @@ static hal_status step_advance(hal_gate *gate, int *open)
         return status;
     }
     step->is_open = *open = 1;
-    const hal_event event = {.kind = HAL_EVENT_RECEIVE,
-                             .device = step->timeline->device,
-                             .queue = hal_timeline_queue(step->timeline),
-                             .value = step->number,
-                             .begin_ns = step->published_ns,
-                             .name = kind_names[step->is.call.kind],
-                             .engine = hal_board_engine(group->board)};
-    hal_event_end(&event, HAL_OK);
+    if (hal_hooks_on(HAL_HOOK_EVENTS)) {
+        step_tell(step);
+    }
     atomic_store_explicit(&hal_board_rank_at(group->board, group->rank)->consumed, step->number,
                           memory_order_release);
     return HAL_OK;
