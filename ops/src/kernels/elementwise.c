@@ -21,6 +21,12 @@
 #define MIN_MASKED 3u
 #define LONG_LINE 1024u
 
+/* A CPU's groups of an array in order: large ones if there are so many of them; one group for up to
+ * that many elements, if these are a multiple of ONE_GROUP_STEP. */
+#define LARGE_GROUP_CPU 1024u
+#define MIN_LARGE_GROUPS 16u
+#define ONE_GROUP_STEP 64u
+
 /* Elements that a work-item of a GPU loads before it waits for one, where a device is full: with
  * fewer, too few bytes are in flight. Groups for each compute unit of a full device. */
 #define MIN_LOADS 4u
@@ -440,6 +446,22 @@ static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     hal_ir_end(b);
 }
 
+/* The group of a flat kernel on a CPU, where idle lanes cost as much as busy ones. A large group
+ * has less work between its elements, but more at the end of the array. Each size of a group is a
+ * kernel of its own, so only some arrays are one group. */
+static uint32_t flat_group_cpu(const hal_device_info *info, const ops_space *space, uint32_t usual)
+{
+    const uint64_t total = (uint64_t)ops_space_elements(space);
+    const uint32_t *limit = info->max_group_size;
+    uint32_t large = LARGE_GROUP_CPU < limit[0] ? LARGE_GROUP_CPU : limit[0];
+    large = large < info->max_group_items ? large : info->max_group_items;
+    if (total < usual || (space->rank == 1 && total <= large && total % ONE_GROUP_STEP == 0)) {
+        return (uint32_t)total;
+    }
+    return space->rank == 1 && total >= MIN_LARGE_GROUPS * (uint64_t)large && large > usual ? large
+                                                                                            : usual;
+}
+
 static hal_status plan_groups(const ops_context *context, const ops_elementwise_use *use,
                               ops_space *space, ops_elementwise_plan *plan)
 {
@@ -478,8 +500,8 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
         return plan_rows(context, use, space, plan);
     }
     plan->tail = total % plan->width != 0;
-    if (is_cpu && total < plan->group) {
-        plan->group = (uint32_t)total; /* idle lanes cost as much as busy ones */
+    if (is_cpu) {
+        plan->group = flat_group_cpu(info, space, plan->group);
     }
     uint64_t step = (uint64_t)plan->group * plan->width;
     return ops_grid_spread(context, use->function, (total + step - 1) / step, plan->grid);
