@@ -363,6 +363,40 @@ static bool access_reach(const jit_state *jit, const cpu_draft *draft, int32_t r
     return least == reach[0] && greatest == reach[1];
 }
 
+/* The masks of the first lanes of a group: that of n lanes begins n bytes before `zeros`. */
+#define TRUE_16 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
+#define TRUE_128 TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16
+static const struct {
+    uint8_t ones[CPU_MAX_ITEMS], zeros[CPU_MAX_ITEMS + CPU_BLOCK];
+} first_lanes = {
+    .ones = {TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128}};
+
+/* Whether an affine index grows by 1 from work-item to work-item of the whole group. */
+static bool index_is_lane(const jit_state *jit, const cpu_draft *draft)
+{
+    const uint32_t *place = jit->lower->kernel->place;
+    const uint32_t factor = jit->lower->accesses[draft->access].factor[0];
+    return place[1] == 1 && place[2] == 1 && factor != CPU_NONE && jit->constants[factor] != NULL &&
+           (uint32_t)jit->constants[factor]->bits == 1;
+}
+
+/* The first lanes of the group are below the bound in rax, or none; rsi has the last index. */
+static void first_lanes_emit(jit_state *jit, const cpu_step *step)
+{
+    x86_code *code = &jit->code;
+    const uint32_t chosen = x86_label(code);
+    const int32_t last = (int32_t)jit->lower->kernel->items - 1;
+    x86_general(code, X86_SUB, true, JIT_SCRATCH, x86_register(X86_RSI));
+    x86_add_immediate(code, JIT_SCRATCH, last + (step->aux != 0));
+    x86_general(code, X86_LOAD, true, X86_RCX, slot_pointer(CPU_SLOT_EMPTY));
+    x86_compare_immediate(code, JIT_SCRATCH, 0);
+    x86_jump_if(code, X86_LESS_EQUAL, chosen);
+    x86_load_immediate(code, X86_RCX, (uint64_t)(uintptr_t)first_lanes.zeros);
+    x86_general(code, X86_SUB, true, X86_RCX, x86_register(JIT_SCRATCH));
+    x86_bind(code, chosen);
+    x86_general(code, X86_STORE, true, X86_RCX, slot_pointer(step->d));
+}
+
 bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step)
 {
     const cpu_access *access = step->access;
@@ -392,14 +426,21 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
         x86_general(code, X86_CMP, true, X86_RDX, x86_register(X86_RCX));
         x86_jump_if(code, X86_LESS, otherwise);
     }
+    const bool is_lane = within && index_is_lane(jit, draft);
+    const uint32_t some = is_lane ? x86_label(code) : otherwise;
     /* index < bound: greatest < bound; bound < index: bound < least; or equal where aux is 1. */
     x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_register(within ? X86_RSI : X86_RDX));
     x86_jump_if(code,
                 within ? (step->aux ? X86_LESS : X86_LESS_EQUAL)
                        : (step->aux ? X86_GREATER : X86_GREATER_EQUAL),
-                otherwise);
+                some);
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(CPU_SLOT_FULL));
     x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
+    if (is_lane) {
+        x86_jump(code, back);
+        x86_bind(code, some);
+        first_lanes_emit(jit, step);
+    }
     x86_bind(code, back);
     return true;
 }

@@ -448,6 +448,42 @@ TEST(rounded_values)
     }
 }
 
+/* The work-items whose index, which grows by `factor`, is below a bound or equal to it add to what
+ * is stored. */
+static hal_ir_kernel *bound_kernel(hal_type type, uint32_t items, uint32_t factor, int even)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("bound", &b);
+    hal_ir_group_size(b, items, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value first = hal_ir_scalar_value(b, "first", type);
+    const hal_ir_value bound = hal_ir_scalar_value(b, "bound", type);
+    const hal_ir_value item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    const hal_ir_value scaled = hal_ir_mul(b, item, hal_ir_u32(b, factor));
+    const hal_ir_value index = hal_ir_add(b, first, hal_ir_cast(b, type, scaled));
+    const hal_ir_value inside = even ? hal_ir_le(b, index, bound) : hal_ir_lt(b, index, bound);
+    const hal_ir_value x = hal_ir_load(b, out, item);
+    const hal_ir_value y = hal_ir_add(b, x, hal_ir_u32(b, 77));
+    hal_ir_store(b, out, item, hal_ir_select(b, inside, y, x));
+    return cpu_finish(b);
+}
+
+TEST(bounds_of_lanes)
+{
+    static const int32_t bounds[] = {-5, 0, 100, 101, 117, 131, 163, 164, 165, 500};
+    enum { BOUNDS = sizeof(bounds) / sizeof(bounds[0]) };
+    for (uint32_t i = 0; i < 16; i++) {
+        const hal_type type = i & 1 ? HAL_TYPE_I32 : HAL_TYPE_U32;
+        const uint32_t items = i & 2 ? 64 : 50;
+        for (uint32_t k = 0; k < BOUNDS; k++) {
+            const int32_t scalars[] = {100, bounds[k]};
+            cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, items, i)};
+            check(bound_kernel(type, items, 1 + (i >> 2 & 1), i >> 3), 1, buffers, 1, scalars,
+                  "lanes below a bound");
+        }
+    }
+}
+
 /* Accesses at distances from one index, in two memories, under two guards that are the same for all
  * work-items, by the work-items below a limit. */
 static hal_ir_kernel *neighbours_kernel(hal_type type, uint32_t wide, uint32_t high)
