@@ -29,18 +29,20 @@ int hal_direct_is_possible(const hal_board *board, const hal_board_call *call)
     return board->file >= 0 && call->count >= DIRECT_BYTES / hal_type_size((hal_type)call->type);
 }
 
-int hal_direct_is_worth(const hal_board *board, uint32_t rank, const hal_segments *out)
+int hal_direct_is_refused(const hal_board *board)
 {
-    if (out->count == 0 || out->bytes < DIRECT_SEGMENT_BYTES ||
-        hal_board_rank_at(board, rank)->process.id == 0) {
-        return 0;
-    }
     for (uint32_t q = 0; q < board->count; q++) {
-        if (atomic_load_explicit(&hal_board_rank_at(board, q)->needs_slots, memory_order_relaxed)) {
-            return 0;
+        if (atomic_load_explicit(&hal_board_rank_at(board, q)->needs_slots, memory_order_acquire)) {
+            return 1;
         }
     }
-    return 1;
+    return 0;
+}
+
+int hal_direct_is_worth(const hal_board *board, uint32_t rank, const hal_segments *out)
+{
+    return out->count > 0 && out->bytes >= DIRECT_SEGMENT_BYTES &&
+           hal_board_rank_at(board, rank)->process.id != 0 && !hal_direct_is_refused(board);
 }
 
 static hal_board_source *source_at(const hal_board *board, uint32_t rank, uint64_t step)

@@ -15,6 +15,9 @@ void hal_direct_post(hal_board *board, uint32_t rank, uint64_t key[2]);
 /* Whether ranks may offer memory in the steps of a call; equally on all ranks. */
 int hal_direct_is_possible(const hal_board *board, const hal_board_call *call);
 
+/* Whether a rank has been refused a read, so that all data goes to slots. */
+int hal_direct_is_refused(const hal_board *board);
+
 /* Whether the rank offers `out` for a step of such a call: it is not too short, and all ranks can
  * read. */
 int hal_direct_is_worth(const hal_board *board, uint32_t rank, const hal_segments *out);

@@ -345,8 +345,20 @@ static hal_status step_receive_all(group_step *step, int *done)
     return *done ? HAL_OK : step_wait_for(step, missing, "reach");
 }
 
-/* Waits until all targets have copied what the step offers them. A target that cannot finds it in
- * the slot. */
+/* Puts what the step offers in the slot, too, once a rank cannot read it. Ranks that refuse each
+ * other do so before they receive. */
+static void step_help_refused(const group_step *step)
+{
+    const hal_board *board = step->group->board;
+    const uint32_t rank = step->group->rank;
+    if (step->is_offered && hal_direct_is_offered(board, rank, step->number) &&
+        hal_direct_is_refused(board)) {
+        step_copy_out(step);
+        hal_direct_offer_slot(board, rank, step->number);
+    }
+}
+
+/* Waits until all targets have copied what the step offers them. */
 static hal_status step_await_readers(group_step *step, int *done)
 {
     const hal_group *group = step->group;
@@ -356,11 +368,6 @@ static hal_status step_await_readers(group_step *step, int *done)
         if (q == group->rank || !hal_step_has(step->is.targets, q) ||
             atomic_load_explicit(&target->read, memory_order_acquire) >= step->number) {
             continue;
-        }
-        if (atomic_load_explicit(&target->needs_slots, memory_order_acquire) &&
-            hal_direct_is_offered(group->board, group->rank, step->number)) {
-            step_copy_out(step);
-            hal_direct_offer_slot(group->board, group->rank, step->number);
         }
         return step_wait_for(step, q, "read the data of");
     }
@@ -393,6 +400,7 @@ static hal_status step_advance(hal_gate *gate, int *open)
     if (status != HAL_OK || !step->is_published || step->is_open) {
         return status;
     }
+    step_help_refused(step);
     int done = step->is_received;
     if (!done) {
         status = step_receive_all(step, &done);
