@@ -556,6 +556,58 @@ static void masked_load(jit_state *jit, hal_type type, uint32_t d, x86_operand f
          from);
 }
 
+/* Up to 3 elements of 4 bytes from lane `first` on, which are the first ones of `part`; rcx has the
+ * mask's bits, of which the first ones are set, and rax the address of lane 0. */
+static void first_elements_store(jit_state *jit, uint32_t part, uint32_t first, uint32_t done)
+{
+    x86_code *code = &jit->code;
+    const uint32_t one = x86_label(code);
+    const x86_operand to = x86_memory(JIT_SCRATCH, (int32_t)(4 * first));
+    x86_compare_immediate(code, JIT_LANE, (4 << first) - 1);
+    x86_jump_if(code, X86_BELOW, one);
+    emit_form(jit, X86_MOVLPS_STORE, X86_XMM, part, 0, to, 0);
+    x86_compare_immediate(code, JIT_LANE, (8 << first) - 1);
+    x86_jump_if(code, X86_BELOW, done);
+    emit_form(jit, X86_PSHUFD, X86_XMM, JIT_TEMPORARY_B, 0, x86_register(part), 2);
+    emit_form(jit, X86_MOVD_STORE, X86_XMM, JIT_TEMPORARY_B, 0,
+              x86_memory(JIT_SCRATCH, (int32_t)(4 * first + 8)), 0);
+    x86_jump(code, done);
+    x86_bind(code, one);
+    x86_compare_immediate(code, JIT_LANE, (2 << first) - 1);
+    x86_jump_if(code, X86_BELOW, done);
+    emit_form(jit, X86_MOVD_STORE, X86_XMM, part, 0, to, 0);
+    x86_jump(code, done);
+}
+
+/* 8 elements of 4 bytes where the mask is true, in some lanes. In most cases these are the first
+ * ones, the end of a row. */
+static void elements_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
+{
+    x86_code *code = &jit->code;
+    const uint32_t few = x86_label(code), others = x86_label(code), done = x86_label(code);
+    const x86_operand lane = x86_memory(X86_RSP, JIT_FRAME_Y);
+    const x86_operand address = x86_memory(X86_RSP, JIT_FRAME_Y + 8);
+    x86_general(code, X86_LEA, true, JIT_SCRATCH, to);
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, address);
+    x86_general(code, X86_STORE, true, JIT_LANE, lane);
+    emit(jit, X86_MOVMSKPS, HAL_TYPE_BOOL, JIT_LANE, 0, x86_register(mask));
+    x86_general(code, X86_LEA, true, JIT_SCRATCH, x86_memory(JIT_LANE, 1));
+    x86_general(code, X86_TEST, false, JIT_SCRATCH, x86_register(JIT_LANE));
+    x86_general(code, X86_LOAD, true, JIT_SCRATCH, address); /* keeps the flags */
+    x86_jump_if(code, X86_NOT_EQUAL, others);
+    x86_compare_immediate(code, JIT_LANE, 15);
+    x86_jump_if(code, X86_BELOW, few);
+    emit_form(jit, X86_MOVDQU32_STORE, X86_XMM, a, 0, x86_memory(JIT_SCRATCH, 0), 0);
+    emit_form(jit, X86_EXTRACTI128, X86_YMM, a, 0, x86_register(JIT_TEMPORARY_A), 1);
+    first_elements_store(jit, JIT_TEMPORARY_A, 4, done);
+    x86_bind(code, few);
+    first_elements_store(jit, a, 0, done);
+    x86_bind(code, others);
+    emit(jit, X86_MASKMOVPS_STORE, type, a, mask, x86_memory(JIT_SCRATCH, 0));
+    x86_bind(code, done);
+    x86_general(code, X86_LOAD, true, JIT_LANE, lane);
+}
+
 static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
 {
     /* Some processors take as long for one store under a mask as for ten others. */
@@ -563,8 +615,12 @@ static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
     emit(jit, X86_PTEST, HAL_TYPE_BOOL, mask, 0, x86_constant(&jit->code, UINT32_MAX, 4));
     x86_jump_if(&jit->code, X86_EQUAL, done);
     x86_jump_if(&jit->code, X86_BELOW, full);
-    emit(jit, by_size(type, X86_MASKMOVPS_STORE, X86_MASKMOVPD_STORE), type, a,
-         mask_for(jit, type, mask), to);
+    if (jit_lanes(jit, jit->program) == 8) {
+        elements_store(jit, type, a, to, mask);
+    } else {
+        emit(jit, by_size(type, X86_MASKMOVPS_STORE, X86_MASKMOVPD_STORE), type, a,
+             mask_for(jit, type, mask), to);
+    }
     x86_jump(&jit->code, done);
     x86_bind(&jit->code, full);
     emit(jit, X86_MOVDQU32_STORE, type, a, 0, to);
