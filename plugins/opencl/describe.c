@@ -102,11 +102,30 @@ static void describe_limits(opencl_card *card)
     info->max_queues = 8;
 }
 
+/* Shuffles and products of matrices in PTX, by the generations that have them. */
+static void describe_warps(opencl_card *card, const answers *a)
+{
+    const uint64_t generation =
+        has_extension(a, "cl_nv_device_attribute_query")
+            ? query_number(card->device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 4)
+            : 0;
+    if (generation >= 7) {
+        card->info.subgroup_width = OPENCL_WARP_WIDTH;
+    }
+    if (generation >= 8) {
+        card->info.matrix_types = HAL_TYPES_MATRIX;
+    }
+}
+
 /* Only where a kernel can require a width: elsewhere the compiler chooses one for each kernel.
  * All of Intel's GPUs have 16. */
 static void describe_subgroups(opencl_card *card, const answers *a)
 {
     size_t widths[16] = {0};
+    if (card->quirks & OPENCL_QUIRK_WARPS && !(card->quirks & OPENCL_QUIRK_NO_SUBGROUPS)) {
+        describe_warps(card, a);
+        return;
+    }
     if (!has_extension(a, "cl_intel_subgroups") ||
         !has_extension(a, "cl_intel_required_subgroup_size") ||
         (card->quirks & OPENCL_QUIRK_NO_SUBGROUPS)) {

@@ -75,7 +75,7 @@ static bool uses_subgroups(const hal_ir_kernel *ir)
 {
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const uint32_t opcode = ir->records[i].opcode;
-        if (opcode == HAL_IR_LANE_ID ||
+        if (opcode == HAL_IR_LANE_ID || opcode == HAL_IR_MATRIX_MULTIPLY ||
             (opcode >= HAL_IR_SHUFFLE && opcode <= HAL_IR_SUBGROUP_REDUCE)) {
             return true;
         }
@@ -143,14 +143,20 @@ static bool has_wide_atomics(const hal_ir_kernel *ir)
 
 /* OpenCL does not define which work-items are a subgroup. So the ids of work-items are computed
  * from subgroup and lane; all subgroups but the last are full. */
-static void use_subgroups(kit_c_dialect *words)
+static void use_subgroups(const opencl_card *card, const hal_ir_kernel *ir, kit_c_dialect *words,
+                          kit_text *text)
 {
+    words->subgroup_width = card->info.subgroup_width;
+    if (card->quirks & OPENCL_QUIRK_WARPS) {
+        opencl_lower_warps(ir, words, text);
+        return;
+    }
+    kit_text_add(text, "#pragma OPENCL EXTENSION cl_intel_subgroups : enable\n");
     words->local_id = "i@i";
     words->lane_id = "(uint)get_sub_group_local_id()";
     words->lane_count = "(uint)get_sub_group_size()";
     words->shuffle = "intel_sub_group_shuffle(@a, @b & 15u)";
     words->shuffle_xor = "intel_sub_group_shuffle_xor(@a, @ku & 15u)";
-    words->subgroup_width = OPENCL_SUBGROUP_WIDTH;
 }
 
 static bool narrows_to_half(const hal_ir_kernel *ir)
@@ -227,13 +233,13 @@ static void write_block(const hal_ir_kernel *ir, kit_text *text)
     kit_text_add(text, "} arguments;\n");
 }
 
-static void write_head(const hal_ir_kernel *ir, kit_text *text)
+static void write_head(const opencl_card *card, const hal_ir_kernel *ir, kit_text *text)
 {
     size_t group[3];
     opencl_group_size(ir, group);
     kit_text_add(text, "__kernel __attribute__((reqd_work_group_size(%zu, %zu, %zu)))\n", group[0],
                  group[1], group[2]);
-    if (uses_subgroups(ir)) {
+    if (uses_subgroups(ir) && !(card->quirks & OPENCL_QUIRK_WARPS)) {
         kit_text_add(text, "__attribute__((intel_reqd_sub_group_size(%d)))\n",
                      (int)OPENCL_SUBGROUP_WIDTH);
     }
@@ -256,19 +262,27 @@ static void write_parameters(const hal_ir_kernel *ir, bool in_buffer, kit_text *
     }
 }
 
-/* The local id, from subgroup and lane. */
-static void write_items(const hal_ir_kernel *ir, kit_text *text)
+/* The local id: from subgroup and lane, or the number of the work-item, of which warps are filled
+ * in order. */
+static void write_items(const opencl_card *card, const hal_ir_kernel *ir, kit_text *text)
 {
     const uint32_t *size = ir->group_size;
+    if (card->quirks & OPENCL_QUIRK_WARPS) {
+        opencl_lower_lanes(ir, text);
+    } else {
+        kit_text_add(text,
+                     "    const uint item = (uint)get_sub_group_id() * %du + "
+                     "(uint)get_sub_group_local_id();\n",
+                     (int)OPENCL_SUBGROUP_WIDTH);
+    }
     kit_text_add(text,
-                 "    const uint item = (uint)get_sub_group_id() * %du + "
-                 "(uint)get_sub_group_local_id();\n"
                  "    const uint i0 = item %% %uu, i1 = item / %uu %% %uu, i2 = item / %uu;\n",
-                 (int)OPENCL_SUBGROUP_WIDTH, size[0], size[0], size[1], size[0] * size[1]);
+                 size[0], size[0], size[1], size[0] * size[1]);
 }
 
 /* Variables for the bindings, and for the scalars of a buffer, with the names of the statements. */
-static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+static void write_places(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
+                         kit_text *text)
 {
     for (uint32_t i = 0; i < ir->binding_count; i++) {
         const char *type = dialect.memory_types[ir->memories[i].type];
@@ -282,7 +296,7 @@ static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text
         }
     }
     if (uses_subgroups(ir)) {
-        write_items(ir, text);
+        write_items(card, ir, text);
     }
     for (uint32_t i = 0; i < ir->scalar_count && in_buffer; i++) {
         const char *type = dialect.memory_types[ir->scalars[i].type];
@@ -292,9 +306,10 @@ static void write_places(const hal_ir_kernel *ir, bool in_buffer, kit_text *text
 }
 
 /* The kernel that calls the function with its statements. */
-static void write_call(const hal_ir_kernel *ir, bool in_buffer, kit_text *text)
+static void write_call(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
+                       kit_text *text)
 {
-    write_head(ir, text);
+    write_head(card, ir, text);
     write_parameters(ir, in_buffer, text);
     kit_text_add(text, ")\n{\n    work_item(");
     for (uint32_t i = 0; i < ir->binding_count; i++) {
@@ -321,8 +336,7 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     }
     kit_c_dialect words = dialect;
     if (uses_subgroups(ir) && card->info.subgroup_width > 0) {
-        kit_text_add(text, "#pragma OPENCL EXTENSION cl_intel_subgroups : enable\n");
-        use_subgroups(&words);
+        use_subgroups(card, ir, &words, text);
     }
     words.scalar = in_buffer ? "s@i" : "a.s@i";
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
@@ -341,15 +355,15 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
         words.local_id = "l@i", words.group_id = "g@i", words.group_count = "n@i";
         kit_text_add(text, "__attribute__((noinline)) void work_item(");
     } else {
-        write_head(ir, text);
+        write_head(card, ir, text);
     }
     write_parameters(ir, in_buffer, text);
     kit_text_add(text, called ? ITEM_PARAMETERS ")\n{\n" : ")\n{\n");
-    write_places(ir, in_buffer, text);
+    write_places(card, ir, in_buffer, text);
     const hal_status status = kit_c_lower(opencl_host(), &words, ir, text);
     kit_text_add(text, "}\n");
     if (called) {
-        write_call(ir, in_buffer, text);
+        write_call(card, ir, in_buffer, text);
     }
     if (status == HAL_OK && text->failed) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",

@@ -5,13 +5,17 @@
 #include "driver.h"
 
 #include <hal/plugin.h>
+#include <kit/c_text.h>
 #include <kit/text.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { OPENCL_SUBGROUP_WIDTH = 16 }; /* lanes, where a kernel can require a width */
+enum {
+    OPENCL_SUBGROUP_WIDTH = 16, /* lanes, where a kernel can require a width */
+    OPENCL_WARP_WIDTH = 32      /* with OPENCL_QUIRK_WARPS */
+};
 
 /* A device of a platform, as enumerate found it. Never freed. */
 typedef struct opencl_card {
@@ -142,6 +146,10 @@ void opencl_group_size(const hal_ir_kernel *ir, size_t group[3]);
 /* The source of a kernel. `in_buffer` as in hal_plugin_kernel. */
 hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
                         kit_text *text);
+/* lower_warp.c, for OPENCL_QUIRK_WARPS: the words of a kernel with subgroups, whose functions are
+ * appended to the text; the variables of a work-item that they use. */
+void opencl_lower_warps(const hal_ir_kernel *ir, kit_c_dialect *words, kit_text *text);
+void opencl_lower_lanes(const hal_ir_kernel *ir, kit_text *text);
 /* Bytes of the block of offsets and scalars in the layout of the device. */
 uint32_t opencl_argument_bytes(const hal_ir_kernel *ir);
 

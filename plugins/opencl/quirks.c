@@ -43,6 +43,10 @@ static const quirk_row rows[] = {
      .quirks = OPENCL_QUIRK_NO_PROFILING,
      .reason =
          "on queues that can be asked for times, an event takes 7 us and a small write 6 us more"},
+    {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_WARPS,
+     .reason = "has no subgroups of OpenCL; takes inline PTX, and fills warps in the order of "
+               "work-items"},
     {.platform = "rusticl",
      .device = "llvmpipe",
      .quirks = OPENCL_QUIRK_SOFTWARE,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_EXTENSIONS = 512, DEFAULT_UNITS = 8, NO_HARDWARE_MEMORY = 1 << 30 };
+enum { MAX_EXTENSIONS = 512, MAX_MATRICES = 128, DEFAULT_UNITS = 8, NO_HARDWARE_MEMORY = 1 << 30 };
 
 /* Of a driver with VULKAN_QUIRK_LIMITED_LOOPS: the test that ends the last loop is free. */
 enum { LIMITED_ITERATIONS = 65536 };
@@ -30,6 +30,9 @@ typedef struct answers {
     VkPhysicalDeviceVulkan12Features features12;
     VkPhysicalDeviceSubgroupSizeControlFeaturesEXT size_control_features;
     VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
+    uint32_t has_matrices, has_bfloat16;
     uint32_t has_maintenance4, has_size_control, has_multiprocessors, has_cores, has_layout;
     uint32_t has_budget;
 } answers;
@@ -46,6 +49,8 @@ static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice ha
         {VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, &a->has_cores},
         {VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME, &a->has_layout},
         {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &a->has_budget},
+        {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, &a->has_matrices},
+        {VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, &a->has_bfloat16},
     };
     uint32_t count = MAX_EXTENSIONS;
     VkExtensionProperties *extensions = calloc(count, sizeof *extensions);
@@ -92,6 +97,8 @@ static void device_query(const vulkan_instance *instance, VkPhysicalDevice handl
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
     a->layout.sType =
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR;
+    a->matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+    a->bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
     instance->vkGetPhysicalDeviceProperties(handle, &a->properties.properties);
     if (a->properties.properties.apiVersion < VK_API_VERSION_1_2) {
         return; /* it does not know the structures below */
@@ -117,6 +124,12 @@ static void device_query(const vulkan_instance *instance, VkPhysicalDevice handl
     }
     if (a->has_layout) {
         chain_append(&a->features, &a->layout);
+    }
+    if (a->has_matrices) {
+        chain_append(&a->features, &a->matrices);
+    }
+    if (a->has_bfloat16) {
+        chain_append(&a->features, &a->bfloat16);
     }
     instance->vkGetPhysicalDeviceProperties2(handle, &a->properties);
     instance->vkGetPhysicalDeviceFeatures2(handle, &a->features);
@@ -270,8 +283,7 @@ static void describe_groups(const answers *a, vulkan_description *d)
     info->shared_bytes = limits->maxComputeSharedMemorySize;
     info->preferred_group = info->max_group_items < 256 ? info->max_group_items : 256;
     info->compute_units = compute_units(a);
-    info->max_loop_iterations =
-        d->quirks & VULKAN_QUIRK_LIMITED_LOOPS ? LIMITED_ITERATIONS : 0;
+    info->max_loop_iterations = d->quirks & VULKAN_QUIRK_LIMITED_LOOPS ? LIMITED_ITERATIONS : 0;
     info->max_queues = d->queue_count > 0 ? d->queue_count : 1;
     d->target.shared_bytes = limits->maxComputeSharedMemorySize;
     d->target.push_bytes = limits->maxPushConstantsSize < VULKAN_MAX_PUSH
@@ -383,6 +395,39 @@ static void describe_subgroups(const answers *a, vulkan_description *d)
     d->full_subgroups = (uint32_t)required;
 }
 
+/* Matrix units, for which the driver has a product of the IR's size, and lanes as the IR has them. */
+static void describe_matrices(const vulkan_instance *instance, const answers *a,
+                              vulkan_description *d)
+{
+    VkCooperativeMatrixPropertiesKHR found[MAX_MATRICES];
+    uint32_t count = MAX_MATRICES;
+    for (uint32_t i = 0; i < MAX_MATRICES; i++) {
+        found[i] = (VkCooperativeMatrixPropertiesKHR){
+            .sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR};
+    }
+    if (!a->has_matrices || !a->matrices.cooperativeMatrix ||
+        !(d->quirks & VULKAN_QUIRK_MATRICES_IN_ORDER) ||
+        d->info.subgroup_width != HAL_IR_MATRIX_LANES ||
+        instance->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR == NULL ||
+        instance->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(d->handle, &count, found) < 0) {
+        return;
+    }
+    const int has_bf16 = a->has_bfloat16 && a->bfloat16.shaderBFloat16Type &&
+                         a->bfloat16.shaderBFloat16CooperativeMatrix;
+    for (uint32_t i = 0; i < count; i++) {
+        const VkCooperativeMatrixPropertiesKHR *of = &found[i];
+        const int is_of_ir = of->MSize == 16 && of->NSize == 8 && of->KSize == 16 &&
+                             of->AType == of->BType && of->CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+                             of->ResultType == of->CType && of->scope == VK_SCOPE_SUBGROUP_KHR;
+        if (is_of_ir && of->AType == VK_COMPONENT_TYPE_FLOAT16_KHR && a->features12.shaderFloat16) {
+            d->info.matrix_types |= HAL_TYPE_BIT(HAL_TYPE_F16);
+        }
+        if (is_of_ir && of->AType == VK_COMPONENT_TYPE_BFLOAT16_KHR && has_bf16) {
+            d->info.matrix_types |= HAL_TYPE_BIT(HAL_TYPE_BF16);
+        }
+    }
+}
+
 void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
                      vulkan_description *d)
 {
@@ -416,5 +461,6 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     describe_types(a, d);
     describe_floats(a, d);
     describe_subgroups(a, d);
+    describe_matrices(instance, a, d);
     free(a);
 }

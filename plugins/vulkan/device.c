@@ -113,7 +113,8 @@ static hal_status device_create(hal_plugin_device *device)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
         .storageBuffer8BitAccess = has_8,
         .shaderInt8 = has_8,
-        .shaderFloat16 = target->half_converts != 0,
+        .shaderFloat16 =
+            target->half_converts || (is->info.matrix_types & HAL_TYPE_BIT(HAL_TYPE_F16)) != 0,
         .shaderBufferInt64Atomics = atomics,
         .shaderSharedInt64Atomics = atomics,
         .hostQueryReset = is->has_host_reset != 0,
@@ -130,7 +131,14 @@ static hal_status device_create(hal_plugin_device *device)
         .features = {.shaderFloat64 = (stored & HAL_TYPE_BIT(HAL_TYPE_F64)) != 0,
                      .shaderInt64 = VK_TRUE,
                      .shaderInt16 = has_16}};
-    const char *extensions[4];
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
+        .cooperativeMatrix = VK_TRUE};
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16 = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
+        .shaderBFloat16Type = VK_TRUE,
+        .shaderBFloat16CooperativeMatrix = VK_TRUE};
+    const char *extensions[5];
     uint32_t extension_count = 0;
     if (target->shared_views) {
         extensions[extension_count++] = VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
@@ -141,6 +149,16 @@ static hal_status device_create(hal_plugin_device *device)
         extensions[extension_count++] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
         size_control.pNext = features12.pNext;
         features12.pNext = &size_control;
+    }
+    if (is->info.matrix_types != 0) {
+        extensions[extension_count++] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+        matrices.pNext = features12.pNext;
+        features12.pNext = &matrices;
+    }
+    if (is->info.matrix_types & HAL_TYPE_BIT(HAL_TYPE_BF16)) {
+        extensions[extension_count++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
+        bfloat16.pNext = features12.pNext;
+        features12.pNext = &bfloat16;
     }
     if (is->has_memory_budget) {
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;

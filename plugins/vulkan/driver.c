@@ -69,8 +69,12 @@ static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *in
         return fail_missing(#name);                               \
     }                                                             \
     memcpy(&made.name, &function, sizeof function);
+#define EXTENSION(name)                                           \
+    function = loader->vkGetInstanceProcAddr(made.handle, #name); \
+    memcpy(&made.name, &function, sizeof function);
 #include "symbols.inl"
 #undef INSTANCE
+#undef EXTENSION
     *instance = made;
     return HAL_OK;
 }

@@ -314,6 +314,9 @@ static void lower_record(lower *l, uint32_t index)
     case HAL_IR_SUBGROUP_REDUCE:
         l->ids[index] = lower_subgroup(l, record);
         break;
+    case HAL_IR_MATRIX_MULTIPLY:
+        lower_matrix_multiply(l, index);
+        break;
     case HAL_IR_BITCAST:
         l->ids[index] = lower_from_bits(
             l, record->type, lower_bits(l, l->ir->records[record->a].type, l->ids[record->a]));

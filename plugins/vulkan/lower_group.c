@@ -86,7 +86,7 @@ int lower_needs_subgroups(const hal_ir_kernel *ir)
 {
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const uint32_t opcode = ir->records[i].opcode;
-        if (opcode == HAL_IR_LANE_ID ||
+        if (opcode == HAL_IR_LANE_ID || opcode == HAL_IR_MATRIX_MULTIPLY ||
             (opcode >= HAL_IR_SHUFFLE && opcode <= HAL_IR_SUBGROUP_REDUCE)) {
             return 1;
         }

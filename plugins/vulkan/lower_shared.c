@@ -93,8 +93,7 @@ void lower_declare_shared(lower *l)
     l->views = l->target->shared_views && bytes <= l->target->shared_bytes;
     if (l->views) {
         spirv_capability(&l->writer, SPV_CAPABILITY_WORKGROUP_LAYOUT);
-        spirv_emit_text(&l->writer, SPIRV_EXTENSIONS, SPV_OP_EXTENSION, NULL, 0,
-                        "SPV_KHR_workgroup_memory_explicit_layout", NULL, 0);
+        spirv_extension(&l->writer, "SPV_KHR_workgroup_memory_explicit_layout");
     }
 }
 

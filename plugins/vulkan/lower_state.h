@@ -77,6 +77,7 @@ typedef struct lower {
     uint32_t private_access; /* 1: work-items do not communicate through bindings */
     uint32_t flat;           /* 1: the group has one dimension, for subgroups */
     lower_address addresses[LOWER_ADDRESSES];
+    uint32_t matrices[2][SPV_MATRIX_USES]; /* variables: of bf16 and sums, of f16; 0: none yet */
 } lower;
 
 /* lower_types.c: types, which the first use declares with the capabilities that they need. Integers
@@ -146,5 +147,8 @@ uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t cl
 int lower_needs_subgroups(const hal_ir_kernel *ir);
 void lower_barrier(lower *l);
 uint32_t lower_subgroup(lower *l, const hal_ir_record *record);
+
+/* lower_matrix.c: MATRIX_MULTIPLY. */
+void lower_matrix_multiply(lower *l, uint32_t index);
 
 #endif

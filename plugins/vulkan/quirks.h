@@ -8,15 +8,17 @@
 #include <vulkan/vulkan_core.h>
 
 /* X(name, effect) */
-#define VULKAN_QUIRKS(X)                                                              \
-    X(EXACT_FMA, "fused multiply-add is claimed")                                     \
-    X(EXACT_DIVIDE, "division and square root are claimed")                           \
-    X(EXACT_DOUBLES, "they are claimed where the lowering corrects those of f32")     \
-    X(FOLDS_HALVES, "f32 is rounded to f16 by integer operations")                    \
-    X(LANES_IN_ORDER, "subgroups are offered: in a group of one dimension lanes are " \
-                      "in the order of work-items")                                   \
-    X(LIMITED_LOOPS, "the iterations of a kernel's loops are limited")                \
-    X(COMPILES_LATE, "a new kernel is dispatched once with no groups")                \
+#define VULKAN_QUIRKS(X)                                                                   \
+    X(EXACT_FMA, "fused multiply-add is claimed")                                          \
+    X(EXACT_DIVIDE, "division and square root are claimed")                                \
+    X(EXACT_DOUBLES, "they are claimed where the lowering corrects those of f32")          \
+    X(FOLDS_HALVES, "f32 is rounded to f16 by integer operations")                         \
+    X(LANES_IN_ORDER, "subgroups are offered: in a group of one dimension lanes are "      \
+                      "in the order of work-items")                                        \
+    X(MATRICES_IN_ORDER, "matrix units are offered: a lane has the elements of a 16x8x16 " \
+                         "product that docs/ir.md says, in that order")                    \
+    X(LIMITED_LOOPS, "the iterations of a kernel's loops are limited")                     \
+    X(COMPILES_LATE, "a new kernel is dispatched once with no groups")                     \
     X(NO_HARDWARE, "kernels are made, and nothing is allocated or run")
 
 enum {

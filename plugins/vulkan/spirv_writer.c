@@ -177,6 +177,17 @@ void spirv_capability(spirv_writer *writer, uint32_t capability)
     EMIT(writer, SPIRV_CAPABILITIES, SPV_OP_CAPABILITY, capability);
 }
 
+void spirv_extension(spirv_writer *writer, const char *name)
+{
+    const spirv_words *words = &writer->sections[SPIRV_EXTENSIONS];
+    for (uint32_t i = 0; i < words->count; i += words->data[i] >> 16) {
+        if (strcmp((const char *)(words->data + i + 1), name) == 0) {
+            return;
+        }
+    }
+    spirv_emit_text(writer, SPIRV_EXTENSIONS, SPV_OP_EXTENSION, NULL, 0, name, NULL, 0);
+}
+
 uint32_t *spirv_finish(spirv_writer *writer, uint32_t *word_count)
 {
     uint32_t total = HEADER_WORDS;

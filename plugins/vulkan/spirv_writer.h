@@ -58,8 +58,9 @@ uint32_t spirv_result(spirv_writer *writer, uint32_t opcode, uint32_t type,
 uint32_t spirv_unique(spirv_writer *writer, uint32_t opcode, uint32_t type,
                       const uint32_t *operands, uint32_t count);
 
-/* Declares a capability of the module, once. */
+/* Declares a capability or an extension of the module, once. */
 void spirv_capability(spirv_writer *writer, uint32_t capability);
+void spirv_extension(spirv_writer *writer, const char *name);
 
 /* The words of the module, or null without memory. The caller frees them. */
 uint32_t *spirv_finish(spirv_writer *writer, uint32_t *word_count);

@@ -1,6 +1,7 @@
 /* The Vulkan functions that the plugin calls, by their source: LOADER from the loader library,
- * GLOBAL and INSTANCE from vkGetInstanceProcAddr, DEVICE from vkGetDeviceProcAddr. Names of the
- * least version (1.2). The includer defines the macros of the lists that it wants. */
+ * GLOBAL, INSTANCE and EXTENSION from vkGetInstanceProcAddr, DEVICE from vkGetDeviceProcAddr. Names
+ * of the least version (1.2); those of extensions may be null. The includer defines the macros of
+ * the lists that it wants. */
 #ifdef LOADER
 LOADER(vkGetInstanceProcAddr)
 #endif
@@ -21,6 +22,10 @@ INSTANCE(vkGetPhysicalDeviceMemoryProperties2)
 INSTANCE(vkGetPhysicalDeviceQueueFamilyProperties)
 INSTANCE(vkCreateDevice)
 INSTANCE(vkGetDeviceProcAddr)
+#endif
+
+#ifdef EXTENSION
+EXTENSION(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)
 #endif
 
 #ifdef DEVICE

@@ -3,12 +3,12 @@
 #define HALYARD_VULKAN_PLUGIN_H
 
 #define VK_NO_PROTOTYPES
+#include "newer.h"
 #include "target.h"
 
 #include <hal/plugin.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <vulkan/vulkan_core.h>
 
 enum { VULKAN_MAX_DEVICES = 32, VULKAN_MAX_PUSH = 256 };
 
@@ -17,9 +17,11 @@ typedef struct vulkan_instance {
     VkInstance handle;
 #define GLOBAL(name) PFN_##name name;
 #define INSTANCE(name) PFN_##name name;
+#define EXTENSION(name) PFN_##name name;
 #include "symbols.inl"
 #undef GLOBAL
 #undef INSTANCE
+#undef EXTENSION
 } vulkan_instance;
 
 typedef struct vulkan_functions {

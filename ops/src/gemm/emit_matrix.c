@@ -1,6 +1,7 @@
 /* The portable GEMM kernel on matrix units: tiles of A and B pass through a ring in shared memory,
- * in the layout of global memory, by asynchronous copies of 16 bytes. A warp of 32 lanes reads the
- * words of MATRIX_MULTIPLY, 8 along k per step, and multiplies 16 x 8 tiles.
+ * in the layout of global memory, by asynchronous copies of 16 bytes, or with 2 stages through
+ * registers. A warp of 32 lanes reads the words of MATRIX_MULTIPLY, 8 along k per step, and
+ * multiplies 16 x 8 tiles.
  *
  * Rows and columns of the lanes are those of gemm/kernel.c, so that results are stored as in other
  * kernels. A lane has neighbouring columns: where B is stored by rows, one read of 4 columns serves
@@ -30,6 +31,7 @@ typedef struct stream {
     hal_ir_value step[MAX_ACCESSES]; /* of k, within the tile */
     hal_ir_value first;              /* word of the stage where the lane's reads begin */
     hal_ir_value offset, target;     /* of the tile that is copied: added to `from`; first word */
+    hal_ir_value loaded[MAX_ACCESSES * ACCESS_WORDS]; /* variables: the next tile, in registers */
 } stream;
 
 typedef struct pipeline {
@@ -152,17 +154,60 @@ static void split_word(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir
         hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_sub(b, x, hal_ir_bitcast(b, HAL_TYPE_F32, counted)));
 }
 
+/* Whether the work-item's words of the tile exist. */
+static hal_ir_value access_guard(pipeline *p, stream *s, uint32_t number)
+{
+    hal_ir_builder *b = p->e->b;
+    return p->e->plan->whole
+               ? p->some
+               : hal_ir_and(b, s->line[number], hal_ir_lt(b, s->step[number], p->left));
+}
+
+static hal_ir_value access_target(pipeline *p, stream *s, uint32_t number)
+{
+    const uint32_t apart = p->items * ACCESS_WORDS / s->near * s->pitch;
+    return ops_gemm_plus(p->e, s->target, number * apart);
+}
+
 static void copy_access(pipeline *p, stream *s, uint32_t number)
 {
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const uint32_t apart = p->items * ACCESS_WORDS / s->near * s->pitch;
-    hal_ir_value guard = p->some;
-    if (!e->plan->whole) {
-        guard = hal_ir_and(b, s->line[number], hal_ir_lt(b, s->step[number], p->left));
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value from = hal_ir_add(b, s->from[number], s->offset);
+    hal_ir_async_copy(b, p->shared, access_target(p, s, number), s->side->memory, from,
+                      ACCESS_WORDS, access_guard(p, s, number));
+}
+
+/* Loads the tile into the registers of the work-items; zeros beyond the matrix. */
+static void load_tile(pipeline *p, stream *s, int is_first)
+{
+    hal_ir_builder *b = p->e->b;
+    for (uint32_t i = 0; i < s->count; i++) {
+        hal_ir_value four =
+            hal_ir_load_wide(b, s->side->memory, hal_ir_add(b, s->from[i], s->offset), 0,
+                             ACCESS_WORDS, access_guard(p, s, i));
+        for (uint32_t w = 0; w < ACCESS_WORDS; w++) {
+            hal_ir_value *variable = &s->loaded[ACCESS_WORDS * i + w];
+            hal_ir_value word = hal_ir_extract(b, four, w);
+            if (is_first) {
+                *variable = hal_ir_var(b, word);
+            } else {
+                hal_ir_set(b, *variable, word);
+            }
+        }
     }
-    hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, s->target, number * apart), s->side->memory,
-                      hal_ir_add(b, s->from[number], s->offset), ACCESS_WORDS, guard);
+}
+
+static void store_tile(pipeline *p, stream *s)
+{
+    hal_ir_builder *b = p->e->b;
+    for (uint32_t i = 0; i < s->count; i++) {
+        hal_ir_value words[ACCESS_WORDS];
+        for (uint32_t w = 0; w < ACCESS_WORDS; w++) {
+            words[w] = hal_ir_get(b, s->loaded[ACCESS_WORDS * i + w]);
+        }
+        hal_ir_store_wide(b, p->shared, access_target(p, s, i), 0, HAL_IR_NONE,
+                          hal_ir_pack(b, ACCESS_WORDS, words));
+    }
 }
 
 /* Issues a part of the tile's copies, which are spread between the multiplications. */
@@ -355,16 +400,29 @@ static void multiply_step(pipeline *p, uint32_t now)
     }
 }
 
+static void begin_sums(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_value zero = hal_ir_f32(e->b, 0);
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        p->fresh[i] = e->tiles->flush ? zero : e->present[i];
+    }
+}
+
+static void end_sums(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
+        e->present[i] =
+            e->tiles->flush ? hal_ir_add(e->b, e->present[i], p->fresh[i]) : p->fresh[i];
+    }
+}
+
 /* The words of each step are read while the previous step is multiplied, also across tiles. One
  * barrier per tile: after it the present tile is read and its stage may be overwritten. */
 static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next)
 {
-    ops_gemm_emitter *e = p->e;
-    const uint32_t sums = e->a.thread * e->c.thread;
-    hal_ir_value zero = hal_ir_f32(e->b, 0);
-    for (uint32_t i = 0; i < sums; i++) {
-        p->fresh[i] = e->tiles->flush ? zero : e->present[i];
-    }
+    begin_sums(p);
     for (uint32_t step = 0; step < p->steps; step++) {
         if (step + 1 < p->steps) {
             read_step(p, stage, step + 1, ~step & 1);
@@ -375,10 +433,7 @@ static void multiply_tile(pipeline *p, hal_ir_value stage, hal_ir_value next)
         }
         multiply_step(p, step & 1);
     }
-    for (uint32_t i = 0; i < sums; i++) {
-        e->present[i] =
-            e->tiles->flush ? hal_ir_add(e->b, e->present[i], p->fresh[i]) : p->fresh[i];
-    }
+    end_sums(p);
 }
 
 static void set_word(pipeline *p, hal_ir_value *variable, hal_ir_value *word)
@@ -415,6 +470,46 @@ static void multiply_tiles(pipeline *p)
     hal_ir_end(b);
 }
 
+/* The same through registers: the next tile is loaded before the barrier after which the present
+ * one is multiplied, so that no compiler moves the loads to their stores. One barrier per tile: the
+ * stage that is stored was read before the previous one. */
+static void multiply_tiles_in_registers(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value zero = hal_ir_u32(b, 0), depth = hal_ir_u32(b, e->tiles->block_k);
+    place_tile(p, zero, zero);
+    load_tile(p, &p->a, 1);
+    load_tile(p, &p->b, 1);
+    hal_ir_value filled = hal_ir_var(b, zero);
+    hal_ir_value k = hal_ir_for(b, zero, e->k, depth);
+    hal_ir_value stage = hal_ir_get(b, filled);
+    hal_ir_set(b, filled, hal_ir_xor(b, stage, hal_ir_u32(b, 1)));
+    hal_ir_value next = hal_ir_add(b, k, depth);
+    if (e->plan->whole) { /* after the last tile loads that one again, without a guard */
+        next = hal_ir_min(b, next, hal_ir_sub(b, e->k, depth));
+    }
+    place_tile(p, next, stage);
+    p->some = e->plan->whole ? HAL_IR_NONE : p->some;
+    store_tile(p, &p->a);
+    store_tile(p, &p->b);
+    load_tile(p, &p->a, 0);
+    load_tile(p, &p->b, 0);
+    hal_ir_barrier(b);
+    ops_gemm_get_sums(e);
+    begin_sums(p);
+    read_step(p, stage, 0, 0);
+    for (uint32_t step = 0; step < p->steps; step++) {
+        if (step + 1 < p->steps) {
+            read_step(p, stage, step + 1, ~step & 1);
+        }
+        multiply_step(p, step & 1);
+    }
+    end_sums(p);
+    ops_gemm_set_sums(e);
+    hal_ir_end(b);
+}
+
 uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan)
 {
     const ops_gemm_tiles *t = &plan->tiles;
@@ -447,7 +542,11 @@ void ops_gemm_emit_matrix(ops_gemm_emitter *e)
     open_stream(&p, &p.b, &e->c, &e->plan->b, p.a.far * p.a.pitch);
     p.stage_size = p.b.begin + p.b.far * p.b.pitch;
     place_reads(&p);
-    multiply_tiles(&p);
+    if (t->stages > 2) {
+        multiply_tiles(&p);
+    } else {
+        multiply_tiles_in_registers(&p);
+    }
     ops_gemm_get_sums(e);
     ops_gemm_emit_rows(e, 0, t->thread_m);
 }

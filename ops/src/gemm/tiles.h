@@ -5,8 +5,9 @@
 #include "plan.h"
 
 /* Tiles without matrix units; `width` is the size of A's and B's elements in bytes. */
-void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
-                           uint32_t width, int b_k_contiguous, ops_gemm_tiles *tiles);
+void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, int64_t k,
+                           uint32_t batch, uint32_t width, int b_k_contiguous,
+                           ops_gemm_tiles *tiles);
 
 /* Tiles of intra-group split-K; returns 0 where the shape gains nothing from it. */
 int ops_gemm_choose_intra_group_tiles(const hal_device_info *info, int64_t m, int64_t n, int64_t k,

@@ -117,7 +117,7 @@ static void groups_keep_to_each_dimension(void **state)
     for (uint32_t most = 1; most <= 64; most *= 4) {
         ops_gemm_tiles tiles;
         info.max_group_size[1] = most;
-        ops_gemm_choose_tiles(&info, 4096, 4096, 1, 4, 0, &tiles);
+        ops_gemm_choose_tiles(&info, 4096, 4096, 4096, 1, 4, 0, &tiles);
         assert_in_range(tiles.block_m / tiles.thread_m, most < 16 ? most : 16, most);
     }
 }

@@ -14,12 +14,11 @@ typedef struct trial {
 static mock_state *mock;
 static int64_t beyond_k; /* steps of k in memory after the trial's k */
 
-static int open_units(void **state, uint32_t units)
+static int open_device(void **state, uint32_t units, uint32_t abilities, uint32_t shared_bytes)
 {
     mock_begin(state);
     mock = mock_find("mock");
-    mock->infos[0].compute_units = units;
-    hal_device_info *info = &mock->infos[0];
+    hal_device_info *info = &mock->infos[0]; /* hal reads it once in a process */
     info->subgroup_width = 32;
     info->shared_bytes = 227 << 10;
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
@@ -27,8 +26,32 @@ static int open_units(void **state, uint32_t units)
     info->matrix_types =
         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
     mock->problem[0] = 0;
-    return hal_device_open("mock:0", &test_device) || hal_queue_create(test_device, &test_queue) ||
-           ops_context_create(test_queue, &test_context);
+    if (hal_device_open("mock:0", &test_device) || hal_queue_create(test_device, &test_queue) ||
+        ops_context_create(test_queue, &test_context)) {
+        return 1;
+    }
+    static hal_device_info planned;
+    planned = *test_context->info;
+    planned.compute_units = units;
+    planned.shared_bytes = shared_bytes;
+    planned.abilities = (planned.abilities & ~HAL_ABILITY_ASYNC_COPY) | abilities;
+    test_context->info = &planned;
+    return 0;
+}
+
+static int open_units(void **state, uint32_t units)
+{
+    return open_device(state, units, HAL_ABILITY_ASYNC_COPY, 227 << 10);
+}
+
+/* Without asynchronous copies and with as much shared memory as Vulkan and OpenCL have. */
+static int open_registers(void **state)
+{
+    return open_device(state, 1, 0, 48 << 10);
+}
+static int open_registers_many(void **state)
+{
+    return open_device(state, 8, 0, 48 << 10);
 }
 
 /* In parts of k, which the units compute. */
@@ -194,6 +217,9 @@ int main(void)
                                        cmocka_unit_test(test_edges), cmocka_unit_test(test_batch)};
     return cmocka_run_group_tests_name("few units", tests, open_few_units, close_context) +
            cmocka_run_group_tests_name("parts", parts, open_parts, close_context) +
+           cmocka_run_group_tests_name("registers", tests, open_registers, close_context) +
+           cmocka_run_group_tests_name("registers, many units", tests, open_registers_many,
+                                       close_context) +
            cmocka_run_group_tests_name("some units", tests, open_some_units, close_context) +
            cmocka_run_group_tests_name("many units", tests, open_many_units, close_context);
 }

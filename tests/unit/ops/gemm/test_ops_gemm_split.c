@@ -205,7 +205,7 @@ static uint32_t depth_of(const hal_device_info *info, hal_type type, int64_t m, 
         .m = (uint32_t)m, .n = (uint32_t)n, .k = (uint32_t)k, .k_all = (uint32_t)k};
     if (!ops_gemm_choose_intra_group_tiles(info, m, n, k, 1, hal_type_size(type), 1, 0,
                                            &plan.tiles)) {
-        ops_gemm_choose_tiles(info, m, n, 1, hal_type_size(type), 0, &plan.tiles);
+        ops_gemm_choose_tiles(info, m, n, k, 1, hal_type_size(type), 0, &plan.tiles);
     }
     return ops_gemm_choose_split_k(info, &plan, &work, 1);
 }
@@ -242,7 +242,7 @@ static void few_elements_and_long_k(void **state)
 
 static void others_are_whole(void **state)
 {
-    const int64_t sizes[][3] = {{512, 512, 512},    {256, 256, 256},    {1, 128, 128},
+    const int64_t sizes[][3] = {{300, 400, 500},    {256, 256, 256},    {1, 128, 128},
                                 {1, 512, 512},      {1, 4096, 4096},    {1, 16384, 16384},
                                 {16, 4096, 4096},   {64, 512, 512},     {64, 64, 64},
                                 {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},

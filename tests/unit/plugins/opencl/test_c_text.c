@@ -36,7 +36,10 @@ static char *difference(const char *name, const char *text)
 
 static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
 {
-    const opencl_card card = {.quirks = quirks, .info = {.subgroup_width = OPENCL_SUBGROUP_WIDTH}};
+    const opencl_card card = {.quirks = quirks,
+                              .info = {.subgroup_width = quirks & OPENCL_QUIRK_WARPS
+                                                             ? (uint32_t)OPENCL_WARP_WIDTH
+                                                             : OPENCL_SUBGROUP_WIDTH}};
     char path[512];
     snprintf(path, sizeof path, "%s/%s.ir", C_TEXT_FOLDER, name);
     char *source = file_read(path);
@@ -73,6 +76,12 @@ TEST(texts_are_as_expected)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         check(names[i], 0, false, names[i]);
     }
+}
+
+TEST(warps_are_subgroups)
+{
+    check("subgroups", OPENCL_QUIRK_WARPS, false, "subgroups_warps");
+    check("matrices", OPENCL_QUIRK_WARPS, false, "matrices_warps");
 }
 
 TEST(arguments_may_come_from_a_buffer)

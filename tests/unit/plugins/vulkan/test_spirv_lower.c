@@ -336,6 +336,31 @@ TEST(every_operation)
     }
 }
 
+/* The validator of Debian 12 does not know cooperative matrices. */
+TEST(matrices_are_cooperative)
+{
+    static const char text[] =
+        "kernel k\ngroup 32 1 1\nbinding a u32 read\nbinding c f32 read_write\n"
+        "%i = local_id u32 x\n%a = load u32x4 a[%i]\n%b = load u32x2 a[%i + 4]\n"
+        "%c = load f32x4 c[%i]\n%r = matrix_multiply f16 f32x4 %a, %b, %c\n"
+        "%s = matrix_multiply bf16 f32x4 %a, %b, %r\n%t = matrix_multiply f16 f32x4 %a, %b, %s\n"
+        "store c[%i], %t\n";
+    char problem[128] = "";
+    hal_ir_kernel *kernel = NULL;
+    spirv_module module;
+    assert_int_equal(hal_ir_parse(text, strlen(text), &kernel), HAL_OK);
+    assert_int_equal(spirv_lower(kernel, &rich, &module, problem, sizeof problem), HAL_OK);
+    assert_true(module.uses_subgroups);
+    assert_int_equal(count_with(&module, SPV_OP_COOPERATIVE_MATRIX_MUL_ADD, 0, 0), 3);
+    assert_int_equal(count_with(&module, SPV_OP_TYPE_COOPERATIVE_MATRIX, 0, 0), 5);
+    assert_int_equal(count_with(&module, SPV_OP_CAPABILITY, 1, SPV_CAPABILITY_COOPERATIVE_MATRIX),
+                     1);
+    assert_int_equal(count_with(&module, SPV_OP_CAPABILITY, 1, SPV_CAPABILITY_BFLOAT16_TYPE), 1);
+    assert_int_equal(count_with(&module, SPV_OP_EXTENSION, 0, 0), 2);
+    free(module.words);
+    hal_ir_kernel_destroy(kernel);
+}
+
 TEST(subgroups_of_none_are_refused)
 {
     static const char text[] = HEAD "binding x u32 write\n%i = lane_id u32\nstore x[%i], %i\n";
