@@ -395,7 +395,8 @@ static void describe_subgroups(const answers *a, vulkan_description *d)
     d->full_subgroups = (uint32_t)required;
 }
 
-/* Matrix units, for which the driver has a product of the IR's size, and lanes as the IR has them. */
+/* Matrix units, for which the driver has a product of the IR's size, with lanes as the IR has
+ * them. */
 static void describe_matrices(const vulkan_instance *instance, const answers *a,
                               vulkan_description *d)
 {
