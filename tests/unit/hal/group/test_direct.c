@@ -2,11 +2,13 @@
  * passes no slot, ranks that the system does not allow to read, memory that is released early. */
 #include "unit.h"
 
+#include "base/platform.h"
 #include "group/group.h"
 
 #include <hal/hal.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { RANKS = 2, COUNT = 3 << 18, BYTES = 4 * COUNT, ONE_PIECE = 2 << 18, SMALL = 1024 };
 
@@ -94,8 +96,19 @@ static int has_used_slots(uint32_t rank)
     return 0;
 }
 
+/* Not under an emulator, and not where a container forbids it: every rank is refused there. */
+static int system_allows_reads(void)
+{
+    uint64_t from = 1, to = 0;
+    const struct iovec source = {&from, sizeof from}, target = {&to, sizeof to};
+    return hal_process_read((int64_t)getpid(), &target, &source, 1) == 0 && to == from;
+}
+
 RANKS_TEST(large_data_passes_no_slot)
 {
+    if (!system_allows_reads()) {
+        skip();
+    }
     sum_check();
     assert_int_equal(has_used_slots(0) + has_used_slots(1), 0);
 }
@@ -103,6 +116,9 @@ RANKS_TEST(large_data_passes_no_slot)
 /* A rank finds another process, or none, where it expects rank 1's: only that rank is refused. */
 RANKS_TEST(a_rank_that_cannot_read_gets_the_data_in_slots)
 {
+    if (!system_allows_reads()) {
+        skip();
+    }
     hal_board_process *process = &hal_board_rank_at(groups[0]->board, 1)->process;
     const hal_board_process is = *process;
     process->key[1]++;
