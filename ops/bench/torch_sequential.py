@@ -59,7 +59,7 @@ class Bench:
     def time(self, run, parts):
         """Seconds of a part of run(): median, least, distance of the quartiles, runs, calls."""
         calls, taken = 1, 0.0
-        end = time.perf_counter() + 0.2
+        end = time.perf_counter() + min(0.2, 4 * self.seconds)
         while taken < 5e-3 or time.perf_counter() < end:
             taken = self.once(run, calls)
             if taken < 5e-3:

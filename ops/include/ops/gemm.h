@@ -47,12 +47,18 @@ typedef struct ops_gemm_options {
      * the copies need, the portable kernel computes it. 0: no limit. */
     uint64_t max_workspace;
     const ops_gemm_prepared *prepared; /* is used as B, whose argument is null then; null: none */
+    /* For a chain of products of _NORMWISE, each the A of the next, with `levels` of at least 1:
+     * the sums of A's blocks, as an earlier product wrote them; a is null then; null: none. */
+    const ops_tensor *a_sums;
+    /* Receives the sums of C's blocks after the epilogue, from the kernel that combines the
+     * products; c may be null where beta is 0, and is not written then; null: none. */
+    const ops_tensor *c_sums;
 } ops_gemm_options;
 
 #define OPS_GEMM_OPTIONS_DEFAULT                                                                \
     {                                                                                           \
         sizeof(ops_gemm_options), HAL_GEMM_STRICT, OPS_GEMM_ANY, 1.0, 0.0, NULL, NULL, 0, 0, 0, \
-            NULL                                                                                \
+            NULL, NULL, NULL                                                                    \
     }
 
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a leading batch
@@ -77,12 +83,12 @@ typedef struct ops_gemm_options {
  * (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 23.2.2):
  * about 3^L times the bound of the norm of an ordinary product. Small elements of C next to large
  * ones may have no correct digit, and an infinity or NaN spreads over the whole result. It takes
- * temporary memory of at most 1.75^L times the bytes of A, B and C, and 1.75 times those of the
- * largest one, or `max_workspace` where that is less; without that memory the product is an
- * ordinary one. If allocating the copies for the remaining rows and columns fails, the call
- * returns OUT_OF_MEMORY, and the part of C that the levels compute may have been written. The
- * epilogue must not use inputs 1 to 3 and may have one further input, or two if beta is 0 and k a
- * multiple of 4; else the product is ordinary, too. A plugin's kernel may have the levels inside,
+ * temporary memory of at most 1.75^L times the bytes of A, B and C, and once those of C, or
+ * `max_workspace` where that is less; without that memory the product is an ordinary one. If
+ * allocating the copies for the remaining rows and columns fails, the call returns OUT_OF_MEMORY,
+ * and the part of C that the levels compute may have been written. The epilogue must not use inputs
+ * 1 to 3, and the device binds 4 tensors more than it has further inputs; else the product is
+ * ordinary, too. A plugin's kernel may have the levels inside,
  * as the cpu's has: then any epilogue is allowed, and the temporary memory is what
  * ops_gemm_describe says, at most `max_workspace`; the cpu's kernel takes less than 260 MiB in F32
  * and 520 in F64 for the sums, and 8 MiB for each thread.
@@ -90,6 +96,10 @@ typedef struct ops_gemm_options {
  * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
  * own order.
+ * With a_sums or c_sums, matrices have rank 2, and the lengths of A's or C's rows and columns are
+ * multiples of 2^levels. The levels are kernels of their own then. A network of n such layers with
+ * prepared weights is 2 n + 1 kernels: the sums of the first A, and a product and a combination for
+ * each layer, which also makes the sums for the next.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY, those of kernels
  * and dispatches; C may then be written in part. */
@@ -107,6 +117,22 @@ HAL_API hal_status ops_gemm(ops_context *context, const ops_gemm_options *option
 HAL_API hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *options,
                                      const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                                      uint64_t bytes, HAL_OUT char *text);
+
+/* The levels, as kernels of their own, that ops_gemm with these options would multiply m x k by
+ * k x n matrices of a type with: options.levels, or what the cost model chooses. 0: an ordinary product,
+ * or another class than HAL_GEMM_NORMWISE. On devices whose plugin has levels inside its kernel it
+ * does not know of them.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT. */
+HAL_API hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *options,
+                                          hal_type type, int64_t m, int64_t n, int64_t k,
+                                          HAL_OUT uint32_t *levels);
+
+/* A tensor [7^levels, rows / 2^levels, columns / 2^levels] for options.c_sums of a product with a
+ * rows x columns matrix C, and options.a_sums of the next one.
+ * Ownership: `sums` holds its buffer's only reference. Threads: any.
+ * Errors: INVALID_ARGUMENT where a length is no multiple of 2^levels, OUT_OF_MEMORY. */
+HAL_API hal_status ops_gemm_sums_create(ops_context *context, hal_type type, uint32_t levels,
+                                        int64_t rows, int64_t columns, HAL_OUT ops_tensor *sums);
 
 /* Start from OPS_GEMM_PREPARE_OPTIONS_DEFAULT and change fields. */
 typedef struct ops_gemm_prepare_options {
@@ -134,7 +160,6 @@ typedef struct ops_gemm_prepare_options {
  * precision and epilogue; sums are used where they are faster, and where the precision is
  * HAL_GEMM_NORMWISE. An array is prepared by ops_array_prepare. Null `options`: the defaults.
  * Later writes to B change nothing: the object holds what B was in the order of the queue.
- * While the copy is made, temporary memory of at most 1.75 times the bytes of B is used.
  * Ownership: the caller's, until ops_gemm_prepared_destroy; B may be released after the call.
  * Threads: the queue's; afterwards any that use the queue. Other queues of the device wait as for
  * any memory that a queue has written (hal_queue_wait_for).

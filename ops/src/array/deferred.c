@@ -7,12 +7,18 @@
 
 #include <string.h>
 
+/* Whether a product may read its first operand as sums, see execute.c. */
+static int node_is_layer(const ops_array *node)
+{
+    return node->operation == OPS_OPERATION_MATMUL && ops_matmul_b_levels(node->function) > 0;
+}
+
 /* Sets upper bounds for the group that would compute the node: shared operands count twice. */
 static void node_count_group(ops_array *node)
 {
     const int fuse = node->owner->fusion;
     ops_array *const *operands = ops_node_operands(node);
-    uint32_t operations = 1, leaves = 0, depth = 0;
+    uint32_t operations = 1, leaves = 0, depth = 0, chain = 0;
     for (uint32_t i = 0; i < node->operand_count; i++) {
         const ops_array *operand = operands[i];
         const int joins = fuse && ops_fusion_group_may_join(node, operand);
@@ -20,12 +26,18 @@ static void node_count_group(ops_array *node)
         leaves += joins ? operand->group_leaves : 1;
         const int is_earlier_kernel = operand->state == OPS_NODE_DEFERRED && !joins &&
                                       !(fuse && ops_fusion_group_may_follow(node, operand));
-        const uint32_t kernels = operand->depth + (uint32_t)is_earlier_kernel;
+        const int is_chained = is_earlier_kernel && i == 0 && node_is_layer(node) &&
+                               operand->chain + 1u < OPS_CHAIN_LAYERS;
+        const uint32_t kernels = operand->depth + (uint32_t)(is_earlier_kernel && !is_chained);
+        const uint32_t layers =
+            !is_earlier_kernel || is_chained ? operand->chain + (uint32_t)is_chained : 0;
         depth = kernels > depth ? kernels : depth;
+        chain = layers > chain ? layers : chain;
     }
     node->group_operations = (uint16_t)operations;
     node->group_leaves = (uint16_t)leaves;
     node->depth = (uint8_t)depth;
+    node->chain = (uint8_t)chain;
 }
 
 /* The operand with the largest group among those in the node's group; null if none. */

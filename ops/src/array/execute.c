@@ -3,6 +3,7 @@
 #include "execute.h"
 
 #include "fusion_record.h"
+#include "gemm/normwise.h"
 #include "tensor/compile_policy.h"
 
 /* How to execute; passed down. */
@@ -67,7 +68,18 @@ static void release_buffers(hal_buffer **buffers, uint32_t count)
 static hal_status plan_create_outputs(const ops_fusion_plan *plan, const execution *how,
                                       hal_buffer **buffers)
 {
-    for (uint32_t i = 0; i < plan->output_count; i++) {
+    const uint32_t count = ops_fusion_plan_buffer_count(plan);
+    if (plan->c_levels) { /* the last buffer */
+        const ops_tensor sums = ops_normwise_sums_layout(plan->c_levels, &plan->outputs[0]->view);
+        const uint64_t bytes =
+            (uint64_t)ops_tensor_get_element_count(&sums) * hal_type_size(sums.type);
+        const hal_status status =
+            hal_buffer_create(plan->context->device, HAL_MEMORY_DEVICE, bytes, &buffers[count - 1]);
+        if (status) {
+            return status;
+        }
+    }
+    for (uint32_t i = 0; i + (plan->c_levels > 0) < count; i++) {
         ops_array *output = plan->outputs[i];
         const ops_tensor *view = &output->view;
         uint64_t bytes = (uint64_t)ops_tensor_get_element_count(view) * hal_type_size(view->type);
@@ -77,6 +89,7 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
             bytes ? bytes : 4, &buffers[i]);
         if (status) {
             release_buffers(buffers, i);
+            release_buffers(buffers + count - 1, plan->c_levels > 0);
             return status;
         }
     }
@@ -88,7 +101,7 @@ static ops_compile_decision plan_defer_compile(const ops_fusion_plan *plan,
                                                const ops_arrays *arrays, const uint64_t hash[2])
 {
     const uint32_t kernels = ops_fusion_plan_operation_count(plan);
-    if (kernels == 1 || arrays->is_recording || !plan->fuse) {
+    if (kernels == 1 || arrays->is_recording || !plan->fuse || plan->a_levels || plan->c_levels) {
         return OPS_COMPILE_NOW;
     }
     const ops_tensor *like =
@@ -113,18 +126,19 @@ static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
     }
     arrays->statistics.evaluated += ops_fusion_plan_operation_count(plan);
     arrays->statistics.kernels++;
-    for (uint32_t i = 0; i < plan->output_count; i++) {
+    for (uint32_t i = 0; i < plan->output_count && !plan->drops_result; i++) {
         ops_node_set_result(plan->outputs[i], buffers[i]);
     }
 }
 
 /* Replays or records the plan. OPS_COMPILE_DEFERRED: its operations have to be computed one by
- * one. */
+ * one. `sums`: receives those of the result, with the caller's reference to their buffer. */
 static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
-                               const execution *how)
+                               const execution *how, ops_tensor *sums)
 {
     hal_buffer *buffers[OPS_PLAN_INPUTS + OPS_MAX_OUTPUTS];
     hal_buffer **outputs = buffers + plan->input_count;
+    const uint32_t output_count = ops_fusion_plan_buffer_count(plan);
     ops_plan_recorder *recorder = plan->context->recorder;
     ops_cache_key key;
     uint64_t hash[2];
@@ -148,7 +162,7 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         status = ops_recorded_plan_replay(recorded, plan->context, buffers);
     }
     if (!recorded || status == OPS_PLAN_NO_MEMORY) {
-        ops_plan_recorder_begin(recorder, buffers, plan->input_count + plan->output_count);
+        ops_plan_recorder_begin(recorder, buffers, plan->input_count + output_count);
         /* A first time may find the kernel in the kernel cache after all. */
         plan->context->compile_policy->refuses = decision == OPS_DEFER_FIRST;
         status = ops_fusion_record(plan, outputs);
@@ -161,8 +175,11 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         }
     }
     if (status) {
-        release_buffers(outputs, plan->output_count);
+        release_buffers(outputs, output_count);
         return status;
+    }
+    if (plan->c_levels) {
+        *sums = ops_fusion_plan_sums(plan, outputs);
     }
     plan_set_results(plan, arrays, outputs);
     return HAL_OK;
@@ -178,15 +195,57 @@ static hal_status report_too_many_operands(const ops_array *node)
                           node->operand_count);
 }
 
+/* Sums of an array for the product that reads it: the asymmetric fusion of dense layers by levels
+ * of Strassen's algorithm. The kernel that combines the products of one layer, with bias and
+ * activation, also writes the operands of the next layer's batched product. */
+typedef struct layer_sums {
+    uint32_t levels;
+    int drops_result; /* nothing else reads the array, so that only its sums are stored */
+    const ops_array *source;
+    ops_tensor tensor; /* without a buffer: there are no sums, and the array is stored */
+} layer_sums;
+
+/* The nodes of a plan, operands first. */
+static uint32_t plan_list_nodes(const ops_fusion_plan *plan,
+                                ops_array *nodes[2 * OPS_GROUP_OPERATIONS + 1])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; plan->has_prologue && i < plan->prologue.node_count; i++) {
+        nodes[count++] = plan->prologue.nodes[i];
+    }
+    if (plan->anchor) {
+        nodes[count++] = plan->anchor;
+    }
+    for (uint32_t i = 0; plan->has_epilogue && i < plan->epilogue.node_count; i++) {
+        nodes[count++] = plan->epilogue.nodes[i];
+    }
+    return count;
+}
+
+/* Whether a plan reads `operand` as sums; describes them. */
+static int plan_wants_sums(const ops_fusion_plan *plan, const ops_array *operand, layer_sums *sums)
+{
+    const uint32_t levels = ops_fusion_plan_levels(plan);
+    if (levels == 0 || plan->anchor->operands[0] != operand) {
+        return 0;
+    }
+    *sums = (layer_sums){
+        .levels = levels, .drops_result = ops_node_is_needed_once(operand, 1), .source = operand};
+    return 1;
+}
+
 /* Computes a deferred node, and others with it where they fit into its kernel. What has to be
- * computed first recurses, at most OPS_DEFERRED_DEPTH and the operations of one plan deep. */
+ * computed first recurses, at most OPS_DEFERRED_DEPTH chains of layers and the operations of one
+ * plan deep. `wanted`: sums of the node, made where its kernel can; null: none are wanted. */
 static hal_status node_execute(ops_array *root, ops_array *const *others, uint32_t other_count,
-                               const execution *how)
+                               const execution *how, layer_sums *wanted)
 {
     ops_fusion_plan plan; /* large, and filled in as far as it is used */
+    layer_sums sums = {.levels = 0};
+    hal_status status = HAL_OK;
     if (root->operation == OPS_OPERATION_VIEW) {
         ops_array *x = root->operands[0];
-        hal_status status = x->state == OPS_NODE_DEFERRED ? node_execute(x, NULL, 0, how) : HAL_OK;
+        status = x->state == OPS_NODE_DEFERRED ? node_execute(x, NULL, 0, how, NULL) : HAL_OK;
         if (!status) {
             root->in_host_memory = x->in_host_memory;
             ops_node_set_result(root, hal_buffer_retain(x->view.buffer));
@@ -194,38 +253,46 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         return status;
     }
     ops_array *first;
-    while ((first = ops_fusion_plan_make(&plan, root, how->fuse)) != NULL) {
+    while ((first = ops_fusion_plan_make(&plan, root, how->fuse,
+                                         sums.tensor.buffer ? sums.source : NULL)) != NULL) {
         if (first == root) {
             return report_too_many_operands(root);
         }
-        hal_status status = node_execute(first, NULL, 0, how);
+        const int by_sums = !sums.source && plan_wants_sums(&plan, first, &sums);
+        status = node_execute(first, NULL, 0, how, by_sums ? &sums : NULL);
+        if (by_sums && status == HAL_ERROR_OUT_OF_MEMORY && first->state == OPS_NODE_DEFERRED) {
+            status = node_execute(first, NULL, 0, how, NULL);
+        }
         if (status || root->state != OPS_NODE_DEFERRED) {
+            hal_buffer_release(sums.tensor.buffer);
             return status; /* the root may be an output of that kernel */
         }
     }
     ops_fusion_plan_add_roots(&plan, others, other_count);
-    ops_fusion_plan_list_operands(&plan);
-    hal_status status = plan_execute(&plan, root->owner, how);
+    ops_fusion_plan_list_operands(&plan, &sums.tensor);
+    if (wanted && ops_fusion_plan_levels(&plan) == wanted->levels) {
+        plan.c_levels = wanted->levels;
+        plan.drops_result = wanted->drops_result;
+    }
+    status = plan_execute(&plan, root->owner, how, wanted ? &wanted->tensor : NULL);
+    hal_buffer_release(sums.tensor.buffer);
+    if (status == HAL_ERROR_OUT_OF_MEMORY && plan.a_levels) { /* once more, without sums */
+        ops_array *source = plan.anchor->operands[0];
+        status =
+            source->state == OPS_NODE_DEFERRED ? node_execute(source, NULL, 0, how, NULL) : HAL_OK;
+        return status ? status : node_execute(root, others, other_count, how, wanted);
+    }
     if (status != OPS_COMPILE_DEFERRED) {
         return status;
     }
-    /* One kernel per operation, operands first. */
+    /* One kernel per operation. */
     const execution single = {.fuse = 0, .host_result = how->host_result};
     ops_array *nodes[2 * OPS_GROUP_OPERATIONS + 1];
-    uint32_t count = 0;
-    for (uint32_t i = 0; plan.has_prologue && i < plan.prologue.node_count; i++) {
-        nodes[count++] = plan.prologue.nodes[i];
-    }
-    if (plan.anchor) {
-        nodes[count++] = plan.anchor;
-    }
-    for (uint32_t i = 0; plan.has_epilogue && i < plan.epilogue.node_count; i++) {
-        nodes[count++] = plan.epilogue.nodes[i];
-    }
+    const uint32_t count = plan_list_nodes(&plan, nodes);
     status = HAL_OK;
     for (uint32_t i = 0; i < count && !status; i++) {
         if (nodes[i]->state == OPS_NODE_DEFERRED) {
-            status = node_execute(nodes[i], NULL, 0, &single);
+            status = node_execute(nodes[i], NULL, 0, &single, NULL);
         }
     }
     return status;
@@ -236,7 +303,7 @@ static hal_status execute_all(ops_array *const *arrays, uint32_t count, const ex
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < count && !status; i++) {
         if (arrays[i]->state == OPS_NODE_DEFERRED) {
-            status = node_execute(arrays[i], arrays + i + 1, count - i - 1, how);
+            status = node_execute(arrays[i], arrays + i + 1, count - i - 1, how, NULL);
         }
     }
     return status ? ops_arrays_failed(arrays[0]->owner, status) : HAL_OK;

@@ -1,6 +1,7 @@
 /* Fusion plans, see fusion_plan.h. */
 #include "fusion_plan.h"
 
+#include "gemm/prepare.h"
 #include "tensor/loop_limit.h"
 
 #include <string.h>
@@ -40,13 +41,6 @@ static ops_array *group_find_operand_of_leaf(const ops_fusion_group *group)
     return NULL;
 }
 
-/* Whether nothing can read the node once `uses` of its uses are over. A scope is assumed to be done
- * with it the first time; if it is not, the node is computed again, and stored. */
-static int node_is_needed_once(const ops_array *node, uint32_t uses)
-{
-    return !ops_node_is_held(node) && node->uses == uses && !(node->in_scope && node->was_computed);
-}
-
 /* Whether leaf number `leaf` can be the anchor that the epilogue follows. */
 static int plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
 {
@@ -54,7 +48,7 @@ static int plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
     return plan->fuse && ops_fusion_group_may_follow(plan->roots[0], group->leaves[leaf]) &&
            group->output_count == 1 &&
            group->leaf_count - 1 + ANCHOR_BINDINGS <= plan->context->info->max_bindings &&
-           node_is_needed_once(group->leaves[leaf], group->leaf_uses[leaf]);
+           ops_node_is_needed_once(group->leaves[leaf], group->leaf_uses[leaf]);
 }
 
 static ops_array *find_deferred(ops_array *const *arrays, uint32_t count)
@@ -217,8 +211,11 @@ static ops_array *plan_prologue(ops_fusion_plan *plan)
     const ops_array *anchor = plan->anchor;
     ops_array *const *operands = ops_node_operands(anchor);
     ops_array *operand = operands[0];
+    if (anchor->operation == OPS_OPERATION_MATMUL && operand == plan->a_source) {
+        return find_deferred(operands + 1, 1);
+    }
     if (anchor->operation != OPS_OPERATION_REDUCE || !ops_node_is_elementwise(operand) ||
-        !plan->fuse || !node_is_needed_once(operand, 1)) {
+        !plan->fuse || !ops_node_is_needed_once(operand, 1)) {
         return find_deferred(operands, anchor->operand_count);
     }
     ops_fusion_group *group = &plan->prologue;
@@ -277,7 +274,41 @@ static void plan_append_input(const ops_fusion_plan *plan, uint32_t i, ops_cache
     }
 }
 
-ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse)
+uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan)
+{
+    const ops_array *anchor = plan->anchor;
+    if (!plan->fuse || !anchor || anchor->operation != OPS_OPERATION_MATMUL) {
+        return 0;
+    }
+    const ops_array *root = plan->roots[0];
+    const ops_tensor *a = &anchor->operands[0]->view, *b = &anchor->operands[1]->view;
+    const uint32_t b_levels = ops_matmul_b_levels(anchor->function);
+    const ops_gemm_prepared prepared = {.levels = b_levels};
+    const ops_gemm_options options = {.size = sizeof options,
+                                      .alpha = 1,
+                                      .precision = ops_matmul_precision(anchor->function),
+                                      .levels = ops_matmul_levels(anchor->function),
+                                      .input_count =
+                                          plan->has_epilogue ? plan->epilogue.leaf_count - 1 : 0,
+                                      .prepared = &prepared};
+    uint32_t levels = 0;
+    if (b_levels == 0 || a->rank != 2 || b->rank != 2 || root->is_reordered ||
+        root->view.type != a->type || anchor->view.type != a->type ||
+        ops_gemm_choose_levels(plan->context, &options, a->type, a->shape[0], b->shape[1],
+                               a->shape[1], &levels)) {
+        return 0;
+    }
+    const int64_t rest = (a->shape[0] | a->shape[1] | b->shape[1]) & ((1 << levels) - 1);
+    return levels == b_levels && rest == 0 ? levels : 0;
+}
+
+uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan)
+{
+    return (plan->drops_result ? 0 : plan->output_count) + (plan->c_levels > 0);
+}
+
+ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse,
+                                const ops_array *a_source)
 {
     plan->context = root->owner->context;
     plan->fuse = fuse;
@@ -286,6 +317,9 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse
     plan->anchor = NULL;
     plan->rows = NULL;
     plan->has_prologue = plan->has_epilogue = 0;
+    plan->a_levels = plan->c_levels = 0;
+    plan->drops_result = 0;
+    plan->a_source = a_source;
     if (ops_node_is_elementwise(root)) {
         ops_array *first = plan_epilogue(plan);
         if (first) {
@@ -326,7 +360,7 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
     ops_fusion_group_choose_outputs(group, plan->roots, plan->root_count, plan_max_outputs(plan));
 }
 
-void ops_fusion_plan_list_operands(ops_fusion_plan *plan)
+void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums)
 {
     const ops_array *anchor = plan->anchor;
     ops_fusion_group *epilogue = &plan->epilogue;
@@ -335,6 +369,11 @@ void ops_fusion_plan_list_operands(ops_fusion_plan *plan)
         plan_add_inputs(plan, plan->prologue.leaves, plan->prologue.leaf_count);
     } else if (anchor) {
         plan_add_inputs(plan, ops_node_operands(anchor), anchor->operand_count);
+        if (anchor->operation == OPS_OPERATION_MATMUL && plan->inputs[0] == plan->a_source) {
+            plan->a_levels = ops_matmul_b_levels(anchor->function);
+            plan->a_sums = (ops_array){.state = OPS_NODE_MEMORY, .view = *a_sums};
+            plan->inputs[0] = &plan->a_sums;
+        }
     }
     plan->epilogue_first = plan->input_count;
     if (!plan->has_epilogue) {
@@ -365,8 +404,10 @@ uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan)
 void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
 {
     const ops_array *anchor = plan->anchor;
-    const uint8_t form[4] = {(uint8_t)plan->has_prologue, (uint8_t)plan->has_epilogue,
-                             (uint8_t)plan->input_count,
+    const uint32_t sums =
+        plan->a_levels << 1 | plan->c_levels << 3 | (uint32_t)plan->drops_result << 5;
+    const uint8_t form[4] = {(uint8_t)((uint32_t)plan->has_prologue | sums),
+                             (uint8_t)plan->has_epilogue, (uint8_t)plan->input_count,
                              (uint8_t)((anchor != NULL) + 2 * (plan->rows != NULL))};
     ops_cache_key_append(key, form, sizeof form);
     key_append_node(key, plan->outputs[0]);

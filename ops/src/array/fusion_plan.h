@@ -29,6 +29,14 @@ typedef struct ops_fusion_plan {
     uint32_t input_count, epilogue_first;
     ops_array *outputs[OPS_MAX_OUTPUTS]; /* arrays that are stored */
     uint32_t output_count;
+    /* Products by levels of Strassen's algorithm, one layer after the other: the anchor's first
+     * operand is read as sums of a_levels, which `a_sums` holds (a view, and no node of the
+     * owner's); sums of the result, of c_levels, are one more output, in place of the result itself
+     * where drops_result. 0: neither. */
+    uint32_t a_levels, c_levels;
+    int drops_result;
+    const ops_array *a_source; /* the operand whose sums are given, or null */
+    ops_array a_sums;
 } ops_fusion_plan;
 
 /* Chooses the layout that all reductions of a plan of rows have in common, as each has it by
@@ -36,14 +44,24 @@ typedef struct ops_fusion_plan {
 int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout);
 
 /* Plans the kernel of a deferred root. Returns a deferred array that has to be computed first, and
- * then the plan is void; null when the plan is complete but for its operands. */
-ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse);
+ * then the plan is void; null when the plan is complete but for its operands. `a_source`: an
+ * array that need not be computed as the first operand of a product, since its sums are given. */
+ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse,
+                                const ops_array *a_source);
+
+/* The levels by which the plan's product reads sums of its first operand and can write those of its
+ * result: a product of prepared weights whose lengths leave no rest. 0: it is no such product. */
+uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan);
+
+/* Buffers that the plan writes: those of the outputs, unless they are dropped, then that of the
+ * result's sums. */
+uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan);
 
 /* Adds further roots to a plan of elementwise nodes, where they fit into its kernel. */
 void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, uint32_t count);
 
-/* Lists inputs and outputs: the last step of planning. */
-void ops_fusion_plan_list_operands(ops_fusion_plan *plan);
+/* Lists inputs and outputs: the last step of planning. `a_sums`: those of the plan's a_source. */
+void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums);
 
 /* Operations of the plan: the kernels that it takes without fusion. */
 uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan);

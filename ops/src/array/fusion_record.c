@@ -1,6 +1,7 @@
 /* Recording of fusion plans, see fusion_record.h. */
 #include "fusion_record.h"
 
+#include "gemm/normwise.h"
 #include "gemm/prepare.h"
 #include "kernels/reduce.h"
 
@@ -157,7 +158,7 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
 }
 
 static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expression *epilogue,
-                                const ops_tensor *y)
+                                const ops_tensor *y, const ops_tensor *y_sums)
 {
     ops_tensor inputs[OPS_GROUP_LEAVES];
     plan_views(plan, plan->epilogue_first, plan->input_count, inputs);
@@ -167,16 +168,22 @@ static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expressio
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = 1,
                                       .precision = ops_matmul_precision(function),
-                                      .levels = ops_matmul_levels(function),
+                                      .levels = plan->a_levels   ? plan->a_levels
+                                                : plan->c_levels ? plan->c_levels
+                                                                 : ops_matmul_levels(function),
                                       .epilogue = epilogue,
                                       .inputs = inputs,
                                       .input_count = plan->input_count - plan->epilogue_first,
-                                      .prepared = b_levels ? &prepared : NULL};
-    return ops_gemm(plan->context, &options, &plan->inputs[0]->view, b_levels ? NULL : b, y);
+                                      .prepared = b_levels ? &prepared : NULL,
+                                      .a_sums = plan->a_levels ? &plan->inputs[0]->view : NULL,
+                                      .c_sums = y_sums};
+    return ops_gemm(plan->context, &options, plan->a_levels ? NULL : &plan->inputs[0]->view,
+                    b_levels ? NULL : b, y);
 }
 
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
-                                const ops_expression *epilogue, const ops_tensor *y)
+                                const ops_expression *epilogue, const ops_tensor *y,
+                                const ops_tensor *y_sums)
 {
     const ops_array *anchor = plan->anchor;
     const ops_tensor *x = &plan->inputs[0]->view;
@@ -196,8 +203,15 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
     case OPS_OPERATION_ONE_HOT:
         return ops_one_hot(plan->context, x, y);
     default:
-        return record_matmul(plan, epilogue, y);
+        return record_matmul(plan, epilogue, plan->drops_result ? NULL : y, y_sums);
     }
+}
+
+ops_tensor ops_fusion_plan_sums(const ops_fusion_plan *plan, hal_buffer *const *buffers)
+{
+    ops_tensor sums = ops_normwise_sums_layout(plan->c_levels, &plan->outputs[0]->view);
+    sums.buffer = buffers[ops_fusion_plan_buffer_count(plan) - 1];
+    return sums;
 }
 
 hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buffers)
@@ -210,6 +224,10 @@ hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buf
     }
     const uint32_t gap = plan->anchor->operation == OPS_OPERATION_MATMUL ? GEMM_POSITION_INPUTS : 0;
     const ops_tensor y = plan_output(plan, 0, buffers);
+    ops_tensor y_sums;
+    if (plan->c_levels) {
+        y_sums = ops_fusion_plan_sums(plan, buffers);
+    }
     ops_expression *prologue = NULL, *epilogue = NULL;
     hal_status status = HAL_OK;
     if (plan->has_prologue) {
@@ -219,7 +237,7 @@ hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buf
         status = ops_fusion_group_make_expression(&plan->epilogue, gap, &epilogue);
     }
     if (!status) {
-        status = record_anchor(plan, prologue, epilogue, &y);
+        status = record_anchor(plan, prologue, epilogue, &y, plan->c_levels ? &y_sums : NULL);
     }
     ops_expression_destroy(prologue);
     ops_expression_destroy(epilogue);

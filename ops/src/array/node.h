@@ -58,6 +58,10 @@ typedef enum ops_operation {
 /* Limit of kernels that follow from one another and are not recorded yet. */
 #define OPS_DEFERRED_DEPTH 4u
 
+/* Dense layers by levels that count as one kernel there, since each makes the sums that the next
+ * one reads, and a layer that is recorded by itself does not. */
+#define OPS_CHAIN_LAYERS 16u
+
 /* The `function` of MATMUL: bits of the precision, of the levels that the caller asks for, and of
  * those whose sums the second operand holds. */
 #define OPS_MATMUL_PRECISION_BITS 4u
@@ -103,6 +107,7 @@ struct ops_array {
     uint8_t was_computed;   /* inside a kernel that did not store it */
     uint8_t in_host_memory; /* view.buffer is HAL_MEMORY_DOWNLOAD */
     uint8_t depth;          /* kernels to record before it, one after the other */
+    uint8_t chain;          /* layers by levels before it that do not count in `depth` */
     uint8_t b_levels;       /* of ops_array_prepare: view.buffer also holds sums; 0: it does not */
     uint8_t is_reordered;   /* the view's axes are not in row-major order, as ops_is_reordered */
     /* Upper bounds of the group that would compute it; shared operands count twice. */
@@ -206,6 +211,13 @@ static inline ops_array *const *ops_node_operands(const ops_array *node)
 static inline int ops_node_is_held(const ops_array *node)
 {
     return node->references > node->in_scope;
+}
+
+/* Whether nothing can read the node once `uses` of its uses are over. A scope is assumed to be done
+ * with it the first time; if it is not, the node is computed again, and stored. */
+static inline int ops_node_is_needed_once(const ops_array *node, uint32_t uses)
+{
+    return !ops_node_is_held(node) && node->uses == uses && !(node->in_scope && node->was_computed);
 }
 
 static inline int ops_node_is_elementwise(const ops_array *node)

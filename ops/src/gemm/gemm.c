@@ -23,7 +23,7 @@ static int options_are_zero(const ops_gemm_options *o)
 {
     return o->size == 0 && o->precision == 0 && o->impl == OPS_GEMM_ANY && o->alpha == 0 &&
            o->beta == 0 && !o->epilogue && !o->inputs && o->input_count == 0 &&
-           o->max_workspace == 0 && !o->prepared && o->levels == 0;
+           o->max_workspace == 0 && !o->prepared && o->levels == 0 && !o->a_sums && !o->c_sums;
 }
 
 static hal_status check_options(const ops_gemm_options *options)
@@ -305,6 +305,24 @@ static uint32_t native_levels(ops_context *context, const ops_gemm_options *accu
     return levels;
 }
 
+static int levels_are_possible(const ops_context *context, const ops_gemm_options *options)
+{
+    return options->alpha != 0 && ops_normwise_takes(context->info, options);
+}
+
+/* The levels as kernels of their own; 0: none. */
+static uint32_t own_levels(const ops_context *context, const ops_gemm_options *options,
+                           const ops_normwise_shape *shape)
+{
+    if (!levels_are_possible(context, options)) {
+        return 0;
+    }
+    const uint32_t forced = options->levels;
+    return !forced                              ? ops_normwise_choose(context->info, shape)
+           : ops_normwise_allows(shape, forced) ? forced
+                                                : 0;
+}
+
 /* By levels of Strassen's algorithm where they are faster, else as a product of the class ACCURATE,
  * which is also what a lack of memory leads to while C is not written. */
 static hal_status normwise_multiply(ops_context *context, const ops_gemm_options *options,
@@ -339,12 +357,7 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
         }
         return checked_multiply(context, &accurate, 0, a, b, c, text, is_dry);
     }
-    const int is_taken = options->alpha != 0 && ops_normwise_takes(options, shape.k);
-    if (is_taken) {
-        levels = !forced                               ? ops_normwise_choose(context->info, &shape)
-                 : ops_normwise_allows(&shape, forced) ? forced
-                                                       : 0;
-    }
+    levels = own_levels(context, options, &shape);
     if (text && levels) {
         const uint64_t workspace = ops_normwise_workspace(&shape, levels);
         ops_gemm_tell(text,
@@ -355,15 +368,20 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
                       (unsigned long long)workspace, why);
     } else if (text) {
         ops_gemm_tell(text, "normwise, no levels of strassen: %s; ",
-                      !is_taken ? "the epilogue or alpha excludes them"
-                      : forced  ? "type, batch, lengths or max_workspace exclude them"
-                                : "not faster by the cost model, or beyond max_workspace");
+                      !levels_are_possible(context, options) ? "the epilogue or alpha excludes them"
+                      : forced ? "type, batch, lengths or max_workspace exclude them"
+                               : "not faster by the cost model, or beyond max_workspace");
     }
     if (levels && !is_dry) {
-        const ops_tensor *sums = shape.b_levels == levels ? &prepared->sums : NULL;
+        const ops_normwise_product product = {.levels = levels,
+                                              .options = options,
+                                              .a = a,
+                                              .b = b,
+                                              .c = c,
+                                              .b_sums = shape.b_levels == levels ? &prepared->sums
+                                                                                 : NULL};
         int c_is_written;
-        const hal_status status =
-            ops_normwise_multiply(context, levels, options, a, b, sums, c, &c_is_written);
+        const hal_status status = ops_normwise_multiply(context, &product, &c_is_written);
         if (status != HAL_ERROR_OUT_OF_MEMORY || c_is_written) {
             return status;
         }
@@ -375,11 +393,168 @@ static hal_status normwise_multiply(ops_context *context, const ops_gemm_options
                             : checked_multiply(context, &accurate, 0, a, b, c, text, is_dry);
 }
 
+/* Checks sums of a rows x columns matrix: an argument of ops_gemm. */
+static hal_status check_sums(const ops_context *context, const char *argument,
+                             const ops_tensor *sums, const ops_tensor *matrix, uint32_t levels,
+                             int is_written)
+{
+    const hal_status status = is_written ? ops_check_output(context, "ops_gemm", argument, sums)
+                                         : ops_check_tensor(context, "ops_gemm", argument, sums);
+    if (status) {
+        return status;
+    }
+    const ops_tensor layout = ops_normwise_sums_layout(levels, matrix);
+    const int64_t rest = (matrix->shape[0] | matrix->shape[1]) & ((1 << levels) - 1);
+    char text[2][OPS_TEXT_BYTES];
+    return sums->type == matrix->type && ops_same_shape(sums, &layout) && rest == 0
+               ? HAL_OK
+               : ops_invalid("ops_gemm: %s: expected %s%s, got %s", argument,
+                             ops_describe(&layout, text[0]),
+                             rest ? " of a matrix whose lengths are multiples of 2^levels" : "",
+                             ops_describe(sums, text[1]));
+}
+
+/* A matrix without buffer. */
+static ops_tensor matrix_like(hal_type type, int64_t rows, int64_t columns)
+{
+    return (ops_tensor){NULL, type, 2, 0, {rows, columns}, {columns, 1}};
+}
+
+static hal_status check_sums_overlaps(const ops_gemm_options *options, const ops_tensor *a,
+                                      const ops_tensor *b, const ops_tensor *c)
+{
+    const ops_tensor *const outputs[2] = {c, options->c_sums};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!outputs[i]) {
+            continue;
+        }
+        int meets = ops_overlap(a ? a : options->a_sums, outputs[i]) ||
+                    ops_overlap(b, outputs[i]) || (i == 1 && c && ops_overlap(c, outputs[i]));
+        for (uint32_t k = 0; k < options->input_count; k++) {
+            const ops_tensor *input = &options->inputs[k];
+            meets = meets || (i == 1 && ops_overlap(input, outputs[i]));
+        }
+        if (meets) {
+            return ops_invalid("ops_gemm: %s: expected memory that no other argument uses, got an "
+                               "overlap",
+                               i ? "options.c_sums" : "c");
+        }
+    }
+    return HAL_OK;
+}
+
+/* Checks a product with options.a_sums or options.c_sums. `like`: receives C's type and shape. */
+static hal_status check_sums_product(const ops_context *context, const ops_gemm_options *options,
+                                     const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                     ops_tensor *like)
+{
+    const ops_tensor *a_sums = options->a_sums, *c_sums = options->c_sums;
+    const ops_tensor *const matrices[3] = {a, b, c};
+    static const char *const names[3] = {"a", "b", "c"};
+    hal_status status = check_options(options);
+    if (!status && (options->precision != HAL_GEMM_NORMWISE || options->levels == 0 ||
+                    !a == !a_sums || (!c && (!c_sums || options->beta != 0)))) {
+        status = ops_invalid("ops_gemm: options.a_sums, options.c_sums: expected HAL_GEMM_NORMWISE "
+                             "with levels, a or its sums, and c or its sums with a beta of 0, got "
+                             "others");
+    }
+    for (uint32_t i = 0; i < 3 && !status; i++) {
+        const ops_tensor *t = matrices[i];
+        if (!t && i != 1) {
+            continue;
+        }
+        status = i == 2 ? ops_check_output(context, "ops_gemm", names[i], t)
+                        : ops_check_tensor(context, "ops_gemm", names[i], t);
+        if (!status && (t->rank != 2 || (t->type != HAL_TYPE_F32 && t->type != HAL_TYPE_F64) ||
+                        t->type != b->type)) {
+            char text[OPS_TEXT_BYTES];
+            status = ops_invalid("ops_gemm: %s: expected a matrix of f32 or f64, of one type with "
+                                 "the others, for sums, got %s",
+                                 names[i], ops_describe(t, text));
+        }
+    }
+    if (status) {
+        return status;
+    }
+    const int64_t m = a ? a->shape[0] : a_sums->rank == 3 ? a_sums->shape[1] << options->levels : 0;
+    const ops_tensor like_a = matrix_like(b->type, m, b->shape[0]);
+    *like = matrix_like(b->type, m, b->shape[1]);
+    if ((a && !ops_same_shape(a, &like_a)) || (c && !ops_same_shape(c, like))) {
+        char text[3][OPS_TEXT_BYTES];
+        return ops_invalid("ops_gemm: a, b, c: expected shapes [m, k], [k, n] and [m, n], got %s, "
+                           "%s and %s",
+                           ops_describe(a ? a : a_sums, text[0]), ops_describe(b, text[1]),
+                           ops_describe(c ? c : c_sums, text[2]));
+    }
+    if (b->shape[1] & ((1 << options->levels) - 1)) {
+        return ops_invalid("ops_gemm: b: expected a multiple of 2^levels columns for sums of a or "
+                           "c, got %lld",
+                           (long long)b->shape[1]);
+    }
+    if (a_sums) {
+        status = check_sums(context, "options.a_sums", a_sums, &like_a, options->levels, 0);
+    }
+    if (!status && c_sums) {
+        status = check_sums(context, "options.c_sums", c_sums, like, options->levels, 1);
+    }
+    if (!status) {
+        status = check_sums_overlaps(options, a, b, c);
+    }
+    if (!status) {
+        status = check_epilogue(context, options, b->type, c ? c : like);
+    }
+    return !status && !ops_normwise_takes(context->info, options)
+               ? hal_status_set(
+                     HAL_ERROR_UNSUPPORTED,
+                     "ops_gemm: options.epilogue: expected one that reads no index, with "
+                     "few inputs, for sums, got another")
+               : status;
+}
+
+/* A product that reads sums of A, or writes those of C. */
+static hal_status sums_multiply(ops_context *context, const ops_gemm_options *options,
+                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                ops_gemm_text *text, int is_dry)
+{
+    const ops_gemm_prepared *prepared = options->prepared;
+    ops_tensor like;
+    int c_is_written;
+    const hal_status status = check_sums_product(context, options, a, b, c, &like);
+    if (status) {
+        return status;
+    }
+    const int has_b = prepared && prepared->levels == options->levels;
+    if (text) {
+        ops_gemm_tell(
+            text,
+            "%lld x %lld x %lld, normwise, %u level%s of strassen, %s sums of a, %s of b, "
+            "%s of c",
+            (long long)like.shape[0], (long long)like.shape[1], (long long)b->shape[0],
+            options->levels, options->levels > 1 ? "s" : "", options->a_sums ? "given" : "own",
+            has_b ? "prepared" : "own", options->c_sums ? "written" : "none");
+    }
+    if (is_dry || ops_tensor_get_element_count(&like) == 0) {
+        return HAL_OK;
+    }
+    const ops_normwise_product product = {.levels = options->levels,
+                                          .options = options,
+                                          .a = a,
+                                          .b = b,
+                                          .c = c,
+                                          .a_sums = options->a_sums,
+                                          .b_sums = has_b ? &prepared->sums : NULL,
+                                          .c_sums = options->c_sums};
+    return ops_normwise_multiply(context, &product, &c_is_written);
+}
+
 /* A product whose arguments have not been checked. */
 static hal_status unchecked_multiply(ops_context *context, const ops_gemm_options *options,
                                      const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                                      ops_gemm_text *text, int is_dry)
 {
+    if (options->size == sizeof *options && (options->a_sums || options->c_sums)) {
+        return sums_multiply(context, options, a, b, c, text, is_dry);
+    }
     hal_status status = check_tensors(context, options, a, b, c);
     if (!status && text) {
         const int64_t *shape = c->shape + c->rank - 2;
@@ -449,4 +624,43 @@ hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *optio
     text[0] = 0;
     const hal_status status = product_resolve(&options, &b);
     return status ? status : unchecked_multiply(context, options, a, b, c, &line, 1);
+}
+
+hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *options,
+                                  hal_type type, int64_t m, int64_t n, int64_t k, uint32_t *levels)
+{
+    if (!context || !options || !levels) {
+        return ops_invalid("ops_gemm_choose_levels: %s: expected a pointer, got null",
+                           !context   ? "context"
+                           : !options ? "options"
+                                      : "levels");
+    }
+    *levels = 0;
+    const hal_status status = check_options(options);
+    if (!status && options->precision == HAL_GEMM_NORMWISE) {
+        const ops_normwise_shape shape = {.type = type,
+                                          .batch = 1,
+                                          .m = m,
+                                          .n = n,
+                                          .k = k,
+                                          .b_levels =
+                                              options->prepared ? options->prepared->levels : 0,
+                                          .max_workspace = options->max_workspace};
+        *levels = own_levels(context, options, &shape);
+    }
+    return status;
+}
+
+hal_status ops_gemm_sums_create(ops_context *context, hal_type type, uint32_t levels, int64_t rows,
+                                int64_t columns, ops_tensor *sums)
+{
+    const int64_t rest = (rows | columns) & ((INT64_C(1) << levels % 8) - 1);
+    if (levels < 1 || levels > HAL_GEMM_MAX_LEVELS || rows < 0 || columns < 0 || rest) {
+        return ops_invalid("ops_gemm_sums_create: levels, rows, columns: expected 1 to %u levels "
+                           "and multiples of 2^levels, got %u, %lld and %lld",
+                           HAL_GEMM_MAX_LEVELS, levels, (long long)rows, (long long)columns);
+    }
+    const ops_tensor matrix = matrix_like(type, rows, columns);
+    const ops_tensor layout = ops_normwise_sums_layout(levels, &matrix);
+    return ops_tensor_create(context, type, 3, layout.shape, sums);
 }

@@ -1,13 +1,14 @@
 /* Matrix products by levels of Strassen's algorithm, see normwise.h. A level is three steps: sums
  * of blocks of A and of B, one batched product of the sums, and one kernel that combines the
- * products and computes the epilogue. A second level divides the sums again before they are
- * multiplied.
+ * products and computes the epilogue. Two levels are the same three steps of 16 blocks and 49
+ * products: the sums between the levels stay in registers.
  *
  * Lengths that are not multiples of 2^levels are peeled: what is left of k is a product of its own,
  * added by the combining kernel; rows and columns that are left are ordinary products. */
 #include "normwise.h"
 
 #include "bilinear.h"
+#include "tensor/allocation.h"
 
 #include <ops/index.h>
 
@@ -44,15 +45,11 @@ enum { CPU_MIN_BLOCK = 1024, GPU_MIN_BLOCK = 2048 };
 static const int64_t native_min_length[OPS_NORMWISE_MAX_LEVELS + 1] = {0, 1200, 2048};
 #define NATIVE_MIN_GAIN 1.05
 
-/* Elements that the passes of all levels over an operand read and write, relative to its own: a
- * level turns 4 blocks into 7. */
+/* Elements that the pass over an operand reads and writes, relative to its own: a level turns 4
+ * blocks into 7. */
 static double pass_elements(uint32_t levels)
 {
-    double sum = 0, size = 1;
-    for (uint32_t l = 0; l < levels; l++, size *= 1.75) {
-        sum += size + 1.75 * size;
-    }
-    return sum;
+    return levels ? 1 + pow(1.75, levels) : 0;
 }
 
 static double cost_in_operations(const hal_device_info *info, const ops_normwise_shape *s,
@@ -97,25 +94,17 @@ static double native_cost_in_operations(const hal_device_info *info, const ops_n
     return operations + per_byte * 4 * moved; /* half the operations, twice the bytes in F64 */
 }
 
-/* The last pass over an operand holds its input and its output; the products of the last level are
- * alive with the sums that they multiply. */
+/* The products are alive with the sums that they multiply. */
 uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
 {
     const double a = (double)s->m * (double)s->k, b = (double)s->k * (double)s->n;
     const double c = (double)s->m * (double)s->n;
-    const int b_is_prepared = s->b_levels == levels;
     double grown = 1;
     for (uint32_t l = 0; l < levels; l++) {
         grown *= 1.75;
     }
-    const double b_sums = b_is_prepared ? 0 : b * grown;
-    const double temporary = levels > 1 ? 1.75 : 0; /* of the first level */
-    const double sums = a * grown + b_sums + (b_is_prepared ? a : a > b ? a : b) * temporary;
-    const double products = a * grown + b_sums + c * grown;
-    const double combining = c * grown + c * temporary;
     const double tail = s->k & ((1 << levels) - 1) ? c : 0;
-    const double most = products > sums ? products : sums;
-    const double elements = (most > combining ? most : combining) + tail;
+    const double elements = (a + c + (s->b_levels == levels ? 0 : b)) * grown + tail;
     const double bytes = elements * (double)hal_type_size(s->type);
     return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
 }
@@ -163,13 +152,9 @@ uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normw
     return chosen;
 }
 
-int ops_normwise_takes(const ops_gemm_options *options, int64_t k)
+int ops_normwise_takes(const hal_device_info *info, const ops_gemm_options *options)
 {
-    const ops_tensor addend = {0};
-    const int has_addend = options->beta != 0 || k % (1 << OPS_NORMWISE_MAX_LEVELS) != 0;
-    const ops_bilinear_epilogue epilogue = {has_addend ? &addend : NULL, options->epilogue,
-                                            options->inputs, options->input_count};
-    return ops_bilinear_can_combine(&ops_strassen, &epilogue);
+    return ops_bilinear_can_combine(info, options->epilogue, options->input_count);
 }
 
 /* `count` elements from `start` on of both axes of a matrix of rank 2 or 3 and one batch, as
@@ -190,54 +175,36 @@ static ops_tensor matrix_part(const ops_tensor *matrix, const int64_t start[2],
     return part;
 }
 
-/* `sums` without a buffer is created. */
-static hal_status operand_sums(ops_context *context, uint32_t levels, ops_bilinear_operand operand,
-                               const ops_tensor *matrix, ops_tensor *sums)
-{
-    ops_tensor from = *matrix, made;
-    hal_status status = HAL_OK;
-    for (uint32_t l = 0; l < levels && !status; l++) {
-        const int is_given = l + 1 == levels && sums->buffer;
-        if (is_given) {
-            made = *sums;
-        } else {
-            status = ops_bilinear_sums_create(context, &ops_strassen, operand, &from, &made);
-        }
-        if (!status) {
-            status = ops_bilinear_sums(context, &ops_strassen, operand, &from, &made);
-            if (status && !is_given) {
-                ops_tensor_release(&made);
-            }
-        }
-        if (l > 0) {
-            ops_tensor_release(&from);
-        }
-        from = made;
-    }
-    if (!status) {
-        *sums = made;
-    }
-    return status;
-}
-
 static int64_t whole_length(int64_t length, uint32_t levels)
 {
     return length >> levels << levels;
 }
 
-ops_tensor ops_normwise_sums_layout(uint32_t levels, const ops_tensor *b)
+ops_tensor ops_normwise_sums_layout(uint32_t levels, const ops_tensor *matrix)
 {
-    const int64_t *shape = b->shape + b->rank - 2;
-    ops_tensor sums = {.type = b->type, .rank = 3, .shape = {1, shape[0], shape[1]}};
-    for (uint32_t l = 0; l < levels; l++) {
-        sums.shape[0] *= ops_strassen.rank;
-        sums.shape[1] /= ops_strassen.k;
-        sums.shape[2] /= ops_strassen.n;
-    }
-    sums.stride[2] = 1;
-    sums.stride[1] = sums.shape[2];
-    sums.stride[0] = sums.shape[1] * sums.shape[2];
-    return sums;
+    const int64_t *shape = matrix->shape + matrix->rank - 2;
+    const ops_tensor by_rows = {NULL, matrix->type, 2, 0, {shape[0], shape[1]}, {shape[1], 1}};
+    return ops_bilinear_sums_layout(levels, &by_rows);
+}
+
+static hal_status operand_sums(ops_context *context, uint32_t levels, ops_bilinear_operand operand,
+                               const ops_tensor *matrix, const ops_tensor *sums)
+{
+    const ops_bilinear_pass pass = {
+        .levels = levels, .from = matrix, .sums = sums, .operand = operand};
+    return ops_bilinear_record(context, &pass);
+}
+
+/* The same, to a tensor that is made, in the matrix's order. */
+static hal_status operand_sums_make(ops_context *context, uint32_t levels,
+                                    ops_bilinear_operand operand, const ops_tensor *matrix,
+                                    ops_tensor *sums)
+{
+    *sums = ops_bilinear_sums_layout(levels, matrix);
+    const uint64_t bytes =
+        (uint64_t)ops_tensor_get_element_count(sums) * hal_type_size(matrix->type);
+    const hal_status status = ops_buffer_create(context, bytes, &sums->buffer);
+    return status ? status : operand_sums(context, levels, operand, matrix, sums);
 }
 
 hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops_tensor *b,
@@ -246,62 +213,47 @@ hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops
     const int64_t *shape = b->shape + b->rank - 2, start[2] = {0, 0};
     const int64_t count[2] = {whole_length(shape[0], levels), whole_length(shape[1], levels)};
     const ops_tensor part = matrix_part(b, start, count);
-    ops_tensor given = *sums;
-    return operand_sums(context, levels, OPS_BILINEAR_B, &part, &given);
+    return operand_sums(context, levels, OPS_BILINEAR_B, &part, sums);
 }
 
-/* Combines the products level by level, until one level is left. */
-static hal_status products_combine(ops_context *context, uint32_t levels, ops_tensor *products)
-{
-    hal_status status = HAL_OK;
-    for (uint32_t l = levels; l > 1 && !status; l--) {
-        const int64_t shape[3] = {products->shape[0] / ops_strassen.rank,
-                                  products->shape[1] * ops_strassen.m,
-                                  products->shape[2] * ops_strassen.n};
-        ops_tensor next;
-        status = ops_tensor_create(context, products->type, 3, shape, &next);
-        if (!status) {
-            status = ops_bilinear_combine(context, &ops_strassen, products, NULL, &next);
-            ops_tensor_release(products);
-            *products = next;
-        }
-    }
-    return status;
-}
-
-/* The products of the first level, for the part of C whose lengths are multiples of 2^levels. */
-static hal_status whole_multiply(ops_context *context, uint32_t levels,
-                                 const ops_gemm_options *options, const ops_tensor *a,
-                                 const ops_tensor *b, const ops_tensor *b_sums,
-                                 ops_tensor *products)
+/* The products, for the part of C whose lengths are multiples of 2^levels. */
+static hal_status whole_multiply(ops_context *context, const ops_normwise_product *product,
+                                 const ops_tensor *a, const ops_tensor *b, ops_tensor *products)
 {
     const ops_gemm_options plain = {.size = sizeof plain,
                                     .precision = HAL_GEMM_ACCURATE,
-                                    .impl = options->impl,
-                                    .alpha = options->alpha};
-    ops_tensor a_sums = {0}, own_b_sums = {0};
-    hal_status status = operand_sums(context, levels, OPS_BILINEAR_A, a, &a_sums);
+                                    .impl = product->options->impl,
+                                    .alpha = product->options->alpha};
+    const ops_tensor *a_sums = product->a_sums, *b_sums = product->b_sums;
+    ops_tensor own_a_sums = {0}, own_b_sums = {0};
+    hal_status status = HAL_OK;
+    if (!a_sums) {
+        status = operand_sums_make(context, product->levels, OPS_BILINEAR_A, a, &own_a_sums);
+        a_sums = &own_a_sums;
+    }
     if (!status && !b_sums) {
-        status = operand_sums(context, levels, OPS_BILINEAR_B, b, &own_b_sums);
+        status = operand_sums_make(context, product->levels, OPS_BILINEAR_B, b, &own_b_sums);
         b_sums = &own_b_sums;
     }
     if (!status) {
-        const int64_t shape[3] = {a_sums.shape[0], a_sums.shape[1], b_sums->shape[2]};
-        status = ops_tensor_create(context, a->type, 3, shape, products);
+        const int64_t shape[3] = {a_sums->shape[0], a_sums->shape[1], b_sums->shape[2]};
+        status = ops_tensor_create(context, b->type, 3, shape, products);
     }
     if (!status) {
-        status = ops_gemm(context, &plain, &a_sums, b_sums, products);
+        status = ops_gemm(context, &plain, a_sums, b_sums, products);
     }
-    ops_tensor_release(&a_sums);
+    ops_tensor_release(&own_a_sums);
     ops_tensor_release(&own_b_sums);
-    return status ? status : products_combine(context, levels, products);
+    return status;
 }
 
-/* tail = alpha A B + beta C, for the columns of A and rows of B that are left. */
+/* tail = alpha A B + beta C, of `lengths`, for the columns of A and rows of B that are left. `c`:
+ * null where beta is 0. */
 static hal_status tail_multiply(ops_context *context, const ops_gemm_options *options,
-                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
-                                ops_tensor *tail)
+                                const ops_tensor *a, const ops_tensor *b, const int64_t lengths[2],
+                                const ops_tensor *c, ops_tensor *tail)
 {
+    const int64_t shape[3] = {1, lengths[0], lengths[1]};
     ops_gemm_options plain = {.size = sizeof plain,
                               .precision = HAL_GEMM_ACCURATE,
                               .alpha = options->alpha,
@@ -309,89 +261,113 @@ static hal_status tail_multiply(ops_context *context, const ops_gemm_options *op
     if (options->impl == OPS_GEMM_PORTABLE) { /* a native kernel need not take so few columns */
         plain.impl = OPS_GEMM_PORTABLE;
     }
-    hal_status status = ops_tensor_create(context, c->type, 3, c->shape, tail);
+    hal_status status = ops_tensor_create(context, a->type, 3, shape, tail);
     if (!status && options->beta != 0) {
         status = ops_copy(context, c, tail);
     }
     return status ? status : ops_gemm(context, &plain, a, b, tail);
 }
 
-/* The further inputs of the epilogue for the part of C from `start` on. */
-static void inputs_part(const ops_gemm_options *options, const ops_tensor *c,
+/* The further inputs of the epilogue for the part of C, of `lengths`, from `start` on. */
+static void inputs_part(const ops_gemm_options *options, const int64_t lengths[2],
                         const int64_t start[2], const int64_t count[2], ops_tensor *parts)
 {
+    const int64_t shape[3] = {1, lengths[0], lengths[1]};
     for (uint32_t i = 0; i < options->input_count; i++) {
         ops_tensor whole = options->inputs[i];
-        whole.rank = c->rank;
-        ops_broadcast_strides(&options->inputs[i], c->rank, c->shape, whole.stride);
+        whole.rank = 3;
+        ops_broadcast_strides(&options->inputs[i], 3, shape, whole.stride);
         parts[i] = matrix_part(&whole, start, count);
     }
 }
 
 /* C's part from `start` on, of `count` elements, as an ordinary product. */
-static hal_status edge_multiply(ops_context *context, const ops_gemm_options *options,
-                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+static hal_status edge_multiply(ops_context *context, const ops_normwise_product *product,
                                 const int64_t start[2], const int64_t count[2])
 {
-    const int64_t k = a->shape[a->rank - 1], rows[2] = {start[0], 0}, columns[2] = {0, start[1]};
-    const int64_t shape_a[2] = {count[0], k}, shape_b[2] = {k, count[1]};
+    const ops_tensor *a = product->a, *b = product->b, *c = product->c;
     if (count[0] == 0 || count[1] == 0) {
         return HAL_OK;
     }
+    const int64_t k = a->shape[a->rank - 1], rows[2] = {start[0], 0}, columns[2] = {0, start[1]};
+    const int64_t shape_a[2] = {count[0], k}, shape_b[2] = {k, count[1]};
     const ops_tensor part_a = matrix_part(a, rows, shape_a),
                      part_b = matrix_part(b, columns, shape_b);
     const ops_tensor part_c = matrix_part(c, start, count);
     ops_tensor inputs[OPS_MAX_INPUTS];
-    ops_gemm_options plain = *options;
+    ops_gemm_options plain = *product->options;
     plain.precision = HAL_GEMM_ACCURATE;
     plain.prepared = NULL;
     plain.inputs = inputs;
-    inputs_part(options, c, start, count, inputs);
+    inputs_part(product->options, c->shape + c->rank - 2, start, count, inputs);
     return ops_gemm(context, &plain, &part_a, &part_b, &part_c);
 }
 
-hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
-                                 const ops_gemm_options *options, const ops_tensor *a,
-                                 const ops_tensor *b, const ops_tensor *b_sums, const ops_tensor *c,
-                                 int *c_is_written)
+/* The part of C whose lengths are multiples of 2^levels: its products, what is left of k, and their
+ * combination. */
+static hal_status whole_compute(ops_context *context, const ops_normwise_product *product,
+                                int64_t k, const int64_t lengths[2], const int64_t whole[2],
+                                int *c_is_written)
 {
-    const int64_t m = c->shape[c->rank - 2], n = c->shape[c->rank - 1], k = a->shape[a->rank - 1];
-    const int64_t whole_m = whole_length(m, levels), whole_n = whole_length(n, levels);
-    const int64_t whole_k = whole_length(k, levels), origin[2] = {0, 0};
-    const int64_t shape_a[2] = {whole_m, whole_k}, shape_b[2] = {whole_k, whole_n};
-    const int64_t shape_c[2] = {whole_m, whole_n};
-    const ops_tensor whole_a = matrix_part(a, origin, shape_a);
-    const ops_tensor whole_b = matrix_part(b, origin, shape_b);
-    const ops_tensor whole_c = matrix_part(c, origin, shape_c);
+    const ops_gemm_options *options = product->options;
+    const ops_tensor *a = product->a, *c = product->c;
+    const int64_t whole_k = whole_length(k, product->levels), origin[2] = {0, 0};
+    const int64_t shape_a[2] = {whole[0], whole_k}, shape_b[2] = {whole_k, whole[1]};
+    const ops_tensor none = {0};
+    const ops_tensor whole_a = a ? matrix_part(a, origin, shape_a) : none;
+    const ops_tensor whole_b = matrix_part(product->b, origin, shape_b);
+    const ops_tensor whole_c = c ? matrix_part(c, origin, whole) : none;
     const int has_tail = whole_k < k || (options->beta != 0 && options->beta != 1);
     ops_tensor tail = {0}, products = {0}, inputs[OPS_MAX_INPUTS];
     hal_status status = HAL_OK;
-    *c_is_written = 0;
     if (has_tail) {
         const int64_t start_a[2] = {0, whole_k}, start_b[2] = {whole_k, 0};
-        const int64_t count_a[2] = {whole_m, k - whole_k}, count_b[2] = {k - whole_k, whole_n};
+        const int64_t count_a[2] = {whole[0], k - whole_k}, count_b[2] = {k - whole_k, whole[1]};
         const ops_tensor tail_a = matrix_part(a, start_a, count_a);
-        const ops_tensor tail_b = matrix_part(b, start_b, count_b);
-        status = tail_multiply(context, options, &tail_a, &tail_b, &whole_c, &tail);
+        const ops_tensor tail_b = matrix_part(product->b, start_b, count_b);
+        status =
+            tail_multiply(context, options, &tail_a, &tail_b, whole, c ? &whole_c : NULL, &tail);
     }
     if (!status) {
-        status = whole_multiply(context, levels, options, &whole_a, &whole_b, b_sums, &products);
+        status = whole_multiply(context, product, &whole_a, &whole_b, &products);
     }
     if (!status) {
-        const ops_bilinear_epilogue epilogue = {has_tail             ? &tail
-                                                : options->beta == 1 ? &whole_c
-                                                                     : NULL,
-                                                options->epilogue, inputs, options->input_count};
-        inputs_part(options, c, origin, shape_c, inputs);
+        const ops_bilinear_pass pass = {.levels = product->levels,
+                                        .combines = 1,
+                                        .from = &products,
+                                        .addend = has_tail             ? &tail
+                                                  : options->beta == 1 ? &whole_c
+                                                                       : NULL,
+                                        .expression = options->epilogue,
+                                        .inputs = inputs,
+                                        .input_count = options->input_count,
+                                        .blocks = c ? &whole_c : NULL,
+                                        .sums = product->c_sums,
+                                        .operand = OPS_BILINEAR_A};
+        inputs_part(options, lengths, origin, whole, inputs);
         *c_is_written = 1;
-        status = ops_bilinear_combine(context, &ops_strassen, &products, &epilogue, &whole_c);
+        status = ops_bilinear_record(context, &pass);
     }
     ops_tensor_release(&products);
     ops_tensor_release(&tail);
-    const int64_t below[2] = {whole_m, 0}, below_count[2] = {m - whole_m, n};
-    const int64_t right[2] = {0, whole_n}, right_count[2] = {whole_m, n - whole_n};
+    return status;
+}
+
+hal_status ops_normwise_multiply(ops_context *context, const ops_normwise_product *product,
+                                 int *c_is_written)
+{
+    const ops_tensor *b = product->b;
+    const int64_t *shape_b = b->shape + b->rank - 2;
+    const int64_t m = product->a ? product->a->shape[product->a->rank - 2]
+                                 : product->a_sums->shape[1] << product->levels;
+    const int64_t n = shape_b[1], lengths[2] = {m, n};
+    const int64_t whole[2] = {whole_length(m, product->levels), whole_length(n, product->levels)};
+    *c_is_written = 0;
+    hal_status status = whole_compute(context, product, shape_b[0], lengths, whole, c_is_written);
+    const int64_t below[2] = {whole[0], 0}, below_count[2] = {m - whole[0], n};
+    const int64_t right[2] = {0, whole[1]}, right_count[2] = {whole[0], n - whole[1]};
     if (!status) {
-        status = edge_multiply(context, options, a, b, c, below, below_count);
+        status = edge_multiply(context, product, below, below_count);
     }
-    return status ? status : edge_multiply(context, options, a, b, c, right, right_count);
+    return status ? status : edge_multiply(context, product, right, right_count);
 }

@@ -33,22 +33,30 @@ uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_sha
  * stores; without regard to max_workspace, which that kernel knows. */
 uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normwise_shape *shape);
 
-/* The sums of B for that part whose lengths are multiples of 2^levels, as a tensor without buffer
- * and by rows, and their computation. */
-ops_tensor ops_normwise_sums_layout(uint32_t levels, const ops_tensor *b);
+/* The sums of a matrix, for that part whose lengths are multiples of 2^levels, as a tensor without
+ * buffer and by rows; the computation of those of B. */
+ops_tensor ops_normwise_sums_layout(uint32_t levels, const ops_tensor *matrix);
 hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops_tensor *b,
                                 const ops_tensor *sums);
 
-/* Whether the kernels of a level can compute the epilogue of a product with that k. */
-int ops_normwise_takes(const ops_gemm_options *options, int64_t k);
+/* Whether the kernels of a level can compute the epilogue of a product. */
+int ops_normwise_takes(const hal_device_info *info, const ops_gemm_options *options);
 
 /* C = epilogue(alpha A B + beta C) with at least one level, for checked tensors of one batch. Rows
- * and columns that are left over are products of the class ACCURATE. `b_sums`: those of
- * ops_normwise_prepare for these levels; null: made here. `c_is_written`: whether C may have been
- * written when an error is returned; else the product can be computed in another way. */
-hal_status ops_normwise_multiply(ops_context *context, uint32_t levels,
-                                 const ops_gemm_options *options, const ops_tensor *a,
-                                 const ops_tensor *b, const ops_tensor *b_sums, const ops_tensor *c,
+ * and columns that are left over are products of the class ACCURATE. */
+typedef struct ops_normwise_product {
+    uint32_t levels;
+    const ops_gemm_options *options;
+    const ops_tensor *a;      /* null with a_sums, where no length has a rest */
+    const ops_tensor *b, *c;  /* c may be null with c_sums, where beta is 0 */
+    const ops_tensor *a_sums; /* those of A; null: made here */
+    const ops_tensor *b_sums; /* those of ops_normwise_prepare; null: made here */
+    const ops_tensor *c_sums; /* receives the sums of C as the next product's A; null: none */
+} ops_normwise_product;
+
+/* `c_is_written`: whether C may have been written when an error is returned; else the product can
+ * be computed in another way. */
+hal_status ops_normwise_multiply(ops_context *context, const ops_normwise_product *product,
                                  int *c_is_written);
 
 #endif

@@ -17,7 +17,8 @@ enum {
     OPS_FAMILY_IOTA,
     OPS_FAMILY_COPY,
     OPS_FAMILY_FILL,
-    OPS_FAMILY_RANDOM
+    OPS_FAMILY_RANDOM,
+    OPS_FAMILY_BILINEAR
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key
@@ -73,7 +74,7 @@ typedef struct ops_kernel_cache {
     uint32_t capacity;  /* a power of two */
     uint32_t count;
     uint64_t insertions; /* after which entries may have moved or gone */
-    uint32_t hand; /* of the clock: the next slot that eviction looks at */
+    uint32_t hand;       /* of the clock: the next slot that eviction looks at */
 } ops_kernel_cache;
 
 hal_status ops_kernel_cache_init(ops_kernel_cache *cache);
