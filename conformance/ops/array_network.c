@@ -16,6 +16,7 @@ typedef struct network_case {
     int layers, batch, hidden;
     bool is_training; /* with at most MOST_RESULTS / 2 layers */
     bool is_graph;
+    uint32_t levels; /* of Strassen's algorithm, with prepared weights; 0: strict products */
 } network_case;
 
 typedef struct layer {
@@ -78,6 +79,12 @@ static void layer_create(network *n, random_state *random, int number)
         matrix[made->from[j] * hidden + j] = made->sign[j];
     }
     n->weights[number] = array_upload(n, hidden, hidden, matrix);
+    if (n->tested->levels > 0) {
+        ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+        options.levels = n->tested->levels;
+        n->weights[number] =
+            array_own(n->run, ops_array_prepare(n->weights[number], &options), "ops_array_prepare");
+    }
     n->biases[number] = array_upload(n, 0, hidden, made->bias);
 }
 
@@ -143,8 +150,11 @@ static void step_make(network *n, ops_array *x, ops_array **results)
     ops_array *outputs[MOST_LAYERS + 1] = {x};
     scope_begin(n->run);
     for (int i = 0; i < tested->layers; i++) {
-        outputs[i + 1] =
-            ops_relu(ops_add(ops_array_matmul(outputs[i], n->weights[i], precision), n->biases[i]));
+        ops_array *product =
+            tested->levels > 0
+                ? ops_array_matmul_by_levels(outputs[i], n->weights[i], tested->levels)
+                : ops_array_matmul(outputs[i], n->weights[i], precision);
+        outputs[i + 1] = ops_relu(ops_add(product, n->biases[i]));
     }
     if (tested->is_training) {
         updates_make(n, outputs, results);
@@ -312,9 +322,26 @@ static void network_add(case_list *list, const network_case *tested)
 {
     case_add(list, run_network, tested, sizeof *tested,
              "ops/array_network(type=%s,layers=%d,batch=%d,hidden=%d,training=%d,graph=%d,"
-             "seed=%llu)",
+             "levels=%u,seed=%llu)",
              hal_type_name(tested->type), tested->layers, tested->batch, tested->hidden,
-             tested->is_training, tested->is_graph, (unsigned long long)list->seed);
+             tested->is_training, tested->is_graph, tested->levels, (unsigned long long)list->seed);
+}
+
+/* Each layer makes the sums that the next one reads, unless a length leaves a rest. */
+static void levels_add(case_list *list)
+{
+    static const int sizes[][3] = {{8, 64, 64}, {8, 32, 260}, {20, 4, 36}, {3, 33, 70}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (uint32_t l = 1; l <= HAL_GEMM_MAX_LEVELS; l++) {
+            const network_case tested = {.type = HAL_TYPE_F32,
+                                         .layers = sizes[i][0],
+                                         .batch = sizes[i][1],
+                                         .hidden = sizes[i][2],
+                                         .is_graph = i % 2 != 0,
+                                         .levels = l};
+            network_add(list, &tested);
+        }
+    }
 }
 
 static void turns_add(case_list *list, hal_type type)
@@ -332,7 +359,10 @@ void cases_ops_array_network(case_list *list)
         {8, 1, 64}, {8, 64, 64}, {8, 512, 64}, {8, 33, 129}, {64, 5, 33}};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-            network_case tested = {types[t], sizes[s][0], sizes[s][1], sizes[s][2], false, false};
+            network_case tested = {.type = types[t],
+                                   .layers = sizes[s][0],
+                                   .batch = sizes[s][1],
+                                   .hidden = sizes[s][2]};
             network_add(list, &tested);
             tested.is_graph = true;
             network_add(list, &tested);
@@ -344,6 +374,7 @@ void cases_ops_array_network(case_list *list)
             }
         }
     }
+    levels_add(list);
     turns_add(list, HAL_TYPE_F16);
     turns_add(list, HAL_TYPE_BF16);
 }

@@ -119,8 +119,8 @@ HAL_API hal_status ops_gemm_describe(ops_context *context, const ops_gemm_option
                                      uint64_t bytes, HAL_OUT char *text);
 
 /* The levels, as kernels of their own, that ops_gemm with these options would multiply m x k by
- * k x n matrices of a type with: options.levels, or what the cost model chooses. 0: an ordinary product,
- * or another class than HAL_GEMM_NORMWISE. On devices whose plugin has levels inside its kernel it
+ * k x n matrices of a type with: options.levels, or what the cost model chooses. 0: an ordinary
+ * product, or another class than HAL_GEMM_NORMWISE. On devices whose plugin has levels inside its kernel it
  * does not know of them.
  * Threads: the queue's. Errors: INVALID_ARGUMENT. */
 HAL_API hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *options,
