@@ -120,8 +120,8 @@ HAL_API hal_status ops_gemm_describe(ops_context *context, const ops_gemm_option
 
 /* The levels, as kernels of their own, that ops_gemm with these options would multiply m x k by
  * k x n matrices of a type with: options.levels, or what the cost model chooses. 0: an ordinary
- * product, or another class than HAL_GEMM_NORMWISE. On devices whose plugin has levels inside its kernel it
- * does not know of them.
+ * product, or another class than HAL_GEMM_NORMWISE. Levels inside a kernel of the device's plugin
+ * do not count.
  * Threads: the queue's. Errors: INVALID_ARGUMENT. */
 HAL_API hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *options,
                                           hal_type type, int64_t m, int64_t n, int64_t k,
