@@ -59,6 +59,25 @@ static ops_array *operand_create(bench_state *bench, hal_type type, uint32_t ran
     return made;
 }
 
+/* For the class NORMWISE, weights that are used more than once are prepared. */
+static bool weights_prepare(dense_network *n, int layer)
+{
+    ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    options.rows = n->cell->batch;
+    if (n->cell->precision != HAL_GEMM_NORMWISE) {
+        return true;
+    }
+    ops_scope_begin(n->bench->ops);
+    ops_array *ready = ops_array_keep(ops_array_prepare(n->weights[layer], &options));
+    ops_scope_end(n->bench->ops);
+    if (ready == NULL) {
+        return bench_fail(n->bench, "ops_array_prepare: %s", hal_status_message());
+    }
+    ops_array_release(n->weights[layer]);
+    n->weights[layer] = ready;
+    return true;
+}
+
 bool dense_create(bench_state *bench, const dense_cell *cell, dense_network *made)
 {
     const int64_t input[2] = {cell->batch, cell->hidden}, square[2] = {cell->hidden, cell->hidden};
@@ -74,6 +93,7 @@ bool dense_create(bench_state *bench, const dense_cell *cell, dense_network *mad
         made->weights[i] = operand_create(bench, cell->type, 2, square, weights_start(i), scale);
         made->biases[i] = operand_create(bench, cell->type, 1, square, biases_start(i), 0.125);
         well = made->weights[i] != NULL && made->biases[i] != NULL;
+        well = well && (cell->is_training || weights_prepare(made, i));
     }
     return well;
 }

@@ -9,7 +9,11 @@ typedef struct dense_levels {
     const dense_network *network;
     uint32_t levels;
     ops_expression *epilogue;
-    ops_tensor outputs[2]; /* of layers in turn */
+    /* On a processor, whose kernel has the levels inside, layers write `outputs` in turn; else each
+     * one writes the sums that the next one reads, and the weights are prepared. */
+    bool is_chained;
+    ops_gemm_prepared *prepared[DENSE_MAX_LAYERS];
+    ops_tensor sums[2], outputs[2]; /* chained: only the last layer has an output, the first */
 } dense_levels;
 
 /* For a network of F32. False after a printed failure; call dense_levels_destroy in any case. */

@@ -91,6 +91,35 @@ static void parts(corpus *c, ops_expression *epilogue)
     }
 }
 
+/* The passes of levels: sums of A and of B, combinations to C, to sums and to both, of vectors and of
+ * single elements. */
+static void levels(corpus *c, ops_expression *epilogue)
+{
+    static const int64_t lengths[] = {4096, 2052, 500};
+    for (uint32_t i = 0; i < 6 && !c->failed; i++) {
+        const int64_t n = lengths[i / 2];
+        corpus_case(c, "gemm_levels%u_%lld", 1 + i % 2, (long long)n);
+        const ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, n, n);
+        const ops_tensor b = corpus_matrix(c, HAL_TYPE_F32, n, n);
+        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, n, n);
+        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
+        const int64_t parts = i % 2 ? 49 : 7, block = n >> (1 + i % 2);
+        const int64_t shape[3] = {parts, block, block};
+        const ops_tensor sums = corpus_tensor(c, HAL_TYPE_F32, 3, shape);
+        ops_gemm_options by_levels = {.size = sizeof(ops_gemm_options),
+                                      .alpha = 1.0,
+                                      .precision = HAL_GEMM_NORMWISE,
+                                      .levels = 1 + i % 2,
+                                      .epilogue = epilogue,
+                                      .inputs = &bias,
+                                      .input_count = 1};
+        for (int writes = 0; writes < 3 && !c->failed; writes++) {
+            by_levels.c_sums = writes > 0 ? &sums : NULL;
+            corpus_did(c, ops_gemm(c->ops, &by_levels, &a, &b, writes == 1 ? NULL : &y));
+        }
+    }
+}
+
 /* beta, a batch, an epilogue with a further input, and unaligned leading dimensions. */
 static void variants(corpus *c)
 {
@@ -118,6 +147,7 @@ static void variants(corpus *c)
     }
     steps(c, epilogue);
     parts(c, epilogue);
+    levels(c, epilogue);
     ops_expression_destroy(epilogue);
     corpus_case(c, "gemm_batch");
     const ops_tensor s = corpus_tensor(c, HAL_TYPE_F32, 3, batch);
