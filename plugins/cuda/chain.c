@@ -9,8 +9,9 @@
 enum {
     MIN_CAPACITY = 4,
     MAX_SHARED = 4,                 /* shared chains of one capacity */
-    MAX_DEDICATED = 32,             /* dedicated chains */
+    MAX_DEDICATED = 256,            /* dedicated chains */
     MAX_UNUSED = 8 * MAX_DEDICATED, /* launches after which an unused dedicated chain may go */
+    MAX_NODES = 32 * CUDA_CHAIN_MAX /* of all dedicated chains */
 };
 
 /* A shared chain takes any run of its capacity; a dedicated one holds a single run for good, and
@@ -85,14 +86,17 @@ static cuda_chain *chain_oldest_shared(const hal_plugin_queue *queue, uint32_t c
     return found;
 }
 
-static cuda_chain *chain_oldest_dedicated(const hal_plugin_queue *queue, uint32_t *count)
+/* The dedicated chain that was used the longest time ago, how many there are, and their nodes. */
+static cuda_chain *chain_oldest_dedicated(const hal_plugin_queue *queue, uint32_t *count,
+                                          uint32_t *nodes)
 {
     cuda_chain *found = NULL;
-    *count = 0;
+    *count = *nodes = 0;
     for (cuda_chain *chain = queue->chains.chains; chain != NULL; chain = chain->next) {
         if (chain->dedicated) {
             found = found == NULL || chain->last_used < found->last_used ? chain : found;
             ++*count;
+            *nodes += chain->graph.capacity;
         }
     }
     return found;
@@ -201,15 +205,16 @@ static void chain_unlink(hal_plugin_queue *queue, cuda_chain *chain)
 static cuda_chain *chain_dedicate(hal_plugin_queue *queue, const cuda_run *run, uint64_t hash,
                                   bool early_start)
 {
-    uint32_t count = 0;
-    cuda_chain *made = NULL, *oldest = chain_oldest_dedicated(queue, &count);
-    if (count >= MAX_DEDICATED) {
+    uint32_t count = 0, nodes = 0;
+    cuda_chain *made = NULL, *oldest = chain_oldest_dedicated(queue, &count, &nodes);
+    while (count >= MAX_DEDICATED || nodes + run->count > MAX_NODES) {
         if (oldest->last_used + MAX_UNUSED > queue->chains.launches) {
             return NULL; /* more runs take turns than fit: each would evict one needed soon */
         }
         cuda_functions()->cuStreamSynchronize(queue->stream); /* it may be running */
         chain_unlink(queue, oldest);
         chain_destroy(oldest);
+        oldest = chain_oldest_dedicated(queue, &count, &nodes);
     }
     if (chain_create(queue, run->count, early_start, run, &made) != HAL_OK) {
         return NULL;

@@ -69,7 +69,7 @@ _Static_assert(8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES <= CUDA_MAX_PA
                "bindings and scalars fit");
 
 typedef struct cuda_chain cuda_chain; /* chain.c */
-enum { CUDA_ANCHORS = 4, CUDA_SEEN_RUNS = 256 };
+enum { CUDA_ANCHORS = 4, CUDA_SEEN_RUNS = 2048 };
 
 /* Hashes of the dispatches at which the loops seen last were cut, as a ring. */
 typedef struct cuda_loop_anchors {

@@ -106,6 +106,34 @@ TEST_WITH(test_kept_chains, begin, end)
     plugin->memory_free(device, memory);
 }
 
+/* Short runs, such as the launches of a network in batches of many lengths, take turns: each gets
+ * its own graph. Long ones fill the nodes that a queue keeps, and share graphs then. */
+TEST_WITH(test_many_kept_chains, begin, end)
+{
+    enum { RUNS = 100, LENGTH = 8, LONG_RUNS = 40, LONG = 1000, AGAIN = 12 };
+    hal_plugin_kernel *kernel = kernel_of(1);
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    uint32_t set = 0;
+    for (uint32_t again = 0; again < AGAIN; again++) {
+        set = mock->nodes_set;
+        for (uint32_t run = 0; run < RUNS; run++) {
+            mock->launch_count = 0;
+            dispatch_many(kernel, memory, LENGTH, 100 * run);
+        }
+    }
+    assert_in_range(mock->nodes_set - set, 0, RUNS * LENGTH / 10); /* seldom two share a counter */
+    const uint32_t built = mock->graphs_built;
+    for (uint32_t again = 0; again < AGAIN; again++) {
+        for (uint32_t run = 0; run < LONG_RUNS; run++) {
+            mock->launch_count = 0;
+            dispatch_many(kernel, memory, LONG, 5000 * (run + 1));
+        }
+    }
+    assert_in_range(mock->graphs_built - built, 20, 32 + 4);
+    plugin->kernel_destroy(device, kernel);
+    plugin->memory_free(device, memory);
+}
+
 /* A chain drops destroyed kernels, also from disabled nodes. */
 TEST_WITH(test_kernels_that_are_gone, begin, end)
 {
