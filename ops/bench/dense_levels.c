@@ -42,7 +42,7 @@ static bool chain_create(dense_levels *made)
     return well;
 }
 
-bool dense_levels_create(const dense_network *network, uint32_t levels, dense_levels *made)
+bool dense_levels_create(dense_network *network, uint32_t levels, dense_levels *made)
 {
     bench_state *bench = network->bench;
     const int64_t shape[2] = {network->cell->batch, network->cell->hidden};
@@ -111,7 +111,7 @@ bool dense_levels_record(dense_levels *levels)
 
 bool dense_levels_check(dense_levels *levels)
 {
-    const dense_network *n = levels->network;
+    dense_network *n = levels->network;
     if (!dense_levels_record(levels)) {
         return false;
     }

@@ -6,7 +6,7 @@
 #include "dense.h"
 
 typedef struct dense_levels {
-    const dense_network *network;
+    dense_network *network;
     uint32_t levels;
     ops_expression *epilogue;
     /* On a processor, whose kernel has the levels inside, layers write `outputs` in turn; else each
@@ -17,7 +17,7 @@ typedef struct dense_levels {
 } dense_levels;
 
 /* For a network of F32. False after a printed failure; call dense_levels_destroy in any case. */
-bool dense_levels_create(const dense_network *network, uint32_t levels, dense_levels *made);
+bool dense_levels_create(dense_network *network, uint32_t levels, dense_levels *made);
 void dense_levels_destroy(dense_levels *levels);
 
 /* Records the layers; false after a printed failure. */

@@ -74,8 +74,12 @@ void measure_alternating(measured *competitors, int count, double seconds)
         count = COMPETITORS;
     }
     double turn = 0.0;
+    bool settles = false;
     for (int i = 0; i < count; i++) {
-        turn += run_settled(&competitors[i], 1);
+        settles = settles || (count > 1 && competitors[i].has_threads);
+    }
+    for (int i = 0; i < count; i++) {
+        turn += settles ? run_settled(&competitors[i], 1) : run_once(&competitors[i], 1);
         calls[i] = find_calls(&competitors[i], seconds);
     }
     const int least = turn > LONG_TURN ? MIN_LONG_RUNS : MIN_RUNS;
@@ -83,8 +87,8 @@ void measure_alternating(measured *competitors, int count, double seconds)
     int runs = 0;
     while (runs < least || (runs < MAX_RUNS && measure_now() - start < seconds * count)) {
         for (int i = 0; i < count; i++) {
-            samples[i][runs] = count > 1 ? run_settled(&competitors[i], calls[i])
-                                         : run_once(&competitors[i], calls[i]);
+            samples[i][runs] = settles ? run_settled(&competitors[i], calls[i])
+                                       : run_once(&competitors[i], calls[i]);
         }
         runs++;
     }

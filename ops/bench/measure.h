@@ -3,6 +3,8 @@
 #ifndef OPS_BENCH_MEASURE_H
 #define OPS_BENCH_MEASURE_H
 
+#include <stdbool.h>
+
 /* Microseconds per call, over repeated runs; spread: between the quartiles. */
 typedef struct measurement {
     double median_us, min_us, spread_us;
@@ -15,12 +17,13 @@ typedef void (*measure_function)(void *user, int calls);
 typedef struct measured {
     measure_function function;
     void *user;
-    int least; /* minimum of calls per run */
+    int least;        /* minimum of calls per run */
+    bool has_threads; /* of a library of its own, which may spin after a call */
     measurement time;
 } measured;
 
 /* Warms each competitor up, finds how many calls take at least 5 ms (at least `least`), then
- * measures them in turns for about `seconds` each, at least 9 runs, or 5 where a turn of all takes
+ * measures them in turns (after pauses, where one has threads of its own) for about `seconds` each, at least 9 runs, or 5 where a turn of all takes
  * more than 2 seconds. */
 void measure_alternating(measured *competitors, int count, double seconds);
 

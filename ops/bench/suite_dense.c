@@ -213,7 +213,7 @@ static void rows_add(dense_network *n, cell_runs *runs)
 }
 
 /* One step, compared with double precision. */
-static bool step_check(const dense_network *n, bool is_fused)
+static bool step_check(dense_network *n, bool is_fused)
 {
     ops_array *results[2 * DENSE_MAX_LAYERS];
     ops_context_set_fusion(n->bench->ops, is_fused);

@@ -74,7 +74,7 @@ static bool begin_peer(const gemm_product *p, peer *other, measured *competitor)
         if (p->type != HAL_TYPE_F32 && p->type != HAL_TYPE_F64) {
             return false;
         }
-        *competitor = (measured){.function = run_peer, .user = other};
+        *competitor = (measured){.function = run_peer, .user = other, .has_threads = true};
         run_peer(other, 1);
         return gemm_peer_check(p, other->name);
     }

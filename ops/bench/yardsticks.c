@@ -26,10 +26,12 @@ int yardsticks_list(yardsticks *all, measured *competitors)
     const raw_device *raw = all->bench->raw;
     int count = 1;
     if (all->triad != NULL) {
-        competitors[count++] = (measured){.function = triad_run, .user = all->triad};
+        competitors[count++] =
+            (measured){.function = triad_run, .user = all->triad, .has_threads = true};
     }
     if (all->triad != NULL && triad_can_stream()) {
-        competitors[count++] = (measured){.function = triad_run_streaming, .user = all->triad};
+        competitors[count++] =
+            (measured){.function = triad_run_streaming, .user = all->triad, .has_threads = true};
     }
     if (all->copies) {
         competitors[count++] = (measured){.function = copy_run, .user = &all->copy};
