@@ -21,8 +21,8 @@
  * have gained little. */
 #define CPU_OPS_PER_BYTE 36.0
 #define CPU_OPS_PER_LAUNCH 1e6
-#define GPU_OPS_PER_BYTE 20.0
-#define GPU_MATRIX_OPS_PER_BYTE 40.0
+#define GPU_OPS_PER_BYTE 12.0
+#define GPU_MATRIX_OPS_PER_BYTE 28.0
 #define GPU_OPS_PER_LAUNCH 2e8
 
 /* Of a kernel that forms the sums while it packs. One thread and two have caches and memory to
@@ -37,7 +37,7 @@
 #define PEEL_PASSES 7.0
 
 /* Least length of a block that is multiplied, and least gain in time. */
-enum { CPU_MIN_BLOCK = 1024, GPU_MIN_BLOCK = 2048 };
+enum { CPU_MIN_BLOCK = 1024, GPU_MIN_BLOCK = 1024 };
 #define MIN_GAIN 1.03
 
 /* The same within the kernel: least lengths of matrices for one level and two, and a gain that
@@ -69,8 +69,9 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
     for (uint32_t l = 0; l < levels; l++) {
         operations *= 7.0 / 8.0;
     }
+    const double launches = levels == 0 ? 0 : b_is_prepared ? 2 : 3;
     return operations + per_element * elements * passes +
-           levels * (b_is_prepared ? 2 : 3) * (is_cpu ? CPU_OPS_PER_LAUNCH : GPU_OPS_PER_LAUNCH);
+           launches * (is_cpu ? CPU_OPS_PER_LAUNCH : GPU_OPS_PER_LAUNCH);
 }
 
 /* The last level reads A and B once, and writes and reads 7 sums of their 4 blocks; a level before
