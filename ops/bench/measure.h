@@ -23,8 +23,8 @@ typedef struct measured {
 } measured;
 
 /* Warms each competitor up, finds how many calls take at least 5 ms (at least `least`), then
- * measures them in turns (after pauses, where one has threads of its own) for about `seconds` each, at least 9 runs, or 5 where a turn of all takes
- * more than 2 seconds. */
+ * measures them in turns, after pauses where one has threads of its own, for about `seconds` each,
+ * at least 9 runs, or 5 where a turn of all takes more than 2 seconds. */
 void measure_alternating(measured *competitors, int count, double seconds);
 
 /* Median, minimum and spread of samples in seconds, which are sorted in place. */

@@ -91,8 +91,8 @@ static void parts(corpus *c, ops_expression *epilogue)
     }
 }
 
-/* The passes of levels: sums of A and of B, combinations to C, to sums and to both, of vectors and of
- * single elements. */
+/* The passes of levels: sums of A and of B, combinations to C, to sums and to both, of vectors and
+ * of single elements. */
 static void levels(corpus *c, ops_expression *epilogue)
 {
     static const int64_t lengths[] = {4096, 2052, 500};
