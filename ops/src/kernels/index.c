@@ -19,7 +19,8 @@ typedef struct index_task {
     hal_type scalar_type;        /* NONE: that of indices */
     hal_type storage;            /* of the output */
     int64_t reach;               /* as in ops_layout_choose */
-    uint32_t loaded;             /* as in ops_elementwise_use */
+    uint32_t loaded;             /* this and repeatable: as in ops_elementwise_use */
+    uint8_t repeatable;
     ops_tensor tensors[3];
     uint32_t tensor_count;
     uint8_t slots[3]; /* bindings of the tensors */
@@ -138,6 +139,7 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
                                      .reserved = t->scalar_names[0] ? 4 * sizeof(uint64_t) : 0,
                                      .reach = t->reach,
                                      .loaded = t->loaded,
+                                     .repeatable = t->repeatable,
                                      .sizes = sizes};
     hal_status status = ops_elementwise_plan_init(context, &use, &t->space, &t->plan);
     if (status) {
@@ -479,6 +481,7 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
                     .name = "copy",
                     .family = OPS_FAMILY_COPY,
                     .body = emit_copy,
+                    .repeatable = 1,
                     .loaded = hal_type_of_value(from.type) == HAL_TYPE_BOOL ? 0 : UINT32_C(1) << 1};
     ops_space_begin(&t.space, y->rank, y->shape);
     task_add(context, &t, &to, HAL_ACCESS_WRITE);
