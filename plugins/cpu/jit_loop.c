@@ -105,7 +105,8 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     const jit_target *target = jit->target;
     const uint32_t width = jit_lanes(jit, program), lanes = is_uniform ? width : jit->lower->n;
     uint32_t step = width;
-    if ((program->is_part || program_length(program) >= UNROLL_FROM) && !is_uniform) {
+    jit->is_long = program->is_part || program_length(program) >= UNROLL_FROM;
+    if (jit->is_long && !is_uniform) {
         /* Functions put the other values into memory anyway. */
         const bool functions = program_length(program) > program->node_count;
         const uint32_t vectors = functions ? 2u * target->vectors : target->vectors - 1u;
@@ -130,6 +131,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     jit_program_finish(program);
     jit_registers_clear(jit);
     pointers_load(jit, program);
+    jit_ahead_begin(jit, program);
     const uint32_t again = x86_label(code);
     if (jit->in_loop) {
         x86_general(code, X86_XOR, false, JIT_LANE, x86_register(JIT_LANE));

@@ -376,6 +376,7 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
             jit->target->lanes_clear(jit, hal_type_of_value(type), d[i], guard);
         }
     }
+    jit_ahead_emit(jit, nodes, count, place);
     x86_bind(code, after);
     for (uint32_t pass = 0; pass < 1u + is_guarded; pass++) {
         for (uint32_t i = 0; i < count; i++) {

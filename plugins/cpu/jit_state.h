@@ -1,8 +1,9 @@
 /* The state of one compilation from drafts to machine code, and what the files jit*.c offer each
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
- * values are), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of an operation),
- * jit_loop.c (a program over all lanes), jit_split.c (one that is divided), jit_access.c (addresses
- * of memory), jit_open.c (the programs that are collected), jit.c (a kernel).
+ * values are), jit_ahead.c (prefetches), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of
+ * an operation), jit_loop.c (a program over all lanes), jit_split.c (one that is divided),
+ * jit_access.c (addresses of memory), jit_open.c (the programs that are collected), jit.c (a
+ * kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
@@ -47,7 +48,8 @@ enum {
     JIT_FRAME_STACK = JIT_FRAME_GENERAL + 64,
     JIT_FRAME_POINTERS = JIT_FRAME_STACK + 64,
     JIT_FRAME_SKIPS = JIT_FRAME_POINTERS + 8 * JIT_MAX_POINTERS, /* see jit_form_of_access */
-    JIT_FRAME_SPILLS = JIT_FRAME_SKIPS + 8 * JIT_MAX_POINTERS,
+    JIT_FRAME_AHEADS = JIT_FRAME_SKIPS + 8 * JIT_MAX_POINTERS,   /* see jit_ahead.c */
+    JIT_FRAME_SPILLS = JIT_FRAME_AHEADS + 8 * JIT_MAX_POINTERS,
     JIT_VIEW_POINTER = JIT_MAX_POINTERS - 1,   /* the address of the leader, if it is a view */
     JIT_CHOSEN_POINTER = JIT_MAX_POINTERS - 2, /* the mask that was chosen last */
     JIT_LOOP_POINTERS = JIT_MAX_POINTERS - 2   /* for accesses */
@@ -215,8 +217,8 @@ struct jit_state {
     /* During the translation of a program. */
     jit_program *program;
     bool is_uniform;
-    bool in_loop;
-    uint32_t parts; /* vectors that are computed together */
+    bool in_loop, is_long; /* of so many operations that several vectors may be computed together */
+    uint32_t parts;        /* vectors that are computed together */
     jit_pointer pointers[JIT_POINTER_REGISTERS];
     uint32_t loop_pointers;
     jit_value in_vector[JIT_VECTORS], in_mask[JIT_MASKS];
@@ -278,6 +280,13 @@ void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks
 /* Stores a value in its slot. */
 void jit_store_home(jit_state *jit, jit_value value);
 void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
+
+/* ---- jit_ahead.c ---- */
+
+/* Before a loop: how far ahead its loads in rows prefetch. */
+void jit_ahead_begin(jit_state *jit, const jit_program *program);
+/* After loads at one pointer, the first of which is at `place`: prefetches what comes later. */
+void jit_ahead_emit(jit_state *jit, const jit_node *loads, uint32_t count, x86_operand place);
 
 /* ---- jit_operation.c ---- */
 

@@ -293,6 +293,17 @@ void x86_general(x86_code *code, uint32_t opcode, bool wide, uint32_t reg, x86_o
     operand_put(code, reg, &operand, 1);
 }
 
+void x86_prefetch(x86_code *code, x86_operand from)
+{
+    const uint32_t rex = index_high(&from) << 1 | base_high(&from);
+    if (rex != 0) {
+        byte_put(code, 0x40 | rex);
+    }
+    byte_put(code, 0x0f);
+    byte_put(code, 0x18);
+    operand_put(code, 1, &from, 1);
+}
+
 void x86_store_bytes(x86_code *code, uint32_t bytes, uint32_t reg, x86_operand to)
 {
     if (bytes == 2) {

@@ -302,6 +302,8 @@ void x86_zero_upper(x86_code *code);
 
 /* An instruction of two operands; `wide`: 64 bits, else 32. */
 void x86_general(x86_code *code, uint32_t opcode, bool wide, uint32_t reg, x86_operand operand);
+/* Asks for the line of an address in all caches; the address may be invalid. */
+void x86_prefetch(x86_code *code, x86_operand from);
 /* The low 2, 4 or 8 bytes of a register. */
 void x86_store_bytes(x86_code *code, uint32_t bytes, uint32_t reg, x86_operand to);
 void x86_add_immediate(x86_code *code, uint32_t reg, int32_t value);

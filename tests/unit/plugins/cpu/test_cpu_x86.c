@@ -316,6 +316,8 @@ static void general_add(x86_code *code, FILE *file)
     fprintf(file, "movq %%%s, %%%s\n", general[reg], general[other]);
     x86_general(code, X86_LEA, true, reg, memory);
     fprintf(file, "leaq %s, %%%s\n", text, general[reg]);
+    x86_prefetch(code, memory);
+    fprintf(file, "prefetcht0 %s\n", text);
     x86_general(code, X86_SIGN_EXTEND, true, reg, memory);
     fprintf(file, "movslq %s, %%%s\n", text, general[reg]);
     x86_general(code, X86_ADD, true, reg, memory);

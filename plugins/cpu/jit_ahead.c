@@ -1,0 +1,85 @@
+/* Prefetches: the processor's own prefetchers do not keep up with loops whose loads are many
+ * operations apart. Short loops need no help, and would spend time on it. Called by jit_loop.c and
+ * jit_operation.c. */
+#include "jit_state.h"
+
+/* Bytes that a loop reads between a prefetch and the load of the same place, and those of a line of
+ * the caches. */
+enum { AHEAD = 2048, LINE_BYTES = 64 };
+
+static x86_operand ahead_of(uint32_t pointer)
+{
+    return x86_memory(X86_RSP, (int32_t)(JIT_FRAME_AHEADS + 8 * pointer));
+}
+
+static bool is_ahead(const jit_state *jit, const jit_node *node)
+{
+    const jit_access_form form = jit->pointer_forms[node->aux];
+    return jit->in_loop && jit->is_long && !jit->lower->accesses[node->access].shared &&
+           (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_LINE);
+}
+
+/* Bytes of a row that the loads at a pointer read. */
+static uint32_t row_bytes(const jit_state *jit, const jit_program *program, const jit_node *load)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < program->node_count; i++) {
+        const jit_node *node = &program->nodes[i];
+        if (node->opcode == JIT_LOAD && node->aux == load->aux && node->part == load->part) {
+            bytes += jit->lower->kernel->place[0] * hal_type_size(node->type);
+        }
+    }
+    return bytes;
+}
+
+void jit_ahead_begin(jit_state *jit, const jit_program *program)
+{
+    x86_code *code = &jit->code;
+    uint64_t done = 0; /* pointers, as bits */
+    for (uint32_t i = 0; i < program->node_count; i++) {
+        const jit_node *node = &program->nodes[i];
+        if (node->opcode != JIT_LOAD || (done >> node->aux & 1) || !is_ahead(jit, node) ||
+            jit->pointer_forms[node->aux] != JIT_ACCESS_ROWS) {
+            continue;
+        }
+        done |= UINT64_C(1) << node->aux;
+        const uint32_t row = jit->lower->kernel->place[0] * hal_type_size(node->type);
+        uint32_t shift = 0;
+        while (row_bytes(jit, program, node) << shift < AHEAD) {
+            shift++;
+        }
+        x86_general(code, X86_LOAD, true, JIT_SCRATCH, jit_skip_of(node->aux));
+        x86_add_immediate(code, JIT_SCRATCH, (int32_t)row);
+        x86_shift_left(code, JIT_SCRATCH, shift);
+        x86_general(code, X86_STORE, true, JIT_SCRATCH, ahead_of(node->aux));
+    }
+}
+
+void jit_ahead_emit(jit_state *jit, const jit_node *loads, uint32_t count, x86_operand place)
+{
+    x86_code *code = &jit->code;
+    if (!is_ahead(jit, loads)) {
+        return;
+    }
+    int32_t last = INT32_MIN / 2;
+    if (jit->pointer_forms[loads->aux] == JIT_ACCESS_LINE) {
+        if (place.disp % LINE_BYTES != 0) { /* another vector of the line asks for it */
+            return;
+        }
+        place.disp += AHEAD;
+    } else {
+        if (place.base != JIT_SCRATCH) {
+            x86_general(code, X86_STORE, true, place.base, x86_register(JIT_SCRATCH));
+            place.base = JIT_SCRATCH;
+        }
+        x86_general(code, X86_ADD, true, JIT_SCRATCH, ahead_of(loads->aux));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (loads[i].distance < last || loads[i].distance >= last + LINE_BYTES) {
+            x86_operand from = place;
+            last = loads[i].distance;
+            from.disp += last;
+            x86_prefetch(code, from);
+        }
+    }
+}
