@@ -9,11 +9,13 @@
 #include "ops/ops_case.h"
 
 #define ELEMENTS 1733
+#define EVERY 65536 /* numbers of 16 bits */
 
 typedef struct function_case {
     int function;
     hal_type type;
     bool binary;
+    bool every; /* on every number of the type, of 16 bits */
 } function_case;
 
 typedef struct type_pair {
@@ -134,7 +136,7 @@ static void judge_function(case_run *run, const function_case *tested, const ope
 static void run_function(case_run *run, const void *parameters)
 {
     const function_case *tested = parameters;
-    const int64_t shape[1] = {ELEMENTS};
+    const int64_t shape[1] = {tested->every ? EVERY : ELEMENTS};
     const bool gives_bool = tested->binary
                                 ? function_binary_gives_bool((ops_binary_function)tested->function)
                                 : function_unary_gives_bool((ops_unary_function)tested->function);
@@ -147,6 +149,9 @@ static void run_function(case_run *run, const void *parameters)
                                LAYOUT_PLAIN);
     fill_operand(&x, &random, 0);
     fill_operand(&y, &random, 1);
+    for (size_t i = 0; tested->every && i < x.count; i++) {
+        number_store(x.type, x.elements, i, i);
+    }
     operand_upload(run, &x);
     operand_upload(run, &y);
     operand_poison(run, &z);
@@ -305,8 +310,25 @@ static void run_fill(case_run *run, const void *parameters)
     }
 }
 
+/* Functions of one value on every number of 16 bits. */
+static void add_every(case_list *list)
+{
+    static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
+    for (int f = 0; f < (int)OPS_UNARY_COUNT; f++) {
+        for (int t = 0; t < 2; t++) {
+            const function_case tested = {f, types[t], false, true};
+            if ((function_unary_types((ops_unary_function)f) & HAL_TYPE_BIT(types[t])) != 0) {
+                case_add(list, run_function, &tested, sizeof tested,
+                         "ops/every(function=%s,type=%s)", ops_unary_name((ops_unary_function)f),
+                         hal_type_name(types[t]));
+            }
+        }
+    }
+}
+
 void cases_ops_pointwise(case_list *list)
 {
+    add_every(list);
     for (int binary = 0; binary < 2; binary++) {
         const int count = binary != 0 ? (int)OPS_BINARY_COUNT : (int)OPS_UNARY_COUNT;
         for (int f = 0; f < count; f++) {
@@ -316,7 +338,7 @@ void cases_ops_pointwise(case_list *list)
                                            : ops_unary_name((ops_unary_function)f);
             for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
                 if ((types & HAL_TYPE_BIT(type)) != 0) {
-                    const function_case tested = {f, type, binary != 0};
+                    const function_case tested = {f, type, binary != 0, false};
                     case_add(list, run_function, &tested, sizeof tested,
                              "ops/%s(type=%s,seed=%llu)", name, hal_type_name(type),
                              (unsigned long long)list->seed);

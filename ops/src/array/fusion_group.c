@@ -1,6 +1,8 @@
 /* Fusion groups, see fusion_group.h. */
 #include "fusion_group.h"
 
+#include "kernels/short_functions.h"
+
 typedef struct group_visit {
     ops_array *node;
     uint32_t next; /* operand */
@@ -118,7 +120,8 @@ static hal_ir_value node_emit(hal_ir_builder *b, const ops_array *node, const ha
 {
     switch (node->operation) {
     case OPS_OPERATION_UNARY:
-        return ops_unary_value(b, (ops_unary_function)node->function, in[0]);
+        return ops_unary_rounded(b, node->owner->context->info, (ops_unary_function)node->function,
+                                 node->view.type, in[0]);
     case OPS_OPERATION_BINARY:
         return ops_binary_value(b, (ops_binary_function)node->function, in[0], in[1]);
     case OPS_OPERATION_WHERE:

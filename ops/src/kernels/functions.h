@@ -4,7 +4,8 @@
 
 #include "tensor/expression.h"
 
-/* The expressions of functions, which the context caches. `caller`: the function named in messages.
+/* The expressions of functions, which the context caches. `caller`: the function named in messages;
+ * `type`: of memory that the result is rounded to.
  * Errors: INVALID_ARGUMENT for an invalid function or one that does not take the type. */
 hal_status ops_unary_expression(ops_context *context, const char *caller,
                                 ops_unary_function function, hal_type type,

@@ -2,6 +2,7 @@
 #include "tensor/overlap.h"
 #include "cast.h"
 #include "functions.h"
+#include "short_functions.h"
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
 #include "tensor/dispatch.h"
@@ -244,9 +245,17 @@ static hal_status check_operands(const char *function, const ops_context *contex
                                 : "the output");
 }
 
+/* A function of one value, and the type that its result is rounded to. */
+typedef struct rounded_function {
+    const hal_device_info *info;
+    ops_unary_function function;
+    hal_type type;
+} rounded_function;
+
 static hal_ir_value build_unary(hal_ir_builder *b, const hal_ir_value *in, const void *user)
 {
-    return ops_unary_value(b, *(const ops_unary_function *)user, in[0]);
+    const rounded_function *rounded = user;
+    return ops_unary_rounded(b, rounded->info, rounded->function, rounded->type, in[0]);
 }
 
 static hal_ir_value build_binary(hal_ir_builder *b, const hal_ir_value *in, const void *user)
@@ -372,7 +381,9 @@ hal_status ops_unary(ops_context *context, ops_unary_function function, const op
         return status;
     }
     ops_expression *expression;
-    status = ops_unary_expression(context, "ops_unary", function, x->type, &expression);
+    const hal_type rounded =
+        hal_type_of_value(y->type) == hal_type_of_value(x->type) ? y->type : x->type;
+    status = ops_unary_expression(context, "ops_unary", function, rounded, &expression);
     if (status) {
         return status;
     }
@@ -405,12 +416,14 @@ hal_status ops_unary_expression(ops_context *context, const char *caller,
         return ops_invalid("%s: function: expected an ops_unary_function, got %d", caller,
                            (int)function);
     }
-    type = hal_type_of_value(type);
-    ops_expression **kept = &context->unary[function][type];
+    const hal_type value = hal_type_of_value(type);
+    const rounded_function rounded = {context->info, function, type};
+    const int is_short = ops_unary_is_short(context->info, function, type);
+    ops_expression **kept = &context->unary[function][is_short ? type : value];
     if (!*kept &&
-        ops_expression_make(ops_unary_name(function), &type, 1, build_unary, &function, kept)) {
+        ops_expression_make(ops_unary_name(function), &value, 1, build_unary, &rounded, kept)) {
         return ops_invalid("%s: x: %s does not take %s (%s)", caller, ops_unary_name(function),
-                           hal_type_name(type), hal_status_message());
+                           hal_type_name(value), hal_status_message());
     }
     *expression = *kept;
     return HAL_OK;

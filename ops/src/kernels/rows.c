@@ -36,6 +36,7 @@ void ops_row_begin(ops_row_program *program, uint32_t input_count)
     program->operand_count = program->output_count = 0;
     program->overflowed = input_count >= OPS_ROW_VALUES;
     program->costly = OPS_ROW_NONE;
+    program->exponential = OPS_ROW_EXP_FULL;
 }
 
 static uint8_t program_add(ops_row_program *p, const ops_row_step *step, const uint8_t *operands,
@@ -469,8 +470,8 @@ static hal_status bind_tensors(const ops_context *context, const ops_row_call *c
 
 static void program_key(const ops_row_program *program, ops_cache_key *key)
 {
-    const uint32_t counts[4] = {program->input_count, program->value_count, program->operand_count,
-                                program->output_count};
+    const uint32_t counts[5] = {program->input_count, program->value_count, program->operand_count,
+                                program->output_count, program->exponential};
     ops_cache_key_append(key, counts, sizeof counts);
     for (uint32_t v = program->input_count; v < program->value_count; v++) {
         const ops_row_step *step = ops_row_step_of(program, v);

@@ -46,7 +46,12 @@ typedef struct ops_row_program {
     int overflowed;                     /* a limit was exceeded */
     uint8_t costly;                     /* value that is rather stored than computed again */
     hal_type costly_type;
+    uint8_t exponential; /* OPS_ROW_EXP_*: of OPS_FOLD_SOFTMAX's elements */
 } ops_row_program;
+
+/* How a program computes exp of an element less the greatest: by HAL_IR_EXP, or by ops_exp_below,
+ * whose second form is for results of a narrow type. */
+enum { OPS_ROW_EXP_FULL, OPS_ROW_EXP_BELOW, OPS_ROW_EXP_NARROW };
 
 /* First words of the keys of maps; the hash of an expression is none of them. */
 enum {
@@ -54,6 +59,7 @@ enum {
     OPS_ROW_KEY_BINARY,
     OPS_ROW_KEY_INDEX,
     OPS_ROW_KEY_RECIPROCAL,
+    OPS_ROW_KEY_EXP_BELOW,
     OPS_ROW_KEY_NODE
 };
 

@@ -1,6 +1,8 @@
 /* The kernel of a row program, see rows.h. */
 #include "rows_kernel.h"
 
+#include "short_functions.h"
+
 #include <string.h>
 
 #define MAX_CHAINS 4u
@@ -220,6 +222,13 @@ static ops_state element_state(emitter *e, uint32_t value, const row_batch *batc
     return state;
 }
 
+static hal_ir_value exponential(emitter *e, hal_ir_value x)
+{
+    const uint32_t form = e->program->exponential;
+    return form == OPS_ROW_EXP_FULL ? hal_ir_math(e->b, HAL_IR_EXP, x, HAL_IR_NONE, 0)
+                                    : ops_exp_below(e->b, x, form == OPS_ROW_EXP_NARROW);
+}
+
 /* Folds a batch to greatest and sum: exp once for each element, and once for the sum before. */
 static void fold_exponentials(emitter *e, uint32_t value, const row_batch *batch)
 {
@@ -234,7 +243,7 @@ static void fold_exponentials(emitter *e, uint32_t value, const row_batch *batch
     }
     hal_ir_value reference = ops_fold_reference(b, after.value);
     for (uint32_t i = 0; i < count; i++) {
-        x[i] = hal_ir_math(b, HAL_IR_EXP, hal_ir_sub(b, x[i], reference), HAL_IR_NONE, 0);
+        x[i] = exponential(e, hal_ir_sub(b, x[i], reference));
     }
     for (uint32_t left = count; left > 1; left = (left + 1) / 2) {
         for (uint32_t i = 0; i < left / 2; i++) {

@@ -180,6 +180,7 @@ static void part_begin(const sliced_rows *rows, uint32_t phase, sliced_part *par
         }
     }
     ops_row_begin(&part->program, part->tensor_count);
+    part->program.exponential = program->exponential;
 }
 
 /* Numbers of a step's operands in the part. */

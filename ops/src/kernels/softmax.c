@@ -3,6 +3,7 @@
  * sum together, then the result; so are slices of few long rows. On processors the result's memory
  * holds the exponentials from the sum to the result. */
 #include "rows.h"
+#include "short_functions.h"
 #include "tensor/context.h"
 #include "tensor/expression.h"
 #include "tensor/loop_limit.h"
@@ -50,6 +51,29 @@ static hal_ir_value reciprocal_emit(hal_ir_builder *b, const void *user, const h
     return hal_ir_div(b, hal_ir_number(b, hal_ir_type_of(b, in[0]), 1), in[0]);
 }
 
+static hal_ir_value exp_below_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
+{
+    return ops_exp_below(b, in[0], (uintptr_t)user == OPS_ROW_EXP_NARROW);
+}
+
+static uint8_t add_power(ops_row_program *program, uint8_t shifted)
+{
+    const uint32_t form = program->exponential;
+    const uint64_t key[2] = {OPS_ROW_KEY_EXP_BELOW, form};
+    return form == OPS_ROW_EXP_FULL ? ops_row_opcode(program, HAL_IR_EXP, shifted, OPS_ROW_NONE)
+                                    : ops_row_map(program, exp_below_emit,
+                                                  (const void *)(uintptr_t)form, key, &shifted, 1);
+}
+
+/* A device's own exp is faster. */
+static uint8_t exponential_choose(const ops_context *context, const softmax_call *c)
+{
+    if (c->type != HAL_TYPE_F32 || !ops_expands(context->info, HAL_IR_EXP)) {
+        return OPS_ROW_EXP_FULL;
+    }
+    return hal_type_is_narrow_float(c->y->type) ? OPS_ROW_EXP_NARROW : OPS_ROW_EXP_BELOW;
+}
+
 /* exp(x - greatest) / sum, or x - greatest - log(sum). A row is divided once: multiplying by
  * 1 / sum adds one rounding, for which the bound in ops/reduce.h has room. */
 static uint8_t add_result(ops_row_program *program, const softmax_call *c, uint8_t shifted,
@@ -72,10 +96,11 @@ static hal_status program_record(ops_context *context, const softmax_call *c, in
     const ops_tensor tensors[2] = {*c->x, *c->y};
     const uint8_t x = 0;
     ops_row_begin(&program, 1);
+    program.exponential = exponential_choose(context, c);
     const uint8_t top =
         ops_row_reduce(&program, online ? OPS_FOLD_SOFTMAX : OPS_REDUCE_MAX, c->type, &x, 1);
     const uint8_t shifted = ops_row_opcode(&program, HAL_IR_SUB, x, top);
-    const uint8_t power = ops_row_opcode(&program, HAL_IR_EXP, shifted, OPS_ROW_NONE);
+    const uint8_t power = add_power(&program, shifted);
     const uint8_t sum = online ? ops_row_place(&program, top)
                                : ops_row_reduce(&program, OPS_REDUCE_SUM, c->type, &power, 1);
     ops_row_keep(&program, power, c->type);
