@@ -20,6 +20,9 @@
 /* A group's shared memory, so that several fit a compute unit. */
 #define MAX_SHARED 36864u
 
+/* Sides of a dimension of which the last one may be short. */
+#define MANY_SIDES 16u
+
 /* Largest step of a staged view along the dimension that its lines of memory follow. */
 #define MAX_STEP 4
 
@@ -95,17 +98,27 @@ static uint32_t other_dimension(const ops_space *space, uint32_t view, uint32_t 
     return other != last && staging_pays(space, view, other, size) ? other : last;
 }
 
-/* The side of a tile of `elements` next to one of `side`, a multiple of 32 if it is that long. */
+/* The side of a tile of `elements` next to one of `side`: a multiple of 32 if it is that long, a
+ * power of two if it is longer than a group, whose work-items then have the same part of each
+ * column. */
 static uint32_t other_side(uint32_t elements, uint32_t side)
 {
     const uint32_t rest = elements / side;
-    return rest < 32 ? rest : rest / 32 * 32;
+    uint32_t power = 32;
+    while (power <= rest / 2) {
+        power *= 2;
+    }
+    return rest < 32 ? rest : rest < 256 ? rest / 32 * 32 : power;
 }
 
-/* Sides of at most `side` that cover a dimension evenly, in steps that suit every width. */
+/* Sides of at most `side` that cover a dimension evenly, in steps that suit every width; `side`
+ * itself where the last of many is the only one that is not full. */
 static uint32_t even_side(uint64_t size, uint32_t side)
 {
     const uint64_t count = (size + side - 1) / side;
+    if (count > MANY_SIDES) {
+        return side;
+    }
     const uint32_t even = (uint32_t)((size + count - 1) / count);
     return count == 1 ? even
                       : least((even + OPS_MAX_WIDTH - 1) / OPS_MAX_WIDTH * OPS_MAX_WIDTH, side);
@@ -473,6 +486,22 @@ static void tile_places(const tile_emitter *e, const ops_tile_order *order, uint
     }
 }
 
+/* The axis along which the places of a work-item's vectors differ in one round, by `*step` from one
+ * vector to the next; OPS_TILE_AXES where they differ along several. */
+static uint32_t tile_step_axis(const tile_emitter *e, const ops_tile_order *order, uint32_t width,
+                               uint32_t *step)
+{
+    uint32_t length = 1;
+    for (uint32_t i = 0; i < order->joint; i++) {
+        length *= e->plan->tile[order->axis[i]];
+    }
+    const uint32_t vectors = length / width;
+    *step = e->plan->group / vectors;
+    return order->joint + 1u == axis_count(e->plan) && e->plan->group % vectors == 0
+               ? order->axis[order->joint]
+               : OPS_TILE_AXES;
+}
+
 /* Whether all tiles have all elements of the space along an axis: another one continues it. */
 static int axis_is_whole(const ops_elementwise_plan *plan, uint32_t axis)
 {
@@ -484,23 +513,20 @@ static int axis_is_whole(const ops_elementwise_plan *plan, uint32_t axis)
     return whole;
 }
 
-/* Whether the space has an element at a place of the tile, and the tile has it: `number` is below
- * `numbers`, unless that is 0. */
-static hal_ir_value tile_guard(const tile_emitter *e, const tile_place *place, hal_ir_value number,
-                               uint32_t numbers)
+/* Whether the space has elements at a place of the tile along the axes of a set. */
+static hal_ir_value tile_contains(const tile_emitter *e, const tile_place *place, uint32_t axes,
+                                  hal_ir_value guard)
 {
     hal_ir_builder *b = e->b;
     const ops_layout_values *values = e->values;
-    hal_ir_value guard = e->inside;
     for (uint32_t axis = 0; axis < axis_count(e->plan); axis++) {
-        if (!axis_is_whole(e->plan, axis)) {
+        if ((axes >> axis & 1) && !axis_is_whole(e->plan, axis)) {
             const hal_ir_value at =
                 hal_ir_add(b, e->start[axis], ops_value_cast(b, values->type, place->at[axis]));
             guard = hal_ir_and(b, guard, hal_ir_lt(b, at, values->tile_size[axis]));
         }
     }
-    return numbers == 0 ? guard
-                        : hal_ir_and(b, guard, hal_ir_lt(b, number, hal_ir_u32(b, numbers)));
+    return guard;
 }
 
 /* The index of a place of the tile in a view. */
@@ -548,35 +574,108 @@ static hal_ir_value loop_number(const tile_emitter *e, hal_ir_value first, uint3
     return hal_ir_add(e->b, start, hal_ir_u32(e->b, i * e->plan->group));
 }
 
+/* The vectors of a work-item in one round of a loop over the tile. Where they follow each other
+ * along one axis, their indices are those of the first one and a multiple of a step, which takes
+ * fewer instructions than to compute each from its number. */
+typedef struct tile_round {
+    uint32_t width, each; /* elements of a vector; vectors */
+    uint32_t axis, step;  /* see tile_step_axis */
+    tile_place places[LOADS][OPS_MAX_WIDTH];
+    hal_ir_value guard[LOADS];
+} tile_round;
+
+/* Begins the loop; the caller ends it. */
+static void round_begin(const tile_emitter *e, const ops_tile_order *order, uint32_t width,
+                        uint32_t most, tile_round *round)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t numbers = box_elements(e->plan->tile) / width;
+    const uint32_t every = (UINT32_C(1) << OPS_TILE_AXES) - 1;
+    round->width = width;
+    round->axis = tile_step_axis(e, order, width, &round->step);
+    const hal_ir_value first = loop_begin(e, numbers, most, &round->each);
+    /* The last round may go beyond the tile. */
+    const uint32_t is_covered = numbers % (round->each * e->plan->group) == 0;
+    const uint32_t own = round->axis == OPS_TILE_AXES ? 0 : UINT32_C(1) << round->axis;
+    hal_ir_value common = HAL_IR_NONE;
+    for (uint32_t i = 0; i < round->each; i++) {
+        tile_place *places = round->places[i];
+        const hal_ir_value number = loop_number(e, first, i);
+        if (i == 0 || own == 0) {
+            tile_places(e, order, width, number, places);
+            common = tile_contains(e, &places[0], every & ~own, e->inside);
+        }
+        for (uint32_t j = 0; j < width && i > 0 && own != 0; j++) {
+            places[j] = round->places[0][j];
+            places[j].at[round->axis] =
+                hal_ir_add(b, places[j].at[round->axis], hal_ir_u32(b, i * round->step));
+        }
+        round->guard[i] = tile_contains(e, &places[0], own, common);
+        if (!is_covered) {
+            round->guard[i] =
+                hal_ir_and(b, round->guard[i], hal_ir_lt(b, number, hal_ir_u32(b, numbers)));
+        }
+    }
+}
+
+/* The indices of the vectors of a round in a view. */
+static void round_indices(const tile_emitter *e, const tile_round *round, uint32_t view,
+                          hal_ir_value index[LOADS])
+{
+    hal_ir_builder *b = e->b;
+    const ops_layout_values *values = e->values;
+    const ops_layout *layout = &e->plan->layout;
+    for (uint32_t i = 0; i < round->each; i++) {
+        if (i == 0 || round->axis == OPS_TILE_AXES) {
+            index[i] = tile_index(e, view, &round->places[i][0]);
+            continue;
+        }
+        const uint32_t dimension = axis_dimension(layout->rank, round->axis);
+        const hal_ir_value distance =
+            ops_index_constant(b, values->type, (uint64_t)i * round->step);
+        index[i] =
+            round->axis == 0
+                ? ops_layout_step(b, layout, values, view, index[0], distance)
+                : hal_ir_add(b, index[0], hal_ir_mul(b, values->stride[view][dimension], distance));
+    }
+}
+
+/* The index in shared memory of element `j` of vector `i`. */
+static hal_ir_value round_shared(const tile_emitter *e, const tile_round *round,
+                                 hal_ir_value first[OPS_MAX_WIDTH], uint32_t i, uint32_t j)
+{
+    if (i == 0 || round->axis == OPS_TILE_AXES) {
+        first[j] = tile_shared(e, &round->places[i][j]);
+        return first[j];
+    }
+    const uint32_t distance = i * round->step * pitch_of(e->plan->tile, round->axis);
+    return hal_ir_add(e->b, first[j], hal_ir_u32(e->b, distance));
+}
+
 /* Copies the staged views' tiles to shared memory. */
 static void tile_load(const tile_emitter *e, const ops_element_rows *tile, const uint8_t *slots)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t width = e->plan->staged_width, numbers = box_elements(e->plan->tile) / width;
-    uint32_t each;
-    const hal_ir_value first = loop_begin(e, numbers, LOADS / width, &each);
-    tile_place places[LOADS][OPS_MAX_WIDTH];
-    hal_ir_value guard[LOADS];
-    /* The last round may go beyond the tile. */
-    const uint32_t covered = numbers % (each * e->plan->group) == 0 ? 0 : numbers;
-    for (uint32_t i = 0; i < each; i++) {
-        const hal_ir_value number = loop_number(e, first, i);
-        tile_places(e, &e->plan->loaded, width, number, places[i]);
-        guard[i] = tile_guard(e, &places[i][0], number, covered);
-    }
+    const uint32_t width = e->plan->staged_width;
+    tile_round round;
+    round_begin(e, &e->plan->loaded, width, LOADS / width, &round);
     for (uint32_t view = 0; view < e->plan->layout.view_count; view++) {
-        hal_ir_value loaded[LOADS];
-        for (uint32_t i = 0; i < each && (tile->staged >> view & 1); i++) {
-            const hal_ir_value index = tile_index(e, view, &places[i][0]);
-            loaded[i] = hal_ir_load_wide(b, slots[view], index, 0, width, guard[i]);
+        hal_ir_value loaded[LOADS], index[LOADS], shared[OPS_MAX_WIDTH];
+        if (!(tile->staged >> view & 1)) {
+            continue;
         }
-        for (uint32_t i = 0; i < each && (tile->staged >> view & 1); i++) {
+        round_indices(e, &round, view, index);
+        for (uint32_t i = 0; i < round.each; i++) {
+            loaded[i] = hal_ir_load_wide(b, slots[view], index[i], 0, width, round.guard[i]);
+        }
+        for (uint32_t i = 0; i < round.each; i++) {
             /* Neighbours of one column are neighbours in shared memory. */
             const int apart = e->plan->loaded.joint > 1;
-            hal_ir_value place = tile_shared(e, &places[i][0]);
+            hal_ir_value place = round_shared(e, &round, shared, i, 0);
             for (uint32_t j = 0; j < width; j++) {
-                place = apart && j > 0 ? tile_shared(e, &places[i][j]) : place;
-                hal_ir_store_wide(b, tile->memory[view], place, apart ? 0 : (int32_t)j, guard[i],
+                place = apart && j > 0 ? round_shared(e, &round, shared, i, j) : place;
+                hal_ir_store_wide(b, tile->memory[view], place, apart ? 0 : (int32_t)j,
+                                  round.guard[i],
                                   width == 1 ? loaded[i] : hal_ir_extract(b, loaded[i], j));
             }
         }
@@ -590,25 +689,24 @@ static void tile_compute(const tile_emitter *e, ops_element_iter *iter, ops_elem
                          ops_elementwise_body body, const void *user)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t vector = e->plan->width, numbers = box_elements(e->plan->tile) / vector;
-    uint32_t each;
-    const hal_ir_value first =
-        loop_begin(e, numbers, vector < TOGETHER ? TOGETHER / vector : 1, &each);
-    const uint32_t covered = numbers % (each * e->plan->group) == 0 ? 0 : numbers;
-    for (uint32_t i = 0; i < each; i++) {
-        const hal_ir_value number = loop_number(e, first, i);
-        tile_place places[OPS_MAX_WIDTH];
-        tile_places(e, &e->plan->computed, vector, number, places);
-        tile->guard[i] = tile_guard(e, &places[0], number, covered);
+    const uint32_t vector = e->plan->width;
+    tile_round round;
+    hal_ir_value shared[OPS_MAX_WIDTH], index[LOADS];
+    round_begin(e, &e->plan->computed, vector, vector < TOGETHER ? TOGETHER / vector : 1, &round);
+    for (uint32_t i = 0; i < round.each; i++) {
+        tile->guard[i] = round.guard[i];
         for (uint32_t j = 0; j < vector; j++) {
-            tile->place[i * vector + j] = tile_shared(e, &places[j]);
+            tile->place[i * vector + j] = round_shared(e, &round, shared, i, j);
         }
-        for (uint32_t view = 0; view < e->plan->layout.view_count; view++) {
-            tile->index[view][i] = tile_index(e, view, &places[0]);
+    }
+    for (uint32_t view = 0; view < e->plan->layout.view_count; view++) {
+        round_indices(e, &round, view, index);
+        for (uint32_t i = 0; i < round.each; i++) {
+            tile->index[view][i] = index[i];
         }
     }
     tile->vector = vector;
-    iter->width = each * vector;
+    iter->width = round.each * vector;
     iter->guard = HAL_IR_NONE;
     iter->several = tile;
     body(b, iter, user);
