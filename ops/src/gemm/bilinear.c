@@ -71,7 +71,7 @@ typedef struct pass_emission {
     hal_ir_value steps[MAX_PASS_VIEWS][2];
 } pass_emission;
 
-typedef hal_ir_value element_values[OPS_MAX_WIDTH];
+typedef hal_ir_value element_values[OPS_MAX_ELEMENTS];
 
 /* The number of blocks along an axis, 2^levels. */
 static int64_t block_count(uint32_t levels)

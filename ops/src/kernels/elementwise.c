@@ -39,6 +39,7 @@
 #define FULL_ITEMS 1536u
 #define MOST_FULL_GROUPS 32u
 #define MOST_LOADED_BYTES 64u
+#define MIN_LOADED_BYTES 32u
 
 /* Work-items along x of a group that is a tile, where both dimensions are long: cache lines are
  * used whole. Work-items of a tile, and tiles for each compute unit, at most and at least. */
@@ -411,9 +412,15 @@ static void emit_tail(hal_ir_builder *b, const ops_elementwise_plan *plan,
                       const void *user)
 {
     hal_type type = iter->values->type;
-    hal_ir_value i =
-        hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, plan->width - 1), hal_ir_u32(b, 1));
+    const uint32_t count = plan->repeat == 1 ? plan->width - 1 : plan->width * plan->repeat;
+    hal_ir_value i = hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, count), hal_ir_u32(b, 1));
     hal_ir_value step = ops_value_cast(b, type, i);
+    if (plan->repeat > 1) {
+        const hal_ir_value width = ops_index_constant(b, type, plan->width);
+        const hal_ir_value vector = hal_ir_div(b, step, width);
+        const uint64_t apart = (uint64_t)(plan->group - 1) * plan->width;
+        step = hal_ir_add(b, step, hal_ir_mul(b, vector, ops_index_constant(b, type, apart)));
+    }
     ops_element_iter single = *iter;
     single.width = 1;
     single.guard = hal_ir_lt(b, hal_ir_add(b, first, step), iter->values->total);
@@ -425,6 +432,30 @@ static void emit_tail(hal_ir_builder *b, const ops_elementwise_plan *plan,
     hal_ir_end(b);
 }
 
+/* Several vectors of a work-item of a flat kernel, with guards unless all are inside. */
+static void emit_flat_repeated(hal_ir_builder *b, const ops_elementwise_plan *plan,
+                               ops_element_iter *iter, hal_ir_value first, int guarded,
+                               ops_elementwise_body body, const void *user)
+{
+    const ops_layout_values *values = iter->values;
+    ops_element_rows rows = {.vector = plan->width};
+    for (uint32_t i = 0; i < plan->repeat; i++) {
+        const hal_ir_value step =
+            ops_index_constant(b, values->type, (uint64_t)i * plan->group * plan->width);
+        rows.guard[i] =
+            guarded ? hal_ir_lt(b, hal_ir_add(b, first, step), values->total) : HAL_IR_NONE;
+        for (uint32_t view = 0; view < plan->layout.view_count; view++) {
+            rows.index[view][i] =
+                i == 0 ? iter->index[view]
+                       : ops_layout_step(b, iter->layout, values, view, iter->index[view], step);
+        }
+    }
+    iter->width = plan->repeat * plan->width;
+    iter->several = &rows;
+    iter->guard = HAL_IR_NONE;
+    body(b, iter, user);
+}
+
 /* One linear index for all dimensions. */
 static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_element_iter *iter,
                       ops_elementwise_body body, const void *user)
@@ -432,15 +463,25 @@ static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     const ops_layout_values *values = iter->values;
     hal_ir_value first = work_item(b, plan, values->type, ops_index_group(b));
     ops_layout_offset(b, iter->layout, values, first, plan->layout.rank, iter->index);
+    if (!plan->tail && plan->repeat > 1) {
+        emit_flat_repeated(b, plan, iter, first, 1, body, user);
+        return;
+    }
     if (!plan->tail) {
         iter->guard = hal_ir_lt(b, first, values->total);
         body(b, iter, user);
         return;
     }
-    hal_ir_value end = hal_ir_add(b, first, ops_index_constant(b, values->type, plan->width));
+    const uint64_t reach = ((uint64_t)(plan->repeat - 1) * plan->group + 1) * plan->width;
+    hal_ir_value end = hal_ir_add(b, first, ops_index_constant(b, values->type, reach));
+    ops_element_iter whole = *iter;
     hal_ir_if(b, hal_ir_le(b, end, values->total));
-    iter->guard = HAL_IR_NONE;
-    body(b, iter, user);
+    whole.guard = HAL_IR_NONE;
+    if (plan->repeat > 1) {
+        emit_flat_repeated(b, plan, &whole, first, 0, body, user);
+    } else {
+        body(b, &whole, user);
+    }
     hal_ir_else(b);
     emit_tail(b, plan, iter, first, body, user);
     hal_ir_end(b);
@@ -460,6 +501,31 @@ static uint32_t flat_group_cpu(const hal_device_info *info, const ops_space *spa
     }
     return space->rank == 1 && total >= MIN_LARGE_GROUPS * (uint64_t)large && large > usual ? large
                                                                                             : usual;
+}
+
+/* Bytes that a work-item loads at once. */
+static uint32_t loaded_bytes(const ops_elementwise_use *use, uint32_t view_count,
+                             const ops_elementwise_plan *plan)
+{
+    uint32_t bytes = 0;
+    for (uint32_t view = 0; view < view_count; view++) {
+        bytes += (use->loaded >> view & 1) * plan->width * plan->repeat * use->sizes[view];
+    }
+    return bytes;
+}
+
+/* Vectors of a work-item of a flat kernel on a GPU: two where one has too few bytes in flight
+ * while other work-items compute, and the device is full with half as many work-items. */
+static uint32_t flat_repeat(const hal_device_info *info, const ops_elementwise_use *use,
+                            const ops_space *space, const ops_elementwise_plan *plan)
+{
+    const uint64_t items = (uint64_t)ops_space_elements(space) / plan->width;
+    return space->rank == 1 && use->loaded && plan->width > 1 &&
+                   info->kind != HAL_DEVICE_SOFTWARE &&
+                   loaded_bytes(use, space->view_count, plan) < MIN_LOADED_BYTES &&
+                   items >= (uint64_t)info->compute_units * BUSY_GROUPS * 2 * plan->group
+               ? 2
+               : 1;
 }
 
 static hal_status plan_groups(const ops_context *context, const ops_elementwise_use *use,
@@ -502,24 +568,25 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
     plan->tail = total % plan->width != 0;
     if (is_cpu) {
         plan->group = flat_group_cpu(info, space, plan->group);
+    } else {
+        plan->repeat = flat_repeat(info, use, space, plan);
     }
-    uint64_t step = (uint64_t)plan->group * plan->width;
+    uint64_t step = (uint64_t)plan->group * plan->width * plan->repeat;
     return ops_grid_spread(context, use->function, (total + step - 1) / step, plan->grid);
 }
 
 static uint32_t full_groups(const hal_device_info *info, const ops_elementwise_use *use,
                             const ops_elementwise_plan *plan)
 {
-    uint32_t bytes = 0, widest = 0;
+    uint32_t widest = 0;
     if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !use->loaded ||
         plan->staged) {
         return 0;
     }
     for (uint32_t view = 0; view < plan->layout.view_count; view++) {
-        const uint32_t size = use->sizes[view];
-        bytes += (use->loaded >> view & 1) * plan->width * plan->repeat * size;
-        widest = size > widest ? size : widest;
+        widest = use->sizes[view] > widest ? use->sizes[view] : widest;
     }
+    const uint32_t bytes = loaded_bytes(use, plan->layout.view_count, plan);
     const uint32_t groups = FULL_ITEMS / (plan->group * plan->lines);
     return bytes > MOST_LOADED_BYTES || widest > 4 ? 0
            : groups < MOST_FULL_GROUPS             ? groups

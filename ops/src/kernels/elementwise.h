@@ -16,6 +16,9 @@
 
 #define OPS_MAX_WIDTH 8u
 
+/* Elements of a work-item, of all its vectors. */
+#define OPS_MAX_ELEMENTS 16u
+
 /* Dimensions of a tile, counted from the innermost one outwards. */
 #define OPS_TILE_AXES 3u
 
@@ -39,11 +42,9 @@ typedef struct ops_elementwise_plan {
     uint8_t columns;          /* with `ranges`: 0 or 2, the grid's dimension along a line; outer
                                  dimensions have the other one */
     uint8_t reserved[2];
-    uint32_t
-        repeat; /* with `rows`: a work-item computes this many times `width` elements of a line,
-                        `group` times `width` apart */
-    uint32_t staged;                 /* a bit for each view that is read through shared memory */
-    uint32_t staged_width;           /* neighbours that a work-item reads of these at a time */
+    uint32_t repeat;       /* vectors of `width` elements of a work-item, `group` vectors apart */
+    uint32_t staged;       /* a bit for each view that is read through shared memory */
+    uint32_t staged_width; /* neighbours that a work-item reads of these at a time */
     uint32_t tile[OPS_TILE_AXES];    /* with `staged`: elements of a group along each axis */
     ops_tile_order loaded, computed; /* with `staged`: the order of staged views, of the others */
     uint32_t full_groups;            /* that a compute unit is to hold at once; 0: no wish */
@@ -55,9 +56,9 @@ OPS_KEY_STRUCTURES_END
 typedef struct ops_element_rows {
     uint32_t staged, vector;
     hal_ir_memory_id memory[OPS_MAX_VIEWS]; /* of staged views, with elements at `place` */
-    hal_ir_value place[OPS_MAX_WIDTH];
-    hal_ir_value guard[OPS_MAX_WIDTH];                /* of each row */
-    hal_ir_value index[OPS_MAX_VIEWS][OPS_MAX_WIDTH]; /* of each row's first element */
+    hal_ir_value place[OPS_MAX_ELEMENTS];
+    hal_ir_value guard[OPS_MAX_ELEMENTS];                /* of each row */
+    hal_ir_value index[OPS_MAX_VIEWS][OPS_MAX_ELEMENTS]; /* of each row's first element */
 } ops_element_rows;
 
 /* The elements of a work-item. */

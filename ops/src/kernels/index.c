@@ -184,7 +184,7 @@ static void emit_gather(hal_ir_builder *b, const ops_element_iter *iter, const v
     const index_body *body = user;
     const uint8_t *slots = body->task->slots;
     ops_element_iter source = *iter;
-    hal_ir_value elements[OPS_MAX_WIDTH];
+    hal_ir_value elements[OPS_MAX_ELEMENTS];
     hal_ir_value pick = hal_ir_load_wide(b, slots[2], iter->index[2], 0, 1, iter->guard);
     hal_ir_value limit = body->scalars[0];
     pick = comparable(b, iter, pick, &limit);
@@ -294,7 +294,7 @@ static void emit_one_hot(hal_ir_builder *b, const ops_element_iter *iter, const 
 static void emit_copy(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
     const uint8_t *slots = ((const index_body *)user)->task->slots;
-    hal_ir_value elements[OPS_MAX_WIDTH];
+    hal_ir_value elements[OPS_MAX_ELEMENTS];
     ops_element_load(b, iter, 1, slots[1], elements);
     ops_element_store(b, iter, 0, slots[0], elements);
 }

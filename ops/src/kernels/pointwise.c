@@ -167,8 +167,8 @@ static void emit_expression(hal_ir_builder *b, const ops_element_iter *iter, con
 {
     const pointwise_plan *p = user;
     const ops_expression *e = p->expression;
-    hal_ir_value loaded[OPS_MAX_INPUTS][OPS_MAX_WIDTH];
-    hal_ir_value stored[OPS_MAX_OUTPUTS][OPS_MAX_WIDTH];
+    hal_ir_value loaded[OPS_MAX_INPUTS][OPS_MAX_ELEMENTS];
+    hal_ir_value stored[OPS_MAX_OUTPUTS][OPS_MAX_ELEMENTS];
     for (uint32_t i = 0; i < e->input_count; i++) {
         ops_element_load(b, iter, i, p->slots[i], loaded[i]);
     }

@@ -105,6 +105,30 @@ static hal_ir_value gelu_rounded(hal_ir_builder *b, hal_ir_value x)
     return hal_ir_mul(b, x, hal_ir_select(b, is_below, below, above));
 }
 
+/* 1 / x on [1, 2]: the quadratic polynomial with the least relative error, 1 / 99, which each step of
+ * Newton's method squares. */
+static hal_ir_value reciprocal(hal_ir_builder *b, hal_ir_value x, uint32_t steps)
+{
+    static const float factors[] = {32.0f / 99.0f, -144.0f / 99.0f, 210.0f / 99.0f};
+    hal_ir_value y = polynomial(b, x, factors, COUNT(factors));
+    for (uint32_t i = 0; i < steps; i++) {
+        const hal_ir_value rest = hal_ir_fma(b, hal_ir_neg(b, x), y, hal_ir_f32(b, 1.0f));
+        y = hal_ir_fma(b, y, rest, y);
+    }
+    return y;
+}
+
+/* With t = exp(-|x|): 1 / (1 + t), or t / (1 + t) where x is negative, as OPS_SIGMOID. */
+static hal_ir_value sigmoid_rounded(hal_ir_builder *b, hal_type type, hal_ir_value x)
+{
+    const hal_ir_value one = hal_ir_f32(b, 1.0f);
+    const hal_ir_value t = exp_rounded(b, type, hal_ir_neg(b, hal_ir_abs(b, x)));
+    const hal_ir_value is_below = hal_ir_lt(b, x, hal_ir_f32(b, 0.0f));
+    const hal_ir_value inverse =
+        reciprocal(b, hal_ir_add(b, one, t), type == HAL_TYPE_BF16 ? 1 : 2);
+    return hal_ir_mul(b, hal_ir_select(b, is_below, t, one), inverse);
+}
+
 int ops_expands(const hal_device_info *info, uint32_t opcode)
 {
     return !(info->math_f32 >> hal_ir_math_index(opcode) & 1);
@@ -112,10 +136,10 @@ int ops_expands(const hal_device_info *info, uint32_t opcode)
 
 int ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type)
 {
-    const uint32_t opcode = function == OPS_EXP    ? HAL_IR_EXP
-                            : function == OPS_TANH ? HAL_IR_TANH
-                            : function == OPS_GELU ? HAL_IR_ERF
-                                                   : 0;
+    const uint32_t opcode = function == OPS_EXP || function == OPS_SIGMOID ? HAL_IR_EXP
+                            : function == OPS_TANH                         ? HAL_IR_TANH
+                            : function == OPS_GELU                         ? HAL_IR_ERF
+                                                                           : 0;
     return opcode && hal_type_is_narrow_float(type) && ops_expands(info, opcode);
 }
 
@@ -125,9 +149,10 @@ hal_ir_value ops_unary_rounded(hal_ir_builder *b, const hal_device_info *info,
     if (!ops_unary_is_short(info, function, type) || hal_ir_type_of(b, x) != HAL_TYPE_F32) {
         return ops_unary_value(b, function, x);
     }
-    return function == OPS_EXP    ? exp_rounded(b, type, x)
-           : function == OPS_TANH ? tanh_rounded(b, type, x)
-                                  : gelu_rounded(b, x);
+    return function == OPS_EXP       ? exp_rounded(b, type, x)
+           : function == OPS_SIGMOID ? sigmoid_rounded(b, type, x)
+           : function == OPS_TANH    ? tanh_rounded(b, type, x)
+                                     : gelu_rounded(b, x);
 }
 
 hal_ir_value ops_exp_below(hal_ir_builder *b, hal_ir_value x, int is_narrow)

@@ -13,7 +13,7 @@ int ops_expands(const hal_device_info *info, uint32_t opcode);
 int ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type);
 
 /* As ops_unary_value; the result is rounded to `type` by its users. In units in the last place of a
- * narrow type, with the rounding: exp and tanh at most 0.75; gelu as its bound. */
+ * narrow type, with the rounding: exp, tanh and sigmoid at most 0.75; gelu as its bound. */
 hal_ir_value ops_unary_rounded(hal_ir_builder *b, const hal_device_info *info,
                                ops_unary_function function, hal_type type, hal_ir_value x);
 
