@@ -105,7 +105,7 @@ static hal_ir_value gelu_rounded(hal_ir_builder *b, hal_ir_value x)
     return hal_ir_mul(b, x, hal_ir_select(b, is_below, below, above));
 }
 
-/* 1 / x on [1, 2]: the quadratic polynomial with the least relative error, 1 / 99, which each step of
+/* 1 / x on [1, 2]: the quadratic polynomial of the least relative error, 1 / 99, which each step of
  * Newton's method squares. */
 static hal_ir_value reciprocal(hal_ir_builder *b, hal_ir_value x, uint32_t steps)
 {
