@@ -14,7 +14,8 @@
 #define BENCH_MAX_SIZES 32
 #define BENCH_MAX_JOINS 4
 #define BENCH_MAX_CLASSES 6 /* of precision */
-#define BENCH_BEST "best"   /* the peer that is the best of --regret's alternatives */
+#define BENCH_MAX_CANDIDATES 24
+#define BENCH_BEST "best" /* the peer that is the best of --regret's alternatives */
 
 typedef struct bench_options {
     const char *suite, *device, *json, *svg;
@@ -40,9 +41,11 @@ typedef struct bench_options {
     bool any_order;     /* of collectives: of additions */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
-    uint64_t seed;      /* of random cases; 0: bench_seed_of draws one */
-    unsigned random;    /* of gemm: so many random products; 0: those of `sizes` */
-    bool regret;        /* of gemm: the other ways to multiply are measured, too */
+    uint64_t seed;       /* of random cases; 0: bench_seed_of draws one */
+    unsigned random;     /* of gemm: so many random products; 0: those of `sizes` */
+    const char *layout;  /* of gemm: n or t for A and for B, stored transposed; null: nn */
+    unsigned candidates; /* of --regret: native kernels of the plugin */
+    bool regret;         /* of gemm: the other ways to multiply are measured, too */
     const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */
     uint64_t largest;   /* of grid: most elements of a cell; of gemm: m, n, k; 0: its own limit */
     bool list;          /* of grid and dense: prints the cells */
@@ -57,6 +60,12 @@ typedef struct bench_peer {
     double ratio; /* of the device's rate to this one; without rates: of its time to the device's */
 } bench_peer;
 
+/* One of --regret's alternatives: its number among the plugin's kernels, or 0. */
+typedef struct bench_candidate {
+    uint32_t number;
+    double median_us;
+} bench_candidate;
+
 /* Counts that do not apply to a case are 0. */
 typedef struct bench_row {
     char name[96];
@@ -67,6 +76,8 @@ typedef struct bench_row {
     double gflops, gbps;
     bench_peer peers[BENCH_MAX_PEERS];
     int peer_count;
+    bench_candidate candidates[BENCH_MAX_CANDIDATES + 8];
+    int candidate_count;
 } bench_row;
 
 /* A device with its queue and context. */

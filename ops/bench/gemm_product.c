@@ -107,6 +107,7 @@ static hal_status way_multiply(const gemm_way *way)
     options.precision = way->precision;
     options.levels = way->levels;
     options.impl = way->impl;
+    options.candidate = way->candidate;
     return ops_gemm(way->ops, &options, &way->operands->a, &way->operands->b, &way->operands->c);
 }
 

@@ -28,6 +28,7 @@ typedef struct gemm_way {
     hal_gemm_precision precision;
     uint32_t levels;
     ops_gemm_impl impl;
+    uint32_t candidate; /* of the plugin's native kernels, see ops_gemm_options */
 } gemm_way;
 
 /* m, n and k of 1 to `largest` with uniform logarithms, and one of three layouts: neither operand

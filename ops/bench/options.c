@@ -184,6 +184,18 @@ static const command_option rows[] = {
      .offset = OF(random),
      .least = 1,
      .most = 100000},
+    {.name = "layout",
+     .argument = "XY",
+     .help = "of gemm --sizes: n or t, whether A and B are stored transposed (nn)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(layout)},
+    {.name = "candidates",
+     .argument = "N",
+     .help = "of --regret: the plugin's native kernels of least estimated time (8)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(candidates),
+     .least = 1,
+     .most = BENCH_MAX_CANDIDATES},
     {.name = "regret",
      .help = "of gemm: measures the other ways to multiply as well, as the peer best",
      .kind = COMMAND_FLAG,
@@ -298,6 +310,14 @@ static command_result check_suite(const bench_options *options)
     if (!gemm && (options->random != 0 || options->regret)) {
         return command_line_wrong(&line, "--random, --regret: expected the suite gemm, got %s",
                                   options->suite);
+    }
+    if (options->layout != NULL &&
+        (!gemm || options->random != 0 || strspn(options->layout, "nt") != 2 ||
+         options->layout[2] != 0)) {
+        return command_line_wrong(&line,
+                                  "--layout: expected nn, nt, tn or tt, with the suite gemm "
+                                  "without --random, got %s",
+                                  options->layout);
     }
     if (options->random != 0 && options->size_count > 0) {
         return command_line_wrong(&line, "--random: expected no --sizes, got both");

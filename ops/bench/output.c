@@ -85,7 +85,13 @@ static void write_row(FILE *file, const bench_row *row)
         write_number(file, "ratio", peer->ratio);
         fputc('}', file);
     }
-    fprintf(file, "}}");
+    fputc('}', file);
+    for (int i = 0; i < row->candidate_count; i++) {
+        fprintf(file, "%s{\"number\": %u, \"median_us\": %.6g}%s",
+                i == 0 ? ", \"candidates\": [" : ", ", row->candidates[i].number,
+                row->candidates[i].median_us, i + 1 == row->candidate_count ? "]" : "");
+    }
+    fputc('}', file);
 }
 
 static void print_heading(const bench_state *bench)

@@ -8,8 +8,8 @@
 #include "interrupt.h"
 #include "peers.h"
 
-/* To the choice of a class: the portable and the native kernel, and numbers of levels. */
-#define MAX_ALTERNATIVES (3 + HAL_GEMM_MAX_LEVELS)
+/* To the choice of a class: the portable kernel, the plugin's candidates, and numbers of levels. */
+#define MAX_ALTERNATIVES (2 + BENCH_MAX_CANDIDATES + HAL_GEMM_MAX_LEVELS)
 
 /* A BLAS library, on the device (`device`) or the host. */
 typedef struct peer {
@@ -120,31 +120,49 @@ static bench_row *row_add(const gemm_way *way, const measurement *time)
     return row;
 }
 
-/* The other ways to multiply than that of a class: the portable and the native kernel, and the
- * numbers of levels of Strassen's algorithm. Returns how many this device has. */
+/* Appends a way if this device has it. Returns whether it has; *well becomes false where it fails
+ * otherwise or its result is wrong. */
+static bool alternative_add(const gemm_way *way, gemm_way *found, int *count, bool *well)
+{
+    const hal_status status = gemm_way_try(way);
+    if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
+        *well = bench_ok(way->product->bench, status, "ops_gemm");
+    }
+    if (status != HAL_OK || !gemm_way_check(way, "an alternative")) {
+        return false;
+    }
+    found[(*count)++] = *way;
+    return true;
+}
+
+/* The other ways to multiply than that of a class: the portable kernel, the plugin's candidates by
+ * their estimated time, and the numbers of levels of Strassen's algorithm. Returns how many this
+ * device has. */
 static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNATIVES])
 {
-    static const ops_gemm_impl impls[] = {OPS_GEMM_PORTABLE, OPS_GEMM_NATIVE};
-    bench_state *bench = chosen->product->bench;
-    int count = 0, kept = 0;
-    for (int i = 0; i < 2 && chosen->impl == OPS_GEMM_ANY; i++) {
-        found[count] = *chosen;
-        found[count++].impl = impls[i];
+    enum { USUAL = 8 };
+    const uint32_t asked = chosen->product->bench->options.candidates,
+                   candidates = asked > 0 ? asked : USUAL;
+    int count = 0;
+    bool well = true, more = chosen->impl != OPS_GEMM_PORTABLE;
+    gemm_way way = *chosen;
+    way.impl = OPS_GEMM_PORTABLE;
+    if (chosen->impl == OPS_GEMM_ANY) {
+        alternative_add(&way, found, &count, &well);
     }
-    for (uint32_t l = 0; l <= HAL_GEMM_MAX_LEVELS && chosen->precision == HAL_GEMM_NORMWISE; l++) {
-        found[count] = *chosen;
-        found[count].levels = l;
-        found[count++].precision = l > 0 ? HAL_GEMM_NORMWISE : HAL_GEMM_ACCURATE;
+    way.impl = OPS_GEMM_NATIVE;
+    for (uint32_t i = 1; i <= candidates && more && well; i++) {
+        way.candidate = i;
+        more = alternative_add(&way, found, &count, &well);
     }
-    for (int i = 0; i < count; i++) {
-        const hal_status status = gemm_way_try(&found[i]);
-        if (status == HAL_OK && gemm_way_check(&found[i], "an alternative")) {
-            found[kept++] = found[i];
-        } else if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
-            bench_ok(bench, status, "ops_gemm");
-        }
+    for (uint32_t l = 0; l <= HAL_GEMM_MAX_LEVELS && chosen->precision == HAL_GEMM_NORMWISE && well;
+         l++) {
+        way = *chosen;
+        way.levels = l;
+        way.precision = l > 0 ? HAL_GEMM_NORMWISE : HAL_GEMM_ACCURATE;
+        alternative_add(&way, found, &count, &well);
     }
-    return kept;
+    return count;
 }
 
 /* Adds the fastest of the alternatives, or the choice itself, as a peer: --regret. */
@@ -152,6 +170,10 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
 {
     const measurement *best = &row->time;
     for (int i = 0; i < count; i++) {
+        const gemm_way *way = alternatives[i].user;
+        row->candidates[i] = (bench_candidate){way->impl == OPS_GEMM_NATIVE ? way->candidate : 0,
+                                               alternatives[i].time.median_us};
+        row->candidate_count = i + 1;
         if (alternatives[i].time.median_us < best->median_us) {
             best = &alternatives[i].time;
         }
@@ -255,6 +277,8 @@ static bool product_get(const bench_options *options, int index, uint64_t *state
         product->m = size[0];
         product->n = size[1];
         product->k = size[2];
+        product->transpose_a = options->layout != NULL && options->layout[0] == 't';
+        product->transpose_b = options->layout != NULL && options->layout[1] == 't';
     }
     return index < given;
 }

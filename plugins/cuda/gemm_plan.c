@@ -221,9 +221,19 @@ static bool plan_complete(const hal_plugin_device *device, const hal_gemm_descri
     return true;
 }
 
-/* Tries all tiles, or the one that HAL_CUDA_GEMM names. */
+/* Whether a plan comes after another in the order of candidates: by time, then by its key. */
+static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
+{
+    const uint32_t keys[2] = {plan->key.swapped << 16 | plan->key.split << 12 | plan->key.columns,
+                              other->key.swapped << 16 | other->key.split << 12 |
+                                  other->key.columns};
+    return plan->cycles > other->cycles || (plan->cycles == other->cycles && keys[0] > keys[1]);
+}
+
+/* Tries all tiles, or the one that HAL_CUDA_GEMM names, and takes the first one after `last`, which
+ * may be null. */
 static bool plan_search(const hal_plugin_device *device, const hal_gemm_description *d,
-                        cuda_gemm_plan *best)
+                        const cuda_gemm_plan *last, cuda_gemm_plan *best)
 {
     static const uint16_t columns[] = {16, 32, 64, 96, 128, 160, 192, 224, 256};
     const cuda_gemm_tile *forced = &device->gemm_tile;
@@ -239,7 +249,8 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
                     (forced->split != split || forced->swapped != swapped || i > 0)) {
                     continue;
                 }
-                if (plan_complete(device, d, &plan) && (!found || plan.cycles < best->cycles)) {
+                if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan)) &&
+                    (last == NULL || plan_follows(&plan, last))) {
                     *best = plan;
                     found = true;
                 }
@@ -315,9 +326,15 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     for (uint32_t i = 0; i < d->input_count; i++) {
         key->inputs[i] = d->inputs[i].type;
     }
-    if (!plan_search(device, d, plan)) {
+    if (!plan_search(device, d, NULL, plan)) {
         return plan_decline("strides: expected multiples of 16 bytes for A and B, and a short "
                             "epilogue");
+    }
+    for (uint32_t i = 1; i < d->candidate; i++) {
+        const cuda_gemm_plan last = *plan;
+        if (!plan_search(device, d, &last, plan)) {
+            return plan_decline("candidate: expected the number of one of the kernels");
+        }
     }
     if (!d->required && device->gemm_tile.columns == 0 && !plan_is_worth(d, plan, device->units)) {
         return plan_decline("shape: expected one that the portable kernel multiplies later");

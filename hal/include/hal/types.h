@@ -144,7 +144,10 @@ typedef struct hal_gemm_description {
     uint8_t levels; /* of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the bound of the
                      * result's norm in ops/gemm.h; a plugin computes the product with that many or
                      * refuses it, hal refuses it for plugins of 1.0 */
-    uint8_t reserved[2]; /* 0 */
+    uint8_t candidate; /* 0: the plugin's choice; i: its kernel with the i-th least estimated time
+                        * (1: the least), to measure choices; UNSUPPORTED where it has fewer. hal
+                        * refuses it for plugins of 1.0 */
+    uint8_t reserved;  /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */
     int64_t m, n, k;

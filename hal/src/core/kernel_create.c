@@ -190,10 +190,11 @@ static hal_status kernel_create_native(hal_device *device, const char *format, c
     parts[4] = hash.low64;
     parts[5] = hash.high64;
     const XXH128_hash_t key = XXH3_128bits(parts, sizeof parts);
-    return hal_kernel_cache_get(device->kernels, (const uint64_t[2]){key.low64, key.high64},
-                                &(hal_kernel_source){.ir = signature, .format = format,
-                                                     .code = code, .bytes = bytes, .entry = entry},
-                                kernel);
+    return hal_kernel_cache_get(
+        device->kernels, (const uint64_t[2]){key.low64, key.high64},
+        &(hal_kernel_source){
+            .ir = signature, .format = format, .code = code, .bytes = bytes, .entry = entry},
+        kernel);
 }
 
 /* GEMM kernels are not shared. */
@@ -243,6 +244,12 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
                         "hal_kernel_create_gemm: description.levels: expected 0 for the plugin of "
                         "%s:%u, which has ABI 1.0, got %u",
                         device->plugin->name, device->index, legal.levels);
+    }
+    if (legal.candidate > 0 && minor == 0) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_kernel_create_gemm: description.candidate: expected 0 for the plugin "
+                        "of %s:%u, which has ABI 1.0, got %u",
+                        device->plugin->name, device->index, legal.candidate);
     }
     hal_ir_kernel *epilogue = NULL;
     if (legal.epilogue) {

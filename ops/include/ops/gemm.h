@@ -53,12 +53,15 @@ typedef struct ops_gemm_options {
     /* Receives the sums of C's blocks after the epilogue, from the kernel that combines the
      * products; c may be null where beta is 0, and is not written then; null: none. */
     const ops_tensor *c_sums;
+    /* To measure the plugin's choice, with OPS_GEMM_NATIVE: its kernel with the i-th least
+     * estimated time, from 1; UNSUPPORTED where there are fewer. At most 255. 0: its choice. */
+    uint32_t candidate;
 } ops_gemm_options;
 
 #define OPS_GEMM_OPTIONS_DEFAULT                                                                \
     {                                                                                           \
         sizeof(ops_gemm_options), HAL_GEMM_STRICT, OPS_GEMM_ANY, 1.0, 0.0, NULL, NULL, 0, 0, 0, \
-            NULL, NULL, NULL                                                                    \
+            NULL, NULL, NULL, 0                                                                 \
     }
 
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a leading batch

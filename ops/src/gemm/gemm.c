@@ -23,7 +23,8 @@ static int options_are_zero(const ops_gemm_options *o)
 {
     return o->size == 0 && o->precision == 0 && o->impl == OPS_GEMM_ANY && o->alpha == 0 &&
            o->beta == 0 && !o->epilogue && !o->inputs && o->input_count == 0 &&
-           o->max_workspace == 0 && !o->prepared && o->levels == 0 && !o->a_sums && !o->c_sums;
+           o->max_workspace == 0 && !o->prepared && o->levels == 0 && !o->a_sums && !o->c_sums &&
+           o->candidate == 0;
 }
 
 static hal_status check_options(const ops_gemm_options *options)
@@ -36,6 +37,12 @@ static hal_status check_options(const ops_gemm_options *options)
     if (options->levels > HAL_GEMM_MAX_LEVELS) {
         return ops_invalid("ops_gemm: options.levels: expected at most %u, got %u",
                            HAL_GEMM_MAX_LEVELS, options->levels);
+    }
+    if (options->candidate > UINT8_MAX ||
+        (options->candidate > 0 && options->impl != OPS_GEMM_NATIVE)) {
+        return ops_invalid("ops_gemm: options.candidate: expected at most 255 and OPS_GEMM_NATIVE, "
+                           "or 0, got %u",
+                           options->candidate);
     }
     if (options->precision > HAL_GEMM_NORMWISE || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
         const int is_precision = options->precision > HAL_GEMM_NORMWISE;

@@ -119,6 +119,7 @@ static hal_status product_describe(const ops_context *context, const ops_product
     d->levels = (uint8_t)p->levels;
     d->required = p->options->impl == OPS_GEMM_NATIVE;
     d->copied = (uint8_t)copied;
+    d->candidate = (uint8_t)p->options->candidate;
     d->batch = p->batch;
     d->m = p->c.rows;
     d->n = p->c.columns;

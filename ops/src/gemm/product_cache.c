@@ -65,7 +65,8 @@ static const cached_product *product_find(const ops_context *context,
     if (found->insertions != context->kernels.insertions ||
         found->precision != options->precision || found->impl != (uint32_t)options->impl ||
         found->beta_is_zero != (options->beta == 0) || options->alpha == 0 || options->epilogue ||
-        options->input_count != 0 || options->levels != 0 || options->size != sizeof *options) {
+        options->input_count != 0 || options->levels != 0 || options->candidate != 0 ||
+        options->size != sizeof *options) {
         return NULL;
     }
     for (uint32_t i = 0; i < 3; i++) {
@@ -105,7 +106,7 @@ void ops_product_cache_insert(ops_context *context, const ops_product *product,
 {
     const ops_gemm_options *options = product->options;
     const ops_tensor *tensors[3] = {product->a.tensor, product->b.tensor, product->c.tensor};
-    if (options->epilogue || options->alpha == 0 || product->levels ||
+    if (options->epilogue || options->alpha == 0 || product->levels || options->candidate != 0 ||
         entry->workspace_bytes != 0) {
         return;
     }

@@ -240,6 +240,30 @@ static void plans_of_arrays_have_the_copies(void **state)
     release(&p);
 }
 
+/* The cpu plugin has one kernel for a product, right after the choice was cached, too. */
+static void candidates_are_the_plugins_kernels(void **state)
+{
+    static const int64_t shape[3] = {16, 24, 40};
+    product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+    for (int i = 0; i < 2; i++) {
+        p.options.candidate = 0;
+        try_product(&p, 1, NULL, NULL);
+        p.options.candidate = 1;
+        try_product(&p, 1, NULL, NULL);
+        p.options.candidate = 2;
+        refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
+                "kernel");
+    }
+    p.options.candidate = 256;
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_INVALID_ARGUMENT,
+            "options.candidate");
+    p.options.candidate = 1;
+    p.options.impl = OPS_GEMM_ANY;
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_INVALID_ARGUMENT,
+            "options.candidate");
+    release(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +274,7 @@ int main(void)
         cmocka_unit_test(small_products_are_not_copied),
         cmocka_unit_test(max_workspace_bounds_copies),
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
+        cmocka_unit_test(candidates_are_the_plugins_kernels),
         cmocka_unit_test(prepared_lines_are_aligned),
         cmocka_unit_test(plans_of_arrays_have_the_copies),
     };

@@ -309,6 +309,32 @@ static bool assembles(const char *text)
     return result == 0;
 }
 
+/* The first candidate is the choice; all differ, as their modules show; then there are no more. */
+static void test_candidates(void **state)
+{
+    hal_gemm_description d = product(1000, 520, 1024);
+    hal_plugin_kernel *chosen = taken(&d), *kernel = NULL;
+    uint64_t workspace = 0;
+    const uint32_t modules = mock->live_modules;
+    d.candidate = 1;
+    d.required = 1;
+    hal_plugin_kernel *first = taken(&d);
+    assert_int_equal(mock->live_modules, modules);
+    plugin->kernel_destroy(device, first);
+    plugin->kernel_destroy(device, chosen);
+    uint32_t count = 1;
+    while (count < UINT8_MAX) {
+        d.candidate++;
+        if (plugin->gemm(device, &d, &kernel, &workspace) != HAL_OK) {
+            break;
+        }
+        assert_int_equal(mock->live_modules, modules + count++);
+        plugin->kernel_destroy(device, kernel);
+    }
+    assert_in_range(count, 18, UINT8_MAX - 1); /* nine tiles, either product; and splits */
+    declined(&d, "candidate");
+}
+
 static void test_text(void **state)
 {
     hal_ir_kernel *root = fragment_root();
@@ -435,6 +461,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_odd_lines, begin, end),
         cmocka_unit_test_setup_teardown(test_swapped, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
+        cmocka_unit_test_setup_teardown(test_candidates, begin, end),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_sizes),
     };
