@@ -95,6 +95,7 @@ enum { /* of tensor maps: types of elements, swizzle, promotion of copies to lin
        CUDA_MAP_F16 = 6,
        CUDA_MAP_F32 = 7,
        CUDA_MAP_BF16 = 9,
+       CUDA_MAP_TF32 = 11, /* F32, rounded on its way */
        CUDA_MAP_SWIZZLE_128 = 3,
        CUDA_MAP_PROMOTE_256 = 3
 };

@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The address is replaced in each launch. The driver wants a current context. */
-static hal_status map_encode(const cuda_gemm_operand *o, uint8_t *map)
+/* `rounds`: F32 becomes TF32 as it is copied. The address is replaced in each launch. The driver
+ * wants a current context. */
+static hal_status map_encode(const cuda_gemm_operand *o, bool rounds, uint8_t *map)
 {
     static const int types[HAL_TYPE_COUNT] = {[HAL_TYPE_F16] = CUDA_MAP_F16,
                                               [HAL_TYPE_BF16] = CUDA_MAP_BF16,
@@ -24,12 +25,12 @@ static hal_status map_encode(const cuda_gemm_operand *o, uint8_t *map)
     const uint64_t strides[2] = {row, o->batch > 1 ? (uint64_t)o->batch_stride * size
                                                    : row * (uint64_t)o->outer};
     const uint32_t box[3] = {o->box_inner, o->box_outer, 1}, steps[3] = {1, 1, 1};
-    return cuda_check(cuda_functions()->cuTensorMapEncodeTiled(
-                          map, types[o->type], 3, (void *)(uintptr_t)4096, extents, strides, box,
-                          steps, 0, CUDA_MAP_SWIZZLE_128, CUDA_MAP_PROMOTE_256, 0),
-                      "gemm: describing a matrix of %llu x %llu x %llu elements",
-                      (unsigned long long)extents[2], (unsigned long long)extents[1],
-                      (unsigned long long)extents[0]);
+    return cuda_check(
+        cuda_functions()->cuTensorMapEncodeTiled(
+            map, rounds ? CUDA_MAP_TF32 : types[o->type], 3, (void *)(uintptr_t)4096, extents,
+            strides, box, steps, 0, CUDA_MAP_SWIZZLE_128, CUDA_MAP_PROMOTE_256, 0),
+        "gemm: describing a matrix of %llu x %llu x %llu elements", (unsigned long long)extents[2],
+        (unsigned long long)extents[1], (unsigned long long)extents[0]);
 }
 
 /* C needs no map where the kernel stores it by rows. */
@@ -58,7 +59,8 @@ static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launc
     }
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < launch->map_count && status == HAL_OK; i++) {
-        status = map_encode(&plan->operands[i], block->maps[i]);
+        status =
+            map_encode(&plan->operands[i], i < 2 && cuda_gemm_rounds(&plan->key), block->maps[i]);
     }
     return status;
 }

@@ -59,4 +59,10 @@ static inline uint32_t cuda_gemm_line(hal_type type)
     return CUDA_GEMM_LINE / hal_type_size(type);
 }
 
+/* Whether the copies of A and B round F32 to TF32: products of one term. */
+static inline bool cuda_gemm_rounds(const cuda_gemm_key *key)
+{
+    return key->type == HAL_TYPE_F32 && !key->flushes;
+}
+
 #endif

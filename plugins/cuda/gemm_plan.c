@@ -17,13 +17,14 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 
 /* Fitted to measured products of bf16 and f32 on an H200. Bytes a cycle of one multiprocessor from
  * the L2; cycles of a launch, of adding the sums of a stage, of waiting for the registers of A in a
- * half of a stage, and of a byte of sums that go through shared memory, and to another group;
- * slowness of wgmma whose columns are no multiple of 64, and of wide tiles of three-term products
- * that are read or converted across k. */
+ * stage, of tiles up to 128 columns and of wider ones, and of a byte of sums that go through shared
+ * memory, and to another group; slowness of wgmma whose columns are no multiple of 64, and of wide
+ * tiles of three-term products that are read or converted across k. */
 #define L2_BYTES 72.0
 #define LAUNCH_CYCLES 3700.0
 #define FLUSH_CYCLES 100.0
 #define REGISTER_CYCLES 150.0
+#define WIDE_REGISTER_CYCLES 90.0
 #define WIDE_PARTS 1.25
 #define STAGED_END 0.03
 #define SPLIT_END 0.07
@@ -144,8 +145,8 @@ static double stage_cycles(const cuda_gemm_plan *plan)
     const bool is_f32 = key->type == HAL_TYPE_F32, parts = is_f32 && key->flushes;
     const double boxed = key->transpose_b ? columns : ceil(columns / 64) * 64;
     double multiply = 4 * columns * (parts ? 3 : 1);
-    if (is_f32) { /* the units wait twice for registers of A */
-        multiply += 2 * REGISTER_CYCLES;
+    if (is_f32 && (parts || key->transpose_a)) { /* the units wait for registers of A */
+        multiply += parts || columns <= 128 ? REGISTER_CYCLES : WIDE_REGISTER_CYCLES;
     }
     if (parts && columns > 96 && (key->transpose_a || !key->transpose_b)) {
         multiply *= WIDE_PARTS;

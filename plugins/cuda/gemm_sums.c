@@ -1,11 +1,12 @@
 /* PTX of the sums of a tile, see gemm_sums.h.
  *
  * 16-bit types: both operands are read from shared memory, in either layout. F32: the units
- * multiply TF32, take B along k only, and drop the low 13 bits of what they read. So A goes through
- * registers, where either layout does. Three-term products write x as big + small: the unit
- * truncates x to big; small is x - big, rounded, made in registers for A and by the converting
- * warps for B. The sum of big big, small big and big small has an error of at most 2^-19 of each
- * term.
+ * multiply TF32, take shared memory along k only, and drop the low 13 bits of what they read. So an
+ * A across k goes through registers, where either layout does. In products of one term the copies
+ * to shared memory round both operands (see gemm.c). Three-term products write x as big + small:
+ * the unit truncates x to big; small is x - big, rounded, made in registers for A and by the
+ * converting warps for B. The sum of big big, small big and big small has an error of at most 2^-19
+ * of each term.
  *
  * Registers of A (PTX ISA, wgmma m64nNk8 of .tf32): work-item `lane` of warp w has rows 16 w + lane
  * / 4 and 8 more, and k of lane mod 4 and 4 more. Across k other rows of the tile take these
@@ -19,9 +20,8 @@
 enum {
     STEP_BYTES = 32, /* of k in one wgmma */
     STEPS = CUDA_GEMM_LINE / STEP_BYTES,
-    HALF = STEPS / 2, /* steps of F32 whose registers of A are loaded at once */
-    A_REGISTERS = 4,  /* of one step */
-    TURN_LOADS = 4,   /* of 16 bytes, of a converting work-item */
+    A_REGISTERS = 4, /* of one step */
+    TURN_LOADS = 4,  /* of 16 bytes, of a converting work-item */
 };
 
 /* Matrix descriptors: bits 16 to 29 the distance of boxes, 32 to 45 that of groups of eight rows,
@@ -109,14 +109,27 @@ static void write_stage_halves(kit_text *t, const cuda_gemm_key *key)
 
 /* ---- F32 ---- */
 
+/* Steps of a stage whose registers of A are loaded at once: all, but of wide tiles, whose steps are
+ * long enough to hide the loads of the other half. */
+static uint32_t group_steps(const cuda_gemm_key *key)
+{
+    return cuda_gemm_has_parts(key) || key->columns <= 128 ? STEPS : STEPS / 2;
+}
+
+/* Whether the units read A from shared memory alone. */
+static bool a_is_shared(const cuda_gemm_key *key)
+{
+    return cuda_gemm_rounds(key) && !key->transpose_a;
+}
+
 /* Where a work-item's elements of A are in a stage, but for the step: rows of a warp along k, or
  * boxes of 32 rows across k. %swizzle_a is the swizzled part. */
 static void write_place_of_a(kit_text *t, const cuda_gemm_key *key)
 {
     kit_text_add(t,
-                 ".reg .b32 %%place_a, %%swizzle_a, %%a<%d>, %%small<%d>;\n"
+                 ".reg .b32 %%place_a, %%swizzle_a, %%a<%u>, %%small<%u>;\n"
                  "and.b32 %%x0, %%warp, 3;\nshr.u32 %%x1, %%lane, 2;\nand.b32 %%x2, %%lane, 3;\n",
-                 2 * HALF * A_REGISTERS, 2 * HALF * A_REGISTERS);
+                 2 * group_steps(key) * A_REGISTERS, 2 * group_steps(key) * A_REGISTERS);
     if (key->transpose_a) {
         kit_text_add(t, "shl.b32 %%place_a, %%multiplier, 1;\nshr.u32 %%x3, %%x0, 1;\n"
                         "add.u32 %%place_a, %%place_a, %%x3;\nshl.b32 %%place_a, %%place_a, 12;\n"
@@ -150,13 +163,9 @@ static void write_load_a(kit_text *t, const cuda_gemm_key *key, uint32_t step, u
     }
 }
 
-/* The parts of A; products of one term round it. */
-static void write_split_a(kit_text *t, const cuda_gemm_key *key, uint32_t a)
+/* The parts of A. */
+static void write_split_a(kit_text *t, uint32_t a)
 {
-    if (!cuda_gemm_has_parts(key)) {
-        kit_text_add(t, "cvt.rna.tf32.f32 %%a%u, %%a%u;\n", a, a);
-        return;
-    }
     kit_text_add(t,
                  "and.b32 %%x0, %%a%u, 0xffffe000;\nsub.rn.f32 %%small%u, %%a%u, %%x0;\n"
                  "add.u32 %%small%u, %%small%u, 0x1000;\n",
@@ -205,28 +214,52 @@ static void write_step(kit_text *t, const cuda_gemm_key *key, uint32_t step, uin
     }
 }
 
-/* Half of a stage; the units work on the half before while the registers of A are loaded. */
-static void write_half_stage(kit_text *t, const cuda_gemm_key *key, uint32_t half, const char *adds)
+/* A group of steps; the units work on the group before while the registers of A are loaded. */
+static void write_group(kit_text *t, const cuda_gemm_key *key, uint32_t step_first, uint32_t first,
+                        const char *adds)
 {
-    const uint32_t first = half * HALF * A_REGISTERS;
-    for (uint32_t i = 0; i < HALF; i++) {
-        write_load_a(t, key, half * HALF + i, first + i * A_REGISTERS);
+    const uint32_t count = group_steps(key);
+    for (uint32_t i = 0; i < count; i++) {
+        write_load_a(t, key, step_first + i, first + i * A_REGISTERS);
     }
-    for (uint32_t i = 0; i < HALF * A_REGISTERS; i++) {
-        write_split_a(t, key, first + i);
+    for (uint32_t i = 0; i < count * A_REGISTERS && cuda_gemm_has_parts(key); i++) {
+        write_split_a(t, first + i);
     }
     kit_text_add(t, "wgmma.fence.sync.aligned;\n");
-    for (uint32_t i = 0; i < HALF; i++) {
-        const uint32_t step = half * HALF + i;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t step = step_first + i;
         write_step(t, key, step, first + i * A_REGISTERS, step == 0 ? adds : "%true");
     }
     kit_text_add(t, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n");
 }
 
+static void write_release_before(kit_text *t, const cuda_gemm_key *key, const char *adds)
+{
+    kit_text_add(t, "and.pred %%p, %s, %%leads;\n", adds);
+    cuda_gemm_write_release(t, key, "%p");
+}
+
+/* One-term products of an A along k, which is read from shared memory. */
+static void write_stage_shared(kit_text *t, const cuda_gemm_key *key, const char *adds)
+{
+    kit_text_add(t, "mad.lo.u32 %%x0, %%multiplier, %u, %%stage;\n", cuda_gemm_tile_a_bytes() / 2);
+    write_descriptor(t, "%e4", true);
+    kit_text_add(t, "wgmma.fence.sync.aligned;\n");
+    for (uint32_t step = 0; step < STEPS; step++) {
+        const uint32_t offset = step * STEP_BYTES / 16;
+        kit_text_add(t, "add.u64 %%e2, %%e0, %u;\nadd.u64 %%e5, %%e4, %u;\n", offset, offset);
+        write_term(t, key, "%e5", "%e2", step == 0 ? adds : "%true");
+    }
+    kit_text_add(t, "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n");
+    write_release_before(t, key, adds);
+    kit_text_add(t, "mov.u32 %%previous, %%slot;\n");
+}
+
 /* A stage of F32. `adds`: to the sums of the stages before it, whose last one is released. */
 static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char *adds,
-                               const char *wait_name)
+                               const char *wait_name, uint32_t set)
 {
+    const uint32_t steps = group_steps(key);
     if (cuda_gemm_converts(key)) {
         kit_text_add(t,
                      "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%x0, %%x0, %%barriers;\n"
@@ -236,6 +269,10 @@ static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char
     }
     kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_units_b(key));
     write_descriptor(t, "%e0", true);
+    if (a_is_shared(key)) {
+        write_stage_shared(t, key, adds);
+        return;
+    }
     if (cuda_gemm_has_parts(key)) {
         kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_small_b(key));
         write_descriptor(t, "%e1", true);
@@ -248,10 +285,13 @@ static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char
         kit_text_add(t, "xor.b32 %%x0, %%swizzle_a, %u;\nadd.u32 %%at%u, %%at0, %%x0;\n",
                      16 * (i % 2) + 64 * (i / 2), i);
     }
-    write_half_stage(t, key, 0, adds);
-    kit_text_add(t, "and.pred %%p, %s, %%leads;\n", adds);
-    cuda_gemm_write_release(t, key, "%p");
-    write_half_stage(t, key, 1, adds);
+    for (uint32_t step = 0; step < STEPS; step += steps) {
+        write_group(t, key, step, (steps == STEPS ? set : step / steps) * steps * A_REGISTERS,
+                    adds);
+        if (step == 0) {
+            write_release_before(t, key, adds);
+        }
+    }
     kit_text_add(t, "mov.u32 %%previous, %%slot;\n");
 }
 
@@ -285,11 +325,11 @@ static void write_pairs(kit_text *t, const cuda_gemm_key *key)
 {
     kit_text_add(t, "setp.ne.u32 %%adds, 0, 0;\nMULTIPLY_STEP:\n");
     write_wait_full(t, key, "WAIT_FULL");
-    write_stage_floats(t, key, "%adds", "WAIT_CONVERTED");
+    write_stage_floats(t, key, "%adds", "WAIT_CONVERTED", 0);
     cuda_gemm_write_next_slot(t, key);
     write_next_step(t, "eq", "FLUSH");
     write_wait_full(t, key, "WAIT_SECOND");
-    write_stage_floats(t, key, "%true", "WAIT_SECOND_CONVERTED");
+    write_stage_floats(t, key, "%true", "WAIT_SECOND_CONVERTED", 1);
     cuda_gemm_write_next_slot(t, key);
     kit_text_add(t, "add.u32 %%step, %%step, 1;\nFLUSH:\n");
     write_flush(t, key);
@@ -298,16 +338,26 @@ static void write_pairs(kit_text *t, const cuda_gemm_key *key)
 
 static void write_stages(kit_text *t, const cuda_gemm_key *key)
 {
+    const bool pairs = key->type == HAL_TYPE_F32 && group_steps(key) == STEPS && !a_is_shared(key);
     kit_text_add(t, "MULTIPLY_STEP:\n");
     write_wait_full(t, key, "WAIT_FULL");
     if (key->type == HAL_TYPE_F32) {
         kit_text_add(t, "setp.ne.u32 %%adds, %%step, 0;\n");
-        write_stage_floats(t, key, "%adds", "WAIT_CONVERTED");
+        write_stage_floats(t, key, "%adds", "WAIT_CONVERTED", 0);
     } else {
         write_stage_halves(t, key);
     }
     cuda_gemm_write_next_slot(t, key);
+    if (pairs) { /* the registers of A take turns */
+        write_next_step(t, "eq", "MULTIPLIED_STEPS");
+        write_wait_full(t, key, "WAIT_SECOND");
+        write_stage_floats(t, key, "%true", "WAIT_SECOND_CONVERTED", 1);
+        cuda_gemm_write_next_slot(t, key);
+    }
     write_next_step(t, "lt", "MULTIPLY_STEP");
+    if (pairs) {
+        kit_text_add(t, "MULTIPLIED_STEPS:\n");
+    }
     if (!key->flushes) {
         kit_text_add(t, "wgmma.wait_group.sync.aligned 0;\n");
         cuda_gemm_write_release(t, key, "%leads");
@@ -365,8 +415,7 @@ static void write_small_tile(kit_text *t, const cuda_gemm_key *key)
 }
 
 /* A B along n is written along k, and its small parts. A warp takes eight columns in turn, as 8
- * columns x 4 elements of k at once: without bank conflicts as it writes. Products of one term are
- * rounded here. */
+ * columns x 4 elements of k at once: without bank conflicts as it writes. */
 static void write_turned_tile(kit_text *t, const cuda_gemm_key *key)
 {
     const uint32_t line = cuda_gemm_line(HAL_TYPE_F32), pieces = CUDA_GEMM_LINE / 16;
@@ -393,9 +442,6 @@ static void write_turned_tile(kit_text *t, const cuda_gemm_key *key)
                      cuda_gemm_tile_a_bytes() + 4 * i * CUDA_GEMM_LINE);
     }
     for (uint32_t i = 0; i < pieces; i++) {
-        if (!cuda_gemm_has_parts(key)) {
-            kit_text_add(t, "cvt.rna.tf32.f32 %%x0, %%f%u;\nmov.b32 %%f%u, %%x0;\n", i, i);
-        }
         kit_text_add(t,
                      "xor.b32 %%at0, %%x3, %u;\nadd.u32 %%at0, %%at0, %%out;\n"
                      "st.shared.f32 [%%at0+%u], %%f%u;\n",

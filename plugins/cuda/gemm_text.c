@@ -219,6 +219,10 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
                      : "mov.u32 %%first_tile, %%ctaid.x;\nmov.u32 %%groups, %%nctaid.x;\n"
                        "mov.u32 %%rank, 0;\n");
     kit_text_add(t, "setp.ne.u32 %%p, %%thread, 0;\n@%%p bra READY;\n");
+    kit_text_add(t, "mov.b64 %%maps, block;\ncvta.param.u64 %%maps, %%maps;\n");
+    for (uint32_t i = 0; i < (key->staged ? 2 : 3); i++) {
+        kit_text_add(t, "prefetch.tensormap [%%maps+%u];\n", i * CUDA_GEMM_MAP_BYTES);
+    }
     write_barriers(t, key);
     kit_text_add(t, "fence.mbarrier_init.release.cluster;\nfence.proxy.async;\nREADY:\n");
     kit_text_add(t, key->split > 1

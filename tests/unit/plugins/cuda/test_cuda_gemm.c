@@ -257,6 +257,32 @@ static void test_swapped(void **state)
     plugin->kernel_destroy(device, kernel);
 }
 
+/* F32 is rounded to TF32 on its way to shared memory where it is multiplied once; the parts of
+ * accurate products are made of all of its bits. C is never rounded. */
+static void test_rounding(void **state)
+{
+    enum { MAP_F32 = 7, MAP_TF32 = 11 }; /* CUtensorMapDataType */
+    for (int i = 0; i < 2; i++) {
+        hal_gemm_description d = product(1024, 1024, 1024);
+        hal_plugin_memory *memory = NULL;
+        const double scalars[2] = {1.0, 0.0};
+        cuda_mock_map maps[3];
+        d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
+        d.precision = i == 0 ? HAL_GEMM_FAST : HAL_GEMM_ACCURATE;
+        hal_plugin_kernel *kernel = taken(&d);
+        assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
+        const cuda_mock_launch *launch = launched(kernel, memory, scalars);
+        for (int j = 0; j < 3; j++) {
+            memcpy(&maps[j], launch->block + j * CUDA_GEMM_MAP_BYTES, sizeof maps[j]);
+        }
+        assert_int_equal(maps[0].type, i == 0 ? MAP_TF32 : MAP_F32);
+        assert_int_equal(maps[1].type, i == 0 ? MAP_TF32 : MAP_F32);
+        assert_int_equal(maps[2].type, MAP_F32);
+        plugin->memory_free(device, memory);
+        plugin->kernel_destroy(device, kernel);
+    }
+}
+
 /* A second shape with the same types, layouts and tile compiles and loads nothing. */
 static void test_shapes_share_modules(void **state)
 {
@@ -378,6 +404,17 @@ static void test_text(void **state)
          .split = 1},
         {.type = HAL_TYPE_F32,
          .type_c = HAL_TYPE_F32,
+         .transpose_a = 1,
+         .transpose_b = 1,
+         .columns = 64,
+         .split = 1},
+        {.type = HAL_TYPE_F32,
+         .type_c = HAL_TYPE_F32,
+         .transpose_b = 1,
+         .columns = 256, /* A from shared memory */
+         .split = 1},
+        {.type = HAL_TYPE_F32,
+         .type_c = HAL_TYPE_F32,
          .transpose_b = 1,
          .columns = 128,
          .flushes = 1,
@@ -460,6 +497,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_launch, begin, end),
         cmocka_unit_test_setup_teardown(test_odd_lines, begin, end),
         cmocka_unit_test_setup_teardown(test_swapped, begin, end),
+        cmocka_unit_test_setup_teardown(test_rounding, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
         cmocka_unit_test_setup_teardown(test_candidates, begin, end),
         cmocka_unit_test(test_text),
