@@ -18,43 +18,56 @@ typedef struct network {
     float host[MOST_LAYERS + 1][ROWS * WIDTH]; /* the result of each layer */
 } network;
 
+/* Null after a failure. */
 static ops_array *upload(uint32_t rank, const int64_t *shape, const float *elements)
 {
-    size_t count = 1;
-    for (uint32_t i = 0; i < rank; i++) {
-        count *= (size_t)shape[i];
-    }
-    ops_array *made_array = ops_array_from_host(test_context, HAL_TYPE_F32, rank, shape, elements);
-    return made(made_array);
+    return ops_array_from_host(test_context, HAL_TYPE_F32, rank, shape, elements);
 }
 
-static void network_make(network *n, int layers, uint32_t levels)
+/* The arrays and expected results of layer l; whether it could be made. */
+static int layer_try(network *n, int l)
 {
-    const int64_t square[2] = {WIDTH, WIDTH}, input[2] = {ROWS, WIDTH};
+    const int64_t square[2] = {WIDTH, WIDTH};
+    float weights[WIDTH * WIDTH] = {0}, bias[WIDTH];
+    for (int k = 0; k < WIDTH; k++) {
+        weights[k * WIDTH + (k * 5 + l) % WIDTH] = next_random() % 2 ? 1 : -1;
+        bias[k] = (float)(next_random() % 3) - 1;
+    }
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        float sum = bias[i % WIDTH];
+        for (int k = 0; k < WIDTH; k++) {
+            sum += n->host[l][i / WIDTH * WIDTH + k] * weights[k * WIDTH + i % WIDTH];
+        }
+        n->host[l + 1][i] = sum > 0 ? sum : 0;
+    }
+    ops_gemm_prepare_options how = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    how.levels = n->levels;
+    how.rows = ROWS;
+    n->weights[l] = upload(2, square, weights);
+    n->biases[l] = upload(1, square, bias);
+    n->prepared[l] = n->weights[l] ? ops_array_prepare(n->weights[l], &how) : NULL;
+    return n->biases[l] && n->prepared[l];
+}
+
+static int network_try(network *n, int layers, uint32_t levels)
+{
+    const int64_t input[2] = {ROWS, WIDTH};
     *n = (network){.layers = layers, .levels = levels};
     for (int i = 0; i < ROWS * WIDTH; i++) {
         n->host[0][i] = (float)(next_random() % 9) - 4;
     }
     n->x = upload(2, input, n->host[0]);
-    for (int l = 0; l < layers; l++) {
-        float weights[WIDTH * WIDTH] = {0}, bias[WIDTH];
-        for (int k = 0; k < WIDTH; k++) {
-            weights[k * WIDTH + (k * 5 + l) % WIDTH] = next_random() % 2 ? 1 : -1;
-            bias[k] = (float)(next_random() % 3) - 1;
-        }
-        n->weights[l] = upload(2, square, weights);
-        n->biases[l] = upload(1, square, bias);
-        ops_gemm_prepare_options how = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
-        how.levels = levels;
-        how.rows = ROWS;
-        n->prepared[l] = made(ops_array_prepare(n->weights[l], &how));
-        for (int i = 0; i < ROWS * WIDTH; i++) {
-            float sum = bias[i % WIDTH];
-            for (int k = 0; k < WIDTH; k++) {
-                sum += n->host[l][i / WIDTH * WIDTH + k] * weights[k * WIDTH + i % WIDTH];
-            }
-            n->host[l + 1][i] = sum > 0 ? sum : 0;
-        }
+    int well = n->x != NULL;
+    for (int l = 0; l < layers && well; l++) {
+        well = layer_try(n, l);
+    }
+    return well;
+}
+
+static void network_make(network *n, int layers, uint32_t levels)
+{
+    if (!network_try(n, layers, levels)) {
+        fail_msg("%s", hal_status_message());
     }
 }
 
@@ -225,11 +238,62 @@ static void a_network_is_two_kernels_a_layer_and_one(void **state)
     assert_int_equal(count_recorded(trace, "gemm"), 8);
 }
 
+/* How a network ends whose allocations fail from a number on. */
+enum { WAS_RIGHT, WAS_WRONG, FAILED_BEFORE, RAN_OUT, OTHER_ERROR };
+
+static int run_without_memory(int number)
+{
+    static network n;
+    char fault[32];
+    float got[ROWS * WIDTH];
+    snprintf(fault, sizeof fault, "allocation:%d+", number);
+    setenv("HAL_LAYERS", "fault", 1);
+    setenv("HAL_FAULT", fault, 1);
+    if (open_context(NULL) || !network_try(&n, 5, 2)) {
+        return FAILED_BEFORE;
+    }
+    ops_scope_begin(test_context);
+    ops_array *y = n.x;
+    for (int l = 0; l < n.layers && y; l++) {
+        ops_array *product = ops_array_matmul_by_levels(y, n.prepared[l], n.levels);
+        ops_array *sum = product ? ops_add(product, n.biases[l]) : NULL;
+        y = sum ? ops_relu(sum) : NULL;
+    }
+    const hal_status status = y ? ops_array_evaluate(&y, 1) : HAL_ERROR_OUT_OF_MEMORY;
+    if (status || ops_array_read(y, sizeof got, got)) {
+        return status && status != HAL_ERROR_OUT_OF_MEMORY ? OTHER_ERROR : RAN_OUT;
+    }
+    ops_scope_end(test_context);
+    network_free(&n);
+    close_context(NULL);
+    return memcmp(got, n.host[n.layers], sizeof got) ? WAS_WRONG : WAS_RIGHT;
+}
+
+/* With little memory a layer has no sums, and is computed as it would be alone. */
+static void what_succeeds_without_memory_is_right(void **state)
+{
+    int ends[OTHER_ERROR + 1] = {0};
+    for (int number = 1; number <= 60; number++) {
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            _exit(run_without_memory(number));
+        }
+        int ended = -1;
+        assert_int_equal(waitpid(child, &ended, 0), child);
+        assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) <= OTHER_ERROR);
+        ends[WEXITSTATUS(ended)]++;
+    }
+    assert_int_equal(ends[WAS_WRONG] + ends[OTHER_ERROR], 0);
+    assert_true(ends[FAILED_BEFORE] > 0 && ends[RAN_OUT] > 0 && ends[WAS_RIGHT] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_network), cmocka_unit_test(results_between_layers),
         cmocka_unit_test(layers_that_are_no_chain), cmocka_unit_test(a_network_as_a_graph)};
-    const struct CMUnitTest counts[] = {cmocka_unit_test(a_network_is_two_kernels_a_layer_and_one)};
+    const struct CMUnitTest counts[] = {cmocka_unit_test(a_network_is_two_kernels_a_layer_and_one),
+                                        cmocka_unit_test(what_succeeds_without_memory_is_right)};
     return cmocka_run_group_tests(counts, NULL, NULL) + RUN_ON_ALL(tests);
 }
