@@ -10,7 +10,8 @@
 /* Whether a product may read its first operand as sums, see execute.c. */
 static int node_is_layer(const ops_array *node)
 {
-    return node->operation == OPS_OPERATION_MATMUL && ops_matmul_b_levels(node->function) > 0;
+    return node->operation == OPS_OPERATION_MATMUL &&
+           ops_matmul_may_take_sums(node->function, node->owner->context->info);
 }
 
 /* Sets upper bounds for the group that would compute the node: shared operands count twice. */

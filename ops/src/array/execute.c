@@ -269,7 +269,7 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         }
     }
     ops_fusion_plan_add_roots(&plan, others, other_count);
-    ops_fusion_plan_list_operands(&plan, &sums.tensor);
+    ops_fusion_plan_list_operands(&plan, &sums.tensor, sums.levels);
     if (wanted && ops_fusion_plan_levels(&plan) == wanted->levels) {
         plan.c_levels = wanted->levels;
         plan.drops_result = wanted->drops_result;

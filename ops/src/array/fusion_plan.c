@@ -283,6 +283,7 @@ uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan)
     const ops_array *root = plan->roots[0];
     const ops_tensor *a = &anchor->operands[0]->view, *b = &anchor->operands[1]->view;
     const uint32_t b_levels = ops_matmul_b_levels(anchor->function);
+    const int may = ops_matmul_may_take_sums(anchor->function, plan->context->info);
     const ops_gemm_prepared prepared = {.levels = b_levels};
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = 1,
@@ -292,14 +293,14 @@ uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan)
                                           plan->has_epilogue ? plan->epilogue.leaf_count - 1 : 0,
                                       .prepared = &prepared};
     uint32_t levels = 0;
-    if (b_levels == 0 || a->rank != 2 || b->rank != 2 || root->is_reordered ||
-        root->view.type != a->type || anchor->view.type != a->type ||
+    if (!may || a->rank != 2 || b->rank != 2 || root->is_reordered || root->view.type != a->type ||
+        anchor->view.type != a->type ||
         ops_gemm_choose_levels(plan->context, &options, a->type, a->shape[0], b->shape[1],
                                a->shape[1], &levels)) {
         return 0;
     }
     const int64_t rest = (a->shape[0] | a->shape[1] | b->shape[1]) & ((1 << levels) - 1);
-    return levels == b_levels && rest == 0 ? levels : 0;
+    return (b_levels == 0 || levels == b_levels) && rest == 0 ? levels : 0;
 }
 
 uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan)
@@ -360,7 +361,8 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
     ops_fusion_group_choose_outputs(group, plan->roots, plan->root_count, plan_max_outputs(plan));
 }
 
-void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums)
+void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums,
+                                   uint32_t a_levels)
 {
     const ops_array *anchor = plan->anchor;
     ops_fusion_group *epilogue = &plan->epilogue;
@@ -370,7 +372,7 @@ void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_su
     } else if (anchor) {
         plan_add_inputs(plan, ops_node_operands(anchor), anchor->operand_count);
         if (anchor->operation == OPS_OPERATION_MATMUL && plan->inputs[0] == plan->a_source) {
-            plan->a_levels = ops_matmul_b_levels(anchor->function);
+            plan->a_levels = a_levels;
             plan->a_sums = (ops_array){.state = OPS_NODE_MEMORY, .view = *a_sums};
             plan->inputs[0] = &plan->a_sums;
         }

@@ -50,7 +50,7 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse
                                 const ops_array *a_source);
 
 /* The levels by which the plan's product reads sums of its first operand and can write those of its
- * result: a product of prepared weights whose lengths leave no rest. 0: it is no such product. */
+ * result: its lengths leave no rest. 0: it is no such product. */
 uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan);
 
 /* Buffers that the plan writes: those of the outputs, unless they are dropped, then that of the
@@ -60,8 +60,10 @@ uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan);
 /* Adds further roots to a plan of elementwise nodes, where they fit into its kernel. */
 void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, uint32_t count);
 
-/* Lists inputs and outputs: the last step of planning. `a_sums`: those of the plan's a_source. */
-void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums);
+/* Lists inputs and outputs: the last step of planning. `a_sums`, of `a_levels`: those of the plan's
+ * a_source. */
+void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums,
+                                   uint32_t a_levels);
 
 /* Operations of the plan: the kernels that it takes without fusion. */
 uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan);

@@ -91,6 +91,14 @@ static inline uint32_t ops_matmul_b_levels(uint32_t function)
     return function >> (OPS_MATMUL_PRECISION_BITS + OPS_MATMUL_LEVELS_BITS);
 }
 
+/* Whether a product may be by levels as kernels of their own, see fusion_plan.h. A processor's
+ * kernel has the levels inside, unless the sums of the weights are prepared. */
+static inline int ops_matmul_may_take_sums(uint32_t function, const hal_device_info *info)
+{
+    return ops_matmul_precision(function) == HAL_GEMM_NORMWISE &&
+           (ops_matmul_b_levels(function) > 0 || info->kind != HAL_DEVICE_CPU);
+}
+
 #define OPS_INLINE_OPERANDS 3u
 #define OPS_MAX_OPERANDS 24u
 

@@ -140,7 +140,28 @@ static void results_between_layers(void **state)
     network_free(&n);
 }
 
-/* A layer without prepared weights, or by other levels, has its own sums. */
+/* Weights that are not prepared: their sums are made for each product. */
+static void weights_that_change(void **state)
+{
+    for (uint32_t levels = 1; levels <= HAL_GEMM_MAX_LEVELS; levels++) {
+        network n;
+        network_make(&n, 6, levels);
+        for (int again = 0; again < 2; again++) {
+            ops_scope_begin(test_context);
+            ops_array *y = n.x;
+            for (int l = 0; l < n.layers; l++) {
+                ops_array *weights = made(ops_neg(made(ops_neg(n.weights[l])))); /* deferred */
+                ops_array *product = made(ops_array_matmul_by_levels(y, weights, levels));
+                y = made(ops_relu(made(ops_add(product, n.biases[l]))));
+            }
+            expect(&n, n.layers, y);
+            ops_scope_end(test_context);
+        }
+        network_free(&n);
+    }
+}
+
+/* A layer of another class, or by other levels, has its own sums. */
 static void layers_that_are_no_chain(void **state)
 {
     network one, two;
@@ -292,7 +313,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_network), cmocka_unit_test(results_between_layers),
-        cmocka_unit_test(layers_that_are_no_chain), cmocka_unit_test(a_network_as_a_graph)};
+        cmocka_unit_test(weights_that_change), cmocka_unit_test(layers_that_are_no_chain),
+        cmocka_unit_test(a_network_as_a_graph)};
     const struct CMUnitTest counts[] = {cmocka_unit_test(a_network_is_two_kernels_a_layer_and_one),
                                         cmocka_unit_test(what_succeeds_without_memory_is_right)};
     return cmocka_run_group_tests(counts, NULL, NULL) + RUN_ON_ALL(tests);
