@@ -7,6 +7,9 @@
 
 #define MAX_CHAINS 4u
 
+/* Parts of a step in which a row's rest is computed; each has elements for every chain. */
+#define REST_PARTS 4u
+
 /* A batch: chunks of a work-item that are loaded together. */
 typedef struct row_batch {
     uint32_t chunks;
@@ -401,7 +404,8 @@ static void emit_rest_chunks(emitter *e, uint32_t phase, const uint8_t *needed, 
     }
 }
 
-/* The last, partial step of a loop from `whole` on. */
+/* The last, partial step of a loop from `whole` on. It goes by parts of a step, because every
+ * element of a part costs as much as one inside the row. */
 static void emit_rest(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
 {
     hal_ir_builder *b = e->b;
@@ -410,9 +414,14 @@ static void emit_rest(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_
         emit_rest_chunks(e, phase, needed, whole);
         return;
     }
-    row_batch rest = {.chunks = loop_chunks(e, phase)};
-    hal_ir_if(b, hal_ir_lt(b, whole, e->end));
-    rest.first = hal_ir_add(b, whole, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
+    const uint32_t chunks = loop_chunks(e, phase);
+    row_batch rest = {.chunks = chunks / REST_PARTS};
+    while (rest.chunks < chunks && rest.chunks * group->width < group->chains) {
+        rest.chunks++;
+    }
+    const hal_ir_value step = hal_ir_u32(b, group->along * group->width * rest.chunks);
+    const hal_ir_value part = hal_ir_for(b, whole, e->end, step);
+    rest.first = hal_ir_add(b, part, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
     for (uint32_t c = 0; c < rest.chunks; c++) {
         hal_ir_value first = hal_ir_add(b, rest.first, hal_ir_u32(b, batch_offset(e, c, 0)));
         rest.inside[c] = hal_ir_lt(b, first, e->end);
