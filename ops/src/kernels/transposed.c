@@ -33,6 +33,9 @@
 /* The least dimension that a processor, which transposes squares in registers, reads along. */
 #define MIN_LINES 4
 
+/* At most one of so many work-items is idle. */
+#define MOST_IDLE 7u
+
 /* Elements that a work-item has in flight, and those that it computes at a time. */
 #define LOADS 16u
 #define TOGETHER 4u
@@ -486,22 +489,6 @@ static void tile_places(const tile_emitter *e, const ops_tile_order *order, uint
     }
 }
 
-/* The axis along which the places of a work-item's vectors differ in one round, by `*step` from one
- * vector to the next; OPS_TILE_AXES where they differ along several. */
-static uint32_t tile_step_axis(const tile_emitter *e, const ops_tile_order *order, uint32_t width,
-                               uint32_t *step)
-{
-    uint32_t length = 1;
-    for (uint32_t i = 0; i < order->joint; i++) {
-        length *= e->plan->tile[order->axis[i]];
-    }
-    const uint32_t vectors = length / width;
-    *step = e->plan->group / vectors;
-    return order->joint + 1u == axis_count(e->plan) && e->plan->group % vectors == 0
-               ? order->axis[order->joint]
-               : OPS_TILE_AXES;
-}
-
 /* Whether all tiles have all elements of the space along an axis: another one continues it. */
 static int axis_is_whole(const ops_elementwise_plan *plan, uint32_t axis)
 {
@@ -557,53 +544,66 @@ static hal_ir_value tile_shared(const tile_emitter *e, const tile_place *place)
     return index;
 }
 
-/* Starts the loop in which each work-item takes the numbers first + item + i * group below
- * `numbers`, `most` at a time. Returns `first`; `*each` is how many. */
-static hal_ir_value loop_begin(const tile_emitter *e, uint32_t numbers, uint32_t most,
-                               uint32_t *each)
-{
-    const uint32_t all = (numbers + e->plan->group - 1) / e->plan->group;
-    *each = least(all, most);
-    return hal_ir_for(e->b, hal_ir_u32(e->b, 0), hal_ir_u32(e->b, numbers),
-                      hal_ir_u32(e->b, *each * e->plan->group));
-}
-
-static hal_ir_value loop_number(const tile_emitter *e, hal_ir_value first, uint32_t i)
-{
-    const hal_ir_value start = hal_ir_add(e->b, first, e->item);
-    return hal_ir_add(e->b, start, hal_ir_u32(e->b, i * e->plan->group));
-}
-
-/* The vectors of a work-item in one round of a loop over the tile. Where they follow each other
- * along one axis, their indices are those of the first one and a multiple of a step, which takes
- * fewer instructions than to compute each from its number. */
+/* The vectors of a work-item in one round of a loop over the tile: the numbers first + item +
+ * i * `items`. Where they follow each other along one axis, their indices are those of the first
+ * and a multiple of a step, which takes fewer instructions than to compute each from its number. */
 typedef struct tile_round {
     uint32_t width, each; /* elements of a vector; vectors */
-    uint32_t axis, step;  /* see tile_step_axis */
+    uint32_t items;       /* work-items that have vectors */
+    uint32_t axis, step;  /* of the distance; axis OPS_TILE_AXES: along several */
     tile_place places[LOADS][OPS_MAX_WIDTH];
     hal_ir_value guard[LOADS];
 } tile_round;
 
-/* Begins the loop; the caller ends it. */
+/* Vectors differ along the last axis of the order alone where a group takes all of the others'.
+ * Some work-items are idle for that. */
+static void round_choose(const tile_emitter *e, const ops_tile_order *order, uint32_t width,
+                         tile_round *round)
+{
+    const uint32_t group = e->plan->group, last = axis_count(e->plan) - 1;
+    uint32_t vectors = 1;
+    for (uint32_t i = 0; i < last; i++) {
+        vectors *= e->plan->tile[order->axis[i]];
+    }
+    vectors /= width;
+    round->width = width;
+    round->items = group;
+    round->axis = OPS_TILE_AXES;
+    round->step = 0;
+    if (order->joint <= last && vectors > 0 && group % vectors <= group / MOST_IDLE) {
+        round->axis = order->axis[last];
+        round->step = group / vectors;
+        round->items = round->step * vectors;
+    }
+}
+
+/* Begins the loop, in which a work-item has at most `most` vectors in a round; the caller ends
+ * it. */
 static void round_begin(const tile_emitter *e, const ops_tile_order *order, uint32_t width,
                         uint32_t most, tile_round *round)
 {
     hal_ir_builder *b = e->b;
     const uint32_t numbers = box_elements(e->plan->tile) / width;
     const uint32_t every = (UINT32_C(1) << OPS_TILE_AXES) - 1;
-    round->width = width;
-    round->axis = tile_step_axis(e, order, width, &round->step);
-    const hal_ir_value first = loop_begin(e, numbers, most, &round->each);
+    round_choose(e, order, width, round);
+    const uint32_t items = round->items, all = (numbers + items - 1) / items;
+    round->each = least(all, most);
+    const hal_ir_value first =
+        hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, numbers), hal_ir_u32(b, round->each * items));
     /* The last round may go beyond the tile. */
-    const uint32_t is_covered = numbers % (round->each * e->plan->group) == 0;
+    const uint32_t is_covered = numbers % (round->each * items) == 0;
     const uint32_t own = round->axis == OPS_TILE_AXES ? 0 : UINT32_C(1) << round->axis;
-    hal_ir_value common = HAL_IR_NONE;
+    hal_ir_value inside = e->inside, common = HAL_IR_NONE;
+    if (items < e->plan->group) {
+        inside = hal_ir_and(b, inside, hal_ir_lt(b, e->item, hal_ir_u32(b, items)));
+    }
     for (uint32_t i = 0; i < round->each; i++) {
         tile_place *places = round->places[i];
-        const hal_ir_value number = loop_number(e, first, i);
+        const hal_ir_value start = hal_ir_add(b, first, e->item);
+        const hal_ir_value number = hal_ir_add(b, start, hal_ir_u32(b, i * items));
         if (i == 0 || own == 0) {
             tile_places(e, order, width, number, places);
-            common = tile_contains(e, &places[0], every & ~own, e->inside);
+            common = tile_contains(e, &places[0], every & ~own, inside);
         }
         for (uint32_t j = 0; j < width && i > 0 && own != 0; j++) {
             places[j] = round->places[0][j];
