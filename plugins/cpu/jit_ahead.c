@@ -1,6 +1,6 @@
 /* Prefetches: the processor's own prefetchers do not keep up with loops whose loads are many
- * operations apart. Short loops need no help, and would spend time on it. Called by jit_loop.c and
- * jit_operation.c. */
+ * operations apart, or read rows at several places of one memory in turns. Other loops need no
+ * help, and would spend time on it. Called by jit_loop.c and jit_operation.c. */
 #include "jit_state.h"
 
 /* Bytes that a loop reads between a prefetch and the load of the same place, and those of a line of
@@ -12,11 +12,28 @@ static x86_operand ahead_of(uint32_t pointer)
     return x86_memory(X86_RSP, (int32_t)(JIT_FRAME_AHEADS + 8 * pointer));
 }
 
+/* Pointers in rows of the memory that a load reads. */
+static uint32_t streams_count(const jit_state *jit, const jit_program *program,
+                              const jit_node *load)
+{
+    const uint32_t memory = jit->lower->accesses[load->access].memory;
+    uint64_t found = 0; /* pointers, as bits */
+    for (uint32_t i = 0; i < program->node_count; i++) {
+        const jit_node *node = &program->nodes[i];
+        if (node->opcode == JIT_LOAD && jit->pointer_forms[node->aux] == JIT_ACCESS_ROWS &&
+            jit->lower->accesses[node->access].memory == memory) {
+            found |= UINT64_C(1) << node->aux;
+        }
+    }
+    return (uint32_t)__builtin_popcountll(found);
+}
+
 static bool is_ahead(const jit_state *jit, const jit_node *node)
 {
     const jit_access_form form = jit->pointer_forms[node->aux];
-    return jit->in_loop && jit->is_long && !jit->lower->accesses[node->access].shared &&
-           (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_LINE);
+    return jit->in_loop && !jit->lower->accesses[node->access].shared &&
+           (form == JIT_ACCESS_ROWS ? jit->is_long || streams_count(jit, jit->program, node) > 1
+                                    : form == JIT_ACCESS_LINE && jit->is_long);
 }
 
 /* Bytes of a row that the loads at a pointer read. */
@@ -43,9 +60,13 @@ void jit_ahead_begin(jit_state *jit, const jit_program *program)
             continue;
         }
         done |= UINT64_C(1) << node->aux;
-        const uint32_t row = jit->lower->kernel->place[0] * hal_type_size(node->type);
+        const uint32_t *place = jit->lower->kernel->place;
+        const uint32_t row = place[0] * hal_type_size(node->type);
+        const uint32_t streams = streams_count(jit, program, node);
+        /* Pieces that are read in turns follow each other: the next turn begins after all. */
+        const uint32_t turn = streams > 1 ? streams * place[1] : 1;
         uint32_t shift = 0;
-        while (row_bytes(jit, program, node) << shift < AHEAD) {
+        while (row_bytes(jit, program, node) << shift < AHEAD || UINT32_C(1) << shift < turn) {
             shift++;
         }
         x86_general(code, X86_LOAD, true, JIT_SCRATCH, jit_skip_of(node->aux));

@@ -30,6 +30,7 @@
 /* Contiguous outputs from which groups of a processor keep to one row of them: fewer leave lanes
  * idle. */
 #define MIN_ROW_CPU 16
+#define ROW_ITEMS_CPU 8
 
 /* Elements of a contiguous axis that a work-item of a GPU should have where there are enough for
  * MANY_ITEMS on each compute unit, of rows that are long enough for work-items side by side: each
@@ -77,6 +78,35 @@ static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
     return size;
 }
 
+/* An even share of `count` outputs among groups of a CPU of at most `items` work-items: whole
+ * vectors if possible, whose accesses need no masks. */
+static uint32_t share_of_vectors(uint64_t count, uint32_t items)
+{
+    for (uint32_t whole = items / SIDE_CPU * SIDE_CPU; whole > items / 4; whole -= SIDE_CPU) {
+        if (count % whole == 0) {
+            return whole;
+        }
+    }
+    return ops_even_share(count, items);
+}
+
+/* The work-items of a row of a CPU's group with several rows: whole vectors, their number a power
+ * of two, that cover `count` outputs with the least work. A row costs as much as ROW_ITEMS_CPU
+ * work-items. */
+static uint32_t row_of_vectors(uint64_t count, uint32_t items)
+{
+    uint32_t best = SIDE_CPU;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t row = SIDE_CPU; row <= items; row *= 2) {
+        const uint64_t work = (count + row - 1) / row * (row + ROW_ITEMS_CPU);
+        if (work < least) {
+            least = work;
+            best = row;
+        }
+    }
+    return best;
+}
+
 /* For an axis that is contiguous in memory. Combining the values of many lanes of a CPU costs more
  * than a few more steps along the axis. */
 static void group_along_axis_cpu(int64_t outputs, int64_t length, uint32_t items,
@@ -84,7 +114,7 @@ static void group_along_axis_cpu(int64_t outputs, int64_t length, uint32_t items
 {
     const int is_short = outputs >= 64 && length < MIN_SHARED_AXIS_CPU;
     if (is_short && (length < MIN_SIDE_AXIS_CPU || items < SIDE_CPU * SIDE_CPU)) {
-        group->outputs = ops_even_share((uint64_t)outputs, items);
+        group->outputs = share_of_vectors((uint64_t)outputs, items);
         return;
     }
     group->axis_first = 1;
@@ -142,8 +172,11 @@ static void group_across_outputs_cpu(const ops_space *space, int64_t length, uin
 {
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     group->rows = space->rank > 1 && inner >= MIN_ROW_CPU;
-    group->outputs =
-        ops_even_share(group->rows ? inner : (uint64_t)ops_space_elements(space), items);
+    const uint64_t count = group->rows ? inner : (uint64_t)ops_space_elements(space);
+    group->outputs = share_of_vectors(count, items);
+    if (count >= MIN_ROW_CPU && items >= 2 * group->outputs && length >= MIN_SHARED_STEPS_CPU) {
+        group->outputs = row_of_vectors(count, items);
+    }
     const uint32_t spare = items / group->outputs;
     while (2 * group->along <= spare && length >= MIN_SHARED_STEPS_CPU * (int64_t)group->along) {
         group->along *= 2;
