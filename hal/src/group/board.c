@@ -60,6 +60,7 @@ static hal_board *board_allocate(const hal_group_id *id, uint32_t count)
     if (board) {
         board->id = *id;
         board->count = count;
+        board->own = HAL_GROUP_MAX_RANKS;
         board->file = -1;
         board->slot_bytes = slot_bytes_of(count);
         board->bytes = header_bytes(count) + 2 * (uint64_t)count * board->slot_bytes;
@@ -152,10 +153,11 @@ static hal_status board_await_header(hal_board *board, uint64_t time_limit_ns, c
     return HAL_OK;
 }
 
+/* A process does not see its own lock. */
 int hal_board_is_rank_dead(const hal_board *board, uint32_t rank)
 {
     const hal_board_rank *other = hal_board_rank_at(board, rank);
-    return board->file >= 0 && atomic_load(&other->joined) == 2 && !atomic_load(&other->left) &&
+    return board->file >= 0 && rank != board->own && atomic_load(&other->joined) == 2 && !atomic_load(&other->left) &&
            !hal_file_is_byte_locked(board->file, rank);
 }
 
@@ -274,6 +276,7 @@ static hal_status board_join(hal_board *board, uint32_t rank, const char *functi
     }
     if (board->file >= 0) {
         hal_file_lock_byte(board->file, rank);
+        board->own = rank;
     }
     atomic_store(&header->ranks[rank].joined, 2);
     if (atomic_fetch_add(&header->joined, 1) + 1 == board->count) {

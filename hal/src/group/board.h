@@ -97,6 +97,7 @@ typedef struct hal_board {
     uint64_t slot_bytes; /* of a slot, and so of a piece; a multiple of 256 */
     hal_group_id id;
     uint32_t count;
+    uint32_t own;   /* the rank of this process on shared memory */
     int file;       /* of shared memory; -1: within the process */
     hal_link *link; /* null: the ranks see this memory */
     _Atomic uint32_t references;
@@ -136,7 +137,7 @@ void hal_board_post_offer(hal_board *board, uint32_t rank, const hal_board_offer
 /* Tells the others whether the rank's engine was created: HAL_BOARD_ENGINE_CREATED or _REFUSED. */
 void hal_board_post_engine(hal_board *board, uint32_t rank, uint32_t state);
 
-/* Whether a rank's process ended without leaving. Threads: any. */
+/* Whether a rank's process ended without leaving; never the caller's. Threads: any. */
 int hal_board_is_rank_dead(const hal_board *board, uint32_t rank);
 
 static inline hal_board_rank *hal_board_rank_at(const hal_board *board, uint32_t rank)

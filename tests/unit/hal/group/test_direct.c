@@ -104,6 +104,16 @@ static int system_allows_reads(void)
     return hal_process_read((int64_t)getpid(), &target, &source, 1) == 0 && to == from;
 }
 
+/* The watch of an engine asks for all ranks, its own among them. */
+RANKS_TEST(live_ranks_are_not_dead)
+{
+    for (uint32_t r = 0; r < RANKS; r++) {
+        for (uint32_t q = 0; q < RANKS; q++) {
+            assert_false(hal_board_is_rank_dead(groups[r]->board, q));
+        }
+    }
+}
+
 RANKS_TEST(large_data_passes_no_slot)
 {
     if (!system_allows_reads()) {
