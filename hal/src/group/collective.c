@@ -6,6 +6,7 @@
 #include "core/hooks.h"
 #include "core/record.h"
 #include "engine.h"
+#include "ordered.h"
 #include "reduce.h"
 #include "step.h"
 
@@ -190,8 +191,9 @@ static hal_segments one_segment(uint64_t bytes)
 static hal_status reduce_piece(const collective_plan *of, uint64_t stride, hal_range own,
                                hal_range result)
 {
+    const hal_range others = {of->stage->inbox, 0, of->group->count * stride};
     return hal_reduce_record(of->group, of->queue, of->stage, (hal_type)of->call.type,
-                             of->call.reduction, stride / of->size, own, result,
+                             of->call.reduction, others, stride / of->size, own, result,
                              own.length / of->size);
 }
 
@@ -587,7 +589,7 @@ static uint64_t padded_stride(const collective_plan *of)
                : 0;
 }
 
-static hal_status collective_record(collective_plan *of)
+static hal_status collective_record(const collective_plan *of)
 {
     hal_status status = copy_own(of);
     if (of->group->count == 1) {
@@ -608,7 +610,10 @@ static hal_status collective_record(collective_plan *of)
 /* An engine copies the rank's own part, but for a rank that exchanges with itself. */
 static hal_status engine_record(const collective_plan *of)
 {
-    hal_status status = of->call.kind == HAL_EXCHANGE ? copy_own(of) : HAL_OK;
+    hal_status status = hal_engine_compare(of->group, of->queue, &of->call, of->since);
+    if (status == HAL_OK && of->call.kind == HAL_EXCHANGE) {
+        status = copy_own(of);
+    }
     if (hal_engine_varies(&of->call)) {
         atomic_store(&of->group->has_varied, 1);
     }
@@ -617,17 +622,31 @@ static hal_status engine_record(const collective_plan *of)
                : status;
 }
 
+/* The engine moves what hal adds. */
+static hal_status ordered_record(const collective_plan *of)
+{
+    const hal_status status = hal_engine_compare(of->group, of->queue, &of->call, of->since);
+    return status == HAL_OK
+               ? hal_ordered_record(of->group, of->queue, &of->call, of->send, of->recv, of->since)
+               : status;
+}
+
 /* Records a checked collective; an error ends the group on all ranks. */
 static hal_status collective_run(collective_plan *of)
 {
-    const int has_engine = hal_engine_takes(of->group, &of->call);
+    hal_status (*record)(const collective_plan *of) = collective_record;
     hal_status status = hal_group_check(of->group, "hal_queue_collective");
     if (status != HAL_OK) {
         return status;
     }
-    if (of->group->count > 1 && !has_engine) {
+    if (hal_engine_takes(of->group, &of->call)) {
+        record = engine_record;
+    } else if (of->group->engine && of->call.count > 0) {
+        record = ordered_record;
+    }
+    if (of->group->count > 1 && record != engine_record) {
         if (kinds[of->call.kind].reduces) {
-            of->padded_stride = padded_stride(of);
+            of->padded_stride = record == collective_record ? padded_stride(of) : 0;
             status = hal_reduce_prepare(of->group, (hal_type)of->call.type, of->call.reduction,
                                         of->padded_stride > 0);
         }
@@ -639,7 +658,7 @@ static hal_status collective_run(collective_plan *of)
         }
     }
     of->since = atomic_load(&of->queue->timeline.submitted) + 1;
-    status = has_engine ? engine_record(of) : collective_record(of);
+    status = record(of);
     return status == HAL_OK ? HAL_OK : hal_group_fail(of->group, status);
 }
 

@@ -460,15 +460,18 @@ static hal_step_description compare_step(const hal_group *group, const hal_board
         .call = *is, .since = since, .sources = others, .targets = others};
 }
 
+hal_status hal_engine_compare(hal_group *group, hal_queue *queue, const hal_board_call *is,
+                              uint64_t since)
+{
+    const hal_step_description compare = compare_step(group, is, since);
+    return group->engine->compares ? hal_step_record(group, queue, &compare) : HAL_OK;
+}
+
 hal_status hal_engine_record(hal_group *group, hal_queue *queue, const hal_board_call *is,
                              hal_range send, hal_range recv, uint64_t since)
 {
-    const hal_step_description compare = compare_step(group, is, since);
     hal_point point = {0};
-    hal_status status = group->engine->compares ? hal_step_record(group, queue, &compare) : HAL_OK;
-    if (status == HAL_OK) {
-        status = hal_flush_waits(queue, &point);
-    }
+    hal_status status = hal_flush_waits(queue, &point);
     engine_call *call = status == HAL_OK ? call_create(group, queue, is) : NULL;
     if (!call) {
         return status == HAL_OK

@@ -3,6 +3,7 @@
 #include "direct.h"
 #include "engine_create.h"
 
+#include "core/buffer.h"
 #include "core/hooks.h"
 #include "core/watch.h"
 
@@ -68,8 +69,9 @@ static void group_free(hal_group *group)
         group->stages = stage->next;
         hal_buffer_release(stage->outbox);
         hal_buffer_release(stage->inbox);
-        hal_buffer_release(stage->scratch[0]);
-        hal_buffer_release(stage->scratch[1]);
+        for (uint32_t i = 0; i < HAL_SCRATCHES; i++) {
+            hal_buffer_release(stage->scratch[i]);
+        }
         free(stage);
     }
     for (hal_type type = 0; type < HAL_TYPE_COUNT; type++) {
@@ -163,14 +165,16 @@ hal_status hal_group_stage_for(hal_group *group, hal_queue *queue, hal_group_sta
 }
 
 hal_status hal_group_scratch(hal_group *group, hal_group_stage *stage, uint32_t which,
-                             hal_buffer **buffer)
+                             uint64_t bytes, hal_buffer **buffer)
 {
+    hal_buffer **kept = &stage->scratch[which];
     hal_status status = HAL_OK;
-    if (!stage->scratch[which]) {
-        status = hal_buffer_create(group->device, HAL_MEMORY_DEVICE, group->board->slot_bytes,
-                                   &stage->scratch[which]);
+    if (!*kept || (*kept)->bytes < bytes) {
+        hal_buffer_release(*kept);
+        *kept = NULL;
+        status = hal_buffer_create(group->device, HAL_MEMORY_DEVICE, bytes, kept);
     }
-    *buffer = stage->scratch[which];
+    *buffer = *kept;
     return status;
 }
 

@@ -6,6 +6,14 @@
 #include "core/kernel.h"
 #include "core/queue.h"
 
+enum { /* device memory of a stage */
+       HAL_SCRATCH_OPERAND,  /* of a reduction, at an address that no binding may have */
+       HAL_SCRATCH_RESULT,   /* likewise */
+       HAL_SCRATCH_RECEIVED, /* contributions that an engine has moved */
+       HAL_SCRATCH_SENT,     /* what it moves */
+       HAL_SCRATCHES
+};
+
 /* Staging memory for one queue of the rank. The outbox holds what the rank publishes, the inbox
  * what it received. The queue's order and the gates guard them. */
 typedef struct hal_group_stage {
@@ -13,8 +21,7 @@ typedef struct hal_group_stage {
     const hal_timeline *timeline;
     hal_buffer *outbox, *inbox;
     uint8_t *outbox_host, *inbox_host;
-    hal_buffer *scratch[2]; /* operand and result of a reduction at addresses that no binding may
-                             * have; null until needed */
+    hal_buffer *scratch[HAL_SCRATCHES]; /* null until needed */
 } hal_group_stage;
 
 #define HAL_GROUP_KERNELS 3u /* forms of a reduction kernel, see reduce.c */
@@ -68,8 +75,9 @@ hal_status hal_group_fail(hal_group *group, hal_status status);
  * Errors: OUT_OF_MEMORY, those of buffers. */
 hal_status hal_group_stage_for(hal_group *group, hal_queue *queue, hal_group_stage **stage);
 
-/* `scratch[which]` of a stage with at least the bytes of a piece. Errors: as above. */
+/* `scratch[which]` of a stage with at least `bytes` bytes; a larger one takes the place of one that
+ * is too small, whose content is lost. Errors: as above. */
 hal_status hal_group_scratch(hal_group *group, hal_group_stage *stage, uint32_t which,
-                             hal_buffer **buffer);
+                             uint64_t bytes, hal_buffer **buffer);
 
 #endif

@@ -1,5 +1,5 @@
 /* Reduction kernels of groups: one work-item per element. Called by
- * collective.c. */
+ * collective.c and ordered.c. */
 #include "reduce.h"
 
 #include "core/flush.h"
@@ -193,7 +193,7 @@ static hal_status range_align(hal_group *group, hal_group_stage *stage, uint32_t
     hal_status status = HAL_OK;
     *aligned = range;
     if (range.offset % group->device->info.binding_alignment != 0) {
-        status = hal_group_scratch(group, stage, which, &aligned->buffer);
+        status = hal_group_scratch(group, stage, which, range.length, &aligned->buffer);
         aligned->offset = 0;
     }
     return status;
@@ -219,17 +219,16 @@ static hal_status reduce_dispatch(hal_group *group, hal_queue *queue, hal_kernel
 }
 
 hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
-                             hal_type type, uint32_t reduction, uint64_t stride, hal_range own,
-                             hal_range result, uint64_t count)
+                             hal_type type, uint32_t reduction, hal_range others, uint64_t stride,
+                             hal_range own, hal_range result, uint64_t count)
 {
-    const uint64_t size = hal_type_size(type);
-    hal_range ranges[3] = {{stage->inbox, 0, group->count * stride * size}, own, result};
+    hal_range ranges[3] = {others, own, result};
     if (count == 0) {
         return HAL_OK;
     }
-    hal_status status = range_align(group, stage, 0, own, &ranges[1]);
+    hal_status status = range_align(group, stage, HAL_SCRATCH_OPERAND, own, &ranges[1]);
     if (status == HAL_OK) {
-        status = range_align(group, stage, 1, result, &ranges[2]);
+        status = range_align(group, stage, HAL_SCRATCH_RESULT, result, &ranges[2]);
     }
     if (status == HAL_OK) {
         status = hal_reduce_copy(queue, own, ranges[1]);
@@ -260,7 +259,7 @@ hal_status hal_reduce_record_padded(hal_group *group, hal_queue *queue, hal_grou
     if (count == 0) {
         return HAL_OK;
     }
-    hal_status status = hal_group_scratch(group, stage, 1, &ranges[1].buffer);
+    hal_status status = hal_group_scratch(group, stage, HAL_SCRATCH_RESULT, padded * size, &ranges[1].buffer);
     if (status == HAL_OK) {
         ranges[1].length = padded * size;
         status = reduce_dispatch(group, queue, group->kernels[type][reduction][REDUCE_PADDED],

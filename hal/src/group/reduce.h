@@ -1,5 +1,5 @@
 /* The reduction of the ranks' contributions by a kernel, in the order of the ranks. Used by
- * collective.c. */
+ * collective.c and ordered.c. */
 #ifndef HAL_SRC_GROUP_REDUCE_H
 #define HAL_SRC_GROUP_REDUCE_H
 
@@ -10,12 +10,12 @@
  * BOOL, COMPILE, OUT_OF_MEMORY. */
 hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction, int padded);
 
-/* Records result[i] = own[i] reduced with inbox[q * stride + i] of all other ranks q, for `count`
- * elements; `stride` in elements. `own` and `result` are the same range or disjoint, at any offset.
+/* Records result[i] = own[i] reduced with others[q * stride + i] of all other ranks q, for `count`
+ * elements; `stride` in elements. `others` begins where a binding may. `own` and `result` are the same range or disjoint, at any offset.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
-                             hal_type type, uint32_t reduction, uint64_t stride, hal_range own,
-                             hal_range result, uint64_t count);
+                             hal_type type, uint32_t reduction, hal_range others, uint64_t stride,
+                             hal_range own, hal_range result, uint64_t count);
 
 /* `count` rounded up to whole work-groups. */
 uint64_t hal_reduce_padded_count(const hal_device *device, uint64_t count);

@@ -1,0 +1,16 @@
+/* Reductions in the order of the ranks on an engine: the engine moves the contributions, and each
+ * rank adds them with hal's kernel, so the bits are those of hal's own collectives. Used by
+ * collective.c where the engine itself would give other bits (hal_engine_takes). */
+#ifndef HAL_SRC_GROUP_ORDERED_H
+#define HAL_SRC_GROUP_ORDERED_H
+
+#include "group.h"
+
+/* Records an all_reduce, reduce_scatter or reduce of at least one element, whose kernels exist
+ * (hal_reduce_prepare). Ranges have exact lengths or are {0}. Temporary memory: at most 64 MiB for
+ * what is received, again as much for a long reduce_scatter or reduce. Threads: the queue's.
+ * Errors: OUT_OF_MEMORY, those of hal_engine_record. */
+hal_status hal_ordered_record(hal_group *group, hal_queue *queue, const hal_board_call *call,
+                              hal_range send, hal_range recv, uint64_t since);
+
+#endif
