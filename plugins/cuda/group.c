@@ -3,35 +3,28 @@
  *
  * The ranks of a group in this process form a clique. NCCL takes the calls of one thread for
  * several devices as one unit (ncclGroupStart, ncclGroupEnd), so a collective waits in its rank
- * until all ranks of the clique have one: then a round begins. Communicators are not blocking, so a
- * round goes on in a thread of NCCL after the call, and its kernels are on the streams when all
- * communicators report success. Only then the points of the batches are recorded, and the queues
- * may go on.
+ * until all ranks of the clique have one: then the thread that has the last one runs the round.
+ * Communicators are blocking: after the unit its kernels are on the streams, the points of the
+ * batches are recorded, and the queues may go on. A unit does not wait for other processes, since
+ * all ranks were connected when the communicators were created.
  *
  * Two communicators on one device may each hold a part of it and wait for the rest. So all rounds
  * of the process begin under one lock, in the same order on all devices, and a device runs one
  * after the other: a stream waits for the last collective of its device if another queue has it. */
+#include "communicator.h"
 #include "cuda_plugin.h"
-#include "nccl.h"
 
-#include <kit/clock.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_LOCAL = 128 }; /* ranks of a clique; hal has as many in a group */
-
-static const uint64_t max_begin_ns = 100000;   /* that a submit waits for a round to begin */
-static const uint64_t max_end_ns = 3000000000; /* for the end of communicators */
 
 typedef struct clique {
     struct clique *next;
     hal_plugin_group_id id;
     hal_plugin_group *ranks; /* a list */
     uint32_t rank_count;
-    bool has_begun;     /* the calls of the round are made */
     bool is_incomplete; /* a rank has left: no round begins any more */
     hal_status failure; /* OK, or why the group has ended */
     char message[320];
@@ -43,9 +36,9 @@ struct hal_plugin_group {
     hal_plugin_group *next; /* of the clique */
     hal_plugin_device *device;
     clique *clique;
-    nccl_comm comm; /* null: none, or ended */
+    cuda_creation *creation; /* of the communicator; null: it exists, or has ended */
+    nccl_comm comm;          /* null: none, or ended */
     uint32_t rank, count;
-    bool is_created;
     /* The collective that has not begun. */
     hal_plugin_queue *queue; /* null: none */
     uint64_t value;
@@ -56,92 +49,6 @@ struct hal_plugin_group {
 
 static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static clique *cliques;
-
-/* ---- The end of communicators ---- */
-
-/* Communicators that a thread ends, since NCCL may wait there for ever. */
-typedef struct ending {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done, is_left; /* left: the thread frees it */
-    nccl_result (*end)(nccl_comm comm);
-    uint32_t count;
-    nccl_comm comms[MAX_LOCAL];
-} ending;
-
-static void ending_free(ending *of)
-{
-    pthread_cond_destroy(&of->done);
-    pthread_mutex_destroy(&of->lock);
-    free(of);
-}
-
-/* In one unit, so that no communicator is waited for before all know of the end. */
-static void *ending_run(void *argument)
-{
-    ending *of = argument;
-    cuda_nccl()->ncclGroupStart();
-    for (uint32_t i = 0; i < of->count; i++) {
-        of->end(of->comms[i]);
-    }
-    cuda_nccl()->ncclGroupEnd();
-    pthread_mutex_lock(&of->lock);
-    of->is_done = true;
-    const bool is_left = of->is_left;
-    pthread_cond_signal(&of->done);
-    pthread_mutex_unlock(&of->lock);
-    if (is_left) {
-        ending_free(of);
-    }
-    return NULL;
-}
-
-/* Waits for the thread up to the limit. */
-static void ending_await(ending *of)
-{
-    struct timespec limit;
-    int result = 0;
-    clock_gettime(CLOCK_MONOTONIC, &limit);
-    limit.tv_sec += (time_t)(max_end_ns / 1000000000);
-    pthread_mutex_lock(&of->lock);
-    while (!of->is_done && result == 0) {
-        result = pthread_cond_timedwait(&of->done, &of->lock, &limit);
-    }
-    of->is_left = !of->is_done;
-    const bool is_left = of->is_left;
-    pthread_mutex_unlock(&of->lock);
-    if (is_left) {
-        cuda_host()->log(HAL_LOG_WARN, "cuda: NCCL has not ended a communicator within 3 s; its "
-                                       "memory stays allocated");
-    } else {
-        ending_free(of);
-    }
-}
-
-static void communicators_end(const nccl_comm *comms, uint32_t count,
-                              nccl_result (*end)(nccl_comm comm))
-{
-    pthread_condattr_t attributes;
-    pthread_t thread;
-    ending *of = count > 0 ? calloc(1, sizeof *of) : NULL;
-    if (of == NULL) {
-        return; /* without memory the communicators stay */
-    }
-    of->end = end;
-    of->count = count;
-    memcpy(of->comms, comms, count * sizeof *comms);
-    pthread_mutex_init(&of->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&of->done, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (pthread_create(&thread, NULL, ending_run, of) != 0) {
-        ending_run(of);
-    } else {
-        pthread_detach(thread);
-    }
-    ending_await(of);
-}
 
 /* ---- Failures; the caller holds the lock ---- */
 
@@ -160,6 +67,14 @@ static hal_status rank_release_queue(hal_plugin_group *rank)
     return status;
 }
 
+static void creation_end(hal_plugin_group *rank)
+{
+    if (rank->creation != NULL) {
+        cuda_creation_leave(rank->creation);
+        rank->creation = NULL;
+    }
+}
+
 /* Ends all ranks of the clique. The first reason is kept. */
 static void clique_end(clique *of, hal_status status, const char *message)
 {
@@ -169,19 +84,19 @@ static void clique_end(clique *of, hal_status status, const char *message)
         return;
     }
     of->failure = status;
-    of->has_begun = false;
     snprintf(of->message, sizeof of->message, "%s", message);
     for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
         if (rank->comm != NULL) {
             comms[count++] = rank->comm;
         }
         rank->comm = NULL;
+        creation_end(rank);
     }
     for (uint32_t i = 0; i < of->left_count; i++) {
         comms[count++] = of->left[i];
     }
     of->left_count = 0;
-    communicators_end(comms, count, cuda_nccl()->ncclCommAbort);
+    cuda_communicators_end(comms, count, cuda_nccl()->ncclCommAbort);
     for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
         if (rank->queue != NULL) {
             rank_release_queue(rank);
@@ -288,7 +203,8 @@ static nccl_result rank_begin(hal_plugin_group *rank, hal_status *status)
     return result;
 }
 
-static void round_begin(clique *of)
+/* The calls of all ranks of the clique; false: the clique has failed. */
+static bool round_call(clique *of)
 {
     const nccl_library *nccl = cuda_nccl();
     nccl_comm failed = NULL;
@@ -296,42 +212,31 @@ static void round_begin(clique *of)
     nccl_result result = nccl->ncclGroupStart();
     if (result != NCCL_SUCCESS) {
         clique_fail(of, NULL, result, "beginning a unit of calls");
-        return;
+        return false;
     }
     for (hal_plugin_group *rank = of->ranks;
          rank != NULL && result == NCCL_SUCCESS && status == HAL_OK; rank = rank->next) {
         result = rank_begin(rank, &status);
-        result = result == NCCL_IN_PROGRESS ? NCCL_SUCCESS : result;
         failed = rank->comm;
     }
     const nccl_result end = nccl->ncclGroupEnd();
     if (status != HAL_OK) {
         clique_end(of, status,
                    "cuda: a queue could not wait for the last collective of the device");
-    } else if (result != NCCL_SUCCESS) {
-        clique_fail(of, failed, result, "starting a collective");
-    } else if (end != NCCL_SUCCESS && end != NCCL_IN_PROGRESS) {
-        clique_fail(of, of->ranks->comm, end, "starting a collective");
+    } else if (result != NCCL_SUCCESS || end != NCCL_SUCCESS) {
+        failed = result != NCCL_SUCCESS ? failed : of->ranks->comm;
+        clique_fail(of, failed, result != NCCL_SUCCESS ? result : end, "starting a collective");
     }
-    of->has_begun = of->failure == HAL_OK;
+    return of->failure == HAL_OK;
 }
 
-/* Ends the round if the kernels of all ranks are on their streams. */
-static void round_poll(clique *of)
+/* Afterwards the kernels of all ranks are on their streams. */
+static void round_run(clique *of)
 {
     hal_status status = HAL_OK;
-    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
-        nccl_result now = NCCL_SUCCESS;
-        const nccl_result asked = cuda_nccl()->ncclCommGetAsyncError(rank->comm, &now);
-        now = asked != NCCL_SUCCESS ? asked : now;
-        if (now != NCCL_SUCCESS) {
-            if (now != NCCL_IN_PROGRESS) {
-                clique_fail(of, rank->comm, now, "starting a collective");
-            }
-            return;
-        }
+    if (!round_call(of)) {
+        return;
     }
-    of->has_begun = false;
     for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
         const hal_status one = rank_release_queue(rank);
         status = status == HAL_OK ? one : status;
@@ -341,35 +246,18 @@ static void round_poll(clique *of)
     }
 }
 
+/* Runs a round if all ranks have a collective. */
 static void clique_advance(clique *of)
 {
-    if (of->failure != HAL_OK) {
+    if (of->failure != HAL_OK || of->is_incomplete) {
         return;
     }
-    if (!of->has_begun) {
-        if (of->is_incomplete) {
+    for (const hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+        if (rank->queue == NULL) {
             return;
         }
-        for (const hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
-            if (rank->queue == NULL) {
-                return;
-            }
-        }
-        round_begin(of);
     }
-    if (of->has_begun) {
-        round_poll(of);
-    }
-}
-
-/* A thread of NCCL has most rounds on the streams within some microseconds. */
-static void round_await(clique *of)
-{
-    const uint64_t begin = kit_clock_ns();
-    clique_advance(of);
-    while (of->has_begun && kit_clock_ns() - begin < max_begin_ns) {
-        round_poll(of);
-    }
+    round_run(of);
 }
 
 static hal_status fail_ended(const clique *of)
@@ -397,7 +285,7 @@ hal_status cuda_group_submit(hal_plugin_queue *queue, const hal_batch *batch, ui
         rank->queue = queue;
         rank->value = value;
         atomic_store(&queue->deferred, value);
-        round_await(rank->clique);
+        clique_advance(rank->clique);
     }
     pthread_mutex_unlock(&group_lock);
     return status;
@@ -468,27 +356,27 @@ static void rank_leave(hal_plugin_group *rank)
     *at = rank->next;
     of->rank_count--;
     of->is_incomplete = true;
+    creation_end(rank);
     if (rank->comm != NULL) {
         of->left[of->left_count++] = rank->comm;
     }
     if (of->rank_count == 0) {
-        communicators_end(of->left, of->left_count, cuda_nccl()->ncclCommDestroy);
+        cuda_communicators_end(of->left, of->left_count, cuda_nccl()->ncclCommDestroy);
         clique_remove(of);
     }
     free(rank);
 }
 
-static nccl_result communicator_begin(hal_plugin_group *rank)
+static hal_status communicator_begin(hal_plugin_group *rank)
 {
     nccl_id id;
-    nccl_config config = {.size = sizeof config,
-                          .magic = NCCL_CONFIG_MAGIC,
-                          .version = NCCL_CONFIG_VERSION,
-                          .is_blocking = 0,
-                          .padding = INT_MIN};
     memcpy(id.bytes, rank->clique->id.bytes, sizeof id.bytes);
-    return cuda_nccl()->ncclCommInitRankConfig(&rank->comm, (int)rank->count, id, (int)rank->rank,
-                                               &config);
+    hal_status status = cuda_context_push(rank->device);
+    if (status == HAL_OK) {
+        status = cuda_creation_begin(rank->device, &id, rank->rank, rank->count, &rank->creation);
+        cuda_context_pop();
+    }
+    return status;
 }
 
 hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_id *id,
@@ -511,19 +399,7 @@ hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_i
         .next = of->ranks, .device = device, .clique = of, .rank = rank, .count = count};
     of->ranks = made;
     of->rank_count++;
-    nccl_result result = NCCL_SUCCESS;
-    status = cuda_context_push(device);
-    if (status == HAL_OK) {
-        result = communicator_begin(made);
-        cuda_context_pop();
-    }
-    if (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) {
-        const char *last = cuda_nccl()->ncclGetLastError(NULL);
-        status = cuda_fail(HAL_ERROR_INTERNAL, "cuda: NCCL: creating a communicator: %s%s%.160s",
-                           cuda_nccl()->ncclGetErrorString(result),
-                           last != NULL && *last != 0 ? ": " : "", last != NULL ? last : "");
-        made->comm = NULL;
-    }
+    status = communicator_begin(made);
     if (status != HAL_OK) {
         rank_leave(made);
         made = NULL;
@@ -535,17 +411,25 @@ hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_i
 
 /* ---- Entries for groups that exist ---- */
 
-/* The state of the rank's communicator; NCCL reports errors of running collectives there, too. */
-static void rank_poll(hal_plugin_group *rank)
+/* Takes the communicator if it is created. */
+static void creation_poll(hal_plugin_group *rank)
+{
+    const nccl_result result = cuda_creation_poll(rank->creation, &rank->comm);
+    if (result == NCCL_SUCCESS) {
+        creation_end(rank);
+    } else if (result != NCCL_IN_PROGRESS) {
+        clique_fail(rank->clique, NULL, result, "creating a communicator");
+    }
+}
+
+/* NCCL reports errors of running collectives with the communicator. */
+static void communicator_check(hal_plugin_group *rank)
 {
     nccl_result now = NCCL_SUCCESS;
     const nccl_result asked = cuda_nccl()->ncclCommGetAsyncError(rank->comm, &now);
     now = asked != NCCL_SUCCESS ? asked : now;
     if (now != NCCL_SUCCESS && now != NCCL_IN_PROGRESS) {
-        clique_fail(rank->clique, rank->comm, now,
-                    rank->is_created ? "running a collective" : "creating a communicator");
-    } else {
-        rank->is_created = rank->is_created || now == NCCL_SUCCESS;
+        clique_fail(rank->clique, rank->comm, now, "running a collective");
     }
 }
 
@@ -555,12 +439,14 @@ hal_status cuda_group_poll(hal_plugin_group *group)
     pthread_mutex_lock(&group_lock);
     if (group->queue != NULL) {
         clique_advance(group->clique);
+    } else if (group->clique->failure == HAL_OK && group->creation != NULL) {
+        creation_poll(group);
     } else if (group->clique->failure == HAL_OK) {
-        rank_poll(group);
+        communicator_check(group);
     }
     if (group->clique->failure != HAL_OK) {
         status = fail_ended(group->clique);
-    } else if (group->queue != NULL || !group->is_created) {
+    } else if (group->queue != NULL || group->creation != NULL) {
         status = HAL_ERROR_TIMEOUT;
     }
     pthread_mutex_unlock(&group_lock);

@@ -44,48 +44,24 @@ int cuda_nccl_reduction(uint32_t reduction)
     return reduction_numbers[reduction];
 }
 
-/* Multicast of NVLink sums in the switch and has failed in containers and on partitioned machines.
- * The configuration of a communicator has no field for it, so the variable of NCCL is set, before
- * the library reads it, unless the user has set it. */
-static void multicast_turn_off(void)
+/* Set before the library reads them, unless the user has: the configuration of a communicator has no
+ * fields for them. Multicast of NVLink (NVLS) sums in the switch and has failed in containers and on
+ * partitioned machines. Ranks connect when a communicator is created, so that no later call waits
+ * for other processes (RUNTIME_CONNECT). */
+static void environment_set(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 0);
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }
 
-/* The library that the user asks for; null: none, because the engine has never run on GPUs. */
+/* The library's name or path; null: the user wants none. */
 static const char *library_name(void)
 {
     const char *value = secure_getenv("HAL_CUDA_NCCL");
-    if (value == NULL || value[0] == 0 || strcmp(value, "off") == 0) {
+    if (value != NULL && strcmp(value, "off") == 0) {
         return NULL;
     }
-    return strcmp(value, "on") == 0 ? default_name : value;
-}
-
-static void version_describe(int version, char text[32])
-{
-    snprintf(text, 32, "NCCL %d.%d.%d", version / 10000, version / 100 % 100, version % 100);
-}
-
-/* Looks for the library, which is closed again. */
-static hal_status library_inspect(void)
-{
-    char text[32] = "";
-    int version = 0;
-    void *library = dlopen(default_name, RTLD_LAZY | RTLD_LOCAL);
-    nccl_result (*get_version)(int *) = NULL;
-    void *symbol = library != NULL ? dlsym(library, "ncclGetVersion") : NULL;
-    memcpy(&get_version, &symbol, sizeof symbol);
-    if (get_version != NULL && get_version(&version) == NCCL_SUCCESS) {
-        version_describe(version, text);
-    }
-    if (library != NULL) {
-        dlclose(library);
-    }
-    return cuda_fail(HAL_ERROR_LIBRARY_MISSING,
-                     "NCCL is off by default, because it has never been run on GPUs; %s was %s%s; "
-                     "HAL_CUDA_NCCL=on uses it",
-                     default_name, library != NULL ? "found: " : "not found", text);
+    return value == NULL || value[0] == 0 || strcmp(value, "on") == 0 ? default_name : value;
 }
 
 static hal_status library_open(void)
@@ -107,10 +83,9 @@ static hal_status library_open(void)
         .symbol_count = sizeof symbols / sizeof symbols[0],
     };
     if (names[0] == NULL) {
-        return cuda_fail(HAL_ERROR_LIBRARY_MISSING,
-                         "NCCL is off by default; HAL_CUDA_NCCL=on turns it on");
+        return cuda_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL is off by HAL_CUDA_NCCL");
     }
-    multicast_turn_off();
+    environment_set();
     return kit_library_open(cuda_host(), &library, &functions);
 }
 
@@ -123,14 +98,6 @@ hal_status cuda_nccl_load(void)
     return status;
 }
 
-static bool is_open(void)
-{
-    pthread_mutex_lock(&load_lock);
-    const bool open = is_loaded;
-    pthread_mutex_unlock(&load_lock);
-    return open;
-}
-
 /* MIN and MAX of floats ignore NaN in NCCL. The mean of integers is that of a sum in the narrow
  * type. So both are left to hal. The mean of floats multiplies by 1 / count before it adds. */
 hal_status cuda_group_engine(hal_plugin_group_engine *engine)
@@ -141,8 +108,7 @@ hal_status cuda_group_engine(hal_plugin_group_engine *engine)
     const uint32_t floats = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
                             HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_F64);
     int version = 0;
-    hal_status status = engine->inspects && library_name() == NULL && !is_open() ? library_inspect()
-                                                                                 : cuda_nccl_load();
+    const hal_status status = cuda_nccl_load();
     if (status != HAL_OK) {
         return status;
     }
@@ -155,7 +121,8 @@ hal_status cuda_group_engine(hal_plugin_group_engine *engine)
                                     .sum_types = integers | floats,
                                     .mean_types = floats,
                                     .min_max_types = integers};
-    version_describe(version, made.description);
+    snprintf(made.description, sizeof made.description, "NCCL %d.%d.%d", version / 10000,
+             version / 100 % 100, version % 100);
     memcpy(engine, &made, made.size);
     return HAL_OK;
 }

@@ -1,6 +1,6 @@
 /* NCCL's interface, as far as the plugin uses it: types, constants and the table of its functions,
  * declared here without a header of the vendor. The library is opened when the first group is
- * created. Used by nccl.c and group.c. */
+ * created. Used by nccl.c, communicator.c and group.c. */
 #ifndef HALYARD_CUDA_NCCL_H
 #define HALYARD_CUDA_NCCL_H
 
@@ -62,7 +62,7 @@ typedef struct nccl_library {
 } nccl_library;
 
 /* Opens the library once it is needed. Threads: any.
- * Errors: LIBRARY_MISSING, also where HAL_CUDA_NCCL does not turn it on; TOO_OLD. */
+ * Errors: LIBRARY_MISSING, also where HAL_CUDA_NCCL turns it off; TOO_OLD. */
 hal_status cuda_nccl_load(void);
 
 /* The table; after cuda_nccl_load has succeeded. */

@@ -2,6 +2,7 @@
 #include "cuda_mock.h"
 
 #include <cuda/driver.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,10 @@ static cuda_mock *const mock = &cuda_mock_state;
 static uint64_t clock_ticks;
 static cuda_module modules; /* all there ever were */
 static struct CUctx_st contexts[CUDA_MOCK_DEVICES];
-static cuda_context current[8];        /* the thread's stack */
+static _Thread_local cuda_context current[8]; /* the thread's stack */
+static _Thread_local int depth;               /* of it */
+static pthread_t first_thread;                /* that of the tests */
+
 static struct CUstream_st streams[64]; /* they go with their context, so none is freed */
 static uint32_t stream_count;
 static allocation allocations[64]; /* the last ones */
@@ -73,7 +77,7 @@ static uint32_t allocation_count;
 
 static cuda_context now(void)
 {
-    return mock->contexts > 0 ? current[mock->contexts - 1] : NULL;
+    return depth > 0 ? current[depth - 1] : NULL;
 }
 
 /* The context that memory was allocated in; null where that is not known. */
@@ -222,15 +226,32 @@ cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
     return 0;
 }
 
+__attribute__((constructor)) static void thread_remember(void)
+{
+    first_thread = pthread_self();
+}
+
+static void contexts_count(void)
+{
+    mock->contexts = pthread_equal(pthread_self(), first_thread) ? depth : mock->contexts;
+}
+
+EXPORT int cuda_mock_depth(void)
+{
+    return depth;
+}
+
 cuda_result cuCtxPushCurrent_v2(cuda_context context)
 {
-    current[mock->contexts++] = context;
+    current[depth++] = context;
+    contexts_count();
     return 0;
 }
 
 cuda_result cuCtxPopCurrent_v2(cuda_context *context)
 {
-    *context = current[--mock->contexts];
+    *context = current[--depth];
+    contexts_count();
     return 0;
 }
 
@@ -512,7 +533,7 @@ cuda_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *add
                                    int swizzle, int promotion, int fill)
 {
     cuda_mock_map made = {.address = address, .type = type};
-    if (mock->contexts == 0 || rank != 3 || steps[0] != 1 || interleave != 0 || swizzle != 3 ||
+    if (depth == 0 || rank != 3 || steps[0] != 1 || interleave != 0 || swizzle != 3 ||
         promotion != 3 || fill != 0 || strides[0] % 16 != 0 || strides[1] % 16 != 0) {
         return 1;
     }

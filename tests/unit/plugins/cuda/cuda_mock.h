@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_CUDA_MOCK_H
 #define TESTS_UNIT_CUDA_MOCK_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum { CUDA_MOCK_LAUNCHES = 8192, CUDA_MOCK_BLOCK = 704, CUDA_MOCK_DEVICES = 4 };
@@ -28,9 +29,10 @@ typedef struct cuda_mock {
     cuda_mock_launch launches[CUDA_MOCK_LAUNCHES];
     uint32_t launch_count;
     uint32_t single_launches, graph_launches, nodes_set, nodes_switched, graphs_built, early_edges;
-    uint32_t linked, loaded, live_modules, live_objects;
-    int streams; /* made and not destroyed */
-    int contexts;     /* on the thread's stack; 0 between calls of the plugin */
+    uint32_t linked, loaded, live_modules;
+    _Atomic uint32_t live_objects;
+    _Atomic int streams; /* made and not destroyed */
+    int contexts;     /* on the stack of the tests' thread; 0 between calls of the plugin */
     int retained;     /* of the primary context, since the start of the test */
     int hold;         /* streams stand still: events are not reached, counters not written */
     int fail_with;    /* the next launch, or question to a stream, gives this result */
@@ -52,5 +54,9 @@ typedef struct cuda_mock {
 } cuda_mock;
 
 #define CUDA_MOCK_SYMBOL "cuda_mock_state"
+
+/* Contexts on the calling thread's stack. */
+int cuda_mock_depth(void);
+#define CUDA_MOCK_DEPTH_SYMBOL "cuda_mock_depth"
 
 #endif

@@ -27,15 +27,16 @@ enum { RANKS = 8, QUEUED = 64, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 };
 typedef struct world {
     char id[128];
     int count, joined;
+    int has_failed; /* a rank could not be created: the others fail, too */
     nccl_comm comms[RANKS];
 } world;
 
 struct ncclComm {
     world *of;
     int rank;
-    int is_working;
-    int questions; /* until the work that it has begun is done */
-    int in_unit;   /* has calls in the unit */
+    int is_created;
+    const void *unit; /* that its calls are in, the address of the thread's depth; null: none */
+    int is_ended;     /* the unit waits for those of other ranks */
     nccl_mock_call queue[QUEUED];
     int queued;
 };
@@ -63,13 +64,34 @@ static int fails(int function)
     return mock->fails_in[function] > 0 && --mock->fails_in[function] == 0;
 }
 
+static void *driver_symbol(const char *name)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return library ? dlsym(library, name) : NULL;
+}
+
 /* The state of the driver that the plugin uses. */
 static cuda_mock *driver(void)
 {
     static cuda_mock none;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    cuda_mock *found = library ? dlsym(library, CUDA_MOCK_SYMBOL) : NULL;
+    cuda_mock *found = driver_symbol(CUDA_MOCK_SYMBOL);
     return found ? found : &none;
+}
+
+static int has_context(void)
+{
+    int (*depth_of)(void) = NULL;
+    void *symbol = driver_symbol(CUDA_MOCK_DEPTH_SYMBOL);
+    memcpy(&depth_of, &symbol, sizeof symbol);
+    return depth_of && depth_of() > 0;
+}
+
+/* Lets other threads in for a moment; the caller holds the lock. */
+static void step_aside(void)
+{
+    pthread_mutex_unlock(&lock);
+    nanosleep(&(struct timespec){0, 200000}, NULL);
+    pthread_mutex_lock(&lock);
 }
 
 nccl_result ncclGetVersion(int *version)
@@ -113,60 +135,60 @@ static world *world_of(const nccl_id *id, int count)
     return made;
 }
 
+static void comm_free(nccl_comm comm)
+{
+    comm->of->comms[comm->rank] = NULL;
+    mock->live--;
+    free(comm);
+}
+
 nccl_result ncclCommInitRankConfig(nccl_comm *comm, int count, nccl_id id, int rank,
                                    nccl_config *config)
 {
-    nccl_result result = NCCL_IN_PROGRESS;
+    nccl_result result = NCCL_SUCCESS;
     pthread_mutex_lock(&lock);
     world *of = world_of(&id, count);
     if (fails(NCCL_MOCK_INIT)) {
         result = mock->fail_with;
     } else if (config->size != 24 || config->magic != 0xcafebeef || config->version != 21400 ||
-               config->is_blocking != 0 || config->padding != INT_MIN) {
-        result = misuse("a configuration that is not that of 2.14 without blocking");
+               config->is_blocking != 1 || config->padding != INT_MIN) {
+        result = misuse("a configuration that is not that of 2.14 with blocking");
     } else if (rank < 0 || rank >= count || count > RANKS || of->comms[rank] != NULL) {
         result = misuse("a rank twice or out of range");
-    } else if (driver()->contexts == 0) {
+    } else if (!has_context()) {
         result = misuse("a communicator without a current context");
     } else {
         *comm = calloc(1, sizeof **comm);
         (*comm)->of = of;
         (*comm)->rank = rank;
-        (*comm)->is_working = 1;
-        (*comm)->questions = mock->delay;
         of->comms[rank] = *comm;
         of->joined++;
         mock->live++;
+        while (mock->hold || (of->joined < of->count && !of->has_failed)) {
+            step_aside();
+        }
+        (*comm)->is_created = 1;
+        if (of->has_failed) {
+            comm_free(*comm);
+            *comm = NULL;
+            result = mock->fail_with;
+        }
     }
+    of->has_failed |= result != NCCL_SUCCESS;
     pthread_mutex_unlock(&lock);
     return result;
-}
-
-static nccl_result state_of(nccl_comm comm)
-{
-    if (mock->async_error) {
-        return mock->async_error;
-    }
-    comm->is_working = comm->is_working &&
-                       (mock->hold || comm->of->joined < comm->of->count || comm->questions > 0);
-    return comm->is_working ? NCCL_IN_PROGRESS : NCCL_SUCCESS;
 }
 
 nccl_result ncclCommGetAsyncError(nccl_comm comm, nccl_result *result)
 {
     pthread_mutex_lock(&lock);
     const int failed = fails(NCCL_MOCK_ASK);
-    *result = state_of(comm);
-    comm->questions -= comm->questions > 0;
+    *result = mock->async_error;
+    if (!comm->is_created) {
+        misuse("a question to a communicator that is not created");
+    }
     pthread_mutex_unlock(&lock);
     return failed ? mock->fail_with : 0;
-}
-
-static void comm_free(nccl_comm comm)
-{
-    comm->of->comms[comm->rank] = NULL;
-    mock->live--;
-    free(comm);
 }
 
 nccl_result ncclCommAbort(nccl_comm comm)
@@ -188,7 +210,7 @@ nccl_result ncclCommAbort(nccl_comm comm)
 nccl_result ncclCommDestroy(nccl_comm comm)
 {
     pthread_mutex_lock(&lock);
-    if (state_of(comm) != NCCL_SUCCESS || comm->queued > 0) {
+    if (!comm->is_created || comm->queued > 0) {
         misuse("the end of a communicator that is in use");
     }
     mock->destroyed++;
@@ -324,11 +346,35 @@ static void broadcast_run(const world *of)
     }
 }
 
-/* Pairs each send with the first receive of its target from its rank. */
-static int messages_run(const world *of)
+/* Calls of a kind with a partner in the units of a rank that have ended. */
+static int messages_count(const world *of, int rank, int kind, int partner)
+{
+    int count = 0;
+    const nccl_comm comm = of->comms[rank];
+    for (int i = 0; comm && comm->is_ended && i < comm->queued; i++) {
+        count += comm->queue[i].kind == kind && comm->queue[i].root == partner;
+    }
+    return count;
+}
+
+/* Whether each message has its other side. */
+static int messages_are_paired(const world *of)
+{
+    int paired = 1;
+    for (int p = 0; p < of->count; p++) {
+        for (int q = 0; q < of->count; q++) {
+            paired &= messages_count(of, p, NCCL_MOCK_SEND, q) ==
+                      messages_count(of, q, NCCL_MOCK_RECV, p);
+        }
+    }
+    return paired;
+}
+
+/* Moves each send to the first receive of its target from its rank. */
+static void messages_run(const world *of)
 {
     for (int p = 0; p < of->count; p++) {
-        for (int i = 0; i < of->comms[p]->queued; i++) {
+        for (int i = 0; of->comms[p] && of->comms[p]->is_ended && i < of->comms[p]->queued; i++) {
             const nccl_mock_call *send = &of->comms[p]->queue[i];
             nccl_mock_call *recv = NULL;
             if (send->kind != NCCL_MOCK_SEND) {
@@ -340,14 +386,13 @@ static int messages_run(const world *of)
                 recv = one->kind == NCCL_MOCK_RECV && one->root == p && one->recv ? one : NULL;
             }
             if (recv == NULL || recv->count != send->count) {
-                misuse("a message without its other side");
-                return 0;
+                misuse("messages of different lengths");
+                return;
             }
             memmove(recv->recv, send->send, send->count * size_of(send->type));
             recv->recv = NULL;
         }
     }
-    return 1;
 }
 
 static void collective_run(const world *of)
@@ -374,33 +419,69 @@ static void collective_run(const world *of)
     }
 }
 
-/* Runs what the ranks have called if all have; a rank may have called nothing in a unit of
- * messages. */
-static void world_run(const world *of)
+/* Whether the ranks have called all that the units that have ended need; a rank may have called
+ * nothing in a unit of messages. */
+static int world_is_ready(const world *of)
 {
-    int has_messages = 0, missing = 0;
+    int has_messages = 0, has_collectives = 0, missing = 0;
     for (int q = 0; q < of->count; q++) {
-        missing += of->comms[q] == NULL;
-        has_messages |= of->comms[q] && of->comms[q]->queued > 0 &&
-                        of->comms[q]->queue[0].kind >= NCCL_MOCK_SEND;
+        const nccl_comm comm = of->comms[q];
+        const int is_ended = comm && comm->is_ended && comm->queued > 0;
+        has_messages |= is_ended && comm->queue[0].kind >= NCCL_MOCK_SEND;
+        has_collectives |= is_ended && comm->queue[0].kind < NCCL_MOCK_SEND;
+        missing += !is_ended;
     }
-    for (int q = 0; q < of->count && !missing; q++) {
-        missing += !has_messages && of->comms[q]->queued == 0;
-    }
-    if (missing) {
-        misuse("a unit without a call of each rank");
-        return;
+    return has_collectives ? !missing : has_messages && messages_are_paired(of);
+}
+
+static void world_run(world *of)
+{
+    int has_messages = 0;
+    for (int q = 0; q < of->count; q++) {
+        const nccl_comm comm = of->comms[q];
+        has_messages |= comm && comm->is_ended && comm->queue[0].kind >= NCCL_MOCK_SEND;
     }
     if (has_messages) {
         messages_run(of);
     } else {
         collective_run(of);
     }
+    for (int q = 0; q < of->count; q++) {
+        if (of->comms[q] && of->comms[q]->is_ended) {
+            of->comms[q]->queued = 0;
+            of->comms[q]->unit = NULL;
+            of->comms[q]->is_ended = 0;
+        }
+    }
+}
+
+/* Whether the world has calls of this thread's unit. */
+static int world_has_unit(const world *of)
+{
+    int has_unit = 0;
+    for (int q = 0; q < of->count; q++) {
+        has_unit |= of->comms[q] && of->comms[q]->unit == &depth;
+    }
+    return has_unit;
+}
+
+/* Waits for the other ranks of a world, which call in units of other threads. */
+static void unit_wait(world *of)
+{
+    for (int tries = 0; world_has_unit(of); tries++) {
+        if (world_is_ready(of)) {
+            world_run(of);
+        } else if (tries == 50000) {
+            misuse("a unit without a call of each rank");
+            return;
+        } else {
+            step_aside();
+        }
+    }
 }
 
 nccl_result ncclGroupEnd(void)
 {
-    nccl_result result = NCCL_SUCCESS;
     int has_calls = 0;
     pthread_mutex_lock(&lock);
     if (depth == 0) {
@@ -410,28 +491,23 @@ nccl_result ncclGroupEnd(void)
     const int failed = fails(NCCL_MOCK_END) || unit_failed;
     unit_failed = 0;
     for (int w = 0; w < world_count; w++) {
-        int used = 0;
         for (int q = 0; q < worlds[w].count; q++) {
-            used |= worlds[w].comms[q] && worlds[w].comms[q]->in_unit;
-        }
-        if (used && !failed) {
-            world_run(&worlds[w]);
-            result = mock->hold || mock->delay > 0 ? NCCL_IN_PROGRESS : NCCL_SUCCESS;
-        }
-        for (int q = 0; q < worlds[w].count && used; q++) {
-            if (worlds[w].comms[q]) {
-                worlds[w].comms[q]->queued = 0;
-                worlds[w].comms[q]->in_unit = 0;
-                worlds[w].comms[q]->questions = mock->delay;
-                worlds[w].comms[q]->is_working = 1;
+            const nccl_comm comm = worlds[w].comms[q];
+            if (comm && comm->unit == &depth) {
+                has_calls = 1;
+                comm->is_ended = !failed;
+                comm->unit = failed ? NULL : comm->unit;
+                comm->queued = failed ? 0 : comm->queued;
             }
         }
-        has_calls |= used;
+    }
+    for (int w = 0; w < world_count && !failed; w++) {
+        unit_wait(&worlds[w]);
     }
     mock->units += (uint32_t)has_calls;
     mock->ends++;
     pthread_mutex_unlock(&lock);
-    return failed ? mock->fail_with : result;
+    return failed ? mock->fail_with : NCCL_SUCCESS;
 }
 
 static nccl_result call_add(nccl_comm comm, nccl_mock_call call)
@@ -444,12 +520,12 @@ static nccl_result call_add(nccl_comm comm, nccl_mock_call call)
         unit_failed = 1;
     } else if (depth == 0) {
         result = misuse("a call outside of a unit");
-    } else if (state_of(comm) != NCCL_SUCCESS) {
+    } else if (!comm->is_created || comm->is_ended) {
         result = misuse("a call of a communicator that is in progress");
     } else if (call.type < 0 || call.type > NCCL_BF16 || call.count == 0 || call.stream == NULL) {
         result = misuse("wrong arguments of a call");
     } else {
-        comm->in_unit = 1;
+        comm->unit = &depth;
         comm->queue[comm->queued++] = call;
         mock->calls[mock->call_count++ % NCCL_MOCK_CALLS] = call;
     }

@@ -1,5 +1,5 @@
 /* An NCCL without GPUs, for tests of the cuda plugin over cuda_mock.h: ranks of one process, whose
- * memory is the host's. Data moves when the unit of calls ends in which the last rank has called.
+ * memory is the host's. The end of a unit waits until all ranks have called, and data has moved.
  * Built as libnccl.so.2; nccl_mock.c has it. */
 #ifndef TESTS_UNIT_NCCL_MOCK_H
 #define TESTS_UNIT_NCCL_MOCK_H
@@ -47,8 +47,7 @@ typedef struct nccl_mock {
     _Atomic uint32_t ends; /* of units, with calls or not */
     uint32_t units;        /* that had calls */
     int version;
-    int delay;                         /* questions to a communicator until what it does is done */
-    _Atomic int hold;                  /* communicators stay in progress */
+    _Atomic int hold;                  /* communicators are not created */
     int fails_in[NCCL_MOCK_FUNCTIONS]; /* 1: the next call fails, 2: the one after it, ... */
     int fail_with;                     /* result of that */
     _Atomic int async_error;           /* what all communicators report of their work; 0: nothing */
