@@ -71,11 +71,11 @@ static nccl_result messages_send(const cuda_creation *of, nccl_comm comm)
     }
     for (uint32_t q = 0; q < of->count && result == NCCL_SUCCESS; q++) {
         const cuda_address sent = of->bytes + q, received = of->bytes + of->count + q;
-        result = nccl->ncclSend((const void *)(uintptr_t)sent, 1, NCCL_U8, (int)q, comm,
-                                of->stream);
+        result =
+            nccl->ncclSend((const void *)(uintptr_t)sent, 1, NCCL_U8, (int)q, comm, of->stream);
         if (result == NCCL_SUCCESS) {
-            result = nccl->ncclRecv((void *)(uintptr_t)received, 1, NCCL_U8, (int)q, comm,
-                                    of->stream);
+            result =
+                nccl->ncclRecv((void *)(uintptr_t)received, 1, NCCL_U8, (int)q, comm, of->stream);
         }
     }
     const nccl_result end = nccl->ncclGroupEnd();
@@ -268,4 +268,3 @@ void cuda_communicators_end(const nccl_comm *comms, uint32_t count,
     }
     ending_await(of);
 }
-

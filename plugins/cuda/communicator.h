@@ -9,7 +9,8 @@
 /* A communicator that a thread creates. */
 typedef struct cuda_creation cuda_creation;
 
-/* Begins to create the communicator of a rank. The device's context is current. Threads: any. Errors: OUT_OF_MEMORY. */
+/* Begins to create the communicator of a rank. The device's context is current. Threads: any.
+ * Errors: OUT_OF_MEMORY. */
 hal_status cuda_creation_begin(hal_plugin_device *device, const nccl_id *id, uint32_t rank,
                                uint32_t count, cuda_creation **creation);
 

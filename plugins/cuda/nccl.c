@@ -44,10 +44,10 @@ int cuda_nccl_reduction(uint32_t reduction)
     return reduction_numbers[reduction];
 }
 
-/* Set before the library reads them, unless the user has: the configuration of a communicator has no
- * fields for them. Multicast of NVLink (NVLS) sums in the switch and has failed in containers and on
- * partitioned machines. Ranks connect when a communicator is created, so that no later call waits
- * for other processes (RUNTIME_CONNECT). */
+/* Set before the library reads them, unless the user has: the configuration of a communicator has
+ * no fields for them. Multicast of NVLink (NVLS) sums in the switch and has failed in containers
+ * and on partitioned machines. Ranks connect when a communicator is created, so that no later call
+ * waits for other processes (RUNTIME_CONNECT). */
 static void environment_set(void)
 {
     setenv("NCCL_NVLS_ENABLE", "0", 0);

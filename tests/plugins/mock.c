@@ -57,16 +57,16 @@ struct hal_plugin_queue {
 extern EXPORT mock_state mock_state_of_plugin;
 EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
 
-#define INFO(n)                                                                                    \
-    {                                                                                              \
-        .size = sizeof(hal_device_info), .kind = HAL_DEVICE_DISCRETE,                              \
-        .name = "Mock device " #n " of " MOCK_NAME, .id = MOCK_NAME "-id-" #n,                     \
-        .driver = "mock 1.0", .architecture = "host", .memory_bytes = UINT64_C(1) << 30,           \
-        .max_allocation = UINT64_C(1) << 29, .max_binding = UINT64_C(1) << 28,                     \
-        .binding_alignment = 16, .compute_units = 1, .max_group_items = 256,                       \
-        .max_group_size = {256, 256, 64}, .max_grid = {65535, 65535, 65535},                       \
-        .shared_bytes = 32768, .max_bindings = 24, .max_vector_bytes = 16, .preferred_group = 64,  \
-        .storage_types = 0x3ffe, .arithmetic_types = 0x3ffe, .max_queues = 4                       \
+#define INFO(n)                                                                                   \
+    {                                                                                             \
+        .size = sizeof(hal_device_info), .kind = HAL_DEVICE_DISCRETE,                             \
+        .name = "Mock device " #n " of " MOCK_NAME, .id = MOCK_NAME "-id-" #n,                    \
+        .driver = "mock 1.0", .architecture = "host", .memory_bytes = UINT64_C(1) << 30,          \
+        .max_allocation = UINT64_C(1) << 29, .max_binding = UINT64_C(1) << 28,                    \
+        .binding_alignment = 16, .compute_units = 1, .max_group_items = 256,                      \
+        .max_group_size = {256, 256, 64}, .max_grid = {65535, 65535, 65535},                      \
+        .shared_bytes = 32768, .max_bindings = 24, .max_vector_bytes = 16, .preferred_group = 64, \
+        .storage_types = 0x3ffe, .arithmetic_types = 0x3ffe, .max_queues = 4                      \
     }
 
 mock_state mock_state_of_plugin = {
@@ -100,8 +100,7 @@ static hal_status call(enum mock_entry entry)
     while (atomic_load(&state.stall[entry])) {
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
-    if (atomic_load(&state.fail_in[entry]) > 0 &&
-        atomic_fetch_sub(&state.fail_in[entry], 1) == 1) {
+    if (atomic_load(&state.fail_in[entry]) > 0 && atomic_fetch_sub(&state.fail_in[entry], 1) == 1) {
         const hal_status status = atomic_load(&state.fail_with);
         return atomic_load(&state.no_words) ? status
                                             : state.host->fail(status, "the mock was told to fail");
@@ -409,8 +408,7 @@ static void check_batch(const hal_plugin_queue *queue, const hal_batch *batch,
         const hal_binding *binding = &batch->bindings[i];
         if ((binding->memory == NULL) != (binding->length == 0)) {
             misuse("a binding with memory and no length, or the reverse");
-        } else if (binding->memory &&
-                   binding->offset + binding->length > binding->memory->bytes) {
+        } else if (binding->memory && binding->offset + binding->length > binding->memory->bytes) {
             misuse("a binding beyond its memory");
         }
     }
@@ -467,6 +465,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     kept->scalars = copy_of(batch->scalars, batch->scalar_bytes);
     kept->waits = copy_of(waits, wait_count * sizeof *waits);
     kept->wait_count = wait_count;
+    state.waits += wait_count;
     mark(kept, 1);
     if (queue->last) {
         queue->last->next = kept;

@@ -58,6 +58,7 @@ typedef struct mock_state {
     _Atomic int misuses; /* breaches of the contract by hal */
     char misuse[128];    /* the last one */
     char problem[320];   /* the last one of a kernel that ran, such as a binding too short */
+    _Atomic uint32_t waits; /* for other queues, in all batches */
     uint32_t logged_count;
     mock_logged logged[MOCK_LOGGED];
     const hal_host *host;

@@ -15,10 +15,10 @@
 typedef struct hal_held_batches {
     hal_queue *next; /* among the queues with held batches */
     hal_recording *first, *last;
-    hal_recording *spare;   /* empty batches for reuse */
-    uint64_t visit;         /* number of the last pass that examined the queue */
-    int is_advancing;       /* a thread is submitting `first` and owns its contents */
-    int is_wanted;          /* another thread tried to advance it meanwhile */
+    hal_recording *spare; /* empty batches for reuse */
+    uint64_t visit;       /* number of the last pass that examined the queue */
+    int is_advancing;     /* a thread is submitting `first` and owns its contents */
+    int is_wanted;        /* another thread tried to advance it meanwhile */
     _Atomic uint32_t count;
     _Atomic int has_deferred_error; /* a held batch was rejected: */
     hal_status deferred_status;
@@ -26,7 +26,7 @@ typedef struct hal_held_batches {
 } hal_held_batches;
 
 struct hal_queue {
-    hal_timeline timeline; /* must be first, see hal_timeline_queue; any thread */
+    hal_timeline timeline;    /* must be first, see hal_timeline_queue; any thread */
     hal_fence_set dependents; /* batches that the plugin makes wait for this queue; any thread */
     hal_held_batches held;
 
@@ -34,6 +34,9 @@ struct hal_queue {
     hal_recorder recorder;
     hal_graph *graph;              /* in recording, else null */
     struct hal_staging *staging;   /* null until it is needed */
+    hal_last_use relayed;          /* the copy into this queue's memory that `relay` waits for, by
+                                    * a queue that waited for all before it */
+    uint64_t relay;                /* value of that empty batch; 0: none */
     struct hal_queue_trace *trace; /* of the hook batch_started; kept when the queue is recycled */
 
     hal_queue *next; /* among the recycled queues */

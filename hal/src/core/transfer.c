@@ -169,8 +169,8 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     }
     /* A write after waits is recorded: otherwise the next point would not come after them. */
     const hal_recording *recording = queue->recorder.recording;
-    const int may_be_direct = buffer->kind != HAL_MEMORY_DOWNLOAD &&
-                              recording->wait_count == 0 && !recording->gate;
+    const int may_be_direct =
+        buffer->kind != HAL_MEMORY_DOWNLOAD && recording->wait_count == 0 && !recording->gate;
     char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
@@ -279,7 +279,8 @@ static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offs
 }
 
 /* The source's queue copies after the earlier work of both queues. An empty batch of the target's
- * queue waits for the copy, so that the last points of both queues come after it. */
+ * queue, the relay, waits for the copy, so that the last points of both queues come after it. Where
+ * a relay is the target's last batch, the source's queue is after all that the relay waits for. */
 static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue *to,
                                    hal_range target)
 {
@@ -289,7 +290,8 @@ static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue 
         return record_copy(from, source, target);
     }
     status = hal_flush_waits(to, &point);
-    if (status == HAL_OK) {
+    const int is_relay = point.value == to->relay && to->relayed.timeline == &from->timeline;
+    if (status == HAL_OK && !is_relay) {
         status = hal_queue_wait_point(from, point);
     }
     if (status == HAL_OK) {
@@ -312,7 +314,12 @@ static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue 
     if (status == HAL_OK) {
         status = hal_queue_wait_point(to, point);
     }
-    return status == HAL_OK ? hal_flush_waits(to, NULL) : status;
+    if (status == HAL_OK) {
+        status = hal_flush_waits(to, &point);
+    }
+    to->relayed = copy;
+    to->relay = status == HAL_OK ? point.value : 0;
+    return status;
 }
 
 /* In pieces through the host. */

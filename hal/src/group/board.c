@@ -157,8 +157,8 @@ static hal_status board_await_header(hal_board *board, uint64_t time_limit_ns, c
 int hal_board_is_rank_dead(const hal_board *board, uint32_t rank)
 {
     const hal_board_rank *other = hal_board_rank_at(board, rank);
-    return board->file >= 0 && rank != board->own && atomic_load(&other->joined) == 2 && !atomic_load(&other->left) &&
-           !hal_file_is_byte_locked(board->file, rank);
+    return board->file >= 0 && rank != board->own && atomic_load(&other->joined) == 2 &&
+           !atomic_load(&other->left) && !hal_file_is_byte_locked(board->file, rank);
 }
 
 /* Whether a rank of an existing board has ended: the board is left over from a job of the same name

@@ -6,7 +6,7 @@
 #include "core/kernel.h"
 #include "core/queue.h"
 
-enum { /* device memory of a stage */
+enum {                       /* device memory of a stage */
        HAL_SCRATCH_OPERAND,  /* of a reduction, at an address that no binding may have */
        HAL_SCRATCH_RESULT,   /* likewise */
        HAL_SCRATCH_RECEIVED, /* contributions that an engine has moved */

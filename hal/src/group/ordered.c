@@ -44,8 +44,7 @@ static int has_result(const ordered_plan *of)
 static hal_status engine_move(const ordered_plan *of, uint32_t kind, uint64_t bytes, hal_range send,
                               hal_range recv)
 {
-    const hal_board_call call = {
-        .kind = kind, .type = of->call->type, .count = bytes / of->size};
+    const hal_board_call call = {.kind = kind, .type = of->call->type, .count = bytes / of->size};
     return hal_engine_record(of->group, of->queue, &call, send, recv, of->since);
 }
 
@@ -142,8 +141,7 @@ static hal_status scatter_piece(const ordered_plan *of, uint64_t at, uint64_t by
 
 static hal_status reduce_scatter(const ordered_plan *of)
 {
-    const uint64_t most =
-        RECEIVED_BYTES / (of->group->count * CHUNK_ALIGNMENT) * CHUNK_ALIGNMENT;
+    const uint64_t most = RECEIVED_BYTES / (of->group->count * CHUNK_ALIGNMENT) * CHUNK_ALIGNMENT;
     hal_status status = HAL_OK;
     for (uint64_t at = 0; status == HAL_OK && at < of->bytes; at += most) {
         const uint64_t rest = of->bytes - at;

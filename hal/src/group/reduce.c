@@ -259,7 +259,8 @@ hal_status hal_reduce_record_padded(hal_group *group, hal_queue *queue, hal_grou
     if (count == 0) {
         return HAL_OK;
     }
-    hal_status status = hal_group_scratch(group, stage, HAL_SCRATCH_RESULT, padded * size, &ranges[1].buffer);
+    hal_status status =
+        hal_group_scratch(group, stage, HAL_SCRATCH_RESULT, padded * size, &ranges[1].buffer);
     if (status == HAL_OK) {
         ranges[1].length = padded * size;
         status = reduce_dispatch(group, queue, group->kernels[type][reduction][REDUCE_PADDED],

@@ -11,7 +11,8 @@
 hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction, int padded);
 
 /* Records result[i] = own[i] reduced with others[q * stride + i] of all other ranks q, for `count`
- * elements; `stride` in elements. `others` begins where a binding may. `own` and `result` are the same range or disjoint, at any offset.
+ * elements; `stride` in elements. `others` begins where a binding may. `own` and `result` are the
+ * same range or disjoint, at any offset.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
                              hal_type type, uint32_t reduction, hal_range others, uint64_t stride,

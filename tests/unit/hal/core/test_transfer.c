@@ -119,6 +119,32 @@ SIDES_TEST(waiting_for_the_target_waits_for_the_copy)
     hal_buffer_release(mapped);
 }
 
+/* The copies of a stream wait for the target's queue once, until it has work again. */
+SIDES_TEST(a_stream_of_copies_waits_once)
+{
+    side *one = side_open("mock:0");
+    side *other = side_open("mock:1");
+    mock->reach = 1;
+    mock->slow = 1;
+    fill(one, 0, 11);
+    fill(other, 0, 5);
+    const uint32_t before = mock->waits;
+    for (int i = 0; i < 3; i++) {
+        assert_ok(transfer(one, other, SIDE_BYTES));
+    }
+    assert_int_equal(mock->waits - before, 1 + 3); /* each copy is waited for by the target */
+    fill(other, 0, 6);
+    assert_ok(transfer(one, other, 4));
+    assert_int_equal(mock->waits - before, 4 + 2);
+    fill(one, 0, 12);
+    assert_ok(transfer(other, one, SIDE_BYTES));
+    assert_ok(transfer(one, other, SIDE_BYTES));
+    assert_int_equal(mock->waits - before, 6 + 4);
+    assert_int_equal(word(one, 0), 11);
+    assert_int_equal(word(one, 4), 6);
+    assert_int_equal(word(other, 4), 6);
+}
+
 /* Either side may go at once: buffers, queues and devices. */
 SIDES_TEST(a_copy_in_flight_keeps_both_sides)
 {

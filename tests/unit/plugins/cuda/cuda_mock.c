@@ -630,8 +630,8 @@ cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
     for (uint32_t i = 0; i < graph->count; i++) {
         const struct CUfunc_st *function = graph->nodes[i]->launch.function;
         mock->stale_functions += function->module->self == NULL;
-        mock->lost_groups += graph->nodes[i]->enabled &&
-                             graph->nodes[i]->cluster != function->cluster;
+        mock->lost_groups +=
+            graph->nodes[i]->enabled && graph->nodes[i]->cluster != function->cluster;
         if (graph->nodes[i]->enabled && write_down(&graph->nodes[i]->launch)) {
             return mock->fail_with;
         }

@@ -32,25 +32,25 @@ typedef struct cuda_mock {
     uint32_t linked, loaded, live_modules;
     _Atomic uint32_t live_objects;
     _Atomic int streams; /* made and not destroyed */
-    int contexts;     /* on the stack of the tests' thread; 0 between calls of the plugin */
-    int retained;     /* of the primary context, since the start of the test */
-    int hold;         /* streams stand still: events are not reached, counters not written */
-    int fail_with;    /* the next launch, or question to a stream, gives this result */
-    int devices;      /* 1 */
-    int init_result;  /* of cuInit */
-    int no_writes;    /* streams cannot write values */
-    int graph_result; /* of cuGraphInstantiateWithFlags */
-    int event_result; /* of cuEventCreate */
+    int contexts;        /* on the stack of the tests' thread; 0 between calls of the plugin */
+    int retained;        /* of the primary context, since the start of the test */
+    int hold;            /* streams stand still: events are not reached, counters not written */
+    int fail_with;       /* the next launch, or question to a stream, gives this result */
+    int devices;         /* 1 */
+    int init_result;     /* of cuInit */
+    int no_writes;       /* streams cannot write values */
+    int graph_result;    /* of cuGraphInstantiateWithFlags */
+    int event_result;    /* of cuEventCreate */
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */
     int lost_groups;     /* kernels of nodes that have clusters of an earlier kernel */
     int no_peers;        /* devices cannot reach each other's memory */
     int peers_enabled, peer_copies;
-    int foreign_waits;   /* of a stream for an event of another context */
-    int event_waits;     /* of a stream for any event */
-    int writes;          /* calls that write a value */
-    int late_event;      /* polls until an event is reached that was recorded after a counter */
+    int foreign_waits; /* of a stream for an event of another context */
+    int event_waits;   /* of a stream for any event */
+    int writes;        /* calls that write a value */
+    int late_event;    /* polls until an event is reached that was recorded after a counter */
 } cuda_mock;
 
 #define CUDA_MOCK_SYMBOL "cuda_mock_state"

@@ -245,8 +245,7 @@ TEST_WITH(the_engine_computes_only_what_has_the_right_bits, begin, end)
         {{.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MEAN, .any_order = 1},
          NCCL_MOCK_ALL_REDUCE},
         {{.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MEAN}, NCCL_MOCK_ALL_GATHER},
-        {{.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MIN, .any_order = 1},
-         NCCL_MOCK_ALL_GATHER},
+        {{.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MIN, .any_order = 1}, NCCL_MOCK_ALL_GATHER},
         {{.type = HAL_TYPE_I32, .reduction = HAL_REDUCE_MEAN, .any_order = 1},
          NCCL_MOCK_ALL_GATHER},
         {{.type = HAL_TYPE_I16}, NCCL_MOCK_ALL_GATHER},
@@ -288,7 +287,9 @@ TEST_WITH(a_refused_engine_leaves_a_group, begin, end)
 {
     nccl->fails_in[NCCL_MOCK_INIT] = 2;
     groups_create(0, "host");
-    assert_int_equal(nccl->live, 0);
+    while (nccl->live > 0) { /* the other rank's thread ends what it has made */
+        nanosleep(&(struct timespec){0, 200000}, NULL);
+    }
     run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32}, WORDS);
     assert_int_equal(word(1, 1), 1001);
     for (uint32_t i = 0; i < RANKS; i++) {

@@ -409,9 +409,10 @@ TEST_WITH(test_every_call_can_fail, begin, end)
     static const struct {
         int function, which;
         const char *words;
-    } failures[] = {
-        {NCCL_MOCK_START, 1, "beginning a unit"},     {NCCL_MOCK_CALL, 1, "starting a collective"},
-        {NCCL_MOCK_CALL, 2, "starting a collective"}, {NCCL_MOCK_END, 1, "starting a collective"}};
+    } failures[] = {{NCCL_MOCK_START, 1, "beginning a unit"},
+                    {NCCL_MOCK_CALL, 1, "starting a collective"},
+                    {NCCL_MOCK_CALL, 2, "starting a collective"},
+                    {NCCL_MOCK_END, 1, "starting a collective"}};
     for (size_t f = 0; f < sizeof failures / sizeof *failures; f++) {
         groups_create(2);
         nccl->fails_in[failures[f].function] = failures[f].which;
