@@ -12,7 +12,7 @@
  * of the process begin under one lock, in the same order on all devices, and a device runs one
  * after the other: a stream waits for the last collective of its device if another queue has it. */
 #include "communicator.h"
-#include "cuda_plugin.h"
+#include "peer_sum.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +28,8 @@ typedef struct clique {
     bool is_incomplete; /* a rank has left: no round begins any more */
     hal_status failure; /* OK, or why the group has ended */
     char message[320];
+    bool is_asked, adds;       /* whether the devices can add by themselves is known; they can */
+    cuda_peer_sum *sum;        /* null until it is needed */
     nccl_comm left[MAX_LOCAL]; /* of ranks that were destroyed before others of the clique */
     uint32_t left_count;
 } clique;
@@ -96,6 +98,9 @@ static void clique_end(clique *of, hal_status status, const char *message)
         comms[count++] = of->left[i];
     }
     of->left_count = 0;
+    if (of->sum != NULL) {
+        cuda_peer_sum_abort(of->sum);
+    }
     cuda_communicators_end(comms, count, cuda_nccl()->ncclCommAbort);
     for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
         if (rank->queue != NULL) {
@@ -184,23 +189,69 @@ static nccl_result rank_call(const hal_plugin_group *rank)
     }
 }
 
-/* Makes a rank's call after the last collective of the device. */
-static nccl_result rank_begin(hal_plugin_group *rank, hal_status *status)
+/* The rank's queue goes on after the last collective of the device. The context is current. */
+static hal_status rank_follow(const hal_plugin_group *rank)
 {
     const hal_plugin_wait *last = &rank->device->last_collective;
+    return last->queue != NULL && last->queue != rank->queue
+               ? cuda_point_follow(rank->queue, last, 1)
+               : HAL_OK;
+}
+
+/* Makes a rank's call of NCCL. */
+static nccl_result rank_begin(hal_plugin_group *rank, hal_status *status)
+{
     nccl_result result = NCCL_SUCCESS;
     *status = cuda_context_push(rank->device);
-    if (*status != HAL_OK) {
-        return result;
-    }
-    if (last->queue != NULL && last->queue != rank->queue) {
-        *status = cuda_point_follow(rank->queue, last, 1);
-    }
     if (*status == HAL_OK) {
-        result = rank_call(rank);
+        *status = rank_follow(rank);
+        result = *status == HAL_OK ? rank_call(rank) : result;
+        cuda_context_pop();
     }
-    cuda_context_pop();
     return result;
+}
+
+/* Whether the ranks add by writes to each other's memory (peer_sum.h); hal relies on its order. */
+static bool round_is_sum(clique *of)
+{
+    const hal_plugin_group *rank = of->ranks;
+    const hal_plugin_collective *call = &rank->call;
+    if (!of->is_asked) {
+        of->is_asked = true;
+        of->adds = of->rank_count == rank->count && rank->count <= CUDA_PEER_RANKS &&
+                   cuda_peer_sum_is_offered();
+    }
+    return of->adds && call->kind == HAL_ALL_REDUCE &&
+           (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN) &&
+           (cuda_peer_types & HAL_TYPE_BIT(call->type)) != 0 && rank->send_bytes <= CUDA_PEER_BYTES;
+}
+
+static hal_status sum_create(clique *of)
+{
+    hal_plugin_device *devices[CUDA_PEER_RANKS];
+    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+        devices[rank->rank] = rank->device;
+    }
+    return cuda_peer_sum_create(devices, of->rank_count, &of->sum);
+}
+
+static hal_status round_sum(clique *of)
+{
+    const hal_plugin_collective *call = &of->ranks->call;
+    cuda_peer_part parts[CUDA_PEER_RANKS];
+    hal_status status = of->sum == NULL ? sum_create(of) : HAL_OK;
+    for (hal_plugin_group *rank = of->ranks; rank != NULL && status == HAL_OK; rank = rank->next) {
+        parts[rank->rank] =
+            (cuda_peer_part){rank->device, rank->queue->stream, rank->send, rank->recv};
+        status = cuda_context_push(rank->device);
+        if (status == HAL_OK) {
+            status = rank_follow(rank);
+            cuda_context_pop();
+        }
+    }
+    return status == HAL_OK ? cuda_peer_sum_run(of->sum, parts, call->type,
+                                                call->reduction == HAL_REDUCE_MEAN, call->count)
+                            : status;
 }
 
 /* The calls of all ranks of the clique; false: the clique has failed. */
@@ -209,6 +260,13 @@ static bool round_call(clique *of)
     const nccl_library *nccl = cuda_nccl();
     nccl_comm failed = NULL;
     hal_status status = HAL_OK;
+    if (round_is_sum(of)) {
+        status = round_sum(of);
+        if (status != HAL_OK) {
+            clique_end(of, status, "cuda: the kernels of a sum could not be launched");
+        }
+        return status == HAL_OK;
+    }
     nccl_result result = nccl->ncclGroupStart();
     if (result != NCCL_SUCCESS) {
         clique_fail(of, NULL, result, "beginning a unit of calls");
@@ -357,6 +415,8 @@ static void rank_leave(hal_plugin_group *rank)
     of->rank_count--;
     of->is_incomplete = true;
     creation_end(rank);
+    cuda_peer_sum_destroy(of->sum); /* while all of its devices are open */
+    of->sum = NULL;
     if (rank->comm != NULL) {
         of->left[of->left_count++] = rank->comm;
     }

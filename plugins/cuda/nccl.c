@@ -1,7 +1,7 @@
 /* NCCL's library, opened at run time, and what it can do. Called by group.c and by hal. */
 #include "nccl.h"
 
-#include "cuda_plugin.h"
+#include "peer_sum.h"
 
 #include <dlfcn.h>
 #include <kit/library.h>
@@ -121,6 +121,11 @@ hal_status cuda_group_engine(hal_plugin_group_engine *engine)
                                     .sum_types = integers | floats,
                                     .mean_types = floats,
                                     .min_max_types = integers};
+    if (cuda_peer_sum_is_offered()) {
+        made.ordered_types = cuda_peer_types;
+        made.ordered_bytes = CUDA_PEER_BYTES;
+        made.ordered_ranks = CUDA_PEER_RANKS;
+    }
     snprintf(made.description, sizeof made.description, "NCCL %d.%d.%d", version / 10000,
              version / 100 % 100, version % 100);
     memcpy(engine, &made, made.size);

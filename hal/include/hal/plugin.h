@@ -125,6 +125,10 @@ typedef struct hal_plugin_group_engine {
     uint32_t min_max_types; /* of MIN and MAX, with the bits of the IR's opcodes */
     uint32_t inspects;      /* set by hal; 1: no group is created, and where the engine is not
                              * used, the sentence of the failure says what is installed */
+    uint32_t ordered_types; /* of sums and means by all_reduce that are added in the order of the
+                             * ranks and rounded once, where all ranks are in one process */
+    uint32_t ordered_bytes; /* of count elements, up to which this holds, */
+    uint32_t ordered_ranks; /* and ranks */
 } hal_plugin_group_engine;
 
 /* Names a group of the engine that is about to be created. Plain bytes. */

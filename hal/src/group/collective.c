@@ -614,7 +614,7 @@ static hal_status engine_record(const collective_plan *of)
     if (status == HAL_OK && of->call.kind == HAL_EXCHANGE) {
         status = copy_own(of);
     }
-    if (hal_engine_varies(&of->call)) {
+    if (hal_engine_varies(of->group, &of->call)) {
         atomic_store(&of->group->has_varied, 1);
     }
     return status == HAL_OK

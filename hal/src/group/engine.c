@@ -54,9 +54,21 @@ static int call_reduces(const hal_board_call *call)
            call->kind == HAL_REDUCE;
 }
 
-int hal_engine_varies(const hal_board_call *call)
+/* Whether the engine adds in the order of the ranks. */
+static int engine_has_order(const hal_group *group, const hal_board_call *call)
 {
-    return call_reduces(call) && hal_type_is_float((hal_type)call->type) &&
+    const hal_plugin_group_engine *is = &group->engine->is;
+    const int is_local = group->board->file < 0 && !group->board->link;
+    return is_local && group->count <= is->ordered_ranks && call->kind == HAL_ALL_REDUCE &&
+           (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN) &&
+           (is->ordered_types & HAL_TYPE_BIT(call->type)) != 0 &&
+           call->count * hal_type_size((hal_type)call->type) <= is->ordered_bytes;
+}
+
+int hal_engine_varies(const hal_group *group, const hal_board_call *call)
+{
+    return !engine_has_order(group, call) && call_reduces(call) &&
+           hal_type_is_float((hal_type)call->type) &&
            (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN);
 }
 
@@ -67,9 +79,9 @@ int hal_engine_takes(const hal_group *group, const hal_board_call *call)
     }
     const hal_plugin_group_engine *is = &group->engine->is;
     const int power_of_two = (group->count & (group->count - 1)) == 0;
-    const int has_order = hal_engine_varies(call) && !call->any_order;
+    const int has_order = hal_engine_varies(group, call) && !call->any_order;
     uint32_t types = is->min_max_types;
-    if (!call_reduces(call)) {
+    if (!call_reduces(call) || engine_has_order(group, call)) {
         return 1;
     }
     if (call->reduction == HAL_REDUCE_SUM) {

@@ -10,7 +10,7 @@
 int hal_engine_takes(const hal_group *group, const hal_board_call *call);
 
 /* Whether the order of additions is not that of the ranks there. */
-int hal_engine_varies(const hal_board_call *call);
+int hal_engine_varies(const hal_group *group, const hal_board_call *call);
 
 /* Compares the calls of the ranks before data moves, where a rank's layers or log ask for it.
  * Threads: the queue's. Errors: those of hal_step_record. */

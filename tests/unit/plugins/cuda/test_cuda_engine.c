@@ -49,6 +49,7 @@ static int begin(void **state)
     memset(cuda, 0, sizeof *cuda);
     memset(nccl, 0, sizeof *nccl);
     cuda->devices = 4;
+    cuda->no_peers = 1; /* else small sums need no NCCL */
     cuda->memory_limit = UINT64_C(1) << 30;
     nccl->version = 22703;
     nccl->fail_with = 2;
@@ -272,6 +273,31 @@ TEST_WITH(the_engine_computes_only_what_has_the_right_bits, begin, end)
     }
     assert_ok(hal_group_get_status(groups[1], &status));
     assert_int_equal(status.deterministic, 0);
+}
+
+/* Devices that write to each other's memory add few floats by themselves, in the order of the ranks;
+ * more than that, and other reductions, go as without. */
+TEST_WITH(devices_add_small_sums, begin, end)
+{
+    hal_group_status status;
+    cuda->no_peers = 0;
+    groups_create(0, "nccl");
+    for (int any_order = 0; any_order < 2; any_order++) {
+        const uint32_t before = cuda->launch_count;
+        run_all((hal_collective){.type = HAL_TYPE_F32, .any_order = any_order != 0}, WORDS);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            assert_ok(hal_queue_wait(queues[i], HAL_WAIT_FOREVER));
+        }
+        assert_int_equal(nccl->units, 0);
+        assert_int_equal(cuda->launch_count, before + RANKS); /* and no kernel of hal's */
+    }
+    assert_ok(hal_group_get_status(groups[0], &status));
+    assert_int_equal(status.deterministic, 1);
+    assert_int_equal(
+        last_call_of((hal_collective){.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MAX})->kind,
+        NCCL_MOCK_ALL_GATHER);
+    assert_int_equal(last_call_of((hal_collective){.type = HAL_TYPE_U32})->kind,
+                     NCCL_MOCK_ALL_REDUCE);
 }
 
 TEST_WITH(one_device_for_two_ranks_has_no_engine, begin, end)

@@ -58,6 +58,7 @@ static int begin(void **state)
     memset(cuda, 0, sizeof *cuda);
     memset(nccl, 0, sizeof *nccl);
     cuda->devices = RANKS;
+    cuda->no_peers = 1; /* else small sums need no NCCL */
     cuda->memory_limit = UINT64_C(1) << 30;
     nccl->version = 22703;
     nccl->fail_with = NCCL_SYSTEM_ERROR;
@@ -548,6 +549,56 @@ TEST_WITH(test_groups_of_a_device_take_turns, begin, end)
     }
     submit_all(0, 2); /* the queue of the last collective is gone */
     assert_int_equal(cuda->event_waits, 2);
+}
+
+/* The parameters of a kernel that adds the data of several devices. */
+typedef struct peer_arguments {
+    uint64_t inboxes[8], own, send, recv, aborted;
+    uint32_t count, number, is_mean, rank;
+} peer_arguments;
+
+static const peer_arguments *arguments_of(uint32_t launch)
+{
+    assert_true(launch < cuda->launch_count);
+    return (const void *)cuda->launches[launch].block;
+}
+
+/* Each rank writes to its slot in the inboxes of all; slots change from sum to sum. */
+TEST_WITH(test_sums_of_devices_that_reach_each_other, begin, end)
+{
+    static const hal_plugin_collective what = {
+        .count = WORDS, .type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MEAN};
+    const uint64_t slot = 2 * (64 << 10);
+    cuda->no_peers = 0;
+    groups_create(3);
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        for (uint32_t i = 0; i < 3; i++) {
+            does(submit(i, what, 4 * WORDS, 4 * WORDS));
+        }
+        for (uint32_t i = 0; i < 3; i++) {
+            const peer_arguments *is = arguments_of(3 * turn + i);
+            does(plugin->group_poll(ranks[i].group));
+            reached(i);
+            assert_int_equal(is->rank, i);
+            assert_int_equal(is->count, WORDS);
+            assert_int_equal(is->number, turn + 1);
+            assert_int_equal(is->is_mean, 1);
+            assert_int_equal(is->send, ranks[i].send->address);
+            for (uint32_t q = 0; q < 3; q++) {
+                assert_int_equal(is->inboxes[q], arguments_of(3 * turn + q)->own + i * slot);
+            }
+            assert_true(turn != 1 || is->own + 3 * slot == arguments_of(i)->own);
+            assert_true(turn != 2 || is->own == arguments_of(i)->own);
+        }
+    }
+    assert_int_equal(nccl->call_count, 0);
+    for (uint32_t i = 0; i < 3; i++) { /* sums of integers are NCCL's */
+        does(submit(i, (hal_plugin_collective){.count = WORDS, .type = HAL_TYPE_U32}, 4 * WORDS,
+                    4 * WORDS));
+    }
+    assert_int_equal(nccl->call_count, 3);
+    plugin->group_abort(ranks[0].group);
+    assert_int_equal(*(const uint32_t *)(uintptr_t)arguments_of(0)->aborted, 1);
 }
 
 static int group_begin(void **state)
