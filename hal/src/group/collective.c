@@ -625,10 +625,12 @@ static hal_status engine_record(const collective_plan *of)
 /* The engine moves what hal adds. */
 static hal_status ordered_record(const collective_plan *of)
 {
-    const hal_status status = hal_engine_compare(of->group, of->queue, &of->call, of->since);
-    return status == HAL_OK
-               ? hal_ordered_record(of->group, of->queue, &of->call, of->send, of->recv, of->since)
-               : status;
+    hal_status status = hal_engine_compare(of->group, of->queue, &of->call, of->since);
+    if (status == HAL_OK) {
+        status =
+            hal_ordered_record(of->group, of->queue, &of->call, of->send, of->recv, of->since);
+    }
+    return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
 }
 
 /* Records a checked collective; an error ends the group on all ranks. */

@@ -15,6 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define RECEIVED_BYTES (UINT64_C(64) << 20)
+#define GATHERED_BYTES (UINT64_C(2) << 20) /* up to which a second call costs more than the data */
+
 /* A launcher usually binds each process to separate processors, so that one process does not know
  * those of the others. */
 static int ranks_are_crowded(const hal_board *board, uint32_t count)
@@ -40,6 +43,7 @@ hal_status hal_group_make(hal_device *device, hal_board *board, uint32_t rank, u
     made->count = count;
     made->is_crowded = ranks_are_crowded(board, count);
     made->time_limit_ns = time_limit_ns;
+    made->limits = (hal_group_limits){RECEIVED_BYTES, GATHERED_BYTES};
     if (board) {
         hal_direct_post(board, rank, made->key);
     }

@@ -28,6 +28,12 @@ typedef struct hal_group_stage {
 
 typedef struct hal_engine hal_engine; /* engine_create.h */
 
+/* Where reductions in the order of the ranks (ordered.h) are divided. Tests set lower values. */
+typedef struct hal_group_limits {
+    uint64_t received_bytes; /* at most received at once; at least 256 for each rank */
+    uint64_t gathered_bytes; /* of all contributions, up to which each rank receives all of them */
+} hal_group_limits;
+
 struct hal_group {
     _Atomic uint32_t references;
     hal_device *device;
@@ -37,6 +43,7 @@ struct hal_group {
     int is_crowded;  /* there are more ranks than processors */
     uint64_t key[2]; /* that of the board, by which others recognise this memory (direct.h) */
     uint64_t time_limit_ns;
+    hal_group_limits limits; /* the same on all ranks */
 
     /* Of the thread that records. */
     uint64_t last_step;

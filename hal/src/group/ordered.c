@@ -7,9 +7,7 @@
 #include "engine.h"
 #include "reduce.h"
 
-#define RECEIVED_BYTES (UINT64_C(64) << 20) /* at most received at once */
-#define GATHERED_BYTES (UINT64_C(2) << 20)  /* up to which a second call costs more than the data */
-#define CHUNK_ALIGNMENT UINT64_C(256)       /* bytes */
+#define CHUNK_ALIGNMENT UINT64_C(256) /* bytes */
 
 typedef struct ordered_plan {
     hal_group *group;
@@ -95,12 +93,13 @@ static hal_status scattered_piece(const ordered_plan *of, uint64_t at, uint64_t 
 static hal_status whole_reduce(const ordered_plan *of)
 {
     const uint64_t ranks = of->group->count, parts = ranks * CHUNK_ALIGNMENT;
-    const uint64_t most_gathered = RECEIVED_BYTES / parts * CHUNK_ALIGNMENT;
-    const uint64_t most_scattered = RECEIVED_BYTES / parts * parts;
+    const hal_group_limits *limits = &of->group->limits;
+    const uint64_t most_gathered = limits->received_bytes / parts * CHUNK_ALIGNMENT;
+    const uint64_t most_scattered = limits->received_bytes / parts * parts;
     hal_status status = HAL_OK;
     for (uint64_t at = 0; status == HAL_OK && at < of->bytes;) {
         const uint64_t rest = of->bytes - at;
-        const int gathers = ranks == 2 || ranks * rest <= GATHERED_BYTES || rest < parts;
+        const int gathers = ranks == 2 || ranks * rest <= limits->gathered_bytes || rest < parts;
         const uint64_t most = gathers ? most_gathered : most_scattered;
         uint64_t bytes = rest < most ? rest : most;
         bytes = gathers ? bytes : bytes / parts * parts;
@@ -141,7 +140,8 @@ static hal_status scatter_piece(const ordered_plan *of, uint64_t at, uint64_t by
 
 static hal_status reduce_scatter(const ordered_plan *of)
 {
-    const uint64_t most = RECEIVED_BYTES / (of->group->count * CHUNK_ALIGNMENT) * CHUNK_ALIGNMENT;
+    const uint64_t parts = of->group->count * CHUNK_ALIGNMENT;
+    const uint64_t most = of->group->limits.received_bytes / parts * CHUNK_ALIGNMENT;
     hal_status status = HAL_OK;
     for (uint64_t at = 0; status == HAL_OK && at < of->bytes; at += most) {
         const uint64_t rest = of->bytes - at;
