@@ -1,8 +1,8 @@
 /* A plugin around the cpu plugin: eight devices with different ids, each the processor, and an
- * engine for collectives between them, for tests of groups whose values matter. The ranks of a group
- * are of this process. The engine moves data on the host and computes sums of i32; hal computes all
- * other reductions. A collective begins with the second poll after the last rank has submitted, so
- * no rank finds it begun at once. It fails the group when hal breaks the contract. */
+ * engine for collectives between them, for tests of groups whose values matter. The ranks of a
+ * group are of this process. The engine moves data on the host and computes sums of i32; hal
+ * computes all other reductions. A collective begins with the second poll after the last rank has
+ * submitted, so no rank finds it begun at once. It fails the group when hal breaks the contract. */
 #include "wrap.h"
 
 #include <pthread.h>

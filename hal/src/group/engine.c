@@ -33,7 +33,8 @@ typedef struct engine_call {
     uint64_t before, value; /* of the batch before the collective, and of its own */
     uint64_t since;         /* first value of the queue whose rejection fails the group */
     uint64_t begin_ns, check_ns;
-    uint64_t deadline_ns; /* for the end; 0: the device has not reached the collective */
+    uint64_t deadline_ns; /* for the end, or that of the abort; 0: the device has not reached the
+                           * collective */
     _Atomic uint32_t references;
     int is_waiting;  /* is in the list of those that have not begun */
     int is_reported; /* a failure, to the queue */
@@ -134,18 +135,20 @@ static void engine_abort(hal_group *group)
     group->device->plugin->group_abort(group->engine->handle);
 }
 
-/* Asks the plugin whether the collective has begun. An error ends the group. */
+/* Asks the plugin whether the collective has begun. The plugin answers for those that it has: one
+ * that waits for its turn has not begun. An error ends the group. */
 static hal_status call_poll_begin(engine_call *call, int *has_begun)
 {
     hal_group *group = call->group;
+    const int is_submitted = hal_timeline_has_submitted(call->timeline, call->value);
     hal_host_clear_error();
     hal_status status = group->device->plugin->group_poll(group->engine->handle);
-    *has_begun = status == HAL_OK;
-    if (status == HAL_OK) {
+    *has_begun = status == HAL_OK && is_submitted;
+    if (*has_begun) {
         pthread_mutex_lock(&engine_lock);
         call_stop_waiting(call);
         pthread_mutex_unlock(&engine_lock);
-    } else if (status == HAL_ERROR_TIMEOUT) {
+    } else if (status == HAL_OK || status == HAL_ERROR_TIMEOUT) {
         hal_host_clear_error();
         status = HAL_OK;
     } else {
@@ -294,10 +297,15 @@ static void call_report(engine_call *call, hal_status status)
     hal_timeline_unpin(call->timeline);
 }
 
-/* Work that goes on after the abort: the device is of no use any more. */
-static void call_give_up(const engine_call *call)
+/* Work that goes on after the abort: the device is of no use any more. The time counts from when
+ * the device has reached the collective, which earlier work may delay. */
+static void call_give_up(engine_call *call)
 {
-    if (hal_clock_ns() > call->deadline_ns) {
+    const uint64_t now = hal_clock_ns();
+    if (call->deadline_ns == 0) {
+        const int is_there = hal_timeline_has_reached(call->timeline, call->before, 1);
+        call->deadline_ns = is_there ? now + ABORT_NS : 0;
+    } else if (now > call->deadline_ns) {
         hal_device_failed(call->group->device, HAL_ERROR_DEVICE_LOST,
                           "a collective did not end when it was aborted");
     }
@@ -334,7 +342,7 @@ static int call_watch(hal_watch *watch)
     status = call_look(call);
     if (status != HAL_OK) {
         engine->is_aborted = 1;
-        call->deadline_ns = hal_clock_ns() + ABORT_NS;
+        call->deadline_ns = 0;
         call_report(call, status);
         engine_abort(call->group);
     }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MAX_RANKS = 5, MARGIN = 256, ARENA_BYTES = 16 << 20, GUARD = 0xa5 };
 
@@ -405,7 +406,7 @@ ORDERED_TEST(reductions_are_divided_at_the_limits)
     both_close();
 }
 
-/* The results are those of the order of the ranks, and many of those of the reverse order differ. */
+/* Results are those of the order of the ranks; many of those of the reverse order differ. */
 static void order_check(uint32_t count)
 {
     enum { COUNT = 1000 };
@@ -548,6 +549,86 @@ ORDERED_TEST(threads)
     }
     memory_compare(&engine, &call, "threads");
     both_close();
+}
+
+/* Lets hal look several times at collectives that wait for the last rank. */
+static void watches_run(void)
+{
+    hal_group_status status;
+    for (uint32_t i = 0; i < 4; i++) {
+        usleep(6000); /* more than between two looks */
+        for (uint32_t r = 0; r < engine.count; r++) {
+            assert_ok(hal_group_get_status(engine.groups[r], &status));
+        }
+    }
+}
+
+/* Two groups on the same devices, each with its queues, whose pieces take turns: those of the second
+ * group wait for theirs, however long the last rank takes. */
+ORDERED_TEST(two_groups_on_the_same_devices)
+{
+    enum { RANKS = 3 };
+    static ranks other;
+    const hal_collective what = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_F32};
+    both_open(RANKS, &small_limits);
+    values_write(HAL_TYPE_F32, 100003);
+    const placed_call call = call_place(what, 100003, RANKS);
+    uint8_t *results = malloc(RANKS * call.recv_bytes);
+    assert_non_null(results);
+    results_compute(&call, results);
+    ranks_open(&other, RANKS, "engine:%u");
+    memory_write(&other, &call, NULL);
+    memory_write(&engine, &call, expected);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        if (r == RANKS - 1) {
+            watches_run();
+        }
+        assert_ptr_equal(other.devices[r], engine.devices[r]);
+        other.groups[r]->limits = small_limits;
+        assert_ok(call_record(&engine, r, &call, 0));
+        assert_ok(call_record(&other, r, &call, 0));
+        memcpy(expected[r] + call.recv_at, results + r * call.recv_bytes, call.recv_bytes);
+    }
+    memory_compare(&other, &call, "the other group");
+    memory_compare(&engine, &call, "the group");
+    ranks_close(&other);
+    free(results);
+    both_close();
+}
+
+/* Two of three ranks have recorded a reduction when the third one ends the group: they fail, and
+ * their queues go on. */
+static void abort_check(uint32_t kind)
+{
+    enum { RANKS = 3, WORD = 7 };
+    const hal_collective what = {.kind = kind, .type = HAL_TYPE_F32};
+    uint32_t word = 0;
+    both_open(RANKS, &small_limits);
+    values_write(HAL_TYPE_F32, RANKS * UINT64_C(100003));
+    const placed_call call = call_place(what, 100003, RANKS);
+    memory_write(&engine, &call, expected);
+    assert_ok(call_record(&engine, 0, &call, 0));
+    assert_ok(call_record(&engine, 1, &call, 0));
+    assert_ok(hal_group_abort(engine.groups[2], "enough"));
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_not_equal(hal_queue_wait(engine.queues[r], HAL_WAIT_FOREVER), HAL_OK);
+        assert_message("enough");
+    }
+    for (uint32_t r = 0; r < RANKS; r++) {
+        const hal_range whole = {engine.buffers[r], 0, HAL_WHOLE};
+        assert_fails(call_record(&engine, r, &call, 0), HAL_ERROR_INVALID_STATE, "enough");
+        assert_ok(hal_queue_fill(engine.queues[r], whole, WORD));
+        assert_ok(hal_queue_read(engine.queues[r], engine.buffers[r], call.recv_at, 4, &word));
+        assert_int_equal(word, WORD);
+    }
+    both_close();
+}
+
+ORDERED_TEST(an_abort_ends_reductions_in_flight)
+{
+    abort_check(HAL_ALL_REDUCE);
+    abort_check(HAL_REDUCE_SCATTER);
+    abort_check(HAL_REDUCE);
 }
 
 static int tests_begin(void **state)
