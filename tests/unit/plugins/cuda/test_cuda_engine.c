@@ -275,8 +275,8 @@ TEST_WITH(the_engine_computes_only_what_has_the_right_bits, begin, end)
     assert_int_equal(status.deterministic, 0);
 }
 
-/* Devices that write to each other's memory add few floats by themselves, in the order of the ranks;
- * more than that, and other reductions, go as without. */
+/* Devices that write to each other's memory add few floats by themselves, in the order of the
+ * ranks; more than that, and other reductions, go as without. */
 TEST_WITH(devices_add_small_sums, begin, end)
 {
     hal_group_status status;
