@@ -8,8 +8,9 @@
 
 /* Records an all_reduce, reduce_scatter or reduce of at least one element, whose kernels exist
  * (hal_reduce_prepare). Ranges have exact lengths or are {0}. Temporary memory: at most 64 MiB for
- * what is received, again as much for a long reduce_scatter or reduce. Threads: the queue's.
- * Errors: OUT_OF_MEMORY, those of hal_engine_record. */
+ * what is received, again as much for a long reduce_scatter or reduce, and at offsets that no
+ * binding may have, for the rank's own contribution and its result of a piece. Threads: the
+ * queue's. Errors: OUT_OF_MEMORY, those of hal_engine_record. */
 hal_status hal_ordered_record(hal_group *group, hal_queue *queue, const hal_board_call *call,
                               hal_range send, hal_range recv, uint64_t since);
 
