@@ -563,8 +563,8 @@ static void watches_run(void)
     }
 }
 
-/* Two groups on the same devices, each with its queues, whose pieces take turns: those of the second
- * group wait for theirs, however long the last rank takes. */
+/* Two groups on the same devices, each with its queues, whose pieces take turns: those of the
+ * second group wait for theirs, however long the last rank takes. */
 ORDERED_TEST(two_groups_on_the_same_devices)
 {
     enum { RANKS = 3 };
