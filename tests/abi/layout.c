@@ -16,16 +16,15 @@
 #define TYPE(structure, field, is) std::is_same<decltype(structure::field), is>::value
 #else
 #define ASSERT(what, words) _Static_assert(what, words)
-#define SAME(name, is) \
-    ASSERT(_Generic((name *)0, is * : 1, default : 0), #name " is no longer " #is);
-#define TYPE(structure, field, is) _Generic(&((structure *)0)->field, is * : 1, default : 0)
+#define SAME(name, is) ASSERT(_Generic((name *)0, is *: 1, default: 0), #name " is no longer " #is);
+#define TYPE(structure, field, is) _Generic(&((structure *)0)->field, is *: 1, default: 0)
 #endif
 
 #define VALUE(name, is) ASSERT((name) == (is), #name " is no longer " #is);
 #define FIELD(structure, field, is, at) \
-    PLACE(structure, field, at)         \
+    PLACE(structure, field, at) \
     ASSERT((TYPE(structure, field, is)), #structure "." #field " is no longer " #is);
-#define ARRAY(structure, field, is, count, at)      \
+#define ARRAY(structure, field, is, count, at) \
     typedef is pinned_##structure##_##field[count]; \
     FIELD(structure, field, pinned_##structure##_##field, at)
 
@@ -39,7 +38,7 @@
 #define SIZE(structure, bytes)
 #define PLACE(structure, field, at)
 #endif
-#define ENTRY(structure, field, at, result, arguments)     \
+#define ENTRY(structure, field, at, result, arguments) \
     typedef result pinned_##structure##_##field arguments; \
     FIELD(structure, field, pinned_##structure##_##field *, at)
 
@@ -352,9 +351,9 @@ ENTRY(hal_host, allocate, 8, void *, (uint64_t, uint64_t))
 ENTRY(hal_host, release, 16, void, (void *))
 ENTRY(hal_host, log, 24, void, (uint32_t, const char *))
 ENTRY(hal_host, fail, 32, hal_status, (hal_status, const char *))
-ENTRY(hal_host, cache_load, 40, hal_status, (const char *, const uint64_t[2], void **, uint64_t *))
+ENTRY(hal_host, cache_load, 40, hal_status, (const char *, const uint64_t [2], void **, uint64_t *))
 ENTRY(hal_host, cache_store, 48, hal_status,
-      (const char *, const uint64_t[2], const void *, uint64_t))
+      (const char *, const uint64_t [2], const void *, uint64_t))
 FIELD(hal_host, flags, uint32_t, 56)
 FIELD(hal_host, reserved, uint32_t, 60)
 ENTRY(hal_host, report, 64, void, (const char *))

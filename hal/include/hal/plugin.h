@@ -127,8 +127,8 @@ typedef struct hal_plugin_group_engine {
                              * used, the sentence of the failure says what is installed */
     uint32_t ordered_types; /* of sums and means by all_reduce that are added in the order of the
                              * ranks and rounded once, where all ranks are in one process */
-    uint32_t ordered_bytes; /* of count elements, up to which this holds, */
-    uint32_t ordered_ranks; /* and ranks */
+    uint32_t ordered_bytes; /* of the elements, up to which they are */
+    uint32_t ordered_ranks; /* up to which they are */
 } hal_plugin_group_engine;
 
 /* Names a group of the engine that is about to be created. Plain bytes. */
