@@ -25,9 +25,10 @@ static const char usage[] =
     "  --device NAME    as in HAL_BACKEND, which it overrides\n"
     "  --seed N         of weights, order, noise and distortions (1)\n"
     "  --seeds N        runs N seeds, the first being --seed, and gives the mean (1)\n"
-    "  --ranks N        divides each batch among N devices of this process, which may be the same\n"
-    "                   device N times; without it among the processes that mpirun, torchrun or\n"
-    "                   srun started\n"
+    "  --ranks N        divides each batch among N devices of the plugin, if it has as many of "
+    "one\n"
+    "                   name, else uses one N times; without it among the processes that mpirun,\n"
+    "                   torchrun or srun started\n"
     "  --validate       trains on part of the training data and tests on the rest\n"
     "  --json FILE      writes the result to FILE\n";
 

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A rank of this process: its device, and its group once it is created. */
 typedef struct rank_job {
@@ -49,6 +50,39 @@ static int process_run(const ranks_program *program)
     return job.good;
 }
 
+/* The devices of the ranks: the selected one and the next ones of its plugin (cuda:0, cuda:1, ...)
+ * if there are as many of one name, else the selected one for each. Returns 0 after a message. */
+static int devices_open(const ranks_program *program, hal_device **devices)
+{
+    char selection[96];
+    int differ = 1;
+    if (hal_device_open(program->device, &devices[0]) != HAL_OK) {
+        return ranks_fail(program, "opening the device");
+    }
+    const char *plugin = hal_device_get_plugin_name(devices[0]);
+    const char *name = hal_device_get_info(devices[0])->name;
+    const uint32_t first = hal_device_get_index(devices[0]);
+    const uint32_t last = first + (uint32_t)program->ranks - 1;
+    for (int i = 1; i < program->ranks && differ; i++) {
+        snprintf(selection, sizeof(selection), "%s:%u", plugin, first + (uint32_t)i);
+        const hal_status status = hal_device_open(selection, &devices[i]);
+        if (status != HAL_OK && status != HAL_ERROR_NOT_FOUND) {
+            return ranks_fail(program, "opening the next device");
+        }
+        differ = status == HAL_OK && strcmp(hal_device_get_info(devices[i])->name, name) == 0;
+    }
+    for (int i = 1; i < program->ranks && !differ; i++) {
+        hal_device_release(devices[i]);
+        devices[i] = hal_device_retain(devices[0]);
+    }
+    if (!differ) {
+        printf("All %d ranks use %s:%u.\n", program->ranks, plugin, first);
+    } else if (program->ranks > 1) {
+        printf("The ranks use %s:%u to %s:%u.\n", plugin, first, plugin, last);
+    }
+    return 1;
+}
+
 /* All ranks in this process, with a thread each. */
 static int threads_run(const ranks_program *program)
 {
@@ -56,11 +90,7 @@ static int threads_run(const ranks_program *program)
     hal_device *devices[RANKS_MAX] = {0};
     hal_group *groups[RANKS_MAX] = {0};
     const int ranks = program->ranks;
-    int good = 1, started = 0;
-    for (int i = 0; good && i < ranks; i++) {
-        good = hal_device_open(program->device, &devices[i]) == HAL_OK ||
-               ranks_fail(program, "opening the device");
-    }
+    int good = devices_open(program, devices), started = 0;
     good = good && (hal_group_create_local(devices, (uint32_t)ranks, 0, groups) == HAL_OK ||
                     ranks_fail(program, "creating the group"));
     for (; good && started < ranks; started++) {

@@ -33,9 +33,9 @@ static const char usage[] =
     "  --levels N          of Strassen's algorithm in all products, 1 or 2 (class normwise)\n"
     "  --epochs N          how often each picture is learned from (10)\n"
     "  --seed N            of the weights and of the order of the pictures (1)\n"
-    "  --ranks N           divides the work among N devices of this process, which may be the\n"
-    "                      same device N times; without it among the processes that mpirun,\n"
-    "                      torchrun or srun started\n"
+    "  --ranks N           divides the work among N devices of the plugin, if it has as many\n"
+    "                      of one name, else uses one N times; without it among the processes\n"
+    "                      that mpirun, torchrun or srun started\n"
     "  --divide WHAT       among the ranks: batch, or layers, whose hidden units are divided "
     "(batch)\n"
     "  --eager             calls each step anew, instead of launching a graph\n";

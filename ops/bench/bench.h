@@ -36,9 +36,9 @@ typedef struct bench_options {
     double seconds;     /* for each row; 0: the suite's own */
     const char *second; /* of sequential: a second device, which takes turns */
     const char *to;     /* of transfer: the device that is copied to */
-    unsigned ranks;     /* of collectives; 0: two */
-    bool spread;        /* of collectives: a rank on each device of the plugin */
-    bool any_order;     /* of collectives: of additions */
+    unsigned ranks;     /* of collectives, 0: two; of dense, 0: no group */
+    bool spread;        /* a rank on each device of the plugin */
+    bool any_order;     /* of additions of collectives */
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
     uint64_t seed;       /* of random cases; 0: bench_seed_of draws one */

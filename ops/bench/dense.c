@@ -9,8 +9,14 @@
 /* Products of a step that the host computes in a second or so. */
 #define CHECK_PRODUCTS 2e8
 
-/* Where the operands start in the pattern; weights and biases of a layer are this far apart. */
-enum { X_START = 0, TARGET_START = 38729, WEIGHTS_START = 77471, LAYER_STEP = 99991 };
+/* Where the operands start in the pattern; weights and biases of a layer are LAYER_STEP apart. */
+enum {
+    X_START = 0,
+    TARGET_START = 38729,
+    WEIGHTS_START = 77471,
+    LAYER_STEP = 99991,
+    VARIANT_STEP = 12347
+};
 
 /* A power of two near sqrt(6 / hidden), which keeps the size of activations about the same from
  * layer to layer (K. He et al., Delving Deep into Rectifiers, 2015). Exact in every type. */
@@ -98,6 +104,15 @@ bool dense_create(bench_state *bench, const dense_cell *cell, dense_network *mad
     return well;
 }
 
+bool dense_vary(dense_network *n, int variant)
+{
+    const int64_t shape[2] = {n->cell->batch, n->cell->hidden};
+    const int start = (X_START + variant * VARIANT_STEP) % PATTERN_PERIOD;
+    ops_array_release(n->x);
+    n->x = operand_create(n->bench, n->cell->type, 2, shape, start, 1.0);
+    return n->x != NULL;
+}
+
 void dense_destroy(dense_network *network)
 {
     ops_array_release(network->x);
@@ -109,26 +124,55 @@ void dense_destroy(dense_network *network)
     }
 }
 
-/* Gradients of the weights and biases, and the updated ones. */
-static void layers_update(const dense_network *n, ops_array **outputs, ops_array **results)
+static void layer_update(const dense_network *n, int i, ops_array *const *gradients,
+                         ops_array **results)
+{
+    for (int j = 2 * i; j <= 2 * i + 1; j++) {
+        ops_array *old = j % 2 == 0 ? n->weights[i] : n->biases[i];
+        results[j] = ops_sub(old, ops_mul_scalar(gradients[j], DENSE_RATE));
+    }
+}
+
+/* Updates each layer as soon as its gradients are exchanged. */
+static bool layers_finish(const dense_network *n, ops_array *const *gradients, ops_array **results)
+{
+    const dense_exchange *exchange = n->exchange;
+    bool well = true;
+    for (int i = n->cell->layers - 1; i >= 0 && well; i--) {
+        well = exchange->finish(exchange->user, i);
+        if (well) {
+            layer_update(n, i, gradients, results);
+            well = ops_array_evaluate(&results[2 * i], 2) == HAL_OK;
+        }
+    }
+    return well;
+}
+
+/* Gradients of the weights and biases, and the updated ones; false after a failure. */
+static bool layers_update(const dense_network *n, ops_array **outputs, ops_array **results)
 {
     const dense_cell *cell = n->cell;
     const uint32_t precision = cell->precision;
     const double factor = 2.0 / (double)(cell->batch * cell->hidden);
+    ops_array *gradients[2 * DENSE_MAX_LAYERS] = {NULL};
     ops_array *zero = ops_array_scalar(n->bench->ops, cell->type, 0.0);
     ops_array *gradient = ops_mul_scalar(ops_sub(outputs[cell->layers], n->target), factor);
     for (int i = cell->layers - 1; i >= 0; i--) {
         gradient = ops_array_where(ops_gt(outputs[i + 1], zero), gradient, zero);
-        ops_array *of_weights =
+        gradients[2 * i] =
             ops_array_matmul(ops_array_transpose(outputs[i], 0, 1), gradient, precision);
-        ops_array *of_biases = ops_array_reduce(OPS_REDUCE_SUM, 0, 0, gradient);
-        results[2 * i] = ops_sub(n->weights[i], ops_mul_scalar(of_weights, DENSE_RATE));
-        results[2 * i + 1] = ops_sub(n->biases[i], ops_mul_scalar(of_biases, DENSE_RATE));
+        gradients[2 * i + 1] = ops_array_reduce(OPS_REDUCE_SUM, 0, 0, gradient);
+        if (n->exchange == NULL) {
+            layer_update(n, i, gradients, results);
+        } else if (!n->exchange->start(n->exchange->user, i, gradients)) {
+            return false;
+        }
         if (i > 0) {
             gradient =
                 ops_array_matmul(gradient, ops_array_transpose(n->weights[i], 0, 1), precision);
         }
     }
+    return n->exchange == NULL || layers_finish(n, gradients, results);
 }
 
 uint32_t dense_step(const dense_network *n, ops_array **results)
@@ -142,8 +186,11 @@ uint32_t dense_step(const dense_network *n, ops_array **results)
         outputs[i + 1] = ops_relu(
             ops_add(ops_array_matmul(outputs[i], n->weights[i], cell->precision), n->biases[i]));
     }
+    for (uint32_t i = 0; i < count; i++) {
+        results[i] = NULL;
+    }
     if (cell->is_training) {
-        layers_update(n, outputs, results);
+        well = layers_update(n, outputs, results);
     } else {
         results[0] = outputs[cell->layers];
     }

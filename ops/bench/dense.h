@@ -17,10 +17,23 @@ typedef struct dense_cell {
     bool is_training; /* forward, backward and the update of the weights */
 } dense_cell;
 
+/* What a training step does with the gradients of a layer before its weights are updated, such as
+ * averaging them over ranks. Both return false after a failure, with hal's message. */
+typedef struct dense_exchange {
+    /* Called for the last layer first, when the gradients of its weights (2 * layer) and biases
+     * (2 * layer + 1) are described; those of layers below are null. May replace all others. */
+    bool (*start)(void *user, int layer, ops_array **gradients);
+    /* Called after all calls of `start`, in the same order, before the gradients of the layer are
+     * used. */
+    bool (*finish)(void *user, int layer);
+    void *user;
+} dense_exchange;
+
 typedef struct dense_network {
     bench_state *bench;
     const dense_cell *cell;
-    ops_array *x, *target; /* target: of training, else null */
+    const dense_exchange *exchange; /* null: none */
+    ops_array *x, *target;          /* target: of training, else null */
     ops_array *weights[DENSE_MAX_LAYERS], *biases[DENSE_MAX_LAYERS];
     double *expected; /* the last row of an inference's output; null until the first check */
 } dense_network;
@@ -31,6 +44,9 @@ typedef struct dense_network {
 /* False after a printed failure; call dense_destroy in any case. */
 bool dense_create(bench_state *bench, const dense_cell *cell, dense_network *made);
 void dense_destroy(dense_network *network);
+
+/* Makes the inputs others than those of dense_create, the same for the same `variant`. */
+bool dense_vary(dense_network *network, int variant);
 
 /* The results of a step, which the caller releases: the last layer's output, or the new weights and
  * biases (2 * layers arrays). Returns their number, 0 after an error of ops, with its message. */

@@ -211,17 +211,17 @@ static const command_option rows[] = {
      .offset = OF(to)},
     {.name = "ranks",
      .argument = "N",
-     .help = "of collectives: ranks on the device (2)",
+     .help = "of collectives: ranks on the device (2); of dense: that train (none)",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(ranks),
      .least = 2,
      .most = 64},
     {.name = "spread",
-     .help = "of collectives: a rank on each device of the plugin, at most --ranks",
+     .help = "of collectives and dense: a rank on each device of the plugin, at most --ranks",
      .kind = COMMAND_FLAG,
      .offset = OF(spread)},
     {.name = "any-order",
-     .help = "of collectives: sums may be added in any order",
+     .help = "of collectives and dense: sums may be added in any order",
      .kind = COMMAND_FLAG,
      .offset = OF(any_order)},
     {.name = "sizes",
@@ -341,10 +341,11 @@ static command_result check_suite(const bench_options *options)
     if (transfer && options->to == NULL) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");
     }
-    if ((options->ranks != 0 || options->spread || options->any_order) &&
+    if ((options->ranks != 0 || options->spread || options->any_order) && !dense &&
         strcmp(options->suite, "collectives") != 0) {
         return command_line_wrong(
-            &line, "--ranks, --spread, --any-order: expected the suite collectives, got %s",
+            &line,
+            "--ranks, --spread, --any-order: expected the suite collectives or dense, got %s",
             options->suite);
     }
     if (!transfer && options->to != NULL) {

@@ -1,50 +1,30 @@
 /* Collectives of --ranks ranks on the device, or of one rank on each device of the plugin with
  * --spread, each on its own thread, next to the copies through memory that such a collective needs
  * at least, and with --raw next to NCCL's own calls. Called by main.c. */
-#include <hal/group.h>
-#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "crew.h"
 #include "raw_collectives.h"
 
 #define SLOT ((uint64_t)2 << 20) /* bytes copied at a time, as hal does it */
 
-enum { MOST_RANKS = 64, DEFAULT_RANKS = 2 };
-
-struct crew;
-
-/* A rank and its thread. */
-typedef struct member {
-    struct crew *crew;
-    uint32_t rank;
-    pthread_t thread;
-    hal_device *device;
-    hal_queue *queue;
-    hal_group *group;
+/* The memory of a rank. */
+typedef struct part {
     hal_buffer *send, *recv;
     char *host_send, *host_recv, *slot;
-} member;
+} part;
 
-/* All ranks; the first one works on the thread that measures. */
-typedef struct crew {
+typedef struct collectives {
     bench_state *bench;
-    uint32_t ranks;
-    hal_device *devices[MOST_RANKS]; /* with --spread references of the crew's */
-    raw_collectives *raw;            /* null without --raw */
+    crew all;
+    part parts[CREW_MAX_RANKS];
+    raw_collectives *raw; /* null without --raw */
     hal_collective what;
     uint64_t count; /* elements of f32 */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    uint64_t turn; /* of work that was started */
-    uint32_t busy; /* ranks that have not ended it */
-    bool ended;
-    void (*work)(member *self, int calls);
-    int calls;
-    member members[MOST_RANKS];
-} crew;
+} collectives;
 
 typedef struct kind {
     const char *name;
@@ -62,70 +42,32 @@ static const kind kinds[] = {
     {"exchange", HAL_EXCHANGE, 0, 0},
 };
 
-static void *member_run(void *argument)
+/* The collectives of a crew. */
+static collectives *run_of(const crew *all)
 {
-    member *self = argument;
-    crew *all = self->crew;
-    uint64_t seen = 0;
-    pthread_mutex_lock(&all->lock);
-    for (;;) {
-        while (all->turn == seen && !all->ended) {
-            pthread_cond_wait(&all->changed, &all->lock);
-        }
-        if (all->ended) {
-            break;
-        }
-        seen = all->turn;
-        pthread_mutex_unlock(&all->lock);
-        all->work(self, all->calls);
-        pthread_mutex_lock(&all->lock);
-        all->busy--;
-        pthread_cond_broadcast(&all->changed);
-    }
-    pthread_mutex_unlock(&all->lock);
-    return NULL;
-}
-
-/* Lets all ranks work and waits for them. */
-static void crew_run(crew *all, void (*work)(member *self, int calls), int calls)
-{
-    pthread_mutex_lock(&all->lock);
-    all->work = work;
-    all->calls = calls;
-    all->busy = all->ranks - 1;
-    all->turn++;
-    pthread_cond_broadcast(&all->changed);
-    pthread_mutex_unlock(&all->lock);
-    work(&all->members[0], calls);
-    pthread_mutex_lock(&all->lock);
-    while (all->busy > 0) {
-        pthread_cond_wait(&all->changed, &all->lock);
-    }
-    pthread_mutex_unlock(&all->lock);
+    return (collectives *)((char *)all - offsetof(collectives, all));
 }
 
 /* A failure ends the group, so no rank waits for another one. */
-static void member_collectives(member *self, int calls)
+static void member_collectives(crew_member *self, int calls)
 {
-    crew *all = self->crew;
-    hal_collective what = all->what;
+    const collectives *run = run_of(self->crew);
+    const part *own = self->user;
+    hal_collective what = run->what;
     hal_status status = HAL_OK;
     if (what.kind == HAL_EXCHANGE) {
-        what.root = (self->rank ^ 1u) < all->ranks ? self->rank ^ 1u : self->rank;
+        what.root = (self->rank ^ 1u) < run->all.ranks ? self->rank ^ 1u : self->rank;
     }
     for (int i = 0; i < calls && status == HAL_OK; i++) {
         status = hal_queue_collective(self->queue, self->group, &what,
-                                      (hal_range){self->send, 0, HAL_WHOLE},
-                                      (hal_range){self->recv, 0, HAL_WHOLE}, all->count);
+                                      (hal_range){own->send, 0, HAL_WHOLE},
+                                      (hal_range){own->recv, 0, HAL_WHOLE}, run->count);
     }
     if (status == HAL_OK) {
         status = hal_queue_wait(self->queue, HAL_WAIT_FOREVER);
     }
     if (status != HAL_OK) {
-        fprintf(stderr, "hal-bench: rank %u: %s\n", self->rank, hal_status_message());
-        pthread_mutex_lock(&all->lock);
-        all->bench->failed = true;
-        pthread_mutex_unlock(&all->lock);
+        crew_fail(self);
     }
 }
 
@@ -138,15 +80,16 @@ static void copy_in_pieces(char *target, const char *source, char *slot, uint64_
 }
 
 /* What a rank publishes and receives, by memcpy between its memory and a slot. */
-static void member_copies(member *self, int calls)
+static void member_copies(crew_member *self, int calls)
 {
-    const crew *all = self->crew;
-    const uint64_t bytes = all->count * sizeof(float), others = all->ranks - 1;
+    const collectives *run = run_of(self->crew);
+    const part *own = self->user;
+    const uint64_t bytes = run->count * sizeof(float), others = run->all.ranks - 1;
     const bool is_root = self->rank == 0;
     uint64_t out = bytes, in = bytes;
-    switch (all->what.kind) {
+    switch (run->what.kind) {
     case HAL_ALL_REDUCE:
-        in = 2 * bytes * others / all->ranks;
+        in = 2 * bytes * others / run->all.ranks;
         break;
     case HAL_ALL_GATHER:
         in = bytes * others;
@@ -167,61 +110,62 @@ static void member_copies(member *self, int calls)
         break;
     }
     for (int i = 0; i < calls; i++) {
-        copy_in_pieces(self->host_recv, self->host_send, self->slot, out, 1);
-        copy_in_pieces(self->host_recv, self->host_send, self->slot, in, 0);
+        copy_in_pieces(own->host_recv, own->host_send, own->slot, out, 1);
+        copy_in_pieces(own->host_recv, own->host_send, own->slot, in, 0);
     }
 }
 
 static void run_hal(void *user, int calls)
 {
-    crew_run(user, member_collectives, calls);
+    crew_run(&((collectives *)user)->all, member_collectives, calls);
 }
 
 static void run_copies(void *user, int calls)
 {
-    crew_run(user, member_copies, calls);
+    crew_run(&((collectives *)user)->all, member_copies, calls);
 }
 
-static void members_release_buffers(crew *all)
+static void parts_release(collectives *run)
 {
-    for (uint32_t r = 0; r < all->ranks; r++) {
-        member *self = &all->members[r];
-        hal_buffer_release(self->send);
-        hal_buffer_release(self->recv);
-        free(self->host_send);
-        free(self->host_recv);
-        free(self->slot);
-        self->send = self->recv = NULL;
-        self->host_send = self->host_recv = self->slot = NULL;
+    for (uint32_t r = 0; r < run->all.ranks; r++) {
+        part *own = &run->parts[r];
+        hal_buffer_release(own->send);
+        hal_buffer_release(own->recv);
+        free(own->host_send);
+        free(own->host_recv);
+        free(own->slot);
+        own->send = own->recv = NULL;
+        own->host_send = own->host_recv = own->slot = NULL;
     }
 }
 
 /* Send and recv of the largest kind; every element of rank r is r + 1. */
-static bool members_make_buffers(crew *all)
+static bool parts_make(collectives *run)
 {
-    const uint64_t count = all->count * all->ranks, bytes = 2 * count * sizeof(float);
+    const uint64_t count = run->count * run->all.ranks, bytes = 2 * count * sizeof(float);
     bool well = true;
-    for (uint32_t r = 0; r < all->ranks && well; r++) {
-        member *self = &all->members[r];
-        self->host_send = calloc(1, bytes);
-        self->host_recv = calloc(1, bytes);
-        self->slot = calloc(1, SLOT);
-        well = (self->host_send != NULL && self->host_recv != NULL && self->slot != NULL) ||
-               bench_fail(all->bench, "out of memory");
+    for (uint32_t r = 0; r < run->all.ranks && well; r++) {
+        const crew_member *self = &run->all.members[r];
+        part *own = &run->parts[r];
+        own->host_send = calloc(1, bytes);
+        own->host_recv = calloc(1, bytes);
+        own->slot = calloc(1, SLOT);
+        well = (own->host_send != NULL && own->host_recv != NULL && own->slot != NULL) ||
+               bench_fail(run->bench, "out of memory");
         for (uint64_t i = 0; well && i < count; i++) {
-            ((float *)self->host_send)[i] = (float)(r + 1);
+            ((float *)own->host_send)[i] = (float)(r + 1);
         }
         well = well &&
-               bench_ok(all->bench,
+               bench_ok(run->bench,
                         hal_buffer_create(self->device, HAL_MEMORY_DEVICE, count * sizeof(float),
-                                          &self->send),
+                                          &own->send),
                         "a buffer to send") &&
-               bench_ok(all->bench,
+               bench_ok(run->bench,
                         hal_buffer_create(self->device, HAL_MEMORY_DEVICE, count * sizeof(float),
-                                          &self->recv),
+                                          &own->recv),
                         "a buffer to receive") &&
-               bench_ok(all->bench,
-                        hal_queue_write(self->queue, self->send, 0, self->host_send,
+               bench_ok(run->bench,
+                        hal_queue_write(self->queue, own->send, 0, own->host_send,
                                         count * sizeof(float)),
                         "hal_queue_write");
     }
@@ -229,160 +173,99 @@ static bool members_make_buffers(crew *all)
 }
 
 /* Checks the last element that the last rank has received. */
-static bool result_check(crew *all, const kind *of)
+static bool result_check(collectives *run, const kind *of)
 {
-    member *last = &all->members[of->kind == HAL_REDUCE ? 0 : all->ranks - 1];
-    const uint64_t elements = all->count * (of->recv_all ? all->ranks : 1);
-    const float ranks = (float)all->ranks, sum = ranks * (ranks + 1) / 2;
-    const uint32_t peer = (last->rank ^ 1u) < all->ranks ? last->rank ^ 1u : last->rank;
+    const uint32_t reader = of->kind == HAL_REDUCE ? 0 : run->all.ranks - 1;
+    crew_member *last = &run->all.members[reader];
+    const uint64_t elements = run->count * (of->recv_all ? run->all.ranks : 1);
+    const float ranks = (float)run->all.ranks, sum = ranks * (ranks + 1) / 2;
+    const uint32_t peer = (last->rank ^ 1u) < run->all.ranks ? last->rank ^ 1u : last->rank;
     const float expected = of->kind == HAL_EXCHANGE    ? (float)(peer + 1)
                            : of->kind == HAL_BROADCAST ? 1.0f
                            : of->recv_all              ? ranks
                                                        : sum;
     float seen = 0;
-    run_hal(all, 1);
-    return !all->bench->failed &&
-           bench_ok(all->bench,
-                    hal_queue_read(last->queue, last->recv, (elements - 1) * sizeof seen,
-                                   sizeof seen, &seen),
+    run_hal(run, 1);
+    return !run->bench->failed &&
+           bench_ok(run->bench,
+                    hal_queue_read(last->queue, run->parts[reader].recv,
+                                   (elements - 1) * sizeof seen, sizeof seen, &seen),
                     "hal_queue_read") &&
-           (seen == expected || bench_fail(all->bench, "%s: got %g instead of %g", of->name,
+           (seen == expected || bench_fail(run->bench, "%s: got %g instead of %g", of->name,
                                            (double)seen, (double)expected));
 }
 
-static void measure_kind(crew *all, const kind *of)
+static void measure_kind(collectives *run, const kind *of)
 {
-    bench_state *bench = all->bench;
-    measured competitors[] = {{.function = run_hal, .user = all},
-                              {.function = run_copies, .user = all},
-                              {.function = raw_collectives_run, .user = all->raw}};
-    all->what = (hal_collective){
+    bench_state *bench = run->bench;
+    measured competitors[] = {{.function = run_hal, .user = run},
+                              {.function = run_copies, .user = run},
+                              {.function = raw_collectives_run, .user = run->raw}};
+    run->what = (hal_collective){
         .kind = of->kind, .type = HAL_TYPE_F32, .any_order = bench->options.any_order};
-    if (!result_check(all, of)) {
+    if (!result_check(run, of)) {
         return;
     }
-    if (all->raw != NULL) {
-        raw_collectives_choose(all->raw, of->kind, all->count);
+    if (run->raw != NULL) {
+        raw_collectives_choose(run->raw, of->kind, run->count);
     }
-    measure_alternating(competitors, all->raw != NULL ? 3 : 2, bench->options.seconds);
-    if (all->raw != NULL && raw_collectives_failure(all->raw) != NULL) {
-        bench_fail(bench, "%s", raw_collectives_failure(all->raw));
+    measure_alternating(competitors, run->raw != NULL ? 3 : 2, bench->options.seconds);
+    if (run->raw != NULL && raw_collectives_failure(run->raw) != NULL) {
+        bench_fail(bench, "%s", raw_collectives_failure(run->raw));
     }
     bench_row *row = bench->failed ? NULL : bench_add(bench, "collectives", HAL_TYPE_F32);
     if (row == NULL) {
         return;
     }
-    const uint64_t bytes = all->count * sizeof(float);
+    const uint64_t bytes = run->count * sizeof(float);
     snprintf(row->name, sizeof row->name, "%s of %llu bytes, %u ranks", of->name,
-             (unsigned long long)bytes, all->ranks);
+             (unsigned long long)bytes, run->all.ranks);
     row->m = (int64_t)bytes;
     row->time = competitors[0].time;
     bench_add_peer(row, "copies", &competitors[1].time);
-    if (all->raw != NULL) {
+    if (run->raw != NULL) {
         bench_add_peer(row, "raw", &competitors[2].time);
     }
     bench_rate(row, 0.0, (double)bytes);
 }
 
-/* The devices of the ranks; with --spread up to --ranks of the plugin's, or all of them. */
-static bool crew_open_devices(crew *all)
-{
-    const bench_options *options = &all->bench->options;
-    const uint32_t most = options->ranks > 0 ? options->ranks : MOST_RANKS;
-    char selection[96];
-    hal_status status = HAL_OK;
-    all->ranks = options->ranks > 0 ? options->ranks : DEFAULT_RANKS;
-    for (uint32_t r = 0; r < all->ranks && !options->spread; r++) {
-        all->devices[r] = all->bench->device;
-    }
-    if (!options->spread) {
-        return true;
-    }
-    for (all->ranks = 0; all->ranks < most && status == HAL_OK; all->ranks += status == HAL_OK) {
-        snprintf(selection, sizeof selection, "%s:%u",
-                 hal_device_get_plugin_name(all->bench->device), all->ranks);
-        status = hal_device_open(selection, &all->devices[all->ranks]);
-    }
-    if (status != HAL_OK && status != HAL_ERROR_NOT_FOUND) {
-        return bench_ok(all->bench, status, selection);
-    }
-    return all->ranks >= 2 || bench_fail(all->bench, "--spread: expected at least two devices");
-}
-
-static bool crew_open(crew *all)
-{
-    hal_device **devices = all->devices;
-    hal_group *groups[MOST_RANKS];
-    bool well = crew_open_devices(all);
-    if (!well || !bench_ok(all->bench, hal_group_create_local(devices, all->ranks, 0, groups),
-                           "hal_group_create_local")) {
-        return false;
-    }
-    for (uint32_t r = 0; r < all->ranks; r++) {
-        member *self = &all->members[r];
-        *self = (member){.crew = all, .rank = r, .device = devices[r], .group = groups[r]};
-        well =
-            well && bench_ok(all->bench, hal_queue_create(self->device, &self->queue), "a queue");
-    }
-    return well;
-}
-
-static bool crew_open_raw(crew *all)
+static bool raw_open_all(collectives *run)
 {
     char message[256];
-    if (!all->bench->options.raw) {
+    if (!run->bench->options.raw) {
         return true;
     }
-    all->raw = raw_collectives_open(
-        all->devices, all->ranks, all->count * all->ranks * sizeof(float), message, sizeof message);
-    return all->raw != NULL || bench_fail(all->bench, "%s", message);
+    run->raw =
+        raw_collectives_open(run->all.devices, run->all.ranks,
+                             run->count * run->all.ranks * sizeof(float), message, sizeof message);
+    return run->raw != NULL || bench_fail(run->bench, "%s", message);
 }
 
 void suite_collectives(bench_state *bench)
 {
     static const int64_t usual[] = {4, 4096, 64 << 10, 1 << 20, 16 << 20};
     const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 5;
-    crew *all = calloc(1, sizeof *all);
-    uint32_t started = 1;
-    if (all == NULL) {
+    collectives *run = calloc(1, sizeof *run);
+    if (run == NULL) {
         bench_fail(bench, "out of memory");
         return;
     }
-    all->bench = bench;
-    pthread_mutex_init(&all->lock, NULL);
-    pthread_cond_init(&all->changed, NULL);
-    bool well = crew_open(all);
-    for (; started < all->ranks && well; started += well) {
-        member *self = &all->members[started];
-        well = pthread_create(&self->thread, NULL, member_run, self) == 0 ||
-               bench_fail(bench, "no thread for rank %u", started);
+    run->bench = bench;
+    bool well = crew_open(bench, &run->all);
+    for (uint32_t r = 0; r < run->all.ranks; r++) {
+        run->all.members[r].user = &run->parts[r];
     }
     for (int s = 0; s < sizes && well && !bench->failed; s++) {
         const int64_t bytes = bench->options.size_count > 0 ? bench->options.sizes[s][0] : usual[s];
-        all->count = ((uint64_t)bytes + 3) / 4;
-        well = members_make_buffers(all) && crew_open_raw(all);
+        run->count = ((uint64_t)bytes + 3) / 4;
+        well = parts_make(run) && raw_open_all(run);
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds && well && !bench->failed; k++) {
-            measure_kind(all, &kinds[k]);
+            measure_kind(run, &kinds[k]);
         }
-        raw_collectives_close(all->raw);
-        all->raw = NULL;
-        members_release_buffers(all);
+        raw_collectives_close(run->raw);
+        run->raw = NULL;
+        parts_release(run);
     }
-    pthread_mutex_lock(&all->lock);
-    all->ended = true;
-    pthread_cond_broadcast(&all->changed);
-    pthread_mutex_unlock(&all->lock);
-    for (uint32_t r = 0; r < all->ranks; r++) {
-        if (r > 0 && r < started) {
-            pthread_join(all->members[r].thread, NULL);
-        }
-        hal_queue_destroy(all->members[r].queue);
-        hal_group_destroy(all->members[r].group);
-        if (bench->options.spread) {
-            hal_device_release(all->devices[r]);
-        }
-    }
-    pthread_cond_destroy(&all->changed);
-    pthread_mutex_destroy(&all->lock);
-    free(all);
+    crew_close(&run->all);
+    free(run);
 }

@@ -1,11 +1,14 @@
 /* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph, the
- * inference also with a kernel for each operation and with levels of Strassen's algorithm, and
- * through --join what torch_dense.py measured. Called by main.c. */
+ * inference also with a kernel for each operation and with levels of Strassen's algorithm, with
+ * --ranks training by several ranks, and through --join what torch_dense.py and torch_ddp.py
+ * measured. Called by main.c. */
 #include <stdio.h>
 #include <string.h>
 
 #include "dense.h"
 #include "dense_levels.h"
+#include "dense_ranks.h"
+#include "dense_steps.h"
 #include "interrupt.h"
 
 /* Calls `use` for each cell that the options select. */
@@ -32,7 +35,9 @@ static void cells_each(const bench_options *options, void *user,
                  (long long)cell.hidden);
         const bool has_type =
             options->types == NULL || bench_lists(options->types, hal_type_name(cell.type));
-        if (has_type && bench_name_passes(cell.name, options->filter)) {
+        const bool has_ranks = options->ranks > 0 || options->spread; /* they train */
+        if (has_type && (cell.is_training || !has_ranks) &&
+            bench_name_passes(cell.name, options->filter)) {
             use(user, &cell);
         }
     }
@@ -60,102 +65,12 @@ bool dense_list(const bench_options *options)
     return true;
 }
 
-/* A step with arrays, or as a graph. */
-typedef struct step_runner {
-    dense_network *network;
-    ops_graph *graph; /* null: with arrays */
-    bool is_unfused;
-} step_runner;
-
-static void results_use(const step_runner *runner, ops_array **results, uint32_t count)
-{
-    dense_network *n = runner->network;
-    if (n->cell->is_training) {
-        dense_update(n, results);
-    } else {
-        for (uint32_t i = 0; i < count; i++) {
-            ops_array_release(results[i]);
-        }
-    }
-}
-
-/* The inputs that change from launch to launch, in the order of a training step's results. */
-static uint32_t graph_inputs(const dense_network *n, ops_array **inputs)
-{
-    uint32_t count = 0;
-    for (int i = 0; i < n->cell->layers && n->cell->is_training; i++) {
-        inputs[count++] = n->weights[i];
-        inputs[count++] = n->biases[i];
-    }
-    if (!n->cell->is_training) {
-        inputs[count++] = n->x;
-    }
-    return count;
-}
-
-static uint32_t step_results(const step_runner *runner, ops_array **results)
-{
-    const dense_network *n = runner->network;
-    ops_array *inputs[2 * DENSE_MAX_LAYERS];
-    if (runner->graph == NULL) {
-        return dense_step(n, results);
-    }
-    const uint32_t in = graph_inputs(n, inputs);
-    const uint32_t out = n->cell->is_training ? in : 1;
-    return ops_graph_launch(runner->graph, inputs, in, results, out) == HAL_OK ? out : 0;
-}
-
-static void step_run(void *user, int calls)
-{
-    step_runner *runner = user;
-    bench_state *bench = runner->network->bench;
-    ops_array *results[2 * DENSE_MAX_LAYERS];
-    ops_context_set_fusion(bench->ops, !runner->is_unfused);
-    for (int i = 0; i < calls && !bench->failed; i++) {
-        const uint32_t count = step_results(runner, results);
-        if (count == 0) {
-            bench_fail(bench, "%s: %s", runner->network->cell->name, hal_status_message());
-        } else {
-            results_use(runner, results, count);
-        }
-    }
-    ops_context_set_fusion(bench->ops, 1);
-    bench_ok(bench, hal_queue_wait(bench->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-}
-
-static hal_status step_record(ops_context *context, void *user)
-{
-    const dense_network *n = user;
-    ops_array *results[2 * DENSE_MAX_LAYERS];
-    const uint32_t count = dense_step(n, results);
-    for (uint32_t i = 0; i < count; i++) {
-        ops_array_release(results[i]);
-    }
-    return count > 0 && context != NULL ? HAL_OK : HAL_ERROR_INVALID_STATE;
-}
-
-static ops_graph *step_graph_create(dense_network *n)
-{
-    ops_array *inputs[2 * DENSE_MAX_LAYERS], *results[2 * DENSE_MAX_LAYERS];
-    ops_graph *graph = NULL;
-    if (!bench_ok(n->bench, ops_graph_begin(n->bench->ops), "ops_graph_begin")) {
-        return NULL;
-    }
-    const uint32_t count = dense_step(n, results), in = graph_inputs(n, inputs);
-    bench_ok(n->bench, ops_graph_end(n->bench->ops, inputs, in, results, count, &graph),
-             "ops_graph_end");
-    for (uint32_t i = 0; i < count; i++) {
-        ops_array_release(results[i]);
-    }
-    return graph;
-}
-
 /* Rows, and columns of the first one, of an inference. */
 enum { MODES = 2, STAGES = 3, LEVELS_LEAST_BATCH = 64 };
 
 /* What is measured of a cell, in turns. */
 typedef struct cell_runs {
-    step_runner steps[MODES + 1]; /* arrays, graph, unfused */
+    dense_steps steps[MODES + 1]; /* arrays, graph, unfused */
     dense_levels levels[HAL_GEMM_MAX_LEVELS];
     uint32_t level_count;
 } cell_runs;
@@ -184,13 +99,10 @@ static void rows_add(dense_network *n, cell_runs *runs)
     static const char *const modes[MODES] = {"arrays", "graph"};
     static const char *const stages[STAGES] = {"unfused", "normwise1", "normwise2"};
     const dense_cell *cell = n->cell;
-    const double forward = 2.0 * (double)cell->layers * (double)cell->batch * (double)cell->hidden *
-                           (double)cell->hidden;
-    const double flops = cell->is_training ? forward * (3.0 - 1.0 / cell->layers) : forward;
     const int count = MODES + (cell->is_training ? 0 : 1 + (int)runs->level_count);
     measured all[MODES + STAGES];
     for (int i = 0; i <= MODES; i++) {
-        all[i] = (measured){.function = step_run, .user = &runs->steps[i]};
+        all[i] = (measured){.function = dense_steps_run, .user = &runs->steps[i]};
     }
     for (uint32_t i = 0; i < runs->level_count; i++) {
         all[MODES + 1 + i] = (measured){.function = levels_run, .user = &runs->levels[i]};
@@ -207,7 +119,7 @@ static void rows_add(dense_network *n, cell_runs *runs)
             for (int j = MODES; j < count && i == 0; j++) {
                 bench_add_peer(row, stages[j - MODES], &all[j].time);
             }
-            bench_rate(row, flops, 0.0);
+            bench_rate(row, dense_step_flops(cell), 0.0);
         }
     }
 }
@@ -239,17 +151,17 @@ static void cell_measure(void *user, const dense_cell *cell)
     dense_network n;
     bench->failed = false;
     bool well = dense_create(bench, cell, &n) &&
-                bench_ok(bench, ops_prepare(bench->ops, step_record, &n), "ops_prepare");
+                bench_ok(bench, ops_prepare(bench->ops, dense_step_record, &n), "ops_prepare");
     well = well && step_check(&n, true) && (cell->is_training || step_check(&n, false));
     while (well && cell_has_levels(cell) && runs.level_count < HAL_GEMM_MAX_LEVELS) {
         dense_levels *levels = &runs.levels[runs.level_count++];
         well = dense_levels_create(&n, runs.level_count, levels) && dense_levels_check(levels);
     }
-    ops_graph *graph = well ? step_graph_create(&n) : NULL;
+    ops_graph *graph = well ? dense_graph_create(&n) : NULL;
     if (graph != NULL) {
-        runs.steps[0] = (step_runner){.network = &n};
-        runs.steps[1] = (step_runner){.network = &n, .graph = graph};
-        runs.steps[2] = (step_runner){.network = &n, .is_unfused = true};
+        runs.steps[0] = (dense_steps){.network = &n};
+        runs.steps[1] = (dense_steps){.network = &n, .graph = graph};
+        runs.steps[2] = (dense_steps){.network = &n, .is_unfused = true};
         rows_add(&n, &runs);
     }
     ops_graph_destroy(graph);
@@ -260,17 +172,32 @@ static void cell_measure(void *user, const dense_cell *cell)
     bench->failed = bench->failed || failed_before;
 }
 
+static void cell_measure_ranks(void *user, const dense_cell *cell)
+{
+    dense_ranks *run = user;
+    if (!interrupt_was_asked() && !dense_ranks_has_failed(run)) {
+        dense_ranks_measure(run, cell);
+    }
+}
+
 void suite_dense(bench_state *bench)
 {
+    const bool has_ranks = bench->options.ranks > 0 || bench->options.spread;
     interrupt_watch();
+    dense_ranks *ranks = has_ranks ? dense_ranks_open(bench) : NULL;
     for (int i = 0; bench_select_precision(&bench->options, i); i++) {
         if (bench->options.levels) {
             bench_fail(bench,
                        "dense: --precision: expected strict, accurate, fast or normwise, got "
                        "normwise%u, which is a column of strict",
                        bench->options.levels);
-            return;
+            break;
         }
-        cells_each(&bench->options, bench, cell_measure);
+        if (!has_ranks) {
+            cells_each(&bench->options, bench, cell_measure);
+        } else if (ranks != NULL) {
+            cells_each(&bench->options, ranks, cell_measure_ranks);
+        }
     }
+    dense_ranks_close(ranks);
 }

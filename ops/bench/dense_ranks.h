@@ -1,0 +1,21 @@
+/* Data-parallel training of a network of dense layers by the ranks of a crew, each with a batch of
+ * its own. Called by suite_dense.c. */
+#ifndef OPS_BENCH_DENSE_RANKS_H
+#define OPS_BENCH_DENSE_RANKS_H
+
+#include "crew.h"
+#include "dense.h"
+
+typedef struct dense_ranks dense_ranks;
+
+/* Null after a printed failure. */
+dense_ranks *dense_ranks_open(bench_state *bench);
+void dense_ranks_close(dense_ranks *run); /* null is allowed */
+
+/* Whether a cell failed: the group may have ended, so no other cell can be measured. */
+bool dense_ranks_has_failed(const dense_ranks *run);
+
+/* Checks the training of a cell, and adds its rows. False after a printed failure. */
+bool dense_ranks_measure(dense_ranks *run, const dense_cell *cell);
+
+#endif
