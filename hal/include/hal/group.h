@@ -138,6 +138,8 @@ HAL_API void hal_group_destroy(hal_group *group);
  * is the place of the result within send, or send its place within recv (all_reduce, broadcast,
  * reduce: the same place; all_gather: send is part `rank` of recv; reduce_scatter: recv is part
  * `rank` of send).
+ * Between processes on an engine of the devices' vendor the call waits while 8 of the rank's
+ * collectives are in flight there.
  * Ownership: buffers and group are kept alive. Threads: the queue's, one thread per rank at a time.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED for a type that the device cannot reduce, OUT_OF_MEMORY and
  * errors of kernels before anything is recorded: the other ranks wait for this one until their time

@@ -14,12 +14,15 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/platform.h"
 #include "base/status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK_NS UINT64_C(5000000)     /* between two looks at the other ranks */
+#define CHECK_NS UINT64_C(5000000) /* between two looks at the other ranks */
+#define PAUSE_NS 2000
+#define MAX_IN_FLIGHT 8                /* collectives of a rank, where other processes have ranks */
 #define ABORT_NS UINT64_C(20000000000) /* for the end of work that was aborted */
 
 typedef struct engine_call {
@@ -487,11 +490,32 @@ hal_status hal_engine_compare(hal_group *group, hal_queue *queue, const hal_boar
     return group->engine->compares ? hal_step_record(group, queue, &compare) : HAL_OK;
 }
 
+/* Waits until few collectives are in flight. A driver takes so much work at a time and waits for its
+ * device then, for ever if a collective in front of the work needs a process that has ended: this
+ * thread has to come back to its watch before. Ranks of one process begin together or not at all. */
+static hal_status engine_await_room(hal_group *group)
+{
+    const hal_engine *engine = group->engine;
+    const int is_local = group->board->file < 0 && !group->board->link;
+    hal_status status = HAL_OK;
+    while (!is_local && status == HAL_OK &&
+           engine->recorded - atomic_load(&engine->completed) >= MAX_IN_FLIGHT) {
+        hal_held_advance();
+        hal_watch_poll_all(1);
+        status = hal_board_check(group->board, "hal_queue_collective");
+        hal_pause_ns(PAUSE_NS);
+    }
+    return status;
+}
+
 hal_status hal_engine_record(hal_group *group, hal_queue *queue, const hal_board_call *is,
                              hal_range send, hal_range recv, uint64_t since)
 {
     hal_point point = {0};
     hal_status status = hal_flush_waits(queue, &point);
+    if (status == HAL_OK) {
+        status = engine_await_room(group);
+    }
     engine_call *call = status == HAL_OK ? call_create(group, queue, is) : NULL;
     if (!call) {
         return status == HAL_OK

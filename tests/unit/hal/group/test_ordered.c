@@ -551,6 +551,44 @@ ORDERED_TEST(threads)
     both_close();
 }
 
+static void *process_rank_create(void *argument)
+{
+    static const hal_group_id id = {{7, 1, 9}};
+    const uint32_t r = (uint32_t)(uintptr_t)argument;
+    const hal_group_options options = {id, r, 2, UINT64_C(20000000000)};
+    return (void *)(uintptr_t)hal_group_create(engine.devices[r], &options, &engine.groups[r]);
+}
+
+/* Two ranks whose board is that of two processes. One records more than a driver may take while the
+ * other one does not come: the call returns with the time limit. */
+ORDERED_TEST(a_rank_that_is_far_ahead_returns)
+{
+    const hal_collective what = {.kind = HAL_ALL_GATHER, .type = HAL_TYPE_F32};
+    pthread_t thread;
+    void *created = NULL;
+    both_open(2, NULL);
+    for (uint32_t r = 0; r < 2; r++) {
+        hal_group_destroy(engine.groups[r]);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, process_rank_create, (void *)1), 0);
+    assert_null(process_rank_create((void *)0));
+    assert_int_equal(pthread_join(thread, &created), 0);
+    assert_null(created);
+    engine.groups[0]->time_limit_ns = UINT64_C(200000000);
+    values_write(HAL_TYPE_F32, 20);
+    const placed_call call = call_place(what, 10, 2);
+    memory_write(&engine, &call, NULL);
+    hal_status status = HAL_OK;
+    uint32_t calls = 0;
+    for (; status == HAL_OK && calls < 30; calls++) {
+        status = call_record(&engine, 0, &call, 0);
+    }
+    assert_int_equal(status, HAL_ERROR_TIMEOUT);
+    assert_int_equal(calls, 9);
+    hal_queue_wait(engine.queues[0], HAL_WAIT_FOREVER);
+    both_close();
+}
+
 /* Lets hal look several times at collectives that wait for the last rank. */
 static void watches_run(void)
 {
