@@ -490,9 +490,9 @@ hal_status hal_engine_compare(hal_group *group, hal_queue *queue, const hal_boar
     return group->engine->compares ? hal_step_record(group, queue, &compare) : HAL_OK;
 }
 
-/* Waits until few collectives are in flight. A driver takes so much work at a time and waits for its
- * device then, for ever if a collective in front of the work needs a process that has ended: this
- * thread has to come back to its watch before. Ranks of one process begin together or not at all. */
+/* Waits until few collectives are in flight. A driver that has too much work waits for its device,
+ * for ever if a collective in front needs a process that has ended: this thread has to come back to
+ * its watch before. Ranks of one process begin together or not at all. */
 static hal_status engine_await_room(hal_group *group)
 {
     const hal_engine *engine = group->engine;
