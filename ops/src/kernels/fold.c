@@ -32,6 +32,11 @@
 #define MIN_ROW_CPU 16
 #define ROW_ITEMS_CPU 8
 
+/* Elements from which fewer contiguous outputs are a group too, and steps from which work-items
+ * share one: rows are contiguous together, but combining the work-items' values costs much. */
+#define MIN_NARROW_CPU 4096
+#define MIN_NARROW_STEPS_CPU 16
+
 /* Elements of a contiguous axis that a work-item of a GPU should have where there are enough for
  * MANY_ITEMS on each compute unit, of rows that are long enough for work-items side by side: each
  * work-item more is one more state to combine. */
@@ -171,14 +176,16 @@ static void group_across_outputs_cpu(const ops_space *space, int64_t length, uin
                                      ops_reduce_layout *group)
 {
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    group->rows = space->rank > 1 && inner >= MIN_ROW_CPU;
+    const int is_narrow = inner < MIN_ROW_CPU && (int64_t)inner * length >= MIN_NARROW_CPU;
+    const int64_t steps = is_narrow ? MIN_NARROW_STEPS_CPU : MIN_SHARED_STEPS_CPU;
+    group->rows = space->rank > 1 && (is_narrow || inner >= MIN_ROW_CPU);
     const uint64_t count = group->rows ? inner : (uint64_t)ops_space_elements(space);
     group->outputs = share_of_vectors(count, items);
     if (count >= MIN_ROW_CPU && items >= 2 * group->outputs && length >= MIN_SHARED_STEPS_CPU) {
         group->outputs = row_of_vectors(count, items);
     }
     const uint32_t spare = items / group->outputs;
-    while (2 * group->along <= spare && length >= MIN_SHARED_STEPS_CPU * (int64_t)group->along) {
+    while (2 * group->along <= spare && length >= steps * (int64_t)group->along) {
         group->along *= 2;
     }
 }
