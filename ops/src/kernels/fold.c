@@ -8,7 +8,7 @@
 /* Length of a contiguous axis beyond which the work-items of a group share it; on a CPU, strided
  * loads cost little and combining the lanes' values costs much. */
 #define MIN_SHARED_AXIS 4
-#define MIN_SHARED_AXIS_CPU 256
+#define MIN_SHARED_AXIS_CPU 385
 #define MIN_WIDE_AXIS_CPU 16384
 
 /* Work-items that share a contiguous axis of less than MIN_SHARED_AXIS_CPU elements on a CPU, with
