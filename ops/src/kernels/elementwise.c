@@ -203,6 +203,19 @@ static int plan_ranges(const hal_device_info *info, const ops_elementwise_use *u
     return 1;
 }
 
+/* Vectors of a work-item of a row on a GPU: MIN_LOADS elements, and more of small types. */
+static uint32_t row_repeat(const ops_elementwise_use *use, const ops_space *space,
+                           const ops_elementwise_plan *plan)
+{
+    uint32_t widest = 1;
+    for (uint32_t view = 0; use->loaded && view < space->view_count; view++) {
+        const uint32_t size = (use->loaded >> view & 1) * use->sizes[view];
+        widest = size > widest ? size : widest;
+    }
+    const uint32_t elements = widest < 4 ? MIN_LOADS * 2 : MIN_LOADS;
+    return plan->width < elements && use->loaded ? elements / plan->width : 1;
+}
+
 /* On a GPU, groups are multiples of 64 work-items, with as few idle ones as possible. */
 static hal_status plan_rows(const ops_context *context, const ops_elementwise_use *use,
                             const ops_space *space, ops_elementwise_plan *plan)
@@ -213,8 +226,7 @@ static hal_status plan_rows(const ops_context *context, const ops_elementwise_us
     uint64_t rows = (uint64_t)ops_space_elements(space) / (uint64_t)space->size[space->rank - 1];
     uint64_t groups = (items + plan->group - 1) / plan->group;
     if (context->info->kind != HAL_DEVICE_CPU) {
-        const uint64_t together =
-            plan->width < MIN_LOADS && use->loaded ? MIN_LOADS / plan->width : 1;
+        const uint64_t together = row_repeat(use, space, plan);
         const uint64_t enough = (uint64_t)context->info->compute_units * BUSY_GROUPS;
         plan->repeat =
             groups >= together && groups * rows >= enough * together ? (uint32_t)together : 1;
