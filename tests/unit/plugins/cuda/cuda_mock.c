@@ -233,7 +233,9 @@ __attribute__((constructor)) static void thread_remember(void)
 
 static void contexts_count(void)
 {
-    mock->contexts = pthread_equal(pthread_self(), first_thread) ? depth : mock->contexts;
+    if (pthread_equal(pthread_self(), first_thread)) {
+        mock->contexts = depth;
+    }
 }
 
 EXPORT int cuda_mock_depth(void)

@@ -31,16 +31,16 @@ typedef struct cuda_mock {
     uint32_t single_launches, graph_launches, nodes_set, nodes_switched, graphs_built, early_edges;
     uint32_t linked, loaded, live_modules;
     _Atomic uint32_t live_objects;
-    _Atomic int streams; /* made and not destroyed */
-    int contexts;        /* on the stack of the tests' thread; 0 between calls of the plugin */
-    int retained;        /* of the primary context, since the start of the test */
-    int hold;            /* streams stand still: events are not reached, counters not written */
-    int fail_with;       /* the next launch, or question to a stream, gives this result */
-    int devices;         /* 1 */
-    int init_result;     /* of cuInit */
-    int no_writes;       /* streams cannot write values */
-    int graph_result;    /* of cuGraphInstantiateWithFlags */
-    int event_result;    /* of cuEventCreate */
+    _Atomic int streams;   /* made and not destroyed */
+    int contexts;          /* on the stack of the tests' thread; 0 between calls of the plugin */
+    int retained;          /* of the primary context, since the start of the test */
+    _Atomic int hold;      /* streams stand still: events are not reached, counters not written */
+    _Atomic int fail_with; /* the next launch, or question to a stream, gives this result */
+    int devices;           /* 1 */
+    int init_result;       /* of cuInit */
+    int no_writes;         /* streams cannot write values */
+    int graph_result;      /* of cuGraphInstantiateWithFlags */
+    int event_result;      /* of cuEventCreate */
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */

@@ -43,18 +43,19 @@ typedef struct nccl_mock_call {
 
 typedef struct nccl_mock {
     nccl_mock_call calls[NCCL_MOCK_CALLS];
-    uint32_t call_count;
-    _Atomic uint32_t ends; /* of units, with calls or not */
-    uint32_t units;        /* that had calls */
+    _Atomic uint32_t call_count;
+    _Atomic uint32_t ends;  /* of units, with calls or not */
+    _Atomic uint32_t units; /* that had calls */
     int version;
-    _Atomic int hold;                  /* communicators are not created */
-    int fails_in[NCCL_MOCK_FUNCTIONS]; /* 1: the next call fails, 2: the one after it, ... */
-    int fail_with;                     /* result of that */
+    _Atomic int hold; /* communicators are not created */
+    _Atomic int
+        fails_in[NCCL_MOCK_FUNCTIONS]; /* 1: the next call fails, 2: the one after it, ... */
+    _Atomic int fail_with;             /* result of that */
     _Atomic int async_error;           /* what all communicators report of their work; 0: nothing */
     _Atomic int holds_abort;           /* ncclCommAbort waits for its end */
     _Atomic int live, aborted, destroyed;
-    int misuses;      /* calls that NCCL does not allow */
-    char misuse[128]; /* the first one */
+    _Atomic int misuses; /* calls that NCCL does not allow */
+    char misuse[128];    /* the first one */
 } nccl_mock;
 
 #define NCCL_MOCK_SYMBOL "nccl_mock_state"
