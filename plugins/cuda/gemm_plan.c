@@ -18,8 +18,9 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 /* Fitted to measured products of bf16 and f32 on an H200. Bytes a cycle of one multiprocessor from
  * the L2; cycles of a launch, of adding the sums of a stage, of waiting for the registers of A in a
  * stage, of tiles up to 128 columns and of wider ones, and of a byte of sums that go through shared
- * memory, and to another group; slowness of wgmma whose columns are no multiple of 64, and of wide
- * tiles of three-term products that are read or converted across k. */
+ * memory, and to another group; slowness of wide tiles of three-term products that are read or
+ * converted across k, of a B along n whose columns are no multiple of 64, and of wide tiles of TF32
+ * whose A is across k. */
 #define L2_BYTES 72.0
 #define LAUNCH_CYCLES 3700.0
 #define FLUSH_CYCLES 100.0
@@ -28,7 +29,8 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define WIDE_PARTS 1.25
 #define STAGED_END 0.03
 #define SPLIT_END 0.07
-#define ODD_COLUMNS 1.25
+#define ODD_COLUMNS 1.5
+#define WIDE_TURNED 1.08
 
 /* The same of the portable kernel: a launch, products and bytes a cycle of one multiprocessor. */
 #define PORTABLE_LAUNCH 2800.0
@@ -157,8 +159,11 @@ static double stage_cycles(const cuda_gemm_plan *plan)
                   (parts && !plan->product.transpose_a ? 2 * CUDA_GEMM_ROWS : 0) +
                   (key->transpose_b ? 0 : 3 * columns);
     }
-    if (!is_f32 && key->columns > 64 && key->columns % 64 != 0) {
+    if (!is_f32 && key->columns > 64 && key->columns % 64 != 0 && !key->transpose_b) {
         multiply *= ODD_COLUMNS;
+    }
+    if (is_f32 && !parts && key->transpose_a && columns > 208) {
+        multiply *= WIDE_TURNED;
     }
     const double copy = (operand_lines(&plan->operands[0], CUDA_GEMM_ROWS) +
                          operand_lines(&plan->operands[1], (uint32_t)boxed)) *
@@ -236,7 +241,8 @@ static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other
 static bool plan_search(const hal_plugin_device *device, const hal_gemm_description *d,
                         const cuda_gemm_plan *last, cuda_gemm_plan *best)
 {
-    static const uint16_t columns[] = {16, 32, 64, 96, 128, 160, 192, 224, 256};
+    static const uint16_t columns[] = {16,  32,  48,  64,  80,  96,  112, 128,
+                                       144, 160, 176, 192, 208, 224, 240, 256};
     const cuda_gemm_tile *forced = &device->gemm_tile;
     cuda_gemm_plan plan = *best;
     bool found = false;
