@@ -333,9 +333,14 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
                                   uint32_t grid[3])
 {
     uint64_t outputs = (uint64_t)ops_space_elements(space);
+    /* A CPU masks its last vectors anyway, and makes fewer kernels so. */
+    const int may_be_whole = context->info->kind != HAL_DEVICE_CPU;
     if (!group->rows) {
-        return ops_grid_spread(context, function, (outputs + group->outputs - 1) / group->outputs,
-                               grid);
+        const uint64_t groups = (outputs + group->outputs - 1) / group->outputs;
+        const hal_status status = ops_grid_spread(context, function, groups, grid);
+        group->is_whole = may_be_whole && !status && outputs % group->outputs == 0 &&
+                          (uint64_t)grid[0] * grid[1] == groups;
+        return status;
     }
     const uint32_t *limit = context->info->max_grid;
     uint64_t inner = (uint64_t)space->size[space->rank - 1], rows = outputs / inner;
@@ -350,6 +355,7 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
     grid[1] = (uint32_t)((rows + layers - 1) / layers);
     grid[2] = (uint32_t)layers;
     group->grid_may_overrun = layers > 1;
+    group->is_whole = may_be_whole && inner % group->outputs == 0 && layers == 1;
     return HAL_OK;
 }
 
@@ -382,13 +388,13 @@ void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *group,
         output = hal_ir_add(b, output, ops_value_cast(b, values->type, lane->p));
     }
     if (!group->rows) {
-        lane->inside = hal_ir_lt(b, output, values->total);
+        lane->inside = group->is_whole ? HAL_IR_NONE : hal_ir_lt(b, output, values->total);
         ops_layout_offset(b, layout, values, output, layout->rank, lane->index);
         return;
     }
     uint32_t last = layout->rank - 1;
     hal_ir_value row = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 1));
-    lane->inside = hal_ir_lt(b, output, values->size[last]);
+    lane->inside = group->is_whole ? HAL_IR_NONE : hal_ir_lt(b, output, values->size[last]);
     if (group->grid_may_overrun) {
         hal_ir_value z = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
         hal_ir_value rows = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_COUNT, 1));

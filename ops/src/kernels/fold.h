@@ -15,15 +15,16 @@
 
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_reduce_layout {
-    uint32_t outputs, along;   /* the latter a power of two */
-    uint32_t subgroup;         /* lanes that combine by shuffles; 0: through shared memory only */
-    uint32_t width;            /* elements of a chunk: 1, 2 or 4; divides the axis */
-    uint32_t chains;           /* accumulators of a work-item */
-    uint32_t unroll;           /* chunks of a step of a loop; a multiple of `chains` elements */
-    uint32_t blocks;           /* steps after which a sum's chains go to a total; 0: at the end */
-    uint8_t axis_first;        /* dimension 0 of the group runs along the axis */
-    uint8_t rows;              /* the innermost output dimension has the grid's x for itself */
-    uint16_t grid_may_overrun; /* with `rows`: y and z of the grid count the other dimensions */
+    uint32_t outputs, along;  /* the latter a power of two */
+    uint32_t subgroup;        /* lanes that combine by shuffles; 0: through shared memory only */
+    uint32_t width;           /* elements of a chunk: 1, 2 or 4; divides the axis */
+    uint32_t chains;          /* accumulators of a work-item */
+    uint32_t unroll;          /* chunks of a step of a loop; a multiple of `chains` elements */
+    uint32_t blocks;          /* steps after which a sum's chains go to a total; 0: at the end */
+    uint8_t axis_first;       /* dimension 0 of the group runs along the axis */
+    uint8_t rows;             /* the innermost output dimension has the grid's x for itself */
+    uint8_t grid_may_overrun; /* with `rows`: y and z of the grid count the other dimensions */
+    uint8_t is_whole;         /* every work-item has an output: accesses need no guard */
 } ops_reduce_layout;
 OPS_KEY_STRUCTURES_END
 
@@ -47,7 +48,7 @@ typedef struct ops_state {
 typedef struct ops_reduce_lane {
     hal_ir_value p, q;                 /* U32 */
     hal_ir_value item;                 /* U32, its number in the group */
-    hal_ir_value inside;               /* BOOL: there is an output p */
+    hal_ir_value inside;               /* BOOL: there is an output p; HAL_IR_NONE: always */
     hal_ir_value index[OPS_MAX_VIEWS]; /* of the output's first element on the axis */
 } ops_reduce_lane;
 

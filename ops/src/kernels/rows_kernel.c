@@ -103,10 +103,15 @@ static hal_ir_value index_step(emitter *e, uint32_t view, hal_ir_value index, ui
     return hal_ir_add(e->b, index, hal_ir_mul(e->b, e->axis_strides[view], step));
 }
 
+/* Both guards; HAL_IR_NONE is true. */
+static hal_ir_value guard_and(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
+{
+    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
+}
+
 static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
 {
-    return batch->inside[c] == HAL_IR_NONE ? e->lane.inside
-                                           : hal_ir_and(e->b, e->lane.inside, batch->inside[c]);
+    return guard_and(e->b, e->lane.inside, batch->inside[c]);
 }
 
 /* Loads a view's elements as those of a value. */
@@ -523,7 +528,7 @@ static void emit_row_outputs(emitter *e)
     hal_ir_builder *b = e->b;
     hal_ir_value guard = e->lane.inside;
     if (!e->pass->form.all_store) {
-        guard = hal_ir_and(b, guard, hal_ir_eq(b, e->lane.q, hal_ir_u32(b, 0)));
+        guard = guard_and(b, guard, hal_ir_eq(b, e->lane.q, hal_ir_u32(b, 0)));
     }
     for (uint32_t i = 0; i < e->program->output_count; i++) {
         const uint32_t view = e->program->input_count + i;
