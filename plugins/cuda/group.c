@@ -493,13 +493,10 @@ static void communicator_check(hal_plugin_group *rank)
     }
 }
 
-/* A thread that is running a round has the lock for some microseconds; to sleep takes longer. */
 hal_status cuda_group_poll(hal_plugin_group *group)
 {
     hal_status status = HAL_OK;
-    if (pthread_mutex_trylock(&group_lock) != 0) {
-        return HAL_ERROR_TIMEOUT;
-    }
+    pthread_mutex_lock(&group_lock);
     if (group->queue != NULL) {
         clique_advance(group->clique);
     } else if (group->clique->failure == HAL_OK && group->creation != NULL) {

@@ -22,8 +22,6 @@
 
 #define CHECK_NS UINT64_C(5000000) /* between two looks at the other ranks */
 #define PAUSE_NS 2000
-#define EAGER_NS UINT64_C(20000) /* that a rank waits for others of its process */
-#define LATE_CALLS 64            /* between such waits where they do not come */
 #define MAX_IN_FLIGHT 8                /* collectives of a rank, where other processes have ranks */
 #define ABORT_NS UINT64_C(20000000000) /* for the end of work that was aborted */
 
@@ -492,26 +490,6 @@ hal_status hal_engine_compare(hal_group *group, hal_queue *queue, const hal_boar
     return group->engine->compares ? hal_step_record(group, queue, &compare) : HAL_OK;
 }
 
-/* Waits a moment for the other ranks of the process, whose threads come at the same time in most
- * programs: then no batch has to be held. Where one thread has all ranks they cannot come, so it is
- * tried now and then only. */
-static hal_status call_await_begin(engine_call *call, int *has_begun)
-{
-    hal_group *group = call->group;
-    hal_engine *engine = group->engine;
-    hal_status status = call_poll_begin(call, has_begun);
-    if (status != HAL_OK || *has_begun || group->is_crowded ||
-        (engine->late > 0 && engine->late++ % LATE_CALLS != 0)) {
-        return status;
-    }
-    const uint64_t limit = hal_clock_ns() + EAGER_NS;
-    while (status == HAL_OK && !*has_begun && hal_clock_ns() < limit) {
-        status = call_poll_begin(call, has_begun);
-    }
-    engine->late = !*has_begun;
-    return status;
-}
-
 /* Waits until few collectives are in flight. A driver that has too much work waits for its device,
  * for ever if a collective in front needs a process that has ended: this thread has to come back to
  * its watch before. Ranks of one process begin together or not at all. */
@@ -554,7 +532,7 @@ hal_status hal_engine_record(hal_group *group, hal_queue *queue, const hal_board
     atomic_fetch_add(&call->references, 1); /* the watch may end it meanwhile */
     int has_begun = 0;
     if (hal_timeline_has_submitted(&queue->timeline, call->value)) {
-        status = call_await_begin(call, &has_begun);
+        status = call_poll_begin(call, &has_begun);
     }
     if (status == HAL_OK && !has_begun) {
         status = gate_add(queue, call, begin_advance);

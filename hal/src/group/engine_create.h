@@ -18,7 +18,6 @@ struct hal_engine {
     _Atomic uint64_t completed;
     /* Of the thread that records. */
     uint64_t recorded;
-    uint32_t late; /* calls since the other ranks last came while the thread waited for them */
 };
 
 /* Creates the engines of new ranks, all of the calling thread, where all ranks of their groups
