@@ -123,10 +123,11 @@ static void product_transpose(hal_gemm_description *d)
 }
 
 /* Clusters that are on the device at once, estimated: a cluster is within one processing cluster of
- * the device, whose multiprocessors are no multiple of it. (30 of 4 on an H200.) */
+ * the device, of about 16 multiprocessors, which leaves (split - 1) / 2 of them idle on average.
+ * (30 clusters of 4 on an H200; 16 of 7 are too many for an H100.) */
 static uint32_t cluster_count(uint32_t units, uint32_t split)
 {
-    const uint32_t idle = split > 2 ? units / 11 : 0, count = (units - idle) / split;
+    const uint32_t idle = (split - 1) * units / 33, count = (units - idle) / split;
     return count > 0 ? count : 1;
 }
 
