@@ -181,7 +181,9 @@ HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t 
 
 /* The matrix product of a [m, k] and b [k, n], of one float type, each with an optional batch axis
  * in front, as ops_gemm. `precision` is a hal_gemm_precision.
- * A `b` of ops_array_prepare is used with the sums of its blocks where that is faster.
+ * A `b` of ops_array_prepare is used with the sums of its blocks where that is faster. Where the
+ * result is the `a` of another product by levels, perhaps after elementwise work, its kernel also
+ * makes the sums that the other one reads (ops_gemm_options.c_sums).
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision);
 
