@@ -57,9 +57,10 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
 {
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
     const int is_cpu = info->kind == HAL_DEVICE_CPU;
-    const double per_byte = is_cpu               ? CPU_OPS_PER_BYTE
-                            : info->matrix_types ? GPU_MATRIX_OPS_PER_BYTE
-                                                 : GPU_OPS_PER_BYTE;
+    const int has_units = (info->matrix_types & HAL_TYPE_BIT(s->type)) != 0;
+    const double per_byte = is_cpu      ? CPU_OPS_PER_BYTE
+                            : has_units ? GPU_MATRIX_OPS_PER_BYTE
+                                        : GPU_OPS_PER_BYTE;
     const double per_element = per_byte * 4; /* half the operations, twice the bytes in F64 */
     const int b_is_prepared = levels && s->b_levels == levels;
     const double elements = m * k + m * n + (b_is_prepared ? 0 : k * n);
