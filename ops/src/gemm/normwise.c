@@ -17,12 +17,12 @@
 
 /* The cost model counts time in operations of a plain product: those that the device does while it
  * moves a byte, and while it starts a kernel. The ratios are those of a 16-core processor and an
- * H200 (docs/benchmarks, section Strassen); where they are too high a level is left out that would
+ * H100 (docs/benchmarks, docs/dense.md); where they are too high a level is left out that would
  * have gained little. */
 #define CPU_OPS_PER_BYTE 36.0
 #define CPU_OPS_PER_LAUNCH 1e6
 #define GPU_OPS_PER_BYTE 12.0
-#define GPU_MATRIX_OPS_PER_BYTE 28.0
+#define GPU_MATRIX_OPS_PER_BYTE 40.0
 #define GPU_OPS_PER_LAUNCH 2e8
 
 /* Of a kernel that forms the sums while it packs. One thread and two have caches and memory to
