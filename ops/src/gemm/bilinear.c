@@ -411,6 +411,19 @@ static uint32_t aligned_width(const pass_plan *p, uint32_t widest)
     return width;
 }
 
+/* The largest width of an access for which the values of all blocks take at most a quarter of a
+ * work-item's registers, where the device tells how many it has. */
+static uint32_t pass_widest(const ops_context *context, const pass_plan *p)
+{
+    const uint32_t registers = context->info->item_register_bytes, size = hal_type_size(p->type);
+    const uint32_t blocks = (uint32_t)(block_count(p->form.levels) * block_count(p->form.levels));
+    uint32_t width = ops_elementwise_widest(context, size);
+    while (registers > 0 && width > 1 && 4 * blocks * width * size > registers) {
+        width /= 2;
+    }
+    return width;
+}
+
 static hal_status plan_choose(const ops_context *context, pass_plan *p)
 {
     uint64_t starts[MAX_PASS_VIEWS];
@@ -426,7 +439,7 @@ static hal_status plan_choose(const ops_context *context, pass_plan *p)
         use.reach = reach > use.reach ? reach : use.reach;
     }
     use.reserved = p->view_count * 2 * 8;
-    use.widest = aligned_width(p, ops_elementwise_widest(context, hal_type_size(p->type)));
+    use.widest = aligned_width(p, pass_widest(context, p));
     return ops_elementwise_plan_init(context, &use, &p->space, &p->plan);
 }
 

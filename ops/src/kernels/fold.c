@@ -333,8 +333,10 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
                                   uint32_t grid[3])
 {
     uint64_t outputs = (uint64_t)ops_space_elements(space);
-    /* A CPU masks its last vectors anyway, and makes fewer kernels so. */
-    const int may_be_whole = context->info->kind != HAL_DEVICE_CPU;
+    /* A CPU masks its last vectors anyway, and makes fewer kernels so. Compilers move loads without
+     * a guard ahead of the arithmetic, for which devices with few registers lack the room. */
+    const int may_be_whole =
+        context->info->kind != HAL_DEVICE_CPU && context->info->item_register_bytes == 0;
     if (!group->rows) {
         const uint64_t groups = (outputs + group->outputs - 1) / group->outputs;
         const hal_status status = ops_grid_spread(context, function, groups, grid);
