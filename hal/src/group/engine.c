@@ -58,12 +58,17 @@ static int call_reduces(const hal_board_call *call)
            call->kind == HAL_REDUCE;
 }
 
+/* Whether all ranks are in this process. */
+static int group_is_local(const hal_group *group)
+{
+    return group->board->file < 0 && !group->board->link;
+}
+
 /* Whether the engine adds in the order of the ranks. */
 static int engine_has_order(const hal_group *group, const hal_board_call *call)
 {
     const hal_plugin_group_engine *is = &group->engine->is;
-    const int is_local = group->board->file < 0 && !group->board->link;
-    return is_local && group->count <= is->ordered_ranks && call->kind == HAL_ALL_REDUCE &&
+    return group_is_local(group) && group->count <= is->ordered_ranks && call->kind == HAL_ALL_REDUCE &&
            (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN) &&
            (is->ordered_types & HAL_TYPE_BIT(call->type)) != 0 &&
            call->count * hal_type_size((hal_type)call->type) <= is->ordered_bytes;
@@ -496,9 +501,8 @@ hal_status hal_engine_compare(hal_group *group, hal_queue *queue, const hal_boar
 static hal_status engine_await_room(hal_group *group)
 {
     const hal_engine *engine = group->engine;
-    const int is_local = group->board->file < 0 && !group->board->link;
     hal_status status = HAL_OK;
-    while (!is_local && status == HAL_OK &&
+    while (!group_is_local(group) && status == HAL_OK &&
            engine->recorded - atomic_load(&engine->completed) >= MAX_IN_FLIGHT) {
         hal_held_advance();
         hal_watch_poll_all(1);
