@@ -68,7 +68,8 @@ static int group_is_local(const hal_group *group)
 static int engine_has_order(const hal_group *group, const hal_board_call *call)
 {
     const hal_plugin_group_engine *is = &group->engine->is;
-    return group_is_local(group) && group->count <= is->ordered_ranks && call->kind == HAL_ALL_REDUCE &&
+    return group_is_local(group) && group->count <= is->ordered_ranks &&
+           call->kind == HAL_ALL_REDUCE &&
            (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN) &&
            (is->ordered_types & HAL_TYPE_BIT(call->type)) != 0 &&
            call->count * hal_type_size((hal_type)call->type) <= is->ordered_bytes;
