@@ -225,7 +225,7 @@ static void create_kernel(case_run *run, uint32_t turn)
 /* Each kernel returns what it took from the host. */
 static void kernels_leave_nothing(case_run *run, const void *parameters)
 {
-    enum { TURNS = 400, LEAST = 512, FEW = 300 };
+    enum { TURNS = 1600, LEAST = 512, FEW = 1200 };
     uint64_t grown = 0;
     uint32_t turns = 0;
     const bool known = least_growth(run, create_kernel, TURNS, &grown, &turns);
