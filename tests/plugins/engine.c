@@ -321,13 +321,12 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
 
 static hal_status group_engine(hal_plugin_group_engine *engine)
 {
-    const uint32_t size = engine->size, inspects = engine->inspects;
+    const uint32_t size = engine->size;
     *engine = (hal_plugin_group_engine){.size = size,
                                         .version = 1,
                                         .name = "memmove",
                                         .description = "copies of the host",
-                                        .sum_types = HAL_TYPE_BIT(HAL_TYPE_I32),
-                                        .inspects = inspects};
+                                        .sum_types = HAL_TYPE_BIT(HAL_TYPE_I32)};
     return HAL_OK;
 }
 

@@ -123,8 +123,7 @@ typedef struct hal_plugin_group_engine {
     uint32_t sum_types;     /* of sums, added in any order and rounded after each addition */
     uint32_t mean_types;    /* likewise of means; of floats over a power of two of ranks only */
     uint32_t min_max_types; /* of MIN and MAX, with the bits of the IR's opcodes */
-    uint32_t inspects;      /* set by hal; 1: no group is created, and where the engine is not
-                             * used, the sentence of the failure says what is installed */
+    uint32_t reserved;      /* 0 */
     uint32_t ordered_types; /* of sums and means by all_reduce that are added in the order of the
                              * ranks and rounded once, where all ranks are in one process */
     uint32_t ordered_bytes; /* of the elements, up to which they are */

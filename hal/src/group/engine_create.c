@@ -45,10 +45,10 @@ static int offer_none(const hal_group *group, const char *reason)
 
 /* Returns whether the device offers an engine, and what it is; else why not as the thread's
  * message. */
-static int engine_find(const hal_device *device, uint32_t inspects, hal_plugin_group_engine *engine)
+static int engine_find(const hal_device *device, hal_plugin_group_engine *engine)
 {
     const hal_plugin *plugin = device->plugin;
-    *engine = (hal_plugin_group_engine){.size = sizeof *engine, .inspects = inspects};
+    *engine = (hal_plugin_group_engine){.size = sizeof *engine};
     if (!plugin_has_engine(plugin) || !*device->info.id) {
         hal_fail(HAL_ERROR_UNSUPPORTED, "the plugin %s has none", plugin->name);
         return 0;
@@ -73,7 +73,7 @@ static void offer_post(const hal_group *group, hal_plugin_group_engine *engine)
     hal_board_offer offer = {.compares =
                                  hal_log_is_enabled(HAL_LOG_DEBUG) || hal_hooks_on(HAL_HOOK_CALLS)};
     hal_plugin_group_id id = {0};
-    int offered = engine_find(group->device, 0, engine);
+    int offered = engine_find(group->device, engine);
     if (!offered && plugin_has_engine(group->device->plugin)) {
         offer_none(group, hal_status_message());
     }
@@ -265,7 +265,7 @@ hal_status hal_group_get_engine(hal_device *device, uint64_t bytes, char *text)
     if (status != HAL_OK) {
         return status;
     }
-    if (engine_find(device, 1, &engine)) {
+    if (engine_find(device, &engine)) {
         snprintf(text, bytes, "%s: %s", engine.name, engine.description);
     } else {
         snprintf(text, bytes, "host: %s", hal_status_message());
