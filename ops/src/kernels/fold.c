@@ -37,6 +37,11 @@
 #define MIN_NARROW_CPU 4096
 #define MIN_NARROW_STEPS_CPU 16
 
+/* Vectors that a group with several rows of outputs may load in any case, and groups for each
+ * compute unit above which it may load more. */
+#define LAYERS_WORK_CPU 2048
+#define LAYERS_GROUPS_CPU 2
+
 /* Elements of a contiguous axis that a work-item of a GPU should have where there are enough for
  * MANY_ITEMS on each compute unit, of rows that are long enough for work-items side by side: each
  * work-item more is one more state to combine. */
@@ -171,10 +176,38 @@ static void group_along_axis(const hal_device_info *info, int64_t outputs, int64
     }
 }
 
-/* For outputs that are contiguous in memory. */
-static void group_across_outputs_cpu(const ops_space *space, int64_t length, uint32_t items,
-                                     ops_reduce_layout *group)
+/* Several short rows of outputs for a group of a CPU, each whole vectors of work-items: idle lanes
+ * cost less than lanes that are not side by side. A step of a group costs as much as some vectors,
+ * so many rows share it, unless compute units are idle then. False: one row is enough work. */
+static int group_layers_cpu(const hal_device_info *info, const ops_space *space, int64_t length,
+                            uint32_t items, ops_reduce_layout *group)
 {
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    const uint64_t busy = (uint64_t)info->compute_units * LAYERS_GROUPS_CPU;
+    if (space->rank != 2 || inner > items / 2 || items < 2 * SIDE_CPU) {
+        return 0;
+    }
+    const uint32_t row = row_of_vectors(inner, items / 2);
+    const int64_t vectors = row / SIDE_CPU, work = vectors * (length > 0 ? length : 1);
+    if (inner >= MIN_ROW_CPU && work > LAYERS_WORK_CPU / 2) {
+        return 0;
+    }
+    group->rows = 1;
+    group->outputs = row;
+    while (group->layers < items / row && (2 * group->layers * work <= LAYERS_WORK_CPU ||
+                                           (uint64_t)space->size[0] >= 2 * group->layers * busy)) {
+        group->layers *= 2;
+    }
+    return 1;
+}
+
+/* For outputs that are contiguous in memory. */
+static void group_across_outputs_cpu(const hal_device_info *info, const ops_space *space,
+                                     int64_t length, uint32_t items, ops_reduce_layout *group)
+{
+    if (info->kind == HAL_DEVICE_CPU && group_layers_cpu(info, space, length, items, group)) {
+        return;
+    }
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const int is_narrow = inner < MIN_ROW_CPU && (int64_t)inner * length >= MIN_NARROW_CPU;
     const int64_t steps = is_narrow ? MIN_NARROW_STEPS_CPU : MIN_SHARED_STEPS_CPU;
@@ -301,7 +334,7 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
     int64_t along = llabs(axis->stride[0]);
     const uint32_t items = halved_to(256, info->max_group_items);
     const uint32_t most = halved_to(MOST_ITEMS, info->max_group_items);
-    *group = (ops_reduce_layout){.outputs = 1, .along = 1, .width = 1};
+    *group = (ops_reduce_layout){.outputs = 1, .along = 1, .width = 1, .layers = 1};
     if (outputs == 1 || across == 0 || along < across) {
         if (info->kind == HAL_DEVICE_CPU) {
             group_along_axis_cpu(outputs, axis->length, items, group);
@@ -311,7 +344,7 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
             group_along_axis(info, outputs, axis->length, items, most, group);
         }
     } else if (ops_is_processor(context)) {
-        group_across_outputs_cpu(space, axis->length, items, group);
+        group_across_outputs_cpu(info, space, axis->length, items, group);
     } else {
         group_across_outputs(info, space, axis->length, items, most, group);
     }
@@ -321,6 +354,7 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
     if (group->outputs > limit[group->axis_first ? 1 : 0]) {
         group->outputs = limit[group->axis_first ? 1 : 0];
     }
+    group->layers = group->layers < limit[1] ? group->layers : limit[1];
     uint32_t lanes = info->subgroup_width;
     if (group->axis_first && lanes > 1 && (lanes & (lanes - 1)) == 0) {
         group->subgroup = group->along < lanes ? group->along : lanes;
@@ -347,6 +381,7 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
     const uint32_t *limit = context->info->max_grid;
     uint64_t inner = (uint64_t)space->size[space->rank - 1], rows = outputs / inner;
     uint64_t columns = (inner + group->outputs - 1) / group->outputs;
+    rows = (rows + group->layers - 1) / group->layers;
     uint64_t layers = (rows + limit[1] - 1) / limit[1];
     if (columns > limit[0] || layers > limit[2]) {
         return hal_status_set(
@@ -357,14 +392,18 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
     grid[1] = (uint32_t)((rows + layers - 1) / layers);
     grid[2] = (uint32_t)layers;
     group->grid_may_overrun = layers > 1;
-    group->is_whole = may_be_whole && inner % group->outputs == 0 && layers == 1;
+    group->is_whole =
+        may_be_whole && inner % group->outputs == 0 && layers == 1 && group->layers == 1;
     return HAL_OK;
 }
 
 void ops_reduce_layout_declare(hal_ir_builder *b, const ops_reduce_layout *group)
 {
     hal_ir_group_size(b, group->axis_first ? group->along : group->outputs,
-                      group->axis_first ? group->outputs : group->along, 1);
+                      group->axis_first   ? group->outputs
+                      : group->layers > 1 ? group->layers
+                                          : group->along,
+                      1);
 }
 
 void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *group,
@@ -401,6 +440,12 @@ void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *group,
         hal_ir_value z = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
         hal_ir_value rows = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_GROUP_COUNT, 1));
         row = hal_ir_add(b, row, hal_ir_mul(b, z, rows));
+    }
+    if (group->layers > 1) {
+        row = hal_ir_mul(b, row, ops_index_constant(b, values->type, group->layers));
+        row = hal_ir_add(b, row, ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_LOCAL_ID, 1)));
+    }
+    if (group->grid_may_overrun || group->layers > 1) {
         hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
         lane->inside = hal_ir_and(b, lane->inside, hal_ir_lt(b, start, values->total));
     }

@@ -1,7 +1,8 @@
 /* Folding values inside a kernel: how the work-items of a group share outputs and axis, how two
  * values combine, and how a group combines its partial results. Used by rows.c and rows_kernel.c.
  *
- * A group has `outputs` x `along` work-items. The axis is cut into chunks of `width` elements:
+ * A group has `outputs` x `along` work-items, or as many rows of `outputs` as it has layers, with
+ * one work-item along the axis. The axis is cut into chunks of `width` elements:
  * work-item (p, q) takes the chunks q, q + along, ... of output p. Element j of its c-th chunk goes
  * to chain (c * width + j) mod `chains`; the chains are folded in the order of c, then pairwise,
  * then over the work-items. Elements beyond the axis count as neutral. So the order of additions
@@ -21,6 +22,7 @@ typedef struct ops_reduce_layout {
     uint32_t chains;          /* accumulators of a work-item */
     uint32_t unroll;          /* chunks of a step of a loop; a multiple of `chains` elements */
     uint32_t blocks;          /* steps after which a sum's chains go to a total; 0: at the end */
+    uint32_t layers;          /* rows of outputs in a group; above 1 only with `rows` */
     uint8_t axis_first;       /* dimension 0 of the group runs along the axis */
     uint8_t rows;             /* the innermost output dimension has the grid's x for itself */
     uint8_t grid_may_overrun; /* with `rows`: y and z of the grid count the other dimensions */

@@ -76,8 +76,8 @@ static void try_reduce(ops_reduction kind, const box *x, uint32_t axis, hal_type
 
 static void every_axis(void **state)
 {
-    const int64_t shapes[][3] = {{4, 5, 6},   {1, 300, 2}, {70, 3, 130},
-                                 {2, 65, 33}, {9, 1, 1},   {300, 2, 47}};
+    const int64_t shapes[][3] = {{4, 5, 6},    {1, 300, 2}, {70, 3, 130}, {2, 65, 33}, {9, 1, 1},
+                                 {300, 2, 47}, {83, 37, 5}, {41, 6, 19},  {600, 40, 3}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t *n = shapes[s];
         const int64_t strides[4][3] = {{n[1] * n[2], n[2], 1},
@@ -242,8 +242,8 @@ static void try_softmax(const box *x, uint32_t axis, int logarithm, int in_place
 
 static void softmax(void **state)
 {
-    const int64_t shapes[][3] = {{4, 5, 6},    {3, 70, 11}, {2, 3, 300},
-                                 {1, 2, 5000}, {64, 1, 10}, {2, 5000, 3}};
+    const int64_t shapes[][3] = {{4, 5, 6},   {3, 70, 11},  {2, 3, 300}, {1, 2, 5000},
+                                 {64, 1, 10}, {2, 5000, 3}, {83, 37, 5}, {41, 6, 19}};
     const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int t = 0; t < 4; t++) {
