@@ -80,6 +80,9 @@ static void operation_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
     const cpu_step *names = &walk->draft->step; /* slots are names here */
+    if (walk->kind.class == CPU_STEP_OPERATION && hal_ir_is_math(walk->kind.opcode)) {
+        jit_functions_part(jit, names);
+    }
     const uint32_t which = program_choose(walk, names->d);
     jit_program *program = jit_program_of(jit, which);
     const hal_type type = walk->kind.type;

@@ -133,3 +133,20 @@ void jit_name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value va
         jit->writes_memory = jit->writes_memory || jit->lower->names[name].view;
     }
 }
+
+/* Whether the open lane program computes a name from the result of a function. */
+static bool name_follows(jit_state *jit, uint32_t name)
+{
+    const jit_value value =
+        name == CPU_NONE ? JIT_NONE : jit_name_in(jit, JIT_OPEN_LANES, name)->value;
+    return value != JIT_NONE && jit->lanes.values[value].follows;
+}
+
+void jit_functions_part(jit_state *jit, const cpu_step *names)
+{
+    const bool has_iterations = jit->lower->n > jit->target->lanes * jit->target->most_parts;
+    if (has_iterations && !jit->lower->names[names->d].uniform &&
+        (name_follows(jit, names->a) || name_follows(jit, names->b))) {
+        jit_all_flush(jit);
+    }
+}

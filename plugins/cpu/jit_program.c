@@ -116,6 +116,16 @@ static bool node_is_rounded(const jit_program *program, const jit_node *node, ha
     }
 }
 
+/* Whether a node is a function or depends on one. */
+static bool node_follows(const jit_program *program, const jit_node *node)
+{
+    bool follows = node->opcode == JIT_FUNCTION;
+    for (uint32_t k = 0; k < JIT_OPERANDS && !follows; k++) {
+        follows = node->a[k] != JIT_NONE && program->values[node->a[k]].follows;
+    }
+    return follows;
+}
+
 jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, hal_type result,
                         jit_value a, jit_value b, jit_value c)
 {
@@ -130,6 +140,7 @@ jit_value jit_operation(jit_program *program, uint32_t opcode, hal_type type, ha
             const jit_node *node = jit_last(program);
             program->values[d].is_bf16 = node_is_rounded(program, node, HAL_TYPE_BF16);
             program->values[d].is_f16 = node_is_rounded(program, node, HAL_TYPE_F16);
+            program->values[d].follows = node_follows(program, node);
         }
     }
     return d;

@@ -47,6 +47,7 @@ typedef struct jit_entry {
     bool saved;     /* memory has the value */
     bool is_bf16;   /* an f32 whose lower half is 0 */
     bool is_f16;    /* an f32 that f16 has */
+    bool follows;   /* made by a function of the program, or from the result of one */
     uint8_t reg;    /* JIT_NO_REGISTER: in memory only */
     uint8_t part;   /* of the vectors that are computed together */
     uint32_t name;  /* JIT_NONE: a temporary without a slot */

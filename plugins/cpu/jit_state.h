@@ -372,5 +372,9 @@ void jit_slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name);
 /* Ends a program; ends both, with the stores after them. */
 void jit_program_flush(jit_state *jit, uint32_t which);
 void jit_all_flush(jit_state *jit);
+/* Before a transcendental function is appended: ends the programs if an operand depends on another
+ * function of the lane program. A loop with functions one after the other waits for each result;
+ * of a loop with one, the processor computes several iterations at a time. */
+void jit_functions_part(jit_state *jit, const cpu_step *names);
 
 #endif
