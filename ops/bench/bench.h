@@ -44,6 +44,7 @@ typedef struct bench_options {
     uint64_t seed;       /* of random cases; 0: bench_seed_of draws one */
     unsigned random;     /* of gemm: so many random products; 0: those of `sizes` */
     const char *layout;  /* of gemm: n or t for A and for B, stored transposed; null: nn */
+    unsigned batch;      /* of gemm: products of one call; 0: one */
     unsigned candidates; /* of --regret: native kernels of the plugin */
     bool regret;         /* of gemm: the other ways to multiply are measured, too */
     const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */

@@ -13,6 +13,7 @@
 typedef struct device_matrices {
     hal_type type;
     bool transpose_a, transpose_b; /* A is stored as k x m, B as n x k */
+    int64_t batch;                 /* products, of matrices one after the other */
     int64_t m, n, k;
     const void *a, *b; /* on the host */
     bool fast;         /* F32 may be multiplied as TF32 */
@@ -25,6 +26,7 @@ struct device_peer {
     const char *name;
     char message[256]; /* of the last failure */
     bool failed;       /* a multiplication failed; nothing more is measured */
+    bool has_batches;  /* multiplies batches at once */
     bool (*takes)(hal_type type);
     bool (*begin)(device_peer *peer, const device_matrices *matrices);
     measure_function run; /* over the device_peer, between begin and end */

@@ -16,6 +16,7 @@ static int64_t draw_length(uint64_t *state, int64_t largest)
 
 void gemm_product_draw(uint64_t *state, int64_t largest, gemm_product *product)
 {
+    product->batch = 1;
     product->m = draw_length(state, largest);
     product->n = draw_length(state, largest);
     product->k = draw_length(state, largest);
@@ -27,28 +28,34 @@ void gemm_product_draw(uint64_t *state, int64_t largest, gemm_product *product)
 void gemm_product_name(const gemm_product *product, char *name, size_t bytes)
 {
     const bool a = product->transpose_a, b = product->transpose_b;
-    snprintf(name, bytes, "gemm %lldx%lldx%lld%s", (long long)product->m, (long long)product->n,
-             (long long)product->k, a ? (b ? " tt" : " tn") : (b ? " nt" : ""));
+    char count[24] = "";
+    if (product->batch > 1) {
+        snprintf(count, sizeof count, "%lldx", (long long)product->batch);
+    }
+    snprintf(name, bytes, "gemm %s%lldx%lldx%lld%s", count, (long long)product->m,
+             (long long)product->n, (long long)product->k,
+             a ? (b ? " tt" : " tn") : (b ? " nt" : ""));
 }
 
-/* The rows and columns of A, B and C as they are stored. */
-static void stored_shapes(const gemm_product *p, int64_t shapes[3][2])
+/* The matrices, rows and columns of A, B and C as they are stored. */
+static void stored_shapes(const gemm_product *p, int64_t shapes[3][3])
 {
-    shapes[0][0] = p->transpose_a ? p->k : p->m;
-    shapes[0][1] = p->transpose_a ? p->m : p->k;
-    shapes[1][0] = p->transpose_b ? p->n : p->k;
-    shapes[1][1] = p->transpose_b ? p->k : p->n;
-    shapes[2][0] = p->m;
-    shapes[2][1] = p->n;
+    shapes[0][0] = shapes[1][0] = shapes[2][0] = p->batch;
+    shapes[0][1] = p->transpose_a ? p->k : p->m;
+    shapes[0][2] = p->transpose_a ? p->m : p->k;
+    shapes[1][1] = p->transpose_b ? p->n : p->k;
+    shapes[1][2] = p->transpose_b ? p->k : p->n;
+    shapes[2][1] = p->m;
+    shapes[2][2] = p->n;
 }
 
 bool gemm_product_fill(gemm_product *product)
 {
-    int64_t shapes[3][2];
+    int64_t shapes[3][3];
     void **hosts[3] = {&product->a, &product->b, &product->c};
     stored_shapes(product, shapes);
     for (int i = 0; i < 3; i++) {
-        const size_t count = (size_t)(shapes[i][0] * shapes[i][1]);
+        const size_t count = (size_t)(shapes[i][0] * shapes[i][1] * shapes[i][2]);
         *hosts[i] = aligned_alloc(64, (count * hal_type_size(product->type) + 63) / 64 * 64);
         if (*hosts[i] == NULL) {
             return bench_fail(product->bench, "out of memory");
@@ -56,6 +63,11 @@ bool gemm_product_fill(gemm_product *product)
         bench_random(product->type, *hosts[i], count, (uint64_t)i + 1);
     }
     return true;
+}
+
+size_t gemm_product_c_bytes(const gemm_product *product)
+{
+    return (size_t)(product->batch * product->m * product->n) * hal_type_size(product->type);
 }
 
 void gemm_product_free(gemm_product *product)
@@ -66,10 +78,11 @@ void gemm_product_free(gemm_product *product)
 }
 
 /* The view takes over the tensor's reference. */
-static bool transpose(bench_state *bench, ops_tensor *tensor)
+static bool transpose(bench_state *bench, uint32_t rank, ops_tensor *tensor)
 {
     ops_tensor view;
-    if (!bench_ok(bench, ops_tensor_transpose(tensor, 0, 1, &view), "a transposed matrix")) {
+    if (!bench_ok(bench, ops_tensor_transpose(tensor, rank - 2, rank - 1, &view),
+                  "a transposed matrix")) {
         return false;
     }
     *tensor = view;
@@ -80,18 +93,20 @@ bool gemm_operands_make(const gemm_product *product, ops_context *ops, gemm_oper
 {
     const void *hosts[3] = {product->a, product->b, product->c};
     ops_tensor *made[3] = {&operands->a, &operands->b, &operands->c};
-    int64_t shapes[3][2];
+    int64_t shapes[3][3];
+    const uint32_t rank = product->batch > 1 ? 3 : 2;
     stored_shapes(product, shapes);
     *operands = (gemm_operands){0};
     for (int i = 0; i < 3; i++) {
         if (!bench_ok(product->bench,
-                      ops_tensor_from_host(ops, product->type, 2, shapes[i], hosts[i], made[i]),
+                      ops_tensor_from_host(ops, product->type, rank, shapes[i] + 3 - rank, hosts[i],
+                                           made[i]),
                       "a matrix on the device")) {
             return false;
         }
     }
-    return (!product->transpose_a || transpose(product->bench, &operands->a)) &&
-           (!product->transpose_b || transpose(product->bench, &operands->b));
+    return (!product->transpose_a || transpose(product->bench, rank, &operands->a)) &&
+           (!product->transpose_b || transpose(product->bench, rank, &operands->b));
 }
 
 void gemm_operands_release(gemm_operands *operands)
@@ -126,8 +141,7 @@ hal_status gemm_way_try(const gemm_way *way)
     const gemm_product *p = way->product;
     const hal_status status = way_multiply(way);
     return status ? status
-                  : ops_tensor_read(way->ops, &way->operands->c,
-                                    (uint64_t)(p->m * p->n) * hal_type_size(p->type), p->c);
+                  : ops_tensor_read(way->ops, &way->operands->c, gemm_product_c_bytes(p), p->c);
 }
 
 static double unit_of(hal_type type)
@@ -160,14 +174,16 @@ static bool product_check(const gemm_product *p, const char *who, bool is_peer, 
     const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
     const double operand = (fast ? 0x1.8p-10 : 0.0) + (is_peer ? out : 0.0);
     const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
-    const int64_t count = p->m * p->n;
+    const int64_t count = p->batch * p->m * p->n;
     for (int64_t s = 0; s < CHECKS; s++) {
         const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
-        const int64_t i = at / p->n, j = at % p->n;
+        const int64_t matrix = at / (p->m * p->n), i = at / p->n % p->m, j = at % p->n;
         long double sum = 0.0L, size = 0.0L;
         for (int64_t k = 0; k < p->k; k++) {
-            const int64_t in_a = p->transpose_a ? k * p->m + i : i * p->k + k;
-            const int64_t in_b = p->transpose_b ? j * p->k + k : k * p->n + j;
+            const int64_t in_a =
+                matrix * p->m * p->k + (p->transpose_a ? k * p->m + i : i * p->k + k);
+            const int64_t in_b =
+                matrix * p->k * p->n + (p->transpose_b ? j * p->k + k : k * p->n + j);
             const long double term = (long double)bench_value(p->type, p->a, (size_t)in_a) *
                                      (long double)bench_value(p->type, p->b, (size_t)in_b);
             sum += term;
@@ -179,8 +195,8 @@ static bool product_check(const gemm_product *p, const char *who, bool is_peer, 
         if (!(fabs(value - (double)sum) <= bound)) {
             char name[64];
             gemm_product_name(p, name, sizeof name);
-            return bench_fail(p->bench, "%s by %s: C[%lld][%lld] is %.9g instead of %.9Lg", name,
-                              who, (long long)i, (long long)j, value, sum);
+            return bench_fail(p->bench, "%s by %s: C[%lld][%lld][%lld] is %.9g instead of %.9Lg",
+                              name, who, (long long)matrix, (long long)i, (long long)j, value, sum);
         }
     }
     return true;

@@ -10,6 +10,7 @@ typedef struct gemm_product {
     hal_type type;
     bool is_fast;                  /* its classes are: operands may be rounded */
     bool transpose_a, transpose_b; /* A is stored as k x m, B as n x k */
+    int64_t batch;                 /* products, of matrices one after the other */
     int64_t m, n, k;
     void *a, *b, *c; /* on the host, as they are stored, for peers and checks */
 } gemm_product;
@@ -35,13 +36,17 @@ typedef struct gemm_way {
  * transposed, A or B. */
 void gemm_product_draw(uint64_t *state, int64_t largest, gemm_product *product);
 
-/* "gemm 12x34x56", with the layout if an operand is transposed: n or t for A and for B. */
+/* "gemm 12x34x56", with the batch before the sizes, and the layout after them if an operand is
+ * transposed: n or t for A and for B. */
 void gemm_product_name(const gemm_product *product, char *name, size_t bytes);
 
 /* Allocates the operands on the host and fills A and B with random numbers. False after a printed
  * failure. */
 bool gemm_product_fill(gemm_product *product);
 void gemm_product_free(gemm_product *product);
+
+/* Of C on the host. */
+size_t gemm_product_c_bytes(const gemm_product *product);
 
 /* Copies A and B to a device, and makes a C. False after a printed failure. */
 bool gemm_operands_make(const gemm_product *product, ops_context *ops, gemm_operands *operands);

@@ -189,6 +189,13 @@ static const command_option rows[] = {
      .help = "of gemm --sizes: n or t, whether A and B are stored transposed (nn)",
      .kind = COMMAND_TEXT,
      .offset = OF(layout)},
+    {.name = "batch",
+     .argument = "N",
+     .help = "of gemm --sizes: products of one call, of matrices one after the other (1)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(batch),
+     .least = 1,
+     .most = 1 << 20},
     {.name = "candidates",
      .argument = "N",
      .help = "of --regret: the plugin's native kernels of least estimated time (8)",
@@ -318,6 +325,10 @@ static command_result check_suite(const bench_options *options)
                                   "--layout: expected nn, nt, tn or tt, with the suite gemm "
                                   "without --random, got %s",
                                   options->layout);
+    }
+    if (options->batch != 0 && (!gemm || options->random != 0)) {
+        return command_line_wrong(
+            &line, "--batch: expected the suite gemm without --random, got %s", options->suite);
     }
     if (options->random != 0 && options->size_count > 0) {
         return command_line_wrong(&line, "--random: expected no --sizes, got both");

@@ -28,6 +28,11 @@ typedef struct cublas_peer {
                 const void *alpha, const void *a, int type_a, int lda, const void *b, int type_b,
                 int ldb, const void *beta, void *c, int type_c, int ldc, int compute,
                 int algorithm);
+    int (*batched)(void *handle, int a_transposed, int b_transposed, int m, int n, int k,
+                   const void *alpha, const void *a, int type_a, int lda, long long stride_a,
+                   const void *b, int type_b, int ldb, long long stride_b, const void *beta,
+                   void *c, int type_c, int ldc, long long stride_c, int count, int compute,
+                   int algorithm);
     void *handle;
     device_matrices matrices;
     uint64_t a, b, c;
@@ -56,9 +61,9 @@ static bool begin(device_peer *peer, const device_matrices *matrices)
 {
     cublas_peer *p = (cublas_peer *)peer;
     p->matrices = *matrices;
-    return make(p, matrices->m * matrices->k, matrices->a, &p->a) &&
-           make(p, matrices->k * matrices->n, matrices->b, &p->b) &&
-           make(p, matrices->m * matrices->n, NULL, &p->c);
+    return make(p, matrices->batch * matrices->m * matrices->k, matrices->a, &p->a) &&
+           make(p, matrices->batch * matrices->k * matrices->n, matrices->b, &p->b) &&
+           make(p, matrices->batch * matrices->m * matrices->n, NULL, &p->c);
 }
 
 /* The library's matrices are column-major: what it sees are the transposed ones, and C' = B' A'. */
@@ -75,15 +80,25 @@ static void run(void *user, int calls)
     const int compute_f32 = p->matrices.fast ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F_PEDANTIC;
     const int compute = wide ? COMPUTE_64F : type == R_32F ? compute_f32 : COMPUTE_32F;
     const double one_wide = 1.0, zero_wide = 0.0;
-    const float one = 1.0f, zero = 0.0f;
+    const float one_f32 = 1.0f, zero_f32 = 0.0f;
+    const void *one = wide ? (const void *)&one_wide : &one_f32,
+               *zero = wide ? (const void *)&zero_wide : &zero_f32;
+    const void *a = (const void *)(uintptr_t)p->a, *b = (const void *)(uintptr_t)p->b;
+    void *c = (void *)(uintptr_t)p->c;
+    const int lda = transpose_a ? m : k, ldb = transpose_b ? k : n;
     for (int i = 0; i < calls && !p->base.failed; i++) {
-        well(p,
-             p->gemm(p->handle, transpose_b, transpose_a, n, m, k,
-                     wide ? (const void *)&one_wide : &one, (const void *)(uintptr_t)p->b, type,
-                     transpose_b ? k : n, (const void *)(uintptr_t)p->a, type, transpose_a ? m : k,
-                     wide ? (const void *)&zero_wide : &zero, (void *)(uintptr_t)p->c, type, n,
-                     compute, DEFAULT_ALGORITHM),
-             "cublasGemmEx");
+        if (p->matrices.batch == 1) {
+            well(p,
+                 p->gemm(p->handle, transpose_b, transpose_a, n, m, k, one, b, type, ldb, a, type,
+                         lda, zero, c, type, n, compute, DEFAULT_ALGORITHM),
+                 "cublasGemmEx");
+        } else {
+            well(p,
+                 p->batched(p->handle, transpose_b, transpose_a, n, m, k, one, b, type, ldb,
+                            (long long)n * k, a, type, lda, (long long)m * k, zero, c, type, n,
+                            (long long)m * n, (int)p->matrices.batch, compute, DEFAULT_ALGORITHM),
+                 "cublasGemmStridedBatchedEx");
+        }
     }
     well(p, p->cuda.stream_wait(p->cuda.stream), "cuStreamSynchronize");
 }
@@ -91,7 +106,8 @@ static void run(void *user, int calls)
 static bool read_result(device_peer *peer, void *c)
 {
     cublas_peer *p = (cublas_peer *)peer;
-    const size_t bytes = (size_t)(p->matrices.m * p->matrices.n) * hal_type_size(p->matrices.type);
+    const size_t count = (size_t)(p->matrices.batch * p->matrices.m * p->matrices.n),
+                 bytes = count * hal_type_size(p->matrices.type);
     return !peer->failed && well(p, p->cuda.to_host(c, p->c, bytes), "cuMemcpyDtoH");
 }
 
@@ -135,7 +151,8 @@ static bool load(cublas_peer *p, char *message, size_t bytes)
     } symbols[] = {{&p->create, "cublasCreate_v2"},
                    {&p->destroy, "cublasDestroy_v2"},
                    {&p->set_stream, "cublasSetStream_v2"},
-                   {&p->gemm, "cublasGemmEx"}};
+                   {&p->gemm, "cublasGemmEx"},
+                   {&p->batched, "cublasGemmStridedBatchedEx"}};
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(library, symbols[i].name);
         if (symbol == NULL) {
@@ -155,6 +172,7 @@ device_peer *peer_cublas_open(const hal_device_info *info, char *message, size_t
         return NULL;
     }
     p->base = (device_peer){.name = "cublas",
+                            .has_batches = true,
                             .takes = takes,
                             .begin = begin,
                             .run = run,

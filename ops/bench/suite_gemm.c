@@ -51,13 +51,14 @@ static void run_peer(void *user, int calls)
     const int lda = p->transpose_a ? m : k, ldb = p->transpose_b ? k : n;
     const int way_a = p->transpose_a ? TRANSPOSED : AS_IT_IS;
     const int way_b = p->transpose_b ? TRANSPOSED : AS_IT_IS;
-    for (int i = 0; i < calls; i++) {
+    for (int64_t i = 0; i < calls * p->batch; i++) {
+        const int64_t at = i % p->batch, in_a = at * m * k, in_b = at * k * n, in_c = at * m * n;
         if (p->type == HAL_TYPE_F64) {
-            run->host.dgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0, p->a, lda, p->b, ldb, 0.0, p->c,
-                            n);
+            run->host.dgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0, (const double *)p->a + in_a, lda,
+                            (const double *)p->b + in_b, ldb, 0.0, (double *)p->c + in_c, n);
         } else {
-            run->host.sgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0f, p->a, lda, p->b, ldb, 0.0f,
-                            p->c, n);
+            run->host.sgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0f, (const float *)p->a + in_a, lda,
+                            (const float *)p->b + in_b, ldb, 0.0f, (float *)p->c + in_c, n);
         }
     }
 }
@@ -66,10 +67,18 @@ static void run_peer(void *user, int calls)
 static bool begin_peer(const gemm_product *p, peer *other, measured *competitor)
 {
     device_peer *device = other->device;
-    const device_matrices matrices = {p->type, p->transpose_a, p->transpose_b, p->m,      p->n,
-                                      p->k,    p->a,           p->b,           p->is_fast};
+    const device_matrices matrices = {.type = p->type,
+                                      .transpose_a = p->transpose_a,
+                                      .transpose_b = p->transpose_b,
+                                      .batch = p->batch,
+                                      .m = p->m,
+                                      .n = p->n,
+                                      .k = p->k,
+                                      .a = p->a,
+                                      .b = p->b,
+                                      .fast = p->is_fast};
     other->product = p;
-    memset(p->c, 0xff, (size_t)(p->m * p->n) * hal_type_size(p->type));
+    memset(p->c, 0xff, gemm_product_c_bytes(p));
     if (device == NULL) {
         if (p->type != HAL_TYPE_F32 && p->type != HAL_TYPE_F64) {
             return false;
@@ -78,7 +87,8 @@ static bool begin_peer(const gemm_product *p, peer *other, measured *competitor)
         run_peer(other, 1);
         return gemm_peer_check(p, other->name);
     }
-    if (device->failed || !device->takes(p->type) || !device->begin(device, &matrices)) {
+    if (device->failed || !device->takes(p->type) || (p->batch > 1 && !device->has_batches) ||
+        !device->begin(device, &matrices)) {
         return false;
     }
     *competitor = (measured){.function = device->run, .user = device};
@@ -223,8 +233,10 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
             add_best(row, &competitors[first], more[i]);
         }
         if (row != NULL) {
-            bench_rate(row, 2.0 * (double)p->m * (double)p->n * (double)p->k,
-                       (double)(p->m * p->k + p->k * p->n + p->m * p->n) * hal_type_size(p->type));
+            const double elements = (double)(p->m * p->k + p->k * p->n + p->m * p->n),
+                         batch = (double)p->batch;
+            bench_rate(row, 2.0 * (double)p->m * (double)p->n * (double)p->k * batch,
+                       elements * hal_type_size(p->type) * batch);
         }
     }
 }
@@ -279,6 +291,7 @@ static bool product_get(const bench_options *options, int index, uint64_t *state
         product->k = size[2];
         product->transpose_a = options->layout != NULL && options->layout[0] == 't';
         product->transpose_b = options->layout != NULL && options->layout[1] == 't';
+        product->batch = options->batch > 0 ? options->batch : 1;
     }
     return index < given;
 }
