@@ -47,6 +47,11 @@ static const cpu_lanes *amx_or_null(void)
     return cpu_gemm_isa_native(CPU_GEMM_ISA_AMX) ? avx512_or_null() : NULL;
 }
 
+static const cpu_lanes *bf16_or_null(void)
+{
+    return cpu_gemm_isa_native(CPU_GEMM_ISA_AVX512_BF16) ? avx512_or_null() : NULL;
+}
+
 static const cpu_lanes *avx2_or_null(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c()
@@ -57,6 +62,7 @@ static const cpu_lanes *avx2_or_null(void)
 /* Best first. */
 static const instruction_set sets[] = {
     {"amx", amx_or_null, CPU_GEMM_ISA_AMX},
+    {"avx512_bf16", bf16_or_null, CPU_GEMM_ISA_AVX512_BF16},
     {"avx512", avx512_or_null, CPU_GEMM_ISA_AVX512},
     {"avx2", avx2_or_null, CPU_GEMM_ISA_AVX2},
     {"sse2", cpu_lanes_sse2, CPU_GEMM_ISA_BASE},

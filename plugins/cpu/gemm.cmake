@@ -10,13 +10,18 @@ set_source_files_properties(${CPU_GEMM_DIR}/gemm_micro_base.c PROPERTIES
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     list(APPEND CPU_GEMM_SOURCES
         ${CPU_GEMM_DIR}/gemm_micro_avx2.c ${CPU_GEMM_DIR}/gemm_micro_avx512.c
-        ${CPU_GEMM_DIR}/gemm_micro_amx.c)
+        ${CPU_GEMM_DIR}/gemm_micro_bf16.c ${CPU_GEMM_DIR}/gemm_micro_amx.c)
     set_source_files_properties(${CPU_GEMM_DIR}/gemm_micro_avx2.c PROPERTIES
         COMPILE_OPTIONS "${CPU_LOOP_FLAGS};-mavx2;-mfma;-mf16c")
     set_source_files_properties(${CPU_GEMM_DIR}/gemm_micro_avx512.c PROPERTIES
         COMPILE_OPTIONS
         "${CPU_LOOP_FLAGS};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mfma;-mf16c")
     include(CheckCCompilerFlag)
+    check_c_compiler_flag(-mavx512bf16 HAL_COMPILER_HAS_AVX512_BF16)
+    set(bf16_flags $<$<BOOL:${HAL_COMPILER_HAS_AVX512_BF16}>:-mavx512bf16>)
+    set_source_files_properties(${CPU_GEMM_DIR}/gemm_micro_bf16.c PROPERTIES
+        COMPILE_OPTIONS
+        "${CPU_LOOP_FLAGS};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mfma;-mf16c;${bf16_flags}")
     check_c_compiler_flag("-mamx-tile -mamx-bf16" HAL_COMPILER_HAS_AMX)
     set(amx_flags $<$<BOOL:${HAL_COMPILER_HAS_AMX}>:-mamx-tile;-mamx-bf16>)
     set_source_files_properties(${CPU_GEMM_DIR}/gemm_micro_amx.c PROPERTIES

@@ -115,13 +115,13 @@ ALWAYS_INLINE uint32_t panel_pack(char *panel, const struct cpu_pairs_source *s,
     return least_exponent(smallest);
 }
 
-static uint32_t panel_pack_a(void *panel, const struct cpu_pairs_source *source)
+uint32_t cpu_pairs_pack_a(void *panel, const struct cpu_pairs_source *source)
 {
     return source->k_contiguous ? panel_pack(panel, source, true, false)
                                 : panel_pack(panel, source, false, true);
 }
 
-static uint32_t panel_pack_b(void *panel, const struct cpu_pairs_source *source)
+uint32_t cpu_pairs_pack_b(void *panel, const struct cpu_pairs_source *source)
 {
     return source->k_contiguous ? panel_pack(panel, source, true, true)
                                 : panel_pack(panel, source, false, false);
@@ -159,7 +159,7 @@ ALWAYS_INLINE void rows_emulate(float *sums, const char *a, const char *b, bool 
 
 static void panels_emulate(const struct cpu_pairs_product *product)
 {
-    const int down = product->two_rows ? 2 : 1, across = product->two_cols ? 2 : 1;
+    const int down = product->rows > TILE ? 2 : 1, across = product->cols > TILE ? 2 : 1;
     for (int64_t k = 0; k < product->blocks; k++) {
         const char *a = (const char *)product->a + k * CPU_PAIRS_BLOCK_BYTES;
         const char *b = (const char *)product->b + k * CPU_PAIRS_BLOCK_BYTES;
@@ -250,19 +250,20 @@ ALWAYS_INLINE void tiles_multiply_as(const struct cpu_pairs_product *p, const bo
 
 static void tiles_multiply(const struct cpu_pairs_product *product)
 {
-    if (product->two_rows && product->two_cols) {
+    const bool rows = product->rows > TILE, cols = product->cols > TILE;
+    if (rows && cols) {
         tiles_multiply_as(product, true, true);
-    } else if (product->two_rows) {
+    } else if (rows) {
         tiles_multiply_as(product, true, false);
-    } else if (product->two_cols) {
+    } else if (cols) {
         tiles_multiply_as(product, false, true);
     } else {
         tiles_multiply_as(product, false, false);
     }
 }
 
-static const struct cpu_pairs_kernels amx = {panel_pack_a,   panel_pack_b, tiles_multiply,
-                                             panels_emulate, tiles_begin,  tiles_end};
+static const struct cpu_pairs_kernels amx = {cpu_pairs_pack_a, cpu_pairs_pack_b, tiles_multiply,
+                                             panels_emulate,   tiles_begin,      tiles_end};
 static const struct cpu_pairs_kernels *amx_or_null;
 
 /* The processor's bits, the registers that the system saves, and the permission of the process. */
@@ -303,5 +304,5 @@ static void nothing_end(void)
 {
 }
 
-const struct cpu_pairs_kernels cpu_pairs_emulated = {panel_pack_a,   panel_pack_b,  panels_emulate,
-                                                     panels_emulate, nothing_begin, nothing_end};
+const struct cpu_pairs_kernels cpu_pairs_amx_emulated = {
+    cpu_pairs_pack_a, cpu_pairs_pack_b, panels_emulate, panels_emulate, nothing_begin, nothing_end};

@@ -1,5 +1,6 @@
-/* Products of bf16 matrices by matrix units that add two products at a time: the layout of packed
- * operands and the routines. Filled in by gemm_micro_amx.c, used by gemm_plan.c and gemm_pairs.c.
+/* Products of bf16 matrices by units that add two products at a time: the layout of packed operands
+ * and the routines. Filled in by gemm_micro_amx.c and gemm_micro_bf16.c, used by gemm_plan.c and
+ * gemm_pairs.c.
  *
  * Words are pairs of neighbours along k. A tile is 16 x 16 words: of A 16 rows, each with 16 pairs,
  * of B 16 pairs, each of 16 columns. A panel is 32 rows of A or 32 columns of B: two tiles for each
@@ -32,30 +33,38 @@ struct cpu_pairs_product {
     float *sums; /* 2 x 2 tiles: added to, but with `first` overwritten */
     const void *a, *b;
     int64_t blocks;
-    bool first, two_rows, two_cols; /* tiles that are computed: the second ones if set */
+    bool first;
+    int rows, cols; /* of the panels, up to 32; others may be computed as well */
 };
 
 typedef void cpu_pairs_multiply(const struct cpu_pairs_product *product);
 
-/* The routines of a matrix unit. */
+/* The routines of a unit. */
 struct cpu_pairs_kernels {
     /* Packs a panel and returns the least biased exponent of its non-zero elements: 0 where one is
      * denormal, above 255 where all are zero. */
     uint32_t (*pack_a)(void *panel, const struct cpu_pairs_source *source);
     uint32_t (*pack_b)(void *panel, const struct cpu_pairs_source *source);
-    /* sums += A B. For each block of k, an element adds its products at even k to each other in
-     * order, then those at odd k, and adds the sum of both to the element. `multiply` treats
-     * denormal operands as zero and flushes denormal sums to it; `emulate` is IEEE arithmetic. */
+    /* sums += A B. `multiply` treats denormal operands as zero and flushes denormal sums to it;
+     * `emulate` is IEEE arithmetic in the same order. */
     cpu_pairs_multiply *multiply, *emulate;
     /* The calling thread gets the unit's registers before `multiply`, and returns them. */
     void (*begin)(void);
     void (*end)(void);
 };
 
-/* The units of AMX; null unless the processor has them and the system lets the process use them. */
-const struct cpu_pairs_kernels *cpu_pairs_amx(void);
+uint32_t cpu_pairs_pack_a(void *panel, const struct cpu_pairs_source *source);
+uint32_t cpu_pairs_pack_b(void *panel, const struct cpu_pairs_source *source);
 
-/* Emulation by AVX-512, with the same bits. */
-extern const struct cpu_pairs_kernels cpu_pairs_emulated;
+/* The units of AMX; null unless the processor has them and the system lets the process use them.
+ * For each block of k, an element adds its products at even k to each other in order, then those at
+ * odd k, and adds the sum of both to the element. The emulation by AVX-512 has the same bits. */
+const struct cpu_pairs_kernels *cpu_pairs_amx(void);
+extern const struct cpu_pairs_kernels cpu_pairs_amx_emulated;
+
+/* The dot products of AVX512_BF16; null unless the processor has them. For each pair along k, an
+ * element adds the product at odd k, then that at even k. The emulation has the same bits. */
+const struct cpu_pairs_kernels *cpu_pairs_bf16(void);
+extern const struct cpu_pairs_kernels cpu_pairs_bf16_emulated;
 
 #endif

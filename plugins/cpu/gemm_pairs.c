@@ -1,4 +1,4 @@
-/* The route of bf16 products on matrix units, see gemm_pairs.h and gemm_pair_kernels.h. A task
+/* The route of bf16 products on units that add pairs of products, see gemm_pairs.h and gemm_pair_kernels.h. A task
  * packs the rows of A that it needs strip by strip, and its columns of B unless a phase before has
  * packed all of B.
  *
@@ -134,8 +134,8 @@ static void strip_multiply(struct pairs_task *task, int64_t slab, int64_t at, in
             .b = task_panel(task, slab, i),
             .blocks = blocks_of(k),
             .first = slab == 0,
-            .two_rows = rows > CPU_PAIRS_TILE,
-            .two_cols = task->cols - col > CPU_PAIRS_TILE,
+            .rows = rows,
+            .cols = (int)cpu_gemm_least(CPU_PAIRS_SIDE, task->cols - col),
         };
         task->emulates |= !exponents_fit(exponent, task->exponents[i]);
         (task->emulates ? p->pairs->emulate : p->pairs->multiply)(&product);

@@ -354,7 +354,7 @@ bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
     if (isa == CPU_GEMM_ISA_AVX2) {
         return true;
     }
-    if (isa == CPU_GEMM_ISA_AVX512 || isa == CPU_GEMM_ISA_AMX) {
+    if (isa >= CPU_GEMM_ISA_AVX512) {
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     }
@@ -365,7 +365,8 @@ bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
 bool cpu_gemm_isa_native(enum cpu_gemm_isa isa)
 {
 #if defined(__x86_64__)
-    if (isa == CPU_GEMM_ISA_AMX && cpu_pairs_amx() == NULL) {
+    if ((isa == CPU_GEMM_ISA_AMX && cpu_pairs_amx() == NULL) ||
+        (isa == CPU_GEMM_ISA_AVX512_BF16 && cpu_pairs_bf16() == NULL)) {
         return false;
     }
 #endif
@@ -402,7 +403,10 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
         plan->kernels = &cpu_gemm_avx512[wide];
     }
     if (isa == CPU_GEMM_ISA_AMX) {
-        plan->pairs = cpu_pairs_amx() != NULL ? cpu_pairs_amx() : &cpu_pairs_emulated;
+        plan->pairs = cpu_pairs_amx() != NULL ? cpu_pairs_amx() : &cpu_pairs_amx_emulated;
+    }
+    if (isa == CPU_GEMM_ISA_AVX512_BF16) {
+        plan->pairs = cpu_pairs_bf16() != NULL ? cpu_pairs_bf16() : &cpu_pairs_bf16_emulated;
     }
 #endif
     if (plan_suits_pairs(plan)) {

@@ -16,6 +16,8 @@ enum cpu_gemm_isa {
     CPU_GEMM_ISA_BASE,
     CPU_GEMM_ISA_AVX2,
     CPU_GEMM_ISA_AVX512,
+    /* AVX512, and dot products of bf16; emulated where there are none */
+    CPU_GEMM_ISA_AVX512_BF16,
     CPU_GEMM_ISA_AMX, /* AVX512, and matrix units for bf16; emulated where there are none */
     CPU_GEMM_ISA_COUNT
 };

@@ -340,7 +340,7 @@ static inline void problem_free(struct problem *p)
 static inline struct problem typed_problem(int isa, int64_t largest, int i)
 {
     struct problem p = random_problem((enum cpu_gemm_isa)isa, largest);
-    const int types = isa == CPU_GEMM_ISA_AMX ? BF16_SET : i % TYPE_SETS;
+    const int types = isa > CPU_GEMM_ISA_AVX512 ? BF16_SET : i % TYPE_SETS;
     memcpy(&p.desc.type_a, type_sets[types], sizeof type_sets[0]);
     p.desc.transpose_a = i / TYPE_SETS & 1;
     p.desc.transpose_b = i / TYPE_SETS & 2;
@@ -365,17 +365,18 @@ static inline int next_isa(int isa)
     return isa;
 }
 
-/* With matrix units only the products of bf16 are others than without. */
+/* With units for bf16 only its products are others than without. */
 static inline int rounds_of(int isa, int count)
 {
-    return rounds(isa == CPU_GEMM_ISA_AMX ? count / 3 : count);
+    return rounds(isa > CPU_GEMM_ISA_AVX512 ? count / 3 : count);
 }
 
-/* AUTO, and now and then the one that may be emulated. */
+/* AUTO, and now and then those that may be emulated. */
 static inline enum cpu_gemm_isa any_isa(int i)
 {
-    const bool both = cpu_gemm_isa_supported(CPU_GEMM_ISA_AMX);
-    return both && i % 2 != 0 ? CPU_GEMM_ISA_AMX : CPU_GEMM_ISA_AUTO;
+    static const enum cpu_gemm_isa sets[] = {CPU_GEMM_ISA_AUTO, CPU_GEMM_ISA_AMX, CPU_GEMM_ISA_AUTO,
+                                             CPU_GEMM_ISA_AVX512_BF16};
+    return cpu_gemm_isa_supported(sets[i % 4]) ? sets[i % 4] : CPU_GEMM_ISA_AUTO;
 }
 
 static inline int pools_make(void **state)

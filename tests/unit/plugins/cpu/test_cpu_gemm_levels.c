@@ -35,7 +35,7 @@ static void levels_try(enum cpu_gemm_isa isa, int i)
 
 TEST(test_levels)
 {
-    for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_AMX; isa = next_isa(isa)) {
+    for (int isa = CPU_GEMM_ISA_BASE; isa <= CPU_GEMM_ISA_AVX512; isa = next_isa(isa)) {
         for (int i = 0; i < rounds(48); i++) {
             levels_try((enum cpu_gemm_isa)isa, i);
         }
