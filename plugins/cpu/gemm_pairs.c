@@ -1,8 +1,8 @@
-/* The route of bf16 products on units that add pairs of products, see gemm_pairs.h and gemm_pair_kernels.h. A task
- * packs the rows of A that it needs strip by strip, and its columns of B unless a phase before has
- * packed all of B.
+/* The route of bf16 products on units that add pairs of products, see gemm_pairs.h and
+ * gemm_pair_kernels.h. A task packs the rows of A that it needs strip by strip, and its columns
+ * of B unless a phase before has packed all of B.
  *
- * The unit treats denormal numbers as zero. Packing notes the least exponent of each panel: if the
+ * A unit treats denormal numbers as zero. Packing notes the least exponent of each panel: if the
  * least bit of the least product is at least the least normal number, no sum can be denormal, and
  * the unit has the bits of IEEE arithmetic. Else the task goes on with the emulation, which adds in
  * the same order. So the result is that of IEEE arithmetic in one order for all numbers. */
