@@ -4,6 +4,7 @@
 
 #include "gemm_types.h"
 #include "steps.h"
+#include "stream.h"
 #include "thread_pool.h"
 
 #include <hal/plugin.h>
@@ -14,6 +15,7 @@ struct hal_plugin_device {
     const cpu_lanes *lanes;
     enum cpu_gemm_isa gemm_isa;
     bool compiles;         /* kernels to machine code */
+    uint64_t stream_bytes; /* of a dispatch's output, from which its stores bypass the caches */
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     struct cpu_share *share;
     uint32_t threads;
@@ -75,6 +77,7 @@ struct hal_plugin_kernel {
     size_t code_bytes;
     void (*dispatch_code)(cpu_worker *worker); /* in `code`, of `dispatch` and `group` */
     void (*group_code)(cpu_worker *worker);
+    cpu_stream stream; /* the form of group_code for large outputs */
     /* Of a native kernel, which has no steps: one call per dispatch, and its state. */
     hal_status (*native)(const cpu_kernel *kernel, const cpu_native_call *call);
     void (*native_release)(void *state);

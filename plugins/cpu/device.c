@@ -1,5 +1,6 @@
 /* The one device: what it is, its instruction set and its threads. Entries of the plugin's table.
  * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
+#include "caches.h"
 #include "cpu_plugin.h"
 #include "gemm_plan.h"
 #include "jit.h"
@@ -145,6 +146,25 @@ static hal_status choose_compiler(const cpu_lanes *lanes, bool *compiles)
     return cpu_fail(HAL_ERROR_INVALID_ARGUMENT, "HAL_CPU_JIT=%s: on or off was expected", wanted);
 }
 
+/* Bytes of output from which stores bypass the caches. */
+static hal_status choose_streaming(uint64_t *bytes)
+{
+    const char *wanted = secure_getenv("HAL_CPU_STREAM");
+    *bytes = (uint64_t)cpu_streaming_bytes();
+    if (wanted == NULL || wanted[0] == '\0') {
+        return HAL_OK;
+    }
+    char *end = NULL;
+    errno = 0;
+    const unsigned long long number = strtoull(wanted, &end, 10);
+    if (errno != 0 || *end != '\0' || wanted[0] < '0' || wanted[0] > '9') {
+        return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "HAL_CPU_STREAM=%s: a number of bytes was expected", wanted);
+    }
+    *bytes = number;
+    return HAL_OK;
+}
+
 /* A system that grants fewer threads leaves a device with those, at least the calling one. */
 static hal_status threads_start(hal_plugin_device *device, uint32_t threads)
 {
@@ -284,6 +304,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     const instruction_set *set = NULL;
     uint32_t threads = 1;
     bool compiles = false;
+    uint64_t stream_bytes = 0;
     *device = NULL;
     if (index != 0) {
         return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
@@ -294,6 +315,9 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     }
     if (status == HAL_OK) {
         status = choose_compiler(set->lanes(), &compiles);
+    }
+    if (status == HAL_OK) {
+        status = choose_streaming(&stream_bytes);
     }
     if (status != HAL_OK) {
         return status;
@@ -310,6 +334,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     made->lanes = set->lanes();
     made->gemm_isa = set->gemm;
     made->compiles = compiles;
+    made->stream_bytes = stream_bytes;
     made->generation = cpu_process_generation();
     atomic_init(&made->arena_bytes, (size_t)1 << 16);
     atomic_init(&made->slot_count, 64);

@@ -506,6 +506,7 @@ static void draft_emit(jit_walk *walk)
         if (jit_access_emit(jit, walk->step, JIT_NONE, true)) {
             jit_leader_set(jit, walk->draft, JIT_ACCESS_LINE, true, JIT_VIEW_POINTER);
         } else {
+            jit_stream_give_up(jit, walk->step->access);
             step_call(walk);
         }
         return;
@@ -628,6 +629,7 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
         draft_emit(walk);
     }
     leave_emit(jit);
+    jit_stream_restart_emit(jit);
     jit_colds_emit(jit);
     const int32_t size = -(int32_t)(JIT_FRAME_SPILLS + 64 * jit->frame_vectors);
     if (!jit->code.failed) {
@@ -665,6 +667,7 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     for (uint32_t i = 0; i < lower->constant_count; i++) {
         jit->constants[lower->constants[i].name] = &lower->constants[i];
     }
+    jit_stream_begin(jit);
     for (uint32_t section = 0; section < CPU_SECTION_COUNT; section++) {
         for (uint32_t i = 0; i < lower->lists[section].count; i++) {
             const cpu_draft *draft = &lower->lists[section].drafts[i];
@@ -678,10 +681,8 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
                 const uint32_t name = written[k] == CPU_NONE ? lower->name_count : written[k];
                 jit->references[name]++;
                 jit->writers[name]++;
-                jit->chosen[name] =
-                    jit->writers[name] == 1 && draft->step.run == lower->lanes->choose
-                        ? 1 + draft->step.a
-                        : 0;
+                const bool chooses = draft->step.run == lower->lanes->choose;
+                jit->chosen[name] = jit->writers[name] == 1 && chooses ? 1 + draft->step.a : 0;
             }
         }
     }
@@ -788,6 +789,7 @@ void cpu_jit_compile(cpu_lower *lower)
             cpu_code_dump(name_of(lower->ir), lower->lanes->name, kernel->code, kernel->code_bytes);
         }
     }
+    cpu_stream_finish(kernel);
     if (kernel->code == NULL && kernel->code_bytes > 0) {
         refusal_log();
     }

@@ -104,6 +104,9 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     }
     x86_general(code, X86_STORE, true, JIT_SCRATCH, frame_pointer(cold->pointer));
     x86_bind(code, back);
+    jit_stream_check(jit, access,
+                     pointer == JIT_NONE ? slot_pointer(access->values[0])
+                                         : frame_pointer(pointer));
     return true;
 }
 
@@ -184,6 +187,9 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *ste
         x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->access->values[0]));
     }
     x86_bind(code, back);
+    if (is_view) {
+        jit_stream_check(jit, step->access, slot_pointer(step->access->values[0]));
+    }
     return true;
 }
 

@@ -3,9 +3,8 @@
  * help, and would spend time on it. Called by jit_loop.c and jit_operation.c. */
 #include "jit_state.h"
 
-/* Bytes that a loop reads between a prefetch and the load of the same place, and those of a line of
- * the caches. */
-enum { AHEAD = 2048, LINE_BYTES = 64 };
+/* Bytes that a loop reads between a prefetch and the load of the same place. */
+enum { AHEAD = 2048 };
 
 static x86_operand ahead_of(uint32_t pointer)
 {
@@ -84,7 +83,7 @@ void jit_ahead_emit(jit_state *jit, const jit_node *loads, uint32_t count, x86_o
     }
     int32_t last = INT32_MIN / 2;
     if (jit->pointer_forms[loads->aux] == JIT_ACCESS_LINE) {
-        if (place.disp % LINE_BYTES != 0) { /* another vector of the line asks for it */
+        if (place.disp % JIT_LINE_BYTES != 0) { /* another vector of the line asks for it */
             return;
         }
         place.disp += AHEAD;
@@ -96,7 +95,7 @@ void jit_ahead_emit(jit_state *jit, const jit_node *loads, uint32_t count, x86_o
         x86_general(code, X86_ADD, true, JIT_SCRATCH, ahead_of(loads->aux));
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (loads[i].distance < last || loads[i].distance >= last + LINE_BYTES) {
+        if (loads[i].distance < last || loads[i].distance >= last + JIT_LINE_BYTES) {
             x86_operand from = place;
             last = loads[i].distance;
             from.disp += last;

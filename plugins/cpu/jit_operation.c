@@ -446,6 +446,13 @@ static void emit_store(jit_state *jit, const jit_node *node)
         x86_operand to =
             jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part);
         to.disp += node->distance;
+        const cpu_access *access = &jit->lower->accesses[node->access];
+        if (mask == 0 && jit->pointer_forms[node->aux] == JIT_ACCESS_LINE &&
+            node->distance % JIT_LINE_BYTES == 0 && jit_stream_takes(jit, access)) {
+            jit_stream_store(jit, jit_form(jit, hal_type_of_value(node->type)), a, to);
+            x86_bind(&jit->code, after);
+            return;
+        }
         memory_store(jit, node->type, a, to, mask, jit->program->values[node->a[0]].is_bf16);
     }
     x86_bind(&jit->code, after);

@@ -128,6 +128,12 @@ void jit_store_home(jit_state *jit, jit_value value)
     const jit_entry *entry = entry_of(jit, value);
     const uint32_t lanes = jit_lanes(jit, jit->program);
     x86_operand to = home_of(jit, entry);
+    const uint32_t viewed = jit->viewed[entry->name];
+    if (viewed != 0 && !jit->is_uniform &&
+        jit_stream_takes(jit, &jit->lower->accesses[viewed - 1])) {
+        jit_stream_store(jit, jit_form(jit, entry->type), entry->reg, to);
+        return;
+    }
     for (uint32_t lane = 0; lane < (jit->is_uniform ? (uint32_t)CPU_BLOCK : lanes); lane += lanes) {
         value_store(jit, entry, to);
         to.disp += (int32_t)(lanes * hal_type_size(entry->type));

@@ -22,6 +22,9 @@ enum {
     JIT_SCRATCH = X86_RAX
 };
 
+/* Of a line of the caches, which no vector exceeds. */
+enum { JIT_LINE_BYTES = 64 };
+
 /* A function has its operands and its results in registers from these on, one for each vector that
  * is computed together, and may overwrite all vectors and masks. */
 enum { JIT_MOST_PARTS = 4, JIT_FUNCTION_X = 0, JIT_FUNCTION_Y = JIT_FUNCTION_X + JIT_MOST_PARTS };
@@ -231,6 +234,9 @@ struct jit_state {
     /* Statistics for the log. */
     uint32_t operations, calls;
     bool failed;
+    /* Of stores that bypass the caches, jit_stream.c. */
+    bool streams;
+    uint32_t restart; /* label: the group begins again; JIT_NONE */
 };
 
 /* ---- jit_registers.c ---- */
@@ -280,6 +286,21 @@ void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks
 /* Stores a value in its slot. */
 void jit_store_home(jit_state *jit, jit_value value);
 void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
+
+/* ---- jit_stream.c ---- */
+
+/* Before the sections; whether an access stores so. */
+void jit_stream_begin(jit_state *jit);
+bool jit_stream_takes(const jit_state *jit, const cpu_access *access);
+/* After the address of such an access is in memory at `pointer`: where it is not that of a line,
+ * the second form leaves the group. */
+void jit_stream_check(jit_state *jit, const cpu_access *access, x86_operand pointer);
+/* The address of such an access has no check, so the kernel has no second form. */
+void jit_stream_give_up(jit_state *jit, const cpu_access *access);
+/* A whole vector. */
+void jit_stream_store(jit_state *jit, x86_form form, uint32_t a, x86_operand to);
+/* After a section. */
+void jit_stream_restart_emit(jit_state *jit);
 
 /* ---- jit_ahead.c ---- */
 

@@ -12,6 +12,7 @@ static void kernel_release(cpu_kernel *kernel)
         kernel->native_release(kernel->native_state);
     }
     cpu_check_destroy(kernel->check);
+    cpu_stream_destroy(kernel);
     cpu_code_destroy(kernel->code, kernel->code_bytes);
     free(kernel->dispatch);
     free(kernel->group);
@@ -51,6 +52,7 @@ hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
     }
     if (status == HAL_OK) {
         made->compile = device->compiles && made->check == NULL;
+        made->stream.least_bytes = device->stream_bytes;
         status = cpu_lower_kernel(made, ir, device->lanes);
     }
     if (status != HAL_OK) {

@@ -74,6 +74,8 @@ struct cpu_worker {
     size_t arena_bytes;
     uint64_t kernel; /* the number of the kernel that the slots are laid out for; 0: none */
     const struct hal_plugin_kernel *kernel_running;
+    void (*stream_code)(cpu_worker *worker); /* stream.h; null: the kernel's own code runs */
+    uint32_t restarts; /* not 0: stream_code left the group, which begins again without it */
 };
 
 /* check.c: reports that a work-item, counted along x, then y, then z, accesses memory outside

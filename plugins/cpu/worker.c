@@ -116,10 +116,31 @@ void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const 
         worker->group[i] = 0;
     }
     worker->scalars = scalars;
+    worker->stream_code = NULL;
+    if (kernel->stream.patch_count > 0) {
+        cpu_stream_choose(worker, kernel);
+    }
     if (kernel->dispatch_code != NULL) {
         kernel->dispatch_code(worker);
     } else {
         run(worker, kernel->dispatch);
+    }
+}
+
+static void group_run(cpu_worker *worker, const cpu_kernel *kernel)
+{
+    if (worker->stream_code != NULL) {
+        worker->restarts = 0;
+        worker->stream_code(worker);
+        if (worker->restarts == 0) {
+            return;
+        }
+        worker->stream_code = NULL;
+    }
+    if (kernel->group_code != NULL) {
+        kernel->group_code(worker);
+    } else {
+        run(worker, kernel->group);
     }
 }
 
@@ -130,12 +151,9 @@ void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t fi
     worker->group[0] = (uint32_t)(first % worker->grid[0]);
     worker->group[1] = (uint32_t)(row % worker->grid[1]);
     worker->group[2] = (uint32_t)(row / worker->grid[1]);
+    const bool streams = worker->stream_code != NULL;
     for (uint64_t i = 0; i < count; i++) {
-        if (kernel->group_code != NULL) {
-            kernel->group_code(worker);
-        } else {
-            run(worker, kernel->group);
-        }
+        group_run(worker, kernel);
         if (++worker->group[0] == worker->grid[0]) {
             worker->group[0] = 0;
             if (++worker->group[1] == worker->grid[1]) {
@@ -143,5 +161,8 @@ void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t fi
                 worker->group[2]++;
             }
         }
+    }
+    if (streams) {
+        cpu_stream_fence();
     }
 }

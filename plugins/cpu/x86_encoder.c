@@ -329,6 +329,12 @@ void x86_and_immediate(x86_code *code, uint32_t reg, int32_t value)
     immediate_put(code, 4, reg, value);
 }
 
+void x86_test_immediate(x86_code *code, uint32_t reg, int32_t value)
+{
+    x86_general(code, 0xf7, true, 0, x86_register(reg));
+    word_put(code, (uint32_t)value);
+}
+
 void x86_compare_immediate(x86_code *code, uint32_t reg, int32_t value)
 {
     immediate_put(code, 7, reg, value);

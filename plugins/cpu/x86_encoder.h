@@ -31,6 +31,7 @@ enum {
 
 /* Conditions of jumps. */
 enum {
+    X86_OVERFLOW = 0, /* never after a test or a logical operation */
     X86_BELOW = 2,
     X86_ABOVE_EQUAL = 3,
     X86_EQUAL = 4,
@@ -70,6 +71,7 @@ enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
     X(MOVDQU32_STORE, 1, 2, 0, 0x7f, -1, MEMORY, 0, W0) \
     X(MOVDQU64_STORE, 1, 2, 1, 0x7f, -1, MEMORY, 0, NO) \
     X(MOVDQU8_STORE, 1, 3, 0, 0x7f, -1, MEMORY, 0, NO)  \
+    X(MOVUPS_STORE, 1, 0, 0, 0x11, -1, MEMORY, 0, W0)   \
     X(MOVQ, 1, 1, 1, 0x6e, -1, SCALAR, 0, NO)           \
     X(MOVQ_STORE, 1, 1, 1, 0x7e, -1, SCALAR, 0, NO)     \
     X(PBROADCASTD, 2, 1, 0, 0x58, -1, SCALAR, 0, W0)    \
@@ -268,6 +270,14 @@ typedef struct x86_code {
 
 void x86_code_release(x86_code *code);
 
+/* The offset of the opcode in a vector instruction that starts at `start`, and the opcodes of
+ * MOVUPS_STORE and of the same store past the caches, to a multiple of the vector's bytes. */
+static inline uint32_t x86_opcode_at(const x86_code *code, uint32_t start)
+{
+    return start + (code->vex ? 3 : 4);
+}
+enum { X86_STORE_OPCODE = 0x11, X86_STREAM_OPCODE = 0x2b };
+
 static inline x86_operand x86_register(uint32_t reg)
 {
     return (x86_operand){.reg = (uint8_t)reg};
@@ -314,6 +324,7 @@ void x86_call(x86_code *code, uint32_t reg);
 void x86_push(x86_code *code, uint32_t reg);
 void x86_pop(x86_code *code, uint32_t reg);
 void x86_and_immediate(x86_code *code, uint32_t reg, int32_t value);
+void x86_test_immediate(x86_code *code, uint32_t reg, int32_t value);
 void x86_return(x86_code *code);
 
 uint32_t x86_label(x86_code *code);

@@ -82,9 +82,10 @@ static const hal_plugin *cpu_plugin(void)
     return plugin;
 }
 
-/* Kernels on avx2 and avx512 are compiled, those on NAME-steps are interpreted. */
-static const char *const cpu_sets[] = {"sse2",   "avx2",         "avx2-steps",
-                                       "avx512", "avx512-steps", "plain"};
+/* Kernels on avx2 and avx512 are compiled, those on NAME-steps are interpreted; on NAME-stream all
+ * outputs bypass the caches. */
+static const char *const cpu_sets[] = {"sse2",   "avx2",         "avx2-steps",    "avx2-stream",
+                                       "avx512", "avx512-steps", "avx512-stream", "plain"};
 enum { CPU_SETS = sizeof(cpu_sets) / sizeof(cpu_sets[0]) };
 static hal_plugin_device *cpu_devices[CPU_SETS];
 
@@ -99,15 +100,17 @@ static inline hal_plugin_device *cpu_open(uint32_t set)
     if (cpu_devices[set] == NULL) {
         char name[16];
         snprintf(name, sizeof(name), "%s", cpu_sets[set]);
-        char *steps = strchr(name, '-');
-        if (steps != NULL) {
-            *steps = '\0';
-            setenv("HAL_CPU_JIT", "off", 1);
+        char *form = strchr(name, '-');
+        if (form != NULL) {
+            *form = '\0';
+            setenv("HAL_CPU_JIT", strcmp(form + 1, "steps") == 0 ? "off" : "on", 1);
+            setenv("HAL_CPU_STREAM", strcmp(form + 1, "stream") == 0 ? "1" : "", 1);
         }
         setenv("HAL_CPU_ISA", name, 1);
         cpu_plugin()->device_open(0, &cpu_devices[set]);
         unsetenv("HAL_CPU_ISA");
         unsetenv("HAL_CPU_JIT");
+        unsetenv("HAL_CPU_STREAM");
     }
     return cpu_devices[set];
 }

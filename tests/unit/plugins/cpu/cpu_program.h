@@ -20,6 +20,7 @@ typedef struct program {
     hal_ir_value item; /* in the grid */
     uint32_t budget, depth;
     int subgroups;          /* whole ones only */
+    int reads_work;         /* `work` is read as well as written */
     const uint8_t *choices; /* taken first, two bytes each; then choices are random */
     size_t choice_bytes;
 } program;
@@ -199,13 +200,15 @@ static void touch_memory(program *p)
         keep(p, hal_ir_load_wide(b, p->floats, p->item, (int32_t)pick(p, 9), 1, guard));
         break;
     case 2:
-        keep(p, hal_ir_load_wide(b, p->work, cell(p, pick(p, CELLS)), 0, 1, guard));
+        keep(p, p->reads_work ? hal_ir_load_wide(b, p->work, cell(p, pick(p, CELLS)), 0, 1, guard)
+                              : hal_ir_load_wide(b, p->floats, p->item, 1, 1, guard));
         break;
-    case 3: {
-        hal_ir_value pair = hal_ir_load_wide(b, p->work, cell(p, 0), 2, 2, guard);
-        keep(p, hal_ir_extract(b, pair, 1));
+    case 3:
+        if (p->reads_work) {
+            hal_ir_value pair = hal_ir_load_wide(b, p->work, cell(p, 0), 2, 2, guard);
+            keep(p, hal_ir_extract(b, pair, 1));
+        }
         break;
-    }
     case 4:
         hal_ir_store_wide(b, p->work, cell(p, pick(p, CELLS)), 0, guard, some(p, HAL_TYPE_F32));
         break;
@@ -293,12 +296,14 @@ static void check_program(uint64_t seed, const uint8_t *choices, size_t choice_b
     char what[64];
     snprintf(what, sizeof(what), "program %llu", (unsigned long long)seed);
     p.subgroups = sizes[seed % 7] % CPU_FIXTURE_SUBGROUP == 0;
+    p.reads_work = seed % 3 != 2;
+    const uint32_t access = p.reads_work ? HAL_ACCESS_READ_WRITE : HAL_ACCESS_WRITE;
     hal_ir_builder_create("program", &p.b);
     hal_ir_group_size(p.b, sizes[seed % 7], 1, 1);
     p.in = hal_ir_binding(p.b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
     p.floats = hal_ir_binding(p.b, "floats", HAL_TYPE_F32, HAL_ACCESS_READ);
-    p.out = hal_ir_binding(p.b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
-    p.work = hal_ir_binding(p.b, "work", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
+    p.out = hal_ir_binding(p.b, "out", HAL_TYPE_U32, access);
+    p.work = hal_ir_binding(p.b, "work", HAL_TYPE_F32, access);
     keep(&p, hal_ir_scalar_value(p.b, "s", HAL_TYPE_U32));
     keep(&p, hal_ir_scalar_value(p.b, "f", HAL_TYPE_F32));
     keep(&p, hal_ir_id(p.b, HAL_IR_LOCAL_ID, 0));

@@ -71,6 +71,8 @@ TEST(test_variables)
     expect_failure("HAL_CPU_THREADS", "0", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_THREADS", "2 or so", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_THREADS", "99999999999999999999", HAL_ERROR_INVALID_ARGUMENT);
+    expect_failure("HAL_CPU_STREAM", "-1", HAL_ERROR_INVALID_ARGUMENT);
+    expect_failure("HAL_CPU_STREAM", "32 MiB", HAL_ERROR_INVALID_ARGUMENT);
     setenv("HAL_CPU_THREADS", "3", 1);
     assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
     assert_int_equal(info.compute_units, 3);

@@ -156,6 +156,55 @@ TEST(partial_groups)
     }
 }
 
+/* Outputs that bypass the caches: from a multiple of a line and not, two that differ in that, the
+ * same one twice, and with a guard that the last group does not pass as a whole. */
+TEST(streams)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U32, HAL_TYPE_F64, HAL_TYPE_I64};
+    static const uint32_t sizes[] = {16, 48, 64, 256, 1024};
+    enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), GROUPS = 3 };
+    for (uint32_t i = 0; i < 16 * SIZES; i++) {
+        const hal_type type = types[i % 4], other = types[i / 4 % 4];
+        const uint32_t items = sizes[i / 16], all = items * GROUPS, room = all + 48;
+        hal_ir_builder *b = NULL;
+        hal_ir_builder_create("streams", &b);
+        hal_ir_group_size(b, items, 1, 1);
+        const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+        const hal_ir_memory_id x = hal_ir_binding(b, "x", type, HAL_ACCESS_WRITE);
+        const hal_ir_memory_id y = hal_ir_binding(b, "y", other, HAL_ACCESS_WRITE);
+        const hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
+        const hal_ir_value base = hal_ir_scalar_value(b, "base", HAL_TYPE_U32);
+        const hal_ir_value item = hal_ir_global_id(b, 0);
+        const hal_ir_value inside = hal_ir_lt(b, item, count);
+        const hal_ir_value to = hal_ir_add(b, item, base);
+        hal_ir_value value = hal_ir_load_wide(b, in, item, 0, 1, inside);
+        for (uint32_t k = 0; k < (i % 3 ? 1 : 30); k++) { /* one vector, or several together */
+            value = hal_ir_add(b, hal_ir_mul(b, value, value), hal_ir_number(b, type, k));
+        }
+        hal_ir_store_wide(b, x, to, 0, inside, value);
+        hal_ir_store_wide(b, y, item, 16, inside, hal_ir_cast(b, other, value));
+        hal_ir_store_wide(b, y, item, (int32_t)all + 16 + i % 5, inside,
+                          hal_ir_cast(b, other, item));
+        hal_ir_kernel *kernel = cpu_finish(b);
+        for (uint32_t round = 0; round < 4; round++) {
+            const uint32_t scalars[] = {round == 1 ? all - 5 : all, round < 2 ? 0 : round * 8};
+            cpu_trial trial = {.kernel = kernel,
+                               .grid = {GROUPS, 1, 1},
+                               .buffers = {numbers(type, all, i),
+                                           numbers(type, room + round % 2, round),
+                                           numbers(other, 2 * room, i + round)},
+                               .buffer_count = 3,
+                               .scalars = scalars,
+                               .what = "streams"};
+            cpu_check(&trial);
+            for (uint32_t k = 0; k < 3; k++) {
+                free(trial.buffers[k].data);
+            }
+        }
+        hal_ir_kernel_destroy(kernel);
+    }
+}
+
 /* What needs no rounding, next to what does: signs, the greatest, a choice, a constant, a sum. */
 TEST(narrow_values)
 {

@@ -13,84 +13,47 @@ enum { ROUNDS = 60, MOST_BYTES = 1 << 22 };
 /* One letter each for the register, the second and the last operand: v a vector, h, q half and a
  * quarter of it, w at least 32 bytes, y 32, x 16, k a mask, m memory, r a general-purpose register
  * of 32 bits, - none. A row with ! has its register last: it is the source. Else three vectors. */
-static const char *const signatures[X86_VECTOR_COUNT] = {[X86_MOVDQU32] = "v-v",
-                                                         [X86_MOVDQU64] = "v-v",
-                                                         [X86_MOVDQU8] = "v-v",
-                                                         [X86_MOVDQU32_STORE] = "v-v!",
-                                                         [X86_MOVDQU64_STORE] = "v-v!",
-                                                         [X86_MOVDQU8_STORE] = "v-v!",
-                                                         [X86_MOVQ] = "x-x",
-                                                         [X86_MOVQ_STORE] = "x-x!",
-                                                         [X86_PBROADCASTD] = "v-x",
-                                                         [X86_PBROADCASTQ] = "v-x",
-                                                         [X86_PBROADCASTW] = "v-x",
-                                                         [X86_PBROADCASTD_R] = "v-r",
-                                                         [X86_SQRTPS] = "v-v",
-                                                         [X86_SQRTPD] = "v-v",
-                                                         [X86_RNDSCALEPS] = "v-v",
-                                                         [X86_RNDSCALEPD] = "v-v",
-                                                         [X86_PABSD] = "v-v",
-                                                         [X86_PABSQ] = "v-v",
-                                                         [X86_PSLLD] = "v-v",
-                                                         [X86_PSLLQ] = "v-v",
-                                                         [X86_PSRLD] = "v-v",
-                                                         [X86_PSRLQ] = "v-v",
-                                                         [X86_PSRAD] = "v-v",
-                                                         [X86_PSRAQ] = "v-v",
-                                                         [X86_CMPPS] = "kvv",
-                                                         [X86_CMPPD] = "kvv",
-                                                         [X86_PCMPD] = "kvv",
-                                                         [X86_PCMPQ] = "kvv",
-                                                         [X86_PCMPUD] = "kvv",
-                                                         [X86_PCMPUQ] = "kvv",
-                                                         [X86_PTESTMB] = "kvv",
-                                                         [X86_PTESTMD] = "kvv",
-                                                         [X86_PTESTMQ] = "kvv",
-                                                         [X86_CVTDQ2PS] = "v-v",
-                                                         [X86_CVTUDQ2PS] = "v-v",
-                                                         [X86_CVTTPS2DQ] = "v-v",
-                                                         [X86_CVTTPS2UDQ] = "v-v",
-                                                         [X86_CVTPS2PD] = "v-h",
-                                                         [X86_CVTPD2PS] = "h-v",
-                                                         [X86_CVTDQ2PD] = "v-h",
-                                                         [X86_CVTUDQ2PD] = "v-h",
-                                                         [X86_CVTQQ2PD] = "v-v",
-                                                         [X86_CVTUQQ2PD] = "v-v",
-                                                         [X86_CVTQQ2PS] = "h-v",
-                                                         [X86_CVTUQQ2PS] = "h-v",
-                                                         [X86_CVTTPD2DQ] = "h-v",
-                                                         [X86_CVTTPD2UDQ] = "h-v",
-                                                         [X86_CVTTPD2QQ] = "v-v",
-                                                         [X86_CVTTPD2UQQ] = "v-v",
-                                                         [X86_CVTTPS2QQ] = "v-h",
-                                                         [X86_CVTTPS2UQQ] = "v-h",
-                                                         [X86_PSHUFD] = "v-v",
-                                                         [X86_PERMQ] = "w-w",
-                                                         [X86_SHUFI64X2] = "www",
-                                                         [X86_PMOVSXDQ] = "v-h",
-                                                         [X86_PMOVZXDQ] = "v-h",
-                                                         [X86_PMOVQD] = "v-h!",
-                                                         [X86_PMOVSXBD] = "v-q",
-                                                         [X86_PMOVZXBD] = "v-q",
-                                                         [X86_PMOVSXWD] = "v-h",
-                                                         [X86_PMOVZXWD] = "v-h",
-                                                         [X86_PMOVDB] = "v-q!",
-                                                         [X86_PMOVDW] = "v-h!",
-                                                         [X86_CVTPH2PS] = "v-h",
-                                                         [X86_CVTPS2PH] = "v-h!",
-                                                         [X86_PTEST] = "v-v",
-                                                         [X86_EXTRACTI128] = "y-x!",
-                                                         [X86_PABSB] = "v-v",
-                                                         [X86_MOVLPS_STORE] = "x-x!",
-                                                         [X86_MOVD_STORE] = "x-x!",
-                                                         [X86_MOVD_R] = "x-r",
-                                                         [X86_MOVMSKPS] = "r-v",
-                                                         [X86_PINSRW] = "xxm",
-                                                         [X86_PEXTRW] = "x-m!",
-                                                         [X86_MASKMOVPS] = "vvm",
-                                                         [X86_MASKMOVPD] = "vvm",
-                                                         [X86_MASKMOVPS_STORE] = "vvm!",
-                                                         [X86_MASKMOVPD_STORE] = "vvm!"};
+static const char *const signatures[X86_VECTOR_COUNT] = {
+    [X86_MOVDQU32] = "v-v",        [X86_MOVDQU64] = "v-v",
+    [X86_MOVDQU8] = "v-v",         [X86_MOVDQU32_STORE] = "v-v!",
+    [X86_MOVDQU64_STORE] = "v-v!", [X86_MOVDQU8_STORE] = "v-v!",
+    [X86_MOVUPS_STORE] = "v-v!",   [X86_MOVQ] = "x-x",
+    [X86_MOVQ_STORE] = "x-x!",     [X86_PBROADCASTD] = "v-x",
+    [X86_PBROADCASTQ] = "v-x",     [X86_PBROADCASTW] = "v-x",
+    [X86_PBROADCASTD_R] = "v-r",   [X86_SQRTPS] = "v-v",
+    [X86_SQRTPD] = "v-v",          [X86_RNDSCALEPS] = "v-v",
+    [X86_RNDSCALEPD] = "v-v",      [X86_PABSD] = "v-v",
+    [X86_PABSQ] = "v-v",           [X86_PSLLD] = "v-v",
+    [X86_PSLLQ] = "v-v",           [X86_PSRLD] = "v-v",
+    [X86_PSRLQ] = "v-v",           [X86_PSRAD] = "v-v",
+    [X86_PSRAQ] = "v-v",           [X86_CMPPS] = "kvv",
+    [X86_CMPPD] = "kvv",           [X86_PCMPD] = "kvv",
+    [X86_PCMPQ] = "kvv",           [X86_PCMPUD] = "kvv",
+    [X86_PCMPUQ] = "kvv",          [X86_PTESTMB] = "kvv",
+    [X86_PTESTMD] = "kvv",         [X86_PTESTMQ] = "kvv",
+    [X86_CVTDQ2PS] = "v-v",        [X86_CVTUDQ2PS] = "v-v",
+    [X86_CVTTPS2DQ] = "v-v",       [X86_CVTTPS2UDQ] = "v-v",
+    [X86_CVTPS2PD] = "v-h",        [X86_CVTPD2PS] = "h-v",
+    [X86_CVTDQ2PD] = "v-h",        [X86_CVTUDQ2PD] = "v-h",
+    [X86_CVTQQ2PD] = "v-v",        [X86_CVTUQQ2PD] = "v-v",
+    [X86_CVTQQ2PS] = "h-v",        [X86_CVTUQQ2PS] = "h-v",
+    [X86_CVTTPD2DQ] = "h-v",       [X86_CVTTPD2UDQ] = "h-v",
+    [X86_CVTTPD2QQ] = "v-v",       [X86_CVTTPD2UQQ] = "v-v",
+    [X86_CVTTPS2QQ] = "v-h",       [X86_CVTTPS2UQQ] = "v-h",
+    [X86_PSHUFD] = "v-v",          [X86_PERMQ] = "w-w",
+    [X86_SHUFI64X2] = "www",       [X86_PMOVSXDQ] = "v-h",
+    [X86_PMOVZXDQ] = "v-h",        [X86_PMOVQD] = "v-h!",
+    [X86_PMOVSXBD] = "v-q",        [X86_PMOVZXBD] = "v-q",
+    [X86_PMOVSXWD] = "v-h",        [X86_PMOVZXWD] = "v-h",
+    [X86_PMOVDB] = "v-q!",         [X86_PMOVDW] = "v-h!",
+    [X86_CVTPH2PS] = "v-h",        [X86_CVTPS2PH] = "v-h!",
+    [X86_PTEST] = "v-v",           [X86_EXTRACTI128] = "y-x!",
+    [X86_PABSB] = "v-v",           [X86_MOVLPS_STORE] = "x-x!",
+    [X86_MOVD_STORE] = "x-x!",     [X86_MOVD_R] = "x-r",
+    [X86_MOVMSKPS] = "r-v",        [X86_PINSRW] = "xxm",
+    [X86_PEXTRW] = "x-m!",         [X86_MASKMOVPS] = "vvm",
+    [X86_MASKMOVPD] = "vvm",       [X86_MASKMOVPS_STORE] = "vvm!",
+    [X86_MASKMOVPD_STORE] = "vvm!"};
 
 static const char *signature_of(uint32_t name)
 {
@@ -346,6 +309,8 @@ static void general_add(x86_code *code, FILE *file)
         x86_compare_immediate(code, reg, 70000);
         fprintf(file, "addq $0x1234, %%%s\nandq $-4096, %%%s\ncmpq $70000, %%%s\n", general[reg],
                 general[reg], general[reg]);
+        x86_test_immediate(code, reg, 63);
+        fprintf(file, "testq $63, %%%s\n", general[reg]);
     }
 }
 
@@ -433,6 +398,22 @@ static void add_mask(x86_code *code, FILE *file, uint32_t round)
     mask_add(code, file);
 }
 
+/* A store whose opcode is changed afterwards is a whole other instruction. */
+static void add_stream(x86_code *code, FILE *file, uint32_t round)
+{
+    char memory[64], vector[64];
+    code->vex = round % 2;
+    const x86_form form = {.length = (uint8_t)any_length('v', code->vex)};
+    const uint32_t start = code->count, reg = any(code->vex ? 16 : 32);
+    const x86_operand to = any_memory();
+    x86_vector(code, X86_MOVUPS_STORE, form, reg, 0, to);
+    assert_int_equal(code->bytes[x86_opcode_at(code, start)], X86_STORE_OPCODE);
+    code->bytes[x86_opcode_at(code, start)] = X86_STREAM_OPCODE;
+    write_memory(memory, sizeof(memory), &to);
+    write_register(vector, sizeof(vector), 'v', reg, form.length);
+    fprintf(file, "%s vmovntps %s, %s\n", code->vex ? "{vex3}" : "{evex}", vector, memory);
+}
+
 static void add_general(x86_code *code, FILE *file, uint32_t round)
 {
     general_add(code, file);
@@ -470,6 +451,11 @@ TEST(instructions_that_avx2_lacks)
     x86_vector(&code, X86_PTEST, ymm, 1, 0, x86_register(3));
     assert_true(code.failed);
     x86_code_release(&code);
+}
+
+TEST(streaming_stores)
+{
+    check_against_assembler(add_stream, ROUNDS);
 }
 
 TEST(mask_instructions)
