@@ -218,11 +218,43 @@ int ops_fusion_group_gather_rows(ops_fusion_group *group, ops_array *root,
     return reductions > 1 || (reductions == 1 && !is_reduction && has_same_shape(root, x));
 }
 
+/* Whether the result is a number of the node's type wherever the operands are: rounding it would
+ * change nothing. */
+static int node_is_exact(const ops_array *node)
+{
+    if (!hal_type_is_float(node->view.type)) {
+        return 0;
+    }
+    switch (node->operation) {
+    case OPS_OPERATION_WHERE:
+        return 1;
+    case OPS_OPERATION_BINARY:
+        return node->function == OPS_MINIMUM || node->function == OPS_MAXIMUM;
+    case OPS_OPERATION_UNARY:
+        return (node->function <= OPS_RELU && node->function != OPS_SQUARE) ||
+               (node->function >= OPS_FLOOR && node->function <= OPS_ROUND);
+    default:
+        return 0;
+    }
+}
+
+hal_ir_value ops_fusion_group_emit_stored(hal_ir_builder *b, const void *user,
+                                          const hal_ir_value *in)
+{
+    const ops_array *node = user;
+    return node->operation == OPS_OPERATION_REDUCE ? in[0] : node_emit(b, node, in);
+}
+
 hal_ir_value ops_fusion_group_emit_node(hal_ir_builder *b, const void *user, const hal_ir_value *in)
 {
     const ops_array *node = user;
-    const int is_reduction = node->operation == OPS_OPERATION_REDUCE;
-    return hal_ir_narrow(b, node->view.type, is_reduction ? in[0] : node_emit(b, node, in));
+    const hal_ir_value value = ops_fusion_group_emit_stored(b, node, in);
+    return node_is_exact(node) ? value : hal_ir_narrow(b, node->view.type, value);
+}
+
+int ops_fusion_group_only_stores(const ops_fusion_group *group, uint32_t node)
+{
+    return group->node_uses[node] == 0;
 }
 
 int ops_fusion_group_contains(const ops_fusion_group *group, const ops_array *node)
@@ -293,7 +325,7 @@ void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *k
 }
 
 hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint32_t gap,
-                                            ops_expression **expression)
+                                            int is_stored, ops_expression **expression)
 {
     hal_ir_builder *b;
     hal_status status = hal_ir_builder_create_fragment("chain", &b);
@@ -320,7 +352,9 @@ hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint3
             const uint32_t operand = group->operands[i][j];
             in[j] = operand & OPS_GROUP_LEAF ? leaves[operand & ~OPS_GROUP_LEAF] : nodes[operand];
         }
-        nodes[i] = ops_fusion_group_emit_node(b, node, in);
+        nodes[i] = is_stored && ops_fusion_group_only_stores(group, i)
+                       ? ops_fusion_group_emit_stored(b, node, in)
+                       : ops_fusion_group_emit_node(b, node, in);
     }
     for (uint32_t i = 0; i < group->output_count; i++) {
         hal_ir_output(b, i, nodes[group->outputs[i]]);

@@ -54,6 +54,13 @@ int ops_fusion_group_gather_rows(ops_fusion_group *group, ops_array *root,
 hal_ir_value ops_fusion_group_emit_node(hal_ir_builder *b, const void *node,
                                         const hal_ir_value *in);
 
+/* The same without rounding, for a node that is stored and has no other use: a store rounds. */
+hal_ir_value ops_fusion_group_emit_stored(hal_ir_builder *b, const void *node,
+                                          const hal_ir_value *in);
+
+/* Whether no other node of the group uses node number `node`. */
+int ops_fusion_group_only_stores(const ops_fusion_group *group, uint32_t node);
+
 /* Whether `node` is in the group; only for the group that was gathered last. */
 int ops_fusion_group_contains(const ops_fusion_group *group, const ops_array *node);
 
@@ -68,8 +75,9 @@ void ops_fusion_group_choose_outputs(ops_fusion_group *group, ops_array *const *
 void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *key);
 
 /* Makes the expression: leaf 0 is input 0; then `gap` unused inputs of U32; then the other leaves.
- * Output i is the node outputs[i]. Ownership: the caller's. */
+ * Output i is the node outputs[i]. With `is_stored` the outputs are stored in the types of their
+ * nodes and used for nothing else. Ownership: the caller's. */
 hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint32_t gap,
-                                            ops_expression **expression);
+                                            int is_stored, ops_expression **expression);
 
 #endif

@@ -45,7 +45,7 @@ static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *co
     if (plan_is_copy(plan)) {
         return ops_copy(plan->context, &inputs[0], &outputs[0]);
     }
-    hal_status status = ops_fusion_group_make_expression(&plan->epilogue, 0, &expression);
+    hal_status status = ops_fusion_group_make_expression(&plan->epilogue, 0, 1, &expression);
     if (status) {
         return status;
     }
@@ -55,15 +55,19 @@ static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *co
     return status;
 }
 
-/* Adds a node of rows to a program. Returns its value. */
-static uint8_t program_add_node(ops_row_program *program, const ops_array *node,
-                                const uint8_t *operands)
+/* Adds node number `index` of rows to a program. Returns its value. */
+static uint8_t program_add_node(ops_row_program *program, const ops_fusion_group *group,
+                                uint32_t index, const uint8_t *operands)
 {
+    const ops_array *node = group->nodes[index];
+    const uint64_t only_stores = (uint64_t)ops_fusion_group_only_stores(group, index);
     const uint64_t key[2] = {OPS_ROW_KEY_NODE, node->operation | (uint64_t)node->function << 8 |
-                                                   (uint64_t)node->view.type << 16};
+                                                   (uint64_t)node->view.type << 16 |
+                                                   only_stores << 24};
     if (node->operation != OPS_OPERATION_REDUCE) {
-        return ops_row_map(program, ops_fusion_group_emit_node, node, key, operands,
-                           node->operand_count);
+        return ops_row_map(program,
+                           only_stores ? ops_fusion_group_emit_stored : ops_fusion_group_emit_node,
+                           node, key, operands, node->operand_count);
     }
     const hal_type type = hal_type_of_value(node->operands[0]->view.type);
     uint8_t value = ops_row_reduce(program, node->function, type, operands, 1);
@@ -112,7 +116,7 @@ static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *bu
             operands[j] =
                 operand & OPS_GROUP_LEAF ? (uint8_t)(operand & ~OPS_GROUP_LEAF) : values[operand];
         }
-        values[i] = program_add_node(&program, group->nodes[i], operands);
+        values[i] = program_add_node(&program, group, i, operands);
     }
     const int64_t elements = ops_tensor_get_element_count(shape);
     for (uint32_t i = 0; i < plan->output_count; i++) {
@@ -231,10 +235,10 @@ hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buf
     ops_expression *prologue = NULL, *epilogue = NULL;
     hal_status status = HAL_OK;
     if (plan->has_prologue) {
-        status = ops_fusion_group_make_expression(&plan->prologue, 0, &prologue);
+        status = ops_fusion_group_make_expression(&plan->prologue, 0, 0, &prologue);
     }
     if (!status && plan->has_epilogue) {
-        status = ops_fusion_group_make_expression(&plan->epilogue, gap, &epilogue);
+        status = ops_fusion_group_make_expression(&plan->epilogue, gap, 0, &epilogue);
     }
     if (!status) {
         status = record_anchor(plan, prologue, epilogue, &y, plan->c_levels ? &y_sums : NULL);

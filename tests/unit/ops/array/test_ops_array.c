@@ -429,6 +429,47 @@ static void large_sums_have_the_same_bits(void **state)
     ops_context_set_fusion(test_context, 1);
 }
 
+/* Every number of a narrow type, through functions that need no rounding, a value that is stored
+ * and used, and one that is only stored. */
+static void narrow_floats_have_the_same_bits(void **state)
+{
+    enum { COUNT = 65536, RESULTS = 3 };
+    static uint16_t bits[COUNT], got[2][RESULTS][COUNT];
+    static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
+    for (int t = 0; t < 2; t++) {
+        const uint16_t infinity = t == 0 ? 0x7c00 : 0x7f80;
+        for (int i = 0; i < COUNT; i++) { /* NaN may have any payload: numbers instead of them */
+            bits[i] = (uint16_t)((i & 0x7fff) > infinity ? i & 0x83ff : i);
+        }
+        const int64_t shape[1] = {COUNT};
+        ops_array *x = made(ops_array_from_host(test_context, types[t], 1, shape, bits));
+        for (int fusion = 0; fusion < 2; fusion++) {
+            ops_context_set_fusion(test_context, fusion);
+            ok(ops_scope_begin(test_context));
+            ops_array *whole = ops_array_unary(OPS_FLOOR, ops_mul_scalar(x, 0.3));
+            ops_array *both = ops_array_keep(ops_maximum(ops_neg(whole), ops_abs(x)));
+            ops_array *sum = ops_array_keep(ops_add(both, ops_relu(ops_square(x))));
+            ops_array *last = ops_array_keep(ops_array_where(ops_lt(sum, x), ops_square(x), sum));
+            ok(ops_scope_end(test_context));
+            ok(ops_array_read(both, sizeof bits, got[fusion][0]));
+            ok(ops_array_read(sum, sizeof bits, got[fusion][1]));
+            ok(ops_array_read(last, sizeof bits, got[fusion][2]));
+            release_all(both, sum, last);
+        }
+        for (int i = 0; i < RESULTS * COUNT; i++) {
+            const uint16_t single = got[0][i / COUNT][i % COUNT];
+            const uint16_t fused = got[1][i / COUNT][i % COUNT];
+            const int nans = (single & 0x7fff) > infinity && (fused & 0x7fff) > infinity;
+            if (single != fused && !nans) {
+                fail_msg("%s 0x%04x, result %d: 0x%04x and 0x%04x", hal_type_name(types[t]),
+                         (unsigned)bits[i % COUNT], i / COUNT, (unsigned)single, (unsigned)fused);
+            }
+        }
+        ops_array_release(x);
+    }
+    ops_context_set_fusion(test_context, 1);
+}
+
 /* While compilation is slow, operations run in single kernels until that has cost as much. */
 static void missing_kernels_are_deferred(void **state)
 {
@@ -638,6 +679,7 @@ int main(void)
         cmocka_unit_test(long_chains_are_cut),
         cmocka_unit_test(fused_and_unfused_give_the_same_bits),
         cmocka_unit_test(large_sums_have_the_same_bits),
+        cmocka_unit_test(narrow_floats_have_the_same_bits),
         cmocka_unit_test(missing_kernels_are_deferred),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(graphs_run_a_step_again),
