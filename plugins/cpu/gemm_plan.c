@@ -364,13 +364,15 @@ bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
 
 bool cpu_gemm_isa_native(enum cpu_gemm_isa isa)
 {
-#if defined(__x86_64__)
-    if ((isa == CPU_GEMM_ISA_AMX && cpu_pairs_amx() == NULL) ||
-        (isa == CPU_GEMM_ISA_AVX512_BF16 && cpu_pairs_bf16() == NULL)) {
+    if (!cpu_gemm_isa_supported(isa)) { /* first: the others are compiled for AVX-512 */
         return false;
     }
+#if defined(__x86_64__)
+    return (isa != CPU_GEMM_ISA_AMX || cpu_pairs_amx() != NULL) &&
+           (isa != CPU_GEMM_ISA_AVX512_BF16 || cpu_pairs_bf16() != NULL);
+#else
+    return true;
 #endif
-    return cpu_gemm_isa_supported(isa);
 }
 
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc)
