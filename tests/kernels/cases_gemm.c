@@ -202,10 +202,10 @@ void cases_gemm(corpus *c)
 {
     static const int64_t sizes[][3] = {{2048, 2048, 2048}, {512, 512, 512}, {256, 256, 256},
                                        {128, 128, 128},    {33, 65, 127},   {1, 4096, 4096},
-                                       {64, 64, 65536}};
+                                       {64, 64, 65536},    {5307, 2525, 11}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F64};
     for (int t = 0; t < (c->all ? 4 : 1); t++) {
-        for (int s = 0; s < 7 && corpus_computes(c, types[t]); s++) {
+        for (int s = 0; s < 8 && corpus_computes(c, types[t]); s++) {
             for (int turn = 0; turn < (c->all ? 4 : 1) && !c->failed; turn++) {
                 product(c, types[t], sizes[s], turn & 1, turn >> 1);
             }

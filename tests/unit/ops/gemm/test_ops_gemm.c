@@ -50,18 +50,19 @@ static void layouts(void **state)
  * tile is for devices that have no shared memory for the next one. */
 static void every_tile(void **state)
 {
-    const int64_t shapes[][3] = {{256, 512, 24}, {130, 270, 37}, {64, 128, 96}, {60, 125, 70},
-                                 {128, 128, 16}, {120, 121, 9},  {64, 64, 32},  {61, 50, 13},
-                                 {32, 32, 40},   {29, 18, 20},   {32, 48, 40},  {29, 18, 33}};
+    const int64_t shapes[][3] = {{256, 512, 56}, {130, 270, 69}, {64, 128, 96}, {60, 125, 70},
+                                 {128, 128, 80}, {120, 121, 73}, {64, 64, 32},  {61, 50, 13},
+                                 {32, 32, 40},   {29, 18, 20},   {64, 128, 48}, {65, 129, 9},
+                                 {200, 270, 33}, {128, 256, 16}, {32, 48, 40},  {29, 18, 33}};
     const hal_device_info *kept = test_context->info;
     hal_device_info one = *kept;
     test_context->info = &one;
     one.kind = HAL_DEVICE_DISCRETE;
     one.compute_units = 1;
-    for (int i = 0; i < 12 * 2 * 4; i++) {
+    for (int i = 0; i < 16 * 2 * 4; i++) {
         const int64_t *n = shapes[i / 8];
         one.abilities = i & 1 ? kept->abilities : kept->abilities & ~HAL_ABILITY_ASYNC_COPY;
-        one.shared_bytes = i / 8 < 10 ? kept->shared_bytes : 8 << 10;
+        one.shared_bytes = i / 8 < 14 ? kept->shared_bytes : 8 << 10;
         try_problem((problem){.batch = i % 5 ? 1 : 2,
                               .m = n[0],
                               .n = n[1],
