@@ -11,6 +11,12 @@
 #define MIN_SHARED_AXIS_CPU 385
 #define MIN_WIDE_AXIS_CPU 16384
 
+/* Work-items along a contiguous axis of a CPU, and elements of a work-item, whose row needs no
+ * loop: as few work-items as have no more elements. */
+#define LEAST_KEPT_ALONG_CPU 32u
+#define MOST_KEPT_ALONG_CPU 128u
+#define KEPT_CHUNKS_CPU 24
+
 /* Work-items that share a contiguous axis of less than MIN_SHARED_AXIS_CPU elements on a CPU, with
  * other rows in the same group, and its length from which they do: strided loads use few bytes of a
  * cache line, and softmax reads a row several times. */
@@ -134,6 +140,9 @@ static void group_along_axis_cpu(int64_t outputs, int64_t length, uint32_t items
         return;
     }
     group->along = length < MIN_WIDE_AXIS_CPU ? 64 : 256;
+    for (uint32_t along = MOST_KEPT_ALONG_CPU; along >= LEAST_KEPT_ALONG_CPU; along /= 2) {
+        group->along = length <= (int64_t)along * KEPT_CHUNKS_CPU ? along : group->along;
+    }
     group->along = group->along < items ? group->along : items;
 }
 

@@ -30,6 +30,11 @@
 #define MAX_KEPT 64
 #define LARGE_GROUP 512
 
+/* Work-items of a CPU's group that has several rows only because it keeps nothing, and groups for
+ * each compute unit that remain. */
+#define SHARED_ROWS_ITEMS 512
+#define SHARED_ROWS_GROUPS 2
+
 void ops_row_begin(ops_row_program *program, uint32_t input_count)
 {
     program->input_count = program->value_count = input_count;
@@ -438,6 +443,38 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     }
 }
 
+/* Whether all that a kernel does is to fold single values of elements once. */
+static int folds_once(const ops_row_pass *pass)
+{
+    const ops_row_program *program = pass->program;
+    int folds = pass->schedule.last == 1 && !pass->schedule.stores_elements;
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        const ops_row_step *step = ops_row_step_of(program, v);
+        folds &= !ops_row_is_reduction(step) || !ops_fold_has_place(step->kind);
+    }
+    return folds;
+}
+
+/* Several rows for a group of a CPU where they keep nothing, so that the work of a group and of the
+ * steps of a loop is for all of them. The order of additions stays. */
+static void share_rows(const ops_context *context, ops_row_pass *pass)
+{
+    const hal_device_info *info = context->info;
+    ops_reduce_layout *group = &pass->group;
+    if (info->kind != HAL_DEVICE_CPU || !group->axis_first || group->outputs > 1 ||
+        group->along > SHARED_ROWS_ITEMS / 4 || !folds_once(pass)) {
+        return;
+    }
+    const uint64_t rows = (uint64_t)ops_space_elements(&pass->space);
+    const uint64_t busy = (uint64_t)info->compute_units * SHARED_ROWS_GROUPS;
+    const uint32_t most =
+        info->max_group_items < SHARED_ROWS_ITEMS ? info->max_group_items : SHARED_ROWS_ITEMS;
+    while (2 * group->outputs * group->along <= most &&
+           2 * group->outputs <= info->max_group_size[1] && 2 * group->outputs * busy <= rows) {
+        group->outputs *= 2;
+    }
+}
+
 static hal_status bind_tensors(const ops_context *context, const ops_row_call *call,
                                ops_row_pass *pass)
 {
@@ -523,6 +560,9 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     ops_layout_choose(context, &pass->space, count * 8 + 32 + 8 * means,
                       ops_axis_reach(&pass->axis, count), &pass->layout);
     schedule_make(program, &pass->axis, &pass->schedule);
+    if (call->layout->slices == 1) {
+        share_rows(context, pass);
+    }
     choose_form(context, call, pass);
     return HAL_OK;
 }
