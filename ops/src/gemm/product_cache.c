@@ -32,14 +32,20 @@ static uint64_t product_place(const ops_tensor *a, const ops_tensor *c)
     return mixed >> 58; /* PLACES is 2^6 */
 }
 
-static int layout_matches(const tensor_layout *layout, const ops_tensor *tensor)
+/* Not 0 if a tensor has another layout; without branches but for the rank. */
+static uint64_t layout_differs(const tensor_layout *layout, const ops_tensor *tensor)
 {
-    int equal = layout->type == tensor->type && layout->rank == tensor->rank &&
-                layout->offset == tensor->offset;
-    for (uint32_t i = 0; i < layout->rank && equal; i++) {
-        equal = layout->shape[i] == tensor->shape[i] && layout->stride[i] == tensor->stride[i];
+    uint64_t differs = (layout->type ^ tensor->type) | (layout->rank ^ tensor->rank) |
+                       (uint64_t)(layout->offset ^ tensor->offset) |
+                       (uint64_t)(layout->shape[0] ^ tensor->shape[0]) |
+                       (uint64_t)(layout->stride[0] ^ tensor->stride[0]) |
+                       (uint64_t)(layout->shape[1] ^ tensor->shape[1]) |
+                       (uint64_t)(layout->stride[1] ^ tensor->stride[1]);
+    if (layout->rank == 3) {
+        differs |= (uint64_t)(layout->shape[2] ^ tensor->shape[2]) |
+                   (uint64_t)(layout->stride[2] ^ tensor->stride[2]);
     }
-    return equal;
+    return differs;
 }
 
 static tensor_layout layout_of(const ops_tensor *tensor)
@@ -48,6 +54,15 @@ static tensor_layout layout_of(const ops_tensor *tensor)
     memcpy(layout.shape, tensor->shape, tensor->rank * sizeof *layout.shape);
     memcpy(layout.stride, tensor->stride, tensor->rank * sizeof *layout.stride);
     return layout;
+}
+
+/* Not 0 if options are others than the entry's, or of a product that is not kept. */
+static uint64_t options_differ(const cached_product *product, const ops_gemm_options *options)
+{
+    return (product->precision ^ options->precision) | (product->impl ^ (uint32_t)options->impl) |
+           (uint64_t)(product->beta_is_zero != (options->beta == 0)) |
+           (uint64_t)(options->alpha == 0) | (uint64_t)(uintptr_t)options->epilogue |
+           options->input_count | options->levels | options->candidate;
 }
 
 /* The entry of a product, or null. */
@@ -62,22 +77,16 @@ static const cached_product *product_find(const ops_context *context,
         }
     }
     const cached_product *found = &table[product_place(tensors[0], tensors[2])];
-    if (found->insertions != context->kernels.insertions ||
-        found->precision != options->precision || found->impl != (uint32_t)options->impl ||
-        found->beta_is_zero != (options->beta == 0) || options->alpha == 0 || options->epilogue ||
-        options->input_count != 0 || options->levels != 0 || options->candidate != 0 ||
-        options->size != sizeof *options) {
+    const hal_buffer *c = tensors[2]->buffer;
+    if (options->size != sizeof *options || found->insertions != context->kernels.insertions ||
+        options_differ(found, options) || tensors[0]->buffer == c || tensors[1]->buffer == c) {
         return NULL;
     }
-    for (uint32_t i = 0; i < 3; i++) {
-        if (!layout_matches(&found->layouts[i], tensors[i]) ||
-            hal_buffer_get_device(tensors[i]->buffer) != context->device ||
-            hal_buffer_get_bytes(tensors[i]->buffer) < found->first[i] + found->bytes[i]) {
-            return NULL;
-        }
-    }
-    const hal_buffer *c = tensors[2]->buffer;
-    return tensors[0]->buffer != c && tensors[1]->buffer != c ? found : NULL;
+    return layout_differs(&found->layouts[0], tensors[0]) |
+                   layout_differs(&found->layouts[1], tensors[1]) |
+                   layout_differs(&found->layouts[2], tensors[2])
+               ? NULL
+               : found;
 }
 
 int ops_product_cache_record(ops_context *context, const ops_gemm_options *options,
@@ -98,7 +107,8 @@ int ops_product_cache_record(ops_context *context, const ops_gemm_options *optio
     ranges[3] = (hal_range){NULL, 0, 0};
     const double scalars[2] = {options->alpha, options->beta};
     *status = ops_record_dispatch(context, found->kernel, grid, ranges, 4, scalars, sizeof scalars);
-    return 1;
+    /* The dispatch has checked the buffers; what is wrong with them is told by the other way. */
+    return *status != HAL_ERROR_INVALID_ARGUMENT;
 }
 
 void ops_product_cache_insert(ops_context *context, const ops_product *product,
