@@ -95,6 +95,7 @@ struct hal_plugin_queue {
     _Atomic uint64_t submitted;     /* the last value */
     _Atomic uint64_t counted;       /* the last value that the stream writes to the counter */
     _Atomic uint64_t deferred;      /* of a collective that has not begun and has no point; or 0 */
+    _Atomic bool awaited;           /* the last batch was waited for, or there is none */
     pthread_mutex_t point_lock;     /* of the counter's writes and `submitted` */
     cuda_event events[CUDA_EVENTS]; /* of value v at v modulo CUDA_EVENTS; created when needed */
     cuda_chain_cache chains;

@@ -3,9 +3,10 @@
  * After each batch the stream records an event, which other queues wait for and which has the
  * device's time. Before it, it writes the batch's value to a counter in pinned host memory, which a
  * wait polls without calling the driver. Such a write keeps the device from the next batch for some
- * microseconds, so batches of a busy queue have none, except for one now and then. A wait for the
- * last batch then makes the stream write; a wait for an earlier one, and all waits where streams
- * cannot write, poll the event. */
+ * microseconds. So a batch has one where the queue is idle and the batch before was waited for, as
+ * it will be waited for itself; of others, one now and then has it. A wait for the last batch then
+ * makes the stream write; a wait for an earlier one, and all waits where streams cannot write, poll
+ * the event. */
 #include "pinned.h"
 
 #include <kit/clock.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 
 enum { COUNTER_BYTES = 64 };
-enum { UNCOUNTED_BATCHES = 16 };    /* of a busy queue between writes of the counter */
+enum { UNCOUNTED_BATCHES = 16 };    /* that nobody waits for, between writes of the counter */
 enum { POLLS_PER_QUERY = 1 << 10 }; /* reads of the counter between queries of the driver */
 
 static const uint64_t max_spin_ns = 10000000; /* after this a wait sleeps between polls */
@@ -153,8 +154,9 @@ hal_status cuda_point_submit(hal_plugin_queue *queue, uint64_t value)
     const uint64_t before = atomic_load(&queue->submitted);
     const bool is_idle = atomic_load(&queue->reached) >= before ||
                          (queue->counter != NULL && *queue->counter >= before);
+    const bool awaited = atomic_exchange(&queue->awaited, false);
     if (queue->counter != NULL &&
-        (is_idle || value - atomic_load(&queue->counted) >= UNCOUNTED_BATCHES)) {
+        ((is_idle && awaited) || value - atomic_load(&queue->counted) >= UNCOUNTED_BATCHES)) {
         result = counter_write(queue, value);
     }
     if (result == 0) {
@@ -211,6 +213,9 @@ hal_status cuda_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *wai
 
 hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
+    if (timeout_ns > 0 && value >= atomic_load(&queue->submitted)) {
+        atomic_store(&queue->awaited, true);
+    }
     if (atomic_load(&queue->reached) >= value) {
         return HAL_OK;
     }

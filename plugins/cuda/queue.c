@@ -11,6 +11,7 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a queue");
     }
     made->device = device;
+    atomic_init(&made->awaited, true);
     pthread_mutex_init(&made->point_lock, NULL);
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {

@@ -128,6 +128,27 @@ TEST_WITH(test_busy_queues_count_rarely, begin, end)
     does(plugin->wait(queue, value, UINT64_MAX));
 }
 
+/* So does a queue that is idle at each batch, where nobody waits for the batches: writes would keep
+ * it slower than the program. */
+TEST_WITH(test_batches_without_waits_count_rarely, begin, end)
+{
+    enum { BATCHES = 64, EACH = 16 };
+    const int writes = mock->writes;
+    for (int i = 0; i < BATCHES; i++) {
+        submit(NULL, 0, NULL, 0, NULL, 0);
+        does(plugin->wait(queue, value, 0));
+    }
+    assert_in_range(mock->writes - writes, BATCHES / EACH, 1 + BATCHES / EACH);
+    does(plugin->wait(queue, value, UINT64_MAX));
+    for (int i = 0; i < BATCHES; i++) { /* each is waited for */
+        const int before = mock->writes;
+        submit(NULL, 0, NULL, 0, NULL, 0);
+        assert_int_equal(mock->writes, before + 1);
+        does(plugin->wait(queue, value, UINT64_MAX));
+        assert_int_equal(mock->writes, before + 1);
+    }
+}
+
 /* One queue waits for another by its event. */
 TEST_WITH(test_waits, begin, end)
 {
