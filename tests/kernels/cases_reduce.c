@@ -26,6 +26,7 @@ static void softmax(corpus *c, hal_type type, const int64_t shape[2], uint32_t a
 void cases_reduce(corpus *c)
 {
     static const int64_t shapes[][2] = {{4096, 4096}, {1, 1 << 24}, {1 << 18, 64}, {100, 37}};
+    static const int64_t in_shared_memory[][2] = {{600, 8192}, {2048, 50257}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I32, HAL_TYPE_F64};
     for (int t = 0; t < (c->all ? 4 : 1); t++) {
         for (int s = 0; s < (c->all ? 4 : 2) && corpus_computes(c, types[t]); s++) {
@@ -39,6 +40,11 @@ void cases_reduce(corpus *c)
                 if (shapes[s][axis] > 1 && hal_type_is_float(types[t]) && !c->failed) {
                     softmax(c, types[t], shapes[s], axis);
                 }
+            }
+        }
+        for (uint32_t axis = 0; axis < 2 && corpus_computes(c, types[t]); axis++) {
+            if (hal_type_is_float(types[t]) && !c->failed) {
+                softmax(c, types[t], in_shared_memory[axis], axis);
             }
         }
     }

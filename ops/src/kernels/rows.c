@@ -35,6 +35,13 @@
 #define SHARED_ROWS_ITEMS 512
 #define SHARED_ROWS_GROUPS 2
 
+/* Rows in shared memory: its room for a row is a multiple of CACHE_STEP elements, and of more where
+ * a row has more than CACHE_STEPS of those, so that lengths share kernels. Bytes that the alignment
+ * of shared arrays takes. */
+#define CACHE_STEP 32
+#define CACHE_STEPS 16
+#define CACHE_ALIGNMENT 512
+
 void ops_row_begin(ops_row_program *program, uint32_t input_count)
 {
     program->input_count = program->value_count = input_count;
@@ -401,6 +408,65 @@ static int program_has_arguments(const ops_row_program *program)
     return 0;
 }
 
+/* Bytes of shared memory of the reductions, at most. */
+static uint64_t reductions_bytes(const ops_row_pass *pass)
+{
+    const ops_row_program *program = pass->program;
+    const uint64_t items = (uint64_t)pass->group.outputs * pass->group.along;
+    uint64_t bytes = 0;
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        const ops_row_step *step = ops_row_step_of(program, v);
+        if (ops_row_is_reduction(step)) {
+            bytes += items * hal_type_size(step->type) * (ops_fold_has_place(step->kind) ? 2 : 1);
+        }
+    }
+    return bytes;
+}
+
+/* Marks the inputs that more than one loop reads, but for those of single bytes. Returns the bytes
+ * of an element of them all. */
+static uint64_t mark_repeated(const ops_row_pass *pass, uint8_t *is_repeated)
+{
+    const ops_row_program *program = pass->program;
+    const ops_row_schedule *schedule = &pass->schedule;
+    uint8_t needed[OPS_ROW_VALUES];
+    uint64_t bytes = 0;
+    for (uint32_t phase = 1; phase <= schedule->last; phase++) {
+        ops_row_needs(program, schedule, phase, &pass->axis, 0, needed);
+        for (uint32_t v = 0; v < program->input_count; v++) {
+            const uint32_t size = hal_type_size(pass->bindings.types[pass->slots[v]]);
+            if (needed[v] && schedule->first_need[v] < phase && !is_repeated[v] && size > 1) {
+                is_repeated[v] = 1;
+                bytes += size;
+            }
+        }
+    }
+    return bytes;
+}
+
+/* On a GPU, inputs that more than one loop reads stay in shared memory after the first one, if all
+ * of them fit. */
+static void choose_cache(const ops_context *context, ops_row_pass *pass)
+{
+    const uint64_t shared = context->info->shared_bytes, length = (uint64_t)pass->axis.length;
+    const uint64_t taken = reductions_bytes(pass) + CACHE_ALIGNMENT;
+    uint8_t is_repeated[OPS_MAX_VIEWS] = {0};
+    if (ops_is_processor(context) || pass->form.chunks || pass->form.is_sliced || taken >= shared) {
+        return;
+    }
+    const uint64_t bytes = mark_repeated(pass, is_repeated) * pass->group.outputs;
+    const uint64_t room = bytes > 0 ? (shared - taken) / bytes / CACHE_STEP * CACHE_STEP : 0;
+    uint64_t step = CACHE_STEP;
+    while (step * CACHE_STEPS < length) {
+        step *= 2;
+    }
+    const uint64_t wanted = (length + step - 1) / step * step;
+    if (room >= length) {
+        memcpy(pass->form.is_cached, is_repeated, sizeof is_repeated);
+        pass->form.cached_length = (uint32_t)(wanted < room ? wanted : room);
+    }
+}
+
 static void choose_form(const ops_context *context, const ops_row_call *call, ops_row_pass *pass)
 {
     const ops_reduce_layout *group = &pass->group;
@@ -437,6 +503,7 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     pass->form.ends_backwards = !pass->form.chunks && !pass->form.rest_by_chunks &&
                                 pass->schedule.stores_elements &&
                                 (pass->schedule.last > 0 || pass->form.is_sliced);
+    choose_cache(context, pass);
     if (stores_costly(context, pass)) {
         pass->form.stored = (uint8_t)(pass->program->costly + 1);
         pass->bindings.access[pass->slots[pass->program->input_count]] |= HAL_ACCESS_READ;

@@ -36,6 +36,7 @@ typedef struct emitter {
     ops_fold_memory memory[OPS_ROW_VALUES];
     uint8_t memory_owner[OPS_ROW_VALUES]; /* the first reduction with the same memory */
     uint8_t memory_used[OPS_ROW_VALUES];
+    hal_ir_memory_id cache[OPS_MAX_VIEWS]; /* of cached inputs: their elements */
 } emitter;
 
 static const uint8_t *step_operands(const emitter *e, uint32_t value)
@@ -112,6 +113,48 @@ static hal_ir_value guard_and(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
 {
     return guard_and(e->b, e->lane.inside, batch->inside[c]);
+}
+
+/* The index in shared memory of the first element of a batch. Only the work-item that stores an
+ * element loads it, so that no barrier is needed. */
+static hal_ir_value cache_index(emitter *e, const row_batch *batch)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_layout *group = &e->pass->group;
+    if (group->axis_first) {
+        hal_ir_value row = hal_ir_mul(b, e->lane.p, hal_ir_u32(b, e->pass->form.cached_length));
+        return hal_ir_add(b, row, batch->first);
+    }
+    hal_ir_value place = hal_ir_mul(b, batch->first, hal_ir_u32(b, group->outputs));
+    return hal_ir_add(b, place, e->lane.p);
+}
+
+/* Loads a view's elements from shared memory, or stores them there. */
+static void cache_access(emitter *e, uint32_t view, const row_batch *batch, int stores)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_layout *group = &e->pass->group;
+    const uint32_t width = e->pass->form.is_vector[view] ? group->width : 1;
+    const uint32_t apart = group->axis_first ? 1 : group->outputs;
+    const hal_ir_value first = cache_index(e, batch);
+    for (uint32_t c = 0; c < batch->chunks; c++) {
+        const hal_ir_value guard = chunk_guard(e, batch, c);
+        for (uint32_t j = 0; j < group->width; j += width) {
+            hal_ir_value *elements = e->element[view] + c * group->width + j;
+            const int32_t offset = (int32_t)(batch_offset(e, c, j) * apart);
+            if (stores) {
+                const hal_ir_value packed =
+                    width == 1 ? elements[0] : hal_ir_pack(b, width, elements);
+                hal_ir_store_wide(b, e->cache[view], first, offset, guard, packed);
+                continue;
+            }
+            const hal_ir_value loaded =
+                hal_ir_load_wide(b, e->cache[view], first, offset, width, guard);
+            for (uint32_t i = 0; i < width; i++) {
+                elements[i] = width == 1 ? loaded : hal_ir_extract(b, loaded, i);
+            }
+        }
+    }
 }
 
 /* Loads a view's elements as those of a value. */
@@ -295,8 +338,14 @@ static void emit_batch(emitter *e, uint32_t phase, const uint8_t *needed, const 
     uint8_t computes[OPS_ROW_VALUES] = {0};
     for (uint32_t v = 0; v < e->program->value_count; v++) {
         computes[v] = needed[v] && (!is_kept || schedule->first_need[v] == phase);
-        if (computes[v] && v < e->program->input_count) {
+        const int is_cached = v < e->program->input_count && e->pass->form.is_cached[v];
+        if (computes[v] && is_cached && phase > schedule->first_need[v]) {
+            cache_access(e, v, batch, 0);
+        } else if (computes[v] && v < e->program->input_count) {
             load_view(e, v, v, batch);
+            if (is_cached) {
+                cache_access(e, v, batch, 1);
+            }
         } else if (computes[v] && v + 1 == stored && phase > schedule->first_need[v]) {
             load_view(e, first_output, v, batch);
             computes[v] = 0;
@@ -568,6 +617,21 @@ static void declare_memory(emitter *e)
     }
 }
 
+static void declare_cache(emitter *e)
+{
+    const ops_row_pass *pass = e->pass;
+    for (uint32_t view = 0; view < e->program->input_count; view++) {
+        if (pass->form.is_cached[view]) {
+            char name[] = "cache_00";
+            name[6] = (char)('0' + view / 10);
+            name[7] = (char)('0' + view % 10);
+            e->cache[view] =
+                hal_ir_shared(e->b, name, pass->bindings.types[pass->slots[view]],
+                              pass->form.cached_length * pass->group.outputs);
+        }
+    }
+}
+
 static void declare_scalars(emitter *e)
 {
     hal_ir_builder *b = e->b;
@@ -633,6 +697,7 @@ void ops_row_emit(hal_ir_builder *b, const void *user)
     ops_reduce_layout_declare(b, &pass->group);
     hal_ir_groups_per_unit(b, pass->form.full_groups);
     declare_memory(&e);
+    declare_cache(&e);
     declare_scalars(&e);
     ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e.values, &e.lane);
     for (uint32_t phase = 0; phase <= pass->schedule.last; phase++) {

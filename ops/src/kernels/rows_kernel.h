@@ -10,6 +10,7 @@
 /* What the kernel depends on, apart from program, bindings, layout, group and axis. */
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_row_form {
+    uint32_t cached_length; /* elements of a row that shared memory has room for; 0: not cached */
     uint8_t chunks;         /* of a work-item, kept in registers; 0: loops over the row */
     uint8_t is_exact;       /* the row has a whole number of steps */
     uint8_t is_sliced;      /* groups take slices of the axis, along z of the grid */
@@ -19,7 +20,9 @@ typedef struct ops_row_form {
     uint8_t ends_backwards; /* the last loop starts with what was read last */
     uint8_t stored;         /* 1 + value that the output's memory holds until the last loop; or 0 */
     uint8_t full_groups;    /* that a compute unit is to hold at once; 0: no wish */
+    uint8_t reserved[3];
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
+    uint8_t is_cached[OPS_MAX_VIEWS]; /* an input whose elements shared memory keeps */
 } ops_row_form;
 OPS_KEY_STRUCTURES_END
 

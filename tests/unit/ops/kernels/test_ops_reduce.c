@@ -271,6 +271,23 @@ static void softmax(void **state)
 }
 
 /* A processor keeps exponentials in the result's memory, unless that is x. */
+/* Rows that a group of a GPU keeps in shared memory, as they do not fit into its registers; next to
+ * others, and in place. */
+static void rows_in_shared_memory(void **state)
+{
+    const int64_t shapes[][3] = {{12, 1, 7001}, {2, 200, 70}, {2, 1100, 70}, {12, 1, 33002}};
+    const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int t = 0; t < 3; t++) {
+            const uint32_t axis = shapes[s][1] == 1 ? 2 : 1;
+            box x = box_make(types[t], 3, shapes[s], NULL, -30, 30);
+            try_softmax(&x, axis, t & 1, 0);
+            try_softmax(&x, axis, 0, 1);
+            box_free(&x);
+        }
+    }
+}
+
 static void softmax_in_place_has_the_same_bits(void **state)
 {
     const int64_t shapes[][2] = {{5, 1025}, {1025, 5}, {70, 64}, {2, 5000}};
@@ -399,6 +416,7 @@ int main(void)
         cmocka_unit_test(special_values),
         cmocka_unit_test(prologue_and_epilogue),
         cmocka_unit_test(softmax),
+        cmocka_unit_test(rows_in_shared_memory),
         cmocka_unit_test(softmax_in_place_has_the_same_bits),
         cmocka_unit_test(zero_sizes),
         cmocka_unit_test(groups_of_any_size),
