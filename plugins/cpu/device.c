@@ -76,7 +76,7 @@ static const instruction_set sets[] = {{"plain", cpu_lanes_plain, CPU_GEMM_ISA_B
 static const instruction_set *best_set(void)
 {
     const instruction_set *set = sets;
-    while (set->lanes() == NULL) {
+    while (set->lanes() == NULL || !cpu_gemm_isa_is_fast(set->gemm)) {
         set++;
     }
     return set;

@@ -123,9 +123,20 @@ const struct cpu_pairs_kernels *cpu_pairs_bf16(void)
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & avx512_bf16) != 0 ? &bf16 : NULL;
 }
+
+bool cpu_pairs_bf16_is_fast(void)
+{
+    unsigned highest, b, c, d;
+    return __get_cpuid(0, &highest, &b, &c, &d) && b == signature_AMD_ebx;
+}
 #else
 const struct cpu_pairs_kernels *cpu_pairs_bf16(void)
 {
     return NULL;
+}
+
+bool cpu_pairs_bf16_is_fast(void)
+{
+    return false;
 }
 #endif

@@ -375,6 +375,18 @@ bool cpu_gemm_isa_native(enum cpu_gemm_isa isa)
 #endif
 }
 
+bool cpu_gemm_isa_is_fast(enum cpu_gemm_isa isa)
+{
+    if (!cpu_gemm_isa_native(isa)) {
+        return false;
+    }
+#if defined(__x86_64__)
+    return isa != CPU_GEMM_ISA_AVX512_BF16 || cpu_pairs_bf16_is_fast();
+#else
+    return true;
+#endif
+}
+
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc)
 {
     const char *wrong = desc_check(desc);
@@ -390,7 +402,7 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     }
     enum cpu_gemm_isa isa = desc->isa;
     for (int i = CPU_GEMM_ISA_COUNT - 1; isa == CPU_GEMM_ISA_AUTO; i--) {
-        if (cpu_gemm_isa_native((enum cpu_gemm_isa)i)) {
+        if (cpu_gemm_isa_is_fast((enum cpu_gemm_isa)i)) {
             isa = (enum cpu_gemm_isa)i;
         }
     }

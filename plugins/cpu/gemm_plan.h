@@ -38,9 +38,11 @@ struct cpu_gemm_pairs_slot {
 };
 struct cpu_gemm_pairs_slot cpu_gemm_pairs_slot_of(const struct cpu_gemm_plan *plan);
 
-/* Whether this machine and its operating system can run `isa`; native: without emulation. */
+/* Whether this machine and its operating system can run `isa`; native: without emulation; fast:
+ * native, and no slower than the sets before it. */
 bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa);
 bool cpu_gemm_isa_native(enum cpu_gemm_isa isa);
+bool cpu_gemm_isa_is_fast(enum cpu_gemm_isa isa);
 
 /* Makes a plan. Returns NULL, or the fault of the description. */
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc);

@@ -10,7 +10,7 @@
 enum cpu_gemm_type { CPU_GEMM_F32, CPU_GEMM_F64, CPU_GEMM_F16, CPU_GEMM_BF16 };
 
 /* Instruction sets, best last. A description asks for one with `isa`; AUTO takes the best
- * without emulation. */
+ * that is fast here. */
 enum cpu_gemm_isa {
     CPU_GEMM_ISA_AUTO,
     CPU_GEMM_ISA_BASE,
