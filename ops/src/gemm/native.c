@@ -75,8 +75,7 @@ static int64_t matrix_set_copy_strides(ops_matrix *matrix, uint32_t batch)
         (matrix->columns == 1 || (matrix->column_stride != 1 && matrix->row_stride == 1));
     const int64_t length = by_columns ? matrix->rows : matrix->columns;
     const int64_t count = by_columns ? matrix->columns : matrix->rows;
-    const int64_t step = OPS_GEMM_LINE_BYTES / hal_type_size(matrix->tensor->type);
-    const int64_t line = (length + step - 1) / step * step;
+    const int64_t line = ops_gemm_copied_line(matrix->tensor->type, length);
     matrix->row_stride = by_columns ? 1 : line;
     matrix->column_stride = by_columns ? line : 1;
     matrix->batch_stride = matrix->batch_stride ? line * count : 0;

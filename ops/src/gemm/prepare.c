@@ -64,10 +64,9 @@ static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b, i
     const int by_columns =
         !prefers_rows && b->stride[b->rank - 1] != 1 && b->stride[b->rank - 2] == 1;
     const int64_t length = by_columns ? rows : columns, lines = by_columns ? columns : rows;
-    const int64_t step = context->info->kind == HAL_DEVICE_CPU || length == 1
-                             ? 1
-                             : OPS_GEMM_LINE_BYTES / hal_type_size(b->type);
-    const int64_t line = (length + step - 1) / step * step;
+    const int64_t line = context->info->kind == HAL_DEVICE_CPU || length == 1
+                             ? length
+                             : ops_gemm_copied_line(b->type, length);
     ops_tensor copy = *b;
     copy.buffer = NULL;
     copy.offset = 0;

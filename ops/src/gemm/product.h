@@ -8,8 +8,19 @@
 
 #include <ops/gemm.h>
 
-/* Bytes to which the lines of copies are aligned: what copy engines of matrix units ask for. */
+/* Bytes to which the lines of copies are aligned: what copy engines of matrix units ask for, and
+ * for longer lines what a GPU's caches have: a line of a tile is then one of theirs, not two. */
 #define OPS_GEMM_LINE_BYTES 16
+#define OPS_GEMM_CACHE_LINE_BYTES 128
+
+/* Elements from one line of a copy to the next. */
+static inline int64_t ops_gemm_copied_line(hal_type type, int64_t length)
+{
+    const int64_t size = hal_type_size(type), few = 4 * OPS_GEMM_CACHE_LINE_BYTES;
+    const int64_t step =
+        (length * size < few ? OPS_GEMM_LINE_BYTES : OPS_GEMM_CACHE_LINE_BYTES) / size;
+    return (length + step - 1) / step * step;
+}
 
 /* Element (batch, row, column) of a tensor at offset + batch * batch_stride + .... The stride of a
  * dimension of length 1 is 1. */

@@ -217,6 +217,24 @@ static void prepared_lines_are_aligned(void **state)
     }
 }
 
+/* Lines of at least 512 bytes are whole lines of a GPU's caches. */
+static void long_lines_fill_cache_lines(void **state)
+{
+    static const int64_t shape[3] = {5, 203, 3};
+    for (int i = 0; i < 2; i++) {
+        product p = make_native(i ? HAL_TYPE_BF16 : HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+        ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+        ops_gemm_prepared *prepared = NULL;
+        ok(ops_gemm_prepare(test_context, &options, &p.b.t, &prepared));
+        assert_int_equal(ops_gemm_prepared_get_bytes(prepared), i ? 3 * 208 * 2 : 3 * 224 * 4);
+        try_product(&p, 1, NULL, NULL); /* copies B the same way */
+        p.options.prepared = prepared;
+        try_product(&p, 1, NULL, NULL);
+        ops_gemm_prepared_destroy(prepared);
+        release(&p);
+    }
+}
+
 /* The copies of a product of arrays are temporaries of its plan, which the second call replays. */
 static void plans_of_arrays_have_the_copies(void **state)
 {
@@ -276,6 +294,7 @@ int main(void)
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
         cmocka_unit_test(candidates_are_the_plugins_kernels),
         cmocka_unit_test(prepared_lines_are_aligned),
+        cmocka_unit_test(long_lines_fill_cache_lines),
         cmocka_unit_test(plans_of_arrays_have_the_copies),
     };
     return cmocka_run_group_tests(tests, open_lines_context, close_lines_context);
