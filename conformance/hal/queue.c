@@ -254,6 +254,29 @@ static void batch_disturb(case_run *run, random_state *random, hal_buffer *other
 
 /* Many writes to one place; a copy after each keeps what it wrote. First in batches of the greatest
  * length, then in batches that end anywhere. */
+/* So long that a device's threads may copy them, from and to any address. */
+static void long_writes(case_run *run, const void *parameters)
+{
+    enum { MOST = 5 << 20, ROOM = MOST + 64 };
+    static const uint32_t lengths[] = {(1 << 20) + 3, (3 << 20) - 1, MOST};
+    uint8_t *model = case_allocate(run, ROOM, 1), *read = case_allocate(run, ROOM, 1);
+    random_state random = {run->seed};
+    hal_buffer *buffer = case_buffer(run, run->device, HAL_MEMORY_DEVICE, ROOM);
+    for (uint32_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        const uint32_t bytes = lengths[i], offset = (uint32_t)random_below(&random, 64);
+        const uint32_t key = (uint32_t)random_next(&random);
+        for (uint32_t k = 0; k < bytes; k++) {
+            model[k] = (uint8_t)((k + key) * UINT32_C(2654435761) >> 24);
+        }
+        memset(read, 0, ROOM);
+        case_ok(run, hal_queue_write(run->queue, buffer, offset, model, bytes), "a long write");
+        case_ok(run, hal_queue_read(run->queue, buffer, offset, bytes, read + i), "a long read");
+        case_check(run, memcmp(read + i, model, bytes) == 0,
+                   "%u bytes at %u are not what was written", bytes, offset);
+        case_check(run, read[i + bytes] == 0, "%u bytes at %u: one more was read", bytes, offset);
+    }
+}
+
 static void many_writes(case_run *run, const void *parameters)
 {
     enum { WRITES = 1500, MOST = 2000 };
@@ -470,6 +493,7 @@ void cases_hal_queue(case_list *list)
     case_add(list, source_overwritten, NULL, 0, "queue/write_after_read");
     case_add(list, written_data_is_copied, NULL, 0, "queue/write_copies_its_data");
     case_add(list, partial_writes, NULL, 0, "queue/write_parts_of_any_size");
+    case_add(list, long_writes, NULL, 0, "queue/long_writes_and_reads");
     case_add(list, many_writes, NULL, 0, "queue/writes_are_seen_behind_them");
     case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
     case_add(list, copy_of_any_bytes, NULL, 0, "queue/copy_of_any_bytes");

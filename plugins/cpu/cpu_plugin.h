@@ -123,6 +123,7 @@ void cpu_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
+void cpu_host_copy(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
 hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                              uint64_t *nanoseconds);
 /* Of a dispatch: its groups; the nanoseconds that one thread is expected to need; begins it on a

@@ -25,6 +25,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .wait = cpu_queue_wait,
         .queue_elapsed = cpu_queue_elapsed,
         .gemm = cpu_gemm,
+        .host_copy = cpu_host_copy,
     };
     return kit_plugin_query(&table, host_abi, host, cpu_set_host);
 }

@@ -13,9 +13,12 @@
 /* Nanoseconds from which a dispatch is measured to improve its estimate. */
 enum { MEASURE_FROM = 2000 };
 /* Pieces of copies and fills, and the size from which they are shared. */
-enum { PIECE = 256 << 10, SHARE_BYTES = 1 << 20 };
+enum { PIECE = 64 << 10, SHARE_BYTES = 512 << 10 };
 /* Bytes per nanosecond that one thread is expected to copy or fill. */
 enum { MOVE_RATE = 8 };
+typedef void pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
+                      void *context);
+
 /* A copy or fill. */
 typedef struct move {
     uint8_t *target;
@@ -111,9 +114,9 @@ static void pieces_move(void *context, uint32_t thread)
     }
 }
 
-static void bytes_move(hal_plugin_queue *queue, move *bytes)
+/* `run`: cpu_thread_pool_run or cpu_thread_pool_run_now. */
+static void bytes_move(hal_plugin_device *device, move *bytes, pool_run *run)
 {
-    hal_plugin_device *device = queue->device;
     const uint8_t *target = bytes->target;
     const bool disjoint = bytes->source == NULL || bytes->source + bytes->bytes <= target ||
                           target + bytes->bytes <= bytes->source;
@@ -126,8 +129,19 @@ static void bytes_move(hal_plugin_queue *queue, move *bytes)
     const cpu_share_turn turn =
         cpu_share_begin(device->share, key, (double)bytes->bytes, (double)bytes->bytes / MOVE_RATE);
     atomic_init(&bytes->next, 0);
-    cpu_thread_pool_run(device->pool, turn.threads, pieces_move, bytes);
+    run(device->pool, turn.threads, pieces_move, bytes);
     cpu_share_end(device->share, &turn);
+}
+
+/* A child process has no threads of the pool. Does not wait for work on other queues. */
+void cpu_host_copy(hal_plugin_device *device, void *target, const void *source, uint64_t count)
+{
+    move bytes = {.target = target, .source = source, .bytes = count};
+    if (device->generation == cpu_process_generation()) {
+        bytes_move(device, &bytes, cpu_thread_pool_run_now);
+    } else {
+        piece_move(&bytes, 0, count);
+    }
 }
 
 /* A native kernel is told how many threads to use. */
@@ -171,14 +185,14 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
         if (bytes.bytes > 0) {
             bytes.source = bindings[0].memory->address + bindings[0].offset;
             bytes.target = bindings[1].memory->address + bindings[1].offset;
-            bytes_move(queue, &bytes);
+            bytes_move(queue->device, &bytes, cpu_thread_pool_run);
         }
         return HAL_OK;
     case HAL_COMMAND_FILL:
         bytes.bytes = bindings[0].length;
         if (bytes.bytes > 0) {
             bytes.target = bindings[0].memory->address + bindings[0].offset;
-            bytes_move(queue, &bytes);
+            bytes_move(queue->device, &bytes, cpu_thread_pool_run);
         }
         return HAL_OK;
     default:

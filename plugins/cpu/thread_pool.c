@@ -30,12 +30,12 @@ enum { JOINED_BITS = 16, ROOM_BITS = 16, CALL_SHIFT = JOINED_BITS + ROOM_BITS };
 
 struct cpu_thread_pool {
     _Alignas(64) _Atomic uint64_t call;
-    _Alignas(64) _Atomic uint32_t left;     /* helpers that have left the open call */
+    _Alignas(64) _Atomic uint32_t left; /* helpers that have left the open call */
     _Atomic uint32_t caller_sleeps;
-    _Alignas(64) _Atomic uint32_t wake;     /* futex of idle helpers; changes with every call */
-    _Atomic uint32_t sleepers;              /* helpers that sleep or are about to */
+    _Alignas(64) _Atomic uint32_t wake; /* futex of idle helpers; changes with every call */
+    _Atomic uint32_t sleepers;          /* helpers that sleep or are about to */
     _Atomic bool ends;
-    _Atomic uint32_t entered;               /* helpers that have begun */
+    _Atomic uint32_t entered;                   /* helpers that have begun */
     _Alignas(64) cpu_thread_function *function; /* of the open call, as `context` */
     void *context;
     pthread_mutex_t lock;
@@ -207,15 +207,16 @@ uint32_t cpu_thread_pool_size(const cpu_thread_pool *pool)
     return pool->count + 1;
 }
 
-void cpu_thread_pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
-                         void *context)
+/* Threads of the pool that a call of so many threads wants. */
+static uint32_t helpers_wanted(const cpu_thread_pool *pool, uint32_t threads)
 {
-    const uint32_t wanted = threads - 1 < pool->count ? threads - 1 : pool->count;
-    if (wanted == 0) {
-        function(context, 0);
-        return;
-    }
-    pthread_mutex_lock(&pool->lock);
+    return threads - 1 < pool->count ? threads - 1 : pool->count;
+}
+
+/* A call with helpers. The caller holds the lock. */
+static void call_run(cpu_thread_pool *pool, uint32_t wanted, cpu_thread_function *function,
+                     void *context)
+{
     const uint64_t closed = atomic_load_explicit(&pool->call, memory_order_relaxed);
     const uint64_t number = (closed >> CALL_SHIFT) + 1;
     cpu_placement_avoid_caller(&pool->placement);
@@ -226,5 +227,29 @@ void cpu_thread_pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_fun
     helpers_wake(pool, wanted);
     function(context, 0);
     helpers_wait(pool, joined_of(atomic_exchange(&pool->call, number << CALL_SHIFT)));
+}
+
+void cpu_thread_pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
+                         void *context)
+{
+    const uint32_t wanted = helpers_wanted(pool, threads);
+    if (wanted == 0) {
+        function(context, 0);
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    call_run(pool, wanted, function, context);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void cpu_thread_pool_run_now(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
+                             void *context)
+{
+    const uint32_t wanted = helpers_wanted(pool, threads);
+    if (wanted == 0 || pthread_mutex_trylock(&pool->lock) != 0) {
+        function(context, 0);
+        return;
+    }
+    call_run(pool, wanted, function, context);
     pthread_mutex_unlock(&pool->lock);
 }

@@ -27,6 +27,11 @@ uint32_t cpu_thread_pool_size(const cpu_thread_pool *pool);
 void cpu_thread_pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
                          void *context);
 
+/* The same on the calling thread alone while another call runs.
+ * Threads: any. */
+void cpu_thread_pool_run_now(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
+                             void *context);
+
 /* Tells the processor that this is a loop that waits. */
 static inline void cpu_relax(void)
 {

@@ -360,7 +360,7 @@ ENTRY(hal_host, report, 64, void, (const char *))
 ENTRY(hal_host, queue_reached, 72, void, (hal_plugin_queue *, uint64_t))
 ENTRY(hal_host, queue_failed, 80, void, (hal_plugin_queue *, const char *))
 
-SIZE(hal_plugin, 240)
+SIZE(hal_plugin, 248)
 FIELD(hal_plugin, size, uint32_t, 0)
 FIELD(hal_plugin, abi, uint32_t, 4)
 FIELD(hal_plugin, name, const char *, 8)
@@ -402,6 +402,7 @@ ENTRY(hal_plugin, group_create, 208, hal_status,
 ENTRY(hal_plugin, group_poll, 216, hal_status, (hal_plugin_group *))
 ENTRY(hal_plugin, group_abort, 224, void, (hal_plugin_group *))
 ENTRY(hal_plugin, group_destroy, 232, void, (hal_plugin_group *))
+ENTRY(hal_plugin, host_copy, 240, void, (hal_plugin_device *, void *, const void *, uint64_t))
 
 typedef const hal_plugin *query(uint32_t, const hal_host *);
 SAME(hal_plugin_query_function, query *)

@@ -175,10 +175,23 @@ static void claim_shared(hal_plugin *table)
     table->kernel_create = create_within_shared;
 }
 
+/* ---- Copies of the host ---- */
+
+static void copy_short(hal_plugin_device *device, void *target, const void *source, uint64_t bytes)
+{
+    wrap_inside()->host_copy(device, target, source, bytes - 1);
+}
+
+static void host_copy_short(hal_plugin *table)
+{
+    table->host_copy = copy_short;
+}
+
 const mutant mutants_memory[] = {{.name = "leak_large", .table = leak_large},
                                  {.name = "memory_aliased", .table = memory_aliased},
                                  {.name = "memory_info", .table = memory_info},
                                  {.name = "claim_shared", .table = claim_shared},
                                  {.name = "leak_batch", .table = leak_batch},
                                  {.name = "leak_kernel", .table = leak_kernel},
+                                 {.name = "host_copy_short", .table = host_copy_short},
                                  {.name = NULL}};

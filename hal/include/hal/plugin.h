@@ -296,6 +296,11 @@ typedef struct hal_plugin {
 
     /* Leaves the group. Comes after all collectives of the rank have ended. */
     void (*group_destroy)(hal_plugin_group *group);
+
+    /* (optional) Since 1.1. Copies bytes between memories of the host that do not overlap, mapped
+     * ones or a program's, and returns when all are copied: for devices whose threads copy faster
+     * than the calling one. hal calls it for large reads and writes. Threads: any. */
+    void (*host_copy)(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
 } hal_plugin;
 
 /* The one symbol of a plugin, with this name. Keeps `host`, which stays valid for the life of the

@@ -20,6 +20,9 @@
 #define PIECES 8
 #define PIECES_IN_FLIGHT 4
 
+/* Bytes from which the threads of a device copy between memories of the host. */
+#define DEVICE_COPY_FROM (UINT64_C(1) << 20)
+
 static hal_status check_range(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
                               uint64_t bytes, const char *function, const char *argument)
 {
@@ -146,9 +149,14 @@ static hal_status write_staged(hal_queue *queue, hal_range target, const char *d
     return status;
 }
 
-/* By the host alone. */
-static void copy_directly(void *target, const void *source, uint64_t bytes)
+/* By the host alone: the threads of the device, if it offers them, or those of this call. */
+static void copy_directly(const hal_device *device, void *target, const void *source,
+                          uint64_t bytes)
 {
+    if (bytes >= DEVICE_COPY_FROM && device->plugin->host_copy) {
+        device->plugin->host_copy(device->handle, target, source, bytes);
+        return;
+    }
     hal_copy_team *team = hal_copy_team_begin(bytes);
     hal_copy_team_copy(team, target, source, bytes);
     hal_copy_team_end(team);
@@ -174,7 +182,7 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
-        copy_directly(mapped + offset, data, bytes);
+        copy_directly(buffer->device, mapped + offset, data, bytes);
         return hal_buffer_flush(buffer, offset, bytes);
     }
     return write_staged(queue, (hal_range){buffer, offset, bytes}, data);
@@ -271,7 +279,7 @@ static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offs
             status = hal_buffer_invalidate(buffer, offset, bytes);
         }
         if (status == HAL_OK) {
-            copy_directly(data, (const char *)pointer + offset, bytes);
+            copy_directly(buffer->device, data, (const char *)pointer + offset, bytes);
         }
         return status;
     }

@@ -258,6 +258,36 @@ static void test_several_callers(void **state)
     cpu_thread_pool_destroy(pool);
 }
 
+static cpu_thread_pool *busy_pool;
+
+/* The calling thread begins another call. */
+static void call_within(void *context, uint32_t thread)
+{
+    if (thread == 0) {
+        cpu_thread_pool_run_now(busy_pool, 4, items_do, context);
+    }
+}
+
+static void test_busy_pool_is_not_waited_for(void **state)
+{
+    job *j = calloc(1, sizeof(*j));
+    busy_pool = cpu_thread_pool_create(4);
+    assert_non_null(j);
+    assert_non_null(busy_pool);
+    cpu_thread_pool_run(busy_pool, 4, call_within, j);
+    assert_int_equal(atomic_load(&j->calls[0]), 1);
+    for (uint32_t i = 1; i < 4; i++) {
+        assert_int_equal(atomic_load(&j->calls[i]), 0);
+    }
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        assert_int_equal(atomic_load(&j->done[i]), 1);
+    }
+    cpu_thread_pool_run_now(busy_pool, 4, items_do, j);
+    assert_int_equal(atomic_load(&j->calls[0]), 2);
+    cpu_thread_pool_destroy(busy_pool);
+    free(j);
+}
+
 /* Where the system refuses threads the pool works with those that it has. */
 static void test_threads_are_refused(void **state)
 {
@@ -279,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_joined_thread_is_waited_for),
         cmocka_unit_test(test_late_threads_are_not_waited_for),
         cmocka_unit_test(test_several_callers),
+        cmocka_unit_test(test_busy_pool_is_not_waited_for),
         cmocka_unit_test(test_threads_are_refused),
     };
     return cmocka_run_group_tests_name("cpu thread pool", tests, NULL, NULL);
