@@ -19,19 +19,26 @@ static void node_count_group(ops_array *node)
 {
     const int fuse = node->owner->fusion;
     ops_array *const *operands = ops_node_operands(node);
-    uint32_t operations = 1, leaves = 0, depth = 0, chain = 0;
+    uint32_t operations = 1, leaves = 0, depth = 0, chain = 0, joined = 0;
+    node->counts_once = 1;
     for (uint32_t i = 0; i < node->operand_count; i++) {
         const ops_array *operand = operands[i];
-        const int joins = fuse && ops_fusion_group_may_join(node, operand);
-        operations += joins ? operand->group_operations : 0;
-        leaves += joins ? operand->group_leaves : 1;
-        const int is_earlier_kernel = operand->state == OPS_NODE_DEFERRED && !joins &&
-                                      !(fuse && ops_fusion_group_may_follow(node, operand));
-        const int is_chained = is_earlier_kernel && i == 0 && node_is_layer(node) &&
-                               operand->chain + 1u < OPS_CHAIN_LAYERS;
-        const uint32_t kernels = operand->depth + (uint32_t)(is_earlier_kernel && !is_chained);
-        const uint32_t layers =
-            !is_earlier_kernel || is_chained ? operand->chain + (uint32_t)is_chained : 0;
+        uint32_t kernels = operand->depth, layers = operand->chain;
+        if (fuse && ops_fusion_group_takes_operand(node, i)) {
+            operations += operand->group_operations;
+            leaves += operand->group_leaves;
+            node->counts_once &= (uint8_t)(operand->counts_once & (joined == 0));
+            joined++;
+        } else {
+            leaves++;
+            if (operand->state == OPS_NODE_DEFERRED &&
+                !(fuse && ops_fusion_group_may_follow(node, operand))) {
+                const int is_chained =
+                    i == 0 && node_is_layer(node) && layers + 1u < OPS_CHAIN_LAYERS;
+                kernels += (uint32_t)!is_chained;
+                layers = is_chained ? layers + 1 : 0;
+            }
+        }
         depth = kernels > depth ? kernels : depth;
         chain = layers > chain ? layers : chain;
     }
@@ -47,7 +54,7 @@ static ops_array *node_largest_operand(const ops_array *node)
     ops_array *largest = NULL;
     for (uint32_t i = 0; node->owner->fusion && i < node->operand_count; i++) {
         ops_array *x = node->operands[i];
-        if (ops_fusion_group_may_join(node, x) &&
+        if (ops_fusion_group_takes_operand(node, i) &&
             (!largest || x->group_operations + x->group_leaves >
                              largest->group_operations + largest->group_leaves)) {
             largest = x;
@@ -56,13 +63,14 @@ static ops_array *node_largest_operand(const ops_array *node)
     return largest;
 }
 
-/* Counts the group exactly; when it is beyond the limits, executes its largest part. Sets *is_done
- * when nothing can be executed: the device binds too few arrays even for the node alone, which its
- * own execution reports. */
+/* Counts the group exactly, unless its operations were counted so; when it is beyond the limits,
+ * executes its largest part. Sets *is_done when nothing can be executed: the device binds too few
+ * arrays even for the node alone, which its own execution reports. */
 static hal_status node_shrink_group(ops_array *node, int *is_done)
 {
     ops_fusion_group group;
-    if (ops_fusion_group_gather(&group, &node, 1, node->owner->fusion)) {
+    const int is_beyond = node->counts_once && node->group_operations > OPS_GROUP_OPERATIONS;
+    if (!is_beyond && ops_fusion_group_gather(&group, &node, 1, node->owner->fusion)) {
         node->group_operations = (uint16_t)group.node_count;
         node->group_leaves = (uint16_t)group.leaf_count;
         return HAL_OK;

@@ -8,17 +8,6 @@ typedef struct group_visit {
     uint32_t next; /* operand */
 } group_visit;
 
-/* Shapes are short: a loop is faster than memcmp, and every operation asks twice. */
-static int has_same_shape(const ops_array *x, const ops_array *y)
-{
-    const ops_tensor *a = &x->view, *b = &y->view;
-    int same = a->rank == b->rank;
-    for (uint32_t i = 0; same && i < a->rank; i++) {
-        same = a->shape[i] == b->shape[i];
-    }
-    return same;
-}
-
 /* Whether an array has one value for each row of x along an axis, and so can be broadcast to x. */
 static int has_row_shape(const ops_array *row, const ops_array *x, uint32_t axis)
 {
@@ -47,10 +36,10 @@ static int row_may_join(const ops_array *reduction, const ops_array *operand)
         return 0;
     }
     if (ops_node_is_elementwise(operand)) {
-        return has_same_shape(operand, x) || has_row_shape(operand, x, reduction->axis);
+        return ops_node_has_shape_of(operand, x) || has_row_shape(operand, x, reduction->axis);
     }
     return operand->state == OPS_NODE_DEFERRED && operand->operation == OPS_OPERATION_REDUCE &&
-           operand->axis == reduction->axis && has_same_shape(operand->operands[0], x) &&
+           operand->axis == reduction->axis && ops_node_has_shape_of(operand->operands[0], x) &&
            has_row_shape(operand, x, reduction->axis);
 }
 
@@ -62,19 +51,22 @@ static int operand_is_stored(const ops_array *operand)
            (operand->in_scope && operand->was_computed);
 }
 
-/* Whether an operand is computed in the kernel of `root`. One that is stored in another order of
- * axes is not: the kernel would write it across the order in which it computes. */
-static int operand_joins(const ops_array *root, const ops_array *operand)
+/* Whether operand `number` of a node is computed in the kernel of `root`, as the node is. One that
+ * is stored in another order of axes is not: the kernel would write it across the order in which it
+ * computes. */
+static int operand_joins(const ops_array *root, const ops_array *node, uint32_t number)
 {
-    return ops_fusion_group_may_join(root, operand) &&
+    const ops_array *operand = node->operands[number];
+    return ops_fusion_group_takes_operand(node, number) &&
            (ops_node_has_order_of(operand, root) || !operand_is_stored(operand));
 }
 
 /* Enters an operand that was not met before. Returns 0 when there are too many leaves. */
-static int group_enter(ops_fusion_group *group, const ops_array *root, ops_array *operand,
-                       uint32_t epoch, int fuse, const ops_array *reduction)
+static int group_enter(ops_fusion_group *group, const ops_array *root, const ops_array *node,
+                       uint32_t number, uint32_t epoch, int fuse, const ops_array *reduction)
 {
-    if (reduction ? row_may_join(reduction, operand) : fuse && operand_joins(root, operand)) {
+    ops_array *operand = node->operands[number];
+    if (reduction ? row_may_join(reduction, operand) : fuse && operand_joins(root, node, number)) {
         operand->group_epoch = epoch;
         operand->group_index = 0;
         return 1;
@@ -134,14 +126,14 @@ static hal_ir_value node_emit(hal_ir_builder *b, const ops_array *node, const ha
 int ops_fusion_group_may_join(const ops_array *node, const ops_array *operand)
 {
     return ops_node_is_elementwise(operand) && !operand->needs_memory &&
-           ops_node_is_elementwise(node) && has_same_shape(node, operand);
+           ops_node_is_elementwise(node) && ops_node_has_shape_of(node, operand);
 }
 
 int ops_fusion_group_may_follow(const ops_array *node, const ops_array *anchor)
 {
     if ((anchor->operation != OPS_OPERATION_REDUCE && anchor->operation != OPS_OPERATION_MATMUL) ||
         anchor->state != OPS_NODE_DEFERRED || !ops_node_is_elementwise(node) ||
-        !has_same_shape(node, anchor)) {
+        !ops_node_has_shape_of(node, anchor)) {
         return 0;
     }
     /* ops_gemm stores the type of its operands or of its accumulator. */
@@ -176,11 +168,12 @@ static int group_gather(ops_fusion_group *group, ops_array *const *roots, uint32
                 depth--;
                 continue;
             }
-            ops_array *operand = at->node->operands[at->next++];
+            const uint32_t number = at->next++;
+            ops_array *operand = at->node->operands[number];
             if (operand->group_epoch == epoch) {
                 continue;
             }
-            if (!group_enter(group, roots[i], operand, epoch, fuse, reduction)) {
+            if (!group_enter(group, roots[i], at->node, number, epoch, fuse, reduction)) {
                 return group_set_excess(group, at->node);
             }
             if (!(operand->group_index & OPS_GROUP_LEAF)) {
@@ -206,8 +199,9 @@ int ops_fusion_group_gather_rows(ops_fusion_group *group, ops_array *root,
     const ops_array *x = reduction->operands[0];
     const int is_reduction = root->operation == OPS_OPERATION_REDUCE;
     if (x->view.shape[reduction->axis] < 2 ||
-        (is_reduction ? root->axis != reduction->axis || !has_same_shape(root->operands[0], x)
-                      : !has_same_shape(root, x) && !has_row_shape(root, x, reduction->axis)) ||
+        (is_reduction
+             ? root->axis != reduction->axis || !ops_node_has_shape_of(root->operands[0], x)
+             : !ops_node_has_shape_of(root, x) && !has_row_shape(root, x, reduction->axis)) ||
         !group_gather(group, &root, 1, 1, reduction)) {
         return 0;
     }
@@ -215,7 +209,7 @@ int ops_fusion_group_gather_rows(ops_fusion_group *group, ops_array *root,
     for (uint32_t i = 0; i < group->node_count; i++) {
         reductions += group->nodes[i]->operation == OPS_OPERATION_REDUCE;
     }
-    return reductions > 1 || (reductions == 1 && !is_reduction && has_same_shape(root, x));
+    return reductions > 1 || (reductions == 1 && !is_reduction && ops_node_has_shape_of(root, x));
 }
 
 /* Whether the result is a number of the node's type wherever the operands are: rounding it would

@@ -34,6 +34,13 @@ static inline uint32_t ops_fusion_group_max_leaves(const ops_context *context)
 /* Whether an operand of `node` can be computed in the node's kernel. */
 int ops_fusion_group_may_join(const ops_array *node, const ops_array *operand);
 
+/* The same for operand `number` of a node. */
+static inline int ops_fusion_group_takes_operand(const ops_array *node, uint32_t number)
+{
+    return ops_node_is_elementwise(node) && (node->same_shape >> number & 1) &&
+           ops_node_is_elementwise(node->operands[number]) && !node->operands[number]->needs_memory;
+}
+
 /* Whether `node` can be part of the epilogue of `anchor`, one of its operands. */
 int ops_fusion_group_may_follow(const ops_array *node, const ops_array *anchor);
 

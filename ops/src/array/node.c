@@ -237,6 +237,8 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->depth = 0;
     node->b_levels = 0;
     node->is_reordered = 0;
+    node->same_shape = 0;
+    node->counts_once = 1;
     node->group_operations = 0;
     node->group_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;
@@ -281,6 +283,9 @@ hal_status ops_node_set_operands(ops_array *node, ops_array *const *operands, ui
     for (uint32_t i = 0; i < count; i++) {
         list[i] = operands[i];
         operands[i]->uses++;
+        if (i < OPS_INLINE_OPERANDS) {
+            node->same_shape |= (uint8_t)(ops_node_has_shape_of(node, operands[i]) << i);
+        }
     }
     node->operand_count = (uint8_t)count;
     return HAL_OK;

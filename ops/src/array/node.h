@@ -118,6 +118,8 @@ struct ops_array {
     uint8_t chain;          /* layers by levels before it that do not count in `depth` */
     uint8_t b_levels;       /* of ops_array_prepare: view.buffer also holds sums; 0: it does not */
     uint8_t is_reordered;   /* the view's axes are not in row-major order, as ops_is_reordered */
+    uint8_t same_shape;     /* bits of the inline operands that have the node's shape */
+    uint8_t counts_once;    /* group_operations counts no operation twice */
     /* Upper bounds of the group that would compute it; shared operands count twice. */
     uint16_t group_operations;
     uint16_t group_leaves;
@@ -188,7 +190,7 @@ void ops_node_release(ops_array *node);
 /* Takes a node out of its scope: the scope's reference becomes the caller's. */
 void ops_node_leave_scope(ops_array *node);
 
-/* Sets the operands of a new node, and adds a use to each.
+/* Sets the operands of a new node, which has its shape, and adds a use to each.
  * Errors: OUT_OF_MEMORY, for more than OPS_INLINE_OPERANDS. */
 hal_status ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t count);
 
@@ -202,6 +204,17 @@ void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank, const int
 /* Sets what the node has in memory, or will have; the caller's reference to the buffer, if any,
  * becomes the node's. */
 void ops_node_set_view(ops_array *node, const ops_tensor *view);
+
+/* Shapes are short: a loop is faster than memcmp. */
+static inline int ops_node_has_shape_of(const ops_array *node, const ops_array *other)
+{
+    const ops_tensor *a = &node->view, *b = &other->view;
+    int same = a->rank == b->rank;
+    for (uint32_t i = 0; same && i < a->rank; i++) {
+        same = a->shape[i] == b->shape[i];
+    }
+    return same;
+}
 
 /* Whether two nodes of one shape, results of operations, have one order of axes in memory. */
 static inline int ops_node_has_order_of(const ops_array *node, const ops_array *other)
