@@ -83,12 +83,11 @@ ALWAYS_INLINE __m512i tile_store(char *to, const __m512i words[TILE], __m512i sm
 
 static uint32_t least_exponent(__m512i smallest)
 {
-    uint16_t each[32];
-    uint32_t found = UINT16_MAX;
-    _mm512_storeu_si512(each, smallest);
-    for (int i = 0; i < 32; i++) {
-        found = each[i] < found ? each[i] : found;
-    }
+    const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(smallest),
+                                          _mm512_extracti64x4_epi64(smallest, 1));
+    const __m128i quarter =
+        _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    const uint32_t found = (uint16_t)_mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
     return (found + 1) >> 7;
 }
 

@@ -89,20 +89,45 @@ void cpu_gemm_pairs_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_s
     }
 }
 
+static char *task_block(const struct pairs_task *task, int64_t i, int64_t block)
+{
+    return task->b + (i * blocks_of(task->job->plan->kc) + block) * CPU_PAIRS_BLOCK_BYTES;
+}
+
+/* Packs the task's columns of one slab. Where the rows of B are contiguous, some are read through
+ * all panels before the next ones: no processor prefetches a line of each row. */
+static void task_pack(struct pairs_task *task, int64_t k0, int64_t k)
+{
+    const struct cpu_gemm_job *job = task->job;
+    const int64_t step = job->plan->desc.transpose_b ? k : CPU_PAIRS_DEPTH;
+    for (int64_t at = 0; at < k; at += step) {
+        for (int64_t col = 0, i = 0; col < task->cols; col += CPU_PAIRS_SIDE, i++) {
+            const struct cpu_pairs_source from =
+                source_of_b(job, task->batch, task->col + col, task->cols - col, k0 + at,
+                            cpu_gemm_least(step, k - at));
+            for (int64_t row = 0; step < k && row < CPU_PAIRS_DEPTH; row++) {
+                __builtin_prefetch(from.data + (CPU_PAIRS_DEPTH + row) * from.ld);
+            }
+            const uint32_t least =
+                job->plan->pairs->pack_b(task_block(task, i, at / CPU_PAIRS_DEPTH), &from);
+            if (at == 0 || least < task->exponents[i]) {
+                task->exponents[i] = (uint16_t)least;
+            }
+        }
+    }
+}
+
 /* Packs the task's columns of one slab, or finds what a phase before has packed. */
 static void task_begin_slab(struct pairs_task *task, int64_t slab)
 {
     const struct cpu_gemm_plan *p = task->job->plan;
     const int64_t k0 = slab * p->kc, k = cpu_gemm_least(p->kc, p->desc.k - k0);
+    if (!p->pack_b) {
+        task_pack(task, k0, k);
+        return;
+    }
     for (int64_t at = 0, i = 0; at < task->cols; at += CPU_PAIRS_SIDE, i++) {
-        if (p->pack_b) {
-            task->exponents[i] = packed_exponents(task->job, task->matrix, task->panel + i)[slab];
-        } else {
-            const struct cpu_pairs_source from =
-                source_of_b(task->job, task->batch, task->col + at, task->cols - at, k0, k);
-            task->exponents[i] = (uint16_t)p->pairs->pack_b(
-                task->b + i * blocks_of(p->kc) * CPU_PAIRS_BLOCK_BYTES, &from);
-        }
+        task->exponents[i] = packed_exponents(task->job, task->matrix, task->panel + i)[slab];
     }
 }
 
