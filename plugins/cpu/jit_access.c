@@ -330,18 +330,56 @@ void jit_choose_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *ste
     x86_general(code, X86_STORE, true, JIT_SCRATCH, frame_pointer(JIT_CHOSEN_POINTER));
 }
 
+/* The longest vector that divides `bytes`, a multiple of 16. */
+static x86_form mask_form(const jit_state *jit, uint32_t bytes)
+{
+    uint32_t length = jit->target->length;
+    while (bytes % (16u << length) != 0) {
+        length--;
+    }
+    return (x86_form){.length = (uint8_t)length};
+}
+
+/* d = a and b, in its own room. */
+static void masks_combine(jit_state *jit, const cpu_step *step)
+{
+    x86_code *code = &jit->code;
+    const uint32_t items = jit->lower->kernel->items;
+    x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(step->a));
+    x86_general(code, X86_LOAD, true, X86_RCX, slot_pointer(step->b));
+    x86_general(code, X86_LOAD, true, X86_RDX, slot_pointer(step->d + 1));
+    x86_general(code, X86_STORE, true, X86_RDX, slot_pointer(step->d));
+    const x86_form form = mask_form(jit, items);
+    for (uint32_t at = 0; at < items; at += 16u << form.length) {
+        const int32_t disp = (int32_t)at;
+        x86_vector(code, X86_MOVDQU32, form, 0, 0, x86_memory(JIT_SCRATCH, disp));
+        x86_vector(code, X86_PANDD, form, 0, 0, x86_memory(X86_RCX, disp));
+        x86_vector(code, X86_MOVDQU32_STORE, form, 0, 0, x86_memory(X86_RDX, disp));
+    }
+}
+
 bool jit_both_emit(jit_state *jit, const cpu_step *step)
 {
-    jit_cold *cold = jit_cold_add(jit);
-    if (cold == NULL) {
+    x86_code *code = &jit->code;
+    const bool has_code = jit->lower->kernel->items % CPU_BLOCK == 0;
+    jit_cold *cold = has_code ? NULL : jit_cold_add(jit);
+    if (cold == NULL && !has_code) {
         return false;
     }
-    cold->step = step;
-    const uint32_t otherwise = cold->label, back = cold->back;
+    const uint32_t otherwise = has_code ? x86_label(code) : cold->label;
+    const uint32_t back = has_code ? x86_label(code) : cold->back;
+    if (cold != NULL) {
+        cold->step = step;
+    }
     mask_require_full(jit, step->a, otherwise);
     mask_require_full(jit, step->b, otherwise);
-    x86_general(&jit->code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
-    x86_bind(&jit->code, back);
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
+    if (has_code) {
+        x86_jump(code, back);
+        x86_bind(code, otherwise);
+        masks_combine(jit, step);
+    }
+    x86_bind(code, back);
     return true;
 }
 
@@ -377,28 +415,72 @@ static const struct {
 } first_lanes = {
     .ones = {TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128, TRUE_128}};
 
-/* Whether an affine index grows by 1 from work-item to work-item of the whole group. */
-static bool index_is_lane(const jit_state *jit, const cpu_draft *draft)
+/* The lanes that have indices below a bound. */
+typedef enum bound_shape {
+    BOUND_ANY,
+    BOUND_LANES,  /* the first of the group */
+    BOUND_ROWS,   /* the first rows */
+    BOUND_COLUMNS /* the first of each row */
+} bound_shape;
+
+/* An affine index may grow by 1 from work-item to work-item of the whole group, or of its rows of
+ * whole vectors, or from row to row. */
+static bound_shape bound_shape_of(const jit_state *jit, const cpu_draft *draft)
 {
     const uint32_t *place = jit->lower->kernel->place;
-    const uint32_t factor = jit->lower->accesses[draft->access].factor[0];
-    return place[1] == 1 && place[2] == 1 && factor != CPU_NONE && jit->constants[factor] != NULL &&
-           (uint32_t)jit->constants[factor]->bits == 1;
+    const uint32_t *factor = jit->lower->accesses[draft->access].factor;
+    const bool has_rows = place[0] % CPU_BLOCK == 0 && (place[0] & (place[0] - 1)) == 0;
+    if (place[2] != 1 || (place[1] != 1 && !has_rows)) {
+        return BOUND_ANY;
+    }
+    if (place[1] == 1) {
+        return name_is(jit, factor[0], 1) ? BOUND_LANES : BOUND_ANY;
+    }
+    if (name_is(jit, factor[0], 1) && name_is(jit, factor[1], 0)) {
+        return BOUND_COLUMNS;
+    }
+    return name_is(jit, factor[0], 0) && name_is(jit, factor[1], 1) ? BOUND_ROWS : BOUND_ANY;
 }
 
-/* The first lanes of the group are below the bound in rax, or none; rsi has the last index. */
-static void first_lanes_emit(jit_state *jit, const cpu_step *step)
+/* Fills the own room of a mask with the row at rcx. */
+static void rows_fill(jit_state *jit, uint32_t slot)
 {
     x86_code *code = &jit->code;
+    const uint32_t *place = jit->lower->kernel->place;
+    const x86_form form = mask_form(jit, place[0]);
+    const uint32_t bytes = 16u << form.length;
+    x86_general(code, X86_LOAD, true, X86_RDX, slot_pointer(slot + 1));
+    for (uint32_t at = 0; at < place[0]; at += bytes) {
+        x86_vector(code, X86_MOVDQU32, form, 0, 0, x86_memory(X86_RCX, (int32_t)at));
+        for (uint32_t row = 0; row < place[1]; row++) {
+            x86_vector(code, X86_MOVDQU32_STORE, form, 0, 0,
+                       x86_memory(X86_RDX, (int32_t)(row * place[0] + at)));
+        }
+    }
+    x86_general(code, X86_STORE, true, X86_RDX, x86_register(X86_RCX));
+}
+
+/* The first lanes, rows or lanes of rows are below the bound in rax, or none; rsi has the last
+ * index. */
+static void first_lanes_emit(jit_state *jit, const cpu_step *step, bound_shape shape)
+{
+    x86_code *code = &jit->code;
+    const uint32_t *place = jit->lower->kernel->place;
     const uint32_t chosen = x86_label(code);
-    const int32_t last = (int32_t)jit->lower->kernel->items - 1;
+    const int32_t last = (int32_t)place[shape == BOUND_ROWS] - 1;
     x86_general(code, X86_SUB, true, JIT_SCRATCH, x86_register(X86_RSI));
     x86_add_immediate(code, JIT_SCRATCH, last + (step->aux != 0));
     x86_general(code, X86_LOAD, true, X86_RCX, slot_pointer(CPU_SLOT_EMPTY));
     x86_compare_immediate(code, JIT_SCRATCH, 0);
     x86_jump_if(code, X86_LESS_EQUAL, chosen);
+    if (shape == BOUND_ROWS) {
+        x86_shift_left(code, JIT_SCRATCH, (uint32_t)__builtin_ctz(place[0]));
+    }
     x86_load_immediate(code, X86_RCX, (uint64_t)(uintptr_t)first_lanes.zeros);
     x86_general(code, X86_SUB, true, X86_RCX, x86_register(JIT_SCRATCH));
+    if (shape == BOUND_COLUMNS) {
+        rows_fill(jit, step->d);
+    }
     x86_bind(code, chosen);
     x86_general(code, X86_STORE, true, X86_RCX, slot_pointer(step->d));
 }
@@ -432,8 +514,8 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
         x86_general(code, X86_CMP, true, X86_RDX, x86_register(X86_RCX));
         x86_jump_if(code, X86_LESS, otherwise);
     }
-    const bool is_lane = within && index_is_lane(jit, draft);
-    const uint32_t some = is_lane ? x86_label(code) : otherwise;
+    const bound_shape shape = within ? bound_shape_of(jit, draft) : BOUND_ANY;
+    const uint32_t some = shape != BOUND_ANY ? x86_label(code) : otherwise;
     /* index < bound: greatest < bound; bound < index: bound < least; or equal where aux is 1. */
     x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_register(within ? X86_RSI : X86_RDX));
     x86_jump_if(code,
@@ -442,10 +524,10 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
                 some);
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(CPU_SLOT_FULL));
     x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
-    if (is_lane) {
+    if (shape != BOUND_ANY) {
         x86_jump(code, back);
         x86_bind(code, some);
-        first_lanes_emit(jit, step);
+        first_lanes_emit(jit, step, shape);
     }
     x86_bind(code, back);
     return true;

@@ -21,7 +21,7 @@
  * other rows in the same group, and its length from which they do: strided loads use few bytes of a
  * cache line, and softmax reads a row several times. */
 #define SIDE_CPU 16
-#define MIN_SIDE_AXIS_CPU 32
+#define MIN_SIDE_AXIS_CPU 11
 
 /* The same for software that acts as a GPU, and elements of a work-item up to its largest groups:
  * as its work-items keep few elements, more of them read a row only once. */
@@ -454,7 +454,10 @@ void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *group,
         row = hal_ir_mul(b, row, ops_index_constant(b, values->type, group->layers));
         row = hal_ir_add(b, row, ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_LOCAL_ID, 1)));
     }
-    if (group->grid_may_overrun || group->layers > 1) {
+    if (group->layers > 1) {
+        hal_ir_value rows = hal_ir_div(b, values->total, values->size[last]);
+        lane->inside = hal_ir_and(b, lane->inside, hal_ir_lt(b, row, rows));
+    } else if (group->grid_may_overrun) {
         hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
         lane->inside = hal_ir_and(b, lane->inside, hal_ir_lt(b, start, values->total));
     }

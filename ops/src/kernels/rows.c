@@ -22,9 +22,11 @@
 #define MOST_GROUPS 32
 
 /* Elements that a work-item keeps in registers, at most: on a CPU, where they are in its first
- * cache; on software that acts as a GPU, whose compilers take long for much code; in the largest
- * groups, which leave each work-item fewest registers; in others. */
+ * cache, and in its smaller groups; on software that acts as a GPU, whose compilers take long for
+ * much code; in the largest groups, which leave each work-item fewest registers; in others. */
 #define MAX_KEPT_CPU 24
+#define MAX_KEPT_SMALL_CPU 32
+#define SMALL_GROUP_CPU 128
 #define MAX_KEPT_SOFTWARE 8
 #define MAX_KEPT_LARGE_GROUP 32
 #define MAX_KEPT 64
@@ -253,8 +255,10 @@ int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layou
 {
     const ops_reduce_layout *group = &layout->group;
     const int64_t kept = ops_reduce_layout_chunks(group, length) * group->width;
-    int64_t most = group->outputs * group->along > LARGE_GROUP ? MAX_KEPT_LARGE_GROUP : MAX_KEPT;
-    most = context->info->kind == HAL_DEVICE_CPU        ? MAX_KEPT_CPU
+    const uint32_t items = group->outputs * group->along * group->layers;
+    int64_t most = items > LARGE_GROUP ? MAX_KEPT_LARGE_GROUP : MAX_KEPT;
+    most = context->info->kind == HAL_DEVICE_CPU
+               ? items > SMALL_GROUP_CPU ? MAX_KEPT_CPU : MAX_KEPT_SMALL_CPU
            : context->info->kind == HAL_DEVICE_SOFTWARE ? MAX_KEPT_SOFTWARE
                                                         : most;
     /* An order with blocks is that of loops. */
