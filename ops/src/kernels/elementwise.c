@@ -549,7 +549,7 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
     plan->group = ops_group_items(info);
     plan->lines = plan->repeat = 1;
     plan->rows = plan->ranges = plan->masked = plan->columns = plan->grid_may_overrun = 0;
-    plan->tail = 0;
+    plan->tail = plan->reserved[0] = plan->reserved[1] = 0; /* the key has all of them */
     ops_transposed_choose(info, use, space, plan);
     if (!plan->staged) {
         plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);

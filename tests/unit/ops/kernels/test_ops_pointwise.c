@@ -32,6 +32,35 @@ static void try_layouts(hal_type type, const box *x, const box *y, const box *z,
     ops_expression_destroy(e);
 }
 
+/* Leaves bytes where the next call has its variables. */
+__attribute__((noinline)) static void stack_fill(int byte)
+{
+    volatile uint8_t bytes[65536];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)byte;
+    }
+}
+
+/* Whatever was on the stack, an equal call finds the kernel of the one before. */
+static void equal_calls_share_a_kernel(void **state)
+{
+    const int64_t n = 77;
+    box x = box_make(HAL_TYPE_F32, 1, &n, NULL, 0, 6),
+        out = box_make(HAL_TYPE_F32, 1, &n, NULL, 0, 6);
+    ops_expression *e = product_sum(HAL_TYPE_F32);
+    const ops_tensor inputs[3] = {x.t, x.t, x.t};
+    ok(ops_pointwise(test_context, e, inputs, 3, &out.t, 1));
+    const uint64_t before = test_context->kernels.insertions;
+    for (int byte = 0; byte < 256; byte += 51) {
+        stack_fill(byte);
+        ok(ops_pointwise(test_context, e, inputs, 3, &out.t, 1));
+    }
+    assert_int_equal(test_context->kernels.insertions, before);
+    ops_expression_destroy(e);
+    box_free(&x);
+    box_free(&out);
+}
+
 static void every_type(void **state)
 {
     for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++) {
@@ -729,6 +758,7 @@ static void many_strided_inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_calls_share_a_kernel),
         cmocka_unit_test(every_type),
         cmocka_unit_test(broadcast_and_strides),
         cmocka_unit_test(short_lines),
