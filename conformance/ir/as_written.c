@@ -90,6 +90,33 @@ static term minus_itself(const term x[4])
     return apply(HAL_IR_SUB, x[2], x[2]);
 }
 
+/* Of equal zeros MIN takes the negative one and MAX the positive one; NaN stays. */
+static term at_least_zero(const term x[4])
+{
+    return apply(HAL_IR_MAX, x[2], constant(x[0], 0.0));
+}
+
+static term at_least_minus_zero(const term x[4])
+{
+    return apply(HAL_IR_MAX, constant(x[0], -0.0), x[2]);
+}
+
+static term at_most_zero(const term x[4])
+{
+    return apply(HAL_IR_MIN, constant(x[0], 0.0), x[2]);
+}
+
+static term at_most_minus_zero(const term x[4])
+{
+    return apply(HAL_IR_MIN, x[2], constant(x[0], -0.0));
+}
+
+static term between_numbers(const term x[4])
+{
+    const term low = apply(HAL_IR_MAX, constant(x[0], -1.25), x[2]);
+    return apply(HAL_IR_MIN, low, constant(x[0], 1.5));
+}
+
 static const struct {
     const char *name;
     term (*compute)(const term x[4]);
@@ -98,7 +125,9 @@ static const struct {
              {"two_products", two_products},   {"sum_and_back", sum_and_back},
              {"sum_of_four", sum_of_four},     {"products", products},
              {"times_zero", times_zero},       {"zero_times", zero_times},
-             {"minus_itself", minus_itself}};
+             {"minus_itself", minus_itself},   {"at_least_zero", at_least_zero},
+             {"at_most_zero", at_most_zero},   {"at_least_minus_zero", at_least_minus_zero},
+             {"between", between_numbers},     {"at_most_minus_zero", at_most_minus_zero}};
 
 typedef struct written {
     hal_type type;
