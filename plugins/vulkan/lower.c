@@ -125,6 +125,25 @@ static void declare_arguments(lower *l)
     }
 }
 
+/* The highest bit of an address, where f32 is rounded to f16 by PackHalf2x16. A driver would fold
+ * that with the conversion back, without rounding; it does not know that this bit is 0. */
+static void hide_zero(lower *l)
+{
+    const hal_ir_kernel *ir = l->ir;
+    int rounds = 0;
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        rounds |= ir->memories[i].type == HAL_TYPE_F16;
+    }
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        rounds |= ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_F16;
+    }
+    if (rounds && l->target->half_packs && ir->binding_count > 0) {
+        const uint32_t high = RESULT(&l->writer, SPV_OP_SHIFT_RIGHT_LOGICAL, lower_int(l, 64),
+                                     l->bindings[0], lower_u32(l, 63));
+        l->hidden_zero = RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, 32), high);
+    }
+}
+
 /* Ids and counts. In a flat group the ids of all dimensions are derived from one. */
 static uint32_t lower_id(lower *l, const hal_ir_record *record)
 {
@@ -326,8 +345,7 @@ static void lower_record(lower *l, uint32_t index)
             lower_cast(l, l->ir->records[record->a].type, record->type, l->ids[record->a]);
         break;
     case HAL_IR_NARROW:
-        l->ids[index] = lower_decode(l, (hal_type)record->aux,
-                                     lower_encode(l, (hal_type)record->aux, l->ids[record->a]));
+        l->ids[index] = lower_narrow(l, (hal_type)record->aux, l->ids[record->a]);
         break;
     default:
         l->ids[index] = lower_arithmetic(l, record);
@@ -360,6 +378,7 @@ hal_status spirv_lower(const hal_ir_kernel *ir, const spirv_target *target, spir
         EMIT(&l.writer, SPIRV_HEAD, SPV_OP_FUNCTION, none, main, 0, function);
         EMIT(&l.writer, SPIRV_HEAD, SPV_OP_LABEL, l.label);
         declare_arguments(&l);
+        hide_zero(&l);
         lower_declare_shared(&l);
         for (uint32_t i = 0; i < ir->record_count && l.status == HAL_OK; i++) {
             lower_record(&l, i);

@@ -88,12 +88,26 @@ static uint32_t emit_or(lower *l, uint32_t a, uint32_t b)
     return RESULT(&l->writer, SPV_OP_BITWISE_OR, lower_int(l, 32), a, b);
 }
 
+/* Two halves, the first one in the low bits. */
+static uint32_t emit_halves(lower *l, uint32_t low, uint32_t high)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t u32 = lower_int(l, 32);
+    const uint32_t both = RESULT(w, SPV_OP_COMPOSITE_CONSTRUCT,
+                                 lower_vector(l, lower_float(l, 32), 2), low, high);
+    const uint32_t packed = lower_glsl(l, SPV_GLSL_PACK_HALF_2X16, u32, &both, 1);
+    return RESULT(w, SPV_OP_BITWISE_XOR, u32, packed, l->hidden_zero);
+}
+
 /* Rounds to nearest even; NaN stays NaN. Without a conversion of the device: by integers, and below
  * 2^-14 by adding one half, whose last bit is 2^-24. */
 static uint32_t emit_half_from_float(lower *l, uint32_t value)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
+    if (l->hidden_zero != 0) {
+        return emit_halves(l, value, lower_constant(l, HAL_TYPE_F32, 0));
+    }
     if (l->target->half_rounds) {
         spirv_capability(w, SPV_CAPABILITY_INT16);
         const uint32_t half = RESULT(w, SPV_OP_F_CONVERT, lower_float(l, 16), value);
@@ -119,19 +133,17 @@ static uint32_t emit_half_from_float(lower *l, uint32_t value)
     return emit_or(l, sign, lower_select(l, u32, emit_less(l, size, 0x477ff000), finite, special));
 }
 
-static uint32_t emit_bfloat_from_float(lower *l, uint32_t value)
+/* Rounded to nearest even in the high half of the word; the low half has no meaning. NaN stays
+ * NaN. */
+static uint32_t emit_bfloat(lower *l, uint32_t value)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32);
     const uint32_t bits = RESULT(w, SPV_OP_BITCAST, u32, value);
-    const uint32_t high = emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16);
-    const uint32_t odd = emit_and(l, high, 1);
-    const uint32_t rounded =
-        emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL,
-                   emit_add(l, emit_add(l, bits, lower_u32(l, 0x7fff)), odd), 16);
-    const uint32_t nan = RESULT(w, SPV_OP_U_GREATER_THAN, lower_bool(l),
-                                emit_and(l, bits, 0x7fffffff), lower_u32(l, 0x7f800000));
-    return lower_select(l, u32, nan, emit_or(l, high, lower_u32(l, 0x40)), rounded);
+    const uint32_t odd = emit_and(l, emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, bits, 16), 1);
+    const uint32_t rounded = emit_add(l, emit_add(l, bits, odd), lower_u32(l, 0x7fff));
+    const uint32_t nan = RESULT(w, SPV_OP_F_UNORD_NOT_EQUAL, lower_bool(l), value, value);
+    return lower_select(l, u32, nan, lower_u32(l, 0x7fc00000), rounded);
 }
 
 /* Exact. A denormal half is its fraction times 2^-24. */
@@ -194,10 +206,24 @@ uint32_t lower_encode(lower *l, hal_type type, uint32_t value)
     case HAL_TYPE_F16:
         return emit_half_from_float(l, value);
     case HAL_TYPE_BF16:
-        return emit_bfloat_from_float(l, value);
+        return emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, emit_bfloat(l, value), 16);
     default:
         return value;
     }
+}
+
+uint32_t lower_encode_pair(lower *l, hal_type type, uint32_t low, uint32_t high)
+{
+    if (type == HAL_TYPE_F16 && l->hidden_zero != 0) {
+        return emit_halves(l, low, high);
+    }
+    if (type == HAL_TYPE_BF16) {
+        return emit_or(l, lower_encode(l, type, low),
+                       emit_and(l, emit_bfloat(l, high), 0xffff0000u));
+    }
+    return emit_or(
+        l, lower_encode(l, type, low),
+        emit_shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, lower_encode(l, type, high), 16));
 }
 
 uint32_t lower_decode(lower *l, hal_type type, uint32_t word)
@@ -224,4 +250,19 @@ uint32_t lower_decode(lower *l, hal_type type, uint32_t word)
     default:
         return word;
     }
+}
+
+uint32_t lower_decode_high(lower *l, hal_type type, uint32_t word)
+{
+    if (type == HAL_TYPE_BF16) {
+        return RESULT(&l->writer, SPV_OP_BITCAST, lower_float(l, 32),
+                      emit_and(l, word, 0xffff0000u));
+    }
+    return lower_decode(l, type, emit_shift(l, SPV_OP_SHIFT_RIGHT_LOGICAL, word, 16));
+}
+
+uint32_t lower_narrow(lower *l, hal_type type, uint32_t value)
+{
+    return type == HAL_TYPE_BF16 ? lower_decode_high(l, type, emit_bfloat(l, value))
+                                 : lower_decode(l, type, lower_encode(l, type, value));
 }

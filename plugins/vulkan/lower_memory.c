@@ -161,6 +161,9 @@ static uint32_t piece_of(const plan *p, uint32_t element, uint32_t *shift)
 static uint32_t piece_element(lower *l, const plan *p, const uint32_t *pieces, uint32_t element)
 {
     uint32_t by = 0, piece = pieces[piece_of(p, element, &by)];
+    if (by == 16 && hal_type_size(p->type) == 2) {
+        return lower_decode_high(l, p->type, piece);
+    }
     if (by > 0) {
         piece = RESULT(&l->writer, SPV_OP_SHIFT_RIGHT_LOGICAL, lower_int(l, 32), piece,
                        lower_u32(l, by));
@@ -196,17 +199,24 @@ static void lower_load(lower *l, uint32_t index)
     }
 }
 
-static void pack_elements(lower *l, const plan *p, const uint32_t *elements, uint32_t *pieces)
+/* The pieces of one part, from the values of its elements. */
+static void pack_elements(lower *l, const plan *p, const uint32_t *values, uint32_t *pieces)
 {
     const uint32_t u32 = lower_int(l, 32);
-    for (uint32_t i = 0; i < 1u << p->class; i++) {
+    const int in_pairs = hal_type_size(p->type) == 2 && p->access.bytes == 4;
+    for (uint32_t i = 0; i < 1u << p->class; i += in_pairs ? 2 : 1) {
         uint32_t by = 0, *piece = &pieces[piece_of(p, i, &by)];
+        if (in_pairs) {
+            *piece = lower_encode_pair(l, p->type, values[i], values[i + 1]);
+            continue;
+        }
+        const uint32_t element = lower_encode(l, p->type, values[i]);
         if (by == 0) {
-            *piece = elements[i];
+            *piece = element;
             continue;
         }
         const uint32_t up =
-            RESULT(&l->writer, SPV_OP_SHIFT_LEFT_LOGICAL, u32, elements[i], lower_u32(l, by));
+            RESULT(&l->writer, SPV_OP_SHIFT_LEFT_LOGICAL, u32, element, lower_u32(l, by));
         *piece = RESULT(&l->writer, SPV_OP_BITWISE_OR, u32, *piece, up);
     }
 }
@@ -230,14 +240,10 @@ static void emit_store_part(lower *l, const plan *p, uint32_t part, const uint32
 static void lower_store(lower *l, const hal_ir_record *record)
 {
     const plan p = plan_access(l, record, record->width);
-    uint32_t elements[8], pieces[MAX_PIECES] = {0};
-    for (uint32_t i = 0; i < record->width; i++) {
-        const uint32_t value =
-            record->width == 1 ? l->ids[record->c] : l->parts[l->ids[record->c] + i];
-        elements[i] = lower_encode(l, p.type, value);
-    }
+    const uint32_t *values = record->width == 1 ? &l->ids[record->c] : &l->parts[l->ids[record->c]];
+    uint32_t pieces[MAX_PIECES] = {0};
     for (uint32_t part = 0; part < p.parts; part++) {
-        pack_elements(l, &p, elements + (part << p.class), pieces + part * p.access.count);
+        pack_elements(l, &p, values + (part << p.class), pieces + part * p.access.count);
     }
     const guarded guard = guard_begin(l, record);
     for (uint32_t part = 0; part < p.parts; part++) {

@@ -71,6 +71,7 @@ typedef struct lower {
     uint32_t inputs[64]; /* variables of built-in inputs, by built-in */
     uint32_t arguments;  /* pointer to the block of arguments */
     uint32_t arguments_storage;
+    uint32_t hidden_zero; /* a word of 0 that the driver does not know; 0: none */
     uint32_t bindings[HAL_IR_MAX_BINDINGS]; /* addresses */
     lower_shared shared[HAL_IR_MAX_SHARED];
     uint32_t views;          /* 1: shared arrays have several layouts */
@@ -127,10 +128,15 @@ uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b);
 uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b);
 
 /* lower_convert.c: conversions. `encode` returns the memory form of a type below 32 bits, in the
- * low bits of a word with zeros above; `decode` reads such a word and ignores its high bits. */
+ * low bits of a word with zeros above; `encode_pair` those of two values of 16 bits, in one word;
+ * `decode` reads the low bits of a word and ignores the others, `decode_high` those of the upper
+ * half; `narrow` rounds. */
 uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value);
 uint32_t lower_encode(lower *l, hal_type type, uint32_t value);
+uint32_t lower_encode_pair(lower *l, hal_type type, uint32_t low, uint32_t high);
 uint32_t lower_decode(lower *l, hal_type type, uint32_t word);
+uint32_t lower_decode_high(lower *l, hal_type type, uint32_t word);
+uint32_t lower_narrow(lower *l, hal_type type, uint32_t value);
 
 /* lower_memory.c: loads, stores and atomics. */
 void lower_memory(lower *l, uint32_t index);

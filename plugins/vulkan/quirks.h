@@ -12,7 +12,8 @@
     X(EXACT_FMA, "fused multiply-add is claimed")                                          \
     X(EXACT_DIVIDE, "division and square root are claimed")                                \
     X(EXACT_DOUBLES, "they are claimed where the lowering corrects those of f32")          \
-    X(FOLDS_HALVES, "f32 is rounded to f16 by integer operations")                         \
+    X(FOLDS_HALVES, "f32 is rounded to f16 by PackHalf2x16, whose result is hidden from "  \
+                    "the driver")                                                          \
     X(LANES_IN_ORDER, "subgroups are offered: in a group of one dimension lanes are "      \
                       "in the order of work-items")                                        \
     X(MATRICES_IN_ORDER, "matrix units are offered: a lane has the elements of a 16x8x16 " \

@@ -154,7 +154,8 @@ enum {
     SPV_GLSL_LOG2 = 30,
     SPV_GLSL_SQRT = 31,
     SPV_GLSL_INVERSE_SQRT = 32,
-    SPV_GLSL_FMA = 50
+    SPV_GLSL_FMA = 50,
+    SPV_GLSL_PACK_HALF_2X16 = 58
 };
 
 enum {

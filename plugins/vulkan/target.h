@@ -16,6 +16,7 @@ typedef struct spirv_target {
     uint32_t nearest_even;     /* float widths with rounding to nearest even */
     uint32_t half_converts;    /* 1: the device's conversion from f16 to f32 is exact */
     uint32_t half_rounds;      /* 1: the device's conversion from f32 to f16 is never folded away */
+    uint32_t half_packs;       /* 1: PackHalf2x16 rounds, where the driver cannot fold it away */
     uint32_t shared_views;     /* 1: shared memory can be declared with several layouts */
     uint32_t shared_bytes;     /* of a group */
     uint32_t repairs_division; /* 1: division and square root of f32 are corrected by fused

@@ -26,6 +26,18 @@ static const spirv_target rich = {.push_bytes = 256,
                                   .shared_bytes = 32768,
                                   .repairs_division = 1};
 
+/* The same for a driver that folds conversions to f16 and back. */
+static const spirv_target packing = {.push_bytes = 256,
+                                     .subgroup_width = 32,
+                                     .zero_inf_nan = 7,
+                                     .denormals = 7,
+                                     .nearest_even = 7,
+                                     .half_converts = 1,
+                                     .half_packs = 1,
+                                     .shared_views = 1,
+                                     .shared_bytes = 32768,
+                                     .repairs_division = 1};
+
 static int has_validator(void)
 {
     return system("spirv-val --version >/dev/null 2>&1") == 0;
@@ -267,6 +279,49 @@ TEST(shared_memory_in_two_widths)
     free(views.words);
 }
 
+TEST(halves_are_packed_and_hidden)
+{
+    static const char text[] = HEAD "binding x f16 read_write\n"
+                                    "%i = local_id u32 x\n"
+                                    "%n = constant u32 4\n"
+                                    "%p = mul u32 %i, %n\n"
+                                    "%a = load f32x4 x[%p]\n"
+                                    "%b = extract f32 %a, 0\n"
+                                    "%c = narrow f32 f16 %b\n"
+                                    "%v = pack f32x4 %c, %b, %b, %c\n"
+                                    "store x[%p], %v\n";
+    spirv_module m = lower(text, &packing);
+    /* One for the rounding, two for four elements; each is hidden. What is loaded, and the rounded
+     * value, are converted. */
+    assert_int_equal(count_with(&m, SPV_OP_EXT_INST, 4, SPV_GLSL_PACK_HALF_2X16), 3);
+    assert_int_equal(count(&m, SPV_OP_BITWISE_XOR), 3);
+    assert_int_equal(count(&m, SPV_OP_F_CONVERT), 5);
+    free(m.words);
+    m = lower(text, &rich);
+    assert_int_equal(count_with(&m, SPV_OP_EXT_INST, 4, SPV_GLSL_PACK_HALF_2X16), 0);
+    free(m.words);
+}
+
+TEST(bfloats_are_rounded_in_place)
+{
+    spirv_module m = lower(HEAD "binding x bf16 read_write\n"
+                                "%i = local_id u32 x\n"
+                                "%n = constant u32 2\n"
+                                "%p = mul u32 %i, %n\n"
+                                "%a = load f32x2 x[%p]\n"
+                                "%b = extract f32 %a, 0\n"
+                                "%c = extract f32 %a, 1\n"
+                                "%d = narrow f32 bf16 %b\n"
+                                "%v = pack f32x2 %d, %c\n"
+                                "store x[%p], %v\n",
+                           &packing);
+    /* Three roundings shift their lowest bit down, and the lower one of the pair its result. */
+    assert_int_equal(count(&m, SPV_OP_SHIFT_RIGHT_LOGICAL), 4);
+    assert_int_equal(count(&m, SPV_OP_SHIFT_LEFT_LOGICAL), 1);
+    assert_int_equal(count(&m, SPV_OP_SELECT), 3);
+    free(m.words);
+}
+
 TEST(subgroups_make_a_group_flat)
 {
     spirv_module m = lower("kernel k\ngroup 4 8 1\n"
@@ -330,6 +385,7 @@ TEST(every_operation)
                 stored[t], stored[t], values[t], values[t], values[t], values[t]);
         free(lower(text, &plain).words);
         free(lower(text, &rich).words);
+        free(lower(text, &packing).words);
     }
     if (!has_validator()) {
         print_message("spirv-val is not installed: lowered only\n");
