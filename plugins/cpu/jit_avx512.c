@@ -14,7 +14,7 @@ enum {
     INTEGER_GE = 5,
     INTEGER_GT = 6
 };
-enum { NOT_OF_THIRD = 0x55 }; /* truth table */
+enum { NOT_OF_THIRD = 0x55, FIRST_AND_SECOND_OR_NOT_THIRD = 0xd0 }; /* truth tables */
 
 static void emit_masked(jit_state *jit, uint32_t name, hal_type type, uint32_t mask, bool zeroing,
                         uint32_t d, uint32_t second, x86_operand operand)
@@ -25,12 +25,32 @@ static void emit_masked(jit_state *jit, uint32_t name, hal_type type, uint32_t m
     x86_vector(&jit->code, name, form, d, second, operand);
 }
 
+/* The greatest of b, a is a where either is NaN, or both are zeros; of a, b it is b. The sign of the
+ * first is that of both, and where b is NaN it is taken: the path from a, which a fold has from the
+ * operation before, is short. */
+static void emit_greatest(jit_state *jit, const jit_node *node)
+{
+    const hal_type type = node->type;
+    const uint32_t a = jit_use(jit, node, 0), b = jit_use(jit, node, 1);
+    const uint32_t d = jit_result(jit, node);
+    emit_immediate(jit, X86_CMPPS, type, JIT_MASK_A, b, x86_register(b), FLOAT_UNORDERED);
+    emit(jit, X86_MAXPS, type, JIT_TEMPORARY_A, a, x86_register(b));
+    emit(jit, X86_MAXPS, type, d, b, x86_register(a));
+    emit_immediate(jit, X86_PTERNLOGD, type, d, JIT_TEMPORARY_A,
+                   x86_constant(&jit->code, UINT32_C(1) << 31, 4), FIRST_AND_SECOND_OR_NOT_THIRD);
+    emit_masked(jit, X86_MOVDQU32, type, JIT_MASK_A, false, d, 0, x86_register(b));
+}
+
 /* The least of a, b and of b, a differ only for equal operands, which are zeros, and NaN: the union
  * of their bits is -0 or NaN. The greatest: the intersection, and a sum for NaN. */
 static void emit_float_least(jit_state *jit, const jit_node *node)
 {
     const hal_type type = node->type;
     const bool least = node->opcode == HAL_IR_MIN;
+    if (!least && type == HAL_TYPE_F32) {
+        emit_greatest(jit, node);
+        return;
+    }
     const uint32_t a = jit_use(jit, node, 0), b = jit_use(jit, node, 1);
     const uint32_t d = jit_result(jit, node);
     const uint32_t name =
