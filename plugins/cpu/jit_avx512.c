@@ -25,9 +25,9 @@ static void emit_masked(jit_state *jit, uint32_t name, hal_type type, uint32_t m
     x86_vector(&jit->code, name, form, d, second, operand);
 }
 
-/* The greatest of b, a is a where either is NaN, or both are zeros; of a, b it is b. The sign of the
- * first is that of both, and where b is NaN it is taken: the path from a, which a fold has from the
- * operation before, is short. */
+/* The greatest of b, a is a where either is NaN, or both are zeros; of a, b it is b. The sign of
+ * the first is that of both, and where b is NaN it is taken: the path from a, which a fold has from
+ * the operation before, is short. */
 static void emit_greatest(jit_state *jit, const jit_node *node)
 {
     const hal_type type = node->type;
