@@ -43,6 +43,9 @@
 #define MIN_NARROW_CPU 4096
 #define MIN_NARROW_STEPS_CPU 16
 
+/* Length from which a few outputs that are contiguous have a vector each for some of its steps. */
+#define MIN_STEEP_AXIS_CPU 256
+
 /* Vectors that a group with several rows of outputs may load in any case, and groups for each
  * compute unit above which it may load more. */
 #define LAYERS_WORK_CPU 2048
@@ -225,6 +228,11 @@ static void group_across_outputs_cpu(const hal_device_info *info, const ops_spac
     group->outputs = share_of_vectors(count, items);
     if (count >= MIN_ROW_CPU && items >= 2 * group->outputs && length >= MIN_SHARED_STEPS_CPU) {
         group->outputs = row_of_vectors(count, items);
+    }
+    if (info->kind == HAL_DEVICE_CPU && space->rank == 1 && inner < MIN_ROW_CPU && !is_narrow &&
+        length >= MIN_STEEP_AXIS_CPU && items >= SIDE_CPU * SIDE_CPU) {
+        group->outputs = group->along = SIDE_CPU;
+        return;
     }
     const uint32_t spare = items / group->outputs;
     while (2 * group->along <= spare && length >= steps * (int64_t)group->along) {
