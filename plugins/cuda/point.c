@@ -1,15 +1,16 @@
 /* Points: the values that a queue reaches, and waiting for them.
  *
  * After each batch the stream records an event, which other queues wait for and which has the
- * device's time. Before it, it writes the batch's value to a counter in pinned host memory, which a
- * wait polls without calling the driver. Such a write keeps the device from the next batch for some
- * microseconds. So a batch has one where the queue is idle and the batch before was waited for, as
- * it will be waited for itself; of others, one now and then has it. A wait for the last batch then
- * makes the stream write; a wait for an earlier one, and all waits where streams cannot write, poll
- * the event. */
+ * device's time where hal may ask for it. Before it, it writes the batch's value to a counter in
+ * pinned host memory, which a wait polls without calling the driver. Such a write keeps the device
+ * from the next batch for some microseconds. So a batch has one where the queue is idle and the
+ * batch before was waited for, as it will be waited for itself; of others, one now and then has it.
+ * A wait for the last batch then makes the stream write; a wait for an earlier one, and all waits
+ * where streams cannot write, poll the event. */
 #include "pinned.h"
 
 #include <kit/clock.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
@@ -23,6 +24,13 @@ static const uint64_t max_spin_ns = 10000000; /* after this a wait sleeps betwee
 static hal_status event_await_free(hal_plugin_queue *queue, uint64_t value)
 {
     return value > CUDA_EVENTS ? cuda_queue_wait(queue, value - CUDA_EVENTS, UINT64_MAX) : HAL_OK;
+}
+
+/* The event that the last batch with this place among the values has recorded, or records. */
+static cuda_event event_of(hal_plugin_queue *queue, uint64_t value)
+{
+    cuda_batch_event *event = &queue->events[value % CUDA_EVENTS];
+    return event->kinds[atomic_load(&event->is_timed)];
 }
 
 static void queue_raise_reached(hal_plugin_queue *queue, uint64_t value)
@@ -48,7 +56,7 @@ static hal_status queue_poll(hal_plugin_queue *queue, uint64_t value, bool query
     if (atomic_load(&queue->reached) >= value) {
         return HAL_OK;
     }
-    const cuda_event event = queue->events[value % CUDA_EVENTS];
+    const cuda_event event = event_of(queue, value);
     const uint64_t deferred = atomic_load(&queue->deferred);
     if (!query || event == NULL || (deferred != 0 && value >= deferred)) {
         return HAL_ERROR_TIMEOUT;
@@ -83,14 +91,14 @@ static hal_status events_elapsed(hal_plugin_queue *queue, uint64_t first, uint64
                                  uint64_t *nanoseconds)
 {
     const cuda_driver *cu = cuda_functions();
-    const cuda_event last = queue->events[second % CUDA_EVENTS];
+    const cuda_event from = event_of(queue, first), last = event_of(queue, second);
     float milliseconds = 0;
     cuda_result result;
     while ((result = cu->cuEventQuery(last)) == CUDA_NOT_READY) {
         pause_thread();
     }
     if (result == 0) {
-        result = cu->cuEventElapsedTime(&milliseconds, queue->events[first % CUDA_EVENTS], last);
+        result = cu->cuEventElapsedTime(&milliseconds, from, last);
     }
     *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
     return cuda_check(result, "reading the time between two points");
@@ -115,8 +123,10 @@ hal_status cuda_point_create(hal_plugin_queue *queue)
 void cuda_point_destroy(hal_plugin_queue *queue)
 {
     for (uint32_t i = 0; i < CUDA_EVENTS; i++) {
-        if (queue->events[i] != NULL) {
-            cuda_functions()->cuEventDestroy_v2(queue->events[i]);
+        for (int timed = 0; timed < 2; timed++) {
+            if (queue->events[i].kinds[timed] != NULL) {
+                cuda_functions()->cuEventDestroy_v2(queue->events[i].kinds[timed]);
+            }
         }
     }
     if (queue->counter != NULL) {
@@ -124,12 +134,19 @@ void cuda_point_destroy(hal_plugin_queue *queue)
     }
 }
 
-hal_status cuda_point_prepare(hal_plugin_queue *queue, uint64_t value)
+hal_status cuda_point_prepare(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)
 {
-    cuda_event *event = &queue->events[value % CUDA_EVENTS];
+    const bool has_flags = batch->size >= offsetof(hal_batch, flags) + sizeof batch->flags;
+    const bool is_timed = !has_flags || !(batch->flags & HAL_BATCH_UNTIMED);
+    cuda_batch_event *event = &queue->events[value % CUDA_EVENTS];
     hal_status status = event_await_free(queue, value);
-    if (status == HAL_OK && *event == NULL) {
-        status = cuda_check(cuda_functions()->cuEventCreate(event, 0), "creating an event");
+    if (status == HAL_OK && event->kinds[is_timed] == NULL) {
+        status = cuda_check(cuda_functions()->cuEventCreate(&event->kinds[is_timed],
+                                                            is_timed ? 0 : CUDA_EVENT_UNTIMED),
+                            "creating an event");
+    }
+    if (status == HAL_OK) {
+        atomic_store(&event->is_timed, is_timed);
     }
     return status;
 }
@@ -145,8 +162,8 @@ static cuda_result counter_write(hal_plugin_queue *queue, uint64_t value)
     return result;
 }
 
-/* The counter comes before the event, since a timed event takes the device more than a microsecond.
- * Everything was prepared, so an error means that the device is lost. */
+/* The counter comes before the event, which takes the device about a microsecond. Everything was
+ * prepared, so an error means that the device is lost. */
 hal_status cuda_point_submit(hal_plugin_queue *queue, uint64_t value)
 {
     cuda_result result = 0;
@@ -160,7 +177,7 @@ hal_status cuda_point_submit(hal_plugin_queue *queue, uint64_t value)
         result = counter_write(queue, value);
     }
     if (result == 0) {
-        result = cuda_functions()->cuEventRecord(queue->events[value % CUDA_EVENTS], queue->stream);
+        result = cuda_functions()->cuEventRecord(event_of(queue, value), queue->stream);
     }
     if (result == 0) {
         atomic_store(&queue->submitted, value);
@@ -204,7 +221,7 @@ hal_status cuda_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *wai
          * reached. */
         if (atomic_load(&other->reached) < waits[i].value) {
             status = cuda_check(cuda_functions()->cuStreamWaitEvent(
-                                    queue->stream, other->events[waits[i].value % CUDA_EVENTS], 0),
+                                    queue->stream, event_of(other, waits[i].value), 0),
                                 "waiting for another queue");
         }
     }
@@ -262,6 +279,13 @@ hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
                          "got %llu to %llu; the queue has reached %llu",
                          (int)CUDA_EVENTS, (unsigned long long)first, (unsigned long long)second,
                          (unsigned long long)reached);
+    }
+    if (!atomic_load(&queue->events[first % CUDA_EVENTS].is_timed) ||
+        !atomic_load(&queue->events[second % CUDA_EVENTS].is_timed)) {
+        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
+                         "cuda: queue_elapsed: points: expected batches without HAL_BATCH_UNTIMED, "
+                         "got %llu to %llu",
+                         (unsigned long long)first, (unsigned long long)second);
     }
     hal_status status = cuda_context_push(queue->device);
     if (status == HAL_OK) {

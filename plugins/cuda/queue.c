@@ -59,7 +59,7 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status != HAL_OK) {
         return status;
     }
-    status = cuda_point_prepare(queue, value);
+    status = cuda_point_prepare(queue, batch, value);
     if (status == HAL_OK) {
         status = cuda_point_follow(queue, waits, wait_count);
     }

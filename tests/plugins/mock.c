@@ -466,6 +466,8 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     kept->waits = copy_of(waits, wait_count * sizeof *waits);
     kept->wait_count = wait_count;
     state.waits += wait_count;
+    state.batches++;
+    state.untimed += (batch->flags & HAL_BATCH_UNTIMED) != 0;
     mark(kept, 1);
     if (queue->last) {
         queue->last->next = kept;

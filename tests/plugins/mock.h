@@ -58,7 +58,9 @@ typedef struct mock_state {
     _Atomic int misuses; /* breaches of the contract by hal */
     char misuse[128];    /* the last one */
     char problem[320];   /* the last one of a kernel that ran, such as a binding too short */
-    _Atomic uint32_t waits; /* for other queues, in all batches */
+    _Atomic uint32_t waits;   /* for other queues, in all batches */
+    _Atomic uint32_t batches; /* submitted */
+    _Atomic uint32_t untimed; /* of these, with HAL_BATCH_UNTIMED */
     uint32_t logged_count;
     mock_logged logged[MOCK_LOGGED];
     const hal_host *host;

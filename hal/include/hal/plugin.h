@@ -85,6 +85,12 @@ typedef struct hal_command {
     hal_plugin_kernel *kernel;
 } hal_command;
 
+/* hal_batch.flags */
+enum {
+    HAL_BATCH_UNTIMED = 1 /* queue_elapsed never gets the batch's value, as no program has its
+                           * point: the end of the batch needs no time */
+};
+
 /* The batch of one flush. The arrays belong to hal and are valid during the call. */
 typedef struct hal_batch {
     uint32_t size; /* sizeof(hal_batch) */
@@ -94,6 +100,8 @@ typedef struct hal_batch {
     const hal_command *commands;
     const hal_binding *bindings;
     const uint8_t *scalars;
+    uint32_t flags; /* HAL_BATCH_* */
+    uint32_t reserved;
 } hal_batch;
 
 /* A value that another queue of the device, or of one that it reaches, has to reach first. It has

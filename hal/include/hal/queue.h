@@ -99,7 +99,7 @@ HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *sourc
                                       uint64_t bytes);
 
 /* Submits the recorded batch. `point`, which may be null, receives the point of all work so far:
- * the last one again if nothing was recorded.
+ * the last one again if nothing was recorded since a flush with a point.
  * Threads: the queue's.
  * Errors: those of the plugin; the batch is then dropped, and the queue stays usable unless the
  * device is lost. If a batch that was held for a point of another device is rejected later, the

@@ -78,5 +78,6 @@ hal_batch hal_recording_view(const hal_recording *recording)
         .commands = recording->commands,
         .bindings = recording->bindings,
         .scalars = recording->scalars,
+        .flags = recording->flags,
     };
 }

@@ -16,6 +16,7 @@ typedef struct hal_recording {
     uint8_t *scalars;
     hal_last_use *waits; /* points that come before the batch, one per timeline */
     hal_gate *gate;      /* opens before the batch is submitted, or null */
+    uint32_t flags;      /* HAL_BATCH_* */
     uint32_t was_gated;  /* 1: counted among the held batches with a gate; of held.c */
     uint32_t command_count, command_capacity;
     uint32_t binding_count, binding_capacity;

@@ -67,8 +67,9 @@ static hal_status batch_flush(hal_queue *queue)
     return status;
 }
 
-/* With `count_waits`, a batch that only has waits is flushed, too. */
-static hal_status queue_flush(hal_queue *queue, int count_waits, hal_point *point)
+/* With `count_waits`, a batch that only has waits is flushed, too. With `timed`, the time of the
+ * point can be asked for: an empty batch comes after one that has none. */
+static hal_status queue_flush(hal_queue *queue, int count_waits, int timed, hal_point *point)
 {
     hal_status status = hal_queue_check(queue, "hal_queue_flush");
     if (status != HAL_OK) {
@@ -76,10 +77,12 @@ static hal_status queue_flush(hal_queue *queue, int count_waits, hal_point *poin
     }
     hal_held_advance();
     status = hal_held_take_deferred_error(queue);
-    const hal_recording *recording = queue->recorder.recording;
+    hal_recording *recording = queue->recorder.recording;
     if (status == HAL_OK &&
         (recording->command_count > 0 || recording->gate ||
-         (count_waits && recording->wait_count > 0))) {
+         (count_waits && recording->wait_count > 0) || (timed && queue->ends_untimed))) {
+        recording->flags = timed || hal_hooks_on(HAL_HOOK_BATCHES) ? 0 : HAL_BATCH_UNTIMED;
+        queue->ends_untimed = recording->flags != 0;
         status = batch_flush(queue);
     }
     hal_kernel_cache_sweep(queue->timeline.device->kernels);
@@ -94,13 +97,19 @@ hal_status hal_queue_flush(hal_queue *queue, hal_point *point)
 {
     const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_flush");
     return status == HAL_OK
-               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, queue_flush(queue, 0, point))
+               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue,
+                                queue_flush(queue, 0, point != NULL, point))
                : status;
+}
+
+hal_status hal_flush_untimed(hal_queue *queue, hal_point *point)
+{
+    return queue_flush(queue, 0, 0, point);
 }
 
 hal_status hal_flush_waits(hal_queue *queue, hal_point *point)
 {
-    return queue_flush(queue, 1, point);
+    return queue_flush(queue, 1, 0, point);
 }
 
 /* With HAL_HOOK_BATCHES a batch has one command, so that the device time between two points is

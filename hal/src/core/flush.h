@@ -9,6 +9,10 @@
  * Errors: as hal_queue_flush. */
 hal_status hal_flush_waits(hal_queue *queue, hal_point *point);
 
+/* As hal_queue_flush, for a point that no program receives: hal_point_get_elapsed is not asked for
+ * it. Threads: the queue's. Errors: as hal_queue_flush. */
+hal_status hal_flush_untimed(hal_queue *queue, hal_point *point);
+
 /* Flushes a batch that is full and raises the limit of the next. Threads: the queue's.
  * Errors: as hal_queue_flush. */
 hal_status hal_flush_full(hal_queue *queue);

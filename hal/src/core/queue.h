@@ -32,6 +32,7 @@ struct hal_queue {
 
     /* Of the queue's thread. */
     hal_recorder recorder;
+    int ends_untimed;              /* the last flushed batch has HAL_BATCH_UNTIMED */
     hal_graph *graph;              /* in recording, else null */
     struct hal_staging *staging;   /* null until it is needed */
     hal_last_use relayed;          /* the copy into this queue's memory that `relay` waits for, by

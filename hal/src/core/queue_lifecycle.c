@@ -64,6 +64,7 @@ static void queue_open(hal_queue *queue, hal_device *device, hal_plugin_queue *h
     hal_timeline_open(&queue->timeline, hal_device_ref(device), handle);
     hal_queue_table_add(handle, &queue->timeline.reached, queue->timeline.base);
     atomic_store(&queue->held.has_deferred_error, 0);
+    queue->ends_untimed = 0;
     recorder->timeline = &queue->timeline;
     recorder->memory_limit =
         device->info.memory_bytes ? device->info.memory_bytes / MEMORY_DIVISOR : UINT64_MAX;
@@ -138,7 +139,7 @@ static hal_status queue_wait(hal_queue *queue, uint64_t timeout_ns)
     hal_point point;
     hal_status status = hal_queue_check(queue, "hal_queue_wait");
     if (status == HAL_OK) {
-        status = hal_queue_flush(queue, &point);
+        status = hal_flush_untimed(queue, &point);
     }
     if (status == HAL_OK) {
         status = hal_point_wait(point, timeout_ns);

@@ -59,7 +59,7 @@ static hal_status chunk_prepare(hal_queue *queue, struct hal_staging *staging)
     hal_point point = {queue, chunk->last};
     hal_status status = HAL_OK;
     if (chunk->last == hal_timeline_next_value(&queue->timeline)) {
-        status = hal_queue_flush(queue, &point);
+        status = hal_flush_untimed(queue, &point);
     }
     return status == HAL_OK ? hal_point_wait(point, HAL_WAIT_FOREVER) : status;
 }

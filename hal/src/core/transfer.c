@@ -142,7 +142,7 @@ static hal_status write_staged(hal_queue *queue, hal_range target, const char *d
         }
         done += length;
         if (status == HAL_OK && done < bytes) {
-            status = hal_queue_flush(queue, point);
+            status = hal_flush_untimed(queue, point);
         }
     }
     hal_copy_team_end(team);
@@ -203,7 +203,7 @@ static hal_status read_piece_begin(hal_queue *queue, hal_range source, int is_la
     if (status == HAL_OK) {
         status = record_copy(queue, source, (hal_range){piece->staging, 0, source.length});
     }
-    return status == HAL_OK && !is_last ? hal_queue_flush(queue, &piece->point) : status;
+    return status == HAL_OK && !is_last ? hal_flush_untimed(queue, &piece->point) : status;
 }
 
 static hal_status read_piece_end(hal_queue *queue, read_piece *piece, int is_last, char *data,
@@ -306,7 +306,7 @@ static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue 
         status = record_copy(from, source, target);
     }
     if (status == HAL_OK) {
-        status = hal_queue_flush(from, &point);
+        status = hal_flush_untimed(from, &point);
     }
     if (status != HAL_OK) {
         return status;

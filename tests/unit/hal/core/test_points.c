@@ -35,6 +35,32 @@ SIDES_TEST(points_are_reached_in_order)
     assert_ok(hal_point_wait((hal_point){0}, 0));
 }
 
+/* Batches whose point nobody has need no time; a point that comes after one is that of an empty
+ * batch. */
+SIDES_TEST(batches_without_points_are_untimed)
+{
+    side *one = side_open("mock");
+    const hal_range all = {one->buffer, 0, HAL_WHOLE};
+    hal_point first, second;
+    uint64_t nanoseconds;
+    mock->batches = mock->untimed = 0;
+    assert_ok(hal_queue_fill(one->queue, all, 1));
+    assert_ok(hal_queue_flush(one->queue, NULL));
+    assert_ok(hal_queue_flush(one->queue, NULL));
+    assert_ok(hal_queue_wait(one->queue, HAL_WAIT_FOREVER));
+    assert_int_equal(mock->batches, 1);
+    assert_int_equal(mock->untimed, 1);
+    assert_ok(hal_queue_flush(one->queue, &first));
+    assert_ok(hal_queue_flush(one->queue, &first));
+    assert_int_equal(mock->batches, 2);
+    assert_ok(hal_queue_fill(one->queue, all, 2));
+    assert_ok(hal_queue_flush(one->queue, &second));
+    assert_int_equal(mock->batches, 3);
+    assert_int_equal(mock->untimed, 1);
+    assert_ok(hal_queue_wait(one->queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_get_elapsed(first, second, &nanoseconds));
+}
+
 /* A sentence for TIMEOUT does not go with what fails later without one. */
 SIDES_TEST(sentences_of_timeouts_are_ignored)
 {

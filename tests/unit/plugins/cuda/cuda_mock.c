@@ -43,6 +43,7 @@ struct CUgraph_st {
 
 struct CUevent_st {
     int recorded;
+    int untimed;
     uint64_t time;
     cuda_context context;
 };
@@ -391,6 +392,7 @@ cuda_result cuEventCreate(cuda_event *event, unsigned flags)
     mock->live_objects++;
     *event = calloc(1, sizeof **event);
     (*event)->context = now();
+    (*event)->untimed = flags == CUDA_EVENT_UNTIMED;
     return 0;
 }
 
@@ -424,6 +426,9 @@ cuda_result cuEventQuery(cuda_event event)
 cuda_result cuEventElapsedTime(float *milliseconds, cuda_event first, cuda_event second)
 {
     *milliseconds = (float)(second->time - first->time);
+    if (first->untimed || second->untimed) {
+        return 400;
+    }
     return mock->late_event > 0 ? CUDA_NOT_READY : 0;
 }
 

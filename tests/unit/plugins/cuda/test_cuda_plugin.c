@@ -98,6 +98,30 @@ TEST_WITH(test_points, begin, end)
     }
 }
 
+/* Batches that hal asks no time of have other events, at the same places. */
+TEST_WITH(test_untimed_batches, begin, end)
+{
+    enum { EVENTS = 1024 };
+    const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
+    const hal_batch older = {.size = offsetof(hal_batch, flags), .flags = HAL_BATCH_UNTIMED};
+    uint64_t time = 0;
+    for (int i = 0; i < EVENTS + 1; i++) {
+        does(plugin->submit(queue, &untimed, NULL, 0, ++value));
+    }
+    for (int i = 0; i < EVENTS - 2; i++) {
+        does(plugin->submit(queue, &older, NULL, 0, ++value));
+    }
+    does(plugin->submit(queue, &untimed, NULL, 0, ++value));
+    does(plugin->submit(queue, &older, NULL, 0, ++value));
+    does(plugin->wait(queue, value, UINT64_MAX));
+    does(plugin->queue_elapsed(queue, value - 2, value, &time));
+    assert_int_equal(time, 2 * 1000000);
+    fails(plugin->queue_elapsed(queue, value - 1, value, &time), HAL_ERROR_INVALID_ARGUMENT,
+          "without HAL_BATCH_UNTIMED");
+    fails(plugin->queue_elapsed(queue, value - 2, value - 1, &time), HAL_ERROR_INVALID_ARGUMENT,
+          "without HAL_BATCH_UNTIMED");
+}
+
 /* A busy queue counts one batch in 16, and the last one when it is waited for. */
 TEST_WITH(test_busy_queues_count_rarely, begin, end)
 {
