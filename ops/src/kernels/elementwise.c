@@ -736,7 +736,7 @@ void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t 
         const uint32_t row = i / rows->vector;
         if (rows->staged >> view & 1) {
             elements[i] =
-                hal_ir_load_wide(b, rows->memory[view], rows->place[i], 0, 1, rows->guard[row]);
+                hal_ir_load_wide(b, rows->memory[view], rows->place[i], 0, 1, rows->in_tile[row]);
         } else if (i % rows->vector == 0) {
             const ops_element_iter part = element_row(iter, view, row);
             neighbours_load(b, &part, view, memory, elements + i);

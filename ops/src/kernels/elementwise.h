@@ -57,6 +57,7 @@ typedef struct ops_element_rows {
     uint32_t staged, vector;
     hal_ir_memory_id memory[OPS_MAX_VIEWS]; /* of staged views, with elements at `place` */
     hal_ir_value place[OPS_MAX_ELEMENTS];
+    hal_ir_value in_tile[OPS_MAX_ELEMENTS];              /* the guard of each row's places */
     hal_ir_value guard[OPS_MAX_ELEMENTS];                /* of each row */
     hal_ir_value index[OPS_MAX_VIEWS][OPS_MAX_ELEMENTS]; /* of each row's first element */
 } ops_element_rows;

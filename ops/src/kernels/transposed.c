@@ -10,8 +10,10 @@
 
 #include <stdlib.h>
 
-/* Elements of a tile: enough loads in flight, and at least so many that staging pays. */
+/* Elements of a tile: enough loads in flight, and at least so many that staging pays. Where lines of
+ * the output begin inside sectors, longer runs of them share fewer sectors with other tiles. */
 #define MAX_ELEMENTS 4096u
+#define MAX_RAGGED_ELEMENTS 8192u
 #define MIN_ELEMENTS 256u
 
 /* Sides of a box next to a short one, and the length below which a side is short. */
@@ -314,6 +316,19 @@ static void plan_orders(ops_space *space, const ops_elementwise_use *use, uint32
     plan->width = order_width(space, use, all & ~plan->staged, plan->tile, &plan->computed);
 }
 
+/* Whether a view's lines are longer than a tile and begin at other places than whole sectors. */
+static int has_ragged_lines(const ops_space *space, uint32_t view, uint32_t size)
+{
+    int ragged = 0;
+    if (space->size[space->rank - 1] <= BOX_SIDE) {
+        return 0;
+    }
+    for (uint32_t i = 0; i + 1 < space->rank; i++) {
+        ragged |= space->size[i] > 1 && llabs(space->stride[view][i]) * size % SECTOR != 0;
+    }
+    return ragged;
+}
+
 void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
                            ops_space *space, ops_elementwise_plan *plan)
 {
@@ -347,8 +362,10 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
     }
     const uint32_t third = other == last ? last : third_dimension(space, other, input, output);
     const uint32_t shared = least(info->shared_bytes, MAX_SHARED);
-    for (uint32_t elements = MAX_ELEMENTS; other != last && elements >= MIN_ELEMENTS;
-         elements /= 2) {
+    const int is_ragged =
+        other != last && third == last && has_ragged_lines(space, output, use->sizes[output]);
+    for (uint32_t elements = is_ragged ? MAX_RAGGED_ELEMENTS : MAX_ELEMENTS;
+         other != last && elements >= MIN_ELEMENTS; elements /= 2) {
         tile[2] = 1;
         if (third == last) {
             tile_fit(space, other, elements, tile);
@@ -552,8 +569,15 @@ typedef struct tile_round {
     uint32_t items;       /* work-items that have vectors */
     uint32_t axis, step;  /* of the distance; axis OPS_TILE_AXES: along several */
     tile_place places[LOADS][OPS_MAX_WIDTH];
-    hal_ir_value guard[LOADS];
+    hal_ir_value in_tile[LOADS]; /* the vector is the tile's; HAL_IR_NONE: always */
+    hal_ir_value guard[LOADS];   /* the space has its elements, too */
 } tile_round;
+
+/* Both guards; HAL_IR_NONE is true. */
+static hal_ir_value guard_and(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
+{
+    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
+}
 
 /* Vectors differ along the last axis of the order alone where a group takes all of the others'.
  * Some work-items are idle for that. */
@@ -593,9 +617,9 @@ static void round_begin(const tile_emitter *e, const ops_tile_order *order, uint
     /* The last round may go beyond the tile. */
     const uint32_t is_covered = numbers % (round->each * items) == 0;
     const uint32_t own = round->axis == OPS_TILE_AXES ? 0 : UINT32_C(1) << round->axis;
-    hal_ir_value inside = e->inside, common = HAL_IR_NONE;
+    hal_ir_value common = HAL_IR_NONE, is_busy = HAL_IR_NONE;
     if (items < e->plan->group) {
-        inside = hal_ir_and(b, inside, hal_ir_lt(b, e->item, hal_ir_u32(b, items)));
+        is_busy = hal_ir_lt(b, e->item, hal_ir_u32(b, items));
     }
     for (uint32_t i = 0; i < round->each; i++) {
         tile_place *places = round->places[i];
@@ -603,18 +627,18 @@ static void round_begin(const tile_emitter *e, const ops_tile_order *order, uint
         const hal_ir_value number = hal_ir_add(b, start, hal_ir_u32(b, i * items));
         if (i == 0 || own == 0) {
             tile_places(e, order, width, number, places);
-            common = tile_contains(e, &places[0], every & ~own, inside);
+            common = tile_contains(e, &places[0], every & ~own, e->inside);
         }
         for (uint32_t j = 0; j < width && i > 0 && own != 0; j++) {
             places[j] = round->places[0][j];
             places[j].at[round->axis] =
                 hal_ir_add(b, places[j].at[round->axis], hal_ir_u32(b, i * round->step));
         }
-        round->guard[i] = tile_contains(e, &places[0], own, common);
-        if (!is_covered) {
-            round->guard[i] =
-                hal_ir_and(b, round->guard[i], hal_ir_lt(b, number, hal_ir_u32(b, numbers)));
-        }
+        round->in_tile[i] =
+            is_covered ? is_busy
+                       : guard_and(b, is_busy, hal_ir_lt(b, number, hal_ir_u32(b, numbers)));
+        round->guard[i] =
+            guard_and(b, tile_contains(e, &places[0], own, common), round->in_tile[i]);
     }
 }
 
@@ -652,7 +676,9 @@ static hal_ir_value round_shared(const tile_emitter *e, const tile_round *round,
     return hal_ir_add(e->b, first[j], hal_ir_u32(e->b, distance));
 }
 
-/* Copies the staged views' tiles to shared memory. */
+/* Copies the staged views' tiles to shared memory. Stores have no guard where every vector is the
+ * tile's, elements that the space does not have are 0: NVIDIA's compiler has seven predicates, and
+ * otherwise executes the stores of a few loads before it begins further loads. */
 static void tile_load(const tile_emitter *e, const ops_element_rows *tile, const uint8_t *slots)
 {
     hal_ir_builder *b = e->b;
@@ -675,7 +701,7 @@ static void tile_load(const tile_emitter *e, const ops_element_rows *tile, const
             for (uint32_t j = 0; j < width; j++) {
                 place = apart && j > 0 ? round_shared(e, &round, shared, i, j) : place;
                 hal_ir_store_wide(b, tile->memory[view], place, apart ? 0 : (int32_t)j,
-                                  round.guard[i],
+                                  round.in_tile[i],
                                   width == 1 ? loaded[i] : hal_ir_extract(b, loaded[i], j));
             }
         }
@@ -694,6 +720,7 @@ static void tile_compute(const tile_emitter *e, ops_element_iter *iter, ops_elem
     hal_ir_value shared[OPS_MAX_WIDTH], index[LOADS];
     round_begin(e, &e->plan->computed, vector, vector < TOGETHER ? TOGETHER / vector : 1, &round);
     for (uint32_t i = 0; i < round.each; i++) {
+        tile->in_tile[i] = round.in_tile[i];
         tile->guard[i] = round.guard[i];
         for (uint32_t j = 0; j < vector; j++) {
             tile->place[i * vector + j] = round_shared(e, &round, shared, i, j);
