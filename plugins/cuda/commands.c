@@ -14,19 +14,35 @@ static uint32_t dispatch_count(const hal_batch *batch, uint32_t first)
     return count;
 }
 
+/* An early start is that of chain_graph.c. */
 static hal_status dispatch_launch(hal_plugin_queue *queue, const hal_batch *batch,
-                                  const hal_command *command)
+                                  const hal_command *command, bool starts_early)
 {
+    const cuda_driver *cu = cuda_functions();
     const hal_plugin_kernel *kernel = command->kernel;
+    const uint32_t *group = kernel->group;
     cuda_arguments arguments;
     uint32_t grid[3];
+    cuda_result result;
     cuda_kernel_arguments(batch, command, &arguments);
     cuda_kernel_grid(command, grid);
-    return cuda_check(cuda_functions()->cuLaunchKernel(
-                          kernel->function, grid[0], grid[1], grid[2], kernel->group[0],
-                          kernel->group[1], kernel->group[2], kernel->dynamic_shared, queue->stream,
-                          arguments.parameters, arguments.extra),
-                      "launching a kernel of %u x %u x %u groups", grid[0], grid[1], grid[2]);
+    if (starts_early) {
+        const cuda_launch_attribute early = {.kind = CUDA_LAUNCH_EARLY, .value = {1}};
+        const cuda_launch_config config = {.grid = {grid[0], grid[1], grid[2]},
+                                           .group = {group[0], group[1], group[2]},
+                                           .shared_bytes = kernel->dynamic_shared,
+                                           .stream = queue->stream,
+                                           .attributes = &early,
+                                           .attribute_count = 1};
+        result = cu->cuLaunchKernelEx(&config, kernel->function, arguments.parameters,
+                                      arguments.extra);
+    } else {
+        result = cu->cuLaunchKernel(kernel->function, grid[0], grid[1], grid[2], group[0], group[1],
+                                    group[2], kernel->dynamic_shared, queue->stream,
+                                    arguments.parameters, arguments.extra);
+    }
+    return cuda_check(result, "launching a kernel of %u x %u x %u groups", grid[0], grid[1],
+                      grid[2]);
 }
 
 /* As a chain where the run is long enough and has one; as launches elsewhere. */
@@ -38,7 +54,9 @@ static hal_status run_submit(hal_plugin_queue *queue, const cuda_run *run)
         status = cuda_chain_submit(queue, run, &submitted);
     }
     for (uint32_t i = 0; i < run->count && status == HAL_OK && !submitted; i++) {
-        status = dispatch_launch(queue, run->batch, &run->commands[i]);
+        const bool starts_early =
+            i > 0 && queue->device->launches_early && run->commands[i].kernel->waits_itself;
+        status = dispatch_launch(queue, run->batch, &run->commands[i], starts_early);
     }
     return status;
 }

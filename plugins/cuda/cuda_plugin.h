@@ -27,6 +27,7 @@ struct hal_plugin_device {
     uint32_t chain_min;         /* dispatches in a row from which they are submitted as a chain */
     uint32_t dedicate_after;    /* equal runs after which one gets a dedicated chain */
     uint32_t early_start_min;   /* dispatches of a chain from which they may start early */
+    bool launches_early;        /* so may the dispatches after the first one of a short run */
     char id[64];                /* the UUID */
     _Atomic uint64_t kernels;   /* created so far: the last serial number */
     pthread_rwlock_t unloading; /* held for writing while a module is unloaded, for reading while a

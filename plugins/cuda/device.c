@@ -111,6 +111,8 @@ static hal_status device_read_variables(hal_plugin_device *device)
     if (status == HAL_OK) {
         status = variable_read_tile("HAL_CUDA_GEMM", &device->gemm_tile);
     }
+    device->launches_early =
+        cuda_functions()->cuLaunchKernelEx != NULL && device->early_start_min == 1;
     if (cuda_functions()->cuGraphAddDependencies_v2 == NULL) {
         device->early_start_min = UINT32_MAX;
     }

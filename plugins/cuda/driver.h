@@ -87,6 +87,7 @@ enum {
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_EVENT_UNTIMED = 2,
     CUDA_LAUNCH_CLUSTER = 4,
+    CUDA_LAUNCH_EARLY = 6, /* as a programmatic edge of a graph */
     CUDA_JIT_ERROR_LOG = 5,
     CUDA_JIT_ERROR_LOG_BYTES = 6,
     CUDA_INPUT_PTX = 1
@@ -116,9 +117,9 @@ typedef struct cuda_launch_config {
 } cuda_launch_config;
 
 typedef struct cuda_launch_attribute {
-    uint32_t kind; /* CUDA_LAUNCH_CLUSTER */
+    uint32_t kind; /* CUDA_LAUNCH_CLUSTER, CUDA_LAUNCH_EARLY */
     uint32_t reserved;
-    uint32_t value[16]; /* the lengths of a cluster */
+    uint32_t value[16]; /* the lengths of a cluster; 1 */
 } cuda_launch_attribute;
 
 typedef struct cuda_driver {

@@ -62,6 +62,9 @@ SYMBOL(cuLaunchKernel,
         unsigned group_y, unsigned group_z, unsigned shared, cuda_stream stream, void **parameters,
         void **extra))
 
+OPTIONAL(cuLaunchKernelEx, (const cuda_launch_config *config, cuda_function function,
+                            void **parameters, void **extra))
+
 OPTIONAL(cuTensorMapEncodeTiled,
          (void *map, int type, uint32_t rank, void *address, const uint64_t *extents,
           const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-/* Elements of a tile: enough loads in flight, and at least so many that staging pays. Where lines of
- * the output begin inside sectors, longer runs of them share fewer sectors with other tiles. */
+/* Elements of a tile: enough loads in flight, and at least so many that staging pays. Where lines
+ * of the output begin inside sectors, longer runs of them share fewer sectors with other tiles. */
 #define MAX_ELEMENTS 4096u
 #define MAX_RAGGED_ELEMENTS 8192u
 #define MIN_ELEMENTS 256u

@@ -533,6 +533,19 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
     return shared > 49152 && function->dynamic_shared < (int)shared ? 1 : write_down(&launch);
 }
 
+cuda_result cuLaunchKernelEx(const cuda_launch_config *config, cuda_function function,
+                             void **parameters, void **extra)
+{
+    const cuda_launch_attribute *early = config->attributes;
+    if (config->attribute_count != 1 || early->kind != CUDA_LAUNCH_EARLY || early->value[0] != 1) {
+        return 1;
+    }
+    mock->early_launches++;
+    return cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
+                          config->group[0], config->group[1], config->group[2],
+                          config->shared_bytes, config->stream, parameters, extra);
+}
+
 /* A map is its address, extents, strides and box. As the driver, it wants a current context. */
 cuda_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
                                    const uint64_t *extents, const uint64_t *strides,

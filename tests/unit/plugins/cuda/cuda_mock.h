@@ -28,7 +28,8 @@ typedef struct cuda_mock_map {
 typedef struct cuda_mock {
     cuda_mock_launch launches[CUDA_MOCK_LAUNCHES];
     uint32_t launch_count;
-    uint32_t single_launches, graph_launches, nodes_set, nodes_switched, graphs_built, early_edges;
+    uint32_t single_launches; /* early ones, too */
+    uint32_t early_launches, graph_launches, nodes_set, nodes_switched, graphs_built, early_edges;
     uint32_t linked, loaded, live_modules;
     _Atomic uint32_t live_objects;
     _Atomic int streams;   /* made and not destroyed */

@@ -9,6 +9,7 @@ TEST_WITH(test_chains, begin, end)
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     dispatch_many(kernel, memory, 3, 5);
     assert_int_equal(mock->single_launches, 3);
+    assert_int_equal(mock->early_launches, 2); /* not the first: it comes after other things */
     assert_int_equal(mock->graph_launches, 0);
 
     dispatch_many(kernel, memory, 100, 5);
@@ -53,6 +54,8 @@ TEST_WITH(test_early_starts, begin_early, end)
     memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     dispatch_many(kernel, memory, 500, 5);
     assert_int_equal(mock->early_edges, 63);
+    dispatch_many(kernel, memory, 3, 5);
+    assert_int_equal(mock->early_launches, 0);
     plugin->kernel_destroy(device, kernel);
     plugin->memory_free(device, memory);
 }
