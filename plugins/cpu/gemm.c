@@ -14,6 +14,16 @@
 
 #include <string.h>
 
+/* Work of a task that is worth another one, in multiply-adds: a few microseconds. Reading an
+ * element from the second cache takes as long as LOAD_WORK of them. */
+enum { TASK_WORK = 1 << 17, LOAD_WORK = 8 };
+
+static int64_t task_work(int64_t m, int64_t n, int64_t k)
+{
+    const int64_t operations = m * n * k, loads = LOAD_WORK * (m + n) * k;
+    return operations > loads ? operations : loads;
+}
+
 static bool plan_is_skinny(const struct cpu_gemm_plan *p)
 {
     return p->route == CPU_GEMM_DOT || p->route == CPU_GEMM_AXPY;
@@ -80,12 +90,13 @@ static void prepare(struct cpu_gemm_job *job, int threads)
     int64_t parts_m = cpu_gemm_ceil_div(p->outer_m, p->task_m);
     int64_t parts_n = cpu_gemm_ceil_div(p->outer_n, p->task_n);
     while (parts_m * parts_n * p->group < 4 * threads) {
-        int64_t m = cpu_gemm_ceil_div(p->outer_m, parts_m);
-        int64_t n = cpu_gemm_ceil_div(p->outer_n, parts_n);
-        if (m <= 4 * p->kernels->mr && n <= 2 * p->kernels->nr) {
+        const int64_t m = cpu_gemm_ceil_div(p->outer_m, parts_m);
+        const int64_t n = cpu_gemm_ceil_div(p->outer_n, parts_n);
+        const bool has_rows = m > task_rows(p), has_columns = n > task_columns(p);
+        if (task_work(m, n, p->outer_k) <= TASK_WORK || !(has_rows || has_columns)) {
             break;
         }
-        if (m > n) {
+        if (has_rows && (m > n || !has_columns)) {
             parts_m *= 2;
         } else {
             parts_n *= 2;
@@ -143,8 +154,9 @@ static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_g
     } else {
         s->units = s->matrices * cpu_gemm_ceil_div(s->m, job->task_m) *
                    cpu_gemm_ceil_div(s->n, job->task_n);
-        small = cpu_gemm_least(job->task_m, s->m) * cpu_gemm_least(job->task_n, s->n) * s->k;
-        s->chunk = cpu_gemm_clamp(262144 / (small + 1), 1, s->units);
+        small = task_work(cpu_gemm_least(job->task_m, s->m), cpu_gemm_least(job->task_n, s->n),
+                          s->k);
+        s->chunk = cpu_gemm_clamp(TASK_WORK / (small + 1), 1, s->units);
     }
     s->tasks = cpu_gemm_ceil_div(s->units, s->chunk);
 }
