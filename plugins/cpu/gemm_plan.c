@@ -29,7 +29,7 @@ enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
 enum { PAIRS_PACKED = 64 << 20 };
 
 /* The longest short and the least long side of axpy of converted matrices in the caches. */
-enum { AXPY_SIDE = 24, AXPY_LENGTH = 16 };
+enum { AXPY_SIDE = 24, AXPY_ROWS = 8, AXPY_LENGTH = 16 };
 
 /* What takes as long as so many multiply-adds of a vector: writing a row of a tile, adding up the
  * lanes of a sum, transposing a vector or one element where few are, a pass over a matrix; and how
@@ -183,10 +183,11 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
         }
         return;
     }
-    const bool is_native = d->type_a == plan_native(p);
+    const bool is_native = (p->swap ? d->type_a : d->type_b) == plan_native(p);
     const bool has_columns = p->swap && is_native && plan_columns_time(p) < plan_tiles_time(p);
-    const bool has_few = p->swap && !is_native && shorter <= AXPY_SIDE && longer >= AXPY_LENGTH &&
-                         4 * d->k >= lanes * shorter;
+    const int64_t few = p->swap ? AXPY_SIDE : AXPY_ROWS;
+    const bool has_few =
+        !is_native && shorter <= few && longer >= AXPY_LENGTH && 4 * d->k >= lanes * shorter;
     const bool exceeds_cache = longer * d->k > (p->swap ? l2 / 8 : cpu_streaming_bytes() / p->size);
     if (has_few || has_columns || (exceeds_cache && longer >= 4 * shorter && d->k >= 4 * lanes)) {
         p->route = CPU_GEMM_AXPY;
