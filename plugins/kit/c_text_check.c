@@ -30,6 +30,8 @@ static const struct {
     PATTERN(load_f16, "PSMN"),
     PATTERN(load_bf16, "PSMN"),
     PATTERN(store_f16, "PSMNX"),
+    PATTERN(narrow_bf16, "a" TYPES),
+    PATTERN(store_bf16, "PSMNX"),
     PATTERN(atomic[0], "cPSMTUo"),
     PATTERN(atomic[1], "cPSMTUo"),
     PATTERN(compare_exchange[0], "cdPSMTUo"),

@@ -210,13 +210,16 @@ int kit_c_store(kit_c_state *state, const hal_ir_record *record)
         kit_c_put(state, guard);
         kit_c_put(state, ") { ");
     }
-    if (at.type == HAL_TYPE_F16) {
-        if (state->dialect->store_f16 == NULL) {
-            return 0;
-        }
+    const char *pattern = at.type == HAL_TYPE_F16    ? state->dialect->store_f16
+                          : at.type == HAL_TYPE_BF16 ? state->dialect->store_bf16
+                                                     : NULL;
+    if (at.type == HAL_TYPE_F16 && pattern == NULL) {
+        return 0;
+    }
+    if (pattern != NULL) {
         fill_words(state, &at, &words);
         words.value = name;
-        kit_c_expand(state, state->dialect->store_f16, &words);
+        kit_c_expand(state, pattern, &words);
     } else {
         put_access(state, record, &at);
         kit_c_put(state, " = ");

@@ -84,7 +84,8 @@ static const char *narrow_pattern(const kit_c_state *state, hal_type storage)
     case HAL_TYPE_F16:
         return state->dialect->narrow_f16;
     case HAL_TYPE_BF16:
-        return "@f(" ROUND_TO_BF16 " << 16)";
+        return state->dialect->narrow_bf16 != NULL ? state->dialect->narrow_bf16
+                                                   : "@f(" ROUND_TO_BF16 " << 16)";
     default:
         return "@a";
     }

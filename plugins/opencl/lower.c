@@ -159,61 +159,6 @@ static void use_subgroups(const opencl_card *card, const hal_ir_kernel *ir, kit_
     words->shuffle_xor = "intel_sub_group_shuffle_xor(@a, @ku & 15u)";
 }
 
-static bool narrows_to_half(const hal_ir_kernel *ir)
-{
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        if (ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_F16) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Conversions between halves and floats without branches; vectors element by element. */
-static void write_halves(kit_text *text, kit_c_dialect *words)
-{
-    words->load_f16 = "from_half@N(*(@S ushort@N *)(@P))";
-    words->store_f16 = "*(@S ushort@N *)(@P) = to_half@N(@X)";
-    words->narrow_f16 = "from_half(to_half(@a))";
-    kit_text_add(
-        text, "float from_half(ushort half_bits)\n{\n"
-              "    const uint bits = half_bits, sign = (bits & 0x8000u) << 16;\n"
-              "    const uint rest = (bits & 0x7fffu) << 13;\n"
-              "    const uint finite = as_uint(as_float(rest) * 0x1p112f);\n"
-              "    return as_float(sign | (rest >= 0x0f800000u ? 0x7f800000u | rest : finite));\n"
-              "}\n"
-              "ushort to_half(float value)\n{\n"
-              "    const uint bits = as_uint(value), sign = bits >> 16 & 0x8000u;\n"
-              "    const uint rest = bits & 0x7fffffffu;\n"
-              "    const uint small = as_uint(as_float(rest) + 0.5f) - 0x3f000000u;\n"
-              "    const uint normal = (rest + 0xfffu + (rest >> 13 & 1u) - 0x38000000u) >> 13;\n"
-              "    const uint large = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;\n"
-              "    const uint below = rest < 0x38800000u ? small : normal;\n"
-              "    return (ushort)(sign | (rest >= 0x477ff000u ? large : below));\n}\n");
-    for (uint32_t width = 2; width <= 8; width *= 2) {
-        kit_text_add(text, "float%u from_half%u(ushort%u x)\n{\n    return (float%u)(", width,
-                     width, width, width);
-        for (uint32_t i = 0; i < width; i++) {
-            kit_text_add(text, "%sfrom_half(x.s%u)", i > 0 ? ", " : "", i);
-        }
-        kit_text_add(text, ");\n}\nushort%u to_half%u(float%u x)\n{\n    return (ushort%u)(", width,
-                     width, width, width);
-        for (uint32_t i = 0; i < width; i++) {
-            kit_text_add(text, "%sto_half(x.s%u)", i > 0 ? ", " : "", i);
-        }
-        kit_text_add(text, ");\n}\n");
-    }
-}
-
-/* The device's conversions, which go through memory. */
-static void write_narrowing(kit_text *text)
-{
-    kit_text_add(text, "float narrow_half(float value)\n{\n"
-                       "    ushort bits;\n"
-                       "    vstore_half_rte(value, 0, (half *)&bits);\n"
-                       "    return vload_half(0, (const half *)&bits);\n}\n");
-}
-
 /* The structure of arguments: offsets of the bindings in bytes, then the scalars. */
 static void write_block(const hal_ir_kernel *ir, kit_text *text)
 {
@@ -342,12 +287,7 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
         words.fma = "(@a == 0) | (@b == 0) ? @a * @b + @c : fma(@a, @b, @c)";
     }
-    if ((card->quirks & OPENCL_QUIRK_SLOW_HALF) &&
-        (narrows_to_half(ir) || has_memory(ir, HAL_TYPE_F16))) {
-        write_halves(text, &words);
-    } else if (narrows_to_half(ir)) {
-        write_narrowing(text);
-    }
+    opencl_lower_narrow(card, ir, &words, text);
     if (opencl_argument_bytes(ir) > 0 && !in_buffer) {
         write_block(ir, text);
     }

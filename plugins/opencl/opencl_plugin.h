@@ -153,6 +153,10 @@ void opencl_lower_lanes(const hal_ir_kernel *ir, kit_text *text);
 /* Bytes of the block of offsets and scalars in the layout of the device. */
 uint32_t opencl_argument_bytes(const hal_ir_kernel *ir);
 
+/* lower_narrow.c: functions for narrow floats, which are appended to the text, and their words. */
+void opencl_lower_narrow(const opencl_card *card, const hal_ir_kernel *ir, kit_c_dialect *words,
+                         kit_text *text);
+
 /* lower_declare.c: declares the functions that kernels call. */
 void opencl_lower_declarations(kit_text *text);
 

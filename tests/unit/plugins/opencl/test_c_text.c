@@ -36,10 +36,11 @@ static char *difference(const char *name, const char *text)
 
 static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
 {
-    const opencl_card card = {.quirks = quirks,
-                              .info = {.subgroup_width = quirks & OPENCL_QUIRK_WARPS
-                                                             ? (uint32_t)OPENCL_WARP_WIDTH
-                                                             : OPENCL_SUBGROUP_WIDTH}};
+    const opencl_card card = {
+        .quirks = quirks,
+        .info = {.subgroup_width = quirks & OPENCL_QUIRK_WARPS ? (uint32_t)OPENCL_WARP_WIDTH
+                                                               : OPENCL_SUBGROUP_WIDTH,
+                 .matrix_types = quirks & OPENCL_QUIRK_WARPS ? HAL_TYPES_MATRIX : 0}};
     char path[512];
     snprintf(path, sizeof path, "%s/%s.ir", C_TEXT_FOLDER, name);
     char *source = file_read(path);
@@ -92,6 +93,8 @@ TEST(arguments_may_come_from_a_buffer)
 TEST(quirks_have_their_own_words)
 {
     check_difference("memory", OPENCL_QUIRK_SLOW_HALF, "memory_slow_half");
+    check_difference("memory", OPENCL_QUIRK_WARPS, "memory_warps");
+    check_difference("numbers", OPENCL_QUIRK_WARPS, "numbers_warps");
     check_difference("numbers", OPENCL_QUIRK_FMA_OF_ZERO, "numbers_fma_of_zero");
 }
 
