@@ -51,7 +51,7 @@ typedef struct kit_c_dialect {
      * not claim to store F16. */
     const char *load_f16, *store_f16;
     const char *load_bf16; /* PSMN: of a vector; null: the bits of a vector are shifted */
-    /* a, types, as narrow_f16; PSMNX, as store_f16; null: they are rounded by integer operations. */
+    /* As narrow_f16 (a, types) and store_f16 (PSMNX); null: rounded by integer operations. */
     const char *narrow_bf16, *store_bf16;
     /* cPSMTUo and cdPSMTUo, of 32 and of 64 bits: the value before; @d is what is compared with. */
     const char *atomic[2], *compare_exchange[2];

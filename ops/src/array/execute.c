@@ -165,6 +165,7 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         ops_plan_recorder_begin(recorder, buffers, plan->input_count + output_count);
         /* A first time may find the kernel in the kernel cache after all. */
         plan->context->compile_policy->refuses = decision == OPS_DEFER_FIRST;
+        memcpy(plan->context->compile_policy->refused_plan, hash, sizeof hash);
         status = ops_fusion_record(plan, outputs);
         plan->context->compile_policy->refuses = 0;
         if (status) {

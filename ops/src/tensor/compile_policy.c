@@ -1,7 +1,9 @@
 /* The compile policy, see compile_policy.h. */
 #include "compile_policy.h"
 
+#include <hal/ir_build.h>
 #include <stdlib.h>
+#include <string.h>
 
 ops_compile_policy *ops_compile_policy_create(void)
 {
@@ -15,6 +17,9 @@ ops_compile_policy *ops_compile_policy_create(void)
 
 void ops_compile_policy_destroy(ops_compile_policy *policy)
 {
+    for (uint32_t i = 0; policy && i < policy->pending_count; i++) {
+        hal_ir_kernel_destroy(policy->pending[i].ir);
+    }
     free(policy);
 }
 
@@ -25,6 +30,11 @@ void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanosecond
      */
     uint64_t usual = *average ? *average : OPS_FAST_COMPILE_NS / 4;
     *average = (3 * usual + (nanoseconds < 4 * usual ? nanoseconds : 4 * usual)) / 4;
+}
+
+static uint32_t plan_slot(const uint64_t key[2])
+{
+    return (uint32_t)key[0] % OPS_DEFERRED_PLANS;
 }
 
 ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_device_info *info,
@@ -41,7 +51,7 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_dev
                         ? OPS_HOST_BYTES_PER_NS
                         : OPS_DEVICE_BYTES_PER_NS;
     uint64_t cost = (uint64_t)(kernels - 1) * OPS_LAUNCH_NS + 2 * bytes / rate;
-    uint32_t at = (uint32_t)key[0] % OPS_DEFERRED_PLANS;
+    uint32_t at = plan_slot(key);
     int is_first = policy->plans[at].key != key[1];
     if (is_first) {
         policy->plans[at].key = key[1];
@@ -51,4 +61,52 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_dev
     return policy->plans[at].spent_ns >= policy->recent_compile_ns ? OPS_COMPILE_NOW
            : is_first                                              ? OPS_DEFER_FIRST
                                                                    : OPS_DEFER_AGAIN;
+}
+
+void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],
+                             hal_ir_kernel *ir)
+{
+    if (policy->pending_count == OPS_PENDING_KERNELS) { /* the oldest gives way */
+        hal_ir_kernel_destroy(policy->pending[0].ir);
+        policy->pending_count--;
+        memmove(policy->pending, policy->pending + 1,
+                policy->pending_count * sizeof policy->pending[0]);
+    }
+    ops_pending_kernel *kept = &policy->pending[policy->pending_count++];
+    memcpy(kept->kernel, kernel, sizeof kept->kernel);
+    memcpy(kept->plan, policy->refused_plan, sizeof kept->plan);
+    kept->ir = ir;
+}
+
+/* Whether a plan will be compiled soon; lets it be compiled now. */
+static int plan_is_ripe(ops_compile_policy *policy, const uint64_t key[2])
+{
+    const uint32_t at = plan_slot(key);
+    if (policy->plans[at].key != key[1] ||
+        2 * policy->plans[at].spent_ns < policy->recent_compile_ns) {
+        return 0;
+    }
+    policy->plans[at].spent_ns = UINT64_MAX / 2;
+    return 1;
+}
+
+uint32_t ops_compile_policy_take(ops_compile_policy *policy, const uint64_t kernel[2],
+                                 ops_pending_kernel taken[OPS_PENDING_KERNELS])
+{
+    uint32_t count = 0, left = 0;
+    for (uint32_t i = 0; i < policy->pending_count && count == 0; i++) {
+        if (memcmp(policy->pending[i].kernel, kernel, sizeof policy->pending[i].kernel) == 0) {
+            taken[count++] = policy->pending[i];
+            policy->pending[i] = policy->pending[--policy->pending_count];
+        }
+    }
+    for (uint32_t i = 0; i < policy->pending_count && count > 0; i++) {
+        if (plan_is_ripe(policy, policy->pending[i].plan)) {
+            taken[count++] = policy->pending[i];
+        } else {
+            policy->pending[left++] = policy->pending[i];
+        }
+    }
+    policy->pending_count = count > 0 ? left : policy->pending_count;
+    return count;
 }

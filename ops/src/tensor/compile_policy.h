@@ -26,11 +26,24 @@
 
 #define OPS_DEFERRED_PLANS 1024u
 
+/* Kernels of deferred plans that are kept, not compiled. */
+#define OPS_PENDING_KERNELS 64u
+
+/* A kernel that a deferred plan will need. */
+typedef struct ops_pending_kernel {
+    uint64_t kernel[2]; /* its key's hash */
+    uint64_t plan[2];   /* the plan's */
+    hal_ir_kernel *ir;
+} ops_pending_kernel;
+
 typedef struct ops_compile_policy {
     uint64_t fast_compile_ns;   /* OPS_FAST_COMPILE_NS; tests that count kernels raise it */
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
     uint32_t eager_plans;       /* OPS_EAGER_PLANS, less those that were compiled at first use */
     int refuses;                /* a missing kernel is OPS_COMPILE_DEFERRED */
+    uint64_t refused_plan[2];   /* while it refuses: the plan's hash */
+    uint32_t pending_count;
+    ops_pending_kernel pending[OPS_PENDING_KERNELS];
     struct {
         uint64_t key, spent_ns;
     } plans[OPS_DEFERRED_PLANS]; /* direct-mapped by key; a collision forgets what was spent */
@@ -56,5 +69,16 @@ typedef enum ops_compile_decision {
  * between them, and charges their extra cost to the plan. */
 ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_device_info *info,
                                        const uint64_t key[2], uint32_t kernels, uint64_t bytes);
+
+/* Keeps the kernel of the refused plan, which passes to the policy. */
+void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],
+                             hal_ir_kernel *ir);
+
+/* Takes kernels out of those that are kept: that of `kernel`, if it is among them, and those of
+ * plans that have cost at least half of a compilation, which will be compiled next anyway. Compiled
+ * together, by several threads, they stall the program once. Their plans defer no more. Returns
+ * their number, the kernel of `kernel` first; 0: it is not kept. */
+uint32_t ops_compile_policy_take(ops_compile_policy *policy, const uint64_t kernel[2],
+                                 ops_pending_kernel taken[OPS_PENDING_KERNELS]);
 
 #endif

@@ -144,20 +144,27 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
     return HAL_OK;
 }
 
+static hal_status kernel_build(const char *name, ops_kernel_emit emit, const void *user,
+                               hal_ir_kernel **ir)
+{
+    hal_ir_builder *builder;
+    hal_status status = hal_ir_builder_create(name, &builder);
+    *ir = NULL;
+    if (!status) {
+        emit(builder, user);
+        status = hal_ir_builder_finish(builder, ir);
+        hal_ir_builder_destroy(builder);
+    }
+    return status;
+}
+
 /* Compiles a kernel and reports the time that it took to the compile policy. */
 static hal_status cache_compile(ops_context *context, const char *name, ops_kernel_emit emit,
                                 const void *user, hal_kernel **kernel)
 {
-    hal_ir_builder *builder;
-    hal_status status = hal_ir_builder_create(name, &builder);
-    if (status) {
-        return status;
-    }
-    emit(builder, user);
-    const uint64_t begin = now_ns();
     hal_ir_kernel *ir = NULL;
-    status = hal_ir_builder_finish(builder, &ir);
-    hal_ir_builder_destroy(builder);
+    const uint64_t begin = now_ns();
+    hal_status status = kernel_build(name, emit, user, &ir);
     if (!status) {
         status = hal_kernel_create(context->device, ir, kernel);
     }
@@ -166,16 +173,53 @@ static hal_status cache_compile(ops_context *context, const char *name, ops_kern
     return status;
 }
 
+/* Compiles kernels of deferred plans together and inserts them, the first one last. */
+static hal_status cache_compile_pending(ops_context *context, const ops_pending_kernel *taken,
+                                        uint32_t count, ops_entry **entry)
+{
+    const hal_ir_kernel *irs[OPS_PENDING_KERNELS];
+    hal_kernel *kernels[OPS_PENDING_KERNELS];
+    for (uint32_t i = 0; i < count; i++) {
+        irs[i] = taken[i].ir;
+    }
+    const uint64_t begin = now_ns();
+    hal_status status = hal_kernel_create_all(context->device, irs, count, kernels);
+    ops_compile_policy_add_time(context->compile_policy, (now_ns() - begin) / count);
+    status = kernels[0] ? HAL_OK : status;
+    for (uint32_t i = count; i-- > 0;) {
+        hal_ir_kernel_destroy(taken[i].ir);
+        ops_entry *known = cache_slot(context->kernels.entries, context->kernels.capacity,
+                                      taken[i].kernel);
+        if (!kernels[i] || status || known->key[1]) { /* known: plans may share a kernel */
+            hal_kernel_release(kernels[i]);
+            *entry = known;
+        } else {
+            status = ops_cache_insert(context, taken[i].kernel, kernels[i], 0, entry);
+        }
+    }
+    return status;
+}
+
 hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const char *name,
                          ops_kernel_emit emit, const void *user, ops_entry **entry)
 {
     uint64_t hash[2];
+    ops_pending_kernel taken[OPS_PENDING_KERNELS];
     *entry = ops_cache_find(context, key, hash);
     if (*entry) {
         return HAL_OK;
     }
     if (context->compile_policy->refuses) {
-        return OPS_COMPILE_DEFERRED;
+        hal_ir_kernel *ir;
+        const hal_status status = kernel_build(name, emit, user, &ir);
+        if (!status) {
+            ops_compile_policy_keep(context->compile_policy, hash, ir);
+        }
+        return status ? status : OPS_COMPILE_DEFERRED;
+    }
+    const uint32_t count = ops_compile_policy_take(context->compile_policy, hash, taken);
+    if (count > 0) {
+        return cache_compile_pending(context, taken, count, entry);
     }
     hal_kernel *kernel = NULL;
     hal_status status = cache_compile(context, name, emit, user, &kernel);

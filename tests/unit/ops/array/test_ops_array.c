@@ -526,6 +526,46 @@ static void missing_kernels_are_deferred(void **state)
     test_context = usual;
 }
 
+/* Kernels that a chain of `functions` sines on x takes; it is another plan for each number. */
+static uint64_t kernels_of_sines(ops_array *x, uint32_t functions)
+{
+    float numbers[9 * 13];
+    const uint64_t before = statistics().kernels;
+    ok(ops_scope_begin(test_context));
+    ops_array *y = x;
+    for (uint32_t i = 0; i < functions; i++) {
+        y = ops_sin(y);
+    }
+    ok(ops_array_read(y, sizeof numbers, numbers));
+    ok(ops_scope_end(test_context));
+    return statistics().kernels - before;
+}
+
+/* With the kernel of a plan, those are compiled that have cost half as much as a compilation. */
+static void deferred_plans_are_compiled_together(void **state)
+{
+    enum { TURNS = 5 };
+    ops_context *usual = test_context;
+    ok(ops_context_create(test_queue, &test_context));
+    ops_compile_policy *policy = test_context->compile_policy;
+    ops_array *x = ramp(HAL_TYPE_F32, 9, 13, -1, 1);
+    policy->fast_compile_ns = 0;
+    policy->eager_plans = 0;
+    for (uint32_t turn = 1; turn <= TURNS; turn++) {
+        policy->recent_compile_ns = 40000; /* the plans cost 8, 5 and 2 us more in single kernels */
+        const uint64_t nine = kernels_of_sines(x, 9);
+        policy->recent_compile_ns = 40000;
+        const uint64_t six = kernels_of_sines(x, 6), three = kernels_of_sines(x, 3);
+        assert_int_equal(nine, turn < TURNS ? 9 : 1);
+        assert_int_equal(six, turn < TURNS ? 6 : 1);
+        assert_int_equal(three, 3);
+        assert_int_equal(policy->pending_count, turn < TURNS ? 3 : 1);
+    }
+    ops_array_release(x);
+    ops_context_destroy(test_context);
+    test_context = usual;
+}
+
 /* ---- Errors ---- */
 
 static void wrong_calls_are_refused(void **state)
@@ -681,6 +721,7 @@ int main(void)
         cmocka_unit_test(large_sums_have_the_same_bits),
         cmocka_unit_test(narrow_floats_have_the_same_bits),
         cmocka_unit_test(missing_kernels_are_deferred),
+        cmocka_unit_test(deferred_plans_are_compiled_together),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(graphs_run_a_step_again),
         cmocka_unit_test(recordings_that_fail_are_dropped),
