@@ -76,9 +76,9 @@ static void try_reduce(ops_reduction kind, const box *x, uint32_t axis, hal_type
 
 static void every_axis(void **state)
 {
-    const int64_t shapes[][3] = {{4, 5, 6},    {1, 300, 2},  {70, 3, 130}, {2, 65, 33},
-                                 {9, 1, 1},    {300, 2, 47}, {83, 37, 5},  {41, 6, 19},
-                                 {600, 40, 3}, {5, 9, 717},  {3, 12, 2001}};
+    const int64_t shapes[][3] = {{4, 5, 6},    {1, 300, 2},  {70, 3, 130},  {2, 65, 33},
+                                 {9, 1, 1},    {300, 2, 47}, {83, 37, 5},   {41, 6, 19},
+                                 {600, 40, 3}, {5, 9, 717},  {3, 12, 2001}, {565, 7, 1}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t *n = shapes[s];
         const int64_t strides[4][3] = {{n[1] * n[2], n[2], 1},
