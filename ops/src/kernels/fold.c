@@ -38,6 +38,11 @@
 #define MIN_ROW_CPU 16
 #define ROW_ITEMS_CPU 8
 
+/* Work-items of a CPU's group across contiguous outputs, at most, where the axis has so many
+ * elements that a work-item keeps none: prefetchers follow long lines. */
+#define MOST_ACROSS_CPU 1024
+#define MIN_LONG_ACROSS_CPU 64
+
 /* Elements from which fewer contiguous outputs are a group too, and steps from which work-items
  * share one: rows are contiguous together, but combining the work-items' values costs much. */
 #define MIN_NARROW_CPU 4096
@@ -46,9 +51,10 @@
 /* Length from which a few outputs that are contiguous have a vector each for some of its steps. */
 #define MIN_STEEP_AXIS_CPU 256
 
-/* Vectors that a group with several rows of outputs may load in any case, and groups for each
- * compute unit above which it may load more. */
+/* Of a group with several rows of outputs: vectors that it may load in any case, the longest row,
+ * and groups for each compute unit above which it may load more. */
 #define LAYERS_WORK_CPU 2048
+#define MOST_LAYERED_CPU 40
 #define LAYERS_GROUPS_CPU 2
 
 /* Elements of a contiguous axis that a work-item of a GPU should have where there are enough for
@@ -196,10 +202,10 @@ static int group_layers_cpu(const hal_device_info *info, const ops_space *space,
 {
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t busy = (uint64_t)info->compute_units * LAYERS_GROUPS_CPU;
-    if (space->rank != 2 || inner > items / 2 || items < 2 * SIDE_CPU) {
+    if (space->rank != 2 || inner > MOST_LAYERED_CPU || items < SIDE_CPU * SIDE_CPU) {
         return 0;
     }
-    const uint32_t row = row_of_vectors(inner, items / 2);
+    const uint32_t row = power_of_two(inner, SIDE_CPU, items);
     const int64_t vectors = row / SIDE_CPU, work = vectors * (length > 0 ? length : 1);
     if (inner >= MIN_ROW_CPU && work > LAYERS_WORK_CPU / 2) {
         return 0;
@@ -220,11 +226,17 @@ static void group_across_outputs_cpu(const hal_device_info *info, const ops_spac
     if (info->kind == HAL_DEVICE_CPU && group_layers_cpu(info, space, length, items, group)) {
         return;
     }
+    const uint64_t outputs = (uint64_t)ops_space_elements(space);
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    while (info->kind == HAL_DEVICE_CPU && length >= MIN_LONG_ACROSS_CPU &&
+           2 * items <= info->max_group_items && 2 * items <= info->max_group_size[0] &&
+           2 * items <= MOST_ACROSS_CPU && outputs >= 2 * (uint64_t)items * info->compute_units) {
+        items *= 2;
+    }
     const int is_narrow = inner < MIN_ROW_CPU && (int64_t)inner * length >= MIN_NARROW_CPU;
     const int64_t steps = is_narrow ? MIN_NARROW_STEPS_CPU : MIN_SHARED_STEPS_CPU;
     group->rows = space->rank > 1 && (is_narrow || inner >= MIN_ROW_CPU);
-    const uint64_t count = group->rows ? inner : (uint64_t)ops_space_elements(space);
+    const uint64_t count = group->rows ? inner : outputs;
     group->outputs = share_of_vectors(count, items);
     if (count >= MIN_ROW_CPU && items >= 2 * group->outputs && length >= MIN_SHARED_STEPS_CPU) {
         group->outputs = row_of_vectors(count, items);
