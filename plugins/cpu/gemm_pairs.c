@@ -8,6 +8,7 @@
  * the same order. So the result is that of IEEE arithmetic in one order for all numbers. */
 #include "gemm_pairs.h"
 
+#include "caches.h"
 #include "gemm_pair_kernels.h"
 
 #include <stddef.h>
@@ -94,18 +95,20 @@ static char *task_block(const struct pairs_task *task, int64_t i, int64_t block)
     return task->b + (i * blocks_of(task->job->plan->kc) + block) * CPU_PAIRS_BLOCK_BYTES;
 }
 
-/* Packs the task's columns of one slab. Where the rows of B are contiguous, some are read through
- * all panels before the next ones: no processor prefetches a line of each row. */
+/* Packs the task's columns of one slab. Where B is beyond the caches and its rows are contiguous,
+ * some are read through all panels before the next: no processor prefetches a line of each row. */
 static void task_pack(struct pairs_task *task, int64_t k0, int64_t k)
 {
     const struct cpu_gemm_job *job = task->job;
-    const int64_t step = job->plan->desc.transpose_b ? k : CPU_PAIRS_DEPTH;
+    const struct cpu_gemm_desc *d = &job->plan->desc;
+    const bool is_far = !d->transpose_b && 2 * d->n * d->k > cpu_streaming_bytes() / 2;
+    const int64_t step = is_far ? CPU_PAIRS_DEPTH : k;
     for (int64_t at = 0; at < k; at += step) {
         for (int64_t col = 0, i = 0; col < task->cols; col += CPU_PAIRS_SIDE, i++) {
             const struct cpu_pairs_source from =
                 source_of_b(job, task->batch, task->col + col, task->cols - col, k0 + at,
                             cpu_gemm_least(step, k - at));
-            for (int64_t row = 0; step < k && row < CPU_PAIRS_DEPTH; row++) {
+            for (int64_t row = 0; is_far && row < CPU_PAIRS_DEPTH; row++) {
                 __builtin_prefetch(from.data + (CPU_PAIRS_DEPTH + row) * from.ld);
             }
             const uint32_t least =
