@@ -1,6 +1,7 @@
 /* Queues: a batch runs inside submit. Large commands are shared over the device's pool, small ones
  * run on the calling thread. Entries of the plugin's table. */
 #include "cpu_plugin.h"
+#include "parts.h"
 #include "process.h"
 #include "share.h"
 
@@ -12,8 +13,9 @@
 
 /* Nanoseconds from which a dispatch is measured to improve its estimate. */
 enum { MEASURE_FROM = 2000 };
-/* Pieces of copies and fills, and the size from which they are shared. */
-enum { PIECE = 64 << 10, SHARE_BYTES = 512 << 10 };
+/* Pieces of copies and fills, how many of its part a thread takes at a time at least, into how many
+ * chunks a part is cut, and the size from which they are shared. */
+enum { PIECE = 4 << 10, LEAST_PIECES = 16, PART_CHUNKS = 4, SHARE_BYTES = 512 << 10 };
 /* Bytes per nanosecond that one thread is expected to copy or fill. */
 enum { MOVE_RATE = 8 };
 typedef void pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
@@ -25,7 +27,8 @@ typedef struct move {
     const uint8_t *source; /* null: a fill with `pattern` */
     uint64_t bytes;
     uint32_t pattern;
-    _Atomic uint64_t next; /* first byte that no thread has taken */
+    uint64_t chunk; /* pieces that a thread takes at a time */
+    cpu_parts *parts;
 } move;
 
 static uint32_t bindings_find(const hal_batch *batch, const hal_command *command,
@@ -99,18 +102,15 @@ static void piece_move(const move *bytes, uint64_t first, uint64_t count)
     }
 }
 
-/* One thread's part of a shared copy or fill. */
+/* One thread's part of a shared copy or fill, which its caches may have from the call before. */
 static void pieces_move(void *context, uint32_t thread)
 {
     move *bytes = context;
-    (void)thread;
-    for (;;) {
-        const uint64_t first = atomic_fetch_add_explicit(&bytes->next, PIECE, memory_order_relaxed);
-        if (first >= bytes->bytes) {
-            return;
-        }
-        const uint64_t rest = bytes->bytes - first;
-        piece_move(bytes, first, rest < PIECE ? rest : PIECE);
+    const uint64_t pieces = (bytes->bytes + PIECE - 1) / PIECE;
+    uint64_t first = 0, count = 0;
+    while (cpu_parts_take(bytes->parts, thread, 0, pieces, bytes->chunk, &first, &count)) {
+        const uint64_t start = first * PIECE, rest = bytes->bytes - start;
+        piece_move(bytes, start, rest < count * PIECE ? rest : count * PIECE);
     }
 }
 
@@ -128,7 +128,11 @@ static void bytes_move(hal_plugin_device *device, move *bytes, pool_run *run)
     const uint64_t key = cpu_share_key(0, kind, bytes->bytes);
     const cpu_share_turn turn =
         cpu_share_begin(device->share, key, (double)bytes->bytes, (double)bytes->bytes / MOVE_RATE);
-    atomic_init(&bytes->next, 0);
+    const uint64_t share = bytes->bytes / PIECE / (turn.threads * (uint64_t)PART_CHUNKS);
+    bytes->chunk = share > LEAST_PIECES ? share : LEAST_PIECES;
+    cpu_parts parts;
+    cpu_parts_init(&parts, turn.threads);
+    bytes->parts = &parts;
     run(device->pool, turn.threads, pieces_move, bytes);
     cpu_share_end(device->share, &turn);
 }
