@@ -15,7 +15,7 @@ enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
 /* A tile of matrix products that HAL_CUDA_GEMM names, see gemm_text.h; 0 columns: none. */
 typedef struct cuda_gemm_tile {
     uint16_t columns;
-    uint8_t split, swapped;
+    uint8_t split, swapped, shared;
 } cuda_gemm_tile;
 
 struct hal_plugin_device {

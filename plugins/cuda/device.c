@@ -1,5 +1,6 @@
 /* Listing, opening and closing devices. Entries of the plugin's table. */
 #include "gemm.h"
+#include "gemm_key.h"
 #include "pinned.h"
 #include "quirks.h"
 
@@ -67,24 +68,30 @@ static hal_status variable_read_count(const char *name, uint32_t default_count, 
     return HAL_OK;
 }
 
-/* A tile of matrix products: columns x groups that share it, t for the transposed product. */
+/* A tile of matrix products: columns x parts of k, t for the transposed product, a or b for pairs
+ * of groups that share the tile of A or B. */
 static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
 {
     const char *text = secure_getenv(name);
-    *tile = (cuda_gemm_tile){0, 0, 0};
+    *tile = (cuda_gemm_tile){0};
     if (text != NULL && text[0] != 0) {
         char *end = NULL;
         const unsigned long columns = strtoul(text, &end, 10),
                             split = *end == 'x' ? strtoul(end + 1, &end, 10) : 0;
         const bool swapped = *end == 't';
-        if (end[swapped] != 0 || columns < 16 || columns > 256 || columns % 16 != 0 || split < 1 ||
-            split > 8) {
+        const char *pair = end + swapped;
+        const uint8_t shared = *pair == 'a'   ? CUDA_GEMM_SHARES_A
+                               : *pair == 'b' ? CUDA_GEMM_SHARES_B
+                                              : CUDA_GEMM_SHARES_NONE;
+        if (pair[shared > 0] != 0 || split > (shared > 0 ? 4 : 8) || columns < 16 ||
+            columns > 256 || columns % 16 != 0 || split < 1) {
             return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                             "%s: expected columns (16, 32, ... 256) x groups (1 to 8), and t "
-                             "for the transposed product, such as 128x2t, got %.40s",
+                             "%s: expected columns (16, 32, ... 256) x parts of k (1 to 8), t for "
+                             "the transposed product, and a or b for pairs that share A or B, with "
+                             "up to 4 parts, such as 128x2t or 256x1b, got %.40s",
                              name, text);
         }
-        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, swapped};
+        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, swapped, shared};
     }
     return HAL_OK;
 }

@@ -49,7 +49,7 @@ static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launc
     block->tiles_m = plan->tiles_m;
     block->tiles_n = plan->tiles_n;
     block->tiles = plan->tiles_m * plan->tiles_n * d->batch;
-    block->raster = plan->key.columns >= 192 ? 16 : 8;
+    block->raster = plan->raster;
     block->batched_a = plan->operands[0].batch > 1;
     block->batched_b = plan->operands[1].batch > 1;
     for (uint32_t i = 0; i < d->input_count; i++) {
@@ -90,14 +90,14 @@ static uint32_t cluster_count(const hal_plugin_device *device, const cuda_gemm_k
                               const hal_plugin_kernel *kernel)
 {
     const cuda_launch_attribute attribute = {.kind = CUDA_LAUNCH_CLUSTER,
-                                             .value = {key->split, 1, 1}};
-    const cuda_launch_config config = {.grid = {key->split, 1, 1},
+                                             .value = {cuda_gemm_cluster(key), 1, 1}};
+    const cuda_launch_config config = {.grid = {cuda_gemm_cluster(key), 1, 1},
                                        .group = {CUDA_GEMM_THREADS, 1, 1},
                                        .shared_bytes = kernel->dynamic_shared,
                                        .attributes = &attribute,
                                        .attribute_count = 1};
     int count = 0;
-    if (key->split == 1) {
+    if (cuda_gemm_cluster(key) == 1) {
         return device->units;
     }
     if (cuda_functions()->cuOccupancyMaxActiveClusters == NULL ||
@@ -146,16 +146,17 @@ static hal_status module_find(hal_plugin_device *device, const cuda_gemm_key *ke
 
 static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, uint32_t groups)
 {
+    static const char *const shared[] = {"", ", pairs share A", ", pairs share B"};
     char line[256];
     const char *type = d->type_a == HAL_TYPE_F32   ? "f32"
                        : d->type_a == HAL_TYPE_F16 ? "f16"
                                                    : "bf16";
     snprintf(line, sizeof line,
-             "cuda: gemm: %lldx%lldx%lld x %u of %s: tile 128x%u%s, %u%s of k, %u groups, about "
+             "cuda: gemm: %lldx%lldx%lld x %u of %s: tile 128x%u%s%s, %u%s of k, %u groups, about "
              "%.0f cycles",
              (long long)d->m, (long long)d->n, (long long)d->k, d->batch, type, plan->key.columns,
-             plan->key.swapped ? " of the transposed product" : "", plan->key.split,
-             plan->key.split == 1 ? " part" : " parts", groups, plan->cycles);
+             plan->key.swapped ? " of the transposed product" : "", shared[plan->key.shared],
+             plan->key.split, plan->key.split == 1 ? " part" : " parts", groups, plan->cycles);
     cuda_host()->log(HAL_LOG_DEBUG, line);
 }
 
@@ -185,7 +186,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
         }
         if (status == HAL_OK) {
             const uint32_t tiles = launch->block.tiles, most = module->clusters;
-            launch->groups = (tiles < most ? tiles : most) * plan.key.split;
+            launch->groups = (tiles < most ? tiles : most) * cuda_gemm_cluster(&plan.key);
         }
         cuda_context_pop();
     }
@@ -202,7 +203,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
                                 .scalar_bytes = 2 * sizeof(double),
                                 .dynamic_shared = cuda_gemm_shared_bytes(&plan.key),
                                 .waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0,
-                                .in_clusters = plan.key.split > 1,
+                                .in_clusters = cuda_gemm_cluster(&plan.key) > 1,
                                 .gemm = launch};
     *kernel = made;
     return HAL_OK;

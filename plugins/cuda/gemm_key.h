@@ -9,11 +9,15 @@
 enum {
     CUDA_GEMM_ROWS = 128, /* of a tile: 64 for each of two warpgroups */
     CUDA_GEMM_MAX_COLUMNS = 256,
-    CUDA_GEMM_MAX_SPLIT = 8,
+    CUDA_GEMM_MAX_CLUSTER = 8, /* groups of any, and so parts of k */
     CUDA_GEMM_THREADS = 384,
     CUDA_GEMM_MAP_BYTES = 128,
     CUDA_GEMM_LINE = 128 /* bytes of a row of every box in shared memory: the swizzle's width */
 };
+
+/* Two groups of a cluster multiply the same rows or the same columns of C: each copies half of the
+ * tile of A or B to both. */
+enum { CUDA_GEMM_SHARES_NONE, CUDA_GEMM_SHARES_A, CUDA_GEMM_SHARES_B };
 
 /* Everything that the text depends on. */
 typedef struct cuda_gemm_key {
@@ -23,9 +27,10 @@ typedef struct cuda_gemm_key {
     uint8_t swapped;  /* C is stored transposed */
     uint8_t reads_c;  /* beta may differ from 0 */
     uint8_t flushes;  /* sums of 64 elements of k are added to F32 sums, as the units truncate */
-    uint8_t split;    /* groups of a cluster, which share a tile: 1 to 8 */
+    uint8_t split;    /* groups of a cluster that share a tile of C: 1 to 8 */
     uint8_t staged;   /* C leaves through a loop over rows in shared memory; set where split > 1 */
     uint8_t width;    /* of that loop: elements of C that an access has, 1 or 4 */
+    uint8_t shared;   /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
     uint32_t columns; /* of a tile: multiples of 16 up to 256; at most 128 where sums are flushed */
     uint32_t input_count;
     hal_type inputs[HAL_GEMM_MAX_INPUTS];
@@ -57,6 +62,18 @@ typedef struct cuda_gemm_block {
 static inline uint32_t cuda_gemm_line(hal_type type)
 {
     return CUDA_GEMM_LINE / hal_type_size(type);
+}
+
+/* Groups that share a tile of A or B: neighbours in a cluster. */
+static inline uint32_t cuda_gemm_pairs(const cuda_gemm_key *key)
+{
+    return key->shared != CUDA_GEMM_SHARES_NONE ? 2 : 1;
+}
+
+/* Groups of a cluster. */
+static inline uint32_t cuda_gemm_cluster(const cuda_gemm_key *key)
+{
+    return cuda_gemm_pairs(key) * key->split;
 }
 
 /* Whether the copies of A and B round F32 to TF32: products of one term. */

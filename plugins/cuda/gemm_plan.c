@@ -15,21 +15,35 @@ enum { MIN_PARTS_DEPTH = 64 };
 static const int64_t MAX_EXTENT = INT32_MAX;
 static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 
-/* Fitted to measured products of bf16 and f32 on an H200. Bytes a cycle of one multiprocessor from
- * the L2; cycles of a launch, of adding the sums of a stage, of waiting for the registers of A in a
- * stage, of tiles up to 128 columns and of wider ones, and of a byte of sums that go through shared
- * memory, and to another group; slowness of wide tiles of three-term products that are read or
- * converted across k, of a B along n whose columns are no multiple of 64, and of wide tiles of TF32
- * whose A is across k. */
-#define L2_BYTES 72.0
-#define LAUNCH_CYCLES 3700.0
+/* Fitted to measured products of bf16 and f32 on an H100 (docs/benchmarks). Bytes a cycle from the
+ * L2 of two neighbouring multiprocessors, which get what both read once, of a pair, and of parts
+ * of k; how many lines of the cache an odd line is; the part of a copy's time that is left where
+ * few groups run; cycles of a launch, and of one with clusters; of adding the sums of a stage; of
+ * waiting for the registers of A in a stage, of tiles up to 128 columns and of wider ones; of a
+ * tile's end: for each column, through shared memory with its bytes, and of the sums of other
+ * groups; slowness of wide tiles of three-term products that are read or converted across k, of
+ * reading shared memory for narrow tiles of 16-bit types, of a B along n whose columns are no
+ * multiple of 64, and of wide tiles of TF32 whose A is across k. */
+#define L2_BYTES 108.0
+#define L2_PAIR_BYTES 119.0
+#define L2_SPLIT_BYTES 80.0
+#define L2_ODD_LINES 1.97
+#define L2_IDLE 0.25
+#define LAUNCH_CYCLES 2600.0
+#define CLUSTER_CYCLES 155.0
 #define FLUSH_CYCLES 100.0
 #define REGISTER_CYCLES 150.0
 #define WIDE_REGISTER_CYCLES 90.0
 #define WIDE_PARTS 1.25
-#define STAGED_END 0.03
-#define SPLIT_END 0.07
-#define ODD_COLUMNS 1.5
+#define END_CYCLES 300.0
+#define END_COLUMN 27.0
+#define STAGED_END 880.0
+#define STAGED_BYTE 0.05
+#define SPLIT_END 450.0
+#define SPLIT_BYTE 0.037
+#define PAIR_END 415.0
+#define SHARED_CYCLES 1.57
+#define ODD_COLUMNS 1.28
 #define WIDE_TURNED 1.08
 
 /* The same of the portable kernel: a launch, products and bytes a cycle of one multiprocessor. */
@@ -76,6 +90,8 @@ static void operands_describe(const hal_gemm_description *d, const cuda_gemm_key
     const uint32_t batch_a = d->stride_a != 0 ? d->batch : 1,
                    batch_b = d->stride_b != 0 ? d->batch : 1;
     const uint32_t line = cuda_gemm_line(d->type_a);
+    const bool shares_a = key->shared == CUDA_GEMM_SHARES_A,
+               shares_b = key->shared == CUDA_GEMM_SHARES_B;
     operands[0] = (cuda_gemm_operand){.type = d->type_a,
                                       .inner = d->transpose_a ? d->m : d->k,
                                       .outer = d->transpose_a ? d->k : d->m,
@@ -83,7 +99,9 @@ static void operands_describe(const hal_gemm_description *d, const cuda_gemm_key
                                       .batch_stride = d->stride_a,
                                       .batch = batch_a,
                                       .box_inner = line,
-                                      .box_outer = d->transpose_a ? line : CUDA_GEMM_ROWS};
+                                      .box_outer = d->transpose_a ? line
+                                                   : shares_a     ? CUDA_GEMM_ROWS / 2
+                                                                  : CUDA_GEMM_ROWS};
     operands[1] = (cuda_gemm_operand){.type = d->type_b,
                                       .inner = d->transpose_b ? d->k : d->n,
                                       .outer = d->transpose_b ? d->n : d->k,
@@ -91,7 +109,9 @@ static void operands_describe(const hal_gemm_description *d, const cuda_gemm_key
                                       .batch_stride = d->stride_b,
                                       .batch = batch_b,
                                       .box_inner = line,
-                                      .box_outer = d->transpose_b ? key->columns : line};
+                                      .box_outer = !d->transpose_b ? line
+                                                   : shares_b      ? key->columns / 2
+                                                                   : key->columns};
     operands[2] = (cuda_gemm_operand){.type = d->type_c,
                                       .inner = key->swapped ? d->m : d->n,
                                       .outer = key->swapped ? d->n : d->m,
@@ -123,30 +143,51 @@ static void product_transpose(hal_gemm_description *d)
 }
 
 /* Clusters that are on the device at once, estimated: a cluster is within one processing cluster of
- * the device, of about 16 multiprocessors, which leaves (split - 1) / 2 of them idle on average.
- * (30 clusters of 4 on an H200; 16 of 7 are too many for an H100.) */
-static uint32_t cluster_count(uint32_t units, uint32_t split)
+ * the device, whose last multiprocessors may be too few for another. As the driver tells of an
+ * H100 (132 multiprocessors); the number is asked for when the kernel is there (gemm.c). */
+static uint32_t cluster_count(uint32_t units, uint32_t size)
 {
-    const uint32_t idle = (split - 1) * units / 33, count = (units - idle) / split;
+    static const uint8_t of_132[CUDA_GEMM_MAX_CLUSTER + 1] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
+    const uint32_t count = units * of_132[size] / 132;
     return count > 0 ? count : 1;
 }
 
-/* Bytes that the second-level cache moves for a tile of one line of k: lines that do not begin at
- * lines of the cache are two. */
+/* Lines of the cache that a tile has for one line of k: lines that do not begin at lines of the
+ * cache are two. */
 static double operand_lines(const cuda_gemm_operand *o, uint32_t lines)
 {
-    return lines * (o->leading * hal_type_size(o->type) % CUDA_GEMM_LINE == 0 ? 1.0 : 2.0);
+    return lines * (o->leading * hal_type_size(o->type) % CUDA_GEMM_LINE == 0 ? 1.0 : L2_ODD_LINES);
+}
+
+/* Cycles of the copies of a stage from the L2. Two neighbours share the tile of A or B: as a pair,
+ * or as the tiles of neighbouring groups do, which lie in one column of tiles where there are
+ * several rows (gemm_text.c); groups that split k share nothing. */
+static double copy_cycles(const cuda_gemm_plan *plan, double active)
+{
+    const cuda_gemm_key *key = &plan->key;
+    const uint32_t columns = key->transpose_b ? key->columns : (key->columns + 63) / 64 * 64;
+    const double a = operand_lines(&plan->operands[0], CUDA_GEMM_ROWS),
+                 b = operand_lines(&plan->operands[1], columns);
+    const bool rows = plan->tiles_m > 1 && plan->raster > 1;
+    const double both = key->shared == CUDA_GEMM_SHARES_A   ? a + 2 * b
+                        : key->shared == CUDA_GEMM_SHARES_B ? 2 * a + b
+                        : key->split > 1                    ? 2 * (a + b)
+                        : rows                              ? 2 * a + b
+                                                            : a + 2 * b;
+    const double rate = key->shared != CUDA_GEMM_SHARES_NONE ? L2_PAIR_BYTES
+                        : key->split > 1                     ? L2_SPLIT_BYTES
+                                                             : L2_BYTES;
+    return both * CUDA_GEMM_LINE / rate * (L2_IDLE + (1 - L2_IDLE) * active);
 }
 
 /* Cycles of a stage: the longest of multiplying (32 x 64 elements a cycle, of F32 half as many),
  * of reading shared memory (128 bytes a cycle: A once, B once for each of two warpgroups and each
  * term), and of copies from the L2. */
-static double stage_cycles(const cuda_gemm_plan *plan)
+static double stage_cycles(const cuda_gemm_plan *plan, double active)
 {
     const cuda_gemm_key *key = &plan->key;
     const double columns = key->columns;
     const bool is_f32 = key->type == HAL_TYPE_F32, parts = is_f32 && key->flushes;
-    const double boxed = key->transpose_b ? columns : ceil(columns / 64) * 64;
     double multiply = 4 * columns * (parts ? 3 : 1);
     if (is_f32 && (parts || key->transpose_a)) { /* the units wait for registers of A */
         multiply += parts || columns <= 128 ? REGISTER_CYCLES : WIDE_REGISTER_CYCLES;
@@ -166,27 +207,62 @@ static double stage_cycles(const cuda_gemm_plan *plan)
     if (is_f32 && !parts && key->transpose_a && columns > 208) {
         multiply *= WIDE_TURNED;
     }
-    const double copy = (operand_lines(&plan->operands[0], CUDA_GEMM_ROWS) +
-                         operand_lines(&plan->operands[1], (uint32_t)boxed)) *
-                        CUDA_GEMM_LINE / L2_BYTES;
+    const double copy = copy_cycles(plan, active);
     multiply += key->flushes ? FLUSH_CYCLES : 0;
-    multiply = multiply > shared ? multiply : shared;
-    return multiply > copy ? multiply : copy;
+    multiply = fmax(multiply, shared * (is_f32 ? 1 : SHARED_CYCLES));
+    return fmax(multiply, copy);
 }
 
 /* Estimated cycles of a launch. */
 static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
 {
     const cuda_gemm_key *key = &plan->key;
+    const uint32_t cluster = cuda_gemm_cluster(key);
     const double tiles = (double)plan->tiles_m * plan->tiles_n * plan->product.batch;
-    const double waves = ceil(tiles / cluster_count(units, key->split));
+    const double waves = ceil(tiles / cluster_count(units, cluster));
     const double steps =
         ceil(ceil((double)plan->product.k / cuda_gemm_line(key->type)) / key->split);
     const double bytes = CUDA_GEMM_ROWS * 4.0 * key->columns;
-    const double end = key->staged
-                           ? 1500 + bytes * (STAGED_END + (key->split - 1) * SPLIT_END / key->split)
-                           : 300 + 3 * key->columns;
-    return LAUNCH_CYCLES + waves * (steps * stage_cycles(plan) + end);
+    double end =
+        key->staged ? STAGED_END + bytes * STAGED_BYTE : END_CYCLES + END_COLUMN * key->columns;
+    if (key->split > 1) {
+        end += SPLIT_END + bytes * (key->split - 1) / key->split * SPLIT_BYTE;
+    }
+    end += key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0;
+    return LAUNCH_CYCLES + (cluster > 1 ? CLUSTER_CYCLES : 0) +
+           waves * (steps * stage_cycles(plan, fmin(1, tiles * cluster / units)) + end);
+}
+
+/* Counts the tiles of a plan whose key has one: of pairs, where groups share operands. Returns
+ * whether they may be those of a kernel. */
+static bool plan_count_tiles(const hal_plugin_device *device, const hal_gemm_description *d,
+                             cuda_gemm_plan *plan)
+{
+    const cuda_gemm_key *key = &plan->key;
+    const int64_t rows = key->shared == CUDA_GEMM_SHARES_B ? 2 * CUDA_GEMM_ROWS : CUDA_GEMM_ROWS,
+                  columns = key->shared == CUDA_GEMM_SHARES_A ? 2 * key->columns : key->columns;
+    const int64_t tiles_m = divide_up(key->swapped ? d->n : d->m, rows),
+                  tiles_n = divide_up(key->swapped ? d->m : d->n, columns);
+    const uint32_t cluster = cuda_gemm_cluster(key);
+    if (tiles_m > INT32_MAX / cluster / (int64_t)d->batch / tiles_n ||
+        divide_up(d->k, cuda_gemm_line(d->type_a)) < key->split ||
+        (key->split > 1 && device->gemm_tile.columns == 0 &&
+         tiles_m * tiles_n * d->batch > cluster_count(device->units, cluster))) {
+        return false; /* parts of k pay where they fill a part of the device that is idle */
+    }
+    plan->tiles_m = (uint32_t)tiles_m;
+    plan->tiles_n = (uint32_t)tiles_n;
+    return true;
+}
+
+/* Rows of tiles that are taken together. Where all tiles are multiplied at once, two: neighbours
+ * share columns of B, and the rows of A are read everywhere at the same time (1024x1024x8192 of
+ * bf16 on an H100: 24 us with 2, 37 with 8). */
+static uint32_t plan_raster(const cuda_gemm_plan *plan, uint32_t units)
+{
+    const cuda_gemm_key *key = &plan->key;
+    const double tiles = (double)plan->tiles_m * plan->tiles_n * plan->product.batch;
+    return tiles <= cluster_count(units, cuda_gemm_cluster(key)) ? 2 : key->columns >= 192 ? 16 : 8;
 }
 
 /* Completes a plan whose key has a tile. Returns whether there is such a kernel. */
@@ -195,6 +271,9 @@ static bool plan_complete(const hal_plugin_device *device, const hal_gemm_descri
 {
     cuda_gemm_key *key = &plan->key;
     hal_gemm_description *p = &plan->product;
+    if (!plan_count_tiles(device, d, plan)) {
+        return false;
+    }
     memcpy(p, d, sizeof *p);
     if (key->swapped) {
         product_transpose(p);
@@ -210,30 +289,31 @@ static bool plan_complete(const hal_plugin_device *device, const hal_gemm_descri
     if (!key->staged) {
         key->width = 0;
     }
-    const int64_t tiles_m = divide_up(p->m, CUDA_GEMM_ROWS),
-                  tiles_n = divide_up(p->n, key->columns);
     if (!cuda_gemm_is_supported(key) || !operand_is_mappable(&plan->operands[0]) ||
-        !operand_is_mappable(&plan->operands[1]) ||
-        tiles_m > INT32_MAX / key->split / (int64_t)d->batch / tiles_n ||
-        divide_up(p->k, cuda_gemm_line(p->type_a)) < key->split) {
+        !operand_is_mappable(&plan->operands[1])) {
         return false;
     }
-    plan->tiles_m = (uint32_t)tiles_m;
-    plan->tiles_n = (uint32_t)tiles_n;
-    if (key->split > 1 && device->gemm_tile.columns == 0 &&
-        tiles_m * tiles_n * d->batch > cluster_count(device->units, key->split)) {
-        return false; /* clusters pay where they fill a part of the device that is idle */
-    }
+    plan->raster = plan_raster(plan, device->units);
     plan->cycles = plan_cycles(plan, device->units);
     return true;
+}
+
+/* Groups of the largest cluster: the fences of clusters are those of PTX 8.6, of CUDA 12.7. */
+static uint32_t largest_cluster(void)
+{
+    int version = 0;
+    return cuda_functions()->cuDriverGetVersion(&version) == 0 && version >= 12070
+               ? CUDA_GEMM_MAX_CLUSTER
+               : 1;
 }
 
 /* Whether a plan comes after another in the order of candidates: by time, then by its key. */
 static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
 {
-    const uint32_t keys[2] = {plan->key.swapped << 16 | plan->key.split << 12 | plan->key.columns,
-                              other->key.swapped << 16 | other->key.split << 12 |
-                                  other->key.columns};
+    const uint32_t keys[2] = {plan->key.shared << 17 | plan->key.swapped << 16 |
+                                  plan->key.split << 12 | plan->key.columns,
+                              other->key.shared << 17 | other->key.swapped << 16 |
+                                  other->key.split << 12 | other->key.columns};
     return plan->cycles > other->cycles || (plan->cycles == other->cycles && keys[0] > keys[1]);
 }
 
@@ -246,22 +326,31 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
                                        144, 160, 176, 192, 208, 224, 240, 256};
     const cuda_gemm_tile *forced = &device->gemm_tile;
     cuda_gemm_plan plan = *best;
+    const uint32_t most = largest_cluster();
     bool found = false;
-    for (uint8_t swapped = 0; swapped < 2; swapped++) {
-        for (uint8_t split = 1; split <= CUDA_GEMM_MAX_SPLIT; split++) {
-            for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-                plan.key.columns = forced->columns > 0 ? forced->columns : columns[i];
-                plan.key.split = split;
-                plan.key.swapped = swapped;
-                if (forced->columns > 0 &&
-                    (forced->split != split || forced->swapped != swapped || i > 0)) {
-                    continue;
-                }
-                if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan)) &&
-                    (last == NULL || plan_follows(&plan, last))) {
-                    *best = plan;
-                    found = true;
-                }
+    for (uint32_t way = 0; way < 2 * 3 * CUDA_GEMM_MAX_CLUSTER; way++) {
+        plan.key.swapped = way % 2;
+        plan.key.shared = way / 2 % 3;
+        plan.key.split = (uint8_t)(1 + way / 6);
+        /* Of clusters the tiles that were measured. */
+        const uint32_t step = plan.key.split > 1 && plan.key.shared != CUDA_GEMM_SHARES_NONE ? 64
+                              : cuda_gemm_cluster(&plan.key) > 1                             ? 32
+                                                                                             : 16;
+        if (cuda_gemm_cluster(&plan.key) > most ||
+            (forced->columns > 0 &&
+             (forced->split != plan.key.split || forced->swapped != plan.key.swapped ||
+              forced->shared != plan.key.shared))) {
+            continue;
+        }
+        for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+            plan.key.columns = forced->columns > 0 ? forced->columns : columns[i];
+            if (forced->columns > 0 ? i > 0 : plan.key.columns % step != 0) {
+                continue;
+            }
+            if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan)) &&
+                (last == NULL || plan_follows(&plan, last))) {
+                *best = plan;
+                found = true;
             }
         }
     }
@@ -269,7 +358,7 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
 }
 
 /* Cycles of the copies that are made for the product. */
-static double copy_cycles(const hal_gemm_description *d, uint32_t units)
+static double copied_cycles(const hal_gemm_description *d, uint32_t units)
 {
     const double elements[2] = {(double)d->lda * (double)(d->transpose_a ? d->k : d->m) *
                                     (d->stride_a != 0 ? d->batch : 1),
@@ -301,7 +390,7 @@ static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *p
                  bytes =
                      (m * k + k * n) * hal_type_size(d->type_a) + m * n * hal_type_size(d->type_c);
     return PORTABLE_LAUNCH + (multiply + bytes / PORTABLE_BYTES) * d->batch / units >
-           plan->cycles + copy_cycles(d, units);
+           plan->cycles + copied_cycles(d, units);
 }
 
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,

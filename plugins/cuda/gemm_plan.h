@@ -19,7 +19,8 @@ typedef struct cuda_gemm_plan {
     cuda_gemm_key key;
     cuda_gemm_operand operands[3];
     uint32_t tiles_m, tiles_n;
-    double cycles; /* estimated */
+    uint32_t raster; /* rows of tiles that are taken together, see gemm_text.c */
+    double cycles;   /* estimated */
 } cuda_gemm_plan;
 
 /* Chooses the kernel with the least estimated time, a function of the description and the device's

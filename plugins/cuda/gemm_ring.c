@@ -71,11 +71,10 @@ uint32_t cuda_gemm_slice_bytes(const cuda_gemm_key *key)
     return cuda_gemm_slice_rows(key) * cuda_gemm_staged_pitch(key) * 4;
 }
 
-/* Two boxes of C, of 64 lines, for each of two warpgroups; or the slices of other groups. */
+/* Two boxes of C, of 64 lines, for each of two warpgroups. */
 static uint32_t store_bytes(const cuda_gemm_key *key)
 {
-    return key->staged ? (key->split - 1u) * cuda_gemm_slice_bytes(key)
-                       : 4 * STORE_ROWS * CUDA_GEMM_LINE;
+    return key->staged ? 0 : 4 * STORE_ROWS * CUDA_GEMM_LINE;
 }
 
 uint32_t cuda_gemm_stages(const cuda_gemm_key *key)
@@ -125,8 +124,9 @@ void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, co
 {
     kit_text_add(t,
                  "%s:\nmbarrier.try_wait.parity%s.shared::cta.b64 %%done, [%s], %s;\n"
-                 "@!%%done bra %s;\n",
-                 name, cluster ? ".acquire.cluster" : "", barrier, parity, name);
+                 "@!%%done bra %s;\n%s",
+                 name, cluster ? ".relaxed.cluster" : "", barrier, parity, name,
+                 cluster ? "fence.acquire.sync_restrict::shared::cluster.cluster;\n" : "");
 }
 
 void cuda_gemm_write_next_slot(kit_text *t, const cuda_gemm_key *key)
@@ -145,4 +145,11 @@ void cuda_gemm_write_release(kit_text *t, const cuda_gemm_key *key, const char *
                  "shl.b32 %%x0, %%previous, 3;\nadd.u32 %%x0, %%x0, %%barriers;\n"
                  "@%s mbarrier.arrive.shared::cta.b64 _, [%%x0+%u];\n",
                  guard, cuda_gemm_empty_barrier(key));
+    if (key->shared != CUDA_GEMM_SHARES_NONE) { /* the other group copies to this one, too */
+        kit_text_add(t,
+                     "mapa.shared::cluster.u32 %%x0, %%x0, %%other_rank;\n"
+                     "@%s fence.release.sync_restrict::shared::cta.cluster;\n"
+                     "@%s mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%%x0+%u];\n",
+                     guard, guard, cuda_gemm_empty_barrier(key));
+    }
 }

@@ -7,8 +7,11 @@
  * contiguous along m or n consists of boxes of one line along them, each as many lines high as a
  * stage is deep. Barriers: `full` of a stage completes when its bytes have arrived, `converted`
  * when what is made of B is there, `empty` when all multiplying warps have read it. Two more serve
- * the staged epilogue: `partial` completes when the slices of all other groups of the cluster have
- * arrived, `drained` when all groups have read theirs. */
+ * the staged epilogue: `partial` completes when all groups that share the tile have written their
+ * sums, `drained` when their sums were read and the ring is free again.
+ *
+ * Fences of clusters order shared memory alone (.sync_restrict, PTX 8.6): those of all memory wait
+ * for the device's, half a microsecond each. */
 #ifndef HALYARD_CUDA_GEMM_RING_H
 #define HALYARD_CUDA_GEMM_RING_H
 
@@ -66,7 +69,7 @@ uint32_t cuda_gemm_empty_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_converted_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_partial_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_drained_barrier(const cuda_gemm_key *key);
-/* Of the boxes of C or the slices of other groups, and of the barriers, from register %base. */
+/* Of the boxes of C, and of the barriers, from register %base. */
 uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key);
 uint32_t cuda_gemm_barrier_offset(const cuda_gemm_key *key);
 
@@ -78,7 +81,8 @@ void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, co
 /* The next stage of the ring; the parity changes at its end. */
 void cuda_gemm_write_next_slot(kit_text *t, const cuda_gemm_key *key);
 
-/* Tells the producer, where predicate `guard` is true, that this warp has read stage %previous. */
+/* Tells the producers that fill it, where predicate `guard` is true, that this warp has read stage
+ * %previous. */
 void cuda_gemm_write_release(kit_text *t, const cuda_gemm_key *key, const char *guard);
 
 #endif

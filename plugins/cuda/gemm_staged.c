@@ -1,15 +1,20 @@
 /* PTX of the staged epilogue, see gemm_staged.h. The tile of C lies by rows in shared memory, over
- * the stages of the ring. Each group of a cluster stores a slice of its rows, and sends the slices
- * of the others to them. The sums of the groups, which have a part of k each, are added in the
- * order of their ranks, so that the bits do not depend on time. */
+ * the stages of the ring. Each of the groups that share a tile stores a slice of its rows: it reads
+ * the sums of all groups through distributed shared memory, which have a part of k each, and adds
+ * them in the order of the parts, so that the bits do not depend on time. */
 #include "gemm_staged.h"
 
 #include "gemm_element.h"
 #include "gemm_ring.h"
 
+#include <stdio.h>
+
 enum {
     WORKERS = 32 * CUDA_GEMM_MULTIPLIERS,
-    MAX_UNROLL = 4 /* pieces whose loads are in flight */
+    MAX_UNROLL = 4, /* pieces whose loads are in flight */
+    MAX_PARTS = 8,  /* of sums that are added, whose loads are in flight */
+    /* of three-term products that are split: wider ones lack a register for the number of a part */
+    MAX_PARTS_COLUMNS = 96
 };
 
 /* Pieces of one slice: neighbours of one row, of `width` elements. */
@@ -18,10 +23,12 @@ static uint32_t piece_count(const cuda_gemm_key *key)
     return cuda_gemm_slice_rows(key) * cuda_gemm_staged_columns(key) / key->width;
 }
 
-static uint32_t unroll(const cuda_gemm_key *key)
+/* Of pieces of `parts` loads each. */
+static uint32_t unroll(const cuda_gemm_key *key, uint32_t parts)
 {
     uint32_t copies = 1;
-    while (copies < MAX_UNROLL && 2 * copies * WORKERS <= piece_count(key)) {
+    while (copies < MAX_UNROLL && 2 * copies * WORKERS <= piece_count(key) &&
+           2 * copies * parts <= MAX_PARTS) {
         copies *= 2;
     }
     return copies;
@@ -30,48 +37,55 @@ static uint32_t unroll(const cuda_gemm_key *key)
 bool cuda_gemm_staged_is_supported(const cuda_gemm_key *key)
 {
     return (key->width == 1 || key->width == 4) && key->split >= 1 &&
-           key->split <= CUDA_GEMM_MAX_SPLIT &&
+           cuda_gemm_cluster(key) <= CUDA_GEMM_MAX_CLUSTER &&
+           (key->split == 1 || !cuda_gemm_has_parts(key) || key->columns <= MAX_PARTS_COLUMNS) &&
            key->split * cuda_gemm_slice_bytes(key) <= cuda_gemm_store_offset(key) &&
-           cuda_gemm_element_is_supported(key, unroll(key) * key->width);
+           cuda_gemm_element_is_supported(key, unroll(key, 1) * key->width);
 }
 
-/* Where the slice of each rank's sums is: the own one in the tile, the others in the order of their
- * ranks after the ring. */
+/* Where this group's slice of each part's sums is: the part's groups are `pairs` ranks apart. */
 static void write_slice_places(kit_text *t, const cuda_gemm_key *key)
 {
-    const uint32_t bytes = cuda_gemm_slice_bytes(key), others = cuda_gemm_store_offset(key);
+    const uint32_t bytes = cuda_gemm_slice_bytes(key);
+    kit_text_add(t, "mad.lo.u32 %%own_slice, %%part, %u, %%base;\n", bytes);
     for (uint32_t i = 0; i < key->split; i++) {
         kit_text_add(t,
-                     "mad.lo.u32 %%slice%u, %%rank, %u, %%base;\n"
-                     "setp.eq.u32 %%p, %%rank, %u;\n@!%%p add.u32 %%slice%u, %%base, %u;\n"
-                     "setp.lt.u32 %%p, %%rank, %u;\n@%%p sub.u32 %%slice%u, %%slice%u, %u;\n",
-                     i, bytes, i, i, others + i * bytes, i, i, i, bytes);
+                     "add.u32 %%x0, %%pair, %u;\nmapa.shared::cluster.u32 %%slice%u, %%own_slice, "
+                     "%%x0;\n",
+                     i * cuda_gemm_pairs(key), i);
     }
 }
 
 void cuda_gemm_staged_begin(cuda_lowering *l, const cuda_gemm_key *key)
 {
-    kit_text *t = &l->body;
+    (void)key;
     cuda_gemm_element_begin(l);
-    kit_text_add(t,
-                 ".reg .b32 %%spot, %%worker, %%piece, %%part_parity, %%slice<%u>;\n"
+    kit_text_add(&l->body,
+                 ".reg .b32 %%spot, %%worker, %%piece, %%parity_of_tile;\n"
+                 ".reg .b32 %%own_slice, %%slice<%u>;\n"
                  ".reg .b32 %%tile_row<%u>, %%tile_column<%u>, %%c_row, %%c_column, %%c_first;\n"
-                 ".reg .pred %%more<%u>, %%sends;\n"
-                 "sub.u32 %%worker, %%thread, 128;\nmov.u32 %%part_parity, 0;\n"
-                 "setp.eq.u32 %%sends, %%worker, 0;\n",
-                 CUDA_GEMM_MAX_SPLIT, MAX_UNROLL, MAX_UNROLL, MAX_UNROLL);
+                 ".reg .pred %%more<%u>;\n"
+                 "mov.u32 %%parity_of_tile, 0;\n",
+                 CUDA_GEMM_MAX_CLUSTER, MAX_UNROLL, MAX_UNROLL, MAX_UNROLL);
+}
+
+/* Where a work-item's sums are in the tile. Computed for each tile: the sums of k take the
+ * registers. */
+static void write_spot(kit_text *t, const cuda_gemm_key *key)
+{
+    kit_text_add(t, "sub.u32 %%worker, %%thread, 128;\n");
     cuda_gemm_write_row(t, key);
     kit_text_add(t,
                  "and.b32 %%x1, %%lane, 3;\nshl.b32 %%x1, %%x1, 1;\n"
                  "mad.lo.u32 %%spot, %%x%u, %u, %%x%u;\nmad.lo.u32 %%spot, %%spot, 4, %%base;\n",
                  key->swapped ? 1 : 0, cuda_gemm_staged_pitch(key), key->swapped ? 0 : 1);
-    write_slice_places(t, key);
 }
 
 /* Writes the sums of this group. The ring is free when both warpgroups have read it. */
 static void write_sums(kit_text *t, const cuda_gemm_key *key)
 {
     const uint32_t p = cuda_gemm_staged_pitch(key), step = cuda_gemm_row_step(key);
+    write_spot(t, key);
     kit_text_add(t, "bar.sync 1, %u;\n", WORKERS);
     for (uint32_t i = 0; i < key->columns / 2; i += 2) {
         const uint32_t column = i / 4 * 8, row = i / 2 % 2 * step;
@@ -87,45 +101,43 @@ static void write_sums(kit_text *t, const cuda_gemm_key *key)
     kit_text_add(t, "fence.proxy.async.shared::cta;\nbar.sync 1, %u;\n", WORKERS);
 }
 
-/* One thread sends the slices of the others. Their bytes arrive at the barrier `partial` of their
- * group, which expects one slice of each other group. */
-static void write_exchange(kit_text *t, const cuda_gemm_key *key)
+/* One work-item for each group that shares the tile arrives there, on behalf of this group. */
+static void write_arrive(kit_text *t, const cuda_gemm_key *key, const char *label,
+                         uint32_t barrier, const char *fence, const char *arrive)
 {
-    const uint32_t bytes = cuda_gemm_slice_bytes(key), partial = cuda_gemm_partial_barrier(key);
     kit_text_add(t,
-                 "add.u32 %%barrier, %%barriers, %u;\n@!%%sends bra SENT;\n"
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%barrier], %u;\n",
-                 partial, (key->split - 1) * bytes);
-    for (uint32_t i = 0; i < key->split; i++) {
-        /* x1: where group i has the slice of this rank, see write_slice_places */
-        kit_text_add(t,
-                     "mad.lo.u32 %%x1, %%rank, %u, %%base;\nadd.u32 %%x1, %%x1, %u;\n"
-                     "setp.gt.u32 %%p, %%rank, %u;\n@%%p sub.u32 %%x1, %%x1, %u;\n"
-                     "mapa.shared::cluster.u32 %%x1, %%x1, %u;\n"
-                     "mapa.shared::cluster.u32 %%x2, %%barrier, %u;\n"
-                     "add.u32 %%x0, %%base, %u;\nsetp.ne.u32 %%p, %%rank, %u;\n"
-                     "@%%p cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "
-                     "[%%x1], [%%x0], %u, [%%x2];\n",
-                     bytes, cuda_gemm_store_offset(key), i, bytes, i, i, i * bytes, i, bytes);
-    }
-    kit_text_add(t, "SENT:\n");
-    cuda_gemm_write_wait(t, "WAIT_PARTS", "%barrier", "%part_parity", true);
-    kit_text_add(t, "xor.b32 %%part_parity, %%part_parity, 1;\n");
+                 "setp.ge.u32 %%p, %%worker, %u;\n@%%p bra %s;\n"
+                 "mad.lo.u32 %%x0, %%worker, %u, %%pair;\nadd.u32 %%x1, %%barriers, %u;\n"
+                 "mapa.shared::cluster.u32 %%x1, %%x1, %%x0;\n%s"
+                 "mbarrier.arrive.%s.cluster.shared::cluster.b64 _, [%%x1];\n%s:\n",
+                 key->split, label, cuda_gemm_pairs(key), barrier, fence, arrive, label);
 }
 
-/* Tells each group of the cluster, once for each warp, that its slice was read. */
+/* Waits until all groups that share the tile have written their sums. */
+static void write_exchange(kit_text *t, const cuda_gemm_key *key)
+{
+    write_arrive(t, key, "WRITTEN", cuda_gemm_partial_barrier(key),
+                 "fence.release.sync_restrict::shared::cta.cluster;\n", "relaxed");
+    kit_text_add(t, "add.u32 %%barrier, %%barriers, %u;\n", cuda_gemm_partial_barrier(key));
+    cuda_gemm_write_wait(t, "WAIT_PARTS", "%barrier", "%parity_of_tile", true);
+}
+
+/* Tells this group and the one that copies to it, once for each warp, that C was written from the
+ * tile. */
 static void write_drained(kit_text *t, const cuda_gemm_key *key)
 {
     const uint32_t barrier = cuda_gemm_drained_barrier(key);
-    kit_text_add(t, "fence.proxy.async.shared::cta;\nbar.warp.sync 0xffffffff;\n");
-    for (uint32_t i = 0; i < key->split && key->split > 1; i++) {
+    kit_text_add(t,
+                 "fence.proxy.async.shared::cta;\nbar.warp.sync 0xffffffff;\n"
+                 "@%%leads mbarrier.arrive.shared::cta.b64 _, [%%barriers+%u];\n",
+                 barrier);
+    if (key->shared != CUDA_GEMM_SHARES_NONE) {
         kit_text_add(t,
-                     "add.u32 %%x0, %%barriers, %u;\nmapa.shared::cluster.u32 %%x0, %%x0, %u;\n"
-                     "@%%leads mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%%x0];\n",
-                     barrier, i);
-    }
-    if (key->split == 1) {
-        kit_text_add(t, "@%%leads mbarrier.arrive.shared::cta.b64 _, [%%barriers+%u];\n", barrier);
+                     "add.u32 %%x0, %%barriers, %u;\n"
+                     "mapa.shared::cluster.u32 %%x0, %%x0, %%other_rank;\n"
+                     "@%%leads fence.release.sync_restrict::shared::cta.cluster;\n"
+                     "@%%leads mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%%x0];\n",
+                     barrier);
     }
 }
 
@@ -139,7 +151,7 @@ static void write_piece_place(kit_text *t, const cuda_gemm_key *key, uint32_t co
                  "div.u32 %%x2, %%x0, %u;\n"
                  "mul.lo.u32 %%x1, %%x2, %u;\nsub.u32 %%x1, %%x0, %%x1;\n"
                  "mul.lo.u32 %%tile_column%u, %%x1, %u;\n"
-                 "mad.lo.u32 %%tile_row%u, %%rank, %u, %%x2;\n"
+                 "mad.lo.u32 %%tile_row%u, %%part, %u, %%x2;\n"
                  "setp.lt.and.u32 %%more%u, %%tile_row%u, %u, %%more%u;\n"
                  "mad.lo.u32 %%x0, %%x2, %u, %%tile_column%u;\nshl.b32 %%x0, %%x0, 2;\n",
                  copy * WORKERS, copy, piece_count(key), in_row, in_row, copy, key->width, copy,
@@ -147,29 +159,42 @@ static void write_piece_place(kit_text *t, const cuda_gemm_key *key, uint32_t co
                  cuda_gemm_staged_pitch(key), copy);
 }
 
-/* Loads the sums of all groups for the piece at %x0 of the slices, and adds them. Returns the first
- * of `width` registers. */
-static cuda_operand write_piece_sums(cuda_lowering *l, const cuda_gemm_key *key, uint32_t copy)
+/* Loads a piece at %x0 of a slice. Returns the first of `width` registers. */
+static cuda_operand write_piece_load(cuda_lowering *l, const cuda_gemm_key *key, uint32_t copy,
+                                     const char *slice, const char *space)
 {
-    cuda_operand parts[CUDA_GEMM_MAX_SPLIT][4];
-    for (uint32_t i = 0; i < key->split; i++) {
-        for (uint32_t j = 0; j < key->width; j++) {
-            parts[i][j] = cuda_fresh(l, CUDA_FLOAT);
-        }
-        kit_text_add(&l->body, "add.u32 %%x1, %%slice%u, %%x0;\n@%%more%u ", i, copy);
-        if (key->width == 4) {
-            cuda_emit(l, "ld.shared.v4.f32 {$, $, $, $}, [%x1];", parts[i][0], parts[i][1],
-                      parts[i][2], parts[i][3]);
-        } else {
-            cuda_emit(l, "ld.shared.f32 $, [%x1];", parts[i][0]);
+    cuda_operand values[4];
+    for (uint32_t j = 0; j < key->width; j++) {
+        values[j] = cuda_fresh(l, CUDA_FLOAT);
+    }
+    kit_text_add(&l->body, "add.u32 %%x1, %s, %%x0;\n@%%more%u ld.%s", slice, copy, space);
+    if (key->width == 4) {
+        cuda_emit(l, ".v4.f32 {$, $, $, $}, [%x1];", values[0], values[1], values[2], values[3]);
+    } else {
+        cuda_emit(l, ".f32 $, [%x1];", values[0]);
+    }
+    return values[0];
+}
+
+/* The sums of all groups for the piece at %x0 of the slices replace this group's. */
+static void write_piece_sum(cuda_lowering *l, const cuda_gemm_key *key, uint32_t copy,
+                            const cuda_operand *parts)
+{
+    cuda_operand sums[4];
+    for (uint32_t j = 0; j < key->width; j++) {
+        sums[j] = parts[0];
+        sums[j].bits += j;
+        for (uint32_t i = 1; i < key->split; i++) {
+            const cuda_operand part = {CUDA_FLOAT, parts[i].bits + j};
+            cuda_emit(l, "add.rn.f32 $, $, $;", sums[j], sums[j], part);
         }
     }
-    for (uint32_t i = 1; i < key->split; i++) {
-        for (uint32_t j = 0; j < key->width; j++) {
-            cuda_emit(l, "add.rn.f32 $, $, $;", parts[0][j], parts[0][j], parts[i][j]);
-        }
+    kit_text_add(&l->body, "add.u32 %%x1, %%own_slice, %%x0;\n@%%more%u st.shared", copy);
+    if (key->width == 4) {
+        cuda_emit(l, ".v4.f32 [%x1], {$, $, $, $};", sums[0], sums[1], sums[2], sums[3]);
+    } else {
+        cuda_emit(l, ".f32 [%x1], $;", sums[0]);
     }
-    return parts[0][0];
 }
 
 static void write_piece_store(cuda_lowering *l, const cuda_gemm_key *key,
@@ -216,39 +241,87 @@ static void write_piece(cuda_lowering *l, const cuda_gemm_key *key, uint32_t cop
     write_piece_store(l, key, values);
 }
 
+/* A loop over the pieces of this group's slice, several at once. */
+static void write_loop_begin(kit_text *t, const char *label)
+{
+    kit_text_add(t, "mov.u32 %%piece, %%worker;\n%s:\n", label);
+}
+
+static void write_loop_end(kit_text *t, const cuda_gemm_key *key, uint32_t copies,
+                           const char *label)
+{
+    kit_text_add(t,
+                 "add.u32 %%piece, %%piece, %u;\nsetp.lt.u32 %%p, %%piece, %u;\n@%%p bra %s;\n",
+                 copies * WORKERS, piece_count(key), label);
+}
+
+/* Adds the sums of the groups that share the tile. The others may go on before this group writes C:
+ * the fence for that waits for the device's memory, and so comes before there are writes. */
+static void write_parts(cuda_lowering *l, const cuda_gemm_key *key)
+{
+    kit_text *t = &l->body;
+    const uint32_t copies = unroll(key, key->split);
+    char slice[16];
+    write_exchange(t, key);
+    write_slice_places(t, key);
+    write_loop_begin(t, "ADD_PARTS");
+    cuda_operand parts[MAX_UNROLL][CUDA_GEMM_MAX_CLUSTER];
+    for (uint32_t copy = 0; copy < copies; copy++) {
+        write_piece_place(t, key, copy);
+        for (uint32_t i = 0; i < key->split; i++) {
+            snprintf(slice, sizeof slice, "%%slice%u", i);
+            parts[copy][i] = write_piece_load(l, key, copy, slice, "shared::cluster");
+        }
+    }
+    for (uint32_t copy = 0; copy < copies; copy++) {
+        write_piece_place(t, key, copy);
+        write_piece_sum(l, key, copy, parts[copy]);
+    }
+    write_loop_end(t, key, copies, "ADD_PARTS");
+    kit_text_add(t, "bar.sync 1, %u;\n", WORKERS);
+    write_arrive(t, key, "READ", cuda_gemm_drained_barrier(key), "", "release");
+}
+
 void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key)
 {
     kit_text *t = &l->body;
-    const uint32_t copies = unroll(key);
+    const uint32_t copies = unroll(key, 1);
     cuda_operand sums[MAX_UNROLL];
     cuda_gemm_element_tile(t);
     write_sums(t, key);
     if (key->split > 1) {
-        write_exchange(t, key);
+        write_parts(l, key);
+    } else {
+        kit_text_add(t, "mov.u32 %%own_slice, %%base;\n");
     }
-    kit_text_add(t, "mov.u32 %%piece, %%worker;\nSTORE_PIECES:\n");
+    write_loop_begin(t, "STORE_PIECES");
     for (uint32_t i = 0; i < copies; i++) {
         write_piece_place(t, key, i);
-        sums[i] = write_piece_sums(l, key, i);
+        sums[i] = write_piece_load(l, key, i, "%own_slice", "shared");
     }
     for (uint32_t i = 0; i < copies; i++) {
         write_piece(l, key, i, sums[i]);
     }
-    kit_text_add(t,
-                 "add.u32 %%piece, %%piece, %u;\nsetp.lt.u32 %%p, %%piece, %u;\n"
-                 "@%%p bra STORE_PIECES;\n",
-                 copies * WORKERS, piece_count(key));
+    write_loop_end(t, key, copies, "STORE_PIECES");
     write_drained(t, key);
+    kit_text_add(t, "xor.b32 %%parity_of_tile, %%parity_of_tile, 1;\n");
+}
+
+uint32_t cuda_gemm_staged_arrivals(const cuda_gemm_key *key)
+{
+    const uint32_t readers = key->split > 1 ? key->split : 0;
+    return readers + CUDA_GEMM_MULTIPLIERS * cuda_gemm_pairs(key);
 }
 
 void cuda_gemm_staged_end(kit_text *t, const cuda_gemm_key *key)
 {
-    if (key->split == 1) {
+    if (cuda_gemm_cluster(key) == 1) {
         return;
     }
-    /* %part_parity is that of the tile that would be next. */
+    /* %parity_of_tile is that of the tile that would be next. */
     kit_text_add(t,
-                 "xor.b32 %%part_parity, %%part_parity, 1;\nadd.u32 %%barrier, %%barriers, %u;\n",
+                 "xor.b32 %%parity_of_tile, %%parity_of_tile, 1;\n"
+                 "add.u32 %%barrier, %%barriers, %u;\n",
                  cuda_gemm_drained_barrier(key));
-    cuda_gemm_write_wait(t, "WAIT_DRAINED", "%barrier", "%part_parity", true);
+    cuda_gemm_write_wait(t, "WAIT_DRAINED", "%barrier", "%parity_of_tile", true);
 }

@@ -16,6 +16,9 @@ void cuda_gemm_staged_begin(cuda_lowering *l, const cuda_gemm_key *key);
  * the stages of the ring, which the producer fills again after all have arrived at `drained`. */
 void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key);
 
+/* Arrivals of a tile at the barrier `drained`. */
+uint32_t cuda_gemm_staged_arrivals(const cuda_gemm_key *key);
+
 /* Writes what a warp does before it ends: other groups may be reading this group's sums. */
 void cuda_gemm_staged_end(kit_text *t, const cuda_gemm_key *key);
 

@@ -15,6 +15,13 @@ enum {
     MIN_STAGES = 3           /* of a ring that hides the latency of copies */
 };
 
+/* The halves of a tile are whole boxes, and whole groups of eight lines. */
+static bool shared_is_supported(const cuda_gemm_key *key)
+{
+    return key->shared != CUDA_GEMM_SHARES_B || key->transpose_b ||
+           key->columns % (2 * cuda_gemm_line(key->type)) == 0;
+}
+
 bool cuda_gemm_is_supported(const cuda_gemm_key *key)
 {
     const bool halves = key->type == HAL_TYPE_F16 || key->type == HAL_TYPE_BF16;
@@ -23,7 +30,7 @@ bool cuda_gemm_is_supported(const cuda_gemm_key *key)
     return (halves || floats) && result && key->columns % 16 == 0 && key->columns > 0 &&
            cuda_gemm_stages(key) >= MIN_STAGES &&
            key->columns <= (key->flushes ? 128 : CUDA_GEMM_MAX_COLUMNS) &&
-           (key->split == 1 || key->staged) &&
+           (key->split == 1 || key->staged) && shared_is_supported(key) &&
            (key->staged ? cuda_gemm_staged_is_supported(key)
                         : cuda_gemm_epilogue_is_supported(key));
 }
@@ -32,28 +39,30 @@ bool cuda_gemm_is_supported(const cuda_gemm_key *key)
  * column on, so that tiles of one wave share rows of A and columns of B in the L2. */
 static void write_tile_place(kit_text *t, const cuda_gemm_key *key)
 {
-    kit_text_add(t,
-                 "mul.lo.u32 %%x0, %%tiles_m, %%tiles_n;\n"
-                 "div.u32 %%batch, %%tile, %%x0;\n"
-                 "mul.lo.u32 %%x1, %%batch, %%x0;\n"
-                 "sub.u32 %%x1, %%tile, %%x1;\n"
-                 "mul.lo.u32 %%x0, %%raster, %%tiles_n;\n"
-                 "div.u32 %%x2, %%x1, %%x0;\n"
-                 "mul.lo.u32 %%x3, %%x2, %%x0;\n"
-                 "sub.u32 %%x1, %%x1, %%x3;\n"
-                 "mul.lo.u32 %%x2, %%x2, %%raster;\n"
-                 "sub.u32 %%x3, %%tiles_m, %%x2;\n"
-                 "min.u32 %%x3, %%x3, %%raster;\n"
-                 "div.u32 %%x0, %%x1, %%x3;\n"
-                 "mul.lo.u32 %%x3, %%x0, %%x3;\n"
-                 "sub.u32 %%x1, %%x1, %%x3;\n"
-                 "add.u32 %%x1, %%x1, %%x2;\n"
-                 "mul.lo.u32 %%row, %%x1, %u;\n"
-                 "mul.lo.u32 %%column, %%x0, %u;\n",
-                 CUDA_GEMM_ROWS, key->columns);
+    kit_text_add(t, "mul.lo.u32 %%x0, %%tiles_m, %%tiles_n;\n"
+                    "div.u32 %%batch, %%tile, %%x0;\n"
+                    "mul.lo.u32 %%x1, %%batch, %%x0;\n"
+                    "sub.u32 %%x1, %%tile, %%x1;\n"
+                    "mul.lo.u32 %%x0, %%raster, %%tiles_n;\n"
+                    "div.u32 %%x2, %%x1, %%x0;\n"
+                    "mul.lo.u32 %%x3, %%x2, %%x0;\n"
+                    "sub.u32 %%x1, %%x1, %%x3;\n"
+                    "mul.lo.u32 %%x2, %%x2, %%raster;\n"
+                    "sub.u32 %%x3, %%tiles_m, %%x2;\n"
+                    "min.u32 %%x3, %%x3, %%raster;\n"
+                    "div.u32 %%x0, %%x1, %%x3;\n"
+                    "mul.lo.u32 %%x3, %%x0, %%x3;\n"
+                    "sub.u32 %%x1, %%x1, %%x3;\n"
+                    "add.u32 %%x1, %%x1, %%x2;\n");
+    if (key->shared != CUDA_GEMM_SHARES_NONE) { /* the places are those of pairs */
+        const char *name = key->shared == CUDA_GEMM_SHARES_A ? "%x0" : "%x1";
+        kit_text_add(t, "mad.lo.u32 %s, %s, 2, %%pair;\n", name, name);
+    }
+    kit_text_add(t, "mul.lo.u32 %%row, %%x1, %u;\nmul.lo.u32 %%column, %%x0, %u;\n", CUDA_GEMM_ROWS,
+                 key->columns);
 }
 
-/* The stages of k that this group sums: all, or those of its rank. */
+/* The stages of k that this group sums: all, or its part of them. */
 static void write_stage_range(kit_text *t, const cuda_gemm_key *key)
 {
     if (key->split == 1) {
@@ -61,37 +70,41 @@ static void write_stage_range(kit_text *t, const cuda_gemm_key *key)
         return;
     }
     kit_text_add(t,
-                 "mul.lo.u32 %%x0, %%steps, %%rank;\ndiv.u32 %%x0, %%x0, %u;\n"
-                 "add.u32 %%x1, %%rank, 1;\n"
+                 "mul.lo.u32 %%x0, %%steps, %%part;\ndiv.u32 %%x0, %%x0, %u;\n"
+                 "add.u32 %%x1, %%part, 1;\n"
                  "mul.lo.u32 %%x1, %%steps, %%x1;\ndiv.u32 %%x1, %%x1, %u;\n"
                  "sub.u32 %%count, %%x1, %%x0;\nmul.lo.u32 %%depth, %%x0, %u;\n",
                  key->split, key->split, cuda_gemm_line(key->type));
 }
 
+/* Copies a box to the stage, or with `both` to the stages of both groups of the cluster. */
 static void write_copy(kit_text *t, uint32_t offset, uint32_t map, const char *inner,
-                       const char *outer, const char *batch)
+                       const char *outer, const char *batch, bool both)
 {
     kit_text_add(t,
-                 "add.u32 %%x0, %%stage, %u;\n"
+                 "add.u32 %%x0, %%stage, %u;\n%s"
                  "add.u64 %%e0, %%maps, %u;\n"
-                 "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%%x0], [%%e0, {%s, %s, %s}], [%%barrier];\n",
-                 offset, map * CUDA_GEMM_MAP_BYTES, inner, outer, batch);
+                 "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes%s "
+                 "[%%x0], [%%e0, {%s, %s, %s}], [%%barrier]%s;\n",
+                 offset, both ? "add.u32 %x0, %x0, %own_bytes;\n" : "", map * CUDA_GEMM_MAP_BYTES,
+                 both ? ".multicast::cluster" : "", inner, outer, batch, both ? ", %both" : "");
 }
 
-/* Copies the tile of an operand whose rows or columns begin at register `first`. */
+/* Copies the tile of an operand whose rows or columns begin at register `first`, or this group's
+ * half of it. */
 static void write_operand_copy(kit_text *t, const cuda_gemm_key *key, uint32_t map, bool along_k,
                                uint32_t offset, uint32_t length, const char *first,
                                const char *batch)
 {
     const uint32_t line = cuda_gemm_line(key->type);
+    const bool both = key->shared == (map == 0 ? CUDA_GEMM_SHARES_A : CUDA_GEMM_SHARES_B);
+    kit_text_add(t, both ? "add.u32 %%x1, %s, %%own_half;\n" : "mov.u32 %%x1, %s;\n", first);
     if (along_k) {
-        write_copy(t, offset, map, "%depth", first, batch);
+        write_copy(t, offset, map, "%depth", "%x1", batch, both);
         return;
     }
-    kit_text_add(t, "mov.u32 %%x1, %s;\n", first);
-    for (uint32_t i = 0; i < length; i += line) {
-        write_copy(t, offset + i * CUDA_GEMM_LINE, map, "%x1", "%depth", batch);
+    for (uint32_t i = 0; i < length / (both ? 2 : 1); i += line) {
+        write_copy(t, offset + i * CUDA_GEMM_LINE, map, "%x1", "%depth", batch, both);
         kit_text_add(t, "add.u32 %%x1, %%x1, %u;\n", line);
     }
 }
@@ -102,8 +115,8 @@ static void write_wait_drained(kit_text *t, const cuda_gemm_key *key)
 {
     if (key->staged) {
         kit_text_add(t, "add.u32 %%x0, %%barriers, %u;\n", cuda_gemm_drained_barrier(key));
-        cuda_gemm_write_wait(t, "WAIT_DRAINED_RING", "%x0", "%drained", key->split > 1);
-        kit_text_add(t, "xor.b32 %%drained, %%drained, 1;\nfence.proxy.async;\n");
+        cuda_gemm_write_wait(t, "WAIT_DRAINED_RING", "%x0", "%drained", cuda_gemm_cluster(key) > 1);
+        kit_text_add(t, "xor.b32 %%drained, %%drained, 1;\nfence.proxy.async.shared::cta;\n");
     }
 }
 
@@ -180,6 +193,11 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
     } else {
         cuda_gemm_epilogue_end(t);
     }
+    if (key->shared != CUDA_GEMM_SHARES_NONE && !key->staged) {
+        /* the other group may still arrive at this one's barriers */
+        kit_text_add(t, "bar.warp.sync 0xffffffff;\nbarrier.cluster.arrive.relaxed.aligned;\n"
+                        "barrier.cluster.wait.acquire.aligned;\n");
+    }
     kit_text_add(t, "DONE:\nret;\n}\n");
 }
 
@@ -192,11 +210,30 @@ static void write_barriers(kit_text *t, const cuda_gemm_key *key)
 {
     for (uint32_t i = 0; i < cuda_gemm_stages(key); i++) {
         write_barrier(t, 8 * i, 1);
-        write_barrier(t, cuda_gemm_empty_barrier(key) + 8 * i, CUDA_GEMM_MULTIPLIERS);
+        write_barrier(t, cuda_gemm_empty_barrier(key) + 8 * i,
+                      CUDA_GEMM_MULTIPLIERS * cuda_gemm_pairs(key));
         write_barrier(t, cuda_gemm_converted_barrier(key) + 8 * i, CUDA_GEMM_CONVERTERS);
     }
-    write_barrier(t, cuda_gemm_partial_barrier(key), 1);
-    write_barrier(t, cuda_gemm_drained_barrier(key), key->split * CUDA_GEMM_MULTIPLIERS);
+    write_barrier(t, cuda_gemm_partial_barrier(key), key->split);
+    write_barrier(t, cuda_gemm_drained_barrier(key), cuda_gemm_staged_arrivals(key));
+}
+
+/* Pairs are neighbours: %pair is 0 or 1, %part the part of k. A group copies its half of the common
+ * tile to both. */
+static void write_ranks(kit_text *t, const cuda_gemm_key *key)
+{
+    const uint32_t half = (key->shared == CUDA_GEMM_SHARES_A ? CUDA_GEMM_ROWS : key->columns) / 2;
+    if (key->shared == CUDA_GEMM_SHARES_NONE) {
+        kit_text_add(t, "mov.u32 %%pair, 0;\nmov.u32 %%part, %%rank;\n");
+        return;
+    }
+    kit_text_add(t,
+                 ".reg .b32 %%other_rank, %%own_half, %%own_bytes;\n.reg .b16 %%both;\n"
+                 "and.b32 %%pair, %%rank, 1;\nshr.u32 %%part, %%rank, 1;\n"
+                 "xor.b32 %%other_rank, %%rank, 1;\nmul.lo.u32 %%own_half, %%pair, %u;\n"
+                 "mul.lo.u32 %%own_bytes, %%own_half, %u;\n"
+                 "and.b32 %%x0, %%rank, 6;\nshl.b32 %%x0, 3, %%x0;\ncvt.u16.u32 %%both, %%x0;\n",
+                 half, CUDA_GEMM_LINE);
 }
 
 /* The barriers are there before any warp of the cluster goes on; nothing of global memory is read
@@ -213,20 +250,22 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
                  SHARED_ALIGNMENT - 1, ~(uint32_t)(SHARED_ALIGNMENT - 1),
                  cuda_gemm_barrier_offset(key));
     kit_text_add(t,
-                 key->split > 1
+                 cuda_gemm_cluster(key) > 1
                      ? "mov.u32 %%first_tile, %%clusterid.x;\nmov.u32 %%groups, %%nclusterid.x;\n"
                        "mov.u32 %%rank, %%cluster_ctarank;\n"
                      : "mov.u32 %%first_tile, %%ctaid.x;\nmov.u32 %%groups, %%nctaid.x;\n"
                        "mov.u32 %%rank, 0;\n");
+    write_ranks(t, key);
     kit_text_add(t, "setp.ne.u32 %%p, %%thread, 0;\n@%%p bra READY;\n");
     kit_text_add(t, "mov.b64 %%maps, block;\ncvta.param.u64 %%maps, %%maps;\n");
     for (uint32_t i = 0; i < (key->staged ? 2 : 3); i++) {
         kit_text_add(t, "prefetch.tensormap [%%maps+%u];\n", i * CUDA_GEMM_MAP_BYTES);
     }
     write_barriers(t, key);
-    kit_text_add(t, "fence.mbarrier_init.release.cluster;\nfence.proxy.async;\nREADY:\n");
-    kit_text_add(t, key->split > 1
-                        ? "bar.warp.sync 0xffffffff;\nbarrier.cluster.arrive.release.aligned;\n"
+    kit_text_add(t, "fence.mbarrier_init.release.cluster;\n"
+                    "fence.proxy.async.shared::cta;\nREADY:\n");
+    kit_text_add(t, cuda_gemm_cluster(key) > 1
+                        ? "bar.warp.sync 0xffffffff;\nbarrier.cluster.arrive.relaxed.aligned;\n"
                           "barrier.cluster.wait.acquire.aligned;\n"
                         : "bar.sync 0;\n");
     kit_text_add(t, "griddepcontrol.wait;\n"
@@ -252,20 +291,21 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
 static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_text *text)
 {
     kit_text_add(text,
-                 ".version 8.0\n.target sm_90a\n.address_size 64\n"
+                 ".version %s\n.target sm_90a\n.address_size 64\n"
                  ".extern .shared .align 1024 .b8 shared[];\n"
                  ".visible .entry hal_kernel(.param .align 64 .b8 block[%zu])\n"
                  ".reqntid %u, 1, 1\n.minnctapersm 1\n",
+                 cuda_gemm_cluster(key) > 1 ? "8.6" : "8.0",
                  offsetof(cuda_gemm_block, inputs) + key->input_count * sizeof(cuda_gemm_input),
                  CUDA_GEMM_THREADS);
-    if (key->split > 1) {
-        kit_text_add(text, ".reqnctapercluster %u, 1, 1\n", key->split);
+    if (cuda_gemm_cluster(key) > 1) {
+        kit_text_add(text, ".reqnctapercluster %u, 1, 1\n", cuda_gemm_cluster(key));
     }
     kit_text_add(text,
                  "{\n"
                  ".reg .pred %%p, %%done, %%last, %%adds, %%leads, %%true;\n"
                  ".reg .b32 %%thread, %%groups, %%warp, %%lane, %%warpgroup, %%multiplier;\n"
-                 ".reg .b32 %%rank, %%first_tile, %%count, %%drained;\n"
+                 ".reg .b32 %%rank, %%part, %%pair, %%first_tile, %%count, %%drained;\n"
                  ".reg .b32 %%base, %%barriers, %%barrier, %%stage, %%slot, %%parity, %%previous;\n"
                  ".reg .b32 %%m, %%n, %%steps, %%tiles_m, %%tiles_n, %%tiles, %%raster;\n"
                  ".reg .b32 %%batched_a, %%batched_b, %%batch_a, %%batch_b;\n"

@@ -135,7 +135,7 @@ cuda_result cuInit(unsigned flags)
 
 cuda_result cuDriverGetVersion(int *version)
 {
-    *version = 12040;
+    *version = mock->is_old ? 12060 : 13000;
     return 0;
 }
 

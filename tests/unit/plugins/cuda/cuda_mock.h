@@ -38,6 +38,7 @@ typedef struct cuda_mock {
     _Atomic int hold;      /* streams stand still: events are not reached, counters not written */
     _Atomic int fail_with; /* the next launch, or question to a stream, gives this result */
     int devices;           /* 1 */
+    int is_old;            /* a driver of CUDA 12.6, else of 13.0 */
     int init_result;       /* of cuInit */
     int no_writes;         /* streams cannot write values */
     int graph_result;      /* of cuGraphInstantiateWithFlags */

@@ -264,6 +264,73 @@ static void test_swapped(void **state)
     plugin->kernel_destroy(device, kernel);
 }
 
+/* Pairs of groups: tiles are counted by pairs, and each group copies half of the tile that they
+ * have in common. An odd last tile has a group with nothing to store. */
+static void test_pairs(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        hal_gemm_description d = product(4096 + 128, 4096 + 128, 4096);
+        hal_plugin_memory *memory = NULL;
+        const double scalars[2] = {1.0, 0.0};
+        cuda_gemm_block block;
+        cuda_mock_map maps[2];
+        d.transpose_b = 1;
+        d.ldb = d.k;
+        reopen(i == 0 ? "128x1a" : "128x1b");
+        hal_plugin_kernel *kernel = taken(&d);
+        assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
+        const cuda_mock_launch *launch = launched(kernel, memory, scalars);
+        memcpy(&block, launch->block, offsetof(cuda_gemm_block, inputs));
+        for (int j = 0; j < 2; j++) {
+            memcpy(&maps[j], block.maps[j], sizeof maps[j]);
+        }
+        assert_int_equal(launch->grid[0], 60 * 2);
+        assert_int_equal(block.tiles_m, i == 0 ? 33 : 17);
+        assert_int_equal(block.tiles_n, i == 0 ? 17 : 33);
+        assert_int_equal(block.tiles, 17 * 33);
+        assert_int_equal(maps[0].box[1], i == 0 ? 64 : 128);
+        assert_int_equal(maps[1].box[1], i == 0 ? 128 : 64);
+        plugin->memory_free(device, memory);
+        plugin->kernel_destroy(device, kernel);
+    }
+}
+
+/* Tiles that are multiplied at once are taken two rows at a time. */
+static void test_raster(void **state)
+{
+    static const struct {
+        const char *tile;
+        uint32_t m, raster;
+    } cases[] = {{"64x1", 1024, 2}, {"64x1", 2048, 8}, {"256x1", 4096, 16}, {"256x1a", 1024, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const hal_gemm_description d = product(cases[i].m, cases[i].m, 1024);
+        hal_plugin_memory *memory = NULL;
+        const double scalars[2] = {1.0, 0.0};
+        cuda_gemm_block block;
+        reopen(cases[i].tile);
+        hal_plugin_kernel *kernel = taken(&d);
+        assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
+        memcpy(&block, launched(kernel, memory, scalars)->block, offsetof(cuda_gemm_block, inputs));
+        assert_int_equal(block.raster, cases[i].raster);
+        plugin->memory_free(device, memory);
+        plugin->kernel_destroy(device, kernel);
+    }
+}
+
+/* An old driver does not know the fences of clusters. */
+static void test_old_driver(void **state)
+{
+    hal_gemm_description d = product(512, 512, 16384);
+    reopen("128x4");
+    plugin->kernel_destroy(device, taken(&d));
+    mock->is_old = 1;
+    declined(&d, "strides");
+    reopen("128x1a");
+    declined(&d, "strides");
+    reopen("128x1");
+    plugin->kernel_destroy(device, taken(&d));
+}
+
 /* F32 is rounded to TF32 on its way to shared memory where it is multiplied once; the parts of
  * accurate products are made of all of its bits. C is never rounded. */
 static void test_rounding(void **state)
@@ -368,6 +435,32 @@ static void test_candidates(void **state)
     declined(&d, "candidate");
 }
 
+static void write_and_assemble(const cuda_gemm_key *key)
+{
+    char expected[64];
+    kit_text text = {.host = plugin_host()};
+    assert_true(cuda_gemm_is_supported(key));
+    assert_true(cuda_gemm_shared_bytes(key) <= 232448 && cuda_gemm_stages(key) >= 3);
+    if (cuda_gemm_write(key, &text) != HAL_OK) {
+        fail_msg("%s", message);
+    }
+    snprintf(expected, sizeof expected, "m64n%uk%s", key->columns,
+             key->type == HAL_TYPE_F16    ? "16.f32.f16.f16"
+             : key->type == HAL_TYPE_BF16 ? "16.f32.bf16.bf16"
+                                          : "8.f32.tf32.tf32");
+    assert_non_null(strstr(text.data, expected));
+    assert_int_equal(strstr(text.data, "fma.rn.f32") != NULL, key->reads_c); /* beta C */
+    assert_int_equal(strstr(text.data, ".multicast::cluster") != NULL, key->shared > 0);
+    /* Fences that wait for the device's memory: one where parts were added. */
+    assert_null(strstr(text.data, "fence.proxy.async;"));
+    assert_null(strstr(text.data, "acquire.cluster.shared"));
+    const char *release = strstr(text.data, "arrive.release.cluster");
+    assert_int_equal(release != NULL, key->split > 1);
+    assert_true(release == NULL || strstr(release + 1, "arrive.release.cluster") == NULL);
+    assert_true(PTXAS[0] == 0 || assembles(text.data));
+    kit_text_release(&text);
+}
+
 static void test_text(void **state)
 {
     hal_ir_kernel *root = fragment_root();
@@ -436,21 +529,7 @@ static void test_text(void **state)
          .width = 4},
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        char expected[64];
-        kit_text text = {.host = plugin_host()};
-        assert_true(cuda_gemm_is_supported(&keys[i]));
-        assert_true(cuda_gemm_shared_bytes(&keys[i]) <= 232448 && cuda_gemm_stages(&keys[i]) >= 3);
-        if (cuda_gemm_write(&keys[i], &text) != HAL_OK) {
-            fail_msg("%s", message);
-        }
-        snprintf(expected, sizeof expected, "m64n%uk%s", keys[i].columns,
-                 keys[i].type == HAL_TYPE_F16    ? "16.f32.f16.f16"
-                 : keys[i].type == HAL_TYPE_BF16 ? "16.f32.bf16.bf16"
-                                                 : "8.f32.tf32.tf32");
-        assert_non_null(strstr(text.data, expected));
-        assert_int_equal(strstr(text.data, "fma.rn.f32") != NULL, keys[i].reads_c); /* beta C */
-        assert_true(PTXAS[0] == 0 || assembles(text.data));
-        kit_text_release(&text);
+        write_and_assemble(&keys[i]);
     }
     cuda_gemm_key other = keys[2];
     other.columns = 256; /* two sets of sums do not fit */
@@ -464,6 +543,62 @@ static void test_text(void **state)
     other.reads_c = 1; /* the box before the last one is written already */
     assert_false(cuda_gemm_is_supported(&other));
     hal_ir_kernel_destroy(root);
+}
+
+static void test_pair_text(void **state)
+{
+    static const cuda_gemm_key keys[] = {
+        {.type = HAL_TYPE_BF16,
+         .type_c = HAL_TYPE_BF16,
+         .transpose_a = 1,
+         .columns = 256,
+         .split = 1,
+         .shared = CUDA_GEMM_SHARES_B},
+        {.type = HAL_TYPE_F32,
+         .type_c = HAL_TYPE_F32,
+         .transpose_a = 1,
+         .transpose_b = 1,
+         .swapped = 1,
+         .columns = 128,
+         .flushes = 1,
+         .split = 1,
+         .shared = CUDA_GEMM_SHARES_A},
+        {.type = HAL_TYPE_BF16,
+         .type_c = HAL_TYPE_BF16,
+         .swapped = 1,
+         .columns = 256,
+         .split = 3,
+         .staged = 1,
+         .width = 4,
+         .shared = CUDA_GEMM_SHARES_A},
+        {.type = HAL_TYPE_F16,
+         .type_c = HAL_TYPE_F32,
+         .transpose_b = 1,
+         .columns = 96,
+         .split = 1,
+         .staged = 1,
+         .width = 1,
+         .shared = CUDA_GEMM_SHARES_B},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        write_and_assemble(&keys[i]);
+    }
+    cuda_gemm_key other = keys[0];
+    other.transpose_a = 0;
+    other.columns = 192;
+    other.shared = CUDA_GEMM_SHARES_A;
+    assert_true(cuda_gemm_is_supported(&other));
+    other.shared = CUDA_GEMM_SHARES_B; /* a half would be one and a half boxes */
+    assert_false(cuda_gemm_is_supported(&other));
+    other.transpose_b = 1;
+    assert_true(cuda_gemm_is_supported(&other));
+    other.staged = 1;
+    other.width = 4;
+    assert_true(cuda_gemm_is_supported(&other));
+    other.split = 4; /* 8 groups in a cluster */
+    assert_true(cuda_gemm_is_supported(&other));
+    other.split = 5;
+    assert_false(cuda_gemm_is_supported(&other));
 }
 
 /* All tiles of all kernels fit into shared memory, staged tiles into the ring. */
@@ -504,10 +639,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_launch, begin, end),
         cmocka_unit_test_setup_teardown(test_odd_lines, begin, end),
         cmocka_unit_test_setup_teardown(test_swapped, begin, end),
+        cmocka_unit_test_setup_teardown(test_pairs, begin, end),
+        cmocka_unit_test_setup_teardown(test_raster, begin, end),
+        cmocka_unit_test_setup_teardown(test_old_driver, begin, end),
         cmocka_unit_test_setup_teardown(test_rounding, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
         cmocka_unit_test_setup_teardown(test_candidates, begin, end),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_pair_text),
         cmocka_unit_test(test_sizes),
     };
     return plugin == NULL || mock == NULL ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
