@@ -191,10 +191,11 @@ static hal_status record_command(recording *r, const hal_command *command)
     }
 }
 
-/* Writes the time of the end, and makes writes to mapped memory visible to the host. */
+/* Writes the time of the end, if it has one, and makes writes to mapped memory visible to the
+ * host. */
 static void record_end(recording *r, hal_plugin_queue *queue, uint64_t value)
 {
-    if (queue->times != VK_NULL_HANDLE) {
+    if (vulkan_batch_is_timed(queue, r->batch)) {
         const uint32_t place = (uint32_t)(value % VULKAN_TIMES);
         if (!r->device->physical.has_host_reset) {
             r->vk->vkCmdResetQueryPool(r->commands, queue->times, place, 1);

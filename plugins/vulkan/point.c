@@ -4,6 +4,7 @@
 #include "vulkan_plugin.h"
 
 #include <kit/clock.h>
+#include <stddef.h>
 
 /* A wait polls this long before it calls the driver, which puts the thread to sleep and so takes
  * longer than small work. Software devices need the processor themselves. */
@@ -73,10 +74,17 @@ void vulkan_point_destroy(hal_plugin_queue *queue)
     device->vk.vkDestroySemaphore(device->handle, queue->timeline, NULL);
 }
 
+int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch)
+{
+    const int has_flags = batch->size >= offsetof(hal_batch, flags) + sizeof batch->flags;
+    return queue->times != VK_NULL_HANDLE && !(has_flags && batch->flags & HAL_BATCH_UNTIMED);
+}
+
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value)
 {
     hal_plugin_device *device = queue->device;
-    if (queue->times == VK_NULL_HANDLE || !device->physical.has_host_reset) {
+    queue->timed[value % VULKAN_TIMES] = value;
+    if (!device->physical.has_host_reset) {
         return;
     }
     if (value > VULKAN_TIMES) {
@@ -135,6 +143,12 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
                            (unsigned long long)second, (unsigned long long)queue->submitted);
     }
     for (int i = 0; i < 2; i++) {
+        if (queue->timed[points[i] % VULKAN_TIMES] != points[i]) {
+            return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
+                               "%s: queue_elapsed: points: expected batches without "
+                               "HAL_BATCH_UNTIMED, got %llu",
+                               device->physical.info.name, (unsigned long long)points[i]);
+        }
         const VkResult result = device->vk.vkGetQueryPoolResults(
             device->handle, queue->times, (uint32_t)(points[i] % VULKAN_TIMES), 1, sizeof ticks[i],
             &ticks[i], sizeof ticks[i], VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);

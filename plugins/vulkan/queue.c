@@ -115,7 +115,9 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status != HAL_OK) {
         return status;
     }
-    vulkan_point_reset_time(queue, value);
+    if (vulkan_batch_is_timed(queue, batch)) {
+        vulkan_point_reset_time(queue, value);
+    }
     status = vulkan_commands_record(queue, slot, batch, value);
     status = status == HAL_OK ? slot_submit(queue, slot, waits, wait_count, value) : status;
     if (status == HAL_OK) {

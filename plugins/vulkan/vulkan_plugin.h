@@ -103,7 +103,8 @@ struct hal_plugin_queue {
     hal_plugin_device *device;
     vulkan_device_queue *device_queue;
     VkSemaphore timeline;
-    VkQueryPool times; /* null: the device has no timestamps */
+    VkQueryPool times;            /* null: the device has no timestamps */
+    uint64_t timed[VULKAN_TIMES]; /* the value whose time each query has */
     vulkan_slot *oldest, *newest;
     _Atomic uint64_t reached; /* a value that is known to be reached */
     uint64_t submitted;
@@ -165,6 +166,8 @@ hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kerne
 /* point.c: the timeline of a queue, and the times of its points. */
 VkResult vulkan_point_create(hal_plugin_queue *queue);
 void vulkan_point_destroy(hal_plugin_queue *queue);
+/* Whether the end of a batch gets a time. */
+int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch);
 /* Prepares the time of a point by the host, which costs the device nothing; waits until the point
  * that had its slot is reached. Where the host cannot, commands.c does it. */
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value);

@@ -3,6 +3,7 @@
  * calls itself with the situation's name. */
 
 #include "../plugin_host.h"
+#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -142,6 +143,26 @@ static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
+/* Batches that hal asks no time of write none; those of an older hal, without flags, do. */
+static int try_untimed(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    hal_plugin_queue *queue = NULL;
+    const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
+    const hal_batch older = {.size = offsetof(hal_batch, flags), .flags = HAL_BATCH_UNTIMED};
+    uint64_t time = 0;
+    int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &older, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 2), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &older, NULL, 0, 3), HAL_OK, NULL);
+    wrong |= expect(plugin->wait(queue, 3, UINT64_MAX), HAL_OK, NULL);
+    wrong |= expect(plugin->queue_elapsed(queue, 1, 3, &time), HAL_OK, NULL);
+    wrong |= expect(plugin->queue_elapsed(queue, 1, 2, &time), HAL_ERROR_INVALID_ARGUMENT,
+                    "without HAL_BATCH_UNTIMED");
+    plugin->queue_destroy(device, queue);
+    plugin->device_close(device);
+    return wrong;
+}
+
 /* Promise 25: a child of fork does not have the driver's threads, and would wait for them
  * forever. */
 static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
@@ -206,6 +227,9 @@ static int in_situation(const char *situation)
     }
     if (strcmp(situation, "late") == 0) {
         return try_late(plugin, device);
+    }
+    if (strcmp(situation, "untimed") == 0) {
+        return try_untimed(plugin, device);
     }
     if (strcmp(situation, "software") == 0) {
         return try_software(plugin, device, infos[0].kind);
@@ -276,7 +300,7 @@ TEST(faults)
 {
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
                                         "no_function", "no_memory", "rejected",     "lost",
-                                        "forked",      "late",      "software"};
+                                        "forked",      "late",      "software",     "untimed"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();
