@@ -66,6 +66,13 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_dev
 void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],
                              hal_ir_kernel *ir)
 {
+    for (uint32_t i = 0; i < policy->pending_count; i++) {
+        if (memcmp(policy->pending[i].kernel, kernel, sizeof policy->pending[i].kernel) == 0) {
+            hal_ir_kernel_destroy(
+                ir); /* plans may share a kernel, or be forgotten by a collision */
+            return;
+        }
+    }
     if (policy->pending_count == OPS_PENDING_KERNELS) { /* the oldest gives way */
         hal_ir_kernel_destroy(policy->pending[0].ir);
         policy->pending_count--;
