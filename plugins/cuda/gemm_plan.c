@@ -50,14 +50,23 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define PORTABLE_LAUNCH 2800.0
 #define PORTABLE_PRODUCTS 300.0
 #define PORTABLE_ACROSS_K 50.0  /* A is stored transposed */
-#define PORTABLE_UNALIGNED 50.0 /* lines of A or B are no multiples of 16 bytes */
+#define PORTABLE_UNALIGNED 50.0 /* lines of A or B are no multiples of 16 bytes, but: */
+/* Such lines of 16-bit types on matrix units: cycles of 64 elements of k, of a B along k and across
+ * it; the fewest rows and columns, and the products of a multiprocessor where there are fewer than
+ * a tile has. */
+#define PORTABLE_STAGE 1900.0
+#define PORTABLE_STAGE_ACROSS 2300.0
+#define PORTABLE_STAGE_DEPTH 64
+#define PORTABLE_MIN_LINES 17
+#define PORTABLE_TILE 64
+#define PORTABLE_MIN_PRODUCTS 450e3
 #define PORTABLE_BYTES 5.5
 #define PORTABLE_DEPTH 8 /* up to such a k it writes C as fast as memory takes it */
 
 /* A copy that the native kernel waits for: a launch, and bytes a cycle of one multiprocessor that
  * are read or written. */
 #define COPY_LAUNCH 2500.0
-#define COPY_BYTES 12.0
+#define COPY_BYTES 9.0
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -382,15 +391,24 @@ static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *p
         return false;
     }
     const double m = (double)d->m, n = (double)d->n, k = (double)d->k;
-    const double rate = d->copied        ? PORTABLE_UNALIGNED
-                        : d->transpose_a ? PORTABLE_ACROSS_K
-                                         : PORTABLE_PRODUCTS;
-    const double slow = d->type_a == HAL_TYPE_F32 ? 2 : 1;
+    const bool is_f32 = d->type_a == HAL_TYPE_F32;
+    const double lines = fmin(m, n);
+    const bool narrow =
+        d->copied && !is_f32 && lines >= PORTABLE_MIN_LINES &&
+        (lines >= PORTABLE_TILE || m * n * k * d->batch >= PORTABLE_MIN_PRODUCTS * units);
+    const double rate = d->copied && !narrow           ? PORTABLE_UNALIGNED
+                        : !d->copied && d->transpose_a ? PORTABLE_ACROSS_K
+                                                       : PORTABLE_PRODUCTS;
+    const double slow = is_f32 ? 2 : 1;
     const double multiply = m * n * k * slow / rate,
                  bytes =
                      (m * k + k * n) * hal_type_size(d->type_a) + m * n * hal_type_size(d->type_c);
-    return PORTABLE_LAUNCH + (multiply + bytes / PORTABLE_BYTES) * d->batch / units >
-           plan->cycles + copied_cycles(d, units);
+    double portable = (multiply + bytes / PORTABLE_BYTES) * d->batch / units;
+    if (narrow) {
+        portable = fmax(portable, (d->transpose_b ? PORTABLE_STAGE : PORTABLE_STAGE_ACROSS) *
+                                      ceil(k / PORTABLE_STAGE_DEPTH));
+    }
+    return PORTABLE_LAUNCH + portable > plan->cycles + copied_cycles(d, units);
 }
 
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
