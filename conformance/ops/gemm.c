@@ -224,9 +224,9 @@ static void add_scales(case_list *list, hal_type type)
 /* The classes of precision that may use matrix units, whole and ragged in their tiles. */
 static void add_classes(case_list *list, hal_type type, ops_gemm_impl impl)
 {
-    static const shape sizes[] = {
-        {128, 256, 128}, {136, 264, 72}, {200, 72, 104}, {65, 66, 67}, {264, 136, 456}};
-    const int size_count = impl == OPS_GEMM_NATIVE ? 5 : 4;
+    static const shape sizes[] = {{128, 256, 128}, {136, 264, 72},  {200, 72, 104},
+                                  {65, 66, 67},    {263, 261, 131}, {264, 136, 456}};
+    const int size_count = impl == OPS_GEMM_NATIVE ? 6 : 5;
     for (uint32_t precision = HAL_GEMM_ACCURATE; precision <= HAL_GEMM_FAST; precision++) {
         for (int s = 0; s < 4 * size_count; s++) {
             const product tested = {.type = type,

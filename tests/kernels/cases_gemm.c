@@ -167,25 +167,29 @@ static void variants(corpus *c)
 }
 
 /* The classes of precision that may use matrix units, on shapes that are multiples of the tiles and
- * others. */
+ * others; where there are units, down to odd ones, which only they handle in another way. */
 static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a)
 {
-    static const int64_t sizes[4][3] = {
-        {1024, 1024, 1024}, {1000, 1016, 1048}, {512, 512, 512}, {256, 256, 256}};
+    enum { SIZES = 7, ALIGNED_SIZES = 4 };
+    static const int64_t sizes[SIZES][3] = {
+        {1024, 1024, 1024}, {1000, 1016, 1048}, {512, 512, 512}, {256, 256, 256},
+        {2046, 2050, 2054}, {999, 1003, 1005},  {255, 257, 513}};
     static const struct {
         const char *name;
         uint32_t precision;
     } kinds[2] = {{"accurate", HAL_GEMM_ACCURATE}, {"fast", HAL_GEMM_FAST}};
-    for (int i = 0; i < 8 && !c->failed; i++) {
-        const int64_t *size = sizes[i % 4];
+    const int sizes_taken = c->info->matrix_types ? SIZES : ALIGNED_SIZES;
+    for (int i = 0; i < 2 * sizes_taken && !c->failed; i++) {
+        const int64_t *size = sizes[i % sizes_taken];
         const int64_t m = size[0], n = size[1], k = size[2];
-        corpus_case(c, "gemm_%s_%s_%c%c_%lld", kinds[i / 4].name, hal_type_name(type),
+        corpus_case(c, "gemm_%s_%s_%c%c_%lld", kinds[i / sizes_taken].name, hal_type_name(type),
                     transpose_a ? 't' : 'n', transpose_b ? 't' : 'n', (long long)m);
         ops_tensor a = corpus_matrix(c, type, transpose_a ? k : m, transpose_a ? m : k);
         ops_tensor b = corpus_matrix(c, type, transpose_b ? n : k, transpose_b ? k : n);
         const ops_tensor y = corpus_matrix(c, type, m, n);
-        const ops_gemm_options options = {
-            .size = sizeof(ops_gemm_options), .alpha = 1.0, .precision = kinds[i / 4].precision};
+        const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                          .alpha = 1.0,
+                                          .precision = kinds[i / sizes_taken].precision};
         if (!c->failed && transpose_a) {
             corpus_did(c, ops_tensor_transpose(&a, 0, 1, &a));
         }

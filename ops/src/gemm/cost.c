@@ -73,7 +73,7 @@ static double split_ns(const hal_device_info *info, const ops_gemm_plan *plan,
     if (plan->tiles.matrix) {
         ops_gemm_choose_matrix_tiles(info, plan->tiles.flush ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST,
                                      work->m, work->n, depth, parts, plan->type_ab,
-                                     plan->b.k_contiguous, &t);
+                                     ops_gemm_access_bytes(plan), plan->b.k_contiguous, &t);
     } else if (!ops_gemm_choose_intra_group_tiles(info, work->m, work->n, depth, parts, width,
                                                   plan->a.k_contiguous, plan->b.k_contiguous, &t)) {
         ops_gemm_choose_tiles(info, work->m, work->n, depth, parts, width, plan->b.k_contiguous,

@@ -1,11 +1,14 @@
 /* The portable GEMM kernel on matrix units: tiles of A and B pass through a ring in shared memory,
- * in the layout of global memory, by asynchronous copies of 16 bytes, or with 2 stages through
+ * in the layout of global memory, by asynchronous copies of 4 to 16 bytes, or with 2 stages through
  * registers. A warp of 32 lanes reads the words of MATRIX_MULTIPLY, 8 along k per step, and
  * multiplies 16 x 8 tiles.
  *
  * Rows and columns of the lanes are those of gemm/kernel.c, so that results are stored as in other
  * kernels. A lane has neighbouring columns: where B is stored by rows, one read of 4 columns serves
- * 4 tiles of columns.
+ * 4 tiles of columns. Where an A of halves is stored by columns, a lane has neighbouring rows.
+ *
+ * Lines of halves that are no multiples of words are read by elements, through registers. Accesses
+ * beyond the last line read that one again, as their results are not stored; beyond k they are 0.
  *
  * F32 values are split into parts of 11 bits of mantissa. Three terms, small x big + big x small +
  * big x big, are as accurate as F32. Units may truncate as they add, so sums can be flushed: those
@@ -13,8 +16,8 @@
 #include "emitter.h"
 #include "kernel.h"
 
-#define WORDS 8u /* along k of a step */
-#define ACCESS_WORDS 4u
+#define WORDS 8u     /* along k of a step */
+#define MAX_WORDS 4u /* of an access */
 #define MAX_ACCESSES 32u
 #define MAX_TILES 16u /* of 16 rows or 8 columns, of a warp */
 
@@ -22,16 +25,20 @@
 typedef struct stream {
     ops_gemm_side *side;
     uint32_t pack; /* elements of a word */
+    int by_halves; /* the matrix is read by halves, two for each word; else by words */
     uint32_t far, near, pitch;
     uint32_t begin;                  /* word of the stage where the tile begins */
+    uint32_t words;                  /* of a copy: 1, 2 or 4 */
     uint32_t count;                  /* copies of a work-item */
     hal_ir_value to;                 /* word of the stage that the first copy writes */
-    hal_ir_value from[MAX_ACCESSES]; /* word of the matrix for k = 0 */
-    hal_ir_value line[MAX_ACCESSES]; /* whether the line exists; NONE: always */
+    hal_ir_value from[MAX_ACCESSES]; /* word or half of the matrix for k = 0 */
     hal_ir_value step[MAX_ACCESSES]; /* of k, within the tile */
-    hal_ir_value first;              /* word of the stage where the lane's reads begin */
-    hal_ir_value offset, target;     /* of the tile that is copied: added to `from`; first word */
-    hal_ir_value loaded[MAX_ACCESSES * ACCESS_WORDS]; /* variables: the next tile, in registers */
+    hal_ir_value second;             /* by halves across k: from the first half to the second */
+    hal_ir_value hop;            /* from copy to copy; NONE: each has a place of its own, `from` */
+    hal_ir_value at;             /* of the last copy */
+    hal_ir_value first;          /* word of the stage where the lane's reads begin */
+    hal_ir_value offset, target; /* of the tile that is copied: added to `from`; first word */
+    hal_ir_value loaded[MAX_ACCESSES * MAX_WORDS]; /* variables: the next tile, in registers */
 } stream;
 
 typedef struct pipeline {
@@ -41,6 +48,8 @@ typedef struct pipeline {
     hal_type type;                                    /* of memory */
     hal_ir_value g, t;
     hal_ir_value some, left; /* of the tile that is copied: has steps of k; their number */
+    hal_ir_value full;       /* it has all of its steps */
+    int unguarded;           /* accesses are emitted for such a tile */
     stream a, b;
     hal_ir_value words_a[2][MAX_TILES][4], words_b[2][MAX_TILES][2]; /* of this step and the next */
     hal_ir_value next_a[MAX_TILES][4], next_b[MAX_TILES][2];         /* variables */
@@ -54,27 +63,54 @@ static uint32_t pitch_of(uint32_t near, uint32_t pack, int k_contiguous)
     return near + (k_contiguous || pack == 2 ? 4u : 8u);
 }
 
-static void place_access(pipeline *p, stream *s, uint32_t number)
+/* The line of an access, at most the last one where it may lie beyond. `lines` are read at once. */
+static hal_ir_value existing_line(pipeline *p, const stream *s, hal_ir_value line, uint32_t lines)
+{
+    hal_ir_builder *b = p->e->b;
+    return p->e->plan->whole
+               ? line
+               : hal_ir_min(b, line, hal_ir_sub(b, s->side->limit, hal_ir_u32(b, lines)));
+}
+
+/* The copies of a work-item, which are whole rows of the tile apart. */
+static void place_copies(pipeline *p, stream *s)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
-    const uint32_t run = s->near / ACCESS_WORDS;
+    const uint32_t run = s->near / s->words;
     const int k_contiguous = s->side->operand->k_contiguous;
-    hal_ir_value near = ops_gemm_times(e, ops_gemm_rest(e, e->item, run), ACCESS_WORDS);
-    hal_ir_value far = ops_gemm_quotient(e, e->item, run);
-    if (number == 0) {
-        s->to = ops_gemm_plus(e, hal_ir_add(b, ops_gemm_times(e, far, s->pitch), near), s->begin);
+    hal_ir_value near = ops_gemm_times(e, ops_gemm_rest(e, e->item, run), s->words);
+    hal_ir_value first = ops_gemm_quotient(e, e->item, run);
+    hal_ir_value elements = ops_gemm_times(e, near, s->pack), column = near;
+    s->to = ops_gemm_plus(e, hal_ir_add(b, ops_gemm_times(e, first, s->pitch), near), s->begin);
+    if (k_contiguous) {
+        column = s->by_halves ? elements : near;
+    } else {
+        const uint32_t lines = s->by_halves ? 1 : s->words * s->pack;
+        column = existing_line(p, s, hal_ir_add(b, s->side->origin, elements), lines);
+        if (s->by_halves) {
+            hal_ir_value both = hal_ir_lt(b, ops_gemm_plus(e, column, 1), s->side->limit);
+            s->second = hal_ir_select(b, both, hal_ir_u32(b, 1), hal_ir_u32(b, 0));
+            s->second = ops_gemm_index(e, s->second);
+        } else {
+            column = ops_gemm_quotient(e, column, s->pack);
+        }
     }
-    far = ops_gemm_plus(e, far, number * (p->items / run));
-    hal_ir_value elements = ops_gemm_times(e, near, s->pack);
-    hal_ir_value line = hal_ir_add(b, s->side->origin, k_contiguous ? far : elements);
-    s->step[number] = k_contiguous ? elements : far;
-    s->line[number] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, line, s->side->limit);
-    hal_ir_value row = k_contiguous ? line : far;
-    hal_ir_value column = k_contiguous ? near : ops_gemm_quotient(e, line, s->pack);
-    s->from[number] =
-        hal_ir_add(b, s->side->base, hal_ir_mul(b, ops_gemm_index(e, row), s->side->stride));
-    s->from[number] = hal_ir_add(b, s->from[number], ops_gemm_index(e, column));
+    const uint32_t apart = p->items / run;
+    s->hop = HAL_IR_NONE;
+    if ((!k_contiguous || e->plan->whole) && s->words < MAX_WORDS) { /* saves registers */
+        s->hop = hal_ir_mul(b, s->side->stride, ops_gemm_index(e, hal_ir_u32(b, apart)));
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        hal_ir_value far = ops_gemm_plus(e, first, i * apart), row = far;
+        s->step[i] = k_contiguous ? elements : far;
+        if (k_contiguous) {
+            row = existing_line(p, s, hal_ir_add(b, s->side->origin, far), 1);
+        }
+        s->from[i] =
+            hal_ir_add(b, s->side->base, hal_ir_mul(b, ops_gemm_index(e, row), s->side->stride));
+        s->from[i] = hal_ir_add(b, s->from[i], ops_gemm_index(e, column));
+    }
 }
 
 static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_gemm_operand *o,
@@ -84,14 +120,14 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_g
     const uint32_t depth = e->tiles->block_k;
     s->side = side;
     s->pack = 4 / hal_type_size(e->plan->type_ab);
+    s->by_halves = o->width < s->pack;
+    s->words = s->by_halves ? 1 : o->width / s->pack;
     s->far = o->k_contiguous ? side->block : depth;
     s->near = (o->k_contiguous ? depth : side->block) / s->pack;
     s->pitch = pitch_of(s->near, s->pack, o->k_contiguous);
     s->begin = begin;
-    s->count = s->far * s->near / ACCESS_WORDS / p->items;
-    for (uint32_t i = 0; i < s->count; i++) {
-        place_access(p, s, i);
-    }
+    s->count = s->far * s->near / s->words / p->items;
+    place_copies(p, s);
 }
 
 /* Computes where the lane's reads of a stage begin: its first row of A, its first columns of B. */
@@ -102,9 +138,13 @@ static void place_reads(pipeline *p)
     const uint32_t warp_n = e->c.lanes * e->c.thread;
     hal_ir_value warp = ops_gemm_quotient(e, e->item, HAL_IR_MATRIX_LANES);
     hal_ir_value column = ops_gemm_times(e, ops_gemm_rest(e, warp, e->c.block / warp_n), warp_n);
-    p->a.first = e->plan->a.k_contiguous
-                     ? hal_ir_add(b, ops_gemm_times(e, e->a.first, p->a.pitch), p->t)
-                     : hal_ir_add(b, ops_gemm_times(e, p->t, p->a.pitch), e->a.first);
+    if (e->plan->a.k_contiguous) {
+        p->a.first = hal_ir_add(b, ops_gemm_times(e, e->a.first, p->a.pitch), p->t);
+    } else {
+        hal_ir_value row = ops_gemm_times(e, p->t, p->a.pack);
+        p->a.first = hal_ir_add(b, ops_gemm_times(e, row, p->a.pitch),
+                                ops_gemm_quotient(e, e->a.first, p->a.pack));
+    }
     if (e->plan->b.k_contiguous) {
         column = hal_ir_add(b, column, p->g);
         p->b.first = hal_ir_add(b, ops_gemm_times(e, column, p->b.pitch), p->t);
@@ -124,10 +164,11 @@ static void place_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
     stream *streams[2] = {&p->a, &p->b};
     p->some = hal_ir_lt(b, k, e->k);
     p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
+    p->full = hal_ir_ge(b, p->left, hal_ir_u32(b, e->tiles->block_k));
     for (uint32_t i = 0; i < 2; i++) {
         stream *s = streams[i];
         s->offset = s->side->operand->k_contiguous
-                        ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->pack))
+                        ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->by_halves ? 1 : s->pack))
                         : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
         s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     }
@@ -154,27 +195,58 @@ static void split_word(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir
         hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_sub(b, x, hal_ir_bitcast(b, HAL_TYPE_F32, counted)));
 }
 
-/* Whether the work-item's words of the tile exist. */
-static hal_ir_value access_guard(pipeline *p, stream *s, uint32_t number)
+/* Whether k of the work-item's words, or of their second halves, is in the tile. */
+static hal_ir_value access_guard(pipeline *p, stream *s, uint32_t number, uint32_t half)
 {
     hal_ir_builder *b = p->e->b;
-    return p->e->plan->whole
-               ? p->some
-               : hal_ir_and(b, s->line[number], hal_ir_lt(b, s->step[number], p->left));
+    const uint32_t later = s->side->operand->k_contiguous ? half : 0;
+    return p->unguarded        ? HAL_IR_NONE
+           : p->e->plan->whole ? p->some
+                               : hal_ir_lt(b, ops_gemm_plus(p->e, s->step[number], later), p->left);
+}
+
+static hal_ir_value access_source(pipeline *p, stream *s, uint32_t number)
+{
+    hal_ir_builder *b = p->e->b;
+    s->at = number > 0 && s->hop != HAL_IR_NONE ? hal_ir_add(b, s->at, s->hop)
+                                                : hal_ir_add(b, s->from[number], s->offset);
+    return s->at;
 }
 
 static hal_ir_value access_target(pipeline *p, stream *s, uint32_t number)
 {
-    const uint32_t apart = p->items * ACCESS_WORDS / s->near * s->pitch;
+    const uint32_t apart = p->items * s->words / s->near * s->pitch;
     return ops_gemm_plus(p->e, s->target, number * apart);
 }
 
 static void copy_access(pipeline *p, stream *s, uint32_t number)
 {
     hal_ir_builder *b = p->e->b;
-    hal_ir_value from = hal_ir_add(b, s->from[number], s->offset);
-    hal_ir_async_copy(b, p->shared, access_target(p, s, number), s->side->memory, from,
-                      ACCESS_WORDS, access_guard(p, s, number));
+    hal_ir_async_copy(b, p->shared, access_target(p, s, number), s->side->memory,
+                      access_source(p, s, number), s->words, access_guard(p, s, number, 0));
+}
+
+static void keep_loaded(pipeline *p, hal_ir_value *variable, hal_ir_value word, int is_first)
+{
+    if (is_first) {
+        *variable = hal_ir_var(p->e->b, word);
+    } else {
+        hal_ir_set(p->e->b, *variable, word);
+    }
+}
+
+/* Halves stay apart until they are stored, since a word would wait for both. */
+static void load_halves(pipeline *p, stream *s, uint32_t number, int is_first)
+{
+    hal_ir_builder *b = p->e->b;
+    const int k_contiguous = s->side->operand->k_contiguous;
+    hal_ir_value from = access_source(p, s, number);
+    for (uint32_t half = 0; half < 2; half++) {
+        hal_ir_value at = half && !k_contiguous ? hal_ir_add(b, from, s->second) : from;
+        hal_ir_value x = hal_ir_load_wide(b, s->side->memory, at, half && k_contiguous, 1,
+                                          access_guard(p, s, number, half));
+        keep_loaded(p, &s->loaded[2 * number + half], x, is_first);
+    }
 }
 
 /* Loads the tile into the registers of the work-items; zeros beyond the matrix. */
@@ -182,31 +254,54 @@ static void load_tile(pipeline *p, stream *s, int is_first)
 {
     hal_ir_builder *b = p->e->b;
     for (uint32_t i = 0; i < s->count; i++) {
-        hal_ir_value four =
-            hal_ir_load_wide(b, s->side->memory, hal_ir_add(b, s->from[i], s->offset), 0,
-                             ACCESS_WORDS, access_guard(p, s, i));
-        for (uint32_t w = 0; w < ACCESS_WORDS; w++) {
-            hal_ir_value *variable = &s->loaded[ACCESS_WORDS * i + w];
-            hal_ir_value word = hal_ir_extract(b, four, w);
-            if (is_first) {
-                *variable = hal_ir_var(b, word);
-            } else {
-                hal_ir_set(b, *variable, word);
-            }
+        if (s->by_halves) {
+            load_halves(p, s, i, is_first);
+            continue;
+        }
+        hal_ir_value all = hal_ir_load_wide(b, s->side->memory, access_source(p, s, i), 0, s->words,
+                                            access_guard(p, s, i, 0));
+        for (uint32_t w = 0; w < s->words; w++) {
+            hal_ir_value word = s->words == 1 ? all : hal_ir_extract(b, all, w);
+            keep_loaded(p, &s->loaded[s->words * i + w], word, is_first);
         }
     }
+}
+
+/* Loads the next tile, without guards where that has all of its steps of k. */
+static void load_next_tile(pipeline *p)
+{
+    hal_ir_builder *b = p->e->b;
+    if (p->e->plan->whole) {
+        load_tile(p, &p->a, 0);
+        load_tile(p, &p->b, 0);
+        return;
+    }
+    hal_ir_if(b, p->full);
+    p->unguarded = 1;
+    load_tile(p, &p->a, 0);
+    load_tile(p, &p->b, 0);
+    p->unguarded = 0;
+    hal_ir_else(b);
+    load_tile(p, &p->a, 0);
+    load_tile(p, &p->b, 0);
+    hal_ir_end(b);
 }
 
 static void store_tile(pipeline *p, stream *s)
 {
     hal_ir_builder *b = p->e->b;
     for (uint32_t i = 0; i < s->count; i++) {
-        hal_ir_value words[ACCESS_WORDS];
-        for (uint32_t w = 0; w < ACCESS_WORDS; w++) {
-            words[w] = hal_ir_get(b, s->loaded[ACCESS_WORDS * i + w]);
+        hal_ir_value words[MAX_WORDS];
+        for (uint32_t w = 0; w < s->words && !s->by_halves; w++) {
+            words[w] = hal_ir_get(b, s->loaded[s->words * i + w]);
+        }
+        if (s->by_halves) {
+            hal_ir_value high =
+                hal_ir_shl(b, hal_ir_get(b, s->loaded[2 * i + 1]), hal_ir_u32(b, 16));
+            words[0] = hal_ir_or(b, hal_ir_get(b, s->loaded[2 * i]), high);
         }
         hal_ir_store_wide(b, p->shared, access_target(p, s, i), 0, HAL_IR_NONE,
-                          hal_ir_pack(b, ACCESS_WORDS, words));
+                          s->words == 1 ? words[0] : hal_ir_pack(b, s->words, words));
     }
 }
 
@@ -238,10 +333,41 @@ static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset)
     return p->type == HAL_TYPE_U32 ? read : hal_ir_bitcast(b, HAL_TYPE_U32, read);
 }
 
+/* Words along k of two lines from the words across k of two rows. */
+static void turn_pairs(pipeline *p, hal_ir_value first, hal_ir_value second, hal_ir_value *low,
+                       hal_ir_value *high)
+{
+    hal_ir_builder *b = p->e->b;
+    hal_ir_value half = hal_ir_u32(b, 16);
+    *low = hal_ir_or(b, hal_ir_and(b, first, hal_ir_u32(b, 0xffff)), hal_ir_shl(b, second, half));
+    *high =
+        hal_ir_or(b, hal_ir_shr(b, first, half), hal_ir_and(b, second, hal_ir_u32(b, 0xffff0000u)));
+}
+
+/* Halves stored by columns: the lane's rows of each 16 are neighbours. */
+static void read_a_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
+{
+    for (uint32_t i = 0; i < p->rows; i++) {
+        for (uint32_t n = 0; n < 2; n++) {
+            hal_ir_value rows[2];
+            for (uint32_t r = 0; r < 2; r++) {
+                const uint32_t row = 2 * (step * WORDS + 4 * n) + r;
+                rows[r] = read_word(p, place, p->a.begin + row * p->a.pitch + 8 * i);
+            }
+            turn_pairs(p, rows[0], rows[1], &p->words_a[now][i][2 * n],
+                       &p->words_a[now][i][2 * n + 1]);
+        }
+    }
+}
+
 /* Loads rows g and g + 8 of each 16, words t and t + 4. */
 static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     const uint32_t pitch = p->a.pitch;
+    if (!p->e->plan->a.k_contiguous && p->a.pack == 2) {
+        read_a_pairs(p, place, step, now);
+        return;
+    }
     for (uint32_t i = 0; i < p->rows; i++) {
         for (uint32_t n = 0; n < 4; n++) {
             const uint32_t row = 16 * i + n % 2 * 8, along = step * WORDS + n / 2 * 4;
@@ -256,8 +382,6 @@ static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     hal_ir_builder *b = p->e->b;
-    hal_ir_value low = hal_ir_u32(b, 0xffff), high = hal_ir_u32(b, 0xffff0000u),
-                 half = hal_ir_u32(b, 16);
     for (uint32_t j = 0; j < p->columns; j += 4) {
         for (uint32_t n = 0; n < 2; n++) {
             hal_ir_value rows[2];
@@ -267,11 +391,8 @@ static void read_b_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_
                 rows[r] = hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 2, HAL_IR_NONE);
             }
             for (uint32_t q = 0; q < 2; q++) {
-                hal_ir_value x = hal_ir_extract(b, rows[0], q), y = hal_ir_extract(b, rows[1], q);
-                p->words_b[now][j + 2 * q][n] =
-                    hal_ir_or(b, hal_ir_and(b, x, low), hal_ir_shl(b, y, half));
-                p->words_b[now][j + 2 * q + 1][n] =
-                    hal_ir_or(b, hal_ir_shr(b, x, half), hal_ir_and(b, y, high));
+                turn_pairs(p, hal_ir_extract(b, rows[0], q), hal_ir_extract(b, rows[1], q),
+                           &p->words_b[now][j + 2 * q][n], &p->words_b[now][j + 2 * q + 1][n]);
             }
         }
     }
@@ -493,8 +614,7 @@ static void multiply_tiles_in_registers(pipeline *p)
     p->some = e->plan->whole ? HAL_IR_NONE : p->some;
     store_tile(p, &p->a);
     store_tile(p, &p->b);
-    load_tile(p, &p->a, 0);
-    load_tile(p, &p->b, 0);
+    load_next_tile(p);
     hal_ir_barrier(b);
     ops_gemm_get_sums(e);
     begin_sums(p);

@@ -82,6 +82,13 @@ typedef struct ops_gemm_work {
     ops_gemm_place a, b, c, inputs[OPS_GEMM_MAX_INPUTS];
 } ops_gemm_work;
 
+/* Bytes of the narrower of the accesses to A and B. */
+static inline uint32_t ops_gemm_access_bytes(const ops_gemm_plan *plan)
+{
+    const uint32_t width = plan->a.width < plan->b.width ? plan->a.width : plan->b.width;
+    return width * hal_type_size(plan->type_ab);
+}
+
 static inline uint64_t ops_gemm_blocks(uint64_t length, uint32_t block)
 {
     return (length + block - 1) / block;

@@ -105,54 +105,90 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
 
 /* Multiplications of a compute unit up to which the multiply-add kernels of small products end
  * before matrix units have filled their pipeline (F32, 20 products of 128 x 128 x 64 to
- * 256 x 256 x 1032 on an H200: 1.2 to 4.3 times as fast). */
+ * 256 x 256 x 1032 on an H200: 1.2 to 4.3 times as fast; halves where most of a tile is not used,
+ * 24 x 30 x 185 to 63 x 63 x 8192 on an H100: 1.1 to 2.8 times). */
 #define FEW_PRODUCTS 450e3
+#define FEW_LINES 64
 
-/* Switches to matrix units where device and precision allow it and both operands can be read in
- * accesses of 16 bytes. Halves are read as words of two, so strides count words; A of halves has to
- * be contiguous along k. */
+/* Elements of the widest access to A or B that matrix units read through, of at most 16 bytes. */
+static uint8_t unit_width(const ops_gemm_task *t, const ops_gemm_place *p,
+                          const ops_gemm_operand *operand, uint32_t slot, int is_b)
+{
+    const int along_rows = is_b != operand->k_contiguous; /* of the matrix as it is */
+    const uint32_t size = hal_type_size(t->plan.type_ab);
+    const int64_t near = operand->k_contiguous ? t->work.k | t->work.k_all
+                         : is_b                ? t->work.n
+                                               : t->work.m;
+    const int64_t numbers[5] = {near, p->base, along_rows ? p->row_stride : p->column_stride,
+                                p->batch_stride, (int64_t)(t->bindings.ranges[slot].offset / size)};
+    uint32_t width = 16 / size;
+    while (width > 1 && !all_multiples(numbers, 5, width)) {
+        width /= 2;
+    }
+    return (uint8_t)width;
+}
+
+/* Halves are read as words of two, and strides count words, or one by one, as integers. */
+static void bind_halves(ops_gemm_task *t, ops_gemm_place *p, uint32_t slot, uint32_t width)
+{
+    if (width == 1) {
+        t->bindings.types[slot] = HAL_TYPE_U16;
+        return;
+    }
+    t->bindings.types[slot] = HAL_TYPE_U32;
+    p->base /= 2;
+    p->row_stride /= 2;
+    p->column_stride /= 2;
+    p->batch_stride /= 2;
+}
+
+/* Makes stages less deep until they fit into shared memory, down to two steps of k. Returns whether
+ * they do. */
+static int fit_stages(const hal_device_info *info, ops_gemm_plan *plan)
+{
+    const uint32_t least = 64 / hal_type_size(plan->type_ab);
+    while (ops_gemm_matrix_bytes(plan) > info->shared_bytes && plan->tiles.block_k > least) {
+        plan->tiles.block_k /= 2;
+    }
+    return ops_gemm_matrix_bytes(plan) <= info->shared_bytes;
+}
+
+/* Switches to matrix units where device and precision allow it. */
 static void choose_matrix_units(const ops_context *context, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     ops_gemm_plan *plan = &t->plan;
-    const uint32_t size = hal_type_size(plan->type_ab), width = 16 / size;
+    const uint32_t size = hal_type_size(plan->type_ab), slot_a = plan->slots[0],
+                   slot_b = plan->slots[1];
     ops_gemm_plan other = *plan;
     const double products =
         (double)t->work.m * t->work.n * t->work.k * p->batch / context->info->compute_units;
-    if (size == 4 && plan->tiles.unroll > 0 && products < FEW_PRODUCTS) {
+    const int is_slow = size == 4 || t->work.m < FEW_LINES || t->work.n < FEW_LINES;
+    if (is_slow && plan->tiles.unroll > 0 && products < FEW_PRODUCTS) {
         return;
     }
+    other.a.width = unit_width(t, &t->work.a, &plan->a, slot_a, 0);
+    other.b.width = unit_width(t, &t->work.b, &plan->b, slot_b, 1);
+    if (slot_a == slot_b) {
+        const uint8_t least = other.a.width < other.b.width ? other.a.width : other.b.width;
+        other.a.width = other.b.width = least;
+    }
+    const uint32_t access = ops_gemm_access_bytes(&other);
     if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
-                                      t->work.k, p->batch, plan->type_ab, plan->b.k_contiguous,
-                                      &other.tiles) ||
-        ops_gemm_matrix_bytes(&other) > context->info->shared_bytes ||
-        t->bindings.access[plan->slots[0]] != HAL_ACCESS_READ ||
-        t->bindings.access[plan->slots[1]] != HAL_ACCESS_READ ||
-        (size == 2 && !plan->a.k_contiguous)) {
+                                      t->work.k, p->batch, plan->type_ab, access,
+                                      plan->b.k_contiguous, &other.tiles) ||
+        !fit_stages(context->info, &other) || t->bindings.access[slot_a] != HAL_ACCESS_READ ||
+        t->bindings.access[slot_b] != HAL_ACCESS_READ ||
+        (access < 4 && !(context->info->storage_types & HAL_TYPE_BIT(HAL_TYPE_U16)))) {
         return;
     }
-    ops_gemm_place *places[2] = {&t->work.a, &t->work.b};
-    const ops_gemm_operand *operands[2] = {&plan->a, &plan->b};
-    for (uint32_t i = 0; i < 2; i++) {
-        const int along_rows = (i == 0) == operands[i]->k_contiguous; /* of the matrix as it is */
-        const int64_t far = along_rows ? places[i]->row_stride : places[i]->column_stride;
-        const int64_t near = operands[i]->k_contiguous ? t->work.k | t->work.k_all
-                             : i                       ? t->work.n
-                                                       : t->work.m;
-        const int64_t numbers[5] = {near, places[i]->base, far, places[i]->batch_stride,
-                                    (int64_t)(t->bindings.ranges[plan->slots[i]].offset / size)};
-        if (!all_multiples(numbers, 5, width)) {
-            return;
-        }
+    if (size == 2 && !plan->a.k_contiguous) {
+        other.tiles.strip_m = 2; /* words of two rows */
     }
     *plan = other;
-    plan->a.width = plan->b.width = (uint8_t)width;
-    for (uint32_t i = 0; size == 2 && i < 2; i++) {
-        t->bindings.types[plan->slots[i]] = HAL_TYPE_U32;
-        places[i]->base /= 2;
-        places[i]->row_stride /= 2;
-        places[i]->column_stride /= 2;
-        places[i]->batch_stride /= 2;
+    if (size == 2) {
+        bind_halves(t, &t->work.a, slot_a, plan->a.width);
+        bind_halves(t, &t->work.b, slot_b, plan->b.width);
     }
 }
 

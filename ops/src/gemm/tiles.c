@@ -50,9 +50,9 @@ static const ops_gemm_tiles flat =
 enum { FLAT_MAX_K = 48, FLAT_MIN_M = 33, FLAT_MIN_N = 65 };
 
 /* Tiles for matrix units, from large to small; the first one that gives every unit a group is used.
- * Halves: warps of 64 x 64, in tiles as large as registers allow, since the second-level cache is
- * the limit. F32: warps of 64 x 32, which leave room for two sets of sums and operands in two
- * parts. Speeds are from large products, of F32 with one term. */
+ * Warps of 64 x 64, in tiles as large as registers allow, since the second-level cache is the
+ * limit; of 64 x 32 where there are two sets of sums, operands in two parts, or narrow accesses.
+ * Speeds are from large products, of F32 with one term. */
 #define MATRIX_UNITS(m, n, k, tm, tn, ring, groups, speed_)                                  \
     STAGED(m, n, k, tm, tn, 1, 8, 8, 4, ring, 1, groups, speed_)
 static const ops_gemm_tiles units_half[] = {
@@ -63,10 +63,23 @@ static const ops_gemm_tiles units_half[] = {
     MATRIX_UNITS( 64,  64, 64, 4,  8, 4,     2,     775),
 };
 static const ops_gemm_tiles units_f32[] = {
-    MATRIX_UNITS(128, 128, 32, 8,  8, 4,     1,     400),
+    MATRIX_UNITS(128, 256, 32, 8, 16, 3,     1,     400),
+    MATRIX_UNITS(128, 128, 32, 8, 16, 3,     2,     400),
     MATRIX_UNITS(128,  64, 32, 8,  8, 4,     2,     400),
     MATRIX_UNITS( 64,  64, 32, 4,  8, 4,     2,     400),
 };
+
+/* Halves whose lines are no multiples of 16 bytes pass through registers too, in deeper stages than
+ * below: a line of the first-level cache is read at once. */
+static const ops_gemm_tiles narrow_units_half[] = {
+    MATRIX_UNITS(128, 128, 64, 8,  8, 2,     1,     300),
+    MATRIX_UNITS(128,  64, 64, 8,  8, 2,     2,     300),
+    MATRIX_UNITS( 64,  64, 64, 4,  8, 2,     2,     300),
+};
+
+/* The fewest rows and columns that units multiply: the multiply-adds of halves take 2 to 4 times as
+ * long for 17 to 48 x 4096 x 4096 on an H100, although most of a tile is not used. */
+enum { UNITS_LEAST_F32 = 64, UNITS_LEAST_HALF = 17 };
 
 /* Without asynchronous copies a tile passes through registers and two stages, in 48 KiB. Measured
  * on an H200, 4096 x 4096 x 4096: halves 260 TFLOP/s, f32 as TF32 124. */
@@ -290,9 +303,13 @@ int ops_gemm_choose_intra_group_tiles(const hal_device_info *info, int64_t m, in
     return 1;
 }
 
-static const ops_gemm_tiles *unit_tiles(int is_f32, int by_registers, uint32_t *count)
+static const ops_gemm_tiles *unit_tiles(int is_f32, int by_registers, uint32_t access,
+                                        uint32_t *count)
 {
 #define TABLE(tiles) (*count = sizeof(tiles) / sizeof *(tiles), (tiles))
+    if (!is_f32 && access < 16) {
+        return TABLE(narrow_units_half);
+    }
     if (by_registers) {
         return is_f32 ? TABLE(register_units_f32) : TABLE(register_units_half);
     }
@@ -302,16 +319,18 @@ static const ops_gemm_tiles *unit_tiles(int is_f32, int by_registers, uint32_t *
 
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
                                  int64_t n, int64_t k, uint32_t batch, hal_type type,
-                                 int b_k_contiguous, ops_gemm_tiles *tiles)
+                                 uint32_t access, int b_k_contiguous, ops_gemm_tiles *tiles)
 {
+    const int is_f32 = type == HAL_TYPE_F32;
+    const int64_t least = is_f32 ? UNITS_LEAST_F32 : UNITS_LEAST_HALF;
     if (precision == HAL_GEMM_STRICT || !(info->matrix_types & HAL_TYPE_BIT(type)) ||
-        info->subgroup_width != HAL_IR_MATRIX_LANES || m < 64 || n < 64 || k < 32) {
+        info->subgroup_width != HAL_IR_MATRIX_LANES || m < least || n < least || k < 32) {
         return 0;
     }
-    const int is_f32 = type == HAL_TYPE_F32;
     const int by_registers = !(info->abilities & HAL_ABILITY_ASYNC_COPY);
+    const int is_roomy = precision == HAL_GEMM_FAST && access == 16; /* else second sums, places */
     uint32_t count;
-    const ops_gemm_tiles *table = unit_tiles(is_f32, by_registers, &count);
+    const ops_gemm_tiles *table = unit_tiles(is_f32, by_registers, access, &count);
     if (is_f32 && by_registers && precision == HAL_GEMM_ACCURATE) {
         table += count - 1; /* the operands in parts take the registers of a larger tile */
         count = 1;
@@ -320,7 +339,7 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
         *tiles = table[i];
         const uint64_t rows = ops_gemm_blocks((uint64_t)m, tiles->block_m);
         const uint64_t columns = ops_gemm_blocks((uint64_t)n, tiles->block_n);
-        const int has_room = precision == HAL_GEMM_FAST || tiles->block_n <= 128; /* for two sets */
+        const int has_room = is_roomy || tiles->block_n <= 128;
         if (has_room && rows * columns * batch >= info->compute_units) {
             break;
         }
@@ -328,8 +347,9 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
     tiles->matrix = is_f32 && precision == HAL_GEMM_ACCURATE ? 3 : 1;
     tiles->flush = precision == HAL_GEMM_ACCURATE;
     tiles->strip_n = b_k_contiguous ? 2 : 8;
-    if (tiles->flush && tiles->thread_n == 16) { /* room for the second set of sums */
+    if (!is_roomy && tiles->thread_n == 16) {
         tiles->thread_n /= 2;
+        tiles->stages = is_f32 && !by_registers ? 4 : tiles->stages;
         tiles->min_groups_per_unit = 1;
     }
     return 1;

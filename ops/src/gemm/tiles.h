@@ -20,10 +20,11 @@ int ops_gemm_choose_outer_tiles(const hal_device_info *info, int64_t m, int64_t 
                                 ops_gemm_tiles *tiles);
 
 /* Tiles for matrix units; returns 0 where the device has none for the type, the precision forbids
- * them or the matrices are too small. */
+ * them or the matrices are too small. `access`: bytes of the narrower of the accesses to A and B.
+ */
 int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision, int64_t m,
                                  int64_t n, int64_t k, uint32_t batch, hal_type type,
-                                 int b_k_contiguous, ops_gemm_tiles *tiles);
+                                 uint32_t access, int b_k_contiguous, ops_gemm_tiles *tiles);
 
 /* Tiles of the kernel that only scales C. */
 void ops_gemm_choose_scale_tiles(const hal_device_info *info, int64_t m, int64_t n,

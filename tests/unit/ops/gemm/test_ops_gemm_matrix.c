@@ -44,6 +44,12 @@ static int open_units(void **state, uint32_t units)
     return open_device(state, units, HAL_ABILITY_ASYNC_COPY, 227 << 10);
 }
 
+/* With so much shared memory that stages are less deep. */
+static int open_shallow(void **state)
+{
+    return open_device(state, 1, HAL_ABILITY_ASYNC_COPY, 96 << 10);
+}
+
 /* Without asynchronous copies and with as much shared memory as Vulkan and OpenCL have. */
 static int open_registers(void **state)
 {
@@ -108,6 +114,11 @@ static double worst_error(const trial *t)
                                       .beta = t->beta,
                                       .precision = t->precision,
                                       .impl = OPS_GEMM_PORTABLE};
+    char how[512];
+    ok(ops_gemm_describe(test_context, &options, &a.t, &b.t, &c.t, sizeof how, how));
+    if (!strstr(how, "matrix units")) {
+        fail_msg("%s", how);
+    }
     ok(ops_gemm(test_context, &options, &a.t, &b.t, &c.t));
     double *want = box_want(&c), worst = 0, *sizes = calloc((size_t)c.count, sizeof *sizes);
     for (int64_t i = 0; i < t->batch * t->m * t->n; i++) {
@@ -173,7 +184,7 @@ static void test_halves(void **state)
 {
     static const hal_type types[] = {HAL_TYPE_F16, HAL_TYPE_BF16};
     for (int i = 0; i < 2; i++) {
-        for (int turned = 0; turned < 4; turned++) { /* A turned has no units */
+        for (int turned = 0; turned < 4; turned++) {
             trial t = {types[i], HAL_GEMM_FAST, 1, 128, 64, 128, turned & 1, turned >> 1, 1.0, 0.0};
             keeps(t, 0, 16);
             t.precision = HAL_GEMM_ACCURATE;
@@ -191,10 +202,31 @@ static void test_edges(void **state)
     keeps((trial){HAL_TYPE_F16, HAL_GEMM_ACCURATE, 1, 72, 65, 40, 0, 1, 1.0, 0.0}, 0, 16);
 }
 
+/* Lines that are multiples of 8, 4 and 2 bytes, for each operand and both, in all layouts. */
+static void test_lines(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16};
+    static const int64_t sizes[][3] = {{65, 67, 35}, {64, 66, 42}, {68, 129, 72}, {64, 96, 37}};
+    for (uint32_t i = 0; i < 3 * 4; i++) {
+        const int64_t *size = sizes[i / 3];
+        for (int turned = 0; turned < 4; turned++) {
+            const int is_f32 = types[i % 3] == HAL_TYPE_F32;
+            trial t = {types[i % 3], HAL_GEMM_FAST, 1,           size[0], size[1],
+                       size[2],      turned & 1,    turned >> 1, 1.0,     0.5};
+            keeps(t, is_f32 ? 100 : 0, is_f32 ? 0x1p13 : 16);
+            if (turned == (int)i % 4) {
+                t.precision = HAL_GEMM_ACCURATE;
+                keeps(t, 0, 8);
+            }
+        }
+    }
+}
+
 static void test_batch(void **state)
 {
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 2, 64, 64, 64, 0, 0, 1.0, 1.0}, 0, 8);
     keeps((trial){HAL_TYPE_BF16, HAL_GEMM_FAST, 3, 64, 72, 64, 0, 0, 1.0, 0.0}, 0, 16);
+    keeps((trial){HAL_TYPE_F16, HAL_GEMM_FAST, 2, 65, 65, 33, 1, 0, 1.0, 0.0}, 0, 16);
 }
 
 /* Three parts, of which the last is whole, and four, of which it is short. */
@@ -204,19 +236,24 @@ static void test_long(void **state)
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 100, 1, 1, 1.0, 0.0}, 100, 0x1p13);
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 64, 64, 100, 1, 0, 0.5, 2.0}, 0, 8);
     keeps((trial){HAL_TYPE_BF16, HAL_GEMM_ACCURATE, 1, 64, 72, 104, 0, 0, 1.0, 0.0}, 0, 8);
-    /* Parts that vectors fit, and a k that they do not. */
+    /* Parts that wide accesses fit, and a k that they do not. */
     beyond_k = 2;
-    keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 98, 0, 1, 1.0, 0.0}, 0, 8);
+    keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 98, 0, 1, 1.0, 0.0}, 100, 0x1p13);
+    keeps((trial){HAL_TYPE_BF16, HAL_GEMM_FAST, 1, 64, 65, 97, 1, 0, 1.0, 0.0}, 0, 8);
     beyond_k = 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest parts[] = {cmocka_unit_test(test_long), cmocka_unit_test(test_edges)};
+    const struct CMUnitTest shallow[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
+                                         cmocka_unit_test(test_edges)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
-                                       cmocka_unit_test(test_edges), cmocka_unit_test(test_batch)};
+                                       cmocka_unit_test(test_edges), cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_batch)};
     return cmocka_run_group_tests_name("few units", tests, open_few_units, close_context) +
            cmocka_run_group_tests_name("parts", parts, open_parts, close_context) +
+           cmocka_run_group_tests_name("shallow", shallow, open_shallow, close_context) +
            cmocka_run_group_tests_name("registers", tests, open_registers, close_context) +
            cmocka_run_group_tests_name("registers, many units", tests, open_registers_many,
                                        close_context) +

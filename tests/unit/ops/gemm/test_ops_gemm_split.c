@@ -263,18 +263,19 @@ static void larger_tiles_of_matrix_units(void **state)
     hal_device_info info = large_device();
     info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_BF16);
     for (int64_t k = 512; k <= 8192; k *= 2) {
-        ops_gemm_plan plan = {.type_ab = HAL_TYPE_BF16, .accumulator = HAL_TYPE_F32};
+        ops_gemm_plan plan = {
+            .type_ab = HAL_TYPE_BF16, .accumulator = HAL_TYPE_F32, .a.width = 8, .b.width = 8};
         const ops_gemm_work work = {.m = 1024, .n = 1024, .k = (uint32_t)k, .k_all = (uint32_t)k};
         ops_gemm_tiles parts;
         assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, k, 1,
-                                                 HAL_TYPE_BF16, 0, &plan.tiles));
+                                                 HAL_TYPE_BF16, 16, 0, &plan.tiles));
         assert_true(work.m / plan.tiles.block_m * (work.n / plan.tiles.block_n) >= 132);
         const uint32_t depth = ops_gemm_choose_split_k(&info, &plan, &work, 1);
         assert_int_equal(depth > 0, k >= 4096);
         if (depth) {
             const uint32_t count = (work.k + depth - 1) / depth;
             assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, depth, count,
-                                                     HAL_TYPE_BF16, 0, &parts));
+                                                     HAL_TYPE_BF16, 16, 0, &parts));
             assert_true(parts.block_m * parts.block_n >=
                         4 * plan.tiles.block_m * plan.tiles.block_n);
         }
