@@ -346,6 +346,9 @@ int ops_gemm_choose_matrix_tiles(const hal_device_info *info, uint32_t precision
     }
     tiles->matrix = is_f32 && precision == HAL_GEMM_ACCURATE ? 3 : 1;
     tiles->flush = precision == HAL_GEMM_ACCURATE;
+    if (tiles->flush && !is_f32 && access < 16) {
+        tiles->block_k /= 2; /* the second set of sums takes the registers of half of the loads */
+    }
     tiles->strip_n = b_k_contiguous ? 2 : 8;
     if (!is_roomy && tiles->thread_n == 16) {
         tiles->thread_n /= 2;
