@@ -50,10 +50,10 @@ static void layouts(void **state)
  * tile is for devices that have no shared memory for the next one. */
 static void every_tile(void **state)
 {
-    const int64_t shapes[][3] = {{256, 512, 56}, {130, 270, 69}, {64, 128, 96}, {60, 125, 70},
-                                 {128, 128, 80}, {120, 121, 73}, {64, 64, 32},  {61, 50, 13},
-                                 {32, 32, 40},   {29, 18, 20},   {64, 128, 48}, {65, 129, 9},
-                                 {200, 270, 33}, {128, 256, 16}, {32, 48, 40},  {29, 18, 33}};
+    const int64_t shapes[][3] = {{256, 512, 120}, {130, 270, 133}, {64, 128, 128}, {60, 125, 134},
+                                 {128, 128, 144}, {120, 121, 137}, {64, 64, 32},   {61, 50, 13},
+                                 {32, 32, 40},    {29, 18, 20},    {64, 128, 48},  {65, 129, 9},
+                                 {200, 270, 33},  {128, 256, 16},  {32, 48, 40},   {29, 18, 33}};
     const hal_device_info *kept = test_context->info;
     hal_device_info one = *kept;
     test_context->info = &one;
