@@ -44,10 +44,11 @@ static const ops_gemm_tiles staged[] = {
 /* Staged tiles for a small k: a warp has neighbouring columns of a row, so that it stores C without
  * gaps whatever the strides are, and several groups hide each other's loads and stores. (An H100
  * takes 48 us for 5128 x 5677 x 11 of f32, 157 with the tiles above. 21 products each, mean of the
- * time of those above over this: k of 11 1.5, 24 1.7, 48 1.35, 64 1.3, 100 1.17.) */
+ * time of those above over this: k of 11 1.5, 24 1.7, 48 1.35, 64 1.3, 100 1.17;
+ * with even rows and k of 100 0.9.) */
 static const ops_gemm_tiles flat =
     STAGED( 32, 128,  8, 8,  4, 4, 4, 1, 32, 2,    1,    5,      60);
-enum { FLAT_MAX_K = 100, FLAT_MIN_M = 33, FLAT_MIN_N = 65 };
+enum { FLAT_MAX_K = 48, FLAT_MAX_ODD_K = 100, FLAT_MIN_M = 33, FLAT_MIN_N = 65 };
 
 /* Tiles for matrix units, from large to small; the first one that gives every unit a group is used.
  * Warps of 64 x 64, in tiles as large as registers allow, since the second-level cache is the
@@ -241,8 +242,8 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, in
         return;
     }
     const uint32_t count = sizeof staged / sizeof staged[0];
-    const int is_flat =
-        k <= FLAT_MAX_K && m >= FLAT_MIN_M && n >= FLAT_MIN_N && tiles_fit(info, &flat, width);
+    const int is_flat = k <= (n % 4 ? FLAT_MAX_ODD_K : FLAT_MAX_K) && m >= FLAT_MIN_M &&
+                        n >= FLAT_MIN_N && tiles_fit(info, &flat, width);
     double least = INFINITY;
     *tiles = is_flat ? flat : staged[count - 1];
     for (uint32_t i = 0; i < count && !is_flat; i++) {
