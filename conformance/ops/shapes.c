@@ -100,6 +100,33 @@ static void run_broadcast(case_run *run, const void *parameters)
     binary_check(run, OPS_MUL, &x, &y, &z, expected);
 }
 
+/* Lines that one group covers, and enough of them that a work-item may compute elements of several;
+ * their number is a prime. An operand has one element for each line, as in a convolution's bias. */
+static void run_short_lines(case_run *run, const void *parameters)
+{
+    enum { IMAGES = 41, LINES = 211, COLUMNS = 67 };
+    const hal_type type = *(const hal_type *)parameters;
+    const int64_t shape[3] = {IMAGES, LINES, COLUMNS}, one[3] = {1, LINES, 1};
+    case_claim_storage(run, type);
+    case_claim_arithmetic(run, type);
+    operand x = operand_create(run, type, 3, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, type, 3, one, LAYOUT_PLAIN);
+    operand z = operand_create(run, type, 3, shape, LAYOUT_PLAIN);
+    uint8_t *expected = case_allocate(run, z.count, 8);
+    for (size_t i = 0; i < x.count; i++) {
+        number_put(type, x.elements, i, (double)(i * 7 % 1021));
+    }
+    for (size_t i = 0; i < y.count; i++) {
+        number_put(type, y.elements, i, (double)i + 1);
+    }
+    for (size_t i = 0; i < z.count; i++) {
+        number_put(type, expected, i, operand_get(&x, i) + operand_get(&y, i / COLUMNS % LINES));
+    }
+    operand_upload(run, &x);
+    operand_upload(run, &y);
+    binary_check(run, OPS_ADD, &x, &y, &z, expected);
+}
+
 /* x + y as f32, x < y as BOOL and x rounded to i32, of one expression. */
 static void run_outputs(case_run *run, const void *parameters)
 {
@@ -386,6 +413,11 @@ void cases_ops_shapes(case_list *list)
     for (int i = 0; i < 4; i++) {
         static const char *const names[] = {"row", "column", "missing_axes", "scalar"};
         case_add(list, run_broadcast, &i, sizeof i, "ops/broadcast(%s)", names[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16};
+        case_add(list, run_short_lines, &types[i], sizeof types[i],
+                 "ops/broadcast(short_lines,type=%s)", hal_type_name(types[i]));
     }
     case_add(list, run_outputs, NULL, 0, "ops/outputs(three_types)");
     for (int l = 0; l < (int)LAYOUT_BROADCAST; l++) {

@@ -216,6 +216,30 @@ static uint32_t row_repeat(const ops_elementwise_use *use, const ops_space *spac
     return plan->width < elements && use->loaded ? elements / plan->width : 1;
 }
 
+/* Lines of the second innermost dimension that a group computes. */
+static uint32_t lines_of_group(const ops_elementwise_plan *plan)
+{
+    return plan->lines * (plan->along_lines ? plan->repeat : 1);
+}
+
+/* On a GPU: the vectors of a work-item, which lie in several lines where one line is too short for
+ * them. `groups` cover a line. */
+static void plan_repeat(const hal_device_info *info, const ops_elementwise_use *use,
+                        const ops_space *space, uint64_t groups, ops_elementwise_plan *plan)
+{
+    const uint64_t lines = (uint64_t)space->size[space->rank - 2];
+    const uint64_t rows =
+        (uint64_t)ops_space_elements(space) / (uint64_t)space->size[space->rank - 1];
+    uint32_t together = row_repeat(use, space, plan);
+    plan->along_lines = groups < together;
+    if (plan->along_lines) {
+        together = ops_even_share(lines, together);
+    }
+    const uint64_t enough = (uint64_t)info->compute_units * BUSY_GROUPS;
+    plan->repeat = groups * rows >= enough * together ? together : 1;
+    plan->along_lines = plan->along_lines && plan->repeat > 1;
+}
+
 /* On a GPU, groups are multiples of 64 work-items, with as few idle ones as possible. */
 static hal_status plan_rows(const ops_context *context, const ops_elementwise_use *use,
                             const ops_space *space, ops_elementwise_plan *plan)
@@ -226,18 +250,14 @@ static hal_status plan_rows(const ops_context *context, const ops_elementwise_us
     uint64_t rows = (uint64_t)ops_space_elements(space) / (uint64_t)space->size[space->rank - 1];
     uint64_t groups = (items + plan->group - 1) / plan->group;
     if (context->info->kind != HAL_DEVICE_CPU) {
-        const uint64_t together = row_repeat(use, space, plan);
-        const uint64_t enough = (uint64_t)context->info->compute_units * BUSY_GROUPS;
-        plan->repeat =
-            groups >= together && groups * rows >= enough * together ? (uint32_t)together : 1;
-        groups = (groups + plan->repeat - 1) / plan->repeat;
-        uint64_t even =
-            ((items + groups * plan->repeat - 1) / (groups * plan->repeat) + 63) / 64 * 64;
+        plan_repeat(context->info, use, space, groups, plan);
+        const uint64_t in_line = plan->along_lines ? 1 : plan->repeat;
+        groups = ceil_divide(groups, in_line);
+        const uint64_t even = ceil_divide(ceil_divide(items, groups * in_line), 64) * 64;
         plan->group = even < plan->group ? (uint32_t)even : plan->group;
-        const uint64_t step = (uint64_t)plan->group * plan->repeat;
-        groups = (items + step - 1) / step;
+        groups = ceil_divide(items, plan->group * in_line);
     }
-    rows = rows / lines * ((lines + plan->lines - 1) / plan->lines);
+    rows = rows / lines * ceil_divide(lines, lines_of_group(plan));
 
     const uint32_t *limit = context->info->max_grid;
     uint64_t layers = (rows + limit[1] - 1) / limit[1];
@@ -254,34 +274,44 @@ static hal_status plan_rows(const ops_context *context, const ops_elementwise_us
     return HAL_OK;
 }
 
-/* The first element of a work-item: (group * size * repeat + local id) * width. */
+/* The first element of a work-item: (group * size * repeat + local id) * width; `repeat` is that
+ * along the line. */
 static hal_ir_value work_item(hal_ir_builder *b, const ops_elementwise_plan *plan, hal_type type,
                               hal_ir_value group)
 {
+    const uint64_t step = (uint64_t)plan->group * (plan->along_lines ? 1 : plan->repeat);
     hal_ir_value start =
-        hal_ir_mul(b, ops_value_cast(b, type, group),
-                   ops_index_constant(b, type, (uint64_t)plan->group * plan->repeat));
+        hal_ir_mul(b, ops_value_cast(b, type, group), ops_index_constant(b, type, step));
     hal_ir_value item =
         hal_ir_add(b, start, ops_value_cast(b, type, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
     return plan->width == 1 ? item : hal_ir_mul(b, item, ops_index_constant(b, type, plan->width));
 }
 
+/* The length of the second innermost dimension. That of dimension 0 is not a scalar: it is computed
+ * from the number of elements. */
+static hal_ir_value emit_line_count(hal_ir_builder *b, const ops_layout *layout,
+                                    const ops_layout_values *values)
+{
+    return layout->rank > 2 ? values->size[layout->rank - 2]
+                            : hal_ir_div(b, values->total, values->size[layout->rank - 1]);
+}
+
 /* With several lines per group, the second innermost coordinate comes from the group's number and
- * the work-item's y. Returns the number of the row. The length of dimension 0 is not a scalar: it
- * is computed from the number of elements. */
+ * the work-item's y. Sets it, and returns the number of the row. */
 static hal_ir_value emit_line_number(hal_ir_builder *b, const ops_elementwise_plan *plan,
-                                     ops_element_iter *iter, hal_ir_value group)
+                                     ops_element_iter *iter, hal_ir_value group,
+                                     hal_ir_value *number)
 {
     const ops_layout_values *values = iter->values;
     const ops_layout *layout = iter->layout;
     uint32_t second = layout->rank - 2;
-    hal_ir_value count = ops_index_constant(b, values->type, plan->lines);
+    const uint32_t lines = lines_of_group(plan);
+    hal_ir_value count = ops_index_constant(b, values->type, lines);
     hal_ir_value y = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_LOCAL_ID, 1));
-    hal_ir_value size = second ? values->size[second]
-                               : hal_ir_div(b, values->total, values->size[layout->rank - 1]);
+    hal_ir_value size = emit_line_count(b, layout, values);
     hal_ir_value chunk = group, outer = HAL_IR_NONE;
     if (second > 0) {
-        hal_ir_value less = ops_index_constant(b, values->type, plan->lines - 1);
+        hal_ir_value less = ops_index_constant(b, values->type, lines - 1);
         hal_ir_value chunks = hal_ir_div(b, hal_ir_add(b, size, less), count);
         outer = hal_ir_div(b, group, chunks);
         chunk = hal_ir_sub(b, group, hal_ir_mul(b, outer, chunks));
@@ -293,6 +323,7 @@ static hal_ir_value emit_line_number(hal_ir_builder *b, const ops_elementwise_pl
         hal_ir_value step = hal_ir_mul(b, line, values->stride[view][second]);
         iter->index[view] = hal_ir_add(b, iter->index[view], step);
     }
+    *number = line;
     return second ? hal_ir_add(b, hal_ir_mul(b, outer, size), line) : line;
 }
 
@@ -320,6 +351,32 @@ static void emit_repeated(hal_ir_builder *b, const ops_elementwise_plan *plan,
     body(b, iter, user);
 }
 
+/* The elements of a work-item in lines from `line` on, whose elements at `column` are at
+ * iter->index; the guard is that of the first. */
+static void emit_repeated_lines(hal_ir_builder *b, const ops_elementwise_plan *plan,
+                                ops_element_iter *iter, hal_ir_value line,
+                                ops_elementwise_body body, const void *user)
+{
+    const ops_layout_values *values = iter->values;
+    const ops_layout *layout = iter->layout;
+    const hal_ir_value count = emit_line_count(b, layout, values);
+    ops_element_rows rows = {.vector = plan->width};
+    for (uint32_t i = 0; i < plan->repeat; i++) {
+        const hal_ir_value step = ops_index_constant(b, values->type, (uint64_t)i * plan->lines);
+        const hal_ir_value inside = hal_ir_lt(b, hal_ir_add(b, line, step), count);
+        rows.guard[i] = i == 0 ? iter->guard : hal_ir_and(b, iter->guard, inside);
+        for (uint32_t view = 0; view < layout->view_count; view++) {
+            const hal_ir_value stride = values->stride[view][layout->rank - 2];
+            rows.index[view][i] =
+                i == 0 ? iter->index[view]
+                       : hal_ir_add(b, iter->index[view], hal_ir_mul(b, step, stride));
+        }
+    }
+    iter->width = plan->repeat * plan->width;
+    iter->several = &rows;
+    body(b, iter, user);
+}
+
 /* The innermost dimension along x; y and z number the rows. */
 static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_element_iter *iter,
                       ops_elementwise_body body, const void *user)
@@ -335,8 +392,9 @@ static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     }
     hal_ir_value column = work_item(b, plan, values->type, hal_ir_id(b, HAL_IR_GROUP_ID, 0));
     iter->guard = hal_ir_lt(b, column, values->size[last]);
-    if (plan->lines > 1) {
-        row = emit_line_number(b, plan, iter, row);
+    hal_ir_value line = HAL_IR_NONE;
+    if (lines_of_group(plan) > 1) {
+        row = emit_line_number(b, plan, iter, row, &line);
     } else {
         ops_layout_offset(b, layout, values, row, last, iter->index);
     }
@@ -344,12 +402,16 @@ static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
         hal_ir_value start = hal_ir_mul(b, row, values->size[last]);
         iter->guard = hal_ir_and(b, iter->guard, hal_ir_lt(b, start, values->total));
     }
-    if (plan->repeat > 1) {
+    if (plan->repeat > 1 && !plan->along_lines) {
         emit_repeated(b, plan, iter, column, body, user);
         return;
     }
     for (uint32_t view = 0; view < layout->view_count; view++) {
         iter->index[view] = ops_layout_step(b, layout, values, view, iter->index[view], column);
+    }
+    if (plan->along_lines) {
+        emit_repeated_lines(b, plan, iter, line, body, user);
+        return;
     }
     body(b, iter, user);
 }
@@ -384,8 +446,7 @@ static void emit_ranges(hal_ir_builder *b, const ops_elementwise_plan *plan, ops
     const uint32_t last = layout->rank - 1, second = last - 1;
     hal_ir_value lines[2], columns[2], outer[OPS_MAX_VIEWS], start[OPS_MAX_VIEWS];
     hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
-    hal_ir_value size =
-        second ? values->size[second] : hal_ir_div(b, values->total, values->size[last]);
+    hal_ir_value size = emit_line_count(b, layout, values);
     emit_range(b, 1, size, lines);
     for (uint32_t view = 0; view < layout->view_count; view++) {
         outer[view] = iter->index[view];
@@ -549,7 +610,7 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
     plan->group = ops_group_items(info);
     plan->lines = plan->repeat = 1;
     plan->rows = plan->ranges = plan->masked = plan->columns = plan->grid_may_overrun = 0;
-    plan->tail = plan->reserved[0] = plan->reserved[1] = 0; /* the key has all of them */
+    plan->tail = plan->along_lines = plan->reserved = 0; /* the key has all of them */
     ops_transposed_choose(info, use, space, plan);
     if (!plan->staged) {
         plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
@@ -666,94 +727,5 @@ void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
         emit_rows(b, plan, &iter, body, user);
     } else {
         emit_flat(b, plan, &iter, body, user);
-    }
-}
-
-/* The index of a work-item's element in a view. */
-static hal_ir_value element_index(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                                  uint32_t element)
-{
-    if (element == 0) {
-        return iter->index[view];
-    }
-    return ops_layout_step(b, iter->layout, iter->values, view, iter->index[view],
-                           ops_index_constant(b, iter->values->type, element));
-}
-
-/* One row of a work-item's elements. */
-static ops_element_iter element_row(const ops_element_iter *iter, uint32_t view, uint32_t row)
-{
-    ops_element_iter part = *iter;
-    part.several = NULL;
-    part.width = iter->several->vector;
-    part.guard = iter->several->guard[row];
-    part.index[view] = iter->several->index[view][row];
-    return part;
-}
-
-static void neighbours_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                            hal_ir_memory_id memory, hal_ir_value *elements)
-{
-    uint32_t inner = iter->layout->inner[view];
-    if (inner == OPS_INNER_ONE && iter->width > 1) {
-        hal_ir_value vector =
-            hal_ir_load_wide(b, memory, iter->index[view], 0, iter->width, iter->guard);
-        for (uint32_t i = 0; i < iter->width; i++) {
-            elements[i] = hal_ir_extract(b, vector, i);
-        }
-        return;
-    }
-    for (uint32_t i = 0; i < iter->width; i++) {
-        elements[i] =
-            inner == OPS_INNER_ZERO && i > 0
-                ? elements[0]
-                : hal_ir_load_wide(b, memory, element_index(b, iter, view, i), 0, 1, iter->guard);
-    }
-}
-
-static void neighbours_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                             hal_ir_memory_id memory, const hal_ir_value *elements)
-{
-    if (iter->layout->inner[view] == OPS_INNER_ONE && iter->width > 1) {
-        hal_ir_value vector = hal_ir_pack(b, iter->width, elements);
-        hal_ir_store_wide(b, memory, iter->index[view], 0, iter->guard, vector);
-        return;
-    }
-    for (uint32_t i = 0; i < iter->width; i++) {
-        hal_ir_store_wide(b, memory, element_index(b, iter, view, i), 0, iter->guard, elements[i]);
-    }
-}
-
-void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                      hal_ir_memory_id memory, hal_ir_value *elements)
-{
-    const ops_element_rows *rows = iter->several;
-    if (!rows) {
-        neighbours_load(b, iter, view, memory, elements);
-        return;
-    }
-    for (uint32_t i = 0; i < iter->width; i++) {
-        const uint32_t row = i / rows->vector;
-        if (rows->staged >> view & 1) {
-            elements[i] =
-                hal_ir_load_wide(b, rows->memory[view], rows->place[i], 0, 1, rows->in_tile[row]);
-        } else if (i % rows->vector == 0) {
-            const ops_element_iter part = element_row(iter, view, row);
-            neighbours_load(b, &part, view, memory, elements + i);
-        }
-    }
-}
-
-void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                       hal_ir_memory_id memory, const hal_ir_value *elements)
-{
-    const ops_element_rows *rows = iter->several;
-    if (!rows) {
-        neighbours_store(b, iter, view, memory, elements);
-        return;
-    }
-    for (uint32_t i = 0; i < iter->width; i += rows->vector) {
-        const ops_element_iter part = element_row(iter, view, i / rows->vector);
-        neighbours_store(b, &part, view, memory, elements + i);
     }
 }

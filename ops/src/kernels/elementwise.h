@@ -12,12 +12,11 @@
 #ifndef OPS_SRC_KERNELS_ELEMENTWISE_H
 #define OPS_SRC_KERNELS_ELEMENTWISE_H
 
+#include "element.h"
+
 #include "tensor/indexing.h"
 
 #define OPS_MAX_WIDTH 8u
-
-/* Elements of a work-item, of all its vectors. */
-#define OPS_MAX_ELEMENTS 16u
 
 /* Dimensions of a tile, counted from the innermost one outwards. */
 #define OPS_TILE_AXES 3u
@@ -41,36 +40,18 @@ typedef struct ops_elementwise_plan {
     uint8_t masked;           /* with `ranges`: a line is shorter than a step */
     uint8_t columns;          /* with `ranges`: 0 or 2, the grid's dimension along a line; outer
                                  dimensions have the other one */
-    uint8_t reserved[2];
-    uint32_t repeat;       /* vectors of `width` elements of a work-item, `group` vectors apart */
-    uint32_t staged;       /* a bit for each view that is read through shared memory */
-    uint32_t staged_width; /* neighbours that a work-item reads of these at a time */
+    uint8_t along_lines;      /* with `rows`: `repeat` is along the second innermost dimension */
+    uint8_t reserved;
+    uint32_t repeat; /* vectors of `width` elements of a work-item, `group` vectors apart, or in
+                              neighbouring lines */
+    uint32_t staged; /* a bit for each view that is read through shared memory */
+    uint32_t staged_width;           /* neighbours that a work-item reads of these at a time */
     uint32_t tile[OPS_TILE_AXES];    /* with `staged`: elements of a group along each axis */
     ops_tile_order loaded, computed; /* with `staged`: the order of staged views, of the others */
     uint32_t full_groups;            /* that a compute unit is to hold at once; 0: no wish */
     uint32_t grid[3];                /* the first field that the kernel does not depend on */
 } ops_elementwise_plan;
 OPS_KEY_STRUCTURES_END
-
-/* The elements of a work-item that are not all neighbours: rows of `vector` neighbours. */
-typedef struct ops_element_rows {
-    uint32_t staged, vector;
-    hal_ir_memory_id memory[OPS_MAX_VIEWS]; /* of staged views, with elements at `place` */
-    hal_ir_value place[OPS_MAX_ELEMENTS];
-    hal_ir_value in_tile[OPS_MAX_ELEMENTS];              /* the guard of each row's places */
-    hal_ir_value guard[OPS_MAX_ELEMENTS];                /* of each row */
-    hal_ir_value index[OPS_MAX_VIEWS][OPS_MAX_ELEMENTS]; /* of each row's first element */
-} ops_element_rows;
-
-/* The elements of a work-item. */
-typedef struct ops_element_iter {
-    uint32_t width;
-    const ops_element_rows *several; /* null: neighbours along the innermost dimension */
-    hal_ir_value guard;              /* for loads and stores */
-    const ops_layout *layout;
-    const ops_layout_values *values;
-    hal_ir_value index[OPS_MAX_VIEWS]; /* of the first element */
-} ops_element_iter;
 
 typedef void (*ops_elementwise_body)(hal_ir_builder *b, const ops_element_iter *iter,
                                      const void *user);
@@ -110,11 +91,5 @@ void ops_elementwise_declare(hal_ir_builder *b, const ops_space *space,
 void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
                           const ops_layout_values *values, const uint8_t *slots,
                           const hal_type *types, ops_elementwise_body body, const void *user);
-
-/* Load and store the work-item's elements of a view in the memory of its binding. */
-void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                      hal_ir_memory_id memory, hal_ir_value *elements);
-void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
-                       hal_ir_memory_id memory, const hal_ir_value *elements);
 
 #endif
