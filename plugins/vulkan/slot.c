@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
-enum { MIN_ARGUMENT_BYTES = 1 << 16 };
+/* Batches of a queue that are in flight at most; one more waits for the oldest. A command buffer
+ * takes an H100's host about 30 us to create, and its memory stays. */
+enum { MOST_SLOTS = 1024, MIN_ARGUMENT_BYTES = 1 << 16 };
 
 static int slot_is_idle(hal_plugin_queue *queue, const vulkan_slot *slot)
 {
@@ -17,6 +19,7 @@ static int slot_is_idle(hal_plugin_queue *queue, const vulkan_slot *slot)
 static void slot_destroy(hal_plugin_queue *queue, vulkan_slot *slot)
 {
     hal_plugin_device *device = queue->device;
+    queue->slot_count--;
     device->vk.vkDestroyCommandPool(device->handle, slot->pool, NULL);
     vulkan_memory_free(device, slot->arguments);
     free(slot);
@@ -33,6 +36,7 @@ static hal_status slot_create(hal_plugin_queue *queue, vulkan_slot **slot)
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a batch",
                            device->physical.info.name);
     }
+    queue->slot_count++;
     VkResult result = device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &made->pool);
     if (result == VK_SUCCESS) {
         const VkCommandBufferAllocateInfo buffer = {
@@ -55,7 +59,13 @@ hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot)
     hal_plugin_device *device = queue->device;
     vulkan_slot *oldest = queue->oldest;
     if (oldest == NULL || !slot_is_idle(queue, oldest)) {
-        return slot_create(queue, slot);
+        if (queue->slot_count < MOST_SLOTS) {
+            return slot_create(queue, slot);
+        }
+        const hal_status status = vulkan_queue_wait(queue, oldest->value, UINT64_MAX);
+        if (status != HAL_OK) {
+            return status;
+        }
     }
     queue->oldest = oldest->next;
     queue->newest = queue->oldest == NULL ? NULL : queue->newest;

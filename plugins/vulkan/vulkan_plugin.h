@@ -106,6 +106,7 @@ struct hal_plugin_queue {
     VkQueryPool times;            /* null: the device has no timestamps */
     uint64_t timed[VULKAN_TIMES]; /* the value whose time each query has */
     vulkan_slot *oldest, *newest;
+    uint32_t slot_count;
     _Atomic uint64_t reached; /* a value that is known to be reached */
     uint64_t submitted;
     /* A bit for each of the device's queues with batches that waited for the timeline. */

@@ -163,6 +163,22 @@ static int try_untimed(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
+/* The host is far ahead of the device: it waits, instead of making command buffers without end. */
+static int try_ahead(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    enum { BATCHES = 2500 };
+    hal_plugin_queue *queue = NULL;
+    const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
+    int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    for (uint64_t value = 1; value <= BATCHES && !wrong; value++) {
+        wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, value), HAL_OK, NULL);
+    }
+    wrong |= expect(plugin->wait(queue, BATCHES, UINT64_MAX), HAL_OK, NULL);
+    plugin->queue_destroy(device, queue);
+    plugin->device_close(device);
+    return wrong;
+}
+
 /* Promise 25: a child of fork does not have the driver's threads, and would wait for them
  * forever. */
 static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
@@ -230,6 +246,9 @@ static int in_situation(const char *situation)
     }
     if (strcmp(situation, "untimed") == 0) {
         return try_untimed(plugin, device);
+    }
+    if (strcmp(situation, "ahead") == 0) {
+        return try_ahead(plugin, device);
     }
     if (strcmp(situation, "software") == 0) {
         return try_software(plugin, device, infos[0].kind);
@@ -300,7 +319,8 @@ TEST(faults)
 {
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
                                         "no_function", "no_memory", "rejected",     "lost",
-                                        "forked",      "late",      "software",     "untimed"};
+                                        "forked",      "late",      "software",     "untimed",
+                                        "ahead"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();

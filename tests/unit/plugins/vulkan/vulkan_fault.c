@@ -111,6 +111,29 @@ static VKAPI_ATTR VkResult VKAPI_CALL no_move(VkDevice device, VkSemaphore semap
     return VK_SUCCESS;
 }
 
+/* A timeline that moves only for those who wait; who does not, gets no end of command pools. */
+static PFN_vkCreateCommandPool real_create_pool;
+
+static VKAPI_ATTR VkResult VKAPI_CALL not_yet(VkDevice device, VkSemaphore semaphore,
+                                              uint64_t *value)
+{
+    *value = 0;
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL few_pools(VkDevice device,
+                                                const VkCommandPoolCreateInfo *info,
+                                                const VkAllocationCallbacks *callbacks,
+                                                VkCommandPool *pool)
+{
+    static int pools;
+    if (++pools > 1100) {
+        fputs("a queue that is ahead of its device makes command pools without end\n", stderr);
+        _Exit(5);
+    }
+    return real_create_pool(device, info, callbacks, pool);
+}
+
 static VKAPI_ATTR VkResult VKAPI_CALL rejected(VkDevice device, VkPipelineCache cache,
                                                uint32_t count,
                                                const VkComputePipelineCreateInfo *infos,
@@ -138,7 +161,14 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
     if (fault("software") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         return (PFN_vkVoidFunction)no_move;
     }
+    if (fault("ahead") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
+        return (PFN_vkVoidFunction)not_yet;
+    }
     PFN_vkVoidFunction real = real_device(device, name);
+    if (fault("ahead") && strcmp(name, "vkCreateCommandPool") == 0) {
+        real_create_pool = (PFN_vkCreateCommandPool)real;
+        return (PFN_vkVoidFunction)few_pools;
+    }
     if (fault("late") && strcmp(name, "vkQueueSubmit") == 0) {
         real_submit = (PFN_vkQueueSubmit)real;
         return (PFN_vkVoidFunction)late_submit;
