@@ -103,6 +103,19 @@ static void reduction_kinds(array_run *r, ops_array *const *x)
     }
 }
 
+/* Only the axis that is reduced has different elements: the others are one dimension in memory. */
+static void reduction_of_broadcast(array_run *r, ops_array *const *x)
+{
+    static const int64_t columns[] = {5, 24, 40};
+    const int64_t one[3] = {1, COLUMNS, 1};
+    ops_array *line = ops_array_reshape(ops_array_slice(x[0], 0, 1, 1, 1), 3, one);
+    for (int i = 0; i < 3; i++) {
+        const int64_t wide[3] = {2, COLUMNS, columns[i]};
+        ops_array *y = ops_square(ops_array_broadcast(line, 3, wide));
+        array_note(r, ops_array_reduce(OPS_REDUCE_SUM, 1, 0, y), "a sum of a broadcast square");
+    }
+}
+
 static void normalisation(array_run *r, ops_array *const *x)
 {
     ops_array *centre = ops_sub(x[0], ops_array_reduce(OPS_REDUCE_MEAN, 1, 1, x[0]));
@@ -254,6 +267,7 @@ static const kind kinds[] = {{"long_chain", long_chain},
                              {"batched_product", batched_product},
                              {"reduction_both_sides", reduction_both_sides},
                              {"reduction_kinds", reduction_kinds},
+                             {"reduction_of_broadcast", reduction_of_broadcast},
                              {"normalisation", normalisation},
                              {"softmax_chain", softmax_chain},
                              {"views_of_deferred", views_of_deferred},

@@ -594,6 +594,17 @@ static void program_key(const ops_row_program *program, ops_cache_key *key)
     ops_cache_key_append(key, program->outputs, program->output_count);
 }
 
+/* The group is chosen by the shape of the operand, so that work before and after it changes no
+ * order of additions. Where inputs are broadcast, the outputs may be one dimension nevertheless. */
+static void flatten_group(const ops_space *space, ops_reduce_layout *group)
+{
+    if (space->rank == 1) {
+        group->outputs *= group->layers;
+        group->layers = 1;
+        group->rows = 0;
+    }
+}
+
 static hal_status pass_plan(const ops_context *context, const ops_row_call *call,
                             int64_t slice_stride, ops_row_pass *pass)
 {
@@ -626,6 +637,7 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
         pass->axis.step[i] = OPS_INNER_ZERO;
     }
     ops_space_collapse(&pass->space, 0);
+    flatten_group(&pass->space, &pass->group);
     uint32_t means = 0;
     for (uint32_t v = program->input_count; v < program->value_count; v++) {
         means += ops_row_step_of(program, v)->kind == OPS_REDUCE_MEAN;

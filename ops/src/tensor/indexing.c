@@ -225,6 +225,7 @@ void ops_layout_declare(hal_ir_builder *b, const ops_space *space, const ops_lay
     uint32_t last = layout->rank - 1;
     values->type = layout->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     values->total = layout_value(b, layout, "total", 0, 0, (uint64_t)ops_space_elements(space));
+    values->size[0] = HAL_IR_NONE; /* no scalar, so that its use fails */
     for (uint32_t i = 1; i < layout->rank; i++) {
         values->size[i] = layout_value(b, layout, "size", i, 0, (uint64_t)space->size[i]);
         if (!layout->index64) {
