@@ -473,8 +473,6 @@ void ops_reduce_layout_emit(hal_ir_builder *b, const ops_reduce_layout *group,
     if (group->layers > 1) {
         row = hal_ir_mul(b, row, ops_index_constant(b, values->type, group->layers));
         row = hal_ir_add(b, row, ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_LOCAL_ID, 1)));
-    }
-    if (group->layers > 1) {
         hal_ir_value rows = hal_ir_div(b, values->total, values->size[last]);
         lane->inside = hal_ir_and(b, lane->inside, hal_ir_lt(b, row, rows));
     } else if (group->grid_may_overrun) {
