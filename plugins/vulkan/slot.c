@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* Batches of a queue that are in flight at most; one more waits for the oldest. A command buffer
- * takes an H100's host about 30 us to create, and its memory stays. */
+/* Batches of a queue that are in flight at most; one more waits for the oldest. Without a limit
+ * each batch of a host that is ahead creates a command buffer, whose memory stays. */
 enum { MOST_SLOTS = 1024, MIN_ARGUMENT_BYTES = 1 << 16 };
 
 static int slot_is_idle(hal_plugin_queue *queue, const vulkan_slot *slot)
