@@ -79,6 +79,8 @@ typedef struct bench_row {
     int peer_count;
     bench_candidate candidates[BENCH_MAX_CANDIDATES + 8];
     int candidate_count;
+    char how[256];      /* of gemm: what ops_gemm_describe says, cut */
+    char best_how[256]; /* of --regret: the same of the fastest way, if it is not the choice */
 } bench_row;
 
 /* A device with its queue and context. */

@@ -116,14 +116,29 @@ void gemm_operands_release(gemm_operands *operands)
     ops_tensor_release(&operands->c);
 }
 
-static hal_status way_multiply(const gemm_way *way)
+static ops_gemm_options way_options(const gemm_way *way)
 {
     ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
     options.precision = way->precision;
     options.levels = way->levels;
     options.impl = way->impl;
     options.candidate = way->candidate;
+    return options;
+}
+
+static hal_status way_multiply(const gemm_way *way)
+{
+    const ops_gemm_options options = way_options(way);
     return ops_gemm(way->ops, &options, &way->operands->a, &way->operands->b, &way->operands->c);
+}
+
+void gemm_way_describe(const gemm_way *way, size_t bytes, char *text)
+{
+    const ops_gemm_options options = way_options(way);
+    if (ops_gemm_describe(way->ops, &options, &way->operands->a, &way->operands->b,
+                          &way->operands->c, bytes, text) != HAL_OK) {
+        text[0] = '\0';
+    }
 }
 
 void gemm_way_run(void *way, int calls)

@@ -55,6 +55,9 @@ void gemm_operands_release(gemm_operands *operands);
 /* Multiplies `calls` times and waits: a measure_function over a gemm_way. */
 void gemm_way_run(void *way, int calls);
 
+/* The line of ops_gemm_describe about a way; an empty one where it fails. */
+void gemm_way_describe(const gemm_way *way, size_t bytes, char *text);
+
 /* Multiplies once and reads C. UNSUPPORTED where the device has no such way. */
 hal_status gemm_way_try(const gemm_way *way);
 

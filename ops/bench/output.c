@@ -58,6 +58,15 @@ static void write_number(FILE *file, const char *key, double number)
     }
 }
 
+/* A member whose value is a text, unless that is empty. */
+static void write_said(FILE *file, const char *name, const char *text)
+{
+    if (text[0] != '\0') {
+        fprintf(file, ", \"%s\": ", name);
+        write_text(file, text);
+    }
+}
+
 static void write_row(FILE *file, const bench_row *row)
 {
     fprintf(file, "{\"case\": ");
@@ -91,6 +100,8 @@ static void write_row(FILE *file, const bench_row *row)
                 i == 0 ? ", \"candidates\": [" : ", ", row->candidates[i].number,
                 row->candidates[i].median_us, i + 1 == row->candidate_count ? "]" : "");
     }
+    write_said(file, "how", row->how);
+    write_said(file, "best_how", row->best_how);
     fputc('}', file);
 }
 

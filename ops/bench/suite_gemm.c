@@ -126,6 +126,7 @@ static bench_row *row_add(const gemm_way *way, const measurement *time)
         row->n = p->n;
         row->k = p->k;
         row->time = *time;
+        gemm_way_describe(way, sizeof row->how, row->how);
     }
     return row;
 }
@@ -179,6 +180,7 @@ static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNAT
 static void add_best(bench_row *row, const measured *alternatives, int count)
 {
     const measurement *best = &row->time;
+    const gemm_way *best_way = NULL;
     for (int i = 0; i < count; i++) {
         const gemm_way *way = alternatives[i].user;
         row->candidates[i] = (bench_candidate){way->impl == OPS_GEMM_NATIVE ? way->candidate : 0,
@@ -186,7 +188,11 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
         row->candidate_count = i + 1;
         if (alternatives[i].time.median_us < best->median_us) {
             best = &alternatives[i].time;
+            best_way = way;
         }
+    }
+    if (best_way != NULL) {
+        gemm_way_describe(best_way, sizeof row->best_how, row->best_how);
     }
     bench_add_peer(row, BENCH_BEST, best);
 }
