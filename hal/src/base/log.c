@@ -2,6 +2,8 @@
  * through the host table, and by programs through hal/hal.h. */
 #include "log.h"
 
+#include "status.h"
+
 #include <hal/hal.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,13 +22,15 @@ static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_log_callback callback;
 static void *callback_user;
 
+static const char *const level_names[] = {"", "error", "warn", "info", "debug"};
+
+/* 0 for an unset, empty or unknown one. */
 static uint32_t variable_level(void)
 {
-    static const char *const names[] = {"error", "warn", "info", "debug"};
     const char *value = getenv("HAL_LOG");
-    for (uint32_t i = 0; value && i < sizeof names / sizeof *names; i++) {
-        if (strcmp(value, names[i]) == 0) {
-            return HAL_LOG_ERROR + i;
+    for (uint32_t i = HAL_LOG_ERROR; value && i <= HAL_LOG_DEBUG; i++) {
+        if (strcmp(value, level_names[i]) == 0) {
+            return i;
         }
     }
     return 0;
@@ -34,7 +38,6 @@ static uint32_t variable_level(void)
 
 static void line_write(uint32_t level, const char *message)
 {
-    static const char *const names[] = {"", "error", "warn", "info", "debug"};
     pthread_mutex_lock(&callback_lock);
     const hal_log_callback function = callback;
     void *user = callback_user;
@@ -42,7 +45,7 @@ static void line_write(uint32_t level, const char *message)
     if (function) {
         function(user, level, message);
     } else {
-        const char *name = level <= HAL_LOG_DEBUG ? names[level] : "debug";
+        const char *name = level_names[level <= HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG];
         fprintf(stderr, "halyard %s: %s\n", name, message);
     }
 }
@@ -65,6 +68,15 @@ void hal_log_set_callback(hal_log_callback new_callback, void *user, hal_log_lev
         level = HAL_LOG_DEBUG;
     }
     atomic_store(&enabled, (level ? level : variable_level()) + 1);
+}
+
+hal_status hal_log_check_variable(void)
+{
+    const char *value = getenv("HAL_LOG");
+    return !value || !value[0] || variable_level()
+               ? HAL_OK
+               : hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                          "HAL_LOG: expected error, warn, info or debug, got \"%s\"", value);
 }
 
 int hal_log_wants(uint32_t level)

@@ -1,7 +1,8 @@
-/* hal_device_open: starts the layers, then core opens the device. It is not in core because core
- * must not call layers. */
+/* hal_device_open: checks HAL_LOG, starts the layers, then core opens the device. It is not in core
+ * because core must not call layers. */
 #include "layer.h"
 
+#include "base/log.h"
 #include "base/status.h"
 #include "core/device.h"
 
@@ -12,6 +13,9 @@ hal_status hal_device_open(const char *selection, hal_device **device)
                         "hal_device_open: device: expected a valid pointer, got null");
     }
     *device = NULL;
-    const hal_status status = hal_layers_start();
+    hal_status status = hal_log_check_variable();
+    if (status == HAL_OK) {
+        status = hal_layers_start();
+    }
     return status == HAL_OK ? hal_device_open_selected(selection, device) : status;
 }

@@ -22,27 +22,45 @@ static const hal_layer *const layers[] = {&hal_layer_dump, &hal_layer_trace, &ha
                                           &hal_layer_validate};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
 
-static hal_status parse_layers(const char *list, uint32_t *on)
-{
-    static const struct {
-        const char *name;
+/* A variable that is a list of words, each with the layer that it turns on: 0 for none. */
+typedef struct word_list {
+    const char *variable;
+    const char *expected, *hint; /* of the message about another word */
+    uint32_t count;
+    struct {
+        const char *word;
         uint32_t bit;
-    } known[] = {{"fault", HAL_LAYER_FAULT}, {"validate", HAL_LAYER_VALIDATE}};
-    const char *rest = list, *word;
-    for (size_t length; (length = hal_list_next(&rest, &word)) > 0;) {
-        uint32_t bit = 0;
-        for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
-            if (strlen(known[i].name) == length && strncmp(known[i].name, word, length) == 0) {
-                bit = known[i].bit;
-            }
+    } known[3];
+} word_list;
+
+static const word_list layer_words = {
+    "HAL_LAYERS",
+    "validate and fault",
+    "; HAL_TRACE=FILE starts a trace",
+    2,
+    {{"fault", HAL_LAYER_FAULT}, {"validate", HAL_LAYER_VALIDATE}}};
+static const word_list dump_words = {"HAL_DUMP",
+                                     "ir, native and batch",
+                                     "",
+                                     3,
+                                     {{"batch", HAL_LAYER_DUMP}, {"ir", 0}, {"native", 0}}};
+
+/* `value`: of the variable, or null. */
+static hal_status words_parse(const word_list *list, const char *value, uint32_t *on)
+{
+    const char *rest = value, *word;
+    for (size_t length; value && (length = hal_list_next(&rest, &word)) > 0;) {
+        uint32_t i = 0;
+        while (i < list->count && (strlen(list->known[i].word) != length ||
+                                   strncmp(list->known[i].word, word, length) != 0)) {
+            i++;
         }
-        if (!bit) {
+        if (i == list->count) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "HAL_LAYERS: expected a list of validate and fault, got \"%.*s\" in "
-                            "\"%s\"; HAL_TRACE=FILE starts a trace",
-                            (int)length, word, list);
+                            "%s: expected a list of %s, got \"%.*s\" in \"%s\"%s", list->variable,
+                            list->expected, (int)length, word, value, list->hint);
         }
-        *on |= bit;
+        *on |= list->known[i].bit;
     }
     return HAL_OK;
 }
@@ -50,16 +68,11 @@ static hal_status parse_layers(const char *list, uint32_t *on)
 static hal_status read_variables(uint32_t *on)
 {
     const char *trace = secure_getenv("HAL_TRACE");
-    const char *list = secure_getenv("HAL_LAYERS");
-    const char *dump = secure_getenv("HAL_DUMP");
     if (trace && trace[0]) {
         *on |= HAL_LAYER_TRACE;
     }
-    /* HAL_DUMP has other words, too. */
-    if (dump && hal_list_has(dump, "batch")) {
-        *on |= HAL_LAYER_DUMP;
-    }
-    return list ? parse_layers(list, on) : HAL_OK;
+    const hal_status status = words_parse(&layer_words, secure_getenv("HAL_LAYERS"), on);
+    return status == HAL_OK ? words_parse(&dump_words, secure_getenv("HAL_DUMP"), on) : status;
 }
 
 static hal_status event_before(hal_event *event)

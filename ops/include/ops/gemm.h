@@ -165,7 +165,7 @@ typedef struct ops_gemm_prepare_options {
  * Later writes to B change nothing: the object holds what B was in the order of the queue.
  * Ownership: the caller's, until ops_gemm_prepared_destroy; B may be released after the call.
  * Threads: the queue's; afterwards any that use the queue. Other queues of the device wait as for
- * any memory that a queue has written (hal_queue_wait_for).
+ * any memory that a queue has written (hal_queue_wait_point).
  * Errors: INVALID_ARGUMENT with the shape, INVALID_STATE while a graph is in recording on the
  * queue, OUT_OF_MEMORY, those of kernels and dispatches. */
 HAL_API hal_status ops_gemm_prepare(ops_context *context, const ops_gemm_prepare_options *options,

@@ -41,6 +41,12 @@ TEST(the_variable_counts_without_a_level)
     setenv("HAL_LOG", "loud", 1);
     hal_log_set_callback(collect, seen, 0);
     assert_false(hal_log_wants(HAL_LOG_ERROR));
+    hal_device *device = NULL;
+    assert_fails(hal_device_open("mock", &device), HAL_ERROR_INVALID_ARGUMENT,
+                 "HAL_LOG: expected error, warn, info or debug, got \"loud\"");
+    assert_null(device);
+    setenv("HAL_LOG", "", 1);
+    hal_device_release(mock_open("mock"));
     unsetenv("HAL_LOG");
     hal_log_set_callback(NULL, NULL, 0);
     assert_false(hal_log_wants(HAL_LOG_ERROR));

@@ -127,8 +127,11 @@ static ops_tensor random_tensor(ops_context *context, hal_type type, int64_t row
         uint32_t bits;
         memcpy(&bits, &value, 4);
         const uint16_t half = (uint16_t)(bits >> 16);
-        memcpy(bytes + i * size, size == 8 ? (const void *)&wide : size == 4 ? (const void *)&value
-                                                                             : &half, size);
+        memcpy(bytes + i * size,
+               size == 8   ? (const void *)&wide
+               : size == 4 ? (const void *)&value
+                           : &half,
+               size);
     }
     assert_ok(ops_tensor_from_host(context, type, 2, shape, bytes, &made));
     free(bytes);
@@ -218,10 +221,19 @@ static void find_file(void)
     globfree(&found);
 }
 
+TEST(a_word_that_is_not_known_is_an_error)
+{
+    hal_device *device = NULL;
+    setenv("HAL_DUMP", "batches,native", 1);
+    assert_fails(hal_device_open("cpu", &device), HAL_ERROR_INVALID_ARGUMENT,
+                 "HAL_DUMP: expected a list of ir, native and batch, got \"batches\"");
+    assert_null(device);
+}
+
 TEST(a_folder_that_is_not_there_is_an_error)
 {
     hal_device *device = NULL;
-    setenv("HAL_DUMP", "ir_not,batch", 1);
+    setenv("HAL_DUMP", "batch", 1);
     setenv("HAL_DUMP_DIR", "/nowhere/at_all", 1);
     assert_fails(hal_device_open("cpu", &device), HAL_ERROR_IO, "/nowhere/at_all/halyard-");
     assert_null(device);
@@ -327,8 +339,7 @@ TEST(held_and_failed_batches_are_there)
 
 TEST(a_spoiled_kernel_is_named)
 {
-    expect(1, replay(file_of[0], "--device spoiled"),
-           "command 0, spoiled: y (memory ");
+    expect(1, replay(file_of[0], "--device spoiled"), "command 0, spoiled: y (memory ");
     assert_non_null(strstr(output, "1 of 1 f32 differ"));
     assert_non_null(strstr(output, "element 0 is 3 here, 2 was recorded"));
     assert_null(strstr(output, "batch 5,")); /* it does not spread to what reads it */
@@ -368,9 +379,10 @@ TEST(cut_and_foreign_files_are_refused)
         assert_int_equal(fwrite(bytes, 1, length, cut), length);
         fclose(cut);
         const int status = replay(path, "--device mock");
-        expect(status, status, length < 16    ? "which begins with HALBATCH"
-                               : status == 2 ? "hal-replay: "
-                                             : "batches: ");
+        expect(status, status,
+               length < 16   ? "which begins with HALBATCH"
+               : status == 2 ? "hal-replay: "
+                             : "batches: ");
     }
     bytes[8] = 9;
     FILE *newer = fopen(path, "wb");
@@ -435,8 +447,8 @@ TEST(queues_of_several_threads_are_recorded)
 
 TEST(wrong_usage_is_told)
 {
-    static const char *const wrong[] = {"--ulps", "--ulps x",      "--tolerance -1", "--wrong 1",
-                                        "second", "--tolerance 1x"};
+    static const char *const wrong[] = {"--ulps",    "--ulps x", "--tolerance -1",
+                                        "--wrong 1", "second",   "--tolerance 1x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         expect(2, replay(file_of[0], wrong[i]), "Exit status: 0");
     }
