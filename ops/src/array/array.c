@@ -197,7 +197,7 @@ ops_array *ops_array_slice(ops_array *x, int32_t axis, int64_t start, int64_t co
     ops_tensor view;
     uint32_t along;
     return ops_check_operands("ops_array_slice", &x, 1) &&
-                   !ops_check_axis("ops_array_slice", "axis", x, axis, &along) &&
+                   !ops_check_axis("ops_array_slice", "axis", &x->view, axis, &along) &&
                    !ops_tensor_slice(&x->view, along, start, count, step, &view)
                ? array_make_view(x, &view)
                : NULL;
@@ -217,8 +217,8 @@ ops_array *ops_array_transpose(ops_array *x, int32_t axis1, int32_t axis2)
     ops_tensor view;
     uint32_t one, other;
     return ops_check_operands("ops_array_transpose", &x, 1) &&
-                   !ops_check_axis("ops_array_transpose", "axis1", x, axis1, &one) &&
-                   !ops_check_axis("ops_array_transpose", "axis2", x, axis2, &other) &&
+                   !ops_check_axis("ops_array_transpose", "axis1", &x->view, axis1, &one) &&
+                   !ops_check_axis("ops_array_transpose", "axis2", &x->view, axis2, &other) &&
                    !ops_tensor_transpose(&x->view, one, other, &view)
                ? array_make_view(x, &view)
                : NULL;

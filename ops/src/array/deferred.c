@@ -145,23 +145,6 @@ void ops_result_like(const ops_array *x, ops_result *result)
     memcpy(result->shape, x->view.shape, x->view.rank * sizeof *result->shape);
 }
 
-hal_status ops_check_axis(const char *function, const char *argument, const ops_array *x,
-                          int32_t axis, uint32_t *checked)
-{
-    const int64_t rank = x->view.rank, from_start = axis < 0 ? axis + rank : axis;
-    char text[OPS_TEXT_BYTES];
-    if (from_start >= 0 && from_start < rank) {
-        *checked = (uint32_t)from_start;
-        return HAL_OK;
-    }
-    if (rank == 0) {
-        return ops_invalid("%s: %s: expected an array with axes, got %d for the scalar %s",
-                           function, argument, (int)axis, ops_describe(&x->view, text));
-    }
-    return ops_invalid("%s: %s: expected %d to %d for %s, got %d", function, argument, (int)-rank,
-                       (int)rank - 1, ops_describe(&x->view, text), (int)axis);
-}
-
 hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type)
 {
     if (hal_type_size(type) == 0) {

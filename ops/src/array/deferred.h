@@ -16,11 +16,6 @@ typedef struct ops_result {
 /* A result with the type and shape of x. */
 void ops_result_like(const ops_array *x, ops_result *result);
 
-/* Checks an axis of x, which may count from the end as in NumPy, and writes it counted from the
- * start. `function` and `argument` name it in the message. */
-hal_status ops_check_axis(const char *function, const char *argument, const ops_array *x,
-                          int32_t axis, uint32_t *checked);
-
 /* Checks that `type`, an argument, is one that the device stores. */
 hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type);
 

@@ -31,7 +31,7 @@ static hal_status check_parts(ops_array *const *parts, uint32_t count, int32_t a
                               ops_result *result)
 {
     hal_status status =
-        ops_check_axis("ops_array_concatenate", "axis", parts[0], axis, &result->axis);
+        ops_check_axis("ops_array_concatenate", "axis", &parts[0]->view, axis, &result->axis);
     int64_t length = 0;
     for (uint32_t i = 0; i < count && !status; i++) {
         status = check_part(parts, i, result->axis);
@@ -63,7 +63,7 @@ ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices)
     ops_result result;
     uint32_t along;
     if (!ops_check_operands("ops_array_gather", operands, 2) ||
-        ops_check_axis("ops_array_gather", "axis", x, axis, &along) ||
+        ops_check_axis("ops_array_gather", "axis", &x->view, axis, &along) ||
         check_indices("ops_array_gather", indices)) {
         return NULL;
     }

@@ -42,7 +42,7 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
 static hal_status check_short_axis(const char *function, int32_t axis, const ops_array *x,
                                    uint32_t *checked)
 {
-    hal_status status = ops_check_axis(function, "axis", x, axis, checked);
+    hal_status status = ops_check_axis(function, "axis", &x->view, axis, checked);
     if (!status && x->view.shape[*checked] > INT32_MAX) {
         char text[OPS_TEXT_BYTES];
         status = ops_invalid("%s: x: expected at most 2^31 - 1 elements along axis %u, got %s",
@@ -223,7 +223,7 @@ ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes, u
     uint32_t reduced = axes ? 0 : (1u << rank) - 1; /* one bit per axis */
     for (uint32_t i = 0; axes && i < axis_count; i++) {
         uint32_t along;
-        if (ops_check_axis(function, "axes", x, axes[i], &along)) {
+        if (ops_check_axis(function, "axes", &x->view, axes[i], &along)) {
             return NULL;
         }
         if (reduced >> along & 1) {

@@ -56,7 +56,7 @@ static hal_status check_no_overlap(const char *function, const char *argument, c
 }
 
 static hal_status check_gather(const ops_context *context, int32_t given_axis, const ops_tensor *x,
-                               const ops_tensor *indices, const ops_tensor *y)
+                               const ops_tensor *indices, const ops_tensor *y, uint32_t *checked)
 {
     hal_status status = ops_check_tensor(context, "ops_gather", "x", x);
     if (!status) {
@@ -65,18 +65,21 @@ static hal_status check_gather(const ops_context *context, int32_t given_axis, c
     if (!status) {
         status = ops_check_output(context, "ops_gather", "y", y);
     }
+    if (!status) {
+        status = ops_check_axis("ops_gather", "axis", x, given_axis, checked);
+    }
     if (status) {
         return status;
     }
-    const uint32_t axis = ops_axis_number(given_axis, x->rank);
-    int fits = x->rank == y->rank && axis < x->rank && indices->rank == 1 && x->type == y->type;
+    const uint32_t axis = *checked;
+    int fits = x->rank == y->rank && indices->rank == 1 && x->type == y->type;
     for (uint32_t i = 0; fits && i < x->rank; i++) {
         fits = y->shape[i] == (i == axis ? indices->shape[0] : x->shape[i]);
     }
     if (!fits) {
         char text[3][OPS_TEXT_BYTES];
-        return ops_invalid("ops_gather: y: expected x %s with axis %d picked by indices %s, got %s",
-                           ops_describe(x, text[0]), given_axis, ops_describe(indices, text[1]),
+        return ops_invalid("ops_gather: y: expected x %s with axis %u picked by indices %s, got %s",
+                           ops_describe(x, text[0]), axis, ops_describe(indices, text[1]),
                            ops_describe(y, text[2]));
     }
     status = check_no_overlap("ops_gather", "x", x, y);
@@ -211,16 +214,20 @@ static uint32_t gather_width(const ops_tensor *x, const ops_tensor *picks, const
 }
 
 static hal_status check_parts(const ops_context *context, int32_t given_axis,
-                              const ops_tensor *parts, uint32_t part_count, const ops_tensor *y)
+                              const ops_tensor *parts, uint32_t part_count, const ops_tensor *y,
+                              uint32_t *checked)
 {
     hal_status status = ops_check_output(context, "ops_concatenate", "y", y);
+    if (!status) {
+        status = ops_check_axis("ops_concatenate", "axis", y, given_axis, checked);
+    }
     if (status) {
         return status;
     }
     if (!parts && part_count) {
         return ops_invalid("ops_concatenate: parts: expected a pointer, got null");
     }
-    const uint32_t axis = ops_axis_number(given_axis, y->rank);
+    const uint32_t axis = *checked;
     int64_t length = 0;
     char text[2][OPS_TEXT_BYTES];
     for (uint32_t i = 0; i < part_count; i++) {
@@ -230,13 +237,13 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
         if (status) {
             return status;
         }
-        int fits = axis < y->rank && parts[i].rank == y->rank && parts[i].type == y->type;
+        int fits = parts[i].rank == y->rank && parts[i].type == y->type;
         for (uint32_t j = 0; fits && j < y->rank; j++) {
             fits = j == axis || parts[i].shape[j] == y->shape[j];
         }
         if (!fits) {
-            return ops_invalid("ops_concatenate: %s: expected a part of y %s along axis %d, got %s",
-                               name, ops_describe(y, text[0]), given_axis,
+            return ops_invalid("ops_concatenate: %s: expected a part of y %s along axis %u, got %s",
+                               name, ops_describe(y, text[0]), axis,
                                ops_describe(&parts[i], text[1]));
         }
         status = check_no_overlap("ops_concatenate", name, &parts[i], y);
@@ -245,10 +252,10 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
         }
         length += parts[i].shape[axis];
     }
-    if (axis >= y->rank || length != y->shape[axis]) {
+    if (length != y->shape[axis]) {
         return ops_invalid(
-            "ops_concatenate: y: expected length %lld of the parts along axis %d, got %s",
-            (long long)length, given_axis, ops_describe(y, text[0]));
+            "ops_concatenate: y: expected length %lld of the parts along axis %u, got %s",
+            (long long)length, axis, ops_describe(y, text[0]));
     }
     return HAL_OK;
 }
@@ -324,11 +331,11 @@ static int record_word_copy(ops_context *context, const ops_tensor *x, const ops
 hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor *x,
                       const ops_tensor *indices, const ops_tensor *y)
 {
-    hal_status status = check_gather(context, given_axis, x, indices, y);
+    uint32_t axis;
+    hal_status status = check_gather(context, given_axis, x, indices, y, &axis);
     if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
-    const uint32_t axis = ops_axis_number(given_axis, x->rank);
     ops_tensor from = *x, to = *y, picks = *indices;
     from.type = to.type = bits_type(context, x->type);
     picks.rank = y->rank;
@@ -365,8 +372,8 @@ hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor
 hal_status ops_concatenate(ops_context *context, int32_t given_axis, const ops_tensor *parts,
                            uint32_t part_count, const ops_tensor *y)
 {
-    hal_status status = check_parts(context, given_axis, parts, part_count, y);
-    const uint32_t axis = status ? UINT32_MAX : ops_axis_number(given_axis, y->rank);
+    uint32_t axis = 0;
+    hal_status status = check_parts(context, given_axis, parts, part_count, y, &axis);
     int64_t start = 0;
     for (uint32_t i = 0; i < part_count && !status; i++) {
         ops_tensor place;

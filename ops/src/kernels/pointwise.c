@@ -7,6 +7,7 @@
 #include "elementwise.h"
 #include "tensor/dispatch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The arguments of a call, and their names in messages. */
@@ -408,6 +409,32 @@ hal_status ops_binary(ops_context *context, ops_binary_function function, const 
     return pointwise_record(context, &c);
 }
 
+/* Makes the expression of a function of `count` operands of one type. For a type that the function
+ * does not take, the message lists those that it takes. */
+static hal_status function_make(const char *caller, const char *name, hal_type type, uint32_t count,
+                                ops_expression_body build, const void *user,
+                                ops_expression **expression)
+{
+    hal_type types[2] = {type, type};
+    const hal_status status = ops_expression_make(name, types, count, build, user, expression);
+    if (!status || status == HAL_ERROR_OUT_OF_MEMORY) {
+        return status;
+    }
+    char taken[64] = "";
+    for (hal_type other = 1; other < HAL_TYPE_COUNT; other++) {
+        ops_expression *made = NULL;
+        types[0] = types[1] = other;
+        if (hal_type_of_value(other) == other &&
+            !ops_expression_make(name, types, count, build, user, &made)) {
+            const size_t used = strlen(taken);
+            snprintf(taken + used, sizeof taken - used, " %s", hal_type_name(other));
+        }
+        ops_expression_destroy(made);
+    }
+    return ops_invalid("%s: x: %s does not take %s, only%s", caller, name, hal_type_name(type),
+                       taken);
+}
+
 hal_status ops_unary_expression(ops_context *context, const char *caller,
                                 ops_unary_function function, hal_type type,
                                 ops_expression **expression)
@@ -420,13 +447,13 @@ hal_status ops_unary_expression(ops_context *context, const char *caller,
     const rounded_function rounded = {context->info, function, type};
     const int is_short = ops_unary_is_short(context->info, function, type);
     ops_expression **kept = &context->unary[function][is_short ? type : value];
-    if (!*kept &&
-        ops_expression_make(ops_unary_name(function), &value, 1, build_unary, &rounded, kept)) {
-        return ops_invalid("%s: x: %s does not take %s (%s)", caller, ops_unary_name(function),
-                           hal_type_name(value), hal_status_message());
+    hal_status status = HAL_OK;
+    if (!*kept) {
+        status =
+            function_make(caller, ops_unary_name(function), value, 1, build_unary, &rounded, kept);
     }
     *expression = *kept;
-    return HAL_OK;
+    return status;
 }
 
 hal_status ops_binary_expression(ops_context *context, const char *caller,
@@ -438,15 +465,14 @@ hal_status ops_binary_expression(ops_context *context, const char *caller,
                            (int)function);
     }
     type = hal_type_of_value(type);
-    const hal_type types[2] = {type, type};
     ops_expression **kept = &context->binary[function][type];
-    if (!*kept &&
-        ops_expression_make(ops_binary_name(function), types, 2, build_binary, &function, kept)) {
-        return ops_invalid("%s: x: %s does not take %s (%s)", caller, ops_binary_name(function),
-                           hal_type_name(type), hal_status_message());
+    hal_status status = HAL_OK;
+    if (!*kept) {
+        status = function_make(caller, ops_binary_name(function), type, 2, build_binary, &function,
+                               kept);
     }
     *expression = *kept;
-    return HAL_OK;
+    return status;
 }
 
 hal_status ops_where(ops_context *context, const ops_tensor *condition, const ops_tensor *x,

@@ -9,8 +9,7 @@
 /* The arguments of a call. */
 typedef struct reduce_call {
     ops_reduction kind;
-    int32_t given_axis; /* as the caller wrote it */
-    uint32_t axis;      /* UINT32_MAX where x has no such axis */
+    uint32_t axis;
     const ops_tensor *x, *y;
     const ops_tensor *made; /* what the prologue computes, as it would be in memory */
     ops_reduce_options options;
@@ -28,7 +27,7 @@ static hal_status check_shapes(const reduce_call *c)
 {
     const ops_tensor *x = c->x, *y = c->y;
     char text[2][OPS_TEXT_BYTES];
-    int fits = c->axis < x->rank && (y->rank == x->rank || y->rank + 1 == x->rank);
+    int fits = y->rank == x->rank || y->rank + 1 == x->rank;
     for (uint32_t i = 0, j = 0; fits && i < x->rank; i++) {
         if (i == c->axis) {
             fits = y->rank != x->rank || y->shape[j++] == 1;
@@ -38,8 +37,8 @@ static hal_status check_shapes(const reduce_call *c)
     }
     if (!fits) {
         return ops_invalid(
-            "ops_reduce: y: expected the shape of x %s reduced along axis %d, got %s",
-            ops_describe(x, text[0]), c->given_axis, ops_describe(y, text[1]));
+            "ops_reduce: y: expected the shape of x %s reduced along axis %u, got %s",
+            ops_describe(x, text[0]), c->axis, ops_describe(y, text[1]));
     }
     if (x->shape[c->axis] > INT32_MAX) {
         return hal_status_set(
@@ -165,7 +164,7 @@ static hal_status check_overlap(const reduce_call *c)
                     : HAL_OK;
 }
 
-static hal_status check(const ops_context *context, reduce_call *c)
+static hal_status check(const ops_context *context, int32_t axis, reduce_call *c)
 {
     hal_status status = ops_check_tensor(context, "ops_reduce", "x", c->x);
     if (!status) {
@@ -173,6 +172,9 @@ static hal_status check(const ops_context *context, reduce_call *c)
     }
     if (!status && (uint32_t)c->kind >= OPS_REDUCTION_COUNT) {
         status = ops_invalid("ops_reduce: kind: expected an ops_reduction, got %d", (int)c->kind);
+    }
+    if (!status) {
+        status = ops_check_axis("ops_reduce", "axis", c->x, axis, &c->axis);
     }
     if (!status) {
         status = check_shapes(c);
@@ -277,8 +279,7 @@ hal_status ops_reduce_as(ops_context *context, ops_reduction reduction, int32_t 
                          const ops_tensor *x, const ops_reduce_options *options,
                          const ops_tensor *y, const ops_tensor *made)
 {
-    reduce_call c = {.kind = reduction, .given_axis = axis, .x = x, .y = y};
-    c.axis = x ? ops_axis_number(axis, x->rank) : UINT32_MAX;
+    reduce_call c = {.kind = reduction, .x = x, .y = y};
     if (options && !options_are_zero(options)) {
         hal_status status =
             ops_check_size("ops_reduce", "options", options->size, sizeof(ops_reduce_options));
@@ -287,7 +288,7 @@ hal_status ops_reduce_as(ops_context *context, ops_reduction reduction, int32_t 
         }
         c.options = *options;
     }
-    hal_status status = check(context, &c);
+    hal_status status = check(context, axis, &c);
     if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }

@@ -18,12 +18,15 @@ typedef struct softmax_call {
 } softmax_call;
 
 static hal_status check_arguments(const ops_context *context, const char *function,
-                                  int32_t given_axis, uint32_t axis, const ops_tensor *x,
-                                  const ops_tensor *y)
+                                  int32_t given_axis, const ops_tensor *x, const ops_tensor *y,
+                                  uint32_t *axis)
 {
     hal_status status = ops_check_tensor(context, function, "x", x);
     if (!status) {
         status = ops_check_output(context, function, "y", y);
+    }
+    if (!status) {
+        status = ops_check_axis(function, "axis", x, given_axis, axis);
     }
     if (status) {
         return status;
@@ -33,10 +36,10 @@ static hal_status check_arguments(const ops_context *context, const char *functi
         return ops_invalid("%s: y: expected floats of the value type of x, got x %s and y %s",
                            function, ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
-    if (!ops_same_shape(x, y) || axis >= x->rank || x->shape[axis] > INT32_MAX) {
+    if (!ops_same_shape(x, y) || x->shape[*axis] > INT32_MAX) {
         return ops_invalid(
-            "%s: y: expected the shape of x, with an axis %d below 2^31, got x %s and y %s",
-            function, given_axis, ops_describe(x, text[0]), ops_describe(y, text[1]));
+            "%s: y: expected the shape of x, with an axis %u below 2^31, got x %s and y %s",
+            function, *axis, ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     if (ops_overlap(x, y) && !ops_same_view(x, y)) {
         return ops_invalid("%s: y: expected x itself or other memory, got an overlap with x",
@@ -119,8 +122,8 @@ static hal_status program_record(ops_context *context, const softmax_call *c, in
 static hal_status softmax_record(ops_context *context, const char *function, int32_t given_axis,
                                  const ops_tensor *x, const ops_tensor *y, int logarithm)
 {
-    const uint32_t axis = x ? ops_axis_number(given_axis, x->rank) : UINT32_MAX;
-    hal_status status = check_arguments(context, function, given_axis, axis, x, y);
+    uint32_t axis;
+    hal_status status = check_arguments(context, function, given_axis, x, y, &axis);
     if (status || ops_tensor_get_element_count(y) == 0) {
         return status;
     }

@@ -17,6 +17,23 @@ const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES])
     return text;
 }
 
+hal_status ops_check_axis(const char *function, const char *argument, const ops_tensor *tensor,
+                          int32_t axis, uint32_t *checked)
+{
+    const int64_t rank = tensor->rank, from_start = axis < 0 ? axis + rank : axis;
+    char text[OPS_TEXT_BYTES];
+    if (from_start >= 0 && from_start < rank) {
+        *checked = (uint32_t)from_start;
+        return HAL_OK;
+    }
+    if (rank == 0) {
+        return ops_invalid("%s: %s: expected an operand with axes, got %d for the scalar %s",
+                           function, argument, (int)axis, ops_describe(tensor, text));
+    }
+    return ops_invalid("%s: %s: expected %d to %d for %s, got %d", function, argument, (int)-rank,
+                       (int)rank - 1, ops_describe(tensor, text), (int)axis);
+}
+
 void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,
                            int64_t *strides)
 {

@@ -12,13 +12,10 @@
 /* "f32[3, 4]" into `text`, which is returned. */
 const char *ops_describe(const ops_tensor *tensor, char text[OPS_TEXT_BYTES]);
 
-/* An axis of a tensor of that rank, counted from the end where it is negative. UINT32_MAX where it
- * is out of range. */
-static inline uint32_t ops_axis_number(int32_t axis, uint32_t rank)
-{
-    const int64_t number = axis < 0 ? (int64_t)axis + rank : axis;
-    return number >= 0 && number < rank ? (uint32_t)number : UINT32_MAX;
-}
+/* Checks an axis of a tensor, which may count from the end as in NumPy, and writes it counted from
+ * the start. `function` and `argument` name it in the message. */
+hal_status ops_check_axis(const char *function, const char *argument, const ops_tensor *tensor,
+                          int32_t axis, uint32_t *checked);
 
 /* The strides of a tensor broadcast to a shape that it fits. */
 void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,

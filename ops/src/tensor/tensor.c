@@ -3,6 +3,7 @@
 
 #include "allocation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,11 +80,15 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_
     if (status) {
         return status;
     }
-    const uint32_t axis = ops_axis_number(given_axis, tensor->rank);
+    uint32_t axis;
+    status = ops_check_axis("ops_tensor_slice", "axis", tensor, given_axis, &axis);
+    if (status) {
+        return status;
+    }
     char text[OPS_TEXT_BYTES];
-    int64_t length = axis < tensor->rank ? tensor->shape[axis] : -1;
+    const int64_t length = tensor->shape[axis];
     int64_t reach = 0, last = start;
-    int fits = length >= 0 && count >= 0 && start >= 0;
+    int fits = count >= 0 && start >= 0;
     if (fits && count > 0) {
         fits = !__builtin_mul_overflow(count - 1, step, &reach) &&
                !__builtin_add_overflow(start, reach, &last) && start < length && last >= 0 &&
@@ -92,10 +97,10 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_
         fits = start <= length;
     }
     if (!fits) {
-        return ops_invalid("ops_tensor_slice: axis, start, count, step: expected elements of %s, "
-                           "got axis %d, start %lld, count %lld, step %lld",
-                           ops_describe(tensor, text), given_axis, (long long)start,
-                           (long long)count, (long long)step);
+        return ops_invalid("ops_tensor_slice: start, count, step: expected elements of axis %u of "
+                           "%s, got start %lld, count %lld, step %lld",
+                           axis, ops_describe(tensor, text), (long long)start, (long long)count,
+                           (long long)step);
     }
     ops_tensor made = *tensor;
     made.offset += count ? start * tensor->stride[axis] : 0;
@@ -115,15 +120,24 @@ hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes, ops
     if (status) {
         return status;
     }
+    if (!axes && tensor->rank > 0) {
+        return ops_invalid("ops_tensor_permute: axes: expected a pointer, got null");
+    }
     char text[OPS_TEXT_BYTES];
     ops_tensor made = *tensor;
     uint32_t seen = 0;
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        const uint32_t axis = axes ? ops_axis_number(axes[i], tensor->rank) : UINT32_MAX;
-        if (axis == UINT32_MAX || (seen >> axis & 1)) {
+        uint32_t axis;
+        char name[24];
+        snprintf(name, sizeof name, "axes[%u]", i);
+        status = ops_check_axis("ops_tensor_permute", name, tensor, axes[i], &axis);
+        if (status) {
+            return status;
+        }
+        if (seen >> axis & 1) {
             return ops_invalid(
-                "ops_tensor_permute: axes[%u]: expected an order of the %u axes of %s", i,
-                tensor->rank, ops_describe(tensor, text));
+                "ops_tensor_permute: %s: expected each axis of %s once, got %d again", name,
+                ops_describe(tensor, text), (int)axes[i]);
         }
         seen |= 1u << axis;
         made.shape[i] = tensor->shape[axis];
@@ -140,13 +154,13 @@ hal_status ops_tensor_transpose(const ops_tensor *tensor, int32_t axis1, int32_t
     if (status) {
         return status;
     }
-    const uint32_t one = ops_axis_number(axis1, tensor->rank);
-    const uint32_t other = ops_axis_number(axis2, tensor->rank);
-    if (one == UINT32_MAX || other == UINT32_MAX) {
-        char text[OPS_TEXT_BYTES];
-        return ops_invalid("ops_tensor_transpose: %s: expected an axis of %s, got %d",
-                           one == UINT32_MAX ? "axis1" : "axis2", ops_describe(tensor, text),
-                           one == UINT32_MAX ? axis1 : axis2);
+    uint32_t one, other;
+    status = ops_check_axis("ops_tensor_transpose", "axis1", tensor, axis1, &one);
+    if (!status) {
+        status = ops_check_axis("ops_tensor_transpose", "axis2", tensor, axis2, &other);
+    }
+    if (status) {
+        return status;
     }
     ops_tensor made = *tensor;
     made.shape[one] = tensor->shape[other];
@@ -180,9 +194,10 @@ hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, const int
     if (fits && open < OPS_MAX_RANK) {
         fits = known != 0 && elements % known == 0;
         wanted[open] = fits ? elements / known : 0;
-        known = elements;
+    } else {
+        fits = fits && known == elements;
     }
-    if (!fits || known != elements) {
+    if (!fits) {
         return ops_invalid("ops_tensor_reshape: shape: expected as many elements as %s has, got "
                            "rank %u with %lld in its known axes",
                            ops_describe(tensor, text), rank, (long long)known);
@@ -235,10 +250,11 @@ hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, c
     if (hal_type_size(type) == 0) {
         return ops_invalid("%s: type: expected a hal_type, got %u", function, type);
     }
-    if (rank > OPS_MAX_RANK || (rank > 0 && !shape)) {
-        return ops_invalid("%s: %s", function,
-                           shape ? "rank: expected at most 8, got more"
-                                 : "shape: expected a pointer, got null");
+    if (rank > OPS_MAX_RANK) {
+        return ops_invalid("%s: rank: expected at most %u, got %u", function, OPS_MAX_RANK, rank);
+    }
+    if (rank > 0 && !shape) {
+        return ops_invalid("%s: shape: expected a pointer, got null", function);
     }
     int64_t count = hal_type_size(type);
     int empty = 0;

@@ -587,9 +587,9 @@ static void wrong_calls_are_refused(void **state)
     nothing(ops_array_softmax(0, i), "expected a float type, got i32");
     nothing(ops_array_reduce(OPS_REDUCE_MEAN, 0, 0, i), "expected a float type");
     nothing(ops_array_cast((hal_type)99, x), "expected a hal_type, got 99");
-    nothing(ops_array_permute(x, axes), "expected an order");
-    nothing(ops_array_slice(x, 0, 2, 5, 1), "expected elements of f32[3, 4]");
-    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, NULL, NULL), "shape: expected");
+    nothing(ops_array_permute(x, axes), "axes[1]: expected each axis");
+    nothing(ops_array_slice(x, 0, 2, 5, 1), "expected elements of axis 0 of f32[3, 4]");
+    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 2, NULL, NULL), "shape: expected");
     invalid(ops_array_read(x, 5, NULL), "expected 48");
     invalid(ops_array_read(NULL, 5, NULL), "expected 48");
     invalid(ops_array_evaluate(&x, 1) ? HAL_ERROR_INTERNAL : ops_array_evaluate(NULL, 1),

@@ -90,8 +90,8 @@ static void ranks_from_0_to_8(void **state)
     nothing(ops_array_full(test_context, HAL_TYPE_F32, 9, ones, 0), "rank: expected at most 8");
     nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, ones, got),
             "rank: expected at most 8");
-    nothing(ops_reduce_sum(number, 0), "expected an array with axes");
-    nothing(ops_array_slice(number, 0, 0, 1, 1), "expected an array with axes");
+    nothing(ops_reduce_sum(number, 0), "expected an operand with axes");
+    nothing(ops_array_slice(number, 0, 0, 1, 1), "expected an operand with axes");
     ok(ops_array_read(ops_neg(ops_array_permute(number, NULL)), 4, got));
     assert_true(got[0] == -3);
     ok(ops_scope_end(test_context));

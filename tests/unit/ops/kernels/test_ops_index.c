@@ -49,7 +49,7 @@ static void views(void **state)
 static void bad_tensors(void **state)
 {
     const int64_t shape[2] = {4, 6}, negative[1] = {-2}, huge[3] = {INT64_MAX / 4, 3, 3},
-                  wrong[2] = {-1, 7}, rows[2] = {5, 6};
+                  wrong[2] = {-1, 7}, rows[2] = {5, 6}, uneven[2] = {5, -1};
     const int32_t twice[2] = {1, 1};
     float numbers[24] = {0};
     ops_tensor t, v;
@@ -74,17 +74,19 @@ static void bad_tensors(void **state)
     invalid(ops_tensor_write(test_context, &t, NULL, 96), "elements: expected");
     invalid(ops_tensor_read(test_context, &t, 97, numbers), "got 97");
     invalid(ops_tensor_read(test_context, NULL, 96, numbers), "tensor: expected");
-    invalid(ops_tensor_slice(&t, 2, 0, 1, 1, &v), "axis 2");
+    invalid(ops_tensor_slice(&t, 2, 0, 1, 1, &v), "axis: expected -2 to 1 for f32[4, 6], got 2");
     invalid(ops_tensor_slice(&t, 1, 4, 3, 1, &v), "start 4, count 3");
     invalid(ops_tensor_slice(&t, 1, 0, 3, -1, &v), "step -1");
     invalid(ops_tensor_slice(&t, 1, 1, 3, INT64_MAX, &v), "expected elements of");
     invalid(ops_tensor_slice(&t, 1, -1, 1, 1, &v), "start -1");
     invalid(ops_tensor_slice(NULL, 1, 0, 1, 1, &v), "tensor: expected");
     invalid(ops_tensor_slice(&t, 1, 0, 1, 1, NULL), "view: expected");
-    invalid(ops_tensor_permute(&t, twice, &v), "axes");
-    invalid(ops_tensor_transpose(&t, 0, 2, &v), "axis2: expected an axis of f32[4, 6], got 2");
+    invalid(ops_tensor_permute(&t, twice, &v), "axes[1]: expected each axis of f32[4, 6] once");
+    invalid(ops_tensor_permute(&t, NULL, &v), "axes: expected a pointer");
+    invalid(ops_tensor_transpose(&t, 0, 2, &v), "axis2: expected -2 to 1 for f32[4, 6], got 2");
     invalid(ops_tensor_reshape(&t, 2, wrong, &v), "f32[4, 6]");
     invalid(ops_tensor_reshape(&t, 2, rows, &v), "f32[4, 6]");
+    invalid(ops_tensor_reshape(&t, 2, uneven, &v), "got rank 2 with 5 in its known axes");
     invalid(ops_tensor_broadcast(&t, 2, rows, &v), "f32[4, 6]");
     ok(ops_tensor_transpose(&t, 0, 1, &v));
     invalid(ops_tensor_reshape(&v, 1, negative + 1 - 1, &v), "f32[6, 4]");
@@ -195,11 +197,12 @@ static void bad_arguments(void **state)
     invalid(ops_copy(NULL, &x.t, &y.t), "context");
     invalid(ops_gather(test_context, 0, &x.t, &f.t, &y.t), "indices: expected i32 or i64, got f32");
     invalid(ops_gather(test_context, 0, &x.t, &i.t, &y.t), "got f32[6, 4]");
-    invalid(ops_gather(test_context, 3, &x.t, &i.t, &y.t), "axis 3");
+    invalid(ops_gather(test_context, 3, &x.t, &i.t, &y.t), "axis: expected -");
     invalid(ops_gather(test_context, 0, NULL, &i.t, &y.t), "x: expected");
     invalid(ops_concatenate(test_context, 0, NULL, 2, &y.t), "parts: expected");
     invalid(ops_concatenate(test_context, 0, parts, 2, &y.t), "parts[0]: expected a part of y");
-    invalid(ops_concatenate(test_context, 2, parts, 0, &y.t), "along axis 2");
+    invalid(ops_concatenate(test_context, 2, parts, 0, &y.t),
+            "axis: expected -2 to 1 for f32[6, 4], got 2");
     invalid(ops_concatenate(test_context, 0, parts, 0, &y.t), "expected length 0");
     invalid(ops_iota(test_context, 0.5, 1, &i.t), "got start 0.5");
     invalid(ops_iota(test_context, 0, 1, &b.t), "got bool[3]");

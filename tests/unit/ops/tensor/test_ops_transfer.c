@@ -120,9 +120,9 @@ static void negative_axes(void **state)
     }
     assert_memory_equal(&views[0], &views[1], sizeof views[0]);
     invalid(ops_tensor_permute(&x.t, twice, &views[0]), "axes");
-    invalid(ops_tensor_transpose(&x.t, -4, 0, &views[0]), "axis1: expected an axis of");
-    invalid(ops_tensor_slice(&x.t, -4, 0, 1, 1, &views[0]), "axis -4");
-    invalid(ops_reduce(test_context, OPS_REDUCE_SUM, -4, &x.t, NULL, &y[0].t), "axis -4");
+    invalid(ops_tensor_transpose(&x.t, -4, 0, &views[0]), "axis1: expected -");
+    invalid(ops_tensor_slice(&x.t, -4, 0, 1, 1, &views[0]), "got -4");
+    invalid(ops_reduce(test_context, OPS_REDUCE_SUM, -4, &x.t, NULL, &y[0].t), "got -4");
     for (int i = 0; i < 2; i++) {
         boxes_free(&y[i], &z[i], &g[i]);
     }
