@@ -54,9 +54,11 @@ typedef struct grid_cell {
 } grid_cell;
 
 /* The fixed cells, and random ones of the seed, without those that have more than `largest`
- * elements or whose name has none of the words of `filter` (with commas; null: all). Returns their
- * number, or -1 without memory; the caller frees *cells. */
-int grid_cells_create(uint64_t seed, uint64_t largest, const char *filter, grid_cell **cells);
+ * elements or whose name has none of the words of `filter` (with commas; null: all). Or `random`
+ * random cells of up to `largest` elements, if that is not 0. Returns their number, or -1 without
+ * memory; the caller frees *cells. */
+int grid_cells_create(uint64_t seed, int random, uint64_t largest, const char *filter,
+                      grid_cell **cells);
 
 int64_t grid_input_count(const grid_input *input);
 int64_t grid_input_length(const grid_input *input, int axis); /* of the operand */

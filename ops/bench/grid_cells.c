@@ -274,12 +274,12 @@ static void second_draw(uint64_t *state, grid_cell *cell)
     }
 }
 
-/* An operation on about 2^10 to 2^28 elements; the logarithm is uniform, and shared out among the
- * axes by random weights. */
-static void cell_draw(uint64_t *state, grid_cell *cell)
+/* An operation on about 2^least to 2^most elements; the logarithm is uniform, and shared out among
+ * the axes by random weights. */
+static void cell_draw(uint64_t *state, double least, double most, grid_cell *cell)
 {
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16};
-    const double bits = 10.0 + 18.0 * draw_unit(state);
+    const double bits = least + (most - least) * draw_unit(state);
     double weights[GRID_RANK], sum = 0.0;
     *cell = (grid_cell){.operation = grid_operation_at(bench_word(state) >> 20),
                         .type = types[(int)(draw_unit(state) * 3.0)],
@@ -309,11 +309,32 @@ static bool cell_is_wanted(const grid_cell *cell, uint64_t largest, const char *
     return bench_name_passes(cell->name, filter);
 }
 
-int grid_cells_create(uint64_t seed, uint64_t largest, const char *filter, grid_cell **cells)
+/* Small cells are as likely as large ones: up to `largest`, from what fits a cache line or two. */
+static int random_cells_create(uint64_t seed, int wanted, uint64_t largest, const char *filter,
+                               grid_cell **cells)
+{
+    enum { LEAST_BITS = 5, MOST_DRAWS = 1000 };
+    uint64_t state = bench_seed(seed);
+    const double most = log2((double)largest);
+    int count = 0;
+    *cells = malloc(((size_t)wanted + 1) * sizeof **cells);
+    for (int64_t i = 0; *cells != NULL && i < (int64_t)wanted * MOST_DRAWS && count < wanted; i++) {
+        cell_draw(&state, most < LEAST_BITS ? 0.0 : LEAST_BITS, most, &(*cells)[count]);
+        cell_name(&(*cells)[count]);
+        count += cell_is_wanted(&(*cells)[count], largest, filter);
+    }
+    return *cells == NULL ? -1 : count;
+}
+
+int grid_cells_create(uint64_t seed, int random, uint64_t largest, const char *filter,
+                      grid_cell **cells)
 {
     const size_t rows = sizeof fixed / sizeof fixed[0];
     uint64_t state = bench_seed(seed);
     int count = 0;
+    if (random > 0) {
+        return random_cells_create(seed, random, largest, filter, cells);
+    }
     *cells = malloc((3 * rows + RANDOM_CELLS) * sizeof **cells);
     if (*cells == NULL) {
         return -1;
@@ -333,7 +354,7 @@ int grid_cells_create(uint64_t seed, uint64_t largest, const char *filter, grid_
         }
     }
     for (int i = 0; i < RANDOM_CELLS; i++) {
-        cell_draw(&state, &(*cells)[count]);
+        cell_draw(&state, 10.0, 28.0, &(*cells)[count]);
         cell_name(&(*cells)[count]);
         count += cell_is_wanted(&(*cells)[count], largest, filter);
     }

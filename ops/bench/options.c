@@ -179,7 +179,8 @@ static const command_option rows[] = {
      .most = UINT64_C(1) << 31},
     {.name = "random",
      .argument = "N",
-     .help = "of gemm: N random products instead of --sizes, worst ratio first",
+     .help = "of gemm: N random products instead of --sizes, worst ratio first; of grid: N random "
+             "cells of up to --largest elements instead of all others",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(random),
      .least = 1,
@@ -314,8 +315,10 @@ static command_result check_suite(const bench_options *options)
             &line, "--seed: expected the suite sequential or grid, or gemm --random, got %s",
             options->suite);
     }
-    if (!gemm && (options->random != 0 || options->regret)) {
-        return command_line_wrong(&line, "--random, --regret: expected the suite gemm, got %s",
+    if ((!gemm && options->regret) || (!gemm && !grid && options->random != 0)) {
+        return command_line_wrong(&line,
+                                  "--random, --regret: expected the suite gemm, of --random also "
+                                  "grid, got %s",
                                   options->suite);
     }
     if (options->layout != NULL &&

@@ -177,7 +177,8 @@ static void cell_add(bench_state *bench, const grid_cell *cell, copy_rates *rate
 
 static int cells_create(const bench_options *options, uint64_t seed, grid_cell **cells)
 {
-    return grid_cells_create(seed, options->largest > 0 ? options->largest : UINT64_C(1) << 28,
+    return grid_cells_create(seed, (int)options->random,
+                             options->largest > 0 ? options->largest : UINT64_C(1) << 28,
                              options->filter, cells);
 }
 

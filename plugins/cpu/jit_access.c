@@ -59,12 +59,43 @@ static int64_t greatest_index(hal_type type)
     return type == HAL_TYPE_I32 ? INT32_MAX : type == HAL_TYPE_U32 ? UINT32_MAX : INT64_MAX;
 }
 
+static int64_t offset_bytes(const cpu_access *access)
+{
+    return (int64_t)access->offset * (int64_t)hal_type_size(access->type);
+}
+
+bool jit_line_is_supported(const cpu_access *access)
+{
+    const int64_t offset = offset_bytes(access);
+    return access->run == 1 && access->width == 1 && offset <= INT32_MAX && offset >= INT32_MIN;
+}
+
+void jit_line_address(jit_state *jit, const cpu_access *access, uint32_t otherwise)
+{
+    x86_code *code = &jit->code;
+    const uint32_t items = jit->lower->kernel->items, shift = shift_of(access->type);
+    const int64_t offset = offset_bytes(access);
+    index_load(jit, access->base, access->index_type, JIT_SCRATCH);
+    x86_load_immediate(code, X86_RCX, (uint64_t)(greatest_index(access->index_type) - items));
+    x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_register(X86_RCX));
+    x86_jump_if(code, X86_GREATER, otherwise);
+    x86_general(code, X86_LOAD, true, X86_RDX,
+                x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, memory)));
+    if (shift != 0) {
+        x86_shift_left(code, JIT_SCRATCH, shift);
+    }
+    x86_general(code, X86_ADD, true, JIT_SCRATCH,
+                x86_memory(X86_RDX, (int32_t)(8 * access->memory)));
+    if (offset != 0) {
+        x86_add_immediate(code, JIT_SCRATCH, (int32_t)offset);
+    }
+}
+
 bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls)
 {
     const cpu_access *access = step->access;
-    const uint32_t items = jit->lower->kernel->items, shift = shift_of(access->type);
-    const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
-    if (access->run != 1 || access->width != 1 || offset > INT32_MAX || offset < INT32_MIN) {
+    const uint32_t items = jit->lower->kernel->items;
+    if (!jit_line_is_supported(access)) {
         return false;
     }
     if (items % CPU_BLOCK != 0 &&
@@ -85,20 +116,7 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     const uint32_t otherwise = cold->label, back = cold->back;
     mask_require_full(jit, step->mask, otherwise);
     mask_require_full(jit, access->guard, otherwise);
-    index_load(jit, access->base, access->index_type, JIT_SCRATCH);
-    x86_load_immediate(code, X86_RCX, (uint64_t)(greatest_index(access->index_type) - items));
-    x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_register(X86_RCX));
-    x86_jump_if(code, X86_GREATER, otherwise);
-    x86_general(code, X86_LOAD, true, X86_RDX,
-                x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, memory)));
-    if (shift != 0) {
-        x86_shift_left(code, JIT_SCRATCH, shift);
-    }
-    x86_general(code, X86_ADD, true, JIT_SCRATCH,
-                x86_memory(X86_RDX, (int32_t)(8 * access->memory)));
-    if (offset != 0) {
-        x86_add_immediate(code, JIT_SCRATCH, (int32_t)offset);
-    }
+    jit_line_address(jit, access, otherwise);
     if (pointer == JIT_NONE) {
         x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(access->values[0]));
     }

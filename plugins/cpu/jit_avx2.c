@@ -20,14 +20,15 @@ static void lanes_narrow(jit_state *jit, uint32_t d, uint32_t a)
     emit_form(jit, X86_SHUFPS, X86_XMM, d, a, x86_register(JIT_TEMPORARY_C), EVEN);
 }
 
-/* A mask for lanes of a type; in temporary C where they have 64 bits. */
+/* A mask for lanes of a type; in temporary B where they have 64 bits, because temporary C may be
+ * the mask of several accesses. */
 static uint32_t mask_for(jit_state *jit, hal_type type, uint32_t mask)
 {
     if (!is_wide(type)) {
         return mask;
     }
-    emit_form(jit, X86_PMOVSXDQ, X86_YMM, JIT_TEMPORARY_C, 0, x86_register(mask), 0);
-    return JIT_TEMPORARY_C;
+    emit_form(jit, X86_PMOVSXDQ, X86_YMM, JIT_TEMPORARY_B, 0, x86_register(mask), 0);
+    return JIT_TEMPORARY_B;
 }
 
 static void mask_not(jit_state *jit, uint32_t d, uint32_t a)
@@ -643,6 +644,11 @@ static void bool_set(jit_state *jit, uint32_t d, bool value)
     emit(jit, value ? X86_PCMPEQD : X86_PXORD, HAL_TYPE_BOOL, d, d, x86_register(d));
 }
 
+static void bool_both(jit_state *jit, uint32_t d, uint32_t a, uint32_t b)
+{
+    emit(jit, X86_PANDD, HAL_TYPE_BOOL, d, a, x86_register(b));
+}
+
 static void bool_load(jit_state *jit, uint32_t d, x86_operand from)
 {
     const hal_type type = HAL_TYPE_BOOL;
@@ -703,6 +709,7 @@ const jit_target jit_avx2 = {.length = X86_YMM,
                              .lanes_clear = lanes_clear,
                              .bool_copy = bool_copy,
                              .bool_set = bool_set,
+                             .bool_both = bool_both,
                              .bool_load = bool_load,
                              .bool_store = bool_store,
                              .bool_spill = bool_spill,

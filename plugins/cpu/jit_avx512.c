@@ -348,6 +348,11 @@ static void bool_set(jit_state *jit, uint32_t d, bool value)
     x86_mask_binary(&jit->code, value ? X86_KXNOR : X86_KXOR, d, d, d);
 }
 
+static void bool_both(jit_state *jit, uint32_t d, uint32_t a, uint32_t b)
+{
+    x86_mask_binary(&jit->code, X86_KAND, d, a, b);
+}
+
 static void bool_load(jit_state *jit, uint32_t d, x86_operand from)
 {
     const x86_form form = {.length = X86_XMM};
@@ -410,6 +415,7 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .lanes_clear = lanes_clear,
                                .bool_copy = bool_copy,
                                .bool_set = bool_set,
+                               .bool_both = bool_both,
                                .bool_load = bool_load,
                                .bool_store = bool_store,
                                .bool_spill = bool_spill,

@@ -99,7 +99,9 @@ static void cold_emit(jit_state *jit, const jit_cold *cold)
     x86_code *code = &jit->code;
     x86_bind(code, cold->label);
     if (cold->step != NULL) {
-        jit_call_step(jit, cold->step);
+        if (!jit_line_emit(jit, cold->step)) {
+            jit_call_step(jit, cold->step);
+        }
         if (cold->pointer != JIT_NONE) {
             pointer_clear(code, cold->pointer);
         }

@@ -52,7 +52,11 @@ static void posts_emit(jit_state *jit)
     x86_code *code = &jit->code;
     for (uint32_t i = 0; i < jit->post_count; i++) {
         const jit_post *post = &jit->posts[i];
-        const uint32_t done = x86_label(code);
+        jit_cold *cold = jit_cold_add(jit);
+        if (cold == NULL) {
+            break;
+        }
+        cold->step = post->step;
         if (post->pointer == JIT_NONE) {
             const int32_t slot = (int32_t)(8 * post->step->access->values[0]);
             x86_general(code, X86_LOAD, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot));
@@ -62,9 +66,8 @@ static void posts_emit(jit_state *jit)
                         x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * post->pointer)));
             x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
         }
-        x86_jump_if(code, X86_NOT_EQUAL, done);
-        jit_call_step(jit, post->step);
-        x86_bind(code, done);
+        x86_jump_if(code, X86_EQUAL, cold->label);
+        x86_bind(code, cold->back);
     }
     jit->post_count = 0;
 }

@@ -143,8 +143,7 @@ static void narrow_load(jit_state *jit, uint32_t name, hal_type value, uint32_t 
     x86_vector(&jit->code, name, form, d, 0, from);
 }
 
-/* From memory of `type` to a register. */
-static void memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
+void jit_memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
 {
     const hal_type value = hal_type_of_value(type);
     switch (type) {
@@ -202,8 +201,8 @@ static void bf16_store(jit_state *jit, uint32_t a, x86_operand to, uint32_t mask
     jit->target->narrow_store(jit, 2, JIT_TEMPORARY_A, to, mask);
 }
 
-static void memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask,
-                         bool is_bf16)
+void jit_memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask,
+                      bool is_bf16)
 {
     const hal_type value = hal_type_of_value(type);
     switch (type) {
@@ -368,7 +367,7 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
         x86_operand from = place;
         from.disp += nodes[i].distance;
         if (!is_element) {
-            memory_load(jit, type, d[i], from, mask);
+            jit_memory_load(jit, type, d[i], from, mask);
             continue;
         }
         element_broadcast(jit, type, d[i], from);
@@ -422,7 +421,7 @@ static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a, ui
     const x86_operand lane = x86_memory(X86_RSP, JIT_FRAME_Y);
     x86_operand last = vector;
     last.disp += (int32_t)((jit_lanes(jit, jit->program) - 1) * bytes);
-    memory_store(jit, node->type, a, vector, 0, false);
+    jit_memory_store(jit, node->type, a, vector, 0, false);
     const x86_operand to =
         jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, bytes, node->part); /* without the lane */
     x86_general(code, X86_STORE, true, JIT_LANE, lane);
@@ -453,7 +452,7 @@ static void emit_store(jit_state *jit, const jit_node *node)
             x86_bind(&jit->code, after);
             return;
         }
-        memory_store(jit, node->type, a, to, mask, jit->program->values[node->a[0]].is_bf16);
+        jit_memory_store(jit, node->type, a, to, mask, jit->program->values[node->a[0]].is_bf16);
     }
     x86_bind(&jit->code, after);
 }

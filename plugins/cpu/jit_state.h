@@ -2,8 +2,8 @@
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
  * values are), jit_ahead.c (prefetches), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of
  * an operation), jit_loop.c (a program over all lanes), jit_split.c (one that is divided),
- * jit_access.c (addresses of memory), jit_open.c (the programs that are collected), jit.c (a
- * kernel).
+ * jit_access.c (addresses of memory), jit_line.c (contiguous accesses under a mask), jit_open.c
+ * (the programs that are collected), jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
@@ -172,6 +172,7 @@ typedef struct jit_target {
     void (*masked_store)(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask);
     void (*bool_copy)(jit_state *jit, uint32_t d, uint32_t a);
     void (*bool_set)(jit_state *jit, uint32_t d, bool value);
+    void (*bool_both)(jit_state *jit, uint32_t d, uint32_t a, uint32_t b);
     /* In memory a lane is a byte, 0 or not; in the frame it is as in the register. */
     void (*bool_load)(jit_state *jit, uint32_t d, x86_operand from);
     void (*bool_store)(jit_state *jit, uint32_t a, x86_operand to);
@@ -314,6 +315,11 @@ void jit_ahead_emit(jit_state *jit, const jit_node *loads, uint32_t count, x86_o
 /* Whether an operation has instructions. */
 bool jit_is_supported(const jit_target *target, uint32_t opcode, hal_type type, hal_type result);
 void jit_node_emit(jit_state *jit, const jit_node *node);
+/* Between a register and memory of `type`, where the mask is true unless that is 0; lanes that are
+ * not loaded become 0. `is_bf16`: the value needs no rounding to bf16. */
+void jit_memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask);
+void jit_memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask,
+                      bool is_bf16);
 /* How many nodes from a LOAD on are emitted together: loads at one pointer, under one guard. */
 uint32_t jit_loads_count(const jit_state *jit, const jit_program *program, uint32_t first);
 void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count);
@@ -324,6 +330,12 @@ void jit_asides_emit(jit_state *jit);
 
 /* Calls a function; the nodes of the parts are neighbours. */
 void jit_function_emit(jit_state *jit, const jit_node *nodes);
+
+/* ---- jit_line.c ---- */
+
+/* Emits a contiguous access, or the address of one, whose work-items are not all active; the step
+ * is called where an index wraps around. False, without code: the step has to be called. */
+bool jit_line_emit(jit_state *jit, const cpu_step *step);
 
 /* ---- jit_cold.c ---- */
 
@@ -356,6 +368,10 @@ void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, u
                    bool calls);
 /* The slot of a view that the program computes points to its own room. */
 void jit_own_room_emit(jit_state *jit, uint32_t slot);
+/* Whether an access is contiguous; the address of its first element, in JIT_SCRATCH, by rcx and
+ * rdx. Jumps where the index wraps around. */
+bool jit_line_is_supported(const cpu_access *access);
+void jit_line_address(jit_state *jit, const cpu_access *access, uint32_t otherwise);
 /* Before a loop: computes the address of a contiguous access into the slot of its view, or into the
  * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes
  * null. False, without code: the access has no such form. */

@@ -272,6 +272,65 @@ static void lower_subgroup(cpu_lower *lower, hal_ir_value record)
     cpu_set_varying(lower, record, name);
 }
 
+static bool is_known(const cpu_value *value)
+{
+    return value->kind == CPU_UNIFORM && value->base.name == CPU_NONE;
+}
+
+/* Comparisons of known integers, which the op library's kernels have in their guards. False for
+ * other records. */
+static bool lower_known_comparison(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    if (r->opcode < HAL_IR_EQ || r->opcode > HAL_IR_LE) {
+        return false;
+    }
+    const cpu_value *a = &lower->values[r->a], *b = &lower->values[r->b];
+    const hal_type type = a->type;
+    if (!is_known(a) || !is_known(b) || !hal_type_is_integer(type)) {
+        return false;
+    }
+    const uint64_t x = a->base.bits, y = b->base.bits;
+    const bool less = !hal_type_is_signed(type)  ? x < y
+                      : hal_type_size(type) == 4 ? (int32_t)(uint32_t)x < (int32_t)(uint32_t)y
+                                                 : (int64_t)x < (int64_t)y;
+    const bool result = r->opcode == HAL_IR_EQ   ? x == y
+                        : r->opcode == HAL_IR_NE ? x != y
+                        : r->opcode == HAL_IR_LT ? less
+                                                 : less || x == y;
+    lower->values[record] = (cpu_value){.kind = CPU_UNIFORM, .type = HAL_TYPE_BOOL};
+    lower->values[record].name = CPU_NONE;
+    lower->values[record].base = cpu_known(result);
+    return true;
+}
+
+/* A mask that steps may find to be that of all work-items or of none, and another condition: false
+ * for other records. */
+static bool lower_masks(cpu_lower *lower, hal_ir_value record)
+{
+    const hal_ir_record *r = &lower->ir->records[record];
+    if (r->opcode != HAL_IR_AND || r->type != HAL_TYPE_BOOL ||
+        lower->plan[record].variable != CPU_NONE) {
+        return false;
+    }
+    const cpu_value *a = &lower->values[r->a], *b = &lower->values[r->b];
+    const bool a_is_mask = a->kind == CPU_VARYING && lower->names[a->name].view;
+    const bool b_is_mask = b->kind == CPU_VARYING && lower->names[b->name].view;
+    if (!a_is_mask && !b_is_mask) {
+        return false;
+    }
+    const cpu_value *mask = a_is_mask ? a : b, *other = a_is_mask ? b : a;
+    if (is_known(other) && other->base.bits != 0) {
+        cpu_set_varying(lower, record, mask->name);
+        return true;
+    }
+    const uint32_t x = mask->name, y = cpu_mask_of(lower, other);
+    const uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
+    cpu_draft_lanes(lower, lower->lanes->both, name, x, y);
+    cpu_set_varying(lower, record, name);
+    return true;
+}
+
 /* Unary and binary operations: affine where possible, else in lanes. */
 static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
 {
@@ -281,21 +340,12 @@ static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
         return;
     }
     const uint32_t type = cpu_type(lower->ir->records[r->a].type);
-    if (cpu_lower_affine(lower, record) || cpu_lower_bound(lower, record)) {
+    if (cpu_lower_affine(lower, record) || cpu_lower_bound(lower, record) ||
+        lower_known_comparison(lower, record) || lower_masks(lower, record)) {
         return;
     }
     if (r->b == HAL_IR_NONE) {
         lower_operation(lower, record, &lower->lanes->unary[r->opcode][type], 1);
-        return;
-    }
-    const cpu_value *a = &lower->values[r->a], *b = &lower->values[r->b];
-    if (r->opcode == HAL_IR_AND && r->type == HAL_TYPE_BOOL && a->kind == CPU_VARYING &&
-        b->kind == CPU_VARYING && lower->plan[record].variable == CPU_NONE &&
-        (lower->names[a->name].view || lower->names[b->name].view)) {
-        /* At run time one operand may be a known mask. */
-        uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-        cpu_draft_lanes(lower, lower->lanes->both, name, a->name, b->name);
-        cpu_set_varying(lower, record, name);
         return;
     }
     lower_operation(lower, record, lower->lanes->binary[r->opcode][type], 2);

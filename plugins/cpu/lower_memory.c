@@ -3,13 +3,8 @@
  * Called by lower.c. */
 #include "lower_state.h"
 
-/* A guard in lanes; a uniform one becomes all or none. */
-static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard)
+uint32_t cpu_mask_of(cpu_lower *lower, const cpu_value *value)
 {
-    if (guard == HAL_IR_NONE) {
-        return CPU_NONE;
-    }
-    const cpu_value *value = &lower->values[guard];
     if (value->kind != CPU_UNIFORM) {
         return value->name;
     }
@@ -23,7 +18,8 @@ static uint32_t mask_of_guard(cpu_lower *lower, hal_ir_value guard)
 static uint32_t make_access(cpu_lower *lower, uint32_t memory, const cpu_value *index,
                             int32_t offset, hal_ir_value guard, uint32_t width)
 {
-    const uint32_t mask = mask_of_guard(lower, guard);
+    const uint32_t mask =
+        guard == HAL_IR_NONE ? CPU_NONE : cpu_mask_of(lower, &lower->values[guard]);
     const uint32_t number = cpu_access_of_index(lower, index);
     if (number == CPU_NONE) {
         return CPU_NONE;

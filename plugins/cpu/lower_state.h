@@ -159,6 +159,9 @@ uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index);
 
 /* ---- lower_memory.c ---- */
 
+/* A condition in lanes; a uniform one becomes all or none. */
+uint32_t cpu_mask_of(cpu_lower *lower, const cpu_value *value);
+
 void cpu_lower_load(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_store(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record);

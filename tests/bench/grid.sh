@@ -33,3 +33,6 @@ grep -q '"cpu": {"median_us"' "$folder/rows.json" || fail "the second device has
 filtered=$("$1" grid "${options[@]}" --list --filter 'argmax,neg f32' | grep '"case"')
 [ -z "$(echo "$filtered" | grep -vE '"case": "(argmax|neg f32)')" ] || fail "other cells pass --filter"
 [ "$(echo "$filtered" | grep -c 'neg f32 1024"')" = 1 ] || fail "a cell of --filter is missing"
+
+small=$("$1" grid --seed 4 --largest 900 --random 30 --list | grep '"case"')
+[ "$(echo "$small" | grep -c ' random"')" = 30 ] || fail "--random 30 lists other cells: $small"

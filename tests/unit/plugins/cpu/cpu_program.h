@@ -7,6 +7,9 @@
 
 enum { POOL = 400, VARIABLES = 12, ITEMS_MOST = 256, GROUPS_OF_ALL = 3, CELLS = 4 };
 
+/* Elements that are read, and of each region of `place` that is written. */
+enum { INPUTS = 2048, REGION = ITEMS_MOST * GROUPS_OF_ALL * 3 + 16 };
+
 /* A program under construction: values in scope, newest last. */
 typedef struct program {
     hal_ir_builder *b;
@@ -17,7 +20,11 @@ typedef struct program {
     hal_type variable_types[VARIABLES];
     uint32_t variable_count;
     hal_ir_memory_id in, floats, out, work;
-    hal_ir_value item; /* in the grid */
+    hal_ir_memory_id from, place; /* of `type` */
+    hal_type type;
+    hal_ir_value item;          /* in the grid */
+    hal_ir_value id[2], group;  /* in the group, of the group */
+    uint32_t wide, items, last; /* of a row, of a group; the last one of the grid */
     uint32_t budget, depth;
     int subgroups;          /* whole ones only */
     int reads_work;         /* `work` is read as well as written */
@@ -187,12 +194,114 @@ static hal_ir_value cell(program *p, uint32_t k)
                       hal_ir_u32(p->b, k));
 }
 
+/* The same in all work-items. */
+static hal_ir_value uniform_condition(program *p)
+{
+    const hal_ir_value x = pick(p, 3) ? p->group : hal_ir_u32(p->b, pick(p, 3));
+    const hal_ir_value y = hal_ir_u32(p->b, pick(p, 3));
+    return pick(p, 2) ? hal_ir_lt(p->b, x, y) : hal_ir_eq(p->b, x, y);
+}
+
+/* True for the first work-items of a group, of its rows or of the grid, which steps find out. */
+static hal_ir_value bound(program *p)
+{
+    const uint32_t way = pick(p, 3);
+    const hal_ir_value index = way == 0 ? p->item : p->id[way - 1];
+    const hal_ir_value end = hal_ir_u32(p->b, pick(p, way == 0 ? 3 * p->items : p->items) + 1);
+    return pick(p, 5) ? hal_ir_lt(p->b, index, end) : hal_ir_lt(p->b, end, index);
+}
+
+static hal_ir_value guard_of(program *p)
+{
+    hal_ir_builder *b = p->b;
+    switch (pick(p, 8)) {
+    case 0:
+    case 1:
+        return condition(p);
+    case 2:
+    case 3:
+        return bound(p);
+    case 4:
+        return hal_ir_and(b, bound(p), uniform_condition(p));
+    case 5:
+        return pick(p, 2) ? hal_ir_and(b, bound(p), bound(p)) : uniform_condition(p);
+    default:
+        return HAL_IR_NONE;
+    }
+}
+
+/* An index below INPUTS: affine in the ids of the work-item, or not. */
+static hal_ir_value index_of(program *p)
+{
+    hal_ir_builder *b = p->b;
+    const hal_ir_value x = hal_ir_mul(b, p->id[0], hal_ir_u32(b, pick(p, 4)));
+    const hal_ir_value y = hal_ir_mul(b, p->id[1], hal_ir_u32(b, pick(p, 41)));
+    hal_ir_value sum = hal_ir_add(b, x, y);
+    switch (pick(p, 5)) {
+    case 0:
+        sum = hal_ir_add(b, sum, p->group);
+        break;
+    case 1:
+        sum = hal_ir_sub(b, hal_ir_u32(b, INPUTS - 10), sum);
+        break;
+    case 2:
+        sum = hal_ir_and(b, some(p, HAL_TYPE_U32), hal_ir_u32(b, INPUTS / 2 - 1));
+        break;
+    case 3:
+        return hal_ir_add(b, p->group, hal_ir_u32(b, pick(p, 9)));
+    default:
+        break;
+    }
+    return pick(p, 5)   ? sum
+           : pick(p, 2) ? hal_ir_cast(b, HAL_TYPE_I32, sum)
+                        : hal_ir_cast(b, HAL_TYPE_U64, sum);
+}
+
+/* The element of the work-item in region `k`, which no other work-item accesses. */
+static hal_ir_value place_of(program *p, uint32_t k)
+{
+    hal_ir_builder *b = p->b;
+    switch (k) {
+    case 1:
+        return hal_ir_sub(b, hal_ir_u32(b, p->last), p->item);
+    case 2:
+        return hal_ir_xor(b, p->item, hal_ir_u32(b, 1));
+    case 3:
+        return hal_ir_mul(b, p->item, hal_ir_u32(b, 3));
+    default:
+        return p->item;
+    }
+}
+
+/* Loads and stores of the type that programs differ in. */
+static void touch_type(program *p, hal_ir_value guard)
+{
+    hal_ir_builder *b = p->b;
+    const uint32_t k = pick(p, CELLS), way = pick(p, 4);
+    if (way < 2) {
+        keep(p, hal_ir_load_wide(b, p->from, index_of(p), (int32_t)pick(p, 9), 1, guard));
+    } else if (way == 2 && p->reads_work) {
+        keep(p, hal_ir_load_wide(b, p->place, place_of(p, k), (int32_t)(REGION * k), 1, guard));
+    } else {
+        const hal_type value = hal_type_of_value(p->type);
+        hal_ir_value x = value == HAL_TYPE_BOOL ? condition(p) : some(p, value);
+        hal_ir_store_wide(b, p->place, place_of(p, k), (int32_t)(REGION * k), guard, x);
+    }
+}
+
 static void touch_memory(program *p)
 {
     hal_ir_builder *b = p->b;
-    const hal_ir_value guard = pick(p, 2) ? condition(p) : HAL_IR_NONE;
+    const hal_ir_value guard = guard_of(p);
     hal_ir_value any = hal_ir_and(b, some(p, HAL_TYPE_U32), hal_ir_u32(b, 127));
-    switch (pick(p, 6)) {
+    switch (pick(p, 9)) {
+    case 6:
+    case 7:
+        touch_type(p, guard);
+        break;
+    case 8:
+        keep(p, hal_ir_load_wide(b, p->in, index_of(p), (int32_t)pick(p, 9), 1, guard));
+        break;
     case 0:
         keep(p, hal_ir_load_wide(b, p->in, any, 0, 1, guard));
         break;
@@ -287,36 +396,60 @@ static void block(program *p, uint32_t statements)
     }
 }
 
+/* What programs begin with: memories, ids, some values and variables. */
+static void prepare(program *p)
+{
+    hal_ir_builder *b = p->b;
+    const uint32_t access = p->reads_work ? HAL_ACCESS_READ_WRITE : HAL_ACCESS_WRITE;
+    p->in = hal_ir_binding(b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
+    p->floats = hal_ir_binding(b, "floats", HAL_TYPE_F32, HAL_ACCESS_READ);
+    p->out = hal_ir_binding(b, "out", HAL_TYPE_U32, access);
+    p->work = hal_ir_binding(b, "work", HAL_TYPE_F32, access);
+    p->from = hal_ir_binding(b, "from", p->type, HAL_ACCESS_READ);
+    p->place = hal_ir_binding(b, "place", p->type, access);
+    keep(p, hal_ir_scalar_value(b, "s", HAL_TYPE_U32));
+    keep(p, hal_ir_scalar_value(b, "f", HAL_TYPE_F32));
+    p->id[0] = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    p->id[1] = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    p->group = hal_ir_id(b, HAL_IR_GROUP_ID, 0);
+    keep(p, p->id[0]);
+    keep(p, p->group);
+    const hal_ir_value row = hal_ir_mul(b, p->id[1], hal_ir_u32(b, p->wide));
+    p->item = hal_ir_add(b, hal_ir_mul(b, p->group, hal_ir_u32(b, p->items)),
+                         hal_ir_add(b, row, p->id[0]));
+    keep(p, p->item);
+    keep(p, hal_ir_load(b, p->in, p->item));
+    keep(p, hal_ir_load(b, p->floats, p->item));
+    for (uint32_t v = 0; v < 4; v++) {
+        p->variable_types[v] = v % 2 ? HAL_TYPE_F32 : HAL_TYPE_U32;
+        p->variables[v] = hal_ir_var(b, some(p, p->variable_types[v]));
+    }
+    p->variable_count = 4;
+}
+
 /* The program of a seed, on every instruction set. The choices may be null. */
 static void check_program(uint64_t seed, const uint8_t *choices, size_t choice_bytes)
 {
-    static const uint32_t sizes[] = {64, 16, 100, 33, 1, 48, ITEMS_MOST};
+    static const uint32_t sizes[][2] = {{64, 1}, {16, 1}, {100, 1}, {33, 1}, {1, 1},
+                                        {48, 1}, {4, 16}, {7, 9},   {16, 4}, {32, 8},
+                                        {5, 3},  {24, 2}, {2, 1},   {256, 1}};
+    static const hal_type types[] = {HAL_TYPE_F16,  HAL_TYPE_U8,  HAL_TYPE_BF16, HAL_TYPE_I16,
+                                     HAL_TYPE_F32,  HAL_TYPE_I8,  HAL_TYPE_U16,  HAL_TYPE_F64,
+                                     HAL_TYPE_BOOL, HAL_TYPE_U32, HAL_TYPE_U64};
+    const uint32_t *size = sizes[seed % (sizeof(sizes) / sizeof(sizes[0]))];
     program p = {
         .state = seed * 977 + 13, .budget = 150, .choices = choices, .choice_bytes = choice_bytes};
     char what[64];
     snprintf(what, sizeof(what), "program %llu", (unsigned long long)seed);
-    p.subgroups = sizes[seed % 7] % CPU_FIXTURE_SUBGROUP == 0;
+    p.wide = size[0];
+    p.items = size[0] * size[1];
+    p.last = p.items * GROUPS_OF_ALL - 1;
+    p.type = types[seed % (sizeof(types) / sizeof(types[0]))];
+    p.subgroups = p.items % CPU_FIXTURE_SUBGROUP == 0;
     p.reads_work = seed % 3 != 2;
-    const uint32_t access = p.reads_work ? HAL_ACCESS_READ_WRITE : HAL_ACCESS_WRITE;
     hal_ir_builder_create("program", &p.b);
-    hal_ir_group_size(p.b, sizes[seed % 7], 1, 1);
-    p.in = hal_ir_binding(p.b, "in", HAL_TYPE_U32, HAL_ACCESS_READ);
-    p.floats = hal_ir_binding(p.b, "floats", HAL_TYPE_F32, HAL_ACCESS_READ);
-    p.out = hal_ir_binding(p.b, "out", HAL_TYPE_U32, access);
-    p.work = hal_ir_binding(p.b, "work", HAL_TYPE_F32, access);
-    keep(&p, hal_ir_scalar_value(p.b, "s", HAL_TYPE_U32));
-    keep(&p, hal_ir_scalar_value(p.b, "f", HAL_TYPE_F32));
-    keep(&p, hal_ir_id(p.b, HAL_IR_LOCAL_ID, 0));
-    keep(&p, hal_ir_id(p.b, HAL_IR_GROUP_ID, 0));
-    p.item = hal_ir_global_id(p.b, 0);
-    keep(&p, p.item);
-    keep(&p, hal_ir_load(p.b, p.in, p.item));
-    keep(&p, hal_ir_load(p.b, p.floats, p.item));
-    for (uint32_t v = 0; v < 4; v++) {
-        p.variable_types[v] = v % 2 ? HAL_TYPE_F32 : HAL_TYPE_U32;
-        p.variables[v] = hal_ir_var(p.b, some(&p, p.variable_types[v]));
-    }
-    p.variable_count = 4;
+    hal_ir_group_size(p.b, size[0], size[1], 1);
+    prepare(&p);
     block(&p, 60);
     for (uint32_t v = 0; v < 4; v++) {
         hal_ir_value value = hal_ir_get(p.b, p.variables[v]);
@@ -331,12 +464,13 @@ static void check_program(uint64_t seed, const uint8_t *choices, size_t choice_b
         uint32_t s;
         float f;
     } scalars = {(uint32_t)seed % 5, 1.5f};
-    enum { INPUTS = ITEMS_MOST * GROUPS_OF_ALL + 16 };
     cpu_buffer buffers[] = {numbers(HAL_TYPE_U32, INPUTS, seed),
                             numbers(HAL_TYPE_F32, INPUTS, seed + 1),
                             numbers(HAL_TYPE_U32, ITEMS_MOST * GROUPS_OF_ALL * CELLS, seed + 2),
-                            numbers(HAL_TYPE_F32, ITEMS_MOST * GROUPS_OF_ALL * CELLS, seed + 3)};
-    check(cpu_finish(p.b), GROUPS_OF_ALL, buffers, 4, &scalars, what);
+                            numbers(HAL_TYPE_F32, ITEMS_MOST * GROUPS_OF_ALL * CELLS, seed + 3),
+                            numbers(p.type, INPUTS, seed + 4),
+                            numbers(p.type, REGION * CELLS, seed + 5)};
+    check(cpu_finish(p.b), GROUPS_OF_ALL, buffers, 6, &scalars, what);
 }
 
 #endif

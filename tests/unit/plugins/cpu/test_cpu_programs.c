@@ -156,6 +156,65 @@ TEST(partial_groups)
     }
 }
 
+/* A grid whose last group is not full, over memory that ends with the last element, with a guard
+ * for that and perhaps another one that is the same for all. `sum` is read as well. */
+static hal_ir_kernel *tail_kernel(hal_type type, uint32_t items, uint32_t form)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("tail", &b);
+    hal_ir_group_size(b, items, 1, 1);
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id y = hal_ir_binding(b, "y", type, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id sum = hal_ir_binding(b, "sum", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value count = hal_ir_scalar_value(b, "count", HAL_TYPE_U32);
+    const hal_ir_value item = hal_ir_global_id(b, 0);
+    hal_ir_value inside = hal_ir_lt(b, item, count);
+    if (form & 1) {
+        inside = hal_ir_and(b, inside, hal_ir_eq(b, hal_ir_u32(b, 5), hal_ir_u32(b, 5)));
+    }
+    if (form & 2) {
+        const hal_ir_value some = hal_ir_lt(b, hal_ir_u32(b, 3), count);
+        inside = hal_ir_and(b, some, inside);
+    }
+    const hal_ir_value value = hal_ir_load_wide(b, x, item, 0, 1, inside);
+    const hal_ir_value again = hal_ir_load_wide(b, x, item, 0, 1, inside);
+    const hal_ir_value old = hal_ir_load_wide(b, sum, item, 0, 1, inside);
+    hal_ir_store_wide(b, y, item, 0, inside, hal_ir_max(b, value, again));
+    hal_ir_store_wide(b, sum, item, 0, inside, hal_ir_add(b, value, old));
+    return cpu_finish(b);
+}
+
+TEST(tails)
+{
+    static const hal_type types[] = {HAL_TYPE_U8,  HAL_TYPE_I8,   HAL_TYPE_U16, HAL_TYPE_I16,
+                                     HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_F32, HAL_TYPE_I32,
+                                     HAL_TYPE_F64, HAL_TYPE_U64};
+    static const uint32_t sizes[] = {16, 48, 256, 1024, 33, 100};
+    enum { TYPES = sizeof(types) / sizeof(types[0]), SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    for (uint32_t i = 0; i < 4 * TYPES * SIZES; i++) {
+        const hal_type type = types[i % TYPES];
+        const uint32_t items = sizes[i / TYPES % SIZES], groups = 2;
+        hal_ir_kernel *kernel = tail_kernel(type, items, i / (TYPES * SIZES));
+        for (uint32_t round = 0; round < 4; round++) {
+            uint64_t seed = i * 4 + round;
+            const uint32_t some = (uint32_t)(cpu_random(&seed) % (items - 1));
+            const uint32_t count = round == 3 ? 3 : items + 1 + some;
+            cpu_trial trial = {.kernel = kernel,
+                               .grid = {groups, 1, 1},
+                               .buffers = {numbers(type, count, i), numbers(type, count, round),
+                                           numbers(type, count, i + round)},
+                               .buffer_count = 3,
+                               .scalars = &count,
+                               .what = "tail"};
+            cpu_check(&trial);
+            for (uint32_t k = 0; k < 3; k++) {
+                free(trial.buffers[k].data);
+            }
+        }
+        hal_ir_kernel_destroy(kernel);
+    }
+}
+
 /* Outputs that bypass the caches: from a multiple of a line and not, two that differ in that, the
  * same one twice, and with a guard that the last group does not pass as a whole. */
 TEST(streams)
