@@ -448,7 +448,7 @@ static void run_refusals(case_run *run, const void *parameters)
     refused(run, ops_matmul(x, y), "[m, k] and [k, n]", "3x4 times 5x4");
     refused(run, ops_reduce_sum(x, 2), "expected -2 to 1 for f32[3, 4], got 2",
             "a sum along axis 2 of two");
-    refused(run, ops_array_slice(x, 0, 2, 5, 1), "got axis 0", "a slice beyond the end");
+    refused(run, ops_array_slice(x, 0, 2, 5, 1), "axis 0", "a slice beyond the end");
     refused(run, ops_array_where(x, x, x), "expected a bool", "a condition of floats");
     refused(run,
             ops_add(ops_array_full(run->ops, HAL_TYPE_F32, 2, far, 1.0),
