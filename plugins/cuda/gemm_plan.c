@@ -15,58 +15,54 @@ enum { MIN_PARTS_DEPTH = 64 };
 static const int64_t MAX_EXTENT = INT32_MAX;
 static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 
-/* Fitted to measured products of bf16 and f32 on an H100 (docs/benchmarks). Bytes a cycle from the
- * L2 of two neighbouring multiprocessors, which get what both read once, of a pair, and of parts
- * of k; how many lines of the cache an odd line is; the part of a copy's time that is left where
- * few groups run; cycles of a launch, and of one with clusters; of adding the sums of a stage; of
- * waiting for the registers of A in a stage, of tiles up to 128 columns and of wider ones; of a
- * tile's end: for each column, through shared memory with its bytes, and of the sums of other
- * groups; slowness of wide tiles of three-term products that are read or converted across k, of
- * reading shared memory for narrow tiles of 16-bit types, of a B along n whose columns are no
- * multiple of 64, and of wide tiles of TF32 whose A is across k. */
-#define L2_BYTES 108.0
-#define L2_PAIR_BYTES 119.0
-#define L2_SPLIT_BYTES 80.0
-#define L2_ODD_LINES 1.97
-#define L2_IDLE 0.25
+/* The model of the time, in cycles of one multiprocessor. Fitted to products of bf16 and f32 on an
+ * H100 (docs/benchmarks, 2026-11-24b-wgmma); constants with an asterisk are older, from an H200.
+ * L2_*BYTES are what two neighbouring multiprocessors get from the L2 in a cycle; they read once
+ * what both want. */
+#define L2_BYTES 108.0      /* neighbouring tiles of single groups */
+#define L2_PAIR_BYTES 119.0 /* pairs, which copy a common tile to both */
+#define L2_SPLIT_BYTES 80.0 /* groups that split k, which want nothing in common */
+#define L2_ODD_LINES 1.97   /* cache lines read for a line that begins inside one */
+#define L2_IDLE 0.25        /* part of a copy's time that is left where few groups run */
 #define LAUNCH_CYCLES 2600.0
-#define CLUSTER_CYCLES 155.0
-#define FLUSH_CYCLES 100.0
-#define REGISTER_CYCLES 150.0
-#define WIDE_REGISTER_CYCLES 90.0
-#define WIDE_PARTS 1.25
-#define END_CYCLES 300.0
-#define END_COLUMN 27.0
-#define STAGED_END 880.0
-#define STAGED_BYTE 0.05
-#define SPLIT_END 450.0
-#define SPLIT_BYTE 0.037
-#define PAIR_END 415.0
-#define SHARED_CYCLES 1.57
-#define ODD_COLUMNS 1.28
-#define WIDE_TURNED 1.08
+#define CLUSTER_CYCLES 155.0      /* more for a launch of clusters */
+#define FLUSH_CYCLES 100.0        /* * adding the sums of a stage to those of the tile */
+#define REGISTER_CYCLES 150.0     /* * waiting for registers of A in a stage, up to 128 columns */
+#define WIDE_REGISTER_CYCLES 90.0 /* * the same with more columns */
+#define END_CYCLES 300.0          /* the end of a tile that leaves by tensor maps, */
+#define END_COLUMN 27.0           /* and for each of its columns */
+#define STAGED_END 880.0          /* the end of a tile that is stored by rows, */
+#define STAGED_BYTE 0.05          /* and for each byte of its sums */
+#define SPLIT_END 450.0           /* adding the sums of other groups, */
+#define SPLIT_BYTE 0.037          /* and for each of their bytes */
+#define PAIR_END 415.0            /* the end of a tile of a pair */
 
-/* The same of the portable kernel: a launch, products and bytes a cycle of one multiprocessor. */
-#define PORTABLE_LAUNCH 2800.0
-#define PORTABLE_PRODUCTS 300.0
-#define PORTABLE_ACROSS_K 50.0  /* A is stored transposed */
-#define PORTABLE_UNALIGNED 50.0 /* lines of A or B are no multiples of 16 bytes, but: */
-/* Such lines of 16-bit types on matrix units: cycles of 64 elements of k, of a B along k and across
- * it; the fewest rows and columns, and the products of a multiprocessor where there are fewer than
- * a tile has. */
-#define PORTABLE_STAGE 1900.0
-#define PORTABLE_STAGE_ACROSS 2300.0
-#define PORTABLE_STAGE_DEPTH 64
+/* Factors of a stage's multiplications; SHARED_CYCLES: of its reads of shared memory. */
+#define WIDE_PARTS 1.25      /* * three-term products above 96 columns, A or B across k */
+#define ODD_COLUMNS 1.28     /* 16-bit types, B along n, columns no multiple of 64 */
+#define WIDE_TRANSPOSED 1.08 /* * TF32 above 208 columns, A across k */
+#define SHARED_CYCLES 1.57   /* 16-bit types */
+
+/* The same of the portable kernel. */
+#define PORTABLE_LAUNCH 2800.0  /* * */
+#define PORTABLE_PRODUCTS 300.0 /* * multiply-adds a cycle; F32 has half as many */
+#define PORTABLE_ACROSS_K 50.0  /* * A stored transposed; from before it used matrix units there */
+#define PORTABLE_UNALIGNED 50.0 /* lines of A or B that are no multiples of 16 bytes */
+#define PORTABLE_BYTES 5.5      /* * a cycle, of A, B and C */
+#define PORTABLE_DEPTH 8        /* * up to such a k it writes C as fast as memory takes it */
+
+/* Unaligned lines of 16-bit types on matrix units (an H100, 2026-11-24b-mma): from so many rows and
+ * columns on, and with a tile's side or so many multiply-adds for each multiprocessor. */
 #define PORTABLE_MIN_LINES 17
 #define PORTABLE_TILE 64
 #define PORTABLE_MIN_PRODUCTS 450e3
-#define PORTABLE_BYTES 5.5
-#define PORTABLE_DEPTH 8 /* up to such a k it writes C as fast as memory takes it */
+#define PORTABLE_STAGE_DEPTH 64      /* elements of k in a stage */
+#define PORTABLE_STAGE 1900.0        /* cycles of a stage, B along k */
+#define PORTABLE_STAGE_ACROSS 2300.0 /* B across k */
 
-/* A copy that the native kernel waits for: a launch, and bytes a cycle of one multiprocessor that
- * are read or written. */
+/* A copy that the native kernel waits for (an H100, 2026-11-24b-mma; * the launch). */
 #define COPY_LAUNCH 2500.0
-#define COPY_BYTES 9.0
+#define COPY_BYTES 9.0 /* read and written, a cycle of one multiprocessor */
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -214,7 +210,7 @@ static double stage_cycles(const cuda_gemm_plan *plan, double active)
         multiply *= ODD_COLUMNS;
     }
     if (is_f32 && !parts && key->transpose_a && columns > 208) {
-        multiply *= WIDE_TURNED;
+        multiply *= WIDE_TRANSPOSED;
     }
     const double copy = copy_cycles(plan, active);
     multiply += key->flushes ? FLUSH_CYCLES : 0;
@@ -452,7 +448,7 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
         }
     }
     if (!d->required && device->gemm_tile.columns == 0 && !plan_is_worth(d, plan, device->units)) {
-        return plan_decline("shape: expected one that the portable kernel multiplies later");
+        return plan_decline("shape: expected one that the portable kernel multiplies more slowly");
     }
     return HAL_OK;
 }

@@ -3,7 +3,6 @@
 
 enum {
     SHARED_MAX = 227 * 1024, /* bytes of one group */
-    SHARED_ALIGNMENT = 1024, /* of the swizzle */
     MAX_STAGES = 8,
     STORE_ROWS = 64,
     BARRIER_BYTES = 8 * (3 * MAX_STAGES + 2)
@@ -24,7 +23,8 @@ uint32_t cuda_gemm_tile_b_bytes(const cuda_gemm_key *key)
 
 uint32_t cuda_gemm_units_b(const cuda_gemm_key *key)
 {
-    return cuda_gemm_tile_a_bytes() + (cuda_gemm_turns_b(key) ? cuda_gemm_tile_b_bytes(key) : 0);
+    return cuda_gemm_tile_a_bytes() +
+           (cuda_gemm_transposes_b(key) ? cuda_gemm_tile_b_bytes(key) : 0);
 }
 
 /* A tile of 16-bit elements along n has whole boxes. */
@@ -79,14 +79,14 @@ static uint32_t store_bytes(const cuda_gemm_key *key)
 
 uint32_t cuda_gemm_stages(const cuda_gemm_key *key)
 {
-    const uint32_t room = SHARED_MAX - SHARED_ALIGNMENT - store_bytes(key) - BARRIER_BYTES;
+    const uint32_t room = SHARED_MAX - CUDA_GEMM_ALIGNMENT - store_bytes(key) - BARRIER_BYTES;
     const uint32_t stages = room / cuda_gemm_stage_bytes(key);
     return stages < MAX_STAGES ? stages : MAX_STAGES;
 }
 
 uint32_t cuda_gemm_shared_bytes(const cuda_gemm_key *key)
 {
-    return SHARED_ALIGNMENT + cuda_gemm_barrier_offset(key) + BARRIER_BYTES;
+    return CUDA_GEMM_ALIGNMENT + cuda_gemm_barrier_offset(key) + BARRIER_BYTES;
 }
 
 uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key)

@@ -21,7 +21,9 @@
 
 enum {
     CUDA_GEMM_MULTIPLIERS = 8, /* warps */
-    CUDA_GEMM_CONVERTERS = 3   /* warps */
+    CUDA_GEMM_CONVERTERS = 3,  /* warps */
+    CUDA_GEMM_ALIGNMENT =
+        1024 /* bytes: of the ring, as the 128-byte swizzle repeats every 8 lines */
 };
 
 /* Rows of the boxes in which C leaves. */
@@ -38,14 +40,14 @@ static inline bool cuda_gemm_has_parts(const cuda_gemm_key *key)
 }
 
 /* Whether B is written again along k, as the units take F32 in no other layout. */
-static inline bool cuda_gemm_turns_b(const cuda_gemm_key *key)
+static inline bool cuda_gemm_transposes_b(const cuda_gemm_key *key)
 {
     return key->type == HAL_TYPE_F32 && !key->transpose_b;
 }
 
 static inline bool cuda_gemm_converts(const cuda_gemm_key *key)
 {
-    return cuda_gemm_has_parts(key) || cuda_gemm_turns_b(key);
+    return cuda_gemm_has_parts(key) || cuda_gemm_transposes_b(key);
 }
 
 /* Bytes that arrive. */

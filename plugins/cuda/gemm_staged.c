@@ -12,9 +12,9 @@
 enum {
     WORKERS = 32 * CUDA_GEMM_MULTIPLIERS,
     MAX_UNROLL = 4, /* pieces whose loads are in flight */
-    MAX_PARTS = 8,  /* of sums that are added, whose loads are in flight */
-    /* of three-term products that are split: wider ones lack a register for the number of a part */
-    MAX_PARTS_COLUMNS = 96
+    MAX_LOADS = 8,  /* in flight: pieces times the parts of k that are added */
+    /* of three-term products that split k: wider ones lack a register for the number of a part */
+    MAX_SPLIT_COLUMNS = 96
 };
 
 /* Pieces of one slice: neighbours of one row, of `width` elements. */
@@ -28,7 +28,7 @@ static uint32_t unroll(const cuda_gemm_key *key, uint32_t parts)
 {
     uint32_t copies = 1;
     while (copies < MAX_UNROLL && 2 * copies * WORKERS <= piece_count(key) &&
-           2 * copies * parts <= MAX_PARTS) {
+           2 * copies * parts <= MAX_LOADS) {
         copies *= 2;
     }
     return copies;
@@ -38,7 +38,7 @@ bool cuda_gemm_staged_is_supported(const cuda_gemm_key *key)
 {
     return (key->width == 1 || key->width == 4) && key->split >= 1 &&
            cuda_gemm_cluster(key) <= CUDA_GEMM_MAX_CLUSTER &&
-           (key->split == 1 || !cuda_gemm_has_parts(key) || key->columns <= MAX_PARTS_COLUMNS) &&
+           (key->split == 1 || !cuda_gemm_has_parts(key) || key->columns <= MAX_SPLIT_COLUMNS) &&
            key->split * cuda_gemm_slice_bytes(key) <= cuda_gemm_store_offset(key) &&
            cuda_gemm_element_is_supported(key, unroll(key, 1) * key->width);
 }
@@ -102,8 +102,8 @@ static void write_sums(kit_text *t, const cuda_gemm_key *key)
 }
 
 /* One work-item for each group that shares the tile arrives there, on behalf of this group. */
-static void write_arrive(kit_text *t, const cuda_gemm_key *key, const char *label,
-                         uint32_t barrier, const char *fence, const char *arrive)
+static void write_arrive(kit_text *t, const cuda_gemm_key *key, const char *label, uint32_t barrier,
+                         const char *fence, const char *arrive)
 {
     kit_text_add(t,
                  "setp.ge.u32 %%p, %%worker, %u;\n@%%p bra %s;\n"
@@ -250,8 +250,7 @@ static void write_loop_begin(kit_text *t, const char *label)
 static void write_loop_end(kit_text *t, const cuda_gemm_key *key, uint32_t copies,
                            const char *label)
 {
-    kit_text_add(t,
-                 "add.u32 %%piece, %%piece, %u;\nsetp.lt.u32 %%p, %%piece, %u;\n@%%p bra %s;\n",
+    kit_text_add(t, "add.u32 %%piece, %%piece, %u;\nsetp.lt.u32 %%p, %%piece, %u;\n@%%p bra %s;\n",
                  copies * WORKERS, piece_count(key), label);
 }
 

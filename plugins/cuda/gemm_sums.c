@@ -20,8 +20,8 @@
 enum {
     STEP_BYTES = 32, /* of k in one wgmma */
     STEPS = CUDA_GEMM_LINE / STEP_BYTES,
-    A_REGISTERS = 4, /* of one step */
-    TURN_LOADS = 4,  /* of 16 bytes, of a converting work-item */
+    A_REGISTERS = 4,   /* of one step */
+    CONVERT_LOADS = 4, /* of 16 bytes, of a converting work-item */
 };
 
 /* Matrix descriptors: bits 16 to 29 the distance of boxes, 32 to 45 that of groups of eight rows,
@@ -397,13 +397,13 @@ static void write_small_tile(kit_text *t, const cuda_gemm_key *key)
                  "setp.lt.u32 %%p, %%x1, %u;\n"
                  "add.u32 %%stage, %%stage, %u;\nadd.u32 %%stage, %%stage, %%x1;\n",
                  bytes % stride, cuda_gemm_tile_a_bytes());
-    for (uint32_t first = 0; first < bytes; first += TURN_LOADS * stride) {
-        for (uint32_t i = 0; i < TURN_LOADS && first + i * stride < bytes; i++) {
+    for (uint32_t first = 0; first < bytes; first += CONVERT_LOADS * stride) {
+        for (uint32_t i = 0; i < CONVERT_LOADS && first + i * stride < bytes; i++) {
             kit_text_add(t, "%sld.shared.v4.f32 {%%f%u,%%f%u,%%f%u,%%f%u}, [%%stage+%u];\n",
                          first + (i + 1) * stride > bytes ? "@%p " : "", 4 * i, 4 * i + 1,
                          4 * i + 2, 4 * i + 3, first + i * stride);
         }
-        for (uint32_t i = 0; i < TURN_LOADS && first + i * stride < bytes; i++) {
+        for (uint32_t i = 0; i < CONVERT_LOADS && first + i * stride < bytes; i++) {
             for (uint32_t j = 0; j < 4; j++) {
                 write_small(t, 4 * i + j);
             }
@@ -416,7 +416,7 @@ static void write_small_tile(kit_text *t, const cuda_gemm_key *key)
 
 /* A B along n is written along k, and its small parts. A warp takes eight columns in turn, as 8
  * columns x 4 elements of k at once: without bank conflicts as it writes. */
-static void write_turned_tile(kit_text *t, const cuda_gemm_key *key)
+static void write_transposed_tile(kit_text *t, const cuda_gemm_key *key)
 {
     const uint32_t line = cuda_gemm_line(HAL_TYPE_F32), pieces = CUDA_GEMM_LINE / 16;
     kit_text_add(t,
@@ -462,8 +462,8 @@ void cuda_gemm_convert_tile(kit_text *t, const cuda_gemm_key *key)
                     "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%barrier, %%barriers, %%x0;\n");
     cuda_gemm_write_wait(t, "WAIT_RAW", "%barrier", "%parity", false);
     kit_text_add(t, "mad.lo.u32 %%stage, %%slot, %u, %%base;\n", cuda_gemm_stage_bytes(key));
-    if (cuda_gemm_turns_b(key)) {
-        write_turned_tile(t, key);
+    if (cuda_gemm_transposes_b(key)) {
+        write_transposed_tile(t, key);
     } else {
         write_small_tile(t, key);
     }

@@ -10,10 +10,7 @@
 
 #include <stddef.h>
 
-enum {
-    SHARED_ALIGNMENT = 1024, /* of the swizzle */
-    MIN_STAGES = 3           /* of a ring that hides the latency of copies */
-};
+enum { MIN_STAGES = 3 /* of a ring that hides the latency of copies */ };
 
 /* The halves of a tile are whole boxes, and whole groups of eight lines. */
 static bool shared_is_supported(const cuda_gemm_key *key)
@@ -247,7 +244,7 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
                  "mov.u32 %%base, shared;\nadd.u32 %%base, %%base, %u;\n"
                  "and.b32 %%base, %%base, %u;\n"
                  "add.u32 %%barriers, %%base, %u;\n",
-                 SHARED_ALIGNMENT - 1, ~(uint32_t)(SHARED_ALIGNMENT - 1),
+                 CUDA_GEMM_ALIGNMENT - 1, ~(uint32_t)(CUDA_GEMM_ALIGNMENT - 1),
                  cuda_gemm_barrier_offset(key));
     kit_text_add(t,
                  cuda_gemm_cluster(key) > 1

@@ -4,9 +4,12 @@
 
 #include <stdlib.h>
 
-/* Batches of a queue that are in flight at most; one more waits for the oldest. Without a limit
- * each batch of a host that is ahead creates a command buffer, whose memory stays. */
-enum { MOST_SLOTS = 1024, MIN_ARGUMENT_BYTES = 1 << 16 };
+/* Batches of a queue in flight, at most: as many as have times (VULKAN_TIMES); one more waits for
+ * the oldest. Without a limit each batch of a host that is ahead creates a command buffer, whose
+ * memory stays. */
+enum { MAX_SLOTS = VULKAN_TIMES };
+
+enum { MIN_ARGUMENT_BYTES = 1 << 16 };
 
 static int slot_is_idle(hal_plugin_queue *queue, const vulkan_slot *slot)
 {
@@ -59,7 +62,7 @@ hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot)
     hal_plugin_device *device = queue->device;
     vulkan_slot *oldest = queue->oldest;
     if (oldest == NULL || !slot_is_idle(queue, oldest)) {
-        if (queue->slot_count < MOST_SLOTS) {
+        if (queue->slot_count < MAX_SLOTS) {
             return slot_create(queue, slot);
         }
         const hal_status status = vulkan_queue_wait(queue, oldest->value, UINT64_MAX);
