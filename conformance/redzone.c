@@ -52,19 +52,6 @@ hal_range zone_range(const red_zone *zone)
     return (hal_range){zone->buffer, zone->offset, zone->bytes};
 }
 
-ops_tensor zone_tensor(const red_zone *zone, hal_type type, uint32_t rank, const int64_t *shape)
-{
-    ops_tensor tensor = {.buffer = zone->buffer, .type = type, .rank = rank};
-    tensor.offset = (int64_t)(zone->offset / hal_type_size(type));
-    int64_t stride = 1;
-    for (uint32_t i = rank; i-- > 0;) {
-        tensor.shape[i] = shape[i];
-        tensor.stride[i] = stride;
-        stride *= shape[i];
-    }
-    return tensor;
-}
-
 void zone_read(case_run *run, const red_zone *zone, void *data, const char *what)
 {
     const size_t objects = run->object_count;

@@ -22,9 +22,7 @@ typedef struct red_zone {
 red_zone zone_create(case_run *run, uint64_t bytes, const void *data);
 red_zone zone_create_at(case_run *run, uint64_t lead, uint64_t bytes, const void *data);
 
-/* The range, and the range as a contiguous tensor of `rank` dimensions. */
 hal_range zone_range(const red_zone *zone);
-ops_tensor zone_tensor(const red_zone *zone, hal_type type, uint32_t rank, const int64_t *shape);
 
 /* Waits, reads the range to `data` (may be null) and checks both canaries, a broken one of which is
  * reported under the name `what`. */

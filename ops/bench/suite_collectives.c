@@ -29,17 +29,17 @@ typedef struct collectives {
 typedef struct kind {
     const char *name;
     uint32_t kind;
-    int send_all, recv_all; /* 1: the buffer has a part for each rank */
+    int recv_all; /* 1: recv has a part for each rank */
 } kind;
 
 static const kind kinds[] = {
-    {"all_reduce", HAL_ALL_REDUCE, 0, 0},
-    {"all_gather", HAL_ALL_GATHER, 0, 1},
-    {"reduce_scatter", HAL_REDUCE_SCATTER, 1, 0},
-    {"broadcast", HAL_BROADCAST, 0, 0},
-    {"reduce", HAL_REDUCE, 0, 0},
-    {"all_to_all", HAL_ALL_TO_ALL, 1, 1},
-    {"exchange", HAL_EXCHANGE, 0, 0},
+    {"all_reduce", HAL_ALL_REDUCE, 0},
+    {"all_gather", HAL_ALL_GATHER, 1},
+    {"reduce_scatter", HAL_REDUCE_SCATTER, 0},
+    {"broadcast", HAL_BROADCAST, 0},
+    {"reduce", HAL_REDUCE, 0},
+    {"all_to_all", HAL_ALL_TO_ALL, 1},
+    {"exchange", HAL_EXCHANGE, 0},
 };
 
 /* The collectives of a crew. */

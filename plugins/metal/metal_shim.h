@@ -35,8 +35,7 @@ typedef struct metal_facts {
     uint64_t max_threads[3];
     uint64_t shared_bytes; /* of a threadgroup */
     uint32_t apple_family; /* 6 to 9; 0: not by Apple, or older */
-    bool mac2, metal3;
-    bool low_power, removable, headless, unified;
+    bool mac2, low_power, unified;
 } metal_facts;
 
 /* Retains and releases. Null is allowed. */

@@ -125,12 +125,9 @@ void metal_shim_describe(metal_gpu *gpu, metal_facts *facts)
         facts->shared_bytes = [device maxThreadgroupMemoryLength];
         facts->apple_family = apple_family(device);
         facts->mac2 = [device supportsFamily:MTLGPUFamilyMac2];
-        facts->metal3 = [device supportsFamily:MTLGPUFamilyMetal3];
         facts->unified = [device hasUnifiedMemory];
 #if !(defined TARGET_OS_IPHONE && TARGET_OS_IPHONE)
         facts->low_power = [device isLowPower];
-        facts->removable = [device isRemovable];
-        facts->headless = [device isHeadless];
 #endif
     }
 }

@@ -40,9 +40,8 @@ enum {                     /* hal_event.kind: the call into the plugin */
        HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
        HAL_EVENT_SUBMIT,   /* queue, recording, value */
        HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
-       HAL_EVENT_RECEIVE,  /* queue, value, name: no call; a rank waited from begin_ns on for step
+       HAL_EVENT_RECEIVE   /* queue, value, name: no call; a rank waited from begin_ns on for step
                          * `value` of the collective `name`; event_after only */
-       HAL_EVENT_COUNT
 };
 
 typedef struct hal_event {

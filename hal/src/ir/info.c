@@ -2,10 +2,8 @@
  * that builder, verifier, printer, parser and legaliser read. */
 #include "internal.h"
 
-#define ROW(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, result)    \
-    [number] = {                                                                                 \
-        #name, syntax,           operands, result, HAL_IR_CLASS_##CLASS, HAL_IR_TRAITS_##TRAITS, \
-        since, HAL_TYPES_##TYPES},
+#define ROW(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, result) \
+    [number] = {#name, syntax, operands, result, HAL_IR_TRAITS_##TRAITS, since, HAL_TYPES_##TYPES},
 static const hal_ir_info table[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
 #undef ROW
 

@@ -61,10 +61,9 @@ typedef struct hal_ir_info {
     const char *syntax;
     char operands[5];
     char result;
-    uint8_t class_of;  /* HAL_IR_CLASS_* */
-    uint8_t traits;    /* HAL_IR_TRAIT_* */
-    uint16_t since;    /* minor version of the plugin ABI that added the opcode */
-    uint32_t types;    /* HAL_TYPE_BIT of the operands of rule T */
+    uint8_t traits; /* HAL_IR_TRAIT_* */
+    uint16_t since; /* minor version of the plugin ABI that added the opcode */
+    uint32_t types; /* HAL_TYPE_BIT of the operands of rule T */
 } hal_ir_info;
 
 /* The row of an opcode; null if no opcode has the number. */
