@@ -102,9 +102,11 @@ static hal_status choose_set(const instruction_set **set)
                      sets[i].name);
         }
     }
-    return cpu_fail(HAL_ERROR_UNSUPPORTED,
-                    "HAL_CPU_ISA=%s: this machine and build have %s; unset it to take the best",
-                    wanted, known);
+    return cpu_fail(
+        HAL_ERROR_UNSUPPORTED,
+        "HAL_CPU_ISA: expected one of %s, which this machine and build have, got \"%s\"; "
+        "unset it to take the best",
+        known, wanted);
 }
 
 /* Processors that the process may use, limited by the quota of its control groups. */
@@ -127,8 +129,8 @@ static hal_status choose_threads(uint32_t *threads)
     const long number = strtol(wanted, &end, 10);
     if (errno != 0 || *end != '\0' || number < 1 || number > MAX_THREADS) {
         return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "HAL_CPU_THREADS=%s: a number from 1 to %d was expected", wanted,
-                        (int)MAX_THREADS);
+                        "HAL_CPU_THREADS: expected a number from 1 to %d, got \"%s\"",
+                        (int)MAX_THREADS, wanted);
     }
     *threads = (uint32_t)number;
     return HAL_OK;
@@ -143,7 +145,8 @@ static hal_status choose_compiler(const cpu_lanes *lanes, bool *compiles)
     if (unset || strcmp(wanted, "on") == 0 || strcmp(wanted, "off") == 0) {
         return HAL_OK;
     }
-    return cpu_fail(HAL_ERROR_INVALID_ARGUMENT, "HAL_CPU_JIT=%s: on or off was expected", wanted);
+    return cpu_fail(HAL_ERROR_INVALID_ARGUMENT, "HAL_CPU_JIT: expected on or off, got \"%s\"",
+                    wanted);
 }
 
 /* Bytes of output from which stores bypass the caches. */
@@ -159,7 +162,7 @@ static hal_status choose_streaming(uint64_t *bytes)
     const unsigned long long number = strtoull(wanted, &end, 10);
     if (errno != 0 || *end != '\0' || wanted[0] < '0' || wanted[0] > '9') {
         return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "HAL_CPU_STREAM=%s: a number of bytes was expected", wanted);
+                        "HAL_CPU_STREAM: expected a number of bytes, got \"%s\"", wanted);
     }
     *bytes = number;
     return HAL_OK;

@@ -94,7 +94,7 @@ static nccl_result messages_await(cuda_creation *of)
     return result == 0 ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
 }
 
-/* Nobody else has the communicator. */
+/* No other thread uses the communicator. */
 static void comm_abort(nccl_comm comm)
 {
     cuda_nccl()->ncclGroupStart();

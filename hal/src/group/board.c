@@ -242,7 +242,7 @@ static hal_status board_open_local(hal_board *made, hal_board **board, const cha
     return status;
 }
 
-/* Nobody else can open the board from now on. */
+/* No other process can open the board from now on. */
 static void board_hide(hal_board *board)
 {
     if (board->file >= 0) {

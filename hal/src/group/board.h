@@ -30,7 +30,7 @@ enum {
 
 /* How others recognise the memory of a rank's process, see direct.h. */
 typedef struct hal_board_process {
-    uint64_t id;          /* of the process; 0: nobody reads its memory */
+    uint64_t id;          /* of the process; 0: its memory is not read */
     uint64_t key_address; /* where its memory has the key */
     uint64_t key[2];
 } hal_board_process;

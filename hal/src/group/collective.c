@@ -120,7 +120,7 @@ static hal_status segments_stage_out(const collective_plan *of, hal_range range,
 }
 
 /* Records a step. The batch after its gate uses the buffers that the gate reads and writes, so that
- * nobody gets the memory of one that the program releases before. */
+ * the pool does not reuse one that the program releases before. */
 static hal_status step_record(const collective_plan *of, const hal_step_description *step)
 {
     const hal_segments *both[] = {&step->out, &step->in};

@@ -451,8 +451,8 @@ static hal_status command_record(const engine_call *call, hal_queue *queue, hal_
     return hal_record_action(&queue->recorder, &action);
 }
 
-/* The next batch uses the memory, too: nobody else gets it before the collective has begun, when a
- * queue can wait for its value. */
+/* The next batch uses the memory, too: the pool does not reuse it before the collective has begun,
+ * when a queue can wait for its value. */
 static hal_status memory_hold(hal_queue *queue, hal_range range)
 {
     hal_memory *memory = NULL;

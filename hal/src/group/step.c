@@ -427,7 +427,7 @@ static hal_status step_advance(hal_gate *gate, int *open)
     return HAL_OK;
 }
 
-/* MPI may write and read memory of a step that failed at any time: nobody may have it again. */
+/* MPI may write and read memory of a step that failed at any time: it is never reused. */
 static void step_keep_memory(const group_step *step)
 {
     const hal_segments *both[] = {&step->is.in, &step->is.out};

@@ -218,7 +218,7 @@ static int child_wait(probe_child *child, uint64_t deadline)
 }
 
 /* Reads what the child writes until it ends. Each of its lines, "begin" or an answer, restarts
- * the time limit. Nobody waits for a child that outlives SIGKILL by AFTER_KILL_NS. */
+ * the time limit. A child that outlives SIGKILL by AFTER_KILL_NS is left behind. */
 static void child_follow(probe_child *child, uint64_t limit)
 {
     struct pollfd ready = {.fd = child->output, .events = POLLIN};

@@ -46,9 +46,11 @@ static const ops_gemm_tiles staged[] = {
  * takes 48 us for 5128 x 5677 x 11 of f32, 157 with the tiles above. 21 products each, mean of the
  * time of those above over this: k of 11 1.5, 24 1.7, 48 1.35, 64 1.3, 100 1.17;
  * with even rows and k of 100 0.9.) */
-static const ops_gemm_tiles flat =
+static const ops_gemm_tiles small_k =
     STAGED( 32, 128,  8, 8,  4, 4, 4, 1, 32, 2,    1,    5,      60);
-enum { FLAT_MAX_K = 48, FLAT_MAX_ODD_K = 100, FLAT_MIN_M = 33, FLAT_MIN_N = 65 };
+/* The largest k, of C with even and with odd lines, as measured above. Matrices with rows for one
+ * tile only, or columns for no more than half of one, have the tiles above. */
+enum { SMALL_K_MAX = 48, SMALL_K_MAX_ODD = 100, SMALL_K_MIN_M = 33, SMALL_K_MIN_N = 65 };
 
 /* Tiles for matrix units, from large to small; the first one that gives every unit a group is used.
  * Warps of 64 x 64, in tiles as large as registers allow, since the second-level cache is the
@@ -242,11 +244,11 @@ void ops_gemm_choose_tiles(const hal_device_info *info, int64_t m, int64_t n, in
         return;
     }
     const uint32_t count = sizeof staged / sizeof staged[0];
-    const int is_flat = k <= (n % 4 ? FLAT_MAX_ODD_K : FLAT_MAX_K) && m >= FLAT_MIN_M &&
-                        n >= FLAT_MIN_N && tiles_fit(info, &flat, width);
+    const int is_small_k = k <= (n % 4 ? SMALL_K_MAX_ODD : SMALL_K_MAX) && m >= SMALL_K_MIN_M &&
+                           n >= SMALL_K_MIN_N && tiles_fit(info, &small_k, width);
     double least = INFINITY;
-    *tiles = is_flat ? flat : staged[count - 1];
-    for (uint32_t i = 0; i < count && !is_flat; i++) {
+    *tiles = is_small_k ? small_k : staged[count - 1];
+    for (uint32_t i = 0; i < count && !is_small_k; i++) {
         const double now = tiles_cost(info, &staged[i], m, n, k, batch);
         if (now < least && tiles_fit(info, &staged[i], width)) {
             least = now;
