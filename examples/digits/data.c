@@ -83,7 +83,8 @@ int digits_data_load(const char *path, digits_data *data, char *error, size_t er
     *data = (digits_data){0};
     FILE *file = fopen(path, "r");
     if (file == NULL) {
-        snprintf(error, error_bytes, "%s: cannot open: %s", path, strerror(errno));
+        snprintf(error, error_bytes, "%s: cannot open: %s; --data names the folder", path,
+                 strerror(errno));
         return 0;
     }
     char line[LINE_BYTES];

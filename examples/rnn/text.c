@@ -18,7 +18,8 @@ static int append_file(const char *path, bytes *read, char *error, size_t error_
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
-        snprintf(error, error_bytes, "%s: cannot open: %s", path, strerror(errno));
+        snprintf(error, error_bytes, "%s: cannot open: %s; --data names the folder", path,
+                 strerror(errno));
         return 0;
     }
     int good = 1;
