@@ -69,6 +69,7 @@ struct hal_plugin_kernel {
     cpu_step *group;       /* steps that run for each group */
     cpu_access *accesses;
     cpu_constant *constants;
+    uint32_t *lane_ids;      /* of compiled kernels that need them, see jit_index.c; else null */
     size_t *slot_offset;     /* in the arena; SIZE_MAX: set when the kernel runs */
     size_t *shared_offset;   /* in the arena, of each shared memory */
     struct cpu_check *check; /* check.h; null: accesses are not checked */

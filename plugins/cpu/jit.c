@@ -49,33 +49,6 @@ static void step_advance(jit_walk *walk, bool reads_memory)
     }
 }
 
-static void references_note(jit_walk *walk, uint32_t which)
-{
-    jit_state *jit = &walk->state;
-    uint32_t names[CPU_REFERENCES];
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        const uint32_t count = pass == 0 ? cpu_names_written(jit->lower, walk->draft, names)
-                                         : cpu_names_read(jit->lower, walk->draft, names);
-        for (uint32_t k = 0; k < count; k++) {
-            if (names[k] != CPU_NONE) {
-                jit_name_in(jit, which, names[k])->references++;
-            }
-        }
-    }
-}
-
-/* The program that a draft with result `name` belongs to; other programs end if it would change
- * what they need. */
-static uint32_t program_choose(jit_walk *walk, uint32_t name)
-{
-    jit_state *jit = &walk->state;
-    const uint32_t which = jit->lower->names[name].uniform ? JIT_OPEN_UNIFORM : JIT_OPEN_LANES;
-    if (jit_slot_is(which == JIT_OPEN_UNIFORM ? jit->used_by : jit->posted_by, jit, name)) {
-        jit_all_flush(jit);
-    }
-    return which;
-}
-
 static void operation_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
@@ -83,13 +56,13 @@ static void operation_append(jit_walk *walk)
     if (walk->kind.class == CPU_STEP_OPERATION && hal_ir_is_math(walk->kind.opcode)) {
         jit_functions_part(jit, names);
     }
-    const uint32_t which = program_choose(walk, names->d);
+    const uint32_t which = jit_program_choose(jit, names->d);
     jit_program *program = jit_program_of(jit, which);
     const hal_type type = walk->kind.type;
     const hal_type operand = walk->kind.opcode == HAL_IR_NARROW ? hal_type_of_value(type) : type;
     const bool select =
         walk->kind.class == CPU_STEP_OPERATION && walk->kind.opcode == HAL_IR_SELECT;
-    references_note(walk, which);
+    jit_references_note(jit, walk->draft, which);
     jit_value a = jit_value_of(jit, which, names->a, select ? (hal_type)HAL_TYPE_BOOL : operand);
     jit_value b = names->b != CPU_NONE ? jit_value_of(jit, which, names->b, operand) : JIT_NONE;
     jit_value c = names->c != CPU_NONE ? jit_value_of(jit, which, names->c, operand) : JIT_NONE;
@@ -129,11 +102,11 @@ static bool exchange_append(jit_walk *walk)
         jit->lower->kernel->items % CPU_BLOCK != 0) {
         return false;
     }
-    program_choose(walk, names->d);
+    jit_program_choose(jit, names->d);
     if (!near && jit_slot_is(jit->written_by, jit, names->a)) {
         jit_all_flush(jit);
     }
-    references_note(walk, JIT_OPEN_LANES);
+    jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, names->a, type);
     const jit_value d = jit_operation(&jit->lanes, near ? HAL_IR_SHUFFLE_XOR : JIT_EXCHANGE, type,
                                       type, a, JIT_NONE, JIT_NONE);
@@ -223,18 +196,20 @@ static bool element_append(jit_walk *walk)
         return false;
     }
     const cpu_access *access = &jit->lower->accesses[walk->draft->access];
-    const hal_type type = hal_type_of_value(access->type);
     if (jit->writes_memory) {
         jit_all_flush(jit);
     }
-    program_choose(walk, access->values[0]);
+    jit_program_choose(jit, access->values[0]);
     const jit_value base = jit_name_in(jit, JIT_OPEN_UNIFORM, access->base)->value;
     if (base != JIT_NONE && jit->uniform.values[base].kind == JIT_TEMPORARY) {
         jit_program_flush(jit, JIT_OPEN_UNIFORM); /* the address is computed from its block */
     }
-    references_note(walk, JIT_OPEN_UNIFORM);
-    const jit_value d =
-        jit_operation(&jit->uniform, JIT_ELEMENT, type, type, JIT_NONE, JIT_NONE, JIT_NONE);
+    jit_references_note(jit, walk->draft, JIT_OPEN_UNIFORM);
+    const jit_value guard = access->guard == CPU_NONE
+                                ? JIT_NONE
+                                : jit_value_of(jit, JIT_OPEN_UNIFORM, access->guard, HAL_TYPE_BOOL);
+    const jit_value d = jit_operation(&jit->uniform, JIT_ELEMENT, access->type,
+                                      hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
     jit_last(&jit->uniform)->aux = walk->draft->access;
     jit_name_define(jit, JIT_OPEN_UNIFORM, access->values[0], d);
     return true;
@@ -271,10 +246,10 @@ static bool input_emit(jit_walk *walk)
 /* The guard of an access in rows, as a value of the open program; others need none. */
 static jit_value guard_value(jit_walk *walk, jit_access_form form, bool loads)
 {
-    const uint32_t guard = walk->state.lower->accesses[walk->draft->access].guard;
-    return (form == JIT_ACCESS_ROWS || (form == JIT_ACCESS_ROW_ELEMENT && loads)) &&
-                   guard != CPU_NONE
-               ? jit_value_of(&walk->state, JIT_OPEN_LANES, guard, HAL_TYPE_BOOL)
+    jit_state *jit = &walk->state;
+    const cpu_access *access = &jit->lower->accesses[walk->draft->access];
+    return jit_guard_is_in_loop(jit, access, form, loads)
+               ? jit_value_of(jit, JIT_OPEN_LANES, access->guard, HAL_TYPE_BOOL)
                : JIT_NONE;
 }
 
@@ -287,7 +262,7 @@ static bool address_emit(jit_walk *walk, jit_access_form form, bool calls, jit_p
     }
     *place = (jit_place){.pointer = jit->pointer_count};
     if (jit_is_of_rows(form)) {
-        jit_rows_emit(jit, walk->step, form, place->pointer, calls);
+        jit_rows_emit(jit, walk->draft, walk->step, form, place->pointer, calls);
     } else if (form != JIT_ACCESS_LINE ||
                !jit_access_emit(jit, walk->step, place->pointer, calls)) {
         return false;
@@ -322,7 +297,7 @@ static void load_append(jit_walk *walk)
         step_call(walk);
         return;
     }
-    references_note(walk, JIT_OPEN_LANES);
+    jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
     const jit_value guard = guard_value(walk, form, true);
     const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, access->type,
                                       hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
@@ -384,7 +359,7 @@ static void store_append(jit_walk *walk)
         return;
     }
     const hal_type value = hal_type_of_value(walk->kind.type);
-    references_note(walk, JIT_OPEN_LANES);
+    jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, name, value),
                     guard = guard_value(walk, form, false);
     jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
@@ -395,13 +370,14 @@ static void store_append(jit_walk *walk)
 /* Rows are no view of memory: they are loaded, and stored by their store. */
 static void rows_view(jit_walk *walk, bool is_load)
 {
+    jit_state *jit = &walk->state;
     if (is_load) {
         load_append(walk);
         return;
     }
     step_advance(walk, false);
-    references_note(walk, JIT_OPEN_LANES);
-    jit_own_room_emit(&walk->state, walk->step->access->values[0]);
+    jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
+    jit_own_room_emit(jit, walk->step->access->values[0]);
 }
 
 /* ---- control ---- */
@@ -534,6 +510,7 @@ static void draft_emit(jit_walk *walk)
         break;
     case CPU_STEP_BOUND:
         step_advance(walk, false);
+        jit_of_rows_note(jit, walk->draft);
         if (!jit_bound_emit(jit, walk->draft, walk->step)) {
             step_call(walk);
         }
@@ -545,7 +522,11 @@ static void draft_emit(jit_walk *walk)
         }
         break;
     case CPU_STEP_PURE:
+        if (walk->step->access != NULL && jit_affine_append(jit, walk->draft)) {
+            break;
+        }
         step_advance(walk, false);
+        jit_of_rows_note(jit, walk->draft);
         if (walk->step->run == lanes->choose) {
             jit_choose_emit(&walk->state, walk->draft, walk->step);
         } else if (walk->step->run != lanes->both || !jit_both_emit(jit, walk->step)) {
@@ -651,6 +632,7 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     jit->references = calloc(names, sizeof(uint32_t));
     jit->writers = calloc(names, sizeof(uint32_t));
     jit->chosen = calloc(names, sizeof(uint32_t));
+    jit->of_rows = calloc(names, sizeof(bool));
     jit->viewed = calloc(names, sizeof(uint32_t));
     jit->constants = calloc(names, sizeof(*jit->constants));
     jit->used_by = calloc(slots, sizeof(uint32_t));
@@ -661,7 +643,8 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     if (jit->names[JIT_OPEN_UNIFORM] == NULL || jit->names[JIT_OPEN_LANES] == NULL ||
         jit->references == NULL || jit->constants == NULL || jit->used_by == NULL ||
         jit->written_by == NULL || jit->posted_by == NULL || jit->step_labels == NULL ||
-        jit->writers == NULL || jit->chosen == NULL || jit->viewed == NULL || walk->kinds == NULL) {
+        jit->writers == NULL || jit->chosen == NULL || jit->viewed == NULL ||
+        jit->of_rows == NULL || walk->kinds == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < lower->constant_count; i++) {
@@ -698,6 +681,7 @@ static void walk_release(jit_walk *walk)
     free(jit->writers);
     free(jit->chosen);
     free(jit->viewed);
+    free(jit->of_rows);
     free(jit->constants);
     free(jit->used_by);
     free(jit->written_by);

@@ -54,7 +54,7 @@ static uint32_t shift_of(hal_type type)
     return size == 8 ? 3 : size == 4 ? 2 : size == 2 ? 1 : 0;
 }
 
-static int64_t greatest_index(hal_type type)
+int64_t jit_greatest_index(hal_type type)
 {
     return type == HAL_TYPE_I32 ? INT32_MAX : type == HAL_TYPE_U32 ? UINT32_MAX : INT64_MAX;
 }
@@ -70,13 +70,15 @@ bool jit_line_is_supported(const cpu_access *access)
     return access->run == 1 && access->width == 1 && offset <= INT32_MAX && offset >= INT32_MIN;
 }
 
-void jit_line_address(jit_state *jit, const cpu_access *access, uint32_t otherwise)
+/* The address of the first element, in JIT_SCRATCH, by rcx and rdx. Jumps where the index wraps
+ * around. */
+static void line_address_emit(jit_state *jit, const cpu_access *access, uint32_t otherwise)
 {
     x86_code *code = &jit->code;
     const uint32_t items = jit->lower->kernel->items, shift = shift_of(access->type);
     const int64_t offset = offset_bytes(access);
     index_load(jit, access->base, access->index_type, JIT_SCRATCH);
-    x86_load_immediate(code, X86_RCX, (uint64_t)(greatest_index(access->index_type) - items));
+    x86_load_immediate(code, X86_RCX, (uint64_t)(jit_greatest_index(access->index_type) - items));
     x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_register(X86_RCX));
     x86_jump_if(code, X86_GREATER, otherwise);
     x86_general(code, X86_LOAD, true, X86_RDX,
@@ -116,7 +118,7 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     const uint32_t otherwise = cold->label, back = cold->back;
     mask_require_full(jit, step->mask, otherwise);
     mask_require_full(jit, access->guard, otherwise);
-    jit_line_address(jit, access, otherwise);
+    line_address_emit(jit, access, otherwise);
     if (pointer == JIT_NONE) {
         x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(access->values[0]));
     }
@@ -258,10 +260,19 @@ void jit_own_room_emit(jit_state *jit, uint32_t slot)
  * the first. */
 enum { MOST_FACTOR = 1 << 20, MOST_BASE = 1 << 30 };
 
-void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, uint32_t pointer,
-                   bool calls)
+bool jit_guard_is_in_loop(const jit_state *jit, const cpu_access *access, jit_access_form form,
+                          bool loads)
 {
-    const cpu_access *access = step->access;
+    return access->guard != CPU_NONE &&
+           (form == JIT_ACCESS_ROWS ||
+            (form == JIT_ACCESS_ROW_ELEMENT &&
+             (loads || (jit->of_rows[access->guard] && is_written_once(jit, access->guard)))));
+}
+
+void jit_rows_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
+                   jit_access_form form, uint32_t pointer, bool calls)
+{
+    const cpu_access *access = step->access, *names = &jit->lower->accesses[draft->access];
     const uint32_t shift = shift_of(access->type);
     const uint32_t row = form == JIT_ACCESS_ROWS ? jit->lower->kernel->place[0] : 0;
     const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
@@ -275,7 +286,7 @@ void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, u
     jit->pointer_forms[pointer] = form;
     const uint32_t otherwise = cold->label, back = cold->back;
     mask_require_full(jit, step->mask, otherwise);
-    if (form == JIT_ACCESS_ROW_ELEMENT && !calls) { /* the guard of a load is in the loop */
+    if (!jit_guard_is_in_loop(jit, names, form, calls)) {
         mask_require_full(jit, access->guard, otherwise);
     }
     index_load(jit, access->factor[1], HAL_TYPE_U32, X86_RDX);
@@ -304,9 +315,9 @@ void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, u
 
 bool jit_uniform_is_supported(const cpu_access *access)
 {
-    const int64_t size = (int64_t)hal_type_size(access->type), offset = access->offset * size;
-    return access->width == 1 && access->guard == CPU_NONE && offset <= INT32_MAX &&
-           offset >= INT32_MIN && size >= 4;
+    const int64_t offset = offset_bytes(access);
+    return access->width == 1 && offset <= INT32_MAX && offset >= INT32_MIN &&
+           hal_type_size(access->type) > 1;
 }
 
 void jit_uniform_emit(jit_state *jit, const cpu_access *access)
@@ -425,6 +436,20 @@ static bool access_reach(const jit_state *jit, const cpu_draft *draft, int32_t r
     return least == reach[0] && greatest == reach[1];
 }
 
+void jit_of_rows_note(jit_state *jit, const cpu_draft *draft)
+{
+    const cpu_step *names = &draft->step;
+    bool of_rows = names->run == jit->lower->lanes->choose;
+    if (draft->access != CPU_NONE) {
+        of_rows = jit->lower->accesses[draft->access].index == CPU_NONE &&
+                  name_is(jit, jit->lower->accesses[draft->access].factor[0], 0);
+    } else if (names->run == jit->lower->lanes->both) {
+        of_rows = jit->of_rows[names->a] && jit->of_rows[names->b] &&
+                  is_written_once(jit, names->a) && is_written_once(jit, names->b);
+    }
+    jit->of_rows[names->d] = of_rows;
+}
+
 /* The masks of the first lanes of a group: that of n lanes begins n bytes before `zeros`. */
 #define TRUE_16 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
 #define TRUE_128 TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16, TRUE_16
@@ -446,15 +471,16 @@ typedef enum bound_shape {
 static bound_shape bound_shape_of(const jit_state *jit, const cpu_draft *draft)
 {
     const uint32_t *place = jit->lower->kernel->place;
-    const uint32_t *factor = jit->lower->accesses[draft->access].factor;
+    const cpu_access *access = &jit->lower->accesses[draft->access];
+    const uint32_t *factor = access->factor;
     const bool has_rows = place[0] % CPU_BLOCK == 0 && (place[0] & (place[0] - 1)) == 0;
-    if (place[2] != 1 || (place[1] != 1 && !has_rows)) {
+    if (access->run) {
+        return BOUND_LANES;
+    }
+    if (place[2] != 1 || place[1] == 1) {
         return BOUND_ANY;
     }
-    if (place[1] == 1) {
-        return name_is(jit, factor[0], 1) ? BOUND_LANES : BOUND_ANY;
-    }
-    if (name_is(jit, factor[0], 1) && name_is(jit, factor[1], 0)) {
+    if (has_rows && name_is(jit, factor[0], 1) && name_is(jit, factor[1], 0)) {
         return BOUND_COLUMNS;
     }
     return name_is(jit, factor[0], 0) && name_is(jit, factor[1], 1) ? BOUND_ROWS : BOUND_ANY;
@@ -485,14 +511,17 @@ static void first_lanes_emit(jit_state *jit, const cpu_step *step, bound_shape s
     x86_code *code = &jit->code;
     const uint32_t *place = jit->lower->kernel->place;
     const uint32_t chosen = x86_label(code);
-    const int32_t last = (int32_t)place[shape == BOUND_ROWS] - 1;
+    const uint32_t extent = shape == BOUND_LANES  ? jit->lower->kernel->items
+                            : shape == BOUND_ROWS ? place[1]
+                                                  : place[0];
+    const int32_t last = (int32_t)extent - 1;
     x86_general(code, X86_SUB, true, JIT_SCRATCH, x86_register(X86_RSI));
     x86_add_immediate(code, JIT_SCRATCH, last + (step->aux != 0));
     x86_general(code, X86_LOAD, true, X86_RCX, slot_pointer(CPU_SLOT_EMPTY));
     x86_compare_immediate(code, JIT_SCRATCH, 0);
     x86_jump_if(code, X86_LESS_EQUAL, chosen);
     if (shape == BOUND_ROWS) {
-        x86_shift_left(code, JIT_SCRATCH, (uint32_t)__builtin_ctz(place[0]));
+        x86_multiply_immediate(code, JIT_SCRATCH, (int32_t)place[0]);
     }
     x86_load_immediate(code, X86_RCX, (uint64_t)(uintptr_t)first_lanes.zeros);
     x86_general(code, X86_SUB, true, X86_RCX, x86_register(JIT_SCRATCH));
@@ -523,7 +552,7 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
     index_load(jit, step->a, type, JIT_SCRATCH);
     index_load(jit, access->base, type, X86_RDX);
     x86_general(code, X86_LEA, true, X86_RSI, x86_memory(X86_RDX, reach[1]));
-    x86_load_immediate(code, X86_RCX, (uint64_t)greatest_index(type));
+    x86_load_immediate(code, X86_RCX, (uint64_t)jit_greatest_index(type));
     x86_general(code, X86_CMP, true, X86_RSI, x86_register(X86_RCX));
     x86_jump_if(code, X86_GREATER, otherwise);
     if (reach[0] < 0) {

@@ -8,15 +8,16 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Operands of a routine: the values in lanes, the element of the first lane, two masks and the
- * number of lanes, a multiple of CPU_BLOCK. Where one of the masks is false, memory is not accessed
- * and a loaded value is 0. */
+/* The values in lanes, the element of the first lane, two masks and the number of lanes, a multiple
+ * of CPU_BLOCK. Where one of the masks is false, memory is not accessed and a loaded value is 0. */
+typedef void line_routine(void *values, void *memory, const uint8_t *mask, const uint8_t *guard,
+                          uint64_t lanes);
 enum {
     LINE_VALUES = X86_RDI,
     LINE_MEMORY = X86_RSI,
     LINE_MASK = X86_RDX,
-    LINE_GUARD = X86_R8,
-    LINE_COUNT = X86_R9
+    LINE_COUNT = X86_R8,
+    LINE_GUARD = X86_R9 /* from rcx, which has the lane */
 };
 
 /* Vector registers, and mask registers where there are some. */
@@ -25,7 +26,7 @@ enum { LINE_VALUE = 0, LINE_MASK_A = 1, LINE_MASK_B = 2 };
 enum { TARGETS = 2 };
 
 static pthread_mutex_t routines_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *routines[TARGETS][HAL_TYPE_COUNT][2];
+static line_routine *routines[TARGETS][HAL_TYPE_COUNT][2];
 
 static x86_operand lanes_at(uint32_t base, uint32_t bytes)
 {
@@ -44,6 +45,8 @@ static void routine_emit(jit_state *jit, hal_type type, bool stores)
     const x86_operand memory = lanes_at(LINE_MEMORY, hal_type_size(type)),
                       values = lanes_at(LINE_VALUES, hal_type_size(value));
     const uint32_t again = x86_label(code), none = x86_label(code);
+    x86_add_immediate(code, X86_RSP, -(int32_t)JIT_FRAME_VECTORS);
+    x86_general(code, X86_STORE, true, JIT_LANE, x86_register(LINE_GUARD));
     x86_general(code, X86_XOR, false, JIT_LANE, x86_register(JIT_LANE));
     x86_bind(code, again);
     target->bool_load(jit, LINE_MASK_A, lanes_at(LINE_MASK, 1));
@@ -67,14 +70,16 @@ static void routine_emit(jit_state *jit, hal_type type, bool stores)
     x86_add_immediate(code, JIT_LANE, (int32_t)jit_lanes(jit, jit->program));
     x86_general(code, X86_CMP, false, JIT_LANE, x86_register(LINE_COUNT));
     x86_jump_if(code, X86_BELOW, again);
+    x86_add_immediate(code, X86_RSP, JIT_FRAME_VECTORS);
+    x86_zero_upper(code);
     x86_return(code);
 }
 
-static void *routine_make(const jit_state *caller, hal_type type, bool stores)
+static line_routine *routine_make(const jit_state *caller, hal_type type, bool stores)
 {
     cpu_lower lower = {.lanes = caller->lower->lanes};
     jit_state *jit = calloc(1, sizeof(*jit));
-    void *made = NULL;
+    line_routine *made = NULL;
     if (jit == NULL) {
         return NULL;
     }
@@ -85,7 +90,7 @@ static void *routine_make(const jit_state *caller, hal_type type, bool stores)
     jit->program->wide = hal_type_size(type) == 8;
     routine_emit(jit, type, stores);
     if (x86_finish(&jit->code) && !jit->failed) {
-        made = cpu_code_create(jit->code.bytes, jit->code.count);
+        made = (line_routine *)(uintptr_t)cpu_code_create(jit->code.bytes, jit->code.count);
     }
     x86_code_release(&jit->code);
     free(jit);
@@ -93,58 +98,55 @@ static void *routine_make(const jit_state *caller, hal_type type, bool stores)
 }
 
 /* Null without memory. */
-static void *routine_find(const jit_state *caller, hal_type type, bool stores)
+static line_routine *routine_find(const jit_state *caller, hal_type type, bool stores)
 {
     pthread_mutex_lock(&routines_lock);
-    void **place = &routines[caller->target == &jit_avx512][type][stores];
+    line_routine **place = &routines[caller->target == &jit_avx512][type][stores];
     if (*place == NULL) {
         *place = routine_make(caller, type, stores);
     }
-    void *found = *place;
+    line_routine *found = *place;
     pthread_mutex_unlock(&routines_lock);
     return found;
 }
 
-static void slot_load(jit_state *jit, uint32_t reg, uint32_t slot)
+static const uint8_t *mask_in(const cpu_worker *worker, uint32_t slot)
 {
-    x86_general(&jit->code, X86_LOAD, true, reg, x86_memory(JIT_SLOTS, (int32_t)(8 * slot)));
+    return worker->slots[slot == CPU_NONE ? (uint32_t)CPU_SLOT_FULL : slot];
 }
 
-static void mask_load(jit_state *jit, uint32_t reg, uint32_t slot)
+/* Called by compiled code in the place of a step, which it calls where the index wraps around. */
+static void line_run(cpu_worker *worker, const cpu_step *step, line_routine *routine)
 {
-    slot_load(jit, reg, slot == CPU_NONE ? (uint32_t)CPU_SLOT_FULL : slot);
-}
-
-/* Lanes that are no work-items are false in one of the masks: in the mask of all work-items, or in
- * every mask of a group of whole blocks. */
-static bool masks_suffice(const jit_state *jit, const cpu_step *step)
-{
-    return jit->lower->kernel->items % CPU_BLOCK == 0 || step->mask == CPU_NONE ||
-           step->access->guard == CPU_NONE;
-}
-
-static void routine_call(jit_state *jit, const cpu_step *step, void *routine)
-{
-    x86_code *code = &jit->code;
     const cpu_access *access = step->access;
-    const uint32_t slot = access->values[0];
-    const uint32_t otherwise = x86_label(code), done = x86_label(code);
-    const bool is_view = step->run == jit->lower->lanes->view;
-    jit_line_address(jit, access, otherwise);
-    x86_general(code, X86_STORE, true, JIT_SCRATCH, x86_register(LINE_MEMORY));
-    if (is_view) {
-        jit_own_room_emit(jit, slot);
+    const void *base = worker->slots[access->base];
+    const int64_t index = access->index_type == HAL_TYPE_I32   ? *(const int32_t *)base
+                          : access->index_type == HAL_TYPE_U32 ? *(const uint32_t *)base
+                                                               : *(const int64_t *)base;
+    if (index > jit_greatest_index(access->index_type) - (int64_t)worker->items) {
+        step->run(worker, step);
+        return;
     }
-    slot_load(jit, LINE_VALUES, slot);
-    mask_load(jit, LINE_MASK, step->mask);
-    mask_load(jit, LINE_GUARD, access->guard);
-    x86_load_immediate(code, LINE_COUNT, jit->lower->n);
-    x86_load_immediate(code, JIT_SCRATCH, (uint64_t)(uintptr_t)routine);
-    x86_call(code, JIT_SCRATCH);
-    x86_jump(code, done);
-    x86_bind(code, otherwise);
-    jit_call_step(jit, step);
-    x86_bind(code, done);
+    const uint8_t *mask = mask_in(worker, step->mask), *guard = mask_in(worker, access->guard);
+    if (step->mask != CPU_NONE && access->guard != CPU_NONE) {
+        /* One of the masks has to be false for lanes that are no work-items. */
+        const uint8_t *full = worker->slots[CPU_SLOT_FULL];
+        for (uint32_t lane = 0; lane < step->n; lane++) {
+            worker->chosen[lane] = mask[lane] & full[lane];
+        }
+        mask = worker->chosen;
+    }
+    routine(worker->slots[access->values[0]],
+            (char *)worker->memory[access->memory] +
+                (index + access->offset) * (int64_t)hal_type_size(access->type),
+            mask, guard, step->n);
+}
+
+static void line_run_view(cpu_worker *worker, const cpu_step *step, line_routine *routine)
+{
+    const uint32_t slot = step->access->values[0];
+    worker->slots[slot] = worker->slots[slot + 1];
+    line_run(worker, step, routine);
 }
 
 bool jit_line_emit(jit_state *jit, const cpu_step *step)
@@ -160,13 +162,20 @@ bool jit_line_emit(jit_state *jit, const cpu_step *step)
     }
     const bool stores = step->run == lanes->store[access->type];
     const bool loads = step->run == lanes->load[access->type] || step->run == lanes->view;
-    if ((!stores && !loads) || !masks_suffice(jit, step) ||
-        hal_type_size(access->type) < jit->target->mask_from) {
+    if ((!stores && !loads) || hal_type_size(access->type) < jit->target->mask_from) {
         return false;
     }
-    void *routine = routine_find(jit, access->type, stores);
-    if (routine != NULL) {
-        routine_call(jit, step, routine);
+    line_routine *routine = routine_find(jit, access->type, stores);
+    if (routine == NULL) {
+        return false;
     }
-    return routine != NULL;
+    x86_code *code = &jit->code;
+    const uintptr_t run = step->run == lanes->view ? (uintptr_t)line_run_view : (uintptr_t)line_run;
+    x86_zero_upper(code);
+    x86_general(code, X86_STORE, true, JIT_WORKER, x86_register(X86_RDI));
+    x86_load_immediate(code, X86_RSI, (uint64_t)(uintptr_t)step);
+    x86_load_immediate(code, X86_RDX, (uint64_t)(uintptr_t)routine);
+    x86_load_immediate(code, JIT_SCRATCH, run);
+    x86_call(code, JIT_SCRATCH);
+    return true;
 }

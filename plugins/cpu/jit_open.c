@@ -145,6 +145,29 @@ static bool name_follows(jit_state *jit, uint32_t name)
     return value != JIT_NONE && jit->lanes.values[value].follows;
 }
 
+void jit_references_note(jit_state *jit, const cpu_draft *draft, uint32_t which)
+{
+    uint32_t names[CPU_REFERENCES];
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        const uint32_t count = pass == 0 ? cpu_names_written(jit->lower, draft, names)
+                                         : cpu_names_read(jit->lower, draft, names);
+        for (uint32_t k = 0; k < count; k++) {
+            if (names[k] != CPU_NONE) {
+                jit_name_in(jit, which, names[k])->references++;
+            }
+        }
+    }
+}
+
+uint32_t jit_program_choose(jit_state *jit, uint32_t name)
+{
+    const uint32_t which = jit->lower->names[name].uniform ? JIT_OPEN_UNIFORM : JIT_OPEN_LANES;
+    if (jit_slot_is(which == JIT_OPEN_UNIFORM ? jit->used_by : jit->posted_by, jit, name)) {
+        jit_all_flush(jit);
+    }
+    return which;
+}
+
 void jit_functions_part(jit_state *jit, const cpu_step *names)
 {
     const bool has_iterations = jit->lower->n > jit->target->lanes * jit->target->most_parts;

@@ -394,10 +394,17 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
 /* The element of a uniform load to all lanes. */
 static void emit_element(jit_state *jit, const jit_node *node)
 {
+    const hal_type value = hal_type_of_value(node->type);
+    const uint32_t after = x86_label(&jit->code);
+    const uint32_t guard = node->a[0] != JIT_NONE ? jit_use(jit, node, 0) : 0;
     const uint32_t d = jit_result(jit, node);
+    if (node->a[0] != JIT_NONE) {
+        emit(jit, X86_PXORD, value, d, d, x86_register(d));
+        jump_if_masked(jit, node, 0, guard, after);
+    }
     jit_uniform_emit(jit, &jit->lower->accesses[node->aux]);
-    emit(jit, by_size(node->type, X86_PBROADCASTD, X86_PBROADCASTQ), node->type, d, 0,
-         x86_memory(JIT_SCRATCH, 0));
+    element_broadcast(jit, node->type, d, x86_memory(JIT_SCRATCH, 0));
+    x86_bind(&jit->code, after);
 }
 
 /* The last lane of the last vector of a row to its element; jumps to `after` at the others. */
@@ -438,6 +445,7 @@ static void emit_store(jit_state *jit, const jit_node *node)
     jump_if_null(jit, node->aux, elsewhere);
     aside_add(jit, JIT_ASIDE_STORE, node->a[0], a, elsewhere, after);
     if (jit->pointer_forms[node->aux] == JIT_ACCESS_ROW_ELEMENT) {
+        jump_if_masked(jit, node, 1, guard, after); /* it is the same for all lanes of a row */
         last_lane_store(jit, node, a, after);
     } else {
         jump_if_masked(jit, node, 1, guard, after);
@@ -682,6 +690,8 @@ void jit_node_emit(jit_state *jit, const jit_node *node)
         emit_result(jit, node);
     } else if (opcode == JIT_ELEMENT) {
         emit_element(jit, node);
+    } else if (opcode == JIT_AFFINE) {
+        jit_affine_emit(jit, node);
     } else if (opcode == JIT_STORE) {
         emit_store(jit, node);
     } else if (opcode == JIT_AGAIN) {

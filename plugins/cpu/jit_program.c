@@ -98,6 +98,7 @@ static bool node_is_rounded(const jit_program *program, const jit_node *node, ha
                second = value_is_rounded(program, node->a[1], narrow);
     switch (node->opcode) {
     case JIT_LOAD:
+    case JIT_ELEMENT:
     case HAL_IR_NARROW:
         return node->type == narrow;
     case JIT_MOVE:

@@ -18,8 +18,12 @@ enum {
     JIT_AGAIN,    /* d = a, or the function aux of c and e done again where b is true anywhere */
     JIT_EXCHANGE, /* d = lane (own xor aux) of a, which is in its slot */
     JIT_LOAD,     /* d = memory at the pointer aux, or d's home where that is null; 0 unless a */
-    JIT_ELEMENT,  /* of a uniform program: d = the element of the access aux, a number of a draft */
-    JIT_STORE,    /* memory at the pointer aux = a if b, or a's home where the pointer is null */
+    /* Of a uniform program: d = the element of the access aux, a number of a draft; 0 unless a. */
+    JIT_ELEMENT,
+    /* d = a + the lane's ids times the other operands; where these are JIT_NONE, times the bits of
+     * aux. */
+    JIT_AFFINE,
+    JIT_STORE, /* memory at the pointer aux = a if b, or a's home where the pointer is null */
     /* d is assigned later; where a is true anywhere the operations up to OTHERWISE are skipped,
      * else those up to JOIN; a = b. */
     JIT_DECLARE,

@@ -2,8 +2,8 @@
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
  * values are), jit_ahead.c (prefetches), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of
  * an operation), jit_loop.c (a program over all lanes), jit_split.c (one that is divided),
- * jit_access.c (addresses of memory), jit_line.c (contiguous accesses under a mask), jit_open.c
- * (the programs that are collected), jit.c (a kernel).
+ * jit_access.c (addresses of memory), jit_index.c (affine numbers), jit_line.c (contiguous accesses
+ * under a mask), jit_open.c (the programs that are collected), jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
@@ -199,6 +199,7 @@ struct jit_state {
     uint32_t *writers;          /* of each name: drafts that write it */
     /* Of names that are a mask of all work-items or of none: 1 + the condition's name; else 0. */
     uint32_t *chosen;
+    bool *of_rows;    /* of names: masks that are the same for all lanes of a row */
     uint32_t *viewed; /* 1 + the access of each name whose slot points to its memory; else 0 */
     const cpu_constant_name **constants; /* of each name; null: not a constant */
     /* By slot: the last lane program that uses it, that writes it, and after which a store reads
@@ -326,6 +327,12 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count);
 /* After a loop: the asides of its accesses. */
 void jit_asides_emit(jit_state *jit);
 
+/* ---- jit_index.c ---- */
+
+/* Appends the values of an affine index to the open lane program. False: not of 32 bits. */
+bool jit_affine_append(jit_state *jit, const cpu_draft *draft);
+void jit_affine_emit(jit_state *jit, const jit_node *node);
+
 /* ---- jit_function.c ---- */
 
 /* Calls a function; the nodes of the parts are neighbours. */
@@ -363,15 +370,17 @@ void jit_call_step(jit_state *jit, const cpu_step *step);
 jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft);
 /* Before a loop: computes the address of an access in rows, with its skip, into the pointer
  * `pointer`. Where an index might wrap around or work-items are masked, `calls` calls the step, and
- * the pointer becomes null. The guard is up to the loop. */
-void jit_rows_emit(jit_state *jit, const cpu_step *step, jit_access_form form, uint32_t pointer,
-                   bool calls);
+ * the pointer becomes null. The guard is up to the loop if that has it. */
+void jit_rows_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
+                   jit_access_form form, uint32_t pointer, bool calls);
+/* Whether a loop decides about the guard of an access in rows. */
+bool jit_guard_is_in_loop(const jit_state *jit, const cpu_access *access, jit_access_form form,
+                          bool loads);
 /* The slot of a view that the program computes points to its own room. */
 void jit_own_room_emit(jit_state *jit, uint32_t slot);
-/* Whether an access is contiguous; the address of its first element, in JIT_SCRATCH, by rcx and
- * rdx. Jumps where the index wraps around. */
+int64_t jit_greatest_index(hal_type type);
+/* Whether an access is contiguous. */
 bool jit_line_is_supported(const cpu_access *access);
-void jit_line_address(jit_state *jit, const cpu_access *access, uint32_t otherwise);
 /* Before a loop: computes the address of a contiguous access into the slot of its view, or into the
  * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes
  * null. False, without code: the access has no such form. */
@@ -384,6 +393,8 @@ void jit_uniform_emit(jit_state *jit, const cpu_access *access);
 bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
 /* Two masks together, where both are all work-items; else a call. */
 bool jit_both_emit(jit_state *jit, const cpu_step *step);
+/* Notes whether the result of a draft that makes a mask is the same for all lanes of a row. */
+void jit_of_rows_note(jit_state *jit, const cpu_draft *draft);
 /* All work-items or none, as a uniform condition says. */
 void jit_choose_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
 /* The address of an access at a distance from the leader; `pointer` as in jit_access_emit: false,
@@ -406,6 +417,11 @@ void jit_name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value va
 /* Marks of slots (used_by, written_by, posted_by) for the open lane program. */
 bool jit_slot_is(const uint32_t *marks, const jit_state *jit, uint32_t name);
 void jit_slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name);
+/* Counts the names that a draft refers to as known in a program. */
+void jit_references_note(jit_state *jit, const cpu_draft *draft, uint32_t which);
+/* The program that a draft with result `name` belongs to; other programs end if it would change
+ * what they need. */
+uint32_t jit_program_choose(jit_state *jit, uint32_t name);
 /* Ends a program; ends both, with the stores after them. */
 void jit_program_flush(jit_state *jit, uint32_t which);
 void jit_all_flush(jit_state *jit);

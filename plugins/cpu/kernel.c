@@ -18,6 +18,7 @@ static void kernel_release(cpu_kernel *kernel)
     free(kernel->group);
     free(kernel->accesses);
     free(kernel->constants);
+    free(kernel->lane_ids);
     free(kernel->slot_offset);
     free(kernel->shared_offset);
     free(kernel);

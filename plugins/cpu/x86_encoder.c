@@ -346,6 +346,12 @@ void x86_shift_left(x86_code *code, uint32_t reg, uint32_t count)
     byte_put(code, count);
 }
 
+void x86_multiply_immediate(x86_code *code, uint32_t reg, int32_t value)
+{
+    x86_general(code, 0x69, true, reg, x86_register(reg));
+    word_put(code, (uint32_t)value);
+}
+
 void x86_load_immediate(x86_code *code, uint32_t reg, uint64_t value)
 {
     if (value <= UINT32_MAX) {

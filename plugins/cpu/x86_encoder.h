@@ -318,6 +318,7 @@ void x86_prefetch(x86_code *code, x86_operand from);
 void x86_store_bytes(x86_code *code, uint32_t bytes, uint32_t reg, x86_operand to);
 void x86_add_immediate(x86_code *code, uint32_t reg, int32_t value);
 void x86_compare_immediate(x86_code *code, uint32_t reg, int32_t value);
+void x86_multiply_immediate(x86_code *code, uint32_t reg, int32_t value);
 void x86_shift_left(x86_code *code, uint32_t reg, uint32_t count);
 void x86_load_immediate(x86_code *code, uint32_t reg, uint64_t value);
 void x86_call(x86_code *code, uint32_t reg);

@@ -328,6 +328,56 @@ static inline uint64_t cpu_random(uint64_t *state)
     return x ^ (x >> 29);
 }
 
+/* Random contents. */
+static inline cpu_buffer numbers(hal_type type, uint32_t count, uint64_t seed)
+{
+    cpu_buffer buffer = {.type = type, .count = count};
+    uint32_t *words = calloc(count, hal_type_size(type));
+    for (uint32_t i = 0; i < count * hal_type_size(type) / 4; i++) {
+        const uint64_t any = cpu_random(&seed);
+        const float f = (float)(int64_t)(any % 2001 - 1000) / 64.0f;
+        words[i] = (uint32_t)any;
+        if (type == HAL_TYPE_F32) {
+            memcpy(&words[i], &f, sizeof(f));
+        }
+    }
+    buffer.data = words;
+    return buffer;
+}
+
+/* Checks a kernel, and frees it and the contents of its buffers. */
+static inline void check(hal_ir_kernel *kernel, uint32_t groups, cpu_buffer *buffers,
+                         uint32_t count, const void *scalars, const char *what)
+{
+    cpu_trial trial = {.kernel = kernel, .grid = {groups, 1, 1}, .buffer_count = count};
+    trial.scalars = scalars;
+    trial.what = what;
+    memcpy(trial.buffers, buffers, count * sizeof(*buffers));
+    cpu_check(&trial);
+    for (uint32_t i = 0; i < count; i++) {
+        free(buffers[i].data);
+    }
+    hal_ir_kernel_destroy(kernel);
+}
+
+/* A kernel is compiled as a whole, without steps. */
+static inline void check_no_calls(const hal_ir_kernel *ir)
+{
+    for (uint32_t set = 0; set < CPU_SETS; set++) {
+        hal_plugin_device *device = cpu_open(set);
+        hal_plugin_kernel *kernel = NULL;
+        const int compiles = device != NULL && strncmp(cpu_sets[set], "avx", 3) == 0 &&
+                             strstr(cpu_sets[set], "-steps") == NULL;
+        if (compiles && getenv("CPU_FIXTURE_VALIDATE") == NULL) {
+            assert_int_equal(cpu_plugin()->kernel_create(device, ir, &kernel), 0);
+            if (strstr(cpu_log, " 0 calls of steps,") == NULL) {
+                fail_msg("%s: expected no calls of steps, got %s", cpu_sets[set], cpu_log);
+            }
+            cpu_plugin()->kernel_destroy(device, kernel);
+        }
+    }
+}
+
 /* The kernel that a builder holds. */
 static inline hal_ir_kernel *cpu_finish(hal_ir_builder *builder)
 {

@@ -34,36 +34,6 @@ typedef struct program {
 
 static void block(program *p, uint32_t statements);
 
-static cpu_buffer numbers(hal_type type, uint32_t count, uint64_t seed)
-{
-    cpu_buffer buffer = {.type = type, .count = count};
-    uint32_t *words = calloc(count, hal_type_size(type));
-    for (uint32_t i = 0; i < count * hal_type_size(type) / 4; i++) {
-        const uint64_t any = cpu_random(&seed);
-        const float f = (float)(int64_t)(any % 2001 - 1000) / 64.0f;
-        words[i] = (uint32_t)any;
-        if (type == HAL_TYPE_F32) {
-            memcpy(&words[i], &f, sizeof(f));
-        }
-    }
-    buffer.data = words;
-    return buffer;
-}
-
-static void check(hal_ir_kernel *kernel, uint32_t groups, cpu_buffer *buffers, uint32_t count,
-                  const void *scalars, const char *what)
-{
-    cpu_trial trial = {.kernel = kernel, .grid = {groups, 1, 1}, .buffer_count = count};
-    trial.scalars = scalars;
-    trial.what = what;
-    memcpy(trial.buffers, buffers, count * sizeof(*buffers));
-    cpu_check(&trial);
-    for (uint32_t i = 0; i < count; i++) {
-        free(buffers[i].data);
-    }
-    hal_ir_kernel_destroy(kernel);
-}
-
 static void keep(program *p, hal_ir_value value)
 {
     if (p->count < POOL) {

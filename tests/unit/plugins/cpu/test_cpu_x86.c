@@ -309,6 +309,8 @@ static void general_add(x86_code *code, FILE *file)
         x86_compare_immediate(code, reg, 70000);
         fprintf(file, "addq $0x1234, %%%s\nandq $-4096, %%%s\ncmpq $70000, %%%s\n", general[reg],
                 general[reg], general[reg]);
+        x86_multiply_immediate(code, reg, 777);
+        fprintf(file, "imulq $777, %%%s, %%%s\n", general[reg], general[reg]);
         x86_test_immediate(code, reg, 63);
         fprintf(file, "testq $63, %%%s\n", general[reg]);
     }
