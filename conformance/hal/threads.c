@@ -58,8 +58,9 @@ static void buffers(case_run *run, worker *self)
         hal_buffer **place = &held[(i * 7 + self->number) % 16];
         hal_buffer_release(*place);
         *place = NULL;
-        case_ok(run, hal_buffer_create(run->device, i % 3, 1000 + 4096 * (i % 5), place),
-                "hal_buffer_create");
+        const uint64_t bytes =
+            1000 + 4096 * ((i + self->number) % 5); /* not all the same at once */
+        case_ok(run, hal_buffer_create(run->device, i % 3, bytes, place), "hal_buffer_create");
         hal_buffer_release(hal_buffer_retain(*place));
     }
     for (int i = 0; i < 16; i++) {
@@ -193,9 +194,14 @@ static void work_execute(case_run *run, const void *parameters)
     self->work(run, self);
 }
 
+/* Held until all threads are made: else a busy system may run one after the other. */
+static pthread_mutex_t start = PTHREAD_MUTEX_INITIALIZER;
+
 static void *start_worker(void *argument)
 {
     worker *self = argument;
+    pthread_mutex_lock(&start);
+    pthread_mutex_unlock(&start);
     case_execute(&self->run, work_execute, &self);
     return NULL;
 }
@@ -205,6 +211,7 @@ static void run_workers(case_run *run, const void *parameters)
     const int which = *(const int *)parameters;
     worker workers[THREADS];
     unsigned started = 0;
+    pthread_mutex_lock(&start);
     for (uint32_t i = 0; i < THREADS; i++) {
         workers[i] = (worker){.run = {.selection = run->selection,
                                       .name = run->name,
@@ -219,6 +226,7 @@ static void run_workers(case_run *run, const void *parameters)
             break;
         }
     }
+    pthread_mutex_unlock(&start);
     for (unsigned i = 0; i < started; i++) {
         pthread_join(workers[i].thread, NULL);
     }

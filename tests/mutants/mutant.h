@@ -26,6 +26,10 @@ typedef struct mutant {
     bool takes_any_major;                            /* of the host */
 } mutant;
 
+/* For faults of two threads in one place: waits until another thread has changed the value, for
+ * 20 ms at most; where that was in vain many times, not at all. */
+void mutant_await_change(const _Atomic uint64_t *place, uint64_t own);
+
 /* Records and constants that `ir` may insert per record. */
 #define MUTANT_ROOM 12u
 

@@ -2,8 +2,10 @@
  * after, and wraps the entries of the cpu plugin with it. */
 #include "mutant.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
                                                                           const hal_host *host);
@@ -24,6 +26,19 @@ static const mutant *mutant_find(const char *name)
         }
     }
     return NULL;
+}
+
+void mutant_await_change(const _Atomic uint64_t *place, uint64_t own)
+{
+    enum { MOST_IN_VAIN = 64, TURNS = 200 };
+    static _Atomic uint32_t in_vain;
+    for (uint32_t turn = 0; in_vain < MOST_IN_VAIN && *place == own; turn++) {
+        if (turn == TURNS) {
+            in_vain++;
+            return;
+        }
+        usleep(100);
+    }
 }
 
 static hal_status mutant_submit(hal_plugin_queue *queue, const hal_batch *batch,

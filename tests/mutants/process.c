@@ -3,10 +3,10 @@
 #include "mutant.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -79,14 +79,14 @@ static void ir_kept(hal_plugin *table)
 
 /* ---- The size of an allocation is kept in one place ---- */
 
-static uint64_t wanted_bytes;
+static _Atomic uint64_t wanted_bytes;
 
 static hal_status allocate_latest(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory)
 {
     wanted_bytes = bytes;
     if (bytes % 4096 != 0) {
-        usleep(500);
+        mutant_await_change(&wanted_bytes, bytes);
     }
     return wanted_bytes == bytes
                ? wrap_inside()->memory_allocate(device, kind, bytes, memory)

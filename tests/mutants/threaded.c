@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #define NANOSECONDS UINT64_C(1000000000)
+#define LONG 4u        /* commands of a batch that waits until somebody looks for it */
+#define MOST_HELD 200u /* such batches of a process */
 
 /* A batch that has not run yet. */
 typedef struct job {
     struct job *next;
     wrap_batch batch;
     hal_plugin_wait *waits;
-    uint32_t wait_count;
+    uint32_t wait_count, looks; /* of its queue when it was submitted */
     uint64_t value;
 } job;
 
@@ -28,7 +30,8 @@ typedef struct worker {
     job *first;
     uint64_t reached;
     hal_status status; /* of the first batch that failed */
-    bool ends, is_awaited;
+    uint32_t looks;    /* waits of the host and of other queues */
+    bool ends, is_awaited, is_held;
 } worker;
 
 static struct {
@@ -57,8 +60,12 @@ static void make_condition(void)
 static bool waits_are_over(const job *next)
 {
     for (uint32_t i = 0; i < next->wait_count; i++) {
-        const worker *other = wrap_find(next->waits[i].queue);
+        worker *other = wrap_find(next->waits[i].queue);
         if (other != NULL && other->reached < next->waits[i].value) {
+            if (other->is_held) {
+                other->looks++;
+                pthread_cond_broadcast(&changed);
+            }
             return false;
         }
     }
@@ -87,6 +94,21 @@ static void wait_for_next_batch(const worker *self)
     }
 }
 
+/* Long work begins when somebody looks for it, so that none is over before, however busy the
+ * machine is; after two seconds at the latest. */
+static void wait_for_look(worker *self, const job *next)
+{
+    static uint32_t count;
+    const struct timespec end = end_of(2 * NANOSECONDS);
+    bool is_late = next->batch.batch.command_count < LONG || count++ >= MOST_HELD;
+    self->is_held = true;
+    pthread_cond_broadcast(&changed); /* a queue may wait for this one already */
+    while (!is_late && self->looks == next->looks && !self->ends) {
+        is_late = pthread_cond_timedwait(&changed, &lock, &end) != 0;
+    }
+    self->is_held = false;
+}
+
 static void *work(void *argument)
 {
     worker *self = argument;
@@ -102,6 +124,8 @@ static void *work(void *argument)
         }
         if (faults.batch_is_kept) {
             wait_for_next_batch(self);
+        } else {
+            wait_for_look(self, next);
         }
         self->first = next->next;
         pthread_mutex_unlock(&lock);
@@ -143,6 +167,7 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     worker *line = wrap_find(queue);
     pthread_mutex_lock(&lock);
     line->submitter = pthread_self();
+    made->looks = line->looks;
     job **end = &line->first;
     while (*end != NULL) {
         end = &(*end)->next;
@@ -165,12 +190,13 @@ static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_
     pthread_mutex_lock(&lock);
     worker *line = wrap_find(queue);
     line->is_awaited |= timeout_ns > 0;
-    pthread_cond_broadcast(&changed);
     bool is_late = false;
     if (faults.own_thread && !pthread_equal(line->submitter, pthread_self())) {
         pthread_mutex_unlock(&lock);
         return HAL_OK;
     }
+    line->looks++;
+    pthread_cond_broadcast(&changed);
     while (line->reached < value && !is_late) {
         is_late =
             is_limited && (timeout_ns == 0 || pthread_cond_timedwait(&changed, &lock, &end) != 0);
@@ -259,7 +285,7 @@ static void batch_kept(hal_plugin *table)
 
 /* ---- Shared memory is the device's, not a queue's ---- */
 
-static _Atomic uint32_t sharing; /* batches in flight with a kernel that has shared memory */
+static _Atomic uint64_t sharing; /* batches in flight with a kernel that has shared memory */
 
 static hal_status create_noting_shared(hal_plugin_device *device, const hal_ir_kernel *ir,
                                        hal_plugin_kernel **kernel)
@@ -289,6 +315,9 @@ static hal_status submit_sharing(hal_plugin_queue *queue, const hal_batch *batch
                   wrap_find(batch->commands[i].kernel) != NULL;
     }
     const bool is_disturbed = shares > 0 && atomic_fetch_add(&sharing, 1) > 0;
+    if (shares > 0) {
+        mutant_await_change(&sharing, 1);
+    }
     if (!wrap_batch_copy(&copy, batch)) {
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
@@ -310,7 +339,7 @@ static void shared_once(hal_plugin *table)
 
 /* ---- One place for the kernel that is being compiled ---- */
 
-static const hal_ir_kernel *compiled;
+static _Atomic uint64_t compiled; /* address of its IR */
 static _Atomic uint32_t compiling;
 
 /* Of two threads that create kernels at once both get the later one's. */
@@ -318,12 +347,13 @@ static hal_status create_latest(hal_plugin_device *device, const hal_ir_kernel *
                                 hal_plugin_kernel **kernel)
 {
     pthread_mutex_lock(&lock);
-    compiled = ir;
+    compiled = (uintptr_t)ir;
     compiling++;
     pthread_mutex_unlock(&lock);
-    usleep(200);
+    mutant_await_change(&compiled, (uintptr_t)ir);
     pthread_mutex_lock(&lock);
-    const hal_status status = wrap_inside()->kernel_create(device, compiled, kernel);
+    const hal_ir_kernel *latest = (const hal_ir_kernel *)(uintptr_t)compiled;
+    const hal_status status = wrap_inside()->kernel_create(device, latest, kernel);
     compiling--;
     pthread_mutex_unlock(&lock);
     while (compiling > 0) { /* the other thread may read this one's IR */
