@@ -13,8 +13,10 @@ fail() {
 "$1" dense --device cpu --threads 1 --seconds 0.5 --filter "B1 H64,B8 H64,B64 H64,B512 H64" \
     --json "$folder/rows.json" >"$folder/log" 2>&1 &
 process=$!
-# Bit 14 of the mask of caught signals: SIGTERM.
-until mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$process/status") && (((0x$mask >> 14) & 1)); do
+# Bit 14 of the mask of caught signals: SIGTERM, which this shell catches, too, until it has become
+# hal-bench.
+until [ "$(cat "/proc/$process/comm")" = hal-bench ] &&
+    mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$process/status") && (((0x$mask >> 14) & 1)); do
     kill -0 "$process" || fail "hal-bench ended before it caught SIGTERM"
     sleep 0.05
 done

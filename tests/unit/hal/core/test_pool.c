@@ -243,7 +243,7 @@ static void *create_small(void *argument)
 TEST_WITH(a_trim_that_waits_stalls_no_other_thread, reset, NULL)
 {
     (void)state;
-    enum { PATIENCE_MS = 2000 };
+    enum { PATIENCE_MS = 60000 }; /* which only a failure takes */
     const struct timespec millisecond = {.tv_nsec = 1000000};
     mock->memory_limit = UINT64_C(256) << 20;
     hal_buffer *busy = mock_buffer(device, 100 << 20);
@@ -307,8 +307,8 @@ TEST_WITH(processes_do_not_grow, reset, NULL)
     hal_buffer *source = mock_buffer(device, 1000);
     for (int i = 0; i < 100000; i++) {
         hal_buffer *buffer = mock_buffer(device, 1000 + (uint64_t)(i % 50) * 100);
-        assert_ok(hal_queue_copy(queue, (hal_range){source, 0, 1000},
-                                 (hal_range){buffer, 0, 1000}));
+        assert_ok(
+            hal_queue_copy(queue, (hal_range){source, 0, 1000}, (hal_range){buffer, 0, 1000}));
         hal_buffer_release(buffer);
     }
     assert_true(mock->live_memories < 60);

@@ -74,11 +74,29 @@ TEST(a_right_driver_keeps_all)
     hal_device_release(device);
 }
 
+/* Opens a device of whose tests one does not end: with a time limit of 2 s, or a longer one where
+ * a busy machine makes others miss it. A verdict of a short limit is not kept. */
+static hal_device *hanging_device_open(const char *plugin)
+{
+    static const char *const limits[] = {"2000", "9000", "60000"};
+    hal_device *device = NULL;
+    for (int i = 0, late = 0; i < 3 && late != 1; i++) {
+        hal_device_release(device);
+        setenv("HAL_PROBE", limits[i], 1);
+        device = device_open(plugin);
+        assert_int_equal(probe_count, 1);
+        const char *faults = hal_device_get_faults(device);
+        for (late = 0; (faults = strstr(faults, "within the time limit")) != NULL; faults++) {
+            late++;
+        }
+    }
+    unsetenv("HAL_PROBE");
+    return device;
+}
+
 TEST(what_is_wrong_is_not_offered)
 {
-    setenv("HAL_PROBE", "2000", 1); /* the kernel that hangs takes as long */
-    hal_device *device = device_open("probed_wrong");
-    assert_int_equal(probe_count, 1);
+    hal_device *device = hanging_device_open("probed_wrong");
     expect_masked(device);
     hal_device_release(device);
     setenv("HAL_PROBE", "1", 1);
@@ -90,13 +108,10 @@ TEST(what_is_wrong_is_not_offered)
 
 TEST(a_process_that_is_silent_is_ended)
 {
-    setenv("HAL_PROBE", "1500", 1);
-    hal_device *device = device_open("probed_silent");
-    assert_int_equal(probe_count, 1);
+    hal_device *device = hanging_device_open("probed_silent");
     assert_non_null(strstr(hal_device_get_faults(device),
                            "storage_f16: its test did not end within the time limit\n"));
     hal_device_release(device);
-    unsetenv("HAL_PROBE");
 }
 
 TEST(what_the_driver_prints_is_no_answer)
