@@ -149,6 +149,11 @@ int main(int count, char **arguments)
         if (has_many) {
             suites[suite].finish(&bench);
         }
+        if (bench.row_count == 0 && !bench.failed && !interrupt_was_asked()) {
+            bench_fail(&bench,
+                       "nothing was measured: no case of %s fits the options and the device",
+                       bench.options.suite);
+        }
         if (interrupt_was_asked()) {
             bench_note(&bench, "Interrupted by a signal: %d rows, not all", bench.row_count);
             bench.failed = true;

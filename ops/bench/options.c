@@ -33,7 +33,7 @@ static bool read_join(const char *text, void *options)
     return true;
 }
 
-/* Up to three numbers separated by x. A single one counts for all three; the third of two is 1. */
+/* Up to three numbers separated by x. A single one counts for all three; the third of two is 0. */
 static bool read_size(const char *text, int64_t size[3])
 {
     int read = 0;
@@ -50,7 +50,7 @@ static bool read_size(const char *text, int64_t size[3])
     if (read == 1) {
         size[1] = size[2] = size[0];
     } else if (read == 2) {
-        size[2] = 1;
+        size[2] = 0;
     }
     return *text == 0;
 }
@@ -69,6 +69,33 @@ static bool read_sizes(const char *text, void *options)
         asked->size_count++;
     }
     return more == 0 && asked->size_count > 0;
+}
+
+/* Whether all words of a list are among `count` names. */
+static bool words_are_known(const char *text, const char *const *names, int count)
+{
+    char word[16];
+    int more;
+    while ((more = command_list_next(&text, word, sizeof word)) > 0) {
+        if (command_index_of(word, names, count) < 0) {
+            return false;
+        }
+    }
+    return more == 0;
+}
+
+static bool read_types(const char *text, void *options)
+{
+    static const char *const names[] = {"f32", "f64", "f16", "bf16"};
+    ((bench_options *)options)->types = text;
+    return words_are_known(text, names, 4);
+}
+
+static bool read_cases(const char *text, void *options)
+{
+    static const char *const names[] = {"chain", "alone", "steps", "trees"};
+    ((bench_options *)options)->cases = text;
+    return words_are_known(text, names, 4);
 }
 
 static bool read_impl(const char *text, void *options)
@@ -162,8 +189,8 @@ static const command_option rows[] = {
     {.name = "cases",
      .argument = "LIST",
      .help = "of sequential: chain, alone, steps, trees, with commas (all)",
-     .kind = COMMAND_TEXT,
-     .offset = OF(cases)},
+     .kind = COMMAND_CALL,
+     .read = read_cases},
     {.name = "filter",
      .argument = "LIST",
      .help = "of grid and dense: cells whose names hold one of the words, with commas (all)",
@@ -242,8 +269,8 @@ static const command_option rows[] = {
     {.name = "type",
      .argument = "LIST",
      .help = "with commas: f32, f64, f16, bf16 (f32)",
-     .kind = COMMAND_TEXT,
-     .offset = OF(types)},
+     .kind = COMMAND_CALL,
+     .read = read_types},
     {.name = "impl",
      .argument = "IMPL",
      .help = "of gemm: any, portable or native (any)",
@@ -332,6 +359,13 @@ static command_result check_suite(const bench_options *options)
     if (options->batch != 0 && (!gemm || options->random != 0)) {
         return command_line_wrong(
             &line, "--batch: expected the suite gemm without --random, got %s", options->suite);
+    }
+    for (int i = 0; gemm && i < options->size_count; i++) {
+        if (options->sizes[i][2] == 0) {
+            return command_line_wrong(&line, "--sizes: expected n or mxnxk of gemm, got %lldx%lld",
+                                      (long long)options->sizes[i][0],
+                                      (long long)options->sizes[i][1]);
+        }
     }
     if (options->random != 0 && options->size_count > 0) {
         return command_line_wrong(&line, "--random: expected no --sizes, got both");

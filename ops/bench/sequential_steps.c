@@ -384,7 +384,7 @@ void sequential_steps(bench_state *bench)
         for (int s = 0; s < sizes && !bench->failed; s++) {
             const int64_t *size = options->sizes[s];
             const bool own = options->size_count > 0;
-            const bool named = own && size[2] == 1; /* batch x hidden */
+            const bool named = own && size[2] == 0; /* batch x hidden */
             if (!named || b == 0) {
                 count += run_size(bench, named ? size[0] : batches[b], own ? size[1] : hidden[s],
                                   &best[count]);
