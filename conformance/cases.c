@@ -72,6 +72,12 @@ static void check_leaks(case_run *run, const void *parameters)
     case_ok(run, ops_context_create(run->queue, &run->ops), "ops_context_create");
 }
 
+/* The last case of a group: that nothing stays in use when all was released. */
+static void add_leak_check(case_list *list)
+{
+    case_add(list, check_leaks, NULL, 0, "%s/leaks", list->group);
+}
+
 void case_list_fill(case_list *list)
 {
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
@@ -79,11 +85,6 @@ void case_list_fill(case_list *list)
         list->level = groups[i].level;
         groups[i].add(list);
         list->level = groups[i].level;
-        case_add_leak_check(list);
+        add_leak_check(list);
     }
-}
-
-void case_add_leak_check(case_list *list)
-{
-    case_add(list, check_leaks, NULL, 0, "%s/leaks", list->group);
 }

@@ -55,7 +55,4 @@ void cases_ops_array_graph(case_list *list);
 void cases_ops_array_network(case_list *list);
 void cases_ops_array_order(case_list *list);
 
-/* Adds the last case of a group: that nothing stays in use when all was released. */
-void case_add_leak_check(case_list *list);
-
 #endif

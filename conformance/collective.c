@@ -59,7 +59,7 @@ collective collective_random(random_state *random, const hal_device_info *info, 
     return is;
 }
 
-void collective_print(const collective *is, char *text, size_t bytes)
+static void collective_print(const collective *is, char *text, size_t bytes)
 {
     static const char *const kinds[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
                                         "reduce",     "all_to_all", "exchange"};

@@ -37,9 +37,6 @@ collective_rank collective_rank_of(case_run *run, hal_group *group, hal_queue *q
 collective collective_random(random_state *random, const hal_device_info *info, uint32_t ranks,
                              uint64_t most);
 
-/* The collective as text. */
-void collective_print(const collective *is, char *text, size_t bytes);
-
 /* Writes the inputs and records the collective. */
 collective_flight collective_start(collective_rank *on, const collective *is);
 

@@ -137,6 +137,11 @@ bool compare_bounds(hal_type type, const void *actual, const long double *expect
     return found->wrong == 0;
 }
 
+static bool is_nan(hal_type type, uint64_t bits)
+{
+    return hal_type_is_float(type) && isnan(number_value(type, bits));
+}
+
 bool compare_bits(hal_type type, const void *actual, const void *expected, size_t count,
                   bool any_nan, comparison *found)
 {
@@ -144,8 +149,7 @@ bool compare_bits(hal_type type, const void *actual, const void *expected, size_
     for (size_t i = 0; i < count; i++) {
         const uint64_t bits = number_load(type, actual, i);
         const uint64_t wanted = number_load(type, expected, i);
-        const bool same = bits == wanted || (any_nan && reference_is_nan(type, bits) &&
-                                             reference_is_nan(type, wanted));
+        const bool same = bits == wanted || (any_nan && is_nan(type, bits) && is_nan(type, wanted));
         note(found, i, same ? 0.0 : 1.0, bits, number_long_value(type, wanted));
     }
     return found->wrong == 0;
@@ -174,9 +178,4 @@ void comparison_text(const comparison *found, char *text, size_t bytes)
                  found->wrong, found->count, found->worst_index,
                  number_long_value(found->type, found->actual), found->expected, distance, poison);
     }
-}
-
-bool reference_is_nan(hal_type type, uint64_t bits)
-{
-    return hal_type_is_float(type) && isnan(number_value(type, bits));
 }

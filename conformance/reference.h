@@ -42,7 +42,4 @@ bool compare_bits(hal_type type, const void *actual, const void *expected, size_
 /* "3 of 1000 are wrong; worst at index 17: 1.5 (0x3fc00000) instead of 2 (...)". */
 void comparison_text(const comparison *found, char *text, size_t bytes);
 
-/* Whether bits of a float type are NaN. */
-bool reference_is_nan(hal_type type, uint64_t bits);
-
 #endif

@@ -72,8 +72,24 @@ static double largest_magnitude(hal_type type, const uint8_t *data, uint64_t cou
     return largest;
 }
 
+/* The tolerance of a type: differences of sums in another order. */
+static double usual_tolerance(hal_type type)
+{
+    switch (type) {
+    case HAL_TYPE_F64:
+        return 1e-12;
+    case HAL_TYPE_F32:
+        return 1e-5;
+    case HAL_TYPE_F16:
+        return 2e-3;
+    default: /* about four times the roundoff; 1.6e-2 of BF16 */
+        return hal_type_is_float(type) ? 4.096 * ldexp(1.0, -hal_type_float_format(type).digits)
+                                       : 0.0;
+    }
+}
+
 static void comparison_add(replay_comparison *result, uint64_t index, hal_type type, element here,
-                 element recorded, double largest, const replay_bound *bound)
+                           element recorded, double largest, const replay_bound *bound)
 {
     const int floats = hal_type_is_float(type);
     if (floats && isnan(here.value) && isnan(recorded.value)) {
@@ -85,10 +101,9 @@ static void comparison_add(replay_comparison *result, uint64_t index, hal_type t
     const double relative = absolute == 0.0   ? 0.0
                             : magnitude > 0.0 ? absolute / magnitude
                                               : INFINITY;
-    const uint64_t ulps = here.rank > recorded.rank
-                              ? (uint64_t)here.rank - (uint64_t)recorded.rank
-                              : (uint64_t)recorded.rank - (uint64_t)here.rank;
-    const double tolerance = bound->tolerance < 0.0 ? replay_tolerance(type) : bound->tolerance;
+    const uint64_t ulps = here.rank > recorded.rank ? (uint64_t)here.rank - (uint64_t)recorded.rank
+                                                    : (uint64_t)recorded.rank - (uint64_t)here.rank;
+    const double tolerance = bound->tolerance < 0.0 ? usual_tolerance(type) : bound->tolerance;
     const int near = floats && isfinite(absolute) &&
                      ((tolerance > 0.0 && absolute <= tolerance * largest) ||
                       (bound->ulps != UINT64_MAX && ulps <= bound->ulps));
@@ -125,20 +140,5 @@ void replay_compare(hal_type type, const uint8_t *here, const uint8_t *recorded,
     for (uint64_t at = count * size; at < bytes; at++) {
         result->unequal += here[at] != recorded[at];
         result->beyond += here[at] != recorded[at];
-    }
-}
-
-double replay_tolerance(hal_type type)
-{
-    switch (type) {
-    case HAL_TYPE_F64:
-        return 1e-12;
-    case HAL_TYPE_F32:
-        return 1e-5;
-    case HAL_TYPE_F16:
-        return 2e-3;
-    default: /* about four times the roundoff; 1.6e-2 of BF16 */
-        return hal_type_is_float(type) ? 4.096 * ldexp(1.0, -hal_type_float_format(type).digits)
-                                       : 0.0;
     }
 }

@@ -26,7 +26,4 @@ typedef struct replay_comparison {
 void replay_compare(hal_type type, const uint8_t *here, const uint8_t *recorded, uint64_t bytes,
                     const replay_bound *bound, replay_comparison *result);
 
-/* The tolerance of a type: differences of sums in another order. */
-double replay_tolerance(hal_type type);
-
 #endif

@@ -62,7 +62,6 @@ int grid_cells_create(uint64_t seed, int random, uint64_t largest, const char *f
 
 int64_t grid_input_count(const grid_input *input);
 int64_t grid_input_length(const grid_input *input, int axis); /* of the operand */
-bool grid_is_permuted(const grid_input *input);
 hal_type grid_result_type(const grid_cell *cell);
 
 /* The shape of the result; returns its rank. */

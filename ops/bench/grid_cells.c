@@ -149,7 +149,7 @@ int64_t grid_input_length(const grid_input *input, int axis)
     return input->shape[input->order[axis]];
 }
 
-bool grid_is_permuted(const grid_input *input)
+static bool grid_is_permuted(const grid_input *input)
 {
     bool is = false;
     for (int i = 0; i < input->rank; i++) {

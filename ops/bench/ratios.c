@@ -27,13 +27,19 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Of at least one number, in ascending order. */
+static double median_of(const double *sorted, int count)
+{
+    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0;
+}
+
 /* Of --regret: how much longer the chosen kernels take than the best of those that there are. */
 static void regret_note(bench_state *bench, const double *ratios, int count)
 {
     bench_note(bench,
                "Regret, the time over that of the best alternative: %d cases, median %.1f%%, 95 of "
                "100 at most %.1f%%, worst %.1f%%",
-               count, 100.0 / ratios[count / 2] - 100.0, 100.0 / ratios[count / 20] - 100.0,
+               count, 100.0 / median_of(ratios, count) - 100.0, 100.0 / ratios[count / 20] - 100.0,
                100.0 / ratios[0] - 100.0);
 }
 
@@ -62,7 +68,7 @@ static void ratios_note(bench_state *bench, const char *peer, bool only_random)
         bench_note(bench,
                    "%s over %s: %d cells, worst %.2f, median %.2f, %d at 0.9 or more (%.0f%%)",
                    only_random ? "Random cells" : "All cells", peer, count, ratios[0],
-                   ratios[count / 2], well, 100.0 * well / count);
+                   median_of(ratios, count), well, 100.0 * well / count);
     }
     free(ratios);
 }

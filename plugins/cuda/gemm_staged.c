@@ -56,9 +56,8 @@ static void write_slice_places(kit_text *t, const cuda_gemm_key *key)
     }
 }
 
-void cuda_gemm_staged_begin(cuda_lowering *l, const cuda_gemm_key *key)
+void cuda_gemm_staged_begin(cuda_lowering *l)
 {
-    (void)key;
     cuda_gemm_element_begin(l);
     kit_text_add(&l->body,
                  ".reg .b32 %%spot, %%worker, %%piece, %%parity_of_tile;\n"

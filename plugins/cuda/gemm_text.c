@@ -170,7 +170,7 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
                     "mov.u32 %%slot, 0;\nmov.u32 %%parity, 0;\nmov.u32 %%tile, %%first_tile;\n");
     cuda_gemm_sums_begin(t, key);
     if (key->staged) {
-        cuda_gemm_staged_begin(l, key);
+        cuda_gemm_staged_begin(l);
     } else {
         cuda_gemm_epilogue_begin(l, key);
     }

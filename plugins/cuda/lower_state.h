@@ -83,8 +83,7 @@ cuda_operand cuda_fresh(cuda_lowering *l, uint32_t class);
 /* Assigns a record's result as many registers as it is wide. Returns the first. */
 cuda_operand cuda_define(cuda_lowering *l, uint32_t record);
 
-/* An element of a value, and the value itself: a register or an immediate. */
-cuda_operand cuda_element(const cuda_lowering *l, hal_ir_value value, uint32_t element);
+/* A value: a register or an immediate. */
 cuda_operand cuda_value(const cuda_lowering *l, hal_ir_value value);
 
 /* The same in a register, for instructions that take no immediates. */

@@ -188,19 +188,20 @@ bool cuda_is_alias(const hal_ir_kernel *kernel, const hal_ir_record *record)
     }
 }
 
-cuda_operand cuda_element(const cuda_lowering *l, hal_ir_value value, uint32_t element)
+/* An element of a value: a register or an immediate. */
+static cuda_operand element_operand(const cuda_lowering *l, hal_ir_value value, uint32_t element)
 {
     const hal_ir_record *r = &l->kernel->records[value];
     if (r->opcode == HAL_IR_PACK) {
         const hal_ir_value parts[4] = {r->a, r->b, r->c, r->d};
         const uint32_t each = l->kernel->records[r->a].width;
-        return cuda_element(l, parts[element / each], element % each);
+        return element_operand(l, parts[element / each], element % each);
     }
     if (r->opcode == HAL_IR_EXTRACT) {
-        return cuda_element(l, r->a, (uint32_t)r->imm);
+        return element_operand(l, r->a, (uint32_t)r->imm);
     }
     if (cuda_is_alias(l->kernel, r)) {
-        return cuda_element(l, r->a, element);
+        return element_operand(l, r->a, element);
     }
     if (r->opcode == HAL_IR_CONSTANT && r->type != HAL_TYPE_BOOL) {
         return immediate(r->type, l->kernel->constants[r->aux]);
@@ -210,12 +211,12 @@ cuda_operand cuda_element(const cuda_lowering *l, hal_ir_value value, uint32_t e
 
 cuda_operand cuda_value(const cuda_lowering *l, hal_ir_value value)
 {
-    return cuda_element(l, value, 0);
+    return element_operand(l, value, 0);
 }
 
 cuda_operand cuda_in_register(cuda_lowering *l, hal_ir_value value, uint32_t element)
 {
-    const cuda_operand operand = cuda_element(l, value, element);
+    const cuda_operand operand = element_operand(l, value, element);
     if (operand.kind < CUDA_CLASSES) {
         return operand;
     }

@@ -60,6 +60,20 @@ static void require_small_access(lower *l, uint32_t bytes, int shared)
     }
 }
 
+static lower_access access_of(lower *l, hal_type type, uint32_t width)
+{
+    const uint32_t bytes = hal_type_size(type), all = bytes * width;
+    lower_access access = {.count = width, .bytes = bytes};
+    if (bytes >= 4) {
+        access.type = lower_type(l, type);
+    } else {
+        access.bytes = all >= 4 ? 4 : all;
+        access.count = all >= 4 ? all / 4 : 1;
+        access.type = lower_int(l, 8 * access.bytes);
+    }
+    return access;
+}
+
 static plan plan_access(lower *l, const hal_ir_record *record, uint32_t width)
 {
     const int shared = hal_ir_is_shared(l->ir, record->aux);
@@ -73,7 +87,7 @@ static plan plan_access(lower *l, const hal_ir_record *record, uint32_t width)
         p.address = address_of(l, record);
     }
     p.parts = width >> p.class;
-    p.access = lower_access_of(l, p.type, 1u << p.class);
+    p.access = access_of(l, p.type, 1u << p.class);
     if (p.access.bytes < 4) {
         require_small_access(l, p.access.bytes, shared);
     }
@@ -302,18 +316,4 @@ void lower_memory(lower *l, uint32_t index)
     } else {
         l->ids[index] = lower_atomic(l, record);
     }
-}
-
-lower_access lower_access_of(lower *l, hal_type type, uint32_t width)
-{
-    const uint32_t bytes = hal_type_size(type), all = bytes * width;
-    lower_access access = {.count = width, .bytes = bytes};
-    if (bytes >= 4) {
-        access.type = lower_type(l, type);
-    } else {
-        access.bytes = all >= 4 ? 4 : all;
-        access.count = all >= 4 ? all / 4 : 1;
-        access.type = lower_int(l, 8 * access.bytes);
-    }
-    return access;
 }

@@ -71,7 +71,7 @@ typedef struct lower {
     uint32_t inputs[64]; /* variables of built-in inputs, by built-in */
     uint32_t arguments;  /* pointer to the block of arguments */
     uint32_t arguments_storage;
-    uint32_t hidden_zero; /* a word of 0 that the driver does not know; 0: none */
+    uint32_t hidden_zero;                   /* a word of 0 that the driver does not know; 0: none */
     uint32_t bindings[HAL_IR_MAX_BINDINGS]; /* addresses */
     lower_shared shared[HAL_IR_MAX_SHARED];
     uint32_t views;          /* 1: shared arrays have several layouts */
@@ -140,7 +140,6 @@ uint32_t lower_narrow(lower *l, hal_type type, uint32_t value);
 
 /* lower_memory.c: loads, stores and atomics. */
 void lower_memory(lower *l, uint32_t index);
-lower_access lower_access_of(lower *l, hal_type type, uint32_t width);
 
 /* lower_shared.c: declares the arrays; the class of an access of `width` elements; the pointer to
  * one part of an access. */

@@ -53,9 +53,22 @@ static void line_write(uint32_t level, const char *message)
 static void line_format(uint32_t level, const char *format, va_list arguments)
 {
     char line[LINE_BYTES];
-    if (hal_log_wants(level) && vsnprintf(line, sizeof line, format, arguments) >= 0) {
+    if (hal_log_is_enabled(level) && vsnprintf(line, sizeof line, format, arguments) >= 0) {
         line_write(level, line);
     }
+}
+
+int hal_log_is_enabled(hal_log_level level)
+{
+    uint32_t now = atomic_load_explicit(&enabled, memory_order_relaxed);
+    if (now == 0) {
+        now = variable_level() + 1;
+        uint32_t unread = 0;
+        if (!atomic_compare_exchange_strong(&enabled, &unread, now)) {
+            now = unread;
+        }
+    }
+    return level < now || (level == HAL_LOG_ERROR && atomic_load(&errors_enabled));
 }
 
 void hal_log_set_callback(hal_log_callback new_callback, void *user, hal_log_level level)
@@ -77,24 +90,6 @@ hal_status hal_log_check_variable(void)
                ? HAL_OK
                : hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                           "HAL_LOG: expected error, warn, info or debug, got \"%s\"", value);
-}
-
-int hal_log_wants(uint32_t level)
-{
-    uint32_t now = atomic_load_explicit(&enabled, memory_order_relaxed);
-    if (now == 0) {
-        now = variable_level() + 1;
-        uint32_t unread = 0;
-        if (!atomic_compare_exchange_strong(&enabled, &unread, now)) {
-            now = unread;
-        }
-    }
-    return level < now || (level == HAL_LOG_ERROR && atomic_load(&errors_enabled));
-}
-
-int hal_log_is_enabled(hal_log_level level)
-{
-    return hal_log_wants(level);
 }
 
 void hal_log_show_errors(void)

@@ -5,9 +5,6 @@
 #include <hal/plugin.h>
 #include <stdarg.h>
 
-/* Whether a level is enabled; for lines that are costly to make. Threads: any. */
-int hal_log_wants(uint32_t level);
-
 /* INVALID_ARGUMENT if HAL_LOG has a value that is no level. Threads: any. */
 hal_status hal_log_check_variable(void);
 

@@ -88,9 +88,6 @@ int hal_ir_reject(hal_ir_problem *problem, const char *format, ...) HAL_PRINTF(2
 int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
                         hal_type *type, uint32_t *width, hal_ir_problem *problem);
 
-/* Checks the declarations of a kernel or fragment: all but its records. 1, or 0 and the problem. */
-int hal_ir_check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *problem);
-
 /* A name is a letter or _, then letters, digits and _, at most HAL_IR_MAX_NAME of them. */
 int hal_ir_is_name(const char *name);
 

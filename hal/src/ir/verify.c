@@ -30,7 +30,7 @@ static int check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 }
 
 static int verify_record(const hal_ir_kernel *kernel, uint32_t index, hal_ir_scope *scope,
-                           hal_ir_place *places, hal_ir_problem *problem)
+                         hal_ir_place *places, hal_ir_problem *problem)
 {
     const hal_ir_record *record = &kernel->records[index];
     hal_type type;
@@ -56,13 +56,12 @@ static int verify_record(const hal_ir_kernel *kernel, uint32_t index, hal_ir_sco
 }
 
 static hal_status fail_record(const hal_ir_kernel *kernel, uint32_t record,
-                         const hal_ir_problem *problem)
+                              const hal_ir_problem *problem)
 {
     const char *name = hal_ir_opcode_name(kernel->records[record].opcode);
     return hal_fail(HAL_ERROR_INVALID_IR, "%s %s, record %u (%s): %s",
                     kernel->flags & HAL_IR_FRAGMENT ? "fragment" : "kernel",
-                    kernel->names + kernel->name, record, name == NULL ? "?" : name,
-                    problem->text);
+                    kernel->names + kernel->name, record, name == NULL ? "?" : name, problem->text);
 }
 
 /* Each input and output of a fragment has one record. */
@@ -321,6 +320,14 @@ hal_status hal_ir_verify(const hal_ir_kernel *kernel)
     return hal_ir_verify_at(kernel, &record);
 }
 
+/* All but the records. */
+static int check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+{
+    return check_counts(kernel, problem) && check_names(kernel, problem) &&
+           check_memories(kernel, problem) && check_scalars(kernel, problem) &&
+           ((kernel->flags & HAL_IR_FRAGMENT) == 0 || check_fragment(kernel, problem));
+}
+
 hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record)
 {
     hal_ir_problem problem;
@@ -329,7 +336,7 @@ hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record)
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_verify: kernel: expected a valid pointer, got null");
     }
-    if (!check_shape(kernel, &problem) || !hal_ir_check_declarations(kernel, &problem)) {
+    if (!check_shape(kernel, &problem) || !check_declarations(kernel, &problem)) {
         return hal_fail(HAL_ERROR_INVALID_IR, "IR kernel: %s", problem.text);
     }
     hal_status status = verify_records(kernel, record);
@@ -351,11 +358,4 @@ int hal_ir_is_name(const char *name)
         }
     }
     return length > 0;
-}
-
-int hal_ir_check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *problem)
-{
-    return check_counts(kernel, problem) && check_names(kernel, problem) &&
-           check_memories(kernel, problem) && check_scalars(kernel, problem) &&
-           ((kernel->flags & HAL_IR_FRAGMENT) == 0 || check_fragment(kernel, problem));
 }
