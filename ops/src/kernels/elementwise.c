@@ -5,9 +5,6 @@
 
 #include <stddef.h>
 
-/* The constants below of CPUs were measured on processors with AVX-512, of GPUs on an H100 and
- * an H200. */
-
 /* Work-items along the innermost dimension from which kernels have rows instead of one flat index;
  * on a CPU, whose lanes access neighbours much faster than scattered elements, work-items of a
  * group that covers several lines. */
@@ -21,8 +18,13 @@
 #define RANGE_ELEMENTS 8192u
 #define STEP_ITEMS 160u
 #define LINE_ITEMS 16u
-#define MIN_MASKED 3u
+#define MIN_MASKED 2u
 #define LONG_LINE 1024u
+
+/* Up to so many lines are shared evenly by steps, and how much less work the lines of another
+ * dimension have to be for the order of the dimensions to change. */
+#define FEW_LINES 16u
+#define MIN_GAIN 0.85
 
 /* A CPU's groups of an array in order: large ones if there are so many of them; one group for up to
  * that many elements, if these are a multiple of ONE_GROUP_STEP. */
@@ -146,63 +148,118 @@ static int has_plain_lines(const ops_space *space)
     return plain;
 }
 
-/* The work-items of a step: those that cover a line with the least work. Steps overlap at the end
- * of a line and of a range, so that none has idle work-items. */
-static int plan_step(const hal_device_info *info, const ops_space *space,
-                     ops_elementwise_plan *plan)
+/* The lines of a step whose rows have so many work-items, and its work for each line. Steps overlap
+ * at the end of a line and of a range, so that none has idle work-items. Steps share few lines
+ * evenly; else their number is a power of two, as each number is another kernel. */
+static double step_lines(const hal_device_info *info, uint64_t inner, uint64_t count, uint32_t row,
+                         uint32_t *lines)
+{
+    const uint32_t items = inner < LONG_LINE ? info->max_group_items / row : 1;
+    const uint32_t most = items < info->max_group_size[1] ? items : info->max_group_size[1];
+    uint32_t tried = count <= FEW_LINES ? ops_even_share(count, most) : most;
+    double best = 0;
+    *lines = 0;
+    for (; tried > 0; tried /= 2) {
+        if (tried > count) {
+            continue;
+        }
+        const double steps = (double)ceil_divide(inner, row) * (double)ceil_divide(count, tried);
+        const double work =
+            steps * (STEP_ITEMS + (double)tried * (row + LINE_ITEMS)) / (double)count;
+        if (*lines == 0 || work < best) {
+            best = work;
+            *lines = tried;
+        }
+    }
+    return best;
+}
+
+/* The step that covers `count` lines with the least work, which is returned; 0: none. */
+static double step_choose(const hal_device_info *info, const ops_space *space, uint64_t count,
+                          uint32_t step[2])
 {
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    const uint64_t count = (uint64_t)space->size[space->rank - 2];
     const uint32_t width = info->subgroup_width, most = info->max_group_items;
     const uint32_t longest = most < info->max_group_size[0] ? most : info->max_group_size[0];
     double best = 0;
-    plan->group = 0;
+    step[0] = step[1] = 0;
     for (uint32_t row = width; row <= longest && (row <= inner || row == width); row *= 2) {
-        uint32_t lines = inner < LONG_LINE ? most / row : 1;
-        while (lines > count || lines > info->max_group_size[1]) {
-            lines /= 2;
-        }
-        const double work = (double)ceil_divide(inner, row) *
-                            (STEP_ITEMS + (double)lines * (row + LINE_ITEMS)) / lines;
-        if (plan->group == 0 || work < best) {
+        uint32_t lines;
+        const double work = step_lines(info, inner, count, row, &lines);
+        if (step[0] == 0 || work < best) {
             best = work;
-            plan->group = row;
-            plan->lines = lines;
+            step[0] = row;
+            step[1] = lines;
         }
     }
-    return plan->group * plan->lines >= MIN_LANES && inner >= MIN_MASKED;
+    return step[0] * step[1] >= MIN_LANES && inner >= MIN_MASKED ? best : 0;
+}
+
+/* Moves the dimension next to the innermost one whose lines are the least work in steps. Returns
+ * whether the order changed. */
+static int lines_choose(const hal_device_info *info, ops_space *space)
+{
+    const uint32_t last = space->rank - 1;
+    uint32_t step[2], best = last - 1;
+    double least = step_choose(info, space, (uint64_t)space->size[best], step);
+    for (uint32_t i = last - 1; i-- > 0;) {
+        const double work = step_choose(info, space, (uint64_t)space->size[i], step);
+        if (work > 0 && (least <= 0 || work < MIN_GAIN * least)) {
+            least = work;
+            best = i;
+        }
+    }
+    ops_space_move(space, best, last - 1);
+    return best != last - 1;
+}
+
+/* Whether a kernel can compute ranges of lines, whatever their lengths. */
+static int ranges_are_possible(const hal_device_info *info, const ops_elementwise_use *use,
+                               const ops_space *space)
+{
+    return use->repeatable && space->rank > 1 && info->subgroup_width > 0 &&
+           !is_transposed(space) && has_plain_lines(space);
+}
+
+/* Parts of `count` lines with about `most` of them: whole steps of `lines` if possible. */
+static uint64_t range_count(uint64_t count, uint64_t most, uint64_t lines)
+{
+    const uint64_t whole = most / lines * lines;
+    const uint64_t ranges = ceil_divide(count, whole);
+    return count / ranges >= lines ? ranges : count > most ? count / most : 1;
 }
 
 /* Groups that compute ranges of lines and, where these are long, of their elements. They are in
- * the order of memory, unless the outer dimensions are longer than the grid's z. False where other
- * groups suit the space, or have to. */
-static int plan_ranges(const hal_device_info *info, const ops_elementwise_use *use,
-                       const ops_space *space, ops_elementwise_plan *plan)
+ * the order of memory, unless the outer dimensions are longer than the grid's z; `moved` lines are
+ * further apart than the outer dimensions. False where other groups suit the space, or have to. */
+static int plan_ranges(const hal_device_info *info, const ops_space *space, int moved,
+                       ops_elementwise_plan *plan)
 {
-    const ops_elementwise_plan other = *plan;
-    if (!use->repeatable || plan->layout.index64 || space->rank < 2 || info->subgroup_width == 0 ||
-        is_transposed(space) || !has_plain_lines(space) || !plan_step(info, space, plan)) {
-        *plan = other;
-        return 0;
-    }
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t lines = (uint64_t)space->size[space->rank - 2];
     const uint64_t outer = (uint64_t)ops_space_elements(space) / (inner * lines);
-    const uint64_t wide = RANGE_ELEMENTS > plan->group ? RANGE_ELEMENTS : plan->group;
-    uint64_t columns = inner > wide ? inner / wide : 1;
-    uint64_t most = RANGE_ELEMENTS / (inner / columns);
-    most = most > plan->lines ? most : plan->lines;
-    uint64_t ranges = lines > most ? lines / most : 1;
-    plan->columns = outer > info->max_grid[2] ? 2 : 0;
-    columns = columns < info->max_grid[plan->columns] ? columns : info->max_grid[plan->columns];
-    ranges = ranges < info->max_grid[1] ? ranges : info->max_grid[1];
-    if (outer > info->max_grid[2 - plan->columns]) {
-        *plan = other;
+    uint32_t step[2];
+    if (step_choose(info, space, lines, step) <= 0) {
         return 0;
     }
-    plan->grid[plan->columns] = (uint32_t)columns;
+    const uint64_t wide = RANGE_ELEMENTS > step[0] ? RANGE_ELEMENTS : step[0];
+    uint64_t columns = inner > wide ? inner / wide : 1;
+    uint64_t most = RANGE_ELEMENTS / (inner / columns);
+    most = most > step[1] ? most : step[1];
+    uint64_t ranges = range_count(lines, most, step[1]);
+    const uint32_t along =
+        outer > info->max_grid[2] || (moved && columns <= info->max_grid[2]) ? 2 : 0;
+    columns = columns < info->max_grid[along] ? columns : info->max_grid[along];
+    ranges = ranges < info->max_grid[1] ? ranges : info->max_grid[1];
+    if (outer > info->max_grid[2 - along]) {
+        return 0;
+    }
+    plan->group = step[0];
+    plan->lines = step[1];
+    plan->columns = (uint8_t)along;
+    plan->grid[along] = (uint32_t)columns;
     plan->grid[1] = (uint32_t)ranges;
-    plan->grid[2 - plan->columns] = (uint32_t)outer;
+    plan->grid[2 - along] = (uint32_t)outer;
     return 1;
 }
 
@@ -618,6 +675,8 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
     if (!plan->staged) {
         plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
     }
+    const int has_ranges = is_cpu && ranges_are_possible(info, use, space);
+    const int moved = has_ranges && lines_choose(info, space);
     ops_layout_choose(context, space,
                       use->reserved + (plan->staged ? OPS_TRANSPOSED_SCALAR_BYTES : 0), use->reach,
                       &plan->layout);
@@ -625,7 +684,7 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
         return ops_grid_spread(context, use->function, ops_transposed_groups(space, plan->tile),
                                plan->grid);
     }
-    if (is_cpu && plan_ranges(info, use, space, plan)) {
+    if (has_ranges && !plan->layout.index64 && plan_ranges(info, space, moved, plan)) {
         plan->ranges = 1;
         plan->masked = (uint64_t)space->size[space->rank - 1] < plan->group;
         return HAL_OK;

@@ -185,20 +185,6 @@ static void box_fit(const ops_space *space, uint32_t other, uint32_t third, uint
     tile[2] = least(tile[2], (uint64_t)space->size[third]);
 }
 
-static void dimension_move(ops_space *space, uint32_t dimension, uint32_t to)
-{
-    for (uint32_t i = dimension; i < to; i++) {
-        const int64_t size = space->size[i];
-        space->size[i] = space->size[i + 1];
-        space->size[i + 1] = size;
-        for (uint32_t view = 0; view < space->view_count; view++) {
-            const int64_t stride = space->stride[view][i];
-            space->stride[view][i] = space->stride[view][i + 1];
-            space->stride[view][i + 1] = stride;
-        }
-    }
-}
-
 static uint64_t tile_count(const ops_space *space, const uint32_t tile[OPS_TILE_AXES],
                            uint32_t axis)
 {
@@ -352,7 +338,7 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
         other = counts[i] > (other == last ? 0 : counts[other]) ? i : other;
     }
     if (info->kind == HAL_DEVICE_CPU && other != last && space->size[other] >= MIN_LINES) {
-        dimension_move(space, other, last - 1);
+        ops_space_move(space, other, last - 1);
     }
     if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE) {
         other = last;
@@ -376,9 +362,9 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
         const uint64_t groups = (uint64_t)ops_space_elements(space) / box_elements(tile);
         const int fills = groups >= info->compute_units || elements <= 4 * plan->group;
         if (bytes <= shared && fills && box_elements(tile) >= MIN_ELEMENTS) {
-            dimension_move(space, other, last - 1);
+            ops_space_move(space, other, last - 1);
             if (tile[2] > 1) {
-                dimension_move(space, third > other ? third - 1 : third, last - 2);
+                ops_space_move(space, third > other ? third - 1 : third, last - 2);
             }
             plan->staged = staged[other];
             plan_orders(space, use, input, output, plan);

@@ -128,6 +128,20 @@ void ops_space_take_axis(ops_space *space, uint32_t axis, int64_t *strides)
     space->rank--;
 }
 
+void ops_space_move(ops_space *space, uint32_t dimension, uint32_t to)
+{
+    for (uint32_t i = dimension; i < to; i++) {
+        const int64_t size = space->size[i];
+        space->size[i] = space->size[i + 1];
+        space->size[i + 1] = size;
+        for (uint32_t view = 0; view < space->view_count; view++) {
+            const int64_t stride = space->stride[view][i];
+            space->stride[view][i] = space->stride[view][i + 1];
+            space->stride[view][i + 1] = stride;
+        }
+    }
+}
+
 void ops_space_collapse(ops_space *space, uint32_t leader)
 {
     uint32_t rank = 0;

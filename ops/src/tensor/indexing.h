@@ -61,6 +61,9 @@ void ops_space_take_axis(ops_space *space, uint32_t axis, int64_t *strides);
  * neighbours that are contiguous in every view. The rank is at least 1 afterwards. */
 void ops_space_collapse(ops_space *space, uint32_t leader);
 
+/* Moves a dimension inwards, to the number `to`. */
+void ops_space_move(ops_space *space, uint32_t dimension, uint32_t to);
+
 int64_t ops_space_elements(const ops_space *space);
 
 /* Describes the kernel for a space. `reserved`: bytes of scalars that the caller adds. `reach`: the

@@ -101,15 +101,20 @@ static void broadcast_and_strides(void **state)
     }
 }
 
-/* Lines of every length, also those of which several are a step, and the last one overlaps. The
- * output may be an input, of which no element may then be read again. */
+/* Lines of every length, also those of which several are a step, and the last one overlaps, and few
+ * lines of which there are many. The output may be an input, of which no element may then be read
+ * again. */
 static void short_lines(void **state)
 {
-    static const int64_t shapes[][3] = {{1, 70, 3},   {2, 33, 5},  {1, 100, 16}, {3, 40, 17},
-                                        {1, 131, 33}, {2, 9, 100}, {1, 3, 1500}, {1, 2, 20011}};
+    enum { FIRST_APART = 8 }; /* the first shape whose outer dimensions are not one */
+    static const int64_t shapes[][3] = {{1, 70, 3},   {2, 33, 5},   {1, 100, 16}, {3, 40, 17},
+                                        {1, 131, 33}, {2, 9, 100},  {1, 3, 1500}, {1, 2, 20011},
+                                        {200, 5, 68}, {131, 3, 2},  {70, 17, 2},  {300, 2, 19},
+                                        {33, 13, 31}, {2, 3, 9001}, {65, 7, 130}, {70, 1, 473}};
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_I64};
     for (size_t s = 0; s < 4 * (sizeof shapes / sizeof *shapes); s++) {
-        const int64_t *n = shapes[s / 4], row[1] = {n[2]}, column[3] = {n[0], n[1], 1};
+        const int64_t *n = shapes[s / 4], row[1] = {n[2]};
+        const int64_t column[3] = {s / 4 < FIRST_APART ? n[0] : 1, n[1], 1};
         const hal_type type = types[s % 4];
         box x = box_make(type, 3, n, NULL, -9, 9), out = box_make(type, 3, n, NULL, -9, 9);
         box y = box_make(type, 1, row, NULL, -9, 9), z = box_make(type, 3, column, NULL, -9, 9);
