@@ -8,15 +8,12 @@
 
 #include <string.h>
 
-/* The constants below of CPUs were measured on processors with AVX-512, of GPUs on an H100 and
- * an H200. */
-
-/* Limits of slices: elements of a work-item, elements of a slice, and their number. A GPU gains by
- * its second kernel from more elements on, a CPU by several slices, and by none with one unit. */
+/* Limits of slices: elements of a work-item, elements of a slice, and their number. The second
+ * kernel pays from more elements on, on a CPU only if it has several units. */
 #define MIN_STEPS 16
 #define MIN_SLICE 8192
 #define MIN_SLICED_GPU 65536
-#define MIN_SLICES_CPU 4
+#define MIN_SLICED_CPU 65536
 #define MAX_SLICES 1024
 
 /* Work-items that keep a compute unit of a GPU busy with loads, and those and the groups that it
@@ -174,7 +171,7 @@ static int64_t slices_wanted(const hal_device_info *info, const ops_reduce_layou
     int64_t most = length / ((int64_t)group->along * MIN_STEPS);
     int64_t by_size = length * across / MIN_SLICE;
     by_size = !is_cpu && length * across < MIN_SLICED_GPU ? 1 : by_size;
-    by_size = is_cpu && (units == 1 || by_size < MIN_SLICES_CPU) ? 1 : by_size;
+    by_size = is_cpu && (units == 1 || length * across < MIN_SLICED_CPU) ? 1 : by_size;
     most = by_size < most ? by_size : most;
     most = most < MAX_SLICES ? most : MAX_SLICES;
     most = most < info->max_grid[2] ? most : info->max_grid[2];
