@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The constants below whose names end in CPU were measured on processors with AVX-512, mostly with
- * one thread; those of SOFTWARE on llvmpipe; those without an ending on an H100 and an H200. */
-
 /* Length of a contiguous axis beyond which the work-items of a group share it; on a CPU, strided
  * loads cost little and combining the lanes' values costs much. */
 #define MIN_SHARED_AXIS 4
@@ -594,20 +591,19 @@ static ops_state fold_softmax(hal_ir_builder *b, ops_state x, ops_state y)
     return state;
 }
 
-/* y wins where it is greater, or where both are alike and it comes first; NaN is greatest. */
+/* y wins where it is greater, or where both are alike and it comes first; NaN is greatest. Few
+ * operations, of which few wait for each other: a processor's masks are few and slow. */
 static ops_state fold_argmax(hal_ir_builder *b, ops_state x, ops_state y)
 {
     ops_state state;
-    hal_ir_value wins = hal_ir_lt(b, x.value, y.value);
-    hal_ir_value alike = hal_ir_eq(b, x.value, y.value);
+    hal_ir_value not_greater = hal_ir_le(b, y.value, x.value);
+    hal_ir_value not_less = hal_ir_le(b, x.value, y.value);
     if (hal_type_is_float(hal_ir_type_of(b, x.value))) {
-        hal_ir_value x_is_nan = hal_ir_ne(b, x.value, x.value);
-        hal_ir_value y_is_nan = hal_ir_ne(b, y.value, y.value);
-        wins = hal_ir_or(b, wins, hal_ir_and(b, y_is_nan, hal_ir_not(b, x_is_nan)));
-        alike = hal_ir_or(b, alike, hal_ir_and(b, x_is_nan, y_is_nan));
+        not_greater = hal_ir_or(b, not_greater, hal_ir_ne(b, x.value, x.value));
+        not_less = hal_ir_or(b, not_less, hal_ir_ne(b, y.value, y.value));
     }
-    hal_ir_value earlier = hal_ir_and(b, alike, hal_ir_lt(b, y.place, x.place));
-    wins = hal_ir_or(b, wins, earlier);
+    hal_ir_value earlier = hal_ir_and(b, not_less, hal_ir_lt(b, y.place, x.place));
+    hal_ir_value wins = hal_ir_or(b, hal_ir_not(b, not_greater), earlier);
     state.value = hal_ir_select(b, wins, y.value, x.value);
     state.place = hal_ir_select(b, wins, y.place, x.place);
     return state;
