@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* A dispatch of fewer nanoseconds runs on one thread: going on together costs half of one. */
-enum { SHARE_FROM = 5000 };
+enum { SHARE_FROM = 3000 };
 /* Chunks of groups for each thread of a dispatch. */
 enum { CHUNKS = 8 };
 /* The table of choices: sets of so many ways, of which the least recently used is replaced. */
