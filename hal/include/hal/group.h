@@ -2,9 +2,9 @@
  * processes of one host, or processes of several hosts; a device may serve several ranks.
  *
  * A collective is recorded on a queue like a command and takes effect in the queue's order. Every
- * rank of the group records the same collectives in the same order. hal has no threads: a rank's
- * part of a collective advances in flushes and waits of any queue of its process, so a rank that
- * stays away from hal keeps the others waiting, up to the group's time limit.
+ * rank of the group records the same collectives in the same order. No thread of hal works on it: a
+ * rank's part advances in flushes and waits of any queue of its process, so a rank that stays away
+ * from hal keeps the others waiting, up to the group's time limit.
  *
  * Sums are added in the order of the ranks, unless the program allows any. The bits of a result
  * then depend on the inputs and the number of ranks only, not on timing, sizes of pieces, or where

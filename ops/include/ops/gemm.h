@@ -91,10 +91,10 @@ typedef struct ops_gemm_options {
  * allocating the copies for the remaining rows and columns fails, the call returns OUT_OF_MEMORY,
  * and the part of C that the levels compute may have been written. The epilogue must not use inputs
  * 1 to 3, and the device binds 4 tensors more than it has further inputs; else the product is
- * ordinary, too. A plugin's kernel may have the levels inside,
- * as the cpu's has: then any epilogue is allowed, and the temporary memory is what
- * ops_gemm_describe says, at most `max_workspace`; the cpu's kernel takes less than 260 MiB in F32
- * and 520 in F64 for the sums, and 8 MiB for each thread.
+ * ordinary, too. A plugin's kernel may have the levels inside, as the cpu's has: then any epilogue
+ * is allowed, and the temporary memory is what ops_gemm_describe says, at most `max_workspace`; the
+ * cpu's kernel takes less than 260 MiB in F32 and 520 in F64 for the sums, and 8 MiB for each
+ * thread.
  * The order of additions depends on shapes, strides and the device alone. A product with few
  * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
@@ -159,9 +159,9 @@ typedef struct ops_gemm_prepare_options {
  * number of rows, adds the sums of its blocks: 1.75 times the bytes of B for one level, 3.1 times
  * for two. With fewer than 64 rows announced a transposed B stays so; a processor's portable kernel
  * copies it again for each A of 64 rows or more. The object is used as options.prepared of
- * ops_gemm, for products of any number of rows, type of C,
- * precision and epilogue; sums are used where they are faster, and where the precision is
- * HAL_GEMM_NORMWISE. An array is prepared by ops_array_prepare. Null `options`: the defaults.
+ * ops_gemm, for products of any number of rows, type of C, precision and epilogue; sums are used
+ * where they are faster, and where the precision is HAL_GEMM_NORMWISE. An array is prepared by
+ * ops_array_prepare. Null `options`: the defaults.
  * Later writes to B change nothing: the object holds what B was in the order of the queue.
  * Ownership: the caller's, until ops_gemm_prepared_destroy; B may be released after the call.
  * Threads: the queue's; afterwards any that use the queue. Other queues of the device wait as for

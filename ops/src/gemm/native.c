@@ -150,6 +150,23 @@ static hal_status product_describe(const ops_context *context, const ops_product
     return HAL_OK;
 }
 
+/* The plugin has declined a description before. For OPS_GEMM_NATIVE it is asked again, since its
+ * reason is not cached. */
+static hal_status kernel_decline(const ops_context *context, const ops_product *p,
+                                 const hal_gemm_description *d)
+{
+    hal_kernel *kernel = NULL;
+    uint64_t workspace;
+    if (p->options->impl == OPS_GEMM_NATIVE) {
+        const hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
+        hal_kernel_release(kernel);
+        if (status) {
+            return status;
+        }
+    }
+    return product_decline(p, "a shape and types for which the plugin has a kernel", "others");
+}
+
 /* The kernel of a description, or UNSUPPORTED; both are cached. */
 static hal_status kernel_find(ops_context *context, const ops_product *p,
                               const hal_gemm_description *d, ops_entry **entry)
@@ -176,7 +193,7 @@ static hal_status kernel_find(ops_context *context, const ops_product *p,
         }
     }
     if (!(*entry)->kernel) {
-        return product_decline(p, "a shape and types for which the plugin has a kernel", "others");
+        return kernel_decline(context, p, d);
     }
     const uint64_t most = p->levels ? p->options->max_workspace : 0;
     return most && (*entry)->workspace_bytes > most

@@ -270,7 +270,7 @@ static void candidates_are_the_plugins_kernels(void **state)
         try_product(&p, 1, NULL, NULL);
         p.options.candidate = 2;
         refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
-                "kernel");
+                "candidate: expected 0 or 1");
     }
     p.options.candidate = 256;
     refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_INVALID_ARGUMENT,
