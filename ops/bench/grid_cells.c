@@ -104,6 +104,8 @@ static const struct {
     {"rms_norm", "4096x4096", NULL, 1, "fb"},
     {"rms_norm", "4099x5120", NULL, 1, "b"},
     {"l2_norm", "100000x128", NULL, 1, "fh"},
+    {"gather", "1009x37", "333", 0, "fhb"},
+    {"gather", "20011x1", "4099", 0, "fhb"},
     {"gather", "50257x768", "8192", 0, "fh"},
     {"gather", "1000000x64", "262144", 0, "f"},
     {"concatenate", "4096x4096", "4096x4096", 0, "f"},

@@ -288,6 +288,10 @@ static void load_append(jit_walk *walk)
     const uint32_t name = access->values[0];
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
     jit_place place;
+    if (jit_gather_is_wanted(jit, walk->draft)) {
+        jit_gather_append(jit, walk->draft, walk->step);
+        return;
+    }
     step_advance(walk, true);
     if (walk->step->access->width == 1 && jit_is_of_rows(form) && jit->lower->names[name].view) {
         jit_own_room_emit(jit, walk->step->access->values[0]);
@@ -344,6 +348,10 @@ static void store_append(jit_walk *walk)
     const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
     posts_precede(walk);
     jit_place place;
+    if (jit_scatter_is_wanted(jit, walk->draft)) {
+        jit_scatter_append(jit, walk->draft);
+        return;
+    }
     if (jit->post_count >= JIT_MAX_POINTERS || jit->pointer_count >= JIT_LOOP_POINTERS) {
         jit_all_flush(jit);
     }
@@ -367,7 +375,7 @@ static void store_append(jit_walk *walk)
     post_add(walk, place.pointer);
 }
 
-/* Rows are no view of memory: they are loaded, and stored by their store. */
+/* Rows and single elements are no view of memory: they are loaded, and stored by their store. */
 static void rows_view(jit_walk *walk, bool is_load)
 {
     jit_state *jit = &walk->state;
@@ -466,7 +474,8 @@ static void draft_emit(jit_walk *walk)
     const bool is_view = walk->step->run == lanes->view;
     if (is_view || walk->step->run == lanes->address) {
         const jit_access_form form = jit_access_form_of(jit, walk->draft);
-        if (jit_is_of_rows(form)) {
+        if (jit_is_of_rows(form) || (is_view ? jit_gather_is_wanted(jit, walk->draft)
+                                             : jit_scatter_is_wanted(jit, walk->draft))) {
             rows_view(walk, is_view);
             return;
         }

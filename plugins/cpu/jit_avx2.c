@@ -551,6 +551,12 @@ static void narrow_store(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand
     words_store(jit, JIT_TEMPORARY_A, to, mask);
 }
 
+static void low_words(jit_state *jit, uint32_t words, uint32_t a)
+{
+    emit(jit, X86_PANDD, HAL_TYPE_U32, words, a, x86_constant(&jit->code, 0xffff, 4));
+    lanes_pack(jit, false);
+}
+
 static void masked_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
 {
     emit(jit, by_size(type, X86_MASKMOVPS, X86_MASKMOVPD), type, d, mask_for(jit, type, mask),
@@ -704,6 +710,8 @@ const jit_target jit_avx2 = {.length = X86_YMM,
                              .narrow_store = narrow_store,
                              .words_load = words_load,
                              .words_store = words_store,
+                             .low_words = low_words,
+                             .element_mask = mask_for,
                              .masked_load = masked_load,
                              .masked_store = masked_store,
                              .lanes_clear = lanes_clear,

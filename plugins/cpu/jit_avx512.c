@@ -320,6 +320,18 @@ static void narrow_store(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand
     emit_masked(jit, bytes == 1 ? X86_PMOVDB : X86_PMOVDW, HAL_TYPE_U32, mask, false, a, 0, to);
 }
 
+static void low_words(jit_state *jit, uint32_t words, uint32_t a)
+{
+    narrow_store(jit, 2, a, x86_register(words), 0);
+}
+
+static uint32_t element_mask(jit_state *jit, hal_type type, uint32_t mask)
+{
+    (void)jit;
+    (void)type;
+    return mask;
+}
+
 static void masked_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask)
 {
     emit_masked(jit, by_size(type, X86_MOVDQU32, X86_MOVDQU64), type, mask, true, d, 0, from);
@@ -400,6 +412,7 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .most_parts = 4,
                                .mask = 7,
                                .mask_from = 1,
+                               .scatters = true,
                                .cast_is_supported = cast_is_supported,
                                .emit_float_least = emit_float_least,
                                .emit_shift = emit_shift,
@@ -410,6 +423,8 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .emit_cast = emit_cast,
                                .emit_bf16_bits = emit_bf16_bits,
                                .narrow_store = narrow_store,
+                               .low_words = low_words,
+                               .element_mask = element_mask,
                                .masked_load = masked_load,
                                .masked_store = masked_store,
                                .lanes_clear = lanes_clear,

@@ -19,16 +19,12 @@ static const uint32_t *lane_ids(cpu_kernel *kernel, uint32_t n)
     return kernel->lane_ids;
 }
 
-bool jit_affine_append(jit_state *jit, const cpu_draft *draft)
+jit_value jit_affine_value(jit_state *jit, const cpu_access *access)
 {
-    const cpu_access *access = &jit->lower->accesses[draft->access];
+    const uint32_t which = JIT_OPEN_LANES;
     cpu_kernel *kernel = jit->lower->kernel;
-    if (hal_type_size(access->index_type) != 4 || lane_ids(kernel, jit->lower->n) == NULL) {
-        return false;
-    }
-    const uint32_t which = jit_program_choose(jit, draft->step.d);
-    jit_references_note(jit, draft, which);
     const hal_type type = access->index_type;
+    jit->failed = jit->failed || lane_ids(kernel, jit->lower->n) == NULL;
     jit_value factors[3] = {JIT_NONE, JIT_NONE, JIT_NONE};
     uint32_t ones = 0;
     for (uint32_t k = 0; k < 3; k++) {
@@ -47,7 +43,18 @@ bool jit_affine_append(jit_state *jit, const cpu_draft *draft)
         jit_operation(&jit->lanes, JIT_AFFINE, type, type, base, factors[0], factors[1]);
     jit_last(&jit->lanes)->a[3] = factors[2];
     jit_last(&jit->lanes)->aux = ones;
-    jit_name_define(jit, which, draft->step.d, d);
+    return d;
+}
+
+bool jit_affine_append(jit_state *jit, const cpu_draft *draft)
+{
+    const cpu_access *access = &jit->lower->accesses[draft->access];
+    if (hal_type_size(access->index_type) != 4) {
+        return false;
+    }
+    jit_program_choose(jit, draft->step.d);
+    jit_references_note(jit, draft, JIT_OPEN_LANES);
+    jit_name_define(jit, JIT_OPEN_LANES, draft->step.d, jit_affine_value(jit, access));
     return true;
 }
 

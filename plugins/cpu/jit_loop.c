@@ -39,7 +39,8 @@ static void pointers_load(jit_state *jit, const jit_program *program)
     }
     for (uint32_t i = 0; i < program->node_count; i++) {
         const uint32_t opcode = program->nodes[i].opcode;
-        if (opcode == JIT_LOAD || opcode == JIT_STORE) {
+        if (opcode == JIT_LOAD || opcode == JIT_STORE || opcode == JIT_GATHER ||
+            opcode == JIT_SCATTER) {
             pointer_add(jit, JIT_POINTER_ACCESS + program->nodes[i].aux);
         }
     }

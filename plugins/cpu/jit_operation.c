@@ -99,9 +99,7 @@ static void emit_narrow(jit_state *jit, const jit_node *node)
 
 /* ---- memory ---- */
 
-/* A mask of the vector's lanes that are work-items, in a register that lasts for one access; 0: all
- * are, in every vector. */
-static uint32_t items_mask(jit_state *jit, uint32_t part)
+uint32_t jit_items_mask(jit_state *jit, uint32_t part)
 {
     const cpu_kernel *kernel = jit->lower->kernel;
     if (kernel->items % CPU_BLOCK == 0) {
@@ -119,7 +117,7 @@ static uint32_t items_mask(jit_state *jit, uint32_t part)
 static uint32_t access_mask(jit_state *jit, const jit_node *node, uint32_t k, uint32_t guard)
 {
     if (node->a[k] == JIT_NONE) {
-        return items_mask(jit, node->part);
+        return jit_items_mask(jit, node->part);
     }
     if (guard == 0) {
         jit->target->bool_copy(jit, jit->target->mask, guard);
@@ -692,6 +690,10 @@ void jit_node_emit(jit_state *jit, const jit_node *node)
         emit_element(jit, node);
     } else if (opcode == JIT_AFFINE) {
         jit_affine_emit(jit, node);
+    } else if (opcode == JIT_GATHER) {
+        jit_gather_emit(jit, node);
+    } else if (opcode == JIT_SCATTER) {
+        jit_scatter_emit(jit, node);
     } else if (opcode == JIT_STORE) {
         emit_store(jit, node);
     } else if (opcode == JIT_AGAIN) {

@@ -99,6 +99,7 @@ static bool node_is_rounded(const jit_program *program, const jit_node *node, ha
     switch (node->opcode) {
     case JIT_LOAD:
     case JIT_ELEMENT:
+    case JIT_GATHER:
     case HAL_IR_NARROW:
         return node->type == narrow;
     case JIT_MOVE:

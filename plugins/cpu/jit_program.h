@@ -23,7 +23,9 @@ enum {
     /* d = a + the lane's ids times the other operands; where these are JIT_NONE, times the bits of
      * aux. */
     JIT_AFFINE,
-    JIT_STORE, /* memory at the pointer aux = a if b, or a's home where the pointer is null */
+    JIT_STORE,   /* memory at the pointer aux = a if b, or a's home where the pointer is null */
+    JIT_GATHER,  /* d = memory at the pointer aux, element b of each lane; 0 unless a */
+    JIT_SCATTER, /* memory at the pointer aux, element b of each lane, = c where a */
     /* d is assigned later; where a is true anywhere the operations up to OTHERWISE are skipped,
      * else those up to JOIN; a = b. */
     JIT_DECLARE,

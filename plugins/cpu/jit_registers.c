@@ -13,7 +13,7 @@ static jit_entry *entry_of(jit_state *jit, jit_value value)
     return &jit->program->values[value];
 }
 
-x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part)
+uint32_t jit_pointer_register(jit_state *jit, uint32_t key)
 {
     uint32_t base = JIT_SCRATCH;
     for (uint32_t i = 0; i < jit->loop_pointers; i++) {
@@ -28,6 +28,12 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t p
                 : x86_memory(JIT_SLOTS, (int32_t)(8 * key));
         x86_general(&jit->code, X86_LOAD, true, base, place);
     }
+    return base;
+}
+
+x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part)
+{
+    uint32_t base = jit_pointer_register(jit, key);
     const uint32_t lane = part * jit_lanes(jit, jit->program);
     const jit_access_form form =
         key & JIT_POINTER_ACCESS ? jit->pointer_forms[key & 0xffff] : JIT_ACCESS_LINE;

@@ -63,7 +63,8 @@ static bool nodes_join(jit_split *split)
         const jit_node *node = &program->nodes[i];
         const bool is_access = node->opcode == JIT_LOAD || node->opcode == JIT_STORE;
         const uint32_t element = node_element(split, i);
-        if (node->opcode == JIT_EXCHANGE ||
+        if (node->opcode == JIT_EXCHANGE || node->opcode == JIT_GATHER ||
+            node->opcode == JIT_SCATTER ||
             (node->opcode >= JIT_DECLARE && node->opcode < JIT_FUNCTION) ||
             (is_access && split->jit->pointer_forms[node->aux] != JIT_ACCESS_LINE)) {
             return false;

@@ -2,8 +2,9 @@
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
  * values are), jit_ahead.c (prefetches), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of
  * an operation), jit_loop.c (a program over all lanes), jit_split.c (one that is divided),
- * jit_access.c (addresses of memory), jit_index.c (affine numbers), jit_line.c (contiguous accesses
- * under a mask), jit_open.c (the programs that are collected), jit.c (a kernel).
+ * jit_access.c (addresses of memory), jit_index.c (affine numbers), jit_gather.c (single elements),
+ * jit_line.c (contiguous accesses under a mask), jit_open.c (the programs that are collected),
+ * jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
@@ -65,7 +66,8 @@ typedef enum jit_access_form {
     JIT_ACCESS_NONE,
     JIT_ACCESS_LINE,
     JIT_ACCESS_ROWS,
-    JIT_ACCESS_ROW_ELEMENT /* 2 bytes or more */
+    JIT_ACCESS_ROW_ELEMENT, /* 2 bytes or more */
+    JIT_ACCESS_LANES        /* of a pointer: an index for each lane, see jit_gather.c */
 } jit_access_form;
 
 static inline bool jit_is_of_rows(jit_access_form form)
@@ -150,6 +152,7 @@ typedef struct jit_target {
     uint8_t mask;      /* a register that accesses take for a mask */
     uint8_t mask_from; /* bytes of the least elements whose accesses can have a mask */
     uint32_t reserved; /* vector registers that do not exist, as bits */
+    bool scatters;
     bool (*cast_is_supported)(hal_type from, hal_type to);
     void (*emit_float_least)(jit_state *jit, const jit_node *node);
     void (*emit_shift)(jit_state *jit, const jit_node *node);
@@ -167,6 +170,10 @@ typedef struct jit_target {
     /* The low 1 or 2 bytes of each lane, where `mask` is true unless that is 0; TEMPORARY_C may be
      * `a`. */
     void (*narrow_store)(jit_state *jit, uint32_t bytes, uint32_t a, x86_operand to, uint32_t mask);
+    /* The low 2 bytes of each lane side by side, in temporary A. */
+    void (*low_words)(jit_state *jit, uint32_t words, uint32_t a);
+    /* A mask for gathering elements, which may be in temporary B. */
+    uint32_t (*element_mask)(jit_state *jit, hal_type type, uint32_t mask);
     /* Elements of 4 or 8 bytes where the mask is true; a load sets the others to 0. */
     void (*masked_load)(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask);
     void (*masked_store)(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask);
@@ -260,6 +267,8 @@ x86_form jit_form(const jit_state *jit, hal_type type);
 /* Memory at a pointer of the program, in elements of `bytes` that belong to the vector's lanes; of
  * JIT_ACCESS_ROW_ELEMENT the row's element. */
 x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part);
+/* The register of a pointer's address; JIT_SCRATCH: loaded. */
+uint32_t jit_pointer_register(jit_state *jit, uint32_t key);
 /* The register of an operand, loaded if need be; the register or memory of an operand. */
 uint32_t jit_use(jit_state *jit, const jit_node *node, uint32_t k);
 x86_operand jit_source(jit_state *jit, const jit_node *node, uint32_t k);
@@ -321,6 +330,9 @@ void jit_node_emit(jit_state *jit, const jit_node *node);
 void jit_memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask);
 void jit_memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask,
                       bool is_bf16);
+/* A mask of the vector's lanes that are work-items, in a register that lasts for one access; 0: all
+ * are, in every vector. */
+uint32_t jit_items_mask(jit_state *jit, uint32_t part);
 /* How many nodes from a LOAD on are emitted together: loads at one pointer, under one guard. */
 uint32_t jit_loads_count(const jit_state *jit, const jit_program *program, uint32_t first);
 void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count);
@@ -331,7 +343,19 @@ void jit_asides_emit(jit_state *jit);
 
 /* Appends the values of an affine index to the open lane program. False: not of 32 bits. */
 bool jit_affine_append(jit_state *jit, const cpu_draft *draft);
+/* The affine index of 32 bits of an access, a draft's, as a value of the open lane program. */
+jit_value jit_affine_value(jit_state *jit, const cpu_access *access);
 void jit_affine_emit(jit_state *jit, const jit_node *node);
+
+/* ---- jit_gather.c ---- */
+
+/* Whether a load, or a store, accesses elements one by one in the open lane program; appends it. */
+bool jit_gather_is_wanted(const jit_state *jit, const cpu_draft *draft);
+bool jit_scatter_is_wanted(const jit_state *jit, const cpu_draft *draft);
+void jit_gather_append(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
+void jit_scatter_append(jit_state *jit, const cpu_draft *draft);
+void jit_gather_emit(jit_state *jit, const jit_node *node);
+void jit_scatter_emit(jit_state *jit, const jit_node *node);
 
 /* ---- jit_function.c ---- */
 

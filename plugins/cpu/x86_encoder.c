@@ -227,6 +227,13 @@ void x86_vector(x86_code *code, uint32_t name, x86_form form, uint32_t reg, uint
     }
 }
 
+void x86_vector_indexed(x86_code *code, uint32_t name, x86_form form, uint32_t reg, uint32_t mask,
+                        x86_operand operand)
+{
+    /* With EVEX the place of the second operand has the high bit of the index. */
+    x86_vector(code, name, form, reg, code->vex ? mask : operand.index & 16u, operand);
+}
+
 /* A VEX prefix; registers are masks, the base of memory any register. */
 static void vex_put(x86_code *code, uint32_t length, uint32_t prefix, uint32_t second,
                     const x86_operand *operand)

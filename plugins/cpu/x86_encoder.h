@@ -201,7 +201,11 @@ enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
     X(MOVD_R, 1, 1, 0, 0x6e, -1, SCALAR, 0, V0)         \
     X(MOVMSKPS, 1, 0, 0, 0x50, -1, FULL, 0, V0)         \
     X(PINSRW, 1, 1, 0, 0xc4, -1, WORD, 1, V0)           \
-    X(PEXTRW, 3, 1, 0, 0x15, -1, WORD, 1, V0)
+    X(PEXTRW, 3, 1, 0, 0x15, -1, WORD, 1, V0)           \
+    X(PGATHERDD, 2, 1, 0, 0x90, -1, SCALAR, 0, W0)      \
+    X(PGATHERDQ, 2, 1, 1, 0x90, -1, SCALAR, 0, W1)      \
+    X(PSCATTERDD, 2, 1, 0, 0xa0, -1, SCALAR, 0, NO)     \
+    X(PSCATTERDQ, 2, 1, 1, 0xa0, -1, SCALAR, 0, NO)
 
 #define X86_VECTOR_NAME_(NAME, ...) X86_##NAME,
 enum { X86_VECTOR_TABLE(X86_VECTOR_NAME_) X86_VECTOR_COUNT };
@@ -301,6 +305,10 @@ x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes);
  * no masks and no 64-byte vectors; an instruction without such an encoding is a failure. */
 void x86_vector(x86_code *code, uint32_t name, x86_form form, uint32_t reg, uint32_t second,
                 x86_operand operand);
+/* A gather or scatter: the operand's index is a vector register. Becomes 0: the mask, form.mask or
+ * with VEX the vector register `mask`. */
+void x86_vector_indexed(x86_code *code, uint32_t name, x86_form form, uint32_t reg, uint32_t mask,
+                        x86_operand operand);
 /* d = a op b for masks, of 16 bits; d = not a; d = a. */
 void x86_mask_binary(x86_code *code, uint32_t opcode, uint32_t d, uint32_t a, uint32_t b);
 void x86_mask_not(x86_code *code, uint32_t d, uint32_t a);

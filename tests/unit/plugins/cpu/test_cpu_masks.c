@@ -179,4 +179,113 @@ TEST(numbers_of_indices)
     }
 }
 
+/* Elements at indices from memory or in short rows, by the work-items below a limit: the others
+ * have indices that are nowhere. Signed indices are around the middle of the memory. */
+static hal_ir_kernel *gather_kernel(hal_type type, hal_type index_type, const uint32_t size[2],
+                                    uint32_t count)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("gather", &b);
+    hal_ir_group_size(b, size[0], size[1], 1);
+    const hal_type value = hal_type_of_value(type);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id from = hal_ir_binding(b, "from", index_type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", value, HAL_ACCESS_WRITE);
+    const hal_ir_value limit = hal_ir_scalar_value(b, "limit", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value item = hal_ir_add(b, hal_ir_mul(b, y, hal_ir_u32(b, size[0])), x);
+    const int32_t middle = index_type == HAL_TYPE_I32 ? (int32_t)count / 2 : 0;
+    const hal_ir_value inside = hal_ir_lt(b, item, limit), index = hal_ir_load(b, from, item);
+    const hal_ir_value first = hal_ir_load_wide(b, in, index, middle, 1, inside);
+    const hal_ir_value rows =
+        hal_ir_add(b, hal_ir_mul(b, x, limit), hal_ir_and(b, y, hal_ir_u32(b, 3)));
+    const hal_ir_value second = hal_ir_load_wide(b, in, rows, 0, 1, HAL_IR_NONE);
+    hal_ir_store(b, out, item, hal_ir_max(b, first, second));
+    return cpu_finish(b);
+}
+
+static const hal_type gathered_types[] = {HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_U16, HAL_TYPE_I16,
+                                          HAL_TYPE_U8,  HAL_TYPE_I8,   HAL_TYPE_F32, HAL_TYPE_U32,
+                                          HAL_TYPE_F64, HAL_TYPE_I64};
+enum { GATHERED_TYPES = sizeof(gathered_types) / sizeof(gathered_types[0]) };
+
+/* The memory begins and ends at any element: of a narrow type, in the middle of a word. */
+TEST(gathers)
+{
+    static const uint32_t sizes[][2] = {{64, 1}, {100, 1}, {5, 1}, {3, 20}, {2, 32}, {16, 4}};
+    enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    for (uint32_t i = 0; i < 2 * GATHERED_TYPES * SIZES; i++) {
+        const hal_type type = gathered_types[i % GATHERED_TYPES];
+        const hal_type index_type = i & 1 ? HAL_TYPE_I32 : HAL_TYPE_U32;
+        const uint32_t *size = sizes[i / GATHERED_TYPES % SIZES], items = size[0] * size[1];
+        for (uint32_t round = 0; round < 4; round++) {
+            uint64_t seed = i * 4 + round;
+            const uint32_t limit = round == 0 ? items : (uint32_t)(cpu_random(&seed) % items);
+            const uint32_t count = size[0] * limit + 5 + round;
+            hal_ir_kernel *kernel = gather_kernel(type, index_type, size, count);
+            cpu_buffer indices = numbers(index_type, items, i);
+            for (uint32_t k = 0; k < items; k++) {
+                const uint32_t at = (uint32_t)(cpu_random(&seed) % count);
+                ((uint32_t *)indices.data)[k] = k >= limit                   ? 0x7fffff00 + k * 8
+                                                : index_type == HAL_TYPE_I32 ? at - count / 2
+                                                                             : at;
+            }
+            if (size[0] < 4) { /* else steps copy the rows */
+                check_no_calls(kernel);
+            }
+            cpu_buffer buffers[] = {numbers(type, count, i), indices,
+                                    numbers(hal_type_of_value(type), items, i + 1)};
+            check(kernel, 1, buffers, 3, &limit, "gather");
+        }
+    }
+}
+
+/* Each work-item below a limit changes an element that no other one does. */
+TEST(scatters)
+{
+    static const uint32_t sizes[] = {64, 100, 5, 256};
+    for (uint32_t i = 0; i < GATHERED_TYPES * 4 * 2; i++) {
+        const hal_type type = gathered_types[i % GATHERED_TYPES];
+        const uint32_t items = sizes[i / GATHERED_TYPES % 4], apart = i & 1 ? 3 : 7;
+        hal_ir_builder *b = NULL;
+        hal_ir_builder_create("scatter", &b);
+        hal_ir_group_size(b, items, 1, 1);
+        const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+        const hal_ir_memory_id to = hal_ir_binding(b, "to", HAL_TYPE_U32, HAL_ACCESS_READ);
+        const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+        const hal_ir_value limit = hal_ir_scalar_value(b, "limit", HAL_TYPE_U32);
+        const hal_ir_value item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+        const hal_ir_value inside = hal_ir_lt(b, item, limit), index = hal_ir_load(b, to, item);
+        const hal_ir_value x = hal_ir_load(b, in, item);
+        const hal_ir_value y = hal_ir_load_wide(b, out, index, 0, 1, inside);
+        hal_ir_store_wide(b, out, index, 0, inside, hal_ir_add(b, x, y));
+        if (i & 1) { /* another element of the work-item, after the first */
+            hal_ir_store_wide(b, out, index, 1, inside, hal_ir_sub(b, x, y));
+        }
+        hal_ir_kernel *kernel = cpu_finish(b);
+        uint32_t limits[] = {items, items / 2, 1};
+        for (uint32_t round = 0; round < 3; round++) {
+            const uint32_t count = apart * limits[round];
+            cpu_buffer indices = numbers(HAL_TYPE_U32, items, i);
+            for (uint32_t k = 0; k < items; k++) { /* each once, in another order */
+                const uint32_t at = (k * 37 + 11) % limits[round];
+                ((uint32_t *)indices.data)[k] =
+                    k < limits[round] ? (limits[round] % 37 == 0 ? k : at) * apart : 0xfffffff0 + k;
+            }
+            cpu_trial trial = {
+                .kernel = kernel,
+                .grid = {1, 1, 1},
+                .buffers = {numbers(type, items, i), indices, numbers(type, count, i + round)},
+                .buffer_count = 3,
+                .scalars = &limits[round],
+                .what = "scatter"};
+            cpu_check(&trial);
+            for (uint32_t k = 0; k < 3; k++) {
+                free(trial.buffers[k].data);
+            }
+        }
+        hal_ir_kernel_destroy(kernel);
+    }
+}
+
 UNIT_MAIN(NULL, cpu_close_all)

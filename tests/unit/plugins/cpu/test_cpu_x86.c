@@ -231,6 +231,47 @@ static void vector_add(x86_code *code, FILE *file, uint32_t name)
     }
 }
 
+static bool is_indexed(uint32_t name)
+{
+    return name >= X86_PGATHERDD && name <= X86_PSCATTERDQ;
+}
+
+/* The element of each lane; indices of 32 bits are half a vector next to elements of 64. */
+static void indexed_add(x86_code *code, FILE *file, uint32_t name)
+{
+    const bool vex = code->vex;
+    const uint32_t vectors = vex ? 16 : 32, reg = any(vectors);
+    const uint32_t index = (reg + 1 + any(vectors - 2)) % vectors; /* all have to differ */
+    uint32_t mask = 1 + any(7);
+    while (vex && (mask == reg || mask == index)) {
+        mask = (mask + 1) % vectors;
+    }
+    const x86_form form = {.length = (uint8_t)any_length('v', vex),
+                           .mask = (uint8_t)(vex ? 0 : mask)};
+    static const int32_t disps[] = {0, 4, -8, 64, 508, 1016, 1024, -70000};
+    x86_operand operand = x86_memory(any(16), disps[any(8)]);
+    operand.index = (uint8_t)index;
+    operand.scale = (uint8_t)(1u << any(4));
+    char mnemonic[32], first[64], masks[64], indices[64], memory[160], disp[16] = "";
+    write_mnemonic(mnemonic, sizeof(mnemonic), name, vex);
+    write_register(first, sizeof(first), 'v', reg, form.length);
+    write_register(indices, sizeof(indices), wides[name] ? 'h' : 'v', index, form.length);
+    if (operand.disp != 0) {
+        snprintf(disp, sizeof(disp), "%d", operand.disp);
+    }
+    snprintf(memory, sizeof(memory), "%s(%%%s,%s,%u)", disp, general[operand.base], indices,
+             (unsigned)operand.scale);
+    x86_vector_indexed(code, name, form, reg, mask, operand);
+    if (vex) {
+        write_register(masks, sizeof(masks), 'v', mask, form.length);
+        fprintf(file, "{vex3} %s %s, %s, %s\n", mnemonic, masks, memory, first);
+    } else if (name >= X86_PSCATTERDD) {
+        fprintf(file, "{evex} %s %s, %s{%%k%u}\n", mnemonic, first, memory, (unsigned)mask);
+    } else {
+        fprintf(file, "{evex} %s %s, %s{%%k%u}\n", mnemonic, memory, first, (unsigned)mask);
+    }
+}
+
 static void mask_add(x86_code *code, FILE *file)
 {
     static const char *const binary[] = {"kandw", "kandnw", "korw", "kxnorw", "kxorw"};
@@ -381,7 +422,9 @@ static void add_vector(x86_code *code, FILE *file, uint32_t round)
 {
     const uint32_t name = round % X86_VECTOR_COUNT;
     code->vex = false;
-    if (vexes[name] != X86_VEX_V0) {
+    if (is_indexed(name)) {
+        indexed_add(code, file, name);
+    } else if (vexes[name] != X86_VEX_V0) {
         vector_add(code, file, name);
     }
 }
@@ -390,7 +433,9 @@ static void add_vector_vex(x86_code *code, FILE *file, uint32_t round)
 {
     const uint32_t name = round % X86_VECTOR_COUNT;
     code->vex = true;
-    if (vexes[name] != X86_VEX_NO) {
+    if (is_indexed(name) && vexes[name] != X86_VEX_NO) {
+        indexed_add(code, file, name);
+    } else if (vexes[name] != X86_VEX_NO) {
         vector_add(code, file, name);
     }
 }
