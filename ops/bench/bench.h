@@ -164,14 +164,16 @@ void suite_transfer(bench_state *bench);
 void suite_collectives(bench_state *bench);
 void suite_grid(bench_state *bench);
 void suite_dense(bench_state *bench);
+void suite_mixes(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False
  * after a printed failure. */
 bool start_once(const bench_options *options);
 
-/* Print the cells of grid and dense as JSON, without a device. False without memory. */
+/* Print the cells of grid, dense and mixes as JSON, without a device. False without memory. */
 bool grid_list(const bench_options *options);
 bool dense_list(const bench_options *options);
+bool mixes_list(const bench_options *options);
 
 /* After bench_join: sorts the rows of many cases by their worst ratio and sums them up in notes
  * (ratios.c). */

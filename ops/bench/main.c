@@ -15,17 +15,19 @@ static const struct {
     double seconds; /* for each row, unless --seconds says otherwise */
     void (*run)(bench_state *bench);
     void (*finish)(bench_state *bench); /* of many cases, after the joins; may be null */
-} suites[] = {{"gemm", 1.0, suite_gemm, ratios_finish},
-              {"pointwise", 1.0, suite_pointwise, NULL},
-              {"reduce", 1.0, suite_reduce, NULL},
-              {"dispatch", 1.0, suite_dispatch, NULL},
-              {"batch", 1.0, suite_batch, NULL},
-              {"start", 1.0, suite_start, NULL},
-              {"sequential", 1.0, suite_sequential, NULL},
-              {"transfer", 1.0, suite_transfer, NULL},
-              {"collectives", 0.5, suite_collectives, NULL},
-              {"grid", 0.05, suite_grid, ratios_finish},
-              {"dense", 0.05, suite_dense, ratios_finish}};
+    bool (*list)(const bench_options *options); /* of --list; may be null */
+} suites[] = {{"gemm", 1.0, suite_gemm, ratios_finish, NULL},
+              {"pointwise", 1.0, suite_pointwise, NULL, NULL},
+              {"reduce", 1.0, suite_reduce, NULL, NULL},
+              {"dispatch", 1.0, suite_dispatch, NULL, NULL},
+              {"batch", 1.0, suite_batch, NULL, NULL},
+              {"start", 1.0, suite_start, NULL, NULL},
+              {"sequential", 1.0, suite_sequential, NULL, NULL},
+              {"transfer", 1.0, suite_transfer, NULL, NULL},
+              {"collectives", 0.5, suite_collectives, NULL, NULL},
+              {"grid", 0.05, suite_grid, ratios_finish, grid_list},
+              {"dense", 0.05, suite_dense, ratios_finish, dense_list},
+              {"mixes", 0.05, suite_mixes, ratios_finish, mixes_list}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */
@@ -127,11 +129,10 @@ int main(int count, char **arguments)
     if (bench.options.once) {
         return start_once(&bench.options) ? 0 : 1;
     }
-    if (bench.options.list) {
-        const bool is_grid = strcmp(bench.options.suite, "grid") == 0;
-        return (is_grid ? grid_list : dense_list)(&bench.options) ? 0 : 1;
-    }
     const int suite = suite_find(bench.options.suite);
+    if (bench.options.list) {
+        return suites[suite].list(&bench.options) ? 0 : 1;
+    }
     if (bench.options.seconds == 0.0) {
         bench.options.seconds = suites[suite].seconds;
     }

@@ -175,13 +175,13 @@ static const command_option rows[] = {
      .offset = OF(second)},
     {.name = "join",
      .argument = "FILE",
-     .help = "of sequential, grid and dense: adds what torch_SUITE.py measured; up to 4",
+     .help = "of sequential, grid, dense and mixes: adds what torch_SUITE.py measured; up to 4",
      .kind = COMMAND_CALL,
      .read = read_join},
     {.name = "seed",
      .argument = "N",
-     .help = "of sequential's random trees, grid's random cells and gemm's random products (ones "
-             "that were never met)",
+     .help = "of sequential's random trees, grid's random cells, gemm's random products and the "
+             "programs of mixes (ones that were never met)",
      .kind = COMMAND_U64,
      .offset = OF(seed),
      .least = 1,
@@ -193,13 +193,13 @@ static const command_option rows[] = {
      .read = read_cases},
     {.name = "filter",
      .argument = "LIST",
-     .help = "of grid and dense: cells whose names hold one of the words, with commas (all)",
+     .help = "of grid, dense and mixes: cells whose names hold one of the words, with commas (all)",
      .kind = COMMAND_TEXT,
      .offset = OF(filter)},
     {.name = "largest",
      .argument = "N",
-     .help = "of grid: cells of at most N elements (268435456); of gemm --random: m, n and k of at "
-             "most N (8192)",
+     .help = "of grid and mixes: arrays of at most N elements (268435456; 4096); of gemm --random: "
+             "m, n and k of at most N (8192)",
      .kind = COMMAND_U64,
      .offset = OF(largest),
      .least = 1,
@@ -207,7 +207,7 @@ static const command_option rows[] = {
     {.name = "random",
      .argument = "N",
      .help = "of gemm: N random products instead of --sizes, worst ratio first; of grid: N random "
-             "cells of up to --largest elements instead of all others",
+             "cells of up to --largest elements instead of all others; of mixes: N programs (24)",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(random),
      .least = 1,
@@ -236,7 +236,7 @@ static const command_option rows[] = {
      .kind = COMMAND_FLAG,
      .offset = OF(regret)},
     {.name = "list",
-     .help = "of grid and dense: print the cells as JSON for torch_SUITE.py and end",
+     .help = "of grid, dense and mixes: print the cells as JSON for torch_SUITE.py and end",
      .kind = COMMAND_FLAG,
      .offset = OF(list)},
     {.name = "to",
@@ -288,7 +288,7 @@ static const command_option rows[] = {
      .offset = OF(once)},
     {.name = "seconds",
      .argument = "S",
-     .help = "for each case and peer, above 0 and at most 3600 (1; of grid and dense 0.05)",
+     .help = "for each case and peer, above 0 and at most 3600 (1; of grid, dense and mixes 0.05)",
      .kind = COMMAND_CALL,
      .read = read_seconds},
     {.name = "json",
@@ -306,7 +306,7 @@ static const command_option rows[] = {
 static const command_line line = {
     .program = "hal-bench",
     .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|"
-             "collectives|grid|dense [options]",
+             "collectives|grid|dense|mixes [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -321,6 +321,7 @@ static command_result check_suite(const bench_options *options)
     const bool sequential = strcmp(options->suite, "sequential") == 0;
     const bool grid = strcmp(options->suite, "grid") == 0;
     const bool dense = strcmp(options->suite, "dense") == 0;
+    const bool mixes = strcmp(options->suite, "mixes") == 0;
     const bool transfer = strcmp(options->suite, "transfer") == 0;
     const bool gemm = strcmp(options->suite, "gemm") == 0;
     if (options->once && strcmp(options->suite, "start") != 0) {
@@ -337,15 +338,15 @@ static command_result check_suite(const bench_options *options)
         return command_line_wrong(&line, "--second: expected the suite sequential or grid, got %s",
                                   options->suite);
     }
-    if (!sequential && !grid && options->random == 0 && options->seed != 0) {
+    if (!sequential && !grid && !mixes && options->random == 0 && options->seed != 0) {
         return command_line_wrong(
-            &line, "--seed: expected the suite sequential or grid, or gemm --random, got %s",
+            &line, "--seed: expected the suite sequential, grid or mixes, or gemm --random, got %s",
             options->suite);
     }
-    if ((!gemm && options->regret) || (!gemm && !grid && options->random != 0)) {
+    if ((!gemm && options->regret) || (!gemm && !grid && !mixes && options->random != 0)) {
         return command_line_wrong(&line,
                                   "--random, --regret: expected the suite gemm, of --random also "
-                                  "grid, got %s",
+                                  "grid and mixes, got %s",
                                   options->suite);
     }
     if (options->layout != NULL &&
@@ -370,21 +371,25 @@ static command_result check_suite(const bench_options *options)
     if (options->random != 0 && options->size_count > 0) {
         return command_line_wrong(&line, "--random: expected no --sizes, got both");
     }
-    if (!sequential && !grid && !dense && options->join_count > 0) {
+    if (!sequential && !grid && !dense && !mixes && options->join_count > 0) {
         return command_line_wrong(
-            &line, "--join: expected the suite sequential, grid or dense, got %s", options->suite);
+            &line, "--join: expected the suite sequential, grid, dense or mixes, got %s",
+            options->suite);
     }
     if (!sequential && options->cases != NULL) {
         return command_line_wrong(&line, "--cases: expected the suite sequential, got %s",
                                   options->suite);
     }
-    if (!grid && !dense && (options->filter != NULL || options->list)) {
-        return command_line_wrong(
-            &line, "--filter, --list: expected the suite grid or dense, got %s", options->suite);
+    if (!grid && !dense && !mixes && (options->filter != NULL || options->list)) {
+        return command_line_wrong(&line,
+                                  "--filter, --list: expected the suite grid, dense or mixes, got "
+                                  "%s",
+                                  options->suite);
     }
-    if (!grid && options->random == 0 && options->largest != 0) {
+    if (!grid && !mixes && options->random == 0 && options->largest != 0) {
         return command_line_wrong(
-            &line, "--largest: expected the suite grid or gemm --random, got %s", options->suite);
+            &line, "--largest: expected the suite grid or mixes, or gemm --random, got %s",
+            options->suite);
     }
     if (transfer && options->to == NULL) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");

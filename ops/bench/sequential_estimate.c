@@ -11,8 +11,12 @@ static double apply(ops_unary_function function, double x)
         return -x;
     case OPS_ABS:
         return fabs(x);
+    case OPS_RELU:
+        return fmax(x, 0.0);
     case OPS_SQUARE:
         return x * x;
+    case OPS_EXP:
+        return exp(x);
     case OPS_SIN:
         return sin(x);
     case OPS_COS:
@@ -50,6 +54,7 @@ static double ulps(ops_unary_function function)
     switch (function) {
     case OPS_NEG:
     case OPS_ABS:
+    case OPS_RELU:
         return 0.0;
     case OPS_SQUARE:
         return 0.5;
