@@ -32,13 +32,6 @@ struct hal_plugin_memory {
     uint8_t mapped; /* 1: by mmap, 0: from the heap */
 };
 
-/* A constant: the value of every lane of one block of its slot. */
-typedef struct cpu_constant {
-    uint64_t bits;
-    uint32_t slot;
-    uint32_t bytes;
-} cpu_constant;
-
 typedef struct hal_plugin_kernel cpu_kernel;
 
 /* A call of a native kernel: the addresses of the bindings (null where the length is 0), and the
@@ -59,7 +52,6 @@ struct hal_plugin_kernel {
     uint32_t binding_count;
     uint32_t memory_count;
     uint32_t slot_count;
-    uint32_t constant_count;
     uint32_t step_count[2];
     uint32_t access_count;
     size_t arena_bytes;
@@ -68,9 +60,10 @@ struct hal_plugin_kernel {
     cpu_step *dispatch;    /* steps that run once per dispatch on each worker */
     cpu_step *group;       /* steps that run for each group */
     cpu_access *accesses;
-    cpu_constant *constants;
     uint32_t *lane_ids;      /* of compiled kernels that need them, see jit_index.c; else null */
-    size_t *slot_offset;     /* in the arena; SIZE_MAX: set when the kernel runs */
+    uint8_t *image;          /* the begin of the arena: what never changes */
+    size_t image_bytes;
+    size_t *slot_offset;     /* in the arena */
     size_t *shared_offset;   /* in the arena, of each shared memory */
     struct cpu_check *check; /* check.h; null: accesses are not checked */
     bool compile;            /* to machine code, where possible */

@@ -17,8 +17,8 @@ static void kernel_release(cpu_kernel *kernel)
     free(kernel->dispatch);
     free(kernel->group);
     free(kernel->accesses);
-    free(kernel->constants);
     free(kernel->lane_ids);
+    free(kernel->image);
     free(kernel->slot_offset);
     free(kernel->shared_offset);
     free(kernel);

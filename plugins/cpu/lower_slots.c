@@ -276,18 +276,40 @@ static size_t aligned(size_t bytes)
     return (bytes + CPU_ALIGNMENT - 1) / CPU_ALIGNMENT * CPU_ALIGNMENT;
 }
 
-/* The arena: slots, then shared memory. */
+/* The slot of a constant that is used; CPU_NONE: it is not. */
+static uint32_t constant_slot(const cpu_lower *lower, uint32_t constant)
+{
+    const cpu_name *name = &lower->names[lower->constants[constant].name];
+    return name->live ? name->slot : CPU_NONE;
+}
+
+/* The arena: what never changes (masks and constants), then other slots, then shared memory. */
 static void arena_lay_out(cpu_lower *lower, const cpu_slots *slots)
 {
     cpu_kernel *kernel = lower->kernel;
     size_t offset = 0;
     for (uint32_t i = 0; i < slots->count; i++) {
-        if (slots->sizes[i] == 0) {
-            kernel->slot_offset[i] = kernel->slot_offset[i - 1];
-            continue;
-        }
+        kernel->slot_offset[i] = SIZE_MAX;
+    }
+    for (uint32_t i = CPU_SLOT_FULL; i < CPU_SLOT_FIRST; i++) {
         kernel->slot_offset[i] = offset;
         offset += aligned(slots->sizes[i]);
+    }
+    for (uint32_t i = 0; i < lower->constant_count; i++) {
+        const uint32_t slot = constant_slot(lower, i);
+        if (slot != CPU_NONE) {
+            kernel->slot_offset[slot] = offset;
+            offset += aligned((size_t)lower->constants[i].bytes * CPU_BLOCK);
+        }
+    }
+    kernel->image_bytes = offset;
+    for (uint32_t i = CPU_SLOT_FIRST; i < slots->count; i++) {
+        if (slots->sizes[i] == 0) {
+            kernel->slot_offset[i] = kernel->slot_offset[i - 1];
+        } else if (kernel->slot_offset[i] == SIZE_MAX) {
+            kernel->slot_offset[i] = offset;
+            offset += aligned(slots->sizes[i]);
+        }
     }
     for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
         const hal_ir_memory *memory = &lower->ir->memories[i];
@@ -297,16 +319,21 @@ static void arena_lay_out(cpu_lower *lower, const cpu_slots *slots)
     kernel->arena_bytes = offset;
 }
 
-static void write_constants(cpu_lower *lower)
+/* Little-endian: the low bytes come first. */
+static void image_write(cpu_lower *lower)
 {
     cpu_kernel *kernel = lower->kernel;
+    kernel->image = calloc(1, kernel->image_bytes);
+    if (kernel->image == NULL) {
+        lower->status = HAL_ERROR_OUT_OF_MEMORY;
+        return;
+    }
+    memset(kernel->image + kernel->slot_offset[CPU_SLOT_FULL], 1, kernel->items);
     for (uint32_t i = 0; i < lower->constant_count; i++) {
-        const cpu_constant_name *constant = &lower->constants[i];
-        if (lower->names[constant->name].live) {
-            kernel->constants[kernel->constant_count++] =
-                (cpu_constant){.bits = constant->bits,
-                               .slot = lower->names[constant->name].slot,
-                               .bytes = constant->bytes};
+        const uint32_t slot = constant_slot(lower, i), bytes = lower->constants[i].bytes;
+        for (uint32_t lane = 0; slot != CPU_NONE && lane < CPU_BLOCK; lane++) {
+            memcpy(kernel->image + kernel->slot_offset[slot] + lane * bytes,
+                   &lower->constants[i].bits, bytes);
         }
     }
 }
@@ -392,16 +419,15 @@ static void write_kernel(cpu_lower *lower, cpu_slots *slots)
     kernel->dispatch = calloc(lower->lists[0].count + 1, sizeof(cpu_step));
     kernel->group = calloc(lower->lists[1].count + 1, sizeof(cpu_step));
     kernel->accesses = calloc(lower->access_count + 1, sizeof(cpu_access));
-    kernel->constants = calloc(lower->constant_count + 1, sizeof(cpu_constant));
     kernel->slot_offset = calloc(slots->count + 1, sizeof(size_t));
     kernel->shared_offset = calloc(shared + 1, sizeof(size_t));
     if (kernel->dispatch == NULL || kernel->group == NULL || kernel->accesses == NULL ||
-        kernel->constants == NULL || kernel->slot_offset == NULL || kernel->shared_offset == NULL) {
+        kernel->slot_offset == NULL || kernel->shared_offset == NULL) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return;
     }
     arena_lay_out(lower, slots);
-    write_constants(lower);
+    image_write(lower);
     write_steps(lower, CPU_SECTION_DISPATCH, kernel->dispatch);
     write_steps(lower, CPU_SECTION_GROUP, kernel->group);
     kernel->work = guess_work(lower);

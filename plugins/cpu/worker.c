@@ -6,41 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs with many small kernels call this for each dispatch: the compiler knows the sizes.
- * Little-endian: the low bytes come first. */
-static void slot_fill(uint8_t *slot, const cpu_constant *constant)
-{
-    if (constant->bytes == 1) {
-        memset(slot, (int)constant->bits, CPU_BLOCK);
-    }
-    for (uint32_t lane = 0; constant->bytes == 4 && lane < CPU_BLOCK; lane++) {
-        memcpy(slot + lane * 4, &constant->bits, 4);
-    }
-    for (uint32_t lane = 0; constant->bytes == 8 && lane < CPU_BLOCK; lane++) {
-        memcpy(slot + lane * 8, &constant->bits, 8);
-    }
-}
-
-/* Lays the slots out for a kernel and fills in what never changes. */
+/* Lays the slots out for a kernel and fills in what never changes. Programs with many small kernels
+ * call this for each dispatch. */
 static void worker_bind(cpu_worker *worker, const cpu_kernel *kernel)
 {
+    uint8_t *const arena = worker->arena;
+    void **const slots = worker->slots;
+    const size_t *const offsets = kernel->slot_offset;
+    const uint32_t count = kernel->slot_count;
     worker->kernel = kernel->number;
     worker->items = kernel->items;
     memcpy(worker->place, kernel->place, sizeof(worker->place));
-    for (uint32_t i = 0; i < kernel->slot_count; i++) {
-        worker->slots[i] = worker->arena + kernel->slot_offset[i];
+    memcpy(arena, kernel->image, kernel->image_bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        slots[i] = arena + offsets[i];
     }
     for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
-        worker->memory[i] = worker->arena + kernel->shared_offset[i - kernel->binding_count];
+        worker->memory[i] = arena + kernel->shared_offset[i - kernel->binding_count];
         worker->bytes[i] = kernel->check != NULL ? cpu_check_bytes(kernel->check, i) : 0;
-    }
-    const size_t lanes = (kernel->items + CPU_BLOCK - 1) / CPU_BLOCK * CPU_BLOCK;
-    memset(worker->slots[CPU_SLOT_EMPTY], 0, lanes);
-    memset(worker->slots[CPU_SLOT_FULL], 0, lanes);
-    memset(worker->slots[CPU_SLOT_FULL], 1, kernel->items);
-    for (uint32_t i = 0; i < kernel->constant_count; i++) {
-        const cpu_constant *constant = &kernel->constants[i];
-        slot_fill(worker->slots[constant->slot], constant);
     }
 }
 

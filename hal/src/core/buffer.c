@@ -89,7 +89,7 @@ hal_status hal_buffer_create(hal_device *device, hal_memory_kind kind, uint64_t 
     atomic_init(&made->memory, memory);
     atomic_init(&made->mapped, 0);
     made->kind = kind;
-    made->device = hal_device_ref(device);
+    made->device = device; /* kept open by its block */
     made->bytes = bytes;
     made->label[0] = 0;
     hal_hook_created(HAL_OBJECT_BUFFER, made, device, "", bytes);
@@ -126,8 +126,13 @@ void hal_buffer_unref(hal_buffer *buffer)
     if (!buffer || hal_device_is_after_fork(buffer->device)) {
         return;
     }
-    if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
-        hal_device *device = buffer->device;
+    const int is_only = atomic_load_explicit(&buffer->references, memory_order_acquire) == 1;
+    if (is_only) { /* no other thread changes it */
+        atomic_store_explicit(&buffer->references, 0, memory_order_relaxed);
+    }
+    if (is_only ||
+        atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
+        hal_pool *pool = buffer->device->pool;
         hal_memory *memory = atomic_load(&buffer->memory);
         if (hal_hooks_on(HAL_HOOK_CALLS)) {
             hal_hook_retire(HAL_OBJECT_BUFFER, buffer, sizeof *buffer, free);
@@ -136,8 +141,7 @@ void hal_buffer_unref(hal_buffer *buffer)
         } else {
             memory->description = buffer;
         }
-        hal_pool_give(device->pool, memory);
-        hal_device_unref(device);
+        hal_pool_give(pool, memory);
     }
 }
 
@@ -252,7 +256,8 @@ hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)
         memory = atomic_load(&buffer->memory);
         pthread_mutex_lock(&memory->uses.lock);
     }
-    if (memory->reused && hal_fence_set_pending(&memory->uses, 0) > 0) {
+    if (memory->reused && !hal_fence_set_is_of(&memory->uses, recorder->timeline) &&
+        hal_fence_set_pending(&memory->uses, 0) > 0) {
         status = memory_wait_for_uses(memory, recorder);
         if (status == HAL_ERROR_INVALID_STATE) {
             status = memory_replace(buffer, memory); /* unlocks */

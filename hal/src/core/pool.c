@@ -29,6 +29,7 @@ struct hal_pool {
     pthread_mutex_t lock;
     pool_class classes[HAL_MEMORY_KIND_COUNT][CLASSES];
     uint64_t in_use_bytes;
+    uint64_t in_use_count; /* above 0: the pool has a reference to the device */
     uint64_t pooled_bytes;
     uint64_t allocation_count;
     uint64_t reuse_count;
@@ -83,7 +84,8 @@ static int block_is_behind(const hal_memory *memory, const hal_last_use *busy, u
  * Work of the queue that this thread records on runs before its next batch in any case. */
 static int block_is_available(hal_memory *memory, int idle)
 {
-    if (hal_fence_set_pending(&memory->uses, idle) == 0) {
+    if ((!idle && hal_fence_set_is_of(&memory->uses, hal_timeline_recent())) ||
+        hal_fence_set_pending(&memory->uses, idle) == 0) {
         return 1;
     }
     for (uint32_t i = 0; !idle && i < memory->uses.count; i++) {
@@ -141,6 +143,15 @@ static hal_memory *pool_find(hal_pool *pool, uint32_t kind, uint64_t bytes, int 
     return NULL;
 }
 
+/* The owners of blocks have one reference to the device together. The caller holds the lock. */
+static void pool_count_block(hal_pool *pool, const hal_memory *memory)
+{
+    pool->in_use_bytes += memory->bytes;
+    if (pool->in_use_count++ == 0) {
+        hal_device_ref(pool->device);
+    }
+}
+
 /* `bytes` is at most the device's largest allocation, so the sum does not overflow. */
 static uint64_t block_size(uint64_t bytes)
 {
@@ -173,7 +184,7 @@ static hal_status block_allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, 
     memory->bytes = bytes < SMALLEST ? SMALLEST : bytes;
     pthread_mutex_lock(&pool->lock);
     pool->allocation_count++;
-    pool->in_use_bytes += memory->bytes;
+    pool_count_block(pool, memory);
     pthread_mutex_unlock(&pool->lock);
     return HAL_OK;
 }
@@ -298,7 +309,7 @@ hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle
     hal_memory *block = pool_find(pool, kind, block_size(bytes), idle);
     if (block) {
         pool->pooled_bytes -= block->bytes;
-        pool->in_use_bytes += block->bytes;
+        pool_count_block(pool, block);
         pool->reuse_count++;
     }
     pthread_mutex_unlock(&pool->lock);
@@ -314,6 +325,7 @@ hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle
 
 void hal_pool_give(hal_pool *pool, hal_memory *memory)
 {
+    hal_device *device = pool->device;
     pool_class *class = &pool->classes[memory->kind][class_index(memory->bytes)];
     pthread_mutex_lock(&pool->lock);
     pool->in_use_bytes -= memory->bytes;
@@ -325,12 +337,19 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     memory->next = *at;
     *at = memory;
     class->end = memory->next ? class->end : &memory->next;
-    const uint64_t pooled = pool->pooled_bytes;
-    pthread_mutex_unlock(&pool->lock);
     /* Other processes need memory too, and on some devices it is the host's memory. */
-    if (pooled > pool->device->info.memory_bytes / POOL_DIVISOR &&
-        pool->device->info.memory_bytes) {
+    const int trims = device->info.memory_bytes > 0 &&
+                      pool->pooled_bytes > device->info.memory_bytes / POOL_DIVISOR;
+    const int is_last = --pool->in_use_count == 0;
+    if (trims && !is_last) {
+        hal_device_ref(device); /* another thread may give the last block meanwhile */
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (trims) {
         hal_pool_trim(pool, 0);
+    }
+    if (trims || is_last) {
+        hal_device_unref(device);
     }
 }
 

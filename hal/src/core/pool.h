@@ -32,13 +32,15 @@ hal_pool *hal_pool_create(hal_device *device);
 /* Frees all blocks; no work may use them. Null is allowed. */
 void hal_pool_destroy(hal_pool *pool);
 
-/* Returns a block of at least `bytes` bytes. If `idle`, the host may touch it at once; otherwise
- * its uses may be in flight and the new owner's work must wait for them. Threads: any.
+/* Returns a block of at least `bytes` bytes, which keeps the device open until it is given back. If
+ * `idle`, the host may touch it at once; otherwise its uses may be in flight and the new owner's
+ * work must wait for them. Threads: any.
  * Errors: OUT_OF_MEMORY after a trim and a second attempt, those of the plugin. */
 hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle,
                          hal_memory **memory);
 
-/* Returns a block to the pool; its uses may be in flight. Threads: any. */
+/* Returns a block to the pool; its uses may be in flight. Closes the device with its pool where
+ * nothing else keeps it open. Threads: any. */
 void hal_pool_give(hal_pool *pool, hal_memory *memory);
 
 /* Keeps a block, and with it the device, until the process ends: something outside of hal may use
