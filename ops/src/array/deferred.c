@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Of what is inlined for one, two and any number of operands. */
+#define FOR_EACH_COUNT static inline __attribute__((always_inline))
+
 /* Whether a product may read its first operand as sums, see execute.c. */
 static int node_is_layer(const ops_array *node)
 {
@@ -15,19 +18,17 @@ static int node_is_layer(const ops_array *node)
 }
 
 /* Sets upper bounds for the group that would compute the node: shared operands count twice. */
-static void node_count_group(ops_array *node)
+FOR_EACH_COUNT void node_bound_group(ops_array *node, ops_array *const *operands, uint32_t count)
 {
-    const int fuse = node->owner->fusion;
-    ops_array *const *operands = ops_node_operands(node);
-    uint32_t operations = 1, leaves = 0, depth = 0, chain = 0, joined = 0;
-    node->counts_once = 1;
-    for (uint32_t i = 0; i < node->operand_count; i++) {
+    const int fuse = node->owner->fusion, joins = fuse && ops_node_is_elementwise(node);
+    uint32_t operations = 1, leaves = 0, depth = 0, chain = 0, joined = 0, counts_once = 1;
+    for (uint32_t i = 0; i < count; i++) {
         const ops_array *operand = operands[i];
         uint32_t kernels = operand->depth, layers = operand->chain;
-        if (fuse && ops_fusion_group_takes_operand(node, i)) {
+        if (joins && ops_fusion_group_takes_operand(node, i)) {
             operations += operand->group_operations;
             leaves += operand->group_leaves;
-            node->counts_once &= (uint8_t)(operand->counts_once & (joined == 0));
+            counts_once &= (uint32_t)operand->counts_once & (joined == 0);
             joined++;
         } else {
             leaves++;
@@ -42,10 +43,16 @@ static void node_count_group(ops_array *node)
         depth = kernels > depth ? kernels : depth;
         chain = layers > chain ? layers : chain;
     }
+    node->counts_once = (uint8_t)counts_once;
     node->group_operations = (uint16_t)operations;
     node->group_leaves = (uint16_t)leaves;
     node->depth = (uint8_t)depth;
     node->chain = (uint8_t)chain;
+}
+
+static void node_count_group(ops_array *node)
+{
+    node_bound_group(node, ops_node_operands(node), node->operand_count);
 }
 
 /* The operand with the largest group among those in the node's group; null if none. */
@@ -86,19 +93,20 @@ static hal_status node_shrink_group(ops_array *node, int *is_done)
 }
 
 /* Sets the strides of a new node, which are row-major so far. */
-static void node_set_order(ops_array *node, const ops_result *result)
+FOR_EACH_COUNT void node_set_order(ops_array *node, ops_array *const *operands, uint32_t count,
+                                   const ops_result *result)
 {
     const int has_order =
         node->operation >= OPS_OPERATION_UNARY && node->operation <= OPS_OPERATION_LOG_SOFTMAX;
     int is_reordered = 0;
-    for (uint32_t i = 0; has_order && i < node->operand_count; i++) {
-        is_reordered |= node->operands[i]->is_reordered;
+    for (uint32_t i = 0; i < count; i++) {
+        is_reordered |= operands[i]->is_reordered;
     }
     if (has_order && result->like) {
         memcpy(node->view.stride, result->like->stride,
                node->view.rank * sizeof *node->view.stride);
         node->is_reordered = (uint8_t)ops_is_reordered(&node->view);
-    } else if (is_reordered) {
+    } else if (has_order && is_reordered) {
         ops_axis_order_set(node);
     }
 }
@@ -117,15 +125,19 @@ static hal_status node_execute_deepest(ops_array *node)
     return status;
 }
 
+static inline int node_is_beyond_group(const ops_array *node)
+{
+    return ops_node_is_elementwise(node) && (node->group_operations > OPS_GROUP_OPERATIONS ||
+                                             node->group_leaves > node->owner->max_leaves);
+}
+
 /* Executes operands until the node's group is within the limits. */
 static hal_status node_limit_group(ops_array *node)
 {
-    const uint32_t max_leaves = ops_fusion_group_max_leaves(node->owner->context);
     hal_status status = HAL_OK;
     int is_done = 0;
     while (!status && !is_done && node->state == OPS_NODE_DEFERRED) {
-        if (ops_node_is_elementwise(node) &&
-            (node->group_operations > OPS_GROUP_OPERATIONS || node->group_leaves > max_leaves)) {
+        if (node_is_beyond_group(node)) {
             status = node_shrink_group(node, &is_done);
         } else if (node->depth > OPS_DEFERRED_DEPTH) {
             status = node_execute_deepest(node);
@@ -136,13 +148,36 @@ static hal_status node_limit_group(ops_array *node)
     return status;
 }
 
-void ops_result_like(const ops_array *x, ops_result *result)
+/* ops_defer after its checks. */
+FOR_EACH_COUNT ops_array *node_defer(ops_arrays *arrays, ops_operation operation,
+                                     uint32_t operation_function, ops_array *const *operands,
+                                     uint32_t count, const ops_result *result)
 {
-    result->type = x->view.type;
-    result->axis = 0;
-    result->like = NULL;
-    result->rank = x->view.rank;
-    memcpy(result->shape, x->view.shape, x->view.rank * sizeof *result->shape);
+    ops_array *node = ops_node_create(arrays);
+    if (!node) {
+        return NULL;
+    }
+    ops_node_set_shape(node, result->type, result->rank, result->shape);
+    if (ops_node_set_operands(node, operands, count)) {
+        ops_node_release(node);
+        return NULL;
+    }
+    node->state = OPS_NODE_DEFERRED;
+    node->operation = (uint8_t)operation;
+    node->function = (uint8_t)operation_function;
+    node->axis = (uint8_t)result->axis;
+    node_set_order(node, operands, count, result);
+    arrays->statistics.recorded++;
+    arrays->statistics.deferred++;
+    node_bound_group(node, operands, count);
+    return node;
+}
+
+int64_t *ops_result_own_shape(ops_result *result)
+{
+    memcpy(result->own, result->shape, result->rank * sizeof *result->own);
+    result->shape = result->own;
+    return result->own;
 }
 
 hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type)
@@ -163,29 +198,26 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
         ops_check_shape(function, result->type, result->rank, result->shape, &bytes)) {
         return NULL;
     }
-    ops_array *node = ops_node_create(arrays);
+    ops_array *node = count == 1
+                          ? node_defer(arrays, operation, operation_function, operands, 1, result)
+                      : count == 2
+                          ? node_defer(arrays, operation, operation_function, operands, 2, result)
+                          : node_defer(arrays, operation, operation_function, operands, count,
+                                       result);
     if (!node) {
         return NULL;
     }
-    ops_node_set_shape(node, result->type, result->rank, result->shape);
-    if (ops_node_set_operands(node, operands, count)) {
-        ops_node_release(node);
-        return NULL;
-    }
-    node->state = OPS_NODE_DEFERRED;
-    node->operation = (uint8_t)operation;
-    node->function = (uint8_t)operation_function;
-    node->axis = (uint8_t)result->axis;
-    node_set_order(node, result);
     if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_ONE_HOT) {
         for (uint32_t i = 0; i < count; i++) {
             operands[i]->needs_memory = 1;
         }
     }
-    arrays->statistics.recorded++;
-    arrays->statistics.deferred++;
-    node_count_group(node);
-    hal_status status = arrays->fusion ? node_limit_group(node) : ops_execute(&node, 1);
+    hal_status status = HAL_OK;
+    if (!arrays->fusion) {
+        status = ops_execute(&node, 1);
+    } else if (node_is_beyond_group(node) || node->depth > OPS_DEFERRED_DEPTH) {
+        status = node_limit_group(node);
+    }
     if (status) {
         ops_node_release(node);
         return NULL;

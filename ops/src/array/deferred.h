@@ -8,13 +8,24 @@
 typedef struct ops_result {
     hal_type type;
     uint32_t rank, axis;
-    int64_t shape[OPS_MAX_RANK];
+    const int64_t *shape;     /* that of an operand, or `own` */
+    int64_t own[OPS_MAX_RANK];
     const ops_tensor *like; /* of a copy: the tensor whose dense strides it gets; null: its operands
                              * decide */
 } ops_result;
 
 /* A result with the type and shape of x. */
-void ops_result_like(const ops_array *x, ops_result *result);
+static inline void ops_result_like(const ops_array *x, ops_result *result)
+{
+    result->type = x->view.type;
+    result->axis = 0;
+    result->like = NULL;
+    result->rank = x->view.rank;
+    result->shape = x->view.shape;
+}
+
+/* Gives the result a shape that can be changed, with the lengths so far. */
+int64_t *ops_result_own_shape(ops_result *result);
 
 /* Checks that `type`, an argument, is one that the device stores. */
 hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type);

@@ -71,7 +71,7 @@ static int group_enter(ops_fusion_group *group, const ops_array *root, const ops
         operand->group_index = 0;
         return 1;
     }
-    if (group->leaf_count == ops_fusion_group_max_leaves(root->owner->context)) {
+    if (group->leaf_count == root->owner->max_leaves) {
         return 0;
     }
     operand->group_epoch = epoch;

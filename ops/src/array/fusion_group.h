@@ -24,13 +24,6 @@ typedef struct ops_fusion_group {
     ops_array *excess;                /* of a group beyond the limits: the node to compute first */
 } ops_fusion_group;
 
-/* Leaves that one kernel may read on the context's device. */
-static inline uint32_t ops_fusion_group_max_leaves(const ops_context *context)
-{
-    uint32_t most = context->info->max_bindings - 1;
-    return most < OPS_GROUP_LEAVES ? most : OPS_GROUP_LEAVES;
-}
-
 /* Whether an operand of `node` can be computed in the node's kernel. */
 int ops_fusion_group_may_join(const ops_array *node, const ops_array *operand);
 

@@ -42,7 +42,7 @@ static hal_status check_parts(ops_array *const *parts, uint32_t count, int32_t a
                                  result->axis);
         }
     }
-    result->shape[result->axis] = length;
+    ops_result_own_shape(result)[result->axis] = length;
     return status;
 }
 
@@ -75,7 +75,7 @@ ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices)
     }
     ops_result_like(x, &result);
     result.axis = along;
-    result.shape[along] = indices->view.shape[0];
+    ops_result_own_shape(&result)[along] = indices->view.shape[0];
     return ops_defer("ops_array_gather", OPS_OPERATION_GATHER, 0, operands, 2, &result);
 }
 
@@ -129,7 +129,8 @@ ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices)
     }
     ops_result_like(indices, &result);
     result.type = type;
-    result.shape[result.rank++] = count;
+    ops_result_own_shape(&result)[result.rank] = count;
+    result.rank++;
     return ops_defer("ops_array_one_hot", OPS_OPERATION_ONE_HOT, 0, &indices, 1, &result);
 }
 

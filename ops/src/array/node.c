@@ -128,7 +128,9 @@ static void node_free(ops_array *node)
         if (freed->operand_count > OPS_INLINE_OPERANDS) {
             free(freed->operand_list);
         }
-        hal_buffer_release(freed->view.buffer);
+        if (freed->view.buffer) {
+            hal_buffer_release(freed->view.buffer);
+        }
         freed->state = OPS_NODE_FREE;
         freed->next = arrays->free;
         arrays->free = freed;
@@ -167,6 +169,8 @@ ops_arrays *ops_arrays_make(ops_context *context, const char *function)
     arrays->context = context;
     arrays->plan_cache = plan_cache;
     arrays->fusion = 1;
+    const uint32_t most = context->info->max_bindings - 1;
+    arrays->max_leaves = most < OPS_GROUP_LEAVES ? most : OPS_GROUP_LEAVES;
     context->extension = &arrays->extension;
     return arrays;
 }
@@ -229,12 +233,15 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->uses = 0;
     node->state = OPS_NODE_MEMORY;
     node->operation = OPS_OPERATION_NONE;
+    node->function = 0;
     node->operand_count = 0;
+    node->axis = 0;
     node->in_scope = 0;
     node->needs_memory = 0;
     node->was_computed = 0;
     node->in_host_memory = 0;
     node->depth = 0;
+    node->chain = 0;
     node->b_levels = 0;
     node->is_reordered = 0;
     node->same_shape = 0;
@@ -268,27 +275,14 @@ void ops_node_leave_scope(ops_array *node)
     node->next->previous = node->previous;
 }
 
-hal_status ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t count)
+hal_status ops_node_make_list(ops_array *node, uint32_t count)
 {
-    ops_array **list = node->operands;
-    if (count > OPS_INLINE_OPERANDS) {
-        list = malloc(count * sizeof(ops_array *));
-        if (!list) {
-            return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
-                                  "The host has no %zu bytes for the operands of an array",
-                                  count * sizeof(ops_array *));
-        }
-        node->operand_list = list;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        list[i] = operands[i];
-        operands[i]->uses++;
-        if (i < OPS_INLINE_OPERANDS) {
-            node->same_shape |= (uint8_t)(ops_node_has_shape_of(node, operands[i]) << i);
-        }
-    }
-    node->operand_count = (uint8_t)count;
-    return HAL_OK;
+    node->operand_list = malloc(count * sizeof(ops_array *));
+    return node->operand_list
+               ? HAL_OK
+               : hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                                "The host has no %zu bytes for the operands of an array",
+                                count * sizeof(ops_array *));
 }
 
 void ops_node_set_result(ops_array *node, hal_buffer *buffer)
@@ -308,21 +302,6 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     if (count > OPS_INLINE_OPERANDS) {
         free(node->operand_list);
     }
-}
-
-void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank, const int64_t *shape)
-{
-    ops_tensor *view = &node->view;
-    int64_t stride = 1;
-    view->type = type;
-    view->rank = rank;
-    view->offset = 0;
-    for (uint32_t i = rank; i-- > 0;) {
-        view->shape[i] = shape[i];
-        view->stride[i] = stride;
-        stride *= shape[i] ? shape[i] : 1;
-    }
-    node->is_reordered = 0;
 }
 
 void ops_node_set_view(ops_array *node, const ops_tensor *view)
@@ -366,32 +345,31 @@ hal_status ops_report_null_array(const char *function, const char *argument)
         argument, cause);
 }
 
-ops_arrays *ops_check_operands(const char *function, ops_array *const *operands, uint32_t count)
+void ops_refuse_operands(const char *function, ops_array *const *operands, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const ops_array *operand = operands[i];
         if (!operand) {
-            return NULL;
+            return;
         }
         if (operand->state == OPS_NODE_VOID) {
             hal_status_set(HAL_ERROR_INVALID_STATE,
                            "%s: operand %u: expected an array with elements, got one that was made "
                            "while a graph was recorded; use the outputs of ops_graph_launch",
                            function, i);
-            return NULL;
+            return;
         }
         if (operand->state == OPS_NODE_FREE) {
             hal_status_set(HAL_ERROR_INVALID_STATE,
                            "%s: operand %u: expected an array, got one that was released", function,
                            i);
-            return NULL;
+            return;
         }
         if (operand->owner != operands[0]->owner) {
             ops_invalid("%s: operand %u: expected an array of the context of operand 0, got one of "
                         "another context; read it and make one of this context",
                         function, i);
-            return NULL;
+            return;
         }
     }
-    return operands[0]->owner;
 }

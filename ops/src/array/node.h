@@ -107,7 +107,12 @@ typedef struct ops_arrays ops_arrays;
 struct ops_array {
     ops_arrays *owner;
     uint32_t references; /* of callers, and one of the scope if in_scope */
-    uint32_t uses;       /* as an operand of deferred nodes, counted once per operand */
+    /* Scratch of ops_fusion_group_gather: valid while group_epoch is the owner's. It is between two
+     * counters that are tested together after one was stored: one load of both would wait. */
+    uint32_t group_epoch;
+    uint32_t uses; /* as an operand of deferred nodes, counted once per operand */
+    uint16_t group_index; /* scratch, too */
+    /* What ops_node_create sets is side by side: few stores set it. */
     uint8_t state, operation, function, operand_count;
     uint8_t axis; /* of a reduction, softmax, gather or concatenation */
     uint8_t in_scope;
@@ -123,9 +128,6 @@ struct ops_array {
     /* Upper bounds of the group that would compute it; shared operands count twice. */
     uint16_t group_operations;
     uint16_t group_leaves;
-    /* Scratch of ops_fusion_group_gather: valid while group_epoch is the owner's. */
-    uint16_t group_index;
-    uint32_t group_epoch;
     uint32_t recording; /* number of the graph recording that made it, or 0 */
     union {
         ops_array *operands[OPS_INLINE_OPERANDS];
@@ -154,6 +156,7 @@ struct ops_arrays {
     ops_array *free;
     ops_scope *scope, *spare_scopes;
     int fusion;           /* 0: each call records its own kernel */
+    uint32_t max_leaves;  /* that one kernel may read on the context's device */
     uint32_t group_epoch; /* of the last gathering; 0 is never used */
     uint32_t recording;   /* number of the last graph recording */
     int is_recording;
@@ -190,16 +193,26 @@ void ops_node_release(ops_array *node);
 /* Takes a node out of its scope: the scope's reference becomes the caller's. */
 void ops_node_leave_scope(ops_array *node);
 
-/* Sets the operands of a new node, which has its shape, and adds a use to each.
- * Errors: OUT_OF_MEMORY, for more than OPS_INLINE_OPERANDS. */
-hal_status ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t count);
-
 /* Makes a deferred node one in memory. Takes the caller's reference to the buffer, and removes the
  * node's uses of its operands. */
 void ops_node_set_result(ops_array *node, hal_buffer *buffer);
 
 /* Sets type, shape and row-major strides; the buffer stays. */
-void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank, const int64_t *shape);
+static inline void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank,
+                                      const int64_t *shape)
+{
+    ops_tensor *view = &node->view;
+    int64_t stride = 1;
+    view->type = type;
+    view->rank = rank;
+    view->offset = 0;
+    for (uint32_t i = rank; i-- > 0;) {
+        view->shape[i] = shape[i];
+        view->stride[i] = stride;
+        stride *= shape[i] ? shape[i] : 1;
+    }
+    node->is_reordered = 0;
+}
 
 /* Sets what the node has in memory, or will have; the caller's reference to the buffer, if any,
  * becomes the node's. */
@@ -221,6 +234,35 @@ static inline int ops_node_has_order_of(const ops_array *node, const ops_array *
 {
     return !(node->is_reordered | other->is_reordered) ||
            ops_same_strides(&node->view, &other->view);
+}
+
+/* Allocates the list of more than OPS_INLINE_OPERANDS operands. Errors: OUT_OF_MEMORY. */
+hal_status ops_node_make_list(ops_array *node, uint32_t count);
+
+/* Sets the operands of a new node, which has its shape, and adds a use to each.
+ * Errors: OUT_OF_MEMORY, for more than OPS_INLINE_OPERANDS. */
+static inline __attribute__((always_inline)) hal_status
+ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t count)
+{
+    ops_array **list = node->operands;
+    if (count > OPS_INLINE_OPERANDS) {
+        const hal_status status = ops_node_make_list(node, count);
+        if (status) {
+            return status;
+        }
+        list = node->operand_list;
+    }
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = operands[i];
+        operands[i]->uses++;
+        if (i < OPS_INLINE_OPERANDS) {
+            same |= (uint32_t)ops_node_has_shape_of(node, operands[i]) << i;
+        }
+    }
+    node->same_shape = (uint8_t)same;
+    node->operand_count = (uint8_t)count;
+    return HAL_OK;
 }
 
 static inline ops_array *const *ops_node_operands(const ops_array *node)
@@ -254,8 +296,24 @@ const char *ops_node_operation_name(const ops_array *node);
  * made it null. Returns INVALID_ARGUMENT. */
 hal_status ops_report_null_array(const char *function, const char *argument);
 
+/* Sets the error that ops_check_operands found. */
+void ops_refuse_operands(const char *function, ops_array *const *operands, uint32_t count);
+
 /* Checks operands. Returns their owner; null when one is null (the message of the failed call that
  * made it null stays), released, void, or of another context than the first. */
-ops_arrays *ops_check_operands(const char *function, ops_array *const *operands, uint32_t count);
+static inline ops_arrays *ops_check_operands(const char *function, ops_array *const *operands,
+                                             uint32_t count)
+{
+    ops_arrays *owner = operands[0] ? operands[0]->owner : NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const ops_array *x = operands[i];
+        if (!x || x->owner != owner ||
+            (x->state != OPS_NODE_MEMORY && x->state != OPS_NODE_DEFERRED)) {
+            ops_refuse_operands(function, operands, count);
+            return NULL;
+        }
+    }
+    return owner;
+}
 
 #endif

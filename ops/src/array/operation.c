@@ -18,7 +18,7 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
             continue;
         }
         uint32_t rank = x->rank > result->rank ? x->rank : result->rank;
-        int64_t shape[OPS_MAX_RANK];
+        int64_t shape[OPS_MAX_RANK]; /* result->shape may be result->own */
         for (uint32_t axis = 0; axis < rank; axis++) {
             /* Counted from the last axis. */
             int64_t one = axis < result->rank ? result->shape[result->rank - 1 - axis] : 1;
@@ -33,7 +33,7 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
             shape[rank - 1 - axis] = one == 1 ? other : one;
         }
         result->rank = rank;
-        memcpy(result->shape, shape, rank * sizeof *shape);
+        result->shape = memcpy(result->own, shape, rank * sizeof *shape);
     }
     return HAL_OK;
 }
@@ -93,9 +93,10 @@ static hal_status check_matmul(const char *function, const ops_array *a, const o
     result->type = x->type;
     result->axis = 0;
     result->rank = x->rank > y->rank ? x->rank : y->rank;
-    result->shape[0] = one == 1 ? other : one;
-    result->shape[result->rank - 2] = x->shape[x->rank - 2];
-    result->shape[result->rank - 1] = y->shape[y->rank - 1];
+    result->own[0] = one == 1 ? other : one;
+    result->own[result->rank - 2] = x->shape[x->rank - 2];
+    result->own[result->rank - 1] = y->shape[y->rank - 1];
+    result->shape = result->own;
     return HAL_OK;
 }
 
@@ -203,10 +204,11 @@ ops_array *ops_array_reduce(ops_reduction reduction, int32_t axis, int keep_axis
         return NULL;
     }
     ops_result result = {.axis = along};
+    result.shape = result.own;
     result.type = reduction == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type;
     for (uint32_t i = 0; i < x->view.rank; i++) {
         if (i != along || keep_axis) {
-            result.shape[result.rank++] = i == along ? 1 : x->view.shape[i];
+            result.own[result.rank++] = i == along ? 1 : x->view.shape[i];
         }
     }
     return ops_defer("ops_array_reduce", OPS_OPERATION_REDUCE, reduction, &x, 1, &result);

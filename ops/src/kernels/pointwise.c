@@ -435,42 +435,35 @@ static hal_status function_make(const char *caller, const char *name, hal_type t
                        taken);
 }
 
-hal_status ops_unary_expression(ops_context *context, const char *caller,
-                                ops_unary_function function, hal_type type,
-                                ops_expression **expression)
+hal_status ops_unary_expression_make(ops_context *context, const char *caller,
+                                     ops_unary_function function, hal_type type,
+                                     ops_expression **expression)
 {
     if ((uint32_t)function >= OPS_UNARY_COUNT) {
         return ops_invalid("%s: function: expected an ops_unary_function, got %d", caller,
                            (int)function);
     }
-    const hal_type value = hal_type_of_value(type);
     const rounded_function rounded = {context->info, function, type};
-    const int is_short = ops_unary_is_short(context->info, function, type);
-    ops_expression **kept = &context->unary[function][is_short ? type : value];
-    hal_status status = HAL_OK;
-    if (!*kept) {
-        status =
-            function_make(caller, ops_unary_name(function), value, 1, build_unary, &rounded, kept);
-    }
+    ops_expression **kept = &context->unary[function][type];
+    const hal_status status =
+        function_make(caller, ops_unary_name(function), hal_type_of_value(type), 1, build_unary,
+                      &rounded, kept);
     *expression = *kept;
     return status;
 }
 
-hal_status ops_binary_expression(ops_context *context, const char *caller,
-                                 ops_binary_function function, hal_type type,
-                                 ops_expression **expression)
+hal_status ops_binary_expression_make(ops_context *context, const char *caller,
+                                      ops_binary_function function, hal_type type,
+                                      ops_expression **expression)
 {
     if ((uint32_t)function >= OPS_BINARY_COUNT) {
         return ops_invalid("%s: function: expected an ops_binary_function, got %d", caller,
                            (int)function);
     }
-    type = hal_type_of_value(type);
     ops_expression **kept = &context->binary[function][type];
-    hal_status status = HAL_OK;
-    if (!*kept) {
-        status = function_make(caller, ops_binary_name(function), type, 2, build_binary, &function,
-                               kept);
-    }
+    const hal_status status =
+        function_make(caller, ops_binary_name(function), hal_type_of_value(type), 2, build_binary,
+                      &function, kept);
     *expression = *kept;
     return status;
 }
