@@ -40,7 +40,7 @@ typedef struct hal_device hal_device;
  * Ownership: the caller's reference, released by hal_device_release. Threads: any.
  * Errors: of the first item that failed: NOT_FOUND, LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE,
  * TOO_OLD, TOO_NEW, BAD_PLUGIN, or those of the plugin; INVALID_ARGUMENT for a malformed selection
- * or environment variable; OUT_OF_MEMORY. */
+ * or environment variable (HAL_PROBE is a warning in the log instead); OUT_OF_MEMORY. */
 HAL_API hal_status hal_device_open(const char *selection, HAL_OUT hal_device **device);
 
 /* Adds a reference to a device. Returns `device`.

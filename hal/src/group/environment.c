@@ -210,9 +210,9 @@ hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_l
             }
         }
         status = from ? launcher_read(from, &options) : HAL_OK;
-        if (status == HAL_OK) {
-            status = engine_choose(from, options.count, &is_mpi, &choice);
-        }
+    }
+    if (status == HAL_OK) {
+        status = engine_choose(from, options.count, &is_mpi, &choice);
     }
     if (status != HAL_OK) {
         return status;

@@ -1,4 +1,5 @@
-/* The skeleton of elementwise kernels, see elementwise.h. */
+/* The skeleton of elementwise kernels, see elementwise.h. Constants of CPUs were measured on
+ * processors with AVX-512, those of GPUs on an H100 and an H200. */
 #include "elementwise.h"
 
 #include "transposed.h"

@@ -238,6 +238,19 @@ SIDES_TEST(launchers_are_read)
                      HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(hal_status_message(), "HAL_GROUP_ENGINE: expected"));
     assert_null(group);
+
+    /* HAL_GROUP is no launcher of MPI either, and does not hide a wrong engine. */
+    setenv("HAL_GROUP", "0/1:job", 1);
+    assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+                     HAL_ERROR_UNSUPPORTED);
+    setenv("HAL_GROUP_ENGINE", "shard", 1);
+    assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(hal_status_message(), "got \"shard\""));
+    setenv("HAL_GROUP_ENGINE", "shared", 1);
+    assert_ok(hal_group_create_from_environment(one->device, 0, &group));
+    hal_group_destroy(group);
+    unsetenv("HAL_GROUP");
     unsetenv("HAL_GROUP_ENGINE");
 }
 
