@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the order of folders and the size of cycles, over includes and calls; the ctests architecture
-and architecture_self_test.
+"""Holds the order of folders and the size of cycles, over includes and calls; the ctests
+lint_architecture and lint_architecture_self_test.
 
 architecture.py ROOT BUILD [--report]   no file of a library calls or includes one of a higher folder;
                                         at most two files include or call each other in a circle

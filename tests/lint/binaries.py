@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the built libraries to their borders; the ctests binaries and binaries_self_test.
+"""Holds the built libraries to their borders; the ctests lint_binaries and lint_binaries_self_test.
 Promise 25: plugins show no other symbols.
 
 binaries.py LIB_FOLDER   libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds docs/promises.md to the tests that it names; the ctest promises.
+"""Holds docs/promises.md to the tests that it names; the ctest lint_promises.
 
 promises.py ROOT   every promise from 1 to 25 is there once, each file that it names exists and says
 "promise N" or "promises N, M and K" with its number, and no test claims a promise that the page does

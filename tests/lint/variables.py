@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the texts about environment variables to their table, hal/include/hal/variables.h; the ctest
-variables. README.md, docs/man/hal-info.1 and docs/man/halyard.7 have a row for each, with the table's words; no other
+lint_variables. README.md, docs/man/hal-info.1 and docs/man/halyard.7 have a row for each, with the table's words; no other
 man page repeats them; sources read no variable that the table, or the plugin's README, lacks.
 
 variables.py ROOT        one line for each fault
