@@ -11,6 +11,8 @@
 #include "gemm_levels.h"
 #include "gemm_pair_kernels.h"
 #include "gemm_pairs.h"
+#include "gemm_single.h"
+#include "gemm_skinny.h"
 
 #include <string.h>
 
@@ -154,8 +156,8 @@ static void stage_of(const struct cpu_gemm_job *job, int64_t phase, struct cpu_g
     } else {
         s->units = s->matrices * cpu_gemm_ceil_div(s->m, job->task_m) *
                    cpu_gemm_ceil_div(s->n, job->task_n);
-        small = task_work(cpu_gemm_least(job->task_m, s->m), cpu_gemm_least(job->task_n, s->n),
-                          s->k);
+        small =
+            task_work(cpu_gemm_least(job->task_m, s->m), cpu_gemm_least(job->task_n, s->n), s->k);
         s->chunk = cpu_gemm_clamp(TASK_WORK / (small + 1), 1, s->units);
     }
     s->tasks = cpu_gemm_ceil_div(s->units, s->chunk);
@@ -282,109 +284,9 @@ static void tile_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stag
     }
 }
 
-/* Packs the short matrix of one product along k, in the accumulator's type. */
-static void skinny_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *s,
-                        int64_t matrix)
+static char *skinny_packed(const struct cpu_gemm_job *job, int64_t matrix)
 {
-    const struct cpu_gemm_plan *p = job->plan;
-    const struct cpu_gemm_desc *d = &p->desc;
-    char *to = (char *)job->args->workspace + matrix * job->layout.item_a;
-    int64_t stride = cpu_gemm_round_up(d->k, 16), batch = s->batch + matrix;
-    int64_t rows = p->swap ? d->n : d->m, ld = p->swap ? d->ldb : d->lda;
-    enum cpu_gemm_type type = p->swap ? d->type_b : d->type_a;
-    bool k_contiguous = p->swap ? d->transpose_b : !d->transpose_a;
-    const char *from =
-        p->swap ? (const char *)job->args->b + batch * d->stride_b * cpu_gemm_type_bytes(type)
-                : (const char *)job->args->a + batch * d->stride_a * cpu_gemm_type_bytes(type);
-
-    if (k_contiguous) {
-        p->kernels->copy(to, stride, from, ld, type, rows, d->k);
-    } else {
-        p->kernels->transpose(to, stride, from, ld, type, rows, d->k);
-    }
-}
-
-/* Transposes sums to the layout of C; applies alpha, beta, the epilogue and C's type. */
-static void skinny_finish(const struct cpu_gemm_job *job, char *sums, double alpha, int64_t batch,
-                          int64_t at, int64_t count, int slot)
-{
-    const struct cpu_gemm_plan *p = job->plan;
-    const struct cpu_gemm_desc *d = &p->desc;
-    const struct cpu_gemm_args *args = job->args;
-    enum cpu_gemm_type native = p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-    int64_t rows = p->swap ? count : d->m, cols = p->swap ? d->n : count;
-    int64_t row = p->swap ? at : 0, col = p->swap ? 0 : at;
-    char *other = sums + rows * cols * p->size;
-    char *c = (char *)args->c +
-              (batch * d->stride_c + row * d->ldc + col) * cpu_gemm_type_bytes(d->type_c);
-    double beta = args->beta;
-
-    const bool in_c = alpha == 1 && beta == 0 && d->epilogue == NULL && d->type_c == native;
-    if (p->swap && cols > 1 && in_c) {
-        p->kernels->transpose(c, d->ldc, sums, count, native, rows, cols);
-        return;
-    }
-    if (p->swap && cols > 1) {
-        p->kernels->transpose(other, cols, sums, count, native, rows, cols);
-        char *turned = other;
-        other = sums;
-        sums = turned;
-    }
-    if (d->epilogue != NULL) {
-        if (beta != 0) {
-            p->kernels->copy(other, cols, c, d->ldc, d->type_c, rows, cols);
-        }
-        p->kernels->store(other, cols, native, sums, cols, rows, cols, alpha, beta);
-        d->epilogue(args->user, &(struct cpu_gemm_tile){.data = other,
-                                                        .row = row,
-                                                        .col = col,
-                                                        .batch = batch,
-                                                        .ld = cols,
-                                                        .rows = (int)rows,
-                                                        .cols = (int)cols,
-                                                        .thread = slot});
-        sums = other;
-        alpha = 1;
-        beta = 0;
-    }
-    if (d->ldc == cols) {
-        cols *= rows;
-        rows = 1;
-    }
-    p->kernels->store(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
-}
-
-/* All short rows times a chunk of the long side, in tiles whose columns are the long side's. */
-static void skinny_tiles(const struct cpu_gemm_job *job, const struct cpu_gemm_skinny *w,
-                         int64_t batch, int64_t at, int slot)
-{
-    const struct cpu_gemm_plan *p = job->plan;
-    const struct cpu_gemm_desc *d = &p->desc;
-    const bool in_c = p->writes_row && d->epilogue == NULL;
-    const int64_t strips = cpu_gemm_ceil_div(w->rows, p->kernels->mr);
-    const int64_t rows = cpu_gemm_ceil_div(w->rows, strips);
-    struct cpu_gemm_strip strip = {
-        .k = d->k,
-        .cols = w->cols,
-        .a_row = w->y_row,
-        .a_col = w->y_col,
-        .b = w->x,
-        .b_row = w->ldx,
-        .b_panel = p->kernels->nr,
-        .ldc = w->ldo,
-        .alpha = job->args->alpha,
-        .beta = in_c ? job->args->beta : 0,
-    };
-    for (int64_t row = 0; row < w->rows; row += rows) {
-        strip.rows = (int)cpu_gemm_least(rows, w->rows - row);
-        strip.a = (const char *)w->y + row * w->y_row * p->size;
-        strip.c = in_c ? (char *)job->args->c + (batch * d->stride_c + at) * p->size
-                       : (char *)w->out + row * w->ldo * p->size;
-        p->kernels->strip(&strip);
-    }
-    if (!in_c) {
-        skinny_finish(job, w->out, 1, batch, at, w->cols, slot);
-    }
+    return (char *)job->args->workspace + matrix * job->layout.item_a;
 }
 
 /* All short rows times a chunk of the long side. */
@@ -392,57 +294,13 @@ static void skinny_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_st
                         int64_t unit, int slot)
 {
     const struct cpu_gemm_plan *p = job->plan;
-    const struct cpu_gemm_desc *d = &p->desc;
-    int64_t rows = p->swap ? d->n : d->m, cols = p->swap ? d->m : d->n;
-    int64_t chunks = cpu_gemm_ceil_div(cols, job->chunk);
-    int64_t matrix = unit / chunks, at = unit % chunks * job->chunk, batch = s->batch + matrix;
-    int64_t count = cpu_gemm_least(job->chunk, cols - at);
-    bool y_along = p->swap ? d->transpose_b : !d->transpose_a;
-    int64_t ldy = p->swap ? d->ldb : d->lda, ldx = p->swap ? d->lda : d->ldb;
-    enum cpu_gemm_type type = p->swap ? d->type_a : d->type_b;
-    const char *y = p->swap ? (const char *)job->args->b + batch * d->stride_b * p->size
-                            : (const char *)job->args->a + batch * d->stride_a * p->size;
-    const char *x =
-        p->swap ? (const char *)job->args->a + batch * d->stride_a * cpu_gemm_type_bytes(type)
-                : (const char *)job->args->b + batch * d->stride_b * cpu_gemm_type_bytes(type);
-    char *sums = (char *)job->args->workspace + job->layout.scratch + slot * job->layout.slot;
-    struct cpu_gemm_skinny w = {
-        .rows = (int)rows,
-        .cols = count,
-        .type = type,
-        .ldx = ldx,
-        .out = sums,
-        .ldo = count,
-        .y_row = y_along ? ldy : 1,
-        .y_col = y_along ? 1 : ldy,
-    };
-    bool dot = p->route == CPU_GEMM_DOT;
-
-    if (p->pack_a) {
-        y = (const char *)job->args->workspace + matrix * job->layout.item_a;
-        w.y_row = cpu_gemm_round_up(d->k, 16);
-        w.y_col = 1;
-    }
-    x += (dot ? at * ldx : at) * cpu_gemm_type_bytes(type);
-    if (p->in_tiles) {
-        w.y = y;
-        w.x = x;
-        skinny_tiles(job, &w, batch, at, slot);
-        return;
-    }
-    memset(sums, 0, (size_t)(rows * count * p->size));
-    /* A piece of Y stays in the second cache while the rows of X are read. */
-    for (int64_t k = 0; k < d->k; k += w.k) {
-        w.k = dot ? cpu_gemm_least(4096, d->k - k) : d->k;
-        w.y = y + k * w.y_col * p->size;
-        w.x = x + k * cpu_gemm_type_bytes(type);
-        if (dot) {
-            p->kernels->dot(&w);
-        } else {
-            p->kernels->axpy(&w);
-        }
-    }
-    skinny_finish(job, sums, job->args->alpha, batch, at, count, slot);
+    const int64_t cols = p->swap ? p->desc.m : p->desc.n;
+    const int64_t chunks = cpu_gemm_ceil_div(cols, job->chunk);
+    const int64_t matrix = unit / chunks, at = unit % chunks * job->chunk;
+    cpu_gemm_skinny_multiply(
+        p, job->args, s->batch + matrix, at, cpu_gemm_least(job->chunk, cols - at),
+        skinny_packed(job, matrix),
+        (char *)job->args->workspace + job->layout.scratch + slot * job->layout.slot, slot);
 }
 
 static void run_task(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,
@@ -467,41 +325,10 @@ static void run_task(const struct cpu_gemm_job *job, const struct cpu_gemm_stage
         } else if (tiles) {
             tile_unit(job, stage, unit, slot);
         } else if (stage->pack) {
-            skinny_pack(job, stage, unit);
+            cpu_gemm_skinny_pack(job->plan, job->args, stage->batch + unit,
+                                 skinny_packed(job, unit));
         } else {
             skinny_unit(job, stage, unit, slot);
-        }
-    }
-}
-
-/* A plan with one task, whose matrices are read and written in place. */
-static void run_single(const struct cpu_gemm_plan *p, const struct cpu_gemm_args *args)
-{
-    const struct cpu_gemm_desc *d = &p->desc;
-    const int64_t a_row = d->transpose_a ? 1 : d->lda;
-    struct cpu_gemm_strip strip = {
-        .k = d->k,
-        .cols = d->n,
-        .a_row = a_row,
-        .a_col = d->transpose_a ? d->lda : 1,
-        .b = args->b,
-        .b_row = d->ldb,
-        .b_panel = p->kernels->nr,
-        .ldc = d->ldc,
-        .alpha = args->alpha,
-        .beta = args->beta,
-    };
-    for (int64_t row = 0; row < d->m; row += p->strip) {
-        strip.rows = (int)cpu_gemm_least(p->strip, d->m - row);
-        strip.a = (const char *)args->a + row * a_row * p->size;
-        strip.c = (char *)args->c + row * d->ldc * p->size;
-        p->kernels->strip(&strip);
-        if (d->epilogue != NULL) {
-            d->epilogue(args->user, &(struct cpu_gemm_tile){.data = strip.c,
-                                                            .row = row,
-                                                            .ld = d->ldc,
-                                                            .rows = strip.rows,
-                                                            .cols = (int)d->n});
         }
     }
 }
@@ -549,7 +376,7 @@ void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *
     int threads = 1;
 
     if (plan->is_single && args->pool == NULL) {
-        run_single(plan, args);
+        cpu_gemm_single_run(plan, args);
         return;
     }
 

@@ -3,7 +3,8 @@
 set(CPU_GEMM_DIR ${CMAKE_CURRENT_LIST_DIR})
 set(CPU_GEMM_SOURCES
     ${CPU_GEMM_DIR}/gemm.c ${CPU_GEMM_DIR}/gemm_plan.c ${CPU_GEMM_DIR}/gemm_pairs.c
-    ${CPU_GEMM_DIR}/gemm_levels.c ${CPU_GEMM_DIR}/gemm_micro_base.c)
+    ${CPU_GEMM_DIR}/gemm_levels.c ${CPU_GEMM_DIR}/gemm_single.c ${CPU_GEMM_DIR}/gemm_skinny.c
+    ${CPU_GEMM_DIR}/gemm_micro_base.c)
 include(${CPU_GEMM_DIR}/loop_flags.cmake)
 set_source_files_properties(${CPU_GEMM_DIR}/gemm_micro_base.c PROPERTIES
     COMPILE_OPTIONS "${CPU_LOOP_FLAGS}")

@@ -32,7 +32,7 @@ enum { NAMED_BINDINGS = 4 }; /* A, B, C, workspace; then the inputs of the epilo
 
 /* Workspaces up to so many bytes are on the stack of a run: a buffer would take as long as a small
  * product. */
-enum { STACK_BYTES = 16384 };
+enum { STACK_BYTES = CPU_GEMM_SINGLE_BYTES };
 
 static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
 {

@@ -4,6 +4,7 @@
 
 #include "caches.h"
 #include "gemm_pair_kernels.h"
+#include "gemm_single.h"
 
 #include <string.h>
 
@@ -318,9 +319,6 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     p->streams = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
                  d->epilogue == NULL && row % 64 == 0 && d->stride_c * p->size % 64 == 0 &&
                  c_bytes >= cpu_streaming_bytes();
-    p->is_single = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
-                   !p->pack_a && !p->pack_b && d->batch == 1 && d->m <= p->task_m &&
-                   d->n <= p->task_n;
 }
 
 /* What one thread takes, from common rates of its units and of memory. A few microseconds of work
@@ -334,6 +332,21 @@ static void plan_expect(struct cpu_gemm_plan *p)
     const double rate = p->route == CPU_GEMM_PAIRS ? 400 : 6.0 * p->kernels->lanes;
     p->expected_ns = flops / rate > bytes / 20 ? flops / rate : bytes / 20;
     p->max_threads = p->expected_ns < 8000 ? 1 : 1 << 16;
+}
+
+/* One task of one thread, whose copies fit on the stack. */
+static bool plan_is_single(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    if (d->batch > 1 || d->levels > 0) {
+        return false;
+    }
+    if (p->route == CPU_GEMM_TILES) {
+        return p->slabs == 1 && d->m <= p->task_m && d->n <= p->task_n &&
+               p->single.bytes <= CPU_GEMM_SINGLE_BYTES;
+    }
+    return p->route != CPU_GEMM_PAIRS && (p->swap ? d->m : d->n) <= p->chunk &&
+           p->single.bytes <= CPU_GEMM_SINGLE_BYTES;
 }
 
 bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa)
@@ -436,13 +449,17 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
         }
     }
     plan_expect(plan);
+    plan->single = cpu_gemm_single_layout(plan);
+    plan->is_single = plan_is_single(plan);
     return NULL;
 }
 
 int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads)
 {
     struct cpu_gemm_layout layout;
-    return cpu_gemm_layout_of(plan, threads, &layout);
+    const int64_t shared = cpu_gemm_layout_of(plan, threads, &layout);
+    const int64_t single = plan->is_single ? plan->single.bytes : 0;
+    return single > shared ? single : shared;
 }
 
 struct cpu_gemm_pairs_slot cpu_gemm_pairs_slot_of(const struct cpu_gemm_plan *p)

@@ -7,6 +7,9 @@
 
 enum { CPU_GEMM_SKINNY = 32 }; /* the longest short side that the skinny routes take */
 
+/* Bytes of workspace that a single run has at most: they fit on the stack. */
+enum { CPU_GEMM_SINGLE_BYTES = 16384 };
+
 /* Of the route LEVELS: panels that are packed together, so that whole lines of memory are read, and
  * rows of them. */
 enum { CPU_GEMM_LEVELS_PANELS = 8, CPU_GEMM_LEVELS_ROWS = 64 };

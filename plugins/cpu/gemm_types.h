@@ -85,6 +85,13 @@ enum cpu_gemm_route {
 /* Columns of C in a task of the route PAIRS, at most. */
 enum { CPU_GEMM_PAIRS_MAX_COLS = 512 };
 
+/* Copies of A and B, and sums, in the workspace of a run that is single: lines in elements, offsets
+ * in bytes. A is first. */
+struct cpu_gemm_single {
+    int64_t lda, ldb, ldc;
+    int64_t b, sums, bytes;
+};
+
 /* Opaque: every field is derived from the description. Owns no memory. */
 struct cpu_gemm_plan {
     struct cpu_gemm_desc desc; /* in the route LEVELS, m, n and k are those of a block */
@@ -93,7 +100,8 @@ struct cpu_gemm_plan {
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
     bool streams;   /* C leaves the caches: written by streaming stores unless it is read */
-    bool is_single; /* one task without a workspace */
+    bool is_single; /* one task with a small workspace, if it runs on one thread */
+    struct cpu_gemm_single single;
     const struct cpu_pairs_kernels *pairs; /* NULL without a matrix unit, and its emulation */
     bool swap;                             /* skinny routes: the long dimension is m */
     bool in_tiles;                         /* AXPY: the sums are in registers for all of k */

@@ -281,6 +281,37 @@ TEST(test_threads_agree)
     }
 }
 
+/* Small products run without phases, with the same bits: every route, with and without copies. */
+TEST(test_single)
+{
+    int singles[CPU_GEMM_ROUTES] = {0}, copied = 0, swapped = 0;
+    for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
+        for (int i = 0; i < rounds_of(isa, TYPE_SETS * 4 * 12); i++) {
+            struct problem p = typed_problem(isa, 40, i);
+            p.desc.batch = 1;
+            p.desc.k = pick(0, 40);
+            problem_make(&p);
+            struct cpu_gemm_plan plan = plan_of(&p);
+            singles[plan.route] += plan.is_single;
+            copied += plan.is_single && plan.pack_a && plan.pack_b;
+            swapped += plan.is_single && plan.swap && plan.route != CPU_GEMM_TILES;
+            run_plan(&plan, &p, NULL, NULL);
+            problem_check(&p);
+            char *first = malloc(p.c.size);
+            assert_non_null(first);
+            memcpy(first, p.c.data, p.c.size);
+            memcpy(p.c.data, p.before.data, p.c.size);
+            plan.is_single = false;
+            run_plan(&plan, &p, NULL, NULL);
+            assert_memory_equal(first, p.c.data, p.c.size);
+            free(first);
+            problem_free(&p);
+        }
+    }
+    assert_true(singles[CPU_GEMM_TILES] > 0 && singles[CPU_GEMM_DOT] > 0 && copied > 0);
+    assert_true(singles[CPU_GEMM_AXPY] > 0 && swapped > 0);
+}
+
 /* Infinities and NaN appear in exactly the elements in which a plain loop gives them. */
 TEST(test_not_finite)
 {

@@ -1,0 +1,121 @@
+/* Products that are one task of one thread, see gemm_single.h. */
+#include "gemm_single.h"
+
+#include "gemm_job.h"
+#include "gemm_skinny.h"
+
+#include <stddef.h>
+
+enum { ALIGNED = 16 }; /* elements of which the lines of copies are multiples */
+
+static enum cpu_gemm_type native_of(const struct cpu_gemm_plan *p)
+{
+    return p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+}
+
+static int64_t line_of(int64_t elements)
+{
+    return (elements + ALIGNED - 1) & -(int64_t)ALIGNED;
+}
+
+struct cpu_gemm_single cpu_gemm_single_layout(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    struct cpu_gemm_single layout = {.lda = d->lda, .ldb = d->ldb, .ldc = d->ldc};
+    if (p->route != CPU_GEMM_TILES) {
+        const int64_t rows = p->swap ? d->n : d->m;
+        layout.sums = p->pack_a ? line_of(d->k) * rows * p->size : 0;
+        layout.bytes = layout.sums + 2 * line_of(p->chunk * rows) * p->size;
+        return layout;
+    }
+    if (p->pack_a) {
+        layout.lda = line_of(d->transpose_a ? d->m : d->k);
+        layout.b = layout.lda * (d->transpose_a ? d->k : d->m) * p->size;
+    }
+    layout.sums = layout.b;
+    if (p->pack_b) {
+        layout.ldb = line_of(d->n);
+        layout.sums += layout.ldb * d->k * p->size;
+    }
+    layout.bytes = layout.sums;
+    if (d->type_c != native_of(p)) {
+        layout.ldc = line_of(d->n);
+        layout.bytes += layout.ldc * p->strip * p->size;
+    }
+    return layout;
+}
+
+static void run_skinny(const struct cpu_gemm_plan *p, const struct cpu_gemm_args *args)
+{
+    char *work = args->workspace;
+    if (p->pack_a) {
+        cpu_gemm_skinny_pack(p, args, 0, work);
+    }
+    cpu_gemm_skinny_multiply(p, args, 0, 0, p->swap ? p->desc.m : p->desc.n, work,
+                             work + p->single.sums, 0);
+}
+
+/* Copies A and B where the plan packs them. */
+static void operands_pack(const struct cpu_gemm_plan *p, const struct cpu_gemm_args *args)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_single *layout = &p->single;
+    char *work = args->workspace, *b = work + layout->b;
+    if (p->pack_a) {
+        p->kernels->copy(work, layout->lda, args->a, d->lda, d->type_a,
+                         d->transpose_a ? d->k : d->m, d->transpose_a ? d->m : d->k);
+    }
+    if (p->pack_b && d->transpose_b) {
+        p->kernels->transpose(b, layout->ldb, args->b, d->ldb, d->type_b, d->k, d->n);
+    } else if (p->pack_b) {
+        p->kernels->copy(b, layout->ldb, args->b, d->ldb, d->type_b, d->k, d->n);
+    }
+}
+
+void cpu_gemm_single_run(const struct cpu_gemm_plan *p, const struct cpu_gemm_args *args)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const struct cpu_gemm_single *layout = &p->single;
+    if (p->route != CPU_GEMM_TILES) {
+        run_skinny(p, args);
+        return;
+    }
+    if (p->pack_a || p->pack_b) {
+        operands_pack(p, args);
+    }
+    const bool in_c = d->type_c == native_of(p);
+    char *work = args->workspace, *c = args->c;
+    struct cpu_gemm_strip strip = {
+        .k = d->k,
+        .cols = d->n,
+        .a = p->pack_a ? work : args->a,
+        .a_row = d->transpose_a ? 1 : layout->lda,
+        .a_col = d->transpose_a ? layout->lda : 1,
+        .b = p->pack_b ? work + layout->b : args->b,
+        .b_row = layout->ldb,
+        .b_panel = p->kernels->nr,
+        .ldc = layout->ldc,
+        .alpha = args->alpha,
+        .beta = args->beta,
+    };
+    for (int64_t row = 0; row < d->m; row += p->strip) {
+        strip.rows = (int)cpu_gemm_least(p->strip, d->m - row);
+        strip.c = in_c ? c : work + layout->sums;
+        if (!in_c && args->beta != 0) {
+            p->kernels->copy(strip.c, strip.ldc, c, d->ldc, d->type_c, strip.rows, d->n);
+        }
+        p->kernels->strip(&strip);
+        if (d->epilogue != NULL) {
+            d->epilogue(args->user, &(struct cpu_gemm_tile){.data = strip.c,
+                                                            .row = row,
+                                                            .ld = strip.ldc,
+                                                            .rows = strip.rows,
+                                                            .cols = (int)d->n});
+        }
+        if (!in_c) {
+            p->kernels->store(c, d->ldc, d->type_c, strip.c, strip.ldc, strip.rows, d->n, 1, 0);
+        }
+        strip.a = (const char *)strip.a + strip.rows * strip.a_row * p->size;
+        c += strip.rows * d->ldc * cpu_gemm_type_bytes(d->type_c);
+    }
+}
