@@ -224,6 +224,7 @@ static void tile_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stag
         .cols = cpu_gemm_least(job->task_n, s->n - n),
         .alpha = args->alpha,
         .beta = s->first ? args->beta : 1,
+        .in_chains = p->in_chains,
     };
 
     if (p->pack_b) {
@@ -278,8 +279,7 @@ static void tile_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stag
                                                             .thread = slot});
         }
         if (s->last && !in_c) {
-            p->kernels->store(c, d->ldc, d->type_c, strip.c, strip.ldc, strip.rows, strip.cols, 1,
-                              0);
+            p->store_c(c, d->ldc, d->type_c, strip.c, strip.ldc, strip.rows, strip.cols, 1, 0);
         }
     }
 }

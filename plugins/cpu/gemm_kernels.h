@@ -19,7 +19,8 @@ struct cpu_gemm_strip {
     void *c;
     int64_t ldc;
     double alpha, beta;
-    bool streams; /* whole vectors of C are aligned and are written past the caches */
+    bool in_chains; /* few rows: each element has several sums, of every so many terms */
+    bool streams;   /* whole vectors of C are aligned and are written past the caches */
     /* What comes into the second cache with even and with odd panels: memory, and bytes for each
      * k. Null: nothing. */
     struct {
@@ -55,10 +56,15 @@ struct cpu_gemm_sums {
     int64_t ldo, panel; /* distance of rows, of panels */
 };
 
+/* dst[r][c] = alpha * src[r][c] + beta * dst[r][c], rounded to type; dst is not read when beta is
+ * 0. */
+typedef void cpu_gemm_store(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src,
+                            int64_t lds, int64_t rows, int64_t cols, double alpha, double beta);
+
 struct cpu_gemm_kernels {
     int mr, nr, lanes;
-    int narrow;   /* lanes of the narrowest tile */
-    int dot_rows; /* rows of Y that `dot` takes at once */
+    int dot_rows;   /* rows of Y that `dot` takes at once */
+    int chain_rows; /* the most rows of strips in chains */
     /* c = alpha * a * b + beta * c; c is not read when beta is 0. */
     void (*strip)(const struct cpu_gemm_strip *strip);
     /* dst[r][c] = src[r][c], widened; rows x cols, ldd and lds apart. */
@@ -67,10 +73,7 @@ struct cpu_gemm_kernels {
     /* dst[r][c] = src[c][r], widened; dst is rows x cols. */
     void (*transpose)(void *dst, int64_t ldd, const void *src, int64_t lds, enum cpu_gemm_type type,
                       int64_t rows, int64_t cols);
-    /* dst[r][c] = alpha * src[r][c] + beta * dst[r][c], rounded to type; dst is not read when
-     * beta is 0. */
-    void (*store)(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src, int64_t lds,
-                  int64_t rows, int64_t cols, double alpha, double beta);
+    cpu_gemm_store *store;
     /* out[r][c] += sum over k of y[r][k] * x[c][k]; y_col is 1. */
     void (*dot)(const struct cpu_gemm_skinny *s);
     /* out[r][c] += sum over k of y[r][k] * x[k][c]. */

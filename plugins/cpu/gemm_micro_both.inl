@@ -35,6 +35,7 @@ ALWAYS_INLINE void narrowm_f64(void *p, int64_t i, const enum cpu_gemm_type type
 }
 
 enum { MOST_Y = MR >= 8 ? 4 : 2 }; /* rows of Y that have registers for their sums in dot */
+enum { MOST_CHAINS = MR * NV > 12 ? 4 : 2 }; /* rows of strips that are summed in chains */
 
 #define T float
 #if HAS_HALVES
@@ -48,6 +49,7 @@ enum { MOST_Y = MR >= 8 ? 4 : 2 }; /* rows of Y that have registers for their su
 #define V(name) name##_f32
 #define DISPATCH DISPATCH_F32
 #include "gemm_tile.inl"
+#include "gemm_few.inl"
 #include "gemm_micro.inl"
 #include "gemm_pack.inl"
 #include "gemm_sums.inl"
@@ -69,14 +71,15 @@ enum { MOST_Y = MR >= 8 ? 4 : 2 }; /* rows of Y that have registers for their su
 #define V(name) name##_f64
 #define DISPATCH DISPATCH_F64
 #include "gemm_tile.inl"
+#include "gemm_few.inl"
 #include "gemm_micro.inl"
 #include "gemm_pack.inl"
 #include "gemm_sums.inl"
 #include "gemm_skinny.inl"
 
 const struct cpu_gemm_kernels TABLE[2] = {
-    {MR, NV *LANES_F32, LANES_F32, LANES_F32 / (1 + HAS_HALVES), MOST_Y, strip_f32, copy_f32,
-     transpose_f32, store_to_f32, dot_f32, axpy_f32, sums_f32, combine_f32},
-    {MR, NV *LANES, LANES, LANES / (1 + HAS_HALVES), MOST_Y, strip_f64, copy_f64, transpose_f64,
-     store_to_f64, dot_f64, axpy_f64, sums_f64, combine_f64},
+    {MR, NV *LANES_F32, LANES_F32, MOST_Y, MOST_CHAINS, strip_f32, copy_f32, transpose_f32,
+     store_to_f32, dot_f32, axpy_f32, sums_f32, combine_f32},
+    {MR, NV *LANES, LANES, MOST_Y, MOST_CHAINS, strip_f64, copy_f64, transpose_f64, store_to_f64,
+     dot_f64, axpy_f64, sums_f64, combine_f64},
 };

@@ -25,9 +25,10 @@ static void V(copy)(void *dst, int64_t ldd, const void *src, int64_t lds, enum c
     DISPATCH(V(copy_as), type, dst, ldd, src, lds, rows, cols);
 }
 
-/* A square of LANES x LANES by log2(LANES) perfect shuffles; or rows x cols of it, by masks. */
+/* A square of LANES x LANES by log2(LANES) perfect shuffles; or rows x cols of it, by masks. Of at
+ * most `most` rows, a constant, those shuffles are left out that only others need. */
 ALWAYS_INLINE void V(transpose_square)(T *dst, int64_t ldd, const void *src, int64_t at,
-                                       int64_t lds, const int rows, const int cols,
+                                       int64_t lds, const int rows, const int cols, const int most,
                                        const enum cpu_gemm_type type)
 {
     V(vec) x[LANES], y[LANES];
@@ -49,7 +50,7 @@ ALWAYS_INLINE void V(transpose_square)(T *dst, int64_t ldd, const void *src, int
         }
     }
     UNROLL
-    for (int i = 0; i < LANES; i++) {
+    for (int i = 0; i < most; i++) {
         if (i == rows) {
             return;
         }
@@ -63,7 +64,20 @@ ALWAYS_INLINE void V(transpose_square)(T *dst, int64_t ldd, const void *src, int
 
 /* Fewer lines of a part of a square are moved one by one, which is as fast; so are parts of lines
  * where masked stores are slow. */
-enum { V(LEAST_ROWS) = 4, V(LEAST_COLS) = HAS_FAST_MASKED_STORES ? 4 : LANES };
+enum { V(LEAST_ROWS) = 2, V(LEAST_COLS) = HAS_FAST_MASKED_STORES ? 4 : LANES };
+
+/* The last rows, fewer than LANES; returns the columns that are done. */
+ALWAYS_INLINE int64_t V(transpose_rest)(T *dst, int64_t ldd, const void *src, int64_t at,
+                                        int64_t lds, const int rows, int64_t cols, const int most,
+                                        const enum cpu_gemm_type type)
+{
+    int64_t c = 0;
+    for (; cols - c >= V(LEAST_COLS); c += LANES) {
+        const int width = cols - c < LANES ? (int)(cols - c) : LANES;
+        V(transpose_square)(dst + c, ldd, src, c * lds + at, lds, rows, width, most, type);
+    }
+    return c;
+}
 
 ALWAYS_INLINE void V(transpose_as)(T *dst, int64_t ldd, const void *src, int64_t lds, int64_t rows,
                                    int64_t cols, const enum cpu_gemm_type type)
@@ -72,11 +86,12 @@ ALWAYS_INLINE void V(transpose_as)(T *dst, int64_t ldd, const void *src, int64_t
     for (; r + LANES <= rows; r += LANES) {
         int64_t c = 0;
         for (; c + LANES <= cols; c += LANES) {
-            V(transpose_square)(dst + r * ldd + c, ldd, src, c * lds + r, lds, LANES, LANES, type);
+            V(transpose_square)(dst + r * ldd + c, ldd, src, c * lds + r, lds, LANES, LANES, LANES,
+                                type);
         }
         if (cols - c >= V(LEAST_COLS)) {
             V(transpose_square)
-            (dst + r * ldd + c, ldd, src, c * lds + r, lds, LANES, (int)(cols - c), type);
+            (dst + r * ldd + c, ldd, src, c * lds + r, lds, LANES, (int)(cols - c), LANES, type);
             continue;
         }
         for (; c < cols; c++) {
@@ -87,10 +102,12 @@ ALWAYS_INLINE void V(transpose_as)(T *dst, int64_t ldd, const void *src, int64_t
     }
     const int rest = (int)(rows - r);
     int64_t first = 0;
-    for (; rest >= V(LEAST_ROWS) && cols - first >= V(LEAST_COLS); first += LANES) {
-        const int width = cols - first < LANES ? (int)(cols - first) : LANES;
-        V(transpose_square)
-        (dst + r * ldd + first, ldd, src, first * lds + r, lds, rest, width, type);
+    if (rest > LANES / 2) {
+        first = V(transpose_rest)(dst + r * ldd, ldd, src, r, lds, rest, cols, LANES, type);
+    } else if (rest > LANES / 4) {
+        first = V(transpose_rest)(dst + r * ldd, ldd, src, r, lds, rest, cols, LANES / 2, type);
+    } else if (rest >= V(LEAST_ROWS)) {
+        first = V(transpose_rest)(dst + r * ldd, ldd, src, r, lds, rest, cols, LANES / 4, type);
     }
     for (; r < rows; r++) {
         for (int64_t c = first; c < cols; c++) {

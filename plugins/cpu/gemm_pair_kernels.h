@@ -8,8 +8,7 @@
 #ifndef HALYARD_CPU_GEMM_PAIR_KERNELS_H
 #define HALYARD_CPU_GEMM_PAIR_KERNELS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "gemm_kernels.h"
 
 enum {
     CPU_PAIRS_SIDE = 32,          /* rows or columns of a panel */
@@ -66,6 +65,10 @@ extern const struct cpu_pairs_kernels cpu_pairs_amx_emulated;
  * element adds the product at odd k, then that at even k. The emulation has the same bits. */
 const struct cpu_pairs_kernels *cpu_pairs_bf16(void);
 extern const struct cpu_pairs_kernels cpu_pairs_bf16_emulated;
+
+/* Stores f32 as bf16 by the conversions of AVX512_BF16, with the bits of cpu_gemm_kernels.store;
+ * null unless the processor has them. */
+cpu_gemm_store *cpu_bf16_store(void);
 
 /* Whether products by them are faster than by f32 multiply-adds. Those of AMD have the same rate as
  * multiply-adds; a Xeon with AMX takes 1.1 to 1.6 times as long by them. */

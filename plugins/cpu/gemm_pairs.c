@@ -175,15 +175,16 @@ static void strip_store(const struct pairs_task *task, int64_t at, int rows, voi
                         enum cpu_gemm_type type, double beta)
 {
     const struct cpu_gemm_job *job = task->job;
+    cpu_gemm_store *store =
+        type == job->plan->desc.type_c ? job->plan->store_c : job->plan->kernels->store;
     for (int64_t col = 0; col < task->cols; col += CPU_PAIRS_TILE) {
         const float *sums = task_sums(task, at / CPU_PAIRS_SIDE, col / CPU_PAIRS_SIDE) +
                             col % CPU_PAIRS_SIDE * CPU_PAIRS_TILE;
         const int64_t cols = cpu_gemm_least(CPU_PAIRS_TILE, task->cols - col);
         for (int row = 0; row < rows; row += CPU_PAIRS_TILE) {
-            job->plan->kernels->store((char *)to + (row * ld + col) * cpu_gemm_type_bytes(type), ld,
-                                      type, sums + row * 2 * CPU_PAIRS_TILE, CPU_PAIRS_TILE,
-                                      cpu_gemm_least(CPU_PAIRS_TILE, rows - row), cols,
-                                      job->args->alpha, beta);
+            store((char *)to + (row * ld + col) * cpu_gemm_type_bytes(type), ld, type,
+                  sums + row * 2 * CPU_PAIRS_TILE, CPU_PAIRS_TILE,
+                  cpu_gemm_least(CPU_PAIRS_TILE, rows - row), cols, job->args->alpha, beta);
         }
     }
 }
@@ -212,8 +213,7 @@ static void strip_finish(const struct pairs_task *task, int64_t at, int rows)
                                                          .rows = rows,
                                                          .cols = (int)task->cols,
                                                          .thread = task->slot});
-    job->plan->kernels->store(c, d->ldc, d->type_c, task->lines, task->cols, rows, task->cols, 1,
-                              0);
+    job->plan->store_c(c, d->ldc, d->type_c, task->lines, task->cols, rows, task->cols, 1, 0);
 }
 
 static struct pairs_task task_of(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *s,

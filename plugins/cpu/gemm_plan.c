@@ -32,15 +32,22 @@ enum { PAIRS_PACKED = 64 << 20 };
 /* The longest short and the least long side of axpy of converted matrices in the caches. */
 enum { AXPY_SIDE = 24, AXPY_ROWS = 8, AXPY_LENGTH = 16 };
 
-/* What takes as long as so many multiply-adds of a vector: writing a row of a tile, adding up the
- * lanes of a sum, transposing a vector or one element where few are, a pass over a matrix; and how
- * many elements are converted meanwhile. */
+/* The most vectors of a row, and of few rows, that are summed in chains, and the least k. */
+enum { CHAINED_ROW = 7, CHAINED_ROWS = 3, CHAINED_DEPTH = 12 };
+
+/* What takes as long as so many multiply-adds of a vector: writing a row of a tile, waiting for a
+ * sum, adding up the lanes of a sum, transposing a vector or one element where few are; passes: a
+ * copy, sums along the long side, tiles that are transposed. And how many elements are converted
+ * meanwhile. */
 enum {
-    ROW_COST = 5,
-    SUM_COST = 7,
-    TRANSPOSE_COST = 6,
+    ROW_COST = 3,
+    WAIT_COST = 8,
+    SUM_COST = 10,
+    TRANSPOSE_COST = 8,
     ELEMENT_COST = 1,
-    PASS_COST = 100,
+    COPY_COST = 50,
+    DOT_COST = 60,
+    TURN_COST = 200,
     CONVERTED = 4
 };
 
@@ -111,32 +118,55 @@ static void desc_straighten(struct cpu_gemm_desc *d)
     if (d->transpose_b && d->k == 1 && d->ldb == 1) {
         d->transpose_b = false;
         d->ldb = d->n;
+    } else if (!d->transpose_b && d->m == 1 && d->n == 1 && d->ldb == 1) { /* for the route DOT */
+        d->transpose_b = true;
+        d->ldb = d->k;
     }
 }
 
-/* The times of the routes, in multiply-adds of a vector. The costs are fitted to the times of 660
- * products with a side below 32 in each layout: of F32 under AVX-512 and AVX2, of F64. */
+/* Chains in which strips of few rows are summed, see gemm_few.inl. */
+static int64_t plan_chains(const struct cpu_gemm_plan *p, int64_t rows, int64_t cols)
+{
+    const int64_t most = (rows == 1 ? CHAINED_ROW : CHAINED_ROWS) * p->kernels->lanes;
+    const int few = p->kernels->chain_rows;
+    return rows > few || cols > most || p->desc.k < CHAINED_DEPTH ? 1 : 2 * rows <= few ? 4 : 2;
+}
+
+/* The times of the routes, in multiply-adds of a vector. The costs are fitted to the times of 6000
+ * products with a side of at most 32 in each layout: of F32 under AVX-512 and AVX2, of F64. */
 static int64_t plan_transpose_time(const struct cpu_gemm_plan *p, int64_t rows, int64_t cols)
 {
-    const int64_t lanes = p->kernels->lanes;
-    return rows < 4 || cols < 4 ? rows * cols * ELEMENT_COST
-                                : cpu_gemm_ceil_div(rows, lanes) * cpu_gemm_ceil_div(cols, lanes) *
-                                      lanes * TRANSPOSE_COST;
+    const int64_t lanes = p->kernels->lanes, rest = rows % lanes;
+    const int64_t part = rest > lanes / 2 ? lanes : rest > lanes / 4 ? lanes * 5 / 8 : lanes / 2;
+    return rows < 2 || cols < 4 ? rows * cols * ELEMENT_COST
+                                : cpu_gemm_ceil_div(cols, lanes) * TRANSPOSE_COST *
+                                      (rows - rest + (rest > 0 ? part : 0));
+}
+
+/* Rows of `vectors` that a tile multiplies, or the waits for its sums where these are few. */
+static int64_t plan_tiles_multiply_time(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    const int64_t vectors = cpu_gemm_ceil_div(d->n, p->kernels->lanes);
+    const int64_t apart = d->transpose_a ? d->k / 8 : 0; /* each k is in other lines of memory */
+    const int64_t time = d->m * (d->k + apart + ROW_COST) * vectors;
+    const int64_t together = d->m == 1 ? 8 : p->kernels->nr / p->kernels->lanes;
+    const int64_t tiles =
+        cpu_gemm_ceil_div(d->m, p->kernels->mr) * cpu_gemm_ceil_div(vectors, together);
+    const int64_t waits = tiles * d->k * WAIT_COST / plan_chains(p, d->m, d->n);
+    return time > waits ? time : waits;
 }
 
 static int64_t plan_tiles_time(const struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
-    const int64_t narrow = p->kernels->narrow;
-    const int64_t cols = cpu_gemm_round_up(d->n, narrow); /* with empty lanes */
-    const int64_t apart = d->transpose_a ? d->k / 8 : 0;  /* each k is in other lines of memory */
-    int64_t time = d->m * (d->k + apart + ROW_COST) * cols / p->kernels->lanes;
-    if (d->transpose_b) {
-        time += plan_transpose_time(p, d->k, d->n) + PASS_COST;
+    int64_t time = plan_tiles_multiply_time(p);
+    if (d->transpose_b && d->n > 1) {
+        time += plan_transpose_time(p, d->k, d->n) + COPY_COST;
     } else if (d->type_b != plan_native(p)) {
-        time += d->k * d->n / CONVERTED + PASS_COST;
+        time += d->k * d->n / CONVERTED + COPY_COST;
     }
-    return d->type_a != plan_native(p) ? time + d->m * d->k / CONVERTED + PASS_COST : time;
+    return d->type_a != plan_native(p) ? time + d->m * d->k / CONVERTED + COPY_COST : time;
 }
 
 /* Whether the short matrix of the route DOT has its rows along k, as it is stored. */
@@ -150,10 +180,11 @@ static int64_t plan_dot_time(const struct cpu_gemm_plan *p)
     const struct cpu_gemm_desc *d = &p->desc;
     const int64_t vectors = cpu_gemm_ceil_div(d->k, p->kernels->lanes);
     const int64_t loads = p->kernels->dot_rows < 4 ? 2 : 1; /* for each multiply-add */
-    const int64_t time = d->m * d->n * (loads * vectors + SUM_COST) + PASS_COST;
-    return desc_dots_in_place(d, p->swap)
-               ? time
-               : time + plan_transpose_time(p, p->swap ? d->n : d->m, d->k) + PASS_COST;
+    const int64_t rows = p->swap ? d->n : d->m;
+    const int64_t cols = cpu_gemm_round_up(p->swap ? d->m : d->n, CPU_GEMM_DOT_ROWS);
+    const int64_t time = rows * cols * (loads * vectors + SUM_COST) + DOT_COST;
+    return desc_dots_in_place(d, p->swap) ? time
+                                          : time + plan_transpose_time(p, rows, d->k) + COPY_COST;
 }
 
 /* Of AXPY with a long A: tiles whose columns are along m, and are transposed. */
@@ -161,8 +192,8 @@ static int64_t plan_columns_time(const struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     const int64_t vectors = cpu_gemm_ceil_div(d->m, p->kernels->lanes);
-    const int64_t time = vectors * d->n * (d->k + ROW_COST) + PASS_COST;
-    return d->n == 1 ? time : time + plan_transpose_time(p, d->n, d->m) + PASS_COST;
+    const int64_t time = vectors * d->n * (d->k + ROW_COST);
+    return d->n == 1 ? time + DOT_COST : time + plan_transpose_time(p, d->m, d->n) + TURN_COST;
 }
 
 /* Products with a short side are bound by reading the long matrix once, and tiles would be mostly
@@ -181,6 +212,9 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
     if (p->swap ? !d->transpose_a : d->transpose_b) {
         if (plan_dot_time(p) < plan_tiles_time(p)) {
             p->route = CPU_GEMM_DOT;
+        } else if (d->transpose_b && d->n == 1) { /* a row of B is a column too */
+            p->desc.transpose_b = false;
+            p->desc.ldb = 1;
         }
         return;
     }
@@ -315,6 +349,8 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
             p->chunk = cols;
         }
     }
+    p->in_chains = (p->route == CPU_GEMM_TILES && plan_chains(p, d->m, d->n) > 1) ||
+                   (p->in_tiles && plan_chains(p, d->n, d->m) > 1);
     const int64_t row = d->ldc * p->size, c_bytes = d->batch * d->m * d->n * p->size;
     p->streams = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
                  d->epilogue == NULL && row % 64 == 0 && d->stride_c * p->size % 64 == 0 &&
@@ -423,12 +459,17 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
     bool wide = desc->type_a == CPU_GEMM_F64;
     plan->size = wide ? 8 : 4;
     plan->kernels = &cpu_gemm_base[wide];
+    plan->store_c = plan->kernels->store;
 #if defined(__x86_64__)
     if (isa == CPU_GEMM_ISA_AVX2) {
         plan->kernels = &cpu_gemm_avx2[wide];
     }
     if (isa >= CPU_GEMM_ISA_AVX512) {
         plan->kernels = &cpu_gemm_avx512[wide];
+    }
+    plan->store_c = plan->kernels->store;
+    if (isa > CPU_GEMM_ISA_AVX512 && desc->type_c == CPU_GEMM_BF16 && cpu_bf16_store() != NULL) {
+        plan->store_c = cpu_bf16_store();
     }
     if (isa == CPU_GEMM_ISA_AMX) {
         plan->pairs = cpu_pairs_amx() != NULL ? cpu_pairs_amx() : &cpu_pairs_amx_emulated;

@@ -86,17 +86,23 @@ void cpu_gemm_single_run(const struct cpu_gemm_plan *p, const struct cpu_gemm_ar
     const bool in_c = d->type_c == native_of(p);
     char *work = args->workspace, *c = args->c;
     struct cpu_gemm_strip strip = {
+        /* in full: zeroing the rest takes as long as a small product */
         .k = d->k,
         .cols = d->n,
+        .rows = 0,
         .a = p->pack_a ? work : args->a,
         .a_row = d->transpose_a ? 1 : layout->lda,
         .a_col = d->transpose_a ? layout->lda : 1,
         .b = p->pack_b ? work + layout->b : args->b,
         .b_row = layout->ldb,
         .b_panel = p->kernels->nr,
+        .c = c,
         .ldc = layout->ldc,
         .alpha = args->alpha,
         .beta = args->beta,
+        .in_chains = p->in_chains,
+        .streams = false,
+        .ahead = {{NULL, 0}, {NULL, 0}},
     };
     for (int64_t row = 0; row < d->m; row += p->strip) {
         strip.rows = (int)cpu_gemm_least(p->strip, d->m - row);
@@ -113,7 +119,7 @@ void cpu_gemm_single_run(const struct cpu_gemm_plan *p, const struct cpu_gemm_ar
                                                             .cols = (int)d->n});
         }
         if (!in_c) {
-            p->kernels->store(c, d->ldc, d->type_c, strip.c, strip.ldc, strip.rows, d->n, 1, 0);
+            p->store_c(c, d->ldc, d->type_c, strip.c, strip.ldc, strip.rows, d->n, 1, 0);
         }
         strip.a = (const char *)strip.a + strip.rows * strip.a_row * p->size;
         c += strip.rows * d->ldc * cpu_gemm_type_bytes(d->type_c);

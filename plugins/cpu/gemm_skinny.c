@@ -92,7 +92,7 @@ static void sums_finish(const struct skinny_task *t, double alpha)
         cols *= rows;
         rows = 1;
     }
-    p->kernels->store(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
+    p->store_c(c, d->ldc, d->type_c, sums, cols, rows, cols, alpha, beta);
 }
 
 /* Tiles whose columns are the long side's. */
@@ -104,16 +104,23 @@ static void multiply_tiles(const struct skinny_task *t, const struct cpu_gemm_sk
         w->rows <= p->kernels->mr ? 1 : cpu_gemm_ceil_div(w->rows, p->kernels->mr);
     const int64_t rows = strips == 1 ? w->rows : cpu_gemm_ceil_div(w->rows, strips);
     struct cpu_gemm_strip strip = {
+        /* in full, as in gemm_single.c */
         .k = p->desc.k,
         .cols = w->cols,
+        .rows = 0,
+        .a = NULL,
         .a_row = w->y_row,
         .a_col = w->y_col,
         .b = w->x,
         .b_row = w->ldx,
         .b_panel = p->kernels->nr,
+        .c = NULL,
         .ldc = w->cols,
         .alpha = t->args->alpha,
         .beta = in_c ? t->args->beta : 0,
+        .in_chains = p->in_chains,
+        .streams = false,
+        .ahead = {{NULL, 0}, {NULL, 0}},
     };
     for (int64_t row = 0; row < w->rows; row += rows) {
         strip.rows = (int)cpu_gemm_least(rows, w->rows - row);
@@ -175,6 +182,7 @@ void cpu_gemm_skinny_multiply(const struct cpu_gemm_plan *p, const struct cpu_ge
     const bool y_along = p->swap ? d->transpose_b : !d->transpose_a;
     const int64_t from = batch * x_stride + (p->route == CPU_GEMM_DOT ? at * ldx : at);
     struct cpu_gemm_skinny w = {
+        .k = d->k,
         .rows = (int)(p->swap ? d->n : d->m),
         .cols = count,
         .type = type,
@@ -183,6 +191,8 @@ void cpu_gemm_skinny_multiply(const struct cpu_gemm_plan *p, const struct cpu_ge
         .y = (const char *)(p->swap ? args->b : args->a) + batch * y_stride * p->size,
         .y_row = y_along ? ldy : 1,
         .y_col = y_along ? 1 : ldy,
+        .out = sums,
+        .ldo = count,
     };
     if (p->pack_a) {
         w.y = packed;

@@ -1,11 +1,12 @@
 /* A tile in registers, of every height. Included by gemm_micro_both.inl, for vectors and, where
  * HAS_HALVES, for halves of vectors, with the names of gemm_micro.inl. */
 
-/* One tile: rows x nv vectors, the last of them masked by `last`. One pointer serves three rows of
+/* One tile: rows x nv vectors, the last of them masked by `last`, or whole ones, which may be
+ * streamed. One pointer serves three rows of
  * A, so that few address registers are needed. */
 ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(mask) last,
-                           const bool asks, const char *ahead, const int64_t step, const int rows,
-                           const int nv)
+                           const bool is_whole, const bool asks, const char *ahead,
+                           const int64_t step, const int rows, const int nv)
 {
     const int64_t a_row = s->a_row, a_col = s->a_col, b_row = s->b_row, ldc = s->ldc;
     const T *a[(MR + 2) / 3];
@@ -22,7 +23,7 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
             sum[i][j] = V(splat)(0);
         }
     }
-    if (!s->streams) {
+    if (!is_whole || !s->streams) {
         UNROLL
         for (int i = 0; i < rows; i++) {
             UNROLL
@@ -74,7 +75,7 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
             sum[i][nv - 1] = V(fma)(beta, old, sum[i][nv - 1]);
         }
     }
-    if (s->streams) {
+    if (is_whole && s->streams) {
         UNROLL
         for (int i = 0; i < rows; i++) {
             UNROLL
@@ -96,59 +97,59 @@ ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
 
 /* Every height of tile that occurs, with a constant number of rows in each. */
 ALWAYS_INLINE void V(tile_of)(const struct cpu_gemm_strip *s, const T *b, T *c, V(mask) last,
-                              const int nv)
+                              const bool is_whole, const int nv)
 {
     switch (s->rows) {
     case 1:
-        V(tile)(s, b, c, last, false, NULL, 0, 1, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 1, nv);
         break;
 #if MR >= 2
     case 2:
-        V(tile)(s, b, c, last, false, NULL, 0, 2, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 2, nv);
         break;
 #endif
 #if MR >= 3
     case 3:
-        V(tile)(s, b, c, last, false, NULL, 0, 3, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 3, nv);
         break;
 #endif
 #if MR >= 4
     case 4:
-        V(tile)(s, b, c, last, false, NULL, 0, 4, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 4, nv);
         break;
 #endif
 #if MR >= 5
     case 5:
-        V(tile)(s, b, c, last, false, NULL, 0, 5, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 5, nv);
         break;
 #endif
 #if MR >= 6
     case 6:
-        V(tile)(s, b, c, last, false, NULL, 0, 6, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 6, nv);
         break;
 #endif
 #if MR >= 7
     case 7:
-        V(tile)(s, b, c, last, false, NULL, 0, 7, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 7, nv);
         break;
 #endif
 #if MR >= 8
     case 8:
-        V(tile)(s, b, c, last, false, NULL, 0, 8, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 8, nv);
         break;
 #endif
 #if MR >= 9
     case 9:
-        V(tile)(s, b, c, last, false, NULL, 0, 9, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 9, nv);
         break;
     case 10:
-        V(tile)(s, b, c, last, false, NULL, 0, 10, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 10, nv);
         break;
     case 11:
-        V(tile)(s, b, c, last, false, NULL, 0, 11, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 11, nv);
         break;
     case 12:
-        V(tile)(s, b, c, last, false, NULL, 0, 12, nv);
+        V(tile)(s, b, c, last, is_whole, false, NULL, 0, 12, nv);
         break;
 #endif
     }

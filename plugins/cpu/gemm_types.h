@@ -97,6 +97,8 @@ struct cpu_gemm_plan {
     struct cpu_gemm_desc desc; /* in the route LEVELS, m, n and k are those of a block */
     int64_t m, n, k;           /* of the whole matrices */
     const struct cpu_gemm_kernels *kernels;
+    void (*store_c)(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src, int64_t lds,
+                    int64_t rows, int64_t cols, double alpha, double beta); /* of type_c only */
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
     bool streams;   /* C leaves the caches: written by streaming stores unless it is read */
@@ -104,6 +106,7 @@ struct cpu_gemm_plan {
     struct cpu_gemm_single single;
     const struct cpu_pairs_kernels *pairs; /* NULL without a matrix unit, and its emulation */
     bool swap;                             /* skinny routes: the long dimension is m */
+    bool in_chains;                        /* strips have few sums, see cpu_gemm_strip */
     bool in_tiles;                         /* AXPY: the sums are in registers for all of k */
     bool writes_row;                       /* AXPY in tiles: C is one row of memory */
     int size;                              /* bytes of an accumulator element */

@@ -586,7 +586,9 @@ static hal_status unchecked_multiply(ops_context *context, const ops_gemm_option
 static hal_status product_resolve(const ops_gemm_options **options, const ops_tensor **b)
 {
     static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
-    *options = !*options || options_are_zero(*options) ? &plain : *options;
+    if (!*options || ((*options)->size == 0 && options_are_zero(*options))) {
+        *options = &plain;
+    }
     if ((*options)->size != sizeof plain || !(*options)->prepared) {
         return HAL_OK;
     }

@@ -33,7 +33,7 @@ static uint64_t product_place(const ops_tensor *a, const ops_tensor *c)
 }
 
 /* Not 0 if a tensor has another layout; without branches but for the rank. */
-static uint64_t layout_differs(const tensor_layout *layout, const ops_tensor *tensor)
+static inline uint64_t layout_differs(const tensor_layout *layout, const ops_tensor *tensor)
 {
     uint64_t differs = (layout->type ^ tensor->type) | (layout->rank ^ tensor->rank) |
                        (uint64_t)(layout->offset ^ tensor->offset) |

@@ -168,8 +168,8 @@ static void denormals_try(int i, enum cpu_gemm_isa isa, const struct cpu_pairs_k
     const int *range = exponents[i % 5];
     struct problem p = random_problem(isa, 80);
     p.desc.type_a = p.desc.type_b = CPU_GEMM_BF16;
-    p.desc.m += 6;
-    p.desc.n += 6;
+    p.desc.m += 12;
+    p.desc.n += 12;
     p.desc.k = i % 2 == 0 ? pick(500, 1200) : p.desc.k + 200;
     p.desc.batch = 1;
     p.alpha = 1;
@@ -262,6 +262,10 @@ TEST(test_threads_agree)
         if (i % 4 == 0) {
             p.desc.m = pick(1, 16);
         }
+        if (i % 8 == 1) { /* chains of sums, in tasks of some columns */
+            p.desc.m = pick(1, 4);
+            p.desc.n = pick(17, 112);
+        }
         p.small_blocks = i % 3 == 0;
         problem_make(&p);
         struct cpu_gemm_plan plan = plan_of(&p);
@@ -284,7 +288,7 @@ TEST(test_threads_agree)
 /* Small products run without phases, with the same bits: every route, with and without copies. */
 TEST(test_single)
 {
-    int singles[CPU_GEMM_ROUTES] = {0}, copied = 0, swapped = 0;
+    int singles[CPU_GEMM_ROUTES] = {0}, copied = 0, swapped = 0, chained = 0;
     for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
         for (int i = 0; i < rounds_of(isa, TYPE_SETS * 4 * 12); i++) {
             struct problem p = typed_problem(isa, 40, i);
@@ -294,6 +298,7 @@ TEST(test_single)
             struct cpu_gemm_plan plan = plan_of(&p);
             singles[plan.route] += plan.is_single;
             copied += plan.is_single && plan.pack_a && plan.pack_b;
+            chained += plan.in_chains;
             swapped += plan.is_single && plan.swap && plan.route != CPU_GEMM_TILES;
             run_plan(&plan, &p, NULL, NULL);
             problem_check(&p);
@@ -309,7 +314,7 @@ TEST(test_single)
         }
     }
     assert_true(singles[CPU_GEMM_TILES] > 0 && singles[CPU_GEMM_DOT] > 0 && copied > 0);
-    assert_true(singles[CPU_GEMM_AXPY] > 0 && swapped > 0);
+    assert_true(singles[CPU_GEMM_AXPY] > 0 && swapped > 0 && chained > 0);
 }
 
 /* Infinities and NaN appear in exactly the elements in which a plain loop gives them. */
