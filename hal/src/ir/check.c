@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The state of the check of one record. */
 typedef struct check {
@@ -61,17 +60,21 @@ static int check_memory(check *c)
     return 1;
 }
 
+/* The bit of a letter of a syntax; 0 of other characters. */
+static inline uint64_t letter_bit(char letter)
+{
+    return (uint64_t)(letter >> 6 & 1) << (letter & 63);
+}
+
 /* aux, imm and flags: used ones in range, unused ones 0. */
 static int check_fields(check *c)
 {
     const hal_ir_kernel *kernel = c->kernel;
     const hal_ir_record *record = c->record;
-    int uses_aux = 0, uses_imm = 0, uses_flags = 0;
+    uint64_t letters = 0;
     for (const char *s = c->info->syntax; *s != 0; s++) {
-        uses_aux |= strchr("ksxnSRMN", *s) != NULL;
-        uses_imm |= strchr("iMB", *s) != NULL;
-        uses_flags |= strchr("AF", *s) != NULL;
         int good = 1;
+        letters |= letter_bit(*s);
         switch (*s) {
         case 'k':
             good = check_number(c, "constant", record->aux, kernel->constant_count);
@@ -111,6 +114,12 @@ static int check_fields(check *c)
             return 0;
         }
     }
+    const int uses_aux = (letters & (letter_bit('k') | letter_bit('s') | letter_bit('x') |
+                                     letter_bit('n') | letter_bit('S') | letter_bit('R') |
+                                     letter_bit('M') | letter_bit('N'))) != 0;
+    const int uses_imm =
+        (letters & (letter_bit('i') | letter_bit('M') | letter_bit('B'))) != 0;
+    const int uses_flags = (letters & (letter_bit('A') | letter_bit('F'))) != 0;
     if ((!uses_aux && record->aux != 0) || (!uses_imm && record->imm != 0) ||
         (!uses_flags && record->flags != 0)) {
         return hal_ir_reject(c->problem, "%s: expected 0 in an unused field",
