@@ -1,6 +1,8 @@
 /* A rank of a group over MPI, for ranks.sh: what the ranks compute, and what they are told when one
  * of them fails. Rank 1 is the one that fails.
- * usage: ranks sums|many GROUPS|abort|disagree|late|leave|exit|kill|solo */
+ * usage: ranks sums|many GROUPS|abort|disagree|late MS|leave|exit|kill MS|solo
+ * MS: milliseconds that the ranks wait for one another, of which a late one takes three times as
+ * many. */
 #include <hal/hal.h>
 
 #include <signal.h>
@@ -135,8 +137,9 @@ static int expect(const rank_state *on, hal_status status, const char *text)
     return 0;
 }
 
-/* Rank 1 ends the group by what `how` says; the others have to be told. */
-static int failure(rank_state *on, const char *how)
+/* Rank 1 ends the group by what `how` says; the others have to be told, within `limit_ms` of its
+ * last call. */
+static int failure(rank_state *on, const char *how, long limit_ms)
 {
     const int is_one = on->is.rank == 1;
     if (is_one && rank_sum(on, on->group, 5000, HAL_ALL_REDUCE) != HAL_OK) {
@@ -169,7 +172,7 @@ static int failure(rank_state *on, const char *how)
     } else if (strcmp(how, "kill") == 0) {
         kill(getpid(), SIGKILL);
     } else {
-        pause_ms(1500);
+        pause_ms(3 * limit_ms);
     }
     return 0;
 }
@@ -178,6 +181,8 @@ int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "sums";
     const int is_late = strcmp(what, "late") == 0 || strcmp(what, "kill") == 0;
+    const long number = count > 2 ? atol(arguments[2]) : 0;
+    const long limit_ms = is_late && number > 0 ? number : 20000;
     rank_state on = {0};
     int failed = 0;
     if (hal_device_open("cpu", &on.device) != HAL_OK ||
@@ -187,18 +192,17 @@ int main(int count, char **arguments)
         hal_queue_fill(on.queue, (hal_range){on.buffer, 0, HAL_WHOLE}, 0) != HAL_OK) {
         return fail("the device");
     }
-    const hal_status status = hal_group_create_from_environment(
-        on.device, is_late ? UINT64_C(500000000) : UINT64_C(20000000000), &on.group);
+    const hal_status status =
+        hal_group_create_from_environment(on.device, (uint64_t)limit_ms * 1000000, &on.group);
     if (strcmp(what, "solo") == 0) {
         printf("%s\n", status == HAL_OK ? "created" : hal_status_message());
         failed = status != HAL_ERROR_UNSUPPORTED;
     } else if (status != HAL_OK || hal_group_get_status(on.group, &on.is) != HAL_OK) {
         failed = fail("the group");
     } else {
-        failed = strcmp(what, "sums") == 0 ? sums(&on)
-                 : strcmp(what, "many") == 0
-                     ? many(&on, count > 2 ? (uint32_t)atoi(arguments[2]) : 1000)
-                     : failure(&on, what);
+        failed = strcmp(what, "sums") == 0   ? sums(&on)
+                 : strcmp(what, "many") == 0 ? many(&on, number > 0 ? (uint32_t)number : 1000)
+                                             : failure(&on, what, limit_ms);
     }
     hal_group_destroy(on.group);
     hal_buffer_release(on.buffer);
