@@ -60,8 +60,8 @@ struct hal_plugin_kernel {
     cpu_step *dispatch;    /* steps that run once per dispatch on each worker */
     cpu_step *group;       /* steps that run for each group */
     cpu_access *accesses;
-    uint32_t *lane_ids;      /* of compiled kernels that need them, see jit_index.c; else null */
-    uint8_t *image;          /* the begin of the arena: what never changes */
+    uint32_t *lane_ids; /* of compiled kernels that need them, see jit_gather.c; else null */
+    uint8_t *image;     /* the begin of the arena: what never changes */
     size_t image_bytes;
     size_t *slot_offset;     /* in the arena */
     size_t *shared_offset;   /* in the arena, of each shared memory */

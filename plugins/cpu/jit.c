@@ -620,6 +620,7 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
     }
     leave_emit(jit);
     jit_stream_restart_emit(jit);
+    jit_lines_find(jit);
     jit_colds_emit(jit);
     const int32_t size = -(int32_t)(JIT_FRAME_SPILLS + 64 * jit->frame_vectors);
     if (!jit->code.failed) {

@@ -94,14 +94,30 @@ static void pointer_clear(x86_code *code, uint32_t pointer)
     x86_general(code, X86_STORE, true, JIT_SCRATCH, jit_skip_of(pointer));
 }
 
+/* Calls the step, or what runs in its place. */
+static void step_replace(jit_state *jit, const jit_cold *cold)
+{
+    x86_code *code = &jit->code;
+    if (cold->own_room) {
+        jit_own_room_emit(jit, cold->step->access->values[0]);
+    } else if (cold->routine == NULL) {
+        jit_call_step(jit, cold->step);
+    } else {
+        x86_zero_upper(code);
+        x86_general(code, X86_STORE, true, JIT_WORKER, x86_register(X86_RDI));
+        x86_load_immediate(code, X86_RSI, (uint64_t)(uintptr_t)cold->step);
+        x86_load_immediate(code, X86_RDX, (uint64_t)(uintptr_t)cold->routine);
+        x86_load_immediate(code, JIT_SCRATCH, cold->line_run);
+        x86_call(code, JIT_SCRATCH);
+    }
+}
+
 static void cold_emit(jit_state *jit, const jit_cold *cold)
 {
     x86_code *code = &jit->code;
     x86_bind(code, cold->label);
     if (cold->step != NULL) {
-        if (!jit_line_emit(jit, cold->step)) {
-            jit_call_step(jit, cold->step);
-        }
+        step_replace(jit, cold);
         if (cold->pointer != JIT_NONE) {
             pointer_clear(code, cold->pointer);
         }

@@ -1,6 +1,6 @@
 /* Contiguous accesses under a mask, as the last group of an array has them: routines that all
  * kernels call, one for each type of memory. They are made at their first use and last as long as
- * the process. Called by jit_access.c, jit_cold.c and jit_open.c. */
+ * the process. Called by jit.c. */
 #include "jit_state.h"
 
 #include "code_memory.h"
@@ -149,33 +149,33 @@ static void line_run_view(cpu_worker *worker, const cpu_step *step, line_routine
     line_run(worker, step, routine);
 }
 
-bool jit_line_emit(jit_state *jit, const cpu_step *step)
+/* What runs in the place of a step of cold code, if that is such an access. */
+static void line_find(jit_state *jit, jit_cold *cold)
 {
     const cpu_lanes *lanes = jit->lower->lanes;
+    const cpu_step *step = cold->step;
     const cpu_access *access = step->access;
     if (access == NULL || !jit_line_is_supported(access) || access->type == HAL_TYPE_BOOL) {
-        return false;
+        return;
     }
     if (step->run == lanes->address) {
-        jit_own_room_emit(jit, access->values[0]);
-        return true;
+        cold->own_room = true;
+        return;
     }
     const bool stores = step->run == lanes->store[access->type];
     const bool loads = step->run == lanes->load[access->type] || step->run == lanes->view;
     if ((!stores && !loads) || hal_type_size(access->type) < jit->target->mask_from) {
-        return false;
+        return;
     }
-    line_routine *routine = routine_find(jit, access->type, stores);
-    if (routine == NULL) {
-        return false;
+    cold->routine = (const void *)(uintptr_t)routine_find(jit, access->type, stores);
+    cold->line_run = step->run == lanes->view ? (uintptr_t)line_run_view : (uintptr_t)line_run;
+}
+
+void jit_lines_find(jit_state *jit)
+{
+    for (uint32_t i = 0; i < jit->cold_count; i++) {
+        if (jit->colds[i].step != NULL) {
+            line_find(jit, &jit->colds[i]);
+        }
     }
-    x86_code *code = &jit->code;
-    const uintptr_t run = step->run == lanes->view ? (uintptr_t)line_run_view : (uintptr_t)line_run;
-    x86_zero_upper(code);
-    x86_general(code, X86_STORE, true, JIT_WORKER, x86_register(X86_RDI));
-    x86_load_immediate(code, X86_RSI, (uint64_t)(uintptr_t)step);
-    x86_load_immediate(code, X86_RDX, (uint64_t)(uintptr_t)routine);
-    x86_load_immediate(code, JIT_SCRATCH, run);
-    x86_call(code, JIT_SCRATCH);
-    return true;
 }

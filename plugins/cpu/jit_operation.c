@@ -99,19 +99,6 @@ static void emit_narrow(jit_state *jit, const jit_node *node)
 
 /* ---- memory ---- */
 
-uint32_t jit_items_mask(jit_state *jit, uint32_t part)
-{
-    const cpu_kernel *kernel = jit->lower->kernel;
-    if (kernel->items % CPU_BLOCK == 0) {
-        return 0;
-    }
-    x86_operand from = x86_memory(JIT_ARENA, (int32_t)kernel->slot_offset[CPU_SLOT_FULL]);
-    from.disp += (int32_t)(part * jit_lanes(jit, jit->program));
-    from.index = jit->in_loop ? JIT_LANE : X86_NO_REGISTER;
-    jit->target->bool_load(jit, jit->target->mask, from);
-    return jit->target->mask;
-}
-
 /* The mask of an access in a register that is not 0: operand k, or the work-items where it has no
  * such operand. `guard`: the operand's register. */
 static uint32_t access_mask(jit_state *jit, const jit_node *node, uint32_t k, uint32_t guard)

@@ -13,6 +13,19 @@ static jit_entry *entry_of(jit_state *jit, jit_value value)
     return &jit->program->values[value];
 }
 
+uint32_t jit_items_mask(jit_state *jit, uint32_t part)
+{
+    const cpu_kernel *kernel = jit->lower->kernel;
+    if (kernel->items % CPU_BLOCK == 0) {
+        return 0;
+    }
+    x86_operand from = x86_memory(JIT_ARENA, (int32_t)kernel->slot_offset[CPU_SLOT_FULL]);
+    from.disp += (int32_t)(part * jit_lanes(jit, jit->program));
+    from.index = jit->in_loop ? JIT_LANE : X86_NO_REGISTER;
+    jit->target->bool_load(jit, jit->target->mask, from);
+    return jit->target->mask;
+}
+
 uint32_t jit_pointer_register(jit_state *jit, uint32_t key)
 {
     uint32_t base = JIT_SCRATCH;

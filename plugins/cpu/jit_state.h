@@ -2,9 +2,9 @@
  * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
  * values are), jit_ahead.c (prefetches), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of
  * an operation), jit_loop.c (a program over all lanes), jit_split.c (one that is divided),
- * jit_access.c (addresses of memory), jit_index.c (affine numbers), jit_gather.c (single elements),
- * jit_line.c (contiguous accesses under a mask), jit_open.c (the programs that are collected),
- * jit.c (a kernel).
+ * jit_access.c (addresses of memory), jit_indexed.c (instructions of indices), jit_line.c
+ * (contiguous accesses under a mask), jit_open.c (the programs that are collected), jit_gather.c
+ * (single elements), jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
@@ -104,7 +104,10 @@ typedef struct jit_cold {
     cpu_run *run;
     const cpu_step *step; /* null: the function is done again */
     uint8_t d, x, y, length;
-    uint32_t pointer;        /* becomes null; JIT_NONE: none */
+    uint32_t pointer;    /* becomes null; JIT_NONE: none */
+    const void *routine; /* `line_run` gets it and runs in the place of the step; null: none */
+    uintptr_t line_run;
+    bool own_room;           /* instead of the step, its slot points to its own room */
     uint32_t vectors, masks; /* registers in use */
 } jit_cold;
 
@@ -267,6 +270,9 @@ x86_form jit_form(const jit_state *jit, hal_type type);
 /* Memory at a pointer of the program, in elements of `bytes` that belong to the vector's lanes; of
  * JIT_ACCESS_ROW_ELEMENT the row's element. */
 x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part);
+/* A mask of the vector's lanes that are work-items, in a register that lasts for one access; 0: all
+ * are, in every vector. */
+uint32_t jit_items_mask(jit_state *jit, uint32_t part);
 /* The register of a pointer's address; JIT_SCRATCH: loaded. */
 uint32_t jit_pointer_register(jit_state *jit, uint32_t key);
 /* The register of an operand, loaded if need be; the register or memory of an operand. */
@@ -330,30 +336,29 @@ void jit_node_emit(jit_state *jit, const jit_node *node);
 void jit_memory_load(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask);
 void jit_memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask,
                       bool is_bf16);
-/* A mask of the vector's lanes that are work-items, in a register that lasts for one access; 0: all
- * are, in every vector. */
-uint32_t jit_items_mask(jit_state *jit, uint32_t part);
 /* How many nodes from a LOAD on are emitted together: loads at one pointer, under one guard. */
 uint32_t jit_loads_count(const jit_state *jit, const jit_program *program, uint32_t first);
 void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count);
 /* After a loop: the asides of its accesses. */
 void jit_asides_emit(jit_state *jit);
 
-/* ---- jit_index.c ---- */
+/* ---- jit_gather.c ---- */
 
 /* Appends the values of an affine index to the open lane program. False: not of 32 bits. */
 bool jit_affine_append(jit_state *jit, const cpu_draft *draft);
-/* The affine index of 32 bits of an access, a draft's, as a value of the open lane program. */
-jit_value jit_affine_value(jit_state *jit, const cpu_access *access);
-void jit_affine_emit(jit_state *jit, const jit_node *node);
-
-/* ---- jit_gather.c ---- */
-
 /* Whether a load, or a store, accesses elements one by one in the open lane program; appends it. */
 bool jit_gather_is_wanted(const jit_state *jit, const cpu_draft *draft);
 bool jit_scatter_is_wanted(const jit_state *jit, const cpu_draft *draft);
 void jit_gather_append(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
 void jit_scatter_append(jit_state *jit, const cpu_draft *draft);
+
+/* ---- jit_indexed.c ---- */
+
+/* Of an unsigned index the highest bit is flipped, which makes it signed, and the pointer is ahead
+ * by as many elements. */
+#define JIT_FLIPPED (UINT32_C(1) << 31)
+
+void jit_affine_emit(jit_state *jit, const jit_node *node);
 void jit_gather_emit(jit_state *jit, const jit_node *node);
 void jit_scatter_emit(jit_state *jit, const jit_node *node);
 
@@ -364,9 +369,9 @@ void jit_function_emit(jit_state *jit, const jit_node *nodes);
 
 /* ---- jit_line.c ---- */
 
-/* Emits a contiguous access, or the address of one, whose work-items are not all active; the step
- * is called where an index wraps around. False, without code: the step has to be called. */
-bool jit_line_emit(jit_state *jit, const cpu_step *step);
+/* Before the cold code of a section: finds what replaces steps of contiguous accesses whose
+ * work-items are not all active. */
+void jit_lines_find(jit_state *jit);
 
 /* ---- jit_cold.c ---- */
 
