@@ -4,7 +4,6 @@
 
 #include "caches.h"
 #include "gemm_pair_kernels.h"
-#include "gemm_single.h"
 
 #include <string.h>
 
@@ -370,6 +369,41 @@ static void plan_expect(struct cpu_gemm_plan *p)
     p->max_threads = p->expected_ns < 8000 ? 1 : 1 << 16;
 }
 
+enum { ALIGNED = 16 }; /* elements of which the lines of copies are multiples */
+
+static int64_t line_of(int64_t elements)
+{
+    return (elements + ALIGNED - 1) & -(int64_t)ALIGNED;
+}
+
+/* Where a single run has its copies. */
+static struct cpu_gemm_single plan_single_layout(const struct cpu_gemm_plan *p)
+{
+    const struct cpu_gemm_desc *d = &p->desc;
+    struct cpu_gemm_single layout = {.lda = d->lda, .ldb = d->ldb, .ldc = d->ldc};
+    if (p->route != CPU_GEMM_TILES) {
+        const int64_t rows = p->swap ? d->n : d->m;
+        layout.sums = p->pack_a ? line_of(d->k) * rows * p->size : 0;
+        layout.bytes = layout.sums + 2 * line_of(p->chunk * rows) * p->size;
+        return layout;
+    }
+    if (p->pack_a) {
+        layout.lda = line_of(d->transpose_a ? d->m : d->k);
+        layout.b = layout.lda * (d->transpose_a ? d->k : d->m) * p->size;
+    }
+    layout.sums = layout.b;
+    if (p->pack_b) {
+        layout.ldb = line_of(d->n);
+        layout.sums += layout.ldb * d->k * p->size;
+    }
+    layout.bytes = layout.sums;
+    if (d->type_c != plan_native(p)) {
+        layout.ldc = line_of(d->n);
+        layout.bytes += layout.ldc * p->strip * p->size;
+    }
+    return layout;
+}
+
 /* One task of one thread, whose copies fit on the stack. */
 static bool plan_is_single(const struct cpu_gemm_plan *p)
 {
@@ -490,7 +524,7 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
         }
     }
     plan_expect(plan);
-    plan->single = cpu_gemm_single_layout(plan);
+    plan->single = plan_single_layout(plan);
     plan->is_single = plan_is_single(plan);
     return NULL;
 }

@@ -6,43 +6,9 @@
 
 #include <stddef.h>
 
-enum { ALIGNED = 16 }; /* elements of which the lines of copies are multiples */
-
 static enum cpu_gemm_type native_of(const struct cpu_gemm_plan *p)
 {
     return p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-}
-
-static int64_t line_of(int64_t elements)
-{
-    return (elements + ALIGNED - 1) & -(int64_t)ALIGNED;
-}
-
-struct cpu_gemm_single cpu_gemm_single_layout(const struct cpu_gemm_plan *p)
-{
-    const struct cpu_gemm_desc *d = &p->desc;
-    struct cpu_gemm_single layout = {.lda = d->lda, .ldb = d->ldb, .ldc = d->ldc};
-    if (p->route != CPU_GEMM_TILES) {
-        const int64_t rows = p->swap ? d->n : d->m;
-        layout.sums = p->pack_a ? line_of(d->k) * rows * p->size : 0;
-        layout.bytes = layout.sums + 2 * line_of(p->chunk * rows) * p->size;
-        return layout;
-    }
-    if (p->pack_a) {
-        layout.lda = line_of(d->transpose_a ? d->m : d->k);
-        layout.b = layout.lda * (d->transpose_a ? d->k : d->m) * p->size;
-    }
-    layout.sums = layout.b;
-    if (p->pack_b) {
-        layout.ldb = line_of(d->n);
-        layout.sums += layout.ldb * d->k * p->size;
-    }
-    layout.bytes = layout.sums;
-    if (d->type_c != native_of(p)) {
-        layout.ldc = line_of(d->n);
-        layout.bytes += layout.ldc * p->strip * p->size;
-    }
-    return layout;
 }
 
 static void run_skinny(const struct cpu_gemm_plan *p, const struct cpu_gemm_args *args)
