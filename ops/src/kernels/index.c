@@ -328,6 +328,32 @@ static int record_word_copy(ops_context *context, const ops_tensor *x, const ops
     return 1;
 }
 
+/* Bytes from which a processor copies the words of contiguous tensors that end within a word by the
+ * queue. */
+#define MIN_SPLIT_COPY 65536
+
+/* Records the copy of these words, and leaves the last elements of both tensors. */
+static hal_status record_words_before_rest(ops_context *context, ops_tensor *x, ops_tensor *y)
+{
+    const uint64_t size = hal_type_size(x->type);
+    const uint64_t bytes = (uint64_t)ops_tensor_get_element_count(x) * size;
+    const uint64_t from = (uint64_t)x->offset * size, to = (uint64_t)y->offset * size;
+    const uint64_t words = bytes / 4 * 4;
+    if (context->info->kind != HAL_DEVICE_CPU || bytes < MIN_SPLIT_COPY || (from | to) % 4 != 0 ||
+        !ops_tensor_is_contiguous(x) || !ops_tensor_is_contiguous(y)) {
+        return HAL_OK;
+    }
+    ops_tensor *const both[2] = {x, y};
+    for (uint32_t i = 0; i < 2; i++) {
+        both[i]->offset += (int64_t)(words / size);
+        both[i]->rank = 1;
+        both[i]->shape[0] = (int64_t)((bytes - words) / size);
+        both[i]->stride[0] = 1;
+    }
+    return ops_record_copy(context, (hal_range){x->buffer, from, words},
+                           (hal_range){y->buffer, to, words});
+}
+
 hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor *x,
                       const ops_tensor *indices, const ops_tensor *y)
 {
@@ -483,6 +509,10 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
         return status;
     }
     ops_tensor from = *x, to = *y;
+    status = record_words_before_rest(context, &from, &to);
+    if (status) {
+        return status;
+    }
     from.type = to.type = bits_type(context, x->type);
     index_task t = {.function = "ops_copy",
                     .name = "copy",
@@ -490,7 +520,7 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
                     .body = emit_copy,
                     .repeatable = 1,
                     .loaded = hal_type_of_value(from.type) == HAL_TYPE_BOOL ? 0 : UINT32_C(1) << 1};
-    ops_space_begin(&t.space, y->rank, y->shape);
+    ops_space_begin(&t.space, to.rank, to.shape);
     task_add(context, &t, &to, HAL_ACCESS_WRITE);
     task_add(context, &t, &from, HAL_ACCESS_READ);
     return task_record(context, &t, OPS_MAX_WIDTH);

@@ -112,6 +112,30 @@ static void copies(void **state)
     }
 }
 
+/* Contiguous tensors that end within a word, next to elements that stay. */
+static void copies_of_odd_bytes(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_I8, HAL_TYPE_F16};
+    static const int64_t counts[] = {65537, 65538, 65539, 65541};
+    for (size_t i = 0; i < 16; i++) {
+        const int64_t count = counts[i / 4], room = count + 8, shape[1] = {room};
+        const hal_type type = types[i % 2];
+        box x = box_make(type, 1, shape, NULL, 0, 100), y = box_make(type, 1, shape, NULL, 0, 100);
+        ops_tensor from, to;
+        const int64_t start = i / 2 % 2 == 0 ? 3 : 7; /* whole words: boxes begin at 5 */
+        ok(ops_tensor_slice(&x.t, 0, 3, count, 1, &from));
+        ok(ops_tensor_slice(&y.t, 0, start, count, 1, &to));
+        double *want = box_want(&y);
+        ok(ops_copy(test_context, &from, &to));
+        for (int64_t j = 0; j < count; j++) {
+            const int64_t at[1] = {room};
+            want[place_of(&y.t, 1, at, start + j)] = box_at(&x, &x.t, 3 + j);
+        }
+        box_check(&y, want, 0, 0);
+        boxes_free(&x, &y);
+    }
+}
+
 /* Copies do not look at elements: every bit of a NaN arrives. */
 static void bits_survive(void **state)
 {
@@ -215,8 +239,9 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(views),          cmocka_unit_test(bad_tensors),
-        cmocka_unit_test(copies),         cmocka_unit_test(bits_survive),
-        cmocka_unit_test(gathered_lines), cmocka_unit_test(bad_arguments)};
+        cmocka_unit_test(views),        cmocka_unit_test(bad_tensors),
+        cmocka_unit_test(copies),       cmocka_unit_test(copies_of_odd_bytes),
+        cmocka_unit_test(bits_survive), cmocka_unit_test(gathered_lines),
+        cmocka_unit_test(bad_arguments)};
     return RUN_ON_ALL(tests);
 }
