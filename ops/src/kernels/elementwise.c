@@ -22,8 +22,7 @@
 #define MIN_MASKED 2u
 #define LONG_LINE 1024u
 
-/* Up to so many lines are shared evenly by steps, and how much less work the lines of another
- * dimension have to be for the order of the dimensions to change. */
+/* So many lines are shared evenly by steps; less work that makes another dimension the lines. */
 #define FEW_LINES 16u
 #define MIN_GAIN 0.85
 
@@ -51,6 +50,10 @@
  * used whole. Work-items of a tile, and tiles for each compute unit, at most and at least. */
 #define TILE_SIDE 32u
 #define TILE_ITEMS 1024u
+
+/* The least rows of a processor's groups where lines of a view have gaps: in tiles, in others. */
+#define MIN_TILE_COLUMNS 3u
+#define MIN_STRIDED_LINE 16u
 #define UNIT_TILES 4u
 
 static int width_fits(const ops_space *space, uint32_t view, uint32_t width, uint64_t start)
@@ -112,6 +115,16 @@ static void plan_tile(const hal_device_info *info, const ops_space *space,
     plan->group = ops_even_share(inner, items / plan->lines);
 }
 
+/* Whether the innermost lines of all views are contiguous, or one element. */
+static int has_plain_lines(const ops_space *space)
+{
+    int plain = 1;
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        plain = plain && ops_inner_step(space->stride[view][space->rank - 1]) != OPS_INNER_ANY;
+    }
+    return plain;
+}
+
 /* Chooses groups that one line or several fill, without idle lanes if possible. False when the two
  * innermost dimensions are too small. */
 static int plan_lanes(const hal_device_info *info, const ops_space *space,
@@ -120,6 +133,10 @@ static int plan_lanes(const hal_device_info *info, const ops_space *space,
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t lines = (uint64_t)space->size[space->rank - 2];
     const uint32_t group = plan->group;
+    if (!has_plain_lines(space) &&
+        inner < (is_transposed(space) ? MIN_TILE_COLUMNS : MIN_STRIDED_LINE)) {
+        return 0;
+    }
     if (is_transposed(space)) {
         plan_tile(info, space, plan);
     } else {
@@ -137,16 +154,6 @@ static int plan_lanes(const hal_device_info *info, const ops_space *space,
 static uint64_t ceil_divide(uint64_t x, uint64_t y)
 {
     return (x + y - 1) / y;
-}
-
-/* Whether the innermost lines of all views are contiguous, or one element. */
-static int has_plain_lines(const ops_space *space)
-{
-    int plain = 1;
-    for (uint32_t view = 0; view < space->view_count; view++) {
-        plain = plain && ops_inner_step(space->stride[view][space->rank - 1]) != OPS_INNER_ANY;
-    }
-    return plain;
 }
 
 /* The lines of a step whose rows have so many work-items, and its work for each line. Steps overlap
@@ -196,8 +203,7 @@ static double step_choose(const hal_device_info *info, const ops_space *space, u
     return step[0] * step[1] >= MIN_LANES && inner >= MIN_MASKED ? best : 0;
 }
 
-/* Moves the dimension next to the innermost one whose lines are the least work in steps. Returns
- * whether the order changed. */
+/* Moves the dimension whose lines are the least work next to the innermost one; returns whether. */
 static int lines_choose(const hal_device_info *info, ops_space *space)
 {
     const uint32_t last = space->rank - 1;

@@ -35,6 +35,13 @@
 /* The least dimension that a processor, which transposes squares in registers, reads along. */
 #define MIN_LINES 4
 
+/* Elements of a tile with short sides, and its columns, from which squares pay on a processor whose
+ * output has other elements between the lines: vectors of the output, whose lanes read elements
+ * anywhere, cost less. Columns that are no short side. */
+#define MIN_SQUARES 128
+#define MIN_COLUMNS 6
+#define LONG_SIDE 16
+
 /* At most one of so many work-items is idle. */
 #define MOST_IDLE 7u
 
@@ -315,6 +322,14 @@ static int has_ragged_lines(const ops_space *space, uint32_t view, uint32_t size
     return ragged;
 }
 
+/* Whether a processor reads tiles of the innermost dimension and `other` along the latter. */
+static int has_squares(const ops_space *space, uint32_t other)
+{
+    const int64_t columns = space->size[space->rank - 1], lines = space->size[other];
+    return lines >= MIN_LINES && (columns >= LONG_SIDE || other + 2 == space->rank ||
+                                  (columns >= MIN_COLUMNS && columns * lines >= MIN_SQUARES));
+}
+
 void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
                            ops_space *space, ops_elementwise_plan *plan)
 {
@@ -337,7 +352,7 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
     for (uint32_t i = 0; i < last; i++) {
         other = counts[i] > (other == last ? 0 : counts[other]) ? i : other;
     }
-    if (info->kind == HAL_DEVICE_CPU && other != last && space->size[other] >= MIN_LINES) {
+    if (info->kind == HAL_DEVICE_CPU && other != last && has_squares(space, other)) {
         ops_space_move(space, other, last - 1);
     }
     if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE) {

@@ -180,6 +180,17 @@ int64_t ops_space_elements(const ops_space *space)
     return count;
 }
 
+static int view_is_dense(const ops_space *space, uint32_t view)
+{
+    int64_t stride = 1;
+    int dense = 1;
+    for (uint32_t i = space->rank; i-- > 0;) {
+        dense = dense && space->stride[view][i] == stride;
+        stride *= space->size[i];
+    }
+    return dense;
+}
+
 void ops_layout_choose(const ops_context *context, const ops_space *space, uint32_t reserved,
                        int64_t reach, ops_layout *layout)
 {
@@ -189,6 +200,9 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
         int64_t place = highest_index(space, view);
         furthest = place > furthest ? place : furthest;
         layout->inner[view] = ops_inner_step(space->stride[view][space->rank - 1]);
+        if (context->info->kind == HAL_DEVICE_CPU && view_is_dense(space, view)) {
+            layout->dense |= UINT32_C(1) << view;
+        }
     }
     layout->index64 = furthest + reach >= context->index32_limit;
     uint32_t bytes = scalar_count(layout) * (layout->index64 ? 8 : 4);
@@ -262,6 +276,13 @@ void ops_layout_declare(hal_ir_builder *b, const ops_space *space, const ops_lay
 void ops_layout_offset(hal_ir_builder *b, const ops_layout *layout, const ops_layout_values *values,
                        hal_ir_value linear, uint32_t dimensions, hal_ir_value *index)
 {
+    /* A sum of coordinates would be an index of which a processor cannot tell that it is affine. */
+    const uint32_t dense = dimensions == layout->rank ? layout->dense : 0;
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        if (dense >> view & 1) {
+            index[view] = hal_ir_add(b, index[view], linear);
+        }
+    }
     for (uint32_t i = dimensions; i-- > 0;) {
         hal_ir_value coordinate = linear;
         if (i > 0) {
@@ -270,6 +291,9 @@ void ops_layout_offset(hal_ir_builder *b, const ops_layout *layout, const ops_la
             linear = quotient;
         }
         for (uint32_t view = 0; view < layout->view_count; view++) {
+            if (dense >> view & 1) {
+                continue;
+            }
             if (i + 1 == layout->rank) {
                 index[view] = ops_layout_step(b, layout, values, view, index[view], coordinate);
             } else {

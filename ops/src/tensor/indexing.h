@@ -27,6 +27,8 @@ OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_layout {
     uint32_t rank;
     uint32_t view_count;
+    uint32_t dense; /* on processors, a bit for each view whose elements are in the space's order
+                       without gaps: its index is the element's number */
     uint8_t index64;              /* indices have 64 bits */
     uint8_t baked;                /* sizes and strides are constants: the scalars would not fit */
     uint8_t inner[OPS_MAX_VIEWS]; /* OPS_INNER_* */
