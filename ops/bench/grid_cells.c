@@ -105,6 +105,7 @@ static const struct {
     {"rms_norm", "4099x5120", NULL, 1, "b"},
     {"l2_norm", "100000x128", NULL, 1, "fh"},
     {"gather", "1009x37", "333", 0, "fhb"},
+    {"gather", "5003x20", "1000", 0, "fb"},
     {"gather", "20011x1", "4099", 0, "fhb"},
     {"gather", "50257x768", "8192", 0, "fh"},
     {"gather", "1000000x64", "262144", 0, "f"},

@@ -2,29 +2,14 @@
  * processors with AVX-512, those of GPUs on an H100 and an H200. */
 #include "elementwise.h"
 
+#include "ranges.h"
 #include "transposed.h"
 
 #include <stddef.h>
 
-/* Work-items along the innermost dimension from which kernels have rows instead of one flat index;
- * on a CPU, whose lanes access neighbours much faster than scattered elements, work-items of a
- * group that covers several lines. */
+/* Work-items along the innermost dimension from which kernels have rows instead of one flat index.
+ */
 #define MIN_ROW 32u
-#define MIN_LANES 48u
-
-/* Where lines differ, a group of a CPU computes a range of lines of about RANGE_ELEMENTS elements,
- * by steps of some rows of work-items. A row has whole vectors, their number a power of two; lines
- * that are shorter have masks if they have MIN_MASKED elements. A step costs as much as STEP_ITEMS
- * work-items, and a row of it as LINE_ITEMS. Long lines are read one by one, for prefetchers. */
-#define RANGE_ELEMENTS 8192u
-#define STEP_ITEMS 160u
-#define LINE_ITEMS 16u
-#define MIN_MASKED 2u
-#define LONG_LINE 1024u
-
-/* So many lines are shared evenly by steps; less work that makes another dimension the lines. */
-#define FEW_LINES 16u
-#define MIN_GAIN 0.85
 
 /* A CPU's groups of an array in order: large ones if there are so many of them; one group for up to
  * that many elements, if these are a multiple of ONE_GROUP_STEP. */
@@ -85,19 +70,6 @@ static uint32_t usable_width(const ops_space *space, uint32_t widest, const uint
     return 1;
 }
 
-/* Whether a view is contiguous along the second innermost dimension. Groups are then tiles, which
- * reuse the cache lines that one line loads. */
-static int is_transposed(const ops_space *space)
-{
-    for (uint32_t view = 0; view < space->view_count; view++) {
-        int64_t inner = space->stride[view][space->rank - 1];
-        if (space->stride[view][space->rank - 2] == 1 && inner != 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Groups that are tiles of the two innermost dimensions: near a square, or longer next to a short
  * dimension. */
 static void plan_tile(const hal_device_info *info, const ops_space *space,
@@ -115,16 +87,6 @@ static void plan_tile(const hal_device_info *info, const ops_space *space,
     plan->group = ops_even_share(inner, items / plan->lines);
 }
 
-/* Whether the innermost lines of all views are contiguous, or one element. */
-static int has_plain_lines(const ops_space *space)
-{
-    int plain = 1;
-    for (uint32_t view = 0; view < space->view_count; view++) {
-        plain = plain && ops_inner_step(space->stride[view][space->rank - 1]) != OPS_INNER_ANY;
-    }
-    return plain;
-}
-
 /* Chooses groups that one line or several fill, without idle lanes if possible. False when the two
  * innermost dimensions are too small. */
 static int plan_lanes(const hal_device_info *info, const ops_space *space,
@@ -133,140 +95,21 @@ static int plan_lanes(const hal_device_info *info, const ops_space *space,
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t lines = (uint64_t)space->size[space->rank - 2];
     const uint32_t group = plan->group;
-    if (!has_plain_lines(space) &&
-        inner < (is_transposed(space) ? MIN_TILE_COLUMNS : MIN_STRIDED_LINE)) {
+    if (!ops_space_has_plain_lines(space) &&
+        inner < (ops_space_is_transposed(space) ? MIN_TILE_COLUMNS : MIN_STRIDED_LINE)) {
         return 0;
     }
-    if (is_transposed(space)) {
+    if (ops_space_is_transposed(space)) {
         plan_tile(info, space, plan);
     } else {
         plan->group = ops_even_share(inner, group);
         plan->lines = plan->group == inner ? ops_even_share(lines, group / plan->group) : 1;
     }
-    if (plan->group * plan->lines < MIN_LANES) {
+    if (plan->group * plan->lines < OPS_MIN_LANES) {
         plan->group = group;
         plan->lines = 1;
         return 0;
     }
-    return 1;
-}
-
-static uint64_t ceil_divide(uint64_t x, uint64_t y)
-{
-    return (x + y - 1) / y;
-}
-
-/* The lines of a step whose rows have so many work-items, and its work for each line. Steps overlap
- * at the end of a line and of a range, so that none has idle work-items. Steps share few lines
- * evenly; else their number is a power of two, as each number is another kernel. */
-static double step_lines(const hal_device_info *info, uint64_t inner, uint64_t count, uint32_t row,
-                         uint32_t *lines)
-{
-    const uint32_t items = inner < LONG_LINE ? info->max_group_items / row : 1;
-    const uint32_t most = items < info->max_group_size[1] ? items : info->max_group_size[1];
-    uint32_t tried = count <= FEW_LINES ? ops_even_share(count, most) : most;
-    double best = 0;
-    *lines = 0;
-    for (; tried > 0; tried /= 2) {
-        if (tried > count) {
-            continue;
-        }
-        const double steps = (double)ceil_divide(inner, row) * (double)ceil_divide(count, tried);
-        const double work =
-            steps * (STEP_ITEMS + (double)tried * (row + LINE_ITEMS)) / (double)count;
-        if (*lines == 0 || work < best) {
-            best = work;
-            *lines = tried;
-        }
-    }
-    return best;
-}
-
-/* The step that covers `count` lines with the least work, which is returned; 0: none. */
-static double step_choose(const hal_device_info *info, const ops_space *space, uint64_t count,
-                          uint32_t step[2])
-{
-    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    const uint32_t width = info->subgroup_width, most = info->max_group_items;
-    const uint32_t longest = most < info->max_group_size[0] ? most : info->max_group_size[0];
-    double best = 0;
-    step[0] = step[1] = 0;
-    for (uint32_t row = width; row <= longest && (row <= inner || row == width); row *= 2) {
-        uint32_t lines;
-        const double work = step_lines(info, inner, count, row, &lines);
-        if (step[0] == 0 || work < best) {
-            best = work;
-            step[0] = row;
-            step[1] = lines;
-        }
-    }
-    return step[0] * step[1] >= MIN_LANES && inner >= MIN_MASKED ? best : 0;
-}
-
-/* Moves the dimension whose lines are the least work next to the innermost one; returns whether. */
-static int lines_choose(const hal_device_info *info, ops_space *space)
-{
-    const uint32_t last = space->rank - 1;
-    uint32_t step[2], best = last - 1;
-    double least = step_choose(info, space, (uint64_t)space->size[best], step);
-    for (uint32_t i = last - 1; i-- > 0;) {
-        const double work = step_choose(info, space, (uint64_t)space->size[i], step);
-        if (work > 0 && (least <= 0 || work < MIN_GAIN * least)) {
-            least = work;
-            best = i;
-        }
-    }
-    ops_space_move(space, best, last - 1);
-    return best != last - 1;
-}
-
-/* Whether a kernel can compute ranges of lines, whatever their lengths. */
-static int ranges_are_possible(const hal_device_info *info, const ops_elementwise_use *use,
-                               const ops_space *space)
-{
-    return use->repeatable && space->rank > 1 && info->subgroup_width > 0 &&
-           !is_transposed(space) && has_plain_lines(space);
-}
-
-/* Parts of `count` lines with about `most` of them: whole steps of `lines` if possible. */
-static uint64_t range_count(uint64_t count, uint64_t most, uint64_t lines)
-{
-    const uint64_t whole = most / lines * lines;
-    const uint64_t ranges = ceil_divide(count, whole);
-    return count / ranges >= lines ? ranges : count > most ? count / most : 1;
-}
-
-/* Groups that compute ranges of lines and, where these are long, of their elements. They are in
- * the order of memory, unless the outer dimensions are longer than the grid's z; `moved` lines are
- * further apart than the outer dimensions. False where other groups suit the space, or have to. */
-static int plan_ranges(const hal_device_info *info, const ops_space *space, int moved,
-                       ops_elementwise_plan *plan)
-{
-    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    const uint64_t lines = (uint64_t)space->size[space->rank - 2];
-    const uint64_t outer = (uint64_t)ops_space_elements(space) / (inner * lines);
-    uint32_t step[2];
-    if (step_choose(info, space, lines, step) <= 0) {
-        return 0;
-    }
-    const uint64_t wide = RANGE_ELEMENTS > step[0] ? RANGE_ELEMENTS : step[0];
-    uint64_t columns = inner > wide ? inner / wide : 1;
-    uint64_t most = RANGE_ELEMENTS / (inner / columns);
-    most = most > step[1] ? most : step[1];
-    uint64_t ranges = range_count(lines, most, step[1]);
-    const uint32_t along =
-        outer > info->max_grid[2] || (moved && columns <= info->max_grid[2]) ? 2 : 0;
-    columns = columns < info->max_grid[along] ? columns : info->max_grid[along];
-    ranges = ranges < info->max_grid[1] ? ranges : info->max_grid[1];
-    if (outer > info->max_grid[2 - along]) {
-        return 0;
-    }
-    plan->group = step[0];
-    plan->lines = step[1];
-    plan->columns = (uint8_t)along;
-    plan->grid[along] = (uint32_t)columns;
-    plan->grid[1] = (uint32_t)ranges;
-    plan->grid[2 - along] = (uint32_t)outer;
     return 1;
 }
 
@@ -319,12 +162,12 @@ static hal_status plan_rows(const ops_context *context, const ops_elementwise_us
     if (context->info->kind != HAL_DEVICE_CPU) {
         plan_repeat(context->info, use, space, groups, plan);
         const uint64_t in_line = plan->along_lines ? 1 : plan->repeat;
-        groups = ceil_divide(groups, in_line);
-        const uint64_t even = ceil_divide(ceil_divide(items, groups * in_line), 64) * 64;
+        groups = ops_ceil_divide(groups, in_line);
+        const uint64_t even = ops_ceil_divide(ops_ceil_divide(items, groups * in_line), 64) * 64;
         plan->group = even < plan->group ? (uint32_t)even : plan->group;
-        groups = ceil_divide(items, plan->group * in_line);
+        groups = ops_ceil_divide(items, plan->group * in_line);
     }
-    rows = rows / lines * ceil_divide(lines, lines_of_group(plan));
+    rows = rows / lines * ops_ceil_divide(lines, lines_of_group(plan));
 
     const uint32_t *limit = context->info->max_grid;
     uint64_t layers = (rows + limit[1] - 1) / limit[1];
@@ -354,15 +197,6 @@ static hal_ir_value work_item(hal_ir_builder *b, const ops_elementwise_plan *pla
     return plan->width == 1 ? item : hal_ir_mul(b, item, ops_index_constant(b, type, plan->width));
 }
 
-/* The length of the second innermost dimension. That of dimension 0 is not a scalar: it is computed
- * from the number of elements. */
-static hal_ir_value emit_line_count(hal_ir_builder *b, const ops_layout *layout,
-                                    const ops_layout_values *values)
-{
-    return layout->rank > 2 ? values->size[layout->rank - 2]
-                            : hal_ir_div(b, values->total, values->size[layout->rank - 1]);
-}
-
 /* With several lines per group, the second innermost coordinate comes from the group's number and
  * the work-item's y. Sets it, and returns the number of the row. */
 static hal_ir_value emit_line_number(hal_ir_builder *b, const ops_elementwise_plan *plan,
@@ -375,7 +209,7 @@ static hal_ir_value emit_line_number(hal_ir_builder *b, const ops_elementwise_pl
     const uint32_t lines = lines_of_group(plan);
     hal_ir_value count = ops_index_constant(b, values->type, lines);
     hal_ir_value y = ops_value_cast(b, values->type, hal_ir_id(b, HAL_IR_LOCAL_ID, 1));
-    hal_ir_value size = emit_line_count(b, layout, values);
+    hal_ir_value size = ops_layout_line_count(b, layout, values);
     hal_ir_value chunk = group, outer = HAL_IR_NONE;
     if (second > 0) {
         hal_ir_value less = ops_index_constant(b, values->type, lines - 1);
@@ -426,7 +260,7 @@ static void emit_repeated_lines(hal_ir_builder *b, const ops_elementwise_plan *p
 {
     const ops_layout_values *values = iter->values;
     const ops_layout *layout = iter->layout;
-    const hal_ir_value count = emit_line_count(b, layout, values);
+    const hal_ir_value count = ops_layout_line_count(b, layout, values);
     ops_element_rows rows = {.vector = plan->width};
     for (uint32_t i = 0; i < plan->repeat; i++) {
         const hal_ir_value step = ops_index_constant(b, values->type, (uint64_t)i * plan->lines);
@@ -481,69 +315,6 @@ static void emit_rows(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
         return;
     }
     body(b, iter, user);
-}
-
-/* The group's share of `size`, whose parts along a dimension of the grid differ by one. */
-static void emit_range(hal_ir_builder *b, uint32_t dimension, hal_ir_value size,
-                       hal_ir_value range[2])
-{
-    const hal_ir_value id = hal_ir_id(b, HAL_IR_GROUP_ID, dimension);
-    const hal_ir_value count = hal_ir_id(b, HAL_IR_GROUP_COUNT, dimension);
-    const hal_ir_value share = hal_ir_div(b, size, count);
-    const hal_ir_value rest = hal_ir_sub(b, size, hal_ir_mul(b, share, count));
-    for (uint32_t i = 0; i < 2; i++) {
-        const hal_ir_value first = i == 0 ? id : hal_ir_add(b, id, hal_ir_u32(b, 1));
-        range[i] = hal_ir_add(b, hal_ir_mul(b, first, share), hal_ir_min(b, first, rest));
-    }
-}
-
-/* The step at `at`, or the last one that fits, by steps of `length`. */
-static hal_ir_value emit_step_start(hal_ir_builder *b, hal_ir_value at, hal_ir_value end,
-                                    uint32_t length)
-{
-    return hal_ir_min(b, at, hal_ir_sub(b, end, hal_ir_u32(b, length)));
-}
-
-/* A range of lines, in steps of some lines and a part of their elements. */
-static void emit_ranges(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_element_iter *iter,
-                        ops_elementwise_body body, const void *user)
-{
-    const ops_layout_values *values = iter->values;
-    const ops_layout *layout = iter->layout;
-    const uint32_t last = layout->rank - 1, second = last - 1;
-    hal_ir_value lines[2], columns[2], outer[OPS_MAX_VIEWS], start[OPS_MAX_VIEWS];
-    hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
-    hal_ir_value size = emit_line_count(b, layout, values);
-    emit_range(b, 1, size, lines);
-    for (uint32_t view = 0; view < layout->view_count; view++) {
-        outer[view] = iter->index[view];
-    }
-    ops_layout_offset(b, layout, values, hal_ir_id(b, HAL_IR_GROUP_ID, 2u - plan->columns), second,
-                      outer);
-    iter->guard = HAL_IR_NONE;
-    if (plan->masked) {
-        iter->guard = hal_ir_lt(b, x, values->size[last]);
-    } else {
-        emit_range(b, plan->columns, values->size[last], columns);
-    }
-    hal_ir_value at = hal_ir_for(b, lines[0], lines[1], hal_ir_u32(b, plan->lines));
-    hal_ir_value line = hal_ir_add(b, emit_step_start(b, at, lines[1], plan->lines), y);
-    for (uint32_t view = 0; view < layout->view_count; view++) {
-        start[view] = hal_ir_add(b, outer[view], hal_ir_mul(b, line, values->stride[view][second]));
-    }
-    hal_ir_value column = x;
-    if (!plan->masked) {
-        at = hal_ir_for(b, columns[0], columns[1], hal_ir_u32(b, plan->group));
-        column = hal_ir_add(b, emit_step_start(b, at, columns[1], plan->group), x);
-    }
-    for (uint32_t view = 0; view < layout->view_count; view++) {
-        iter->index[view] = ops_layout_step(b, layout, values, view, start[view], column);
-    }
-    body(b, iter, user);
-    if (!plan->masked) {
-        hal_ir_end(b);
-    }
-    hal_ir_end(b);
 }
 
 /* The last elements of a flat kernel, one by one. */
@@ -682,8 +453,8 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
     if (!plan->staged) {
         plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
     }
-    const int has_ranges = is_cpu && ranges_are_possible(info, use, space);
-    const int moved = has_ranges && lines_choose(info, space);
+    const int has_ranges = is_cpu && ops_ranges_are_possible(info, use, space);
+    const int moved = has_ranges && ops_ranges_choose_lines(info, use, space);
     ops_layout_choose(context, space,
                       use->reserved + (plan->staged ? OPS_TRANSPOSED_SCALAR_BYTES : 0), use->reach,
                       &plan->layout);
@@ -691,7 +462,7 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
         return ops_grid_spread(context, use->function, ops_transposed_groups(space, plan->tile),
                                plan->grid);
     }
-    if (has_ranges && !plan->layout.index64 && plan_ranges(info, space, moved, plan)) {
+    if (has_ranges && !plan->layout.index64 && ops_ranges_plan(info, use, space, moved, plan)) {
         plan->ranges = 1;
         plan->masked = (uint64_t)space->size[space->rank - 1] < plan->group;
         return HAL_OK;
@@ -791,7 +562,7 @@ void ops_elementwise_emit(hal_ir_builder *b, const ops_elementwise_plan *plan,
     if (plan->staged) {
         ops_transposed_emit(b, plan, &iter, slots, types, body, user);
     } else if (plan->ranges) {
-        emit_ranges(b, plan, &iter, body, user);
+        ops_ranges_emit(b, plan, &iter, body, user);
     } else if (plan->rows) {
         emit_rows(b, plan, &iter, body, user);
     } else {

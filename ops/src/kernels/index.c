@@ -19,8 +19,8 @@ typedef struct index_task {
     hal_type scalar_type;        /* NONE: that of indices */
     hal_type storage;            /* of the output */
     int64_t reach;               /* as in ops_layout_choose */
-    uint32_t loaded;             /* this and repeatable: as in ops_elementwise_use */
-    uint8_t repeatable;
+    uint32_t loaded;             /* this, repeatable and indexed: as in ops_elementwise_use */
+    uint8_t repeatable, indexed;
     ops_tensor tensors[3];
     uint32_t tensor_count;
     uint8_t slots[3]; /* bindings of the tensors */
@@ -143,6 +143,7 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
                                      .reach = t->reach,
                                      .loaded = t->loaded,
                                      .repeatable = t->repeatable,
+                                     .indexed = t->indexed,
                                      .sizes = sizes};
     hal_status status = ops_elementwise_plan_init(context, &use, &t->space, &t->plan);
     if (status) {
@@ -191,7 +192,10 @@ static void emit_gather(hal_ir_builder *b, const ops_element_iter *iter, const v
     hal_ir_value pick = hal_ir_load_wide(b, slots[2], iter->index[2], 0, 1, iter->guard);
     hal_ir_value limit = body->scalars[0];
     pick = comparable(b, iter, pick, &limit);
-    source.guard = hal_ir_and(b, iter->guard, hal_ir_lt(b, pick, limit));
+    source.guard = hal_ir_lt(b, pick, limit);
+    if (iter->guard != HAL_IR_NONE) {
+        source.guard = hal_ir_and(b, iter->guard, source.guard);
+    }
     hal_ir_value step =
         hal_ir_mul(b, ops_value_cast(b, iter->values->type, pick), body->scalars[1]);
     source.index[1] = hal_ir_add(b, iter->index[1], step);
@@ -373,6 +377,8 @@ hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor
                     .name = "gather",
                     .family = OPS_FAMILY_GATHER,
                     .body = emit_gather,
+                    .repeatable = 1,
+                    .indexed = 1,
                     .scalar_names = {"limit", "step"}};
     ops_space_begin(&t.space, y->rank, y->shape);
     task_add(context, &t, &to, HAL_ACCESS_WRITE);

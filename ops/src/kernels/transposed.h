@@ -3,7 +3,7 @@
 #ifndef OPS_SRC_KERNELS_TRANSPOSED_H
 #define OPS_SRC_KERNELS_TRANSPOSED_H
 
-#include "elementwise.h"
+#include "elementwise_plan.h"
 
 /* Bytes of the scalars that ops_transposed_put adds. */
 enum { OPS_TRANSPOSED_SCALAR_BYTES = (2 * OPS_TILE_AXES + 1) * sizeof(uint64_t) };

@@ -368,3 +368,30 @@ hal_status ops_grid_spread(const ops_context *context, const char *function, uin
     grid[2] = 1;
     return HAL_OK;
 }
+
+int ops_space_is_transposed(const ops_space *space)
+{
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        int64_t inner = space->stride[view][space->rank - 1];
+        if (space->stride[view][space->rank - 2] == 1 && inner != 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int ops_space_has_plain_lines(const ops_space *space)
+{
+    int plain = 1;
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        plain = plain && ops_inner_step(space->stride[view][space->rank - 1]) != OPS_INNER_ANY;
+    }
+    return plain;
+}
+
+hal_ir_value ops_layout_line_count(hal_ir_builder *b, const ops_layout *layout,
+                                   const ops_layout_values *values)
+{
+    return layout->rank > 2 ? values->size[layout->rank - 2]
+                            : hal_ir_div(b, values->total, values->size[layout->rank - 1]);
+}

@@ -27,10 +27,10 @@ OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_layout {
     uint32_t rank;
     uint32_t view_count;
-    uint32_t dense; /* on processors, a bit for each view whose elements are in the space's order
+    uint32_t dense;  /* on processors, a bit for each view whose elements are in the space's order
                        without gaps: its index is the element's number */
-    uint8_t index64;              /* indices have 64 bits */
-    uint8_t baked;                /* sizes and strides are constants: the scalars would not fit */
+    uint8_t index64; /* indices have 64 bits */
+    uint8_t baked;   /* sizes and strides are constants: the scalars would not fit */
     uint8_t inner[OPS_MAX_VIEWS]; /* OPS_INNER_* */
 } ops_layout;
 OPS_KEY_STRUCTURES_END
@@ -68,6 +68,11 @@ void ops_space_move(ops_space *space, uint32_t dimension, uint32_t to);
 
 int64_t ops_space_elements(const ops_space *space);
 
+/* Whether a view is contiguous along the second innermost dimension; whether the innermost lines of
+ * all views are contiguous, or one element. */
+int ops_space_is_transposed(const ops_space *space);
+int ops_space_has_plain_lines(const ops_space *space);
+
 /* Describes the kernel for a space. `reserved`: bytes of scalars that the caller adds. `reach`: the
  * largest distance in elements that the kernel goes beyond a view's elements of the space. */
 void ops_layout_choose(const ops_context *context, const ops_space *space, uint32_t reserved,
@@ -89,6 +94,11 @@ hal_ir_value ops_layout_step(hal_ir_builder *b, const ops_layout *layout,
                              const ops_layout_values *values, uint32_t view, hal_ir_value index,
                              hal_ir_value count);
 
+/* The length of the second innermost dimension. That of dimension 0 is not a scalar: it is computed
+ * from the number of elements. */
+hal_ir_value ops_layout_line_count(hal_ir_builder *b, const ops_layout *layout,
+                                   const ops_layout_values *values);
+
 /* A constant of the index type; x cast to a type unless it has it; the number of the group in a
  * grid whose x and y count one dimension. */
 hal_ir_value ops_index_constant(hal_ir_builder *b, hal_type type, uint64_t value);
@@ -97,6 +107,11 @@ hal_ir_value ops_index_group(hal_ir_builder *b);
 
 /* Work-items of a one-dimensional group, as the device prefers and allows. */
 uint32_t ops_group_items(const hal_device_info *info);
+
+static inline uint64_t ops_ceil_divide(uint64_t x, uint64_t y)
+{
+    return (x + y - 1) / y;
+}
 
 /* Items per group, at most `most`, for the fewest groups; up to twice as many groups where all of
  * them are full then. */

@@ -165,10 +165,11 @@ static void bits_survive(void **state)
 static void gathered_lines(void **state)
 {
     enum { PICKS = 50 };
-    static const int64_t shapes[][3] = {{1, 37, 48}, {3, 20, 16}, {1, 9, 24 * 3}, {2, 7, 6}};
+    static const int64_t shapes[][3] = {{1, 37, 48},   {3, 20, 16}, {1, 9, 24 * 3}, {2, 7, 6},
+                                        {1, 9, 20000}, {3, 11, 33}, {1, 300, 17},   {2, 5, 1001}};
     int32_t picks[PICKS];
     for (int t = 0; t < 16; t++) {
-        const int64_t *n = shapes[t % 4];
+        const int64_t *n = shapes[t % 8];
         const int64_t count = PICKS, lines = n[0] * n[1], spread = n[2] + (t / 8);
         const int64_t shape[3] = {n[0], PICKS, n[2]}, strides[3] = {n[1] * spread, spread, 1};
         uint16_t *in = calloc((size_t)(lines * spread), sizeof *in);
