@@ -99,11 +99,6 @@ static const char *desc_check(const struct cpu_gemm_desc *d)
     return NULL;
 }
 
-static enum cpu_gemm_type plan_native(const struct cpu_gemm_plan *p)
-{
-    return p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-}
-
 /* A matrix of one row or column is stored in both orders: the one whose reads need no copies. */
 static void desc_straighten(struct cpu_gemm_desc *d)
 {
@@ -162,10 +157,10 @@ static int64_t plan_tiles_time(const struct cpu_gemm_plan *p)
     int64_t time = plan_tiles_multiply_time(p);
     if (d->transpose_b && d->n > 1) {
         time += plan_transpose_time(p, d->k, d->n) + COPY_COST;
-    } else if (d->type_b != plan_native(p)) {
+    } else if (d->type_b != cpu_gemm_sums_type(p)) {
         time += d->k * d->n / CONVERTED + COPY_COST;
     }
-    return d->type_a != plan_native(p) ? time + d->m * d->k / CONVERTED + COPY_COST : time;
+    return d->type_a != cpu_gemm_sums_type(p) ? time + d->m * d->k / CONVERTED + COPY_COST : time;
 }
 
 /* Whether the short matrix of the route DOT has its rows along k, as it is stored. */
@@ -217,7 +212,7 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
         }
         return;
     }
-    const bool is_native = (p->swap ? d->type_a : d->type_b) == plan_native(p);
+    const bool is_native = (p->swap ? d->type_a : d->type_b) == cpu_gemm_sums_type(p);
     const bool has_columns = p->swap && is_native && plan_columns_time(p) < plan_tiles_time(p);
     const int64_t few = p->swap ? AXPY_SIDE : AXPY_ROWS;
     const bool has_few =
@@ -309,7 +304,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     const struct cpu_gemm_kernels *kernels = p->kernels;
-    const enum cpu_gemm_type native = plan_native(p);
+    const enum cpu_gemm_type native = cpu_gemm_sums_type(p);
     int64_t l2 = cpu_cache_bytes(2) / p->size;
 
     /* Strips of equal height, to avoid a last one of a row or two. */
@@ -397,7 +392,7 @@ static struct cpu_gemm_single plan_single_layout(const struct cpu_gemm_plan *p)
         layout.sums += layout.ldb * d->k * p->size;
     }
     layout.bytes = layout.sums;
-    if (d->type_c != plan_native(p)) {
+    if (d->type_c != cpu_gemm_sums_type(p)) {
         layout.ldc = line_of(d->n);
         layout.bytes += layout.ldc * p->strip * p->size;
     }

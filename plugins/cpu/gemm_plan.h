@@ -72,6 +72,12 @@ static inline int64_t cpu_gemm_clamp(int64_t a, int64_t low, int64_t high)
     return a > high ? high : a < low ? low : a;
 }
 
+/* The type of the plan's sums. */
+static inline enum cpu_gemm_type cpu_gemm_sums_type(const struct cpu_gemm_plan *plan)
+{
+    return plan->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+}
+
 /* Distance of packed rows of A in elements: rows of a strip map to different cache sets. */
 static inline int64_t cpu_gemm_a_stride(const struct cpu_gemm_plan *plan)
 {

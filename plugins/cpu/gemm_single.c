@@ -6,11 +6,6 @@
 
 #include <stddef.h>
 
-static enum cpu_gemm_type native_of(const struct cpu_gemm_plan *p)
-{
-    return p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-}
-
 static void run_skinny(const struct cpu_gemm_plan *p, const struct cpu_gemm_args *args)
 {
     char *work = args->workspace;
@@ -49,7 +44,7 @@ void cpu_gemm_single_run(const struct cpu_gemm_plan *p, const struct cpu_gemm_ar
     if (p->pack_a || p->pack_b) {
         operands_pack(p, args);
     }
-    const bool in_c = d->type_c == native_of(p);
+    const bool in_c = d->type_c == cpu_gemm_sums_type(p);
     char *work = args->workspace, *c = args->c;
     struct cpu_gemm_strip strip = {
         /* in full: zeroing the rest takes as long as a small product */

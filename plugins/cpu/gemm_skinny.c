@@ -33,15 +33,11 @@ void cpu_gemm_skinny_pack(const struct cpu_gemm_plan *p, const struct cpu_gemm_a
     }
 }
 
-static enum cpu_gemm_type native_of(const struct cpu_gemm_plan *p)
-{
-    return p->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
-}
-
 /* Whether the sums are what C becomes. */
 static bool sums_are_c(const struct cpu_gemm_plan *p, double alpha, double beta)
 {
-    return alpha == 1 && beta == 0 && p->desc.epilogue == NULL && p->desc.type_c == native_of(p);
+    return alpha == 1 && beta == 0 && p->desc.epilogue == NULL &&
+           p->desc.type_c == cpu_gemm_sums_type(p);
 }
 
 static char *c_of(const struct skinny_task *t)
@@ -56,7 +52,7 @@ static void sums_finish(const struct skinny_task *t, double alpha)
 {
     const struct cpu_gemm_plan *p = t->plan;
     const struct cpu_gemm_desc *d = &p->desc;
-    const enum cpu_gemm_type native = native_of(p);
+    const enum cpu_gemm_type native = cpu_gemm_sums_type(p);
     int64_t rows = p->swap ? t->count : d->m, cols = p->swap ? d->n : t->count;
     char *sums = t->sums, *other = sums + rows * cols * p->size, *c = c_of(t);
     double beta = t->args->beta;

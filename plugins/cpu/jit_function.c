@@ -3,10 +3,7 @@
  * as the process. Called by jit_loop.c. */
 #include "jit_state.h"
 
-#include "code_memory.h"
-
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* By instruction set; by type: f32 in whole vectors and in half ones, f64; by the logarithm of the
@@ -50,13 +47,21 @@ static void routine_body(jit_state *jit, uint32_t opcode, hal_type type)
     }
 }
 
+/* What a routine computes. */
+typedef struct function_form {
+    uint32_t opcode, parts;
+    hal_type type;
+} function_form;
+
 /* Called like a C function, with rsp 8 below a multiple of 64. */
-static bool routine_emit(jit_state *jit, uint32_t opcode, hal_type type)
+static void routine_emit(jit_state *jit, const void *what)
 {
+    const function_form *form = what;
     x86_code *code = &jit->code;
+    jit->parts = form->parts;
     x86_add_immediate(code, X86_RSP, 0);
     const uint32_t at = code->count - 4;
-    routine_body(jit, opcode, type);
+    routine_body(jit, form->opcode, form->type);
     const int32_t size = JIT_FRAME_SPILLS + 64 * (int32_t)jit->frame_vectors + 56;
     x86_add_immediate(code, X86_RSP, size);
     x86_return(code);
@@ -65,32 +70,6 @@ static bool routine_emit(jit_state *jit, uint32_t opcode, hal_type type)
         const int32_t down = -size;
         memcpy(code->bytes + at, &down, sizeof(down));
     }
-    return x86_finish(code) && !jit->failed && !jit->program->failed;
-}
-
-static void *routine_make(const jit_state *caller, uint32_t opcode, hal_type type, bool wide,
-                          uint32_t parts)
-{
-    cpu_lower lower = {.lanes = caller->lower->lanes};
-    jit_state *jit = calloc(1, sizeof(*jit));
-    void *made = NULL;
-    if (jit == NULL) {
-        return NULL;
-    }
-    jit->lower = &lower;
-    jit->target = caller->target;
-    jit->code.vex = caller->code.vex;
-    jit->program = &jit->lanes;
-    jit->program->wide = wide;
-    jit->parts = parts;
-    if (routine_emit(jit, opcode, type)) {
-        made = cpu_code_create(jit->code.bytes, jit->code.count);
-    }
-    free(jit->colds);
-    jit_program_release(&jit->lanes);
-    x86_code_release(&jit->code);
-    free(jit);
-    return made;
 }
 
 static void *routine_find(const jit_state *caller, uint32_t opcode, hal_type type, bool wide,
@@ -102,7 +81,8 @@ static void *routine_find(const jit_state *caller, uint32_t opcode, hal_type typ
     pthread_mutex_lock(&routines_lock);
     void **place = &routines[target][hal_ir_math_index(opcode)][form][part_form];
     if (*place == NULL) {
-        *place = routine_make(caller, opcode, type, wide, parts);
+        const function_form what = {opcode, parts, type};
+        *place = jit_routine_make(caller, wide, routine_emit, &what);
     }
     void *found = *place;
     pthread_mutex_unlock(&routines_lock);

@@ -3,10 +3,7 @@
  * the process. Called by jit.c. */
 #include "jit_state.h"
 
-#include "code_memory.h"
-
 #include <pthread.h>
-#include <stdlib.h>
 
 /* The values in lanes, the element of the first lane, two masks and the number of lanes, a multiple
  * of CPU_BLOCK. Where one of the masks is false, memory is not accessed and a loaded value is 0. */
@@ -36,8 +33,17 @@ static x86_operand lanes_at(uint32_t base, uint32_t bytes)
     return operand;
 }
 
-static void routine_emit(jit_state *jit, hal_type type, bool stores)
+/* What a routine does. */
+typedef struct line_form {
+    hal_type type;
+    bool stores;
+} line_form;
+
+static void routine_emit(jit_state *jit, const void *what)
 {
+    const line_form *line = what;
+    const hal_type type = line->type;
+    const bool stores = line->stores;
     const jit_target *target = jit->target;
     x86_code *code = &jit->code;
     const hal_type value = hal_type_of_value(type);
@@ -75,35 +81,15 @@ static void routine_emit(jit_state *jit, hal_type type, bool stores)
     x86_return(code);
 }
 
-static line_routine *routine_make(const jit_state *caller, hal_type type, bool stores)
-{
-    cpu_lower lower = {.lanes = caller->lower->lanes};
-    jit_state *jit = calloc(1, sizeof(*jit));
-    line_routine *made = NULL;
-    if (jit == NULL) {
-        return NULL;
-    }
-    jit->lower = &lower;
-    jit->target = caller->target;
-    jit->code.vex = caller->code.vex;
-    jit->program = &jit->lanes;
-    jit->program->wide = hal_type_size(type) == 8;
-    routine_emit(jit, type, stores);
-    if (x86_finish(&jit->code) && !jit->failed) {
-        made = (line_routine *)(uintptr_t)cpu_code_create(jit->code.bytes, jit->code.count);
-    }
-    x86_code_release(&jit->code);
-    free(jit);
-    return made;
-}
-
 /* Null without memory. */
 static line_routine *routine_find(const jit_state *caller, hal_type type, bool stores)
 {
     pthread_mutex_lock(&routines_lock);
     line_routine **place = &routines[caller->target == &jit_avx512][type][stores];
     if (*place == NULL) {
-        *place = routine_make(caller, type, stores);
+        const line_form what = {type, stores};
+        *place = (line_routine *)(uintptr_t)jit_routine_make(caller, hal_type_size(type) == 8,
+                                                             routine_emit, &what);
     }
     line_routine *found = *place;
     pthread_mutex_unlock(&routines_lock);

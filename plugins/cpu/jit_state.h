@@ -362,6 +362,16 @@ void jit_affine_emit(jit_state *jit, const jit_node *node);
 void jit_gather_emit(jit_state *jit, const jit_node *node);
 void jit_scatter_emit(jit_state *jit, const jit_node *node);
 
+/* ---- jit_routine.c ---- */
+
+/* Appends the code of a routine that `what` describes. */
+typedef void jit_routine_emit(jit_state *jit, const void *what);
+
+/* Makes a routine for the caller's instruction set, which lasts as long as the process; with half
+ * as many lanes if `wide`. Null where it cannot be made. */
+void *jit_routine_make(const jit_state *caller, bool wide, jit_routine_emit *emit,
+                       const void *what);
+
 /* ---- jit_function.c ---- */
 
 /* Calls a function; the nodes of the parts are neighbours. */

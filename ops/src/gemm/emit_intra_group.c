@@ -52,11 +52,6 @@ static uint32_t part_count(const split_emitter *s)
     return parts > 1 ? parts : count;
 }
 
-static hal_ir_value guard_and(split_emitter *s, hal_ir_value x, hal_ir_value y)
-{
-    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(s->e->b, x, y);
-}
-
 /* Finds the elements of C that the work-item stores, and loads what they need apart from the
  * sum. */
 static void place_results(split_emitter *s)
@@ -78,7 +73,8 @@ static void place_results(split_emitter *s)
             guard = hal_ir_and(b, in_rows, hal_ir_lt(b, column, e->n));
         }
         if (s->outputs < s->items) {
-            guard = guard_and(s, guard, hal_ir_lt(b, r->number, hal_ir_u32(b, s->outputs)));
+            guard =
+                ops_guard_and(s->e->b, guard, hal_ir_lt(b, r->number, hal_ir_u32(b, s->outputs)));
         }
         ops_gemm_fetch_element(e, row, column, guard, &r->element);
     }
@@ -145,7 +141,8 @@ static void read_side(split_emitter *s, const ops_gemm_side *side, hal_ir_value 
         hal_ir_value way = ops_gemm_index(e, along ? k : at);
         way = along ? way : hal_ir_mul(b, way, side->stride);
         for (uint32_t line = 0; line < side->thread; line += lines) {
-            hal_ir_value guard = line_guard ? guard_and(s, line_guard[line], inside) : inside;
+            hal_ir_value guard =
+                line_guard ? ops_guard_and(s->e->b, line_guard[line], inside) : inside;
             hal_ir_value place = hal_ir_add(b, side->line[line], way);
             hal_ir_value vector = hal_ir_load_wide(
                 b, side->memory, place, along ? (int32_t)(ahead + step) : 0, width, guard);

@@ -7,8 +7,7 @@
 
 #include <stddef.h>
 
-/* Work-items along the innermost dimension from which kernels have rows instead of one flat index.
- */
+/* Work-items along the innermost dimension from which a GPU's kernels have rows. */
 #define MIN_ROW 32u
 
 /* A CPU's groups of an array in order: large ones if there are so many of them; one group for up to
@@ -35,11 +34,12 @@
  * used whole. Work-items of a tile, and tiles for each compute unit, at most and at least. */
 #define TILE_SIDE 32u
 #define TILE_ITEMS 1024u
+#define UNIT_TILES 4u
 
-/* The least rows of a processor's groups where lines of a view have gaps: in tiles, in others. */
+/* The shortest lines of a processor's groups where lines of a view have gaps: in tiles, in others.
+ */
 #define MIN_TILE_COLUMNS 3u
 #define MIN_STRIDED_LINE 16u
-#define UNIT_TILES 4u
 
 static int width_fits(const ops_space *space, uint32_t view, uint32_t width, uint64_t start)
 {

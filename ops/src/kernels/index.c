@@ -192,10 +192,7 @@ static void emit_gather(hal_ir_builder *b, const ops_element_iter *iter, const v
     hal_ir_value pick = hal_ir_load_wide(b, slots[2], iter->index[2], 0, 1, iter->guard);
     hal_ir_value limit = body->scalars[0];
     pick = comparable(b, iter, pick, &limit);
-    source.guard = hal_ir_lt(b, pick, limit);
-    if (iter->guard != HAL_IR_NONE) {
-        source.guard = hal_ir_and(b, iter->guard, source.guard);
-    }
+    source.guard = ops_guard_and(b, iter->guard, hal_ir_lt(b, pick, limit));
     hal_ir_value step =
         hal_ir_mul(b, ops_value_cast(b, iter->values->type, pick), body->scalars[1]);
     source.index[1] = hal_ir_add(b, iter->index[1], step);

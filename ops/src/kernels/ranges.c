@@ -11,10 +11,12 @@
 #define MIN_MASKED 2u
 #define LONG_LINE 1024u
 
-/* The shortest lines with an index each of which a step computes only one. */
+/* The shortest lines with an index each of which a step computes only one. Lines of 20 take 0.63 of
+ * the time of elements that are gathered one by one, lines of 9 1.7 (f32, an EPYC with AVX-512). */
 #define MIN_INDEXED_LINE 16
 
-/* So many lines are shared evenly by steps; less work that makes another dimension the lines. */
+/* Steps share up to FEW_LINES lines evenly. Another dimension than the second innermost one has the
+ * lines where their work is less than MIN_GAIN of its. */
 #define FEW_LINES 16u
 #define MIN_GAIN 0.85
 

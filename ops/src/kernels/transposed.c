@@ -574,12 +574,6 @@ typedef struct tile_round {
     hal_ir_value guard[LOADS];   /* the space has its elements, too */
 } tile_round;
 
-/* Both guards; HAL_IR_NONE is true. */
-static hal_ir_value guard_and(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
-}
-
 /* Vectors differ along the last axis of the order alone where a group takes all of the others'.
  * Some work-items are idle for that. */
 static void round_choose(const tile_emitter *e, const ops_tile_order *order, uint32_t width,
@@ -637,9 +631,9 @@ static void round_begin(const tile_emitter *e, const ops_tile_order *order, uint
         }
         round->in_tile[i] =
             is_covered ? is_busy
-                       : guard_and(b, is_busy, hal_ir_lt(b, number, hal_ir_u32(b, numbers)));
+                       : ops_guard_and(b, is_busy, hal_ir_lt(b, number, hal_ir_u32(b, numbers)));
         round->guard[i] =
-            guard_and(b, tile_contains(e, &places[0], own, common), round->in_tile[i]);
+            ops_guard_and(b, tile_contains(e, &places[0], own, common), round->in_tile[i]);
     }
 }
 

@@ -105,6 +105,12 @@ hal_ir_value ops_index_constant(hal_ir_builder *b, hal_type type, uint64_t value
 hal_ir_value ops_value_cast(hal_ir_builder *b, hal_type type, hal_ir_value x);
 hal_ir_value ops_index_group(hal_ir_builder *b);
 
+/* Both of two guards, each of which may be HAL_IR_NONE. */
+static inline hal_ir_value ops_guard_and(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
+{
+    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
+}
+
 /* Work-items of a one-dimensional group, as the device prefers and allows. */
 uint32_t ops_group_items(const hal_device_info *info);
 
