@@ -47,6 +47,7 @@ typedef struct bench_options {
     unsigned batch;      /* of gemm: products of one call; 0: one */
     unsigned candidates; /* of --regret: native kernels of the plugin */
     bool regret;         /* of gemm: the other ways to multiply are measured, too */
+    bool epilogue;       /* of gemm: each product is measured with bias and GELU, too */
     const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */
     uint64_t largest;   /* of grid: most elements of a cell; of gemm: m, n, k; 0: its own limit */
     bool list;          /* of grid and dense: prints the cells */

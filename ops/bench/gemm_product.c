@@ -38,7 +38,7 @@ void gemm_product_name(const gemm_product *product, char *name, size_t bytes)
 }
 
 /* The matrices, rows and columns of A, B and C as they are stored. */
-static void stored_shapes(const gemm_product *p, int64_t shapes[3][3])
+static void stored_shapes(const gemm_product *p, int64_t (*shapes)[3])
 {
     shapes[0][0] = shapes[1][0] = shapes[2][0] = p->batch;
     shapes[0][1] = p->transpose_a ? p->k : p->m;
@@ -51,10 +51,10 @@ static void stored_shapes(const gemm_product *p, int64_t shapes[3][3])
 
 bool gemm_product_fill(gemm_product *product)
 {
-    int64_t shapes[3][3];
-    void **hosts[3] = {&product->a, &product->b, &product->c};
+    int64_t shapes[4][3] = {[3] = {1, 1, product->n}};
+    void **hosts[4] = {&product->a, &product->b, &product->c, &product->bias};
     stored_shapes(product, shapes);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         const size_t count = (size_t)(shapes[i][0] * shapes[i][1] * shapes[i][2]);
         *hosts[i] = aligned_alloc(64, (count * hal_type_size(product->type) + 63) / 64 * 64);
         if (*hosts[i] == NULL) {
@@ -63,6 +63,34 @@ bool gemm_product_fill(gemm_product *product)
         bench_random(product->type, *hosts[i], count, (uint64_t)i + 1);
     }
     return true;
+}
+
+/* gelu(value + bias), to be the operands' expression. */
+static bool expression_make(const gemm_product *product, gemm_operands *operands)
+{
+    const hal_type type = product->type == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    hal_ir_builder *b = NULL;
+    if (!bench_ok(product->bench, hal_ir_builder_create_fragment("bias_gelu", &b), "a builder")) {
+        return false;
+    }
+    const hal_ir_value value = hal_ir_input(b, 0, type);
+    for (uint32_t i = 1; i < 4; i++) {
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    const hal_ir_value bias = hal_ir_input(b, 4, type);
+    hal_ir_output(b, 0, ops_unary_value(b, OPS_GELU, hal_ir_add(b, value, bias)));
+    return bench_ok(product->bench, ops_expression_create(b, &operands->bias_gelu),
+                    "an expression");
+}
+
+static bool epilogue_make(const gemm_product *product, ops_context *ops, gemm_operands *operands)
+{
+    const int64_t shape[1] = {product->n};
+    return bench_ok(
+               product->bench,
+               ops_tensor_from_host(ops, product->type, 1, shape, product->bias, &operands->bias),
+               "a bias on the device") &&
+           expression_make(product, operands);
 }
 
 size_t gemm_product_c_bytes(const gemm_product *product)
@@ -75,6 +103,7 @@ void gemm_product_free(gemm_product *product)
     free(product->a);
     free(product->b);
     free(product->c);
+    free(product->bias);
 }
 
 /* The view takes over the tensor's reference. */
@@ -105,7 +134,8 @@ bool gemm_operands_make(const gemm_product *product, ops_context *ops, gemm_oper
             return false;
         }
     }
-    return (!product->transpose_a || transpose(product->bench, rank, &operands->a)) &&
+    return (!product->bench->options.epilogue || epilogue_make(product, ops, operands)) &&
+           (!product->transpose_a || transpose(product->bench, rank, &operands->a)) &&
            (!product->transpose_b || transpose(product->bench, rank, &operands->b));
 }
 
@@ -114,6 +144,8 @@ void gemm_operands_release(gemm_operands *operands)
     ops_tensor_release(&operands->a);
     ops_tensor_release(&operands->b);
     ops_tensor_release(&operands->c);
+    ops_tensor_release(&operands->bias);
+    ops_expression_destroy(operands->bias_gelu);
 }
 
 static ops_gemm_options way_options(const gemm_way *way)
@@ -123,6 +155,11 @@ static ops_gemm_options way_options(const gemm_way *way)
     options.levels = way->levels;
     options.impl = way->impl;
     options.candidate = way->candidate;
+    if (way->has_epilogue) {
+        options.epilogue = way->operands->bias_gelu;
+        options.inputs = &way->operands->bias;
+        options.input_count = 1;
+    }
     return options;
 }
 
@@ -151,10 +188,17 @@ void gemm_way_run(void *way, int calls)
     bench_ok(bench, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
 }
 
-hal_status gemm_way_try(const gemm_way *way)
+hal_status gemm_way_try(const gemm_way *way, double *first_ms)
 {
     const gemm_product *p = way->product;
-    const hal_status status = way_multiply(way);
+    const double start = measure_now();
+    hal_status status = way_multiply(way);
+    if (!status) {
+        status = hal_queue_wait(way->queue, HAL_WAIT_FOREVER);
+    }
+    if (first_ms != NULL) {
+        *first_ms = 1e3 * (measure_now() - start);
+    }
     return status ? status
                   : ops_tensor_read(way->ops, &way->operands->c, gemm_product_c_bytes(p), p->c);
 }
@@ -181,9 +225,20 @@ static double levels_bound(const gemm_product *p, uint32_t levels, double u)
     return levels > 0 ? (pow(12.0, levels) * (q * q + 5.0 * q) - 5.0 * (double)p->k) * u : 0.0;
 }
 
+/* gelu(sum + bias[column]); *bound, of the error of the sum, becomes that of the result. The slope
+ * of gelu is at most 1.13. */
+static long double epilogue_apply(const gemm_product *p, int64_t column, long double sum, double u,
+                                  double *bound)
+{
+    const double x = (double)sum + bench_value(p->type, p->bias, (size_t)column);
+    *bound = 1.13 * *bound + 32.0 * u * fabs(x);
+    return 0.5 * x * (1.0 + erf(x * sqrt(0.5)));
+}
+
 /* |c' - c| <= gamma(K) (|A||B|) + u |c| for elements spread over C, including the last one; the
  * fast class may round one operand to 11 bits and truncate the other. */
-static bool product_check(const gemm_product *p, const char *who, bool is_peer, uint32_t levels)
+static bool product_check(const gemm_product *p, const char *who, bool is_peer, uint32_t levels,
+                          bool has_epilogue)
 {
     const bool fast = p->is_fast && p->type == HAL_TYPE_F32;
     const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
@@ -205,8 +260,11 @@ static bool product_check(const gemm_product *p, const char *who, bool is_peer, 
             size += fabsl(term);
         }
         const double value = bench_value(p->type, p->c, (size_t)at);
-        const double bound = (gamma + operand) * (double)size + levels_bound(p, levels, u) +
-                             1.001 * out * fabs((double)sum);
+        double bound = (gamma + operand) * (double)size + levels_bound(p, levels, u);
+        if (has_epilogue) {
+            sum = epilogue_apply(p, j, sum, u, &bound);
+        }
+        bound += 1.001 * out * fabs((double)sum);
         if (!(fabs(value - (double)sum) <= bound)) {
             char name[64];
             gemm_product_name(p, name, sizeof name);
@@ -221,10 +279,10 @@ bool gemm_way_check(const gemm_way *way, const char *who)
 {
     const bool is_normwise = way->precision == HAL_GEMM_NORMWISE;
     const uint32_t levels = way->levels ? way->levels : HAL_GEMM_MAX_LEVELS;
-    return product_check(way->product, who, false, is_normwise ? levels : 0);
+    return product_check(way->product, who, false, is_normwise ? levels : 0, way->has_epilogue);
 }
 
 bool gemm_peer_check(const gemm_product *product, const char *who)
 {
-    return product_check(product, who, true, 0);
+    return product_check(product, who, true, 0, false);
 }

@@ -13,11 +13,14 @@ typedef struct gemm_product {
     int64_t batch;                 /* products, of matrices one after the other */
     int64_t m, n, k;
     void *a, *b, *c; /* on the host, as they are stored, for peers and checks */
+    void *bias;      /* n numbers */
 } gemm_product;
 
 /* The operands on a device; the tensors A and B may be transposed views. */
 typedef struct gemm_operands {
     ops_tensor a, b, c;
+    ops_tensor bias;           /* of --epilogue, a number for each column of C */
+    ops_expression *bias_gelu; /* gelu(value + bias), without --epilogue null */
 } gemm_operands;
 
 /* A way to multiply: a device with its operands, and the options of the call. */
@@ -30,6 +33,7 @@ typedef struct gemm_way {
     uint32_t levels;
     ops_gemm_impl impl;
     uint32_t candidate; /* of the plugin's native kernels, see ops_gemm_options */
+    bool has_epilogue;  /* bias_gelu of the operands */
 } gemm_way;
 
 /* m, n and k of 1 to `largest` with uniform logarithms, and one of three layouts: neither operand
@@ -58,8 +62,9 @@ void gemm_way_run(void *way, int calls);
 /* The line of ops_gemm_describe about a way; an empty one where it fails. */
 void gemm_way_describe(const gemm_way *way, size_t bytes, char *text);
 
-/* Multiplies once and reads C. UNSUPPORTED where the device has no such way. */
-hal_status gemm_way_try(const gemm_way *way);
+/* Multiplies once and reads C. UNSUPPORTED where the device has no such way. `first_ms`, which may
+ * be null, receives the time of the product with the wait for it. */
+hal_status gemm_way_try(const gemm_way *way, double *first_ms);
 
 /* Whether the host's C, as a way or a peer computed it, is the product: at elements spread over it,
  * within the bound of the class. Peers may round partial sums to the type of C. False after a

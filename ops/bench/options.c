@@ -235,6 +235,11 @@ static const command_option rows[] = {
      .help = "of gemm: measures the other ways to multiply as well, as the peer best",
      .kind = COMMAND_FLAG,
      .offset = OF(regret)},
+    {.name = "epilogue",
+     .help = "of gemm: also measures each product with bias and GELU of its elements, next to the "
+             "product alone as the peer plain",
+     .kind = COMMAND_FLAG,
+     .offset = OF(epilogue)},
     {.name = "list",
      .help = "of grid, dense and mixes: print the cells as JSON for torch_SUITE.py and end",
      .kind = COMMAND_FLAG,
@@ -342,6 +347,10 @@ static command_result check_suite(const bench_options *options)
         return command_line_wrong(
             &line, "--seed: expected the suite sequential, grid or mixes, or gemm --random, got %s",
             options->suite);
+    }
+    if (!gemm && options->epilogue) {
+        return command_line_wrong(&line, "--epilogue: expected the suite gemm, got %s",
+                                  options->suite);
     }
     if ((!gemm && options->regret) || (!gemm && !grid && !mixes && options->random != 0)) {
         return command_line_wrong(&line,

@@ -9,6 +9,8 @@
 #include "peers.h"
 
 /* To the choice of a class: the portable kernel, the plugin's candidates, and numbers of levels. */
+/* Of each class of precision the product alone and with an epilogue. */
+#define MAX_WAYS (2 * BENCH_MAX_CLASSES)
 #define MAX_ALTERNATIVES (2 + BENCH_MAX_CANDIDATES + HAL_GEMM_MAX_LEVELS)
 
 /* A BLAS library, on the device (`device`) or the host. */
@@ -109,9 +111,10 @@ static void peers_end(bench_state *bench, peer *peers, int count)
 }
 
 /* The row of a class; the classes and peers of its product have been measured in turns. */
-static bench_row *row_add(const gemm_way *way, const measurement *time)
+static bench_row *row_add(const gemm_way *way, const measurement *time, double first_ms)
 {
     const gemm_product *p = way->product;
+    const char *const epilogue = way->has_epilogue ? " + bias, gelu" : "";
     const char *class =
         p->bench->options.precision_count > 1 ? bench_precision_name(way->precision) : "";
     char product[64], name[96], levels[12] = "";
@@ -119,13 +122,15 @@ static bench_row *row_add(const gemm_way *way, const measurement *time)
     if (class[0] != 0 && way->levels) {
         snprintf(levels, sizeof levels, "%u", way->levels);
     }
-    snprintf(name, sizeof name, "%s%s%s%s", product, class[0] != 0 ? ", " : "", class, levels);
+    snprintf(name, sizeof name, "%s%s%s%s%s", product, class[0] != 0 ? ", " : "", class, levels,
+             epilogue);
     bench_row *row = bench_add(p->bench, name, p->type);
     if (row != NULL) {
         row->m = p->m;
         row->n = p->n;
         row->k = p->k;
         row->time = *time;
+        row->first_ms = first_ms;
         gemm_way_describe(way, sizeof row->how, row->how);
     }
     return row;
@@ -135,7 +140,7 @@ static bench_row *row_add(const gemm_way *way, const measurement *time)
  * otherwise or its result is wrong. */
 static bool alternative_add(const gemm_way *way, gemm_way *found, int *count, bool *well)
 {
-    const hal_status status = gemm_way_try(way);
+    const hal_status status = gemm_way_try(way, NULL);
     if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
         *well = bench_ok(way->product->bench, status, "ops_gemm");
     }
@@ -197,24 +202,25 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
     bench_add_peer(row, BENCH_BEST, best);
 }
 
-/* A row for each of `class_count` classes. */
+/* A row for each of `class_count` ways; one with an epilogue follows the same without. */
 static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *classes,
                      int class_count, peer *peers, int peer_count)
 {
     bench_state *bench = p->bench;
-    measured competitors[BENCH_MAX_CLASSES * (1 + MAX_ALTERNATIVES) + BENCH_MAX_PEERS];
-    gemm_way alternatives[BENCH_MAX_CLASSES][MAX_ALTERNATIVES];
+    measured competitors[MAX_WAYS * (1 + MAX_ALTERNATIVES) + BENCH_MAX_PEERS];
+    gemm_way alternatives[MAX_WAYS][MAX_ALTERNATIVES];
+    double first_ms[MAX_WAYS];
     const char *names[BENCH_MAX_PEERS];
-    int count = class_count, more[BENCH_MAX_CLASSES] = {0};
+    int count = class_count, more[MAX_WAYS] = {0};
     bool well = true;
     for (int i = 0; i < class_count && well; i++) {
         classes[i].operands = operands;
         competitors[i] = (measured){.function = gemm_way_run, .user = &classes[i]};
-        well = bench_ok(bench, gemm_way_try(&classes[i]), "ops_gemm") &&
+        well = bench_ok(bench, gemm_way_try(&classes[i], &first_ms[i]), "ops_gemm") &&
                gemm_way_check(&classes[i], "the device");
     }
     for (int i = 0; i < class_count && well && bench->options.regret; i++) {
-        more[i] = alternatives_find(&classes[i], alternatives[i]);
+        more[i] = classes[i].has_epilogue ? 0 : alternatives_find(&classes[i], alternatives[i]);
         for (int j = 0; j < more[i]; j++) {
             competitors[count++] =
                 (measured){.function = gemm_way_run, .user = &alternatives[i][j]};
@@ -231,11 +237,15 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
     }
     measure_alternating(competitors, count, bench->options.seconds);
     for (int i = 0, first = class_count; i < class_count; first += more[i++]) {
-        bench_row *row = row_add(&classes[i], &competitors[i].time);
-        for (int j = first_peer; j < count && row != NULL; j++) {
+        bench_row *row = row_add(&classes[i], &competitors[i].time, first_ms[i]);
+        const bool is_plain = !classes[i].has_epilogue;
+        if (row != NULL && !is_plain) {
+            bench_add_peer(row, "plain", &competitors[i - 1].time);
+        }
+        for (int j = first_peer; j < count && row != NULL && is_plain; j++) {
             bench_add_peer(row, names[j - first_peer], &competitors[j].time);
         }
-        if (row != NULL && bench->options.regret) {
+        if (row != NULL && bench->options.regret && is_plain) {
             add_best(row, &competitors[first], more[i]);
         }
         if (row != NULL) {
@@ -254,7 +264,7 @@ static void run_classes(const gemm_product *shape, peer *peers, int peer_count)
     bench_options *options = &bench->options;
     for (int i = 0, more = bench_select_precision(options, 0); more;) {
         gemm_product p = *shape;
-        gemm_way classes[BENCH_MAX_CLASSES];
+        gemm_way classes[MAX_WAYS];
         gemm_operands operands = {0};
         int count = 0;
         p.is_fast = options->precision == HAL_GEMM_FAST;
@@ -265,6 +275,10 @@ static void run_classes(const gemm_product *shape, peer *peers, int peer_count)
                                           .precision = options->precision,
                                           .levels = options->levels,
                                           .impl = options->impl};
+            if (options->epilogue) {
+                classes[count] = classes[count - 1];
+                classes[count++].has_epilogue = true;
+            }
             more = bench_select_precision(options, ++i);
         } while (more && p.is_fast == (options->precision == HAL_GEMM_FAST));
         if (gemm_product_fill(&p) && gemm_operands_make(&p, bench->ops, &operands)) {
