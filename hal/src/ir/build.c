@@ -214,10 +214,8 @@ hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_bu
     }
     b->raw = 1;
     b->wrong_record = HAL_IR_NONE;
-    b->view = (hal_ir_kernel){.size = sizeof b->view,
-                              .version = HAL_IR_VERSION,
-                              .flags = flags,
-                              .group_size = {1, 1, 1}};
+    b->view = (hal_ir_kernel){
+        .size = sizeof b->view, .version = HAL_IR_VERSION, .flags = flags, .group_size = {1, 1, 1}};
     if (!add_name(b, name, &b->view.name)) {
         hal_ir_builder_destroy(b);
         return HAL_ERROR_OUT_OF_MEMORY;
@@ -261,7 +259,7 @@ void hal_ir_builder_destroy(hal_ir_builder *builder)
     free(builder);
 }
 
-hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel)
+static hal_status builder_finish(hal_ir_builder *builder, int verifies, hal_ir_kernel **kernel)
 {
     if (kernel != NULL) {
         *kernel = NULL;
@@ -297,12 +295,22 @@ hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel
         }
         view.records = ordered;
     }
-    hal_status status = hal_ir_verify_at(&view, &builder->wrong_record);
+    hal_status status = verifies ? hal_ir_verify_at(&view, &builder->wrong_record) : HAL_OK;
     if (status == HAL_OK) {
         status = hal_ir_kernel_copy(&view, kernel);
     }
     free(ordered);
     return status;
+}
+
+hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel)
+{
+    return builder_finish(builder, 1, kernel);
+}
+
+hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kernel **kernel)
+{
+    return builder_finish(builder, 0, kernel);
 }
 
 int hal_ir_builder_is_usable(hal_ir_builder *builder)
@@ -564,17 +572,17 @@ hal_ir_value hal_ir_number(hal_ir_builder *builder, hal_type type, double value)
     case HAL_TYPE_BOOL:
         return hal_ir_bool(builder, value != 0);
     case HAL_TYPE_I32:
-        return hal_ir_i32(builder, !(whole > -0x1p31)  ? (whole != whole ? 0 : INT32_MIN)
-                                   : whole >= 0x1p31 ? INT32_MAX
-                                                     : (int32_t)whole);
+        return hal_ir_i32(builder, !(whole > -0x1p31) ? (whole != whole ? 0 : INT32_MIN)
+                                   : whole >= 0x1p31  ? INT32_MAX
+                                                      : (int32_t)whole);
     case HAL_TYPE_U32:
         return hal_ir_u32(builder, !(whole > 0)      ? 0
                                    : whole >= 0x1p32 ? UINT32_MAX
                                                      : (uint32_t)whole);
     case HAL_TYPE_I64:
-        return hal_ir_i64(builder, !(whole > -0x1p63)  ? (whole != whole ? 0 : INT64_MIN)
-                                   : whole >= 0x1p63 ? INT64_MAX
-                                                     : (int64_t)whole);
+        return hal_ir_i64(builder, !(whole > -0x1p63) ? (whole != whole ? 0 : INT64_MIN)
+                                   : whole >= 0x1p63  ? INT64_MAX
+                                                      : (int64_t)whole);
     case HAL_TYPE_U64:
         return hal_ir_u64(builder, !(whole > 0)      ? 0
                                    : whole >= 0x1p64 ? UINT64_MAX
@@ -676,8 +684,8 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
     hal_ir_problem problem;
     hal_type type;
     uint32_t width;
-    if (!hal_ir_scope_check(&builder->scope, builder->records, builder->places,
-                            view->record_count, &record, &problem) ||
+    if (!hal_ir_scope_check(&builder->scope, builder->records, builder->places, view->record_count,
+                            &record, &problem) ||
         !hal_ir_check_record(view, view->record_count, &record, &type, &width, &problem)) {
         const char *name = hal_ir_opcode_name(record.opcode);
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: %s", name == NULL ? "?" : name,
@@ -696,4 +704,9 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
     record.type = type;
     record.width = (uint8_t)width;
     return add_record(builder, &record);
+}
+
+hal_ir_value hal_ir_append_copy(hal_ir_builder *builder, const hal_ir_record *record)
+{
+    return hal_ir_builder_is_usable(builder) ? add_record(builder, record) : HAL_IR_NONE;
 }

@@ -127,6 +127,12 @@ int hal_ir_builder_is_usable(hal_ir_builder *builder);
 /* Appends a record. Type and width are checked, or filled in where they are 0. Errors: sticky. */
 hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record);
 
+/* The same of a record that a verified kernel has, with its operands renamed: not checked again. */
+hal_ir_value hal_ir_append_copy(hal_ir_builder *builder, const hal_ir_record *record);
+
+/* hal_ir_builder_finish without its check, for a caller that verifies what comes of the kernel. */
+hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kernel **kernel);
+
 /* A builder that keeps the order of records and makes no constants or ids by itself. Used by the
  * parser. */
 hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_builder **builder);

@@ -8,6 +8,7 @@
 #include "base/status.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Keeps transcendental functions that the device claims, and expands others. */
 static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record, int is_known)
@@ -72,6 +73,18 @@ static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record
         return expand_math(r, record, is_known);
     }
     return is_known ? hal_ir_rewrite_copy(r, record) : expand_newer(r, record, minor);
+}
+
+/* Whether the first pass has anything to do. */
+static int has_expandable(const hal_ir_kernel *ir, uint32_t minor)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const uint32_t opcode = ir->records[i].opcode;
+        if (hal_ir_is_math(opcode) || hal_ir_info_of(opcode)->since > minor) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* The first pass. */
@@ -143,25 +156,33 @@ static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
     return HAL_OK;
 }
 
-/* The last pass. */
-static hal_status drop_dead_records(const hal_ir_kernel *from, const hal_device_info *info,
-                            hal_ir_kernel **made)
+static hal_status copy_live(const hal_ir_kernel *from, const hal_device_info *info,
+                            const uint8_t *live, hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
+    const hal_status status = hal_ir_rewrite_begin(&r, from, info, NULL);
+    if (status != HAL_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        r.values[i] = live[i] ? hal_ir_rewrite_copy(&r, &from->records[i]) : HAL_IR_NONE;
+    }
+    return hal_ir_rewrite_end(&r, made);
+}
+
+/* The last pass: replaces the kernel where not all of its records are live. */
+static hal_status drop_dead_records(const hal_device_info *info, hal_ir_kernel **kernel)
+{
+    hal_ir_kernel *from = *kernel;
     uint8_t *live = calloc(from->record_count + 1, 1);
     if (live == NULL) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory",
                         from->names + from->name);
     }
     hal_status status = find_live(from, live);
-    if (status == HAL_OK) {
-        status = hal_ir_rewrite_begin(&r, from, info, NULL);
-    }
-    if (status == HAL_OK) {
-        for (uint32_t i = 0; i < from->record_count; i++) {
-            r.values[i] = live[i] ? hal_ir_rewrite_copy(&r, &from->records[i]) : HAL_IR_NONE;
-        }
-        status = hal_ir_rewrite_end(&r, made);
+    if (status == HAL_OK && memchr(live, 0, from->record_count) != NULL) {
+        status = copy_live(from, info, live, kernel);
+        hal_ir_kernel_destroy(from);
     }
     free(live);
     return status;
@@ -222,10 +243,9 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const hal_ir_record *record = &ir->records[i];
         if (record->type != HAL_TYPE_NONE && !(values & HAL_TYPE_BIT(record->type))) {
-            return hal_fail(HAL_ERROR_UNSUPPORTED,
-                            "kernel %s: %s: expected an arithmetic type of %s, got %s", name,
-                            hal_ir_opcode_name(record->opcode), info->name,
-                            hal_type_name(record->type));
+            return hal_fail(
+                HAL_ERROR_UNSUPPORTED, "kernel %s: %s: expected an arithmetic type of %s, got %s",
+                name, hal_ir_opcode_name(record->opcode), info->name, hal_type_name(record->type));
         }
         if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8 &&
             !(info->abilities & HAL_ABILITY_ATOMIC_64)) {
@@ -237,26 +257,41 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     return HAL_OK;
 }
 
+/* Any INVALID_IR is a fault of a pass. */
+static hal_status run_passes(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
+                             hal_ir_kernel **made)
+{
+    hal_ir_kernel *expanded = NULL;
+    hal_status status =
+        has_expandable(ir, minor) ? expand_kernel(ir, info, minor, &expanded) : HAL_OK;
+    if (status == HAL_OK) {
+        status = hal_ir_lower(expanded != NULL ? expanded : ir, info, made);
+    }
+    if (status == HAL_OK) {
+        status = drop_dead_records(info, made);
+    }
+    if (status == HAL_OK) {
+        status = hal_ir_verify(*made);
+    }
+    hal_ir_kernel_destroy(expanded);
+    return status == HAL_ERROR_INVALID_IR
+               ? hal_fail(HAL_ERROR_INTERNAL, "legaliser: expected a valid result, got: %s",
+                          hal_status_message())
+               : status;
+}
+
 hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
                            hal_ir_kernel **legal)
 {
-    hal_ir_kernel *expanded = NULL, *lowered = NULL, *made = NULL;
+    hal_ir_kernel *made = NULL;
     *legal = NULL;
-    hal_status status = expand_kernel(ir, info, minor, &expanded);
-    if (status == HAL_OK) {
-        status = hal_ir_lower(expanded, info, &lowered);
-    }
-    if (status == HAL_OK) {
-        status = drop_dead_records(lowered, info, &made);
-    }
+    hal_status status = run_passes(ir, info, minor, &made);
     if (status == HAL_OK) {
         status = check_limits(made, info);
     }
     if (status == HAL_OK) {
         status = check_types(made, info);
     }
-    hal_ir_kernel_destroy(expanded);
-    hal_ir_kernel_destroy(lowered);
     if (status != HAL_OK) {
         hal_ir_kernel_destroy(made);
         return status;

@@ -37,7 +37,8 @@ static inline hal_ir_value hal_ir_rewrite_operand(const hal_ir_rewrite *r, hal_i
     return operand == HAL_IR_NONE ? HAL_IR_NONE : r->values[operand];
 }
 
-/* Finishes the new kernel and frees the state of the pass; null `made`: only frees. */
+/* Finishes the new kernel and frees the state of the pass; null `made`: only frees. The kernel is
+ * not verified: the legaliser does that once, after its last pass. */
 hal_status hal_ir_rewrite_end(hal_ir_rewrite *r, hal_ir_kernel **made);
 
 /* ---- The pass that lowers everything except transcendental functions, ir/lower.c ---- */
