@@ -33,13 +33,22 @@ static hal_status map_encode(const cuda_gemm_operand *o, bool rounds, uint8_t *m
         (unsigned long long)extents[1], (unsigned long long)extents[0]);
 }
 
-/* C needs no map where the kernel stores it by rows. */
+/* Without its address, which is that of a launch. */
+static cuda_gemm_source source_of(const cuda_gemm_operand *o, uint32_t k)
+{
+    const int64_t size = hal_type_size(o->type);
+    return (cuda_gemm_source){
+        .line = o->leading * size, .batch = o->batch > 1 ? o->batch_stride * size : 0, .k = k};
+}
+
 static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launch *launch)
 {
     const hal_gemm_description *d = &plan->product;
     cuda_gemm_block *block = &launch->block;
     launch->input_count = d->input_count;
-    launch->map_count = plan->key.staged ? 2 : 3;
+    for (uint32_t i = 0; i < 3; i++) {
+        launch->mapped[i] = cuda_gemm_is_mapped(&plan->key, i);
+    }
     launch->swapped = plan->key.swapped;
     block->ldc = d->ldc;
     block->stride_c = d->stride_c;
@@ -58,9 +67,14 @@ static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launc
                                              .batch_stride = d->inputs[i].batch_stride};
     }
     hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < launch->map_count && status == HAL_OK; i++) {
-        status =
-            map_encode(&plan->operands[i], i < 2 && cuda_gemm_rounds(&plan->key), block->maps[i]);
+    for (uint32_t i = 0; i < 3 && status == HAL_OK; i++) {
+        if (i < 2 && !launch->mapped[i]) {
+            const cuda_gemm_source source = source_of(&plan->operands[i], (uint32_t)d->k);
+            memcpy(block->maps[i], &source, sizeof source);
+        } else if (launch->mapped[i]) {
+            status = map_encode(&plan->operands[i], i < 2 && cuda_gemm_rounds(&plan->key),
+                                block->maps[i]);
+        }
     }
     return status;
 }

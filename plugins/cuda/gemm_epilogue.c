@@ -11,6 +11,7 @@
 
 #include "gemm_element.h"
 #include "gemm_ring.h"
+#include "gemm_rows.h"
 
 #include <stddef.h>
 
@@ -71,6 +72,7 @@ void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key)
                  ".reg .pred %%stores;\n"
                  ".reg .b32 %%row_of_lane, %%column_of_lane, %%box, %%swizzle, %%row0, %%row1;\n"
                  ".reg .b32 %%next_column, %%first_row, %%box_row, %%box_column, %%room, %%other;\n"
+                 ".reg .b32 %%box_at, %%room_before;\n"
                  "and.b32 %%x0, %%thread, 127;\nsetp.eq.u32 %%stores, %%x0, 0;\n"
                  "and.b32 %%column_of_lane, %%lane, 3;\n"
                  "shl.b32 %%column_of_lane, %%column_of_lane, 1;\n"
@@ -80,6 +82,9 @@ void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key)
     cuda_gemm_write_row(t, key);
     kit_text_add(t, "mov.u32 %%row_of_lane, %%x0;\n");
     write_place_in_box(t, key);
+    if (key->by_rows) {
+        cuda_gemm_rows_begin(t, key);
+    }
 }
 
 /* One element: column `column` of the tile next to the work-item's first, in its row 0 or 1.
@@ -150,16 +155,60 @@ static void write_box_floats(cuda_lowering *l, const cuda_gemm_key *key, uint32_
     }
 }
 
+/* Boxes of a store: of a swapped product of F32 two, next to each other. */
+static uint32_t box_count(const cuda_gemm_key *key)
+{
+    return key->swapped && key->type_c == HAL_TYPE_F32 ? 2 : 1;
+}
+
+static void write_next_room(kit_text *t)
+{
+    kit_text_add(t, "add.u32 %%box, %%box, %%other;\nadd.u32 %%room, %%room, %%other;\n"
+                    "neg.s32 %%other, %%other;\n");
+}
+
+/* Of C that is not transposed a box leaves the ends of its lines to the next one. */
+static void write_store_rows(kit_text *t, const cuda_gemm_key *key, uint32_t first, uint32_t number)
+{
+    const bool overlaps = number * box_columns(key) != first;
+    cuda_gemm_box box = {.at = "%room",
+                         .previous = number > 0 && !overlaps ? "%room_before" : NULL,
+                         .row = "%first_row",
+                         .column = "%box_column",
+                         .rows = "%m",
+                         .columns = "%n",
+                         .lines = 64,
+                         .is_last = first + box_columns(key) == key->columns};
+    kit_text_add(t, "bar.sync %%barrier, 128;\nadd.u32 %%box_column, %%column, %u;\n", first);
+    kit_text_add(t, "add.u32 %%room_before, %%room, %%other;\n");
+    if (key->swapped) {
+        box = (cuda_gemm_box){.at = "%box_at",
+                              .row = "%box_column",
+                              .column = "%box_row",
+                              .rows = "%n",
+                              .columns = "%m",
+                              .lines = cuda_gemm_store_rows(key),
+                              .is_last = true};
+    }
+    for (uint32_t i = 0; i < box_count(key); i++) {
+        kit_text_add(t, "add.u32 %%box_at, %%room, %u;\nadd.u32 %%box_row, %%first_row, %u;\n",
+                     i * cuda_gemm_store_rows(key) * CUDA_GEMM_LINE,
+                     i * cuda_gemm_line(key->type_c));
+        box.number = number * box_count(key) + i;
+        cuda_gemm_rows_store(t, key, &box);
+    }
+    write_next_room(t);
+}
+
 static void write_store(kit_text *t, const cuda_gemm_key *key, uint32_t first)
 {
-    const uint32_t boxes = key->swapped && key->type_c == HAL_TYPE_F32 ? 2 : 1;
     const char *place =
         key->swapped ? "{%box_row, %box_column, %batch}" : "{%box_column, %box_row, %batch}";
     kit_text_add(t,
                  "fence.proxy.async.shared::cta;\nbar.sync %%barrier, 128;\n"
                  "add.u32 %%box_column, %%column, %u;\nadd.u64 %%e0, %%maps, %u;\n",
                  first, 2 * CUDA_GEMM_MAP_BYTES);
-    for (uint32_t i = 0; i < boxes; i++) {
+    for (uint32_t i = 0; i < box_count(key); i++) {
         kit_text_add(t, "add.u32 %%x0, %%room, %u;\nadd.u32 %%box_row, %%first_row, %u;\n",
                      i * cuda_gemm_store_rows(key) * CUDA_GEMM_LINE,
                      i * cuda_gemm_line(key->type_c));
@@ -168,9 +217,8 @@ static void write_store(kit_text *t, const cuda_gemm_key *key, uint32_t first)
                      "[%%e0, %s], [%%x0];\n",
                      place);
     }
-    kit_text_add(t, "@%%stores cp.async.bulk.commit_group;\n"
-                    "add.u32 %%box, %%box, %%other;\nadd.u32 %%room, %%room, %%other;\n"
-                    "neg.s32 %%other, %%other;\n");
+    kit_text_add(t, "@%%stores cp.async.bulk.commit_group;\n");
+    write_next_room(t);
 }
 
 void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key)
@@ -185,17 +233,29 @@ void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key)
                  cuda_gemm_row_step(key));
     for (uint32_t i = 0; i < key->columns; i += columns) {
         const uint32_t first = i + columns <= key->columns ? i : key->columns - columns;
-        kit_text_add(t, "@%%stores cp.async.bulk.wait_group.read 1;\nbar.sync %%barrier, 128;\n");
+        if (!key->by_rows) {
+            kit_text_add(t, "@%%stores cp.async.bulk.wait_group.read 1;\n");
+        }
+        if (!key->by_rows || (!key->swapped && i != columns)) {
+            /* all have read the box that is written now; a first box of rows reads no other */
+            kit_text_add(t, "bar.sync %%barrier, 128;\n");
+        }
         if (hal_type_size(key->type_c) == 2) {
             write_box_halves(l, key, first);
         } else {
             write_box_floats(l, key, first);
         }
-        write_store(t, key, first);
+        if (key->by_rows) {
+            write_store_rows(t, key, first, i / columns);
+        } else {
+            write_store(t, key, first);
+        }
     }
 }
 
-void cuda_gemm_epilogue_end(kit_text *t)
+void cuda_gemm_epilogue_end(kit_text *t, const cuda_gemm_key *key)
 {
-    kit_text_add(t, "cp.async.bulk.wait_group.read 0;\n");
+    if (!key->by_rows) {
+        kit_text_add(t, "cp.async.bulk.wait_group.read 0;\n");
+    }
 }

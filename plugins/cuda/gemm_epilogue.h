@@ -1,5 +1,5 @@
-/* The epilogue of the wgmma kernel: from the sums in registers to C, in boxes that tensor maps copy
- * out of shared memory. Called by gemm_text.c. */
+/* The epilogue of the wgmma kernel: from the sums in registers to C, in boxes that leave shared
+ * memory by tensor maps, or by rows. Called by gemm_text.c. */
 #ifndef HALYARD_CUDA_GEMM_EPILOGUE_H
 #define HALYARD_CUDA_GEMM_EPILOGUE_H
 
@@ -15,6 +15,6 @@ void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key);
 void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key);
 
 /* Writes what a warp does before it ends. */
-void cuda_gemm_epilogue_end(kit_text *t);
+void cuda_gemm_epilogue_end(kit_text *t, const cuda_gemm_key *key);
 
 #endif

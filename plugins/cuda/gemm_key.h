@@ -29,7 +29,9 @@ typedef struct cuda_gemm_key {
     uint8_t flushes;  /* sums of 64 elements of k are added to F32 sums, as the units truncate */
     uint8_t split;    /* groups of a cluster that share a tile of C: 1 to 8 */
     uint8_t staged;   /* C leaves through a loop over rows in shared memory; set where split > 1 */
+    uint8_t by_rows;  /* no tensor map describes C, whose boxes are stored by rows; not `staged` */
     uint8_t width;    /* of that loop: elements of C that an access has, 1 or 4 */
+    uint8_t direct;   /* A and B are read without tensor maps */
     uint8_t shared;   /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
     uint32_t columns; /* of a tile: multiples of 16 up to 256; at most 128 where sums are flushed */
     uint32_t input_count;
@@ -43,9 +45,17 @@ typedef struct cuda_gemm_input {
     int64_t row_stride, column_stride, batch_stride;
 } cuda_gemm_input;
 
+/* A or B as the producer without tensor maps reads it, in the place of its map; distances in bytes.
+ */
+typedef struct cuda_gemm_source {
+    uint64_t address;
+    int64_t line, batch;
+    uint32_t k, reserved;
+} cuda_gemm_source;
+
 /* The parameter block of a launch. */
 typedef struct cuda_gemm_block {
-    uint8_t maps[3][CUDA_GEMM_MAP_BYTES]; /* of A, B and C; aligned to 64 bytes */
+    uint8_t maps[3][CUDA_GEMM_MAP_BYTES]; /* of A, B and C, or sources; aligned to 64 bytes */
     uint64_t c;                           /* address */
     int64_t ldc, stride_c;                /* elements */
     uint32_t m, n;
@@ -54,7 +64,8 @@ typedef struct cuda_gemm_block {
     uint32_t raster;                  /* rows of tiles that are taken together, for the L2 */
     uint32_t batched_a, batched_b;    /* 0: all matrices of the batch share the operand */
     float alpha, beta;
-    uint32_t reserved;
+    uint32_t k;
+    cuda_gemm_source sources[2];                 /* of A and B */
     cuda_gemm_input inputs[HAL_GEMM_MAX_INPUTS]; /* as many as there are */
 } cuda_gemm_block;
 
@@ -68,6 +79,12 @@ static inline uint32_t cuda_gemm_line(hal_type type)
 static inline uint32_t cuda_gemm_pairs(const cuda_gemm_key *key)
 {
     return key->shared != CUDA_GEMM_SHARES_NONE ? 2 : 1;
+}
+
+/* Whether a tensor map describes A (0), B (1) or C (2). */
+static inline bool cuda_gemm_is_mapped(const cuda_gemm_key *key, uint32_t matrix)
+{
+    return matrix < 2 ? !key->direct : !key->staged && !key->by_rows;
 }
 
 /* Groups of a cluster. */

@@ -1,6 +1,7 @@
 /* Parameter blocks of native matrix products, see gemm_launch.h. */
 #include "gemm_launch.h"
 
+#include <stddef.h>
 #include <string.h>
 
 uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_batch *batch,
@@ -9,11 +10,16 @@ uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_b
     const hal_binding *bindings = batch->bindings + command->binding_first;
     struct cuda_gemm_launch filled = *launch;
     double scalars[2];
-    for (uint32_t i = 0; i < launch->map_count; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         const hal_binding *matrix = &bindings[launch->swapped && i < 2 ? 1 - i : i];
         const cuda_address address = matrix->memory->address + matrix->offset;
-        cuda_functions()->cuTensorMapReplaceAddress(filled.block.maps[i],
-                                                    (void *)(uintptr_t)address);
+        if (launch->mapped[i]) {
+            cuda_functions()->cuTensorMapReplaceAddress(filled.block.maps[i],
+                                                        (void *)(uintptr_t)address);
+        } else if (i < 2) {
+            memcpy(filled.block.maps[i] + offsetof(cuda_gemm_source, address), &address,
+                   sizeof address);
+        }
     }
     filled.block.c = bindings[2].memory->address + bindings[2].offset;
     memcpy(scalars, batch->scalars + command->scalar_first, sizeof scalars);

@@ -10,8 +10,8 @@ struct cuda_gemm_launch {
     _Alignas(64) cuda_gemm_block block;
     uint32_t input_count;
     uint32_t groups;
-    uint32_t map_count; /* tensor maps: of A, B and perhaps C */
-    bool swapped;       /* A of the kernel is binding 1, and B binding 0 */
+    bool mapped[3]; /* whether a tensor map describes A, B and C */
+    bool swapped;   /* A of the kernel is binding 1, and B binding 0 */
 };
 
 /* Writes the parameter block of a dispatch. Returns its bytes. */

@@ -16,7 +16,8 @@ static const int64_t MAX_EXTENT = INT32_MAX;
 static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 
 /* The model of the time, in cycles of one multiprocessor. Fitted to products of bf16 and f32 on an
- * H100 (docs/benchmarks, 2026-11-24b-wgmma); constants with an asterisk are older, from an H200.
+ * H100 (docs/benchmarks, 2026-11-24b-wgmma, and 2026-11-27-unaligned for rows and for products
+ * without tensor maps); constants with an asterisk are older, from an H200.
  * L2_*BYTES are what two neighbouring multiprocessors get from the L2 in a cycle; they read once
  * what both want. */
 #define L2_BYTES 108.0      /* neighbouring tiles of single groups */
@@ -35,7 +36,14 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define STAGED_BYTE 0.05          /* and for each byte of its sums */
 #define SPLIT_END 450.0           /* adding the sums of other groups, */
 #define SPLIT_BYTE 0.037          /* and for each of their bytes */
-#define PAIR_END 415.0            /* the end of a tile of a pair */
+#define STAGED_ODD_BYTE 0.055     /* more for a byte of the sums that a group stores one by one */
+#define ROWS_END 700.0            /* the end of a tile whose boxes are stored by rows, */
+#define ROWS_COLUMN 27.0          /* and for each of its columns */
+#define DIRECT_START 1500.0       /* more for a launch without tensor maps of A and B, */
+#define DIRECT_STAGE 500.0        /* a stage, */
+#define DIRECT_LINE 7.5           /* and each of its lines */
+#define DIRECT_REST 0.3 /* part of the shorter of stages and end of a tile, which overlap */
+#define PAIR_END 415.0  /* the end of a tile of a pair */
 
 /* Factors of a stage's multiplications; SHARED_CYCLES: of its reads of shared memory. */
 #define WIDE_PARTS 1.25      /* * three-term products above 96 columns, A or B across k */
@@ -46,7 +54,7 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 /* The same of the portable kernel. */
 #define PORTABLE_LAUNCH 2800.0  /* * */
 #define PORTABLE_PRODUCTS 300.0 /* * multiply-adds a cycle; F32 has half as many */
-#define PORTABLE_ACROSS_K 50.0  /* * A stored transposed; from before it used matrix units there */
+#define PORTABLE_ACROSS_K 50.0  /* * A of F32 stored transposed */
 #define PORTABLE_UNALIGNED 50.0 /* lines of A or B that are no multiples of 16 bytes */
 #define PORTABLE_BYTES 5.5      /* * a cycle, of A, B and C */
 #define PORTABLE_DEPTH 8        /* * up to such a k it writes C as fast as memory takes it */
@@ -56,6 +64,7 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define PORTABLE_MIN_LINES 17
 #define PORTABLE_TILE 64
 #define PORTABLE_MIN_PRODUCTS 450e3
+#define PORTABLE_NARROW_LAUNCH 1700.0
 #define PORTABLE_STAGE_DEPTH 64      /* elements of k in a stage */
 #define PORTABLE_STAGE 1900.0        /* cycles of a stage, B along k */
 #define PORTABLE_STAGE_ACROSS 2300.0 /* B across k */
@@ -80,6 +89,14 @@ static bool operand_is_mappable(const cuda_gemm_operand *o)
     return o->inner > 0 && o->outer > 0 && o->inner <= MAX_EXTENT && o->outer <= MAX_EXTENT &&
            o->leading < MAX_STRIDE / size && o->leading * size % MAP_ALIGNMENT == 0 &&
            o->batch_stride < MAX_STRIDE / size && o->batch_stride * size % MAP_ALIGNMENT == 0;
+}
+
+/* Whether the producer without tensor maps reads an operand. */
+static bool operand_is_readable(const cuda_gemm_operand *o)
+{
+    const int64_t size = hal_type_size(o->type);
+    return o->inner > 0 && o->outer > 0 && o->inner <= MAX_EXTENT && o->outer <= MAX_EXTENT &&
+           o->leading < MAX_STRIDE / size && o->batch_stride < MAX_STRIDE / size;
 }
 
 /* A single line needs no distance to the next one; tensor maps ask for one all the same. */
@@ -215,6 +232,11 @@ static double stage_cycles(const cuda_gemm_plan *plan, double active)
     const double copy = copy_cycles(plan, active);
     multiply += key->flushes ? FLUSH_CYCLES : 0;
     multiply = fmax(multiply, shared * (is_f32 ? 1 : SHARED_CYCLES));
+    if (key->direct) {
+        const double lines =
+            CUDA_GEMM_ROWS + (key->transpose_b ? columns : ceil(columns / 64) * 64);
+        multiply = fmax(multiply, DIRECT_STAGE + DIRECT_LINE * lines);
+    }
     return fmax(multiply, copy);
 }
 
@@ -228,14 +250,23 @@ static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
     const double steps =
         ceil(ceil((double)plan->product.k / cuda_gemm_line(key->type)) / key->split);
     const double bytes = CUDA_GEMM_ROWS * 4.0 * key->columns;
-    double end =
-        key->staged ? STAGED_END + bytes * STAGED_BYTE : END_CYCLES + END_COLUMN * key->columns;
+    double end = key->staged    ? STAGED_END + bytes * STAGED_BYTE
+                 : key->by_rows ? ROWS_END + ROWS_COLUMN * key->columns
+                                : END_CYCLES + END_COLUMN * key->columns;
+    if (key->staged && key->width == 1) {
+        end += bytes / key->split * STAGED_ODD_BYTE;
+    }
     if (key->split > 1) {
         end += SPLIT_END + bytes * (key->split - 1) / key->split * SPLIT_BYTE;
     }
     end += key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0;
-    return LAUNCH_CYCLES + (cluster > 1 ? CLUSTER_CYCLES : 0) +
-           waves * (steps * stage_cycles(plan, fmin(1, tiles * cluster / units)) + end);
+    const double loop = steps * stage_cycles(plan, fmin(1, tiles * cluster / units));
+    double tile = loop + end;
+    if (key->direct && !key->staged) {
+        tile = fmax(loop, end) + DIRECT_REST * fmin(loop, end);
+    }
+    return LAUNCH_CYCLES + (cluster > 1 ? CLUSTER_CYCLES : 0) + (key->direct ? DIRECT_START : 0) +
+           waves * tile;
 }
 
 /* Counts the tiles of a plan whose key has one: of pairs, where groups share operands. Returns
@@ -286,16 +317,22 @@ static bool plan_complete(const hal_plugin_device *device, const hal_gemm_descri
     key->transpose_a = p->transpose_a;
     key->transpose_b = p->transpose_b;
     operands_describe(p, key, plan->operands);
+    key->direct =
+        !operand_is_mappable(&plan->operands[0]) || !operand_is_mappable(&plan->operands[1]);
+    if (key->direct &&
+        (!operand_is_readable(&plan->operands[0]) || !operand_is_readable(&plan->operands[1]))) {
+        return false;
+    }
     const int64_t alignment = d->ldc | d->stride_c | d->n;
     key->width = alignment % 4 == 0 ? 4 : 1;
     key->staged = 0;
-    key->staged =
-        key->split > 1 || !operand_is_mappable(&plan->operands[2]) || !cuda_gemm_is_supported(key);
+    key->by_rows = !operand_is_mappable(&plan->operands[2]);
+    key->staged = key->split > 1 || !cuda_gemm_is_supported(key);
+    key->by_rows &= !key->staged;
     if (!key->staged) {
         key->width = 0;
     }
-    if (!cuda_gemm_is_supported(key) || !operand_is_mappable(&plan->operands[0]) ||
-        !operand_is_mappable(&plan->operands[1])) {
+    if (!cuda_gemm_is_supported(key)) {
         return false;
     }
     plan->raster = plan_raster(plan, device->units);
@@ -379,6 +416,40 @@ static double copied_cycles(const hal_gemm_description *d, uint32_t units)
     return cycles;
 }
 
+/* Elements from one line of a copy to the next, as ops makes it. */
+static int64_t copied_line(hal_type type, int64_t length)
+{
+    const int64_t size = hal_type_size(type),
+                  step =
+                      (length * size < 4 * CUDA_GEMM_LINE ? MAP_ALIGNMENT : CUDA_GEMM_LINE) / size;
+    return divide_up(length, step) * step;
+}
+
+/* Whether copies of the operands whose lines tensor maps do not take pay: the kernel with tensor
+ * maps and the copies take less time than a plan without. */
+static bool copies_are_faster(const hal_plugin_device *device, const hal_gemm_description *d,
+                              const cuda_gemm_plan *plan)
+{
+    hal_gemm_description copied = *d;
+    cuda_gemm_plan other = *plan;
+    const bool unaligned_a = !operand_is_mappable(&plan->operands[plan->key.swapped ? 1 : 0]),
+               unaligned_b = !operand_is_mappable(&plan->operands[plan->key.swapped ? 0 : 1]);
+    if (unaligned_a) {
+        const int64_t inner = d->transpose_a ? d->m : d->k, outer = d->transpose_a ? d->k : d->m;
+        copied.lda = copied_line(d->type_a, inner);
+        copied.stride_a = d->stride_a != 0 ? copied.lda * outer : 0;
+    }
+    if (unaligned_b) {
+        const int64_t inner = d->transpose_b ? d->k : d->n, outer = d->transpose_b ? d->n : d->k;
+        copied.ldb = copied_line(d->type_b, inner);
+        copied.stride_b = d->stride_b != 0 ? copied.ldb * outer : 0;
+    }
+    copied.copied |= (uint8_t)((unaligned_a ? 1 : 0) | (unaligned_b ? 2 : 0));
+    return plan_search(device, &copied, NULL, &other) &&
+           other.cycles + copied_cycles(&copied, device->units) <
+               plan->cycles + copied_cycles(d, device->units);
+}
+
 /* Whether the portable kernel, which splits k over groups, starts sooner and needs no copies, is
  * slower. */
 static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *plan, uint32_t units)
@@ -390,11 +461,11 @@ static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *p
     const bool is_f32 = d->type_a == HAL_TYPE_F32;
     const double lines = fmin(m, n);
     const bool narrow =
-        d->copied && !is_f32 && lines >= PORTABLE_MIN_LINES &&
+        (d->copied || plan->key.direct) && !is_f32 && lines >= PORTABLE_MIN_LINES &&
         (lines >= PORTABLE_TILE || m * n * k * d->batch >= PORTABLE_MIN_PRODUCTS * units);
-    const double rate = d->copied && !narrow           ? PORTABLE_UNALIGNED
-                        : !d->copied && d->transpose_a ? PORTABLE_ACROSS_K
-                                                       : PORTABLE_PRODUCTS;
+    const double rate = (d->copied || plan->key.direct) && !narrow ? PORTABLE_UNALIGNED
+                        : is_f32 && !d->copied && d->transpose_a   ? PORTABLE_ACROSS_K
+                                                                   : PORTABLE_PRODUCTS;
     const double slow = is_f32 ? 2 : 1;
     const double multiply = m * n * k * slow / rate,
                  bytes =
@@ -404,7 +475,8 @@ static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *p
         portable = fmax(portable, (d->transpose_b ? PORTABLE_STAGE : PORTABLE_STAGE_ACROSS) *
                                       ceil(k / PORTABLE_STAGE_DEPTH));
     }
-    return PORTABLE_LAUNCH + portable > plan->cycles + copied_cycles(d, units);
+    return (narrow ? PORTABLE_NARROW_LAUNCH : PORTABLE_LAUNCH) + portable >
+           plan->cycles + copied_cycles(d, units);
 }
 
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
@@ -440,6 +512,10 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     if (!plan_search(device, d, NULL, plan)) {
         return plan_decline("strides: expected multiples of 16 bytes for A and B, and a short "
                             "epilogue");
+    }
+    if (key->direct && device->gemm_tile.columns == 0 && copies_are_faster(device, d, plan)) {
+        return plan_decline("strides: expected multiples of 16 bytes for A and B, whose copies are "
+                            "faster");
     }
     for (uint32_t i = 1; i < d->candidate; i++) {
         const cuda_gemm_plan last = *plan;

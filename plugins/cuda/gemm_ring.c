@@ -5,7 +5,9 @@ enum {
     SHARED_MAX = 227 * 1024, /* bytes of one group */
     MAX_STAGES = 8,
     STORE_ROWS = 64,
-    BARRIER_BYTES = 8 * (3 * MAX_STAGES + 2)
+    BARRIER_BYTES = 8 * (3 * MAX_STAGES + 2),
+    RAW_MAX = 96 * 1024, /* bytes of raw stages: what hides the latency of memory */
+    MAX_RAW_STAGES = 4
 };
 
 uint32_t cuda_gemm_tile_a_bytes(void)
@@ -77,16 +79,40 @@ static uint32_t store_bytes(const cuda_gemm_key *key)
     return key->staged ? 0 : 4 * STORE_ROWS * CUDA_GEMM_LINE;
 }
 
+uint32_t cuda_gemm_raw_bytes(const cuda_gemm_key *key)
+{
+    return (cuda_gemm_tile_a_bytes() + cuda_gemm_tile_b_bytes(key)) / CUDA_GEMM_LINE *
+           CUDA_GEMM_RAW_LINE;
+}
+
+uint32_t cuda_gemm_raw_stages(const cuda_gemm_key *key)
+{
+    const uint32_t stages = RAW_MAX / cuda_gemm_raw_bytes(key);
+    return stages > MAX_RAW_STAGES ? MAX_RAW_STAGES : stages < 2 ? 2 : stages;
+}
+
+uint32_t cuda_gemm_raw_offset(const cuda_gemm_key *key)
+{
+    return cuda_gemm_barrier_offset(key) + BARRIER_BYTES;
+}
+
+/* Bytes of all raw stages. */
+static uint32_t raw_room(const cuda_gemm_key *key)
+{
+    return key->direct ? cuda_gemm_raw_stages(key) * cuda_gemm_raw_bytes(key) : 0;
+}
+
 uint32_t cuda_gemm_stages(const cuda_gemm_key *key)
 {
-    const uint32_t room = SHARED_MAX - CUDA_GEMM_ALIGNMENT - store_bytes(key) - BARRIER_BYTES;
+    const uint32_t used = CUDA_GEMM_ALIGNMENT + store_bytes(key) + BARRIER_BYTES + raw_room(key);
+    const uint32_t room = used < SHARED_MAX ? SHARED_MAX - used : 0;
     const uint32_t stages = room / cuda_gemm_stage_bytes(key);
     return stages < MAX_STAGES ? stages : MAX_STAGES;
 }
 
 uint32_t cuda_gemm_shared_bytes(const cuda_gemm_key *key)
 {
-    return CUDA_GEMM_ALIGNMENT + cuda_gemm_barrier_offset(key) + BARRIER_BYTES;
+    return CUDA_GEMM_ALIGNMENT + cuda_gemm_raw_offset(key) + raw_room(key);
 }
 
 uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key)
@@ -127,6 +153,13 @@ void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, co
                  "@!%%done bra %s;\n%s",
                  name, cluster ? ".relaxed.cluster" : "", barrier, parity, name,
                  cluster ? "fence.acquire.sync_restrict::shared::cluster.cluster;\n" : "");
+}
+
+void cuda_gemm_write_wait_drained(kit_text *t, const cuda_gemm_key *key)
+{
+    kit_text_add(t, "add.u32 %%x0, %%barriers, %u;\n", cuda_gemm_drained_barrier(key));
+    cuda_gemm_write_wait(t, "WAIT_DRAINED_RING", "%x0", "%drained", cuda_gemm_cluster(key) > 1);
+    kit_text_add(t, "xor.b32 %%drained, %%drained, 1;\nfence.proxy.async.shared::cta;\n");
 }
 
 void cuda_gemm_write_next_slot(kit_text *t, const cuda_gemm_key *key)

@@ -75,10 +75,27 @@ uint32_t cuda_gemm_drained_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key);
 uint32_t cuda_gemm_barrier_offset(const cuda_gemm_key *key);
 
+/* Of a kernel without tensor maps of A and B: bytes of a line of a raw stage (128 that begin at any
+ * byte of 16), bytes and number of the raw stages, and their offset from register %base. */
+enum { CUDA_GEMM_RAW_LINE = CUDA_GEMM_LINE + 16 };
+uint32_t cuda_gemm_raw_bytes(const cuda_gemm_key *key);
+uint32_t cuda_gemm_raw_stages(const cuda_gemm_key *key);
+uint32_t cuda_gemm_raw_offset(const cuda_gemm_key *key);
+
+/* Arrivals that complete `full` of a stage: of the copying thread, or of warps that write it. */
+static inline uint32_t cuda_gemm_full_arrivals(const cuda_gemm_key *key)
+{
+    return key->direct ? 4 : 1;
+}
+
 /* Waits for a phase of a barrier; `name` is a label that no other wait has. `cluster`: what other
  * groups wrote before they arrived is visible. */
 void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, const char *parity,
                           bool cluster);
+
+/* Of a staged kernel: waits until the sums of the tile before have been read, which replace the
+ * stages. */
+void cuda_gemm_write_wait_drained(kit_text *t, const cuda_gemm_key *key);
 
 /* The next stage of the ring; the parity changes at its end. */
 void cuda_gemm_write_next_slot(kit_text *t, const cuda_gemm_key *key);

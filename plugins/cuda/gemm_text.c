@@ -2,6 +2,7 @@
  * stages is gemm_ring.c, the sums are gemm_sums.c, epilogues gemm_epilogue.c and gemm_staged.c. */
 #include "gemm_text.h"
 
+#include "gemm_direct.h"
 #include "gemm_epilogue.h"
 #include "gemm_ring.h"
 #include "gemm_staged.h"
@@ -28,6 +29,7 @@ bool cuda_gemm_is_supported(const cuda_gemm_key *key)
            cuda_gemm_stages(key) >= MIN_STAGES &&
            key->columns <= (key->flushes ? 128 : CUDA_GEMM_MAX_COLUMNS) &&
            (key->split == 1 || key->staged) && shared_is_supported(key) &&
+           (!key->direct || cuda_gemm_direct_is_supported(key)) &&
            (key->staged ? cuda_gemm_staged_is_supported(key)
                         : cuda_gemm_epilogue_is_supported(key));
 }
@@ -106,15 +108,34 @@ static void write_operand_copy(kit_text *t, const cuda_gemm_key *key, uint32_t m
     }
 }
 
-/* The sums of a staged tile replace the stages: they are filled again when all groups have read
- * them. */
-static void write_wait_drained(kit_text *t, const cuda_gemm_key *key)
+/* All warps of the producer's warpgroup copy and store, where no tensor maps describe A and B. */
+static void write_direct_producer(kit_text *t, const cuda_gemm_key *key)
 {
-    if (key->staged) {
-        kit_text_add(t, "add.u32 %%x0, %%barriers, %u;\n", cuda_gemm_drained_barrier(key));
-        cuda_gemm_write_wait(t, "WAIT_DRAINED_RING", "%x0", "%drained", cuda_gemm_cluster(key) > 1);
-        kit_text_add(t, "xor.b32 %%drained, %%drained, 1;\nfence.proxy.async.shared::cta;\n");
-    }
+    kit_text_add(t, "setmaxnreg.dec.sync.aligned.u32 88;\n"
+                    "mov.u32 %%slot, 0;\nmov.u32 %%parity, 1;\nmov.u32 %%drained, 1;\n"
+                    "mov.u32 %%tile, %%first_tile;\n"
+                    "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra DONE;\n");
+    cuda_gemm_direct_begin(t, key);
+    write_tile_place(t, key);
+    write_stage_range(t, key);
+    kit_text_add(t, "mov.u32 %%step, 0;\n"
+                    "sub.u32 %%ended, %%tiles, %%tile;\nsub.u32 %%ended, %%ended, 1;\n"
+                    "div.u32 %%ended, %%ended, %%groups;\nadd.u32 %%ended, %%ended, 1;\n"
+                    "mul.lo.u32 %%ended, %%ended, %%count;\n"
+                    "LOAD_STEP:\nsetp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra LOADED;\n");
+    cuda_gemm_direct_load(t, key);
+    kit_text_add(t,
+                 "add.u32 %%depth, %%depth, %u;\nadd.u32 %%step, %%step, 1;\n"
+                 "setp.lt.u32 %%p, %%step, %%count;\n@%%p bra LOADED;\n"
+                 "add.u32 %%tile, %%tile, %%groups;\n"
+                 "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra LOADED;\n",
+                 cuda_gemm_line(key->type));
+    write_tile_place(t, key);
+    write_stage_range(t, key);
+    kit_text_add(t, "mov.u32 %%step, 0;\nLOADED:\n");
+    cuda_gemm_direct_store(t, key, "LOAD_STEP");
+    kit_text_add(t, "sub.u32 %%ended, %%ended, 1;\nsetp.ne.u32 %%p, %%ended, 0;\n"
+                    "@%%p bra LOAD_STEP;\nbra DONE;\n");
 }
 
 /* One thread of the producer's warpgroup copies. Three of its warps convert B. */
@@ -136,7 +157,9 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
                     "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra DONE;\n");
     write_tile_place(t, key);
     write_stage_range(t, key);
-    write_wait_drained(t, key);
+    if (key->staged) {
+        cuda_gemm_write_wait_drained(t, key);
+    }
     kit_text_add(t, "mul.lo.u32 %%batch_a, %%batch, %%batched_a;\n"
                     "mul.lo.u32 %%batch_b, %%batch, %%batched_b;\n"
                     "mov.u32 %%step, 0;\n"
@@ -163,11 +186,13 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
 static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
 {
     kit_text *t = &l->body;
-    kit_text_add(t, "MULTIPLY:\nsetmaxnreg.inc.sync.aligned.u32 232;\n"
-                    "sub.u32 %%multiplier, %%warpgroup, 1;\n"
-                    "setp.eq.u32 %%leads, %%lane, 0;\n"
-                    "setp.eq.u32 %%true, 0, 0;\n"
-                    "mov.u32 %%slot, 0;\nmov.u32 %%parity, 0;\nmov.u32 %%tile, %%first_tile;\n");
+    kit_text_add(t,
+                 "MULTIPLY:\nsetmaxnreg.inc.sync.aligned.u32 %u;\n"
+                 "sub.u32 %%multiplier, %%warpgroup, 1;\n"
+                 "setp.eq.u32 %%leads, %%lane, 0;\n"
+                 "setp.eq.u32 %%true, 0, 0;\n"
+                 "mov.u32 %%slot, 0;\nmov.u32 %%parity, 0;\nmov.u32 %%tile, %%first_tile;\n",
+                 key->direct ? 208 : 232);
     cuda_gemm_sums_begin(t, key);
     if (key->staged) {
         cuda_gemm_staged_begin(l);
@@ -188,7 +213,7 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
     if (key->staged) {
         cuda_gemm_staged_end(t, key);
     } else {
-        cuda_gemm_epilogue_end(t);
+        cuda_gemm_epilogue_end(t, key);
     }
     if (key->shared != CUDA_GEMM_SHARES_NONE && !key->staged) {
         /* the other group may still arrive at this one's barriers */
@@ -206,7 +231,7 @@ static void write_barrier(kit_text *t, uint32_t offset, uint32_t arrivals)
 static void write_barriers(kit_text *t, const cuda_gemm_key *key)
 {
     for (uint32_t i = 0; i < cuda_gemm_stages(key); i++) {
-        write_barrier(t, 8 * i, 1);
+        write_barrier(t, 8 * i, cuda_gemm_full_arrivals(key));
         write_barrier(t, cuda_gemm_empty_barrier(key) + 8 * i,
                       CUDA_GEMM_MULTIPLIERS * cuda_gemm_pairs(key));
         write_barrier(t, cuda_gemm_converted_barrier(key) + 8 * i, CUDA_GEMM_CONVERTERS);
@@ -255,8 +280,10 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
     write_ranks(t, key);
     kit_text_add(t, "setp.ne.u32 %%p, %%thread, 0;\n@%%p bra READY;\n");
     kit_text_add(t, "mov.b64 %%maps, block;\ncvta.param.u64 %%maps, %%maps;\n");
-    for (uint32_t i = 0; i < (key->staged ? 2 : 3); i++) {
-        kit_text_add(t, "prefetch.tensormap [%%maps+%u];\n", i * CUDA_GEMM_MAP_BYTES);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (cuda_gemm_is_mapped(key, i)) {
+            kit_text_add(t, "prefetch.tensormap [%%maps+%u];\n", i * CUDA_GEMM_MAP_BYTES);
+        }
     }
     write_barriers(t, key);
     kit_text_add(t, "fence.mbarrier_init.release.cluster;\n"
@@ -323,7 +350,11 @@ hal_status cuda_gemm_write(const cuda_gemm_key *key, kit_text *text)
     }
     l.used[CUDA_FLOAT] = cuda_gemm_sum_registers(key);
     write_start(&l.body, key);
-    write_producer(&l.body, key);
+    if (key->direct) {
+        write_direct_producer(&l.body, key);
+    } else {
+        write_producer(&l.body, key);
+    }
     write_consumer(&l, key);
     status = l.status;
     if (status == HAL_OK) {

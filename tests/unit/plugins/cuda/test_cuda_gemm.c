@@ -91,11 +91,13 @@ static void test_declines(void **state)
     d = product(1024, 1024, 1024);
     d.type_b = HAL_TYPE_F16;
     declined(&d, "types");
-    d = product(1024, 1020, 1024); /* rows of 2040 bytes */
+    d = product(1024, 1022, 1024); /* rows of F32 of 4088 bytes */
+    d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
     declined(&d, "strides");
     d = product(1024, 1024, 1024);
+    d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
     d.batch = 2;
-    d.stride_a = 1024 * 1024 + 4;
+    d.stride_a = 1024 * 1024 + 2;
     declined(&d, "strides");
     d = product(1024, 1024, 1024);
     d.levels = 1;
@@ -110,10 +112,10 @@ static void test_declines(void **state)
  * there is none. */
 static void test_copies_count(void **state)
 {
-    hal_gemm_description d = product(900, 3252, 366);
-    declined(&d, "strides");
-    d.lda = 368;
-    d.ldb = 3256;
+    hal_gemm_description d = product(8191, 8190, 4095);
+    declined(&d, "copies");
+    d.lda = 4096;
+    d.ldb = 8192;
     d.copied = 3;
     plugin->kernel_destroy(device, taken(&d));
     d = product(1024, 1024, 16);
@@ -206,7 +208,6 @@ static void test_odd_lines(void **state)
     hal_plugin_memory *memory = NULL;
     const double scalars[2] = {1.0, 0.0};
     d.required = 1;
-    declined(&d, "strides"); /* B has 367 lines */
     d.ldb = 1024;
     hal_plugin_kernel *kernel = taken(&d);
     assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
@@ -232,6 +233,37 @@ static void test_odd_lines(void **state)
     assert_memory_equal(block.maps[2], unset, sizeof unset); /* no map describes C */
     plugin->memory_free(device, memory);
     plugin->kernel_destroy(device, kernel);
+}
+
+/* A and B whose lines no tensor map takes: small products read them without, large ones are faster
+ * with copies. */
+static void test_direct(void **state)
+{
+    hal_gemm_description d = product(1021, 1003, 63);
+    hal_plugin_memory *memory = NULL;
+    const double scalars[2] = {1.0, 0.0};
+    cuda_gemm_block block;
+    cuda_gemm_source sources[2];
+    d.transpose_b = 1;
+    d.ldb = 63;
+    reopen("64x1");
+    hal_plugin_kernel *kernel = taken(&d);
+    assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory), HAL_OK);
+    memcpy(&block, launched(kernel, memory, scalars)->block, offsetof(cuda_gemm_block, inputs));
+    memcpy(&sources[0], block.maps[0], sizeof sources[0]);
+    memcpy(&sources[1], block.maps[1], sizeof sources[1]);
+    assert_int_equal(sources[1].address - sources[0].address, 16);
+    assert_int_equal(block.c - sources[0].address, 32);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sources[i].line, 126);
+        assert_int_equal(sources[i].batch, 0);
+        assert_int_equal(sources[i].k, 63);
+    }
+    plugin->memory_free(device, memory);
+    plugin->kernel_destroy(device, kernel);
+    d.batch = 2; /* of which the second A begins within a word */
+    d.stride_a = 1021 * 63;
+    plugin->kernel_destroy(device, taken(&d));
 }
 
 /* The transposed product: A of the kernel is B, and C keeps its layout. */
@@ -461,6 +493,62 @@ static void write_and_assemble(const cuda_gemm_key *key)
     kit_text_release(&text);
 }
 
+/* Boxes of C that no tensor map describes: words of rows, and halves at their ends. */
+static void write_rows(const hal_ir_kernel *root)
+{
+    const cuda_gemm_key keys[] = {
+        {.type = HAL_TYPE_BF16,
+         .type_c = HAL_TYPE_BF16,
+         .transpose_a = 1,
+         .by_rows = 1,
+         .columns = 256,
+         .split = 1},
+        {.type = HAL_TYPE_F16,
+         .type_c = HAL_TYPE_F16,
+         .swapped = 1,
+         .reads_c = 1,
+         .by_rows = 1,
+         .columns = 16,
+         .input_count = 1,
+         .inputs = {HAL_TYPE_BF16},
+         .epilogue = root,
+         .split = 1},
+        {.type = HAL_TYPE_F32,
+         .type_c = HAL_TYPE_F32,
+         .transpose_b = 1,
+         .swapped = 1,
+         .by_rows = 1,
+         .columns = 192,
+         .split = 1,
+         .shared = CUDA_GEMM_SHARES_B},
+        {.type = HAL_TYPE_BF16, .type_c = HAL_TYPE_F32, .by_rows = 1, .columns = 208, .split = 1},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        write_and_assemble(&keys[i]);
+    }
+}
+
+/* A and B without tensor maps: in all layouts, with groups of lines that not all warps have. */
+static void test_direct_text(void **state)
+{
+    for (uint32_t i = 0; i < 32; i += 3) {
+        static const uint16_t columns[] = {16, 48, 64, 128};
+        const bool staged = i >= 16;
+        const cuda_gemm_key key = {.type = HAL_TYPE_BF16,
+                                   .type_c = HAL_TYPE_BF16,
+                                   .transpose_a = i % 2,
+                                   .transpose_b = i / 2 % 2,
+                                   .swapped = !staged && i / 4 % 4 < 2,
+                                   .direct = 1,
+                                   .columns = columns[i / 4 % 4],
+                                   .split = staged ? 2 : 1,
+                                   .staged = staged,
+                                   .by_rows = !staged,
+                                   .width = staged};
+        write_and_assemble(&key);
+    }
+}
+
 static void test_text(void **state)
 {
     hal_ir_kernel *root = fragment_root();
@@ -531,6 +619,7 @@ static void test_text(void **state)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         write_and_assemble(&keys[i]);
     }
+    write_rows(root);
     cuda_gemm_key other = keys[2];
     other.columns = 256; /* two sets of sums do not fit */
     assert_false(cuda_gemm_is_supported(&other));
@@ -638,6 +727,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_copies_count, begin, end),
         cmocka_unit_test_setup_teardown(test_launch, begin, end),
         cmocka_unit_test_setup_teardown(test_odd_lines, begin, end),
+        cmocka_unit_test_setup_teardown(test_direct, begin, end),
         cmocka_unit_test_setup_teardown(test_swapped, begin, end),
         cmocka_unit_test_setup_teardown(test_pairs, begin, end),
         cmocka_unit_test_setup_teardown(test_raster, begin, end),
@@ -646,6 +736,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
         cmocka_unit_test_setup_teardown(test_candidates, begin, end),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_direct_text),
         cmocka_unit_test(test_pair_text),
         cmocka_unit_test(test_sizes),
     };
