@@ -1,4 +1,4 @@
-/* The commands of a batch, recorded into a command buffer. Called by queue.c for each batch. */
+/* The commands of batches, recorded into the command buffer of a slot. Called by queue.c. */
 #include "vulkan_plugin.h"
 
 #include <string.h>
@@ -7,14 +7,9 @@
 typedef struct recording {
     hal_plugin_device *device;
     const vulkan_functions *vk;
+    vulkan_slot *slot;
     VkCommandBuffer commands;
     const hal_batch *batch;
-    hal_plugin_memory *arguments;
-    uint64_t used; /* bytes of the arguments */
-    VkPipeline bound;
-    uint32_t mapped_writes;          /* 1: mapped memory is written */
-    VkPipelineStageFlags recent;     /* stages of the commands since the last HAL_COMMAND_BARRIER */
-    VkPipelineStageFlags pending[2]; /* stages that kernels, and copies, still have to wait for */
 } recording;
 
 #define KERNELS VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
@@ -58,30 +53,37 @@ static void record_barrier(recording *r, VkPipelineStageFlags from, VkPipelineSt
     r->vk->vkCmdPipelineBarrier(r->commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
+/* Later commands wait for all earlier ones. */
+static void slot_order_all(vulkan_slot *slot)
+{
+    slot->pending[0] |= slot->recent;
+    slot->pending[1] |= slot->recent;
+    slot->recent = 0;
+}
+
 /* Orders a command after those before HAL_COMMAND_BARRIER. A barrier names only the stages that
  * were used: naming both always costs an empty kernel 0.2 us on an H200. */
 static void record_order(recording *r, const hal_command *command)
 {
     const int is_copy = command->kind != HAL_COMMAND_DISPATCH;
     const VkPipelineStageFlags stage = is_copy ? COPIES : KERNELS;
+    vulkan_slot *slot = r->slot;
     if (command->flags & HAL_COMMAND_BARRIER) {
-        r->pending[0] |= r->recent;
-        r->pending[1] |= r->recent;
-        r->recent = 0;
+        slot_order_all(slot);
     }
-    if (r->pending[is_copy] != 0) {
-        record_barrier(r, r->pending[is_copy], stage);
-        r->pending[is_copy] = 0;
+    if (slot->pending[is_copy] != 0) {
+        record_barrier(r, slot->pending[is_copy], stage);
+        slot->pending[is_copy] = 0;
     }
-    r->recent |= stage;
+    slot->recent |= stage;
 }
 
 /* A piece of argument memory, which argument_bytes has counted. */
 static uint8_t *piece_take(recording *r, uint64_t bytes, uint64_t *offset)
 {
-    *offset = r->used;
-    r->used += piece_bytes(bytes);
-    return r->arguments->mapped + *offset;
+    *offset = r->slot->argument_bytes;
+    r->slot->argument_bytes += piece_bytes(bytes);
+    return r->slot->arguments->mapped + *offset;
 }
 
 static void record_dispatch(recording *r, const hal_command *command)
@@ -103,12 +105,12 @@ static void record_dispatch(recording *r, const hal_command *command)
         memcpy(block + 8 * kernel->binding_count, r->batch->scalars + command->scalar_first,
                kernel->scalar_bytes);
     }
-    if (r->bound != kernel->pipeline) {
+    if (r->slot->bound != kernel->pipeline) {
         r->vk->vkCmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, kernel->pipeline);
-        r->bound = kernel->pipeline;
+        r->slot->bound = kernel->pipeline;
     }
     if (bytes > r->device->push_bytes) {
-        pushed[0] = r->arguments->address + offset;
+        pushed[0] = r->slot->arguments->address + offset;
         r->vk->vkCmdPushConstants(r->commands, r->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8,
                                   pushed);
     } else if (bytes > 0) {
@@ -153,7 +155,7 @@ static void record_fill(recording *r, const hal_command *command)
     memcpy(place, bytes, 4); /* the first bytes; from 8 on the last ones */
     memcpy(place + 8, bytes + (last - begin) % 4, 4);
     if (first > begin) {
-        record_copy_bytes(r, r->arguments, piece, memory, begin, first - begin);
+        record_copy_bytes(r, r->slot->arguments, piece, memory, begin, first - begin);
     }
     if (last > first) {
         uint32_t pattern;
@@ -162,85 +164,111 @@ static void record_fill(recording *r, const hal_command *command)
                                pattern);
     }
     if (end > last) {
-        record_copy_bytes(r, r->arguments, piece + 8, memory, last, end - last);
+        record_copy_bytes(r, r->slot->arguments, piece + 8, memory, last, end - last);
     }
 }
 
-static hal_status record_command(recording *r, const hal_command *command)
+static void record_command(recording *r, const hal_command *command)
 {
     const hal_binding *bindings = r->batch->bindings + command->binding_first;
     record_order(r, command);
     for (uint32_t i = 0; i < command->binding_count; i++) {
-        r->mapped_writes |= bindings[i].length > 0 && (bindings[i].access & HAL_ACCESS_WRITE) &&
-                            bindings[i].memory->mapped != NULL;
+        r->slot->mapped_writes |= bindings[i].length > 0 &&
+                                  (bindings[i].access & HAL_ACCESS_WRITE) &&
+                                  bindings[i].memory->mapped != NULL;
     }
-    switch (command->kind) {
-    case HAL_COMMAND_DISPATCH:
+    if (command->kind == HAL_COMMAND_DISPATCH) {
         record_dispatch(r, command);
-        return HAL_OK;
-    case HAL_COMMAND_COPY:
+    } else if (command->kind == HAL_COMMAND_COPY) {
         record_copy(r, command);
-        return HAL_OK;
-    case HAL_COMMAND_FILL:
+    } else {
         record_fill(r, command);
-        return HAL_OK;
-    default:
-        return vulkan_fail(HAL_ERROR_UNSUPPORTED,
-                           "%s: submit: command: expected a dispatch, copy or fill, got kind %u",
-                           r->device->physical.info.name, (unsigned)command->kind);
     }
 }
 
-/* Writes the time of the end, if it has one, and makes writes to mapped memory visible to the
- * host. */
-static void record_end(recording *r, hal_plugin_queue *queue, uint64_t value)
+static hal_status batch_check(const hal_plugin_device *device, const hal_batch *batch)
 {
-    if (vulkan_batch_is_timed(queue, r->batch)) {
-        const uint32_t place = (uint32_t)(value % VULKAN_TIMES);
-        if (!r->device->physical.has_host_reset) {
-            r->vk->vkCmdResetQueryPool(r->commands, queue->times, place, 1);
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        const unsigned kind = batch->commands[i].kind;
+        if (kind != HAL_COMMAND_DISPATCH && kind != HAL_COMMAND_COPY && kind != HAL_COMMAND_FILL) {
+            return vulkan_fail(
+                HAL_ERROR_UNSUPPORTED,
+                "%s: submit: command: expected a dispatch, copy or fill, got kind %u",
+                device->physical.info.name, kind);
         }
-        r->vk->vkCmdWriteTimestamp(r->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queue->times,
-                                   place);
     }
-    if (r->mapped_writes) {
+    return HAL_OK;
+}
+
+static void record_time(recording *r, hal_plugin_queue *queue, uint64_t value)
+{
+    const uint32_t place = (uint32_t)(value % VULKAN_TIMES);
+    if (!r->device->physical.has_host_reset) {
+        r->vk->vkCmdResetQueryPool(r->commands, queue->times, place, 1);
+    }
+    r->vk->vkCmdWriteTimestamp(r->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queue->times,
+                               place);
+}
+
+hal_status vulkan_commands_begin(hal_plugin_device *device, vulkan_slot *slot)
+{
+    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                            .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    slot->argument_bytes = 0;
+    slot->bound = VK_NULL_HANDLE;
+    slot->mapped_writes = 0;
+    slot->recent = KERNELS | COPIES; /* of earlier slots */
+    slot->pending[0] = slot->pending[1] = 0;
+    const VkResult result = device->vk.vkBeginCommandBuffer(slot->commands, &begin);
+    return result == VK_SUCCESS ? HAL_OK
+                                : vulkan_fail_result(device, result, "starting a command buffer");
+}
+
+int vulkan_commands_fit(const hal_plugin_device *device, const vulkan_slot *slot,
+                        const hal_batch *batch)
+{
+    const uint64_t bytes = argument_bytes(device, batch);
+    return bytes == 0 ||
+           (slot->arguments != NULL && slot->argument_bytes + bytes <= slot->arguments->bytes);
+}
+
+hal_status vulkan_commands_append(hal_plugin_queue *queue, vulkan_slot *slot,
+                                  const hal_batch *batch, uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    recording r = {.device = device,
+                   .vk = &device->vk,
+                   .slot = slot,
+                   .commands = slot->commands,
+                   .batch = batch};
+    hal_status status = batch_check(device, batch);
+    if (status == HAL_OK && !vulkan_commands_fit(device, slot, batch)) {
+        status = vulkan_slot_arguments(queue, slot, argument_bytes(device, batch));
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    slot_order_all(slot);
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        record_command(&r, &batch->commands[i]);
+    }
+    if (vulkan_batch_is_timed(queue, batch)) {
+        record_time(&r, queue, value);
+    }
+    return HAL_OK;
+}
+
+hal_status vulkan_commands_end(hal_plugin_device *device, vulkan_slot *slot)
+{
+    if (slot->mapped_writes) {
         const VkMemoryBarrier host = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                       .srcAccessMask =
                                           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
                                       .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
-        r->vk->vkCmdPipelineBarrier(
-            r->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &host, 0, NULL, 0, NULL);
+        device->vk.vkCmdPipelineBarrier(slot->commands, KERNELS | COPIES,
+                                        VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &host, 0, NULL, 0, NULL);
     }
-}
-
-hal_status vulkan_commands_record(hal_plugin_queue *queue, vulkan_slot *slot,
-                                  const hal_batch *batch, uint64_t value)
-{
-    hal_plugin_device *device = queue->device;
-    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-                                            .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-    hal_status status = vulkan_slot_arguments(queue, slot, argument_bytes(device, batch));
-    if (status != HAL_OK) {
-        return status;
-    }
-    recording r = {.device = device,
-                   .vk = &device->vk,
-                   .commands = slot->commands,
-                   .batch = batch,
-                   .arguments = slot->arguments,
-                   .pending = {KERNELS | COPIES, KERNELS | COPIES}}; /* of earlier batches */
-    VkResult result = r.vk->vkBeginCommandBuffer(r.commands, &begin);
-    if (result != VK_SUCCESS) {
-        return vulkan_fail_result(device, result, "starting a command buffer");
-    }
-    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
-        status = record_command(&r, &batch->commands[i]);
-    }
-    record_end(&r, queue, value);
-    result = r.vk->vkEndCommandBuffer(r.commands);
-    if (status == HAL_OK && result != VK_SUCCESS) {
-        status = vulkan_fail_result(device, result, "recording %u commands", batch->command_count);
-    }
-    return status;
+    const VkResult result = device->vk.vkEndCommandBuffer(slot->commands);
+    return result == VK_SUCCESS ? HAL_OK
+                                : vulkan_fail_result(device, result, "recording a command buffer");
 }

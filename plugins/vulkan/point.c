@@ -1,5 +1,5 @@
 /* Points: the values of a queue's timeline semaphore, waiting for them, and the time between them.
- * Called by queue.c and slot.c; entries of the plugin's table. */
+ * Called by queue.c, send.c and slot.c. */
 #include "quirks.h"
 #include "vulkan_plugin.h"
 
@@ -88,12 +88,12 @@ void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value)
         return;
     }
     if (value > VULKAN_TIMES) {
-        vulkan_queue_wait(queue, value - VULKAN_TIMES, UINT64_MAX);
+        vulkan_point_wait(queue, value - VULKAN_TIMES, UINT64_MAX);
     }
     device->vk.vkResetQueryPool(device->handle, queue->times, (uint32_t)(value % VULKAN_TIMES), 1);
 }
 
-hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     hal_plugin_device *device = queue->device;
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
@@ -133,14 +133,14 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
         return vulkan_fail(HAL_ERROR_UNSUPPORTED, "%s: queue_elapsed: the device has no timestamps",
                            device->physical.info.name);
     }
-    if (first == 0 || first > second || second > queue->submitted ||
-        first + VULKAN_TIMES <= queue->submitted) {
+    if (first == 0 || first > second || second > queue->recorded ||
+        first + VULKAN_TIMES <= queue->recorded) {
         return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
                            "%s: queue_elapsed: points: expected submitted ones among the last %d, "
                            "got %llu to %llu; the "
                            "last is %llu",
                            device->physical.info.name, (int)VULKAN_TIMES, (unsigned long long)first,
-                           (unsigned long long)second, (unsigned long long)queue->submitted);
+                           (unsigned long long)second, (unsigned long long)queue->recorded);
     }
     for (int i = 0; i < 2; i++) {
         if (queue->timed[points[i] % VULKAN_TIMES] != points[i]) {

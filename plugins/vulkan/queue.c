@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-enum { MAX_WAITS = 64 }; /* of a submission; more are waited for by the host */
-
 /* Mesa reads the timeline for a moment after the batches that waited for it have ended:
  * destroying it then crashed one run in six on lavapipe. So the queues of those batches become
  * idle first. */
@@ -22,50 +20,6 @@ static void queue_await_dependents(hal_plugin_queue *queue)
     }
 }
 
-static hal_status slot_submit(hal_plugin_queue *queue, const vulkan_slot *slot,
-                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
-{
-    hal_plugin_device *device = queue->device;
-    VkSemaphore semaphores[MAX_WAITS];
-    VkPipelineStageFlags stages[MAX_WAITS];
-    uint64_t values[MAX_WAITS];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < wait_count; i++) {
-        if (count == MAX_WAITS) {
-            const hal_status status = vulkan_queue_wait(waits[i].queue, waits[i].value, UINT64_MAX);
-            if (status != HAL_OK) {
-                return status;
-            }
-            continue;
-        }
-        atomic_fetch_or(&waits[i].queue->dependents,
-                        1u << (queue->device_queue - device->device_queues));
-        semaphores[count] = waits[i].queue->timeline;
-        values[count] = waits[i].value;
-        stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-    }
-    const VkTimelineSemaphoreSubmitInfo timeline = {
-        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .waitSemaphoreValueCount = count,
-        .pWaitSemaphoreValues = values,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &value};
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .pNext = &timeline,
-                               .waitSemaphoreCount = count,
-                               .pWaitSemaphores = semaphores,
-                               .pWaitDstStageMask = stages,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &slot->commands,
-                               .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &queue->timeline};
-    pthread_mutex_lock(&queue->device_queue->lock);
-    const VkResult result =
-        device->vk.vkQueueSubmit(queue->device_queue->handle, 1, &info, VK_NULL_HANDLE);
-    pthread_mutex_unlock(&queue->device_queue->lock);
-    return result == VK_SUCCESS ? HAL_OK : vulkan_fail_result(device, result, "submitting a batch");
-}
-
 hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
     *queue = NULL;
@@ -79,6 +33,7 @@ hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **que
                            device->physical.info.name);
     }
     made->device = device;
+    vulkan_send_start(made);
     made->device_queue = &device->device_queues[atomic_fetch_add(&device->next_device_queue, 1) %
                                                 device->device_queue_count];
     const VkResult result = vulkan_point_create(made);
@@ -96,35 +51,93 @@ void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     if (queue == NULL) {
         return;
     }
-    if (queue->submitted > 0) {
-        vulkan_queue_wait(queue, queue->submitted, UINT64_MAX);
+    if (queue->recorded > 0) {
+        vulkan_queue_wait(queue, queue->recorded, UINT64_MAX);
     }
+    vulkan_send_stop(queue);
     queue_await_dependents(queue);
     vulkan_slot_destroy_all(queue);
     vulkan_point_destroy(queue);
     free(queue);
 }
 
-hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
-                               const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+/* Appends a batch to the open slot. What fails has appended nothing. */
+static hal_status queue_append(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)
 {
     hal_plugin_device *device = queue->device;
-    vulkan_slot *slot = NULL;
-    hal_status status = vulkan_device_check_hardware(device);
-    status = status == HAL_OK ? vulkan_slot_acquire(queue, &slot) : status;
-    if (status != HAL_OK) {
-        return status;
+    hal_status status = HAL_OK;
+    if (queue->open == NULL) {
+        vulkan_slot *slot = NULL;
+        status = vulkan_slot_acquire(queue, &slot);
+        if (status != HAL_OK) {
+            return status;
+        }
+        status = vulkan_commands_begin(device, slot);
+        if (status != HAL_OK) {
+            vulkan_slot_release(queue, slot, 0);
+            return status;
+        }
+        queue->open = slot;
     }
     if (vulkan_batch_is_timed(queue, batch)) {
         vulkan_point_reset_time(queue, value);
     }
-    status = vulkan_commands_record(queue, slot, batch, value);
-    status = status == HAL_OK ? slot_submit(queue, slot, waits, wait_count, value) : status;
+    status = vulkan_commands_append(queue, queue->open, batch, value);
     if (status == HAL_OK) {
-        queue->submitted = value;
+        queue->recorded = value;
+        queue->held_batches++;
+        queue->held_commands += batch->command_count + 1;
     }
-    vulkan_slot_release(queue, slot, status == HAL_OK ? value : 0);
     return status;
+}
+
+hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                               const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_status status = vulkan_device_check_hardware(queue->device);
+    for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
+        status = vulkan_send_up_to(waits[i].queue, waits[i].value);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&queue->lock);
+    if (queue->open != NULL &&
+        (wait_count > 0 || !vulkan_commands_fit(queue->device, queue->open, batch))) {
+        status = vulkan_send(queue, NULL, 0);
+    }
+    status = status == HAL_OK ? queue_append(queue, batch, value) : status;
+    if (status == HAL_OK) {
+        status = wait_count > 0 ? vulkan_send(queue, waits, wait_count) : vulkan_send_due(queue);
+    }
+    if (status == HAL_OK && queue->held_batches > 0) {
+        status = vulkan_send_later(queue);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    hal_status status = HAL_OK;
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
+        return HAL_OK;
+    }
+    /* A program that waits adds nothing to what is held. */
+    if (timeout_ns > 0 || atomic_load(&queue->sent) < value) {
+        pthread_mutex_lock(&queue->lock);
+        status = timeout_ns > 0 ? vulkan_send(queue, NULL, 0) : vulkan_send_due(queue);
+        value = vulkan_slot_end(queue, value);
+        pthread_mutex_unlock(&queue->lock);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    if (atomic_load(&queue->sent) < value) {
+        status = vulkan_device_check(queue->device);
+        return status == HAL_OK ? HAL_ERROR_TIMEOUT : status;
+    }
+    return vulkan_point_wait(queue, value, timeout_ns);
 }
 
 hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kernel)

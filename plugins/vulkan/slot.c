@@ -1,13 +1,11 @@
-/* Slots: command buffers and argument memory, which are reused after their batch has ended. Called
- * by queue.c and commands.c. */
+/* Slots: command buffers and argument memory, which are reused after their batches have ended.
+ * Called by send.c, queue.c and commands.c. */
 #include "vulkan_plugin.h"
 
 #include <stdlib.h>
 
-/* Batches of a queue in flight, at most: as many as have times (VULKAN_TIMES); one more waits for
- * the oldest. Without a limit each batch of a host that is ahead creates a command buffer, whose
- * memory stays. */
-enum { MAX_SLOTS = VULKAN_TIMES };
+/* Submissions of a queue in flight, at most; one more waits for the oldest. */
+enum { MAX_SLOTS = 64 };
 
 enum { MIN_ARGUMENT_BYTES = 1 << 16 };
 
@@ -16,7 +14,7 @@ static int slot_is_idle(hal_plugin_queue *queue, const vulkan_slot *slot)
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= slot->value) {
         return 1;
     }
-    return vulkan_queue_wait(queue, slot->value, 0) == HAL_OK;
+    return vulkan_point_wait(queue, slot->value, 0) == HAL_OK;
 }
 
 static void slot_destroy(hal_plugin_queue *queue, vulkan_slot *slot)
@@ -65,7 +63,7 @@ hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot)
         if (queue->slot_count < MAX_SLOTS) {
             return slot_create(queue, slot);
         }
-        const hal_status status = vulkan_queue_wait(queue, oldest->value, UINT64_MAX);
+        const hal_status status = vulkan_point_wait(queue, oldest->value, UINT64_MAX);
         if (status != HAL_OK) {
             return status;
         }
@@ -94,6 +92,16 @@ void vulkan_slot_release(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t va
     queue->newest = slot;
 }
 
+uint64_t vulkan_slot_end(const hal_plugin_queue *queue, uint64_t value)
+{
+    for (const vulkan_slot *slot = queue->oldest; slot != NULL; slot = slot->next) {
+        if (slot->value >= value) {
+            return slot->value;
+        }
+    }
+    return value;
+}
+
 hal_status vulkan_slot_arguments(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t bytes)
 {
     if (bytes == 0 || (slot->arguments != NULL && slot->arguments->bytes >= bytes)) {
@@ -108,6 +116,9 @@ hal_status vulkan_slot_arguments(hal_plugin_queue *queue, vulkan_slot *slot, uin
 
 void vulkan_slot_destroy_all(hal_plugin_queue *queue)
 {
+    if (queue->open != NULL) {
+        slot_destroy(queue, queue->open);
+    }
     while (queue->oldest != NULL) {
         vulkan_slot *slot = queue->oldest;
         queue->oldest = slot->next;

@@ -88,16 +88,29 @@ struct hal_plugin_kernel {
     uint32_t argument_bytes;
 };
 
-/* What a batch is recorded into; reused after the queue has reached `value`. */
+/* What the batches of one submission are recorded into; reused after the queue has reached `value`,
+ * that of the last one. */
 typedef struct vulkan_slot {
     struct vulkan_slot *next;
     VkCommandPool pool;
     VkCommandBuffer commands;
     hal_plugin_memory *arguments; /* null until a batch needs some */
+    uint64_t argument_bytes;      /* in use */
     uint64_t value;
+    VkPipeline bound;
+    uint32_t mapped_writes;          /* 1: mapped memory is written */
+    VkPipelineStageFlags recent;     /* stages of the commands since the last HAL_COMMAND_BARRIER */
+    VkPipelineStageFlags pending[2]; /* stages that kernels, and copies, still have to wait for */
 } vulkan_slot;
 
 enum { VULKAN_TIMES = 1024 }; /* points of a queue whose times are kept */
+
+/* A thread that sends what a queue holds. It exists once something was held. */
+typedef struct vulkan_helper {
+    pthread_t thread;
+    pthread_cond_t wakes;
+    int exists, sleeps, stops;
+} vulkan_helper;
 
 struct hal_plugin_queue {
     hal_plugin_device *device;
@@ -108,7 +121,15 @@ struct hal_plugin_queue {
     vulkan_slot *oldest, *newest;
     uint32_t slot_count;
     _Atomic uint64_t reached; /* a value that is known to be reached */
-    uint64_t submitted;
+    _Atomic uint64_t sent;    /* the last value that the driver got */
+    uint64_t sent_before;     /* that of the submission before */
+    uint64_t recorded;        /* the last value */
+    /* Guards the slots, and recording and sending. */
+    pthread_mutex_t lock;
+    vulkan_slot *open;      /* being recorded; may be null */
+    uint32_t held_batches;  /* in it */
+    uint32_t held_commands; /* in it, each batch counted as one more */
+    vulkan_helper helper;
     /* A bit for each of the device's queues with batches that waited for the timeline. */
     _Atomic uint32_t dependents;
 };
@@ -161,6 +182,7 @@ hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **que
 void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 /* Dispatches a kernel with no groups and waits, so that the driver compiles it. Threads: any. */
 hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kernel);
 
@@ -172,7 +194,8 @@ int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch)
 /* Prepares the time of a point by the host, which costs the device nothing; waits until the point
  * that had its slot is reached. Where the host cannot, commands.c does it. */
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value);
-hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
+/* Waits for a value that was sent. */
+hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
 
@@ -181,10 +204,33 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
 hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot);
 void vulkan_slot_release(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t value);
 hal_status vulkan_slot_arguments(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t bytes);
+/* The value that the submission with the batch of `value` signals. The timeline goes from one such
+ * value to the next; the validation layer (1.3.239) misunderstands waits for those between. */
+uint64_t vulkan_slot_end(const hal_plugin_queue *queue, uint64_t value);
 void vulkan_slot_destroy_all(hal_plugin_queue *queue);
 
-/* commands.c: records a batch into a slot. */
-hal_status vulkan_commands_record(hal_plugin_queue *queue, vulkan_slot *slot,
+/* commands.c: records batches into a slot. */
+hal_status vulkan_commands_begin(hal_plugin_device *device, vulkan_slot *slot);
+/* Whether the slot has room for the arguments of a batch. */
+int vulkan_commands_fit(const hal_plugin_device *device, const vulkan_slot *slot,
+                        const hal_batch *batch);
+/* What fails has appended nothing. */
+hal_status vulkan_commands_append(hal_plugin_queue *queue, vulkan_slot *slot,
                                   const hal_batch *batch, uint64_t value);
+hal_status vulkan_commands_end(hal_plugin_device *device, vulkan_slot *slot);
+
+/* send.c: when recorded batches go to the driver. */
+/* Sends what the queue holds. Its batches wait for `waits`, whose values were sent. A failure
+ * rejects a single batch; when several were held, the device is lost. The caller has the lock. */
+hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, uint32_t wait_count);
+/* The same if the device needs it soon, or enough is held. The caller has the lock. */
+hal_status vulkan_send_due(hal_plugin_queue *queue);
+/* Leaves what is held to the helper. The caller has the lock. */
+hal_status vulkan_send_later(hal_plugin_queue *queue);
+/* Sends what is held unless `value` was sent. Takes the lock. */
+hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value);
+/* Of a queue's life: the first and, when all is sent, the last call. */
+void vulkan_send_start(hal_plugin_queue *queue);
+void vulkan_send_stop(hal_plugin_queue *queue);
 
 #endif

@@ -3,6 +3,7 @@
  * calls itself with the situation's name. */
 
 #include "../plugin_host.h"
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -163,17 +164,126 @@ static int try_untimed(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
-/* The host is far ahead of the device: it waits, instead of making command buffers without end. */
+/* The host is far ahead of the device: it waits, instead of making command buffers without end.
+ * Batches that wait for another queue are submitted one by one. */
 static int try_ahead(const hal_plugin *plugin, hal_plugin_device *device)
 {
-    enum { BATCHES = 2500 };
+    enum { BATCHES = 200 };
+    hal_plugin_queue *queue = NULL, *other = NULL;
+    const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
+    int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    wrong |= expect(plugin->queue_create(device, &other), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(other, &untimed, NULL, 0, 1), HAL_OK, NULL);
+    const hal_plugin_wait wait = {.queue = other, .value = 1};
+    for (uint64_t value = 1; value <= BATCHES && !wrong; value++) {
+        wrong |= expect(plugin->submit(queue, &untimed, &wait, 1, value), HAL_OK, NULL);
+    }
+    wrong |= expect(plugin->wait(queue, BATCHES, UINT64_MAX), HAL_OK, NULL);
+    plugin->queue_destroy(device, queue);
+    plugin->queue_destroy(device, other);
+    plugin->device_close(device);
+    return wrong;
+}
+
+/* A batch that fills 4 bytes of memory. */
+typedef struct fill_batch {
+    hal_command command;
+    hal_binding binding;
+    hal_batch batch;
+} fill_batch;
+
+static void fill_batch_make(fill_batch *made, hal_plugin_memory *memory, uint64_t offset,
+                            uint32_t pattern)
+{
+    made->command = (hal_command){.kind = HAL_COMMAND_FILL, .binding_count = 1, .pattern = pattern};
+    made->binding =
+        (hal_binding){.memory = memory, .offset = offset, .length = 4, .access = HAL_ACCESS_WRITE};
+    made->batch = (hal_batch){.size = sizeof made->batch,
+                              .command_count = 1,
+                              .commands = &made->command,
+                              .bindings = &made->binding};
+}
+
+/* While the device is busy, batches are submitted together; each runs, in order, with its time. */
+static int try_together(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    enum { BATCHES = 100 };
+    hal_plugin_queue *queue = NULL;
+    hal_plugin_memory *memory = NULL;
+    void *mapped = NULL;
+    uint64_t time = 0;
+    fill_batch fill;
+    int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    wrong |= expect(plugin->memory_allocate(device, HAL_MEMORY_SHARED, 4 * BATCHES + 4, &memory),
+                    HAL_OK, NULL);
+    wrong |= expect(plugin->memory_map(device, memory, &mapped), HAL_OK, NULL);
+    for (uint32_t i = 0; i < BATCHES && !wrong; i++) {
+        fill_batch_make(&fill, memory, i % 2 == 0 ? 0 : 4 * i + 2, i + 1);
+        wrong |= expect(plugin->submit(queue, &fill.batch, NULL, 0, i + 1), HAL_OK, NULL);
+        wrong |= expect(plugin->wait(queue, i + 1, 0), HAL_ERROR_TIMEOUT, NULL);
+    }
+    wrong |= expect(plugin->wait(queue, BATCHES, UINT64_MAX), HAL_OK, NULL);
+    wrong |= expect(plugin->queue_elapsed(queue, 1, BATCHES, &time), HAL_OK, NULL);
+    for (uint32_t i = 0; i < BATCHES && !wrong; i++) {
+        const uint32_t want = i % 2 == 0 ? BATCHES - 1 : i + 1;
+        wrong |= memcmp((char *)mapped + (i % 2 == 0 ? 0 : 4 * i + 2), &want, 4) != 0;
+    }
+    plugin->queue_destroy(device, queue);
+    plugin->memory_free(device, memory);
+    plugin->device_close(device);
+    return wrong;
+}
+
+/* A batch that is held while another one runs is submitted though the program makes no calls. */
+static int try_helped(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    hal_plugin_queue *queue = NULL;
+    hal_plugin_memory *memory = NULL;
+    void *mapped = NULL;
+    fill_batch fill;
+    int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    wrong |= expect(plugin->memory_allocate(device, HAL_MEMORY_SHARED, 8, &memory), HAL_OK, NULL);
+    wrong |= expect(plugin->memory_map(device, memory, &mapped), HAL_OK, NULL);
+    if (wrong) {
+        return wrong;
+    }
+    const _Atomic uint32_t *words = mapped;
+    memset(mapped, 0, 8);
+    for (uint32_t i = 0; i < 2; i++) {
+        fill_batch_make(&fill, memory, 4 * i, 7);
+        wrong |= expect(plugin->submit(queue, &fill.batch, NULL, 0, i + 1), HAL_OK, NULL);
+    }
+    for (int i = 0; i < 5000 && atomic_load(&words[1]) != 7; i++) {
+        usleep(1000);
+    }
+    if (atomic_load(&words[1]) != 7) {
+        fputs("a batch stays where it is until the program calls\n", stderr);
+        wrong = 1;
+    }
+    wrong |= expect(plugin->wait(queue, 2, UINT64_MAX), HAL_OK, NULL);
+    plugin->queue_destroy(device, queue);
+    plugin->memory_free(device, memory);
+    plugin->device_close(device);
+    return wrong;
+}
+
+/* A batch that the driver refuses has not run; when others were accepted with it, the device is
+ * lost. */
+static int try_refused(const hal_plugin *plugin, hal_plugin_device *device)
+{
     hal_plugin_queue *queue = NULL;
     const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
     int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
-    for (uint64_t value = 1; value <= BATCHES && !wrong; value++) {
-        wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, value), HAL_OK, NULL);
-    }
-    wrong |= expect(plugin->wait(queue, BATCHES, UINT64_MAX), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->wait(queue, 1, UINT64_MAX), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 2), HAL_ERROR_OUT_OF_MEMORY,
+                    "VK_ERROR_OUT_OF_HOST_MEMORY");
+    wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 2), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 3), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 4), HAL_OK, NULL);
+    wrong |= expect(plugin->wait(queue, 4, UINT64_MAX), HAL_ERROR_DEVICE_LOST,
+                    "refused 2 batches that had been accepted");
+    wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 5), HAL_ERROR_DEVICE_LOST, "earlier");
     plugin->queue_destroy(device, queue);
     plugin->device_close(device);
     return wrong;
@@ -250,6 +360,15 @@ static int in_situation(const char *situation)
     if (strcmp(situation, "ahead") == 0) {
         return try_ahead(plugin, device);
     }
+    if (strcmp(situation, "together") == 0) {
+        return try_together(plugin, device);
+    }
+    if (strcmp(situation, "helped") == 0) {
+        return try_helped(plugin, device);
+    }
+    if (strcmp(situation, "refused") == 0) {
+        return try_refused(plugin, device);
+    }
     if (strcmp(situation, "software") == 0) {
         return try_software(plugin, device, infos[0].kind);
     }
@@ -320,7 +439,7 @@ TEST(faults)
     static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
                                         "no_function", "no_memory", "rejected",     "lost",
                                         "forked",      "late",      "software",     "untimed",
-                                        "ahead"};
+                                        "ahead",       "together",  "helped",       "refused"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();

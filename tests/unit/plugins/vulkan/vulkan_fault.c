@@ -127,11 +127,41 @@ static VKAPI_ATTR VkResult VKAPI_CALL few_pools(VkDevice device,
                                                 VkCommandPool *pool)
 {
     static int pools;
-    if (++pools > 1100) {
+    if (++pools > 70) {
         fputs("a queue that is ahead of its device makes command pools without end\n", stderr);
         _Exit(5);
     }
     return real_create_pool(device, info, callbacks, pool);
+}
+
+/* A timeline that is seen to move from the third look on, to hold a batch back for a moment. */
+static PFN_vkGetSemaphoreCounterValue real_value;
+
+static VKAPI_ATTR VkResult VKAPI_CALL soon(VkDevice device, VkSemaphore semaphore, uint64_t *value)
+{
+    static int looks;
+    *value = 0;
+    return ++looks > 2 ? real_value(device, semaphore, value) : VK_SUCCESS;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL few_submits(VkQueue queue, uint32_t count,
+                                                  const VkSubmitInfo *infos, VkFence fence)
+{
+    static int submits;
+    if (++submits > 4) {
+        fputs("batches are submitted one by one while the device is busy\n", stderr);
+        _Exit(6);
+    }
+    return real_submit(queue, count, infos, fence);
+}
+
+/* Accepts every other submission. */
+static VKAPI_ATTR VkResult VKAPI_CALL every_other(VkQueue queue, uint32_t count,
+                                                  const VkSubmitInfo *infos, VkFence fence)
+{
+    static int submits;
+    return submits++ % 2 == 1 ? VK_ERROR_OUT_OF_HOST_MEMORY
+                              : real_submit(queue, count, infos, fence);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL rejected(VkDevice device, VkPipelineCache cache,
@@ -161,10 +191,19 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
     if (fault("software") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         return (PFN_vkVoidFunction)no_move;
     }
-    if (fault("ahead") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
+    if ((fault("ahead") || fault("together") || fault("refused")) &&
+        strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         return (PFN_vkVoidFunction)not_yet;
     }
     PFN_vkVoidFunction real = real_device(device, name);
+    if (fault("helped") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
+        real_value = (PFN_vkGetSemaphoreCounterValue)real;
+        return (PFN_vkVoidFunction)soon;
+    }
+    if ((fault("together") || fault("refused")) && strcmp(name, "vkQueueSubmit") == 0) {
+        real_submit = (PFN_vkQueueSubmit)real;
+        return (PFN_vkVoidFunction)(fault("together") ? few_submits : every_other);
+    }
     if (fault("ahead") && strcmp(name, "vkCreateCommandPool") == 0) {
         real_create_pool = (PFN_vkCreateCommandPool)real;
         return (PFN_vkVoidFunction)few_pools;

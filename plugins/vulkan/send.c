@@ -1,0 +1,219 @@
+/* Sending: when recorded batches go to the driver. Called by queue.c.
+ *
+ * A submission costs an NVIDIA GPU 5 to 6 us and the host more. So while an earlier submission
+ * runs, batches are recorded into one open slot. It is sent when the device needs more work, when
+ * it is long, or when somebody waits. A helper thread sends it when the program makes no calls. */
+#include "vulkan_plugin.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MAX_WAITS = 64,      /* of a submission; more are waited for by the host */
+    FEW_COMMANDS = 8,    /* that are worth a submission while one other is in flight */
+    MOST_COMMANDS = 256, /* that are held; below VULKAN_TIMES */
+    LOOK_NS = 100000,    /* between two looks of the helper */
+    IDLE_LOOKS = 50      /* with nothing held, after which the helper sleeps */
+};
+
+/* The helper makes no calls while the process exits, as the driver is torn down then. */
+static pthread_mutex_t exit_lock = PTHREAD_MUTEX_INITIALIZER;
+static int exiting;
+static pid_t owner; /* a child of fork has no helpers, and may have a copy of the lock in use */
+
+static void process_exit(void)
+{
+    if (getpid() == owner) {
+        pthread_mutex_lock(&exit_lock);
+        exiting = 1;
+        pthread_mutex_unlock(&exit_lock);
+    }
+}
+
+static void process_exit_register(void)
+{
+    owner = getpid();
+    atexit(process_exit);
+}
+
+static hal_status slot_submit(hal_plugin_queue *queue, const vulkan_slot *slot,
+                              const hal_plugin_wait *waits, uint32_t wait_count)
+{
+    hal_plugin_device *device = queue->device;
+    VkSemaphore semaphores[MAX_WAITS];
+    VkPipelineStageFlags stages[MAX_WAITS];
+    uint64_t values[MAX_WAITS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < wait_count; i++) {
+        if (count == MAX_WAITS) {
+            const hal_status status = vulkan_point_wait(waits[i].queue, waits[i].value, UINT64_MAX);
+            if (status != HAL_OK) {
+                return status;
+            }
+            continue;
+        }
+        atomic_fetch_or(&waits[i].queue->dependents,
+                        1u << (queue->device_queue - device->device_queues));
+        semaphores[count] = waits[i].queue->timeline;
+        values[count] = waits[i].value;
+        stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    }
+    const VkTimelineSemaphoreSubmitInfo timeline = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = count,
+        .pWaitSemaphoreValues = values,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &slot->value};
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .pNext = &timeline,
+                               .waitSemaphoreCount = count,
+                               .pWaitSemaphores = semaphores,
+                               .pWaitDstStageMask = stages,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &slot->commands,
+                               .signalSemaphoreCount = 1,
+                               .pSignalSemaphores = &queue->timeline};
+    pthread_mutex_lock(&queue->device_queue->lock);
+    const VkResult result =
+        device->vk.vkQueueSubmit(queue->device_queue->handle, 1, &info, VK_NULL_HANDLE);
+    pthread_mutex_unlock(&queue->device_queue->lock);
+    return result == VK_SUCCESS ? HAL_OK : vulkan_fail_result(device, result, "submitting a batch");
+}
+
+hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, uint32_t wait_count)
+{
+    hal_plugin_device *device = queue->device;
+    vulkan_slot *slot = queue->open;
+    const uint32_t batches = queue->held_batches;
+    if (batches == 0) {
+        return HAL_OK;
+    }
+    queue->open = NULL;
+    queue->held_batches = queue->held_commands = 0;
+    slot->value = queue->recorded;
+    hal_status status = vulkan_commands_end(device, slot);
+    status = status == HAL_OK ? slot_submit(queue, slot, waits, wait_count) : status;
+    if (status == HAL_OK) {
+        queue->sent_before = atomic_load(&queue->sent);
+        atomic_store(&queue->sent, slot->value);
+    } else if (batches == 1) {
+        queue->recorded--;
+    } else if (status != HAL_ERROR_DEVICE_LOST) {
+        atomic_store(&device->lost, 1);
+        status = vulkan_fail(HAL_ERROR_DEVICE_LOST,
+                             "%s: the driver refused %u batches that had been accepted; open the "
+                             "device again",
+                             device->physical.info.name, batches);
+    }
+    vulkan_slot_release(queue, slot, status == HAL_OK ? slot->value : 0);
+    return status;
+}
+
+static int point_is_reached(hal_plugin_queue *queue, uint64_t value)
+{
+    return vulkan_point_wait(queue, value, 0) == HAL_OK;
+}
+
+hal_status vulkan_send_due(hal_plugin_queue *queue)
+{
+    const uint32_t commands = queue->held_commands;
+    const int is_due = queue->held_batches > 0 &&
+                       (commands >= MOST_COMMANDS || point_is_reached(queue, queue->sent) ||
+                        (commands >= FEW_COMMANDS && point_is_reached(queue, queue->sent_before)));
+    return is_due ? vulkan_send(queue, NULL, 0) : HAL_OK;
+}
+
+hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)
+{
+    if (atomic_load(&queue->sent) >= value) {
+        return HAL_OK;
+    }
+    pthread_mutex_lock(&queue->lock);
+    const hal_status status = vulkan_send(queue, NULL, 0);
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+static void helper_look(hal_plugin_queue *queue)
+{
+    const hal_host *host = vulkan_host();
+    pthread_mutex_lock(&exit_lock);
+    if (!exiting && vulkan_send_due(queue) != HAL_OK && HAL_PLUGIN_HAS(host, queue_failed)) {
+        host->queue_failed(queue, "the driver refused batches that had been accepted; open the "
+                                  "device again");
+    }
+    pthread_mutex_unlock(&exit_lock);
+}
+
+static void helper_pause(vulkan_helper *helper, pthread_mutex_t *lock)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&helper->wakes, lock, &until);
+}
+
+static void *helper_main(void *user)
+{
+    hal_plugin_queue *queue = user;
+    vulkan_helper *helper = &queue->helper;
+    uint32_t idle_looks = 0;
+    pthread_mutex_lock(&queue->lock);
+    while (!helper->stops) {
+        helper->sleeps = queue->held_batches == 0 && idle_looks >= IDLE_LOOKS;
+        if (helper->sleeps) {
+            pthread_cond_wait(&helper->wakes, &queue->lock);
+            idle_looks = 0;
+        } else {
+            idle_looks = queue->held_batches == 0 ? idle_looks + 1 : 0;
+            helper_pause(helper, &queue->lock);
+        }
+        if (!helper->stops) {
+            helper_look(queue);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return NULL;
+}
+
+hal_status vulkan_send_later(hal_plugin_queue *queue)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    vulkan_helper *helper = &queue->helper;
+    if (!helper->exists) {
+        pthread_once(&once, process_exit_register);
+        helper->exists = pthread_create(&helper->thread, NULL, helper_main, queue) == 0;
+    } else if (helper->sleeps) {
+        helper->sleeps = 0;
+        pthread_cond_signal(&helper->wakes);
+    }
+    return helper->exists ? HAL_OK : vulkan_send(queue, NULL, 0);
+}
+
+void vulkan_send_start(hal_plugin_queue *queue)
+{
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&queue->helper.wakes, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_mutex_init(&queue->lock, NULL);
+}
+
+void vulkan_send_stop(hal_plugin_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->helper.stops = 1;
+    pthread_cond_signal(&queue->helper.wakes);
+    pthread_mutex_unlock(&queue->lock);
+    if (queue->helper.exists) {
+        pthread_join(queue->helper.thread, NULL);
+    }
+    pthread_cond_destroy(&queue->helper.wakes);
+    pthread_mutex_destroy(&queue->lock);
+}
