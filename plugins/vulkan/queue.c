@@ -87,6 +87,7 @@ static hal_status queue_append(hal_plugin_queue *queue, const hal_batch *batch, 
         queue->recorded = value;
         queue->held_batches++;
         queue->held_commands += batch->command_count + 1;
+        queue->commands_since_wait += batch->command_count + 1;
     }
     return status;
 }
@@ -108,7 +109,8 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     status = status == HAL_OK ? queue_append(queue, batch, value) : status;
     if (status == HAL_OK) {
-        status = wait_count > 0 ? vulkan_send(queue, waits, wait_count) : vulkan_send_due(queue);
+        status =
+            wait_count > 0 ? vulkan_send(queue, waits, wait_count) : vulkan_send_recorded(queue);
     }
     if (status == HAL_OK && queue->held_batches > 0) {
         status = vulkan_send_later(queue);
@@ -127,6 +129,7 @@ hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     if (timeout_ns > 0 || atomic_load(&queue->sent) < value) {
         pthread_mutex_lock(&queue->lock);
         status = timeout_ns > 0 ? vulkan_send(queue, NULL, 0) : vulkan_send_due(queue);
+        queue->commands_since_wait = timeout_ns > 0 ? 0 : queue->commands_since_wait;
         value = vulkan_slot_end(queue, value);
         pthread_mutex_unlock(&queue->lock);
     }

@@ -2,7 +2,10 @@
  *
  * A submission costs an NVIDIA GPU 5 to 6 us and the host more. So while an earlier submission
  * runs, batches are recorded into one open slot. It is sent when the device needs more work, when
- * it is long, or when somebody waits. A helper thread sends it when the program makes no calls. */
+ * it is long, or when somebody waits. A helper thread sends it when the program makes no calls.
+ *
+ * A program that records for long without a wait is seldom held up by a start a few commands later.
+ * Where submissions take the host longer than the device, each would have a single batch else. */
 #include "vulkan_plugin.h"
 
 #include <stdlib.h>
@@ -10,8 +13,10 @@
 #include <unistd.h>
 
 enum {
-    MAX_WAITS = 64,      /* of a submission; more are waited for by the host */
-    FEW_COMMANDS = 8,    /* that are worth a submission while one other is in flight */
+    MAX_WAITS = 64,     /* of a submission; more are waited for by the host */
+    FEW_COMMANDS = 8,   /* that are worth a submission while one other is in flight */
+    LONG_COMMANDS = 32, /* that are worth one in a long program */
+    LONG_PART = 4, /* of the commands since the last wait, the part worth one in such a program */
     MOST_COMMANDS = 256, /* that are held; below VULKAN_TIMES */
     LOOK_NS = 100000,    /* between two looks of the helper */
     IDLE_LOOKS = 50      /* with nothing held, after which the helper sleeps */
@@ -115,13 +120,26 @@ static int point_is_reached(hal_plugin_queue *queue, uint64_t value)
     return vulkan_point_wait(queue, value, 0) == HAL_OK;
 }
 
+static hal_status send_if_worth(hal_plugin_queue *queue, uint32_t least_idle, uint32_t least_busy)
+{
+    const uint32_t held = queue->held_commands;
+    const int is_worth =
+        queue->held_batches > 0 &&
+        (held >= MOST_COMMANDS || (held >= least_idle && point_is_reached(queue, queue->sent)) ||
+         (held >= least_busy && point_is_reached(queue, queue->sent_before)));
+    return is_worth ? vulkan_send(queue, NULL, 0) : HAL_OK;
+}
+
 hal_status vulkan_send_due(hal_plugin_queue *queue)
 {
-    const uint32_t commands = queue->held_commands;
-    const int is_due = queue->held_batches > 0 &&
-                       (commands >= MOST_COMMANDS || point_is_reached(queue, queue->sent) ||
-                        (commands >= FEW_COMMANDS && point_is_reached(queue, queue->sent_before)));
-    return is_due ? vulkan_send(queue, NULL, 0) : HAL_OK;
+    return send_if_worth(queue, 1, FEW_COMMANDS);
+}
+
+hal_status vulkan_send_recorded(hal_plugin_queue *queue)
+{
+    const uint32_t part = queue->commands_since_wait / LONG_PART;
+    const uint32_t least = part < LONG_COMMANDS ? part : LONG_COMMANDS;
+    return send_if_worth(queue, least, least > FEW_COMMANDS ? least : FEW_COMMANDS);
 }
 
 hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)

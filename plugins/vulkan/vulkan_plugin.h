@@ -129,6 +129,7 @@ struct hal_plugin_queue {
     vulkan_slot *open;      /* being recorded; may be null */
     uint32_t held_batches;  /* in it */
     uint32_t held_commands; /* in it, each batch counted as one more */
+    uint32_t commands_since_wait;
     vulkan_helper helper;
     /* A bit for each of the device's queues with batches that waited for the timeline. */
     _Atomic uint32_t dependents;
@@ -225,6 +226,8 @@ hal_status vulkan_commands_end(hal_plugin_device *device, vulkan_slot *slot);
 hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, uint32_t wait_count);
 /* The same if the device needs it soon, or enough is held. The caller has the lock. */
 hal_status vulkan_send_due(hal_plugin_queue *queue);
+/* The same after a batch was recorded: a long program lets the device wait for a few batches. */
+hal_status vulkan_send_recorded(hal_plugin_queue *queue);
 /* Leaves what is held to the helper. The caller has the lock. */
 hal_status vulkan_send_later(hal_plugin_queue *queue);
 /* Sends what is held unless `value` was sent. Takes the lock. */
