@@ -15,6 +15,9 @@ typedef struct recording {
 #define KERNELS VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
 #define COPIES VK_PIPELINE_STAGE_TRANSFER_BIT
 
+/* Bytes of a copy between host and device that the host may wait for while it copies the next. */
+#define TRANSFER_BYTES (UINT64_C(1) << 18)
+
 #define PIECE UINT64_C(64) /* alignment of pieces of argument memory, in bytes */
 
 static uint64_t piece_bytes(uint64_t bytes)
@@ -133,6 +136,8 @@ static void record_copy(recording *r, const hal_command *command)
     const hal_binding *from = r->batch->bindings + command->binding_first, *to = from + 1;
     if (from->length > 0) {
         record_copy_bytes(r, from->memory, from->offset, to->memory, to->offset, from->length);
+        r->slot->is_transfer |= from->length >= TRANSFER_BYTES &&
+                                (from->memory->mapped != NULL || to->memory->mapped != NULL);
     }
 }
 
@@ -217,6 +222,7 @@ hal_status vulkan_commands_begin(hal_plugin_device *device, vulkan_slot *slot)
     slot->argument_bytes = 0;
     slot->bound = VK_NULL_HANDLE;
     slot->mapped_writes = 0;
+    slot->is_transfer = 0;
     slot->recent = KERNELS | COPIES; /* of earlier slots */
     slot->pending[0] = slot->pending[1] = 0;
     const VkResult result = device->vk.vkBeginCommandBuffer(slot->commands, &begin);

@@ -125,8 +125,8 @@ hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
         return HAL_OK;
     }
-    /* A program that waits adds nothing to what is held. */
-    if (timeout_ns > 0 || atomic_load(&queue->sent) < value) {
+    /* A program that waits adds nothing to what is held, and one that looks may do so. */
+    if (timeout_ns > 0 || atomic_load(&queue->sent) < atomic_load(&queue->recorded)) {
         pthread_mutex_lock(&queue->lock);
         status = timeout_ns > 0 ? vulkan_send(queue, NULL, 0) : vulkan_send_due(queue);
         queue->commands_since_wait = timeout_ns > 0 ? 0 : queue->commands_since_wait;

@@ -123,10 +123,10 @@ static int point_is_reached(hal_plugin_queue *queue, uint64_t value)
 static hal_status send_if_worth(hal_plugin_queue *queue, uint32_t least_idle, uint32_t least_busy)
 {
     const uint32_t held = queue->held_commands;
-    const int is_worth =
-        queue->held_batches > 0 &&
-        (held >= MOST_COMMANDS || (held >= least_idle && point_is_reached(queue, queue->sent)) ||
-         (held >= least_busy && point_is_reached(queue, queue->sent_before)));
+    const int is_worth = queue->held_batches > 0 &&
+                         (held >= MOST_COMMANDS || queue->open->is_transfer ||
+                          (held >= least_idle && point_is_reached(queue, queue->sent)) ||
+                          (held >= least_busy && point_is_reached(queue, queue->sent_before)));
     return is_worth ? vulkan_send(queue, NULL, 0) : HAL_OK;
 }
 

@@ -99,6 +99,7 @@ typedef struct vulkan_slot {
     uint64_t value;
     VkPipeline bound;
     uint32_t mapped_writes;          /* 1: mapped memory is written */
+    uint32_t is_transfer;            /* 1: has a long copy between host and device */
     VkPipelineStageFlags recent;     /* stages of the commands since the last HAL_COMMAND_BARRIER */
     VkPipelineStageFlags pending[2]; /* stages that kernels, and copies, still have to wait for */
 } vulkan_slot;
@@ -120,10 +121,10 @@ struct hal_plugin_queue {
     uint64_t timed[VULKAN_TIMES]; /* the value whose time each query has */
     vulkan_slot *oldest, *newest;
     uint32_t slot_count;
-    _Atomic uint64_t reached; /* a value that is known to be reached */
-    _Atomic uint64_t sent;    /* the last value that the driver got */
-    uint64_t sent_before;     /* that of the submission before */
-    uint64_t recorded;        /* the last value */
+    _Atomic uint64_t reached;  /* a value that is known to be reached */
+    _Atomic uint64_t sent;     /* the last value that the driver got */
+    uint64_t sent_before;      /* that of the submission before */
+    _Atomic uint64_t recorded; /* the last value */
     /* Guards the slots, and recording and sending. */
     pthread_mutex_t lock;
     vulkan_slot *open;      /* being recorded; may be null */

@@ -267,6 +267,47 @@ static int try_helped(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
+/* A long copy between host and device starts at once, as its program may wait for it next. */
+static int try_transfer(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    enum { BYTES = 1 << 18 };
+    hal_plugin_queue *queue = NULL;
+    hal_plugin_memory *memory[2] = {NULL, NULL};
+    void *mapped[2] = {NULL, NULL};
+    fill_batch fill;
+    int wrong = expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+    for (int i = 0; i < 2 && !wrong; i++) {
+        wrong |= expect(plugin->memory_allocate(device, HAL_MEMORY_SHARED, BYTES, &memory[i]),
+                        HAL_OK, NULL);
+        wrong |= expect(plugin->memory_map(device, memory[i], &mapped[i]), HAL_OK, NULL);
+    }
+    if (wrong) {
+        return wrong;
+    }
+    memset(mapped[0], 1, BYTES);
+    memset(mapped[1], 0, BYTES);
+    fill_batch_make(&fill, memory[0], 0, 0x01010101);
+    wrong |= expect(plugin->submit(queue, &fill.batch, NULL, 0, 1), HAL_OK, NULL);
+    const hal_binding both[2] = {
+        {.memory = memory[0], .length = BYTES, .access = HAL_ACCESS_READ},
+        {.memory = memory[1], .length = BYTES, .access = HAL_ACCESS_WRITE}};
+    const hal_command copy = {.kind = HAL_COMMAND_COPY, .binding_count = 2};
+    const hal_batch batch = {
+        .size = sizeof batch, .command_count = 1, .commands = &copy, .bindings = both};
+    wrong |= expect(plugin->submit(queue, &batch, NULL, 0, 2), HAL_OK, NULL);
+    const _Atomic uint32_t *last = (const _Atomic uint32_t *)mapped[1] + BYTES / 4 - 1;
+    for (int i = 0; i < 5000 && atomic_load(last) == 0; i++) {
+        usleep(1000);
+    }
+    wrong |= atomic_load(last) != 0x01010101;
+    wrong |= expect(plugin->wait(queue, 2, UINT64_MAX), HAL_OK, NULL);
+    plugin->queue_destroy(device, queue);
+    plugin->memory_free(device, memory[0]);
+    plugin->memory_free(device, memory[1]);
+    plugin->device_close(device);
+    return wrong;
+}
+
 /* A batch that the driver refuses has not run; when others were accepted with it, the device is
  * lost. */
 static int try_refused(const hal_plugin *plugin, hal_plugin_device *device)
@@ -366,6 +407,9 @@ static int in_situation(const char *situation)
     if (strcmp(situation, "helped") == 0) {
         return try_helped(plugin, device);
     }
+    if (strcmp(situation, "transfer") == 0) {
+        return try_transfer(plugin, device);
+    }
     if (strcmp(situation, "refused") == 0) {
         return try_refused(plugin, device);
     }
@@ -436,10 +480,10 @@ TEST(no_driver)
 
 TEST(faults)
 {
-    static const char *const names[] = {"old_loader",  "no_device", "no_addresses", "old_device",
-                                        "no_function", "no_memory", "rejected",     "lost",
-                                        "forked",      "late",      "software",     "untimed",
-                                        "ahead",       "together",  "helped",       "refused"};
+    static const char *const names[] = {
+        "old_loader", "no_device", "no_addresses", "old_device", "no_function", "no_memory",
+        "rejected",   "lost",      "forked",       "late",       "software",    "untimed",
+        "ahead",      "together",  "helped",       "refused",    "transfer"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();

@@ -191,7 +191,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
     if (fault("software") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         return (PFN_vkVoidFunction)no_move;
     }
-    if ((fault("ahead") || fault("together") || fault("refused")) &&
+    if ((fault("ahead") || fault("together") || fault("refused") || fault("transfer")) &&
         strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         return (PFN_vkVoidFunction)not_yet;
     }
