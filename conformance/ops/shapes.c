@@ -377,6 +377,17 @@ static void run_views(case_run *run, const void *parameters)
     case_expect(run, ops_tensor_read(run->ops, &x, 17, seen), wrong, NULL, "a wrong size");
 }
 
+/* Lines of an odd length, contiguous along another axis than those of one operand. */
+static void add_ragged_lines(case_list *list)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_I16, HAL_TYPE_F64};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        const shape_case tested = {
+            .rank = 2, .shape = {301, 267}, .y = LAYOUT_PERMUTED, .type = types[i]};
+        case_add_member(list, &pointwise_shapes, &tested);
+    }
+}
+
 void cases_ops_shapes(case_list *list)
 {
     static const struct {
@@ -410,6 +421,7 @@ void cases_ops_shapes(case_list *list)
             case_add_member(list, &pointwise_shapes, &tested);
         }
     }
+    add_ragged_lines(list);
     for (int i = 0; i < 4; i++) {
         static const char *const names[] = {"row", "column", "missing_axes", "scalar"};
         case_add(list, run_broadcast, &i, sizeof i, "ops/broadcast(%s)", names[i]);

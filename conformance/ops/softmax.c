@@ -145,6 +145,16 @@ void cases_ops_softmax(case_list *list)
             add_softmax(list, &tested);
         }
     }
+    /* Rows that a GPU keeps in registers or in shared memory, and that begin inside sectors. */
+    static const int64_t kept[][3] = {{3, 40003, 1}, {2, 600, 48}, {2, 1500, 40}};
+    for (size_t s = 0; s < sizeof kept / sizeof kept[0]; s++) {
+        const softmax_case tested = {.type = s == 0 ? HAL_TYPE_BF16 : HAL_TYPE_F32,
+                                     .axis = 1,
+                                     .shape = {kept[s][0], kept[s][1], kept[s][2]},
+                                     .scale = 5.0,
+                                     .in_place = s == 0};
+        add_softmax(list, &tested);
+    }
     /* Three loops of 21,845 steps of a work-item. */
     list->level = CASE_LEVEL_STRESS;
     const softmax_case tall = {HAL_TYPE_F32, 0, {21845, 256, 1}, LAYOUT_PLAIN, 5.0, false, true};

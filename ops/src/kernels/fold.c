@@ -78,6 +78,12 @@
 #define USUAL_ITEMS 512
 #define MOST_ITEMS 1024
 
+/* Words of neighbouring outputs that the work-items of a group of a GPU read side by side where
+ * they keep what they read, at most and at least: whole sectors. Elements that each keeps. */
+#define KEPT_LINE_WORDS 16
+#define MIN_KEPT_LINE_WORDS 8
+#define KEPT_ELEMENTS 32
+
 /* Accumulators of a work-item, and bytes of values that one of a GPU loads in a step: the largest
  * groups leave no registers for more. */
 #define MAX_CHAINS 4
@@ -392,6 +398,33 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
         group->subgroup = group->along < lanes ? group->along : lanes;
     }
     ops_reduce_layout_set_length(context, axis->length, type, group);
+}
+
+void ops_reduce_layout_keep(const ops_context *context, const ops_space *space,
+                            const ops_axis *axis, uint32_t size, hal_type type,
+                            ops_reduce_layout *group)
+{
+    const hal_device_info *info = context->info;
+    const int64_t items = halved_to(USUAL_ITEMS, info->max_group_items);
+    int64_t line = KEPT_LINE_WORDS;
+    if (ops_is_processor(context) || group->axis_first || size != 4 ||
+        group->outputs < CACHE_LINE_WORDS ||
+        info->max_group_size[1] < (uint32_t)(items / MIN_KEPT_LINE_WORDS)) {
+        return;
+    }
+    while (line > MIN_KEPT_LINE_WORDS && axis->length > items / line * KEPT_ELEMENTS) {
+        line /= 2;
+    }
+    int fits = axis->length <= items / line * KEPT_ELEMENTS && axis->stride[0] % line == 0;
+    for (uint32_t i = 0; i + 1 < space->rank; i++) {
+        fits &= space->stride[0][i] % line == 0;
+    }
+    if (fits) {
+        group->outputs = (uint32_t)line;
+        group->along =
+            power_of_two((uint64_t)axis->length / ITEM_ELEMENTS, 1, (uint32_t)(items / line));
+        ops_reduce_layout_set_length(context, axis->length, type, group);
+    }
 }
 
 hal_status ops_reduce_layout_grid(const ops_context *context, const char *function,

@@ -67,6 +67,13 @@ static inline int ops_is_processor(const ops_context *context)
 void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
                               const ops_axis *axis, hal_type type, ops_reduce_layout *group);
 
+/* After that, for programs that read elements of `size` bytes several times: fewer outputs for a
+ * group of a GPU, where it then keeps their elements in registers and a compute unit has several
+ * such groups. */
+void ops_reduce_layout_keep(const ops_context *context, const ops_space *space,
+                            const ops_axis *axis, uint32_t size, hal_type type,
+                            ops_reduce_layout *group);
+
 /* The same where each group takes `length` elements of the axis. */
 void ops_reduce_layout_set_length(const ops_context *context, int64_t length, hal_type type,
                                   ops_reduce_layout *group);

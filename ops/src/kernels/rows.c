@@ -25,6 +25,10 @@
 #define FULL_ITEMS 2048
 #define MOST_GROUPS 32
 
+/* Elements of a work-item from which it loads twice as many at once where shared memory keeps the
+ * row: a compute unit has few work-items then. */
+#define MANY_CACHED_ELEMENTS 64
+
 /* Elements that a work-item keeps in registers, at most: on a CPU, where they are in its first
  * cache, and in its smaller groups; on software that acts as a GPU, whose compilers take long for
  * much code; in the largest groups, which leave each work-item fewest registers; in others. */
@@ -210,16 +214,22 @@ static hal_status least_slices(const ops_context *context, const char *function,
     return HAL_OK;
 }
 
+/* The space of the outputs, and the axis. */
+static void outputs_space(const ops_tensor *x, uint32_t axis, ops_space *space, ops_axis *taken)
+{
+    ops_space_begin(space, x->rank, x->shape);
+    ops_space_add(space, x, 0);
+    ops_axis_take(space, axis, taken);
+    ops_space_collapse(space, 0);
+}
+
 /* Chooses the group. Returns the number of outputs; `length`: of the axis. */
 static int64_t layout_choose_group(const ops_context *context, const ops_tensor *x, uint32_t axis,
                                    hal_type type, ops_row_layout *layout)
 {
     ops_space space;
     ops_axis taken;
-    ops_space_begin(&space, x->rank, x->shape);
-    ops_space_add(&space, x, 0);
-    ops_axis_take(&space, axis, &taken);
-    ops_space_collapse(&space, 0);
+    outputs_space(x, axis, &space, &taken);
     ops_reduce_layout_choose(context, &space, &taken, type, &layout->group);
     layout->slices = 1;
     layout->slice_length = (uint32_t)taken.length;
@@ -253,6 +263,18 @@ hal_status ops_row_layout_choose(const ops_context *context, const char *functio
     layout->slices = (uint32_t)((length + slice - 1) / slice);
     ops_reduce_layout_set_length(context, slice, type, &layout->group);
     return HAL_OK;
+}
+
+void ops_row_layout_keep(const ops_context *context, const ops_tensor *x, uint32_t axis,
+                         hal_type type, ops_row_layout *layout)
+{
+    ops_space space;
+    ops_axis taken;
+    if (layout->slices == 1) {
+        outputs_space(x, axis, &space, &taken);
+        ops_reduce_layout_keep(context, &space, &taken, hal_type_size(x->type), type,
+                               &layout->group);
+    }
 }
 
 int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
@@ -407,10 +429,10 @@ static int outputs_are_read(const ops_row_pass *pass)
     return 0;
 }
 
-static int program_has_arguments(const ops_row_program *program)
+static int program_has(const ops_row_program *program, uint32_t kind)
 {
     for (uint32_t i = 0; i < program->value_count - program->input_count; i++) {
-        if (program->steps[i].kind == OPS_REDUCE_ARGMAX) {
+        if (program->steps[i].kind == kind) {
             return 1;
         }
     }
@@ -458,13 +480,17 @@ static uint64_t mark_repeated(const ops_row_pass *pass, uint8_t *is_repeated)
 static void choose_cache(const ops_context *context, ops_row_pass *pass)
 {
     const uint64_t shared = context->info->shared_bytes, length = (uint64_t)pass->axis.length;
-    const uint64_t taken = reductions_bytes(pass) + CACHE_ALIGNMENT;
     uint8_t is_repeated[OPS_MAX_VIEWS] = {0};
-    if (ops_is_processor(context) || pass->form.chunks || pass->form.is_sliced || taken >= shared) {
+    if (ops_is_processor(context) || pass->form.chunks || pass->form.is_sliced) {
         return;
     }
-    const uint64_t bytes = mark_repeated(pass, is_repeated) * pass->group.outputs;
-    const uint64_t room = bytes > 0 ? (shared - taken) / bytes / CACHE_STEP * CACHE_STEP : 0;
+    const uint64_t bytes = mark_repeated(pass, is_repeated);
+    const uint64_t taken = reductions_bytes(pass) + CACHE_ALIGNMENT + OPS_ROW_PART * bytes;
+    if (bytes == 0 || taken >= shared) {
+        return;
+    }
+    const uint64_t room =
+        (shared - taken) / (bytes * pass->group.outputs) / CACHE_STEP * CACHE_STEP;
     uint64_t step = CACHE_STEP;
     while (step * CACHE_STEPS < length) {
         step *= 2;
@@ -473,6 +499,36 @@ static void choose_cache(const ops_context *context, ops_row_pass *pass)
     if (room >= length) {
         memcpy(pass->form.is_cached, is_repeated, sizeof is_repeated);
         pass->form.cached_length = (uint32_t)(wanted < room ? wanted : room);
+    }
+}
+
+/* With few work-items on a compute unit, more loads at once: the order of additions has no part in
+ * that but for blocks of steps. Programs with two values for a state lack the registers. */
+static void choose_unroll(ops_row_pass *pass)
+{
+    ops_reduce_layout *group = &pass->group;
+    const int64_t elements = ops_reduce_layout_chunks(group, pass->axis.length) * group->width;
+    if (pass->form.cached_length && group->axis_first && !group->blocks &&
+        elements >= MANY_CACHED_ELEMENTS && !program_has(pass->program, OPS_FOLD_SOFTMAX) &&
+        !program_has(pass->program, OPS_REDUCE_ARGMAX)) {
+        group->unroll *= 2;
+    }
+}
+
+/* Whether steps of the last loop begin at whole parts of the first output's memory, because its
+ * rows do not: a GPU's stores of parts of sectors take twice the time. */
+static void choose_parts(const ops_context *context, ops_row_pass *pass)
+{
+    const uint32_t view = pass->program->input_count;
+    const ops_space *space = &pass->space;
+    int are_ragged = 0;
+    for (uint32_t i = 0; i < space->rank; i++) {
+        are_ragged |= space->size[i] > 1 && space->stride[view][i] % OPS_ROW_PART != 0;
+    }
+    if (are_ragged && !ops_is_processor(context) && pass->group.axis_first && !pass->form.chunks &&
+        pass->schedule.stores_elements && !pass->layout.index64 &&
+        pass->axis.step[view] == OPS_INNER_ONE) {
+        pass->form.parts = (uint8_t)(view + 1);
     }
 }
 
@@ -494,6 +550,9 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     if (ops_row_layout_keeps(context, call->layout, length, words * pass->schedule.live)) {
         pass->form.chunks = (uint8_t)chunks;
     }
+    choose_cache(context, pass);
+    choose_unroll(pass);
+    choose_parts(context, pass);
     const int64_t step =
         (int64_t)group->along * group->width * (pass->form.chunks ? chunks : group->unroll);
     pass->form.is_exact = length % step == 0 && !pass->form.is_sliced;
@@ -504,15 +563,15 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     /* Their number is chosen for as many. Values of two words, or with their places, leave no
      * registers for all of them. */
     if (pass->form.is_sliced && !pass->form.rest_by_chunks) {
-        const uint32_t items =
-            words > 1 || program_has_arguments(pass->program) ? FULL_ITEMS / 2 : FULL_ITEMS;
+        const uint32_t items = words > 1 || program_has(pass->program, OPS_REDUCE_ARGMAX)
+                                   ? FULL_ITEMS / 2
+                                   : FULL_ITEMS;
         const uint32_t groups = items / (group->outputs * group->along);
         pass->form.full_groups = (uint8_t)(groups < MOST_GROUPS ? groups : MOST_GROUPS);
     }
     pass->form.ends_backwards = !pass->form.chunks && !pass->form.rest_by_chunks &&
                                 pass->schedule.stores_elements &&
                                 (pass->schedule.last > 0 || pass->form.is_sliced);
-    choose_cache(context, pass);
     if (stores_costly(context, pass)) {
         pass->form.stored = (uint8_t)(pass->program->costly + 1);
         pass->bindings.access[pass->slots[pass->program->input_count]] |= HAL_ACCESS_READ;

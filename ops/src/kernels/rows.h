@@ -106,6 +106,11 @@ hal_status ops_row_layout_choose(const ops_context *context, const char *functio
 void ops_row_layout_whole(const ops_context *context, const ops_tensor *x, uint32_t axis,
                           hal_type type, ops_row_layout *layout);
 
+/* Changes the layout of a program that reads `x` several times, and that is not to have the bits of
+ * other reductions, so that a group keeps more of it. */
+void ops_row_layout_keep(const ops_context *context, const ops_tensor *x, uint32_t axis,
+                         hal_type type, ops_row_layout *layout);
+
 /* Whether a kernel keeps `words` words of 32 bits for each element of a row in registers. */
 int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
                          uint32_t words);

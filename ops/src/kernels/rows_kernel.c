@@ -26,6 +26,7 @@ typedef struct emitter {
     hal_ir_value axis_strides[OPS_MAX_VIEWS];
     ops_reduce_lane lane;
     hal_ir_value start, end; /* of the slice, U32 */
+    hal_ir_value length;     /* of the row, U32 */
     hal_ir_value slice_offset;
     hal_ir_value divisor[OPS_ROW_VALUES]; /* of means */
     hal_ir_value row[OPS_ROW_VALUES];     /* values of the row; of a reduction its value */
@@ -116,13 +117,17 @@ static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
 }
 
 /* The index in shared memory of the first element of a batch. Only the work-item that stores an
- * element loads it, so that no barrier is needed. */
+ * element loads it, so that no barrier is needed; but in emit_parts, whose first steps begin before
+ * the row. */
 static hal_ir_value cache_index(emitter *e, const row_batch *batch)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
     if (group->axis_first) {
         hal_ir_value row = hal_ir_mul(b, e->lane.p, hal_ir_u32(b, e->pass->form.cached_length));
+        if (e->pass->form.parts) {
+            row = hal_ir_add(b, row, hal_ir_u32(b, OPS_ROW_PART));
+        }
         return hal_ir_add(b, row, batch->first);
     }
     hal_ir_value place = hal_ir_mul(b, batch->first, hal_ir_u32(b, group->outputs));
@@ -511,6 +516,58 @@ static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
     }
 }
 
+/* The distance from the row's start back to a multiple of OPS_ROW_PART in the output's memory, or
+ * less where an index of a view would be negative. */
+static hal_ir_value parts_distance(emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t view = e->pass->form.parts - 1u, width = e->pass->group.width;
+    const uint32_t count = e->program->input_count + e->program->output_count;
+    hal_ir_value distance = hal_ir_and(b, ops_value_cast(b, HAL_TYPE_U32, e->lane.index[view]),
+                                       hal_ir_u32(b, OPS_ROW_PART - width));
+    for (uint32_t v = 0; v < count; v++) {
+        if (v != view && e->pass->axis.step[v] == OPS_INNER_ONE) {
+            hal_ir_value most = ops_value_cast(b, HAL_TYPE_U32, e->lane.index[v]);
+            most = hal_ir_and(b, most, hal_ir_u32(b, ~(width - 1)));
+            distance = hal_ir_min(b, distance, most);
+        }
+    }
+    return distance;
+}
+
+/* The last loop with steps that begin at multiples of OPS_ROW_PART in the output's memory, all of
+ * them guarded: a slice ends where the next one begins. */
+static void emit_parts(emitter *e, uint32_t phase, const uint8_t *needed)
+{
+    hal_ir_builder *b = e->b;
+    const ops_row_form *form = &e->pass->form;
+    const ops_reduce_layout *group = &e->pass->group;
+    row_batch batch = {.chunks = loop_chunks(e, phase)};
+    const uint32_t step = group->along * group->width * batch.chunks;
+    hal_ir_value distance = parts_distance(e);
+    hal_ir_value from = hal_ir_sub(b, e->start, distance);
+    hal_ir_value to =
+        hal_ir_select(b, hal_ir_eq(b, e->end, e->length), e->end, hal_ir_sub(b, e->end, distance));
+    hal_ir_value all = hal_ir_add(b, hal_ir_sub(b, to, from), hal_ir_u32(b, step - 1));
+    all = hal_ir_and(b, all, hal_ir_u32(b, ~(step - 1)));
+    if (form->cached_length) {
+        hal_ir_barrier(b);
+    }
+    hal_ir_value base = hal_ir_for(b, hal_ir_u32(b, 0), all, hal_ir_u32(b, step));
+    if (form->ends_backwards) {
+        base = hal_ir_sub(b, hal_ir_sub(b, all, hal_ir_u32(b, step)), base);
+    }
+    batch.first = hal_ir_add(b, hal_ir_add(b, from, base),
+                             hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
+    for (uint32_t c = 0; c < batch.chunks; c++) {
+        /* Elements before the row have places of nearly 2^32. */
+        hal_ir_value first = hal_ir_add(b, batch.first, hal_ir_u32(b, batch_offset(e, c, 0)));
+        batch.inside[c] = hal_ir_lt(b, first, to);
+    }
+    emit_batch(e, phase, needed, &batch);
+    hal_ir_end(b);
+}
+
 /* All chunks but the last one are inside the row. */
 static void emit_kept(emitter *e, uint32_t phase, const uint8_t *needed)
 {
@@ -625,9 +682,9 @@ static void declare_cache(emitter *e)
             char name[] = "cache_00";
             name[6] = (char)('0' + view / 10);
             name[7] = (char)('0' + view % 10);
-            e->cache[view] =
-                hal_ir_shared(e->b, name, pass->bindings.types[pass->slots[view]],
-                              pass->form.cached_length * pass->group.outputs);
+            e->cache[view] = hal_ir_shared(e->b, name, pass->bindings.types[pass->slots[view]],
+                                           pass->form.cached_length * pass->group.outputs +
+                                               (pass->form.parts ? OPS_ROW_PART : 0));
         }
     }
 }
@@ -640,7 +697,7 @@ static void declare_scalars(emitter *e)
     ops_axis_declare(b, &pass->axis, &pass->layout, e->axis_strides);
     hal_ir_value length = hal_ir_scalar_value(b, "length", HAL_TYPE_U32);
     e->start = hal_ir_u32(b, 0);
-    e->end = length;
+    e->end = e->length = length;
     if (pass->form.is_sliced) {
         hal_ir_value slice = hal_ir_scalar_value(b, "slice", HAL_TYPE_U32);
         hal_ir_value stride = hal_ir_scalar_value(b, "slice_stride", e->values.type);
@@ -679,6 +736,8 @@ static void emit_phase(emitter *e, uint32_t phase)
     ops_row_needs(e->program, schedule, phase, &e->pass->axis, e->pass->form.stored, needed);
     if (e->pass->form.chunks) {
         emit_kept(e, phase, needed);
+    } else if (e->pass->form.parts && phase == schedule->last) {
+        emit_parts(e, phase, needed);
     } else {
         emit_loop(e, phase, needed);
     }

@@ -7,6 +7,10 @@
 
 #define OPS_ROW_NEVER 255u
 
+/* Elements that work-items side by side store at once: whole sectors of memory where they begin at
+ * a multiple of as many. */
+#define OPS_ROW_PART 32u
+
 /* What the kernel depends on, apart from program, bindings, layout, group and axis. */
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_row_form {
@@ -20,7 +24,9 @@ typedef struct ops_row_form {
     uint8_t ends_backwards; /* the last loop starts with what was read last */
     uint8_t stored;         /* 1 + value that the output's memory holds until the last loop; or 0 */
     uint8_t full_groups;    /* that a compute unit is to hold at once; 0: no wish */
-    uint8_t reserved[3];
+    uint8_t parts;          /* 1 + the output whose memory the last loop stores by whole parts,
+                               though its rows begin anywhere; or 0 */
+    uint8_t reserved[2];
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
     uint8_t is_cached[OPS_MAX_VIEWS]; /* an input whose elements shared memory keeps */
 } ops_row_form;

@@ -135,6 +135,7 @@ static hal_status softmax_record(ops_context *context, const char *function, int
     if (status) {
         return status;
     }
+    ops_row_layout_keep(context, x, axis, c.type, &layout);
     /* A processor reads the row again from its cache; exp would cost more. */
     const int online = layout.slices > 1 || (!ops_is_processor(context) &&
                                              !ops_row_layout_keeps(context, &layout, x->shape[axis],

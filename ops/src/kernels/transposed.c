@@ -45,6 +45,10 @@
 /* At most one of so many work-items is idle. */
 #define MOST_IDLE 7u
 
+/* Neighbours that a work-item copies to shared memory at a time, at most: the next work-item's are
+ * as far away, so that of more of them more meet one bank. */
+#define MAX_STAGED_WIDTH 4u
+
 /* Elements that a work-item has in flight, and those that it computes at a time. */
 #define LOADS 16u
 #define TOGETHER 4u
@@ -306,6 +310,9 @@ static void plan_orders(ops_space *space, const ops_elementwise_use *use, uint32
     plan->computed = order_of(space, output, 0, plan->tile);
     plan->staged_width =
         contiguous ? order_width(space, use, plan->staged, plan->tile, &plan->loaded) : 1;
+    while (plan->staged_width > MAX_STAGED_WIDTH) {
+        plan->staged_width /= 2;
+    }
     plan->width = order_width(space, use, all & ~plan->staged, plan->tile, &plan->computed);
 }
 

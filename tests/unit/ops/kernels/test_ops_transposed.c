@@ -33,7 +33,7 @@ static void choose(const staging_case *c, uint32_t kind, ops_elementwise_plan *p
 {
     const hal_device_info info = {.kind = kind, .compute_units = 4, .shared_bytes = 49152};
     const uint32_t sizes[2] = {c->bytes, c->bytes};
-    const ops_elementwise_use use = {.widest = 4, .loaded = 1, .sizes = sizes};
+    const ops_elementwise_use use = {.widest = 16 / c->bytes, .loaded = 1, .sizes = sizes};
     ops_space space = {.rank = 4, .view_count = 2};
     int64_t stride = 1;
     for (int i = 4; i-- > 0;) {
@@ -71,9 +71,9 @@ typedef struct tile_case {
 static const tile_case tiles[] = {
     {"bf16 @210", {1, 566, 70837, 6}, {0, 1, 566, 40093742}, 2, {6, 64, 8}, {1, 1}, {2, 2}},
     {"f32 @3120", {1, 17, 10302, 100}, {0, 1, 17, 175134}, 4, {56, 17, 4}, {2, 1}, {2, 4}},
-    {"f16 @0231", {1, 64, 65792, 3}, {0, 197376, 1, 65792}, 2, {3, 1024, 1}, {1, 2}, {4, 4}},
+    {"f16 @0231", {1, 64, 65792, 3}, {0, 197376, 1, 65792}, 2, {3, 1024, 1}, {1, 2}, {4, 8}},
     {"f32 @0312", {1, 64, 3, 65792}, {0, 197376, 1, 3}, 4, {1024, 3, 1}, {2, 1}, {4, 4}},
-    {"f16 @10", {1, 1, 4096, 4096}, {0, 0, 1, 4096}, 2, {64, 64, 1}, {1, 1}, {4, 4}},
+    {"f16 @10", {1, 1, 4096, 4096}, {0, 0, 1, 4096}, 2, {64, 64, 1}, {1, 1}, {4, 8}},
     {"f16 @10, ragged lines", {1, 1, 4097, 4095}, {0, 0, 1, 4097}, 2, {128, 64, 1}, {1, 1}, {1, 1}},
     {"f32 @10, whole sectors", {1, 1, 4097, 4096}, {0, 0, 1, 4097}, 4, {64, 64, 1}, {1, 1}, {1, 4}},
     {"not continued", {1, 64, 70, 5}, {0, 9000, 1, 100}, 2, {5, 70, 1}, {1, 2}, {2, 2}},
