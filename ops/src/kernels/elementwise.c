@@ -30,6 +30,9 @@
 #define MOST_LOADED_BYTES 64u
 #define MIN_LOADED_BYTES 32u
 
+/* Lanes of a GPU's subgroups, at most, and where their number is unknown. */
+#define MOST_LANES 64u
+
 /* Work-items along x of a group that is a tile, where both dimensions are long: cache lines are
  * used whole. Work-items of a tile, and tiles for each compute unit, at most and at least. */
 #define TILE_SIDE 32u
@@ -143,14 +146,25 @@ static void plan_repeat(const hal_device_info *info, const ops_elementwise_use *
     uint32_t together = row_repeat(use, space, plan);
     plan->along_lines = groups < together;
     if (plan->along_lines) {
-        together = ops_even_share(lines, together);
+        /* As few groups as possible: an even share of 26 lines among groups of 4 would be 2. */
+        together = info->kind == HAL_DEVICE_SOFTWARE
+                       ? ops_even_share(lines, together)
+                       : (uint32_t)ops_ceil_divide(lines, ops_ceil_divide(lines, together));
     }
     const uint64_t enough = (uint64_t)info->compute_units * BUSY_GROUPS;
     plan->repeat = groups * rows >= enough * together ? together : 1;
     plan->along_lines = plan->along_lines && plan->repeat > 1;
 }
 
-/* On a GPU, groups are multiples of 64 work-items, with as few idle ones as possible. */
+/* Lanes of the subgroups of a device with rows. */
+static uint64_t subgroup_lanes(const hal_device_info *info)
+{
+    const uint32_t width = info->subgroup_width;
+    return info->kind == HAL_DEVICE_SOFTWARE || width == 0 || width > MOST_LANES ? MOST_LANES
+                                                                                 : width;
+}
+
+/* On a GPU, groups are whole subgroups, with as few idle work-items as possible. */
 static hal_status plan_rows(const ops_context *context, const ops_elementwise_use *use,
                             const ops_space *space, ops_elementwise_plan *plan)
 {
@@ -163,7 +177,9 @@ static hal_status plan_rows(const ops_context *context, const ops_elementwise_us
         plan_repeat(context->info, use, space, groups, plan);
         const uint64_t in_line = plan->along_lines ? 1 : plan->repeat;
         groups = ops_ceil_divide(groups, in_line);
-        const uint64_t even = ops_ceil_divide(ops_ceil_divide(items, groups * in_line), 64) * 64;
+        const uint64_t lanes = subgroup_lanes(context->info);
+        const uint64_t even =
+            ops_ceil_divide(ops_ceil_divide(items, groups * in_line), lanes) * lanes;
         plan->group = even < plan->group ? (uint32_t)even : plan->group;
         groups = ops_ceil_divide(items, plan->group * in_line);
     }

@@ -1,6 +1,8 @@
-/* What GPUs compute in a group: which outputs of softmax, so that work-items keep their rows. */
+/* What GPUs compute in a group: which outputs of softmax, so that work-items keep their rows, and
+ * which lines of elementwise kernels, so that few work-items are idle. */
 #include "unit.h"
 
+#include "kernels/elementwise.h"
 #include "kernels/fold.h"
 
 static const hal_device_info gpu = {.kind = HAL_DEVICE_DISCRETE,
@@ -41,6 +43,43 @@ TEST(softmax_keeps_lines_of_whole_sectors)
         if (group.outputs != c->outputs || group.along != c->along) {
             fail_msg("%lld elements of %u bytes: %u outputs x %u (before %u)", (long long)c->length,
                      c->bytes, group.outputs, group.along, along);
+        }
+    }
+}
+
+/* x + y, with one y for each line. */
+typedef struct lines_case {
+    int64_t size[3];
+    uint32_t bytes, group, repeat;
+} lines_case;
+
+static const lines_case lines[] = {
+    {{3878, 26, 274}, 2, 160, 4}, /* of 26 lines four at a time, though 13 times two would do */
+    {{1000, 64, 512}, 4, 128, 1},
+    {{1000, 20, 743}, 2, 256, 7},
+};
+
+TEST(lines_leave_few_idle)
+{
+    const ops_context context = {.info = &gpu, .index32_limit = INT64_C(1) << 31};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const lines_case *c = &lines[i];
+        const uint32_t sizes[3] = {c->bytes, c->bytes, c->bytes};
+        const ops_elementwise_use use = {
+            .function = "test", .widest = 16 / c->bytes, .loaded = 3, .sizes = sizes};
+        ops_space space = {.rank = 3, .view_count = 3};
+        int64_t stride = 1;
+        for (int d = 3; d-- > 0;) {
+            space.size[d] = c->size[d];
+            space.stride[0][d] = space.stride[2][d] = stride;
+            stride *= c->size[d];
+        }
+        space.stride[1][1] = 1;
+        ops_elementwise_plan plan;
+        assert_int_equal(ops_elementwise_plan_init(&context, &use, &space, &plan), HAL_OK);
+        if (!plan.rows || plan.group != c->group || plan.repeat != c->repeat) {
+            fail_msg("%lld x %lld: group of %u, repeat %u", (long long)c->size[1],
+                     (long long)c->size[2], plan.group, plan.repeat);
         }
     }
 }
