@@ -79,22 +79,25 @@ struct hal_plugin_kernel {
     _Atomic(opencl_clone *) clones;
 };
 
-enum { OPENCL_POINTS = 1024 }; /* points of a queue whose events are kept */
+enum { OPENCL_MARKS = 1024 }; /* batches of a queue whose events are kept */
 
-typedef struct opencl_point {
+/* The end of a batch, and with it of those before. */
+typedef struct opencl_mark {
     uint64_t value;
     cl_event event;
-} opencl_point;
+} opencl_mark;
 
 struct hal_plugin_queue {
     hal_plugin_device *device;
     cl_command_queue commands;
     uint64_t serial;
     _Atomic uint64_t submitted, reached; /* values */
-    pthread_mutex_t lock;                /* of the points */
-    opencl_point points[OPENCL_POINTS];
-    uint64_t released; /* the events up to this value were released early */
-    cl_mem arguments;  /* the blocks of a batch that are in a buffer */
+    pthread_mutex_t lock;                /* of the marks */
+    opencl_mark marks[OPENCL_MARKS];     /* a ring; values grow */
+    uint32_t mark_first, mark_count;
+    uint32_t unmarked;    /* commands since the last mark */
+    bool unmarked_copies; /* of the last batch */
+    cl_mem arguments;     /* the blocks of a batch that are in a buffer */
     uint64_t argument_capacity;
 };
 
@@ -172,7 +175,9 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
 /* point.c. Makes the queue wait for points of other queues. */
 hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *waits,
                                uint32_t wait_count);
-/* Keeps the event of a batch as the point of its value. */
+/* Marks the end of what was submitted, unless it is reached. */
+hal_status opencl_point_mark(hal_plugin_queue *queue);
+/* Says that a batch was submitted, and keeps its event, if it has one. */
 hal_status opencl_point_add(hal_plugin_queue *queue, uint64_t value, cl_event event);
 void opencl_point_destroy_all(hal_plugin_queue *queue);
 hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);

@@ -1,5 +1,8 @@
-/* Points: the events of a queue's batches, waiting for them, and the time between them. Called by
- * queue.c; entries of the plugin's table. */
+/* Points: the marks of a queue, which are batches whose end has an event; waiting for them, and the
+ * time between them. Called by queue.c; entries of the plugin's table.
+ *
+ * On queues without profiling most batches have none, since drivers take long for an event: a wait
+ * for their value is one for the next mark, for the end of the queue, or for a marker. */
 #include "opencl_plugin.h"
 #include "quirks.h"
 
@@ -10,18 +13,46 @@
  * longer and longer sleeps. */
 enum { SPIN_NS = 50000, MAX_SLEEP_NS = 500000 };
 
-/* The event of a value, with a reference; null when it was released or not submitted. */
-static cl_event event_retain(hal_plugin_queue *queue, uint64_t value)
+/* The place among the kept marks of the first one at or after a value; their count where none is.
+ * The caller holds the lock. */
+static uint32_t mark_find(const hal_plugin_queue *queue, uint64_t value)
 {
-    cl_event event = NULL;
+    uint32_t low = 0, high = queue->mark_count;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (queue->marks[(queue->mark_first + middle) % OPENCL_MARKS].value < value) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static opencl_mark *mark_at(hal_plugin_queue *queue, uint32_t place)
+{
+    return &queue->marks[(queue->mark_first + place) % OPENCL_MARKS];
+}
+
+/* The caller holds the lock, and there is room. */
+static void mark_append(hal_plugin_queue *queue, uint64_t value, cl_event event)
+{
+    *mark_at(queue, queue->mark_count++) = (opencl_mark){.value = value, .event = event};
+}
+
+/* Copies the first mark at or after a value, with a reference to its event, which is null where
+ * there is none. */
+static opencl_mark mark_retain(hal_plugin_queue *queue, uint64_t value)
+{
+    opencl_mark mark = {0};
     pthread_mutex_lock(&queue->lock);
-    const opencl_point *point = &queue->points[value % OPENCL_POINTS];
-    if (point->value == value && point->event != NULL) {
-        event = point->event;
-        cl.clRetainEvent(event);
+    const uint32_t place = mark_find(queue, value);
+    if (place < queue->mark_count) {
+        mark = *mark_at(queue, place);
+        cl.clRetainEvent(mark.event);
     }
     pthread_mutex_unlock(&queue->lock);
-    return event;
+    return mark;
 }
 
 /* After a command failed while it ran, the device cannot be used. */
@@ -32,18 +63,11 @@ static hal_status fail_lost(const hal_plugin_queue *queue, cl_int error)
                        queue->device->card->info.name, opencl_error_name(error), (int)error);
 }
 
-/* The newest batch is waited for by clFinish, which drivers return from earlier than from a wait
- * for an event. */
-static hal_status event_wait(hal_plugin_queue *queue, cl_event event, uint64_t value)
+static hal_status event_wait(hal_plugin_queue *queue, cl_event event)
 {
-    const bool by_event = (queue->device->card->quirks & OPENCL_QUIRK_EVENT_WAIT) != 0;
-    const bool newest = !by_event && atomic_load(&queue->submitted) == value;
     cl_int state = CL_QUEUED;
-    cl_int error = newest ? cl.clFinish(queue->commands) : CL_SUCCESS;
-    if (newest && error == CL_SUCCESS) {
-        error =
-            cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-    }
+    cl_int error =
+        cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
     if (error == CL_SUCCESS && state > CL_COMPLETE) {
         error = cl.clWaitForEvents(1, &event);
         state = CL_COMPLETE;
@@ -87,22 +111,66 @@ static void queue_raise_reached(hal_plugin_queue *queue, uint64_t value)
     }
 }
 
+/* The caller holds the lock. */
+static void mark_release_oldest(hal_plugin_queue *queue)
+{
+    cl.clReleaseEvent(mark_at(queue, 0)->event);
+    queue->mark_first = (queue->mark_first + 1) % OPENCL_MARKS;
+    queue->mark_count--;
+}
+
 /* Releases the events up to a value, where nobody can ask for their times: some drivers keep the
  * memory of a command as long as its event. */
-static void events_release_to(hal_plugin_queue *queue, uint64_t value)
+static void marks_release_to(hal_plugin_queue *queue, uint64_t value)
 {
     pthread_mutex_lock(&queue->lock);
-    const uint64_t oldest = value > OPENCL_POINTS ? value - OPENCL_POINTS : 0;
-    uint64_t at = queue->released > oldest ? queue->released : oldest;
-    while (at < value) {
-        opencl_point *point = &queue->points[++at % OPENCL_POINTS];
-        if (point->value == at && point->event != NULL) {
-            cl.clReleaseEvent(point->event);
-            point->event = NULL;
+    while (queue->mark_count > 0 && mark_at(queue, 0)->value <= value) {
+        mark_release_oldest(queue);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* Takes the lock when there is room for a mark, for which the oldest one may have to be reached.
+ * After a failure the lock is not held. */
+static hal_status marks_lock_with_room(hal_plugin_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    while (queue->mark_count == OPENCL_MARKS) {
+        const opencl_mark oldest = *mark_at(queue, 0);
+        cl.clRetainEvent(oldest.event);
+        pthread_mutex_unlock(&queue->lock);
+        cl.clFlush(queue->commands);
+        const hal_status status = event_wait(queue, oldest.event);
+        cl.clReleaseEvent(oldest.event);
+        if (status != HAL_OK) {
+            return status;
+        }
+        queue_raise_reached(queue, oldest.value);
+        pthread_mutex_lock(&queue->lock);
+        if (queue->mark_count == OPENCL_MARKS && mark_at(queue, 0)->event == oldest.event) {
+            mark_release_oldest(queue);
         }
     }
-    queue->released = at > queue->released ? at : queue->released;
+    return HAL_OK;
+}
+
+/* Marks the end of all submitted batches. The copy has a reference to the event. */
+static hal_status mark_create(hal_plugin_queue *queue, opencl_mark *mark)
+{
+    const hal_status status = marks_lock_with_room(queue);
+    if (status != HAL_OK) {
+        return status;
+    }
+    cl_event event = NULL;
+    const uint64_t value = atomic_load(&queue->submitted);
+    const cl_int error = cl.clEnqueueMarkerWithWaitList(queue->commands, 0, NULL, &event);
+    if (error == CL_SUCCESS) {
+        mark_append(queue, value, event);
+        cl.clRetainEvent(event);
+    }
     pthread_mutex_unlock(&queue->lock);
+    *mark = (opencl_mark){.value = value, .event = event};
+    return error == CL_SUCCESS ? HAL_OK : opencl_fail_result(error, "clEnqueueMarkerWithWaitList");
 }
 
 hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *waits,
@@ -110,13 +178,19 @@ hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *w
 {
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
-        cl_event event = NULL;
-        if (waits[i].queue != queue && atomic_load(&waits[i].queue->reached) < waits[i].value) {
-            event = event_retain(waits[i].queue, waits[i].value);
+        hal_plugin_queue *other = waits[i].queue;
+        if (other == queue || atomic_load(&other->reached) >= waits[i].value) {
+            continue;
         }
-        if (event != NULL) {
-            const cl_int error = cl.clEnqueueBarrierWithWaitList(queue->commands, 1, &event, NULL);
-            cl.clReleaseEvent(event);
+        opencl_mark mark = mark_retain(other, waits[i].value);
+        if (mark.event == NULL) {
+            status = mark_create(other, &mark);
+            cl.clFlush(other->commands);
+        }
+        if (status == HAL_OK) {
+            const cl_int error =
+                cl.clEnqueueBarrierWithWaitList(queue->commands, 1, &mark.event, NULL);
+            cl.clReleaseEvent(mark.event);
             status = error == CL_SUCCESS
                          ? HAL_OK
                          : opencl_fail_result(error, "clEnqueueBarrierWithWaitList");
@@ -125,31 +199,90 @@ hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *w
     return status;
 }
 
-hal_status opencl_point_add(hal_plugin_queue *queue, uint64_t value, cl_event event)
+hal_status opencl_point_mark(hal_plugin_queue *queue)
 {
-    opencl_point *point = &queue->points[value % OPENCL_POINTS];
-    hal_status status = HAL_OK;
-    if (point->event != NULL) { /* the older point is reached before its slot is reused */
-        cl.clFlush(queue->commands);
-        status = opencl_queue_wait(queue, point->value, UINT64_MAX);
+    opencl_mark mark;
+    if (atomic_load(&queue->reached) >= atomic_load(&queue->submitted)) {
+        return HAL_OK;
     }
-    pthread_mutex_lock(&queue->lock);
-    cl_event old = point->event;
-    *point = (opencl_point){.value = value, .event = event};
-    pthread_mutex_unlock(&queue->lock);
-    if (old != NULL) {
-        cl.clReleaseEvent(old);
+    const hal_status status = mark_create(queue, &mark);
+    if (status == HAL_OK) {
+        cl.clReleaseEvent(mark.event);
     }
     return status;
 }
 
+hal_status opencl_point_add(hal_plugin_queue *queue, uint64_t value, cl_event event)
+{
+    if (event == NULL) {
+        atomic_store(&queue->submitted, value);
+        return HAL_OK;
+    }
+    const hal_status status = marks_lock_with_room(queue);
+    if (status != HAL_OK) {
+        cl.clReleaseEvent(event);
+        return status;
+    }
+    mark_append(queue, value, event);
+    atomic_store(&queue->submitted, value);
+    pthread_mutex_unlock(&queue->lock);
+    return HAL_OK;
+}
+
 void opencl_point_destroy_all(hal_plugin_queue *queue)
 {
-    for (uint32_t i = 0; i < OPENCL_POINTS; i++) {
-        if (queue->points[i].event != NULL) {
-            cl.clReleaseEvent(queue->points[i].event);
-        }
+    while (queue->mark_count > 0) {
+        mark_release_oldest(queue);
     }
+}
+
+/* The end of all submitted batches is waited for by clFinish, which drivers return from earlier
+ * than from a wait for an event. */
+static hal_status queue_finish(hal_plugin_queue *queue, const opencl_mark *mark)
+{
+    const uint64_t submitted = atomic_load(&queue->submitted);
+    const cl_int error = cl.clFinish(queue->commands);
+    hal_status status = error == CL_SUCCESS ? HAL_OK : fail_lost(queue, error);
+    if (status == HAL_OK && mark->event != NULL) {
+        status = event_wait(queue, mark->event);
+    }
+    if (status == HAL_OK) {
+        queue_raise_reached(queue, submitted);
+    }
+    return status;
+}
+
+/* Waits for a mark at or after a value, or for all that was submitted. */
+static hal_status mark_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    const bool by_event = (queue->device->card->quirks & OPENCL_QUIRK_EVENT_WAIT) != 0;
+    opencl_mark mark = mark_retain(queue, value);
+    if (atomic_load(&queue->reached) >= value) { /* and its mark may be released since */
+        if (mark.event != NULL) {
+            cl.clReleaseEvent(mark.event);
+        }
+        return HAL_OK;
+    }
+    const bool newest = mark.event == NULL || mark.value == atomic_load(&queue->submitted);
+    const bool finishes = timeout_ns == UINT64_MAX && newest && !by_event;
+    hal_status status = HAL_OK;
+    if (mark.event == NULL && !finishes) {
+        status = mark_create(queue, &mark);
+        cl.clFlush(queue->commands);
+    }
+    if (status == HAL_OK && finishes) {
+        status = queue_finish(queue, &mark);
+    } else if (status == HAL_OK) {
+        status = timeout_ns == UINT64_MAX ? event_wait(queue, mark.event)
+                                          : event_poll(queue, mark.event, timeout_ns);
+    }
+    if (mark.event != NULL) {
+        cl.clReleaseEvent(mark.event);
+    }
+    if (status == HAL_OK) {
+        queue_raise_reached(queue, mark.value);
+    }
+    return status;
 }
 
 hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
@@ -161,22 +294,12 @@ hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     if (status != HAL_OK) {
         return status;
     }
-    cl_event event = event_retain(queue, value);
-    if (event == NULL) {
-        const bool reached = atomic_load(&queue->reached) >= value;
-        return reached ? HAL_OK : HAL_ERROR_TIMEOUT; /* nothing was submitted for it yet */
+    if (atomic_load(&queue->submitted) < value) {
+        return HAL_ERROR_TIMEOUT;
     }
-    if (timeout_ns == UINT64_MAX) {
-        status = event_wait(queue, event, value);
-    } else {
-        status = event_poll(queue, event, timeout_ns);
-    }
-    cl.clReleaseEvent(event);
-    if (status == HAL_OK) {
-        queue_raise_reached(queue, value);
-        if (!queue->device->card->profiling) {
-            events_release_to(queue, value);
-        }
+    status = mark_wait(queue, value, timeout_ns);
+    if (status == HAL_OK && !queue->device->card->profiling) {
+        marks_release_to(queue, atomic_load(&queue->reached));
     }
     return status;
 }
@@ -188,17 +311,20 @@ hal_status opencl_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
     cl_ulong ends[2] = {0, 0};
     *nanoseconds = 0;
     for (uint32_t i = 0; i < 2; i++) {
-        cl_event event = event_retain(queue, values[i]);
-        if (event == NULL) {
+        const opencl_mark mark = mark_retain(queue, values[i]);
+        if (mark.value != values[i]) {
+            if (mark.event != NULL) {
+                cl.clReleaseEvent(mark.event);
+            }
             return opencl_fail(
                 HAL_ERROR_INVALID_ARGUMENT,
                 "opencl: queue_elapsed: points: expected submitted ones among the last %d, "
                 "got %llu",
-                (int)OPENCL_POINTS, (unsigned long long)values[i]);
+                (int)OPENCL_MARKS, (unsigned long long)values[i]);
         }
-        const cl_int error = cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END,
+        const cl_int error = cl.clGetEventProfilingInfo(mark.event, CL_PROFILING_COMMAND_END,
                                                         sizeof ends[i], &ends[i], NULL);
-        cl.clReleaseEvent(event);
+        cl.clReleaseEvent(mark.event);
         if (error != CL_SUCCESS) {
             return opencl_fail_result(error, "clGetEventProfilingInfo");
         }

@@ -1,9 +1,11 @@
-/* Queues: an in-order queue of the driver each; the event of a batch's last command is its point.
+/* Queues: an in-order queue of the driver each; the event of a batch's last command is its mark.
  * Entries of the plugin's table. */
 #include "opencl_plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { MAX_UNMARKED = 16 }; /* dispatches between events */
 
 /* Writes the argument blocks of kernels that read them from a buffer. The queue is in order, so the
  * kernels of earlier batches have read the blocks that this overwrites. */
@@ -52,7 +54,29 @@ static hal_status stage_arguments(hal_plugin_queue *queue, const hal_batch *batc
                                : opencl_fail_result(error, "clEnqueueWriteBuffer of arguments");
 }
 
-/* Sets `*event` to that of the last command. */
+static bool batch_has_copies(const hal_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        if (batch->commands[i].kind != HAL_COMMAND_DISPATCH) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the end of a batch has an event. Without profiling, of many small batches one now and
+ * then has it. The end of copies gets a marker when more work follows, as programs wait for pieces
+ * of a transfer while the queue has others. */
+static bool batch_is_marked(hal_plugin_queue *queue, const hal_batch *batch)
+{
+    queue->unmarked += batch->command_count;
+    const bool marked = queue->device->card->profiling || queue->unmarked >= MAX_UNMARKED;
+    queue->unmarked = marked ? 0 : queue->unmarked;
+    queue->unmarked_copies = !marked && batch_has_copies(batch);
+    return marked;
+}
+
+/* Sets `*event`, if not null, to that of the last command. */
 static hal_status batch_submit(hal_plugin_queue *queue, const hal_batch *batch, cl_event *event)
 {
     uint64_t offset = 0;
@@ -116,6 +140,10 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
 {
     cl_event event = NULL;
     hal_status status = opencl_device_check(queue->device);
+    if (status == HAL_OK && queue->unmarked_copies) {
+        status = opencl_point_mark(queue);
+    }
+    const bool marked = batch_is_marked(queue, batch);
     if (status == HAL_OK && wait_count > 0) {
         status = opencl_point_follow(queue, waits, wait_count);
     }
@@ -123,9 +151,9 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         status = stage_arguments(queue, batch);
     }
     if (status == HAL_OK) {
-        status = batch_submit(queue, batch, &event);
+        status = batch_submit(queue, batch, marked ? &event : NULL);
     }
-    if (status == HAL_OK && event == NULL) {
+    if (status == HAL_OK && marked && event == NULL) {
         const cl_int error = cl.clEnqueueMarkerWithWaitList(queue->commands, 0, NULL, &event);
         if (error != CL_SUCCESS) {
             status = opencl_fail_result(error, "clEnqueueMarkerWithWaitList");
@@ -133,7 +161,6 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     if (status == HAL_OK) {
         status = opencl_point_add(queue, value, event);
-        atomic_store(&queue->submitted, value);
     }
     cl.clFlush(queue->commands);
     return status;

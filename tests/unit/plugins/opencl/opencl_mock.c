@@ -215,11 +215,14 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
     return give(&most, sizeof most, room, out, size);
 }
 
+int mock_event_count; /* created so far */
+
 /* Whatever is enqueued gives an event that is over, or that failed. */
 static cl_int enqueue(cl_event *event)
 {
     if (event != NULL) {
         *event = (cl_event)&event_object;
+        mock_event_count++;
     }
     return mode("enqueue") ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }

@@ -10,6 +10,7 @@
 typedef struct outcome {
     hal_status status;
     uint32_t stored, loaded; /* entries of the cache */
+    int events;              /* that the loader created */
     char message[sizeof message];
     char architecture[64];
 } outcome;
@@ -26,9 +27,18 @@ static _Noreturn void tell(hal_status status)
     _exit(0);
 }
 
-/* Lists, opens, allocates, makes a kernel, runs and waits, up to the first failure. The late mode
- * is set before the kernel runs; in two of them the kernel is made again. */
-static hal_status use(const hal_plugin *plugin, const char *late_mode)
+/* A kernel with its memory and queue. */
+typedef struct used {
+    const hal_plugin *plugin;
+    hal_plugin_device *device;
+    hal_plugin_memory *memory;
+    hal_plugin_kernel *kernel;
+    hal_plugin_queue *queue;
+    hal_ir_kernel *ir;
+} used;
+
+/* Lists, opens, allocates, makes a kernel and a queue, up to the first failure. */
+static hal_status used_create(const hal_plugin *plugin, used *made)
 {
     static const char text[] = "kernel twice\ngroup 64 1 1\nbinding x u32 read_write\n"
                                "scalar n u32\n%n = scalar u32 n\n%i = local_id u32 x\n"
@@ -36,21 +46,46 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
                                "%w = add u32 %v, %v\nstore x[%i], %w if %g\n";
     hal_device_info infos[4];
     uint32_t count = 0;
-    hal_plugin_device *device = NULL;
-    hal_plugin_memory *memory = NULL;
-    hal_plugin_kernel *kernel = NULL;
-    hal_plugin_queue *queue = NULL;
-    hal_ir_kernel *ir = NULL;
+    *made = (used){.plugin = plugin};
     hal_status status = plugin->enumerate(infos, 4, &count);
     if (status == HAL_OK) {
         memcpy(told->architecture, infos[0].architecture, sizeof told->architecture);
     }
-    status = status == HAL_OK ? plugin->device_open(0, &device) : status;
-    status = status == HAL_OK ? plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 256, &memory)
-                              : status;
-    status = status == HAL_OK ? hal_ir_parse(text, strlen(text), &ir) : status;
-    status = status == HAL_OK ? plugin->kernel_create(device, ir, &kernel) : status;
-    status = status == HAL_OK ? plugin->queue_create(device, &queue) : status;
+    status = status == HAL_OK ? plugin->device_open(0, &made->device) : status;
+    status = status == HAL_OK
+                 ? plugin->memory_allocate(made->device, HAL_MEMORY_DEVICE, 256, &made->memory)
+                 : status;
+    status = status == HAL_OK ? hal_ir_parse(text, strlen(text), &made->ir) : status;
+    status =
+        status == HAL_OK ? plugin->kernel_create(made->device, made->ir, &made->kernel) : status;
+    return status == HAL_OK ? plugin->queue_create(made->device, &made->queue) : status;
+}
+
+/* Submits the kernel as the batch of a value. */
+static hal_status used_submit(const used *u, uint64_t value, uint32_t flags)
+{
+    const uint32_t n = 64;
+    const hal_binding binding = {
+        .memory = u->memory, .length = 256, .access = HAL_ACCESS_READ_WRITE};
+    const hal_command command = {
+        .binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1}, .kernel = u->kernel};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 1,
+                             .scalar_bytes = 4,
+                             .commands = &command,
+                             .bindings = &binding,
+                             .scalars = (const uint8_t *)&n,
+                             .flags = flags};
+    return u->plugin->submit(u->queue, &batch, NULL, 0, value);
+}
+
+/* Creates all, runs the kernel and waits, up to the first failure. The late mode is set before the
+ * kernel runs; in two of them the kernel is made again. */
+static hal_status use(const hal_plugin *plugin, const char *late_mode)
+{
+    used u;
+    hal_status status = used_create(plugin, &u);
     if (status != HAL_OK) {
         return status;
     }
@@ -59,35 +94,41 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
     }
     if (late_mode != NULL &&
         (strcmp(late_mode, "again") == 0 || strcmp(late_mode, "stale_binary") == 0)) {
-        plugin->kernel_destroy(device, kernel);
-        status = plugin->kernel_create(device, ir, &kernel);
+        plugin->kernel_destroy(u.device, u.kernel);
+        status = plugin->kernel_create(u.device, u.ir, &u.kernel);
         if (status != HAL_OK) {
             return status;
         }
     }
-    const uint32_t n = 64;
-    const hal_binding binding = {.memory = memory, .length = 256, .access = HAL_ACCESS_READ_WRITE};
-    const hal_command command = {
-        .binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1}, .kernel = kernel};
-    const hal_batch batch = {.size = sizeof batch,
-                             .command_count = 1,
-                             .binding_count = 1,
-                             .scalar_bytes = 4,
-                             .commands = &command,
-                             .bindings = &binding,
-                             .scalars = (const uint8_t *)&n};
-    status = plugin->submit(queue, &batch, NULL, 0, 1);
+    status = used_submit(&u, 1, 0);
     if (status == HAL_OK) {
         const int slow = late_mode != NULL && strcmp(late_mode, "slow") == 0;
-        status = plugin->wait(queue, 1, slow ? 2000000 : UINT64_MAX);
+        status = plugin->wait(u.queue, 1, slow ? 2000000 : UINT64_MAX);
     }
     if (status == HAL_OK) {
-        plugin->queue_destroy(device, queue);
-        plugin->kernel_destroy(device, kernel);
-        plugin->memory_free(device, memory);
-        plugin->device_close(device);
+        plugin->queue_destroy(u.device, u.queue);
+        plugin->kernel_destroy(u.device, u.kernel);
+        plugin->memory_free(u.device, u.memory);
+        plugin->device_close(u.device);
     }
     return status;
+}
+
+enum { BATCHES = 3000 };
+
+/* Submits many batches, and waits for all of them, or looks at each now and then. */
+static hal_status use_many(const hal_plugin *plugin, int looks)
+{
+    used u;
+    hal_status status = used_create(plugin, &u);
+    for (uint64_t value = 1; value <= BATCHES && status == HAL_OK; value++) {
+        status = used_submit(&u, value, HAL_BATCH_UNTIMED);
+        if (status == HAL_OK && looks && value % 100 == 0) {
+            status = plugin->wait(u.queue, value - 1, 0);
+        }
+    }
+    status = status == HAL_OK ? plugin->wait(u.queue, BATCHES, UINT64_MAX) : status;
+    return status == HAL_OK ? plugin->wait(u.queue, 1, 0) : status;
 }
 
 /* Runs a child with a loader (null: none that opens) in a mode from the start and one for later. */
@@ -106,6 +147,27 @@ static void run(const char *loader, const char *mode, const char *late_mode)
     int state = 0;
     assert_int_equal(waitpid(child, &state, 0), child);
     assert_true(WIFEXITED(state));
+}
+
+/* Returns the events that the loader created for many batches in a child. */
+static int count_events(int looks)
+{
+    memset(told, 0, sizeof *told);
+    told->status = -1;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("MOCK_OPENCL", "", 1);
+        void *loader = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL);
+        const int *events = loader != NULL ? dlsym(loader, "mock_event_count") : NULL;
+        const hal_plugin *plugin = events != NULL ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        const hal_status status = plugin != NULL ? use_many(plugin, looks) : -2;
+        told->events = events != NULL ? *events : 0;
+        tell(status);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(told->status, HAL_OK);
+    return told->events;
 }
 
 /* A process lists devices and is forked; the copy opens one. */
@@ -299,6 +361,16 @@ TEST(a_wait_with_a_limit)
 {
     run(OPENCL_MOCK_PATH, "", "slow");
     assert_int_equal(told->status, HAL_ERROR_TIMEOUT);
+}
+
+/* Drivers take microseconds for an event. Where nobody can ask for times, few batches have one. */
+TEST(few_events_without_profiling)
+{
+    assert_true(count_events(0) >= BATCHES);
+    setenv("HAL_OPENCL_QUIRKS", "no_profiling", 1);
+    assert_in_range(count_events(0), BATCHES / 64, BATCHES / 8);
+    assert_in_range(count_events(1), BATCHES / 64, BATCHES / 8);
+    unsetenv("HAL_OPENCL_QUIRKS");
 }
 
 static int begin(void **state)
