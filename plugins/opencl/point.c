@@ -96,6 +96,9 @@ static hal_status event_poll(hal_plugin_queue *queue, cl_event event, uint64_t t
             return HAL_ERROR_TIMEOUT;
         }
         if (passed > SPIN_NS) {
+            if (pause == 1000) { /* in case that an eager driver has not started everything */
+                cl.clFlush(queue->commands);
+            }
             const uint64_t left = timeout_ns - passed;
             const struct timespec time = {.tv_nsec = (long)(pause < left ? pause : left)};
             nanosleep(&time, NULL);

@@ -1,6 +1,7 @@
 /* Queues: an in-order queue of the driver each; the event of a batch's last command is its mark.
  * Entries of the plugin's table. */
 #include "opencl_plugin.h"
+#include "quirks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,8 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status == HAL_OK) {
         status = opencl_point_add(queue, value, event);
     }
-    cl.clFlush(queue->commands);
+    if (!(queue->device->card->quirks & OPENCL_QUIRK_EAGER)) {
+        cl.clFlush(queue->commands);
+    }
     return status;
 }

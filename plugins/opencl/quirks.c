@@ -44,6 +44,9 @@ static const quirk_row rows[] = {
      .reason =
          "on queues that can be asked for times, an event takes 7 us and a small write 6 us more"},
     {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_EAGER,
+     .reason = "starts commands without clFlush, which takes 0.8 us"},
+    {.platform = "NVIDIA",
      .quirks = OPENCL_QUIRK_WARPS,
      .reason = "has no subgroups of OpenCL; takes inline PTX, and fills warps in the order of "
                "work-items"},

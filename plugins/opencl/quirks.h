@@ -31,6 +31,7 @@
     X(NO_DENORMALS, "no_denormals", "denormals are not claimed")                                  \
     X(NO_HALF, "no_half", "f16 is not offered: hal converts by integer operations")               \
     X(OWN_CACHE, "own_cache", "no binaries are stored in hal's cache, as the driver has one")     \
+    X(EAGER, "eager", "commands start when they are enqueued: batches are not flushed")           \
     X(WRONG_GROUP_LIMIT, "wrong_group_limit",                                                     \
       "the driver's limit of the group of a kernel "                                              \
       "is ignored")                                                                               \

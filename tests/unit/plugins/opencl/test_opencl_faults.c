@@ -10,7 +10,7 @@
 typedef struct outcome {
     hal_status status;
     uint32_t stored, loaded; /* entries of the cache */
-    int events;              /* that the loader created */
+    int events, flushes;     /* of the loader */
     char message[sizeof message];
     char architecture[64];
 } outcome;
@@ -160,9 +160,11 @@ static int count_events(int looks)
         setenv("MOCK_OPENCL", "", 1);
         void *loader = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL);
         const int *events = loader != NULL ? dlsym(loader, "mock_event_count") : NULL;
+        const int *flushes = loader != NULL ? dlsym(loader, "mock_flush_count") : NULL;
         const hal_plugin *plugin = events != NULL ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
         const hal_status status = plugin != NULL ? use_many(plugin, looks) : -2;
         told->events = events != NULL ? *events : 0;
+        told->flushes = flushes != NULL ? *flushes : 0;
         tell(status);
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -370,6 +372,17 @@ TEST(few_events_without_profiling)
     setenv("HAL_OPENCL_QUIRKS", "no_profiling", 1);
     assert_in_range(count_events(0), BATCHES / 64, BATCHES / 8);
     assert_in_range(count_events(1), BATCHES / 64, BATCHES / 8);
+    unsetenv("HAL_OPENCL_QUIRKS");
+}
+
+/* A driver that starts commands without a flush gets none with a batch. */
+TEST(few_flushes_of_eager_drivers)
+{
+    count_events(0);
+    assert_true(told->flushes >= BATCHES);
+    setenv("HAL_OPENCL_QUIRKS", "no_profiling,eager", 1);
+    count_events(0);
+    assert_in_range(told->flushes, 0, 10);
     unsetenv("HAL_OPENCL_QUIRKS");
 }
 
