@@ -65,7 +65,7 @@ bool gemm_product_fill(gemm_product *product)
     return true;
 }
 
-/* gelu(value + bias), to be the operands' expression. */
+/* gelu(value + bias), to be the operands' expression, in the form that arrays give it. */
 static bool expression_make(const gemm_product *product, gemm_operands *operands)
 {
     const hal_type type = product->type == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
@@ -78,7 +78,9 @@ static bool expression_make(const gemm_product *product, gemm_operands *operands
         hal_ir_input(b, i, HAL_TYPE_U32);
     }
     const hal_ir_value bias = hal_ir_input(b, 4, type);
-    hal_ir_output(b, 0, ops_unary_value(b, OPS_GELU, hal_ir_add(b, value, bias)));
+    hal_ir_output(b, 0,
+                  ops_unary_rounded(b, product->bench->info, OPS_GELU, product->type,
+                                    hal_ir_add(b, value, bias)));
     return bench_ok(product->bench, ops_expression_create(b, &operands->bias_gelu),
                     "an expression");
 }

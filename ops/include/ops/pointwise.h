@@ -107,6 +107,14 @@ HAL_API hal_ir_value ops_unary_value(hal_ir_builder *builder, ops_unary_function
 HAL_API hal_ir_value ops_binary_value(hal_ir_builder *builder, ops_binary_function function,
                                       hal_ir_value x, hal_ir_value y);
 
+/* As ops_unary_value, for a result that is stored as `type`: the form that arrays and ops_unary
+ * use. On a device without its own version of them, exp, tanh, sigmoid and gelu of narrow floats
+ * have fewer operations. Errors in units in the last place of `type`, with the rounding: exp, tanh
+ * and sigmoid at most 0.75; gelu as in docs/conformance.md. `info`: of the device that executes it.
+ * Threads: the builder's. Errors: as ops_unary_value. */
+HAL_API hal_ir_value ops_unary_rounded(hal_ir_builder *builder, const hal_device_info *info,
+                                       ops_unary_function function, hal_type type, hal_ir_value x);
+
 /* The name of a function, such as "sigmoid"; null for an invalid number.
  * Ownership: a constant string. Threads: any. Errors: none. */
 HAL_API const char *ops_unary_name(ops_unary_function function);
