@@ -252,7 +252,7 @@ static void add_classes(case_list *list, hal_type type, ops_gemm_impl impl)
 static void add_native_classes(case_list *list, hal_type type)
 {
     add_classes(list, type, OPS_GEMM_NATIVE);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         product tested = {.type = type,
                           .type_c = i == 3 || i == 4 ? HAL_TYPE_F32 : type,
                           .m = 136,
@@ -270,6 +270,9 @@ static void add_native_classes(case_list *list, hal_type type)
         if (i == 6) {
             tested.epilogue = EPILOGUE_TWO_INPUTS;
             tested.batch = 2;
+        }
+        if (i == 7) {
+            tested.epilogue = EPILOGUE_RESIDUAL;
         }
         add_product(list, &tested);
     }

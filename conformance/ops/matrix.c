@@ -80,13 +80,15 @@ static void upload_matrix(case_run *run, matrix *uploaded, int rank)
 static void make_inputs(case_run *run, const product *tested, random_state *random, bool whole,
                         matrices *made)
 {
-    static const uint32_t counts[EPILOGUE_COUNT] = {0, 1, 0, 2};
+    static const uint32_t counts[EPILOGUE_COUNT] = {0, 1, 0, 2, 2};
     made->input_count = counts[tested->epilogue];
     for (uint32_t i = 0; i < made->input_count; i++) {
-        const bool bias = tested->epilogue == EPILOGUE_BIAS_RELU;
+        const bool residual = tested->epilogue == EPILOGUE_RESIDUAL;
+        const bool bias = tested->epilogue == EPILOGUE_BIAS_RELU || (residual && i == 0);
         const int rows = bias ? 1 : tested->m;
-        const int columns = !bias && i == 1 ? 1 : tested->n;
-        make_matrix(run, &made->inputs[i], HAL_TYPE_F32, 1, rows, columns, false, 0);
+        const int columns = !bias && !residual && i == 1 ? 1 : tested->n;
+        make_matrix(run, &made->inputs[i], residual ? tested->type : HAL_TYPE_F32, 1, rows, columns,
+                    false, 0);
         fill_matrix(&made->inputs[i], random, whole);
         upload_matrix(run, &made->inputs[i], 2);
     }
@@ -133,11 +135,15 @@ static ops_expression *make_epilogue(case_run *run, const product *tested)
         hal_ir_value inputs[MAX_INPUTS];
         const uint32_t count = tested->epilogue == EPILOGUE_BIAS_RELU ? 1 : 2;
         for (uint32_t i = 0; i < count; i++) {
-            inputs[i] = hal_ir_input(b, 4 + i, HAL_TYPE_F32);
-            inputs[i] = type == HAL_TYPE_F32 ? inputs[i] : hal_ir_cast(b, type, inputs[i]);
+            const bool residual = tested->epilogue == EPILOGUE_RESIDUAL;
+            inputs[i] = hal_ir_input(b, 4 + i, residual ? type : HAL_TYPE_F32);
+            inputs[i] =
+                hal_ir_type_of(b, inputs[i]) == type ? inputs[i] : hal_ir_cast(b, type, inputs[i]);
         }
-        value = count == 1 ? ops_unary_value(b, OPS_RELU, hal_ir_add(b, value, inputs[0]))
-                           : hal_ir_sub(b, hal_ir_mul(b, value, inputs[0]), inputs[1]);
+        value = tested->epilogue == EPILOGUE_RESIDUAL
+                    ? hal_ir_add(b, hal_ir_add(b, value, inputs[0]), inputs[1])
+                : count == 1 ? ops_unary_value(b, OPS_RELU, hal_ir_add(b, value, inputs[0]))
+                             : hal_ir_sub(b, hal_ir_mul(b, value, inputs[0]), inputs[1]);
     }
     hal_ir_output(b, 0, value);
     return expression_finish(run, b);
@@ -191,6 +197,12 @@ static long double apply_epilogue(const product *tested, const matrices *made, i
             *slack * fabsl(factor) + (long double)(u * (fabs((double)scaled) + fabs((double)less)));
         return scaled - less;
     }
+    case EPILOGUE_RESIDUAL:
+        for (uint32_t input = 0; input < 2; input++) {
+            value += (long double)value_of(&made->inputs[input], b, i, j);
+            *slack += (long double)(u * fabs((double)value));
+        }
+        return value;
     default:
         return value;
     }
@@ -368,7 +380,8 @@ static void judge(case_run *run, const product *tested, const matrices *made, bo
 
 const char *product_epilogue_name(product_epilogue epilogue)
 {
-    static const char *const names[EPILOGUE_COUNT] = {"none", "bias_relu", "indices", "two_inputs"};
+    static const char *const names[EPILOGUE_COUNT] = {"none", "bias_relu", "indices", "two_inputs",
+                                                      "residual"};
     return names[epilogue];
 }
 

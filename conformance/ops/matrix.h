@@ -9,6 +9,7 @@ typedef enum product_epilogue {
     EPILOGUE_BIAS_RELU,  /* relu(value + bias of the column) */
     EPILOGUE_INDICES,    /* value + row + 2 column + 4 batch */
     EPILOGUE_TWO_INPUTS, /* value * (an input for each element) - (an input for each row) */
+    EPILOGUE_RESIDUAL,   /* value + bias of the column + an input for each element, of A's type */
     EPILOGUE_COUNT
 } product_epilogue;
 
