@@ -151,7 +151,10 @@ static void define_input(cuda_lowering *l, const cuda_gemm_key *key, uint32_t in
 {
     const hal_ir_record *r = &l->kernel->records[index];
     cuda_operand input = value;
-    if (r->aux >= 4) {
+    if (r->aux >= 4 && place->inputs != NULL && key->layouts[r->aux - 4] != 0) {
+        input = cuda_gemm_input_value(key, place->inputs, r->aux - 4, place->down, place->pair,
+                                      place->second);
+    } else if (r->aux >= 4) {
         input = write_input(l, key, r->aux - 4, place);
     } else if (r->aux > 0) {
         const char *const places[4] = {"", place->row, place->column, "%batch"};

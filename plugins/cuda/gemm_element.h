@@ -3,12 +3,15 @@
 #ifndef HALYARD_CUDA_GEMM_ELEMENT_H
 #define HALYARD_CUDA_GEMM_ELEMENT_H
 
+#include "gemm_inputs.h"
 #include "gemm_key.h"
 #include "lower_state.h"
 
 /* Registers with an element's row and column of C, and with the numbers of rows and columns. */
 typedef struct cuda_gemm_place {
     const char *row, *column, *rows, *columns;
+    const cuda_gemm_inputs *inputs; /* or null; of those that are loaded, the values at... */
+    uint32_t pair, second, down;    /* ...a pair, its first element or the second; row 0 or 1 */
 } cuda_gemm_place;
 
 /* Whether the further inputs have types that are loaded here, and the fragment is short enough to

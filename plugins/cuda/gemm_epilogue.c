@@ -87,14 +87,17 @@ void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key)
     }
 }
 
-/* One element: column `column` of the tile next to the work-item's first, in its row 0 or 1.
- * Returns the value to store. */
-static cuda_operand write_element(cuda_lowering *l, const cuda_gemm_key *key, uint32_t column,
+/* One element: column `in_box` of the box that begins `first` columns into the tile, counted from
+ * the work-item's first one, in its row 0 or 1. Returns the value to store. */
+static cuda_operand write_element(cuda_lowering *l, const cuda_gemm_key *key,
+                                  const cuda_gemm_inputs *inputs, uint32_t first, uint32_t in_box,
                                   uint32_t row)
 {
+    const uint32_t column = first + in_box, pair = in_box / 8, second = in_box % 8;
     const char *row_name = row == 0 ? "%row0" : "%row1";
-    const cuda_gemm_place plain = {row_name, "%next_column", "%m", "%n"},
-                          swapped = {"%next_column", row_name, "%n", "%m"};
+    const cuda_gemm_place plain = {row_name, "%next_column", "%m", "%n", inputs, pair, second, row},
+                          swapped = {"%next_column", row_name, "%n",   "%m",
+                                     inputs,         pair,     second, row};
     if (key->reads_c || key->epilogue != NULL) {
         kit_text_add(&l->body,
                      "add.u32 %%next_column, %%column_of_lane, %%column;\n"
@@ -106,14 +109,17 @@ static cuda_operand write_element(cuda_lowering *l, const cuda_gemm_key *key, ui
 }
 
 /* A box of 16-bit elements: stores of matrices, each of two blocks of 8 columns of the tile. */
-static void write_box_halves(cuda_lowering *l, const cuda_gemm_key *key, uint32_t first)
+static void write_box_halves(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
+                             uint32_t first)
 {
     for (uint32_t pair = 0; pair < box_columns(key) / 16; pair++) {
         cuda_operand words[4];
+        cuda_gemm_inputs_unpack(l, key, inputs, 2 * pair);
+        cuda_gemm_inputs_unpack(l, key, inputs, 2 * pair + 1);
         for (uint32_t i = 0; i < 4; i++) {
-            const uint32_t column = first + 16 * pair + 8 * (i / 2), row = i % 2;
-            const cuda_operand low = write_element(l, key, column, row),
-                               high = write_element(l, key, column + 1, row);
+            const uint32_t column = 16 * pair + 8 * (i / 2), row = i % 2;
+            const cuda_operand low = write_element(l, key, inputs, first, column, row),
+                               high = write_element(l, key, inputs, first, column + 1, row);
             words[i] = cuda_fresh(l, CUDA_WORD);
             cuda_pack_halves(l, key->type_c, words[i], low, high);
         }
@@ -133,13 +139,17 @@ static void write_box_halves(cuda_lowering *l, const cuda_gemm_key *key, uint32_
 
 /* A box of F32: a pair of neighbours at once, or each element where neighbours are rows of C. The
  * swizzle exclusive-ors bits 4 to 6 of an address with the line: 8 lines are the same, 4 a bit. */
-static void write_box_floats(cuda_lowering *l, const cuda_gemm_key *key, uint32_t first)
+static void write_box_floats(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
+                             uint32_t first)
 {
     const uint32_t step = cuda_gemm_row_step(key);
     for (uint32_t i = 0; i < box_columns(key) / 8 * 2; i++) {
-        const uint32_t block = i / 2, row = i % 2, column = first + 8 * block;
-        const cuda_operand low = write_element(l, key, column, row),
-                           high = write_element(l, key, column + 1, row);
+        const uint32_t block = i / 2, row = i % 2, column = 8 * block;
+        if (row == 0) {
+            cuda_gemm_inputs_unpack(l, key, inputs, block);
+        }
+        const cuda_operand low = write_element(l, key, inputs, first, column, row),
+                           high = write_element(l, key, inputs, first, column + 1, row);
         for (uint32_t j = 0; j < 2 && key->swapped; j++) {
             kit_text_add(&l->body, "xor.b32 %%x0, %%swizzle, %u;\nadd.u32 %%x0, %%x0, %%box;\n",
                          (4 * step * row) ^ (16 * j));
@@ -221,7 +231,20 @@ static void write_store(kit_text *t, const cuda_gemm_key *key, uint32_t first)
     write_next_room(t);
 }
 
-void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key)
+/* Where box `number` begins: the last one may overlap the one before it. */
+static uint32_t box_first(const cuda_gemm_key *key, uint32_t number)
+{
+    const uint32_t columns = box_columns(key), first = number * columns;
+    return first + columns <= key->columns ? first : key->columns - columns;
+}
+
+void cuda_gemm_epilogue_prepare(cuda_lowering *l, const cuda_gemm_key *key,
+                                cuda_gemm_inputs *inputs)
+{
+    cuda_gemm_inputs_prepare(l, key, inputs, box_columns(key) / 8);
+}
+
+void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs)
 {
     kit_text *t = &l->body;
     const uint32_t columns = box_columns(key);
@@ -231,22 +254,27 @@ void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key)
                  "shl.b32 %%x0, %%multiplier, 6;\nadd.u32 %%first_row, %%row, %%x0;\n"
                  "add.u32 %%barrier, %%multiplier, 1;\n",
                  cuda_gemm_row_step(key));
-    for (uint32_t i = 0; i < key->columns; i += columns) {
-        const uint32_t first = i + columns <= key->columns ? i : key->columns - columns;
+    const uint32_t boxes = (key->columns + columns - 1) / columns;
+    cuda_gemm_inputs_begin(l, key, inputs, columns / 8);
+    for (uint32_t i = 0; i < boxes; i++) {
+        const uint32_t first = box_first(key, i);
+        cuda_gemm_inputs loaded;
+        cuda_gemm_inputs_box(l, key, inputs, &loaded, first,
+                             i + 1 < boxes ? box_first(key, i + 1) : UINT32_MAX, columns / 8);
         if (!key->by_rows) {
             kit_text_add(t, "@%%stores cp.async.bulk.wait_group.read 1;\n");
         }
-        if (!key->by_rows || (!key->swapped && i != columns)) {
+        if (!key->by_rows || (!key->swapped && i != 1)) {
             /* all have read the box that is written now; a first box of rows reads no other */
             kit_text_add(t, "bar.sync %%barrier, 128;\n");
         }
         if (hal_type_size(key->type_c) == 2) {
-            write_box_halves(l, key, first);
+            write_box_halves(l, key, &loaded, first);
         } else {
-            write_box_floats(l, key, first);
+            write_box_floats(l, key, &loaded, first);
         }
         if (key->by_rows) {
-            write_store_rows(t, key, first, i / columns);
+            write_store_rows(t, key, first, i);
         } else {
             write_store(t, key, first);
         }

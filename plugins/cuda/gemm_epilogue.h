@@ -3,6 +3,7 @@
 #ifndef HALYARD_CUDA_GEMM_EPILOGUE_H
 #define HALYARD_CUDA_GEMM_EPILOGUE_H
 
+#include "gemm_inputs.h"
 #include "gemm_key.h"
 #include "lower_state.h"
 
@@ -11,8 +12,12 @@ bool cuda_gemm_epilogue_is_supported(const cuda_gemm_key *key);
 /* Writes what is done once: scalars, and places in shared memory. */
 void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key);
 
+/* Writes what is done for each tile before its sums: the first inputs are loaded meanwhile. */
+void cuda_gemm_epilogue_prepare(cuda_lowering *l, const cuda_gemm_key *key,
+                                cuda_gemm_inputs *inputs);
+
 /* Writes what is done for each tile; the sums are in %f0 and on, in wgmma's layout. */
-void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key);
+void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs);
 
 /* Writes what a warp does before it ends. */
 void cuda_gemm_epilogue_end(kit_text *t, const cuda_gemm_key *key);

@@ -19,6 +19,15 @@ enum {
  * tile of A or B to both. */
 enum { CUDA_GEMM_SHARES_NONE, CUDA_GEMM_SHARES_A, CUDA_GEMM_SHARES_B };
 
+/* Of a further input: all rows of a tile have the same values, or all columns; two or four
+ * neighbours along a row are loaded with one access. */
+enum {
+    CUDA_GEMM_INPUT_SAME_ROWS = 1,
+    CUDA_GEMM_INPUT_SAME_COLUMNS = 2,
+    CUDA_GEMM_INPUT_PAIRS = 4,
+    CUDA_GEMM_INPUT_FOURS = 8
+};
+
 /* Everything that the text depends on. */
 typedef struct cuda_gemm_key {
     hal_type type;   /* of A and B: F16, BF16 or F32 */
@@ -36,7 +45,8 @@ typedef struct cuda_gemm_key {
     uint32_t columns; /* of a tile: multiples of 16 up to 256; at most 128 where sums are flushed */
     uint32_t input_count;
     hal_type inputs[HAL_GEMM_MAX_INPUTS];
-    const hal_ir_kernel *epilogue; /* or null */
+    uint8_t layouts[HAL_GEMM_MAX_INPUTS]; /* CUDA_GEMM_INPUT_*; 0: each element by itself */
+    const hal_ir_kernel *epilogue;        /* or null */
 } cuda_gemm_key;
 
 /* A further input of the epilogue: an address and strides in elements. */

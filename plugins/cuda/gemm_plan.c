@@ -1,6 +1,7 @@
 /* The choice of the kernel of a matrix product, see gemm_plan.h. */
 #include "gemm_plan.h"
 
+#include "gemm_inputs.h"
 #include "gemm_ring.h"
 #include "gemm_text.h"
 
@@ -331,6 +332,9 @@ static bool plan_complete(const hal_plugin_device *device, const hal_gemm_descri
     key->by_rows &= !key->staged;
     if (!key->staged) {
         key->width = 0;
+    }
+    for (uint32_t i = 0; i < d->input_count; i++) {
+        key->layouts[i] = cuda_gemm_input_layout(key, &d->inputs[i], p->n);
     }
     if (!cuda_gemm_is_supported(key)) {
         return false;

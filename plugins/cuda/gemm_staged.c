@@ -219,18 +219,51 @@ static void write_piece_store(cuda_lowering *l, const cuda_gemm_key *key,
     }
 }
 
+static cuda_gemm_place place_of_pieces(const cuda_gemm_key *key)
+{
+    return (cuda_gemm_place){.row = "%c_row",
+                             .column = "%c_column",
+                             .rows = key->swapped ? "%n" : "%m",
+                             .columns = key->swapped ? "%m" : "%n"};
+}
+
+/* Row and first column in C of piece `copy` of a turn. */
+static void write_place_in_c(kit_text *t, const cuda_gemm_key *key, uint32_t copy)
+{
+    kit_text_add(t,
+                 "add.u32 %%c_row, %s, %%tile_row%u;\nadd.u32 %%c_first, %s, %%tile_column%u;\n"
+                 "mov.u32 %%c_column, %%c_first;\n",
+                 key->swapped ? "%column" : "%row", copy, key->swapped ? "%row" : "%column", copy);
+}
+
+/* Loads the further inputs of a piece, while its sums are loaded. */
+static void write_piece_inputs(cuda_lowering *l, const cuda_gemm_key *key, uint32_t copy,
+                               cuda_gemm_inputs *inputs)
+{
+    const cuda_gemm_place place = place_of_pieces(key);
+    if (key->input_count > 0) {
+        write_place_in_c(&l->body, key, copy);
+        cuda_gemm_element_inside(&l->body, &place);
+        cuda_gemm_inputs_piece(l, key, inputs, "%c_row", "%c_column");
+    }
+}
+
 /* The elements of a piece. With pieces of 4, the rows of C are multiples of 4. */
 static void write_piece(cuda_lowering *l, const cuda_gemm_key *key, uint32_t copy,
-                        cuda_operand first)
+                        cuda_operand first, cuda_gemm_inputs *inputs)
 {
     kit_text *t = &l->body;
-    const cuda_gemm_place place = {"%c_row", "%c_column", key->swapped ? "%n" : "%m",
-                                   key->swapped ? "%m" : "%n"};
+    cuda_gemm_place place = place_of_pieces(key);
     cuda_operand values[4];
-    kit_text_add(t, "add.u32 %%c_row, %s, %%tile_row%u;\nadd.u32 %%c_first, %s, %%tile_column%u;\n",
-                 key->swapped ? "%column" : "%row", copy, key->swapped ? "%row" : "%column", copy);
+    place.inputs = inputs;
+    write_place_in_c(t, key, copy);
+    for (uint32_t i = 0; i < (key->width + 1u) / 2; i++) {
+        cuda_gemm_inputs_unpack(l, key, inputs, i);
+    }
     for (uint32_t i = 0; i < key->width; i++) {
         kit_text_add(t, "add.u32 %%c_column, %%c_first, %u;\n", i);
+        place.pair = i / 2;
+        place.second = i % 2;
         values[i] = cuda_gemm_element(l, key, &place, (cuda_operand){CUDA_FLOAT, first.bits + i});
     }
     kit_text_add(t, "mov.u32 %%c_column, %%c_first;\n");
@@ -285,6 +318,7 @@ void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key)
     kit_text *t = &l->body;
     const uint32_t copies = unroll(key, 1);
     cuda_operand sums[MAX_UNROLL];
+    cuda_gemm_inputs inputs[MAX_UNROLL];
     cuda_gemm_element_tile(t);
     write_sums(t, key);
     if (key->split > 1) {
@@ -292,13 +326,16 @@ void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key)
     } else {
         kit_text_add(t, "mov.u32 %%own_slice, %%base;\n");
     }
+    cuda_gemm_inputs_begin_pieces(l, key, &inputs[0]);
     write_loop_begin(t, "STORE_PIECES");
     for (uint32_t i = 0; i < copies; i++) {
         write_piece_place(t, key, i);
         sums[i] = write_piece_load(l, key, i, "%own_slice", "shared");
+        inputs[i] = inputs[0];
+        write_piece_inputs(l, key, i, &inputs[i]);
     }
     for (uint32_t i = 0; i < copies; i++) {
-        write_piece(l, key, i, sums[i]);
+        write_piece(l, key, i, sums[i], &inputs[i]);
     }
     write_loop_end(t, key, copies, "STORE_PIECES");
     write_drained(t, key);

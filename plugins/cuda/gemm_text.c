@@ -186,6 +186,7 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
 static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
 {
     kit_text *t = &l->body;
+    cuda_gemm_inputs inputs;
     kit_text_add(t,
                  "MULTIPLY:\nsetmaxnreg.inc.sync.aligned.u32 %u;\n"
                  "sub.u32 %%multiplier, %%warpgroup, 1;\n"
@@ -203,11 +204,14 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
                     "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra MULTIPLIED;\n");
     write_tile_place(t, key);
     write_stage_range(t, key);
+    if (!key->staged) {
+        cuda_gemm_epilogue_prepare(l, key, &inputs);
+    }
     cuda_gemm_sums_tile(t, key);
     if (key->staged) {
         cuda_gemm_staged_tile(l, key);
     } else {
-        cuda_gemm_epilogue_tile(l, key);
+        cuda_gemm_epilogue_tile(l, key, &inputs);
     }
     kit_text_add(t, "add.u32 %%tile, %%tile, %%groups;\nbra MULTIPLY_TILE;\nMULTIPLIED:\n");
     if (key->staged) {
