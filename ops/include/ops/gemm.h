@@ -43,8 +43,8 @@ typedef struct ops_gemm_options {
      * model expects to gain. Other classes ignore it. */
     uint32_t levels;
     /* Bytes of temporary memory that levels of _NORMWISE, or copies of A and B for a native kernel,
-     * may take; with less than one level needs, the product is an ordinary one, and with less than
-     * the copies need, the portable kernel computes it. 0: no limit. */
+     * or its workspace may take; with less than one level needs, the product is an ordinary one,
+     * and with less than the others need, the portable kernel computes it. 0: no limit. */
     uint64_t max_workspace;
     const ops_gemm_prepared *prepared; /* is used as B, whose argument is null then; null: none */
     /* For a chain of products of _NORMWISE, each the A of the next, with `levels` of at least 1:
@@ -69,11 +69,11 @@ typedef struct ops_gemm_options {
  * one of the last two axes are used in place: transposed views and leading dimensions cost nothing;
  * others are copied first. A native kernel may take only lines that start at multiples of 16 bytes:
  * operands with other lines are copied for it, where that is faster than the portable kernel.
- * Without memory for the copies the portable kernel computes the product, in its own order. The
- * types are floats: F32 and F64 accumulate in themselves, narrower ones in F32; A and B have one
- * type, C has the same or F32. C is not read when beta is 0. C overlaps neither A nor B. Where k
- * or alpha is 0, C = epilogue(beta C) exactly, whatever alpha is, and A and B are not read. Null
- * `options`: the plain product.
+ * Without memory for the copies, or for the workspace of a native kernel, the portable kernel
+ * computes the product, in its own order. The types are floats: F32 and F64 accumulate in
+ * themselves, narrower ones in F32; A and B have one type, C has the same or F32. C is not read
+ * when beta is 0. C overlaps neither A nor B. Where k or alpha is 0, C = epilogue(beta C) exactly,
+ * whatever alpha is, and A and B are not read. Null `options`: the plain product.
  * Error bound of strict arithmetic, in every element: |c' - c| <= K u / (1 - K u) (|alpha| |A||B| +
  * |beta| |C|) + v |c| + (1 + |alpha|) K e + f, with K = k + 2; u and e are the accumulator's unit
  * roundoff and least positive number, v and f those of C's type. On a device without

@@ -195,9 +195,9 @@ static hal_status kernel_find(ops_context *context, const ops_product *p,
     if (!(*entry)->kernel) {
         return kernel_decline(context, p, d);
     }
-    const uint64_t most = p->levels ? p->options->max_workspace : 0;
+    const uint64_t most = p->options->max_workspace;
     return most && (*entry)->workspace_bytes > most
-               ? product_decline(p, "levels that need at most max_workspace", "more")
+               ? product_decline(p, "options.max_workspace of at least its workspace", "less")
                : HAL_OK;
 }
 
@@ -238,6 +238,13 @@ static hal_status kernel_record(ops_context *context, const ops_product *p, cons
     }
     if (entry->workspace_bytes) {
         hal_status status = ops_buffer_create(context, entry->workspace_bytes, &ranges[3].buffer);
+        if (status == HAL_ERROR_OUT_OF_MEMORY && p->options->impl != OPS_GEMM_NATIVE &&
+            p->levels == 0) {
+            if (p->text) {
+                ops_gemm_tell(p->text, "; no memory for the workspace: ");
+            }
+            return product_decline(p, "memory for its workspace", "too little");
+        }
         if (status) {
             return status;
         }

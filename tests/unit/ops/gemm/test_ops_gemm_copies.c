@@ -11,6 +11,7 @@ enum { LINE = 512, ALIGNMENT = 16 };
 static hal_plugin inside; /* the table of the cpu plugin */
 static int has_memory;
 static uint32_t last_copied; /* of the last product that was taken */
+static uint64_t workspace;   /* that kernels ask for; they do not use it */
 
 static int is_aligned(int64_t leading, int64_t lines, int64_t stride, hal_type type)
 {
@@ -26,7 +27,9 @@ static hal_status gemm_of_lines(hal_plugin_device *device, const hal_gemm_descri
         return HAL_ERROR_UNSUPPORTED;
     }
     last_copied = d->copied;
-    return inside.gemm(device, d, kernel, workspace_bytes);
+    const hal_status status = inside.gemm(device, d, kernel, workspace_bytes);
+    *workspace_bytes += workspace;
+    return status;
 }
 
 static hal_status allocate_some(hal_plugin_device *device, hal_memory_kind kind, uint64_t bytes,
@@ -189,6 +192,29 @@ static void without_memory_the_portable_kernel_multiplies(void **state)
     release(&p);
 }
 
+/* Nor does it need a workspace. */
+static void without_a_workspace_the_portable_kernel_multiplies(void **state)
+{
+    static const int64_t shape[3] = {304, 204, 156};
+    product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+    workspace = UINT64_C(1) << 30;
+    p.options.max_workspace = workspace - 1;
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
+            "options.max_workspace");
+    p.options.impl = OPS_GEMM_ANY;
+    try_product(&p, 1, NULL, NULL);
+    p.options.impl = OPS_GEMM_NATIVE;
+    p.options.max_workspace = 0;
+    has_memory = 0;
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_OUT_OF_MEMORY,
+            "");
+    p.options.impl = OPS_GEMM_ANY;
+    try_product(&p, 1, NULL, NULL);
+    workspace = 0;
+    has_memory = 1;
+    release(&p);
+}
+
 /* A prepared B has aligned lines, so that no product copies it; sums may follow it. */
 static void prepared_lines_are_aligned(void **state)
 {
@@ -292,6 +318,7 @@ int main(void)
         cmocka_unit_test(small_products_are_not_copied),
         cmocka_unit_test(max_workspace_bounds_copies),
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
+        cmocka_unit_test(without_a_workspace_the_portable_kernel_multiplies),
         cmocka_unit_test(candidates_are_the_plugins_kernels),
         cmocka_unit_test(prepared_lines_are_aligned),
         cmocka_unit_test(long_lines_fill_cache_lines),
