@@ -118,7 +118,7 @@ static hal_status chain_create(hal_plugin_queue *queue, uint32_t capacity, bool 
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a chain");
     }
     const hal_status status =
-        cuda_chain_graph_create(queue->device, capacity, early_start, run, &made->graph);
+        cuda_chain_graph_create(queue, capacity, early_start, run, &made->graph);
     if (status != HAL_OK) {
         free(made);
         return status;
@@ -180,7 +180,7 @@ static hal_status chain_set(const hal_plugin_queue *queue, cuda_chain *chain, co
 {
     bool changed = false;
     chain->run.count = 0;
-    const hal_status status = cuda_chain_graph_set(queue->device, &chain->graph, run, &changed);
+    const hal_status status = cuda_chain_graph_set(queue, &chain->graph, run, &changed);
     chain->repeated_in_a_row = changed ? 0 : chain->repeated_in_a_row + 1;
     if (status == HAL_OK && chain->repeated_in_a_row > 0) {
         cuda_run_record(queue->device, &chain->run, run);

@@ -50,12 +50,13 @@ static void node_note(cuda_graph_node *node, const hal_command *command, const u
     node->kernel = command->kernel->serial;
 }
 
-static hal_status node_set(const cuda_chain_graph *graph, uint32_t index, const hal_batch *batch,
-                           const hal_command *command, bool *changed)
+static hal_status node_set(const hal_plugin_queue *queue, const cuda_chain_graph *graph,
+                           uint32_t index, const hal_batch *batch, const hal_command *command,
+                           bool *changed)
 {
     cuda_arguments arguments;
     cuda_graph_node *node = &graph->nodes[index];
-    cuda_kernel_arguments(batch, command, &arguments);
+    cuda_kernel_arguments(queue, batch, command, &arguments);
     if (node->kernel == command->kernel->serial && node->bytes == arguments.bytes &&
         memcmp(node->grid, command->grid, sizeof node->grid) == 0 &&
         memcmp(node->parameters, arguments.block, arguments.bytes) == 0) {
@@ -87,14 +88,14 @@ static hal_status graph_enable(cuda_chain_graph *graph, uint32_t count)
     return cuda_check(result, "enabling a kernel of a graph");
 }
 
-hal_status cuda_chain_graph_create(const hal_plugin_device *device, uint32_t capacity,
+hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capacity,
                                    bool early_start, const cuda_run *run, cuda_chain_graph *graph)
 {
     const cuda_driver *cu = cuda_functions();
     *graph = (cuda_chain_graph){.capacity = capacity,
                                 .enabled = capacity,
                                 .early_start = early_start,
-                                .unloads = device->unloads,
+                                .unloads = queue->device->unloads,
                                 .nodes = calloc(capacity, sizeof *graph->nodes)};
     if (graph->nodes == NULL) {
         *graph = (cuda_chain_graph){.capacity = 0};
@@ -105,7 +106,7 @@ hal_status cuda_chain_graph_create(const hal_plugin_device *device, uint32_t cap
     for (uint32_t i = 0; i < capacity && result == 0; i++) {
         const hal_command *command = &run->commands[i < run->count ? i : 0];
         cuda_arguments arguments;
-        cuda_kernel_arguments(run->batch, command, &arguments);
+        cuda_kernel_arguments(queue, run->batch, command, &arguments);
         const cuda_node_launch launch = launch_of(command, &arguments);
         result = node_add(graph, i, &launch);
         node_note(&graph->nodes[i], command, arguments.block, (uint32_t)arguments.bytes);
@@ -135,19 +136,19 @@ void cuda_chain_graph_destroy(cuda_chain_graph *graph)
     *graph = (cuda_chain_graph){.capacity = 0};
 }
 
-hal_status cuda_chain_graph_set(const hal_plugin_device *device, cuda_chain_graph *graph,
+hal_status cuda_chain_graph_set(const hal_plugin_queue *queue, cuda_chain_graph *graph,
                                 const cuda_run *run, bool *changed)
 {
     bool tail_changed = false;
-    const uint64_t unloads = device->unloads;
+    const uint64_t unloads = queue->device->unloads;
     hal_status status = HAL_OK;
     *changed = false;
     for (uint32_t i = 0; i < run->count && status == HAL_OK; i++) {
-        status = node_set(graph, i, run->batch, &run->commands[i], changed);
+        status = node_set(queue, graph, i, run->batch, &run->commands[i], changed);
     }
     for (uint32_t i = run->count;
          i < graph->capacity && status == HAL_OK && graph->unloads != unloads; i++) {
-        status = node_set(graph, i, run->batch, &run->commands[0], &tail_changed);
+        status = node_set(queue, graph, i, run->batch, &run->commands[0], &tail_changed);
     }
     if (status == HAL_OK) {
         graph->unloads = unloads;

@@ -26,16 +26,16 @@ typedef struct cuda_chain_graph {
     cuda_graph_node *nodes;
 } cuda_chain_graph;
 
-/* Creates a graph whose first nodes hold the run, and whose others hold its first dispatch. All are
- * enabled.
+/* Creates a graph for a queue, whose first nodes hold the run, and whose others hold its first
+ * dispatch. All are enabled.
  * Errors: OUT_OF_MEMORY, DEVICE_LOST. The graph is empty then. */
-hal_status cuda_chain_graph_create(const hal_plugin_device *device, uint32_t capacity,
+hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capacity,
                                    bool early_start, const cuda_run *run, cuda_chain_graph *graph);
 void cuda_chain_graph_destroy(cuda_chain_graph *graph);
 
 /* Lets the first nodes hold the run, and replaces destroyed kernels in the others. `changed`:
  * whether the run differs from what the nodes held. The device's `unloading` is held. */
-hal_status cuda_chain_graph_set(const hal_plugin_device *device, cuda_chain_graph *graph,
+hal_status cuda_chain_graph_set(const hal_plugin_queue *queue, cuda_chain_graph *graph,
                                 const cuda_run *run, bool *changed);
 
 #endif

@@ -24,7 +24,7 @@ static hal_status dispatch_launch(hal_plugin_queue *queue, const hal_batch *batc
     cuda_arguments arguments;
     uint32_t grid[3];
     cuda_result result;
-    cuda_kernel_arguments(batch, command, &arguments);
+    cuda_kernel_arguments(queue, batch, command, &arguments);
     cuda_kernel_grid(command, grid);
     if (starts_early) {
         const cuda_launch_attribute early = {.kind = CUDA_LAUNCH_EARLY, .value = {1}};
@@ -34,8 +34,8 @@ static hal_status dispatch_launch(hal_plugin_queue *queue, const hal_batch *batc
                                            .stream = queue->stream,
                                            .attributes = &early,
                                            .attribute_count = 1};
-        result = cu->cuLaunchKernelEx(&config, kernel->function, arguments.parameters,
-                                      arguments.extra);
+        result =
+            cu->cuLaunchKernelEx(&config, kernel->function, arguments.parameters, arguments.extra);
     } else {
         result = cu->cuLaunchKernel(kernel->function, grid[0], grid[1], grid[2], group[0], group[1],
                                     group[2], kernel->dynamic_shared, queue->stream,

@@ -12,10 +12,12 @@
 enum { CUDA_MAX_DEVICES = 256 };
 enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
 
-/* A tile of matrix products that HAL_CUDA_GEMM names, see gemm_text.h; 0 columns: none. */
+/* A tile of matrix products that HAL_CUDA_GEMM names, see gemm_text.h; 0 columns: none. Of strict
+ * F32 its number, see gemm_fma.h; 0: none. */
 typedef struct cuda_gemm_tile {
     uint16_t columns;
     uint8_t split, swapped, shared;
+    uint8_t strict;
 } cuda_gemm_tile;
 
 struct hal_plugin_device {
@@ -96,14 +98,15 @@ typedef struct cuda_batch_event {
 struct hal_plugin_queue {
     hal_plugin_device *device;
     cuda_stream stream;
+    cuda_address flags; /* of strict F32 products, see gemm_fma.h; 0 where the device has none */
     volatile uint64_t *counter; /* the stream writes the reached value there; null: events only */
     cuda_address counter_address;
-    _Atomic uint64_t reached;       /* a value that is known to be reached */
-    _Atomic uint64_t submitted;     /* the last value */
-    _Atomic uint64_t counted;       /* the last value that the stream writes to the counter */
-    _Atomic uint64_t deferred;      /* of a collective that has not begun and has no point; or 0 */
-    _Atomic bool awaited;           /* the last batch was waited for, or there is none */
-    pthread_mutex_t point_lock;     /* of the counter's writes and `submitted` */
+    _Atomic uint64_t reached;   /* a value that is known to be reached */
+    _Atomic uint64_t submitted; /* the last value */
+    _Atomic uint64_t counted;   /* the last value that the stream writes to the counter */
+    _Atomic uint64_t deferred;  /* of a collective that has not begun and has no point; or 0 */
+    _Atomic bool awaited;       /* the last batch was waited for, or there is none */
+    pthread_mutex_t point_lock; /* of the counter's writes and `submitted` */
     cuda_batch_event events[CUDA_EVENTS]; /* of value v at v modulo CUDA_EVENTS */
     cuda_chain_cache chains;
     cuda_loop_anchors anchors;
@@ -168,9 +171,9 @@ typedef struct cuda_arguments {
     void *list[5];
     void **parameters, **extra;
 } cuda_arguments;
-/* Writes the parameter block of a dispatch: addresses, then scalars. */
-void cuda_kernel_arguments(const hal_batch *batch, const hal_command *command,
-                           cuda_arguments *arguments);
+/* Writes the parameter block of a dispatch to a queue: addresses, then scalars. */
+void cuda_kernel_arguments(const hal_plugin_queue *queue, const hal_batch *batch,
+                           const hal_command *command, cuda_arguments *arguments);
 /* The grid of a dispatch: a native matrix product has its own. */
 void cuda_kernel_grid(const hal_command *command, uint32_t grid[3]);
 

@@ -1,6 +1,6 @@
 /* Listing, opening and closing devices. Entries of the plugin's table. */
 #include "gemm.h"
-#include "gemm_key.h"
+#include "gemm_fma_tile.h"
 #include "pinned.h"
 #include "quirks.h"
 
@@ -69,12 +69,15 @@ static hal_status variable_read_count(const char *name, uint32_t default_count, 
 }
 
 /* A tile of matrix products: columns x parts of k, t for the transposed product, a or b for pairs
- * of groups that share the tile of A or B. */
+ * of groups that share the tile of A or B; or s and the number of a tile of strict F32. */
 static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
 {
     const char *text = secure_getenv(name);
     *tile = (cuda_gemm_tile){0};
-    if (text != NULL && text[0] != 0) {
+    if (text != NULL && text[0] == 's' && text[1] >= '1' && text[1] <= '0' + CUDA_FMA_TILES &&
+        text[2] == 0) {
+        tile->strict = (uint8_t)(text[1] - '0');
+    } else if (text != NULL && text[0] != 0) {
         char *end = NULL;
         const unsigned long columns = strtoul(text, &end, 10),
                             split = *end == 'x' ? strtoul(end + 1, &end, 10) : 0;
@@ -85,13 +88,15 @@ static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
                                               : CUDA_GEMM_SHARES_NONE;
         if (pair[shared > 0] != 0 || split > (shared > 0 ? 4 : 8) || columns < 16 ||
             columns > 256 || columns % 16 != 0 || split < 1) {
-            return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                             "%s: expected columns (16, 32, ... 256) x parts of k (1 to 8), t for "
-                             "the transposed product, and a or b for pairs that share A or B, with "
-                             "up to 4 parts, such as 128x2t or 256x1b, got %.40s",
-                             name, text);
+            return cuda_fail(
+                HAL_ERROR_INVALID_ARGUMENT,
+                "%s: expected columns (16, 32, ... 256) x parts of k (1 to 8), t for "
+                "the transposed product, and a or b for pairs that share A or B, with "
+                "up to 4 parts, such as 128x2t or 256x1b; or s1 to s%d for strict f32, "
+                "got %.40s",
+                name, (int)CUDA_FMA_TILES, text);
         }
-        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, swapped, shared};
+        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, swapped, shared, 0};
     }
     return HAL_OK;
 }

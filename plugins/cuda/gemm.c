@@ -3,7 +3,8 @@
  * gemm_text.c. */
 #include "gemm.h"
 
-#include "gemm_plan.h"
+#include "gemm_fma.h"
+#include "gemm_fma_plan.h"
 #include "gemm_ring.h"
 #include "gemm_text.h"
 #include "quirks.h"
@@ -41,20 +42,37 @@ static cuda_gemm_source source_of(const cuda_gemm_operand *o, uint32_t k)
         .line = o->leading * size, .batch = o->batch > 1 ? o->batch_stride * size : 0, .k = k};
 }
 
+static void launch_fill_fma(const cuda_gemm_plan *plan, cuda_fma_block *block)
+{
+    const hal_gemm_description *d = &plan->product;
+    *block = (cuda_fma_block){.stride_a = d->stride_a,
+                              .stride_b = d->stride_b,
+                              .lda = (uint32_t)d->lda,
+                              .ldb = (uint32_t)d->ldb,
+                              .k = (uint32_t)d->k,
+                              .rounds = plan->rounds,
+                              .share = plan->share,
+                              .longer = plan->longer,
+                              .one = 1};
+}
+
 static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launch *launch)
 {
     const hal_gemm_description *d = &plan->product;
     cuda_gemm_block *block = &launch->block;
     launch->input_count = d->input_count;
+    launch->strict = plan->key.tile > 0;
     for (uint32_t i = 0; i < 3; i++) {
-        launch->mapped[i] = cuda_gemm_is_mapped(&plan->key, i);
+        launch->mapped[i] = !launch->strict && cuda_gemm_is_mapped(&plan->key, i);
     }
     launch->swapped = plan->key.swapped;
     block->ldc = d->ldc;
     block->stride_c = d->stride_c;
     block->m = (uint32_t)d->m;
     block->n = (uint32_t)d->n;
-    block->steps = (uint32_t)((d->k + cuda_gemm_line(d->type_a) - 1) / cuda_gemm_line(d->type_a));
+    const uint32_t depth =
+        plan->key.tile > 0 ? cuda_fma_tile_of(&plan->key)->depth : cuda_gemm_line(d->type_a);
+    block->steps = (uint32_t)((d->k + depth - 1) / depth);
     block->tiles_m = plan->tiles_m;
     block->tiles_n = plan->tiles_n;
     block->tiles = plan->tiles_m * plan->tiles_n * d->batch;
@@ -65,6 +83,10 @@ static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launc
         block->inputs[i] = (cuda_gemm_input){.row_stride = d->inputs[i].row_stride,
                                              .column_stride = d->inputs[i].column_stride,
                                              .batch_stride = d->inputs[i].batch_stride};
+    }
+    if (launch->strict) {
+        launch_fill_fma(plan, &block->fma);
+        return HAL_OK;
     }
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < 3 && status == HAL_OK; i++) {
@@ -95,7 +117,13 @@ static void key_hash(const cuda_gemm_key *key, uint64_t hash[2])
 static hal_status gemm_write(const void *key, const hal_plugin_device *device, kit_text *text)
 {
     (void)device;
-    return cuda_gemm_write(key, text);
+    return ((const cuda_gemm_key *)key)->tile > 0 ? cuda_fma_write(key, text)
+                                                  : cuda_gemm_write(key, text);
+}
+
+static uint32_t shared_bytes(const cuda_gemm_key *key)
+{
+    return key->tile > 0 ? cuda_fma_shared_bytes(key) : cuda_gemm_shared_bytes(key);
 }
 
 /* Clusters of a kernel that are on the device at once. More would wait until the first ones have
@@ -136,7 +164,7 @@ static hal_status module_find(hal_plugin_device *device, const cuda_gemm_key *ke
     hal_status status = HAL_OK;
     if (module == NULL) {
         cuda_gemm_module *made = calloc(1, sizeof *made);
-        hal_plugin_kernel loaded = {.dynamic_shared = cuda_gemm_shared_bytes(key)};
+        hal_plugin_kernel loaded = {.dynamic_shared = shared_bytes(key)};
         const cuda_kernel_source source = {
             .name = "gemm", .write = gemm_write, .what = key, .key = {hash[0], hash[1]}};
         status = made == NULL ? cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory")
@@ -165,6 +193,16 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
     const char *type = d->type_a == HAL_TYPE_F32   ? "f32"
                        : d->type_a == HAL_TYPE_F16 ? "f16"
                                                    : "bf16";
+    if (plan->key.tile > 0) {
+        const cuda_fma_tile *tile = cuda_fma_tile_of(&plan->key);
+        snprintf(line, sizeof line,
+                 "cuda: gemm: %lldx%lldx%lld x %u of strict f32: tile %ux%u, %u groups, %u rounds "
+                 "of whole tiles, about %.0f cycles",
+                 (long long)d->m, (long long)d->n, (long long)d->k, d->batch, (uint32_t)tile->rows,
+                 (uint32_t)tile->columns, groups, plan->rounds, plan->cycles);
+        cuda_host()->log(HAL_LOG_DEBUG, line);
+        return;
+    }
     snprintf(line, sizeof line,
              "cuda: gemm: %lldx%lldx%lld x %u of %s: tile 128x%u%s%s, %u%s of k, %u groups, about "
              "%.0f cycles",
@@ -180,7 +218,9 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     cuda_gemm_plan plan;
     *kernel = NULL;
     *workspace_bytes = 0;
-    hal_status status = cuda_gemm_plan_choose(device, description, &plan);
+    hal_status status = description->precision == HAL_GEMM_STRICT
+                            ? cuda_fma_plan_choose(device, description, &plan)
+                            : cuda_gemm_plan_choose(device, description, &plan);
     if (status != HAL_OK) {
         return status;
     }
@@ -200,7 +240,9 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
         }
         if (status == HAL_OK) {
             const uint32_t tiles = launch->block.tiles, most = module->clusters;
-            launch->groups = (tiles < most ? tiles : most) * cuda_gemm_cluster(&plan.key);
+            launch->groups = plan.key.tile > 0
+                                 ? plan.groups
+                                 : (tiles < most ? tiles : most) * cuda_gemm_cluster(&plan.key);
         }
         cuda_context_pop();
     }
@@ -210,16 +252,19 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
         return status;
     }
     plan_log(description, &plan, launch->groups);
-    *made = (hal_plugin_kernel){.function = module->function,
-                                .serial = atomic_fetch_add(&device->kernels, 1) + 1,
-                                .group = {CUDA_GEMM_THREADS, 1, 1},
-                                .binding_count = 4 + description->input_count,
-                                .scalar_bytes = 2 * sizeof(double),
-                                .dynamic_shared = cuda_gemm_shared_bytes(&plan.key),
-                                .waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0,
-                                .in_clusters = cuda_gemm_cluster(&plan.key) > 1,
-                                .gemm = launch};
+    *made = (hal_plugin_kernel){
+        .function = module->function,
+        .serial = atomic_fetch_add(&device->kernels, 1) + 1,
+        .group = {plan.key.tile > 0 ? CUDA_FMA_THREADS : CUDA_GEMM_THREADS, 1, 1},
+        .binding_count = 4 + description->input_count,
+        .scalar_bytes = 2 * sizeof(double),
+        .dynamic_shared = shared_bytes(&plan.key),
+        .waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0,
+        .in_clusters = cuda_gemm_cluster(&plan.key) > 1,
+        .gemm = launch};
     *kernel = made;
+    *workspace_bytes =
+        plan.partials ? (uint64_t)plan.groups * cuda_fma_partial_bytes(&plan.key) : 0;
     return HAL_OK;
 }
 

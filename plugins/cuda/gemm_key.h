@@ -33,15 +33,18 @@ typedef struct cuda_gemm_key {
     hal_type type;   /* of A and B: F16, BF16 or F32 */
     hal_type type_c; /* F16, BF16 or F32 */
     uint8_t transpose_a, transpose_b;
-    uint8_t swapped;  /* C is stored transposed */
-    uint8_t reads_c;  /* beta may differ from 0 */
-    uint8_t flushes;  /* sums of 64 elements of k are added to F32 sums, as the units truncate */
-    uint8_t split;    /* groups of a cluster that share a tile of C: 1 to 8 */
-    uint8_t staged;   /* C leaves through a loop over rows in shared memory; set where split > 1 */
-    uint8_t by_rows;  /* no tensor map describes C, whose boxes are stored by rows; not `staged` */
-    uint8_t width;    /* of that loop: elements of C that an access has, 1 or 4 */
-    uint8_t direct;   /* A and B are read without tensor maps */
-    uint8_t shared;   /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
+    uint8_t swapped; /* C is stored transposed */
+    uint8_t reads_c; /* beta may differ from 0 */
+    uint8_t flushes; /* sums of 64 elements of k are added to F32 sums, as the units truncate */
+    uint8_t split;   /* groups of a cluster that share a tile of C: 1 to 8 */
+    uint8_t staged;  /* C leaves through a loop over rows in shared memory; set where split > 1 */
+    uint8_t by_rows; /* no tensor map describes C, whose boxes are stored by rows; not `staged` */
+    uint8_t width;   /* of that loop: elements of C that an access has, 1 or 4 */
+    uint8_t direct;  /* A and B are read without tensor maps */
+    uint8_t shared;  /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
+    uint8_t tile;    /* of strict F32, from 1 on, see gemm_fma.h; of the units 0. For strict F32: */
+    uint8_t width_a, width_b; /* elements of a copy across k, 1 or 4 */
+    uint8_t ragged;           /* k is no multiple of a stage */
     uint32_t columns; /* of a tile: multiples of 16 up to 256; at most 128 where sums are flushed */
     uint32_t input_count;
     hal_type inputs[HAL_GEMM_MAX_INPUTS];
@@ -63,11 +66,25 @@ typedef struct cuda_gemm_source {
     uint32_t k, reserved;
 } cuda_gemm_source;
 
+/* What kernels of strict F32 have instead of tensor maps. Groups multiply `rounds` whole tiles, and
+ * `share` stages of the tiles after them, the first `longer` groups one more. */
+typedef struct cuda_fma_block {
+    uint64_t a, b, partials, flags; /* addresses */
+    int64_t stride_a, stride_b;     /* elements, 0 where all matrices of the batch share it */
+    uint32_t lda, ldb, k;
+    uint32_t rounds, share, longer;
+    float one;
+    uint32_t reserved;
+} cuda_fma_block;
+
 /* The parameter block of a launch. */
 typedef struct cuda_gemm_block {
-    uint8_t maps[3][CUDA_GEMM_MAP_BYTES]; /* of A, B and C, or sources; aligned to 64 bytes */
-    uint64_t c;                           /* address */
-    int64_t ldc, stride_c;                /* elements */
+    union {
+        uint8_t maps[3][CUDA_GEMM_MAP_BYTES]; /* of A, B and C, or sources; aligned to 64 */
+        cuda_fma_block fma;
+    };
+    uint64_t c;            /* address */
+    int64_t ldc, stride_c; /* elements */
     uint32_t m, n;
     uint32_t steps;                   /* stages of k */
     uint32_t tiles_m, tiles_n, tiles; /* of one matrix, and of the whole batch */

@@ -4,31 +4,53 @@
 #include <stddef.h>
 #include <string.h>
 
-uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_batch *batch,
-                              const hal_command *command, uint8_t *block)
+static cuda_address binding_address(const hal_binding *binding)
 {
-    const hal_binding *bindings = batch->bindings + command->binding_first;
-    struct cuda_gemm_launch filled = *launch;
-    double scalars[2];
+    return binding->memory != NULL ? binding->memory->address + binding->offset : 0;
+}
+
+static void set_strict_addresses(cuda_fma_block *block, const hal_binding *bindings,
+                                 cuda_address flags)
+{
+    block->a = binding_address(&bindings[0]);
+    block->b = binding_address(&bindings[1]);
+    block->partials = binding_address(&bindings[3]);
+    block->flags = flags;
+}
+
+/* In maps, and in sources. */
+static void set_addresses(struct cuda_gemm_launch *launch, const hal_binding *bindings)
+{
     for (uint32_t i = 0; i < 3; i++) {
         const hal_binding *matrix = &bindings[launch->swapped && i < 2 ? 1 - i : i];
         const cuda_address address = matrix->memory->address + matrix->offset;
         if (launch->mapped[i]) {
-            cuda_functions()->cuTensorMapReplaceAddress(filled.block.maps[i],
+            cuda_functions()->cuTensorMapReplaceAddress(launch->block.maps[i],
                                                         (void *)(uintptr_t)address);
         } else if (i < 2) {
-            memcpy(filled.block.maps[i] + offsetof(cuda_gemm_source, address), &address,
+            memcpy(launch->block.maps[i] + offsetof(cuda_gemm_source, address), &address,
                    sizeof address);
         }
+    }
+}
+
+uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_plugin_queue *queue,
+                              const hal_batch *batch, const hal_command *command, uint8_t *block)
+{
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    struct cuda_gemm_launch filled = *launch;
+    double scalars[2];
+    if (launch->strict) {
+        set_strict_addresses(&filled.block.fma, bindings, queue->flags);
+    } else {
+        set_addresses(&filled, bindings);
     }
     filled.block.c = bindings[2].memory->address + bindings[2].offset;
     memcpy(scalars, batch->scalars + command->scalar_first, sizeof scalars);
     filled.block.alpha = (float)scalars[0];
     filled.block.beta = (float)scalars[1];
     for (uint32_t i = 0; i < launch->input_count; i++) {
-        const hal_binding *input = &bindings[4 + i];
-        filled.block.inputs[i].address =
-            input->memory != NULL ? input->memory->address + input->offset : 0;
+        filled.block.inputs[i].address = binding_address(&bindings[4 + i]);
     }
     const uint32_t bytes =
         (uint32_t)(sizeof filled.block -

@@ -12,10 +12,11 @@ struct cuda_gemm_launch {
     uint32_t groups;
     bool mapped[3]; /* whether a tensor map describes A, B and C */
     bool swapped;   /* A of the kernel is binding 1, and B binding 0 */
+    bool strict;    /* the block has that of strict F32 in the place of maps */
 };
 
-/* Writes the parameter block of a dispatch. Returns its bytes. */
-uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_batch *batch,
-                              const hal_command *command, uint8_t *block);
+/* Writes the parameter block of a dispatch to a queue. Returns its bytes. */
+uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_plugin_queue *queue,
+                              const hal_batch *batch, const hal_command *command, uint8_t *block);
 
 #endif

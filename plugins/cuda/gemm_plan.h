@@ -21,6 +21,9 @@ typedef struct cuda_gemm_plan {
     uint32_t tiles_m, tiles_n;
     uint32_t raster; /* rows of tiles that are taken together, see gemm_text.c */
     double cycles;   /* estimated */
+    /* Of strict F32, see cuda_fma_block: */
+    uint32_t groups, rounds, share, longer;
+    bool partials; /* groups pass sums through the workspace */
 } cuda_gemm_plan;
 
 /* Chooses the kernel with the least estimated time, a function of the description and the device's

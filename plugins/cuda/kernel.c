@@ -267,8 +267,8 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     free(kernel);
 }
 
-void cuda_kernel_arguments(const hal_batch *batch, const hal_command *command,
-                           cuda_arguments *arguments)
+void cuda_kernel_arguments(const hal_plugin_queue *queue, const hal_batch *batch,
+                           const hal_command *command, cuda_arguments *arguments)
 {
     const hal_plugin_kernel *kernel = command->kernel;
     const hal_binding *bindings = batch->bindings + command->binding_first;
@@ -277,7 +277,7 @@ void cuda_kernel_arguments(const hal_batch *batch, const hal_command *command,
     if (kernel->gemm != NULL) {
         /* The driver places a block that is aligned to 64 bytes by itself; a launch buffer would
          * have to begin with the padding. */
-        arguments->bytes = cuda_gemm_parameters(kernel->gemm, batch, command, block);
+        arguments->bytes = cuda_gemm_parameters(kernel->gemm, queue, batch, command, block);
         arguments->list[0] = block;
         arguments->parameters = arguments->list;
         return;

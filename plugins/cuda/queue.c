@@ -1,7 +1,24 @@
 /* Queues: a stream each, with its points and chains. Entries of the plugin's table. */
 #include "chain.h"
+#include "gemm_fma_tile.h"
 
 #include <stdlib.h>
+
+/* The flags of strict F32 products (gemm_fma.h), which are 0 between kernels. */
+static hal_status flags_create(hal_plugin_queue *queue)
+{
+    const cuda_driver *cu = cuda_functions();
+    const size_t words = CUDA_FMA_MAX_GROUPS;
+    if (queue->device->capability != 90) {
+        return HAL_OK;
+    }
+    const hal_status status =
+        cuda_check(cu->cuMemAlloc_v2(&queue->flags, 4 * words), "creating the flags of a queue");
+    return status == HAL_OK
+               ? cuda_check(cu->cuMemsetD32Async(queue->flags, 0, words, queue->stream),
+                            "clearing the flags of a queue")
+               : status;
+}
 
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
@@ -17,6 +34,7 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
     if (status == HAL_OK) {
         status = cuda_stream_acquire(device, &made->stream);
         status = status == HAL_OK ? cuda_point_create(made) : status;
+        status = status == HAL_OK ? flags_create(made) : status;
         cuda_context_pop();
     }
     if (status != HAL_OK) {
@@ -40,6 +58,9 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
         }
         cuda_chain_destroy_all(queue);
         cuda_point_destroy(queue);
+        if (queue->flags != 0) {
+            cuda_functions()->cuMemFree_v2(queue->flags);
+        }
         cuda_stream_release(device, queue->stream);
         cuda_context_pop();
     }

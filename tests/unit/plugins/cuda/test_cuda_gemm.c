@@ -80,7 +80,7 @@ static void test_declines(void **state)
 {
     hal_gemm_description d = product(1024, 1024, 1024);
     d.precision = HAL_GEMM_STRICT;
-    declined(&d, "precision");
+    declined(&d, "f32 for strict");
     d = product(1024, 1024, 1024);
     d.type_a = d.type_b = HAL_TYPE_F64;
     declined(&d, "types");
