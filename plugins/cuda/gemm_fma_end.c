@@ -275,7 +275,7 @@ static void write_add_partials(kit_text *t, const cuda_gemm_key *key)
 static void write_store(cuda_lowering *l, const cuda_gemm_key *key, const cuda_operand *sums)
 {
     kit_text *t = &l->body;
-    const cuda_gemm_place place = {"%c_row", "%c_column", "%m", "%n"};
+    const cuda_gemm_place place = {"%c_row", "%c_column", "%m", "%n", NULL, 0, 0, 0};
     cuda_operand values[4];
     for (uint32_t q = 0; q < key->width; q++) {
         kit_text_add(t, "add.u32 %%c_column, %%c_first, %u;\n", q);
