@@ -34,10 +34,20 @@ static inline box make_matrix(hal_type type, int64_t batch, int64_t rows, int64_
                      : box_make(type, 2, shape + 1, strides + 1, -1, 1);
 }
 
+/* After the device's info was changed, on which kept products and choices depend, too. */
+static inline void forget_products(void)
+{
+    free(test_context->products);
+    free(test_context->choices);
+    test_context->products = NULL;
+    test_context->choices = NULL;
+}
+
 static inline product make(hal_type type, hal_type type_c, int64_t batch, int64_t m, int64_t n,
                            int64_t k, int layout_a, int layout_b, int layout_c)
 {
     product p = {.batch = batch, .m = m, .n = n, .k = k, .options = OPS_GEMM_OPTIONS_DEFAULT};
+    forget_products();
     p.a = make_matrix(type, batch, m, k, layout_a);
     p.b = make_matrix(type, batch, k, n, layout_b);
     p.c = make_matrix(type_c, batch, m, n, layout_c);

@@ -53,8 +53,9 @@ typedef struct ops_gemm_options {
     /* Receives the sums of C's blocks after the epilogue, from the kernel that combines the
      * products; c may be null where beta is 0, and is not written then; null: none. */
     const ops_tensor *c_sums;
-    /* To measure the plugin's choice, with OPS_GEMM_NATIVE: its kernel with the i-th least
-     * estimated time, from 1; UNSUPPORTED where there are fewer. At most 255. 0: its choice. */
+    /* To measure the choice of a kernel, with OPS_GEMM_NATIVE or OPS_GEMM_PORTABLE: the plugin's
+     * kernel, or the portable tiles and parts of k, with the i-th least estimated time, from 1;
+     * UNSUPPORTED where there are fewer. At most 255. 0: the choice. */
     uint32_t candidate;
 } ops_gemm_options;
 

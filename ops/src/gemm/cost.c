@@ -1,133 +1,183 @@
-/* The cost model of split-K, see cost.h. */
+/* The cost model of the portable kernel, see cost.h. A product takes a launch and the time of the
+ * unit with the most groups. Constants are nanoseconds of one unit of an H100 with 132 units,
+ * fitted by least squares of logarithms to 7,600 times of the candidates of 340 random f32 products
+ * (m, n, k log-uniform in 1 to 8192, three layouts): half of the estimates are within 8 %, nine of
+ * ten within 25 %. Only ratios matter for the choice. */
 #include "cost.h"
-
-#include "tiles.h"
 
 #include <math.h>
 
-/* Throughput of one compute unit: bytes per nanosecond from the second-level cache (5.5 TB/s for
- * 132 units), and multiplications per nanosecond for a tile speed of 1; a launch; a turn of loads.
- * Only ratios matter. The model is within a fifth of measured f32 products of 10 us and more, in
- * strict arithmetic without split-K (docs/benchmarks); speeds of matrix units are from large
- * products. */
-#define UNIT_BYTES_PER_NS 42.0
-#define UNIT_STEPS_PER_NS 2.0
-#define LAUNCH_NS 2500.0
-#define TURN_NS 500.0
-enum { SPEED_INTRA_GROUP = 30 };
+/* A launch; that of a direct kernel; the second one of split-K, and of it an element of a part; an
+ * element of C. */
+#define LAUNCH 947.0
+#define DIRECT_LAUNCH 732.0
+#define REDUCE_LAUNCH 946.0
+#define REDUCE_ELEMENT 0.00203
+#define C_ELEMENT 0.00091
+#define DIRECT_C_ELEMENT 0.00114
 
-/* Limits of split-K: least k of a product; least depth of a part, so that pipelines fill; multiple
- * of the depth, so that parts start aligned; least ratio of the times. Of 200 f32 products on an
- * H200, log-uniform, those of 10 us and more gained up to 2.3 and lost at most 8 %; shorter ones
- * lost up to 38 % without limits of their own, as the model knows them less well. Those of matrix
- * units were not measured. */
-enum { SPLIT_MIN_K = 512, SPLIT_MIN_DEPTH = 192, SPLIT_DEPTH_STEP = 64, SPLIT_UNSURE_MIN_K = 1024 };
-#define SPLIT_MIN_GAIN 1.02
-#define SPLIT_KNOWN_NS 10e3
-#define SPLIT_UNSURE_MIN_GAIN 1.25
+/* Intra-group split-K: a load of a work-item, a multiply-add, a sector of 32 bytes, a line of the
+ * first-level cache that the loads of a warp meet, a partial sum; a turn of all slices, a group of
+ * the device, a reduction that follows. */
+#define ITEM_LOAD 0.0054
+#define ITEM_STEP 0.0094
+#define SECTOR 0.236
+#define LINE 0.125
+#define PARTIAL_SUM 0.0202
+#define TURN 89.0
+#define GROUP 0.55
+#define PARTS 162.0
 
-/* Tries as many parts as give each unit one or two such blocks. */
-static const uint16_t split_blocks[][2] = {{32, 32}, {64, 64}, {64, 128}, {128, 128}, {128, 256}};
+/* Direct kernels: a turn, a load and a store of a work-item. */
+#define DIRECT_TURN 185.0
+#define DIRECT_LOAD 0.017
+#define DIRECT_STORE 0.0316
 
-/* Throughput of a full device with such tiles, in the unit of the table of staged tiles. */
-static double tiles_speed(const ops_gemm_tiles *t, uint32_t width)
+/* Staged halves, which are converted. */
+#define HALF_STAGED 1.12
+
+/* Operands that the second-level cache does not hold, from FAR_FROM bytes on and fully at FAR_FROM
+ * + FAR_BYTES more, slow groups down that wait for loads: by these factors more. */
+#define FAR_FROM 20e6
+#define FAR_BYTES 40e6
+#define FAR_STAGED 0.88
+#define FAR_LOADS 0.22
+
+/* Of staged tiles and matrix units: three terms for a product, second sums, narrow accesses of F32;
+ * accesses of single elements. */
+#define UNITS_PARTS 2.6
+#define UNITS_FLUSH 1.2
+#define UNITS_NARROW 2.2
+#define UNITS_SINGLE 1.25
+
+static double at_least(double x, double least)
 {
-    if (t->matrix) {
-        return (double)t->speed / t->matrix;
-    }
-    const double speed = t->speed ? t->speed : SPEED_INTRA_GROUP;
-    return width > 4 ? speed / 2 : speed;
+    return x < least ? least : x;
 }
 
-static uint64_t round_count(const hal_device_info *info, uint64_t groups)
+/* How many operands are beyond the second-level cache, 0 to 1. */
+static double distance(const ops_gemm_shape *s)
 {
-    return (groups + info->compute_units - 1) / info->compute_units;
+    const double bytes = (double)(s->m + s->n) * (double)s->k * hal_type_size(s->type);
+    const double part = (bytes - FAR_FROM) / FAR_BYTES;
+    return part < 0 ? 0 : part > 1 ? 1 : part;
 }
 
-/* Nanoseconds of one kernel: a launch, and the loads or multiplications of the busiest unit,
- * whichever take longer. */
-static double kernel_ns(const hal_device_info *info, const ops_gemm_plan *plan,
-                        const ops_gemm_tiles *t, const ops_gemm_work *work, uint32_t k,
-                        uint32_t batch)
+/* What an operand's accesses add to the time of a step of staged tiles, by elements. */
+static double access_time(const ops_gemm_tiles *t, int k_contiguous, uint32_t width)
 {
-    const uint32_t width = hal_type_size(plan->type_ab);
-    const uint64_t rows = ops_gemm_blocks(work->m, t->block_m);
-    const uint64_t columns = ops_gemm_blocks(work->n, t->block_n);
-    const uint32_t lines = (t->block_m < work->m ? t->block_m : work->m) +
-                           (t->block_n < work->n ? t->block_n : work->n);
-    const double reads = (double)lines * width / UNIT_BYTES_PER_NS;
-    const double products =
-        (double)t->block_m * t->block_n / (UNIT_STEPS_PER_NS * tiles_speed(t, width));
-    return LAUNCH_NS + (double)round_count(info, rows * columns * batch) * k *
-                           (reads > products ? reads : products);
+    static const double along_k[] = {0.109, 0.098, 0.083}, across[] = {0.091, 0.013, 0};
+    const uint32_t elements = t->stages > 2 && k_contiguous ? 1 : width;
+    const uint32_t number = elements >= 4 ? 2 : elements / 2;
+    return k_contiguous ? along_k[number] : across[number];
 }
 
-/* Nanoseconds of both kernels of split-K; infinite where the device cannot run them. */
-static double split_ns(const hal_device_info *info, const ops_gemm_plan *plan,
-                       const ops_gemm_work *work, uint32_t depth)
+/* By how much the accesses of matrix units lengthen a step. */
+static double units_access_time(const ops_gemm_shape *s)
 {
-    const uint32_t parts = (work->k + depth - 1) / depth, width = hal_type_size(plan->type_ab);
-    const uint32_t sum = hal_type_size(plan->accumulator);
-    const double elements = (double)work->m * work->n;
-    ops_gemm_tiles t, reduce;
-    if (plan->tiles.matrix) {
-        ops_gemm_choose_matrix_tiles(info, plan->tiles.flush ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST,
-                                     work->m, work->n, depth, parts, plan->type_ab,
-                                     ops_gemm_access_bytes(plan), plan->b.k_contiguous, &t);
-    } else if (!ops_gemm_choose_intra_group_tiles(info, work->m, work->n, depth, parts, width,
-                                                  plan->a.k_contiguous, plan->b.k_contiguous, &t)) {
-        ops_gemm_choose_tiles(info, work->m, work->n, depth, parts, width, plan->b.k_contiguous,
-                              &t);
-    }
-    ops_gemm_choose_reduce_tiles(info, work->m, work->n, parts, sum, &reduce);
-    const uint64_t columns = ops_gemm_blocks(work->n, t.block_n);
-    const uint64_t reduce_columns = ops_gemm_blocks(work->n, reduce.block_n);
-    const uint64_t rows = ops_gemm_blocks(work->m, reduce.block_m);
-    if (columns > info->max_grid[0] || reduce_columns > info->max_grid[0] ||
-        elements * parts * sum > (double)info->max_binding) {
-        return INFINITY;
-    }
-    const uint32_t turn = (uint32_t)reduce.intra_group_split_k * reduce.unroll;
-    const double rounds = (double)round_count(info, rows * reduce_columns);
-    const double read = rounds * reduce.block_m * reduce.block_n * parts * sum;
-    const double written = elements * parts * sum / info->compute_units;
-    return kernel_ns(info, plan, &t, work, depth, parts) + LAUNCH_NS +
-           (read + written) / UNIT_BYTES_PER_NS + (double)((parts + turn - 1) / turn) * TURN_NS;
+    const int is_f32 = s->type == HAL_TYPE_F32;
+    const double b_across = is_f32 || s->access < 16 ? 0.5 : 0.1, a_across = is_f32 ? 0.2 : 0.1;
+    const double layout =
+        1 + (s->b_k_contiguous ? 0 : b_across) + (s->a_k_contiguous ? 0 : a_across);
+    return layout * (s->access == hal_type_size(s->type) ? UNITS_SINGLE : 1);
 }
 
-uint32_t ops_gemm_choose_split_k(const hal_device_info *info, const ops_gemm_plan *plan,
-                                 const ops_gemm_work *work, uint32_t batch)
+/* By how much a step of several groups of matrix units exceeds the one of the table. */
+static double units_step_time(const ops_gemm_shape *s, const ops_gemm_tiles *t)
 {
-    if (info->kind == HAL_DEVICE_CPU || info->item_vector_bytes > 0 || batch > 1 ||
-        work->k < SPLIT_MIN_K) {
-        return 0;
+    const int is_narrow =
+        s->type == HAL_TYPE_F32 && !(s->precision == HAL_GEMM_FAST && s->access == 16);
+    return (t->matrix == 3 ? UNITS_PARTS
+            : t->flush     ? UNITS_FLUSH
+                           : 1) *
+           (is_narrow ? UNITS_NARROW : 1);
+}
+
+/* Of `most` groups, for k steps. */
+static double staged_ns(const ops_gemm_shape *s, const ops_gemm_candidate *c, double most, double k)
+{
+    const ops_gemm_tiles *t = &c->tiles;
+    const ops_gemm_rates *r = c->rates;
+    const double end = s->n % 4 ? r->odd_end : r->end;
+    const double alone = r->alone * (t->matrix ? 1 : 1 + FAR_STAGED * distance(s));
+    const double step = r->step * (t->matrix ? units_step_time(s, t) : 1);
+    const double wide = s->type == HAL_TYPE_F64 ? 2 : s->type == HAL_TYPE_F32 ? 1 : HALF_STAGED;
+    const double factor = t->matrix ? units_access_time(s)
+                                    : wide + access_time(t, s->a_k_contiguous, s->a_width) +
+                                          access_time(t, s->b_k_contiguous, s->b_width);
+    const double steps = ceil(k / t->block_k) * t->block_k * factor;
+    const double full = floor(most / r->resident), rest = most - full * r->resident;
+    const double ns = full * (steps * at_least(r->resident * step, alone) + end);
+    return rest > 0 ? ns + steps * at_least(rest * step, alone) + end : ns;
+}
+
+/* Sectors of `lines` lines of `length` elements, whose starts are multiples of `width`. */
+static double sector_count(double lines, double length, uint32_t width, double size)
+{
+    return lines * ((length - width) * size + 32) / 32;
+}
+
+/* The loads of A or B in one turn of a group: `lines` of `thread` for each of `lanes` work-items of
+ * a warp along them. */
+static double operand_ns(const ops_gemm_tiles *t, int k_contiguous, uint32_t width, double size,
+                         double k, double lines, double thread, double strip, double lanes)
+{
+    const double slices = at_least(32.0 / (t->lanes_m * t->lanes_n), 1);
+    const double items = t->lanes_m * t->lanes_n * t->intra_group_split_k;
+    const uint32_t most = k_contiguous ? t->block_k : (uint32_t)strip;
+    const double loads = items * thread * t->block_k * t->unroll / (width < most ? width : most);
+    const double met = k_contiguous ? lanes * at_least(slices * t->block_k * size / 128, 1)
+                                    : slices * at_least(lanes * strip * size / 128, 1);
+    const double sectors =
+        k_contiguous ? sector_count(lines, k, width, size) : sector_count(k, lines, width, size);
+    return loads * (ITEM_LOAD + met / 32 * LINE) + sectors * SECTOR;
+}
+
+static double intra_group_ns(const ops_gemm_shape *s, const ops_gemm_tiles *t, double most,
+                             double k)
+{
+    const double size = hal_type_size(s->type), wide = size > 4 ? 2 : 1;
+    const double step = (double)t->block_k * t->unroll, turn = step * t->intra_group_split_k;
+    const double steps = k < turn ? k : turn;
+    const double lanes_m = 32.0 / t->lanes_n < t->lanes_m ? 32.0 / t->lanes_n : t->lanes_m;
+    const double loads = operand_ns(t, s->a_k_contiguous, s->a_width, size, steps, t->block_m,
+                                    t->thread_m, t->strip_m, at_least(lanes_m, 1)) +
+                         operand_ns(t, s->b_k_contiguous, s->b_width, size, steps, t->block_n,
+                                    t->thread_n, t->strip_n, t->lanes_n < 32 ? t->lanes_n : 32);
+    const double products = wide * t->block_m * t->block_n * turn * ITEM_STEP;
+    const double sums = (double)t->block_m * t->block_n * t->intra_group_split_k * PARTIAL_SUM;
+    const double turns = ceil(k / turn);
+    return turns * TURN +
+           most * (turns * (loads + products) * (1 + FAR_LOADS * distance(s)) + wide * sums);
+}
+
+static double direct_ns(const ops_gemm_shape *s, const ops_gemm_tiles *t, double most)
+{
+    const double items = (double)t->block_m / t->thread_m * t->block_n / t->thread_n;
+    const double stores = t->thread_m * (s->n % 4 ? t->thread_n : 1);
+    return ceil((double)s->k / t->block_k) * DIRECT_TURN +
+           most * items *
+               (DIRECT_LOAD * (double)s->k * (t->thread_m + t->thread_n) + DIRECT_STORE * stores);
+}
+
+double ops_gemm_estimate_ns(const hal_device_info *info, const ops_gemm_shape *s,
+                            const ops_gemm_candidate *c)
+{
+    const ops_gemm_tiles *t = &c->tiles;
+    const double k = c->depth ? c->depth : (double)s->k;
+    const double parts = c->depth ? ceil((double)s->k / c->depth) : 1;
+    const double groups =
+        ceil((double)s->m / t->block_m) * ceil((double)s->n / t->block_n) * parts * s->batch;
+    const double most = ceil(groups / (info->compute_units ? info->compute_units : 1));
+    const double elements = (double)s->m * (double)s->n * s->batch;
+    if (!t->stages && !t->unroll) {
+        return DIRECT_LAUNCH + elements * DIRECT_C_ELEMENT + direct_ns(s, t, most);
     }
-    const double whole = kernel_ns(info, plan, &plan->tiles, work, work->k, 1);
-    const int is_known = whole >= SPLIT_KNOWN_NS && !plan->tiles.matrix;
-    double least = whole / (is_known ? SPLIT_MIN_GAIN : SPLIT_UNSURE_MIN_GAIN);
-    uint32_t chosen = 0, last = 0;
-    if (!is_known && work->k < SPLIT_UNSURE_MIN_K) {
-        return 0;
+    double ns = LAUNCH + elements * C_ELEMENT;
+    if (t->stages) {
+        ns += staged_ns(s, c, most, k);
+    } else {
+        ns += intra_group_ns(s, t, most, k) + groups * GROUP + (parts > 1 ? PARTS : 0);
     }
-    for (uint32_t i = 0; i < 2 * sizeof split_blocks / sizeof split_blocks[0]; i++) {
-        const uint64_t rows = ops_gemm_blocks(work->m, split_blocks[i / 2][0]);
-        const uint64_t columns = ops_gemm_blocks(work->n, split_blocks[i / 2][1]);
-        const uint64_t most = (i % 2 + 1) * (uint64_t)info->compute_units / (rows * columns);
-        if (most < 2) {
-            continue;
-        }
-        uint64_t depth = (work->k + most - 1) / most;
-        depth = depth < SPLIT_MIN_DEPTH ? SPLIT_MIN_DEPTH : depth;
-        depth = (depth + SPLIT_DEPTH_STEP - 1) / SPLIT_DEPTH_STEP * SPLIT_DEPTH_STEP;
-        if (depth >= work->k || depth == last) {
-            continue;
-        }
-        last = (uint32_t)depth;
-        const double now = split_ns(info, plan, work, last);
-        if (now < least) {
-            least = now;
-            chosen = last;
-        }
-    }
-    return chosen;
+    return parts > 1 ? ns + REDUCE_LAUNCH + parts * elements * REDUCE_ELEMENT : ns;
 }

@@ -39,9 +39,9 @@ static hal_status check_options(const ops_gemm_options *options)
                            HAL_GEMM_MAX_LEVELS, options->levels);
     }
     if (options->candidate > UINT8_MAX ||
-        (options->candidate > 0 && options->impl != OPS_GEMM_NATIVE)) {
-        return ops_invalid("ops_gemm: options.candidate: expected at most 255 and OPS_GEMM_NATIVE, "
-                           "or 0, got %u",
+        (options->candidate > 0 && options->impl == OPS_GEMM_ANY)) {
+        return ops_invalid("ops_gemm: options.candidate: expected at most 255 and OPS_GEMM_NATIVE "
+                           "or _PORTABLE, or 0, got %u",
                            options->candidate);
     }
     if (options->precision > HAL_GEMM_NORMWISE || (uint32_t)options->impl > OPS_GEMM_NATIVE) {

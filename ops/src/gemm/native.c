@@ -224,7 +224,9 @@ static hal_range tensor_range(const ops_tensor *tensor)
     return (hal_range){tensor->buffer, (uint64_t)first * size, (uint64_t)(end - first) * size};
 }
 
-static hal_status kernel_record(ops_context *context, const ops_product *p, const ops_entry *entry)
+/* `keep`: in the product cache, where no workspace is needed. */
+static hal_status kernel_record(ops_context *context, const ops_product *p, const ops_entry *entry,
+                                int keep)
 {
     const uint32_t grid[3] = {1, 1, 1};
     const double scalars[2] = {p->options->alpha, p->options->beta};
@@ -249,6 +251,11 @@ static hal_status kernel_record(ops_context *context, const ops_product *p, cons
             return status;
         }
         ranges[3].length = entry->workspace_bytes;
+    } else if (keep) {
+        ops_product_dispatch dispatch;
+        ops_product_dispatch_set(&dispatch, entry->kernel, grid, ranges,
+                                 4 + p->options->input_count, scalars, sizeof scalars);
+        ops_product_cache_insert(context, p, &dispatch, 1, NULL, 0);
     }
     hal_status status = ops_record_dispatch(context, entry->kernel, grid, ranges,
                                             4 + p->options->input_count, scalars, sizeof scalars);
@@ -305,7 +312,7 @@ static hal_status copies_record(ops_context *context, const ops_product *product
         }
     }
     if (!status) {
-        status = kernel_record(context, p, entry);
+        status = kernel_record(context, p, entry, 0);
     }
     ops_tensor_release(&copies[0]);
     ops_tensor_release(&copies[1]);
@@ -362,8 +369,7 @@ static hal_status record_in_place(ops_context *context, const ops_product *produ
         native_tell(product, &description, entry, 0);
     }
     if (!status && !product->is_dry) {
-        ops_product_cache_insert(context, product, entry);
-        status = kernel_record(context, product, entry);
+        status = kernel_record(context, product, entry, 1);
     }
     return status;
 }

@@ -1,6 +1,5 @@
 /* The portable implementation: prepares operands and chooses split-K or one kernel. Called by
  * gemm.c. */
-#include "cost.h"
 #include "emitter.h"
 #include "split_k.h"
 #include "tensor/loop_limit.h"
@@ -116,7 +115,7 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
         }
         one.product.batch = 1;
         one.batch_first = (uint32_t)i;
-        status = ops_gemm_split_k(context, &one, depth);
+        status = ops_gemm_split_k(context, &one, depth, NULL);
     }
     return status;
 }
@@ -146,20 +145,47 @@ static void portable_tell(const ops_gemm_task *t, int64_t longest, uint32_t dept
     }
 }
 
-/* Records split-K where it is faster and there is memory for it, or where one kernel's loops would
- * be too long for the device; else one kernel. */
-static hal_status task_record(ops_context *context, ops_gemm_task *t)
+/* Chooses tiles and parts of k on a GPU, for products whose k one kernel can have. `candidate` is
+ * valid where t->given is set. */
+static hal_status choose_way(ops_context *context, ops_gemm_task *t, ops_gemm_candidate *candidate)
 {
+    const uint32_t number = t->product.options->candidate;
+    const uint32_t forced = context->forced_split_depth;
+    const int has_ways = ops_gemm_is_gpu(context->info) && t->k_all > 0 &&
+                         t->k_all <= longest_k(context, t->product.options);
+    candidate->depth = forced;
+    if (number > 0 && !has_ways) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm: options.candidate: expected 0, since %s has one portable "
+                              "kernel for this product, got %u",
+                              context->info->name, number);
+    }
+    if (!has_ways) {
+        return HAL_OK;
+    }
+    t->given = &candidate->tiles;
+    const hal_status status =
+        ops_gemm_find_way(context, t, !forced, number > 0 ? number : 1, candidate);
+    candidate->depth = forced ? forced : candidate->depth;
+    return status;
+}
+
+/* Records split-K where it is faster and there is memory for it, or where one kernel's loops would
+ * be too long for the device; else one kernel. `keep`: the product of the caller, for the
+ * product cache; null: it is not kept. */
+static hal_status task_record(ops_context *context, ops_gemm_task *t, const ops_product *keep)
+{
+    ops_gemm_candidate candidate;
     ops_entry *entry;
-    hal_status status = ops_gemm_plan_task(context, t);
+    hal_status status = choose_way(context, t, &candidate);
+    if (!status) {
+        status = ops_gemm_plan_task(context, t);
+    }
     if (status) {
         return status;
     }
     const int64_t longest = longest_k(context, t->product.options);
-    const uint32_t depth =
-        context->forced_split_depth
-            ? context->forced_split_depth
-            : ops_gemm_choose_split_k(context->info, &t->plan, &t->work, t->product.batch);
+    const uint32_t depth = candidate.depth;
     if (t->product.text) {
         portable_tell(t, longest, depth);
     }
@@ -170,13 +196,25 @@ static hal_status task_record(ops_context *context, ops_gemm_task *t)
         return record_long(context, t, (uint32_t)longest);
     }
     if (depth && depth < t->work.k && t->product.batch == 1) {
-        status = ops_gemm_split_k(context, t, depth);
+        status = ops_gemm_split_k(context, t, depth, keep);
         if (status != HAL_ERROR_OUT_OF_MEMORY) {
             return status;
         }
+        t->given = NULL; /* one kernel, with its own tiles */
+        status = ops_gemm_plan_task(context, t);
+        if (status) {
+            return status;
+        }
     }
+    ops_product_dispatch kept;
     status = ops_gemm_find_kernel(context, t, &entry);
-    return status ? status : ops_gemm_record(context, t, entry);
+    if (!status) {
+        status = ops_gemm_record(context, t, entry, &kept);
+    }
+    if (!status && keep) {
+        ops_product_cache_insert(context, keep, &kept, 1, NULL, 0);
+    }
+    return status;
 }
 
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
@@ -187,6 +225,7 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
     memcpy(&t.product, product,
            offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
     t.plan = (ops_gemm_plan){.swapped = 0};
+    t.given = NULL;
     t.k_all = (uint32_t)product->a.columns;
     t.batch_first = 0;
     if (prefer_transposed(context, product)) {
@@ -197,7 +236,7 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
         status = pack_b(context, &t.product, &copy);
     }
     if (!status) {
-        status = task_record(context, &t);
+        status = task_record(context, &t, copy.buffer ? NULL : product);
     }
     ops_tensor_release(&copy);
     return status;

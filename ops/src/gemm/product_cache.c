@@ -2,6 +2,7 @@
  * entries are valid until a kernel is inserted into the context's cache. */
 #include "product_cache.h"
 
+#include "tensor/allocation.h"
 #include "tensor/plan_recorder.h"
 
 #include <stdlib.h>
@@ -16,13 +17,19 @@ typedef struct tensor_layout {
     int64_t offset, shape[3], stride[3];
 } tensor_layout;
 
+/* Whose buffer a range is. */
+enum { OF_A, OF_B, OF_C, OF_WORKSPACE, OF_NONE };
+
 typedef struct cached_product {
     tensor_layout layouts[3];
-    uint64_t first[3], bytes[3]; /* the range of the elements */
-    uint32_t precision, impl;
-    int beta_is_zero;
+    double alpha, beta;
+    uint32_t precision, impl, candidate;
+    uint32_t count;      /* of dispatches */
     uint64_t insertions; /* of the context's cache when this was kept; 0: a free place */
-    hal_kernel *kernel;
+    uint64_t workspace_bytes;
+    int shares_buffer; /* A and B do */
+    uint8_t owners[OPS_PRODUCT_DISPATCHES][OPS_PRODUCT_RANGES];
+    ops_product_dispatch dispatches[OPS_PRODUCT_DISPATCHES];
 } cached_product;
 
 static uint64_t product_place(const ops_tensor *a, const ops_tensor *c)
@@ -60,9 +67,9 @@ static tensor_layout layout_of(const ops_tensor *tensor)
 static uint64_t options_differ(const cached_product *product, const ops_gemm_options *options)
 {
     return (product->precision ^ options->precision) | (product->impl ^ (uint32_t)options->impl) |
-           (uint64_t)(product->beta_is_zero != (options->beta == 0)) |
-           (uint64_t)(options->alpha == 0) | (uint64_t)(uintptr_t)options->epilogue |
-           options->input_count | options->levels | options->candidate;
+           (uint64_t)(product->alpha != options->alpha) |
+           (uint64_t)(product->beta != options->beta) | (uint64_t)(uintptr_t)options->epilogue |
+           (product->candidate ^ options->candidate) | options->input_count | options->levels;
 }
 
 /* The entry of a product, or null. */
@@ -79,7 +86,8 @@ static const cached_product *product_find(const ops_context *context,
     const cached_product *found = &table[product_place(tensors[0], tensors[2])];
     const hal_buffer *c = tensors[2]->buffer;
     if (options->size != sizeof *options || found->insertions != context->kernels.insertions ||
-        options_differ(found, options) || tensors[0]->buffer == c || tensors[1]->buffer == c) {
+        options_differ(found, options) || tensors[0]->buffer == c || tensors[1]->buffer == c ||
+        (tensors[0]->buffer == tensors[1]->buffer) != found->shares_buffer) {
         return NULL;
     }
     return layout_differs(&found->layouts[0], tensors[0]) |
@@ -93,31 +101,81 @@ int ops_product_cache_record(ops_context *context, const ops_gemm_options *optio
                              const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                              hal_status *status)
 {
-    static const uint32_t grid[3] = {1, 1, 1};
     const ops_tensor *const tensors[3] = {a, b, c};
     const cached_product *found =
         context && context->products ? product_find(context, options, tensors) : NULL;
-    if (!found) {
+    hal_buffer *workspace = NULL;
+    if (!found || (found->workspace_bytes &&
+                   ops_buffer_create(context, found->workspace_bytes, &workspace) != HAL_OK)) {
         return 0;
     }
-    hal_range ranges[4] = {{NULL, 0, 0}};
-    for (uint32_t i = 0; i < 3; i++) {
-        ranges[i] = (hal_range){tensors[i]->buffer, found->first[i], found->bytes[i]};
+    hal_buffer *const buffers[] = {a->buffer, b->buffer, c->buffer, workspace, NULL};
+    *status = HAL_OK;
+    for (uint32_t i = 0; i < found->count && !*status; i++) {
+        const ops_product_dispatch *d = &found->dispatches[i];
+        hal_range ranges[OPS_PRODUCT_RANGES];
+        memcpy(ranges, d->ranges, sizeof ranges);
+        for (uint32_t r = 0; r < d->range_count; r++) {
+            ranges[r].buffer = buffers[found->owners[i][r]];
+        }
+        *status = ops_record_dispatch(context, d->kernel, d->grid, ranges, d->range_count,
+                                      d->scalars, d->scalar_bytes);
     }
-    ranges[3] = (hal_range){NULL, 0, 0};
-    const double scalars[2] = {options->alpha, options->beta};
-    *status = ops_record_dispatch(context, found->kernel, grid, ranges, 4, scalars, sizeof scalars);
+    hal_buffer_release(workspace);
     /* The dispatch has checked the buffers; what is wrong with them is told by the other way. */
     return *status != HAL_ERROR_INVALID_ARGUMENT;
 }
 
+void ops_product_dispatch_set(ops_product_dispatch *dispatch, hal_kernel *kernel,
+                              const uint32_t grid[3], const hal_range *ranges, uint32_t range_count,
+                              const void *scalars, uint32_t scalar_bytes)
+{
+    dispatch->kernel = NULL;
+    if (range_count > OPS_PRODUCT_RANGES || scalar_bytes > sizeof dispatch->scalars) {
+        return;
+    }
+    memcpy(dispatch->grid, grid, sizeof dispatch->grid);
+    memset(dispatch->ranges, 0, sizeof dispatch->ranges);
+    memcpy(dispatch->ranges, ranges, range_count * sizeof *ranges);
+    memcpy(dispatch->scalars, scalars, scalar_bytes);
+    dispatch->range_count = range_count;
+    dispatch->scalar_bytes = scalar_bytes;
+    dispatch->kernel = kernel;
+}
+
+/* Sets whose buffers the ranges of a dispatch are. Returns whether all are known. */
+static int owners_find(const ops_product_dispatch *dispatch, const ops_tensor *const tensors[3],
+                       const hal_buffer *workspace, uint8_t *owners)
+{
+    for (uint32_t i = 0; i < dispatch->range_count; i++) {
+        const hal_buffer *buffer = dispatch->ranges[i].buffer;
+        uint8_t owner = OF_A;
+        while (owner < OF_WORKSPACE && tensors[owner]->buffer != buffer) {
+            owner++;
+        }
+        if (owner == OF_WORKSPACE && buffer != workspace) {
+            if (buffer) {
+                return 0;
+            }
+            owner = OF_NONE;
+        }
+        owners[i] = buffer ? owner : OF_NONE;
+    }
+    return 1;
+}
+
 void ops_product_cache_insert(ops_context *context, const ops_product *product,
-                              const ops_entry *entry)
+                              const ops_product_dispatch *dispatches, uint32_t count,
+                              const hal_buffer *workspace, uint64_t workspace_bytes)
 {
     const ops_gemm_options *options = product->options;
     const ops_tensor *tensors[3] = {product->a.tensor, product->b.tensor, product->c.tensor};
-    if (options->epilogue || options->alpha == 0 || product->levels || options->candidate != 0 ||
-        entry->workspace_bytes != 0) {
+    int can_keep = !options->epilogue && options->alpha != 0 && product->a.columns > 0 &&
+                   !product->levels && count <= OPS_PRODUCT_DISPATCHES;
+    for (uint32_t i = 0; i < count && can_keep; i++) {
+        can_keep = dispatches[i].kernel != NULL;
+    }
+    if (!can_keep) {
         return;
     }
     if (!context->products) {
@@ -128,17 +186,23 @@ void ops_product_cache_insert(ops_context *context, const ops_product *product,
         return;
     }
     cached_product *kept = &table[product_place(tensors[0], tensors[2])];
-    for (uint32_t i = 0; i < 3; i++) {
-        int64_t first, end;
-        const uint64_t size = hal_type_size(tensors[i]->type);
-        ops_span(tensors[i], &first, &end);
-        kept->layouts[i] = layout_of(tensors[i]);
-        kept->first[i] = (uint64_t)first * size;
-        kept->bytes[i] = (uint64_t)(end - first) * size;
+    kept->insertions = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!owners_find(&dispatches[i], tensors, workspace, kept->owners[i])) {
+            return;
+        }
     }
+    for (uint32_t i = 0; i < 3; i++) {
+        kept->layouts[i] = layout_of(tensors[i]);
+    }
+    memcpy(kept->dispatches, dispatches, count * sizeof *dispatches);
+    kept->count = count;
+    kept->workspace_bytes = workspace_bytes;
+    kept->shares_buffer = tensors[0]->buffer == tensors[1]->buffer;
     kept->precision = options->precision;
     kept->impl = options->impl;
-    kept->beta_is_zero = options->beta == 0;
+    kept->candidate = options->candidate;
+    kept->alpha = options->alpha;
+    kept->beta = options->beta;
     kept->insertions = context->kernels.insertions;
-    kept->kernel = entry->kernel;
 }

@@ -12,6 +12,7 @@ static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *p
 {
     const ops_product *p = &whole->product;
     parts->plan = (ops_gemm_plan){.swapped = 0};
+    parts->given = whole->given;
     parts->k_all = whole->k_all;
     parts->batch_first = 0;
     ops_product *q = &parts->product;
@@ -36,6 +37,7 @@ static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sum
     memcpy(&reduction->product, p,
            offsetof(ops_product, inputs) + p->options->input_count * sizeof(ops_matrix));
     reduction->plan = (ops_gemm_plan){.swapped = whole->plan.swapped, .reduce_partials = 1};
+    reduction->given = NULL;
     reduction->k_all = (uint32_t)count;
     reduction->batch_first = whole->batch_first;
     reduction->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
@@ -43,8 +45,9 @@ static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sum
 }
 
 /* Finds both kernels before it records the first, so that a failure or a deferred compilation
- * records nothing. */
-static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *reduction)
+ * records nothing. `kept` has no kernels if the second one is new, which may evict the first. */
+static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_gemm_task *reduction,
+                              ops_product_dispatch kept[2])
 {
     ops_entry *entry;
     hal_status status = ops_gemm_find_kernel(context, parts, &entry);
@@ -52,25 +55,31 @@ static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_ge
         return status;
     }
     const ops_entry first = *entry; /* the second lookup may evict it */
+    const uint64_t insertions = context->kernels.insertions;
     hal_kernel_retain(first.kernel);
     status = ops_gemm_find_kernel(context, reduction, &entry);
     if (!status) {
-        status = ops_gemm_record(context, parts, &first);
+        status = ops_gemm_record(context, parts, &first, &kept[0]);
     }
     if (!status) {
-        status = ops_gemm_record(context, reduction, entry);
+        status = ops_gemm_record(context, reduction, entry, &kept[1]);
+    }
+    if (context->kernels.insertions != insertions) {
+        kept[0].kernel = NULL;
     }
     hal_kernel_release(first.kernel);
     return status;
 }
 
-hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uint32_t depth)
+hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uint32_t depth,
+                            const ops_product *keep)
 {
     const ops_product *p = &task->product;
     const ops_gemm_options plain = {
         .size = sizeof plain, .alpha = 1, .precision = p->options->precision};
     const int64_t count = ((int64_t)task->k_all + depth - 1) / depth;
     const int64_t shape[3] = {count, p->c.rows, p->c.columns};
+    ops_product_dispatch kept[2];
     ops_gemm_task parts, reduction;
     ops_tensor sums;
     hal_status status = ops_tensor_create(context, p->accumulator, 3, shape, &sums);
@@ -84,7 +93,12 @@ hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uin
         status = ops_gemm_plan_task(context, &reduction);
     }
     if (!status) {
-        status = record_both(context, &parts, &reduction);
+        status = record_both(context, &parts, &reduction, kept);
+    }
+    if (!status && keep) {
+        const int64_t elements = count * shape[1] * shape[2];
+        ops_product_cache_insert(context, keep, kept, 2, sums.buffer,
+                                 (uint64_t)elements * hal_type_size(p->accumulator));
     }
     ops_tensor_release(&sums);
     return status;

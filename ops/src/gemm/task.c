@@ -1,6 +1,7 @@
 /* One kernel of a product, see task.h. */
 #include "task.h"
 
+#include "choice_cache.h"
 #include "kernel.h"
 #include "tiles.h"
 #include "tensor/dispatch.h"
@@ -103,13 +104,6 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
     return (uint8_t)(width ? width : 1);
 }
 
-/* Multiplications of a compute unit up to which the multiply-add kernels of small products end
- * before matrix units have filled their pipeline (F32, 20 products of 128 x 128 x 64 to
- * 256 x 256 x 1032 on an H200: 1.2 to 4.3 times as fast; halves where most of a tile is not used,
- * 24 x 30 x 185 to 63 x 63 x 8192 on an H100: 1.1 to 2.8 times). */
-#define FEW_PRODUCTS 450e3
-#define FEW_LINES 64
-
 /* Elements of the widest access to A or B that matrix units read through, of at most 16 bytes. */
 static uint8_t unit_width(const ops_gemm_task *t, const ops_gemm_place *p,
                           const ops_gemm_operand *operand, uint32_t slot, int is_b)
@@ -142,53 +136,39 @@ static void bind_halves(ops_gemm_task *t, ops_gemm_place *p, uint32_t slot, uint
     p->batch_stride /= 2;
 }
 
-/* Makes stages less deep until they fit into shared memory, down to two steps of k. Returns whether
- * they do. */
-static int fit_stages(const hal_device_info *info, ops_gemm_plan *plan)
+/* Sets the widths of matrix units' accesses to A and B; returns the bytes of the narrower one. */
+static uint32_t set_unit_widths(const ops_gemm_task *t, ops_gemm_plan *plan)
 {
-    const uint32_t least = 64 / hal_type_size(plan->type_ab);
-    while (ops_gemm_matrix_bytes(plan) > info->shared_bytes && plan->tiles.block_k > least) {
-        plan->tiles.block_k /= 2;
+    const uint32_t slot_a = plan->slots[0], slot_b = plan->slots[1];
+    plan->a.width = unit_width(t, &t->work.a, &plan->a, slot_a, 0);
+    plan->b.width = unit_width(t, &t->work.b, &plan->b, slot_b, 1);
+    if (slot_a == slot_b) {
+        const uint8_t least = plan->a.width < plan->b.width ? plan->a.width : plan->b.width;
+        plan->a.width = plan->b.width = least;
     }
-    return ops_gemm_matrix_bytes(plan) <= info->shared_bytes;
+    return ops_gemm_access_bytes(plan);
 }
 
-/* Switches to matrix units where device and precision allow it. */
-static void choose_matrix_units(const ops_context *context, ops_gemm_task *t)
+/* Whether bindings and storage allow matrix units' accesses of so many bytes. */
+static int units_can_read(const ops_context *context, const ops_gemm_task *t, uint32_t access)
 {
-    const ops_product *p = &t->product;
+    return t->bindings.access[t->plan.slots[0]] == HAL_ACCESS_READ &&
+           t->bindings.access[t->plan.slots[1]] == HAL_ACCESS_READ &&
+           (access >= 4 || (context->info->storage_types & HAL_TYPE_BIT(HAL_TYPE_U16)));
+}
+
+/* Makes the accesses of tiles for matrix units. */
+static void complete_matrix_units(ops_gemm_task *t)
+{
     ops_gemm_plan *plan = &t->plan;
-    const uint32_t size = hal_type_size(plan->type_ab), slot_a = plan->slots[0],
-                   slot_b = plan->slots[1];
-    ops_gemm_plan other = *plan;
-    const double products =
-        (double)t->work.m * t->work.n * t->work.k * p->batch / context->info->compute_units;
-    const int is_slow = size == 4 || t->work.m < FEW_LINES || t->work.n < FEW_LINES;
-    if (is_slow && plan->tiles.unroll > 0 && products < FEW_PRODUCTS) {
-        return;
-    }
-    other.a.width = unit_width(t, &t->work.a, &plan->a, slot_a, 0);
-    other.b.width = unit_width(t, &t->work.b, &plan->b, slot_b, 1);
-    if (slot_a == slot_b) {
-        const uint8_t least = other.a.width < other.b.width ? other.a.width : other.b.width;
-        other.a.width = other.b.width = least;
-    }
-    const uint32_t access = ops_gemm_access_bytes(&other);
-    if (!ops_gemm_choose_matrix_tiles(context->info, p->options->precision, t->work.m, t->work.n,
-                                      t->work.k, p->batch, plan->type_ab, access,
-                                      plan->b.k_contiguous, &other.tiles) ||
-        !fit_stages(context->info, &other) || t->bindings.access[slot_a] != HAL_ACCESS_READ ||
-        t->bindings.access[slot_b] != HAL_ACCESS_READ ||
-        (access < 4 && !(context->info->storage_types & HAL_TYPE_BIT(HAL_TYPE_U16)))) {
-        return;
-    }
+    const uint32_t size = hal_type_size(plan->type_ab);
+    set_unit_widths(t, plan);
     if (size == 2 && !plan->a.k_contiguous) {
-        other.tiles.strip_m = 2; /* words of two rows */
+        plan->tiles.strip_m = 2; /* words of two rows */
     }
-    *plan = other;
     if (size == 2) {
-        bind_halves(t, &t->work.a, slot_a, plan->a.width);
-        bind_halves(t, &t->work.b, slot_b, plan->b.width);
+        bind_halves(t, &t->work.a, plan->slots[0], plan->a.width);
+        bind_halves(t, &t->work.b, plan->slots[1], plan->b.width);
     }
 }
 
@@ -233,29 +213,65 @@ static void choose_indices(const ops_context *context, ops_gemm_task *t)
     plan->index64 = far >= context->index32_limit;
 }
 
-/* Chooses tiles without matrix units, and the direction in which operands are contiguous. */
-static void choose_tiles(const hal_device_info *info, ops_gemm_task *t)
+/* Chooses the direction in which operands are contiguous. */
+static void choose_directions(const hal_device_info *info, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     const ops_gemm_work *work = &t->work;
     ops_gemm_plan *plan = &t->plan;
-    const uint32_t width = hal_type_size(plan->type_ab);
     plan->fused = (info->exactness & HAL_EXACT_FMA) != 0;
     plan->a.k_contiguous = plan->reduce_partials || p->a.column_stride == 1;
     /* A single column is contiguous both ways; GPUs read vectors along k. */
     plan->b.k_contiguous = !plan->reduce_partials &&
                            (p->b.column_stride != 1 ||
                             (info->kind != HAL_DEVICE_CPU && work->n == 1 && p->b.row_stride == 1));
-    if (plan->scale_only) {
+}
+
+/* What the choice of tiles depends on. */
+static ops_gemm_shape shape_of(const ops_context *context, const ops_gemm_task *t)
+{
+    const ops_gemm_plan *plan = &t->plan;
+    const uint32_t precision = t->product.options->precision;
+    ops_gemm_plan units = *plan;
+    ops_gemm_shape shape = {.m = t->work.m,
+                            .n = t->work.n,
+                            .k = t->work.k,
+                            .batch = t->product.batch,
+                            .precision = precision,
+                            .type = plan->type_ab,
+                            .a_k_contiguous = plan->a.k_contiguous,
+                            .b_k_contiguous = plan->b.k_contiguous};
+    const uint32_t access = set_unit_widths(t, &units);
+    shape.a_width = units.a.width;
+    shape.b_width = units.b.width;
+    if (ops_gemm_units_multiply(context->info, precision, shape.m, shape.n, shape.k, shape.type) &&
+        units_can_read(context, t, access)) {
+        shape.access = access;
+    }
+    return shape;
+}
+
+/* Chooses tiles, if none are given. */
+static void choose_tiles(ops_context *context, ops_gemm_task *t)
+{
+    const hal_device_info *info = context->info;
+    const ops_gemm_work *work = &t->work;
+    ops_gemm_plan *plan = &t->plan;
+    const uint32_t width = hal_type_size(plan->type_ab), batch = t->product.batch;
+    if (t->given) {
+        plan->tiles = *t->given;
+    } else if (plan->scale_only) {
         ops_gemm_choose_scale_tiles(info, work->m, work->n, &plan->tiles);
     } else if (plan->reduce_partials) {
         ops_gemm_choose_reduce_tiles(info, work->m, work->n, work->k, width, &plan->tiles);
-    } else if (!ops_gemm_choose_intra_group_tiles(info, work->m, work->n, work->k, p->batch, width,
-                                                  plan->a.k_contiguous, plan->b.k_contiguous,
-                                                  &plan->tiles) &&
-               !ops_gemm_choose_outer_tiles(info, work->m, work->n, work->k, &plan->tiles)) {
-        ops_gemm_choose_tiles(info, work->m, work->n, work->k, p->batch, width,
-                              plan->b.k_contiguous, &plan->tiles);
+    } else if (ops_gemm_is_gpu(info)) {
+        const ops_gemm_shape shape = shape_of(context, t);
+        ops_gemm_candidate candidate;
+        ops_gemm_choose(context, &shape, 0, &candidate);
+        plan->tiles = candidate.tiles;
+    } else {
+        ops_gemm_choose_cpu_tiles(info, work->m, work->n, batch, width, plan->b.k_contiguous,
+                                  &plan->tiles);
     }
 }
 
@@ -329,14 +345,39 @@ hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
     }
     describe_work(t);
     choose_indices(context, t);
-    choose_tiles(context->info, t);
+    choose_directions(context->info, t);
+    choose_tiles(context, t);
     choose_operand_widths(t);
-    if (!t->plan.reduce_partials && !t->plan.scale_only) {
-        choose_matrix_units(context, t);
+    if (t->plan.tiles.matrix) {
+        complete_matrix_units(t);
     }
     choose_strip(t);
     choose_stores(t);
     return HAL_OK;
+}
+
+hal_status ops_gemm_find_way(ops_context *context, ops_gemm_task *t, int has_parts, uint32_t number,
+                             ops_gemm_candidate *candidate)
+{
+    const hal_status status = task_bind(context, t);
+    if (status) {
+        return status;
+    }
+    describe_work(t);
+    choose_directions(context->info, t);
+    const ops_gemm_shape shape = shape_of(context, t);
+    if (number == 1) {
+        ops_gemm_choose(context, &shape, has_parts, candidate);
+        return HAL_OK;
+    }
+    const uint32_t count =
+        ops_gemm_find_candidate(context->info, &shape, has_parts, number, candidate);
+    return number <= count
+               ? HAL_OK
+               : hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                "ops_gemm: options.candidate: expected at most %u, the ways that "
+                                "the portable kernel has on %s, got %u",
+                                count, context->info->name, number);
 }
 
 hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
@@ -353,7 +394,8 @@ hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, op
 }
 
 /* Records one dispatch, or several where rows or batches exceed the grid. */
-hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry)
+hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry,
+                           ops_product_dispatch *kept)
 {
     const uint32_t *limit = context->info->max_grid;
     const ops_gemm_tiles *s = &t->plan.tiles;
@@ -363,6 +405,9 @@ hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_ent
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm: c: expected fewer columns for the grid of %s, got %u",
                               context->info->name, t->work.n);
+    }
+    if (kept) {
+        kept->kernel = NULL;
     }
     for (uint64_t batch = 0; batch < t->product.batch; batch += limit[2]) {
         for (uint64_t row = 0; row < rows; row += limit[1]) {
@@ -374,6 +419,10 @@ hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_ent
             t->work.row_first = (uint32_t)row * s->block_m;
             t->work.batch_first = t->batch_first + (uint32_t)batch;
             ops_gemm_put(&t->plan, &t->work, &block);
+            if (kept && rows <= limit[1] && t->product.batch <= limit[2]) {
+                ops_product_dispatch_set(kept, entry->kernel, grid, t->bindings.ranges,
+                                         t->bindings.count, block.bytes, ops_block_size(&block));
+            }
             hal_status status = ops_dispatch(context, entry, grid, &t->bindings, &block);
             if (status) {
                 return status;

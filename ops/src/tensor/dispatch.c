@@ -6,7 +6,6 @@
 hal_status ops_dispatch(ops_context *context, const ops_entry *entry, const uint32_t grid[3],
                         const ops_bindings *bindings, const ops_block *block)
 {
-    uint32_t bytes = (block->used + block->alignment - 1) / block->alignment * block->alignment;
     return ops_record_dispatch(context, entry->kernel, grid, bindings->ranges, bindings->count,
-                               block->bytes, bytes);
+                               block->bytes, ops_block_size(block));
 }

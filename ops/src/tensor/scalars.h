@@ -17,6 +17,12 @@ static inline void ops_block_begin(ops_block *block)
     block->alignment = 4;
 }
 
+/* Bytes of the whole block. */
+static inline uint32_t ops_block_size(const ops_block *block)
+{
+    return (block->used + block->alignment - 1) / block->alignment * block->alignment;
+}
+
 /* Appends a scalar of 4 or 8 bytes at the next multiple of its size; `block.used` grows beyond the
  * limit when there is no room, which hal then reports. */
 void ops_put(ops_block *block, const void *value, uint32_t bytes);

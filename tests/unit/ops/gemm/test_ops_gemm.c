@@ -2,8 +2,7 @@
  * tiles, all layouts, types, batches, alpha, beta, epilogues, operands that are copied, errors. */
 #include "ops_gemm_fixture.h"
 
-#include "gemm/cost.h"
-#include "gemm/tiles.h"
+#include "gemm/candidates.h"
 
 static void shapes(void **state)
 {
@@ -82,15 +81,29 @@ static void outer_products(void **state)
 {
     const hal_device_info *kept = test_context->info;
     hal_device_info other = *kept;
-    ops_gemm_tiles tiles;
+    ops_gemm_candidate candidate;
+    ops_gemm_shape shape = {
+        .m = 5168, .n = 926, .k = 2, .batch = 1, .type = HAL_TYPE_F32, .a_k_contiguous = 1};
     other.kind = HAL_DEVICE_DISCRETE;
-    other.compute_units = 1;
+    other.compute_units = 132;
+    other.max_grid[0] = 0x7fffffff;
     other.item_vector_bytes = 0;
-    assert_true(ops_gemm_choose_outer_tiles(&other, 5168, 926, 2, &tiles));
-    assert_int_equal(tiles.stages + tiles.unroll, 0);
-    assert_int_equal(tiles.strip_n, 2);
-    assert_false(ops_gemm_choose_outer_tiles(&other, 5168, 926, 64, &tiles));
-    assert_false(ops_gemm_choose_outer_tiles(kept, 5168, 926, 2, &tiles));
+    uint32_t count = ops_gemm_find_candidate(&other, &shape, 1, 1, &candidate), direct = 0;
+    for (uint32_t i = 1; i <= count; i++) {
+        ops_gemm_find_candidate(&other, &shape, 1, i, &candidate);
+        if (candidate.tiles.stages + candidate.tiles.unroll == 0) {
+            assert_int_equal(candidate.tiles.strip_n, 2);
+            direct++;
+        }
+    }
+    assert_int_equal(direct, 1);
+    shape.k = 64;
+    count = ops_gemm_find_candidate(&other, &shape, 1, 1, &candidate);
+    for (uint32_t i = 1; i <= count; i++) {
+        ops_gemm_find_candidate(&other, &shape, 1, i, &candidate);
+        assert_int_not_equal(candidate.tiles.stages + candidate.tiles.unroll, 0);
+    }
+    other.compute_units = 1;
     test_context->info = &other;
     for (int i = 0; i < 8 * 9; i++) {
         try_problem((problem){.type = type_pairs[i % 7][0],
@@ -118,7 +131,7 @@ static void groups_keep_to_each_dimension(void **state)
     for (uint32_t most = 1; most <= 64; most *= 4) {
         ops_gemm_tiles tiles;
         info.max_group_size[1] = most;
-        ops_gemm_choose_tiles(&info, 4096, 4096, 4096, 1, 4, 0, &tiles);
+        ops_gemm_choose_cpu_tiles(&info, 4096, 4096, 1, 4, 0, &tiles);
         assert_in_range(tiles.block_m / tiles.thread_m, most < 16 ? most : 16, most);
     }
 }

@@ -3,8 +3,7 @@
  * 17). */
 #include "ops_gemm_fixture.h"
 
-#include "gemm/cost.h"
-#include "gemm/tiles.h"
+#include "gemm/candidates.h"
 
 /* A device of the other kind on which every product is split: `units` steers whether staged tiles
  * or slices compute the parts. */
@@ -34,6 +33,7 @@ static void split(uint32_t units, uint32_t depth)
     split_info.compute_units = units;
     split_info.max_grid[0] = 65535;
     test_context->forced_split_depth = depth;
+    forget_products();
 }
 
 /* Fills the pool with NaN, so that the partial sums do not start from zero by chance. */
@@ -200,14 +200,19 @@ static void same_bits(void **state)
 static uint32_t depth_of(const hal_device_info *info, hal_type type, int64_t m, int64_t k,
                          int64_t n)
 {
-    ops_gemm_plan plan = {.type_ab = type, .accumulator = HAL_TYPE_F32};
-    const ops_gemm_work work = {
-        .m = (uint32_t)m, .n = (uint32_t)n, .k = (uint32_t)k, .k_all = (uint32_t)k};
-    if (!ops_gemm_choose_intra_group_tiles(info, m, n, k, 1, hal_type_size(type), 1, 0,
-                                           &plan.tiles)) {
-        ops_gemm_choose_tiles(info, m, n, k, 1, hal_type_size(type), 0, &plan.tiles);
-    }
-    return ops_gemm_choose_split_k(info, &plan, &work, 1);
+    const ops_gemm_shape shape = {.m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .batch = 1,
+                                  .precision = HAL_GEMM_STRICT,
+                                  .type = type,
+                                  .a_k_contiguous = 1,
+                                  .a_width = 4,
+                                  .b_width = 4};
+    ops_gemm_candidate candidate;
+    assert_in_range(ops_gemm_find_candidate(info, &shape, 1, 1, &candidate), 1,
+                    OPS_GEMM_MAX_CANDIDATES);
+    return candidate.depth;
 }
 
 static hal_device_info large_device(void)
@@ -242,42 +247,15 @@ static void few_elements_and_long_k(void **state)
 
 static void others_are_whole(void **state)
 {
-    const int64_t sizes[][3] = {{300, 400, 500},    {256, 256, 256},    {1, 128, 128},
-                                {1, 512, 512},      {1, 4096, 4096},    {1, 16384, 16384},
-                                {16, 4096, 4096},   {64, 512, 512},     {64, 64, 64},
-                                {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
-                                {64, 4096, 64},     {2048, 65536, 2048}};
+    const int64_t sizes[][3] = {{1, 128, 128},      {64, 64, 64},       {1, 16384, 16384},
+                                {2048, 2048, 2048}, {4096, 4096, 4096}, {64, 64, 16384},
+                                {1024, 64, 1024},   {2048, 65536, 2048}};
     const hal_device_info info = large_device();
-    for (int i = 0; i < 14; i++) {
+    for (int i = 0; i < 8; i++) {
         const int64_t *n = sizes[i];
         if (depth_of(&info, HAL_TYPE_F32, n[0], n[1], n[2]) != 0) {
             fail_msg("%lld x %lld x %lld is split", (long long)n[0], (long long)n[1],
                      (long long)n[2]);
-        }
-    }
-}
-
-/* Of matrix units, where parts have larger tiles than the whole. */
-static void larger_tiles_of_matrix_units(void **state)
-{
-    hal_device_info info = large_device();
-    info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_BF16);
-    for (int64_t k = 512; k <= 8192; k *= 2) {
-        ops_gemm_plan plan = {
-            .type_ab = HAL_TYPE_BF16, .accumulator = HAL_TYPE_F32, .a.width = 8, .b.width = 8};
-        const ops_gemm_work work = {.m = 1024, .n = 1024, .k = (uint32_t)k, .k_all = (uint32_t)k};
-        ops_gemm_tiles parts;
-        assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, k, 1,
-                                                 HAL_TYPE_BF16, 16, 0, &plan.tiles));
-        assert_true(work.m / plan.tiles.block_m * (work.n / plan.tiles.block_n) >= 132);
-        const uint32_t depth = ops_gemm_choose_split_k(&info, &plan, &work, 1);
-        assert_int_equal(depth > 0, k >= 4096);
-        if (depth) {
-            const uint32_t count = (work.k + depth - 1) / depth;
-            assert_true(ops_gemm_choose_matrix_tiles(&info, HAL_GEMM_FAST, 1024, 1024, depth, count,
-                                                     HAL_TYPE_BF16, 16, 0, &parts));
-            assert_true(parts.block_m * parts.block_n >=
-                        4 * plan.tiles.block_m * plan.tiles.block_n);
         }
     }
 }
@@ -308,6 +286,33 @@ static void limits_of_the_device(void **state)
     assert_int_not_equal(depth_of(&info, HAL_TYPE_F32, 128, 65536, 512), 0);
 }
 
+/* Shapes at the limits have a candidate, of which the grid has room for the columns if it can. */
+static void every_shape_has_one(void **state)
+{
+    const int64_t shapes[][4] = {{1, 1000000, 1, 3},      {10000, 8, 8, 8},  {1, 1, 8000000, 900},
+                                 {1, 2147483647, 3, 1},   {65535, 1, 1, 1},  {1, 1, 1, 1},
+                                 {1, 3, 2147483647, 100}, {9, 40, 70, 5000}, {1, 1, 1, 2147483647}};
+    for (int i = 0; i < 9 * 2; i++) {
+        const int64_t *s = shapes[i / 2];
+        hal_device_info info = large_device();
+        info.max_grid[0] = i % 2 ? 65535 : 0x7fffffff;
+        const ops_gemm_shape shape = {.m = s[1],
+                                      .n = s[2],
+                                      .k = s[3],
+                                      .batch = (uint32_t)s[0],
+                                      .type = HAL_TYPE_F32,
+                                      .a_width = 1,
+                                      .b_width = 1};
+        ops_gemm_candidate c;
+        assert_in_range(ops_gemm_find_candidate(&info, &shape, 1, 1, &c), 1,
+                        OPS_GEMM_MAX_CANDIDATES);
+        assert_true(c.tiles.block_m > 0 && c.tiles.block_n > 0 && c.ns > 0 && c.ns < 1e18);
+        if (s[2] <= 65535 * 128) {
+            assert_in_range((s[2] + c.tiles.block_n - 1) / c.tiles.block_n, 1, info.max_grid[0]);
+        }
+    }
+}
+
 /* The kernel that reduces partial sums stays within the device's limits. */
 static void reduction_fits(void **state)
 {
@@ -333,7 +338,7 @@ static void reduction_fits(void **state)
 static void chosen_by_shape(void **state)
 {
     split(132, 0);
-    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 16, 12, 20000, PLAIN, PLAIN, PLAIN);
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 48, 40, 20000, PLAIN, PLAIN, PLAIN);
     p.options.impl = OPS_GEMM_PORTABLE;
     truncate_to_small(&p);
     assert_int_equal(kernels_of(&p), 2);
@@ -351,9 +356,9 @@ int main(void)
         cmocka_unit_test(chosen_by_shape)};
     const struct CMUnitTest wide[] = {cmocka_unit_test(layouts), cmocka_unit_test(epilogues)};
     const struct CMUnitTest choices[] = {
-        cmocka_unit_test(few_elements_and_long_k),      cmocka_unit_test(others_are_whole),
-        cmocka_unit_test(larger_tiles_of_matrix_units), cmocka_unit_test(processors_split_nothing),
-        cmocka_unit_test(limits_of_the_device),         cmocka_unit_test(reduction_fits)};
+        cmocka_unit_test(few_elements_and_long_k),  cmocka_unit_test(others_are_whole),
+        cmocka_unit_test(processors_split_nothing), cmocka_unit_test(every_shape_has_one),
+        cmocka_unit_test(limits_of_the_device),     cmocka_unit_test(reduction_fits)};
     return cmocka_run_group_tests_name("choices", choices, NULL, NULL) +
            cmocka_run_group_tests_name("split", tests, open_split_context, close_context) +
            cmocka_run_group_tests_name("split, wide", wide, open_split_wide_context, close_context);

@@ -1,0 +1,133 @@
+/* The ways to compute a product with the portable kernel, options.candidate: each one against sums
+ * in double; products that are kept. */
+#include "ops_gemm_fixture.h"
+
+static void try_candidates(problem q, int least)
+{
+    product p = problem_make(&q);
+    hal_status status = HAL_OK;
+    int count = 0;
+    char text[512], last[512] = "";
+    while (!status) {
+        p.options.candidate = (uint32_t)count + 1;
+        status =
+            ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, sizeof text, text);
+        if (!status) {
+            assert_string_not_equal(text, last);
+            memcpy(last, text, sizeof last);
+            try_product(&p, !q.is_rounded, NULL, NULL);
+            box_upload(&p.c);
+            count++;
+        }
+    }
+    refused(status, HAL_ERROR_UNSUPPORTED, "options.candidate: expected at most");
+    assert_in_range(count, least, 255);
+    release(&p);
+}
+
+static void every_candidate(void **state)
+{
+    static const struct {
+        int64_t m, n, k;
+        int least;
+    } shapes[] = {
+        {70, 130, 300, 15}, {3, 50, 700, 6}, {65, 1, 260, 4}, {40, 60, 5, 5}, {1, 1, 1, 1}};
+    for (int i = 0; i < 5 * 6; i++) {
+        try_candidates((problem){.type = i % 6 == 5   ? HAL_TYPE_F64
+                                         : i % 6 == 4 ? HAL_TYPE_BF16
+                                                      : HAL_TYPE_F32,
+                                 .type_c = i % 6 == 5 ? HAL_TYPE_F64 : HAL_TYPE_F32,
+                                 .m = shapes[i / 6].m,
+                                 .n = shapes[i / 6].n,
+                                 .k = shapes[i / 6].k,
+                                 .layout_a = i % 2 ? PLAIN : TURNED,
+                                 .layout_b = i % 3 ? PLAIN : TURNED,
+                                 .layout_c = i % 4 == 3 ? TURNED : PLAIN,
+                                 .alpha = i % 3 == 1 ? 1 : 2,
+                                 .beta = i % 3 ? 0 : -1,
+                                 .impl = OPS_GEMM_PORTABLE},
+                       shapes[i / 6].least);
+    }
+}
+
+/* Batches have no parts of k. */
+static void batches(void **state)
+{
+    try_candidates((problem){.batch = 3, .m = 33, .n = 34, .k = 300, .impl = OPS_GEMM_PORTABLE}, 5);
+}
+
+/* The same product again, of other numbers in other buffers, records the dispatches that were kept,
+ * one or two, and keeps its hands off products with another alpha, beta or candidate. */
+static void kept_products(void **state)
+{
+    for (int i = 0; i < 2 * 2 * 3; i++) {
+        const problem q = {.m = 20,
+                           .n = i % 2 ? 70 : 3,
+                           .k = i / 2 % 2 ? 900 : 30,
+                           .layout_a = i / 4 == 1 ? TURNED : PLAIN,
+                           .layout_c = i / 4 == 2 ? TURNED : PLAIN,
+                           .beta = i % 3 ? 0 : 2,
+                           .impl = OPS_GEMM_PORTABLE};
+        product first = problem_make(&q);
+        try_product(&first, 1, NULL, NULL);
+        box_upload(&first.c);
+        try_product(&first, 1, NULL, NULL); /* the second kernel of two was new */
+        void *kept = test_context->products;
+        assert_non_null(kept);
+        test_context->products = NULL;
+        product second = problem_make(&q);
+        test_context->products = kept;
+        const uint64_t before = test_context->kernels.insertions;
+        test_context->forced_split_depth = 10; /* a call that is planned anew has other kernels */
+        try_product(&second, 1, NULL, NULL);
+        test_context->forced_split_depth = 0;
+        assert_int_equal(test_context->kernels.insertions, before);
+        assert_ptr_equal(test_context->products, kept);
+        box_upload(&second.c);
+        second.options.alpha = 3;
+        try_product(&second, 1, NULL, NULL);
+        box_upload(&second.c);
+        second.options.beta = -1;
+        try_product(&second, 1, NULL, NULL);
+        box_upload(&second.c);
+        second.options.candidate = 2;
+        try_product(&second, 1, NULL, NULL);
+        release(&first);
+        release(&second);
+    }
+}
+
+/* A product with a matrix of one buffer twice, and then of two. */
+static void kept_squares(void **state)
+{
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 33, 33, 33, PLAIN, PLAIN, PLAIN);
+    p.options.impl = OPS_GEMM_PORTABLE;
+    truncate_to_small(&p);
+    product square = p;
+    square.b = square.a;
+    for (int i = 0; i < 4; i++) {
+        try_product(i % 2 ? &p : &square, 1, NULL, NULL);
+        box_upload(&p.c);
+    }
+    release(&p);
+}
+
+static void processors_have_one(void **state)
+{
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 21, 23, 50, PLAIN, PLAIN, PLAIN);
+    p.options.impl = OPS_GEMM_PORTABLE;
+    p.options.candidate = 1;
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
+            "one portable kernel");
+    release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cpu[] = {cmocka_unit_test(processors_have_one)};
+    const struct CMUnitTest other[] = {cmocka_unit_test(every_candidate), cmocka_unit_test(batches),
+                                       cmocka_unit_test(kept_products),
+                                       cmocka_unit_test(kept_squares)};
+    return cmocka_run_group_tests_name("cpu", cpu, open_context, close_context) +
+           cmocka_run_group_tests_name("gpu", other, open_other_context, close_context);
+}
