@@ -13,9 +13,9 @@
 #define BENCH_MAX_PEERS 8
 #define BENCH_MAX_SIZES 32
 #define BENCH_MAX_JOINS 4
-#define BENCH_MAX_CLASSES 6 /* of precision */
-#define BENCH_MAX_CANDIDATES 24
-#define BENCH_BEST "best" /* the peer that is the best of --regret's alternatives */
+#define BENCH_MAX_CLASSES 6      /* of precision */
+#define BENCH_MAX_CANDIDATES 100 /* of each implementation */
+#define BENCH_BEST "best"        /* the peer that is the best of --regret's alternatives */
 
 typedef struct bench_options {
     const char *suite, *device, *json, *svg;
@@ -45,7 +45,7 @@ typedef struct bench_options {
     unsigned random;     /* of gemm: so many random products; 0: those of `sizes` */
     const char *layout;  /* of gemm: n or t for A and for B, stored transposed; null: nn */
     unsigned batch;      /* of gemm: products of one call; 0: one */
-    unsigned candidates; /* of --regret: native kernels of the plugin */
+    unsigned candidates; /* of --regret: kernels of each implementation */
     bool regret;         /* of gemm: the other ways to multiply are measured, too */
     bool epilogue;       /* of gemm: each product is measured with bias and GELU, too */
     const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */
@@ -62,10 +62,13 @@ typedef struct bench_peer {
     double ratio; /* of the device's rate to this one; without rates: of its time to the device's */
 } bench_peer;
 
-/* One of --regret's alternatives: its number among the plugin's kernels, or 0. */
+/* One of --regret's alternatives: its number among the kernels of its implementation, or 0, and
+ * what ops_gemm_describe says of it, cut. */
 typedef struct bench_candidate {
     uint32_t number;
     double median_us;
+    int runs;
+    char how[192];
 } bench_candidate;
 
 /* Counts that do not apply to a case are 0. */
@@ -78,7 +81,7 @@ typedef struct bench_row {
     double gflops, gbps;
     bench_peer peers[BENCH_MAX_PEERS];
     int peer_count;
-    bench_candidate candidates[BENCH_MAX_CANDIDATES + 8];
+    bench_candidate *candidates; /* freed by main.c; null: none */
     int candidate_count;
     char how[256];      /* of gemm: what ops_gemm_describe says, cut */
     char best_how[256]; /* of --regret: the same of the fastest way, if it is not the choice */

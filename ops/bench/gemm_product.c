@@ -7,6 +7,12 @@
 
 #define CHECKS 200 /* elements of each product that are checked */
 
+/* An element of C, and the sum of the sizes of its terms. */
+typedef struct gemm_check {
+    int64_t at, matrix, i, j;
+    long double sum, size;
+} gemm_check;
+
 static int64_t draw_length(uint64_t *state, int64_t largest)
 {
     const double unit = (double)(bench_word(state) >> 11) * 0x1p-53;
@@ -49,6 +55,30 @@ static void stored_shapes(const gemm_product *p, int64_t (*shapes)[3])
     shapes[2][2] = p->n;
 }
 
+/* Elements spread over C, including the last one. */
+static bool checks_make(gemm_product *p)
+{
+    const int64_t count = p->batch * p->m * p->n;
+    p->checks = malloc(CHECKS * sizeof *p->checks);
+    for (int64_t s = 0; s < CHECKS && p->checks != NULL; s++) {
+        const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
+        const int64_t matrix = at / (p->m * p->n), i = at / p->n % p->m, j = at % p->n;
+        long double sum = 0.0L, size = 0.0L;
+        for (int64_t k = 0; k < p->k; k++) {
+            const int64_t in_a =
+                matrix * p->m * p->k + (p->transpose_a ? k * p->m + i : i * p->k + k);
+            const int64_t in_b =
+                matrix * p->k * p->n + (p->transpose_b ? j * p->k + k : k * p->n + j);
+            const long double term = (long double)bench_value(p->type, p->a, (size_t)in_a) *
+                                     (long double)bench_value(p->type, p->b, (size_t)in_b);
+            sum += term;
+            size += fabsl(term);
+        }
+        p->checks[s] = (gemm_check){.at = at, .matrix = matrix, .i = i, .j = j, sum, size};
+    }
+    return p->checks != NULL;
+}
+
 bool gemm_product_fill(gemm_product *product)
 {
     int64_t shapes[4][3] = {[3] = {1, 1, product->n}};
@@ -62,7 +92,7 @@ bool gemm_product_fill(gemm_product *product)
         }
         bench_random(product->type, *hosts[i], count, (uint64_t)i + 1);
     }
-    return true;
+    return checks_make(product) || bench_fail(product->bench, "out of memory");
 }
 
 /* gelu(value + bias), to be the operands' expression, in the form that arrays give it. */
@@ -106,6 +136,7 @@ void gemm_product_free(gemm_product *product)
     free(product->b);
     free(product->c);
     free(product->bias);
+    free(product->checks);
 }
 
 /* The view takes over the tensor's reference. */
@@ -237,7 +268,7 @@ static long double epilogue_apply(const gemm_product *p, int64_t column, long do
     return 0.5 * x * (1.0 + erf(x * sqrt(0.5)));
 }
 
-/* |c' - c| <= gamma(K) (|A||B|) + u |c| for elements spread over C, including the last one; the
+/* |c' - c| <= gamma(K) (|A||B|) + u |c| for the product's checks; the
  * fast class may round one operand to 11 bits and truncate the other. */
 static bool product_check(const gemm_product *p, const char *who, bool is_peer, uint32_t levels,
                           bool has_epilogue)
@@ -246,32 +277,17 @@ static bool product_check(const gemm_product *p, const char *who, bool is_peer, 
     const double u = p->type == HAL_TYPE_F64 ? 0x1p-53 : 0x1p-24, out = unit_of(p->type);
     const double operand = (fast ? 0x1.8p-10 : 0.0) + (is_peer ? out : 0.0);
     const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
-    const int64_t count = p->batch * p->m * p->n;
-    for (int64_t s = 0; s < CHECKS; s++) {
-        const int64_t at = s == CHECKS - 1 ? count - 1 : (s * 7919 * (count / CHECKS + 1)) % count;
-        const int64_t matrix = at / (p->m * p->n), i = at / p->n % p->m, j = at % p->n;
-        long double sum = 0.0L, size = 0.0L;
-        for (int64_t k = 0; k < p->k; k++) {
-            const int64_t in_a =
-                matrix * p->m * p->k + (p->transpose_a ? k * p->m + i : i * p->k + k);
-            const int64_t in_b =
-                matrix * p->k * p->n + (p->transpose_b ? j * p->k + k : k * p->n + j);
-            const long double term = (long double)bench_value(p->type, p->a, (size_t)in_a) *
-                                     (long double)bench_value(p->type, p->b, (size_t)in_b);
-            sum += term;
-            size += fabsl(term);
-        }
-        const double value = bench_value(p->type, p->c, (size_t)at);
-        double bound = (gamma + operand) * (double)size + levels_bound(p, levels, u);
-        if (has_epilogue) {
-            sum = epilogue_apply(p, j, sum, u, &bound);
-        }
-        bound += 1.001 * out * fabs((double)sum);
-        if (!(fabs(value - (double)sum) <= bound)) {
+    for (const gemm_check *e = p->checks; e < p->checks + CHECKS; e++) {
+        const double value = bench_value(p->type, p->c, (size_t)e->at);
+        double bound = (gamma + operand) * (double)e->size + levels_bound(p, levels, u);
+        const long double want = has_epilogue ? epilogue_apply(p, e->j, e->sum, u, &bound) : e->sum;
+        bound += 1.001 * out * fabs((double)want);
+        if (!(fabs(value - (double)want) <= bound)) {
             char name[64];
             gemm_product_name(p, name, sizeof name);
             return bench_fail(p->bench, "%s by %s: C[%lld][%lld][%lld] is %.9g instead of %.9Lg",
-                              name, who, (long long)matrix, (long long)i, (long long)j, value, sum);
+                              name, who, (long long)e->matrix, (long long)e->i, (long long)e->j,
+                              value, want);
         }
     }
     return true;

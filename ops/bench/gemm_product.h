@@ -12,8 +12,9 @@ typedef struct gemm_product {
     bool transpose_a, transpose_b; /* A is stored as k x m, B as n x k */
     int64_t batch;                 /* products, of matrices one after the other */
     int64_t m, n, k;
-    void *a, *b, *c; /* on the host, as they are stored, for peers and checks */
-    void *bias;      /* n numbers */
+    void *a, *b, *c;           /* on the host, as they are stored, for peers and checks */
+    void *bias;                /* n numbers */
+    struct gemm_check *checks; /* the elements of C that are checked */
 } gemm_product;
 
 /* The operands on a device; the tensors A and B may be transposed views. */

@@ -14,7 +14,7 @@ static const struct {
     const char *name;
     double seconds; /* for each row, unless --seconds says otherwise */
     void (*run)(bench_state *bench);
-    void (*finish)(bench_state *bench); /* of many cases, after the joins; may be null */
+    void (*finish)(bench_state *bench);         /* of many cases, after the joins; may be null */
     bool (*list)(const bench_options *options); /* of --list; may be null */
 } suites[] = {{"gemm", 1.0, suite_gemm, ratios_finish, NULL},
               {"pointwise", 1.0, suite_pointwise, NULL, NULL},
@@ -168,6 +168,9 @@ int main(int count, char **arguments)
         }
     }
     close_device(&bench);
+    for (int i = 0; i < bench.row_count; i++) {
+        free(bench.rows[i].candidates);
+    }
     free(bench.rows);
     for (int i = 0; i < bench.note_count; i++) {
         free(bench.notes[i]);

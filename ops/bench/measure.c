@@ -11,6 +11,13 @@
 #define MAX_CALLS 1000000
 #define COMPETITORS 48
 
+/* Screening: runs, their seconds, how many times as long as the fastest one those take that are
+ * measured at length, and most of them. */
+#define SCREEN_RUNS 3
+#define SCREEN_RUN 5e-4 /* or `seconds` if less */
+#define SCREEN_FACTOR 1.2
+#define SCREEN_MOST 5
+
 /* Idle threads of a competitor spin before they sleep, for up to 30 ms (OpenBLAS), and would take
  * processors from the next competitor, which therefore waits. */
 #define SETTLE_NS 40000000
@@ -28,6 +35,16 @@ static double run_once(measured *competitor, int calls)
     const double start = measure_now();
     competitor->function(competitor->user, calls);
     return (measure_now() - start) / calls;
+}
+
+/* The same after some calls that are not timed. The first work after that of another competitor may
+ * take longer: it finds another context on the device, and others' data in the caches. */
+static double run_warm(measured *competitor, int calls)
+{
+    if (calls > 1) {
+        run_once(competitor, calls / 8 + 1);
+    }
+    return run_once(competitor, calls);
 }
 
 /* The same after the other threads fell asleep and its own woke up, which a long call does in its
@@ -50,7 +67,8 @@ static int find_calls(measured *competitor, double seconds)
     const double end = measure_now() + (seconds < 0.1 ? seconds : 0.1);
     int calls = competitor->least > 0 ? competitor->least : 1;
     double taken = run_once(competitor, calls) * calls;
-    while (taken < MIN_RUN && calls < MAX_CALLS) {
+    const double least = seconds < MIN_RUN ? seconds : MIN_RUN;
+    while (taken < least && calls < MAX_CALLS) {
         calls *= 2;
         taken = run_once(competitor, calls) * calls;
     }
@@ -86,14 +104,63 @@ void measure_alternating(measured *competitors, int count, double seconds)
     const double start = measure_now();
     int runs = 0;
     while (runs < least || (runs < MAX_RUNS && measure_now() - start < seconds * count)) {
-        for (int i = 0; i < count; i++) {
+        for (int j = 0; j < count; j++) {
+            const int i = runs % 2 ? count - 1 - j : j; /* nobody always follows the same one */
             samples[i][runs] = settles ? run_settled(&competitors[i], calls[i])
-                                       : run_once(&competitors[i], calls[i]);
+                                       : run_warm(&competitors[i], calls[i]);
         }
         runs++;
     }
     for (int i = 0; i < count; i++) {
         measure_summarise(&competitors[i].time, samples[i], runs, calls[i]);
+    }
+}
+
+static void screen(measured *competitor, double seconds)
+{
+    double samples[SCREEN_RUNS];
+    int calls = competitor->least > 0 ? competitor->least : 1;
+    const double least = seconds < SCREEN_RUN ? seconds : SCREEN_RUN;
+    while (run_once(competitor, calls) * calls < least && calls < MAX_CALLS) {
+        calls *= 2;
+    }
+    for (int i = 0; i < SCREEN_RUNS; i++) {
+        samples[i] = run_once(competitor, calls);
+    }
+    measure_summarise(&competitor->time, samples, SCREEN_RUNS, calls);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const double x = (*(measured *const *)a)->time.min_us, y = (*(measured *const *)b)->time.min_us;
+    return (x > y) - (x < y);
+}
+
+void measure_screened(measured *competitors, int count, int kept, double seconds)
+{
+    measured *ordered[4 * COMPETITORS], chosen[COMPETITORS];
+    const int others = count - kept < 4 * COMPETITORS ? count - kept : 4 * COMPETITORS;
+    int taken = 0;
+    for (int i = 0; i < others; i++) {
+        ordered[i] = &competitors[kept + i];
+        screen(ordered[i], seconds);
+    }
+    qsort(ordered, (size_t)others, sizeof *ordered, compare_times);
+    for (int i = 0; i < kept && taken < COMPETITORS - SCREEN_MOST; i++) {
+        chosen[taken++] = competitors[i];
+    }
+    const int first = taken;
+    for (int i = 0; i < others && i < SCREEN_MOST &&
+                    ordered[i]->time.min_us <= SCREEN_FACTOR * ordered[0]->time.min_us;
+         i++) {
+        chosen[taken++] = *ordered[i];
+    }
+    measure_alternating(chosen, taken, seconds);
+    for (int i = 0; i < first; i++) {
+        competitors[i].time = chosen[i].time;
+    }
+    for (int i = first; i < taken; i++) {
+        ordered[i - first]->time = chosen[i].time;
     }
 }
 

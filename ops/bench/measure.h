@@ -23,9 +23,14 @@ typedef struct measured {
 } measured;
 
 /* Warms each competitor up, finds how many calls take at least 5 ms (at least `least`), then
- * measures them in turns, after pauses where one has threads of its own, for about `seconds` each,
- * at least 9 runs, or 5 where a turn of all takes more than 2 seconds. */
+ * measures them in turns, after pauses where one has threads of its own, else after some calls that
+ * are not timed, in both orders by turns, for about `seconds` each, at least 9 runs, or 5 where a
+ * turn of all takes more than 2 seconds. */
 void measure_alternating(measured *competitors, int count, double seconds);
+
+/* The same for the first `kept`, and for those of the others that are nearly as fast as the fastest
+ * in three short runs, at most 5 of them; the rest keeps the times of these runs. */
+void measure_screened(measured *competitors, int count, int kept, double seconds);
 
 /* Median, minimum and spread of samples in seconds, which are sorted in place. */
 void measure_summarise(measurement *time, double *samples, int count, int calls);

@@ -226,7 +226,9 @@ static const command_option rows[] = {
      .most = 1 << 20},
     {.name = "candidates",
      .argument = "N",
-     .help = "of --regret: the plugin's native kernels of least estimated time (8)",
+     .help =
+         "of --regret: the portable and the plugin's native kernels of least estimated time, of "
+         "each so many (8)",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(candidates),
      .least = 1,

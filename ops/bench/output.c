@@ -96,9 +96,12 @@ static void write_row(FILE *file, const bench_row *row)
     }
     fputc('}', file);
     for (int i = 0; i < row->candidate_count; i++) {
-        fprintf(file, "%s{\"number\": %u, \"median_us\": %.6g}%s",
-                i == 0 ? ", \"candidates\": [" : ", ", row->candidates[i].number,
-                row->candidates[i].median_us, i + 1 == row->candidate_count ? "]" : "");
+        const bench_candidate *candidate = &row->candidates[i];
+        fprintf(file, "%s{\"number\": %u, \"median_us\": %.6g, \"runs\": %d",
+                i == 0 ? ", \"candidates\": [" : ", ", candidate->number, candidate->median_us,
+                candidate->runs);
+        write_said(file, "how", candidate->how);
+        fprintf(file, "}%s", i + 1 == row->candidate_count ? "]" : "");
     }
     write_said(file, "how", row->how);
     write_said(file, "best_how", row->best_how);

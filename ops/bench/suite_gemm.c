@@ -1,6 +1,7 @@
 /* Matrix products of several sizes and types, in turns with BLAS libraries of the host or the
  * device. Called by main.c. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device_peers.h"
@@ -8,10 +9,10 @@
 #include "interrupt.h"
 #include "peers.h"
 
-/* To the choice of a class: the portable kernel, the plugin's candidates, and numbers of levels. */
 /* Of each class of precision the product alone and with an epilogue. */
 #define MAX_WAYS (2 * BENCH_MAX_CLASSES)
-#define MAX_ALTERNATIVES (2 + BENCH_MAX_CANDIDATES + HAL_GEMM_MAX_LEVELS)
+/* To the choice of a class: the portable candidates, the plugin's, and numbers of levels. */
+#define MAX_ALTERNATIVES (2 * BENCH_MAX_CANDIDATES + 1 + HAL_GEMM_MAX_LEVELS)
 
 /* A BLAS library, on the device (`device`) or the host. */
 typedef struct peer {
@@ -151,26 +152,50 @@ static bool alternative_add(const gemm_way *way, gemm_way *found, int *count, bo
     return true;
 }
 
-/* The other ways to multiply than that of a class: the portable kernel, the plugin's candidates by
- * their estimated time, and the numbers of levels of Strassen's algorithm. Returns how many this
- * device has. */
-static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNATIVES])
+/* Whether a way has the kernels of the choice: their descriptions differ in the reason alone, which
+ * follows the last semicolon. Those of native candidates do not tell their tiles; the choice is the
+ * first candidate. */
+static bool is_choice(const gemm_way *way, const char *chosen)
+{
+    char text[512];
+    gemm_way_describe(way, sizeof text, text);
+    const char *end = strrchr(text, ';'), *chosen_end = strrchr(chosen, ';');
+    return way->candidate < (way->impl == OPS_GEMM_NATIVE ? 2 : UINT32_MAX) && end != NULL &&
+           chosen_end != NULL && end - text == chosen_end - chosen &&
+           memcmp(text, chosen, (size_t)(end - text)) == 0;
+}
+
+/* Adds the candidates of an implementation by their estimated time, without the choice. */
+static void candidates_add(const gemm_way *chosen, ops_gemm_impl impl, const char *text,
+                           gemm_way *found, int *count, bool *well)
 {
     enum { USUAL = 8 };
     const uint32_t asked = chosen->product->bench->options.candidates,
                    candidates = asked > 0 ? asked : USUAL;
-    int count = 0;
-    bool well = true, more = chosen->impl != OPS_GEMM_PORTABLE;
+    bool more = chosen->impl == OPS_GEMM_ANY || chosen->impl == impl;
     gemm_way way = *chosen;
+    way.impl = impl;
+    for (uint32_t i = 1; i <= candidates && more && *well; i++) {
+        way.candidate = i;
+        more = is_choice(&way, text) || alternative_add(&way, found, count, well);
+    }
+}
+
+/* The other ways to multiply than that of a class: the candidates of both implementations, and the
+ * numbers of levels of Strassen's algorithm. Returns how many this device has. */
+static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNATIVES])
+{
+    int count = 0;
+    bool well = true;
+    gemm_way way = *chosen;
+    char text[512];
+    gemm_way_describe(chosen, sizeof text, text);
     way.impl = OPS_GEMM_PORTABLE;
-    if (chosen->impl == OPS_GEMM_ANY) {
+    if (chosen->impl == OPS_GEMM_ANY && !is_choice(&way, text)) {
         alternative_add(&way, found, &count, &well);
     }
-    way.impl = OPS_GEMM_NATIVE;
-    for (uint32_t i = 1; i <= candidates && more && well; i++) {
-        way.candidate = i;
-        more = alternative_add(&way, found, &count, &well);
-    }
+    candidates_add(chosen, OPS_GEMM_PORTABLE, text, found, &count, &well);
+    candidates_add(chosen, OPS_GEMM_NATIVE, text, found, &count, &well);
     for (uint32_t l = 0; l <= HAL_GEMM_MAX_LEVELS && chosen->precision == HAL_GEMM_NORMWISE && well;
          l++) {
         way = *chosen;
@@ -186,10 +211,14 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
 {
     const measurement *best = &row->time;
     const gemm_way *best_way = NULL;
-    for (int i = 0; i < count; i++) {
+    row->candidates = calloc((size_t)count + 1, sizeof *row->candidates);
+    for (int i = 0; i < count && row->candidates != NULL; i++) {
         const gemm_way *way = alternatives[i].user;
-        row->candidates[i] = (bench_candidate){way->impl == OPS_GEMM_NATIVE ? way->candidate : 0,
-                                               alternatives[i].time.median_us};
+        bench_candidate *candidate = &row->candidates[i];
+        candidate->number = way->candidate;
+        candidate->median_us = alternatives[i].time.median_us;
+        candidate->runs = alternatives[i].time.runs;
+        gemm_way_describe(way, sizeof candidate->how, candidate->how);
         row->candidate_count = i + 1;
         if (alternatives[i].time.median_us < best->median_us) {
             best = &alternatives[i].time;
@@ -207,8 +236,8 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
                      int class_count, peer *peers, int peer_count)
 {
     bench_state *bench = p->bench;
-    measured competitors[MAX_WAYS * (1 + MAX_ALTERNATIVES) + BENCH_MAX_PEERS];
-    gemm_way alternatives[MAX_WAYS][MAX_ALTERNATIVES];
+    static measured competitors[MAX_WAYS * (1 + MAX_ALTERNATIVES) + BENCH_MAX_PEERS];
+    static gemm_way alternatives[MAX_WAYS][MAX_ALTERNATIVES];
     double first_ms[MAX_WAYS];
     const char *names[BENCH_MAX_PEERS];
     int count = class_count, more[MAX_WAYS] = {0};
@@ -219,6 +248,12 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
         well = bench_ok(bench, gemm_way_try(&classes[i], &first_ms[i]), "ops_gemm") &&
                gemm_way_check(&classes[i], "the device");
     }
+    for (int i = 0; i < peer_count && well; i++) {
+        if (begin_peer(p, &peers[i], &competitors[count])) {
+            names[count++ - class_count] = peers[i].name;
+        }
+    }
+    const int kept = count;
     for (int i = 0; i < class_count && well && bench->options.regret; i++) {
         more[i] = classes[i].has_epilogue ? 0 : alternatives_find(&classes[i], alternatives[i]);
         for (int j = 0; j < more[i]; j++) {
@@ -226,24 +261,18 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
                 (measured){.function = gemm_way_run, .user = &alternatives[i][j]};
         }
     }
-    const int first_peer = count;
-    for (int i = 0; i < peer_count && well; i++) {
-        if (begin_peer(p, &peers[i], &competitors[count])) {
-            names[count++ - first_peer] = peers[i].name;
-        }
-    }
     if (!well) {
         return;
     }
-    measure_alternating(competitors, count, bench->options.seconds);
-    for (int i = 0, first = class_count; i < class_count; first += more[i++]) {
+    measure_screened(competitors, count, kept, bench->options.seconds);
+    for (int i = 0, first = kept; i < class_count; first += more[i++]) {
         bench_row *row = row_add(&classes[i], &competitors[i].time, first_ms[i]);
         const bool is_plain = !classes[i].has_epilogue;
         if (row != NULL && !is_plain) {
             bench_add_peer(row, "plain", &competitors[i - 1].time);
         }
-        for (int j = first_peer; j < count && row != NULL && is_plain; j++) {
-            bench_add_peer(row, names[j - first_peer], &competitors[j].time);
+        for (int j = class_count; j < kept && row != NULL && is_plain; j++) {
+            bench_add_peer(row, names[j - class_count], &competitors[j].time);
         }
         if (row != NULL && bench->options.regret && is_plain) {
             add_best(row, &competitors[first], more[i]);
