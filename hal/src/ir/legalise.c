@@ -181,6 +181,7 @@ static hal_status drop_dead_records(const hal_device_info *info, hal_ir_kernel *
     }
     hal_status status = find_live(from, live);
     if (status == HAL_OK && memchr(live, 0, from->record_count) != NULL) {
+        *kernel = NULL; /* also where the copy fails */
         status = copy_live(from, info, live, kernel);
         hal_ir_kernel_destroy(from);
     }
