@@ -45,6 +45,7 @@ void cases_ops_gemm(case_list *list);
 void cases_ops_gemm_classes(case_list *list);
 void cases_ops_gemm_native_classes(case_list *list);
 void cases_ops_gemm_long(case_list *list);
+void cases_ops_gemm_stress(case_list *list);
 void cases_ops_normwise(case_list *list);
 void cases_ops_index(case_list *list);
 void cases_ops_random(case_list *list);

@@ -1,0 +1,197 @@
+/* gemm_stress.c: products of random types, layouts and sizes, among them few elements with a long
+ * k, which devices sum in parts. On whole numbers a sample of the elements has to be right in every
+ * bit; three products have to have the same bits, while another queue of the device multiplies too.
+ * Each case draws products for ten seconds, all of them for ten minutes. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "cases.h"
+#include "ops/ops_case.h"
+
+enum { CASES = 60, SECONDS = 10, SAMPLES = 50, REPEATS = 3, MAX_SIDE = 3000, MAX_K = 70000 };
+#define MAX_ELEMENTS 3e6     /* of a matrix */
+#define MAX_MULTIPLIES 2.0e9 /* of a product */
+
+typedef struct stress_parameters {
+    uint32_t number;
+} stress_parameters;
+
+/* A, B and C, and A and B on the host by rows of what is stored. */
+typedef struct stress_product {
+    hal_type type, type_c;
+    uint32_t precision;
+    int64_t m, n, k;
+    bool transpose_a, transpose_b;
+    ops_tensor a, b, c;
+    uint8_t *host_a, *host_b;
+} stress_product;
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A length whose logarithm is spread evenly; two in three are multiples of 8. */
+static int64_t draw_length(random_state *random, int64_t most)
+{
+    const int64_t length = (int64_t)exp2(random_between(random, 0.0, log2((double)most)));
+    return random_below(random, 3) > 0 ? (length + 7) / 8 * 8 : length;
+}
+
+static stress_product draw_product(random_state *random)
+{
+    static const hal_type types[] = {HAL_TYPE_BF16, HAL_TYPE_F16, HAL_TYPE_F32};
+    stress_product drawn = {.type = types[random_below(random, 3)],
+                            .precision = HAL_GEMM_STRICT + (uint32_t)random_below(random, 3),
+                            .transpose_a = random_below(random, 2) != 0,
+                            .transpose_b = random_below(random, 2) != 0};
+    drawn.type_c = HAL_TYPE_F32;
+    do {
+        drawn.m = draw_length(random, MAX_SIDE);
+        drawn.n = draw_length(random, MAX_SIDE);
+        drawn.k = draw_length(random, MAX_K);
+    } while ((double)drawn.m * (double)drawn.k > MAX_ELEMENTS ||
+             (double)drawn.k * (double)drawn.n > MAX_ELEMENTS ||
+             (double)drawn.m * (double)drawn.n > MAX_ELEMENTS ||
+             (double)drawn.m * (double)drawn.n * (double)drawn.k > MAX_MULTIPLIES);
+    return drawn;
+}
+
+static ops_tensor make_operand(case_run *run, hal_type type, int64_t rows, int64_t columns,
+                               bool transposed)
+{
+    const int64_t shape[2] = {transposed ? columns : rows, transposed ? rows : columns};
+    ops_tensor made = case_tensor(run, type, 2, shape);
+    if (transposed) {
+        made.shape[0] = rows;
+        made.shape[1] = columns;
+        made.stride[1] = made.stride[0];
+        made.stride[0] = 1;
+    }
+    return made;
+}
+
+static void upload_operand(case_run *run, const ops_tensor *tensor, random_state *random,
+                           bool whole, uint8_t *host)
+{
+    const size_t count = (size_t)(tensor->shape[0] * tensor->shape[1]);
+    for (size_t i = 0; i < count; i++) {
+        number_put(tensor->type, host, i,
+                   whole ? (double)random_below(random, 5) - 2.0
+                         : random_between(random, -1.0, 1.0));
+    }
+    case_ok(
+        run,
+        hal_queue_write(run->queue, tensor->buffer, 0, host, count * hal_type_size(tensor->type)),
+        "hal_queue_write");
+}
+
+static void make_product(case_run *run, random_state *random, bool whole, stress_product *p)
+{
+    const uint32_t size = hal_type_size(p->type);
+    p->a = make_operand(run, p->type, p->m, p->k, p->transpose_a);
+    p->b = make_operand(run, p->type, p->k, p->n, p->transpose_b);
+    p->c = make_operand(run, p->type_c, p->m, p->n, false);
+    p->host_a = case_allocate(run, (size_t)(p->m * p->k), size);
+    p->host_b = case_allocate(run, (size_t)(p->k * p->n), size);
+    upload_operand(run, &p->a, random, whole, p->host_a);
+    upload_operand(run, &p->b, random, whole, p->host_b);
+}
+
+static void multiply(case_run *run, ops_context *context, const stress_product *p)
+{
+    const ops_gemm_options options = {
+        .size = sizeof options, .alpha = 1.0, .precision = p->precision};
+    case_ok(run, ops_gemm(context, &options, &p->a, &p->b, &p->c), "ops_gemm");
+}
+
+static void read_product(case_run *run, const stress_product *p, float *elements)
+{
+    case_ok(run,
+            hal_queue_read(run->queue, p->c.buffer, 0, (uint64_t)(p->m * p->n) * sizeof *elements,
+                           elements),
+            "hal_queue_read");
+}
+
+static void check_samples(case_run *run, random_state *random, const stress_product *p,
+                          const float *elements)
+{
+    for (int s = 0; s < SAMPLES; s++) {
+        const int64_t i = (int64_t)random_below(random, (uint64_t)p->m),
+                      j = (int64_t)random_below(random, (uint64_t)p->n);
+        double expected = 0.0;
+        for (int64_t k = 0; k < p->k; k++) {
+            expected +=
+                number_get(p->type, p->host_a, (size_t)(i * p->a.stride[0] + k * p->a.stride[1])) *
+                number_get(p->type, p->host_b, (size_t)(k * p->b.stride[0] + j * p->b.stride[1]));
+        }
+        const double found = (double)elements[i * p->n + j];
+        case_check(run, found == expected,
+                   "%lldx%lldx%lld of %s, ta=%d, tb=%d, precision %u: element (%lld, %lld): "
+                   "expected %g, got %g",
+                   (long long)p->m, (long long)p->n, (long long)p->k, hal_type_name(p->type),
+                   p->transpose_a, p->transpose_b, p->precision, (long long)i, (long long)j,
+                   expected, found);
+    }
+}
+
+/* A product, and the same one again while `other` multiplies on its queue. */
+static void run_turn(case_run *run, random_state *random, ops_context *other, hal_queue *queue)
+{
+    stress_product p = draw_product(random), noise = draw_product(random);
+    const size_t count = (size_t)(p.m * p.n);
+    const bool whole = random_below(random, 2) != 0;
+    make_product(run, random, whole, &p);
+    make_product(run, random, false, &noise);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    float *first = case_allocate(run, count, sizeof *first),
+          *again = case_allocate(run, count, sizeof *again);
+    multiply(run, run->ops, &p);
+    read_product(run, &p, first);
+    if (whole) {
+        check_samples(run, random, &p, first);
+    }
+    for (int r = 1; r < REPEATS; r++) {
+        multiply(run, other, &noise);
+        case_ok(run, hal_queue_flush(queue, NULL), "hal_queue_flush");
+        multiply(run, run->ops, &p);
+        read_product(run, &p, again);
+        case_check(run, memcmp(first, again, count * sizeof *first) == 0,
+                   "%lldx%lldx%lld of %s, ta=%d, tb=%d, precision %u: other bits in run %d",
+                   (long long)p.m, (long long)p.n, (long long)p.k, hal_type_name(p.type),
+                   p.transpose_a, p.transpose_b, p.precision, r + 1);
+    }
+}
+
+static void release_context(void *context)
+{
+    ops_context_destroy(context);
+}
+
+static void run_stress(case_run *run, const void *parameters)
+{
+    random_state random = {run->seed};
+    ops_context *other = NULL;
+    hal_queue *queue = case_queue(run, run->device);
+    case_ok(run, ops_context_create(queue, &other), "ops_context_create");
+    case_own(run, release_context, other);
+    const size_t objects = run->object_count;
+    const double end = seconds_now() + SECONDS;
+    do {
+        run_turn(run, &random, other, queue);
+        case_ok(run, hal_queue_wait(queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        case_release(run, objects);
+    } while (seconds_now() < end);
+}
+
+void cases_ops_gemm_stress(case_list *list)
+{
+    for (uint32_t i = 0; i < CASES; i++) {
+        const stress_parameters parameters = {i};
+        case_add(list, run_stress, &parameters, sizeof parameters,
+                 "gemm(random,number=%u,seed=%llu)", i, (unsigned long long)list->seed);
+    }
+}
