@@ -16,7 +16,7 @@ enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
  * F32 its number, see gemm_fma.h; 0: none. */
 typedef struct cuda_gemm_tile {
     uint16_t columns;
-    uint8_t split, swapped, shared;
+    uint8_t split, in_memory, swapped, shared;
     uint8_t strict;
 } cuda_gemm_tile;
 
@@ -38,8 +38,10 @@ struct hal_plugin_device {
     _Atomic uint64_t frees;     /* memories freed so far */
     uint32_t units;             /* multiprocessors */
     cuda_gemm_tile gemm_tile;
+    uint8_t gemm_wait;         /* seconds, see gemm_key.h */
     pthread_mutex_t gemm_lock; /* of gemm_modules */
     struct cuda_gemm_module *gemm_modules;
+    _Atomic bool needs_parts;        /* of each queue: there is a kernel that uses them */
     hal_plugin_wait last_collective; /* that began on the device; under the lock of group.c */
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
@@ -98,6 +100,7 @@ typedef struct cuda_batch_event {
 struct hal_plugin_queue {
     hal_plugin_device *device;
     cuda_stream stream;
+    cuda_address parts; /* of matrix products, see gemm_partial.h; 0 until the device needs them */
     cuda_address flags; /* of strict F32 products, see gemm_fma.h; 0 where the device has none */
     volatile uint64_t *counter; /* the stream writes the reached value there; null: events only */
     cuda_address counter_address;

@@ -9,6 +9,11 @@
 
 enum { MIN_CAPABILITY = 70 };
 enum { CHAIN_MIN = 4, DEDICATE_AFTER = 4, EARLY_START_MIN = 1 }; /* defaults of the variables */
+#ifdef HAL_CUDA_BOUNDS_WAITS
+enum { GEMM_WAIT = 10 };
+#else
+enum { GEMM_WAIT = 0 };
+#endif
 
 /* Loads and starts the driver, and counts its devices. */
 static hal_status driver_start(int *count)
@@ -81,24 +86,41 @@ static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
         char *end = NULL;
         const unsigned long columns = strtoul(text, &end, 10),
                             split = *end == 'x' ? strtoul(end + 1, &end, 10) : 0;
-        const bool swapped = *end == 't';
-        const char *pair = end + swapped;
+        const bool in_memory = *end == 'm';
+        const bool swapped = end[in_memory] == 't';
+        const char *pair = end + in_memory + swapped;
         const uint8_t shared = *pair == 'a'   ? CUDA_GEMM_SHARES_A
                                : *pair == 'b' ? CUDA_GEMM_SHARES_B
                                               : CUDA_GEMM_SHARES_NONE;
-        if (pair[shared > 0] != 0 || split > (shared > 0 ? 4 : 8) || columns < 16 ||
+        const unsigned long most = in_memory ? CUDA_GEMM_MAX_PARTS : shared > 0 ? 4 : 8;
+        if (pair[shared > 0] != 0 || split > most || (in_memory && split < 2) || columns < 16 ||
             columns > 256 || columns % 16 != 0 || split < 1) {
             return cuda_fail(
                 HAL_ERROR_INVALID_ARGUMENT,
-                "%s: expected columns (16, 32, ... 256) x parts of k (1 to 8), t for "
-                "the transposed product, and a or b for pairs that share A or B, with "
-                "up to 4 parts, such as 128x2t or 256x1b; or s1 to s%d for strict f32, "
-                "got %.40s",
+                "%s: expected columns (16, 32, ... 256) x parts of k (1 to 8, with m 2 to 16 "
+                "through "
+                "memory), t for the transposed product, and a or b for pairs that share A or B, "
+                "with up to 4 parts but for m, such as 128x2t, 256x1b or 128x8m; or s1 to s%d for "
+                "strict f32, got %.40s",
                 name, (int)CUDA_FMA_TILES, text);
         }
-        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, swapped, shared, 0};
+        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, in_memory, swapped, shared, 0};
     }
     return HAL_OK;
+}
+
+/* Seconds after which a wait of a matrix product ends the kernel. */
+static hal_status variable_read_wait(const char *name, uint8_t *seconds)
+{
+    uint32_t count = 0;
+    const hal_status status =
+        variable_read_count(name, GEMM_WAIT > 0 ? GEMM_WAIT : UINT32_MAX, &count);
+    if (status == HAL_OK && count != UINT32_MAX && count > UINT8_MAX) {
+        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
+                         "%s: expected 1 to 255 seconds, or 0 for no bound, got %u", name, count);
+    }
+    *seconds = count == UINT32_MAX ? 0 : (uint8_t)count;
+    return status;
 }
 
 /* The variables choose how work is submitted, for measurements; see README.md. */
@@ -122,6 +144,9 @@ static hal_status device_read_variables(hal_plugin_device *device)
     }
     if (status == HAL_OK) {
         status = variable_read_tile("HAL_CUDA_GEMM", &device->gemm_tile);
+    }
+    if (status == HAL_OK) {
+        status = variable_read_wait("HAL_CUDA_GEMM_WAIT", &device->gemm_wait);
     }
     device->launches_early =
         cuda_functions()->cuLaunchKernelEx != NULL && device->early_start_min == 1;

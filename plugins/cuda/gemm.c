@@ -75,7 +75,9 @@ static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launc
     block->steps = (uint32_t)((d->k + depth - 1) / depth);
     block->tiles_m = plan->tiles_m;
     block->tiles_n = plan->tiles_n;
-    block->tiles = plan->tiles_m * plan->tiles_n * d->batch;
+    block->batch = d->batch;
+    block->places = plan->tiles_m * plan->tiles_n * d->batch;
+    block->tiles = block->places * (plan->key.in_memory ? plan->key.split : 1);
     block->raster = plan->raster;
     block->batched_a = plan->operands[0].batch > 1;
     block->batched_b = plan->operands[1].batch > 1;
@@ -203,12 +205,14 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
         cuda_host()->log(HAL_LOG_DEBUG, line);
         return;
     }
-    snprintf(line, sizeof line,
-             "cuda: gemm: %lldx%lldx%lld x %u of %s: tile 128x%u%s%s, %u%s of k, %u groups, about "
-             "%.0f cycles",
-             (long long)d->m, (long long)d->n, (long long)d->k, d->batch, type, plan->key.columns,
-             plan->key.swapped ? " of the transposed product" : "", shared[plan->key.shared],
-             plan->key.split, plan->key.split == 1 ? " part" : " parts", groups, plan->cycles);
+    snprintf(
+        line, sizeof line,
+        "cuda: gemm: %lldx%lldx%lld x %u of %s: tile 128x%u%s%s, %u%s of k%s, %u groups, about "
+        "%.0f cycles",
+        (long long)d->m, (long long)d->n, (long long)d->k, d->batch, type, plan->key.columns,
+        plan->key.swapped ? " of the transposed product" : "", shared[plan->key.shared],
+        plan->key.split, plan->key.split == 1 ? " part" : " parts",
+        plan->key.in_memory ? " through memory" : "", groups, plan->cycles);
     cuda_host()->log(HAL_LOG_DEBUG, line);
 }
 
@@ -252,6 +256,9 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
         return status;
     }
     plan_log(description, &plan, launch->groups);
+    if (plan.key.in_memory) {
+        atomic_store(&device->needs_parts, true);
+    }
     *made = (hal_plugin_kernel){
         .function = module->function,
         .serial = atomic_fetch_add(&device->kernels, 1) + 1,

@@ -270,7 +270,7 @@ void cuda_gemm_direct_store(kit_text *t, const cuda_gemm_key *key, const char *l
                  "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%barrier, %%barriers, %%x0;\n"
                  "add.u32 %%x1, %%barrier, %u;\n",
                  cuda_gemm_empty_barrier(key));
-    cuda_gemm_write_wait(t, "WAIT_EMPTY", "%x1", "%parity", false);
+    cuda_gemm_write_wait(t, key, "WAIT_EMPTY", "%x1", "%parity", false);
     kit_text_add(t,
                  "mad.lo.u32 %%stage, %%slot, %u, %%base;\nshl.b32 %%to, %%lane, 2;\n"
                  "add.u32 %%to, %%to, %%raw_out;\n"

@@ -9,7 +9,10 @@
 enum {
     CUDA_GEMM_ROWS = 128, /* of a tile: 64 for each of two warpgroups */
     CUDA_GEMM_MAX_COLUMNS = 256,
-    CUDA_GEMM_MAX_CLUSTER = 8, /* groups of any, and so parts of k */
+    CUDA_GEMM_MAX_SUMS = 4 * CUDA_GEMM_ROWS * CUDA_GEMM_MAX_COLUMNS, /* bytes, of a group */
+    CUDA_GEMM_MAX_CLUSTER = 8, /* groups of any, and so parts of k that a cluster adds */
+    CUDA_GEMM_MAX_PARTS = 16,  /* parts of k that are added through device memory */
+    CUDA_GEMM_STATES = 4096,   /* tiles whose parts are added there, at most: words of a queue */
     CUDA_GEMM_THREADS = 384,
     CUDA_GEMM_MAP_BYTES = 128,
     CUDA_GEMM_LINE = 128 /* bytes of a row of every box in shared memory: the swizzle's width */
@@ -33,16 +36,18 @@ typedef struct cuda_gemm_key {
     hal_type type;   /* of A and B: F16, BF16 or F32 */
     hal_type type_c; /* F16, BF16 or F32 */
     uint8_t transpose_a, transpose_b;
-    uint8_t swapped; /* C is stored transposed */
-    uint8_t reads_c; /* beta may differ from 0 */
-    uint8_t flushes; /* sums of 64 elements of k are added to F32 sums, as the units truncate */
-    uint8_t split;   /* groups of a cluster that share a tile of C: 1 to 8 */
-    uint8_t staged;  /* C leaves through a loop over rows in shared memory; set where split > 1 */
-    uint8_t by_rows; /* no tensor map describes C, whose boxes are stored by rows; not `staged` */
-    uint8_t width;   /* of that loop: elements of C that an access has, 1 or 4 */
-    uint8_t direct;  /* A and B are read without tensor maps */
-    uint8_t shared;  /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
-    uint8_t tile;    /* of strict F32, from 1 on, see gemm_fma.h; of the units 0. For strict F32: */
+    uint8_t swapped;   /* C is stored transposed */
+    uint8_t reads_c;   /* beta may differ from 0 */
+    uint8_t flushes;   /* sums of 64 elements of k are added to F32 sums, as the units truncate */
+    uint8_t split;     /* groups that share a tile of C, each for a part of k */
+    uint8_t in_memory; /* they add their sums through device memory; else as a cluster */
+    uint8_t staged;    /* C leaves through a loop over rows in shared memory; set where split > 1 */
+    uint8_t by_rows;   /* no tensor map describes C, whose boxes are stored by rows; not `staged` */
+    uint8_t width;     /* of that loop: elements of C that an access has, 1 or 4 */
+    uint8_t direct;    /* A and B are read without tensor maps */
+    uint8_t wait_seconds; /* after which a wait ends the kernel with an assertion; 0: never */
+    uint8_t shared;       /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
+    uint8_t tile; /* of strict F32, from 1 on, see gemm_fma.h; of the units 0. For strict F32: */
     uint8_t width_a, width_b; /* elements of a copy across k, 1 or 4 */
     uint8_t ragged;           /* k is no multiple of a stage */
     uint32_t columns; /* of a tile: multiples of 16 up to 256; at most 128 where sums are flushed */
@@ -92,7 +97,11 @@ typedef struct cuda_gemm_block {
     uint32_t batched_a, batched_b;    /* 0: all matrices of the batch share the operand */
     float alpha, beta;
     uint32_t k;
-    cuda_gemm_source sources[2];                 /* of A and B */
+    uint32_t batch;
+    uint32_t places; /* tiles of C, of all matrices; of pairs where groups share operands */
+    uint32_t reserved;
+    uint64_t parts;              /* address of the queue's memory, see gemm_partial.h */
+    cuda_gemm_source sources[2]; /* of A and B */
     cuda_gemm_input inputs[HAL_GEMM_MAX_INPUTS]; /* as many as there are */
 } cuda_gemm_block;
 
@@ -117,7 +126,13 @@ static inline bool cuda_gemm_is_mapped(const cuda_gemm_key *key, uint32_t matrix
 /* Groups of a cluster. */
 static inline uint32_t cuda_gemm_cluster(const cuda_gemm_key *key)
 {
-    return cuda_gemm_pairs(key) * key->split;
+    return cuda_gemm_pairs(key) * (key->in_memory ? 1u : key->split);
+}
+
+/* Bytes of the sums of one group. */
+static inline uint32_t cuda_gemm_sum_bytes(const cuda_gemm_key *key)
+{
+    return CUDA_GEMM_ROWS * key->columns * 4;
 }
 
 /* Whether the copies of A and B round F32 to TF32: products of one term. */

@@ -45,6 +45,7 @@ uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_p
     } else {
         set_addresses(&filled, bindings);
     }
+    filled.block.parts = queue->parts;
     filled.block.c = bindings[2].memory->address + bindings[2].offset;
     memcpy(scalars, batch->scalars + command->scalar_first, sizeof scalars);
     filled.block.alpha = (float)scalars[0];

@@ -11,6 +11,8 @@
 
 /* Bytes: of the start of a matrix and of its rows, for tensor maps. */
 enum { MAP_ALIGNMENT = 16 };
+/* Stages of a part of k that is added through memory, at least: shorter ones never pay. */
+enum { MIN_PART_STAGES = 4 };
 /* The least k of three-term products: each term has an error of up to 2^-19, see gemm_sums.c. */
 enum { MIN_PARTS_DEPTH = 64 };
 static const int64_t MAX_EXTENT = INT32_MAX;
@@ -24,6 +26,7 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define L2_BYTES 108.0      /* neighbouring tiles of single groups */
 #define L2_PAIR_BYTES 119.0 /* pairs, which copy a common tile to both */
 #define L2_SPLIT_BYTES 80.0 /* groups that split k, which want nothing in common */
+#define L2_PARTS_BYTES 88.0 /* groups whose parts are added through memory */
 #define L2_ODD_LINES 1.97   /* cache lines read for a line that begins inside one */
 #define L2_IDLE 0.25        /* part of a copy's time that is left where few groups run */
 #define LAUNCH_CYCLES 2600.0
@@ -43,8 +46,10 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define DIRECT_START 1500.0       /* more for a launch without tensor maps of A and B, */
 #define DIRECT_STAGE 500.0        /* a stage, */
 #define DIRECT_LINE 7.5           /* and each of its lines */
-#define DIRECT_REST 0.3 /* part of the shorter of stages and end of a tile, which overlap */
-#define PAIR_END 415.0  /* the end of a tile of a pair */
+#define DIRECT_REST 0.3  /* part of the shorter of stages and end of a tile, which overlap */
+#define PAIR_END 415.0   /* the end of a tile of a pair */
+#define PARTS_END 1750.0 /* adding sums through device memory, */
+#define PARTS_BYTE 0.045 /* and for each byte that other groups add of a group's sums */
 
 /* Factors of a stage's multiplications; SHARED_CYCLES: of its reads of shared memory. */
 #define WIDE_PARTS 1.25      /* * three-term products above 96 columns, A or B across k */
@@ -194,12 +199,14 @@ static double copy_cycles(const cuda_gemm_plan *plan, double active)
     const bool rows = plan->tiles_m > 1 && plan->raster > 1;
     const double both = key->shared == CUDA_GEMM_SHARES_A   ? a + 2 * b
                         : key->shared == CUDA_GEMM_SHARES_B ? 2 * a + b
-                        : key->split > 1                    ? 2 * (a + b)
+                        : key->split > 1 && !key->in_memory ? 2 * (a + b)
                         : rows                              ? 2 * a + b
                                                             : a + 2 * b;
-    const double rate = key->shared != CUDA_GEMM_SHARES_NONE ? L2_PAIR_BYTES
-                        : key->split > 1                     ? L2_SPLIT_BYTES
-                                                             : L2_BYTES;
+    const bool pairs = key->shared != CUDA_GEMM_SHARES_NONE;
+    const double rate = pairs            ? L2_PAIR_BYTES
+                        : key->in_memory ? L2_PARTS_BYTES
+                        : key->split > 1 ? L2_SPLIT_BYTES
+                                         : L2_BYTES;
     return both * CUDA_GEMM_LINE / rate * (L2_IDLE + (1 - L2_IDLE) * active);
 }
 
@@ -247,7 +254,8 @@ static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
     const cuda_gemm_key *key = &plan->key;
     const uint32_t cluster = cuda_gemm_cluster(key);
     const double tiles = (double)plan->tiles_m * plan->tiles_n * plan->product.batch;
-    const double waves = ceil(tiles / cluster_count(units, cluster));
+    const double clusters = tiles * (key->in_memory ? key->split : 1);
+    const double waves = ceil(clusters / cluster_count(units, cluster));
     const double steps =
         ceil(ceil((double)plan->product.k / cuda_gemm_line(key->type)) / key->split);
     const double bytes = CUDA_GEMM_ROWS * 4.0 * key->columns;
@@ -257,17 +265,39 @@ static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
     if (key->staged && key->width == 1) {
         end += bytes / key->split * STAGED_ODD_BYTE;
     }
-    if (key->split > 1) {
+    if (key->in_memory) {
+        end += PARTS_END + bytes * (key->split - 1) / key->split * PARTS_BYTE;
+    } else if (key->split > 1) {
         end += SPLIT_END + bytes * (key->split - 1) / key->split * SPLIT_BYTE;
     }
     end += key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0;
-    const double loop = steps * stage_cycles(plan, fmin(1, tiles * cluster / units));
+    const double loop = steps * stage_cycles(plan, fmin(1, clusters * cluster / units));
     double tile = loop + end;
     if (key->direct && !key->staged) {
         tile = fmax(loop, end) + DIRECT_REST * fmin(loop, end);
     }
     return LAUNCH_CYCLES + (cluster > 1 ? CLUSTER_CYCLES : 0) + (key->direct ? DIRECT_START : 0) +
            waves * tile;
+}
+
+/* Whether k of a product with so many tiles may be split as the key says. Parts of k pay where they
+ * fill a part of the device that is idle. */
+static bool split_is_possible(const hal_plugin_device *device, const hal_gemm_description *d,
+                              const cuda_gemm_key *key, int64_t tiles)
+{
+    const int64_t stages = divide_up(d->k, cuda_gemm_line(d->type_a)),
+                  clusters = tiles * (key->in_memory ? key->split : 1),
+                  groups = clusters * cuda_gemm_cluster(key);
+    const bool forced = device->gemm_tile.columns > 0;
+    if (key->in_memory &&
+        (tiles * cuda_gemm_pairs(key) > CUDA_GEMM_STATES ||
+         groups * cuda_gemm_sum_bytes(key) > (int64_t)device->units * CUDA_GEMM_MAX_SUMS ||
+         (!forced && stages < MIN_PART_STAGES * key->split))) {
+        return false;
+    }
+    return stages >= key->split &&
+           (key->split == 1 || forced ||
+            clusters <= cluster_count(device->units, cuda_gemm_cluster(key)));
 }
 
 /* Counts the tiles of a plan whose key has one: of pairs, where groups share operands. Returns
@@ -280,12 +310,10 @@ static bool plan_count_tiles(const hal_plugin_device *device, const hal_gemm_des
                   columns = key->shared == CUDA_GEMM_SHARES_A ? 2 * key->columns : key->columns;
     const int64_t tiles_m = divide_up(key->swapped ? d->n : d->m, rows),
                   tiles_n = divide_up(key->swapped ? d->m : d->n, columns);
-    const uint32_t cluster = cuda_gemm_cluster(key);
-    if (tiles_m > INT32_MAX / cluster / (int64_t)d->batch / tiles_n ||
-        divide_up(d->k, cuda_gemm_line(d->type_a)) < key->split ||
-        (key->split > 1 && device->gemm_tile.columns == 0 &&
-         tiles_m * tiles_n * d->batch > cluster_count(device->units, cluster))) {
-        return false; /* parts of k pay where they fill a part of the device that is idle */
+    const uint32_t groups = cuda_gemm_pairs(key) * key->split;
+    if (tiles_m > INT32_MAX / groups / (int64_t)d->batch / tiles_n ||
+        !split_is_possible(device, d, key, tiles_m * tiles_n * d->batch)) {
+        return false;
     }
     plan->tiles_m = (uint32_t)tiles_m;
     plan->tiles_n = (uint32_t)tiles_n;
@@ -298,7 +326,8 @@ static bool plan_count_tiles(const hal_plugin_device *device, const hal_gemm_des
 static uint32_t plan_raster(const cuda_gemm_plan *plan, uint32_t units)
 {
     const cuda_gemm_key *key = &plan->key;
-    const double tiles = (double)plan->tiles_m * plan->tiles_n * plan->product.batch;
+    const double tiles = (double)plan->tiles_m * plan->tiles_n * plan->product.batch *
+                         (key->in_memory ? key->split : 1);
     return tiles <= cluster_count(units, cuda_gemm_cluster(key)) ? 2 : key->columns >= 192 ? 16 : 8;
 }
 
@@ -353,13 +382,16 @@ static uint32_t largest_cluster(void)
                : 1;
 }
 
+static uint32_t key_order(const cuda_gemm_key *key)
+{
+    return (uint32_t)key->in_memory << 20 | (uint32_t)key->shared << 18 |
+           (uint32_t)key->swapped << 17 | (uint32_t)key->split << 12 | key->columns;
+}
+
 /* Whether a plan comes after another in the order of candidates: by time, then by its key. */
 static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
 {
-    const uint32_t keys[2] = {plan->key.shared << 17 | plan->key.swapped << 16 |
-                                  plan->key.split << 12 | plan->key.columns,
-                              other->key.shared << 17 | other->key.swapped << 16 |
-                                  other->key.split << 12 | other->key.columns};
+    const uint32_t keys[2] = {key_order(&plan->key), key_order(&other->key)};
     return plan->cycles > other->cycles || (plan->cycles == other->cycles && keys[0] > keys[1]);
 }
 
@@ -374,18 +406,25 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
     cuda_gemm_plan plan = *best;
     const uint32_t most = largest_cluster();
     bool found = false;
-    for (uint32_t way = 0; way < 2 * 3 * CUDA_GEMM_MAX_CLUSTER; way++) {
+    const uint32_t ways = 2 * 3 * (CUDA_GEMM_MAX_CLUSTER + CUDA_GEMM_MAX_PARTS - 1);
+    for (uint32_t way = 0; way < ways; way++) {
         plan.key.swapped = way % 2;
         plan.key.shared = way / 2 % 3;
-        plan.key.split = (uint8_t)(1 + way / 6);
+        plan.key.in_memory = way >= 6 * CUDA_GEMM_MAX_CLUSTER;
+        plan.key.split =
+            (uint8_t)(plan.key.in_memory ? 2 + way / 6 - CUDA_GEMM_MAX_CLUSTER : 1 + way / 6);
+        if (plan.key.in_memory && plan.key.shared != CUDA_GEMM_SHARES_NONE &&
+            forced->columns == 0) {
+            continue; /* slower on an H100 but for few products, which gain little */
+        }
         /* Of clusters the tiles that were measured. */
         const uint32_t step = plan.key.split > 1 && plan.key.shared != CUDA_GEMM_SHARES_NONE ? 64
                               : cuda_gemm_cluster(&plan.key) > 1                             ? 32
                                                                                              : 16;
         if (cuda_gemm_cluster(&plan.key) > most ||
             (forced->columns > 0 &&
-             (forced->split != plan.key.split || forced->swapped != plan.key.swapped ||
-              forced->shared != plan.key.shared))) {
+             (forced->split != plan.key.split || forced->in_memory != plan.key.in_memory ||
+              forced->swapped != plan.key.swapped || forced->shared != plan.key.shared))) {
             continue;
         }
         for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
@@ -508,6 +547,7 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     key->type_c = d->type_c;
     key->reads_c = !d->beta_is_zero;
     key->flushes = d->precision == HAL_GEMM_ACCURATE;
+    key->wait_seconds = device->gemm_wait;
     key->input_count = d->input_count;
     key->epilogue = d->epilogue;
     for (uint32_t i = 0; i < d->input_count; i++) {

@@ -1,11 +1,13 @@
 /* Geometry of the ring of stages, see gemm_ring.h. */
 #include "gemm_ring.h"
 
+#include <string.h>
+
 enum {
     SHARED_MAX = 227 * 1024, /* bytes of one group */
     MAX_STAGES = 8,
     STORE_ROWS = 64,
-    BARRIER_BYTES = 8 * (3 * MAX_STAGES + 2),
+    BARRIER_BYTES = 8 * (3 * MAX_STAGES + 4),
     RAW_MAX = 96 * 1024, /* bytes of raw stages: what hides the latency of memory */
     MAX_RAW_STAGES = 4
 };
@@ -145,20 +147,67 @@ uint32_t cuda_gemm_drained_barrier(const cuda_gemm_key *key)
     return cuda_gemm_partial_barrier(key) + 8;
 }
 
-void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, const char *parity,
-                          bool cluster)
+uint32_t cuda_gemm_slices_word(const cuda_gemm_key *key)
 {
+    return cuda_gemm_drained_barrier(key) + 8;
+}
+
+static void write_string(kit_text *t, const char *name, const char *string)
+{
+    kit_text_add(t, ".global .align 1 .b8 %s[%zu] = {", name, strlen(string) + 1);
+    for (const char *at = string; *at != 0; at++) {
+        kit_text_add(t, "%u, ", (unsigned)*at);
+    }
+    kit_text_add(t, "0};\n");
+}
+
+void cuda_gemm_write_wait_begin(kit_text *t, const cuda_gemm_key *key, const char *name)
+{
+    if (key->wait_seconds > 0) {
+        kit_text_add(t, "{\n.reg .b64 %%since, %%now;\n.reg .pred %%early;\n"
+                        "mov.u64 %%since, %%globaltimer;\n");
+        write_string(t, "message", name);
+        write_string(t, "of", "gemm");
+    }
+    kit_text_add(t, "%s:\n", name);
+}
+
+void cuda_gemm_write_wait_end(kit_text *t, const cuda_gemm_key *key, const char *name)
+{
+    if (key->wait_seconds == 0) {
+        kit_text_add(t, "@!%%done bra %s;\n", name);
+        return;
+    }
     kit_text_add(t,
-                 "%s:\nmbarrier.try_wait.parity%s.shared::cta.b64 %%done, [%s], %s;\n"
-                 "@!%%done bra %s;\n%s",
-                 name, cluster ? ".relaxed.cluster" : "", barrier, parity, name,
-                 cluster ? "fence.acquire.sync_restrict::shared::cluster.cluster;\n" : "");
+                 "@%%done bra %s_ENDED;\n"
+                 "mov.u64 %%now, %%globaltimer;\nsub.u64 %%now, %%now, %%since;\n"
+                 "setp.lt.u64 %%early, %%now, %u000000000;\n@%%early bra %s;\n"
+                 "mov.u64 %%since, message;\ncvta.global.u64 %%since, %%since;\n"
+                 "mov.u64 %%now, of;\ncvta.global.u64 %%now, %%now;\n"
+                 "{\n.param .b64 text, file, function, size;\n.param .b32 line;\n"
+                 "st.param.b64 [text], %%since;\nst.param.b64 [file], %%now;\n"
+                 "st.param.b32 [line], %u;\nst.param.b64 [function], %%now;\n"
+                 "st.param.b64 [size], 1;\n"
+                 "call.uni __assertfail, (text, file, line, function, size);\n}\ntrap;\n"
+                 "%s_ENDED:\n}\n",
+                 name, key->wait_seconds, name, key->columns, name);
+}
+
+void cuda_gemm_write_wait(kit_text *t, const cuda_gemm_key *key, const char *name,
+                          const char *barrier, const char *parity, bool cluster)
+{
+    cuda_gemm_write_wait_begin(t, key, name);
+    kit_text_add(t, "mbarrier.try_wait.parity%s.shared::cta.b64 %%done, [%s], %s;\n",
+                 cluster ? ".relaxed.cluster" : "", barrier, parity);
+    cuda_gemm_write_wait_end(t, key, name);
+    kit_text_add(t, cluster ? "fence.acquire.sync_restrict::shared::cluster.cluster;\n" : "");
 }
 
 void cuda_gemm_write_wait_drained(kit_text *t, const cuda_gemm_key *key)
 {
     kit_text_add(t, "add.u32 %%x0, %%barriers, %u;\n", cuda_gemm_drained_barrier(key));
-    cuda_gemm_write_wait(t, "WAIT_DRAINED_RING", "%x0", "%drained", cuda_gemm_cluster(key) > 1);
+    cuda_gemm_write_wait(t, key, "WAIT_DRAINED_RING", "%x0", "%drained",
+                         cuda_gemm_cluster(key) > 1);
     kit_text_add(t, "xor.b32 %%drained, %%drained, 1;\nfence.proxy.async.shared::cta;\n");
 }
 

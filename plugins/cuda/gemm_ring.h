@@ -7,8 +7,9 @@
  * contiguous along m or n consists of boxes of one line along them, each as many lines high as a
  * stage is deep. Barriers: `full` of a stage completes when its bytes have arrived, `converted`
  * when what is made of B is there, `empty` when all multiplying warps have read it. Two more serve
- * the staged epilogue: `partial` completes when all groups that share the tile have written their
- * sums, `drained` when their sums were read and the ring is free again.
+ * the staged epilogue: `partial` completes when all groups of a cluster that share the tile have
+ * written their sums (of parts through memory: when it is known whether all have begun), `drained`
+ * when their sums were read and the ring is free again.
  *
  * Fences of clusters order shared memory alone (.sync_restrict, PTX 8.6): those of all memory wait
  * for the device's, half a microsecond each. */
@@ -71,6 +72,8 @@ uint32_t cuda_gemm_empty_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_converted_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_partial_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_drained_barrier(const cuda_gemm_key *key);
+/* A word after the barriers: the slices of a tile that a group adds, see gemm_partial.c. */
+uint32_t cuda_gemm_slices_word(const cuda_gemm_key *key);
 /* Of the boxes of C, and of the barriers, from register %base. */
 uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key);
 uint32_t cuda_gemm_barrier_offset(const cuda_gemm_key *key);
@@ -88,10 +91,16 @@ static inline uint32_t cuda_gemm_full_arrivals(const cuda_gemm_key *key)
     return key->direct ? 4 : 1;
 }
 
-/* Waits for a phase of a barrier; `name` is a label that no other wait has. `cluster`: what other
- * groups wrote before they arrived is visible. */
-void cuda_gemm_write_wait(kit_text *t, const char *name, const char *barrier, const char *parity,
-                          bool cluster);
+/* A wait: what is between begin and end is repeated until predicate %done is true. `name` is a
+ * label that no other wait has. If the key bounds waits, one that takes longer ends the kernel: the
+ * driver writes the name, the group and the work-item to stderr. */
+void cuda_gemm_write_wait_begin(kit_text *t, const cuda_gemm_key *key, const char *name);
+void cuda_gemm_write_wait_end(kit_text *t, const cuda_gemm_key *key, const char *name);
+
+/* Waits for a phase of a barrier. `cluster`: what other groups wrote before they arrived is
+ * visible. */
+void cuda_gemm_write_wait(kit_text *t, const cuda_gemm_key *key, const char *name,
+                          const char *barrier, const char *parity, bool cluster);
 
 /* Of a staged kernel: waits until the sums of the tile before have been read, which replace the
  * stages. */

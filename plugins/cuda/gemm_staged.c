@@ -5,6 +5,7 @@
 #include "gemm_staged.h"
 
 #include "gemm_element.h"
+#include "gemm_partial.h"
 #include "gemm_ring.h"
 
 #include <stdio.h>
@@ -20,6 +21,10 @@ enum {
 /* Pieces of one slice: neighbours of one row, of `width` elements. */
 static uint32_t piece_count(const cuda_gemm_key *key)
 {
+    if (key->in_memory) {
+        return CUDA_GEMM_ROWS * CUDA_GEMM_BLOCK_COLUMNS * cuda_gemm_partial_blocks(key) /
+               key->width;
+    }
     return cuda_gemm_slice_rows(key) * cuda_gemm_staged_columns(key) / key->width;
 }
 
@@ -40,6 +45,7 @@ bool cuda_gemm_staged_is_supported(const cuda_gemm_key *key)
            cuda_gemm_cluster(key) <= CUDA_GEMM_MAX_CLUSTER &&
            (key->split == 1 || !cuda_gemm_has_parts(key) || key->columns <= MAX_SPLIT_COLUMNS) &&
            key->split * cuda_gemm_slice_bytes(key) <= cuda_gemm_store_offset(key) &&
+           (!key->in_memory || cuda_gemm_partial_is_supported(key)) &&
            cuda_gemm_element_is_supported(key, unroll(key, 1) * key->width);
 }
 
@@ -118,7 +124,7 @@ static void write_exchange(kit_text *t, const cuda_gemm_key *key)
     write_arrive(t, key, "WRITTEN", cuda_gemm_partial_barrier(key),
                  "fence.release.sync_restrict::shared::cta.cluster;\n", "relaxed");
     kit_text_add(t, "add.u32 %%barrier, %%barriers, %u;\n", cuda_gemm_partial_barrier(key));
-    cuda_gemm_write_wait(t, "WAIT_PARTS", "%barrier", "%parity_of_tile", true);
+    cuda_gemm_write_wait(t, key, "WAIT_PARTS", "%barrier", "%parity_of_tile", true);
 }
 
 /* Tells this group and the one that copies to it, once for each warp, that C was written from the
@@ -140,9 +146,35 @@ static void write_drained(kit_text *t, const cuda_gemm_key *key)
     }
 }
 
+/* The same of a slice of whole columns of the tile, see gemm_partial.c. The slice is in its place
+ * in the tile. */
+static void write_column_piece_place(kit_text *t, const cuda_gemm_key *key, uint32_t copy)
+{
+    const uint32_t in_row =
+        (key->swapped ? CUDA_GEMM_ROWS : CUDA_GEMM_BLOCK_COLUMNS * cuda_gemm_partial_blocks(key)) /
+        key->width;
+    kit_text_add(t,
+                 "add.u32 %%x0, %%piece, %u;\nsetp.lt.u32 %%more%u, %%x0, %u;\n"
+                 "div.u32 %%x2, %%x0, %u;\nmul.lo.u32 %%x1, %%x2, %u;\n"
+                 "sub.u32 %%x1, %%x0, %%x1;\nmul.lo.u32 %%x1, %%x1, %u;\n"
+                 "mad.lo.u32 %%x%u, %%first_block, %u, %%x%u;\n"
+                 "mul.lo.u32 %%x3, %%end_block, %u;\n"
+                 "setp.lt.and.u32 %%more%u, %%x%u, %%x3, %%more%u;\n"
+                 "mov.u32 %%tile_row%u, %%x2;\nmov.u32 %%tile_column%u, %%x1;\n"
+                 "mad.lo.u32 %%x0, %%x2, %u, %%x1;\nshl.b32 %%x0, %%x0, 2;\n",
+                 copy * WORKERS, copy, piece_count(key), in_row, in_row, key->width,
+                 key->swapped ? 2 : 1, CUDA_GEMM_BLOCK_COLUMNS, key->swapped ? 2 : 1,
+                 CUDA_GEMM_BLOCK_COLUMNS, copy, key->swapped ? 2 : 1, copy, copy, copy,
+                 cuda_gemm_staged_pitch(key));
+}
+
 /* Where piece `copy` of a turn is in the tile, and whether there is one. */
 static void write_piece_place(kit_text *t, const cuda_gemm_key *key, uint32_t copy)
 {
+    if (key->in_memory) {
+        write_column_piece_place(t, key, copy);
+        return;
+    }
     const uint32_t in_row = cuda_gemm_staged_columns(key) / key->width;
     kit_text_add(t,
                  "add.u32 %%x0, %%piece, %u;\n"
@@ -320,10 +352,17 @@ void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key)
     cuda_operand sums[MAX_UNROLL];
     cuda_gemm_inputs inputs[MAX_UNROLL];
     cuda_gemm_element_tile(t);
-    write_sums(t, key);
-    if (key->split > 1) {
+    if (key->in_memory) {
+        write_spot(t, key);
+        cuda_gemm_partial_exchange(l, key);
+        kit_text_add(t, "mov.u32 %%own_slice, %%base;\nNEXT_SLICE:\n"
+                        "setp.eq.u32 %%p, %%slices, 0;\n@%%p bra SLICES_STORED;\n");
+        cuda_gemm_partial_add(l, key);
+    } else if (key->split > 1) {
+        write_sums(t, key);
         write_parts(l, key);
     } else {
+        write_sums(t, key);
         kit_text_add(t, "mov.u32 %%own_slice, %%base;\n");
     }
     cuda_gemm_inputs_begin_pieces(l, key, &inputs[0]);
@@ -338,13 +377,17 @@ void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key)
         write_piece(l, key, i, sums[i], &inputs[i]);
     }
     write_loop_end(t, key, copies, "STORE_PIECES");
+    if (key->in_memory) {
+        kit_text_add(t, "bra NEXT_SLICE;\nSLICES_STORED:\n");
+        cuda_gemm_partial_end_tile(t);
+    }
     write_drained(t, key);
     kit_text_add(t, "xor.b32 %%parity_of_tile, %%parity_of_tile, 1;\n");
 }
 
 uint32_t cuda_gemm_staged_arrivals(const cuda_gemm_key *key)
 {
-    const uint32_t readers = key->split > 1 ? key->split : 0;
+    const uint32_t readers = key->split > 1 && !key->in_memory ? key->split : 0;
     return readers + CUDA_GEMM_MULTIPLIERS * cuda_gemm_pairs(key);
 }
 
@@ -358,5 +401,5 @@ void cuda_gemm_staged_end(kit_text *t, const cuda_gemm_key *key)
                  "xor.b32 %%parity_of_tile, %%parity_of_tile, 1;\n"
                  "add.u32 %%barrier, %%barriers, %u;\n",
                  cuda_gemm_drained_barrier(key));
-    cuda_gemm_write_wait(t, "WAIT_DRAINED", "%barrier", "%parity_of_tile", true);
+    cuda_gemm_write_wait(t, key, "WAIT_DRAINED", "%barrier", "%parity_of_tile", true);
 }

@@ -265,7 +265,7 @@ static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char
                      "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%x0, %%x0, %%barriers;\n"
                      "add.u32 %%x0, %%x0, %u;\n",
                      cuda_gemm_converted_barrier(key));
-        cuda_gemm_write_wait(t, wait_name, "%x0", "%parity", false);
+        cuda_gemm_write_wait(t, key, wait_name, "%x0", "%parity", false);
     }
     kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_units_b(key));
     write_descriptor(t, "%e0", true);
@@ -307,7 +307,7 @@ void cuda_gemm_sums_begin(kit_text *t, const cuda_gemm_key *key)
 static void write_wait_full(kit_text *t, const cuda_gemm_key *key, const char *name)
 {
     kit_text_add(t, "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%x0, %%x0, %%barriers;\n");
-    cuda_gemm_write_wait(t, name, "%x0", "%parity", false);
+    cuda_gemm_write_wait(t, key, name, "%x0", "%parity", false);
     kit_text_add(t, "mad.lo.u32 %%stage, %%slot, %u, %%base;\n", cuda_gemm_stage_bytes(key));
 }
 
@@ -460,7 +460,7 @@ void cuda_gemm_convert_tile(kit_text *t, const cuda_gemm_key *key)
     kit_text_add(t, "mov.u32 %%step, 0;\n"
                     "CONVERT_STEP:\n"
                     "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%barrier, %%barriers, %%x0;\n");
-    cuda_gemm_write_wait(t, "WAIT_RAW", "%barrier", "%parity", false);
+    cuda_gemm_write_wait(t, key, "WAIT_RAW", "%barrier", "%parity", false);
     kit_text_add(t, "mad.lo.u32 %%stage, %%slot, %u, %%base;\n", cuda_gemm_stage_bytes(key));
     if (cuda_gemm_transposes_b(key)) {
         write_transposed_tile(t, key);

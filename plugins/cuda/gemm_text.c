@@ -4,6 +4,7 @@
 
 #include "gemm_direct.h"
 #include "gemm_epilogue.h"
+#include "gemm_partial.h"
 #include "gemm_ring.h"
 #include "gemm_staged.h"
 #include "gemm_sums.h"
@@ -41,8 +42,14 @@ static void write_tile_place(kit_text *t, const cuda_gemm_key *key)
     kit_text_add(t, "mul.lo.u32 %%x0, %%tiles_m, %%tiles_n;\n"
                     "div.u32 %%batch, %%tile, %%x0;\n"
                     "mul.lo.u32 %%x1, %%batch, %%x0;\n"
-                    "sub.u32 %%x1, %%tile, %%x1;\n"
-                    "mul.lo.u32 %%x0, %%raster, %%tiles_n;\n"
+                    "sub.u32 %%x1, %%tile, %%x1;\n");
+    if (key->in_memory) { /* all tiles of a part of k, then those of the next one */
+        kit_text_add(t,
+                     "ld.param.u32 %%x2, [block+%zu];\ndiv.u32 %%part, %%batch, %%x2;\n"
+                     "mul.lo.u32 %%x2, %%part, %%x2;\nsub.u32 %%batch, %%batch, %%x2;\n",
+                     offsetof(cuda_gemm_block, batch));
+    }
+    kit_text_add(t, "mul.lo.u32 %%x0, %%raster, %%tiles_n;\n"
                     "div.u32 %%x2, %%x1, %%x0;\n"
                     "mul.lo.u32 %%x3, %%x2, %%x0;\n"
                     "sub.u32 %%x1, %%x1, %%x3;\n"
@@ -138,15 +145,38 @@ static void write_direct_producer(kit_text *t, const cuda_gemm_key *key)
                     "@%%p bra LOAD_STEP;\nbra DONE;\n");
 }
 
+/* Waits until both groups of a pair have read all stages. The shared memory of a group that ended
+ * may be another's, and the other group of the pair arrives at its barriers. */
+static void write_wait_emptied(kit_text *t, const cuda_gemm_key *key)
+{
+    kit_text_add(t,
+                 "mov.u32 %%step, 0;\nWAIT_STAGE:\n"
+                 "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%barrier, %%barriers, %%x0;\n"
+                 "add.u32 %%x1, %%barrier, %u;\n",
+                 cuda_gemm_empty_barrier(key));
+    cuda_gemm_write_wait(t, key, "WAIT_EMPTIED", "%x1", "%parity", true);
+    cuda_gemm_write_next_slot(t, key);
+    kit_text_add(t,
+                 "add.u32 %%step, %%step, 1;\nsetp.lt.u32 %%p, %%step, %u;\n"
+                 "@%%p bra WAIT_STAGE;\n",
+                 cuda_gemm_stages(key));
+}
+
 /* One thread of the producer's warpgroup copies. Three of its warps convert B. */
 static void write_producer(kit_text *t, const cuda_gemm_key *key)
 {
+    if (key->in_memory) {
+        cuda_gemm_partial_begin(t);
+    }
     kit_text_add(t, "setmaxnreg.dec.sync.aligned.u32 40;\n"
                     "mov.u32 %%slot, 0;\nmov.u32 %%tile, %%first_tile;\n");
     if (cuda_gemm_converts(key)) {
         kit_text_add(t, "setp.lt.u32 %%p, %%thread, 32;\n@%%p bra COPY;\nmov.u32 %%parity, 0;\n"
                         "CONVERT_TILE:\n"
                         "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra DONE;\n");
+        if (key->in_memory) {
+            write_tile_place(t, key);
+        }
         write_stage_range(t, key);
         cuda_gemm_convert_tile(t, key);
         kit_text_add(t, "add.u32 %%tile, %%tile, %%groups;\nbra CONVERT_TILE;\nCOPY:\n");
@@ -154,7 +184,7 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
     kit_text_add(t, "setp.ne.u32 %%p, %%thread, 0;\n@%%p bra DONE;\n"
                     "mov.u32 %%parity, 1;\nmov.u32 %%drained, 1;\n"
                     "COPY_TILE:\n"
-                    "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra DONE;\n");
+                    "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra COPIED;\n");
     write_tile_place(t, key);
     write_stage_range(t, key);
     if (key->staged) {
@@ -166,7 +196,7 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
                     "COPY_STEP:\n"
                     "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%barrier, %%barriers, %%x0;\n");
     kit_text_add(t, "add.u32 %%x1, %%barrier, %u;\n", cuda_gemm_empty_barrier(key));
-    cuda_gemm_write_wait(t, "WAIT_EMPTY", "%x1", "%parity", false);
+    cuda_gemm_write_wait(t, key, "WAIT_EMPTY", "%x1", "%parity", false);
     kit_text_add(t,
                  "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%barrier], %u;\n"
                  "mad.lo.u32 %%stage, %%slot, %u, %%base;\n",
@@ -178,9 +208,16 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
     cuda_gemm_write_next_slot(t, key);
     kit_text_add(t,
                  "add.u32 %%depth, %%depth, %u;\nadd.u32 %%step, %%step, 1;\n"
-                 "setp.lt.u32 %%p, %%step, %%count;\n@%%p bra COPY_STEP;\n"
-                 "add.u32 %%tile, %%tile, %%groups;\nbra COPY_TILE;\n",
+                 "setp.lt.u32 %%p, %%step, %%count;\n@%%p bra COPY_STEP;\n",
                  cuda_gemm_line(key->type));
+    if (key->in_memory) {
+        cuda_gemm_partial_ask(t, key);
+    }
+    kit_text_add(t, "add.u32 %%tile, %%tile, %%groups;\nbra COPY_TILE;\nCOPIED:\n");
+    if (key->shared != CUDA_GEMM_SHARES_NONE) {
+        write_wait_emptied(t, key);
+    }
+    kit_text_add(t, "bra DONE;\n");
 }
 
 static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
@@ -204,6 +241,9 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
                     "setp.ge.u32 %%p, %%tile, %%tiles;\n@%%p bra MULTIPLIED;\n");
     write_tile_place(t, key);
     write_stage_range(t, key);
+    if (key->in_memory) {
+        cuda_gemm_partial_begin_tile(t, key);
+    }
     if (!key->staged) {
         cuda_gemm_epilogue_prepare(l, key, &inputs);
     }
@@ -218,11 +258,6 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
         cuda_gemm_staged_end(t, key);
     } else {
         cuda_gemm_epilogue_end(t, key);
-    }
-    if (key->shared != CUDA_GEMM_SHARES_NONE && !key->staged) {
-        /* the other group may still arrive at this one's barriers */
-        kit_text_add(t, "bar.warp.sync 0xffffffff;\nbarrier.cluster.arrive.relaxed.aligned;\n"
-                        "barrier.cluster.wait.acquire.aligned;\n");
     }
     kit_text_add(t, "DONE:\nret;\n}\n");
 }
@@ -240,7 +275,7 @@ static void write_barriers(kit_text *t, const cuda_gemm_key *key)
                       CUDA_GEMM_MULTIPLIERS * cuda_gemm_pairs(key));
         write_barrier(t, cuda_gemm_converted_barrier(key) + 8 * i, CUDA_GEMM_CONVERTERS);
     }
-    write_barrier(t, cuda_gemm_partial_barrier(key), key->split);
+    write_barrier(t, cuda_gemm_partial_barrier(key), key->in_memory ? 1 : key->split);
     write_barrier(t, cuda_gemm_drained_barrier(key), cuda_gemm_staged_arrivals(key));
 }
 
@@ -319,11 +354,15 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
 static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_text *text)
 {
     kit_text_add(text,
-                 ".version %s\n.target sm_90a\n.address_size 64\n"
+                 ".version %s\n.target sm_90a\n.address_size 64\n%s"
                  ".extern .shared .align 1024 .b8 shared[];\n"
                  ".visible .entry hal_kernel(.param .align 64 .b8 block[%zu])\n"
                  ".reqntid %u, 1, 1\n.minnctapersm 1\n",
                  cuda_gemm_cluster(key) > 1 ? "8.6" : "8.0",
+                 key->wait_seconds == 0
+                     ? ""
+                     : ".extern .func __assertfail(.param .b64 text, .param .b64 file, .param .b32 "
+                       "line, .param .b64 function, .param .b64 size);\n",
                  offsetof(cuda_gemm_block, inputs) + key->input_count * sizeof(cuda_gemm_input),
                  CUDA_GEMM_THREADS);
     if (cuda_gemm_cluster(key) > 1) {

@@ -20,6 +20,20 @@ static hal_status flags_create(hal_plugin_queue *queue)
                : status;
 }
 
+/* The memory in which kernels add parts of matrix products (gemm_partial.h): words of tiles, 0
+ * between kernels, and the sums of as many groups as the device has multiprocessors. */
+static hal_status parts_create(hal_plugin_queue *queue)
+{
+    const cuda_driver *cu = cuda_functions();
+    const size_t words = 4 * CUDA_GEMM_STATES,
+                 bytes = words + (size_t)queue->device->units * CUDA_GEMM_MAX_SUMS;
+    const hal_status status = cuda_check(cu->cuMemAlloc_v2(&queue->parts, bytes),
+                                         "allocating %zu bytes for parts of products", bytes);
+    return status == HAL_OK ? cuda_check(cu->cuMemsetD8Async(queue->parts, 0, words, queue->stream),
+                                         "clearing the words of parts of products")
+                            : status;
+}
+
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
     *queue = NULL;
@@ -61,6 +75,9 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
         if (queue->flags != 0) {
             cuda_functions()->cuMemFree_v2(queue->flags);
         }
+        if (queue->parts != 0) {
+            cuda_functions()->cuMemFree_v2(queue->parts);
+        }
         cuda_stream_release(device, queue->stream);
         cuda_context_pop();
     }
@@ -83,6 +100,9 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     status = cuda_point_prepare(queue, batch, value);
     if (status == HAL_OK) {
         status = cuda_point_follow(queue, waits, wait_count);
+    }
+    if (status == HAL_OK && queue->parts == 0 && atomic_load(&queue->device->needs_parts)) {
+        status = parts_create(queue);
     }
     if (status == HAL_OK && batch_is_collective(batch)) {
         status = cuda_group_submit(queue, batch, value);

@@ -48,7 +48,8 @@ conformance() {
 # kernel for products as small as those of the cases.
 tiles() {
     local tile
-    for tile in 128x1 208x1 96x1t 256x1t 128x2 64x3t 48x5 16x8t 64x1a 192x1tb 64x2tb s1 s2 s3 s4; do
+    for tile in 128x1 208x1 96x1t 256x1t 128x2 64x3t 48x5 16x8t 64x1a 192x1tb 64x2tb 64x3m 128x7mt \
+        128x2ma s1 s2 s3 s4; do
         HAL_CUDA_GEMM=$tile run "tile_$tile" 60 "$bin/hal-conformance" --device "$backend" \
             --filter "$([ "${tile#s}" = "$tile" ] && echo native || echo gemm)" --jobs "$(processors)" --shrink 0
     done
