@@ -36,6 +36,7 @@ static bool load(cuda_calls *cuda, char *message, size_t bytes)
         {&cuda->copy_peer, "cuMemcpyPeerAsync"},
         {&cuda->peer_enable, "cuCtxEnablePeerAccess"},
         {&cuda->to_device, "cuMemcpyHtoD_v2"},
+        {&cuda->to_device_ordered, "cuMemcpyHtoDAsync_v2"},
         {&cuda->to_host, "cuMemcpyDtoH_v2"},
         {&cuda->to_host_ordered, "cuMemcpyDtoHAsync_v2"},
         {&cuda->host_allocate, "cuMemAllocHost_v2"},

@@ -36,6 +36,7 @@ typedef struct cuda_calls {
                      size_t bytes, void *stream);
     int (*peer_enable)(void *context, unsigned flags);
     int (*to_device)(uint64_t target, const void *source, size_t bytes);
+    int (*to_device_ordered)(uint64_t target, const void *source, size_t bytes, void *stream);
     int (*to_host)(void *target, uint64_t source, size_t bytes);
     int (*to_host_ordered)(void *target, uint64_t source, size_t bytes, void *stream);
     int (*host_allocate)(void **memory, size_t bytes); /* page-locked */

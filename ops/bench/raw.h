@@ -18,6 +18,8 @@ typedef struct raw_api raw_api;
 typedef struct raw_device {
     const raw_api *api;
     size_t read_bytes; /* that alone_read copies, up to RAW_READ_MOST */
+    void *host;        /* ordinary memory of write and read */
+    size_t host_bytes; /* that they copy */
     bool failed;       /* a call failed; nothing more is measured */
     char message[256];
 } raw_device;
@@ -40,6 +42,7 @@ struct raw_api {
     measure_function allocate;         /* RAW_ALLOCATION bytes of device memory, and free */
     measure_function allocate_ordered; /* the same in the order of a stream */
     measure_function copy;             /* of the blocks of make_copy */
+    measure_function write, read;      /* of make_copy's second block, from and to `host` */
     /* The result of `calls` steps on zeros. */
     bool (*step_words)(raw_device *device, int calls, uint32_t words[]);
     /* Allocates two blocks of `bytes` bytes, and checks a copy. */

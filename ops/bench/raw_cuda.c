@@ -258,6 +258,32 @@ static bool make_copy(raw_device *device, uint64_t bytes)
            (found == mark || raw_fail(&d->base, "cuMemcpyDtoDAsync, whose bytes are wrong,", 0));
 }
 
+/* The driver has read ordinary memory when the call returns. */
+static void run_write(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d,
+                  d->cuda.to_device_ordered(d->target, d->base.host, d->base.host_bytes,
+                                            d->cuda.stream),
+                  "cuMemcpyHtoDAsync")) {
+            break;
+        }
+    }
+    well(d, d->cuda.stream_wait(d->cuda.stream), "cuStreamSynchronize");
+}
+
+static void run_read(void *user, int calls)
+{
+    raw_cuda_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d, d->cuda.to_host(d->base.host, d->target, d->base.host_bytes),
+                  "cuMemcpyDtoH")) {
+            break;
+        }
+    }
+}
+
 const raw_api raw_cuda = {.plugin = "cuda",
                           .device_bytes = sizeof(raw_cuda_device),
                           .open = open_device,
@@ -273,4 +299,6 @@ const raw_api raw_cuda = {.plugin = "cuda",
                           .allocate = run_allocate,
                           .allocate_ordered = run_allocate_ordered,
                           .copy = run_copy,
+                          .write = run_write,
+                          .read = run_read,
                           .make_copy = make_copy};

@@ -250,6 +250,32 @@ static bool make_copy(raw_device *device, uint64_t bytes)
            (found == mark || raw_fail(&d->base, "clEnqueueCopyBuffer, whose bytes are wrong,", 0));
 }
 
+static void run_write(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d,
+                  d->cl.clEnqueueWriteBuffer(d->cl.queue, d->target, CL_TRUE, 0, d->base.host_bytes,
+                                             d->base.host, 0, NULL, NULL),
+                  "clEnqueueWriteBuffer")) {
+            break;
+        }
+    }
+}
+
+static void run_read(void *user, int calls)
+{
+    raw_opencl_device *d = user;
+    for (int i = 0; i < calls; i++) {
+        if (!well(d,
+                  d->cl.clEnqueueReadBuffer(d->cl.queue, d->target, CL_TRUE, 0, d->base.host_bytes,
+                                            d->base.host, 0, NULL, NULL),
+                  "clEnqueueReadBuffer")) {
+            break;
+        }
+    }
+}
+
 const raw_api raw_opencl = {.plugin = "opencl",
                             .device_bytes = sizeof(raw_opencl_device),
                             .open = open_device,
@@ -263,4 +289,6 @@ const raw_api raw_opencl = {.plugin = "opencl",
                             .alone_read = run_alone_read,
                             .allocate = run_allocate,
                             .copy = run_copy,
+                            .write = run_write,
+                            .read = run_read,
                             .make_copy = make_copy};

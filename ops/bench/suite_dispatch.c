@@ -213,26 +213,35 @@ static void run_read(void *user, int calls)
     }
 }
 
-/* Copies between memory of the program and of the device. */
+/* Copies between ordinary memory of the program and the device. */
 static void add_transfers(dispatches *d)
 {
-    enum { MOST = 1 << 20 };
-    static const size_t sizes[] = {4, 4096, 65536, MOST};
-    const measure_function nothing[2] = {NULL, NULL};
-    d->host = calloc(1, MOST);
+    enum { MOST = 256 << 20 };
+    static const size_t sizes[] = {4,       4096,     65536,    262144, 1000003,
+                                   4 << 20, 16777213, 64 << 20, MOST};
+    raw_device *raw = d->bench->raw;
+    d->host = malloc(MOST);
     if (d->host == NULL ||
         !bench_ok(d->bench, hal_buffer_create(d->bench->device, HAL_MEMORY_DEVICE, MOST, &d->data),
                   "a buffer")) {
         free(d->host);
         return;
     }
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    memset(d->host, 1, MOST); /* memory that was not written yet is one page of zeros */
+    const bool compared = raw != NULL && raw->api->write != NULL && raw->api->make_copy(raw, MOST);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !d->bench->failed; i++) {
         char name[64];
         d->bytes = sizes[i];
+        if (compared) {
+            raw->host = d->host;
+            raw->host_bytes = d->bytes;
+        }
         snprintf(name, sizeof name, "write of %zu bytes, many in a flush", d->bytes);
-        add(d, name, run_write, 1.0, nothing);
+        add(d, name, run_write, 1.0,
+            (const measure_function[]){compared ? raw->api->write : NULL, NULL});
         snprintf(name, sizeof name, "read of %zu bytes", d->bytes);
-        add(d, name, run_read, 1.0, nothing);
+        add(d, name, run_read, 1.0,
+            (const measure_function[]){compared ? raw->api->read : NULL, NULL});
     }
     hal_buffer_release(d->data);
     free(d->host);
