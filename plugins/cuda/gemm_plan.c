@@ -23,12 +23,13 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
  * without tensor maps); constants with an asterisk are older, from an H200.
  * L2_*BYTES are what two neighbouring multiprocessors get from the L2 in a cycle; they read once
  * what both want. */
-#define L2_BYTES 108.0      /* neighbouring tiles of single groups */
-#define L2_PAIR_BYTES 119.0 /* pairs, which copy a common tile to both */
-#define L2_SPLIT_BYTES 80.0 /* groups that split k, which want nothing in common */
-#define L2_PARTS_BYTES 88.0 /* groups whose parts are added through memory */
-#define L2_ODD_LINES 1.97   /* cache lines read for a line that begins inside one */
-#define L2_IDLE 0.25        /* part of a copy's time that is left where few groups run */
+#define L2_BYTES 108.0       /* neighbouring tiles of single groups */
+#define L2_PAIR_BYTES 119.0  /* pairs, which copy a common tile to both */
+#define L2_SPLIT_BYTES 80.0  /* groups that split k, which want nothing in common */
+#define L2_SPLIT_FLOATS 64.0 /* of F32 (512x4096x4096: 256 columns in 2 parts take 64 us, 128 48) */
+#define L2_PARTS_BYTES 88.0  /* groups whose parts are added through memory */
+#define L2_ODD_LINES 1.97    /* cache lines read for a line that begins inside one */
+#define L2_IDLE 0.25         /* part of a copy's time that is left where few groups run */
 #define LAUNCH_CYCLES 2600.0
 #define CLUSTER_CYCLES 155.0      /* more for a launch of clusters */
 #define FLUSH_CYCLES 100.0        /* * adding the sums of a stage to those of the tile */
@@ -205,8 +206,9 @@ static double copy_cycles(const cuda_gemm_plan *plan, double active)
     const bool pairs = key->shared != CUDA_GEMM_SHARES_NONE;
     const double rate = pairs            ? L2_PAIR_BYTES
                         : key->in_memory ? L2_PARTS_BYTES
-                        : key->split > 1 ? L2_SPLIT_BYTES
-                                         : L2_BYTES;
+                        : key->split > 1
+                            ? key->type == HAL_TYPE_F32 ? L2_SPLIT_FLOATS : L2_SPLIT_BYTES
+                            : L2_BYTES;
     return both * CUDA_GEMM_LINE / rate * (L2_IDLE + (1 - L2_IDLE) * active);
 }
 
