@@ -31,6 +31,7 @@ static const struct {
                       {64, 64, 71},    {32, 128, 60},  {32, 32, 35}};
 enum { PORTABLE_PARTS = 16, PORTABLE_DEPTH = 192 };
 #define PORTABLE_LAUNCH 5000.0
+#define PORTABLE_PRODUCTS 3e8     /* with fewer multiply-adds it was faster in all of 16 products */
 #define PORTABLE_SUM_BYTES 2800.0 /* of all multiprocessors, a cycle */
 #define PORTABLE_MEMORY_BYTES 1200.0
 
@@ -206,7 +207,8 @@ hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_
         }
     }
     if (!d->required && device->gemm_tile.strict == 0 &&
-        (d->copied || portable_cycles(d, device->units) < plan->cycles)) {
+        (d->copied || (double)d->m * (double)d->n * (double)d->k * d->batch < PORTABLE_PRODUCTS ||
+         portable_cycles(d, device->units) < plan->cycles)) {
         return plan_decline("shape: expected one that the portable kernel multiplies more slowly");
     }
     return HAL_OK;

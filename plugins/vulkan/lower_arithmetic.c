@@ -45,6 +45,46 @@ static uint32_t float_sign(lower *l, uint32_t opcode, hal_type type, uint32_t a)
     return lower_from_bits(l, type, changed);
 }
 
+/* Floor, trunc or rint of f64 by additions, which round to nearest even: those of 2^52 to |a| leave
+ * an integer, from which the others follow. From 2^52 on all numbers are integers. */
+static uint32_t double_integral(lower *l, uint32_t opcode, uint32_t a)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t t = lower_type(l, HAL_TYPE_F64), bits = lower_int(l, 64), b = lower_bool(l);
+    const uint64_t sign_bit = UINT64_C(1) << 63;
+    const uint32_t large =
+        lower_from_bits(l, HAL_TYPE_F64, lower_number(l, 64, UINT64_C(0x4330000000000000)));
+    const uint32_t one =
+        lower_from_bits(l, HAL_TYPE_F64, lower_number(l, 64, UINT64_C(0x3ff0000000000000)));
+    const uint32_t sign = RESULT(w, SPV_OP_BITWISE_AND, bits, lower_bits(l, HAL_TYPE_F64, a),
+                                 lower_number(l, 64, sign_bit));
+    const uint32_t size = float_sign(l, HAL_IR_ABS, HAL_TYPE_F64, a);
+    uint32_t made = lower_exact(l, RESULT(w, SPV_OP_F_ADD, t, size, large));
+    made = lower_exact(l, RESULT(w, SPV_OP_F_SUB, t, made, large));
+    if (opcode == HAL_IR_TRUNC) {
+        const uint32_t less = lower_exact(l, RESULT(w, SPV_OP_F_SUB, t, made, one));
+        made = lower_select(l, t, RESULT(w, SPV_OP_F_ORD_LESS_THAN, b, size, made), less, made);
+    }
+    made = lower_from_bits(
+        l, HAL_TYPE_F64,
+        RESULT(w, SPV_OP_BITWISE_OR, bits, lower_bits(l, HAL_TYPE_F64, made), sign));
+    if (opcode == HAL_IR_FLOOR) {
+        const uint32_t less = lower_exact(l, RESULT(w, SPV_OP_F_SUB, t, made, one));
+        made = lower_select(l, t, RESULT(w, SPV_OP_F_ORD_LESS_THAN, b, a, made), less, made);
+    }
+    return lower_select(l, t, RESULT(w, SPV_OP_F_ORD_LESS_THAN, b, size, large), made, a);
+}
+
+static uint32_t float_integral(lower *l, uint32_t opcode, hal_type type, uint32_t a)
+{
+    const uint32_t instruction = opcode == HAL_IR_FLOOR   ? SPV_GLSL_FLOOR
+                                 : opcode == HAL_IR_TRUNC ? SPV_GLSL_TRUNC
+                                                          : SPV_GLSL_ROUND_EVEN;
+    return type == HAL_TYPE_F64 && l->target->repairs_integral
+               ? double_integral(l, opcode, a)
+               : lower_glsl(l, instruction, lower_type(l, type), &a, 1);
+}
+
 /* One comparison and a selection, such that NaN is kept and of two zeros the right one is taken. */
 static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint32_t x,
                                       uint32_t constant, uint64_t bits)
@@ -170,11 +210,9 @@ static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type 
     case HAL_IR_SQRT:
         return lower_square_root(l, type, a);
     case HAL_IR_FLOOR:
-        return lower_glsl(l, SPV_GLSL_FLOOR, t, &a, 1);
     case HAL_IR_TRUNC:
-        return lower_glsl(l, SPV_GLSL_TRUNC, t, &a, 1);
     case HAL_IR_RINT:
-        return lower_glsl(l, SPV_GLSL_ROUND_EVEN, t, &a, 1);
+        return float_integral(l, record->opcode, type, a);
     case HAL_IR_EQ:
     case HAL_IR_NE:
     case HAL_IR_LT:

@@ -19,6 +19,10 @@ static const quirk_row rows[] = {
      .reason = "division and square root are the processor's, through LLVM; its fma is a product "
                "and a sum, and its threads flush denormals"},
     {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .quirks = VULKAN_QUIRK_WRONG_INTEGRAL,
+     .reason = "on some processors rint of f64 gives 0 for -0 and 1 for 1.5, and trunc leaves "
+               "fractions: found by ir/rint and ir/trunc on one without AVX-512"},
+    {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
      .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
      .reason = "lanes are taken along x"},
     {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,

@@ -72,6 +72,10 @@ static void test_declines(void **state)
     declined(&d, "levels");
     d = product(100, 127, 4096); /* every tile is larger */
     declined(&d, "64 x 128");
+    d = product(480, 64, 952); /* too few multiply-adds */
+    d.transpose_a = 1;
+    d.lda = 480;
+    declined(&d, "shape");
     d = product(4096, 4096, 4096);
     d.copied = 1; /* the portable kernel needs no copy */
     declined(&d, "shape");

@@ -191,6 +191,28 @@ TEST(division_is_made_exact)
     free(exact.words);
 }
 
+/* By additions of 2^52, each a step that no driver may leave out. */
+TEST(integral_values_of_f64_are_computed_where_a_driver_is_wrong)
+{
+    static const char text[] = HEAD "binding x f64 read_write\n"
+                                    "%i = local_id u32 x\n"
+                                    "%a = load f64 x[%i]\n"
+                                    "%b = rint f64 %a\n"
+                                    "%c = trunc f64 %b\n"
+                                    "%d = floor f64 %c\n"
+                                    "store x[%i], %d\n";
+    spirv_target wrong = plain;
+    wrong.repairs_integral = 1;
+    spirv_module own = lower(text, &plain), computed = lower(text, &wrong);
+    assert_int_equal(count(&own, SPV_OP_EXT_INST), 3);
+    assert_int_equal(count(&computed, SPV_OP_EXT_INST), 0);
+    assert_int_equal(count(&computed, SPV_OP_F_ADD), 3);
+    assert_int_equal(count(&computed, SPV_OP_F_SUB), 5);
+    assert_int_equal(count_with(&computed, SPV_OP_DECORATE, 2, SPV_DECORATION_NO_CONTRACTION), 8);
+    free(own.words);
+    free(computed.words);
+}
+
 TEST(control_is_structured)
 {
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
