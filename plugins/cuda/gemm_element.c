@@ -91,22 +91,6 @@ void cuda_gemm_element_inside(kit_text *t, const cuda_gemm_place *place)
                  place->column, place->columns, place->row, place->rows);
 }
 
-/* Loads the element at %at as a value, 0 where %inside is false. */
-static cuda_operand write_load(cuda_lowering *l, hal_type type)
-{
-    const cuda_operand value = cuda_fresh(l, cuda_class(hal_type_of_value(type)));
-    if (hal_type_size(type) == 2) {
-        const cuda_operand word = cuda_fresh(l, CUDA_WORD);
-        kit_text_add(&l->body, "mov.b16 %%half, 0;\n@%%inside ld.global.b16 %%half, [%%at];\n");
-        cuda_emit(l, "cvt.u32.u16 $, %half;", word);
-        cuda_unpack_half(l, type, value, word, 0);
-        return value;
-    }
-    cuda_emit(l, "mov.b32 $, 0;", value);
-    cuda_emit(l, "@%inside ld.global.b32 $, [%at];", value);
-    return value;
-}
-
 /* Adds beta C to a value, where beta is not 0. */
 static void write_old_value(cuda_lowering *l, const cuda_gemm_key *key,
                             const cuda_gemm_place *place, cuda_operand value)
@@ -114,7 +98,7 @@ static void write_old_value(cuda_lowering *l, const cuda_gemm_key *key,
     cuda_gemm_element_inside(&l->body, place);
     kit_text_add(&l->body, "setp.neu.and.f32 %%inside, %%beta, 0f00000000, %%inside;\n");
     cuda_gemm_element_address(&l->body, key, place);
-    const cuda_operand old = write_load(l, key->type_c);
+    const cuda_operand old = cuda_gemm_load(l, key->type_c);
     cuda_emit(l, "@%inside fma.rn.f32 $, %beta, $, $;", value, old, value);
 }
 
@@ -142,7 +126,7 @@ static cuda_operand write_input(cuda_lowering *l, const cuda_gemm_key *key, uint
                   address);
     }
     cuda_emit(l, "cvta.to.global.u64 %at, $;", address);
-    return write_load(l, type);
+    return cuda_gemm_load(l, type);
 }
 
 /* The record's register is the operand. */

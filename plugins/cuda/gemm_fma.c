@@ -4,6 +4,7 @@
 
 #include "gemm_fma_end.h"
 #include "gemm_fma_load.h"
+#include "gemm_module.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -300,25 +301,6 @@ static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_t
 hal_status cuda_fma_write(const cuda_gemm_key *key, kit_text *text)
 {
     const cuda_fma_tile *tile = cuda_fma_tile_of(key);
-    cuda_lowering l = {
-        .kernel = key->epilogue, .quirks = cuda_quirks(90), .body = {.host = text->host}};
-    void *scratch = NULL;
-    hal_status status = key->epilogue != NULL ? cuda_lowering_init(&l, &scratch) : HAL_OK;
-    if (status != HAL_OK) {
-        return status;
-    }
-    l.used[CUDA_FLOAT] = tile->thread_m * tile->thread_n;
-    write_body(&l, key);
-    status = l.status;
-    if (status == HAL_OK) {
-        write_header(&l, key, text);
-        kit_text_append(text, l.body.data, l.body.length);
-        if (text->failed || l.body.failed) {
-            status = text->host->fail(HAL_ERROR_OUT_OF_MEMORY,
-                                      "cuda: no host memory for the PTX of a matrix product");
-        }
-    }
-    kit_text_release(&l.body);
-    text->host->release(scratch);
-    return status;
+    const cuda_gemm_writers writers = {write_body, write_header, tile->thread_m * tile->thread_n};
+    return cuda_gemm_module_write(key, &writers, text);
 }

@@ -5,6 +5,7 @@
 
 #include "gemm_element.h"
 #include "gemm_fma_load.h"
+#include "gemm_module.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -73,18 +74,8 @@ void cuda_fma_write_place(kit_text *t, const cuda_fma_tile *tile)
     kit_text_add(t, "mul.lo.u32 %%x0, %%tiles_m, %%tiles_n;\n"
                     "div.u32 %%batch, %%tile, %%x0;\n"
                     "mul.lo.u32 %%x1, %%batch, %%x0;\n"
-                    "sub.u32 %%x1, %%tile, %%x1;\n"
-                    "mul.lo.u32 %%x0, %%raster, %%tiles_n;\n"
-                    "div.u32 %%x2, %%x1, %%x0;\n"
-                    "mul.lo.u32 %%x3, %%x2, %%x0;\n"
-                    "sub.u32 %%x1, %%x1, %%x3;\n"
-                    "mul.lo.u32 %%x2, %%x2, %%raster;\n"
-                    "sub.u32 %%x3, %%tiles_m, %%x2;\n"
-                    "min.u32 %%x3, %%x3, %%raster;\n"
-                    "div.u32 %%x0, %%x1, %%x3;\n"
-                    "mul.lo.u32 %%x3, %%x0, %%x3;\n"
-                    "sub.u32 %%x1, %%x1, %%x3;\n"
-                    "add.u32 %%x1, %%x1, %%x2;\n");
+                    "sub.u32 %%x1, %%tile, %%x1;\n");
+    cuda_gemm_module_order(t);
     kit_text_add(t,
                  "mul.lo.u32 %%row, %%x1, %u;\nsub.u32 %%x1, %%m, %u;\n"
                  "min.u32 %%inner_row, %%row, %%x1;\n"

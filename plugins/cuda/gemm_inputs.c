@@ -123,8 +123,7 @@ static void write_row(cuda_lowering *l, const cuda_gemm_key *key, uint32_t row)
 
 /* ---- Loads ---- */
 
-/* The element at %at, 0 where %inside is false. */
-static cuda_operand write_value(cuda_lowering *l, hal_type type)
+cuda_operand cuda_gemm_load(cuda_lowering *l, hal_type type)
 {
     const cuda_operand value = cuda_fresh(l, cuda_class(hal_type_of_value(type)));
     if (hal_type_size(type) == 2) {
@@ -147,7 +146,7 @@ static void write_same_columns(cuda_lowering *l, const cuda_gemm_key *key, cuda_
     for (uint32_t i = 0; i < 2; i++) {
         write_row(l, key, i);
         cuda_emit(l, "mad.lo.u64 %at, $, %wide, $;", in->step, in->address);
-        in->rows[i] = write_value(l, key->inputs[input]);
+        in->rows[i] = cuda_gemm_load(l, key->inputs[input]);
     }
 }
 
@@ -205,7 +204,7 @@ static void write_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inpu
         for (uint32_t j = 0; j < 2; j++) {
             cuda_emit(l, "mad.lo.u64 %at, $, $, $;", in->step, cuda_unsigned(column + j),
                       in->address);
-            pair->values[j] = write_value(l, type);
+            pair->values[j] = cuda_gemm_load(l, type);
             kit_text_add(&l->body, "add.u32 %%x0, %%x0, 1;\nsetp.lt.u32 %%inside, %%x0, %%n;\n");
         }
     }
@@ -289,7 +288,7 @@ void cuda_gemm_inputs_piece(cuda_lowering *l, const cuda_gemm_key *key, cuda_gem
                          column, hal_type_size(key->inputs[i]));
             write_pairs(l, key->inputs[i], 2, cuda_text("%at"), 0, in->pairs);
         } else {
-            const cuda_operand value = write_value(l, key->inputs[i]);
+            const cuda_operand value = cuda_gemm_load(l, key->inputs[i]);
             in->pairs[0] = in->pairs[1] = (cuda_gemm_pair){.values = {value, value}};
         }
     }

@@ -31,6 +31,9 @@ typedef struct cuda_gemm_inputs {
     cuda_gemm_input_state of[HAL_GEMM_MAX_INPUTS];
 } cuda_gemm_inputs;
 
+/* Loads the element at %at as a value, 0 where %inside is false. */
+cuda_operand cuda_gemm_load(cuda_lowering *l, hal_type type);
+
 /* How an input is loaded, in a kernel of `key` for a product with `columns` columns of tiles. */
 uint8_t cuda_gemm_input_layout(const cuda_gemm_key *key, const hal_gemm_input *input,
                                int64_t columns);

@@ -4,6 +4,7 @@
 
 #include "gemm_direct.h"
 #include "gemm_epilogue.h"
+#include "gemm_module.h"
 #include "gemm_partial.h"
 #include "gemm_ring.h"
 #include "gemm_staged.h"
@@ -35,8 +36,7 @@ bool cuda_gemm_is_supported(const cuda_gemm_key *key)
                         : cuda_gemm_epilogue_is_supported(key));
 }
 
-/* Where tile `tile` lies: `row`, `column` of C, and `batch`. Tiles go down `raster` rows, then one
- * column on, so that tiles of one wave share rows of A and columns of B in the L2. */
+/* Where tile `tile` lies: `row`, `column` of C, and `batch`. */
 static void write_tile_place(kit_text *t, const cuda_gemm_key *key)
 {
     kit_text_add(t, "mul.lo.u32 %%x0, %%tiles_m, %%tiles_n;\n"
@@ -49,17 +49,7 @@ static void write_tile_place(kit_text *t, const cuda_gemm_key *key)
                      "mul.lo.u32 %%x2, %%part, %%x2;\nsub.u32 %%batch, %%batch, %%x2;\n",
                      offsetof(cuda_gemm_block, batch));
     }
-    kit_text_add(t, "mul.lo.u32 %%x0, %%raster, %%tiles_n;\n"
-                    "div.u32 %%x2, %%x1, %%x0;\n"
-                    "mul.lo.u32 %%x3, %%x2, %%x0;\n"
-                    "sub.u32 %%x1, %%x1, %%x3;\n"
-                    "mul.lo.u32 %%x2, %%x2, %%raster;\n"
-                    "sub.u32 %%x3, %%tiles_m, %%x2;\n"
-                    "min.u32 %%x3, %%x3, %%raster;\n"
-                    "div.u32 %%x0, %%x1, %%x3;\n"
-                    "mul.lo.u32 %%x3, %%x0, %%x3;\n"
-                    "sub.u32 %%x1, %%x1, %%x3;\n"
-                    "add.u32 %%x1, %%x1, %%x2;\n");
+    cuda_gemm_module_order(t);
     if (key->shared != CUDA_GEMM_SHARES_NONE) { /* the places are those of pairs */
         const char *name = key->shared == CUDA_GEMM_SHARES_A ? "%x0" : "%x1";
         kit_text_add(t, "mad.lo.u32 %s, %s, 2, %%pair;\n", name, name);
@@ -382,33 +372,19 @@ static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_t
     cuda_write_registers(l, text);
 }
 
+static void write_body(cuda_lowering *l, const cuda_gemm_key *key)
+{
+    write_start(&l->body, key);
+    if (key->direct) {
+        write_direct_producer(&l->body, key);
+    } else {
+        write_producer(&l->body, key);
+    }
+    write_consumer(l, key);
+}
+
 hal_status cuda_gemm_write(const cuda_gemm_key *key, kit_text *text)
 {
-    cuda_lowering l = {
-        .kernel = key->epilogue, .quirks = cuda_quirks(90), .body = {.host = text->host}};
-    void *scratch = NULL;
-    hal_status status = key->epilogue != NULL ? cuda_lowering_init(&l, &scratch) : HAL_OK;
-    if (status != HAL_OK) {
-        return status;
-    }
-    l.used[CUDA_FLOAT] = cuda_gemm_sum_registers(key);
-    write_start(&l.body, key);
-    if (key->direct) {
-        write_direct_producer(&l.body, key);
-    } else {
-        write_producer(&l.body, key);
-    }
-    write_consumer(&l, key);
-    status = l.status;
-    if (status == HAL_OK) {
-        write_header(&l, key, text);
-        kit_text_append(text, l.body.data, l.body.length);
-        if (text->failed || l.body.failed) {
-            status = text->host->fail(HAL_ERROR_OUT_OF_MEMORY,
-                                      "cuda: no host memory for the PTX of a matrix product");
-        }
-    }
-    kit_text_release(&l.body);
-    text->host->release(scratch);
-    return status;
+    const cuda_gemm_writers writers = {write_body, write_header, cuda_gemm_sum_registers(key)};
+    return cuda_gemm_module_write(key, &writers, text);
 }

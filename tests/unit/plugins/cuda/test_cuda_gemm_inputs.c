@@ -4,7 +4,8 @@
 #include <cuda/gemm_inputs.h>
 #include <cuda/gemm_ring.h>
 #include <cuda/gemm_text.h>
-#include <unistd.h>
+
+#include "ptxas.h"
 
 /* value + each of `count` inputs */
 static hal_ir_kernel *fragment_sum(uint32_t count)
@@ -27,20 +28,6 @@ static hal_ir_kernel *fragment_sum(uint32_t count)
     return ir;
 }
 
-static bool assembles(const char *text)
-{
-    char path[] = "/tmp/halyard-gemm-XXXXXX", command[512];
-    const int file = mkstemp(path);
-    assert_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
-    close(file);
-    snprintf(command, sizeof command,
-             "%s -v -arch=sm_90a -o /dev/null %s 2>&1 | grep -q ', 0 bytes spill stores'", PTXAS,
-             path);
-    const int result = system(command);
-    unlink(path);
-    return result == 0;
-}
-
 static uint32_t count_of(const char *text, const char *word)
 {
     uint32_t count = 0;
@@ -60,7 +47,8 @@ static void check_text(const cuda_gemm_key *key, uint32_t loads)
         fail_msg("%s", message);
     }
     assert_int_equal(count_of(text.data, "ld.global"), loads);
-    assert_true(PTXAS[0] == 0 || assembles(text.data));
+    assert_true(PTXAS[0] == 0 || ptxas_takes(text.data, "-v -arch=sm_90a",
+                                             "2>&1 | grep -q ', 0 bytes spill stores'"));
     kit_text_release(&text);
 }
 

@@ -3,7 +3,8 @@
 #include "../plugin_host.h"
 #include <cuda/gemm_ring.h>
 #include <cuda/gemm_text.h>
-#include <unistd.h>
+
+#include "ptxas.h"
 
 static hal_ir_kernel *fragment_root(void)
 {
@@ -22,18 +23,6 @@ static hal_ir_kernel *fragment_root(void)
     }
     hal_ir_builder_destroy(b);
     return ir;
-}
-
-static bool assembles(const char *text)
-{
-    char path[] = "/tmp/halyard-gemm-XXXXXX", command[512];
-    const int file = mkstemp(path);
-    assert_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
-    close(file);
-    snprintf(command, sizeof command, "%s -arch=sm_90a -o /dev/null %s", PTXAS, path);
-    const int result = system(command);
-    unlink(path);
-    return result == 0;
 }
 
 static uint32_t count_of(const char *text, const char *word)
@@ -71,7 +60,7 @@ static void write_and_assemble(const cuda_gemm_key *key)
                      key->wait_seconds > 0 ? count_of(text.data, "call.uni __assertfail")
                                            : count_of(text.data, "@!%done bra WAIT"));
     assert_true(release == NULL || strstr(release + 1, "arrive.release.cluster") == NULL);
-    assert_true(PTXAS[0] == 0 || assembles(text.data));
+    assert_true(PTXAS[0] == 0 || ptxas_takes(text.data, "-arch=sm_90a", ""));
     kit_text_release(&text);
 }
 
