@@ -104,7 +104,9 @@ static void write_access(kit_text *t, const cuda_gemm_key *key, const cuda_fma_o
     const char n = o->name;
     const uint32_t pass = i / o->across, jump = i % o->across * o->jump, bytes = 4 * o->width;
     const uint32_t to = o->along_k ? jump * o->pitch + pass * o->pass : pass * o->pass * o->pitch;
-    kit_text_add(t, key->ragged ? "selp.u32 %%bytes, %u, 0, %%p;\n" : "", bytes);
+    if (key->ragged) {
+        kit_text_add(t, "selp.u32 %%bytes, %u, 0, %%p;\n", bytes);
+    }
     kit_text_add(t, "cp.async.%s.shared.global [%%%c_to+%u], [%%%c_at+%u], %u%s;\n",
                  bytes == 16 ? "cg" : "ca", n, 4 * to, n, 4 * jump, bytes,
                  key->ragged ? ", %bytes" : "");
