@@ -137,12 +137,14 @@ static void write_pass_end(kit_text *t, const cuda_fma_tile *tile, uint32_t widt
 static void write_access(kit_text *t, const char *instruction, const char *address, uint32_t offset,
                          uint32_t first)
 {
-    const bool loads = instruction[0] == 'l';
     char values[64];
     snprintf(values, sizeof values, "{%%v%u, %%v%u, %%v%u, %%v%u}", first, first + 1, first + 2,
              first + 3);
-    kit_text_add(t, loads ? "%s.v4.f32 %s, [%s+%u];\n" : "", instruction, values, address, offset);
-    kit_text_add(t, loads ? "" : "%s.v4.f32 [%s+%u], %s;\n", instruction, address, offset, values);
+    if (instruction[0] == 'l') {
+        kit_text_add(t, "%s.v4.f32 %s, [%s+%u];\n", instruction, values, address, offset);
+    } else {
+        kit_text_add(t, "%s.v4.f32 [%s+%u], %s;\n", instruction, address, offset, values);
+    }
 }
 
 static void write_add(kit_text *t, uint32_t to, uint32_t from)

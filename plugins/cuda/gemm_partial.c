@@ -249,7 +249,9 @@ static void write_block_loads(cuda_lowering *l, const cuda_gemm_key *key, uint32
         write_shared_block(l, key, "%own", true, parts[i]);
         cuda_emit(l, "@%sends ld.global.v4.f32 {$, $, $, $}, [%e0];", parts[i][0], parts[i][1],
                   parts[i][2], parts[i][3]);
-        kit_text_add(&l->body, i + 1 < key->split ? "add.u64 %%e0, %%e0, %%part_bytes;\n" : "");
+        if (i + 1 < key->split) {
+            kit_text_add(&l->body, "add.u64 %%e0, %%e0, %%part_bytes;\n");
+        }
     }
 }
 

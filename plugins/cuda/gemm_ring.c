@@ -200,7 +200,9 @@ void cuda_gemm_write_wait(kit_text *t, const cuda_gemm_key *key, const char *nam
     kit_text_add(t, "mbarrier.try_wait.parity%s.shared::cta.b64 %%done, [%s], %s;\n",
                  cluster ? ".relaxed.cluster" : "", barrier, parity);
     cuda_gemm_write_wait_end(t, key, name);
-    kit_text_add(t, cluster ? "fence.acquire.sync_restrict::shared::cluster.cluster;\n" : "");
+    if (cluster) {
+        kit_text_add(t, "fence.acquire.sync_restrict::shared::cluster.cluster;\n");
+    }
 }
 
 void cuda_gemm_write_wait_drained(kit_text *t, const cuda_gemm_key *key)
