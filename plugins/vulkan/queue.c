@@ -53,6 +53,8 @@ void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     }
     if (queue->recorded > 0) {
         vulkan_queue_wait(queue, queue->recorded, UINT64_MAX);
+        /* Mesa's thread still signals then what goes with the timeline. */
+        atomic_fetch_or(&queue->dependents, 1u << (queue->device_queue - device->device_queues));
     }
     vulkan_send_stop(queue);
     queue_await_dependents(queue);
