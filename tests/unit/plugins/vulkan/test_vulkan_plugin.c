@@ -295,11 +295,13 @@ static int try_transfer(const hal_plugin *plugin, hal_plugin_device *device)
     const hal_batch batch = {
         .size = sizeof batch, .command_count = 1, .commands = &copy, .bindings = both};
     wrong |= expect(plugin->submit(queue, &batch, NULL, 0, 2), HAL_OK, NULL);
+#ifndef __SANITIZE_THREAD__ /* the device writes meanwhile what is read here */
     const _Atomic uint32_t *last = (const _Atomic uint32_t *)mapped[1] + BYTES / 4 - 1;
     for (int i = 0; i < 5000 && atomic_load(last) == 0; i++) {
         usleep(1000);
     }
     wrong |= atomic_load(last) != 0x01010101;
+#endif
     wrong |= expect(plugin->wait(queue, 2, UINT64_MAX), HAL_OK, NULL);
     plugin->queue_destroy(device, queue);
     plugin->memory_free(device, memory[0]);
