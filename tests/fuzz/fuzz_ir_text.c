@@ -1,5 +1,6 @@
-/* Fuzz target: the parser, the verifier and hostile text. Accepted text must print to text that
- * reads back to the same kernel. Run by ./dev check as the ctest fuzz_ir_text. */
+/* Fuzz target: the parser, the verifier and hostile text. Accepted text must be a kernel whose
+ * records verify, and print to text that reads back to the same kernel. Run by ./dev check as the
+ * ctest fuzz_ir_text. */
 #include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = NULL;
     char *again = NULL;
     hal_ir_kernel *copy = NULL;
-    if (hal_ir_print(kernel, &text) != HAL_OK ||
+    if (hal_ir_verify(kernel) != HAL_OK || hal_ir_print(kernel, &text) != HAL_OK ||
         hal_ir_parse(text, strlen(text), &copy) != HAL_OK || hal_ir_print(copy, &again) != HAL_OK ||
         strcmp(text, again) != 0) {
         abort();

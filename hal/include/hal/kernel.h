@@ -7,6 +7,7 @@
 
 #include <hal/device.h>
 #include <hal/ir.h>
+#include <hal/ir_build.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +22,12 @@ typedef struct hal_kernel hal_kernel;
  * the device lacks, COMPILE with the driver's log, OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir,
                                      HAL_OUT hal_kernel **kernel);
+
+/* hal_ir_builder_finish and hal_kernel_create in one: what was built is checked once and not
+ * copied. The builder is then only to be destroyed.
+ * Ownership: the caller's reference. Threads: the builder's. Errors: those of both. */
+HAL_API hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *builder,
+                                           HAL_OUT hal_kernel **kernel);
 
 /* Creates `count` kernels as hal_kernel_create does, several at a time: threads that live within
  * the call share the work. kernels[i] is null where one cannot be created; the others are created.

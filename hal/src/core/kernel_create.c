@@ -9,6 +9,7 @@
 #include "base/platform.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "ir/internal.h"
 #include "ir/legalise.h"
 
 #include <hal/ir_build.h>
@@ -100,23 +101,14 @@ static hal_status kernel_create_legal(hal_device *device, const hal_ir_kernel *i
                                 &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
 }
 
-static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+/* Of a verified kernel. */
+static hal_status kernel_create_verified(hal_device *device, const hal_ir_kernel *ir,
+                                         hal_kernel **kernel)
 {
-    if (!kernel || !ir) {
-        return hal_null_argument("hal_kernel_create", kernel ? "ir" : "kernel");
-    }
-    *kernel = NULL;
-    hal_status status = hal_device_check(device, "hal_kernel_create");
-    if (status == HAL_OK) {
-        status = hal_ir_verify(ir);
-    }
-    if (status == HAL_OK && (ir->flags & HAL_IR_FRAGMENT)) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                          "hal_kernel_create: ir: expected a kernel, got fragment %s",
-                          ir->names + ir->name);
-    }
-    if (status != HAL_OK) {
-        return status;
+    if (ir->flags & HAL_IR_FRAGMENT) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_kernel_create: ir: expected a kernel, got fragment %s",
+                        ir->names + ir->name);
     }
     uint64_t source[2];
     hal_ir_hash(ir, source);
@@ -125,7 +117,7 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal
     }
     dump_ir("as built", ir);
     hal_ir_kernel *legal = NULL;
-    status = hal_ir_legalise(ir, &device->info, device->plugin->abi & 0xffff, &legal);
+    hal_status status = hal_ir_legalise(ir, &device->info, device->plugin->abi & 0xffff, &legal);
     if (status != HAL_OK) {
         return status;
     }
@@ -136,6 +128,34 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal
     }
     hal_ir_kernel_destroy(legal);
     return status;
+}
+
+static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+{
+    if (!kernel || !ir) {
+        return hal_null_argument("hal_kernel_create", kernel ? "ir" : "kernel");
+    }
+    *kernel = NULL;
+    hal_status status = hal_device_check(device, "hal_kernel_create");
+    if (status == HAL_OK) {
+        status = hal_ir_verify(ir);
+    }
+    return status == HAL_OK ? kernel_create_verified(device, ir, kernel) : status;
+}
+
+static hal_status kernel_create_built(hal_device *device, hal_ir_builder *builder,
+                                      hal_kernel **kernel)
+{
+    if (!kernel || !builder) {
+        return hal_null_argument("hal_kernel_create_built", kernel ? "builder" : "kernel");
+    }
+    *kernel = NULL;
+    hal_status status = hal_device_check(device, "hal_kernel_create_built");
+    if (status == HAL_OK) {
+        status = hal_ir_builder_end(builder);
+    }
+    return status == HAL_OK ? kernel_create_verified(device, hal_ir_builder_view(builder), kernel)
+                            : status;
 }
 
 static hal_status check_native(const hal_device *device, const char *format, uint64_t bytes,
@@ -280,6 +300,13 @@ hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_ke
 {
     const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create");
     return status == HAL_OK ? report_created(kernel_create(device, ir, kernel), kernel) : status;
+}
+
+hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *builder, hal_kernel **kernel)
+{
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_built");
+    return status == HAL_OK ? report_created(kernel_create_built(device, builder, kernel), kernel)
+                            : status;
 }
 
 hal_status hal_kernel_create_native(hal_device *device, const char *format, const void *code,

@@ -69,16 +69,16 @@ static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
     return 1;
 }
 
-/* The records with the leading ones in front, operands renumbered. */
-static hal_ir_record *ordered_records(const hal_ir_builder *b)
+/* Moves the leading records to the front and renumbers operands. */
+static int order_records(hal_ir_builder *b)
 {
     const uint32_t count = b->view.record_count;
-    hal_ir_record *ordered = malloc(count * sizeof *ordered);
-    uint32_t *renamed = malloc(count * sizeof *renamed);
+    hal_ir_record *ordered = malloc((count + 1) * sizeof *ordered);
+    uint32_t *renamed = malloc((count + 1) * sizeof *renamed);
     if (ordered == NULL || renamed == NULL) {
         free(ordered);
         free(renamed);
-        return NULL;
+        return 0;
     }
     uint32_t next = 0;
     for (int front = 1; front >= 0; front--) {
@@ -93,7 +93,11 @@ static hal_ir_record *ordered_records(const hal_ir_builder *b)
         }
     }
     free(renamed);
-    return ordered;
+    free(b->records);
+    b->records = ordered;
+    b->record_capacity = count;
+    b->view.records = ordered;
+    return 1;
 }
 
 /* Adds the name of a memory or scalar. Errors: another one has it. */
@@ -259,16 +263,9 @@ void hal_ir_builder_destroy(hal_ir_builder *builder)
     free(builder);
 }
 
-static hal_status builder_finish(hal_ir_builder *builder, int verifies, hal_ir_kernel **kernel)
+/* Brings the records into their order. Errors: the first one of earlier calls, INVALID_STATE. */
+static hal_status builder_close(hal_ir_builder *builder)
 {
-    if (kernel != NULL) {
-        *kernel = NULL;
-    }
-    if (kernel == NULL || builder == NULL) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_ir_builder_finish: %s: expected a valid pointer, got null",
-                        kernel == NULL ? "kernel" : "builder");
-    }
     if (builder->status != HAL_OK) {
         return hal_fail(builder->status, "%s", builder->message);
     }
@@ -285,32 +282,38 @@ static hal_status builder_finish(hal_ir_builder *builder, int verifies, hal_ir_k
                             hal_ir_opcode_name(builder->records[opener].opcode));
         return builder->status;
     }
-    hal_ir_kernel view = builder->view;
-    hal_ir_record *ordered = NULL;
-    if (!builder->raw && view.record_count > 0) {
-        ordered = ordered_records(builder);
-        if (ordered == NULL) {
-            return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory",
-                            builder->names + view.name);
-        }
-        view.records = ordered;
+    if (!builder->raw && !order_records(builder)) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory",
+                        builder->names + builder->view.name);
     }
-    hal_status status = verifies ? hal_ir_verify_at(&view, &builder->wrong_record) : HAL_OK;
-    if (status == HAL_OK) {
-        status = hal_ir_kernel_copy(&view, kernel);
-    }
-    free(ordered);
-    return status;
+    return HAL_OK;
+}
+
+hal_status hal_ir_builder_end(hal_ir_builder *builder)
+{
+    const hal_status status = builder_close(builder);
+    return status == HAL_OK ? hal_ir_verify_appended(&builder->view, &builder->wrong_record)
+                            : status;
 }
 
 hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel)
 {
-    return builder_finish(builder, 1, kernel);
+    if (kernel != NULL) {
+        *kernel = NULL;
+    }
+    if (kernel == NULL || builder == NULL) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_ir_builder_finish: %s: expected a valid pointer, got null",
+                        kernel == NULL ? "kernel" : "builder");
+    }
+    const hal_status status = hal_ir_builder_end(builder);
+    return status == HAL_OK ? hal_ir_kernel_copy(&builder->view, kernel) : status;
 }
 
 hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kernel **kernel)
 {
-    return builder_finish(builder, 0, kernel);
+    const hal_status status = builder_close(builder);
+    return status == HAL_OK ? hal_ir_kernel_copy(&builder->view, kernel) : status;
 }
 
 int hal_ir_builder_is_usable(hal_ir_builder *builder)

@@ -114,11 +114,10 @@ static int check_fields(check *c)
             return 0;
         }
     }
-    const int uses_aux = (letters & (letter_bit('k') | letter_bit('s') | letter_bit('x') |
-                                     letter_bit('n') | letter_bit('S') | letter_bit('R') |
-                                     letter_bit('M') | letter_bit('N'))) != 0;
-    const int uses_imm =
-        (letters & (letter_bit('i') | letter_bit('M') | letter_bit('B'))) != 0;
+    const int uses_aux =
+        (letters & (letter_bit('k') | letter_bit('s') | letter_bit('x') | letter_bit('n') |
+                    letter_bit('S') | letter_bit('R') | letter_bit('M') | letter_bit('N'))) != 0;
+    const int uses_imm = (letters & (letter_bit('i') | letter_bit('M') | letter_bit('B'))) != 0;
     const int uses_flags = (letters & (letter_bit('A') | letter_bit('F'))) != 0;
     if ((!uses_aux && record->aux != 0) || (!uses_imm && record->imm != 0) ||
         (!uses_flags && record->flags != 0)) {
@@ -326,7 +325,7 @@ static int result_of(check *c, hal_type *type, uint32_t *width)
     }
 }
 
-/* Tiles have fixed shapes; groups consist of whole subgroups. */
+/* Tiles have fixed shapes. */
 static int check_matrices(check *c)
 {
     static const struct {
@@ -343,13 +342,21 @@ static int check_matrices(check *c)
                                  hal_type_name(made->type), made->width);
         }
     }
-    if (!(HAL_TYPES_MATRIX & HAL_TYPE_BIT(type))) {
-        return hal_ir_reject(c->problem, "type: expected f16, bf16 or f32, got %s",
-                             hal_type_name(type));
+    return (HAL_TYPES_MATRIX & HAL_TYPE_BIT(type)) ||
+           hal_ir_reject(c->problem, "type: expected f16, bf16 or f32, got %s",
+                         hal_type_name(type));
+}
+
+/* The step of a FOR, where it is constant. */
+static int check_step(check *c)
+{
+    const hal_ir_record *step = &c->kernel->records[c->record->c];
+    if (step->opcode != HAL_IR_CONSTANT) {
+        return 1;
     }
-    return hal_ir_group_items(c->kernel) % HAL_IR_MATRIX_LANES == 0 ||
-           hal_ir_reject(c->problem, "group size: expected a multiple of %u, got %u work-items",
-                         HAL_IR_MATRIX_LANES, hal_ir_group_items(c->kernel));
+    const uint64_t bits = c->kernel->constants[step->aux];
+    return !(bits == 0 || (step->type == HAL_TYPE_I32 && bits > INT32_MAX)) ||
+           hal_ir_reject(c->problem, "step: expected more than 0");
 }
 
 /* Rules of single opcodes that no letter of the table expresses. */
@@ -389,6 +396,8 @@ static int check_opcode_rules(check *c)
     case HAL_IR_SHUFFLE_XOR:
         return (record->imm >= 0 && record->imm < 128) ||
                hal_ir_reject(c->problem, "mask: expected 0 to 127, got %d", record->imm);
+    case HAL_IR_FOR:
+        return check_step(c);
     case HAL_IR_MATRIX_MULTIPLY:
         return check_matrices(c);
     case HAL_IR_ASYNC_WAIT:

@@ -130,6 +130,10 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record);
 /* The same of a record that a verified kernel has, with its operands renamed: not checked again. */
 hal_ir_value hal_ir_append_copy(hal_ir_builder *builder, const hal_ir_record *record);
 
+/* hal_ir_builder_finish without its copy: hal_ir_builder_view is then a verified kernel. Errors:
+ * those of finish. */
+hal_status hal_ir_builder_end(hal_ir_builder *builder);
+
 /* hal_ir_builder_finish without its check, for a caller that verifies what comes of the kernel. */
 hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kernel **kernel);
 
@@ -146,6 +150,9 @@ uint32_t hal_ir_builder_wrong_record(const hal_ir_builder *builder);
 
 /* hal_ir_verify with the index of the rejected record. */
 hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record);
+
+/* The same of records that hal_ir_append has checked one by one. */
+hal_status hal_ir_verify_appended(const hal_ir_kernel *kernel, uint32_t *record);
 
 /* Declares a scalar at an offset without a record. Returns its index. */
 uint32_t hal_ir_declare_scalar(hal_ir_builder *builder, const char *name, hal_type type,

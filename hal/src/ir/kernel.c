@@ -45,8 +45,8 @@ hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
                          array_bytes(kernel->name_bytes, 1);
     char *at = malloc(bytes);
     if (at == NULL) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY,
-                        "hal_ir_kernel_copy: no host memory for %zu bytes", bytes);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_kernel_copy: no host memory for %zu bytes",
+                        bytes);
     }
     hal_ir_kernel *made = array_copy(&at, &own, 1, sizeof own);
     made->records = array_copy(&at, kernel->records, kernel->record_count, sizeof *kernel->records);

@@ -1,6 +1,7 @@
 /* The legaliser: rewrites a kernel for a device in three passes and checks it against the device's
  * limits. The first pass expands newer opcodes and transcendental functions, whose expansions use
- * fma; the second lowers the rest; the third drops unused values. */
+ * fma; the second lowers the rest; the third drops unused values. Most kernels for GPUs need the
+ * third one only. */
 #include "legalise.h"
 
 #include "math.h"
@@ -156,36 +157,65 @@ static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
     return HAL_OK;
 }
 
-static hal_status copy_live(const hal_ir_kernel *from, const hal_device_info *info,
-                            const uint8_t *live, hal_ir_kernel **made)
+static void keep_live_records(hal_ir_kernel *kernel, const uint8_t *live, hal_ir_value *renamed)
 {
-    hal_ir_rewrite r;
-    const hal_status status = hal_ir_rewrite_begin(&r, from, info, NULL);
-    if (status != HAL_OK) {
-        return status;
+    hal_ir_record *records = (hal_ir_record *)kernel->records;
+    const uint32_t count = kernel->record_count;
+    kernel->record_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (live[i]) {
+            renamed[i] = kernel->record_count++;
+            records[renamed[i]] = records[i];
+            hal_ir_record_rename(&records[renamed[i]], renamed);
+        }
     }
-    for (uint32_t i = 0; i < from->record_count; i++) {
-        r.values[i] = live[i] ? hal_ir_rewrite_copy(&r, &from->records[i]) : HAL_IR_NONE;
-    }
-    return hal_ir_rewrite_end(&r, made);
 }
 
-/* The last pass: replaces the kernel where not all of its records are live. */
-static hal_status drop_dead_records(const hal_device_info *info, hal_ir_kernel **kernel)
+/* Constants of the pool that a record has. `renamed` has room for all. */
+static void keep_used_constants(hal_ir_kernel *kernel, uint32_t *renamed)
 {
-    hal_ir_kernel *from = *kernel;
-    uint8_t *live = calloc(from->record_count + 1, 1);
-    if (live == NULL) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory",
-                        from->names + from->name);
+    hal_ir_record *records = (hal_ir_record *)kernel->records;
+    uint64_t *constants = (uint64_t *)kernel->constants;
+    const uint32_t count = kernel->constant_count;
+    memset(renamed, 0, count * sizeof *renamed);
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        if (records[i].opcode == HAL_IR_CONSTANT) {
+            renamed[records[i].aux] = 1;
+        }
     }
-    hal_status status = find_live(from, live);
-    if (status == HAL_OK && memchr(live, 0, from->record_count) != NULL) {
-        *kernel = NULL; /* also where the copy fails */
-        status = copy_live(from, info, live, kernel);
-        hal_ir_kernel_destroy(from);
+    kernel->constant_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (renamed[i]) {
+            renamed[i] = kernel->constant_count++;
+            constants[renamed[i]] = constants[i];
+        }
+    }
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        if (records[i].opcode == HAL_IR_CONSTANT) {
+            records[i].aux = renamed[records[i].aux];
+        }
+    }
+}
+
+/* The last pass, in place: what is left of a verified kernel is one, too. */
+static hal_status drop_dead_records(hal_ir_kernel *kernel)
+{
+    const uint32_t records = kernel->record_count, constants = kernel->constant_count;
+    uint8_t *live = calloc(records + 1, 1);
+    uint32_t *renamed = malloc(((records > constants ? records : constants) + 1) * sizeof *renamed);
+    hal_status status = HAL_OK;
+    if (live == NULL || renamed == NULL) {
+        status = hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory",
+                          kernel->names + kernel->name);
+    } else {
+        status = find_live(kernel, live);
+    }
+    if (status == HAL_OK && memchr(live, 0, records) != NULL) {
+        keep_live_records(kernel, live, renamed);
+        keep_used_constants(kernel, renamed);
     }
     free(live);
+    free(renamed);
     return status;
 }
 
@@ -258,18 +288,37 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     return HAL_OK;
 }
 
-/* Any INVALID_IR is a fault of a pass. */
+/* Whether constants, scalars and ids come first, as the builder puts them; the parser may not. */
+static int has_leading_first(const hal_ir_kernel *ir)
+{
+    int others = 0;
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const int leads =
+            (hal_ir_info_of(ir->records[i].opcode)->traits & HAL_IR_TRAIT_LEADING) != 0;
+        if (leads && others) {
+            return 0;
+        }
+        others |= !leads;
+    }
+    return 1;
+}
+
+/* The first two passes where they change the kernel, else a copy of it. Any INVALID_IR is a fault
+ * of a pass. */
 static hal_status run_passes(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
                              hal_ir_kernel **made)
 {
+    const int expands = has_expandable(ir, minor);
     hal_ir_kernel *expanded = NULL;
-    hal_status status =
-        has_expandable(ir, minor) ? expand_kernel(ir, info, minor, &expanded) : HAL_OK;
-    if (status == HAL_OK) {
-        status = hal_ir_lower(expanded != NULL ? expanded : ir, info, made);
-    }
-    if (status == HAL_OK) {
-        status = drop_dead_records(info, made);
+    hal_status status = expands ? expand_kernel(ir, info, minor, &expanded) : HAL_OK;
+    const hal_ir_kernel *from = expands ? expanded : ir;
+    if (status == HAL_OK && (hal_ir_is_lowered(from, info) || !has_leading_first(from))) {
+        status = hal_ir_lower(from, info, made);
+    } else if (status == HAL_OK && expands) {
+        *made = expanded;
+        expanded = NULL;
+    } else if (status == HAL_OK) {
+        return hal_ir_kernel_copy(ir, made);
     }
     if (status == HAL_OK) {
         status = hal_ir_verify(*made);
@@ -287,6 +336,9 @@ hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
     hal_ir_kernel *made = NULL;
     *legal = NULL;
     hal_status status = run_passes(ir, info, minor, &made);
+    if (status == HAL_OK) {
+        status = drop_dead_records(made);
+    }
     if (status == HAL_OK) {
         status = check_limits(made, info);
     }

@@ -7,19 +7,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hal_type legal_type(const hal_ir_rewrite *r, uint32_t memory)
+/* The largest width up to `width` of one access of the device to elements of a storage type. */
+static uint32_t access_width(const hal_device_info *info, hal_type storage, uint32_t width)
 {
-    return hal_ir_lower_storage(r->info, r->from->memories[memory].type);
-}
-
-/* The largest width up to `width` of one access of the device. */
-static uint32_t access_width(const hal_ir_rewrite *r, uint32_t memory, uint32_t width)
-{
-    const uint32_t bytes = hal_type_size(legal_type(r, memory));
-    while (width > 1 && width * bytes > r->info->max_vector_bytes) {
+    const uint32_t bytes = hal_type_size(storage);
+    while (width > 1 && width * bytes > info->max_vector_bytes) {
         width /= 2;
     }
     return width;
+}
+
+/* Whether memory of a type is accessed otherwise than as the record does. */
+static int is_access_lowered(const hal_device_info *info, hal_type type, uint32_t width)
+{
+    const hal_type storage = hal_ir_lower_storage(info, type);
+    return storage != type || access_width(info, storage, width) != width;
+}
+
+/* Whether the device lacks what the record needs. A record that it has may still use a vector that
+ * is split. */
+static int is_lowered(const hal_device_info *info, const hal_ir_kernel *kernel,
+                      const hal_ir_record *record)
+{
+    switch (record->opcode) {
+    case HAL_IR_LOAD:
+    case HAL_IR_STORE:
+        return is_access_lowered(info, kernel->memories[record->aux].type, record->width);
+    case HAL_IR_ASYNC_COPY:
+        return !(info->abilities & HAL_ABILITY_ASYNC_COPY) ||
+               is_access_lowered(info, kernel->memories[record->aux].type, record->width);
+    case HAL_IR_ASYNC_COMMIT:
+    case HAL_IR_ASYNC_WAIT:
+        return !(info->abilities & HAL_ABILITY_ASYNC_COPY);
+    case HAL_IR_NARROW:
+        return !(info->storage_types & HAL_TYPE_BIT(record->aux));
+    case HAL_IR_FMA:
+        return !(info->exactness & HAL_EXACT_FMA);
+    case HAL_IR_LANE_ID:
+    case HAL_IR_SHUFFLE:
+    case HAL_IR_SHUFFLE_XOR:
+    case HAL_IR_SUBGROUP_REDUCE:
+        return info->subgroup_width == 0;
+    case HAL_IR_MATRIX_MULTIPLY:
+        return !(info->matrix_types & HAL_TYPE_BIT(record->aux)) ||
+               info->subgroup_width != HAL_IR_MATRIX_LANES;
+    default:
+        return 0;
+    }
+}
+
+int hal_ir_is_lowered(const hal_ir_kernel *kernel, const hal_device_info *info)
+{
+    for (uint32_t i = 0; i < kernel->memory_count; i++) {
+        const hal_type type = kernel->memories[i].type;
+        if (hal_ir_lower_storage(info, type) != type) {
+            return 1;
+        }
+    }
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        if (is_lowered(info, kernel, &kernel->records[i])) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static int offset_add(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum)
@@ -48,15 +98,13 @@ static hal_ir_value *split_vector(hal_ir_rewrite *r, uint32_t index)
     return r->elements + r->splits[index];
 }
 
+/* Loads of the device's width; the elements are those of a split vector. */
 static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index)
 {
     const hal_ir_record *record = &r->from->records[index];
     const hal_type type = r->from->memories[record->aux].type;
-    const hal_type legal = legal_type(r, record->aux);
-    const uint32_t part = access_width(r, record->aux, record->width);
-    if (part == record->width && type == legal) {
-        return hal_ir_rewrite_copy(r, record);
-    }
+    const hal_type legal = hal_ir_lower_storage(r->info, type);
+    const uint32_t part = access_width(r->info, legal, record->width);
     hal_ir_value made[8];
     for (uint32_t i = 0; i < record->width; i += part) {
         int32_t offset = 0;
@@ -98,12 +146,8 @@ static void vector_elements(hal_ir_rewrite *r, hal_ir_value vector, hal_ir_value
 static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_type type = r->from->memories[record->aux].type;
-    const hal_type legal = legal_type(r, record->aux);
-    const uint32_t part = access_width(r, record->aux, record->width);
-    if (part == record->width && type == legal && r->splits[record->c] == HAL_IR_NONE) {
-        hal_ir_rewrite_copy(r, record);
-        return;
-    }
+    const hal_type legal = hal_ir_lower_storage(r->info, type);
+    const uint32_t part = access_width(r->info, legal, record->width);
     hal_ir_value elements[8];
     vector_elements(r, record->c, elements);
     for (uint32_t i = 0; i < record->width; i++) {
@@ -114,8 +158,7 @@ static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record)
         if (!offset_add(r, record->imm, i, &offset)) {
             return;
         }
-        const hal_ir_value value =
-            part == 1 ? elements[i] : hal_ir_pack(r->to, part, elements + i);
+        const hal_ir_value value = part == 1 ? elements[i] : hal_ir_pack(r->to, part, elements + i);
         hal_ir_store_wide(r->to, record->aux, r->values[record->a], offset,
                           hal_ir_rewrite_operand(r, record->b), value);
     }
@@ -134,7 +177,8 @@ static hal_ir_value index_add(hal_ir_rewrite *r, hal_ir_value index, uint32_t by
  * the same storage type, so elements are not converted. */
 static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record)
 {
-    const uint32_t part = access_width(r, record->aux, record->width);
+    const hal_type storage = hal_ir_lower_storage(r->info, r->from->memories[record->aux].type);
+    const uint32_t part = access_width(r->info, storage, record->width);
     const uint32_t binding = (uint32_t)record->imm;
     const hal_ir_value guard = hal_ir_rewrite_operand(r, record->b);
     for (uint32_t i = 0; i < record->width; i += part) {
@@ -143,8 +187,8 @@ static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record)
             const hal_ir_value from = index_add(r, r->values[record->d], i);
             hal_ir_async_copy(r->to, record->aux, to, binding, from, part, guard);
         } else {
-            const hal_ir_value value = hal_ir_load_wide(r->to, binding, r->values[record->d],
-                                                        (int32_t)i, part, guard);
+            const hal_ir_value value =
+                hal_ir_load_wide(r->to, binding, r->values[record->d], (int32_t)i, part, guard);
             hal_ir_store_wide(r->to, record->aux, r->values[record->a], (int32_t)i, HAL_IR_NONE,
                               value);
         }
@@ -155,10 +199,6 @@ static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record)
 static hal_ir_value lower_pack(hal_ir_rewrite *r, uint32_t index)
 {
     const hal_ir_record *record = &r->from->records[index];
-    if (record->width != 8 || (r->splits[record->a] == HAL_IR_NONE &&
-                               r->splits[record->b] == HAL_IR_NONE)) {
-        return hal_ir_rewrite_copy(r, record);
-    }
     hal_ir_value made[8], second[8];
     vector_elements(r, record->a, made);
     vector_elements(r, record->b, second);
@@ -173,9 +213,6 @@ static hal_ir_value lower_pack(hal_ir_rewrite *r, uint32_t index)
 static hal_ir_value lower_fma(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_device_info *info = r->info;
-    if (info->exactness & HAL_EXACT_FMA) {
-        return hal_ir_rewrite_copy(r, record);
-    }
     const hal_ir_value x = r->values[record->a], y = r->values[record->b];
     const hal_ir_value z = r->values[record->c];
     const int is_f64 = record->type == HAL_TYPE_F64;
@@ -195,8 +232,7 @@ static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_device_info *info = r->info;
     hal_ir_value tiles[3] = {record->a, record->b, record->c};
-    if (!(info->matrix_types & HAL_TYPE_BIT(record->aux)) ||
-        info->subgroup_width != HAL_IR_MATRIX_LANES) {
+    if (is_lowered(info, r->from, record)) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
                             "matrix_multiply: expected a device with matrix units of %s, got %s",
                             hal_type_name((hal_type)record->aux), info->name);
@@ -215,11 +251,25 @@ static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
     return hal_ir_matrix_multiply(r->to, (hal_type)record->aux, tiles[0], tiles[1], tiles[2]);
 }
 
+/* Whether an operand of the record is a vector that is split. */
+static int uses_split(const hal_ir_rewrite *r, const hal_ir_record *record)
+{
+    hal_ir_value operands[4];
+    const uint32_t count = hal_ir_operands(record, operands);
+    for (uint32_t i = 0; i < count; i++) {
+        if (r->splits[operands[i]] != HAL_IR_NONE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index)
 {
     const hal_ir_record *record = &r->from->records[index];
-    const hal_device_info *info = r->info;
-    const int async = (info->abilities & HAL_ABILITY_ASYNC_COPY) != 0;
+    if (!is_lowered(r->info, r->from, record) && !uses_split(r, record)) {
+        return hal_ir_rewrite_copy(r, record);
+    }
     switch (record->opcode) {
     case HAL_IR_LOAD:
         return lower_load(r, index);
@@ -231,31 +281,19 @@ static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index)
         return HAL_IR_NONE;
     case HAL_IR_ASYNC_COMMIT:
     case HAL_IR_ASYNC_WAIT:
-        return async ? hal_ir_rewrite_copy(r, record) : HAL_IR_NONE;
+        return HAL_IR_NONE;
     case HAL_IR_PACK:
         return lower_pack(r, index);
     case HAL_IR_EXTRACT:
-        if (r->splits[record->a] != HAL_IR_NONE) {
-            return r->elements[r->splits[record->a] + (uint32_t)record->imm];
-        }
-        return hal_ir_rewrite_copy(r, record);
+        return r->elements[r->splits[record->a] + (uint32_t)record->imm];
     case HAL_IR_NARROW:
-        if (!(info->storage_types & HAL_TYPE_BIT(record->aux))) {
-            return hal_ir_lower_narrow(r->to, (hal_type)record->aux, r->values[record->a]);
-        }
-        return hal_ir_rewrite_copy(r, record);
+        return hal_ir_lower_narrow(r->to, (hal_type)record->aux, r->values[record->a]);
     case HAL_IR_FMA:
         return lower_fma(r, record);
-    case HAL_IR_LANE_ID:
-    case HAL_IR_SHUFFLE:
-    case HAL_IR_SHUFFLE_XOR:
-    case HAL_IR_SUBGROUP_REDUCE:
-        return info->subgroup_width == 0 ? hal_ir_lower_subgroup(r, record)
-                                         : hal_ir_rewrite_copy(r, record);
     case HAL_IR_MATRIX_MULTIPLY:
         return lower_matrix(r, record);
     default:
-        return hal_ir_rewrite_copy(r, record);
+        return hal_ir_lower_subgroup(r, record);
     }
 }
 

@@ -1,5 +1,6 @@
-/* The verifier: checks every rule of hal/ir.h. Called by the builder, the parser, and kernel
- * creation for IR from elsewhere. Trusts nothing except that arrays are as long as their counts.
+/* The verifier: checks every rule of hal/ir.h. Called by kernel creation for IR from elsewhere and
+ * by the legaliser for what it has rewritten; the builder checks each record as it is appended, and
+ * leaves the rest to the verifier. Trusts nothing except that arrays are as long as their counts.
  * Takes time linear in the records. */
 #include "internal.h"
 #include "base/sized.h"
@@ -45,12 +46,6 @@ static int verify_record(const hal_ir_kernel *kernel, uint32_t index, hal_ir_sco
     /* Before the record opens or closes a block: its operands belong to the blocks around it. */
     if (!hal_ir_scope_check(scope, kernel->records, places, index, record, problem)) {
         return 0;
-    }
-    if (record->opcode == HAL_IR_FOR && kernel->records[record->c].opcode == HAL_IR_CONSTANT) {
-        const uint64_t step = kernel->constants[kernel->records[record->c].aux];
-        if (step == 0 || (record->type == HAL_TYPE_I32 && step > INT32_MAX)) {
-            return hal_ir_reject(problem, "step: expected more than 0");
-        }
     }
     return hal_ir_scope_pass(scope, kernel->records, index, &places[index], problem);
 }
@@ -114,11 +109,38 @@ static hal_status verify_records(const hal_ir_kernel *kernel, uint32_t *wrong)
         *wrong = scope.opener[scope.depth];
         status = fail_record(kernel, *wrong, &problem);
     }
-    if (status == HAL_OK && !check_fragment_values(kernel, &problem)) {
-        status = hal_fail(HAL_ERROR_INVALID_IR, "fragment %s: %s", kernel->names + kernel->name,
-                          problem.text);
-    }
     return status;
+}
+
+/* Groups with matrix units consist of whole subgroups. */
+static hal_status verify_matrices(const hal_ir_kernel *kernel, uint32_t *wrong)
+{
+    const uint32_t items = hal_ir_group_items(kernel);
+    for (uint32_t i = 0; i < kernel->record_count && items % HAL_IR_MATRIX_LANES != 0; i++) {
+        if (kernel->records[i].opcode == HAL_IR_MATRIX_MULTIPLY) {
+            hal_ir_problem problem;
+            hal_ir_reject(&problem, "group size: expected a multiple of %u, got %u work-items",
+                          HAL_IR_MATRIX_LANES, items);
+            *wrong = i;
+            return fail_record(kernel, i, &problem);
+        }
+    }
+    return HAL_OK;
+}
+
+static int is_convergent(const hal_ir_record *record)
+{
+    return (hal_ir_info_of(record->opcode)->traits & HAL_IR_TRAIT_CONVERGENT) != 0;
+}
+
+static int has_convergent(const hal_ir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->record_count; i++) {
+        if (is_convergent(&kernel->records[i])) {
+            return 1;
+        }
+    }
+    return 0;
 }
 
 static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong)
@@ -133,8 +155,7 @@ static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong
         hal_ir_uniformity(kernel, scratch, uniform);
     }
     for (uint32_t i = 0; i < kernel->record_count && status == HAL_OK; i++) {
-        if ((hal_ir_info_of(kernel->records[i].opcode)->traits & HAL_IR_TRAIT_CONVERGENT) &&
-            !(uniform[i] & HAL_IR_UNIFORM_CONTROL)) {
+        if (is_convergent(&kernel->records[i]) && !(uniform[i] & HAL_IR_UNIFORM_CONTROL)) {
             hal_ir_problem problem;
             hal_ir_reject(&problem, "expected control that is uniform in the work-group; move it "
                                     "out of the if or for, or make their conditions and bounds "
@@ -328,22 +349,41 @@ static int check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *probl
            ((kernel->flags & HAL_IR_FRAGMENT) == 0 || check_fragment(kernel, problem));
 }
 
-hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record)
+/* What no record shows by itself. */
+static hal_status verify_whole(const hal_ir_kernel *kernel, uint32_t *record)
+{
+    hal_ir_problem problem;
+    if (!check_fragment_values(kernel, &problem)) {
+        return hal_fail(HAL_ERROR_INVALID_IR, "fragment %s: %s", kernel->names + kernel->name,
+                        problem.text);
+    }
+    const hal_status status = verify_matrices(kernel, record);
+    return status == HAL_OK && has_convergent(kernel) ? verify_uniformity(kernel, record) : status;
+}
+
+static hal_status verify_kernel(const hal_ir_kernel *kernel, int with_records, uint32_t *record)
 {
     hal_ir_problem problem;
     *record = HAL_IR_NONE;
+    if (!check_shape(kernel, &problem) || !check_declarations(kernel, &problem)) {
+        return hal_fail(HAL_ERROR_INVALID_IR, "IR kernel: %s", problem.text);
+    }
+    const hal_status status = with_records ? verify_records(kernel, record) : HAL_OK;
+    return status == HAL_OK ? verify_whole(kernel, record) : status;
+}
+
+hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record)
+{
     if (kernel == NULL) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_verify: kernel: expected a valid pointer, got null");
     }
-    if (!check_shape(kernel, &problem) || !check_declarations(kernel, &problem)) {
-        return hal_fail(HAL_ERROR_INVALID_IR, "IR kernel: %s", problem.text);
-    }
-    hal_status status = verify_records(kernel, record);
-    if (status == HAL_OK && !(kernel->flags & HAL_IR_FRAGMENT) && kernel->record_count > 0) {
-        status = verify_uniformity(kernel, record);
-    }
-    return status;
+    return verify_kernel(kernel, 1, record);
+}
+
+hal_status hal_ir_verify_appended(const hal_ir_kernel *kernel, uint32_t *record)
+{
+    return verify_kernel(kernel, 0, record);
 }
 
 int hal_ir_is_name(const char *name)

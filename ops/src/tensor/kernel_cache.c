@@ -162,13 +162,14 @@ static hal_status kernel_build(const char *name, ops_kernel_emit emit, const voi
 static hal_status cache_compile(ops_context *context, const char *name, ops_kernel_emit emit,
                                 const void *user, hal_kernel **kernel)
 {
-    hal_ir_kernel *ir = NULL;
+    hal_ir_builder *builder;
     const uint64_t begin = now_ns();
-    hal_status status = kernel_build(name, emit, user, &ir);
+    hal_status status = hal_ir_builder_create(name, &builder);
     if (!status) {
-        status = hal_kernel_create(context->device, ir, kernel);
+        emit(builder, user);
+        status = hal_kernel_create_built(context->device, builder, kernel);
+        hal_ir_builder_destroy(builder);
     }
-    hal_ir_kernel_destroy(ir);
     ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     return status;
 }
@@ -188,8 +189,8 @@ static hal_status cache_compile_pending(ops_context *context, const ops_pending_
     status = kernels[0] ? HAL_OK : status;
     for (uint32_t i = count; i-- > 0;) {
         hal_ir_kernel_destroy(taken[i].ir);
-        ops_entry *known = cache_slot(context->kernels.entries, context->kernels.capacity,
-                                      taken[i].kernel);
+        ops_entry *known =
+            cache_slot(context->kernels.entries, context->kernels.capacity, taken[i].kernel);
         if (!kernels[i] || status || known->key[1]) { /* known: plans may share a kernel */
             hal_kernel_release(kernels[i]);
             *entry = known;
