@@ -533,7 +533,8 @@ static hal_status kernel_create_native(hal_plugin_device *device, const char *fo
 static hal_status gemm(hal_plugin_device *device, const hal_gemm_description *description,
                        hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
 {
-    if (description->m > 1000) {
+    if (description->m > 1000 ||
+        (description->input_count > 0 && description->inputs[0].type == HAL_TYPE_BOOL)) {
         return HAL_ERROR_UNSUPPORTED;
     }
     *workspace_bytes = 4096;

@@ -96,7 +96,8 @@ typedef struct ops_gemm_options {
  * is allowed, and the temporary memory is what ops_gemm_describe says, at most `max_workspace`; the
  * cpu's kernel takes less than 260 MiB in F32 and 520 in F64 for the sums, and 8 MiB for each
  * thread.
- * The order of additions depends on shapes, strides and the device alone. A product with few
+ * The order of additions depends on shapes, strides and the device, and on whether a kernel of the
+ * plugin takes the epilogue and C's type, as ops_gemm_describe says. A product with few
  * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
  * own order.

@@ -3,7 +3,9 @@
 
 #include "gemm/normwise.h"
 #include "gemm/prepare.h"
+#include "gemm/product.h"
 #include "kernels/reduce.h"
+#include "tensor/allocation.h"
 
 #include <ops/index.h>
 
@@ -161,6 +163,63 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
                          y, shape);
 }
 
+/* The product by itself, which the epilogue reads. */
+static hal_status product_create(const ops_fusion_plan *plan, ops_tensor *product)
+{
+    *product = plan->anchor->view;
+    product->buffer = NULL;
+    const uint64_t bytes =
+        (uint64_t)ops_tensor_get_element_count(product) * hal_type_size(product->type);
+    return ops_buffer_create(plan->context, bytes ? bytes : 4, &product->buffer);
+}
+
+/* Whether the product is computed by another implementation with the epilogue than without, and so
+ * in another order of additions. Without memory for the product alone it may be. */
+static int epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_options *options,
+                                    const ops_tensor *y)
+{
+    const ops_tensor *a = &plan->inputs[0]->view, *b = &plan->inputs[1]->view;
+    ops_gemm_options plain = *options;
+    ops_tensor product;
+    if (!options->epilogue || options->precision == HAL_GEMM_NORMWISE || options->prepared ||
+        ops_gemm_is_native(plan->context, options, a, b, y) || product_create(plan, &product)) {
+        return 0;
+    }
+    plain.epilogue = NULL;
+    plain.input_count = 0;
+    const int changes = ops_gemm_is_native(plan->context, &plain, a, b, &product);
+    ops_tensor_release(&product);
+    return changes;
+}
+
+/* The product, then its epilogue. */
+static hal_status record_matmul_apart(const ops_fusion_plan *plan, const ops_gemm_options *options,
+                                      const ops_tensor *y)
+{
+    ops_gemm_options plain = *options;
+    ops_tensor inputs[OPS_GROUP_LEAVES];
+    ops_expression *expression = NULL;
+    hal_status status = product_create(plan, &inputs[0]);
+    if (status) {
+        return status;
+    }
+    const uint32_t count = 1 + options->input_count;
+    plan_views(plan, plan->epilogue_first, plan->input_count, inputs + 1);
+    plain.epilogue = NULL;
+    plain.input_count = 0;
+    status = ops_fusion_group_make_expression(&plan->epilogue, 0, 1, &expression);
+    if (!status) {
+        status = ops_gemm(plan->context, &plain, &plan->inputs[0]->view, &plan->inputs[1]->view,
+                          &inputs[0]);
+    }
+    if (!status) {
+        status = ops_pointwise(plan->context, expression, inputs, count, y, 1);
+    }
+    ops_expression_destroy(expression);
+    ops_tensor_release(&inputs[0]);
+    return status;
+}
+
 static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expression *epilogue,
                                 const ops_tensor *y, const ops_tensor *y_sums)
 {
@@ -181,6 +240,9 @@ static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expressio
                                       .prepared = b_levels ? &prepared : NULL,
                                       .a_sums = plan->a_levels ? &plan->inputs[0]->view : NULL,
                                       .c_sums = y_sums};
+    if (epilogue_changes_product(plan, &options, y)) {
+        return record_matmul_apart(plan, &options, y);
+    }
     return ops_gemm(plan->context, &options, plan->a_levels ? NULL : &plan->inputs[0]->view,
                     b_levels ? NULL : b, y);
 }

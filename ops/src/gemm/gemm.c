@@ -612,7 +612,7 @@ hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const
     if (!logs) {
         return unchecked_multiply(context, options, a, b, c, NULL, 0);
     }
-    ops_gemm_text text = {line, sizeof line, 0, NULL};
+    ops_gemm_text text = {.line = line, .bytes = sizeof line};
     line[0] = 0;
     status = unchecked_multiply(context, options, a, b, c, &text, 0);
     if (!status) {
@@ -629,10 +629,18 @@ hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *optio
         return ops_invalid("ops_gemm_describe: text: expected memory for a line, got %s",
                            text ? "0 bytes" : "null");
     }
-    ops_gemm_text line = {text, bytes, 0, NULL};
+    ops_gemm_text line = {.line = text, .bytes = bytes};
     text[0] = 0;
     const hal_status status = product_resolve(&options, &b);
     return status ? status : unchecked_multiply(context, options, a, b, c, &line, 1);
+}
+
+int ops_gemm_is_native(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
+                       const ops_tensor *b, const ops_tensor *c)
+{
+    char line[LINE_BYTES];
+    ops_gemm_text text = {.line = line, .bytes = sizeof line};
+    return unchecked_multiply(context, options, a, b, c, &text, 1) == HAL_OK && text.is_native;
 }
 
 hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *options,

@@ -35,6 +35,7 @@ typedef struct ops_gemm_text {
     char *line;
     uint64_t bytes, length;
     const char *native_needs; /* what a native kernel expects and the product lacks, or null */
+    int is_native;            /* the plugin's kernel is taken */
 } ops_gemm_text;
 
 /* Appends to the line what it has room for. */
@@ -58,6 +59,11 @@ ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3]);
  * support. */
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
+
+/* Whether ops_gemm with these arguments, which are valid, takes a kernel of the plugin. Records
+ * nothing. */
+int ops_gemm_is_native(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
+                       const ops_tensor *b, const ops_tensor *c);
 
 /* Whether the plugin has a kernel with levels for contiguous matrices of one batch. */
 int ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, int64_t n, int64_t k,

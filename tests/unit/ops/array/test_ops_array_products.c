@@ -1,0 +1,99 @@
+/* Products and what follows them in arrays, over the mock plugin, which has a kernel for products
+ * of up to 1,000 rows, but for none whose epilogue reads a mask: an epilogue must not take a product
+ * to another kernel, whose sums have another order. */
+#include "mock_fixture.h"
+
+#include "ops_arrays.h"
+#include <ops/ops.h>
+
+enum { K = 24, N = 16, MOST_ROWS = 1001 };
+
+static mock_state *mock;
+static hal_device *device;
+static hal_queue *queue;
+static ops_context *context;
+
+static int open_place(void **state)
+{
+    mock_begin(state);
+    mock = mock_find("mock");
+    mock_reset(mock);
+    mock->infos[0].exactness = HAL_EXACT_FMA;
+    device = mock_open("mock:0");
+    queue = mock_queue(device);
+    return ops_context_create(queue, &context) ? -1 : 0;
+}
+
+static int close_place(void **state)
+{
+    ops_context_destroy(context);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+    mock_is_clean(mock);
+    return 0;
+}
+
+static ops_array *matrix(hal_type type, int64_t rows, int64_t columns)
+{
+    static float values[MOST_ROWS * K];
+    const int64_t shape[2] = {rows, columns};
+    return made(ops_array_from_host(context, type, 2, shape, values));
+}
+
+/* Evaluates an array and releases it. Returns the dispatches that it took. */
+static uint32_t dispatches_of(ops_array *y)
+{
+    static float got[MOST_ROWS * N];
+    uint32_t count = 0;
+    const uint32_t before = mock->logged_count;
+    const uint64_t bytes = (uint64_t)y->view.shape[0] * N * hal_type_size(y->view.type);
+    assert_int_equal(ops_array_read(y, bytes, got), HAL_OK);
+    for (uint32_t i = before; i < mock->logged_count; i++) {
+        count += mock->logged[i].command.kind == HAL_COMMAND_DISPATCH;
+    }
+    ops_array_release(y);
+    return count;
+}
+
+/* relu(A B), or A B where a mask says so and else 0. */
+static uint32_t dispatches(int64_t rows, int is_masked)
+{
+    ops_array *a = matrix(HAL_TYPE_F32, rows, K), *b = matrix(HAL_TYPE_F32, K, N);
+    ops_array *mask = matrix(HAL_TYPE_BOOL, rows, N);
+    ops_array *zero = made(ops_array_scalar(context, HAL_TYPE_F32, 0));
+    ops_array *product = made(ops_array_matmul(a, b, HAL_GEMM_STRICT));
+    ops_array *y = made(is_masked ? ops_array_where(mask, product, zero) : ops_relu(product));
+    release_all(a, b, mask, zero, product);
+    return dispatches_of(y);
+}
+
+static void an_epilogue_stays_with_a_product_that_takes_it(void **state)
+{
+    assert_int_equal(dispatches(64, 0), 1);
+}
+
+static void an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own(void **state)
+{
+    for (int i = 0; i < 3; i++) { /* planned, then replayed */
+        assert_int_equal(dispatches(64, 1), 2);
+    }
+}
+
+static void a_portable_product_keeps_its_epilogue(void **state)
+{
+    assert_int_equal(dispatches(MOST_ROWS, 0), 1);
+    assert_int_equal(dispatches(MOST_ROWS, 1), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_epilogue_stays_with_a_product_that_takes_it, open_place,
+                                        close_place),
+        cmocka_unit_test_setup_teardown(an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own,
+                                        open_place, close_place),
+        cmocka_unit_test_setup_teardown(a_portable_product_keeps_its_epilogue, open_place,
+                                        close_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
