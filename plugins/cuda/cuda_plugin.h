@@ -12,8 +12,8 @@
 enum { CUDA_MAX_DEVICES = 256 };
 enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
 
-/* A tile of matrix products that HAL_CUDA_GEMM names, see gemm_text.h; 0 columns: none. Of strict
- * F32 its number, see gemm_fma.h; 0: none. */
+/* A tile of matrix products that HAL_CUDA_GEMM names, see gemm_key.h; 0 columns: none. Of strict
+ * F32 its number, see gemm_fma_tile.h; 0: none. */
 typedef struct cuda_gemm_tile {
     uint16_t columns;
     uint8_t split, in_memory, swapped, shared;
@@ -41,7 +41,7 @@ struct hal_plugin_device {
     uint8_t gemm_wait;         /* seconds, see gemm_key.h */
     pthread_mutex_t gemm_lock; /* of gemm_modules */
     struct cuda_gemm_module *gemm_modules;
-    _Atomic bool needs_parts;        /* of each queue: there is a kernel that uses them */
+    _Atomic bool needs_parts;        /* there is a kernel that uses those of a queue */
     hal_plugin_wait last_collective; /* that began on the device; under the lock of group.c */
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
@@ -68,7 +68,7 @@ struct hal_plugin_kernel {
     struct cuda_gemm_launch *gemm; /* of a matrix product, whose module others share; or null */
 };
 
-/* The largest parameter block: of a matrix product (gemm_text.h), or addresses and scalars. */
+/* The largest parameter block: of a matrix product (gemm_key.h), or addresses and scalars. */
 #define CUDA_MAX_PARAMETERS 1024u
 _Static_assert(8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES <= CUDA_MAX_PARAMETERS,
                "bindings and scalars fit");
@@ -100,7 +100,7 @@ typedef struct cuda_batch_event {
 struct hal_plugin_queue {
     hal_plugin_device *device;
     cuda_stream stream;
-    cuda_address parts; /* of matrix products, see gemm_partial.h; 0 until the device needs them */
+    cuda_address parts; /* of matrix products, see gemm_partial.h; 0 until a batch needs them */
     cuda_address flags; /* of strict F32 products, see gemm_fma.h; 0 where the device has none */
     volatile uint64_t *counter; /* the stream writes the reached value there; null: events only */
     cuda_address counter_address;

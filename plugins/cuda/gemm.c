@@ -1,6 +1,6 @@
-/* Native matrix products on the warpgroup units, see gemm.h: tensor maps, the parameter blocks of
- * launches, and modules. The choice of the kernel is gemm_plan.c; the kernels come from
- * gemm_text.c. */
+/* Native matrix products, see gemm.h: tensor maps, the parameter blocks of launches, and modules.
+ * On the warpgroup units the choice of the kernel is gemm_plan.c and its text gemm_text.c, of
+ * strict F32 gemm_fma_plan.c and gemm_fma.c. */
 #include "gemm.h"
 
 #include "gemm_fma.h"
@@ -66,6 +66,7 @@ static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launc
         launch->mapped[i] = !launch->strict && cuda_gemm_is_mapped(&plan->key, i);
     }
     launch->swapped = plan->key.swapped;
+    launch->in_memory = plan->key.in_memory;
     block->ldc = d->ldc;
     block->stride_c = d->stride_c;
     block->m = (uint32_t)d->m;

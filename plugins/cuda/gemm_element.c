@@ -28,32 +28,6 @@ bool cuda_gemm_element_is_supported(const cuda_gemm_key *key, uint32_t copies)
     return supported;
 }
 
-/* An A of F32 across k is read by rows 0, 1, 2, 3 and 16, 17, 18, 19 of each half of 32 rows at
- * once, which lie in different banks. */
-static bool rows_are_mixed(const cuda_gemm_key *key)
-{
-    return key->type == HAL_TYPE_F32 && key->transpose_a;
-}
-
-uint32_t cuda_gemm_row_step(const cuda_gemm_key *key)
-{
-    return rows_are_mixed(key) ? 4 : 8;
-}
-
-void cuda_gemm_write_row(kit_text *t, const cuda_gemm_key *key)
-{
-    kit_text_add(t, "shl.b32 %%x0, %%multiplier, 6;\nand.b32 %%x1, %%warp, 3;\n"
-                    "shr.u32 %%x2, %%lane, 2;\n");
-    if (rows_are_mixed(key)) {
-        kit_text_add(t, "shr.u32 %%x3, %%x1, 1;\nmad.lo.u32 %%x0, %%x3, 32, %%x0;\n"
-                        "and.b32 %%x3, %%x1, 1;\nmad.lo.u32 %%x0, %%x3, 8, %%x0;\n"
-                        "shr.u32 %%x3, %%x2, 2;\nmad.lo.u32 %%x0, %%x3, 16, %%x0;\n"
-                        "and.b32 %%x2, %%x2, 3;\nadd.u32 %%x0, %%x0, %%x2;\n");
-    } else {
-        kit_text_add(t, "mad.lo.u32 %%x0, %%x1, 16, %%x0;\nadd.u32 %%x0, %%x0, %%x2;\n");
-    }
-}
-
 void cuda_gemm_element_begin(cuda_lowering *l)
 {
     kit_text_add(&l->body,

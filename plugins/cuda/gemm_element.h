@@ -1,5 +1,5 @@
-/* One element of C in a wgmma kernel: alpha, beta, and the epilogue's fragment. Called by
- * gemm_epilogue.c and gemm_staged.c. */
+/* One element of C: alpha, beta, and the epilogue's fragment. Called by gemm_epilogue.c,
+ * gemm_staged.c and gemm_fma_end.c. */
 #ifndef HALYARD_CUDA_GEMM_ELEMENT_H
 #define HALYARD_CUDA_GEMM_ELEMENT_H
 
@@ -17,11 +17,6 @@ typedef struct cuda_gemm_place {
 /* Whether the further inputs have types that are loaded here, and the fragment is short enough to
  * be written `copies` times. */
 bool cuda_gemm_element_is_supported(const cuda_gemm_key *key, uint32_t copies);
-
-/* Writes: %x0 is the row of the tile that a work-item's first sums have; its others are so many
- * rows further down. */
-void cuda_gemm_write_row(kit_text *t, const cuda_gemm_key *key);
-uint32_t cuda_gemm_row_step(const cuda_gemm_key *key);
 
 /* Declares registers and loads scalars; then what is computed for each tile: %origin. */
 void cuda_gemm_element_begin(cuda_lowering *l);

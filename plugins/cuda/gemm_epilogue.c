@@ -12,6 +12,7 @@
 #include "gemm_element.h"
 #include "gemm_ring.h"
 #include "gemm_rows.h"
+#include "gemm_sums.h"
 
 #include <stddef.h>
 

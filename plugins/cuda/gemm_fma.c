@@ -5,6 +5,7 @@
 #include "gemm_fma_end.h"
 #include "gemm_fma_load.h"
 #include "gemm_module.h"
+#include "gemm_wait.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -237,6 +238,8 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         kit_text_add(t, "ld.param.u32 %%%s, [block+%zu];\n", words[i].name, words[i].offset);
     }
+    /* Shares of k go up with %group and wait for those after them: the last group in the grid has
+     * the first share. */
     kit_text_add(t,
                  "mov.u32 %%thread, %%tid.x;\nmov.u32 %%base, shared;\n"
                  "mov.u32 %%groups, %%nctaid.x;\nmov.u32 %%x0, %%ctaid.x;\n"
@@ -273,15 +276,16 @@ static void write_body(cuda_lowering *l, const cuda_gemm_key *key)
 static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_text *text)
 {
     const cuda_fma_tile *tile = cuda_fma_tile_of(key);
+    kit_text_add(text, ".version 8.0\n.target sm_90\n.address_size 64\n");
+    cuda_gemm_write_wait_header(text, key);
     kit_text_add(text,
-                 ".version 8.0\n.target sm_90\n.address_size 64\n"
                  ".extern .shared .align 16 .b8 shared[];\n"
                  ".visible .entry hal_kernel(.param .align 64 .b8 block[%zu])\n"
                  ".reqntid %u, 1, 1\n.minnctapersm %u\n{\n",
                  offsetof(cuda_gemm_block, inputs) + key->input_count * sizeof(cuda_gemm_input),
                  (uint32_t)CUDA_FMA_THREADS, (uint32_t)tile->groups);
     kit_text_add(text,
-                 ".reg .pred %%p, %%stores;\n"
+                 ".reg .pred %%p, %%done;\n"
                  ".reg .b32 %%thread, %%warp, %%lane, %%slice, %%base, %%group, %%groups;\n"
                  ".reg .b32 %%m, %%n, %%k, %%steps, %%tiles_m, %%tiles_n, %%raster;\n"
                  ".reg .b32 %%rounds, %%share, %%longer, %%share_end;\n"

@@ -6,7 +6,8 @@
  * time. A group whose share begins inside a tile writes its sums to the workspace; the group that
  * has the tile's first stage adds them in the order of k, so that the bits do not depend on time.
  * Flags in the memory of the queue tell that sums are there; each is 0 again when the kernel ends.
- * Groups wait for ones with lower numbers alone, which the device has started before.
+ * A group waits for groups whose place in the grid is lower alone. Devices start groups in that
+ * order, which CUDA does not promise, so they run already.
  *
  * Tiles at the lower and right edge of C are moved inside, and store their part alone, so that
  * loads need no bounds; a tile is no larger than C. */

@@ -6,6 +6,7 @@
 #include "gemm_element.h"
 #include "gemm_fma_load.h"
 #include "gemm_module.h"
+#include "gemm_wait.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ void cuda_fma_end_begin(cuda_lowering *l)
     kit_text_add(&l->body,
                  ".reg .f32 %%one, %%sum, %%v<%u>;\n"
                  ".reg .b32 %%other, %%end, %%spot, %%sums, %%turn, %%piece_row, %%piece_column, "
-                 "%%c_row, %%c_column, %%c_first, %%c_next;\n"
+                 "%%c_row, %%c_column, %%c_first;\n"
                  ".reg .b64 %%partials, %%flags, %%place, %%flag;\n.reg .pred %%stored;\n"
                  "ld.param.f32 %%one, [block+%zu];\n",
                  4 * MAX_UNROLL, offsetof(cuda_gemm_block, fma.one));
@@ -220,7 +221,7 @@ static void write_share_begin(kit_text *t)
 }
 
 /* A work-item for each of the other groups waits for its flag and clears it. */
-static void write_await_partials(kit_text *t)
+static void write_await_partials(kit_text *t, const cuda_gemm_key *key)
 {
     kit_text_add(t, "add.u32 %%x0, %%own_first, %%own_count;\nsetp.ge.u32 %%p, %%x0, %%steps;\n"
                     "@%%p bra TILE_ENDS;\n"
@@ -230,9 +231,10 @@ static void write_await_partials(kit_text *t)
     write_share_begin(t);
     kit_text_add(t, "setp.ge.u32 %%p, %%x0, %%end;\n@%%p bra FLAGGED;\n");
     write_flag_place(t, "%other");
-    kit_text_add(t, "WAIT_FLAG:\nld.acquire.gpu.global.u32 %%x0, [%%flag];\n"
-                    "setp.eq.u32 %%p, %%x0, 0;\n@%%p bra WAIT_FLAG;\n"
-                    "mov.u32 %%x0, 0;\nst.relaxed.gpu.global.u32 [%%flag], %%x0;\n"
+    cuda_gemm_write_wait_begin(t, key, "WAIT_FLAG");
+    kit_text_add(t, "ld.acquire.gpu.global.u32 %%x0, [%%flag];\nsetp.ne.u32 %%done, %%x0, 0;\n");
+    cuda_gemm_write_wait_end(t, key, "WAIT_FLAG");
+    kit_text_add(t, "mov.u32 %%x0, 0;\nst.relaxed.gpu.global.u32 [%%flag], %%x0;\n"
                     "FLAGGED:\nbar.sync 0;\n");
 }
 
@@ -242,7 +244,7 @@ static void write_add_partials(kit_text *t, const cuda_gemm_key *key)
 {
     const cuda_fma_tile *tile = cuda_fma_tile_of(key);
     const uint32_t copies = unroll(tile, 4, MAX_UNROLL), bytes = CUDA_FMA_THREADS * 16;
-    write_await_partials(t);
+    write_await_partials(t, key);
     kit_text_add(t, "add.u32 %%other, %%group, 1;\nOTHER_GROUP:\n");
     write_share_begin(t);
     kit_text_add(t, "setp.ge.u32 %%p, %%x0, %%end;\n@%%p bra TILE_ENDS;\n");

@@ -184,20 +184,17 @@ hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_
     memcpy(&plan->product, d, sizeof plan->product);
     key->type = key->type_c = HAL_TYPE_F32;
     key->split = 1;
+    key->wait_seconds = device->gemm_wait;
     key->transpose_a = d->transpose_a;
     key->transpose_b = d->transpose_b;
-    key->reads_c = !d->beta_is_zero;
-    key->input_count = d->input_count;
-    key->epilogue = d->epilogue;
-    for (uint32_t i = 0; i < d->input_count; i++) {
-        key->inputs[i] = d->inputs[i].type;
-    }
     key_set_widths(key, d);
     const cuda_gemm_plan start = *plan;
-    if (d->lda > UINT32_MAX || d->ldb > UINT32_MAX || d->k > INT32_MAX ||
-        device->units > CUDA_FMA_MAX_GROUPS || !plan_search(device, d, NULL, plan)) {
-        return plan_decline("shape: expected a result of at least 64 x 128 or 128 x 64 and a short "
-                            "epilogue");
+    if (d->k < 1 || d->k > INT32_MAX) {
+        return plan_decline("k: expected 1 to 2147483647");
+    }
+    if (d->lda > UINT32_MAX || d->ldb > UINT32_MAX || device->units > CUDA_FMA_MAX_GROUPS ||
+        !plan_search(device, d, NULL, plan)) {
+        return plan_decline("shape: expected a result of at least 64 x 128 or 128 x 64");
     }
     for (uint32_t i = 1; i < d->candidate; i++) {
         const cuda_gemm_plan last = *plan;
@@ -210,6 +207,17 @@ hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_
         (d->copied || (double)d->m * (double)d->n * (double)d->k * d->batch < PORTABLE_PRODUCTS ||
          portable_cycles(d, device->units) < plan->cycles)) {
         return plan_decline("shape: expected one that the portable kernel multiplies more slowly");
+    }
+    /* C and the epilogue do not change the order of additions. */
+    key->reads_c = !d->beta_is_zero;
+    key->input_count = d->input_count;
+    key->epilogue = d->epilogue;
+    for (uint32_t i = 0; i < d->input_count; i++) {
+        key->inputs[i] = d->inputs[i].type;
+    }
+    if (!cuda_fma_is_supported(key)) {
+        return plan_decline("epilogue: expected a short one, with inputs of f32, f16, bf16, i32 or "
+                            "u32");
     }
     return HAL_OK;
 }

@@ -1,7 +1,7 @@
 /* PTX of the further inputs of a box or a piece of C, see gemm_inputs.h. */
 #include "gemm_inputs.h"
 
-#include "gemm_element.h"
+#include "gemm_sums.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * values in all rows of a tile, such as a bias, is loaded before the box that needs it, once for
  * both rows of a work-item; one with the same values in all columns once a tile. Two or four
  * neighbours take one access where strides allow. Inputs of other layouts are loaded element by
- * element (gemm_element.c). Called by gemm_epilogue.c and gemm_staged.c. */
+ * element (gemm_element.c). Called by gemm_element.c, gemm_epilogue.c and gemm_staged.c. */
 #ifndef HALYARD_CUDA_GEMM_INPUTS_H
 #define HALYARD_CUDA_GEMM_INPUTS_H
 

@@ -96,12 +96,9 @@ typedef struct cuda_gemm_block {
     uint32_t raster;                  /* rows of tiles that are taken together, for the L2 */
     uint32_t batched_a, batched_b;    /* 0: all matrices of the batch share the operand */
     float alpha, beta;
-    uint32_t k;
     uint32_t batch;
     uint32_t places; /* tiles of C, of all matrices; of pairs where groups share operands */
-    uint32_t reserved;
-    uint64_t parts;              /* address of the queue's memory, see gemm_partial.h */
-    cuda_gemm_source sources[2]; /* of A and B */
+    uint64_t parts;  /* address of the queue's memory, see gemm_partial.h */
     cuda_gemm_input inputs[HAL_GEMM_MAX_INPUTS]; /* as many as there are */
 } cuda_gemm_block;
 

@@ -5,6 +5,8 @@
 #include "cuda_plugin.h"
 #include "gemm_key.h"
 
+_Static_assert(sizeof(cuda_gemm_block) <= CUDA_MAX_PARAMETERS, "a launch has room for the block");
+
 /* A launch: the parameter block without addresses and scalars, and the number of groups. */
 struct cuda_gemm_launch {
     _Alignas(64) cuda_gemm_block block;
@@ -13,6 +15,7 @@ struct cuda_gemm_launch {
     bool mapped[3]; /* whether a tensor map describes A, B and C */
     bool swapped;   /* A of the kernel is binding 1, and B binding 0 */
     bool strict;    /* the block has that of strict F32 in the place of maps */
+    bool in_memory; /* parts of k are added in the queue's memory */
 };
 
 /* Writes the parameter block of a dispatch to a queue. Returns its bytes. */

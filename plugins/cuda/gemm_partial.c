@@ -7,6 +7,8 @@
 
 #include "gemm_element.h"
 #include "gemm_ring.h"
+#include "gemm_sums.h"
+#include "gemm_wait.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* Sums of parts of k that are added through device memory. Called by gemm_text.c and
  * gemm_staged.c.
  *
- * Every group writes the sums of its part to memory and tells the tile's word. A group waits
- * for the others of its tile, and adds a slice of the tile, only if all of them have begun: they
- * are on the device then, and end without waiting for groups that are not. Else it leaves its slice
- * to the group that is the last to write. Whichever group adds a slice adds the parts in the order
- * of k, so that the bits do not depend on time. The last group to go on makes the word 0 again. */
+ * Every group writes the sums of its part to memory and tells the tile's word. A group waits for
+ * the others of its tile, and adds a slice of the tile, whose sums it keeps, only if all of them
+ * have begun: they are on the device then, and end without waiting for groups that are not. Else it
+ * leaves its slice to the group that is the last to write. Whichever group adds a slice adds the
+ * parts in the order of k, so that the bits do not depend on time. The last group to go on makes
+ * the word 0 again. */
 #ifndef HALYARD_CUDA_GEMM_PARTIAL_H
 #define HALYARD_CUDA_GEMM_PARTIAL_H
 

@@ -11,7 +11,8 @@
 
 /* Bytes: of the start of a matrix and of its rows, for tensor maps. */
 enum { MAP_ALIGNMENT = 16 };
-/* Stages of a part of k that is added through memory, at least: shorter ones never pay. */
+/* Stages of a part of k that is added through memory, at least: shorter ones did not pay
+ * (docs/benchmarks, 2026-11-27-split). */
 enum { MIN_PART_STAGES = 4 };
 /* The least k of three-term products: each term has an error of up to 2^-19, see gemm_sums.c. */
 enum { MIN_PARTS_DEPTH = 64 };
@@ -19,10 +20,10 @@ static const int64_t MAX_EXTENT = INT32_MAX;
 static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 
 /* The model of the time, in cycles of one multiprocessor. Fitted to products of bf16 and f32 on an
- * H100 (docs/benchmarks, 2026-11-24b-wgmma, and 2026-11-27-unaligned for rows and for products
- * without tensor maps); constants with an asterisk are older, from an H200.
- * L2_*BYTES are what two neighbouring multiprocessors get from the L2 in a cycle; they read once
- * what both want. */
+ * H100 (docs/benchmarks, 2026-11-24b-wgmma, 2026-11-27-unaligned for rows and for products without
+ * tensor maps, and 2026-11-27-split for parts through memory); constants with an asterisk are
+ * older, from an H200. L2_*BYTES are what two neighbouring multiprocessors get from the L2 in a
+ * cycle; they read once what both want. */
 #define L2_BYTES 108.0       /* neighbouring tiles of single groups */
 #define L2_PAIR_BYTES 119.0  /* pairs, which copy a common tile to both */
 #define L2_SPLIT_BYTES 80.0  /* groups that split k, which want nothing in common */
@@ -190,7 +191,7 @@ static double operand_lines(const cuda_gemm_operand *o, uint32_t lines)
 
 /* Cycles of the copies of a stage from the L2. Two neighbours share the tile of A or B: as a pair,
  * or as the tiles of neighbouring groups do, which lie in one column of tiles where there are
- * several rows (gemm_text.c); groups that split k share nothing. */
+ * several rows (gemm_module.c); groups that split k share nothing. */
 static double copy_cycles(const cuda_gemm_plan *plan, double active)
 {
     const cuda_gemm_key *key = &plan->key;
@@ -397,16 +398,43 @@ static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other
     return plan->cycles > other->cycles || (plan->cycles == other->cycles && keys[0] > keys[1]);
 }
 
-/* Tries all tiles, or the one that HAL_CUDA_GEMM names, and takes the first one after `last`, which
- * may be null. */
+/* Sets all of the key that is not chosen. */
+static void key_describe(const hal_plugin_device *device, const hal_gemm_description *d,
+                         cuda_gemm_key *key)
+{
+    memset(key, 0, sizeof *key);
+    key->type = d->type_a;
+    key->type_c = d->type_c;
+    key->reads_c = !d->beta_is_zero;
+    key->flushes = d->precision == HAL_GEMM_ACCURATE;
+    key->wait_seconds = device->gemm_wait;
+    key->input_count = d->input_count;
+    key->epilogue = d->epilogue;
+    for (uint32_t i = 0; i < d->input_count; i++) {
+        key->inputs[i] = d->inputs[i].type;
+    }
+}
+
+/* Whether two plans add in the same order. */
+static bool plans_have_one_order(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
+{
+    const cuda_gemm_key *a = &plan->key, *b = &other->key;
+    return a->split == b->split && a->in_memory == b->in_memory && a->swapped == b->swapped;
+}
+
+/* Tries all tiles, or the one that HAL_CUDA_GEMM names, and takes the first one after `last` of
+ * those with the order of `like`; both may be null. */
 static bool plan_search(const hal_plugin_device *device, const hal_gemm_description *d,
-                        const cuda_gemm_plan *last, cuda_gemm_plan *best)
+                        const cuda_gemm_plan *last, const cuda_gemm_plan *like,
+                        cuda_gemm_plan *best)
 {
     static const uint16_t columns[] = {16,  32,  48,  64,  80,  96,  112, 128,
                                        144, 160, 176, 192, 208, 224, 240, 256};
     const cuda_gemm_tile *forced = &device->gemm_tile;
-    cuda_gemm_plan plan = *best;
+    cuda_gemm_plan plan;
     const uint32_t most = largest_cluster();
+    memset(&plan, 0, sizeof plan);
+    key_describe(device, d, &plan.key);
     bool found = false;
     const uint32_t ways = 2 * 3 * (CUDA_GEMM_MAX_CLUSTER + CUDA_GEMM_MAX_PARTS - 1);
     for (uint32_t way = 0; way < ways; way++) {
@@ -424,6 +452,7 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
                               : cuda_gemm_cluster(&plan.key) > 1                             ? 32
                                                                                              : 16;
         if (cuda_gemm_cluster(&plan.key) > most ||
+            (like != NULL && !plans_have_one_order(&plan, like)) ||
             (forced->columns > 0 &&
              (forced->split != plan.key.split || forced->in_memory != plan.key.in_memory ||
               forced->swapped != plan.key.swapped || forced->shared != plan.key.shared))) {
@@ -476,7 +505,7 @@ static bool copies_are_faster(const hal_plugin_device *device, const hal_gemm_de
                               const cuda_gemm_plan *plan)
 {
     hal_gemm_description copied = *d;
-    cuda_gemm_plan other = *plan;
+    cuda_gemm_plan other;
     const bool unaligned_a = !operand_is_mappable(&plan->operands[plan->key.swapped ? 1 : 0]),
                unaligned_b = !operand_is_mappable(&plan->operands[plan->key.swapped ? 0 : 1]);
     if (unaligned_a) {
@@ -490,7 +519,7 @@ static bool copies_are_faster(const hal_plugin_device *device, const hal_gemm_de
         copied.stride_b = d->stride_b != 0 ? copied.ldb * outer : 0;
     }
     copied.copied |= (uint8_t)((unaligned_a ? 1 : 0) | (unaligned_b ? 2 : 0));
-    return plan_search(device, &copied, NULL, &other) &&
+    return plan_search(device, &copied, NULL, NULL, &other) &&
            other.cycles + copied_cycles(&copied, device->units) <
                plan->cycles + copied_cycles(d, device->units);
 }
@@ -544,33 +573,32 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     if (d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE && d->k < MIN_PARTS_DEPTH) {
         return plan_decline("k: expected at least 64 for the bound of accurate F32");
     }
-    memset(plan, 0, sizeof *plan);
-    key->type = d->type_a;
-    key->type_c = d->type_c;
-    key->reads_c = !d->beta_is_zero;
-    key->flushes = d->precision == HAL_GEMM_ACCURATE;
-    key->wait_seconds = device->gemm_wait;
-    key->input_count = d->input_count;
-    key->epilogue = d->epilogue;
-    for (uint32_t i = 0; i < d->input_count; i++) {
-        key->inputs[i] = d->inputs[i].type;
+    hal_gemm_description plain = *d;
+    plain.beta_is_zero = 1;
+    plain.epilogue = NULL;
+    plain.input_count = 0;
+    if (!plan_search(device, &plain, NULL, NULL, plan)) {
+        return plan_decline("strides: expected multiples of 16 bytes for A and B of f32, and fewer "
+                            "tiles than 2^31");
     }
-    if (!plan_search(device, d, NULL, plan)) {
-        return plan_decline("strides: expected multiples of 16 bytes for A and B, and a short "
-                            "epilogue");
-    }
-    if (key->direct && device->gemm_tile.columns == 0 && copies_are_faster(device, d, plan)) {
+    if (key->direct && device->gemm_tile.columns == 0 && copies_are_faster(device, &plain, plan)) {
         return plan_decline("strides: expected multiples of 16 bytes for A and B, whose copies are "
                             "faster");
     }
     for (uint32_t i = 1; i < d->candidate; i++) {
         const cuda_gemm_plan last = *plan;
-        if (!plan_search(device, d, &last, plan)) {
+        if (!plan_search(device, &plain, &last, NULL, plan)) {
             return plan_decline("candidate: expected the number of one of the kernels");
         }
     }
     if (!d->required && device->gemm_tile.columns == 0 && !plan_is_worth(d, plan, device->units)) {
         return plan_decline("shape: expected one that the portable kernel multiplies more slowly");
+    }
+    /* C and the epilogue do not change the order of additions. */
+    const cuda_gemm_plan like = *plan;
+    if ((d->epilogue != NULL || !d->beta_is_zero) && !plan_search(device, d, NULL, &like, plan)) {
+        return plan_decline("epilogue: expected a short one, with inputs of f32, f16, bf16, i32 or "
+                            "u32");
     }
     return HAL_OK;
 }

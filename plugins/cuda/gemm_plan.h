@@ -19,15 +19,17 @@ typedef struct cuda_gemm_plan {
     cuda_gemm_key key;
     cuda_gemm_operand operands[3];
     uint32_t tiles_m, tiles_n;
-    uint32_t raster; /* rows of tiles that are taken together, see gemm_text.c */
+    uint32_t raster; /* rows of tiles that are taken together, see gemm_module.h */
     double cycles;   /* estimated */
     /* Of strict F32, see cuda_fma_block: */
     uint32_t groups, rounds, share, longer;
     bool partials; /* groups pass sums through the workspace */
 } cuda_gemm_plan;
 
-/* Chooses the kernel with the least estimated time, a function of the description and the device's
- * number of multiprocessors alone. Errors: UNSUPPORTED, with the reason as the message. */
+/* Chooses the kernel with the least estimated time, a function of the description, the device's
+ * number of multiprocessors and whether the driver knows clusters. The parts of k are those of the
+ * product that neither reads C nor has an epilogue. Errors: UNSUPPORTED, with the reason as the
+ * message. */
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
                                  cuda_gemm_plan *plan);
 

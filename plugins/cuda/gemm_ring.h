@@ -91,14 +91,8 @@ static inline uint32_t cuda_gemm_full_arrivals(const cuda_gemm_key *key)
     return key->direct ? 4 : 1;
 }
 
-/* A wait: what is between begin and end is repeated until predicate %done is true. `name` is a
- * label that no other wait has. If the key bounds waits, one that takes longer ends the kernel: the
- * driver writes the name, the group and the work-item to stderr. */
-void cuda_gemm_write_wait_begin(kit_text *t, const cuda_gemm_key *key, const char *name);
-void cuda_gemm_write_wait_end(kit_text *t, const cuda_gemm_key *key, const char *name);
-
-/* Waits for a phase of a barrier. `cluster`: what other groups wrote before they arrived is
- * visible. */
+/* Waits for a phase of a barrier (gemm_wait.h). `cluster`: what other groups wrote before they
+ * arrived is visible. */
 void cuda_gemm_write_wait(kit_text *t, const cuda_gemm_key *key, const char *name,
                           const char *barrier, const char *parity, bool cluster);
 

@@ -7,6 +7,7 @@
 #include "gemm_element.h"
 #include "gemm_partial.h"
 #include "gemm_ring.h"
+#include "gemm_sums.h"
 
 #include <stdio.h>
 

@@ -9,6 +9,7 @@
 #include "gemm_ring.h"
 #include "gemm_staged.h"
 #include "gemm_sums.h"
+#include "gemm_wait.h"
 #include "lower_state.h"
 
 #include <stddef.h>
@@ -343,16 +344,13 @@ static void write_start(kit_text *t, const cuda_gemm_key *key)
 
 static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_text *text)
 {
+    kit_text_add(text, ".version %s\n.target sm_90a\n.address_size 64\n",
+                 cuda_gemm_cluster(key) > 1 ? "8.6" : "8.0");
+    cuda_gemm_write_wait_header(text, key);
     kit_text_add(text,
-                 ".version %s\n.target sm_90a\n.address_size 64\n%s"
                  ".extern .shared .align 1024 .b8 shared[];\n"
                  ".visible .entry hal_kernel(.param .align 64 .b8 block[%zu])\n"
                  ".reqntid %u, 1, 1\n.minnctapersm 1\n",
-                 cuda_gemm_cluster(key) > 1 ? "8.6" : "8.0",
-                 key->wait_seconds == 0
-                     ? ""
-                     : ".extern .func __assertfail(.param .b64 text, .param .b64 file, .param .b32 "
-                       "line, .param .b64 function, .param .b64 size);\n",
                  offsetof(cuda_gemm_block, inputs) + key->input_count * sizeof(cuda_gemm_input),
                  CUDA_GEMM_THREADS);
     if (cuda_gemm_cluster(key) > 1) {

@@ -2,12 +2,13 @@
  * gemm.c, and by tests on machines without the driver.
  *
  * A kernel is persistent: each group takes tiles of C in turn. One warpgroup copies tiles of A and
- * B into a ring of stages through tensor maps; two warpgroups multiply, and write C. Shapes,
+ * B into a ring of stages, through tensor maps or without (`direct`); two warpgroups multiply, and
+ * write C. Shapes,
  * strides and addresses are parameters, so that a new shape needs no new kernel.
  *
  * A kernel may compute the transpose, C' = B' A' (`swapped`); m, n, A and B are then those of the
- * transposed product. The groups of a cluster may share a tile: each sums a part of k, and adds all
- * parts of a part of the tile in the order of k (`split`). */
+ * transposed product. Groups may share a tile: each sums a part of k, and adds all parts of a slice
+ * of the tile in the order of k (`split`), in a cluster or through memory (`in_memory`). */
 #ifndef HALYARD_CUDA_GEMM_TEXT_H
 #define HALYARD_CUDA_GEMM_TEXT_H
 

@@ -1,6 +1,7 @@
 /* Queues: a stream each, with its points and chains. Entries of the plugin's table. */
 #include "chain.h"
 #include "gemm_fma_tile.h"
+#include "gemm_launch.h"
 
 #include <stdlib.h>
 
@@ -27,11 +28,36 @@ static hal_status parts_create(hal_plugin_queue *queue)
     const cuda_driver *cu = cuda_functions();
     const size_t words = 4 * CUDA_GEMM_STATES,
                  bytes = words + (size_t)queue->device->units * CUDA_GEMM_MAX_SUMS;
-    const hal_status status = cuda_check(cu->cuMemAlloc_v2(&queue->parts, bytes),
-                                         "allocating %zu bytes for parts of products", bytes);
-    return status == HAL_OK ? cuda_check(cu->cuMemsetD8Async(queue->parts, 0, words, queue->stream),
-                                         "clearing the words of parts of products")
-                            : status;
+    cuda_address parts = 0;
+    hal_status status = cuda_check(cu->cuMemAlloc_v2(&parts, bytes),
+                                   "allocating %zu bytes for parts of products", bytes);
+    if (status != HAL_OK) {
+        return status;
+    }
+    status = cuda_check(cu->cuMemsetD8Async(parts, 0, words, queue->stream),
+                        "clearing the words of parts of products");
+    if (status != HAL_OK) {
+        cu->cuMemFree_v2(parts);
+        return status;
+    }
+    queue->parts = parts;
+    return HAL_OK;
+}
+
+/* Whether the queue lacks the memory of parts and the batch has a kernel that uses it. */
+static bool batch_needs_parts(const hal_plugin_queue *queue, const hal_batch *batch)
+{
+    if (queue->parts != 0 || !atomic_load(&queue->device->needs_parts)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        if (command->kind == HAL_COMMAND_DISPATCH && command->kernel->gemm != NULL &&
+            command->kernel->gemm->in_memory) {
+            return true;
+        }
+    }
+    return false;
 }
 
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
@@ -101,7 +127,7 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status == HAL_OK) {
         status = cuda_point_follow(queue, waits, wait_count);
     }
-    if (status == HAL_OK && queue->parts == 0 && atomic_load(&queue->device->needs_parts)) {
+    if (status == HAL_OK && batch_needs_parts(queue, batch)) {
         status = parts_create(queue);
     }
     if (status == HAL_OK && batch_is_collective(batch)) {

@@ -1,6 +1,6 @@
 /* plugin_host.h: a host for a plugin under test, whose cache has one entry; the message of the last
- * failure is in `message`; kernels as text; expected texts in files. Included by the tests of
- * plugins and lowerings. */
+ * failure is in `message`, the last line of the log in `logged`; kernels as text; expected texts in
+ * files. Included by the tests of plugins and lowerings. */
 #ifndef TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 #define TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 static char message[2048];
+static _Thread_local char logged[512];
 
 static inline void *host_allocate(uint64_t bytes, uint64_t alignment)
 {
@@ -21,6 +22,7 @@ static inline void *host_allocate(uint64_t bytes, uint64_t alignment)
 
 static inline void host_log(uint32_t level, const char *text)
 {
+    snprintf(logged, sizeof logged, "%s", text);
 }
 
 static inline hal_status host_fail(hal_status status, const char *text)

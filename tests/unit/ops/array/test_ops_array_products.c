@@ -1,6 +1,6 @@
 /* Products and what follows them in arrays, over the mock plugin, which has a kernel for products
- * of up to 1,000 rows, but for none whose epilogue reads a mask: an epilogue must not take a product
- * to another kernel, whose sums have another order. */
+ * of up to 1,000 rows, but for none whose epilogue reads a mask: an epilogue must not take a
+ * product to another kernel, whose sums have another order. */
 #include "mock_fixture.h"
 
 #include "ops_arrays.h"

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { CUDA_MOCK_LAUNCHES = 8192, CUDA_MOCK_BLOCK = 704, CUDA_MOCK_DEVICES = 4 };
+enum { CUDA_MOCK_LAUNCHES = 8192, CUDA_MOCK_BLOCK = 1024, CUDA_MOCK_DEVICES = 4 };
 
 /* One kernel that ran. */
 typedef struct cuda_mock_launch {

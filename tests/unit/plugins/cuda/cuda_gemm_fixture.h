@@ -1,0 +1,156 @@
+/* Native matrix products of the cuda plugin over a driver without a GPU (cuda_mock.h), for the
+ * tests of them: a device for each test, descriptions, kernels and launches. */
+#ifndef TESTS_UNIT_CUDA_GEMM_FIXTURE_H
+#define TESTS_UNIT_CUDA_GEMM_FIXTURE_H
+
+#include "../plugin_host.h"
+#include <cuda/gemm_key.h>
+#include <hal/ir_build.h>
+
+#include "cuda_mock.h"
+
+static cuda_mock *mock;
+static const hal_plugin *plugin;
+static hal_plugin_device *device;
+
+static inline int load_plugin(void)
+{
+    void *driver = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
+    plugin = plugin_load(CUDA_PLUGIN_PATH);
+    mock = driver != NULL ? dlsym(driver, CUDA_MOCK_SYMBOL) : NULL;
+    return plugin == NULL || mock == NULL ? -1 : 0;
+}
+
+static inline int begin(void **state)
+{
+    memset(mock, 0, sizeof *mock);
+    mock->devices = 1;
+    mock->memory_limit = UINT64_C(1) << 30;
+    return plugin->device_open(0, &device) == HAL_OK ? 0 : -1;
+}
+
+/* Modules live until the device is closed. */
+static inline int end(void **state)
+{
+    plugin->device_close(device);
+    return mock->contexts == 0 && mock->live_modules == 0 ? 0 : -1;
+}
+
+/* Opens the device again with a tile for all products. */
+static inline void reopen(const char *tile)
+{
+    plugin->device_close(device);
+    setenv("HAL_CUDA_GEMM", tile, 1);
+    const hal_status status = plugin->device_open(0, &device);
+    unsetenv("HAL_CUDA_GEMM");
+    assert_int_equal(status, HAL_OK);
+}
+
+/* All matrices of one type, stored by rows. */
+static inline hal_gemm_description gemm_product(hal_type type, uint8_t precision, int64_t m,
+                                                int64_t n, int64_t k)
+{
+    return (hal_gemm_description){.size = sizeof(hal_gemm_description),
+                                  .type_a = type,
+                                  .type_b = type,
+                                  .type_c = type,
+                                  .beta_is_zero = 1,
+                                  .precision = precision,
+                                  .batch = 1,
+                                  .m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .lda = k,
+                                  .ldb = n,
+                                  .ldc = n};
+}
+
+/* The kernel of a product, and the bytes of its workspace. */
+static inline hal_plugin_kernel *taken_with(const hal_gemm_description *description,
+                                            uint64_t *workspace)
+{
+    hal_plugin_kernel *kernel = NULL;
+    if (plugin->gemm(device, description, &kernel, workspace) != HAL_OK) {
+        fail_msg("%s", message);
+    }
+    return kernel;
+}
+
+static inline void declined(const hal_gemm_description *description, const char *words)
+{
+    hal_plugin_kernel *kernel = NULL;
+    uint64_t workspace = 0;
+    assert_int_equal(plugin->gemm(device, description, &kernel, &workspace), HAL_ERROR_UNSUPPORTED);
+    assert_null(kernel);
+    if (strstr(message, words) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", words, message);
+    }
+}
+
+/* An epilogue that adds `count` further inputs of a type, and `records` times 1. */
+static inline hal_ir_kernel *fragment_sum(hal_type type, uint32_t count, uint32_t records)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *ir = NULL;
+    assert_int_equal(hal_ir_builder_create_fragment("e", &b), HAL_OK);
+    hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) { /* row, column, batch */
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_ir_value input = hal_ir_input(b, 4 + i, type);
+        sum =
+            hal_ir_add(b, sum, type == HAL_TYPE_F32 ? input : hal_ir_cast(b, HAL_TYPE_F32, input));
+    }
+    for (uint32_t i = 0; i < records; i++) {
+        sum = hal_ir_add(b, sum, hal_ir_f32(b, 1));
+    }
+    hal_ir_output(b, 0, sum);
+    if (hal_ir_builder_finish(b, &ir) != HAL_OK) {
+        fail_msg("%s", hal_status_message());
+    }
+    hal_ir_builder_destroy(b);
+    return ir;
+}
+
+static inline hal_plugin_memory *memory_of(uint64_t bytes)
+{
+    hal_plugin_memory *memory = NULL;
+    assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, bytes, &memory), HAL_OK);
+    return memory;
+}
+
+/* Submits one dispatch of a product with `inputs` further inputs. A, B, C and those are 16 bytes
+ * apart in one memory, from byte 16 on, the workspace at byte 1024. Returns the launch. */
+static inline const cuda_mock_launch *launched_on(hal_plugin_queue *queue,
+                                                  hal_plugin_kernel *kernel,
+                                                  hal_plugin_memory *memory, uint32_t inputs,
+                                                  const double scalars[2])
+{
+    hal_binding bindings[4 + HAL_GEMM_MAX_INPUTS];
+    for (uint32_t i = 0; i < 4 + inputs; i++) {
+        const uint64_t place = i < 3 ? 1 + i : i;
+        bindings[i] = i == 3 ? (hal_binding){.memory = memory, .offset = 1024, .length = 1024}
+                             : (hal_binding){.memory = memory, .offset = 16 * place, .length = 64};
+    }
+    const hal_command command = {.kind = HAL_COMMAND_DISPATCH,
+                                 .binding_count = 4 + inputs,
+                                 .scalar_bytes = 16,
+                                 .grid = {1, 1, 1},
+                                 .kernel = kernel};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 4 + inputs,
+                             .scalar_bytes = 16,
+                             .commands = &command,
+                             .bindings = bindings,
+                             .scalars = (const uint8_t *)scalars};
+    const uint32_t before = mock->launch_count;
+    if (plugin->submit(queue, &batch, NULL, 0, 1) != HAL_OK) {
+        fail_msg("%s", message);
+    }
+    assert_int_equal(mock->launch_count, before + 1);
+    return &mock->launches[before];
+}
+
+#endif
