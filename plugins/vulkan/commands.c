@@ -1,4 +1,5 @@
-/* The commands of batches, recorded into the command buffer of a slot. Called by queue.c. */
+/* The commands of batches, recorded into the command buffer of a slot. Called by queue.c and
+ * send.c. */
 #include "vulkan_plugin.h"
 
 #include <string.h>

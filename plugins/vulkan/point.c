@@ -99,9 +99,10 @@ hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
         return HAL_OK;
     }
-    const hal_status status = vulkan_device_check(device);
-    if (status != HAL_OK) {
-        return status;
+    /* A lost device of which the driver knows nothing ends what was sent. */
+    const int lost = atomic_load(&device->lost);
+    if (lost == VULKAN_LOST) {
+        return vulkan_device_check(device);
     }
     const uint64_t spin = device->physical.info.kind == HAL_DEVICE_SOFTWARE ? 0 : SPIN_NS;
     VkResult result = timeline_poll(queue, value, timeout_ns < spin ? timeout_ns : spin);
@@ -114,7 +115,7 @@ hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     }
     if (result == VK_SUCCESS) {
         queue_raise_reached(queue, value);
-        return HAL_OK;
+        return lost ? vulkan_device_check(device) : HAL_OK;
     }
     return result == VK_TIMEOUT ? HAL_ERROR_TIMEOUT
                                 : vulkan_fail_result(device, result, "waiting for a batch");
@@ -129,6 +130,10 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
     uint64_t ticks[2] = {0, 0};
     const uint64_t points[2] = {first, second};
     *nanoseconds = 0;
+    const hal_status status = vulkan_device_check(device); /* a dropped batch gets no time */
+    if (status != HAL_OK) {
+        return status;
+    }
     if (bits == 0) {
         return vulkan_fail(HAL_ERROR_UNSUPPORTED, "%s: queue_elapsed: the device has no timestamps",
                            device->physical.info.name);

@@ -117,6 +117,7 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status == HAL_OK && queue->held_batches > 0) {
         status = vulkan_send_later(queue);
     }
+    queue->accepted = status == HAL_OK ? value : queue->accepted;
     pthread_mutex_unlock(&queue->lock);
     return status;
 }
@@ -135,12 +136,14 @@ hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
         value = vulkan_slot_end(queue, value);
         pthread_mutex_unlock(&queue->lock);
     }
-    if (status != HAL_OK) {
+    const int lost = atomic_load(&queue->device->lost);
+    if (status != HAL_OK && lost == VULKAN_LOST) {
         return status;
     }
-    if (atomic_load(&queue->sent) < value) {
-        status = vulkan_device_check(queue->device);
-        return status == HAL_OK ? HAL_ERROR_TIMEOUT : status;
+    const uint64_t sent = atomic_load(&queue->sent);
+    if (sent < value) {
+        status = lost ? vulkan_point_wait(queue, sent, timeout_ns) : HAL_ERROR_TIMEOUT;
+        return status == HAL_OK ? vulkan_device_check(queue->device) : status;
     }
     return vulkan_point_wait(queue, value, timeout_ns);
 }

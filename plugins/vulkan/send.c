@@ -97,19 +97,16 @@ hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, ui
     queue->open = NULL;
     queue->held_batches = queue->held_commands = 0;
     slot->value = queue->recorded;
-    hal_status status = vulkan_commands_end(device, slot);
+    hal_status status = vulkan_device_check(device);
+    status = status == HAL_OK ? vulkan_commands_end(device, slot) : status;
     status = status == HAL_OK ? slot_submit(queue, slot, waits, wait_count) : status;
     if (status == HAL_OK) {
         queue->sent_before = atomic_load(&queue->sent);
         atomic_store(&queue->sent, slot->value);
-    } else if (batches == 1) {
-        queue->recorded--;
+    } else if (queue->accepted + batches == slot->value) {
+        queue->recorded--; /* the only one is that of the submit */
     } else if (status != HAL_ERROR_DEVICE_LOST) {
-        atomic_store(&device->lost, 1);
-        status = vulkan_fail(HAL_ERROR_DEVICE_LOST,
-                             "%s: the driver refused %u batches that had been accepted; open the "
-                             "device again",
-                             device->physical.info.name, batches);
+        status = vulkan_device_give_up(device);
     }
     vulkan_slot_release(queue, slot, status == HAL_OK ? slot->value : 0);
     return status;
@@ -144,11 +141,17 @@ hal_status vulkan_send_recorded(hal_plugin_queue *queue)
 
 hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)
 {
-    if (atomic_load(&queue->sent) >= value) {
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value ||
+        atomic_load(&queue->sent) >= value) {
         return HAL_OK;
     }
+    hal_status status = HAL_OK;
     pthread_mutex_lock(&queue->lock);
-    const hal_status status = vulkan_send(queue, NULL, 0);
+    if (atomic_load(&queue->sent) < value) {
+        status = vulkan_send(queue, NULL, 0);
+        /* A value of a lost device that was dropped is never signalled. */
+        status = status == HAL_OK ? vulkan_device_check(queue->device) : status;
+    }
     pthread_mutex_unlock(&queue->lock);
     return status;
 }

@@ -56,7 +56,7 @@ hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const 
     const char *name = device != NULL ? device->physical.info.name : "vulkan";
     if (result == VK_ERROR_DEVICE_LOST) {
         if (device != NULL) {
-            atomic_store(&device->lost, 1);
+            atomic_store(&device->lost, VULKAN_LOST);
         }
         return vulkan_fail(HAL_ERROR_DEVICE_LOST,
                            "%s: %s: VK_ERROR_DEVICE_LOST; a kernel may have run too long or "
@@ -69,11 +69,23 @@ hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const 
 
 hal_status vulkan_device_check(const hal_plugin_device *device)
 {
-    if (!atomic_load_explicit(&device->lost, memory_order_relaxed)) {
+    const int lost = atomic_load_explicit(&device->lost, memory_order_relaxed);
+    if (!lost) {
         return HAL_OK;
     }
-    return vulkan_fail(HAL_ERROR_DEVICE_LOST, "%s: the device was lost earlier; open it again",
+    return vulkan_fail(HAL_ERROR_DEVICE_LOST,
+                       lost == VULKAN_LOST
+                           ? "%s: the device was lost earlier; open it again"
+                           : "%s: the driver refused batches that had been accepted earlier; open "
+                             "the device again",
                        device->physical.info.name);
+}
+
+hal_status vulkan_device_give_up(hal_plugin_device *device)
+{
+    int known = 0;
+    atomic_compare_exchange_strong(&device->lost, &known, VULKAN_GIVEN_UP);
+    return vulkan_device_check(device);
 }
 
 hal_status vulkan_device_check_hardware(const hal_plugin_device *device)

@@ -56,6 +56,10 @@ typedef struct vulkan_device_queue {
 
 enum { VULKAN_MAX_DEVICE_QUEUES = 16 };
 
+/* How a device was lost: the driver said so, or it refused batches that had been accepted. In the
+ * second case the driver still runs what was sent. */
+enum { VULKAN_LOST = 1, VULKAN_GIVEN_UP };
+
 struct hal_plugin_device {
     vulkan_description physical;
     const vulkan_instance *instance;
@@ -66,7 +70,7 @@ struct hal_plugin_device {
     vulkan_device_queue device_queues[VULKAN_MAX_DEVICE_QUEUES];
     uint32_t device_queue_count;
     _Atomic uint32_t next_device_queue;
-    _Atomic int lost;
+    _Atomic int lost;                                /* 0, or VULKAN_LOST or VULKAN_GIVEN_UP */
     _Atomic uint64_t allocated[VK_MAX_MEMORY_HEAPS]; /* bytes, by heap */
 };
 
@@ -125,6 +129,7 @@ struct hal_plugin_queue {
     _Atomic uint64_t sent;     /* the last value that the driver got */
     uint64_t sent_before;      /* that of the submission before */
     _Atomic uint64_t recorded; /* the last value */
+    uint64_t accepted;         /* the last value that submit has answered OK for */
     /* Guards the slots, and recording and sending. */
     pthread_mutex_t lock;
     vulkan_slot *open;      /* being recorded; may be null */
@@ -147,7 +152,9 @@ hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const 
     HAL_PRINTF(3, 4);
 /* DEVICE_LOST after the device was lost. */
 hal_status vulkan_device_check(const hal_plugin_device *device);
-/* The same, and UNSUPPORTED for a device without hardware. */
+/* DEVICE_LOST, as accepted batches cannot run: the device is lost from now on. */
+hal_status vulkan_device_give_up(hal_plugin_device *device);
+/* vulkan_device_check, and UNSUPPORTED for a device without hardware. */
 hal_status vulkan_device_check_hardware(const hal_plugin_device *device);
 
 /* driver.c: opens the loader and creates the instance. Threads: any. */
@@ -196,7 +203,7 @@ int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch)
 /* Prepares the time of a point by the host, which costs the device nothing; waits until the point
  * that had its slot is reached. Where the host cannot, commands.c does it. */
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value);
-/* Waits for a value that was sent. */
+/* Waits for a value that was sent; on a device that was given up, too. */
 hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
@@ -222,8 +229,9 @@ hal_status vulkan_commands_append(hal_plugin_queue *queue, vulkan_slot *slot,
 hal_status vulkan_commands_end(hal_plugin_device *device, vulkan_slot *slot);
 
 /* send.c: when recorded batches go to the driver. */
-/* Sends what the queue holds. Its batches wait for `waits`, whose values were sent. A failure
- * rejects a single batch; when several were held, the device is lost. The caller has the lock. */
+/* Sends what the queue holds. Its batches wait for `waits`, whose values
+ * were sent. A failure rejects the batch of a submit in progress if no other is held; otherwise
+ * the device is lost. On a lost device what is held is dropped. The caller has the lock. */
 hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, uint32_t wait_count);
 /* The same if the device needs it soon, or enough is held. The caller has the lock. */
 hal_status vulkan_send_due(hal_plugin_queue *queue);
@@ -231,7 +239,8 @@ hal_status vulkan_send_due(hal_plugin_queue *queue);
 hal_status vulkan_send_recorded(hal_plugin_queue *queue);
 /* Leaves what is held to the helper. The caller has the lock. */
 hal_status vulkan_send_later(hal_plugin_queue *queue);
-/* Sends what is held unless `value` was sent. Takes the lock. */
+/* For another queue that waits for `value`: sends what is held unless it was sent. Takes the
+ * lock. */
 hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value);
 /* Of a queue's life: the first and, when all is sent, the last call. */
 void vulkan_send_start(hal_plugin_queue *queue);

@@ -1,6 +1,6 @@
-/* plugin_host.h: a host for a plugin under test, whose cache has one entry; the message of the last
- * failure is in `message`, the last line of the log in `logged`; kernels as text; expected texts in
- * files. Included by the tests of plugins and lowerings. */
+/* plugin_host.h: a host for a plugin under test, whose cache has one entry; the message of the
+ * thread's last failure is in `message`, the last line of its log in `logged`; kernels as text;
+ * expected texts in files. Included by the tests of plugins and lowerings. */
 #ifndef TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 #define TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static char message[2048];
+static _Thread_local char message[2048];
 static _Thread_local char logged[512];
 
 static inline void *host_allocate(uint64_t bytes, uint64_t alignment)

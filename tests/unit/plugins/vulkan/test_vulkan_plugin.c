@@ -127,7 +127,8 @@ static int try_software(const hal_plugin *plugin, hal_plugin_device *device, uin
     return wrong;
 }
 
-/* A queue is destroyed right after a batch of another one that waited for it. */
+/* A queue is destroyed right after a batch of another one that waited for it. Drivers without the
+ * quirk are not asked to be idle. */
 static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
 {
     hal_plugin_queue *first = NULL, *second = NULL;
@@ -325,11 +326,157 @@ static int try_refused(const hal_plugin *plugin, hal_plugin_device *device)
     wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 3), HAL_OK, NULL);
     wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 4), HAL_OK, NULL);
     wrong |= expect(plugin->wait(queue, 4, UINT64_MAX), HAL_ERROR_DEVICE_LOST,
-                    "refused 2 batches that had been accepted");
+                    "refused batches that had been accepted");
     wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, 5), HAL_ERROR_DEVICE_LOST, "earlier");
     plugin->queue_destroy(device, queue);
     plugin->device_close(device);
     return wrong;
+}
+
+/* Two queues of a device whose driver refuses every other submission, and 4 bytes that batch 2 of
+ * one of them fills. `untimed` does nothing. */
+typedef struct refusal {
+    const hal_plugin *plugin;
+    hal_plugin_device *device;
+    hal_plugin_queue *queue, *other;
+    hal_plugin_memory *memory;
+    _Atomic uint32_t *word;
+    fill_batch fill;
+    hal_batch untimed;
+} refusal;
+
+static int refusal_open(refusal *r, const hal_plugin *plugin, hal_plugin_device *device)
+{
+    void *mapped = NULL;
+    *r = (refusal){.plugin = plugin, .device = device};
+    r->untimed = (hal_batch){.size = sizeof r->untimed, .flags = HAL_BATCH_UNTIMED};
+    int wrong = expect(plugin->queue_create(device, &r->queue), HAL_OK, NULL);
+    wrong |= expect(plugin->queue_create(device, &r->other), HAL_OK, NULL);
+    wrong |=
+        expect(plugin->memory_allocate(device, HAL_MEMORY_SHARED, 4096, &r->memory), HAL_OK, NULL);
+    wrong |= expect(plugin->memory_map(device, r->memory, &mapped), HAL_OK, NULL);
+    if (!wrong) {
+        memset(mapped, 0, 4096);
+        r->word = mapped;
+        fill_batch_make(&r->fill, r->memory, 0, 7);
+    }
+    return wrong;
+}
+
+static int refusal_close(refusal *r, int wrong)
+{
+    r->plugin->queue_destroy(r->device, r->queue);
+    r->plugin->queue_destroy(r->device, r->other);
+    r->plugin->memory_free(r->device, r->memory);
+    r->plugin->device_close(r->device);
+    return wrong;
+}
+
+/* An accepted batch alone is refused when the program waits for it. */
+static int try_refused_wait(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    refusal r;
+    int wrong = refusal_open(&r, plugin, device);
+    wrong |= expect(plugin->submit(r.queue, &r.untimed, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.queue, &r.fill.batch, NULL, 0, 2), HAL_OK, NULL);
+    wrong |= expect(plugin->wait(r.queue, 2, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "refused");
+    wrong |=
+        expect(plugin->submit(r.queue, &r.untimed, NULL, 0, 3), HAL_ERROR_DEVICE_LOST, "refused");
+    wrong |= expect(plugin->wait(r.queue, 2, 0), HAL_ERROR_DEVICE_LOST, "refused");
+    return refusal_close(&r, wrong);
+}
+
+/* It is refused by the submit of a batch that waits for another queue. */
+static int try_refused_next(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    refusal r;
+    int wrong = refusal_open(&r, plugin, device);
+    const hal_plugin_wait wait = {.queue = r.other, .value = 1};
+    wrong |= expect(plugin->submit(r.other, &r.untimed, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.queue, &r.untimed, NULL, 0, 1), HAL_ERROR_OUT_OF_MEMORY, NULL);
+    wrong |= expect(plugin->submit(r.queue, &r.untimed, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.queue, &r.fill.batch, NULL, 0, 2), HAL_OK, NULL);
+    wrong |=
+        expect(plugin->submit(r.queue, &r.untimed, &wait, 1, 3), HAL_ERROR_DEVICE_LOST, "refused");
+    wrong |= expect(plugin->wait(r.queue, 2, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "refused");
+    return refusal_close(&r, wrong);
+}
+
+/* It is refused when the helper submits it. */
+static int try_refused_helper(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    refusal r;
+    hal_plugin_queue *more = NULL;
+    hal_status status = HAL_OK;
+    int wrong = refusal_open(&r, plugin, device);
+    wrong |= expect(plugin->submit(r.queue, &r.untimed, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.queue, &r.fill.batch, NULL, 0, 2), HAL_OK, NULL);
+    for (int i = 0; i < 5000 && status == HAL_OK && !wrong; i++) {
+        usleep(1000);
+        status = plugin->queue_create(device, &more);
+        plugin->queue_destroy(device, more);
+    }
+    wrong |= expect(status, HAL_ERROR_DEVICE_LOST, NULL);
+    wrong |= expect(plugin->wait(r.queue, 2, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "refused");
+    return refusal_close(&r, wrong);
+}
+
+/* It is refused when another queue is to wait for it, which never happens then. */
+static int try_refused_other(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    refusal r;
+    int wrong = refusal_open(&r, plugin, device);
+    const hal_plugin_wait two = {.queue = r.other, .value = 2};
+    wrong |= expect(plugin->submit(r.other, &r.untimed, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.other, &r.fill.batch, NULL, 0, 2), HAL_OK, NULL);
+    for (int i = 0; i < 2 && !wrong; i++) {
+        wrong |= expect(plugin->submit(r.queue, &r.untimed, &two, 1, 1), HAL_ERROR_DEVICE_LOST,
+                        "refused");
+    }
+    if (wrong) { /* the queue may wait for a value that is never signalled */
+        _Exit(1);
+    }
+    return refusal_close(&r, wrong);
+}
+
+/* The device is lost for the plugin alone, so it still runs what another queue has sent: waits for
+ * that end later than the work. What the other queue holds is not sent any more. */
+static int try_refused_busy(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    const uint64_t bytes = UINT64_C(128) << 20;
+    hal_plugin_memory *large = NULL;
+    fill_batch last;
+    refusal r;
+    int wrong = refusal_open(&r, plugin, device);
+    wrong |=
+        expect(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, bytes, &large), HAL_OK, NULL);
+    const hal_binding bindings[2] = {{.memory = large, .length = bytes, .access = HAL_ACCESS_WRITE},
+                                     r.fill.binding};
+    hal_command commands[2] = {r.fill.command, r.fill.command};
+    commands[1].flags = HAL_COMMAND_BARRIER;
+    commands[1].binding_first = 1;
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 2,
+                             .binding_count = 2,
+                             .commands = commands,
+                             .bindings = bindings,
+                             .flags = HAL_BATCH_UNTIMED};
+    fill_batch_make(&last, r.memory, 4, 7);
+    wrong |= expect(plugin->submit(r.queue, &batch, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.queue, &last.batch, NULL, 0, 2), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.other, &r.untimed, NULL, 0, 1), HAL_ERROR_OUT_OF_MEMORY, NULL);
+    wrong |= expect(plugin->submit(r.other, &r.untimed, NULL, 0, 1), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(r.other, &r.untimed, NULL, 0, 2), HAL_OK, NULL);
+    wrong |= expect(plugin->wait(r.other, 2, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "refused");
+    wrong |= expect(plugin->wait(r.queue, 1, 0), HAL_ERROR_TIMEOUT, NULL);
+    wrong |= expect(plugin->wait(r.queue, 2, 0), HAL_ERROR_TIMEOUT, NULL);
+    wrong |= expect(plugin->wait(r.queue, 2, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "refused");
+    if (!wrong && (atomic_load(&r.word[0]) != 7 || atomic_load(&r.word[1]) != 0)) {
+        fputs("a wait ended before the work, or a lost device got more of it\n", stderr);
+        wrong = 1;
+    }
+    plugin->memory_free(device, large);
+    return refusal_close(&r, wrong);
 }
 
 /* Promise 25: a child of fork does not have the driver's threads, and would wait for them
@@ -364,6 +511,27 @@ static int in_situation(const char *situation)
         {"no_addresses", HAL_ERROR_NO_DEVICE, "bufferDeviceAddress"},
         {"old_device", HAL_ERROR_NO_DEVICE, "no Vulkan 1.2"},
     };
+    static const struct {
+        const char *name;
+        int (*function)(const hal_plugin *plugin, hal_plugin_device *device);
+    } tries[] = {
+        {"no_hardware", try_no_hardware},
+        {"no_memory", try_memory},
+        {"rejected", try_kernel},
+        {"lost", try_lost},
+        {"forked", try_forked},
+        {"untimed", try_untimed},
+        {"ahead", try_ahead},
+        {"together", try_together},
+        {"helped", try_helped},
+        {"transfer", try_transfer},
+        {"refused", try_refused},
+        {"refused_wait", try_refused_wait},
+        {"refused_next", try_refused_next},
+        {"refused_helper", try_refused_helper},
+        {"refused_other", try_refused_other},
+        {"refused_busy", try_refused_busy},
+    };
     const hal_plugin *plugin = plugin_load(VULKAN_PLUGIN_PATH);
     hal_device_info infos[8];
     uint32_t count = 99;
@@ -385,41 +553,18 @@ static int in_situation(const char *situation)
         expect(plugin->device_open(0, &device), HAL_OK, NULL)) {
         return 1;
     }
-    if (strcmp(situation, "no_hardware") == 0) {
-        return try_no_hardware(plugin, device);
-    }
-    if (strcmp(situation, "no_memory") == 0) {
-        return try_memory(plugin, device);
-    }
-    if (strcmp(situation, "forked") == 0) {
-        return try_forked(plugin, device);
-    }
-    if (strcmp(situation, "late") == 0) {
-        return try_late(plugin, device);
-    }
-    if (strcmp(situation, "untimed") == 0) {
-        return try_untimed(plugin, device);
-    }
-    if (strcmp(situation, "ahead") == 0) {
-        return try_ahead(plugin, device);
-    }
-    if (strcmp(situation, "together") == 0) {
-        return try_together(plugin, device);
-    }
-    if (strcmp(situation, "helped") == 0) {
-        return try_helped(plugin, device);
-    }
-    if (strcmp(situation, "transfer") == 0) {
-        return try_transfer(plugin, device);
-    }
-    if (strcmp(situation, "refused") == 0) {
-        return try_refused(plugin, device);
-    }
     if (strcmp(situation, "software") == 0) {
         return try_software(plugin, device, infos[0].kind);
     }
-    return strcmp(situation, "rejected") == 0 ? try_kernel(plugin, device)
-                                              : try_lost(plugin, device);
+    if (strcmp(situation, "late") == 0) {
+        return infos[0].kind == HAL_DEVICE_SOFTWARE ? try_late(plugin, device) : 0;
+    }
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        if (strcmp(tries[i].name, situation) == 0) {
+            return tries[i].function(plugin, device);
+        }
+    }
+    return 1;
 }
 
 /* ---- In the test's process ---- */
@@ -483,9 +628,11 @@ TEST(no_driver)
 TEST(faults)
 {
     static const char *const names[] = {
-        "old_loader", "no_device", "no_addresses", "old_device", "no_function", "no_memory",
-        "rejected",   "lost",      "forked",       "late",       "software",    "untimed",
-        "ahead",      "together",  "helped",       "refused",    "transfer"};
+        "old_loader",     "no_device",   "no_addresses", "old_device",   "no_function",
+        "no_memory",      "rejected",    "lost",         "forked",       "late",
+        "software",       "untimed",     "ahead",        "together",     "helped",
+        "transfer",       "refused",     "refused_wait", "refused_next", "refused_other",
+        "refused_helper", "refused_busy"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();

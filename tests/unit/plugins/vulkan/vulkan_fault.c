@@ -1,6 +1,8 @@
 /* A Vulkan loader that stands in front of the real one and makes one thing go wrong, as the
  * variable VULKAN_FAULT says. test_vulkan_plugin puts it where the plugin finds it first. */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,9 @@
 
 __attribute__((visibility("default"))) VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL
 vkGetInstanceProcAddr(VkInstance instance, const char *name);
+
+/* How many submissions the test's loader got. */
+__attribute__((visibility("default"))) unsigned vulkan_fault_submits(void);
 
 static PFN_vkGetInstanceProcAddr real_instance;
 static PFN_vkGetDeviceProcAddr real_device;
@@ -23,6 +28,13 @@ static int fault(const char *name)
 {
     const char *wanted = getenv("VULKAN_FAULT");
     return wanted != NULL && strcmp(wanted, name) == 0;
+}
+
+/* One of several situations with a common beginning of their names. */
+static int fault_begins(const char *name)
+{
+    const char *wanted = getenv("VULKAN_FAULT");
+    return wanted != NULL && strncmp(wanted, name, strlen(name)) == 0;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL old_version(uint32_t *version)
@@ -98,6 +110,34 @@ static VKAPI_ATTR void VKAPI_CALL late_destroy(VkDevice device, VkSemaphore sema
     real_destroy(device, semaphore, callbacks);
 }
 
+/* The device's queue is not asked to be idle where the driver ends its use of a timeline with the
+ * batches. Since the driver of the test does not, nothing is destroyed. */
+static VKAPI_ATTR VkResult VKAPI_CALL no_wait_idle(VkQueue queue)
+{
+    fputs("a queue that is destroyed waits for the work of others\n", stderr);
+    _Exit(7);
+}
+
+static VKAPI_ATTR void VKAPI_CALL no_destroy(VkDevice device, VkSemaphore semaphore,
+                                             const VkAllocationCallbacks *callbacks)
+{
+}
+
+static PFN_vkGetPhysicalDeviceProperties2 real_properties2;
+
+static VKAPI_ATTR void VKAPI_CALL other_driver(VkPhysicalDevice device,
+                                               VkPhysicalDeviceProperties2 *properties)
+{
+    real_properties2(device, properties);
+    for (VkBaseOutStructure *at = (VkBaseOutStructure *)properties; at != NULL; at = at->pNext) {
+        if (at->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES) {
+            ((VkPhysicalDeviceDriverProperties *)at)->driverID = VK_DRIVER_ID_MOLTENVK;
+        } else if (at->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES) {
+            ((VkPhysicalDeviceVulkan12Properties *)at)->driverID = VK_DRIVER_ID_MOLTENVK;
+        }
+    }
+}
+
 /* A timeline that is never seen to move; who looks at it three times is not asleep. */
 static VKAPI_ATTR VkResult VKAPI_CALL no_move(VkDevice device, VkSemaphore semaphore,
                                               uint64_t *value)
@@ -142,6 +182,44 @@ static VKAPI_ATTR VkResult VKAPI_CALL soon(VkDevice device, VkSemaphore semaphor
     static int looks;
     *value = 0;
     return ++looks > 2 ? real_value(device, semaphore, value) : VK_SUCCESS;
+}
+
+/* Waits without a limit end only after a wait with one was made meanwhile. */
+static PFN_vkWaitSemaphores real_wait;
+static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wait_made = PTHREAD_COND_INITIALIZER;
+static unsigned waits_made;
+
+static VKAPI_ATTR VkResult VKAPI_CALL two_waits(VkDevice device, const VkSemaphoreWaitInfo *info,
+                                                uint64_t timeout)
+{
+    pthread_mutex_lock(&wait_lock);
+    if (timeout < UINT64_MAX / 2) {
+        waits_made++;
+        pthread_cond_broadcast(&wait_made);
+        pthread_mutex_unlock(&wait_lock);
+        return VK_TIMEOUT;
+    }
+    const unsigned made = waits_made;
+    while (waits_made == made) {
+        pthread_cond_wait(&wait_made, &wait_lock);
+    }
+    pthread_mutex_unlock(&wait_lock);
+    return real_wait(device, info, timeout);
+}
+
+static _Atomic unsigned submits_counted;
+
+unsigned vulkan_fault_submits(void)
+{
+    return atomic_load(&submits_counted);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL counted(VkQueue queue, uint32_t count,
+                                              const VkSubmitInfo *infos, VkFence fence)
+{
+    atomic_fetch_add(&submits_counted, 1);
+    return real_submit(queue, count, infos, fence);
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL few_submits(VkQueue queue, uint32_t count,
@@ -191,18 +269,33 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
     if (fault("software") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         return (PFN_vkVoidFunction)no_move;
     }
-    if ((fault("ahead") || fault("together") || fault("refused") || fault("transfer")) &&
-        strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
+    const int soon_moves = fault("helped") || fault("refused_helper");
+    if ((fault("ahead") || fault("together") || fault_begins("refused") || fault("transfer") ||
+         fault("full") || fault("awaited")) &&
+        !soon_moves && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         return (PFN_vkVoidFunction)not_yet;
     }
     PFN_vkVoidFunction real = real_device(device, name);
-    if (fault("helped") && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
+    if (soon_moves && strcmp(name, "vkGetSemaphoreCounterValue") == 0) {
         real_value = (PFN_vkGetSemaphoreCounterValue)real;
         return (PFN_vkVoidFunction)soon;
     }
-    if ((fault("together") || fault("refused")) && strcmp(name, "vkQueueSubmit") == 0) {
+    if ((fault("together") || fault_begins("refused") || fault("awaited")) &&
+        strcmp(name, "vkQueueSubmit") == 0) {
         real_submit = (PFN_vkQueueSubmit)real;
-        return (PFN_vkVoidFunction)(fault("together") ? few_submits : every_other);
+        return (PFN_vkVoidFunction)(fault("together")  ? few_submits
+                                    : fault("awaited") ? counted
+                                                       : every_other);
+    }
+    if (fault("full") && strcmp(name, "vkWaitSemaphores") == 0) {
+        real_wait = (PFN_vkWaitSemaphores)real;
+        return (PFN_vkVoidFunction)two_waits;
+    }
+    if (fault("other_driver") && strcmp(name, "vkQueueWaitIdle") == 0) {
+        return (PFN_vkVoidFunction)no_wait_idle;
+    }
+    if (fault("other_driver") && strcmp(name, "vkDestroySemaphore") == 0) {
+        return (PFN_vkVoidFunction)no_destroy;
     }
     if (fault("ahead") && strcmp(name, "vkCreateCommandPool") == 0) {
         real_create_pool = (PFN_vkCreateCommandPool)real;
@@ -248,6 +341,10 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance instan
     if (fault("old_device") && strcmp(name, "vkGetPhysicalDeviceProperties") == 0) {
         real_properties = (PFN_vkGetPhysicalDeviceProperties)real;
         return (PFN_vkVoidFunction)version_1_1;
+    }
+    if (fault("other_driver") && strcmp(name, "vkGetPhysicalDeviceProperties2") == 0) {
+        real_properties2 = (PFN_vkGetPhysicalDeviceProperties2)real;
+        return (PFN_vkVoidFunction)other_driver;
     }
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         real_device = (PFN_vkGetDeviceProcAddr)real;
