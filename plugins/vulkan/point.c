@@ -80,17 +80,21 @@ int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch)
     return queue->times != VK_NULL_HANDLE && !(has_flags && batch->flags & HAL_BATCH_UNTIMED);
 }
 
+hal_status vulkan_point_await_time(hal_plugin_queue *queue, uint64_t value)
+{
+    return queue->device->physical.has_host_reset && value > VULKAN_TIMES
+               ? vulkan_point_wait(queue, value - VULKAN_TIMES, UINT64_MAX)
+               : HAL_OK;
+}
+
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value)
 {
     hal_plugin_device *device = queue->device;
     queue->timed[value % VULKAN_TIMES] = value;
-    if (!device->physical.has_host_reset) {
-        return;
+    if (device->physical.has_host_reset) {
+        device->vk.vkResetQueryPool(device->handle, queue->times, (uint32_t)(value % VULKAN_TIMES),
+                                    1);
     }
-    if (value > VULKAN_TIMES) {
-        vulkan_point_wait(queue, value - VULKAN_TIMES, UINT64_MAX);
-    }
-    device->vk.vkResetQueryPool(device->handle, queue->times, (uint32_t)(value % VULKAN_TIMES), 1);
 }
 
 hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)

@@ -100,10 +100,17 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     hal_status status = vulkan_device_check_hardware(queue->device);
     for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
         status = vulkan_send_up_to(waits[i].queue, waits[i].value);
+        if (status == HAL_OK && i >= VULKAN_MAX_WAITS) {
+            status = vulkan_point_wait(waits[i].queue, waits[i].value, UINT64_MAX);
+        }
+    }
+    if (status == HAL_OK && vulkan_batch_is_timed(queue, batch)) {
+        status = vulkan_point_await_time(queue, value);
     }
     if (status != HAL_OK) {
         return status;
     }
+    wait_count = wait_count < VULKAN_MAX_WAITS ? wait_count : VULKAN_MAX_WAITS;
     pthread_mutex_lock(&queue->lock);
     if (queue->open != NULL &&
         (wait_count > 0 || !vulkan_commands_fit(queue->device, queue->open, batch))) {
@@ -133,7 +140,10 @@ hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
         pthread_mutex_lock(&queue->lock);
         status = timeout_ns > 0 ? vulkan_send(queue, NULL, 0) : vulkan_send_due(queue);
         queue->commands_since_wait = timeout_ns > 0 ? 0 : queue->commands_since_wait;
-        value = vulkan_slot_end(queue, value);
+        /* Once the value is reached, its slot may have been used again. */
+        if (atomic_load_explicit(&queue->reached, memory_order_acquire) < value) {
+            value = vulkan_slot_end(queue, value);
+        }
         pthread_mutex_unlock(&queue->lock);
     }
     const int lost = atomic_load(&queue->device->lost);

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 enum {
-    MAX_WAITS = 64,     /* of a submission; more are waited for by the host */
     FEW_COMMANDS = 8,   /* that are worth a submission while one other is in flight */
     LONG_COMMANDS = 32, /* that are worth one in a long program */
     LONG_PART = 4, /* of the commands since the last wait, the part worth one in such a program */
@@ -46,33 +45,25 @@ static hal_status slot_submit(hal_plugin_queue *queue, const vulkan_slot *slot,
                               const hal_plugin_wait *waits, uint32_t wait_count)
 {
     hal_plugin_device *device = queue->device;
-    VkSemaphore semaphores[MAX_WAITS];
-    VkPipelineStageFlags stages[MAX_WAITS];
-    uint64_t values[MAX_WAITS];
-    uint32_t count = 0;
+    VkSemaphore semaphores[VULKAN_MAX_WAITS];
+    VkPipelineStageFlags stages[VULKAN_MAX_WAITS];
+    uint64_t values[VULKAN_MAX_WAITS];
     for (uint32_t i = 0; i < wait_count; i++) {
-        if (count == MAX_WAITS) {
-            const hal_status status = vulkan_point_wait(waits[i].queue, waits[i].value, UINT64_MAX);
-            if (status != HAL_OK) {
-                return status;
-            }
-            continue;
-        }
         atomic_fetch_or(&waits[i].queue->dependents,
                         1u << (queue->device_queue - device->device_queues));
-        semaphores[count] = waits[i].queue->timeline;
-        values[count] = waits[i].value;
-        stages[count++] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+        semaphores[i] = waits[i].queue->timeline;
+        values[i] = waits[i].value;
+        stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     }
     const VkTimelineSemaphoreSubmitInfo timeline = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .waitSemaphoreValueCount = count,
+        .waitSemaphoreValueCount = wait_count,
         .pWaitSemaphoreValues = values,
         .signalSemaphoreValueCount = 1,
         .pSignalSemaphoreValues = &slot->value};
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                                .pNext = &timeline,
-                               .waitSemaphoreCount = count,
+                               .waitSemaphoreCount = wait_count,
                                .pWaitSemaphores = semaphores,
                                .pWaitDstStageMask = stages,
                                .commandBufferCount = 1,

@@ -63,7 +63,11 @@ hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot)
         if (queue->slot_count < MAX_SLOTS) {
             return slot_create(queue, slot);
         }
+        /* Other threads may wait and look meanwhile. Nothing is held, so they send nothing, and the
+         * oldest slot stays the same. */
+        pthread_mutex_unlock(&queue->lock);
         const hal_status status = vulkan_point_wait(queue, oldest->value, UINT64_MAX);
+        pthread_mutex_lock(&queue->lock);
         if (status != HAL_OK) {
             return status;
         }

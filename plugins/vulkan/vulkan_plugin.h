@@ -200,8 +200,10 @@ VkResult vulkan_point_create(hal_plugin_queue *queue);
 void vulkan_point_destroy(hal_plugin_queue *queue);
 /* Whether the end of a batch gets a time. */
 int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch);
-/* Prepares the time of a point by the host, which costs the device nothing; waits until the point
- * that had its slot is reached. Where the host cannot, commands.c does it. */
+/* Waits until the point that had the query of this one is reached. */
+hal_status vulkan_point_await_time(hal_plugin_queue *queue, uint64_t value);
+/* Prepares the time of a point by the host, which costs the device nothing, after
+ * vulkan_point_await_time. Where the host cannot, commands.c does it. */
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value);
 /* Waits for a value that was sent; on a device that was given up, too. */
 hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
@@ -209,7 +211,7 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
                                 uint64_t *nanoseconds);
 
 /* slot.c: command buffers and argument memory. A slot is released with the value of its batch, or
- * with 0 where nothing was submitted. */
+ * with 0 where nothing was submitted. Acquiring one releases the caller's lock while it waits. */
 hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot);
 void vulkan_slot_release(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t value);
 hal_status vulkan_slot_arguments(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t bytes);
@@ -229,7 +231,8 @@ hal_status vulkan_commands_append(hal_plugin_queue *queue, vulkan_slot *slot,
 hal_status vulkan_commands_end(hal_plugin_device *device, vulkan_slot *slot);
 
 /* send.c: when recorded batches go to the driver. */
-/* Sends what the queue holds. Its batches wait for `waits`, whose values
+enum { VULKAN_MAX_WAITS = 64 }; /* of a submission */
+/* Sends what the queue holds. Its batches wait for at most VULKAN_MAX_WAITS `waits`, whose values
  * were sent. A failure rejects the batch of a submit in progress if no other is held; otherwise
  * the device is lost. On a lost device what is held is dropped. The caller has the lock. */
 hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, uint32_t wait_count);

@@ -3,6 +3,7 @@
  * calls itself with the situation's name. */
 
 #include "../plugin_host.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -479,6 +480,58 @@ static int try_refused_busy(const hal_plugin *plugin, hal_plugin_device *device)
     return refusal_close(&r, wrong);
 }
 
+/* A queue that waits for command buffers in another thread. */
+typedef struct full_queue {
+    const hal_plugin *plugin;
+    hal_plugin_queue *queue, *other;
+    _Atomic uint64_t submitted;
+    _Atomic int ended, wrong;
+} full_queue;
+
+enum { FULL_BATCHES = 80 };
+
+/* The thread that submits. */
+static void *full_main(void *user)
+{
+    full_queue *full = user;
+    const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
+    const hal_plugin_wait wait = {.queue = full->other, .value = 1};
+    for (uint64_t value = 1; value <= FULL_BATCHES; value++) {
+        if (full->plugin->submit(full->queue, &untimed, &wait, 1, value) != HAL_OK) {
+            atomic_store(&full->wrong, 1);
+        }
+        atomic_store(&full->submitted, value);
+    }
+    atomic_store(&full->ended, 1);
+    return NULL;
+}
+
+static int try_full(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    full_queue full = {.plugin = plugin};
+    pthread_t thread;
+    const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
+    alarm(120); /* for a queue that stands still */
+    int wrong = expect(plugin->queue_create(device, &full.queue), HAL_OK, NULL);
+    wrong |= expect(plugin->queue_create(device, &full.other), HAL_OK, NULL);
+    wrong |= expect(plugin->submit(full.other, &untimed, NULL, 0, 1), HAL_OK, NULL);
+    if (wrong || pthread_create(&thread, NULL, full_main, &full) != 0) {
+        return 1;
+    }
+    while (!atomic_load(&full.ended)) {
+        const uint64_t newest = atomic_load(&full.submitted);
+        if (newest > 0) {
+            wrong |= expect(plugin->wait(full.queue, newest, 1000000), HAL_ERROR_TIMEOUT, NULL);
+        }
+        sched_yield();
+    }
+    pthread_join(thread, NULL);
+    wrong |= atomic_load(&full.wrong);
+    /* The destructions wait without a limit, too. */
+    fflush(NULL);
+    _Exit(wrong);
+}
+
 /* Promise 25: a child of fork does not have the driver's threads, and would wait for them
  * forever. */
 static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
@@ -522,6 +575,7 @@ static int in_situation(const char *situation)
         {"forked", try_forked},
         {"untimed", try_untimed},
         {"ahead", try_ahead},
+        {"full", try_full},
         {"together", try_together},
         {"helped", try_helped},
         {"transfer", try_transfer},
@@ -628,11 +682,11 @@ TEST(no_driver)
 TEST(faults)
 {
     static const char *const names[] = {
-        "old_loader",     "no_device",   "no_addresses", "old_device",   "no_function",
-        "no_memory",      "rejected",    "lost",         "forked",       "late",
-        "software",       "untimed",     "ahead",        "together",     "helped",
-        "transfer",       "refused",     "refused_wait", "refused_next", "refused_other",
-        "refused_helper", "refused_busy"};
+        "old_loader",    "no_device",      "no_addresses", "old_device",   "no_function",
+        "no_memory",     "rejected",       "lost",         "forked",       "late",
+        "software",      "untimed",        "ahead",        "full",         "together",
+        "helped",        "transfer",       "refused",      "refused_wait", "refused_next",
+        "refused_other", "refused_helper", "refused_busy"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();
