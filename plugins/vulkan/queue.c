@@ -1,16 +1,22 @@
 /* Queues: each on one of the device's queues, with a timeline semaphore. Entries of the plugin's
  * table. */
+#include "quirks.h"
 #include "vulkan_plugin.h"
 
 #include <stdlib.h>
 
-/* Mesa reads the timeline for a moment after the batches that waited for it have ended:
- * destroying it then crashed one run in six on lavapipe. So the queues of those batches become
- * idle first. */
+/* Where the driver uses a timeline for a moment after its batches, and those that waited for it,
+ * have ended, the device's queues with such batches become idle before it is destroyed. */
 static void queue_await_dependents(hal_plugin_queue *queue)
 {
     hal_plugin_device *device = queue->device;
-    const uint32_t dependents = atomic_load(&queue->dependents);
+    uint32_t dependents = atomic_load(&queue->dependents);
+    if (!(device->physical.quirks & VULKAN_QUIRK_LATE_TIMELINES)) {
+        return;
+    }
+    if (atomic_load(&queue->sent) > 0) {
+        dependents |= 1u << (queue->device_queue - device->device_queues);
+    }
     for (uint32_t i = 0; i < device->device_queue_count; i++) {
         if (dependents >> i & 1) {
             pthread_mutex_lock(&device->device_queues[i].lock);
@@ -53,8 +59,6 @@ void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     }
     if (queue->recorded > 0) {
         vulkan_queue_wait(queue, queue->recorded, UINT64_MAX);
-        /* Mesa's thread still signals then what goes with the timeline. */
-        atomic_fetch_or(&queue->dependents, 1u << (queue->device_queue - device->device_queues));
     }
     vulkan_send_stop(queue);
     queue_await_dependents(queue);

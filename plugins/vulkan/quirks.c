@@ -31,6 +31,10 @@ static const quirk_row rows[] = {
     {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
      .quirks = VULKAN_QUIRK_LIMITED_LOOPS,
      .reason = "gallivm ends all loops of a kernel silently after 65,535 iterations in total"},
+    {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .quirks = VULKAN_QUIRK_LATE_TIMELINES,
+     .reason = "the thread of a queue reads and signals timelines for a moment after their values "
+               "are reached: destroying one then crashed one run in six"},
     {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
      .quirks = VULKAN_QUIRK_EXACT_FMA,
      .reason = "FFMA and DFMA round once"},

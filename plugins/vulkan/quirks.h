@@ -1,6 +1,6 @@
 /* What is known of single drivers and cannot be asked of them: each quirk with its effect here, and
  * the condition for it in the table of quirks.c. Nothing else in the plugin looks at a driver. Used
- * by describe.c, status.c, point.c and kernel.c. */
+ * by describe.c, status.c, point.c, queue.c and kernel.c. */
 #ifndef HALYARD_VULKAN_QUIRKS_H
 #define HALYARD_VULKAN_QUIRKS_H
 
@@ -21,6 +21,7 @@
     X(WRONG_INTEGRAL, "floor, trunc and rint of f64 are computed by additions")            \
     X(LIMITED_LOOPS, "the iterations of a kernel's loops are limited")                     \
     X(COMPILES_LATE, "a new kernel is dispatched once with no groups")                     \
+    X(LATE_TIMELINES, "the device's queue is idle before a timeline is destroyed")         \
     X(NO_HARDWARE, "kernels are made, and nothing is allocated or run")
 
 enum {

@@ -21,17 +21,18 @@ enum {
     IDLE_LOOKS = 50      /* with nothing held, after which the helper sleeps */
 };
 
-/* The helper makes no calls while the process exits, as the driver is torn down then. */
-static pthread_mutex_t exit_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The helpers make no calls while the process exits, as the driver is torn down then. They share
+ * the lock, so that none waits for another. */
+static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
 static int exiting;
 static pid_t owner; /* a child of fork has no helpers, and may have a copy of the lock in use */
 
 static void process_exit(void)
 {
     if (getpid() == owner) {
-        pthread_mutex_lock(&exit_lock);
+        pthread_rwlock_wrlock(&exit_lock);
         exiting = 1;
-        pthread_mutex_unlock(&exit_lock);
+        pthread_rwlock_unlock(&exit_lock);
     }
 }
 
@@ -150,12 +151,12 @@ hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)
 static void helper_look(hal_plugin_queue *queue)
 {
     const hal_host *host = vulkan_host();
-    pthread_mutex_lock(&exit_lock);
+    pthread_rwlock_rdlock(&exit_lock);
     if (!exiting && vulkan_send_due(queue) != HAL_OK && HAL_PLUGIN_HAS(host, queue_failed)) {
         host->queue_failed(queue, "the driver refused batches that had been accepted; open the "
                                   "device again");
     }
-    pthread_mutex_unlock(&exit_lock);
+    pthread_rwlock_unlock(&exit_lock);
 }
 
 static void helper_pause(vulkan_helper *helper, pthread_mutex_t *lock)

@@ -573,6 +573,7 @@ static int in_situation(const char *situation)
         {"rejected", try_kernel},
         {"lost", try_lost},
         {"forked", try_forked},
+        {"other_driver", try_late},
         {"untimed", try_untimed},
         {"ahead", try_ahead},
         {"full", try_full},
@@ -682,11 +683,11 @@ TEST(no_driver)
 TEST(faults)
 {
     static const char *const names[] = {
-        "old_loader",    "no_device",      "no_addresses", "old_device",   "no_function",
-        "no_memory",     "rejected",       "lost",         "forked",       "late",
-        "software",      "untimed",        "ahead",        "full",         "together",
-        "helped",        "transfer",       "refused",      "refused_wait", "refused_next",
-        "refused_other", "refused_helper", "refused_busy"};
+        "old_loader",   "no_device",     "no_addresses",   "old_device",  "no_function",
+        "no_memory",    "rejected",      "lost",           "forked",      "late",
+        "other_driver", "software",      "untimed",        "ahead",       "full",
+        "together",     "helped",        "transfer",       "refused",     "refused_wait",
+        "refused_next", "refused_other", "refused_helper", "refused_busy"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();
