@@ -116,8 +116,8 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     wait_count = wait_count < VULKAN_MAX_WAITS ? wait_count : VULKAN_MAX_WAITS;
     pthread_mutex_lock(&queue->lock);
-    if (queue->open != NULL &&
-        (wait_count > 0 || !vulkan_commands_fit(queue->device, queue->open, batch))) {
+    if (queue->open != NULL && (wait_count > 0 || queue->one_by_one ||
+                                !vulkan_commands_fit(queue->device, queue->open, batch))) {
         status = vulkan_send(queue, NULL, 0);
     }
     status = status == HAL_OK ? queue_append(queue, batch, value) : status;
@@ -146,7 +146,11 @@ hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
         queue->commands_since_wait = timeout_ns > 0 ? 0 : queue->commands_since_wait;
         /* Once the value is reached, its slot may have been used again. */
         if (atomic_load_explicit(&queue->reached, memory_order_acquire) < value) {
-            value = vulkan_slot_end(queue, value);
+            const uint64_t end = vulkan_slot_end(queue, value);
+            if (timeout_ns > 0 && end != value && end == atomic_load(&queue->sent)) {
+                vulkan_send_one_by_one(queue, end); /* the device runs dry before the wait ends */
+            }
+            value = end;
         }
         pthread_mutex_unlock(&queue->lock);
     }

@@ -5,7 +5,10 @@
  * it is long, or when somebody waits. A helper thread sends it when the program makes no calls.
  *
  * A program that records for long without a wait is seldom held up by a start a few commands later.
- * Where submissions take the host longer than the device, each would have a single batch else. */
+ * Where submissions take the host longer than the device, each would have a single batch else.
+ *
+ * Batches that are sent together are reached together. After a wait that takes longer for that
+ * reason, the queue sends its batches one by one. */
 #include "vulkan_plugin.h"
 
 #include <stdlib.h>
@@ -95,6 +98,9 @@ hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, ui
     if (status == HAL_OK) {
         queue->sent_before = atomic_load(&queue->sent);
         atomic_store(&queue->sent, slot->value);
+        if (batches > 1 && !queue->one_by_one) {
+            atomic_store(&queue->grouped, slot->value);
+        }
     } else if (queue->accepted + batches == slot->value) {
         queue->recorded--; /* the only one is that of the submit */
     } else if (status != HAL_ERROR_DEVICE_LOST) {
@@ -126,15 +132,26 @@ hal_status vulkan_send_due(hal_plugin_queue *queue)
 
 hal_status vulkan_send_recorded(hal_plugin_queue *queue)
 {
+    if (queue->one_by_one) {
+        return vulkan_send(queue, NULL, 0);
+    }
     const uint32_t part = queue->commands_since_wait / LONG_PART;
     const uint32_t least = part < LONG_COMMANDS ? part : LONG_COMMANDS;
     return send_if_worth(queue, least, least > FEW_COMMANDS ? least : FEW_COMMANDS);
 }
 
+void vulkan_send_one_by_one(hal_plugin_queue *queue, uint64_t end)
+{
+    if (!queue->one_by_one && !point_is_reached(queue, end)) {
+        queue->one_by_one = 1;
+        atomic_store(&queue->grouped, 0);
+    }
+}
+
 hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)
 {
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value ||
-        atomic_load(&queue->sent) >= value) {
+        (atomic_load(&queue->sent) >= value && atomic_load(&queue->grouped) <= value)) {
         return HAL_OK;
     }
     hal_status status = HAL_OK;
@@ -143,6 +160,10 @@ hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)
         status = vulkan_send(queue, NULL, 0);
         /* A value of a lost device that was dropped is never signalled. */
         status = status == HAL_OK ? vulkan_device_check(queue->device) : status;
+    }
+    const uint64_t end = vulkan_slot_end(queue, value);
+    if (end != value) {
+        vulkan_send_one_by_one(queue, end);
     }
     pthread_mutex_unlock(&queue->lock);
     return status;

@@ -130,12 +130,17 @@ struct hal_plugin_queue {
     uint64_t sent_before;      /* that of the submission before */
     _Atomic uint64_t recorded; /* the last value */
     uint64_t accepted;         /* the last value that submit has answered OK for */
+    /* The last value of the newest submission with several batches; 0: none, or one_by_one. */
+    _Atomic uint64_t grouped;
     /* Guards the slots, and recording and sending. */
     pthread_mutex_t lock;
     vulkan_slot *open;      /* being recorded; may be null */
     uint32_t held_batches;  /* in it */
     uint32_t held_commands; /* in it, each batch counted as one more */
     uint32_t commands_since_wait;
+    /* 1: each batch is sent alone, as a wait took longer because its batch was sent together with
+     * later ones. */
+    int one_by_one;
     vulkan_helper helper;
     /* A bit for each of the device's queues with batches that waited for the timeline. */
     _Atomic uint32_t dependents;
@@ -242,8 +247,12 @@ hal_status vulkan_send_due(hal_plugin_queue *queue);
 hal_status vulkan_send_recorded(hal_plugin_queue *queue);
 /* Leaves what is held to the helper. The caller has the lock. */
 hal_status vulkan_send_later(hal_plugin_queue *queue);
-/* For another queue that waits for `value`: sends what is held unless it was sent. Takes the
+/* After somebody waited for a batch of the submission that ends with `end`, but not for its last:
+ * unless that is reached, the queue sends its batches one by one from now on. The caller has the
  * lock. */
+void vulkan_send_one_by_one(hal_plugin_queue *queue, uint64_t end);
+/* For another queue that waits for `value`: sends what is held unless it was sent. Takes the lock
+ * unless the value was sent after all groups. */
 hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value);
 /* Of a queue's life: the first and, when all is sent, the last call. */
 void vulkan_send_start(hal_plugin_queue *queue);

@@ -532,6 +532,51 @@ static int try_full(const hal_plugin *plugin, hal_plugin_device *device)
     _Exit(wrong);
 }
 
+/* After a wait for a batch inside a group, the batches of a queue are sent one by one; not after a
+ * look, nor after a wait that leaves the device a later submission: hal makes both for memory. */
+static int try_awaited(const hal_plugin *plugin, hal_plugin_device *device)
+{
+    enum { WAIT, OTHER, LOOK, LATER, LAST, HELD, WAYS };
+    enum { GROUP = 9 }; /* the last of the second submission: 8 batches count as 8 commands */
+    const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
+    unsigned (*submits)(void) = NULL;
+    void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_NOLOAD);
+    *(void **)&submits = loader != NULL ? dlsym(loader, "vulkan_fault_submits") : NULL;
+    int wrong = submits == NULL;
+    for (int way = WAIT; way < WAYS && !wrong; way++) {
+        hal_plugin_queue *queue = NULL, *other = NULL;
+        wrong |= expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
+        wrong |= expect(plugin->queue_create(device, &other), HAL_OK, NULL);
+        const hal_plugin_wait wait = {.queue = queue, .value = 3};
+        const uint64_t last = way == LATER ? GROUP + 1 : GROUP;
+        const unsigned before = submits();
+        for (uint64_t value = 1; value <= last; value++) {
+            wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, value), HAL_OK, NULL);
+            if (way == HELD) {
+                wrong |= expect(plugin->wait(queue, value, 0), HAL_ERROR_TIMEOUT, NULL);
+            }
+        }
+        wrong |= submits() != before + 2;
+        if (way == OTHER) {
+            wrong |= expect(plugin->submit(other, &untimed, &wait, 1, 1), HAL_OK, NULL);
+        } else if (way != HELD) {
+            const uint64_t value = way == LAST ? last : 3;
+            wrong |= expect(plugin->wait(queue, value, way == LOOK ? 0 : UINT64_MAX),
+                            way == LOOK ? HAL_ERROR_TIMEOUT : HAL_OK, NULL);
+        }
+        const unsigned first = submits();
+        for (uint64_t value = last + 1; value <= last + 3; value++) {
+            wrong |= expect(plugin->submit(queue, &untimed, NULL, 0, value), HAL_OK, NULL);
+        }
+        wrong |= (submits() - first == 3) != (way == WAIT || way == OTHER);
+        wrong |= expect(plugin->wait(queue, last + 3, UINT64_MAX), HAL_OK, NULL);
+        plugin->queue_destroy(device, other);
+        plugin->queue_destroy(device, queue);
+    }
+    plugin->device_close(device);
+    return wrong;
+}
+
 /* Promise 25: a child of fork does not have the driver's threads, and would wait for them
  * forever. */
 static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
@@ -578,6 +623,7 @@ static int in_situation(const char *situation)
         {"ahead", try_ahead},
         {"full", try_full},
         {"together", try_together},
+        {"awaited", try_awaited},
         {"helped", try_helped},
         {"transfer", try_transfer},
         {"refused", try_refused},
@@ -683,11 +729,11 @@ TEST(no_driver)
 TEST(faults)
 {
     static const char *const names[] = {
-        "old_loader",   "no_device",     "no_addresses",   "old_device",  "no_function",
-        "no_memory",    "rejected",      "lost",           "forked",      "late",
-        "other_driver", "software",      "untimed",        "ahead",       "full",
-        "together",     "helped",        "transfer",       "refused",     "refused_wait",
-        "refused_next", "refused_other", "refused_helper", "refused_busy"};
+        "old_loader",   "no_device",    "no_addresses",  "old_device",     "no_function",
+        "no_memory",    "rejected",     "lost",          "forked",         "late",
+        "other_driver", "software",     "untimed",       "ahead",          "full",
+        "together",     "awaited",      "helped",        "transfer",       "refused",
+        "refused_wait", "refused_next", "refused_other", "refused_helper", "refused_busy"};
     if (REAL_VULKAN_LOADER[0] == 0) {
         print_message("no Vulkan loader on this machine\n");
         skip();
