@@ -11,6 +11,7 @@
  * reason, the queue sends its batches one by one. */
 #include "vulkan_plugin.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -215,13 +216,24 @@ static void *helper_main(void *user)
     return NULL;
 }
 
+/* Starts the helper, which takes no signals. */
+static int helper_create(hal_plugin_queue *queue)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int is_created = pthread_create(&queue->helper.thread, NULL, helper_main, queue) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_created;
+}
+
 hal_status vulkan_send_later(hal_plugin_queue *queue)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     vulkan_helper *helper = &queue->helper;
     if (!helper->exists) {
         pthread_once(&once, process_exit_register);
-        helper->exists = pthread_create(&helper->thread, NULL, helper_main, queue) == 0;
+        helper->exists = helper_create(queue);
     } else if (helper->sleeps) {
         helper->sleeps = 0;
         pthread_cond_signal(&helper->wakes);
