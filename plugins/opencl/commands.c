@@ -11,6 +11,14 @@ static hal_status check_call(cl_int error, const char *call, const char *object)
     return error == CL_SUCCESS ? HAL_OK : opencl_fail_result(error, "%s of %s", call, object);
 }
 
+/* Of a call whose effects the program can see: a submit that fails after it loses the device. */
+static hal_status check_run(hal_plugin_queue *queue, cl_int error, const char *call,
+                            const char *object)
+{
+    queue->has_run |= error == CL_SUCCESS;
+    return check_call(error, call, object);
+}
+
 /* The buffer of a binding; of shadowed memory, after the range is written to the device. */
 static hal_status binding_upload(hal_plugin_queue *queue, const hal_binding *binding,
                                  cl_mem *buffer)
@@ -104,9 +112,7 @@ static hal_status dispatch_submit(hal_plugin_queue *queue, const hal_batch *batc
     const cl_uint dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
     const cl_int error = cl.clEnqueueNDRangeKernel(queue->commands, clone->kernel, dimensions, NULL,
                                                    global, kernel->group, 0, NULL, event);
-    if (error != CL_SUCCESS) {
-        return check_call(error, "clEnqueueNDRangeKernel", kernel->name);
-    }
+    status = check_run(queue, error, "clEnqueueNDRangeKernel", kernel->name);
     for (uint32_t i = 0; i < kernel->binding_count && status == HAL_OK; i++) {
         const hal_binding *binding = &bindings[i];
         if (binding->length > 0 && binding->memory->shadowed &&
@@ -126,25 +132,28 @@ static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindin
         return HAL_OK;
     }
     if (!from->memory->shadowed && to->memory->shadowed) {
-        return check_call(cl.clEnqueueReadBuffer(queue->commands, from->memory->buffer, CL_FALSE,
-                                                 from->offset, bytes, to->memory->host + to->offset,
-                                                 0, NULL, event),
-                          "clEnqueueReadBuffer", "a copy");
+        return check_run(queue,
+                         cl.clEnqueueReadBuffer(queue->commands, from->memory->buffer, CL_FALSE,
+                                                from->offset, bytes, to->memory->host + to->offset,
+                                                0, NULL, event),
+                         "clEnqueueReadBuffer", "a copy");
     }
     if (from->memory->shadowed && !to->memory->shadowed) {
-        return check_call(
-            cl.clEnqueueWriteBuffer(queue->commands, to->memory->buffer, CL_FALSE, to->offset,
-                                    bytes, from->memory->host + from->offset, 0, NULL, event),
-            "clEnqueueWriteBuffer", "a copy");
+        return check_run(queue,
+                         cl.clEnqueueWriteBuffer(queue->commands, to->memory->buffer, CL_FALSE,
+                                                 to->offset, bytes,
+                                                 from->memory->host + from->offset, 0, NULL, event),
+                         "clEnqueueWriteBuffer", "a copy");
     }
     hal_status status = binding_upload(queue, from, &source);
     if (status == HAL_OK) {
         status = opencl_memory_buffer(queue->device, to->memory, &target);
     }
     if (status == HAL_OK) {
-        status = check_call(cl.clEnqueueCopyBuffer(queue->commands, source, target, from->offset,
-                                                   to->offset, bytes, 0, NULL, event),
-                            "clEnqueueCopyBuffer", "a copy");
+        status = check_run(queue,
+                           cl.clEnqueueCopyBuffer(queue->commands, source, target, from->offset,
+                                                  to->offset, bytes, 0, NULL, event),
+                           "clEnqueueCopyBuffer", "a copy");
     }
     if (status == HAL_OK && to->memory->shadowed) {
         status = binding_download(queue, to, event);
@@ -161,10 +170,10 @@ static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *bindin
     }
     hal_status status = opencl_memory_buffer(queue->device, binding->memory, &target);
     if (status == HAL_OK) {
-        status =
-            check_call(cl.clEnqueueFillBuffer(queue->commands, target, &pattern, sizeof pattern,
-                                              binding->offset, binding->length, 0, NULL, event),
-                       "clEnqueueFillBuffer", "a fill");
+        status = check_run(queue,
+                           cl.clEnqueueFillBuffer(queue->commands, target, &pattern, sizeof pattern,
+                                                  binding->offset, binding->length, 0, NULL, event),
+                           "clEnqueueFillBuffer", "a fill");
     }
     if (status == HAL_OK && binding->memory->shadowed) {
         status = binding_download(queue, binding, event);

@@ -187,3 +187,12 @@ hal_status opencl_device_check(const hal_plugin_device *device)
     return opencl_fail(HAL_ERROR_INVALID_STATE,
                        "opencl: a device that was opened before fork does not work in the child");
 }
+
+hal_status opencl_device_check_lost(const hal_plugin_device *device)
+{
+    if (!atomic_load_explicit(&device->lost, memory_order_relaxed)) {
+        return HAL_OK;
+    }
+    return opencl_fail(HAL_ERROR_DEVICE_LOST, "%s: the device was lost earlier; open it again",
+                       device->card->info.name);
+}

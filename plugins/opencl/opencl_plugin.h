@@ -38,6 +38,7 @@ struct hal_plugin_device {
     pthread_mutex_t
         lock; /* of the list of kernels, and of creating the buffers of shadowed memory */
     hal_plugin_kernel *kernels;
+    atomic_bool lost;        /* a command failed while it ran, or a submit after its first one */
     _Atomic uint64_t serial; /* the last one given to a memory or queue */
 };
 
@@ -79,9 +80,9 @@ struct hal_plugin_kernel {
     _Atomic(opencl_clone *) clones;
 };
 
-enum { OPENCL_MARKS = 1024 }; /* batches of a queue whose events are kept */
+enum { OPENCL_MARKS = 1024 }; /* of a queue that are kept */
 
-/* The end of a batch, and with it of those before. */
+/* The end of a batch, and with it of those before: the event of its last command, or a marker. */
 typedef struct opencl_mark {
     uint64_t value;
     cl_event event;
@@ -95,8 +96,9 @@ struct hal_plugin_queue {
     pthread_mutex_t lock;                /* of the marks */
     opencl_mark marks[OPENCL_MARKS];     /* a ring; values grow */
     uint32_t mark_first, mark_count;
-    uint32_t unmarked;    /* commands since the last mark */
+    bool has_run;         /* the driver has taken a command of the batch */
     bool unmarked_copies; /* of the last batch */
+    uint32_t unmarked;    /* commands since the last batch with an event */
     cl_mem arguments;     /* the blocks of a batch that are in a buffer */
     uint64_t argument_capacity;
 };
@@ -114,6 +116,8 @@ hal_status opencl_device_open(uint32_t index, hal_plugin_device **device);
 void opencl_device_close(hal_plugin_device *device);
 /* INVALID_STATE in a child of fork. */
 hal_status opencl_device_check(const hal_plugin_device *device);
+/* DEVICE_LOST once the device is. */
+hal_status opencl_device_check_lost(const hal_plugin_device *device);
 
 /* describe.c: describes a device whose handles and quirks are set. False, with the reason, for an
  * unusable one. */
@@ -184,8 +188,8 @@ hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
 hal_status opencl_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
 
-/* commands.c: submits one command to the driver's queue. `event`, if not null, is set to that of
- * the last call. */
+/* commands.c: submits one command to the driver's queue, and sets has_run. `event`, if not null, is
+ * set to that of the last call. */
 hal_status opencl_command_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                  const hal_command *command, uint64_t argument_offset,
                                  cl_event *event);

@@ -1,12 +1,12 @@
-/* Queues: an in-order queue of the driver each; the event of a batch's last command is its mark.
- * Entries of the plugin's table. */
+/* Queues: an in-order queue of the driver each. Some batches, or all, have the event of their last
+ * command as a mark, see point.c. Entries of the plugin's table. */
 #include "opencl_plugin.h"
 #include "quirks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_UNMARKED = 16 }; /* dispatches between events */
+enum { MAX_UNMARKED = 16 }; /* commands between events */
 
 /* Writes the argument blocks of kernels that read them from a buffer. The queue is in order, so the
  * kernels of earlier batches have read the blocks that this overwrites. */
@@ -66,8 +66,9 @@ static bool batch_has_copies(const hal_batch *batch)
 }
 
 /* Whether the end of a batch has an event. Without profiling, of many small batches one now and
- * then has it. The end of copies gets a marker when more work follows, as programs wait for pieces
- * of a transfer while the queue has others. */
+ * then has it, until the program waits for one that has none and is not the newest. The end of
+ * copies gets a marker when more work follows, as programs wait for pieces of a transfer while the
+ * queue has others. */
 static bool batch_is_marked(hal_plugin_queue *queue, const hal_batch *batch)
 {
     queue->unmarked += batch->command_count;
@@ -91,6 +92,15 @@ static hal_status batch_submit(hal_plugin_queue *queue, const hal_batch *batch, 
         }
     }
     return status;
+}
+
+/* Of a batch that failed after a command of it may have run. Its commands end before their memory
+ * is freed. The host has the message. */
+static hal_status fail_in_part(hal_plugin_queue *queue)
+{
+    cl.clFinish(queue->commands);
+    atomic_store(&queue->device->lost, true);
+    return HAL_ERROR_DEVICE_LOST;
 }
 
 hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
@@ -141,10 +151,14 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
 {
     cl_event event = NULL;
     hal_status status = opencl_device_check(queue->device);
+    if (status == HAL_OK) {
+        status = opencl_device_check_lost(queue->device);
+    }
     if (status == HAL_OK && queue->unmarked_copies) {
         status = opencl_point_mark(queue);
     }
     const bool marked = batch_is_marked(queue, batch);
+    queue->has_run = false;
     if (status == HAL_OK && wait_count > 0) {
         status = opencl_point_follow(queue, waits, wait_count);
     }
@@ -162,6 +176,9 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     if (status == HAL_OK) {
         status = opencl_point_add(queue, value, event);
+    }
+    if (status != HAL_OK && queue->has_run) {
+        return fail_in_part(queue);
     }
     if (!(queue->device->card->quirks & OPENCL_QUIRK_EAGER)) {
         cl.clFlush(queue->commands);

@@ -215,14 +215,27 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
     return give(&most, sizeof most, room, out, size);
 }
 
-int mock_event_count, mock_flush_count; /* events that were created, flushes */
+/* Events that were created and asked, flushes, calls of clFinish, waits for events that had not
+ * ended, and barriers for events that were not flushed. */
+int mock_event_count, mock_query_count, mock_flush_count, mock_finish_count, mock_block_count,
+    mock_unflushed_count;
+int mock_room = -1; /* calls until one lacks memory; -1: none does */
+
+static int newest_queries; /* of the newest event */
+static int unflushed;      /* whether it was created since the last flush */
 
 /* Whatever is enqueued gives an event that is over, or that failed. */
 static cl_int enqueue(cl_event *event)
 {
+    if (mock_room == 0) {
+        return CL_OUT_OF_HOST_MEMORY;
+    }
+    mock_room -= mock_room > 0;
     if (event != NULL) {
         *event = (cl_event)&event_object;
         mock_event_count++;
+        newest_queries = 0;
+        unflushed = 1;
     }
     return mode("enqueue") ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }
@@ -295,21 +308,26 @@ cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint count, const
                                     cl_event *event)
 {
     (void)queue, (void)count, (void)waits;
+    mock_unflushed_count += unflushed;
     return enqueue(event);
 }
 
 cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 {
     (void)count, (void)events;
+    mock_block_count += mode("slow");
     return mode("lost") ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_SUCCESS;
 }
 
 cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t room, void *out, size_t *size)
 {
-    const cl_int state = mode("lost")   ? CL_OUT_OF_RESOURCES
-                         : mode("slow") ? CL_RUNNING
-                                        : CL_COMPLETE;
+    const cl_int state = mode("lost")                          ? CL_OUT_OF_RESOURCES
+                         : mode("slow")                        ? CL_RUNNING
+                         : mode("soon") && newest_queries == 0 ? CL_RUNNING
+                                                               : CL_COMPLETE;
     (void)event, (void)what;
+    newest_queries++;
+    mock_query_count++;
     return give(&state, sizeof state, room, out, size);
 }
 
@@ -335,12 +353,19 @@ DONE(clReleaseProgram, cl_program)
 DONE(clReleaseKernel, cl_kernel)
 DONE(clReleaseEvent, cl_event)
 DONE(clRetainEvent, cl_event)
-DONE(clFinish, cl_command_queue)
 
 cl_int clFlush(cl_command_queue queue)
 {
     (void)queue;
     mock_flush_count++;
+    unflushed = 0;
     return CL_SUCCESS;
+}
+
+cl_int clFinish(cl_command_queue queue)
+{
+    (void)queue;
+    mock_finish_count++;
+    return mode("finish") ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
 }
 #endif

@@ -11,6 +11,7 @@ typedef struct outcome {
     hal_status status;
     uint32_t stored, loaded; /* entries of the cache */
     int events, flushes;     /* of the loader */
+    int line;                /* of the first check of a queue that failed; 0: none */
     char message[sizeof message];
     char architecture[64];
 } outcome;
@@ -61,23 +62,32 @@ static hal_status used_create(const hal_plugin *plugin, used *made)
     return status == HAL_OK ? plugin->queue_create(made->device, &made->queue) : status;
 }
 
-/* Submits the kernel as the batch of a value. */
-static hal_status used_submit(const used *u, uint64_t value, uint32_t flags)
+/* Submits `count` dispatches of the kernel as the batch of a value. */
+static hal_status dispatch(const used *u, hal_plugin_queue *queue, uint64_t value, uint32_t count,
+                           const hal_plugin_wait *wait)
 {
     const uint32_t n = 64;
     const hal_binding binding = {
         .memory = u->memory, .length = 256, .access = HAL_ACCESS_READ_WRITE};
-    const hal_command command = {
-        .binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1}, .kernel = u->kernel};
+    hal_command commands[2];
+    for (uint32_t i = 0; i < count; i++) {
+        commands[i] = (hal_command){
+            .binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1}, .kernel = u->kernel};
+    }
     const hal_batch batch = {.size = sizeof batch,
-                             .command_count = 1,
+                             .command_count = count,
                              .binding_count = 1,
                              .scalar_bytes = 4,
-                             .commands = &command,
+                             .commands = commands,
                              .bindings = &binding,
                              .scalars = (const uint8_t *)&n,
-                             .flags = flags};
-    return u->plugin->submit(u->queue, &batch, NULL, 0, value);
+                             .flags = HAL_BATCH_UNTIMED};
+    return u->plugin->submit(queue, &batch, wait, wait != NULL, value);
+}
+
+static hal_status used_submit(const used *u, uint64_t value)
+{
+    return dispatch(u, u->queue, value, 1, NULL);
 }
 
 /* Creates all, runs the kernel and waits, up to the first failure. The late mode is set before the
@@ -100,7 +110,7 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
             return status;
         }
     }
-    status = used_submit(&u, 1, 0);
+    status = used_submit(&u, 1);
     if (status == HAL_OK) {
         const int slow = late_mode != NULL && strcmp(late_mode, "slow") == 0;
         status = plugin->wait(u.queue, 1, slow ? 2000000 : UINT64_MAX);
@@ -116,13 +126,13 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
 
 enum { BATCHES = 3000 };
 
-/* Submits many batches, and waits for all of them, or looks at each now and then. */
+/* Submits many batches, and waits for all of them, or looks at the newest now and then. */
 static hal_status use_many(const hal_plugin *plugin, int looks)
 {
     used u;
     hal_status status = used_create(plugin, &u);
     for (uint64_t value = 1; value <= BATCHES && status == HAL_OK; value++) {
-        status = used_submit(&u, value, HAL_BATCH_UNTIMED);
+        status = used_submit(&u, value);
         if (status == HAL_OK && looks && value % 100 == 0) {
             status = plugin->wait(u.queue, value - 1, 0);
         }
@@ -171,6 +181,52 @@ static int count_events(int looks)
     assert_int_equal(told->status, HAL_OK);
     return told->events;
 }
+
+/* What the loader counts, see opencl_mock.c. */
+typedef struct mock {
+    int *mock_event_count, *mock_query_count, *mock_finish_count, *mock_block_count,
+        *mock_unflushed_count, *mock_room;
+} mock;
+
+static int mock_find(void *loader, mock *found)
+{
+#define FIND(name) (found->name = dlsym(loader, #name)) != NULL
+    return loader != NULL && FIND(mock_event_count) && FIND(mock_query_count) &&
+           FIND(mock_finish_count) && FIND(mock_block_count) && FIND(mock_unflushed_count) &&
+           FIND(mock_room);
+#undef FIND
+}
+
+/* Runs a check of queues in a child, which returns the line that failed. */
+static void run_check(const char *quirks, int (*check)(const used *u, const mock *counts))
+{
+    memset(told, 0, sizeof *told);
+    told->line = -1;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("MOCK_OPENCL", "", 1);
+        setenv("HAL_OPENCL_QUIRKS", quirks, 1);
+        mock counts;
+        used u;
+        const int ready = mock_find(dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL), &counts);
+        const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        const hal_status status = plugin != NULL ? used_create(plugin, &u) : -2;
+        told->line = status == HAL_OK ? check(&u, &counts) : -1;
+        tell(status);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    if (told->line != 0) {
+        fail_msg("the check in line %d fails, with \"%s\"", told->line, told->message);
+    }
+}
+
+#define CHECK(condition)     \
+    do {                     \
+        if (!(condition)) {  \
+            return __LINE__; \
+        }                    \
+    } while (0)
 
 /* A process lists devices and is forked; the copy opens one. */
 static void run_forked(void)
@@ -384,6 +440,29 @@ TEST(few_flushes_of_eager_drivers)
     count_events(0);
     assert_in_range(told->flushes, 0, 10);
     unsetenv("HAL_OPENCL_QUIRKS");
+}
+
+/* After a submit that may have run something the device cannot be used (QUEUE-3). */
+static int refused_in_part(const used *u, const mock *counts)
+{
+    *counts->mock_room = 0;
+    CHECK(dispatch(u, u->queue, 1, 2, NULL) == HAL_ERROR_OUT_OF_MEMORY);
+    CHECK(*counts->mock_finish_count == 0);
+    *counts->mock_room = -1;
+    CHECK(dispatch(u, u->queue, 1, 2, NULL) == HAL_OK);
+    *counts->mock_room = 1;
+    CHECK(dispatch(u, u->queue, 2, 2, NULL) == HAL_ERROR_DEVICE_LOST);
+    CHECK(strstr(message, "CL_OUT_OF_HOST_MEMORY") != NULL);
+    CHECK(*counts->mock_finish_count == 1); /* the first command has ended */
+    *counts->mock_room = -1;
+    CHECK(used_submit(u, 2) == HAL_ERROR_DEVICE_LOST);
+    return 0;
+}
+
+TEST(a_submit_that_is_refused_in_part)
+{
+    run_check("", refused_in_part);
+    run_check("no_profiling", refused_in_part);
 }
 
 static int begin(void **state)
