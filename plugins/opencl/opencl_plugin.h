@@ -85,6 +85,7 @@ enum { OPENCL_MARKS = 1024 }; /* of a queue that are kept */
 /* The end of a batch, and with it of those before: the event of its last command, or a marker. */
 typedef struct opencl_mark {
     uint64_t value;
+    uint64_t number; /* of all marks of the queue, from 1 on */
     cl_event event;
 } opencl_mark;
 
@@ -96,10 +97,12 @@ struct hal_plugin_queue {
     pthread_mutex_t lock;                /* of the marks */
     opencl_mark marks[OPENCL_MARKS];     /* a ring; values grow */
     uint32_t mark_first, mark_count;
-    bool has_run;         /* the driver has taken a command of the batch */
-    bool unmarked_copies; /* of the last batch */
-    uint32_t unmarked;    /* commands since the last batch with an event */
-    cl_mem arguments;     /* the blocks of a batch that are in a buffer */
+    _Atomic uint64_t marks_made, marks_flushed; /* numbers of the last ones */
+    atomic_bool marks_all; /* each batch is a mark, as the program waits inside the queue */
+    bool has_run;          /* the driver has taken a command of the batch */
+    bool unmarked_copies;  /* of the last batch */
+    uint32_t unmarked;     /* commands since the last batch with an event */
+    cl_mem arguments;      /* the blocks of a batch that are in a buffer */
     uint64_t argument_capacity;
 };
 
@@ -179,8 +182,10 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
 /* point.c. Makes the queue wait for points of other queues. */
 hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *waits,
                                uint32_t wait_count);
-/* Marks the end of what was submitted, unless it is reached. */
+/* Marks the end of what was submitted, unless it is reached or marked. */
 hal_status opencl_point_mark(hal_plugin_queue *queue);
+/* Flushes the queue. */
+void opencl_point_flush(hal_plugin_queue *queue);
 /* Says that a batch was submitted, and keeps its event, if it has one. */
 hal_status opencl_point_add(hal_plugin_queue *queue, uint64_t value, cl_event event);
 void opencl_point_destroy_all(hal_plugin_queue *queue);

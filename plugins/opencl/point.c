@@ -1,8 +1,9 @@
-/* Points: the marks of a queue, which are batches whose end has an event; waiting for them, and the
- * time between them. Called by queue.c; entries of the plugin's table.
+/* Points: the marks of a queue, waiting for them, and the time between them. Called by queue.c;
+ * entries of the plugin's table.
  *
- * On queues without profiling most batches have none, since drivers take long for an event: a wait
- * for their value is one for the next mark, for the end of the queue, or for a marker. */
+ * A mark is an event at the end of a batch: that of its last command, or a marker. On queues
+ * without profiling most batches have none, since drivers take long for an event: a wait for their
+ * value is one for the next mark, for the end of the queue, or for a marker. */
 #include "opencl_plugin.h"
 #include "quirks.h"
 
@@ -37,7 +38,9 @@ static opencl_mark *mark_at(hal_plugin_queue *queue, uint32_t place)
 /* The caller holds the lock, and there is room. */
 static void mark_append(hal_plugin_queue *queue, uint64_t value, cl_event event)
 {
-    *mark_at(queue, queue->mark_count++) = (opencl_mark){.value = value, .event = event};
+    const uint64_t number = atomic_fetch_add(&queue->marks_made, 1) + 1;
+    *mark_at(queue, queue->mark_count++) =
+        (opencl_mark){.value = value, .number = number, .event = event};
 }
 
 /* Copies the first mark at or after a value, with a reference to its event, which is null where
@@ -58,52 +61,69 @@ static opencl_mark mark_retain(hal_plugin_queue *queue, uint64_t value)
 /* After a command failed while it ran, the device cannot be used. */
 static hal_status fail_lost(const hal_plugin_queue *queue, cl_int error)
 {
+    atomic_store(&queue->device->lost, true);
     return opencl_fail(HAL_ERROR_DEVICE_LOST,
                        "%s: a command failed while it ran: %s (%d); open the device again",
                        queue->device->card->info.name, opencl_error_name(error), (int)error);
 }
 
-static hal_status event_wait(hal_plugin_queue *queue, cl_event event)
+/* TIMEOUT where the event has not been reached. */
+static hal_status event_look(const hal_plugin_queue *queue, cl_event event)
 {
     cl_int state = CL_QUEUED;
-    cl_int error =
+    const cl_int error =
         cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-    if (error == CL_SUCCESS && state > CL_COMPLETE) {
-        error = cl.clWaitForEvents(1, &event);
-        state = CL_COMPLETE;
+    if (error != CL_SUCCESS || state < 0) {
+        return fail_lost(queue, error != CL_SUCCESS ? error : state);
     }
-    return error == CL_SUCCESS && state == CL_COMPLETE
-               ? HAL_OK
-               : fail_lost(queue, error != CL_SUCCESS ? error : state);
+    return state == CL_COMPLETE ? HAL_OK : HAL_ERROR_TIMEOUT;
 }
 
-static hal_status event_poll(hal_plugin_queue *queue, cl_event event, uint64_t timeout_ns)
+/* Nanoseconds from `start` on, for which the clock is read; UINT64_MAX: without limit. */
+static uint64_t time_left(uint64_t start, uint64_t timeout_ns)
+{
+    const uint64_t passed = timeout_ns == UINT64_MAX ? 0 : kit_clock_ns() - start;
+    return passed < timeout_ns ? timeout_ns - passed : 0;
+}
+
+/* Looks once more when the time is over, as the thread may not have run meanwhile. */
+static hal_status event_poll(const hal_plugin_queue *queue, cl_event event, uint64_t timeout_ns)
 {
     const uint64_t start = kit_clock_ns();
     uint64_t pause = 1000;
     for (;;) {
-        cl_int state = CL_QUEUED;
-        const cl_int error =
-            cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-        if (error != CL_SUCCESS || state < 0) {
-            return fail_lost(queue, error != CL_SUCCESS ? error : state);
+        const uint64_t left = time_left(start, timeout_ns);
+        const hal_status status = event_look(queue, event);
+        if (status != HAL_ERROR_TIMEOUT || left == 0) {
+            return status;
         }
-        if (state == CL_COMPLETE) {
-            return HAL_OK;
-        }
-        const uint64_t passed = kit_clock_ns() - start;
-        if (passed >= timeout_ns) {
-            return HAL_ERROR_TIMEOUT;
-        }
-        if (passed > SPIN_NS) {
-            if (pause == 1000) { /* in case that an eager driver has not started everything */
-                cl.clFlush(queue->commands);
-            }
-            const uint64_t left = timeout_ns - passed;
+        if (timeout_ns - left > SPIN_NS) {
             const struct timespec time = {.tv_nsec = (long)(pause < left ? pause : left)};
             nanosleep(&time, NULL);
             pause = 2 * pause < MAX_SLEEP_NS ? 2 * pause : MAX_SLEEP_NS;
         }
+    }
+}
+
+static hal_status event_wait(const hal_plugin_queue *queue, cl_event event, uint64_t timeout_ns)
+{
+    hal_status status = event_look(queue, event);
+    if (status != HAL_ERROR_TIMEOUT || timeout_ns == 0) {
+        return status;
+    }
+    if (timeout_ns < UINT64_MAX) {
+        return event_poll(queue, event, timeout_ns);
+    }
+    const cl_int error = cl.clWaitForEvents(1, &event);
+    return error == CL_SUCCESS ? HAL_OK : fail_lost(queue, error);
+}
+
+/* OpenCL wants a flush before another queue waits for a mark, and nothing starts without it but on
+ * eager drivers. */
+static void mark_flush(hal_plugin_queue *queue, const opencl_mark *mark)
+{
+    if (mark->number > atomic_load(&queue->marks_flushed)) {
+        opencl_point_flush(queue);
     }
 }
 
@@ -122,58 +142,89 @@ static void mark_release_oldest(hal_plugin_queue *queue)
     queue->mark_count--;
 }
 
-/* Releases the events up to a value, where nobody can ask for their times: some drivers keep the
- * memory of a command as long as its event. */
-static void marks_release_to(hal_plugin_queue *queue, uint64_t value)
+/* Releases the events up to a reached value, where nobody can ask for their times: some drivers
+ * keep the memory of a command as long as its event. A failure of their batches is noticed here. */
+static hal_status marks_release_to(hal_plugin_queue *queue, uint64_t value)
 {
+    hal_status status = HAL_OK;
     pthread_mutex_lock(&queue->lock);
     while (queue->mark_count > 0 && mark_at(queue, 0)->value <= value) {
+        if (event_look(queue, mark_at(queue, 0)->event) == HAL_ERROR_DEVICE_LOST) {
+            status = HAL_ERROR_DEVICE_LOST; /* the host has the message */
+        }
         mark_release_oldest(queue);
     }
     pthread_mutex_unlock(&queue->lock);
+    return status;
 }
 
 /* Takes the lock when there is room for a mark, for which the oldest one may have to be reached.
- * After a failure the lock is not held. */
-static hal_status marks_lock_with_room(hal_plugin_queue *queue)
+ * After a failure or TIMEOUT the lock is not held. */
+static hal_status marks_lock_with_room(hal_plugin_queue *queue, uint64_t timeout_ns)
 {
+    const uint64_t start = timeout_ns < UINT64_MAX ? kit_clock_ns() : 0;
     pthread_mutex_lock(&queue->lock);
     while (queue->mark_count == OPENCL_MARKS) {
         const opencl_mark oldest = *mark_at(queue, 0);
         cl.clRetainEvent(oldest.event);
         pthread_mutex_unlock(&queue->lock);
-        cl.clFlush(queue->commands);
-        const hal_status status = event_wait(queue, oldest.event);
+        mark_flush(queue, &oldest);
+        const hal_status status = event_wait(queue, oldest.event, time_left(start, timeout_ns));
         cl.clReleaseEvent(oldest.event);
         if (status != HAL_OK) {
             return status;
         }
         queue_raise_reached(queue, oldest.value);
         pthread_mutex_lock(&queue->lock);
-        if (queue->mark_count == OPENCL_MARKS && mark_at(queue, 0)->event == oldest.event) {
+        if (queue->mark_count == OPENCL_MARKS && mark_at(queue, 0)->number == oldest.number) {
             mark_release_oldest(queue);
         }
     }
     return HAL_OK;
 }
 
-/* Marks the end of all submitted batches. The copy has a reference to the event. */
-static hal_status mark_create(hal_plugin_queue *queue, opencl_mark *mark)
+/* Marks the end of all submitted batches, unless it has a mark. The copy has a reference to the
+ * event. */
+static hal_status mark_create(hal_plugin_queue *queue, uint64_t timeout_ns, opencl_mark *mark)
 {
-    const hal_status status = marks_lock_with_room(queue);
+    const hal_status status = marks_lock_with_room(queue, timeout_ns);
     if (status != HAL_OK) {
         return status;
     }
-    cl_event event = NULL;
     const uint64_t value = atomic_load(&queue->submitted);
-    const cl_int error = cl.clEnqueueMarkerWithWaitList(queue->commands, 0, NULL, &event);
+    cl_int error = CL_SUCCESS;
+    if (queue->mark_count == 0 || mark_at(queue, queue->mark_count - 1)->value < value) {
+        cl_event event = NULL;
+        error = cl.clEnqueueMarkerWithWaitList(queue->commands, 0, NULL, &event);
+        if (error == CL_SUCCESS) {
+            mark_append(queue, value, event);
+        }
+    }
     if (error == CL_SUCCESS) {
-        mark_append(queue, value, event);
-        cl.clRetainEvent(event);
+        *mark = *mark_at(queue, queue->mark_count - 1);
+        cl.clRetainEvent(mark->event);
     }
     pthread_mutex_unlock(&queue->lock);
-    *mark = (opencl_mark){.value = value, .event = event};
     return error == CL_SUCCESS ? HAL_OK : opencl_fail_result(error, "clEnqueueMarkerWithWaitList");
+}
+
+/* Whoever waits for a value that has later batches behind it and no mark would wait for those, too:
+ * from then on each batch is a mark. */
+static void queue_note_wait(hal_plugin_queue *queue, uint64_t value, const opencl_mark *mark)
+{
+    if (mark->value != value && value != atomic_load(&queue->submitted) &&
+        (mark->event == NULL || event_look(queue, mark->event) == HAL_ERROR_TIMEOUT)) {
+        atomic_store(&queue->marks_all, true);
+    }
+}
+
+void opencl_point_flush(hal_plugin_queue *queue)
+{
+    const uint64_t made = atomic_load(&queue->marks_made);
+    cl.clFlush(queue->commands);
+    uint64_t flushed = atomic_load(&queue->marks_flushed);
+    while (flushed < made && !atomic_compare_exchange_weak(&queue->marks_flushed, &flushed, made)) {
+    }
 }
 
 hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *waits,
@@ -186,11 +237,12 @@ hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *w
             continue;
         }
         opencl_mark mark = mark_retain(other, waits[i].value);
+        queue_note_wait(other, waits[i].value, &mark);
         if (mark.event == NULL) {
-            status = mark_create(other, &mark);
-            cl.clFlush(other->commands);
+            status = mark_create(other, UINT64_MAX, &mark);
         }
         if (status == HAL_OK) {
+            mark_flush(other, &mark);
             const cl_int error =
                 cl.clEnqueueBarrierWithWaitList(queue->commands, 1, &mark.event, NULL);
             cl.clReleaseEvent(mark.event);
@@ -208,7 +260,7 @@ hal_status opencl_point_mark(hal_plugin_queue *queue)
     if (atomic_load(&queue->reached) >= atomic_load(&queue->submitted)) {
         return HAL_OK;
     }
-    const hal_status status = mark_create(queue, &mark);
+    const hal_status status = mark_create(queue, UINT64_MAX, &mark);
     if (status == HAL_OK) {
         cl.clReleaseEvent(mark.event);
     }
@@ -221,7 +273,7 @@ hal_status opencl_point_add(hal_plugin_queue *queue, uint64_t value, cl_event ev
         atomic_store(&queue->submitted, value);
         return HAL_OK;
     }
-    const hal_status status = marks_lock_with_room(queue);
+    const hal_status status = marks_lock_with_room(queue, UINT64_MAX);
     if (status != HAL_OK) {
         cl.clReleaseEvent(event);
         return status;
@@ -247,7 +299,7 @@ static hal_status queue_finish(hal_plugin_queue *queue, const opencl_mark *mark)
     const cl_int error = cl.clFinish(queue->commands);
     hal_status status = error == CL_SUCCESS ? HAL_OK : fail_lost(queue, error);
     if (status == HAL_OK && mark->event != NULL) {
-        status = event_wait(queue, mark->event);
+        status = event_wait(queue, mark->event, UINT64_MAX);
     }
     if (status == HAL_OK) {
         queue_raise_reached(queue, submitted);
@@ -259,6 +311,8 @@ static hal_status queue_finish(hal_plugin_queue *queue, const opencl_mark *mark)
 static hal_status mark_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     const bool by_event = (queue->device->card->quirks & OPENCL_QUIRK_EVENT_WAIT) != 0;
+    const bool limited = timeout_ns < UINT64_MAX;
+    const uint64_t start = limited ? kit_clock_ns() : 0;
     opencl_mark mark = mark_retain(queue, value);
     if (atomic_load(&queue->reached) >= value) { /* and its mark may be released since */
         if (mark.event != NULL) {
@@ -266,18 +320,23 @@ static hal_status mark_wait(hal_plugin_queue *queue, uint64_t value, uint64_t ti
         }
         return HAL_OK;
     }
+    queue_note_wait(queue, value, &mark);
     const bool newest = mark.event == NULL || mark.value == atomic_load(&queue->submitted);
-    const bool finishes = timeout_ns == UINT64_MAX && newest && !by_event;
+    const bool finishes = !limited && newest && !by_event;
     hal_status status = HAL_OK;
+    uint64_t least_ns = 0;
     if (mark.event == NULL && !finishes) {
-        status = mark_create(queue, &mark);
-        cl.clFlush(queue->commands);
+        status = mark_create(queue, timeout_ns, &mark);
+        least_ns = SPIN_NS; /* drivers take a moment for a marker after work that has ended */
     }
     if (status == HAL_OK && finishes) {
         status = queue_finish(queue, &mark);
     } else if (status == HAL_OK) {
-        status = timeout_ns == UINT64_MAX ? event_wait(queue, mark.event)
-                                          : event_poll(queue, mark.event, timeout_ns);
+        const uint64_t left_ns = time_left(start, timeout_ns);
+        if (limited || least_ns > 0) {
+            mark_flush(queue, &mark);
+        }
+        status = event_wait(queue, mark.event, left_ns > least_ns ? left_ns : least_ns);
     }
     if (mark.event != NULL) {
         cl.clReleaseEvent(mark.event);
@@ -291,7 +350,7 @@ static hal_status mark_wait(hal_plugin_queue *queue, uint64_t value, uint64_t ti
 hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
-        return HAL_OK;
+        return opencl_device_check_lost(queue->device);
     }
     hal_status status = opencl_device_check(queue->device);
     if (status != HAL_OK) {
@@ -302,9 +361,9 @@ hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     }
     status = mark_wait(queue, value, timeout_ns);
     if (status == HAL_OK && !queue->device->card->profiling) {
-        marks_release_to(queue, atomic_load(&queue->reached));
+        status = marks_release_to(queue, atomic_load(&queue->reached));
     }
-    return status;
+    return status == HAL_OK ? opencl_device_check_lost(queue->device) : status;
 }
 
 hal_status opencl_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,

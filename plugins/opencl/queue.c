@@ -72,7 +72,8 @@ static bool batch_has_copies(const hal_batch *batch)
 static bool batch_is_marked(hal_plugin_queue *queue, const hal_batch *batch)
 {
     queue->unmarked += batch->command_count;
-    const bool marked = queue->device->card->profiling || queue->unmarked >= MAX_UNMARKED;
+    const bool marked = queue->device->card->profiling || queue->unmarked >= MAX_UNMARKED ||
+                        atomic_load_explicit(&queue->marks_all, memory_order_relaxed);
     queue->unmarked = marked ? 0 : queue->unmarked;
     queue->unmarked_copies = !marked && batch_has_copies(batch);
     return marked;
@@ -181,7 +182,7 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         return fail_in_part(queue);
     }
     if (!(queue->device->card->quirks & OPENCL_QUIRK_EAGER)) {
-        cl.clFlush(queue->commands);
+        opencl_point_flush(queue);
     }
     return status;
 }

@@ -1,6 +1,6 @@
 /* What is known of single drivers and cannot be asked of them: each quirk with its name and
  * effect here, and the conditions in the table of quirks.c. Used by device.c, describe.c,
- * memory.c, point.c, kernel.c and lower.c. */
+ * memory.c, point.c, queue.c, kernel.c and lower.c. */
 #ifndef HALYARD_OPENCL_QUIRKS_H
 #define HALYARD_OPENCL_QUIRKS_H
 
@@ -47,8 +47,8 @@
       "subgroups are warps of 32, matrix units are used and narrow floats are converted, by PTX " \
       "in OpenCL C")                                                                              \
     X(EVENT_WAIT, "event_wait",                                                                   \
-      "a wait without limit is for the event of the batch, not for "                              \
-      "the queue")                                                                                \
+      "a wait without limit is for an event of the batch or a marker, "                           \
+      "not for the queue")                                                                        \
     X(OWN_DECLARATIONS, "own_declarations",                                                       \
       "kernels declare the functions that they call, "                                            \
       "and the driver's header is left out")                                                      \

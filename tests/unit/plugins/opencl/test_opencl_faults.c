@@ -134,7 +134,7 @@ static hal_status use_many(const hal_plugin *plugin, int looks)
     for (uint64_t value = 1; value <= BATCHES && status == HAL_OK; value++) {
         status = used_submit(&u, value);
         if (status == HAL_OK && looks && value % 100 == 0) {
-            status = plugin->wait(u.queue, value - 1, 0);
+            status = plugin->wait(u.queue, value, 0);
         }
     }
     status = status == HAL_OK ? plugin->wait(u.queue, BATCHES, UINT64_MAX) : status;
@@ -442,6 +442,171 @@ TEST(few_flushes_of_eager_drivers)
     unsetenv("HAL_OPENCL_QUIRKS");
 }
 
+/* The marker of a look lies after a batch that may have ended long ago: it gets a moment. */
+static int look_at_the_newest(const used *u, const mock *counts)
+{
+    setenv("MOCK_OPENCL", "soon", 1);
+    CHECK(used_submit(u, 1) == HAL_OK);
+    CHECK(u->plugin->wait(u->queue, 1, 0) == HAL_OK);
+    CHECK(used_submit(u, 2) == HAL_OK);
+    CHECK(u->plugin->wait(u->queue, 2, 1000) == HAL_OK);
+    setenv("MOCK_OPENCL", "slow", 1);
+    CHECK(used_submit(u, 3) == HAL_OK);
+    CHECK(u->plugin->wait(u->queue, 3, 0) == HAL_ERROR_TIMEOUT);
+    const int events = *counts->mock_event_count, queries = *counts->mock_query_count;
+    CHECK(u->plugin->wait(u->queue, 3, 0) == HAL_ERROR_TIMEOUT);
+    CHECK(*counts->mock_event_count == events);
+    CHECK(*counts->mock_query_count == queries + 1);
+    return 0;
+}
+
+TEST(a_look_at_the_newest_batch)
+{
+    run_check("no_profiling", look_at_the_newest);
+}
+
+/* Submits batches from a value on. Returns the events that they had, -1 for a failure. */
+static int events_of(const used *u, const mock *counts, uint64_t value, uint64_t count)
+{
+    const int before = *counts->mock_event_count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (used_submit(u, value + i) != HAL_OK) {
+            return -1;
+        }
+    }
+    return *counts->mock_event_count - before;
+}
+
+/* A program that waits for batches other than the newest wants the later ones to run meanwhile. */
+static int wait_inside(const used *u, const mock *counts, uint64_t timeout_ns)
+{
+    for (uint64_t value = 1; value <= 10; value += 2) {
+        CHECK(events_of(u, counts, value, 2) == 0);
+        CHECK(u->plugin->wait(u->queue, value + 1, UINT64_MAX) == HAL_OK);
+        CHECK(u->plugin->wait(u->queue, value, timeout_ns) == HAL_OK);
+    }
+    CHECK(events_of(u, counts, 11, 2) == 0);
+    CHECK(u->plugin->wait(u->queue, 11, timeout_ns) == HAL_OK);
+    CHECK(events_of(u, counts, 13, 4) == 4);
+    const int finishes = *counts->mock_finish_count;
+    CHECK(u->plugin->wait(u->queue, 15, UINT64_MAX) == HAL_OK);
+    CHECK(*counts->mock_finish_count == finishes);
+    return 0;
+}
+
+static int wait_inside_without_limit(const used *u, const mock *counts)
+{
+    return wait_inside(u, counts, UINT64_MAX);
+}
+
+static int look_inside(const used *u, const mock *counts)
+{
+    return wait_inside(u, counts, 0);
+}
+
+/* The next mark is too late, too, unless it has ended. */
+static int look_before_a_mark(const used *u, const mock *counts)
+{
+    CHECK(events_of(u, counts, 1, 16) == 1);
+    CHECK(u->plugin->wait(u->queue, 14, 0) == HAL_OK);
+    CHECK(events_of(u, counts, 17, 15) == 0);
+    CHECK(events_of(u, counts, 32, 1) == 1);
+    setenv("MOCK_OPENCL", "slow", 1);
+    CHECK(u->plugin->wait(u->queue, 30, 0) == HAL_ERROR_TIMEOUT);
+    CHECK(events_of(u, counts, 33, 4) == 4);
+    return 0;
+}
+
+static int follow_inside(const used *u, const mock *counts)
+{
+    hal_plugin_queue *other = NULL;
+    CHECK(u->plugin->queue_create(u->device, &other) == HAL_OK);
+    hal_plugin_wait wait = {.queue = u->queue, .value = 2};
+    CHECK(events_of(u, counts, 1, 2) == 0);
+    CHECK(dispatch(u, other, 1, 1, &wait) == HAL_OK);
+    CHECK(events_of(u, counts, 3, 2) == 0);
+    wait.value = 3;
+    CHECK(dispatch(u, other, 2, 1, &wait) == HAL_OK);
+    CHECK(events_of(u, counts, 5, 4) == 4);
+    return 0;
+}
+
+TEST(a_wait_for_a_batch_that_is_not_the_newest)
+{
+    run_check("no_profiling", wait_inside_without_limit);
+    run_check("no_profiling", look_inside);
+    run_check("no_profiling", look_before_a_mark);
+    run_check("no_profiling", follow_inside);
+}
+
+/* Of a queue whose work does not end, all marks are in use some time. */
+static int many_looks(const used *u, const mock *counts)
+{
+    setenv("MOCK_OPENCL", "slow", 1);
+    for (uint64_t value = 1; value <= 1100; value++) {
+        CHECK(used_submit(u, value) == HAL_OK);
+        const int blocks = *counts->mock_block_count;
+        CHECK(u->plugin->wait(u->queue, value, value % 2) == HAL_ERROR_TIMEOUT);
+        CHECK(*counts->mock_block_count == blocks);
+    }
+    setenv("MOCK_OPENCL", "", 1);
+    CHECK(u->plugin->wait(u->queue, 1100, 0) == HAL_OK);
+    return 0;
+}
+
+/* Copies get a marker when more follows, unless a look has placed one. */
+static int one_marker(const used *u, const mock *counts)
+{
+    const hal_binding binding = {.memory = u->memory, .length = 256, .access = HAL_ACCESS_WRITE};
+    const hal_command fill = {.kind = HAL_COMMAND_FILL, .binding_count = 1};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 1,
+                             .commands = &fill,
+                             .bindings = &binding};
+    CHECK(u->plugin->submit(u->queue, &batch, NULL, 0, 1) == HAL_OK);
+    CHECK(events_of(u, counts, 2, 1) == 1);
+    setenv("MOCK_OPENCL", "slow", 1);
+    CHECK(u->plugin->submit(u->queue, &batch, NULL, 0, 3) == HAL_OK);
+    CHECK(u->plugin->wait(u->queue, 3, 0) == HAL_ERROR_TIMEOUT);
+    CHECK(events_of(u, counts, 4, 1) == 0);
+    return 0;
+}
+
+TEST(a_look_when_all_marks_are_in_use)
+{
+    run_check("no_profiling", many_looks);
+    run_check("no_profiling", one_marker);
+}
+
+/* Each kept event is asked before it is released. */
+static int lost_before_the_end(const used *u, const mock *counts)
+{
+    CHECK(events_of(u, counts, 1, 18) == 1);
+    setenv("MOCK_OPENCL", "lost", 1);
+    CHECK(u->plugin->wait(u->queue, 18, UINT64_MAX) == HAL_ERROR_DEVICE_LOST);
+    CHECK(strstr(message, "CL_OUT_OF_RESOURCES") != NULL);
+    setenv("MOCK_OPENCL", "", 1);
+    CHECK(u->plugin->wait(u->queue, 17, 0) == HAL_ERROR_DEVICE_LOST);
+    CHECK(used_submit(u, 19) == HAL_ERROR_DEVICE_LOST);
+    return 0;
+}
+
+static int lost_at_the_end(const used *u, const mock *counts)
+{
+    CHECK(events_of(u, counts, 1, 1) == 0);
+    setenv("MOCK_OPENCL", "finish", 1);
+    CHECK(u->plugin->wait(u->queue, 1, UINT64_MAX) == HAL_ERROR_DEVICE_LOST);
+    return 0;
+}
+
+TEST(a_device_that_is_lost_without_profiling)
+{
+    run_check("no_profiling", lost_before_the_end);
+    run_check("no_profiling", lost_at_the_end);
+    run_check("no_profiling,event_wait", lost_before_the_end);
+}
+
 /* After a submit that may have run something the device cannot be used (QUEUE-3). */
 static int refused_in_part(const used *u, const mock *counts)
 {
@@ -463,6 +628,24 @@ TEST(a_submit_that_is_refused_in_part)
 {
     run_check("", refused_in_part);
     run_check("no_profiling", refused_in_part);
+}
+
+/* OpenCL wants a flush of events before another queue waits for them. */
+static int follow_an_eager_queue(const used *u, const mock *counts)
+{
+    hal_plugin_queue *other = NULL;
+    CHECK(u->plugin->queue_create(u->device, &other) == HAL_OK);
+    const hal_plugin_wait wait = {.queue = u->queue, .value = 16};
+    setenv("MOCK_OPENCL", "slow", 1);
+    CHECK(events_of(u, counts, 1, 16) == 1);
+    CHECK(dispatch(u, other, 1, 1, &wait) == HAL_OK);
+    CHECK(*counts->mock_unflushed_count == 0);
+    return 0;
+}
+
+TEST(a_queue_that_follows_an_eager_one)
+{
+    run_check("no_profiling,eager", follow_an_eager_queue);
 }
 
 static int begin(void **state)
