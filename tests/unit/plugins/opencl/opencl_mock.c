@@ -1,6 +1,6 @@
 /* A libOpenCL.so.1 with one device that runs nothing, and that goes wrong in the way that
  * MOCK_OPENCL names when a function is called; with MOCK_OLD defined it lacks most functions.
- * test_opencl_faults loads it in place of the real one. */
+ * MOCK_PLATFORM names its platform. test_opencl_faults loads it in place of the real one. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stdlib.h>
@@ -59,8 +59,9 @@ cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint *count)
 cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t room, void *out,
                          size_t *size)
 {
+    const char *name = getenv("MOCK_PLATFORM");
     (void)platform, (void)what;
-    return give_text("Mock", room, out, size);
+    return give_text(name != NULL ? name : "Mock", room, out, size);
 }
 
 #ifndef MOCK_OLD

@@ -648,6 +648,26 @@ TEST(a_queue_that_follows_an_eager_one)
     run_check("no_profiling,eager", follow_an_eager_queue);
 }
 
+static int wait_by_event(const used *u, const mock *counts)
+{
+    CHECK(used_submit(u, 1) == HAL_OK);
+    CHECK(u->plugin->wait(u->queue, 1, UINT64_MAX) == HAL_OK);
+    CHECK(*counts->mock_finish_count == 0);
+    CHECK(*counts->mock_query_count > 0);
+    return 0;
+}
+
+/* Some drivers' clFinish returns too early, or not while another thread submits. */
+TEST(drivers_whose_queues_are_not_waited_for)
+{
+    static const char *const platforms[] = {"Portable Computing Language", "rusticl"};
+    for (size_t i = 0; i < sizeof platforms / sizeof platforms[0]; i++) {
+        setenv("MOCK_PLATFORM", platforms[i], 1);
+        run_check("", wait_by_event);
+    }
+    unsetenv("MOCK_PLATFORM");
+}
+
 static int begin(void **state)
 {
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
