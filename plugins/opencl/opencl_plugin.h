@@ -98,7 +98,7 @@ struct hal_plugin_queue {
     opencl_mark marks[OPENCL_MARKS];     /* a ring; values grow */
     uint32_t mark_first, mark_count;
     _Atomic uint64_t marks_made, marks_flushed; /* numbers of the last ones */
-    atomic_bool marks_all; /* each batch is a mark, as the program waits inside the queue */
+    atomic_bool marks_all; /* each batch is a mark, as waits are by event or inside the queue */
     bool has_run;          /* the driver has taken a command of the batch */
     bool unmarked_copies;  /* of the last batch */
     uint32_t unmarked;     /* commands since the last batch with an event */

@@ -208,8 +208,8 @@ static hal_status mark_create(hal_plugin_queue *queue, uint64_t timeout_ns, open
     return error == CL_SUCCESS ? HAL_OK : opencl_fail_result(error, "clEnqueueMarkerWithWaitList");
 }
 
-/* Whoever waits for a value that has later batches behind it and no mark would wait for those, too:
- * from then on each batch is a mark. */
+/* A wait for a value that has no mark and is not the newest one is one for later batches, too: from
+ * then on each batch is a mark. */
 static void queue_note_wait(hal_plugin_queue *queue, uint64_t value, const opencl_mark *mark)
 {
     if (mark->value != value && value != atomic_load(&queue->submitted) &&

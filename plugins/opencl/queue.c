@@ -124,6 +124,7 @@ hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **que
         free(made);
         return opencl_fail_result(error, "%s: clCreateCommandQueue", device->card->info.name);
     }
+    made->marks_all = (device->card->quirks & OPENCL_QUIRK_EVENT_WAIT) != 0;
     made->serial = atomic_fetch_add(&device->serial, 1) + 1;
     pthread_mutex_init(&made->lock, NULL);
     *queue = made;

@@ -47,7 +47,7 @@
       "subgroups are warps of 32, matrix units are used and narrow floats are converted, by PTX " \
       "in OpenCL C")                                                                              \
     X(EVENT_WAIT, "event_wait",                                                                   \
-      "a wait without limit is for an event of the batch or a marker, "                           \
+      "a wait without limit is for an event, which each batch has, "                              \
       "not for the queue")                                                                        \
     X(OWN_DECLARATIONS, "own_declarations",                                                       \
       "kernels declare the functions that they call, "                                            \
