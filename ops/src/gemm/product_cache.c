@@ -170,8 +170,11 @@ void ops_product_cache_insert(ops_context *context, const ops_product *product,
 {
     const ops_gemm_options *options = product->options;
     const ops_tensor *tensors[3] = {product->a.tensor, product->b.tensor, product->c.tensor};
+    /* A range's owner is found by its buffer: C needs one that neither A nor B has. */
     int can_keep = !options->epilogue && options->alpha != 0 && product->a.columns > 0 &&
-                   !product->levels && count <= OPS_PRODUCT_DISPATCHES;
+                   !product->levels && count <= OPS_PRODUCT_DISPATCHES &&
+                   tensors[0]->buffer != tensors[2]->buffer &&
+                   tensors[1]->buffer != tensors[2]->buffer;
     for (uint32_t i = 0; i < count && can_keep; i++) {
         can_keep = dispatches[i].kernel != NULL;
     }

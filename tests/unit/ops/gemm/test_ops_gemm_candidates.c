@@ -112,6 +112,36 @@ static void kept_squares(void **state)
     release(&p);
 }
 
+/* A product whose C is in the buffer of A or of B, and then one whose C has a buffer to itself. */
+static void kept_neighbours(void **state)
+{
+    enum { LENGTH = 8, C_ROW = 32 };
+    const int64_t shape[2] = {C_ROW + LENGTH, LENGTH};
+    for (int i = 0; i < 2 * 2; i++) {
+        product apart =
+            make(HAL_TYPE_F32, HAL_TYPE_F32, 1, LENGTH, LENGTH, LENGTH, PLAIN, PLAIN, PLAIN);
+        release(&apart);
+        box *const boxes[3] = {&apart.a, &apart.b, &apart.c};
+        for (int j = 0; j < 3; j++) {
+            *boxes[j] = box_make(HAL_TYPE_F32, 2, shape, NULL, -1, 1);
+            boxes[j]->t.shape[0] = LENGTH;
+            boxes[j]->t.offset = j < 2 ? 0 : C_ROW * LENGTH;
+        }
+        truncate_to_small(&apart);
+        apart.options.impl = i / 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        product together = apart;
+        box *const other = i % 2 ? &together.b : &together.a;
+        together.c = *other;
+        together.c.t.offset = apart.c.t.offset;
+        try_product(&together, 1, NULL, NULL);
+        box_upload(other);
+        try_product(&apart, 1, NULL, NULL);
+        box_expect(&apart.a, apart.a.host, 0, 0);
+        box_expect(&apart.b, apart.b.host, 0, 0);
+        release(&apart);
+    }
+}
+
 static void processors_have_one(void **state)
 {
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 21, 23, 50, PLAIN, PLAIN, PLAIN);
@@ -124,10 +154,12 @@ static void processors_have_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest cpu[] = {cmocka_unit_test(processors_have_one)};
+    const struct CMUnitTest cpu[] = {cmocka_unit_test(processors_have_one),
+                                     cmocka_unit_test(kept_neighbours)};
     const struct CMUnitTest other[] = {cmocka_unit_test(every_candidate), cmocka_unit_test(batches),
                                        cmocka_unit_test(kept_products),
-                                       cmocka_unit_test(kept_squares)};
+                                       cmocka_unit_test(kept_squares),
+                                       cmocka_unit_test(kept_neighbours)};
     return cmocka_run_group_tests_name("cpu", cpu, open_context, close_context) +
            cmocka_run_group_tests_name("gpu", other, open_other_context, close_context);
 }
