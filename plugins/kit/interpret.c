@@ -39,7 +39,8 @@ typedef struct run {
     uint64_t *values;
     uint8_t *shared;
     uint64_t shared_offsets[HAL_IR_MAX_SHARED];
-    uint64_t *gathered; /* one value of each work-item */
+    uint64_t *gathered;  /* one value of each work-item */
+    uint32_t *in_flight; /* asynchronous copies to the element at each byte of `shared` */
 } run;
 
 static hal_status fail(run *r, const item *w, hal_status status, const char *format, ...)
@@ -96,16 +97,17 @@ static hal_status prepare(run *r)
     r->lanes = width == 0 ? HAL_IR_EMULATED_SUBGROUP : width;
     for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
         r->shared_offsets[i - kernel->binding_count] = shared_bytes;
-        shared_bytes += (uint64_t)kernel->memories[i].count *
-                        hal_type_size(kernel->memories[i].type);
+        shared_bytes +=
+            (uint64_t)kernel->memories[i].count * hal_type_size(kernel->memories[i].type);
     }
     r->slots = malloc((kernel->record_count + 1) * sizeof *r->slots);
     r->matches = malloc((kernel->record_count + 1) * sizeof *r->matches);
     r->work = calloc(r->items, sizeof *r->work);
     r->gathered = malloc(r->items * sizeof *r->gathered);
     r->shared = malloc(shared_bytes + 1);
+    r->in_flight = calloc(shared_bytes + 1, sizeof *r->in_flight);
     if (r->slots == NULL || r->matches == NULL || r->work == NULL || r->gathered == NULL ||
-        r->shared == NULL) {
+        r->shared == NULL || r->in_flight == NULL) {
         return fail(r, NULL, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
     }
     number_values(r, &value_count);
@@ -305,6 +307,45 @@ static void write_element(run *r, uint32_t memory, uint64_t element, uint64_t va
     }
 }
 
+/* Counts an asynchronous copy as in flight, or with -1 no longer. */
+static void count_copy(run *r, const copy *one, int by)
+{
+    const uint32_t size = hal_type_size(r->kernel->memories[one->shared].type);
+    const uint64_t first = r->shared_offsets[one->shared - r->kernel->binding_count];
+    for (uint32_t i = 0; i < one->width; i++) {
+        r->in_flight[first + (one->to + i) * size] += (uint32_t)by;
+    }
+}
+
+/* Whether a copy of any work-item of the group to the elements is in flight. */
+static int has_copy_in_flight(const run *r, uint32_t memory, uint64_t element, uint32_t width)
+{
+    if (!hal_ir_is_shared(r->kernel, memory)) {
+        return 0;
+    }
+    const uint32_t size = hal_type_size(r->kernel->memories[memory].type);
+    const uint64_t first = r->shared_offsets[memory - r->kernel->binding_count];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < width; i++) {
+        count |= r->in_flight[first + (element + i) * size];
+    }
+    return count != 0;
+}
+
+/* The first element of a load, store or atomic. */
+static hal_status locate_access(run *r, item *w, const hal_ir_record *record, uint32_t width,
+                                uint64_t *element)
+{
+    const hal_status status = locate(r, w, record->aux, record->a, record->imm, width, element);
+    if (status == HAL_OK && has_copy_in_flight(r, record->aux, *element, width)) {
+        return fail(r, w, HAL_ERROR_INVALID_ARGUMENT,
+                    "%s[%llu], width %u: a copy to it is in flight",
+                    r->kernel->names + r->kernel->memories[record->aux].name,
+                    (unsigned long long)*element, width);
+    }
+    return status;
+}
+
 static hal_status load_or_store(run *r, item *w, const hal_ir_record *record)
 {
     const int load = record->opcode == HAL_IR_LOAD;
@@ -317,8 +358,7 @@ static hal_status load_or_store(run *r, item *w, const hal_ir_record *record)
         }
         return HAL_OK;
     }
-    hal_status status =
-        locate(r, w, record->aux, record->a, record->imm, record->width, &element);
+    hal_status status = locate_access(r, w, record, record->width, &element);
     if (!load) {
         memcpy(stored, value, record->width * sizeof *value);
         value = stored;
@@ -339,15 +379,15 @@ static hal_status load_or_store(run *r, item *w, const hal_ir_record *record)
 
 static hal_status do_atomic(run *r, item *w, const hal_ir_record *record)
 {
-    static const uint32_t opcodes[HAL_IR_ATOMIC_EXCHANGE] = {
-        HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX, HAL_IR_AND, HAL_IR_OR, HAL_IR_XOR};
+    static const uint32_t opcodes[HAL_IR_ATOMIC_EXCHANGE] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX,
+                                                             HAL_IR_AND, HAL_IR_OR,  HAL_IR_XOR};
     uint64_t *out = &w->values[r->slots[w->at]];
     uint64_t element = 0;
     *out = 0;
     if (record->b != HAL_IR_NONE && !w->values[r->slots[record->b]]) {
         return HAL_OK;
     }
-    hal_status status = locate(r, w, record->aux, record->a, record->imm, 1, &element);
+    hal_status status = locate_access(r, w, record, 1, &element);
     if (status != HAL_OK) {
         return status;
     }
@@ -372,8 +412,7 @@ static hal_status begin_copy(run *r, item *w, const hal_ir_record *record)
                  .width = record->width,
                  .set = w->sets,
                  .record = record,
-                 .guarded_off =
-                     record->b != HAL_IR_NONE && !w->values[r->slots[record->b]]};
+                 .guarded_off = record->b != HAL_IR_NONE && !w->values[r->slots[record->b]]};
     hal_status status = locate(r, w, made.shared, record->a, 0, made.width, &made.to);
     if (status == HAL_OK && !made.guarded_off) {
         status = locate(r, w, made.binding, record->d, 0, made.width, &made.from);
@@ -389,6 +428,7 @@ static hal_status begin_copy(run *r, item *w, const hal_ir_record *record)
     }
     if (status == HAL_OK) {
         w->copies[w->copy_count++] = made;
+        count_copy(r, &made, 1);
     }
     return status;
 }
@@ -402,6 +442,7 @@ static void wait_for_copies(run *r, item *w, uint32_t under_way)
             w->copies[kept++] = *one;
             continue;
         }
+        count_copy(r, one, -1);
         for (uint32_t k = 0; k < one->width; k++) {
             const uint64_t value =
                 one->guarded_off ? 0 : read_element(r, one->binding, one->from + k);
@@ -637,7 +678,9 @@ static hal_status run_group(run *r)
     for (uint32_t i = 0; i < r->items; i++) {
         r->work[i].at = 0;
         r->work[i].sets = 0;
-        r->work[i].copy_count = 0;
+        while (r->work[i].copy_count > 0) {
+            count_copy(r, &r->work[i].copies[--r->work[i].copy_count], -1);
+        }
     }
     hal_status status = HAL_OK;
     while (status == HAL_OK) {
@@ -669,6 +712,7 @@ static void release(run *r)
     free(r->work);
     free(r->values);
     free(r->shared);
+    free(r->in_flight);
     free(r->gathered);
 }
 

@@ -37,7 +37,8 @@ typedef struct kit_problem {
 
 /* Runs every group of the dispatch. Accesses are held to the lengths of bindings and shared arrays,
  * vector accesses to their alignment, loops to steps above 0 that stay within their type; all
- * work-items of a group have to meet at the same barrier.
+ * work-items of a group have to meet at the same barrier; elements of a shared array to which an
+ * asynchronous copy is in flight are not accessed.
  * Threads: any, on memory that no other thread writes.
  * Errors: INVALID_ARGUMENT with the problem; OUT_OF_MEMORY. Groups before the failing one have
  * written. */

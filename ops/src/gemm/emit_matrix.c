@@ -657,6 +657,9 @@ static void write_sums(pipeline *p, hal_ir_value begin)
     hal_ir_value row = ops_gemm_times(e, p->g, e->a.strip * pitch);
     hal_ir_value own =
         hal_ir_add(b, hal_ir_add(b, begin, row), ops_gemm_times(e, p->t, e->c.strip));
+    if (e->tiles->stages > 2) { /* zeros beyond k may be in flight */
+        hal_ir_async_wait(b, 0);
+    }
     hal_ir_barrier(b);
     for (uint32_t i = 0; i < e->a.thread; i++) {
         for (uint32_t j = 0; j < e->c.thread; j++) {
