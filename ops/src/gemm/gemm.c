@@ -262,6 +262,7 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     ops_tensor unread[2];
     gemm_copies made;
     hal_status status;
+    int lacked_memory = 0;
     made.count = 0;
     if (options->alpha == 0) { /* as in BLAS, A and B are not read: the product has k = 0 */
         unread[0] = *a;
@@ -273,6 +274,7 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     product_init(options, a, b, c, &product);
     product.text = text;
     product.is_dry = is_dry;
+    product.lacked_memory = &lacked_memory;
     product.levels = levels;
     status = matrix_make_contiguous(context, &product.a, !is_dry, &made);
     if (!status) {

@@ -245,6 +245,7 @@ static hal_status kernel_record(ops_context *context, const ops_product *p, cons
             if (p->text) {
                 ops_gemm_tell(p->text, "; no memory for the workspace: ");
             }
+            *p->lacked_memory = 1;
             return product_decline(p, "memory for its workspace", "too little");
         }
         if (status) {
@@ -301,6 +302,7 @@ static hal_status copies_record(ops_context *context, const ops_product *product
         }
     }
     if (status == HAL_ERROR_OUT_OF_MEMORY && p->options->impl != OPS_GEMM_NATIVE) {
+        *p->lacked_memory = 1;
         status = product_decline(p, "memory for copies of a and b", "too little");
         if (p->text) {
             ops_gemm_tell(p->text, "; no memory for the copies: ");

@@ -200,6 +200,7 @@ static hal_status task_record(ops_context *context, ops_gemm_task *t, const ops_
         if (status != HAL_ERROR_OUT_OF_MEMORY) {
             return status;
         }
+        *t->product.lacked_memory = 1;
         t->given = NULL; /* one kernel, with its own tiles */
         status = ops_gemm_plan_task(context, t);
         if (status) {

@@ -45,6 +45,7 @@ typedef struct ops_product {
     const ops_gemm_options *options;
     ops_gemm_text *text; /* receives what is chosen; null: it is not asked for */
     int is_dry;          /* nothing is recorded */
+    int *lacked_memory;  /* set where another kernel was taken, since there was no memory */
     uint32_t levels;     /* of Strassen's algorithm in the plugin's kernel; 0: none */
     hal_type accumulator;
     uint32_t batch;

@@ -27,7 +27,8 @@ typedef struct cached_product {
     uint32_t count;      /* of dispatches */
     uint64_t insertions; /* of the context's cache when this was kept; 0: a free place */
     uint64_t workspace_bytes;
-    int shares_buffer; /* A and B do */
+    uint64_t max_workspace; /* of the options */
+    int shares_buffer;      /* A and B do */
     uint8_t owners[OPS_PRODUCT_DISPATCHES][OPS_PRODUCT_RANGES];
     ops_product_dispatch dispatches[OPS_PRODUCT_DISPATCHES];
 } cached_product;
@@ -69,7 +70,9 @@ static uint64_t options_differ(const cached_product *product, const ops_gemm_opt
     return (product->precision ^ options->precision) | (product->impl ^ (uint32_t)options->impl) |
            (uint64_t)(product->alpha != options->alpha) |
            (uint64_t)(product->beta != options->beta) | (uint64_t)(uintptr_t)options->epilogue |
-           (product->candidate ^ options->candidate) | options->input_count | options->levels;
+           (product->candidate ^ options->candidate) |
+           (product->max_workspace ^ options->max_workspace) | options->input_count |
+           options->levels;
 }
 
 /* The entry of a product, or null. */
@@ -172,8 +175,8 @@ void ops_product_cache_insert(ops_context *context, const ops_product *product,
     const ops_tensor *tensors[3] = {product->a.tensor, product->b.tensor, product->c.tensor};
     /* A range's owner is found by its buffer: C needs one that neither A nor B has. */
     int can_keep = !options->epilogue && options->alpha != 0 && product->a.columns > 0 &&
-                   !product->levels && count <= OPS_PRODUCT_DISPATCHES &&
-                   tensors[0]->buffer != tensors[2]->buffer &&
+                   !product->levels && !*product->lacked_memory &&
+                   count <= OPS_PRODUCT_DISPATCHES && tensors[0]->buffer != tensors[2]->buffer &&
                    tensors[1]->buffer != tensors[2]->buffer;
     for (uint32_t i = 0; i < count && can_keep; i++) {
         can_keep = dispatches[i].kernel != NULL;
@@ -205,6 +208,7 @@ void ops_product_cache_insert(ops_context *context, const ops_product *product,
     kept->precision = options->precision;
     kept->impl = options->impl;
     kept->candidate = options->candidate;
+    kept->max_workspace = options->max_workspace;
     kept->alpha = options->alpha;
     kept->beta = options->beta;
     kept->insertions = context->kernels.insertions;

@@ -1,6 +1,7 @@
 /* Products that were described before: a call with equal layouts and options records the dispatches
  * that the earlier one recorded, without checks of anything that layouts and options decide. Small
- * products take less time than those checks. Used by gemm.c, native.c, task.c and split_k.c. */
+ * products take less time than those checks. Used by gemm.c, native.c, portable.c, task.c and
+ * split_k.c. */
 #ifndef OPS_SRC_GEMM_PRODUCT_CACHE_H
 #define OPS_SRC_GEMM_PRODUCT_CACHE_H
 
@@ -30,8 +31,9 @@ void ops_product_dispatch_set(ops_product_dispatch *dispatch, hal_kernel *kernel
                               const void *scalars, uint32_t scalar_bytes);
 
 /* Keeps a checked product without epilogue, and its dispatches in their order, which may share
- * temporary memory of `workspace_bytes`, now in `workspace`. Without host memory, or with a
- * dispatch that has no kernel, nothing is kept. */
+ * temporary memory of `workspace_bytes`, now in `workspace`. Without host memory, with a dispatch
+ * that has no kernel, where C shares a buffer with A or B, or where the first choice lacked memory,
+ * which may be there for the next call, nothing is kept. */
 void ops_product_cache_insert(ops_context *context, const ops_product *product,
                               const ops_product_dispatch *dispatches, uint32_t count,
                               const hal_buffer *workspace, uint64_t workspace_bytes);

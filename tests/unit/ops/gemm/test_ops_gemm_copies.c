@@ -10,6 +10,7 @@ enum { LINE = 512, ALIGNMENT = 16 };
 
 static hal_plugin inside; /* the table of the cpu plugin */
 static int has_memory;
+static int refused_allocations;
 static uint32_t last_copied; /* of the last product that was taken */
 static uint64_t workspace;   /* that kernels ask for; they do not use it */
 
@@ -35,6 +36,7 @@ static hal_status gemm_of_lines(hal_plugin_device *device, const hal_gemm_descri
 static hal_status allocate_some(hal_plugin_device *device, hal_memory_kind kind, uint64_t bytes,
                                 hal_plugin_memory **memory)
 {
+    refused_allocations += !has_memory;
     return has_memory ? inside.memory_allocate(device, kind, bytes, memory)
                       : HAL_ERROR_OUT_OF_MEMORY;
 }
@@ -177,6 +179,48 @@ static void max_workspace_bounds_copies(void **state)
     release(&p);
 }
 
+/* Computes a product for which there is no memory, and expects that memory is asked for. */
+static void try_without_memory(product *p)
+{
+    has_memory = 0;
+    refused_allocations = 0;
+    box_upload(&p->c);
+    try_product(p, 1, NULL, NULL);
+    has_memory = 1;
+    assert_true(refused_allocations > 0);
+}
+
+/* A product that a limit has left to the portable kernel is not kept for calls without the limit.
+ */
+static void limits_of_memory_are_not_kept(void **state)
+{
+    static const int64_t shape[3] = {301, 203, 157};
+    product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
+    p.options.impl = OPS_GEMM_ANY;
+    p.options.max_workspace = 1;
+    try_product(&p, 1, NULL, NULL);
+    p.options.max_workspace = 0;
+    try_without_memory(&p);
+    release(&p);
+}
+
+/* Nor is one for whose first choice there was no memory: copies, a workspace, split-K. */
+static void choices_without_memory_are_not_kept(void **state)
+{
+    static const int64_t shapes[][3] = {{301, 203, 157}, {300, 208, 156}, {256, 256, 64}};
+    for (int i = 0; i < 3; i++) {
+        product p = make_native(HAL_TYPE_F32, 1, shapes[i], PLAIN, PLAIN);
+        p.options.impl = i == 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
+        workspace = i == 1 ? UINT64_C(1) << 30 : 0;
+        test_context->forced_split_depth = i == 2 ? 4 : 0;
+        try_without_memory(&p);
+        try_without_memory(&p);
+        test_context->forced_split_depth = 0;
+        workspace = 0;
+        release(&p);
+    }
+}
+
 /* Without memory for the copies the portable kernel, which needs none, multiplies. */
 static void without_memory_the_portable_kernel_multiplies(void **state)
 {
@@ -317,6 +361,8 @@ int main(void)
         cmocka_unit_test(a_shared_operand_is_copied_once),
         cmocka_unit_test(small_products_are_not_copied),
         cmocka_unit_test(max_workspace_bounds_copies),
+        cmocka_unit_test(limits_of_memory_are_not_kept),
+        cmocka_unit_test(choices_without_memory_are_not_kept),
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
         cmocka_unit_test(without_a_workspace_the_portable_kernel_multiplies),
         cmocka_unit_test(candidates_are_the_plugins_kernels),
