@@ -120,9 +120,10 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
     return status;
 }
 
+/* Tells the tiles as they are chosen, before they are fitted to where operands begin. */
 static void portable_tell(const ops_gemm_task *t, int64_t longest, uint32_t depth)
 {
-    const ops_gemm_tiles *s = &t->plan.tiles;
+    const ops_gemm_tiles *s = t->given ? t->given : &t->plan.tiles;
     ops_gemm_text *text = t->product.text;
     ops_gemm_tell(text, "portable: tile %u x %u x %u, %u x %u for each work-item, %s", s->block_m,
                   s->block_n, s->block_k, s->thread_m, s->thread_n,

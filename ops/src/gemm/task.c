@@ -104,19 +104,20 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
     return (uint8_t)(width ? width : 1);
 }
 
-/* Elements of the widest access to A or B that matrix units read through, of at most 16 bytes. */
+/* Elements of the widest access to A or B that matrix units read through, of at most 16 bytes;
+ * `start`: bits of the elements before the operand that count. */
 static uint8_t unit_width(const ops_gemm_task *t, const ops_gemm_place *p,
-                          const ops_gemm_operand *operand, uint32_t slot, int is_b)
+                          const ops_gemm_operand *operand, int64_t start, int is_b)
 {
     const int along_rows = is_b != operand->k_contiguous; /* of the matrix as it is */
     const uint32_t size = hal_type_size(t->plan.type_ab);
     const int64_t near = operand->k_contiguous ? t->work.k | t->work.k_all
                          : is_b                ? t->work.n
                                                : t->work.m;
-    const int64_t numbers[5] = {near, p->base, along_rows ? p->row_stride : p->column_stride,
-                                p->batch_stride, (int64_t)(t->bindings.ranges[slot].offset / size)};
+    const int64_t numbers[4] = {near, start, along_rows ? p->row_stride : p->column_stride,
+                                p->batch_stride};
     uint32_t width = 16 / size;
-    while (width > 1 && !all_multiples(numbers, 5, width)) {
+    while (width > 1 && !all_multiples(numbers, 4, width)) {
         width /= 2;
     }
     return (uint8_t)width;
@@ -136,12 +137,26 @@ static void bind_halves(ops_gemm_task *t, ops_gemm_place *p, uint32_t slot, uint
     p->batch_stride /= 2;
 }
 
+/* The base of an operand and the start of its binding, in elements, combined bit by bit. */
+static int64_t start_bits(const ops_gemm_task *t, const ops_gemm_place *p, uint32_t slot)
+{
+    return p->base | (int64_t)(t->bindings.ranges[slot].offset / hal_type_size(t->plan.type_ab));
+}
+
+/* Sets the widths that lengths and strides allow, which the choice of tiles depends on: where
+ * operands begin has no part in the order of additions. */
+static void set_choice_widths(const ops_gemm_task *t, ops_gemm_plan *plan)
+{
+    plan->a.width = unit_width(t, &t->work.a, &plan->a, 0, 0);
+    plan->b.width = unit_width(t, &t->work.b, &plan->b, 0, 1);
+}
+
 /* Sets the widths of matrix units' accesses to A and B; returns the bytes of the narrower one. */
 static uint32_t set_unit_widths(const ops_gemm_task *t, ops_gemm_plan *plan)
 {
     const uint32_t slot_a = plan->slots[0], slot_b = plan->slots[1];
-    plan->a.width = unit_width(t, &t->work.a, &plan->a, slot_a, 0);
-    plan->b.width = unit_width(t, &t->work.b, &plan->b, slot_b, 1);
+    plan->a.width = unit_width(t, &t->work.a, &plan->a, start_bits(t, &t->work.a, slot_a), 0);
+    plan->b.width = unit_width(t, &t->work.b, &plan->b, start_bits(t, &t->work.b, slot_b), 1);
     if (slot_a == slot_b) {
         const uint8_t least = plan->a.width < plan->b.width ? plan->a.width : plan->b.width;
         plan->a.width = plan->b.width = least;
@@ -149,7 +164,8 @@ static uint32_t set_unit_widths(const ops_gemm_task *t, ops_gemm_plan *plan)
     return ops_gemm_access_bytes(plan);
 }
 
-/* Whether bindings and storage allow matrix units' accesses of so many bytes. */
+/* Whether bindings and storage allow matrix units' accesses of so many bytes: halves inside of
+ * words need 16-bit storage. */
 static int units_can_read(const ops_context *context, const ops_gemm_task *t, uint32_t access)
 {
     return t->bindings.access[t->plan.slots[0]] == HAL_ACCESS_READ &&
@@ -157,12 +173,25 @@ static int units_can_read(const ops_context *context, const ops_gemm_task *t, ui
            (access >= 4 || (context->info->storage_types & HAL_TYPE_BIT(HAL_TYPE_U16)));
 }
 
+/* Tiles are chosen as if operands began where vectors can. With narrower accesses twice as many
+ * work-items share a tile, since each copies the same words of all its rows. Asynchronous copies
+ * have whole words; single halves pass through registers. The order of additions is the same. */
+static void fit_narrow_accesses(ops_gemm_plan *plan, uint32_t access)
+{
+    ops_gemm_tiles *tiles = &plan->tiles;
+    const int shares = tiles->thread_n == 16 && tiles->block_n <= 128 && access < 16;
+    const int is_late = access == 2 && tiles->stages > 2;
+    tiles->thread_n = (uint8_t)(shares ? tiles->thread_n / 2 : tiles->thread_n);
+    tiles->stages = is_late ? 2 : tiles->stages;
+    tiles->min_groups_per_unit = shares || is_late ? 1 : tiles->min_groups_per_unit;
+}
+
 /* Makes the accesses of tiles for matrix units. */
 static void complete_matrix_units(ops_gemm_task *t)
 {
     ops_gemm_plan *plan = &t->plan;
     const uint32_t size = hal_type_size(plan->type_ab);
-    set_unit_widths(t, plan);
+    fit_narrow_accesses(plan, set_unit_widths(t, plan));
     if (size == 2 && !plan->a.k_contiguous) {
         plan->tiles.strip_m = 2; /* words of two rows */
     }
@@ -242,11 +271,12 @@ static ops_gemm_shape shape_of(const ops_context *context, const ops_gemm_task *
                             .a_k_contiguous = plan->a.k_contiguous,
                             .b_k_contiguous = plan->b.k_contiguous};
     const uint32_t access = set_unit_widths(t, &units);
+    set_choice_widths(t, &units);
     shape.a_width = units.a.width;
     shape.b_width = units.b.width;
     if (ops_gemm_units_multiply(context->info, precision, shape.m, shape.n, shape.k, shape.type) &&
         units_can_read(context, t, access)) {
-        shape.access = access;
+        shape.access = ops_gemm_access_bytes(&units);
     }
     return shape;
 }

@@ -1,5 +1,5 @@
 /* The ways to compute a product with the portable kernel, options.candidate: each one against sums
- * in double; products that are kept. */
+ * in double; what the choice depends on; products that are kept. */
 #include "ops_gemm_fixture.h"
 
 static void try_candidates(problem q, int least)
@@ -54,6 +54,51 @@ static void every_candidate(void **state)
 static void batches(void **state)
 {
     try_candidates((problem){.batch = 3, .m = 33, .n = 34, .k = 300, .impl = OPS_GEMM_PORTABLE}, 5);
+}
+
+static hal_buffer *buffer_of(int64_t count)
+{
+    hal_buffer *buffer = NULL;
+    ok(hal_buffer_create(test_device, HAL_MEMORY_DEVICE, (uint64_t)count * sizeof(float), &buffer));
+    return buffer;
+}
+
+/* What is chosen, and its bits, do not depend on where A and B begin. */
+static void offsets_have_no_part_in_the_choice(void **state)
+{
+    enum { M = 200, N = 240, K = 800, BITS_EVERY = 8 };
+    static float numbers[(M + N) * K], results[2][M * N];
+    hal_buffer *a = buffer_of(M * K + 1), *b = buffer_of(K * N + 1), *c = buffer_of(M * N);
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.impl = OPS_GEMM_PORTABLE;
+    forget_products();
+    for (int i = 0; i < (M + N) * K; i++) {
+        numbers[i] = (float)between(-1, 1);
+    }
+    for (int i = 0; i < 64; i++) {
+        const int64_t m = 1 + next_random() % M, n = 4 * (1 + next_random() % (N / 4)),
+                      k = 4 * (1 + next_random() % (K / 4));
+        const ops_tensor to = {c, HAL_TYPE_F32, 2, 0, {m, n}, {n, 1}};
+        char text[2][512];
+        for (int offset = 0; offset < 2; offset++) {
+            const ops_tensor from_a = {a, HAL_TYPE_F32, 2, offset, {m, k}, {k, 1}},
+                             from_b = {b, HAL_TYPE_F32, 2, offset, {k, n}, {n, 1}};
+            ok(ops_gemm_describe(test_context, &options, &from_a, &from_b, &to, sizeof text[0],
+                                 text[offset]));
+            if (i % BITS_EVERY == 0) {
+                ok(hal_queue_write(test_queue, a, (uint64_t)offset * 4, numbers, M * K * 4));
+                ok(hal_queue_write(test_queue, b, (uint64_t)offset * 4, numbers + M * K,
+                                   K * N * 4));
+                ok(ops_gemm(test_context, &options, &from_a, &from_b, &to));
+                ok(hal_queue_read(test_queue, c, 0, sizeof results[0], results[offset]));
+            }
+        }
+        assert_string_equal(text[0], text[1]);
+        assert_memory_equal(results[0], results[1], (size_t)(m * n) * sizeof(float));
+    }
+    hal_buffer_release(a);
+    hal_buffer_release(b);
+    hal_buffer_release(c);
 }
 
 /* The same product again, of other numbers in other buffers, records the dispatches that were kept,
@@ -156,7 +201,9 @@ int main(void)
 {
     const struct CMUnitTest cpu[] = {cmocka_unit_test(processors_have_one),
                                      cmocka_unit_test(kept_neighbours)};
-    const struct CMUnitTest other[] = {cmocka_unit_test(every_candidate), cmocka_unit_test(batches),
+    const struct CMUnitTest other[] = {cmocka_unit_test(every_candidate),
+                                       cmocka_unit_test(batches),
+                                       cmocka_unit_test(offsets_have_no_part_in_the_choice),
                                        cmocka_unit_test(kept_products),
                                        cmocka_unit_test(kept_squares),
                                        cmocka_unit_test(kept_neighbours)};

@@ -15,6 +15,7 @@ typedef struct trial {
 
 static mock_state *mock;
 static int64_t beyond_k; /* steps of k in memory after the trial's k */
+static int64_t start;    /* of A and B, in elements after a place where vectors can begin */
 
 static int open_device(void **state, uint32_t units, uint32_t abilities, uint32_t shared_bytes)
 {
@@ -130,6 +131,8 @@ static double worst_error(const trial *t)
         b = make(t->type, t->batch, t->k + beyond_k, t->n, t->turned_b),
         c = make(HAL_TYPE_F32, t->batch, t->m, t->n, 0);
     a.t.shape[a.t.rank - 1] = b.t.shape[b.t.rank - 2] = t->k;
+    a.t.offset += start;
+    b.t.offset += start;
     ops_gemm_options options = {.size = sizeof(ops_gemm_options),
                                 .alpha = t->alpha,
                                 .beta = t->beta,
@@ -239,6 +242,55 @@ static void test_lines(void **state)
     }
 }
 
+/* A and B that begin where no vectors can, halves also inside of words. */
+static void test_starts(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16, HAL_TYPE_BF16};
+    for (int i = 0; i < 4 * 4; i++) {
+        const hal_type type = types[i / 4];
+        const int is_f32 = type == HAL_TYPE_F32, is_accurate = i / 4 == 3;
+        start = type == HAL_TYPE_F16 ? 2 : 1;
+        keeps((trial){type, is_accurate ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST, 1, i % 3 ? 64 : 72, 64,
+                      64, i & 1, i >> 1 & 1, 1.0, 0.0},
+              is_f32 ? 100 : 0, is_f32 ? 0x1p13 : 16);
+        start = 0;
+    }
+}
+
+/* The tiles are those of other starts. */
+static void test_choice_of_starts(void **state)
+{
+    enum { LARGEST = 1024, K = 64 };
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16};
+    static const int64_t sizes[] = {64, 128, 512, LARGEST};
+    hal_buffer *buffers[3];
+    for (int i = 0; i < 3; i++) {
+        const uint64_t elements = LARGEST * (i == 2 ? LARGEST : K + 1);
+        ok(hal_buffer_create(test_device, HAL_MEMORY_DEVICE, elements * 4, &buffers[i]));
+    }
+    for (int i = 0; i < 4 * 4 * 2 * 2 * 3; i++) {
+        const int64_t m = sizes[i % 4], n = sizes[i / 4 % 4];
+        const hal_type type = types[i / 16 % 2];
+        const ops_tensor c = {buffers[2], HAL_TYPE_F32, 2, 0, {m, n}, {n, 1}};
+        ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+        options.impl = OPS_GEMM_PORTABLE;
+        options.precision = i / 32 % 2 ? HAL_GEMM_ACCURATE : HAL_GEMM_FAST;
+        const int turned_a = i / 64 == 1, turned_b = i / 64 == 2;
+        char how[3][512];
+        for (int j = 0; j < 3; j++) {
+            const ops_tensor a = {buffers[0], type,   2,
+                                  j,          {m, K}, {turned_a ? 1 : K, turned_a ? m : 1}};
+            const ops_tensor b = {buffers[1], type,   2,
+                                  j,          {K, n}, {turned_b ? 1 : n, turned_b ? K : 1}};
+            ok(ops_gemm_describe(test_context, &options, &a, &b, &c, sizeof how[j], how[j]));
+            assert_string_equal(how[j], how[0]);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        hal_buffer_release(buffers[i]);
+    }
+}
+
 static void test_batch(void **state)
 {
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 2, 64, 64, 64, 0, 0, 1.0, 1.0}, 0, 8);
@@ -265,9 +317,11 @@ int main(void)
     const struct CMUnitTest parts[] = {cmocka_unit_test(test_long), cmocka_unit_test(test_edges)};
     const struct CMUnitTest shallow[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
                                          cmocka_unit_test(test_edges)};
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
-                                       cmocka_unit_test(test_edges), cmocka_unit_test(test_lines),
-                                       cmocka_unit_test(test_batch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f32),    cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_edges),  cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_starts), cmocka_unit_test(test_choice_of_starts),
+        cmocka_unit_test(test_batch)};
     return cmocka_run_group_tests_name("few units", tests, open_few_units, close_context) +
            cmocka_run_group_tests_name("parts", parts, open_parts, close_context) +
            cmocka_run_group_tests_name("shallow", shallow, open_shallow, close_context) +
