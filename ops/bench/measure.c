@@ -138,14 +138,17 @@ static int compare_times(const void *a, const void *b)
 
 void measure_screened(measured *competitors, int count, int kept, double seconds)
 {
-    measured *ordered[4 * COMPETITORS], chosen[COMPETITORS];
-    const int others = count - kept < 4 * COMPETITORS ? count - kept : 4 * COMPETITORS;
+    measured chosen[COMPETITORS];
+    measured **ordered = malloc((size_t)(count - kept + 1) * sizeof *ordered);
+    const int others = ordered != NULL ? count - kept : 0;
     int taken = 0;
     for (int i = 0; i < others; i++) {
         ordered[i] = &competitors[kept + i];
         screen(ordered[i], seconds);
     }
-    qsort(ordered, (size_t)others, sizeof *ordered, compare_times);
+    if (others > 0) {
+        qsort(ordered, (size_t)others, sizeof *ordered, compare_times);
+    }
     for (int i = 0; i < kept && taken < COMPETITORS - SCREEN_MOST; i++) {
         chosen[taken++] = competitors[i];
     }
@@ -162,6 +165,7 @@ void measure_screened(measured *competitors, int count, int kept, double seconds
     for (int i = first; i < taken; i++) {
         ordered[i - first]->time = chosen[i].time;
     }
+    free(ordered);
 }
 
 double measure_now(void)

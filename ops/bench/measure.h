@@ -29,7 +29,8 @@ typedef struct measured {
 void measure_alternating(measured *competitors, int count, double seconds);
 
 /* The same for the first `kept`, and for those of the others that are nearly as fast as the fastest
- * in three short runs, at most 5 of them; the rest keeps the times of these runs. */
+ * in three short runs, at most 5 of them; the rest keeps the times of these runs. Without host
+ * memory the others have no runs. */
 void measure_screened(measured *competitors, int count, int kept, double seconds);
 
 /* Median, minimum and spread of samples in seconds, which are sorted in place. */

@@ -220,7 +220,7 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
         candidate->runs = alternatives[i].time.runs;
         gemm_way_describe(way, sizeof candidate->how, candidate->how);
         row->candidate_count = i + 1;
-        if (alternatives[i].time.median_us < best->median_us) {
+        if (candidate->runs > 0 && candidate->median_us < best->median_us) {
             best = &alternatives[i].time;
             best_way = way;
         }
