@@ -92,7 +92,9 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists the sensible tiles, or if there are none those that fit the grid, or all. */
+/* Lists the sensible tiles, or if there are none those that fit the grid, or all: intra-group
+ * split-K fits any group, so that the list is not empty. Processors take kernels that stage nothing
+ * only where they have no others. */
 static void candidates_list(candidate_list *list, int has_parts)
 {
     const hal_device_info *info = list->info;
@@ -102,7 +104,7 @@ static void candidates_list(candidate_list *list, int has_parts)
         ops_gemm_tiles t;
         const ops_gemm_rates *rates;
         for (uint32_t i = 0; ops_gemm_get_tiles(info, shape, i, shape->k, &t, &rates); i++) {
-            if (t.block_m == 0 || (is_cpu && !t.stages) ||
+            if (t.block_m == 0 || (level < 2 && is_cpu && !t.stages) ||
                 (level == 0 && !tiles_are_sensible(info, shape, &t)) ||
                 (level == 1 && !tiles_fit_grid(info, shape, &t))) {
                 continue;
@@ -123,7 +125,7 @@ uint32_t ops_gemm_find_candidate(const hal_device_info *info, const ops_gemm_sha
     list.shape = shape;
     list.count = 0;
     candidates_list(&list, has_parts);
-    if (number == 1) {
+    if (number == 1 && list.count > 0) {
         const ops_gemm_candidate *best = &list.candidates[0];
         for (uint32_t i = 1; i < list.count; i++) {
             best = list.candidates[i].ns < best->ns ? &list.candidates[i] : best;

@@ -2,6 +2,8 @@
  * in double; what the choice depends on; products that are kept. */
 #include "ops_gemm_fixture.h"
 
+#include "gemm/candidates.h"
+
 static void try_candidates(problem q, int least)
 {
     product p = problem_make(&q);
@@ -197,6 +199,40 @@ static void processors_have_one(void **state)
     release(&p);
 }
 
+/* A processor without subgroups whose groups are too small for staged tiles. */
+static int open_small_groups_context(void **state)
+{
+    static hal_device_info small;
+    const int failed = open_context(state);
+    if (!failed) {
+        small = *test_context->info;
+        small.kind = HAL_DEVICE_CPU;
+        small.subgroup_width = small.item_vector_bytes = 0;
+        small.max_group_items = small.max_group_size[0] = 32;
+        small.preferred_group = 32;
+        test_context->info = &small;
+    }
+    return failed;
+}
+
+static void small_groups_have_candidates(void **state)
+{
+    static const int64_t shapes[][3] = {{5, 5, 5}, {1, 1, 1}, {70, 90, 100}, {3, 130, 700}};
+    for (int i = 0; i < 4; i++) {
+        const ops_gemm_shape shape = {.m = shapes[i][0],
+                                      .n = shapes[i][1],
+                                      .k = shapes[i][2],
+                                      .batch = 1,
+                                      .type = HAL_TYPE_F32,
+                                      .a_k_contiguous = 1,
+                                      .a_width = 1,
+                                      .b_width = 1};
+        ops_gemm_candidate found;
+        assert_true(ops_gemm_find_candidate(test_context->info, &shape, 1, 1, &found) > 0);
+        try_problem((problem){.m = shape.m, .n = shape.n, .k = shape.k, .impl = OPS_GEMM_PORTABLE});
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest cpu[] = {cmocka_unit_test(processors_have_one),
@@ -207,6 +243,9 @@ int main(void)
                                        cmocka_unit_test(kept_products),
                                        cmocka_unit_test(kept_squares),
                                        cmocka_unit_test(kept_neighbours)};
+    const struct CMUnitTest small[] = {cmocka_unit_test(small_groups_have_candidates)};
     return cmocka_run_group_tests_name("cpu", cpu, open_context, close_context) +
+           cmocka_run_group_tests_name("small groups", small, open_small_groups_context,
+                                       close_context) +
            cmocka_run_group_tests_name("gpu", other, open_other_context, close_context);
 }
