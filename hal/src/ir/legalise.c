@@ -312,7 +312,7 @@ static hal_status run_passes(const hal_ir_kernel *ir, const hal_device_info *inf
     hal_ir_kernel *expanded = NULL;
     hal_status status = expands ? expand_kernel(ir, info, minor, &expanded) : HAL_OK;
     const hal_ir_kernel *from = expands ? expanded : ir;
-    if (status == HAL_OK && (hal_ir_is_lowered(from, info) || !has_leading_first(from))) {
+    if (status == HAL_OK && (hal_ir_needs_lowering(from, info) || !has_leading_first(from))) {
         status = hal_ir_lower(from, info, made);
     } else if (status == HAL_OK && expands) {
         *made = expanded;

@@ -26,8 +26,8 @@ static int is_access_lowered(const hal_device_info *info, hal_type type, uint32_
 
 /* Whether the device lacks what the record needs. A record that it has may still use a vector that
  * is split. */
-static int is_lowered(const hal_device_info *info, const hal_ir_kernel *kernel,
-                      const hal_ir_record *record)
+static int needs_lowering(const hal_device_info *info, const hal_ir_kernel *kernel,
+                          const hal_ir_record *record)
 {
     switch (record->opcode) {
     case HAL_IR_LOAD:
@@ -56,7 +56,7 @@ static int is_lowered(const hal_device_info *info, const hal_ir_kernel *kernel,
     }
 }
 
-int hal_ir_is_lowered(const hal_ir_kernel *kernel, const hal_device_info *info)
+int hal_ir_needs_lowering(const hal_ir_kernel *kernel, const hal_device_info *info)
 {
     for (uint32_t i = 0; i < kernel->memory_count; i++) {
         const hal_type type = kernel->memories[i].type;
@@ -65,7 +65,7 @@ int hal_ir_is_lowered(const hal_ir_kernel *kernel, const hal_device_info *info)
         }
     }
     for (uint32_t i = 0; i < kernel->record_count; i++) {
-        if (is_lowered(info, kernel, &kernel->records[i])) {
+        if (needs_lowering(info, kernel, &kernel->records[i])) {
             return 1;
         }
     }
@@ -232,7 +232,7 @@ static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_device_info *info = r->info;
     hal_ir_value tiles[3] = {record->a, record->b, record->c};
-    if (is_lowered(info, r->from, record)) {
+    if (needs_lowering(info, r->from, record)) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
                             "matrix_multiply: expected a device with matrix units of %s, got %s",
                             hal_type_name((hal_type)record->aux), info->name);
@@ -267,7 +267,7 @@ static int uses_split(const hal_ir_rewrite *r, const hal_ir_record *record)
 static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index)
 {
     const hal_ir_record *record = &r->from->records[index];
-    if (!is_lowered(r->info, r->from, record) && !uses_split(r, record)) {
+    if (!needs_lowering(r->info, r->from, record) && !uses_split(r, record)) {
         return hal_ir_rewrite_copy(r, record);
     }
     switch (record->opcode) {
