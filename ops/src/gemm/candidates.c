@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-/* Least and multiple of the depth of a part; most parts; most groups for each unit of tiles that
- * could be larger. */
-enum { MIN_DEPTH = 128, DEPTH_STEP = 64, MAX_PARTS = 64, MAX_GROUPS = 64 };
+/* Least depth of a part; most parts; most groups for each unit of tiles that could be larger. These
+ * and the waves of parts_add are not fitted: they bound the number of candidates. */
+enum { MIN_DEPTH = 128, MAX_PARTS = 64, MAX_GROUPS = 64 };
 
 typedef struct candidate_list {
     const hal_device_info *info;
@@ -63,7 +63,8 @@ static int parts_fit(const hal_device_info *info, const ops_gemm_shape *shape, u
            (double)shape->m * (double)shape->n * (double)parts * sum <= (double)info->max_binding;
 }
 
-/* Adds tiles with as many parts of k as give each unit some groups. */
+/* Adds tiles with as many parts of k as give each unit some groups; of intra-group split-K, whose
+ * tiles are many, fewer ways. */
 static void parts_add(candidate_list *list, uint32_t number, const ops_gemm_tiles *t)
 {
     static const uint8_t waves[] = {1, 2, 3, 4, 6};
@@ -78,7 +79,8 @@ static void parts_add(candidate_list *list, uint32_t number, const ops_gemm_tile
             continue;
         }
         uint64_t depth = ops_gemm_blocks((uint64_t)shape->k, (uint32_t)parts);
-        depth = ops_gemm_blocks(depth < MIN_DEPTH ? MIN_DEPTH : depth, DEPTH_STEP) * DEPTH_STEP;
+        depth = depth < MIN_DEPTH ? MIN_DEPTH : depth;
+        depth = ops_gemm_blocks(depth, OPS_GEMM_DEPTH_STEP) * OPS_GEMM_DEPTH_STEP;
         if (depth < (uint64_t)shape->k && depth != last && parts_fit(info, shape, parts)) {
             last = depth;
             candidate_add(list, number, (uint32_t)depth);

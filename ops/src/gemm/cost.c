@@ -2,7 +2,8 @@
  * unit with the most groups. Constants are nanoseconds of one unit of an H100 with 132 units,
  * fitted by least squares of logarithms to 7,600 times of the candidates of 340 random f32 products
  * (m, n, k log-uniform in 1 to 8192, three layouts): half of the estimates are within 8 %, nine of
- * ten within 25 %. Only ratios matter for the choice. */
+ * ten within 25 %. HALF_STAGED, the UNITS_ constants, the factor 2 of F64 and the rates of tiles
+ * for halves are not of that fit but estimated. Only ratios matter for the choice. */
 #include "cost.h"
 
 #include <math.h>

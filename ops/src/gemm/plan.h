@@ -12,6 +12,9 @@
  * faster. */
 #define OPS_GEMM_MANY_ROWS 64
 
+/* Parts of k are multiples of so many steps, so that they start aligned. */
+#define OPS_GEMM_DEPTH_STEP 64u
+
 /* How C is divided. A work-item computes thread_m x thread_n elements as strips of strip_m x
  * strip_n neighbours; its strips are as far apart as the strips of its warp extend, so that
  * neighbouring work-items access neighbouring memory. All sizes are powers of two. Three kinds of
@@ -25,7 +28,6 @@ OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_gemm_tiles {
     uint16_t block_m, block_n, block_k;
     uint16_t intra_group_split_k; /* slices of k that the group sums at once */
-    uint16_t speed; /* throughput of a full device, relative to 100; 0: intra-group split-K */
     uint8_t thread_m, thread_n;
     uint8_t strip_m, strip_n;
     uint8_t lanes_m, lanes_n; /* work-items of a warp along rows and columns; 0: of the group */
@@ -65,6 +67,7 @@ typedef struct ops_gemm_plan {
     uint8_t slots[3 + OPS_GEMM_MAX_INPUTS]; /* bindings of A, B, C and the further inputs */
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
+    uint8_t reserved[2]; /* 0 */
 } ops_gemm_plan;
 OPS_KEY_STRUCTURES_END
 

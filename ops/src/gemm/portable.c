@@ -76,13 +76,13 @@ static hal_status pack_b(ops_context *context, ops_product *product, ops_tensor 
     return status;
 }
 
-/* The k of one kernel whose loops the device can execute; a multiple of 64, so that parts start
- * aligned. A kernel has at most one iteration for each step of k. */
+/* The k of one kernel whose loops the device can execute; a multiple of OPS_GEMM_DEPTH_STEP. A
+ * kernel has at most one iteration for each step of k. */
 static int64_t longest_k(const ops_context *context, const ops_gemm_options *options)
 {
     const uint64_t results = OPS_GEMM_MAX_SUMS * ops_loops_of(options->epilogue);
-    const int64_t steps = ops_loop_limit(context, 0, results);
-    return steps < 64 ? 64 : steps / 64 * 64;
+    const int64_t steps = ops_loop_limit(context, 0, results), least = OPS_GEMM_DEPTH_STEP;
+    return steps < least ? least : steps / least * least;
 }
 
 /* The tensor of one matrix of the batch. */

@@ -1,4 +1,4 @@
-/* The choice of tiles. Called by gemm/task.c and gemm/cost.c. */
+/* The choice of tiles. Called by gemm/task.c and gemm/candidates.c. */
 #ifndef OPS_SRC_GEMM_TILES_H
 #define OPS_SRC_GEMM_TILES_H
 

@@ -30,7 +30,8 @@
 #define MOST_LOADED_BYTES 64u
 #define MIN_LOADED_BYTES 32u
 
-/* Lanes of a GPU's subgroups, at most, and where their number is unknown. */
+/* The number of which a GPU's groups of lines are multiples, where subgroups have more lanes, or an
+ * unknown number of them. */
 #define MOST_LANES 64u
 
 /* Work-items along x of a group that is a tile, where both dimensions are long: cache lines are
@@ -156,7 +157,7 @@ static void plan_repeat(const hal_device_info *info, const ops_elementwise_use *
     plan->along_lines = plan->along_lines && plan->repeat > 1;
 }
 
-/* Lanes of the subgroups of a device with rows. */
+/* Lanes of the subgroups of a device with rows, at most MOST_LANES. */
 static uint64_t subgroup_lanes(const hal_device_info *info)
 {
     const uint32_t width = info->subgroup_width;
@@ -164,7 +165,8 @@ static uint64_t subgroup_lanes(const hal_device_info *info)
                                                                                  : width;
 }
 
-/* On a GPU, groups are whole subgroups, with as few idle work-items as possible. */
+/* On a GPU, groups are whole subgroups of up to MOST_LANES lanes, with as few idle work-items as
+ * possible. */
 static hal_status plan_rows(const ops_context *context, const ops_elementwise_use *use,
                             const ops_space *space, ops_elementwise_plan *plan)
 {

@@ -79,10 +79,9 @@
 #define MOST_ITEMS 1024
 
 /* Words of neighbouring outputs that the work-items of a group of a GPU read side by side where
- * they keep what they read, at most and at least: whole sectors. Elements that each keeps. */
+ * they keep what they read, at most and at least: whole sectors. */
 #define KEPT_LINE_WORDS 16
 #define MIN_KEPT_LINE_WORDS 8
-#define KEPT_ELEMENTS 32
 
 /* Accumulators of a work-item, and bytes of values that one of a GPU loads in a step: the largest
  * groups leave no registers for more. */
@@ -412,10 +411,10 @@ void ops_reduce_layout_keep(const ops_context *context, const ops_space *space,
         info->max_group_size[1] < (uint32_t)(items / MIN_KEPT_LINE_WORDS)) {
         return;
     }
-    while (line > MIN_KEPT_LINE_WORDS && axis->length > items / line * KEPT_ELEMENTS) {
+    while (line > MIN_KEPT_LINE_WORDS && axis->length > items / line * OPS_KEPT_ELEMENTS) {
         line /= 2;
     }
-    int fits = axis->length <= items / line * KEPT_ELEMENTS && axis->stride[0] % line == 0;
+    int fits = axis->length <= items / line * OPS_KEPT_ELEMENTS && axis->stride[0] % line == 0;
     for (uint32_t i = 0; i + 1 < space->rank; i++) {
         fits &= space->stride[0][i] % line == 0;
     }

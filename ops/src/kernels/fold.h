@@ -14,6 +14,9 @@
 
 #include <ops/reduce.h>
 
+/* Elements that a work-item of a GPU keeps at most. */
+#define OPS_KEPT_ELEMENTS 32
+
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_reduce_layout {
     uint32_t outputs, along;  /* the latter a power of two */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+_Static_assert(OPS_KEPT_ELEMENTS == OPS_ROW_SLOTS / 2, "rows that groups are chosen for are kept");
+
 /* The constants below of CPUs were measured on processors with AVX-512, of GPUs on an H100 and
  * an H200. */
 
@@ -223,7 +225,7 @@ static void outputs_space(const ops_tensor *x, uint32_t axis, ops_space *space, 
     ops_space_collapse(space, 0);
 }
 
-/* Chooses the group. Returns the number of outputs; `length`: of the axis. */
+/* Chooses the group. Returns the number of outputs. */
 static int64_t layout_choose_group(const ops_context *context, const ops_tensor *x, uint32_t axis,
                                    hal_type type, ops_row_layout *layout)
 {
@@ -516,7 +518,8 @@ static void choose_unroll(ops_row_pass *pass)
 }
 
 /* Whether steps of the last loop begin at whole parts of the first output's memory, because its
- * rows do not: a GPU's stores of parts of sectors take twice the time. */
+ * rows, by their strides, do not: a GPU's stores of parts of sectors take twice the time. Where the
+ * first row begins is not looked at. */
 static void choose_parts(const ops_context *context, ops_row_pass *pass)
 {
     const uint32_t view = pass->program->input_count;

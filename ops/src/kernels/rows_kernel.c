@@ -105,15 +105,9 @@ static hal_ir_value index_step(emitter *e, uint32_t view, hal_ir_value index, ui
     return hal_ir_add(e->b, index, hal_ir_mul(e->b, e->axis_strides[view], step));
 }
 
-/* Both guards; HAL_IR_NONE is true. */
-static hal_ir_value guard_and(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
-{
-    return x == HAL_IR_NONE ? y : y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
-}
-
 static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
 {
-    return guard_and(e->b, e->lane.inside, batch->inside[c]);
+    return ops_guard_and(e->b, e->lane.inside, batch->inside[c]);
 }
 
 /* The index in shared memory of the first element of a batch. Only the work-item that stores an
@@ -516,8 +510,9 @@ static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
     }
 }
 
-/* The distance from the row's start back to a multiple of OPS_ROW_PART in the output's memory, or
- * less where an index of a view would be negative. */
+/* The distance, whole widths, from the row's start back to a multiple of OPS_ROW_PART in the
+ * output's memory, or to less than a width after it; less where an index of a view would be
+ * negative, and 0 where rows share a view from index 0 on. */
 static hal_ir_value parts_distance(emitter *e)
 {
     hal_ir_builder *b = e->b;
@@ -535,8 +530,8 @@ static hal_ir_value parts_distance(emitter *e)
     return distance;
 }
 
-/* The last loop with steps that begin at multiples of OPS_ROW_PART in the output's memory, all of
- * them guarded: a slice ends where the next one begins. */
+/* The last loop with steps that begin by parts_distance before the row, all of them guarded: a
+ * slice ends where the next one begins. */
 static void emit_parts(emitter *e, uint32_t phase, const uint8_t *needed)
 {
     hal_ir_builder *b = e->b;
@@ -634,7 +629,7 @@ static void emit_row_outputs(emitter *e)
     hal_ir_builder *b = e->b;
     hal_ir_value guard = e->lane.inside;
     if (!e->pass->form.all_store) {
-        guard = guard_and(b, guard, hal_ir_eq(b, e->lane.q, hal_ir_u32(b, 0)));
+        guard = ops_guard_and(b, guard, hal_ir_eq(b, e->lane.q, hal_ir_u32(b, 0)));
     }
     for (uint32_t i = 0; i < e->program->output_count; i++) {
         const uint32_t view = e->program->input_count + i;

@@ -20,7 +20,7 @@ struct ops_context {
     const hal_device_info *info;
     int64_t
         index32_limit; /* 2^31: places and counts below it have 32-bit indices; tests lower it */
-    uint32_t forced_split_depth; /* k of each part of a product; 0: gemm/tiles.c chooses */
+    uint32_t forced_split_depth; /* k of each part of a product; 0: gemm/candidates.c chooses */
     ops_kernel_cache kernels;
     ops_expression *unary[OPS_UNARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];
