@@ -97,8 +97,9 @@ typedef struct ops_gemm_options {
  * cpu's kernel takes less than 260 MiB in F32 and 520 in F64 for the sums, and 8 MiB for each
  * thread.
  * The order of additions depends on shapes, strides and the device, and on whether a kernel of the
- * plugin takes the epilogue and C's type, as ops_gemm_describe says. A product with few
- * elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
+ * plugin takes the epilogue and C's type, as ops_gemm_describe says; where a device has no 16-bit
+ * storage, of F16 and BF16 also on whether A and B begin at multiples of 4 bytes. A product with
+ * few elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
  * own order.
  * With a_sums or c_sums, matrices have rank 2, and the lengths of A's or C's rows and columns are
