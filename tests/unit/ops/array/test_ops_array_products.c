@@ -1,37 +1,11 @@
 /* Products and what follows them in arrays, over the mock plugin, which has a kernel for products
  * of up to 1,000 rows, but for none whose epilogue reads a mask: an epilogue must not take a
  * product to another kernel, whose sums have another order. */
-#include "mock_fixture.h"
+#include "ops_mock_place.h"
 
-#include "ops_arrays.h"
 #include <ops/ops.h>
 
 enum { K = 24, N = 16, MOST_ROWS = 1001 };
-
-static mock_state *mock;
-static hal_device *device;
-static hal_queue *queue;
-static ops_context *context;
-
-static int open_place(void **state)
-{
-    mock_begin(state);
-    mock = mock_find("mock");
-    mock_reset(mock);
-    mock->infos[0].exactness = HAL_EXACT_FMA;
-    device = mock_open("mock:0");
-    queue = mock_queue(device);
-    return ops_context_create(queue, &context) ? -1 : 0;
-}
-
-static int close_place(void **state)
-{
-    ops_context_destroy(context);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    mock_is_clean(mock);
-    return 0;
-}
 
 static ops_array *matrix(hal_type type, int64_t rows, int64_t columns)
 {
@@ -88,12 +62,9 @@ static void a_portable_product_keeps_its_epilogue(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_epilogue_stays_with_a_product_that_takes_it, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own,
-                                        open_place, close_place),
-        cmocka_unit_test_setup_teardown(a_portable_product_keeps_its_epilogue, open_place,
-                                        close_place),
+        OVER_MOCK(an_epilogue_stays_with_a_product_that_takes_it),
+        OVER_MOCK(an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own),
+        OVER_MOCK(a_portable_product_keeps_its_epilogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

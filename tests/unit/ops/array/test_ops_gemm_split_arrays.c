@@ -1,40 +1,19 @@
 /* Split-K in arrays, over the mock plugin, which declines products of more than 1,000 rows: cached
  * plans, graphs, kernels compiled ahead or deferred, and too little memory for partial sums. */
-#include "mock_fixture.h"
+#include "ops_mock_place.h"
 
-#include "ops_arrays.h"
 #include "tensor/compile_policy.h"
 #include <ops/ops.h>
 
 enum { M = 1001, N = 3, K = 40, DEPTH = 2, PARTS_BYTES = K / DEPTH * M * N * 4 };
 
-static mock_state *mock;
-static hal_device *device;
-static hal_queue *queue;
-static ops_context *context;
-
-static int open_place(void **state)
+static int open_with_parts(void **state)
 {
-    mock_begin(state);
-    mock = mock_find("mock");
-    mock_reset(mock);
-    mock->infos[0].exactness = HAL_EXACT_FMA;
-    device = mock_open("mock:0");
-    queue = mock_queue(device);
-    if (ops_context_create(queue, &context)) {
+    if (open_place(state) != 0) {
         return -1;
     }
     context->compile_policy->fast_compile_ns = UINT64_MAX;
     context->forced_split_depth = DEPTH;
-    return 0;
-}
-
-static int close_place(void **state)
-{
-    ops_context_destroy(context);
-    hal_queue_destroy(queue);
-    hal_device_release(device);
-    mock_is_clean(mock);
     return 0;
 }
 
@@ -252,17 +231,17 @@ static void a_missing_kernel_leaves_nothing(void **state)
     release_all(all[0], all[1]); /* with the buffers of a and b */
 }
 
-#define OVER_MOCK(test) cmocka_unit_test_setup_teardown(test, open_place, close_place)
+#define WITH_PARTS(test) cmocka_unit_test_setup_teardown(test, open_with_parts, close_place)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OVER_MOCK(what_was_recorded_is_recorded_again),
-        OVER_MOCK(graphs_keep_their_parts),
-        OVER_MOCK(both_kernels_are_made_ahead),
-        OVER_MOCK(without_room_it_is_one_product),
-        OVER_MOCK(without_room_what_was_recorded_is_planned_again),
-        OVER_MOCK(a_missing_kernel_leaves_nothing),
+        WITH_PARTS(what_was_recorded_is_recorded_again),
+        WITH_PARTS(graphs_keep_their_parts),
+        WITH_PARTS(both_kernels_are_made_ahead),
+        WITH_PARTS(without_room_it_is_one_product),
+        WITH_PARTS(without_room_what_was_recorded_is_planned_again),
+        WITH_PARTS(a_missing_kernel_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
