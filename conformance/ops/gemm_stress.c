@@ -2,7 +2,8 @@
  * k, which devices sum in parts. On whole numbers a sample of the elements has to be right in every
  * bit; three products have to have the same bits, while another queue of the device multiplies too.
  * Each case draws products for ten seconds, all of them for ten minutes; on processors, which have
- * no pipelines between the host and a device that could hang, for one. */
+ * no pipelines between the host and a device that could hang, for one. Repeated products: the same
+ * bits 1,000 times, for one product of each kind of kernel and way to add parts of k. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,8 @@ enum {
     CPU_SECONDS = 1,
     SAMPLES = 50,
     REPEATS = 3,
+    REPEATED_RUNS = 1000,
+    CPU_REPEATED_RUNS = 3,
     MAX_SIDE = 3000,
     MAX_K = 70000
 };
@@ -25,6 +28,12 @@ enum {
 typedef struct stress_parameters {
     uint32_t number;
 } stress_parameters;
+
+typedef struct repeated_parameters {
+    hal_type type;
+    uint32_t precision;
+    int64_t m, n, k;
+} repeated_parameters;
 
 /* A, B and C, and A and B on the host by rows of what is stored. */
 typedef struct stress_product {
@@ -147,6 +156,25 @@ static void check_samples(case_run *run, random_state *random, const stress_prod
     }
 }
 
+/* Multiplies `runs` - 1 times while `other` multiplies on its queue: always the bits of `first`. */
+static void repeat_product(case_run *run, ops_context *other, hal_queue *queue,
+                           const stress_product *p, const stress_product *noise, const float *first,
+                           int runs)
+{
+    const size_t count = (size_t)(p->m * p->n);
+    float *again = case_allocate(run, count, sizeof *again);
+    for (int r = 1; r < runs; r++) {
+        multiply(run, other, noise);
+        case_ok(run, hal_queue_flush(queue, NULL), "hal_queue_flush");
+        multiply(run, run->ops, p);
+        read_product(run, p, again);
+        case_check(run, memcmp(first, again, count * sizeof *first) == 0,
+                   "%lldx%lldx%lld of %s, ta=%d, tb=%d, precision %u: other bits in run %d",
+                   (long long)p->m, (long long)p->n, (long long)p->k, hal_type_name(p->type),
+                   p->transpose_a, p->transpose_b, p->precision, r + 1);
+    }
+}
+
 /* A product, and the same one again while `other` multiplies on its queue. */
 static void run_turn(case_run *run, random_state *random, ops_context *other, hal_queue *queue)
 {
@@ -156,23 +184,13 @@ static void run_turn(case_run *run, random_state *random, ops_context *other, ha
     make_product(run, random, whole, &p);
     make_product(run, random, false, &noise);
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-    float *first = case_allocate(run, count, sizeof *first),
-          *again = case_allocate(run, count, sizeof *again);
+    float *first = case_allocate(run, count, sizeof *first);
     multiply(run, run->ops, &p);
     read_product(run, &p, first);
     if (whole) {
         check_samples(run, random, &p, first);
     }
-    for (int r = 1; r < REPEATS; r++) {
-        multiply(run, other, &noise);
-        case_ok(run, hal_queue_flush(queue, NULL), "hal_queue_flush");
-        multiply(run, run->ops, &p);
-        read_product(run, &p, again);
-        case_check(run, memcmp(first, again, count * sizeof *first) == 0,
-                   "%lldx%lldx%lld of %s, ta=%d, tb=%d, precision %u: other bits in run %d",
-                   (long long)p.m, (long long)p.n, (long long)p.k, hal_type_name(p.type),
-                   p.transpose_a, p.transpose_b, p.precision, r + 1);
-    }
+    repeat_product(run, other, queue, &p, &noise, first, REPEATS);
 }
 
 static void release_context(void *context)
@@ -180,13 +198,21 @@ static void release_context(void *context)
     ops_context_destroy(context);
 }
 
+/* A second context of the device, and its queue. */
+static ops_context *make_other(case_run *run, hal_queue **queue)
+{
+    ops_context *other = NULL;
+    *queue = case_queue(run, run->device);
+    case_ok(run, ops_context_create(*queue, &other), "ops_context_create");
+    case_own(run, release_context, other);
+    return other;
+}
+
 static void run_stress(case_run *run, const void *parameters)
 {
     random_state random = {run->seed};
-    ops_context *other = NULL;
-    hal_queue *queue = case_queue(run, run->device);
-    case_ok(run, ops_context_create(queue, &other), "ops_context_create");
-    case_own(run, release_context, other);
+    hal_queue *queue = NULL;
+    ops_context *other = make_other(run, &queue);
     const size_t objects = run->object_count;
     const bool is_cpu = run->info->kind == HAL_DEVICE_CPU;
     const double end = seconds_now() + (is_cpu ? CPU_SECONDS : SECONDS);
@@ -197,11 +223,55 @@ static void run_stress(case_run *run, const void *parameters)
     } while (seconds_now() < end);
 }
 
+static void run_repeated(case_run *run, const void *parameters)
+{
+    const repeated_parameters *drawn = parameters;
+    random_state random = {run->seed};
+    hal_queue *queue = NULL;
+    ops_context *other = make_other(run, &queue);
+    stress_product p = {.type = drawn->type,
+                        .type_c = HAL_TYPE_F32,
+                        .precision = drawn->precision,
+                        .m = drawn->m,
+                        .n = drawn->n,
+                        .k = drawn->k},
+                   noise = draw_product(&random);
+    make_product(run, &random, false, &p);
+    make_product(run, &random, false, &noise);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    float *first = case_allocate(run, (size_t)(p.m * p.n), sizeof *first);
+    multiply(run, run->ops, &p);
+    read_product(run, &p, first);
+    repeat_product(run, other, queue, &p, &noise, first,
+                   run->info->kind == HAL_DEVICE_CPU ? CPU_REPEATED_RUNS : REPEATED_RUNS);
+}
+
 void cases_ops_gemm_stress(case_list *list)
 {
     for (uint32_t i = 0; i < CASES; i++) {
         const stress_parameters parameters = {i};
         case_add(list, run_stress, &parameters, sizeof parameters,
                  "gemm(random,number=%u,seed=%llu)", i, (unsigned long long)list->seed);
+    }
+    /* Large, few rows, few columns, a long k of few and of many elements, and odd lines. */
+    static const int64_t lengths[][3] = {{1024, 1024, 1024}, {16, 4096, 512},  {4096, 64, 512},
+                                         {64, 64, 65536},    {512, 512, 4096}, {333, 517, 1001}};
+    static const struct {
+        hal_type type;
+        uint32_t precision;
+    } classes[] = {{HAL_TYPE_F32, HAL_GEMM_STRICT},
+                   {HAL_TYPE_F32, HAL_GEMM_ACCURATE},
+                   {HAL_TYPE_F32, HAL_GEMM_FAST},
+                   {HAL_TYPE_BF16, HAL_GEMM_FAST}};
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        for (size_t j = 0; j < sizeof lengths / sizeof lengths[0]; j++) {
+            const repeated_parameters parameters = {classes[i].type, classes[i].precision,
+                                                    lengths[j][0], lengths[j][1], lengths[j][2]};
+            case_add(list, run_repeated, &parameters, sizeof parameters,
+                     "gemm(repeated,type=%s,precision=%u,m=%lld,n=%lld,k=%lld,seed=%llu)",
+                     hal_type_name(parameters.type), parameters.precision, (long long)parameters.m,
+                     (long long)parameters.n, (long long)parameters.k,
+                     (unsigned long long)list->seed);
+        }
     }
 }
