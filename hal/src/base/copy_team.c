@@ -6,40 +6,63 @@
 #include <signal.h>
 #include <string.h>
 
-/* Bytes of a transfer for each member, the caller included: starting a helper and waking it for
- * every piece takes as long as copying 1 to 2 MiB, which one half of 16 MiB has to outweigh. */
-#define MEMBER_BYTES (UINT64_C(8) << 20)
+/* Bytes of a transfer for each member, the caller included: starting a helper takes as long as
+ * copying 200 KiB, and it begins to copy some 50 us later. */
+#define MEMBER_BYTES (UINT64_C(1) << 20)
 
-/* Members take the next block of a copy, so that one who starts late delays nobody. */
-#define BLOCK (UINT64_C(256) << 10)
+#define BLOCK (UINT64_C(128) << 10)
 
-/* More helpers gain little, as memory is the limit. */
-enum { MAX_HELPERS = 3 };
+/* More helpers gain little for less than LARGE bytes, and more than MAX_HELPERS for any. */
+#define LARGE (UINT64_C(32) << 20)
+enum { FEW_HELPERS = 3, MAX_HELPERS = HAL_COPY_TEAM_HELPERS };
 
-struct hal_copy_team {
-    pthread_mutex_t lock;
-    pthread_cond_t begun, done;
-    pthread_t helpers[MAX_HELPERS];
-    uint32_t helper_count;
-    uint32_t busy; /* members that copy a block */
-    int ends;
-    char *target;
-    const char *source;
-    uint64_t bytes, taken; /* of the copy; those of blocks that members took */
-};
+/* Pauses of the processor before a member sleeps, about 100 us. */
+enum { SPINS = 2000 };
 
-/* Copies blocks while there are any. The caller holds the lock. */
-static void blocks_copy(hal_copy_team *team)
+static void pause_thread(void)
 {
-    while (team->taken < team->bytes) {
-        const uint64_t start = team->taken, left = team->bytes - start;
-        const uint64_t length = left < BLOCK ? left : BLOCK;
-        team->taken += length;
-        team->busy++;
-        pthread_mutex_unlock(&team->lock);
-        memcpy(team->target + start, team->source + start, length);
-        pthread_mutex_lock(&team->lock);
-        team->busy--;
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static hal_team_copy *copy_at(hal_copy_team *team, uint32_t number)
+{
+    return &team->copies[number % HAL_COPY_TEAM_COPIES];
+}
+
+/* Takes a block of a copy and copies it; false without one. The caller holds the lock. */
+static int block_copy(hal_copy_team *team, hal_team_copy *copy)
+{
+    const uint64_t start = copy->taken, left = copy->bytes - start;
+    const uint64_t length = left < BLOCK ? left : BLOCK;
+    if (length == 0) {
+        return 0;
+    }
+    copy->taken += length;
+    atomic_fetch_add(&copy->busy, 1);
+    pthread_mutex_unlock(&team->lock);
+    memcpy(copy->target + start, copy->source + start, length);
+    pthread_mutex_lock(&team->lock);
+    if (atomic_fetch_sub(&copy->busy, 1) == 1) {
+        pthread_cond_signal(&team->done);
+    }
+    return 1;
+}
+
+/* Returns when another copy is added, or the team ends. A short while without sleeping: the next
+ * copy comes a few microseconds later, and waking up takes 50. The caller holds the lock. */
+static void post_await(hal_copy_team *team, uint32_t seen)
+{
+    pthread_mutex_unlock(&team->lock);
+    for (int i = 0; i < SPINS && atomic_load(&team->posted) == seen; i++) {
+        pause_thread();
+    }
+    pthread_mutex_lock(&team->lock);
+    while (atomic_load(&team->posted) == seen) {
+        pthread_cond_wait(&team->added, &team->lock);
     }
 }
 
@@ -48,12 +71,13 @@ static void *helper_run(void *user)
     hal_copy_team *team = user;
     pthread_mutex_lock(&team->lock);
     while (!team->ends) {
-        blocks_copy(team);
-        if (team->busy == 0) {
-            pthread_cond_signal(&team->done);
+        const uint32_t posted = atomic_load(&team->posted);
+        int copied = 0;
+        for (uint32_t i = team->finished; i != posted && !copied; i++) {
+            copied = block_copy(team, copy_at(team, i));
         }
-        if (!team->ends) {
-            pthread_cond_wait(&team->begun, &team->lock);
+        if (!copied) {
+            post_await(team, posted);
         }
     }
     pthread_mutex_unlock(&team->lock);
@@ -73,55 +97,95 @@ static void helpers_start(hal_copy_team *team, uint32_t count)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-hal_copy_team *hal_copy_team_begin(uint64_t bytes)
+static void team_destroy(hal_copy_team *team)
+{
+    pthread_cond_destroy(&team->added);
+    pthread_cond_destroy(&team->done);
+    pthread_mutex_destroy(&team->lock);
+}
+
+void hal_copy_team_begin(hal_copy_team *team, uint64_t bytes)
 {
     uint64_t helpers = bytes < 2 * MEMBER_BYTES ? 0 : bytes / MEMBER_BYTES - 1;
-    helpers = helpers < MAX_HELPERS ? helpers : MAX_HELPERS;
+    const uint64_t most = bytes < LARGE ? FEW_HELPERS : MAX_HELPERS;
+    helpers = helpers < most ? helpers : most;
     const uint32_t others = helpers > 0 ? hal_processor_count() - 1 : 0;
     helpers = helpers < others ? helpers : others;
-    hal_copy_team *team = helpers > 0 ? calloc(1, sizeof *team) : NULL;
-    if (team) {
+    memset(team, 0, sizeof *team);
+    if (helpers > 0) {
         pthread_mutex_init(&team->lock, NULL);
-        pthread_cond_init(&team->begun, NULL);
+        pthread_cond_init(&team->added, NULL);
         pthread_cond_init(&team->done, NULL);
         helpers_start(team, (uint32_t)helpers);
+        if (team->helper_count == 0) {
+            team_destroy(team);
+        }
     }
-    return team;
+}
+
+void hal_copy_team_add(hal_copy_team *team, void *target, const void *source, uint64_t bytes)
+{
+    hal_team_copy *copy = copy_at(team, atomic_load(&team->posted));
+    if (team->helper_count > 0) {
+        pthread_mutex_lock(&team->lock);
+    }
+    copy->target = target;
+    copy->source = source;
+    copy->bytes = bytes;
+    copy->taken = 0;
+    atomic_fetch_add(&team->posted, 1);
+    if (team->helper_count > 0) {
+        pthread_cond_broadcast(&team->added);
+        pthread_mutex_unlock(&team->lock);
+    }
+}
+
+void hal_copy_team_finish(hal_copy_team *team)
+{
+    hal_team_copy *copy = copy_at(team, team->finished);
+    if (team->helper_count == 0) {
+        memcpy(copy->target, copy->source, copy->bytes);
+        team->finished++;
+        return;
+    }
+    pthread_mutex_lock(&team->lock);
+    while (block_copy(team, copy)) {
+    }
+    if (atomic_load(&copy->busy) > 0) {
+        pthread_mutex_unlock(&team->lock);
+        for (int i = 0; i < SPINS && atomic_load(&copy->busy) > 0; i++) {
+            pause_thread();
+        }
+        pthread_mutex_lock(&team->lock);
+    }
+    while (atomic_load(&copy->busy) > 0) {
+        pthread_cond_wait(&team->done, &team->lock);
+    }
+    team->finished++;
+    pthread_mutex_unlock(&team->lock);
 }
 
 void hal_copy_team_copy(hal_copy_team *team, void *target, const void *source, uint64_t bytes)
 {
-    if (!team || bytes < 2 * BLOCK) {
-        memcpy(target, source, bytes);
-        return;
-    }
-    pthread_mutex_lock(&team->lock);
-    team->target = target;
-    team->source = source;
-    team->bytes = bytes;
-    team->taken = 0;
-    pthread_cond_broadcast(&team->begun);
-    blocks_copy(team);
-    while (team->busy > 0) {
-        pthread_cond_wait(&team->done, &team->lock);
-    }
-    pthread_mutex_unlock(&team->lock);
+    hal_copy_team_add(team, target, source, bytes);
+    hal_copy_team_finish(team);
 }
 
 void hal_copy_team_end(hal_copy_team *team)
 {
-    if (!team) {
+    if (team->helper_count == 0) {
         return;
+    }
+    while (team->finished != atomic_load(&team->posted)) {
+        hal_copy_team_finish(team);
     }
     pthread_mutex_lock(&team->lock);
     team->ends = 1;
-    pthread_cond_broadcast(&team->begun);
+    atomic_fetch_add(&team->posted, 1);
+    pthread_cond_broadcast(&team->added);
     pthread_mutex_unlock(&team->lock);
     for (uint32_t i = 0; i < team->helper_count; i++) {
         pthread_join(team->helpers[i], NULL);
     }
-    pthread_cond_destroy(&team->begun);
-    pthread_cond_destroy(&team->done);
-    pthread_mutex_destroy(&team->lock);
-    free(team);
+    team_destroy(team);
 }

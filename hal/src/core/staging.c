@@ -10,7 +10,10 @@
 
 /* Writes start at multiples of MIN_ALIGNMENT bytes or of the device's binding alignment. */
 enum { CHUNKS = 4, MIN_ALIGNMENT = 256 };
-#define CHUNK_BYTES (UINT64_C(256) << 10)
+#define CHUNK_BYTES HAL_STAGING_MAX
+
+/* Bytes of a write that waits for a chunk rather than allocate memory. */
+#define SMALL (UINT64_C(32) << 10)
 
 typedef struct staging_chunk {
     hal_buffer *buffer; /* null until it is needed */
@@ -22,7 +25,8 @@ struct hal_staging {
     staging_chunk chunks[CHUNKS];
     uint32_t count; /* of usable chunks; fewer than CHUNKS after memory was short */
     uint32_t current;
-    uint64_t used; /* bytes of the current chunk */
+    uint64_t used;  /* bytes of the current chunk */
+    uint64_t asked; /* value of the batch that was recorded when the next chunk was last busy */
 };
 
 /* Returns 0 without memory; the message is not used. */
@@ -64,6 +68,34 @@ static hal_status chunk_prepare(hal_queue *queue, struct hal_staging *staging)
     return status == HAL_OK ? hal_point_wait(point, HAL_WAIT_FOREVER) : status;
 }
 
+/* Goes on to the next chunk. The device reads the full one while the host fills others. With
+ * `unless_busy`, a chunk that the device still has to read is left alone; it is asked for that once
+ * a batch. */
+static hal_status chunk_next(hal_queue *queue, struct hal_staging *staging, int unless_busy,
+                             int *busy)
+{
+    const uint64_t recorded = hal_timeline_next_value(&queue->timeline);
+    const uint32_t next = (staging->current + 1) % staging->count;
+    const staging_chunk *chunk = &staging->chunks[next];
+    if (staging->chunks[staging->current].last == recorded) {
+        const hal_status status = hal_flush_untimed(queue, NULL);
+        if (status != HAL_OK) {
+            return status;
+        }
+    }
+    if (unless_busy && chunk->last > 0) {
+        *busy = staging->asked == recorded ||
+                !hal_timeline_has_reached(&queue->timeline, chunk->last, 1);
+        staging->asked = *busy ? recorded : 0;
+        if (*busy) {
+            return HAL_OK;
+        }
+    }
+    staging->current = next;
+    staging->used = 0;
+    return HAL_OK;
+}
+
 static uint64_t write_alignment(const hal_queue *queue)
 {
     const uint64_t alignment = queue->timeline.device->info.binding_alignment;
@@ -92,8 +124,11 @@ hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, 
         staging->used = 0;
     }
     if (bytes > CHUNK_BYTES - staging->used) {
-        staging->current = (staging->current + 1) % staging->count;
-        staging->used = 0;
+        int busy = 0;
+        status = chunk_next(queue, staging, bytes > SMALL, &busy);
+        if (status != HAL_OK || busy) {
+            return status;
+        }
     }
     status = staging->used == 0 ? chunk_prepare(queue, staging) : HAL_OK;
     if (status != HAL_OK || staging->count == 0) {

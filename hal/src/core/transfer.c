@@ -14,11 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes staged at a time: large pieces cost few submissions, small ones start the device early. */
+/* Bytes staged at a time in a transfer that helpers share, an eighth of it: large pieces cost few
+ * submissions, small ones start the device early. */
 #define MAX_PIECE (UINT64_C(8) << 20)
-#define MIN_PIECE (UINT64_C(512) << 10)
+#define MIN_PIECE (UINT64_C(1) << 20)
 #define PIECES 8
 #define PIECES_IN_FLIGHT 4
+
+/* The same for one thread. */
+#define PIECE_ALONE HAL_STAGING_MAX
 
 /* Bytes from which the threads of a device copy between memories of the host. */
 #define DEVICE_COPY_FROM (UINT64_C(1) << 20)
@@ -51,6 +55,7 @@ static hal_status check_range(const hal_queue *queue, const hal_buffer *buffer, 
     return HAL_OK;
 }
 
+/* Of a transfer in which helpers copy. */
 static uint64_t piece_bytes(uint64_t bytes)
 {
     const uint64_t piece = bytes / PIECES / MIN_PIECE * MIN_PIECE;
@@ -85,8 +90,7 @@ static hal_status record_copy(hal_queue *queue, hal_range source, hal_range targ
 }
 
 /* Through a buffer that is allocated for the write. */
-static hal_status write_through_buffer(hal_queue *queue, hal_range target, const void *data,
-                                       hal_copy_team *team)
+static hal_status write_through_buffer(hal_queue *queue, hal_range target, const void *data)
 {
     hal_buffer *staging = NULL;
     void *pointer = NULL;
@@ -95,7 +99,7 @@ static hal_status write_through_buffer(hal_queue *queue, hal_range target, const
         status = hal_buffer_map_begin(staging, &pointer);
     }
     if (status == HAL_OK) {
-        hal_copy_team_copy(team, pointer, data, target.length);
+        memcpy(pointer, data, target.length);
         status = hal_buffer_map_end(staging);
     }
     if (status == HAL_OK) {
@@ -105,47 +109,148 @@ static hal_status write_through_buffer(hal_queue *queue, hal_range target, const
     return status;
 }
 
-static hal_status write_piece(hal_queue *queue, hal_range target, const void *data,
-                              hal_copy_team *team)
+static hal_status write_piece(hal_queue *queue, hal_range target, const void *data)
 {
     hal_range staged = {0};
     void *pointer = NULL;
-    if (target.length <= HAL_STAGING_MAX) {
-        const hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
-        if (status != HAL_OK) {
-            return status;
-        }
+    hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
+    if (status != HAL_OK) {
+        return status;
     }
     if (!pointer) {
-        return write_through_buffer(queue, target, data, team);
+        return write_through_buffer(queue, target, data);
     }
     memcpy(pointer, data, target.length);
     hal_hook_host_access(queue, &staged, HAL_ACCESS_WRITE);
-    const hal_status status = hal_buffer_flush(staged.buffer, staged.offset, staged.length);
+    status = hal_buffer_flush(staged.buffer, staged.offset, staged.length);
     return status == HAL_OK ? record_copy(queue, staged, target) : status;
 }
 
-/* Through staging memory, a piece after the other. */
-static hal_status write_staged(hal_queue *queue, hal_range target, const char *data)
+/* By this thread through the queue's staging memory, which stays in the processor's cache, a piece
+ * after the other. */
+static hal_status write_alone(hal_queue *queue, hal_range target, const char *data)
 {
-    const uint64_t bytes = target.length, piece = piece_bytes(bytes);
-    hal_point points[PIECES_IN_FLIGHT] = {{0}};
-    hal_copy_team *team = hal_copy_team_begin(bytes);
+    const uint64_t bytes = target.length, piece = PIECE_ALONE;
     hal_status status = HAL_OK;
-    for (uint64_t done = 0, count = 0; status == HAL_OK && done < bytes; count++) {
+    for (uint64_t done = 0; status == HAL_OK && done < bytes; done += piece) {
         const uint64_t length = bytes - done < piece ? bytes - done : piece;
-        hal_point *point = &points[count % PIECES_IN_FLIGHT];
-        status = hal_point_wait(*point, HAL_WAIT_FOREVER);
-        if (status == HAL_OK) {
-            const hal_range part = {target.buffer, target.offset + done, length};
-            status = write_piece(queue, part, data + done, team);
-        }
-        done += length;
-        if (status == HAL_OK && done < bytes) {
-            status = hal_flush_untimed(queue, point);
+        const hal_range part = {target.buffer, target.offset + done, length};
+        status = write_piece(queue, part, data + done);
+        if (status == HAL_OK && done + length < bytes) {
+            status = hal_flush_untimed(queue, NULL);
         }
     }
-    hal_copy_team_end(team);
+    return status;
+}
+
+/* A part of a transfer: its staging memory, and the copy between that and the device. */
+typedef struct transfer_piece {
+    hal_buffer *staging;
+    void *pointer;   /* null unless it is mapped */
+    hal_point point; /* zeros while the copy is not submitted */
+    uint64_t offset, length;
+} transfer_piece;
+
+/* The pieces of a transfer in which helpers copy. Piece i has the staging memory i modulo
+ * PIECES_IN_FLIGHT. */
+typedef struct transfer {
+    hal_queue *queue;
+    hal_range range; /* of the device */
+    char *data;
+    uint64_t piece, count;
+    transfer_piece pieces[PIECES_IN_FLIGHT];
+    hal_copy_team *team;
+} transfer;
+
+/* The piece of a number. Its staging memory is allocated the first time. */
+static hal_status piece_prepare(transfer *t, uint64_t number, uint32_t kind, transfer_piece **piece)
+{
+    transfer_piece *at = *piece = &t->pieces[number % PIECES_IN_FLIGHT];
+    const uint64_t left = t->range.length - number * t->piece;
+    at->offset = number * t->piece;
+    at->length = left < t->piece ? left : t->piece;
+    return at->staging ? HAL_OK : staging_create(t->queue, kind, at->length, &at->staging);
+}
+
+static hal_status piece_record(transfer *t, const transfer_piece *piece, int writes)
+{
+    const hal_range staged = {piece->staging, 0, piece->length};
+    const hal_range part = {t->range.buffer, t->range.offset + piece->offset, piece->length};
+    return writes ? record_copy(t->queue, staged, part) : record_copy(t->queue, part, staged);
+}
+
+static hal_status piece_unmap(transfer_piece *piece)
+{
+    piece->pointer = NULL;
+    return hal_buffer_map_end(piece->staging);
+}
+
+/* After a failure helpers may still copy. */
+static void transfer_end(transfer *t)
+{
+    hal_copy_team_end(t->team);
+    for (int i = 0; i < PIECES_IN_FLIGHT; i++) {
+        if (t->pieces[i].pointer) {
+            piece_unmap(&t->pieces[i]);
+        }
+        hal_buffer_release(t->pieces[i].staging);
+    }
+}
+
+/* Lets helpers begin to fill a piece, when the device has read what its memory held. */
+static hal_status write_piece_begin(transfer *t, uint64_t number)
+{
+    transfer_piece *piece;
+    hal_status status = piece_prepare(t, number, HAL_MEMORY_UPLOAD, &piece);
+    if (status == HAL_OK) {
+        status = hal_point_wait(piece->point, HAL_WAIT_FOREVER);
+    }
+    if (status == HAL_OK) {
+        status = hal_buffer_map_begin(piece->staging, &piece->pointer);
+    }
+    if (status == HAL_OK) {
+        hal_copy_team_add(t->team, piece->pointer, t->data + piece->offset, piece->length);
+    }
+    return status;
+}
+
+static hal_status write_piece_end(transfer *t, uint64_t number)
+{
+    transfer_piece *piece = &t->pieces[number % PIECES_IN_FLIGHT];
+    hal_copy_team_finish(t->team);
+    hal_status status = piece_unmap(piece);
+    if (status == HAL_OK) {
+        status = piece_record(t, piece, 1);
+    }
+    return status == HAL_OK && number + 1 < t->count ? hal_flush_untimed(t->queue, &piece->point)
+                                                     : status;
+}
+
+/* Helpers fill the next piece while this thread submits the copy of one. */
+static hal_status write_by_team(transfer *t)
+{
+    hal_status status = write_piece_begin(t, 0);
+    for (uint64_t i = 0; status == HAL_OK && i < t->count; i++) {
+        const int goes_on = i + 1 < t->count;
+        status = goes_on ? write_piece_begin(t, i + 1) : HAL_OK;
+        const hal_status ended = write_piece_end(t, i);
+        status = status == HAL_OK ? ended : status;
+    }
+    return status;
+}
+
+static hal_status write_staged(hal_queue *queue, hal_range target, const char *data)
+{
+    hal_copy_team team;
+    hal_copy_team_begin(&team, target.length);
+    if (team.helper_count == 0) {
+        return write_alone(queue, target, data);
+    }
+    transfer t = {.queue = queue, .range = target, .data = (char *)(uintptr_t)data, .team = &team};
+    t.piece = piece_bytes(target.length);
+    t.count = (target.length + t.piece - 1) / t.piece;
+    const hal_status status = write_by_team(&t);
+    transfer_end(&t);
     return status;
 }
 
@@ -157,9 +262,10 @@ static void copy_directly(const hal_device *device, void *target, const void *so
         device->plugin->host_copy(device->handle, target, source, bytes);
         return;
     }
-    hal_copy_team *team = hal_copy_team_begin(bytes);
-    hal_copy_team_copy(team, target, source, bytes);
-    hal_copy_team_end(team);
+    hal_copy_team team;
+    hal_copy_team_begin(&team, bytes);
+    hal_copy_team_copy(&team, target, source, bytes);
+    hal_copy_team_end(&team);
 }
 
 static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
@@ -188,66 +294,66 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     return write_staged(queue, (hal_range){buffer, offset, bytes}, data);
 }
 
-/* A part of a read: its staging memory and the copy to it. */
-typedef struct read_piece {
-    hal_buffer *staging;
-    hal_point point; /* zeros while the copy is not submitted */
-    uint64_t offset, length;
-} read_piece;
-
-/* Records the copy to staging memory, and submits it unless it is the last. */
-static hal_status read_piece_begin(hal_queue *queue, hal_range source, int is_last,
-                                   read_piece *piece)
+/* Submits the copy of a piece to staging memory; that of the only one is submitted by its wait. */
+static hal_status read_piece_begin(transfer *t, uint64_t number)
 {
-    hal_status status = staging_create(queue, HAL_MEMORY_DOWNLOAD, source.length, &piece->staging);
+    transfer_piece *piece;
+    hal_status status = piece_prepare(t, number, HAL_MEMORY_DOWNLOAD, &piece);
     if (status == HAL_OK) {
-        status = record_copy(queue, source, (hal_range){piece->staging, 0, source.length});
+        status = piece_record(t, piece, 0);
     }
-    return status == HAL_OK && !is_last ? hal_flush_untimed(queue, &piece->point) : status;
+    return status == HAL_OK && t->count > 1 ? hal_flush_untimed(t->queue, &piece->point) : status;
 }
 
-static hal_status read_piece_end(hal_queue *queue, read_piece *piece, int is_last, char *data,
-                                 hal_copy_team *team)
+/* Lets helpers begin to empty a piece, when the device has filled it. */
+static hal_status read_piece_arrive(transfer *t, uint64_t number)
 {
-    void *pointer = NULL;
-    hal_status status = is_last ? hal_queue_wait(queue, HAL_WAIT_FOREVER)
-                                : hal_point_wait(piece->point, HAL_WAIT_FOREVER);
+    transfer_piece *piece = &t->pieces[number % PIECES_IN_FLIGHT];
+    hal_status status = number + 1 == t->count ? hal_queue_wait(t->queue, HAL_WAIT_FOREVER)
+                                               : hal_point_wait(piece->point, HAL_WAIT_FOREVER);
     if (status == HAL_OK) {
-        status = hal_buffer_map_begin(piece->staging, &pointer);
+        status = hal_buffer_map_begin(piece->staging, &piece->pointer);
     }
     if (status == HAL_OK) {
-        hal_copy_team_copy(team, data + piece->offset, pointer, piece->length);
-        hal_buffer_map_end(piece->staging);
+        hal_copy_team_add(t->team, t->data + piece->offset, piece->pointer, piece->length);
     }
-    hal_buffer_release(piece->staging);
-    piece->staging = NULL;
+    return status;
+}
+
+static hal_status read_by_team(transfer *t)
+{
+    hal_status status = HAL_OK;
+    for (uint64_t i = 0; status == HAL_OK && i < t->count && i < PIECES_IN_FLIGHT; i++) {
+        status = read_piece_begin(t, i);
+    }
+    if (status == HAL_OK) {
+        status = read_piece_arrive(t, 0);
+    }
+    for (uint64_t i = 0; status == HAL_OK && i < t->count; i++) {
+        const int helped = t->team->helper_count > 0 && i + 1 < t->count;
+        status = helped ? read_piece_arrive(t, i + 1) : HAL_OK;
+        hal_copy_team_finish(t->team);
+        piece_unmap(&t->pieces[i % PIECES_IN_FLIGHT]);
+        if (status == HAL_OK && i + PIECES_IN_FLIGHT < t->count) {
+            status = read_piece_begin(t, i + PIECES_IN_FLIGHT);
+        }
+        if (status == HAL_OK && !helped && i + 1 < t->count) {
+            status = read_piece_arrive(t, i + 1);
+        }
+    }
     return status;
 }
 
 /* Through staging memory; the device fills the next pieces while the host empties one. */
 static hal_status read_staged(hal_queue *queue, hal_range source, char *data)
 {
-    const uint64_t bytes = source.length, piece = piece_bytes(bytes);
-    const uint64_t count = (bytes + piece - 1) / piece;
-    read_piece pieces[PIECES_IN_FLIGHT] = {{0}};
-    hal_copy_team *team = hal_copy_team_begin(bytes);
-    hal_status status = HAL_OK;
-    for (uint64_t begun = 0, ended = 0; status == HAL_OK && ended < count;) {
-        if (begun < count && begun < ended + PIECES_IN_FLIGHT) {
-            read_piece *next = &pieces[begun % PIECES_IN_FLIGHT];
-            *next = (read_piece){.offset = begun * piece};
-            next->length = bytes - next->offset < piece ? bytes - next->offset : piece;
-            const hal_range part = {source.buffer, source.offset + next->offset, next->length};
-            status = read_piece_begin(queue, part, ++begun == count, next);
-        } else {
-            read_piece *oldest = &pieces[ended % PIECES_IN_FLIGHT];
-            status = read_piece_end(queue, oldest, ++ended == count, data, team);
-        }
-    }
-    for (int i = 0; i < PIECES_IN_FLIGHT; i++) {
-        hal_buffer_release(pieces[i].staging);
-    }
-    hal_copy_team_end(team);
+    hal_copy_team team;
+    hal_copy_team_begin(&team, source.length);
+    transfer t = {.queue = queue, .range = source, .data = data, .team = &team};
+    t.piece = team.helper_count > 0 ? piece_bytes(source.length) : PIECE_ALONE;
+    t.count = (source.length + t.piece - 1) / t.piece;
+    const hal_status status = read_by_team(&t);
+    transfer_end(&t);
     return status;
 }
 

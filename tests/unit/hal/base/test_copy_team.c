@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Bytes of a copy, at most; those of a transfer with one helper, and with all. */
-enum { MOST = 5 << 20, EDGE = 64, ONE_HELPER = 16 << 20, ALL_HELPERS = 64 << 20 };
+enum { MOST = 5 << 20, EDGE = 64, ONE_HELPER = 2 << 20, ALL_HELPERS = 64 << 20 };
 
 static uint8_t source[MOST], target[MOST + 2 * EDGE];
 
@@ -23,42 +23,92 @@ static void expect_copy(hal_copy_team *team, uint64_t bytes, uint8_t mark)
     }
 }
 
-TEST(copies_every_byte)
+static void fill_source(void)
 {
-    static const uint64_t sizes[] = {0, 1, 63, 262143, 262144, 262145, 1000003, MOST - 1, MOST};
     for (size_t i = 0; i < MOST; i++) {
         source[i] = (uint8_t)(i * 2654435761u >> 9);
     }
-    hal_copy_team *team = hal_copy_team_begin(ALL_HELPERS);
+}
+
+TEST(copies_every_byte)
+{
+    static const uint64_t sizes[] = {0, 1, 63, 65535, 65536, 65537, 1000003, MOST - 1, MOST};
+    hal_copy_team team;
+    fill_source();
+    hal_copy_team_begin(&team, ALL_HELPERS);
     for (int round = 0; round < 30; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            expect_copy(team, sizes[i], (uint8_t)(round + 1));
+            expect_copy(&team, sizes[i], (uint8_t)(round + 1));
         }
     }
-    hal_copy_team_end(team);
+    hal_copy_team_end(&team);
+}
+
+/* As transfers do: the next copy is added before one is finished. */
+TEST(copies_overlap)
+{
+    enum { PIECE = 300001, PIECES = MOST / PIECE };
+    hal_copy_team team;
+    fill_source();
+    for (int helpers = 0; helpers < 2; helpers++) {
+        hal_copy_team_begin(&team, helpers ? ALL_HELPERS : 1);
+        for (int round = 0; round < 20; round++) {
+            memset(target, round + 1, sizeof target);
+            hal_copy_team_add(&team, target, source, PIECE);
+            for (int i = 0; i < PIECES; i++) {
+                const size_t next = (size_t)(i + 1) * PIECE;
+                if (i + 1 < PIECES) {
+                    hal_copy_team_add(&team, target + next, source + next, PIECE);
+                }
+                hal_copy_team_finish(&team);
+                assert_memory_equal(target + next - PIECE, source + next - PIECE, PIECE);
+            }
+            assert_memory_equal(target, source, PIECES * PIECE);
+            assert_int_equal(target[PIECES * PIECE], round + 1);
+        }
+        hal_copy_team_end(&team);
+    }
+}
+
+/* What is added is finished by the end. */
+TEST(ends_after_copies)
+{
+    hal_copy_team team;
+    fill_source();
+    memset(target, 0, sizeof target);
+    hal_copy_team_begin(&team, ALL_HELPERS);
+    hal_copy_team_add(&team, target, source, MOST);
+    hal_copy_team_end(&team);
+    if (team.helper_count > 0) {
+        assert_memory_equal(target, source, MOST);
+    }
 }
 
 TEST(copies_alone)
 {
-    assert_null(hal_copy_team_begin(4096));
-    assert_null(hal_copy_team_begin(ONE_HELPER - 1));
-    expect_copy(NULL, 1000003, 9);
-    hal_copy_team_end(NULL);
+    hal_copy_team team;
+    hal_copy_team_begin(&team, ONE_HELPER - 1);
+    assert_int_equal(team.helper_count, 0);
+    expect_copy(&team, 1000003, 9);
+    hal_copy_team_end(&team);
 }
 
-TEST(has_helpers_from_16_mib_on)
+TEST(has_helpers_from_2_mib_on)
 {
-    hal_copy_team *team = hal_copy_team_begin(ONE_HELPER);
-    assert_int_equal(team != NULL, hal_processor_count() > 1);
-    expect_copy(team, MOST, 5);
-    hal_copy_team_end(team);
+    hal_copy_team team;
+    hal_copy_team_begin(&team, ONE_HELPER);
+    assert_int_equal(team.helper_count, hal_processor_count() > 1);
+    expect_copy(&team, MOST, 5);
+    hal_copy_team_end(&team);
 }
 
 /* Signals stay with the threads of the program. */
 TEST(takes_no_signals)
 {
     for (int i = 0; i < 100; i++) {
-        hal_copy_team_end(hal_copy_team_begin(ALL_HELPERS));
+        hal_copy_team team;
+        hal_copy_team_begin(&team, ALL_HELPERS);
+        hal_copy_team_end(&team);
     }
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
