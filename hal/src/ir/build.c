@@ -218,8 +218,10 @@ hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_bu
     }
     b->raw = 1;
     b->wrong_record = HAL_IR_NONE;
-    b->view = (hal_ir_kernel){
-        .size = sizeof b->view, .version = HAL_IR_VERSION, .flags = flags, .group_size = {1, 1, 1}};
+    b->view = (hal_ir_kernel){.size = sizeof b->view,
+                              .version = HAL_IR_VERSION,
+                              .flags = flags,
+                              .group_size = {1, 1, 1}};
     if (!add_name(b, name, &b->view.name)) {
         hal_ir_builder_destroy(b);
         return HAL_ERROR_OUT_OF_MEMORY;
@@ -687,8 +689,8 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
     hal_ir_problem problem;
     hal_type type;
     uint32_t width;
-    if (!hal_ir_scope_check(&builder->scope, builder->records, builder->places, view->record_count,
-                            &record, &problem) ||
+    if (!hal_ir_scope_check(&builder->scope, builder->records, builder->places,
+                            view->record_count, &record, &problem) ||
         !hal_ir_check_record(view, view->record_count, &record, &type, &width, &problem)) {
         const char *name = hal_ir_opcode_name(record.opcode);
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: %s", name == NULL ? "?" : name,

@@ -9,7 +9,8 @@
 
 /* An operation of `count` operands. */
 static hal_ir_value append_operation(hal_ir_builder *builder, uint32_t opcode, uint32_t count,
-                                     hal_ir_value x, hal_ir_value y, hal_ir_value z, uint32_t flags)
+                                     hal_ir_value x, hal_ir_value y, hal_ir_value z,
+                                     uint32_t flags)
 {
     if (!hal_ir_builder_is_usable(builder)) {
         return NONE;
@@ -220,9 +221,9 @@ hal_ir_value hal_ir_atomic(hal_ir_builder *builder, uint32_t kind, hal_ir_memory
     return hal_ir_append(builder, record);
 }
 
-void hal_ir_async_copy(hal_ir_builder *builder, hal_ir_memory_id shared, hal_ir_value shared_index,
-                       hal_ir_memory_id binding, hal_ir_value binding_index, uint32_t width,
-                       hal_ir_value guard)
+void hal_ir_async_copy(hal_ir_builder *builder, hal_ir_memory_id shared,
+                       hal_ir_value shared_index, hal_ir_memory_id binding,
+                       hal_ir_value binding_index, uint32_t width, hal_ir_value guard)
 {
     if (memory_is_declared(builder, shared, "async_copy") &&
         memory_is_declared(builder, binding, "async_copy")) {

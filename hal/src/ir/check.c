@@ -114,10 +114,11 @@ static int check_fields(check *c)
             return 0;
         }
     }
-    const int uses_aux =
-        (letters & (letter_bit('k') | letter_bit('s') | letter_bit('x') | letter_bit('n') |
-                    letter_bit('S') | letter_bit('R') | letter_bit('M') | letter_bit('N'))) != 0;
-    const int uses_imm = (letters & (letter_bit('i') | letter_bit('M') | letter_bit('B'))) != 0;
+    const int uses_aux = (letters & (letter_bit('k') | letter_bit('s') | letter_bit('x') |
+                                     letter_bit('n') | letter_bit('S') | letter_bit('R') |
+                                     letter_bit('M') | letter_bit('N'))) != 0;
+    const int uses_imm =
+        (letters & (letter_bit('i') | letter_bit('M') | letter_bit('B'))) != 0;
     const int uses_flags = (letters & (letter_bit('A') | letter_bit('F'))) != 0;
     if ((!uses_aux && record->aux != 0) || (!uses_imm && record->imm != 0) ||
         (!uses_flags && record->flags != 0)) {

@@ -274,9 +274,10 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const hal_ir_record *record = &ir->records[i];
         if (record->type != HAL_TYPE_NONE && !(values & HAL_TYPE_BIT(record->type))) {
-            return hal_fail(
-                HAL_ERROR_UNSUPPORTED, "kernel %s: %s: expected an arithmetic type of %s, got %s",
-                name, hal_ir_opcode_name(record->opcode), info->name, hal_type_name(record->type));
+            return hal_fail(HAL_ERROR_UNSUPPORTED,
+                            "kernel %s: %s: expected an arithmetic type of %s, got %s", name,
+                            hal_ir_opcode_name(record->opcode), info->name,
+                            hal_type_name(record->type));
         }
         if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8 &&
             !(info->abilities & HAL_ABILITY_ATOMIC_64)) {

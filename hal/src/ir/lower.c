@@ -158,7 +158,8 @@ static void lower_store(hal_ir_rewrite *r, const hal_ir_record *record)
         if (!offset_add(r, record->imm, i, &offset)) {
             return;
         }
-        const hal_ir_value value = part == 1 ? elements[i] : hal_ir_pack(r->to, part, elements + i);
+        const hal_ir_value value =
+            part == 1 ? elements[i] : hal_ir_pack(r->to, part, elements + i);
         hal_ir_store_wide(r->to, record->aux, r->values[record->a], offset,
                           hal_ir_rewrite_operand(r, record->b), value);
     }
@@ -187,8 +188,8 @@ static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record)
             const hal_ir_value from = index_add(r, r->values[record->d], i);
             hal_ir_async_copy(r->to, record->aux, to, binding, from, part, guard);
         } else {
-            const hal_ir_value value =
-                hal_ir_load_wide(r->to, binding, r->values[record->d], (int32_t)i, part, guard);
+            const hal_ir_value value = hal_ir_load_wide(r->to, binding, r->values[record->d],
+                                                        (int32_t)i, part, guard);
             hal_ir_store_wide(r->to, record->aux, r->values[record->a], (int32_t)i, HAL_IR_NONE,
                               value);
         }

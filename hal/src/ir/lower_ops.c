@@ -167,7 +167,8 @@ static hal_ir_value exchange_load(hal_ir_rewrite *r, hal_type type, hal_ir_value
                                   uint32_t offset, hal_ir_value guard)
 {
     const hal_ir_memory_id exchange = hal_type_size(type) == 8 ? r->exchange_64 : r->exchange_32;
-    const hal_ir_value bits = hal_ir_load_wide(r->to, exchange, item, (int32_t)offset, 1, guard);
+    const hal_ir_value bits =
+        hal_ir_load_wide(r->to, exchange, item, (int32_t)offset, 1, guard);
     return hal_ir_bitcast(r->to, type, bits);
 }
 

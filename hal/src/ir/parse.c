@@ -205,7 +205,8 @@ static int parse_part(parser *p, hal_ir_record *record, char part)
     case 'c':
         return parse_operand(p, &record->c);
     case 'd':
-        return !hal_ir_reader_accept(reader, ',') ? !reader->failed : parse_operand(p, &record->d);
+        return !hal_ir_reader_accept(reader, ',') ? !reader->failed
+                                                  : parse_operand(p, &record->d);
     case 'g':
         return parse_guard(p, record);
     case 'p':
@@ -306,8 +307,8 @@ static int parse_record(parser *p, const char *opcode, const char *name, uint32_
     hal_ir_reader *reader = &p->reader;
     const uint32_t number = hal_ir_builder_view(p->builder)->record_count;
     uint32_t code = 0;
-    while (code < HAL_IR_OPCODE_COUNT &&
-           (hal_ir_info_of(code) == NULL || strcmp(hal_ir_opcode_name(code), opcode) != 0)) {
+    while (code < HAL_IR_OPCODE_COUNT && (hal_ir_info_of(code) == NULL ||
+                                          strcmp(hal_ir_opcode_name(code), opcode) != 0)) {
         code++;
     }
     if (code == HAL_IR_OPCODE_COUNT) {
@@ -399,7 +400,8 @@ static int parse_scalar(parser *p)
         return 0;
     }
     if (!p->has_scalar_bytes) {
-        hal_ir_set_scalar_bytes(p->builder, hal_ir_scalar_block(view->scalars, view->scalar_count));
+        hal_ir_set_scalar_bytes(p->builder,
+                                hal_ir_scalar_block(view->scalars, view->scalar_count));
     }
     return 1;
 }

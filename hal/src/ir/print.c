@@ -65,7 +65,8 @@ static void print_float(hal_text *text, uint64_t bits, int mantissa_bits, int ex
     if (whole == 0 || (shift >= 0 && shift < 63 && (whole & ((one << shift) - 1)) == 0 &&
                        whole >> shift < 4000000)) {
         const uint64_t count = whole == 0 ? 0 : whole >> shift;
-        hal_text_add(text, "%s%llu.%s", sign, (unsigned long long)(count / 4), quarters[count % 4]);
+        hal_text_add(text, "%s%llu.%s", sign, (unsigned long long)(count / 4),
+                     quarters[count % 4]);
         return;
     }
     hal_text_add(text, "%s0x%d.%0*llxp%+d", sign, biased == 0 ? 0 : 1, (mantissa_bits + 3) / 4,

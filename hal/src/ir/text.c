@@ -30,8 +30,8 @@ static void skip_blanks(hal_ir_reader *reader)
 
 static int is_word_character(char c, int number)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           (number && (c == '.' || c == '+' || c == '-' || c == ':'));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || (number && (c == '.' || c == '+' || c == '-' || c == ':'));
 }
 
 static int parse_unsigned(const char *word, uint64_t limit, uint64_t *value)
@@ -107,8 +107,9 @@ int hal_ir_reader_fail(hal_ir_reader *reader, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     reader->failed = 1;
-    const size_t column =
-        reader->token < reader->line_start ? 1 : reader->token - reader->line_start + 1;
+    const size_t column = reader->token < reader->line_start
+                              ? 1
+                              : reader->token - reader->line_start + 1;
     return hal_ir_reject(&reader->problem, "line %u, column %zu: %s", reader->line, column, text);
 }
 
@@ -182,7 +183,8 @@ int hal_ir_reader_word(hal_ir_reader *reader, const char *what, int number,
     return length > 0 || hal_ir_reader_fail(reader, "expected %s", what);
 }
 
-int hal_ir_reader_unsigned(hal_ir_reader *reader, const char *what, uint64_t limit, uint64_t *value)
+int hal_ir_reader_unsigned(hal_ir_reader *reader, const char *what, uint64_t limit,
+                           uint64_t *value)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(reader, what, 1, word)) {
