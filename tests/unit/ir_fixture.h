@@ -5,6 +5,7 @@
 
 #include "unit.h"
 #include <hal/ir_build.h>
+#include <hal/types.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,23 @@ static inline hal_ir_kernel *ir_read(const char *text)
     hal_ir_kernel *kernel = NULL;
     assert_ok(hal_ir_parse(text, strlen(text), &kernel));
     return kernel;
+}
+
+/* A device that has everything but matrix units. */
+static inline hal_device_info ir_device(void)
+{
+    return (hal_device_info){.size = sizeof(hal_device_info),
+                             .name = "Testbed",
+                             .subgroup_width = 32,
+                             .max_group_items = 1024,
+                             .max_group_size = {1024, 1024, 64},
+                             .shared_bytes = 48 << 10,
+                             .max_bindings = HAL_IR_MAX_BINDINGS,
+                             .max_vector_bytes = 64,
+                             .storage_types = HAL_STORAGE_TYPES,
+                             .arithmetic_types = HAL_STORAGE_TYPES,
+                             .exactness = 15,
+                             .abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64};
 }
 
 /* How many records have an opcode. */

@@ -7,25 +7,6 @@
 
 #include "ir/legalise.h"
 
-#define ALL_TYPES HAL_STORAGE_TYPES
-
-/* A device that has everything. */
-static hal_device_info full(void)
-{
-    return (hal_device_info){.size = sizeof(hal_device_info),
-                             .name = "Testbed",
-                             .subgroup_width = 32,
-                             .max_group_items = 1024,
-                             .max_group_size = {1024, 1024, 64},
-                             .shared_bytes = 48 << 10,
-                             .max_bindings = HAL_IR_MAX_BINDINGS,
-                             .max_vector_bytes = 64,
-                             .storage_types = ALL_TYPES,
-                             .arithmetic_types = ALL_TYPES,
-                             .exactness = 15,
-                             .abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64};
-}
-
 static hal_ir_kernel *legalised(const char *text, const hal_device_info *info)
 {
     hal_ir_kernel *kernel = ir_read(text), *legal = NULL;
@@ -130,7 +111,7 @@ static void fill_with_bits(void)
 
 TEST(what_the_device_has_is_left_alone)
 {
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.math_f32 = UINT32_MAX;
     hal_ir_kernel *kernel =
         ir_read(HEAD("64 1 1", "f16") "shared s f16 64\nscalar n u32\n" ID
@@ -152,7 +133,7 @@ TEST(what_the_device_has_is_left_alone)
 /* test_ir_math compares the bits of the expansions. */
 TEST(transcendental_functions_are_expanded)
 {
-    const hal_device_info info = full();
+    const hal_device_info info = ir_device();
     for (uint32_t opcode = HAL_IR_MATH_FIRST; opcode <= HAL_IR_MATH_LAST; opcode++) {
         for (hal_type type = HAL_TYPE_F32; type <= HAL_TYPE_F64; type++) {
             hal_ir_builder *b = ir_fragment_begin();
@@ -174,7 +155,7 @@ TEST(claims_and_fast_versions_are_kept)
                                                     "%b = exp.fast f32 %a\n%c = log f32 %b\n"
                                                     "%d = cast f64 %c\n%e = exp.fast f64 %d\n"
                                                     "%f = cast f32 %e\nstore y[%i], %f\n";
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.abilities |= HAL_ABILITY_FAST_MATH;
     hal_ir_kernel *legal = legalised(text, &info);
     assert_int_equal(ir_count(legal, HAL_IR_EXP), 1); /* the fast one of f32 alone */
@@ -186,7 +167,7 @@ TEST(claims_and_fast_versions_are_kept)
     }
     hal_ir_kernel_destroy(legal);
 
-    info = full();
+    info = ir_device();
     info.math_f32 = 1u << (HAL_IR_EXP - HAL_IR_MATH_FIRST);
     info.math_f32 |= 1u << (HAL_IR_LOG - HAL_IR_MATH_FIRST);
     info.math_f64 = 1u << (HAL_IR_SIN - HAL_IR_MATH_FIRST);
@@ -209,7 +190,7 @@ TEST(asynchronous_copies_become_plain_ones)
         "%j = add u32 %i, %o\nasync_copy 4 s[%j], x[%i] if %g\nasync_commit\nend\n"
         "async_wait 0\nbarrier\n%v = load u32x4 s[%i]\nstore y[%i], %v\n"
         "%w = load u32x4 s[%i + 256]\nstore y[%i + 256], %w\n";
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     fill_with_bits();
     info.abilities = 0;
     same(text, &info, HAL_IR_ASYNC_COPY);
@@ -228,7 +209,7 @@ TEST(subgroups_go_through_shared_memory)
 {
     static const char *const groups[] = {"64 1 1", "44 1 1", "7 1 1", "1 1 1", "8 3 3", "32 1 1"};
     static const char *const types[] = {"f32", "u32", "i32", "f64", "u64", "i64"};
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.subgroup_width = 0;
     for (uint32_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
         for (uint32_t t = 0; t < sizeof types / sizeof types[0]; t++) {
@@ -281,7 +262,7 @@ TEST(wide_accesses_are_split)
     for (uint32_t t = 0; t < 4; t++) {
         for (uint32_t bytes = 0; bytes <= 64; bytes = bytes == 0 ? 1 : 2 * bytes) {
             char text[1024];
-            hal_device_info info = full();
+            hal_device_info info = ir_device();
             info.max_vector_bytes = bytes;
             snprintf(text, sizeof text,
                      HEAD("16 1 1", "%s") ID_FORMAT
@@ -306,7 +287,7 @@ TEST(wide_accesses_are_split)
             hal_ir_kernel_destroy(legal);
         }
     }
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.max_vector_bytes = 4;
     refused(HEAD("1 1 1", "f32") "%i = constant i32 -9\n%v = load f32x2 x[%i + 2147483647]\n"
                                  "store y[%i], %v\n",
@@ -316,7 +297,7 @@ TEST(wide_accesses_are_split)
 TEST(halves_and_bools_are_stored_as_integers)
 {
     const uint32_t narrow = (HAL_STORAGE_FLOATS & ~HAL_TYPES_VALUES) | HAL_TYPES_BOOL;
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.storage_types &= ~narrow;
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         const char *value = type == HAL_TYPE_BOOL ? "bool" : "f32", *name = hal_type_name(type);
@@ -363,7 +344,7 @@ static void fill_with_halves(hal_type type)
 
 TEST(narrowing_is_computed)
 {
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.storage_types = HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_U32) |
                          HAL_TYPE_BIT(HAL_TYPE_I32);
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
@@ -404,7 +385,7 @@ TEST(fma_is_computed_in_f64)
                                        0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x33800000,
                                        0x4b800000};
     enum { CORNERS = sizeof corners / sizeof corners[0] };
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     any_nan = 1;
     info.exactness &= ~(uint32_t)HAL_EXACT_FMA;
     for (uint32_t round = 0; round < CORNERS; round++) {
@@ -444,7 +425,7 @@ TEST(fma_is_computed_in_f64)
     refused(FMA, &info,
             "fma: expected a device with a fused multiply-add of f32 or wider arithmetic, got "
             "Testbed");
-    info = full();
+    info = ir_device();
     info.exactness = HAL_EXACT_DENORMALS;
     refused(HEAD("1 1 1", "f64") "%i = constant u32 0\n%v = load f64 x[%i]\n"
                                  "%w = fma f64 %v, %v, %v\nstore y[%i], %w\n",
@@ -470,7 +451,7 @@ TEST(fma_of_f64_is_computed)
     static const double corners[] = {0, -0.0, 1, -1, 0x1p1023, -0x1p1023, INFINITY, -INFINITY, NAN,
                                      0x1.fffffffffffffp1023, 0x1p-500, 0x1.8p-510};
     enum { SPREAD = sizeof spread / sizeof spread[0], CORNERS = sizeof corners / sizeof *corners };
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     double values[3][64];
     any_nan = 1;
     info.exactness = HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
@@ -496,24 +477,24 @@ TEST(fma_of_f64_is_computed)
 
 TEST(limits_are_held)
 {
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.max_group_items = 256;
     refused("kernel k\ngroup 16 32 1\n", &info,
             "kernel k: group size: expected at most 256 work-items on Testbed, got 512");
-    info = full();
+    info = ir_device();
     info.max_group_size[2] = 4;
     refused("kernel k\ngroup 1 1 8\n", &info,
             "expected at most 1024 x 1024 x 4 on Testbed, got 1 x 1 x 8");
     info.max_bindings = 1;
     refused(HEAD("1 1 1", "f32"), &info,
             "kernel k: bindings: expected at most 1 on Testbed, got 2");
-    info = full();
+    info = ir_device();
     refused("kernel k\nshared a u8 1\nshared b f64 8000\n", &info,
             "kernel k: shared arrays: expected at most 49152 bytes on Testbed, got 64008");
     info.storage_types &= ~HAL_TYPE_BIT(HAL_TYPE_U8);
     refused("kernel k\nbinding pixels u8 read\n", &info,
             "kernel k: memory pixels: expected a storage type of Testbed, got u8");
-    info = full();
+    info = ir_device();
     info.arithmetic_types &= ~(HAL_TYPE_BIT(HAL_TYPE_F64) | HAL_TYPE_BIT(HAL_TYPE_BOOL));
     refused(HEAD("1 1 1", "f32") "%i = constant u32 0\n%v = load f32 x[%i]\n%w = cast f64 %v\n"
                                  "%z = add f64 %w, %w\n%u = cast f32 %z\nstore y[%i], %u\n",
@@ -522,7 +503,7 @@ TEST(limits_are_held)
         legalised(HEAD("1 1 1", "f32") "%i = constant u32 0\n%b = lt bool %i, %i\n"
                                        "%f = constant f32 1.0\nstore y[%i], %f if %b\n",
                   &info));
-    info = full();
+    info = ir_device();
     info.abilities = 0;
     refused("kernel k\nbinding x u64 read_write\n%i = constant u64 0\n"
             "%o = atomic add u64 x[%i], %i\n",
@@ -536,7 +517,7 @@ TEST(limits_are_held)
 
 TEST(what_nobody_uses_is_dropped)
 {
-    const hal_device_info info = full();
+    const hal_device_info info = ir_device();
     static const char text[] =
         HEAD("64 1 1", "u32") ID "%a = load u32 x[%l]\n%b = add u32 %a, %l\n"
                                  "%dead = mul u32 %b, %b\n%deader = sub u32 %dead, %a\n"
@@ -562,7 +543,7 @@ TEST(fragments_are_legalised_too)
     static const char text[] = "fragment f\n%x = input f32 0\n%unused = input u32 1\n"
                                "%e = exp f32 %x\n%n = narrow f32 bf16 %e\noutput 0, %n\n"
                                "%l = log f32 %x\noutput 1, %l\n";
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.exactness = 0;
     info.storage_types = HAL_TYPE_BIT(HAL_TYPE_F32);
     hal_ir_kernel *fragment = ir_read(text), *legal = legalised(text, &info);
@@ -593,7 +574,7 @@ TEST(fragments_are_legalised_too)
 
 TEST(newer_opcodes_without_an_expansion_are_refused)
 {
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.matrix_types = HAL_TYPES_MATRIX;
     refused_at(MATRICES, &info, 0, "matrix_multiply: expected opcodes of plugin ABI 1.0");
     refused_at(MATRICES, &info, 0, "got one of 1.1");
@@ -605,7 +586,7 @@ TEST(newer_opcodes_without_an_expansion_are_refused)
 TEST(all_rewrites_work_together)
 {
     /* The poorest device: 32-bit integers, f32 and f64 to compute with, 32 bits in memory. */
-    hal_device_info info = full();
+    hal_device_info info = ir_device();
     info.subgroup_width = 0;
     info.exactness = 0;
     info.abilities = 0;

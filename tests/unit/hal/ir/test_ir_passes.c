@@ -16,22 +16,12 @@ static int malloc_is_refused(void)
     return 0;
 }
 
-static const hal_device_info device = {.size = sizeof(hal_device_info),
-                                       .name = "Testbed",
-                                       .subgroup_width = 32,
-                                       .max_group_items = 1024,
-                                       .max_group_size = {1024, 1024, 64},
-                                       .shared_bytes = 48 << 10,
-                                       .max_bindings = HAL_IR_MAX_BINDINGS,
-                                       .max_vector_bytes = 8,
-                                       .storage_types = HAL_STORAGE_TYPES,
-                                       .arithmetic_types = HAL_STORAGE_TYPES,
-                                       .exactness = 15};
-
 /* Allocations of hal_ir_legalise, and the records that it keeps. */
 static long legalise(const char *body, uint32_t *kept)
 {
     char text[512];
+    hal_device_info device = ir_device();
+    device.max_vector_bytes = 8;
     snprintf(text, sizeof text,
              "kernel k\ngroup 64 1 1\nbinding x f32 read\nbinding y f32 write\n"
              "%%l = local_id u32 x\n%%i = mul u32 %%l, %%l\n%%x = load f32 x[%%l]\n%s",

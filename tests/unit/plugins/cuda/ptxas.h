@@ -1,12 +1,23 @@
-/* Texts of kernels through NVIDIA's assembler, PTXAS, which is empty where it is not installed. */
+/* Texts of kernels: words in them, and NVIDIA's assembler, PTXAS, which is empty where it is not
+ * installed. */
 #ifndef TESTS_CUDA_PTXAS_H
 #define TESTS_CUDA_PTXAS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static inline uint32_t count_of(const char *text, const char *word)
+{
+    uint32_t count = 0;
+    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
+        count++;
+    }
+    return count;
+}
 
 /* Whether the assembler takes the text with the options. `after`: what follows in the command, such
  * as a search of what it says. */

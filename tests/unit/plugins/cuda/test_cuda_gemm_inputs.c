@@ -5,37 +5,8 @@
 #include <cuda/gemm_ring.h>
 #include <cuda/gemm_text.h>
 
+#include "fragment_sum.h"
 #include "ptxas.h"
-
-/* value + each of `count` inputs */
-static hal_ir_kernel *fragment_sum(uint32_t count)
-{
-    hal_ir_builder *b = NULL;
-    hal_ir_kernel *ir = NULL;
-    assert_int_equal(hal_ir_builder_create_fragment("e", &b), HAL_OK);
-    hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_F32);
-    for (uint32_t i = 1; i < 4; i++) { /* row, column, batch */
-        hal_ir_input(b, i, HAL_TYPE_U32);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        sum = hal_ir_add(b, sum, hal_ir_input(b, 4 + i, HAL_TYPE_F32));
-    }
-    hal_ir_output(b, 0, sum);
-    if (hal_ir_builder_finish(b, &ir) != HAL_OK) {
-        fail_msg("%s", hal_status_message());
-    }
-    hal_ir_builder_destroy(b);
-    return ir;
-}
-
-static uint32_t count_of(const char *text, const char *word)
-{
-    uint32_t count = 0;
-    for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
-        count++;
-    }
-    return count;
-}
 
 /* Writes the text, whose loads of global memory are `loads`. */
 static void check_text(const cuda_gemm_key *key, uint32_t loads)
@@ -75,7 +46,7 @@ static void test_layouts(void **state)
         {0, 2, 0, 64, ROWS, COLUMNS, 0},
         {1, 64, 4096, 64, 0, 0, 0},
     };
-    hal_ir_kernel *sum = fragment_sum(1);
+    hal_ir_kernel *sum = fragment_sum(HAL_TYPE_F32, 1, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const hal_gemm_input input = {.type = HAL_TYPE_BF16,
                                       .row_stride = cases[i].row,
@@ -97,7 +68,7 @@ static void test_layouts(void **state)
 /* A work-item has 128 elements of a tile of 256 columns: 64 columns in two rows. */
 static void test_boxes(void **state)
 {
-    hal_ir_kernel *sum = fragment_sum(1);
+    hal_ir_kernel *sum = fragment_sum(HAL_TYPE_F32, 1, 0);
     const struct {
         hal_type input;
         uint8_t layout;
@@ -126,7 +97,7 @@ static void test_boxes(void **state)
 /* Registers that the sums need are left: many inputs, and kernels with further registers. */
 static void test_many_inputs(void **state)
 {
-    hal_ir_kernel *sum = fragment_sum(8);
+    hal_ir_kernel *sum = fragment_sum(HAL_TYPE_F32, 8, 0);
     cuda_gemm_key key = {.type = HAL_TYPE_F32,
                          .type_c = HAL_TYPE_F32,
                          .transpose_a = 1,
@@ -147,7 +118,7 @@ static void test_many_inputs(void **state)
     check_text(&key, 4 * 16 + 2 * 2 + 2 * 64);
     key.input_count = 4;
     hal_ir_kernel_destroy(sum);
-    key.epilogue = sum = fragment_sum(4);
+    key.epilogue = sum = fragment_sum(HAL_TYPE_F32, 4, 0);
     check_text(&key, 4 * 16);
     key.flushes = 0;
     key.columns = 256;
@@ -158,7 +129,7 @@ static void test_many_inputs(void **state)
 /* A piece of four elements: one access. */
 static void test_pieces(void **state)
 {
-    hal_ir_kernel *sum = fragment_sum(3);
+    hal_ir_kernel *sum = fragment_sum(HAL_TYPE_F32, 3, 0);
     const cuda_gemm_key key = {.type = HAL_TYPE_BF16,
                                .type_c = HAL_TYPE_BF16,
                                .columns = 128,

@@ -25,16 +25,6 @@ static hal_ir_kernel *fragment_root(void)
     return ir;
 }
 
-static uint32_t count_of(const char *text, const char *word)
-{
-    uint32_t count = 0;
-    while ((text = strstr(text, word)) != NULL) {
-        count++;
-        text++;
-    }
-    return count;
-}
-
 static void write_and_assemble(const cuda_gemm_key *key)
 {
     char expected[64];
