@@ -18,14 +18,14 @@ typedef struct measured {
     measure_function function;
     void *user;
     int least;        /* minimum of calls per run */
-    bool has_threads; /* of a library of its own, which may spin after a call */
+    bool has_threads; /* of a library, which may spin after a call */
     measurement time;
 } measured;
 
 /* Warms each competitor up, finds how many calls take at least 5 ms (at least `least`), then
- * measures them in turns, after pauses where one has threads of its own, else after some calls that
- * are not timed, in both orders by turns, for about `seconds` each, at least 9 runs, or 5 where a
- * turn of all takes more than 2 seconds. */
+ * measures them in turns, after pauses where one has threads, else after some calls that are not
+ * timed, in both orders by turns, for about `seconds` each, at least 9 runs, or 5 where a turn of
+ * all takes more than 2 seconds. */
 void measure_alternating(measured *competitors, int count, double seconds);
 
 /* The same for the first `kept`, and for those of the others that are nearly as fast as the fastest
