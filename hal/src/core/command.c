@@ -348,11 +348,7 @@ static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range targe
     if (ranges[0].length == 0) {
         return HAL_OK;
     }
-    const hal_action action = {.kind = HAL_COMMAND_COPY,
-                               .range_count = 2,
-                               .grid = {1, 1, 1},
-                               .ranges = ranges,
-                               .access = hal_copy_access};
+    const hal_action action = hal_copy_action(ranges);
     return action_record(queue, &action);
 }
 

@@ -29,6 +29,16 @@ typedef struct hal_action {
 extern const uint8_t hal_copy_access[2];
 extern const uint8_t hal_fill_access[1];
 
+/* A copy of ranges[0] to ranges[1], which have one length. The action refers to both. */
+static inline hal_action hal_copy_action(const hal_range ranges[2])
+{
+    return (hal_action){.kind = HAL_COMMAND_COPY,
+                        .range_count = 2,
+                        .grid = {1, 1, 1},
+                        .ranges = ranges,
+                        .access = hal_copy_access};
+}
+
 /* Appends a checked command to the batch, which has room for it. Errors: OUT_OF_MEMORY. */
 hal_status hal_record_action(hal_recorder *recorder, const hal_action *action);
 

@@ -80,11 +80,7 @@ static hal_status staging_create(hal_queue *queue, uint32_t kind, uint64_t bytes
 static hal_status record_copy(hal_queue *queue, hal_range source, hal_range target)
 {
     const hal_range ranges[2] = {source, target};
-    const hal_action action = {.kind = HAL_COMMAND_COPY,
-                               .range_count = 2,
-                               .grid = {1, 1, 1},
-                               .ranges = ranges,
-                               .access = hal_copy_access};
+    const hal_action action = hal_copy_action(ranges);
     const hal_status status = hal_flush_if_full(queue);
     return status == HAL_OK ? hal_record_action(&queue->recorder, &action) : status;
 }

@@ -174,11 +174,7 @@ hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reductio
 hal_status hal_reduce_copy(hal_queue *queue, hal_range source, hal_range target)
 {
     const hal_range ranges[2] = {source, target};
-    const hal_action action = {.kind = HAL_COMMAND_COPY,
-                               .range_count = 2,
-                               .grid = {1, 1, 1},
-                               .ranges = ranges,
-                               .access = hal_copy_access};
+    const hal_action action = hal_copy_action(ranges);
     if (source.length == 0 || (source.buffer == target.buffer && source.offset == target.offset)) {
         return HAL_OK;
     }
