@@ -174,22 +174,21 @@ static hal_status product_create(const ops_fusion_plan *plan, ops_tensor *produc
 }
 
 /* Whether the product is computed by another implementation with the epilogue than without, and so
- * in another order of additions. Without memory for the product alone it may be. */
+ * in another order of additions. */
 static int epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_options *options,
                                     const ops_tensor *y)
 {
     const ops_tensor *a = &plan->inputs[0]->view, *b = &plan->inputs[1]->view;
     ops_gemm_options plain = *options;
-    ops_tensor product;
+    ops_tensor product = plan->anchor->view;
     if (!options->epilogue || options->precision == HAL_GEMM_NORMWISE || options->prepared ||
-        ops_gemm_is_native(plan->context, options, a, b, y) || product_create(plan, &product)) {
+        ops_gemm_is_native(plan->context, options, a, b, y)) {
         return 0;
     }
+    product.buffer = NULL; /* its layout alone is asked about */
     plain.epilogue = NULL;
     plain.input_count = 0;
-    const int changes = ops_gemm_is_native(plan->context, &plain, a, b, &product);
-    ops_tensor_release(&product);
-    return changes;
+    return ops_gemm_is_native(plan->context, &plain, a, b, &product);
 }
 
 /* The product, then its epilogue. */

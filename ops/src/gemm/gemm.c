@@ -1,6 +1,7 @@
 /* Matrix products: checks of arguments, copies of operands with unsuitable strides, and the choice
  * of the implementation. */
 #include "tensor/overlap.h"
+#include "tensor/plan_recorder.h"
 #include "normwise.h"
 #include "prepare.h"
 #include "product.h"
@@ -236,6 +237,26 @@ static hal_status matrix_make_contiguous(ops_context *context, ops_matrix *matri
     return status;
 }
 
+static hal_status product_make_contiguous(ops_context *context, ops_product *product,
+                                          gemm_copies *made)
+{
+    const int copies = !product->is_dry;
+    hal_status status = matrix_make_contiguous(context, &product->a, copies, made);
+    if (!status) {
+        status = matrix_make_contiguous(context, &product->b, copies, made);
+    }
+    return status ? status
+                  : matrix_make_contiguous(context, &product->c,
+                                           copies && product->options->beta != 0, made);
+}
+
+static void copies_release(gemm_copies *made)
+{
+    for (uint32_t i = 0; i < made->count; i++) {
+        ops_tensor_release(&made->tensors[i]);
+    }
+}
+
 static hal_status product_record(ops_context *context, const ops_product *product)
 {
     ops_gemm_impl impl = product->options->impl;
@@ -261,7 +282,7 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     ops_product product;
     ops_tensor unread[2];
     gemm_copies made;
-    hal_status status;
+    const int was_open = is_dry && ops_plan_recorder_pause(context->recorder);
     int lacked_memory = 0;
     made.count = 0;
     if (options->alpha == 0) { /* as in BLAS, A and B are not read: the product has k = 0 */
@@ -276,13 +297,7 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     product.is_dry = is_dry;
     product.lacked_memory = &lacked_memory;
     product.levels = levels;
-    status = matrix_make_contiguous(context, &product.a, !is_dry, &made);
-    if (!status) {
-        status = matrix_make_contiguous(context, &product.b, !is_dry, &made);
-    }
-    if (!status) {
-        status = matrix_make_contiguous(context, &product.c, options->beta != 0 && !is_dry, &made);
-    }
+    hal_status status = product_make_contiguous(context, &product, &made);
     if (text && !levels) {
         ops_gemm_tell(text, "%s, ", classes[options->precision]);
     }
@@ -292,8 +307,9 @@ static hal_status checked_multiply(ops_context *context, const ops_gemm_options 
     if (!status && product.c.tensor != c && !is_dry) {
         status = ops_copy(context, product.c.tensor, c);
     }
-    for (uint32_t i = 0; i < made.count; i++) {
-        ops_tensor_release(&made.tensors[i]);
+    copies_release(&made);
+    if (was_open) {
+        ops_plan_recorder_resume(context->recorder, was_open);
     }
     return status;
 }
@@ -640,9 +656,23 @@ hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *optio
 int ops_gemm_is_native(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
                        const ops_tensor *b, const ops_tensor *c)
 {
-    char line[LINE_BYTES];
-    ops_gemm_text text = {.line = line, .bytes = sizeof line};
-    return unchecked_multiply(context, options, a, b, c, &text, 1) == HAL_OK && text.is_native;
+    ops_product product;
+    gemm_copies made = {.count = 0};
+    int lacked_memory = 0;
+    if ((c->buffer && check_tensors(context, options, a, b, c)) ||
+        ops_tensor_get_element_count(c) == 0) {
+        return 0;
+    }
+    const int was_open = ops_plan_recorder_pause(context->recorder);
+    product_init(options, a, b, c, &product);
+    product.is_dry = 1;
+    product.lacked_memory = &lacked_memory;
+    const int is_native = options->impl != OPS_GEMM_PORTABLE && product.a.columns > 0 &&
+                          product_make_contiguous(context, &product, &made) == HAL_OK &&
+                          ops_gemm_native(context, &product) == HAL_OK;
+    copies_release(&made);
+    ops_plan_recorder_resume(context->recorder, was_open);
+    return is_native;
 }
 
 hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *options,

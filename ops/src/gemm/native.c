@@ -271,7 +271,6 @@ static void native_tell(const ops_product *p, const hal_gemm_description *d, con
     if (!p->text) {
         return;
     }
-    p->text->is_native = 1;
     ops_gemm_tell(p->text, "native: %s, a by %s, b by %s%s", hal_type_name(d->type_a),
                   d->transpose_a ? "columns" : "rows", d->transpose_b ? "columns" : "rows",
                   copies[d->copied]);

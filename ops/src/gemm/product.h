@@ -35,7 +35,6 @@ typedef struct ops_gemm_text {
     char *line;
     uint64_t bytes, length;
     const char *native_needs; /* what a native kernel expects and the product lacks, or null */
-    int is_native;            /* the plugin's kernel is taken */
 } ops_gemm_text;
 
 /* Appends to the line what it has room for. */
@@ -62,7 +61,8 @@ hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
 
 /* Whether ops_gemm with these arguments, which are valid, takes a kernel of the plugin. Records
- * nothing. */
+ * nothing, and needs memory for copies of strided operands alone. C may have no buffer. Not for
+ * levels. Invalid arguments: 0. */
 int ops_gemm_is_native(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
                        const ops_tensor *b, const ops_tensor *c);
 

@@ -59,12 +59,46 @@ static void a_portable_product_keeps_its_epilogue(void **state)
     assert_int_equal(dispatches(MOST_ROWS, 1), 1);
 }
 
+/* Bytes of device memory that relu(A B) takes in addition to what the pool has. */
+static uint64_t memory_of_relu(ops_array *a, ops_array *b)
+{
+    ops_array *product = made(ops_array_matmul(a, b, HAL_GEMM_STRICT));
+    ops_array *y = made(ops_relu(product));
+    ops_array_release(product);
+    const uint64_t before = mock->memory_bytes;
+    assert_int_equal(ops_array_evaluate(&y, 1), HAL_OK);
+    const uint64_t more = mock->memory_bytes - before;
+    ops_array_release(y);
+    return more;
+}
+
+/* Which kernel takes a product, with its epilogue and without, is asked without memory: the plan
+ * that is recorded has none of it. A step of 2: A is copied for the product. */
+static void questions_take_no_memory(void **state)
+{
+    for (int64_t step = 1; step <= 2; step++) {
+        ops_array *whole = matrix(HAL_TYPE_F32, MOST_ROWS, K);
+        ops_array *a = made(ops_array_slice(whole, 1, 0, K / step, step));
+        ops_array *b = matrix(HAL_TYPE_F32, K / step, N);
+        const uint64_t bytes = memory_of_relu(a, b); /* in classes of sizes */
+        const uint64_t least = MOST_ROWS * (N + (step == 2 ? K / 2 : 0)) * sizeof(float);
+        assert_in_range(bytes, least, least + least / 4);
+        for (int i = 0; i < 2; i++) { /* replayed */
+            assert_int_equal(memory_of_relu(a, b), 0);
+        }
+        release_all(whole, a, b);
+        assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), HAL_OK);
+        assert_int_equal(hal_device_trim(device), HAL_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         OVER_MOCK(an_epilogue_stays_with_a_product_that_takes_it),
         OVER_MOCK(an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own),
         OVER_MOCK(a_portable_product_keeps_its_epilogue),
+        OVER_MOCK(questions_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
