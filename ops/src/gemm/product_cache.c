@@ -72,7 +72,8 @@ static uint64_t options_differ(const cached_product *product, const ops_gemm_opt
            (uint64_t)(product->beta != options->beta) | (uint64_t)(uintptr_t)options->epilogue |
            (product->candidate ^ options->candidate) |
            (product->max_workspace ^ options->max_workspace) | options->input_count |
-           options->levels;
+           options->levels | (uint64_t)(uintptr_t)options->a_sums |
+           (uint64_t)(uintptr_t)options->c_sums;
 }
 
 /* The entry of a product, or null. */

@@ -189,6 +189,25 @@ static void kept_neighbours(void **state)
     }
 }
 
+/* Sums need levels, whether the product was met before or not. */
+static void kept_products_have_no_sums(void **state)
+{
+    product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 8, 8, 8, PLAIN, PLAIN, PLAIN);
+    ops_tensor sums;
+    const int64_t shape[3] = {7, 4, 4};
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 3, shape, &sums));
+    truncate_to_small(&p);
+    try_product(&p, 1, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        p.options.a_sums = i ? &sums : NULL;
+        p.options.c_sums = i ? NULL : &sums;
+        refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t),
+                HAL_ERROR_INVALID_ARGUMENT, "expected HAL_GEMM_NORMWISE with levels");
+    }
+    ops_tensor_release(&sums);
+    release(&p);
+}
+
 static void processors_have_one(void **state)
 {
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 21, 23, 50, PLAIN, PLAIN, PLAIN);
@@ -236,7 +255,8 @@ static void small_groups_have_candidates(void **state)
 int main(void)
 {
     const struct CMUnitTest cpu[] = {cmocka_unit_test(processors_have_one),
-                                     cmocka_unit_test(kept_neighbours)};
+                                     cmocka_unit_test(kept_neighbours),
+                                     cmocka_unit_test(kept_products_have_no_sums)};
     const struct CMUnitTest other[] = {cmocka_unit_test(every_candidate),
                                        cmocka_unit_test(batches),
                                        cmocka_unit_test(offsets_have_no_part_in_the_choice),
