@@ -6,6 +6,7 @@
 #include "gemm/product.h"
 #include "kernels/reduce.h"
 #include "tensor/allocation.h"
+#include "tensor/compile_policy.h"
 
 #include <ops/index.h>
 
@@ -191,13 +192,17 @@ static int epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_
     return ops_gemm_is_native(plan->context, &plain, a, b, &product);
 }
 
-/* The product, then its epilogue. */
+/* The product, then its epilogue, which may be a new kernel: while those are refused, the product
+ * is not recorded either, as it would be once more in a kernel for each operation. */
 static hal_status record_matmul_apart(const ops_fusion_plan *plan, const ops_gemm_options *options,
                                       const ops_tensor *y)
 {
     ops_gemm_options plain = *options;
     ops_tensor inputs[OPS_GROUP_LEAVES];
     ops_expression *expression = NULL;
+    if (plan->context->compile_policy->refuses) {
+        return OPS_COMPILE_DEFERRED;
+    }
     hal_status status = product_create(plan, &inputs[0]);
     if (status) {
         return status;

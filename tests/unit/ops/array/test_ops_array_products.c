@@ -3,6 +3,7 @@
  * product to another kernel, whose sums have another order. */
 #include "ops_mock_place.h"
 
+#include "tensor/compile_policy.h"
 #include <ops/ops.h>
 
 enum { K = 24, N = 16, MOST_ROWS = 1001 };
@@ -53,6 +54,16 @@ static void an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own(void **s
     }
 }
 
+/* Where compilation is slow, the operations of a new plan run one by one at first: the product once.
+ */
+static void a_deferred_plan_computes_its_product_once(void **state)
+{
+    context->compile_policy->fast_compile_ns = 0;
+    context->compile_policy->recent_compile_ns = UINT64_MAX / 4;
+    context->compile_policy->eager_plans = 0;
+    assert_int_equal(dispatches(64, 1), 2);
+}
+
 static void a_portable_product_keeps_its_epilogue(void **state)
 {
     assert_int_equal(dispatches(MOST_ROWS, 0), 1);
@@ -97,6 +108,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         OVER_MOCK(an_epilogue_stays_with_a_product_that_takes_it),
         OVER_MOCK(an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own),
+        OVER_MOCK(a_deferred_plan_computes_its_product_once),
         OVER_MOCK(a_portable_product_keeps_its_epilogue),
         OVER_MOCK(questions_take_no_memory),
     };
