@@ -54,8 +54,8 @@ static void an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own(void **s
     }
 }
 
-/* Where compilation is slow, the operations of a new plan run one by one at first: the product once.
- */
+/* Where compilation is slow, the operations of a new plan run one by one at first: the product is
+ * computed once. */
 static void a_deferred_plan_computes_its_product_once(void **state)
 {
     context->compile_policy->fast_compile_ns = 0;
