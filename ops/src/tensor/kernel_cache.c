@@ -144,33 +144,18 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
     return HAL_OK;
 }
 
-static hal_status kernel_build(const char *name, ops_kernel_emit emit, const void *user,
-                               hal_ir_kernel **ir)
+/* Builds the IR of a kernel; compiles it where `ir` is null. */
+static hal_status kernel_build(hal_device *device, const char *name, ops_kernel_emit emit,
+                               const void *user, hal_ir_kernel **ir, hal_kernel **kernel)
 {
     hal_ir_builder *builder;
     hal_status status = hal_ir_builder_create(name, &builder);
-    *ir = NULL;
     if (!status) {
         emit(builder, user);
-        status = hal_ir_builder_finish(builder, ir);
+        status = ir ? hal_ir_builder_finish(builder, ir)
+                    : hal_kernel_create_built(device, builder, kernel);
         hal_ir_builder_destroy(builder);
     }
-    return status;
-}
-
-/* Compiles a kernel and reports the time that it took to the compile policy. */
-static hal_status cache_compile(ops_context *context, const char *name, ops_kernel_emit emit,
-                                const void *user, hal_kernel **kernel)
-{
-    hal_ir_builder *builder;
-    const uint64_t begin = now_ns();
-    hal_status status = hal_ir_builder_create(name, &builder);
-    if (!status) {
-        emit(builder, user);
-        status = hal_kernel_create_built(context->device, builder, kernel);
-        hal_ir_builder_destroy(builder);
-    }
-    ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     return status;
 }
 
@@ -212,7 +197,7 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     }
     if (context->compile_policy->refuses) {
         hal_ir_kernel *ir;
-        const hal_status status = kernel_build(name, emit, user, &ir);
+        const hal_status status = kernel_build(context->device, name, emit, user, &ir, NULL);
         if (!status) {
             ops_compile_policy_keep(context->compile_policy, hash, ir);
         }
@@ -223,6 +208,8 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
         return cache_compile_pending(context, taken, count, entry);
     }
     hal_kernel *kernel = NULL;
-    hal_status status = cache_compile(context, name, emit, user, &kernel);
+    const uint64_t begin = now_ns();
+    const hal_status status = kernel_build(context->device, name, emit, user, NULL, &kernel);
+    ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     return status ? status : ops_cache_insert(context, hash, kernel, 0, entry);
 }
