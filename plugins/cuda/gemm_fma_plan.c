@@ -35,11 +35,6 @@ enum { PORTABLE_PARTS = 16, PORTABLE_DEPTH = 192 };
 #define PORTABLE_SUM_BYTES 2800.0 /* of all multiprocessors, a cycle */
 #define PORTABLE_MEMORY_BYTES 1200.0
 
-static hal_status plan_decline(const char *what)
-{
-    return cuda_fail(HAL_ERROR_UNSUPPORTED, "cuda: gemm: %s", what);
-}
-
 /* Cycles of a stage. */
 static double stage_cycles(const cuda_gemm_key *key)
 {
@@ -172,13 +167,13 @@ hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_
 {
     cuda_gemm_key *key = &plan->key;
     if (device->capability != 90) {
-        return plan_decline("device: expected compute capability 9.0");
+        return cuda_gemm_decline("device: expected compute capability 9.0");
     }
     if (d->levels > 0) {
-        return plan_decline("levels: expected 0");
+        return cuda_gemm_decline("levels: expected 0");
     }
     if (d->type_a != HAL_TYPE_F32 || d->type_b != HAL_TYPE_F32 || d->type_c != HAL_TYPE_F32) {
-        return plan_decline("types: expected f32 for strict arithmetic");
+        return cuda_gemm_decline("types: expected f32 for strict arithmetic");
     }
     memset(plan, 0, sizeof *plan);
     memcpy(&plan->product, d, sizeof plan->product);
@@ -190,34 +185,28 @@ hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_
     key_set_widths(key, d);
     const cuda_gemm_plan start = *plan;
     if (d->k < 1 || d->k > INT32_MAX) {
-        return plan_decline("k: expected 1 to 2147483647");
+        return cuda_gemm_decline("k: expected 1 to 2147483647");
     }
     if (d->lda > UINT32_MAX || d->ldb > UINT32_MAX || device->units > CUDA_FMA_MAX_GROUPS ||
         !plan_search(device, d, NULL, plan)) {
-        return plan_decline("shape: expected a result of at least 64 x 128 or 128 x 64");
+        return cuda_gemm_decline("shape: expected a result of at least 64 x 128 or 128 x 64");
     }
     for (uint32_t i = 1; i < d->candidate; i++) {
         const cuda_gemm_plan last = *plan;
         *plan = start;
         if (!plan_search(device, d, &last, plan)) {
-            return plan_decline("candidate: expected the number of one of the kernels");
+            return cuda_gemm_decline(CUDA_GEMM_NO_CANDIDATE);
         }
     }
     if (!d->required && device->gemm_tile.strict == 0 &&
         (d->copied || (double)d->m * (double)d->n * (double)d->k * d->batch < PORTABLE_PRODUCTS ||
          portable_cycles(d, device->units) < plan->cycles)) {
-        return plan_decline("shape: expected one that the portable kernel multiplies more slowly");
+        return cuda_gemm_decline(CUDA_GEMM_SLOWER);
     }
     /* C and the epilogue do not change the order of additions. */
-    key->reads_c = !d->beta_is_zero;
-    key->input_count = d->input_count;
-    key->epilogue = d->epilogue;
-    for (uint32_t i = 0; i < d->input_count; i++) {
-        key->inputs[i] = d->inputs[i].type;
-    }
+    cuda_gemm_key_set_end(key, d);
     if (!cuda_fma_is_supported(key)) {
-        return plan_decline("epilogue: expected a short one, with inputs of f32, f16, bf16, i32 or "
-                            "u32");
+        return cuda_gemm_decline(CUDA_GEMM_LONG_EPILOGUE);
     }
     return HAL_OK;
 }

@@ -138,4 +138,15 @@ static inline bool cuda_gemm_rounds(const cuda_gemm_key *key)
     return key->type == HAL_TYPE_F32 && !key->flushes;
 }
 
+/* Sets what the end of a tile depends on but its layout: whether C is read, and the epilogue. */
+static inline void cuda_gemm_key_set_end(cuda_gemm_key *key, const hal_gemm_description *d)
+{
+    key->reads_c = !d->beta_is_zero;
+    key->input_count = d->input_count;
+    key->epilogue = d->epilogue;
+    for (uint32_t i = 0; i < d->input_count; i++) {
+        key->inputs[i] = d->inputs[i].type;
+    }
+}
+
 #endif

@@ -86,11 +86,6 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static hal_status plan_decline(const char *what)
-{
-    return cuda_fail(HAL_ERROR_UNSUPPORTED, "cuda: gemm: %s", what);
-}
-
 static bool operand_is_mappable(const cuda_gemm_operand *o)
 {
     const int64_t size = hal_type_size(o->type);
@@ -405,14 +400,9 @@ static void key_describe(const hal_plugin_device *device, const hal_gemm_descrip
     memset(key, 0, sizeof *key);
     key->type = d->type_a;
     key->type_c = d->type_c;
-    key->reads_c = !d->beta_is_zero;
     key->flushes = d->precision == HAL_GEMM_ACCURATE;
     key->wait_seconds = device->gemm_wait;
-    key->input_count = d->input_count;
-    key->epilogue = d->epilogue;
-    for (uint32_t i = 0; i < d->input_count; i++) {
-        key->inputs[i] = d->inputs[i].type;
-    }
+    cuda_gemm_key_set_end(key, d);
 }
 
 /* Whether two plans add in the same order. */
@@ -559,46 +549,46 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     cuda_gemm_key *key = &plan->key;
     if (device->capability != 90 || cuda_functions()->cuTensorMapEncodeTiled == NULL ||
         cuda_functions()->cuTensorMapReplaceAddress == NULL) {
-        return plan_decline("device: expected compute capability 9.0 and tensor maps");
+        return cuda_gemm_decline("device: expected compute capability 9.0 and tensor maps");
     }
     if (d->levels > 0) {
-        return plan_decline("levels: expected 0");
+        return cuda_gemm_decline("levels: expected 0");
     }
     if (d->precision == HAL_GEMM_STRICT) {
-        return plan_decline("precision: expected accurate or fast: the units truncate sums");
+        return cuda_gemm_decline("precision: expected accurate or fast: the units truncate sums");
     }
     if (d->type_a != d->type_b || (d->type_a != HAL_TYPE_F32 && hal_type_size(d->type_a) != 2)) {
-        return plan_decline("types: expected A and B of f16, bf16 or f32, and C of theirs or f32");
+        return cuda_gemm_decline("types: expected A and B of f16, bf16 or f32, and C of theirs or "
+                                 "f32");
     }
     if (d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE && d->k < MIN_PARTS_DEPTH) {
-        return plan_decline("k: expected at least 64 for the bound of accurate F32");
+        return cuda_gemm_decline("k: expected at least 64 for the bound of accurate F32");
     }
     hal_gemm_description plain = *d;
     plain.beta_is_zero = 1;
     plain.epilogue = NULL;
     plain.input_count = 0;
     if (!plan_search(device, &plain, NULL, NULL, plan)) {
-        return plan_decline("strides: expected multiples of 16 bytes for A and B of f32, and fewer "
-                            "tiles than 2^31");
+        return cuda_gemm_decline("strides: expected multiples of 16 bytes for A and B of f32, and "
+                                 "fewer tiles than 2^31");
     }
     if (key->direct && device->gemm_tile.columns == 0 && copies_are_faster(device, &plain, plan)) {
-        return plan_decline("strides: expected multiples of 16 bytes for A and B, whose copies are "
-                            "faster");
+        return cuda_gemm_decline("strides: expected multiples of 16 bytes for A and B, whose "
+                                 "copies are faster");
     }
     for (uint32_t i = 1; i < d->candidate; i++) {
         const cuda_gemm_plan last = *plan;
         if (!plan_search(device, &plain, &last, NULL, plan)) {
-            return plan_decline("candidate: expected the number of one of the kernels");
+            return cuda_gemm_decline(CUDA_GEMM_NO_CANDIDATE);
         }
     }
     if (!d->required && device->gemm_tile.columns == 0 && !plan_is_worth(d, plan, device->units)) {
-        return plan_decline("shape: expected one that the portable kernel multiplies more slowly");
+        return cuda_gemm_decline(CUDA_GEMM_SLOWER);
     }
     /* C and the epilogue do not change the order of additions. */
     const cuda_gemm_plan like = *plan;
     if ((d->epilogue != NULL || !d->beta_is_zero) && !plan_search(device, d, NULL, &like, plan)) {
-        return plan_decline("epilogue: expected a short one, with inputs of f32, f16, bf16, i32 or "
-                            "u32");
+        return cuda_gemm_decline(CUDA_GEMM_LONG_EPILOGUE);
     }
     return HAL_OK;
 }

@@ -26,6 +26,17 @@ typedef struct cuda_gemm_plan {
     bool partials; /* groups pass sums through the workspace */
 } cuda_gemm_plan;
 
+/* Reasons for which both choices decline a product. */
+#define CUDA_GEMM_NO_CANDIDATE "candidate: expected the number of one of the kernels"
+#define CUDA_GEMM_SLOWER "shape: expected one that the portable kernel multiplies more slowly"
+#define CUDA_GEMM_LONG_EPILOGUE \
+    "epilogue: expected a short one, with inputs of f32, f16, bf16, i32 or u32"
+
+static inline hal_status cuda_gemm_decline(const char *reason)
+{
+    return cuda_fail(HAL_ERROR_UNSUPPORTED, "cuda: gemm: %s", reason);
+}
+
 /* Chooses the kernel with the least estimated time, a function of the description, the device's
  * number of multiprocessors and whether the driver knows clusters. The parts of k are those of the
  * product that neither reads C nor has an epilogue. Errors: UNSUPPORTED, with the reason as the
