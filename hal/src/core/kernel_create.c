@@ -88,11 +88,12 @@ static hal_status check_limits(const char *function, const hal_device *device,
                : HAL_OK;
 }
 
-static hal_status kernel_create_legal(hal_device *device, const hal_ir_kernel *ir,
-                                      const hal_ir_kernel *legal, hal_kernel **kernel)
+static hal_status kernel_create_legal(const char *function, hal_device *device,
+                                      const hal_ir_kernel *ir, const hal_ir_kernel *legal,
+                                      hal_kernel **kernel)
 {
     uint64_t key[2];
-    const hal_status status = check_limits("hal_kernel_create", device, legal);
+    const hal_status status = check_limits(function, device, legal);
     if (status != HAL_OK) {
         return status;
     }
@@ -101,14 +102,14 @@ static hal_status kernel_create_legal(hal_device *device, const hal_ir_kernel *i
                                 &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
 }
 
-/* Of a verified kernel. */
-static hal_status kernel_create_verified(hal_device *device, const hal_ir_kernel *ir,
+/* Of a verified kernel, which is an argument of the function. */
+static hal_status kernel_create_verified(const char *function, const char *argument,
+                                         hal_device *device, const hal_ir_kernel *ir,
                                          hal_kernel **kernel)
 {
     if (ir->flags & HAL_IR_FRAGMENT) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_kernel_create: ir: expected a kernel, got fragment %s",
-                        ir->names + ir->name);
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected a kernel, got fragment %s",
+                        function, argument, ir->names + ir->name);
     }
     uint64_t source[2];
     hal_ir_hash(ir, source);
@@ -122,7 +123,7 @@ static hal_status kernel_create_verified(hal_device *device, const hal_ir_kernel
         return status;
     }
     dump_ir("legalised", legal);
-    status = kernel_create_legal(device, ir, legal, kernel);
+    status = kernel_create_legal(function, device, ir, legal, kernel);
     if (status == HAL_OK) {
         hal_kernel_cache_add_source(device->kernels, *kernel, source);
     }
@@ -140,7 +141,8 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal
     if (status == HAL_OK) {
         status = hal_ir_verify(ir);
     }
-    return status == HAL_OK ? kernel_create_verified(device, ir, kernel) : status;
+    return status == HAL_OK ? kernel_create_verified("hal_kernel_create", "ir", device, ir, kernel)
+                            : status;
 }
 
 static hal_status kernel_create_built(hal_device *device, hal_ir_builder *builder,
@@ -152,9 +154,10 @@ static hal_status kernel_create_built(hal_device *device, hal_ir_builder *builde
     *kernel = NULL;
     hal_status status = hal_device_check(device, "hal_kernel_create_built");
     if (status == HAL_OK) {
-        status = hal_ir_builder_end(builder);
+        status = hal_ir_builder_end(builder, "hal_kernel_create_built");
     }
-    return status == HAL_OK ? kernel_create_verified(device, hal_ir_builder_view(builder), kernel)
+    return status == HAL_OK ? kernel_create_verified("hal_kernel_create_built", "builder", device,
+                                                     hal_ir_builder_view(builder), kernel)
                             : status;
 }
 

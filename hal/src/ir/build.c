@@ -266,16 +266,15 @@ void hal_ir_builder_destroy(hal_ir_builder *builder)
 }
 
 /* Brings the records into their order. Errors: the first one of earlier calls, INVALID_STATE. */
-static hal_status builder_close(hal_ir_builder *builder)
+static hal_status builder_close(hal_ir_builder *builder, const char *function)
 {
     if (builder->status != HAL_OK) {
         return hal_fail(builder->status, "%s", builder->message);
     }
     if (builder->finished) {
         return hal_fail(HAL_ERROR_INVALID_STATE,
-                        "hal_ir_builder_finish: builder: expected one that was not finished, got "
-                        "that of kernel %s",
-                        builder->names + builder->view.name);
+                        "%s: builder: expected one that was not finished, got that of kernel %s",
+                        function, builder->names + builder->view.name);
     }
     builder->finished = 1;
     if (builder->scope.depth > 0) {
@@ -291,9 +290,9 @@ static hal_status builder_close(hal_ir_builder *builder)
     return HAL_OK;
 }
 
-hal_status hal_ir_builder_end(hal_ir_builder *builder)
+hal_status hal_ir_builder_end(hal_ir_builder *builder, const char *function)
 {
-    const hal_status status = builder_close(builder);
+    const hal_status status = builder_close(builder, function);
     return status == HAL_OK ? hal_ir_verify_appended(&builder->view, &builder->wrong_record)
                             : status;
 }
@@ -308,13 +307,13 @@ hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel
                         "hal_ir_builder_finish: %s: expected a valid pointer, got null",
                         kernel == NULL ? "kernel" : "builder");
     }
-    const hal_status status = hal_ir_builder_end(builder);
+    const hal_status status = hal_ir_builder_end(builder, "hal_ir_builder_finish");
     return status == HAL_OK ? hal_ir_kernel_copy(&builder->view, kernel) : status;
 }
 
 hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kernel **kernel)
 {
-    const hal_status status = builder_close(builder);
+    const hal_status status = builder_close(builder, "hal_ir_builder_finish");
     return status == HAL_OK ? hal_ir_kernel_copy(&builder->view, kernel) : status;
 }
 

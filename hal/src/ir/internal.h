@@ -130,9 +130,9 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record);
 /* The same of a record that a verified kernel has, with its operands renamed: not checked again. */
 hal_ir_value hal_ir_append_copy(hal_ir_builder *builder, const hal_ir_record *record);
 
-/* hal_ir_builder_finish without its copy: hal_ir_builder_view is then a verified kernel. Errors:
- * those of finish. */
-hal_status hal_ir_builder_end(hal_ir_builder *builder);
+/* hal_ir_builder_finish without its copy: hal_ir_builder_view is then a verified kernel.
+ * `function`: who finishes it, for messages. Errors: those of finish. */
+hal_status hal_ir_builder_end(hal_ir_builder *builder, const char *function);
 
 /* hal_ir_builder_finish without its check, for a caller that verifies what comes of the kernel. */
 hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kernel **kernel);

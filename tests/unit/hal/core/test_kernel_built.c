@@ -53,7 +53,7 @@ DEVICE_TEST(a_builder_is_used_once)
     assert_ok(hal_kernel_create_built(device, b, &made));
     hal_kernel_release(made);
     assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_ERROR_INVALID_STATE);
-    is_refused(b, HAL_ERROR_INVALID_STATE, "not finished");
+    is_refused(b, HAL_ERROR_INVALID_STATE, "hal_kernel_create_built: builder: expected one that ");
 }
 
 DEVICE_TEST(what_was_built_wrongly_is_refused)
@@ -79,7 +79,8 @@ DEVICE_TEST(what_was_built_wrongly_is_refused)
 
     assert_ok(hal_ir_builder_create_fragment("same", &b));
     hal_ir_output(b, 0, hal_ir_input(b, 0, HAL_TYPE_F32));
-    is_refused(b, HAL_ERROR_INVALID_ARGUMENT, "got fragment same");
+    is_refused(b, HAL_ERROR_INVALID_ARGUMENT,
+               "hal_kernel_create_built: builder: expected a kernel, got fragment same");
 
     b = built();
     hal_ir_group_size(b, 65536, 65536, 1);
