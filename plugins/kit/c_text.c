@@ -178,6 +178,20 @@ static int control(kit_c_state *state, hal_ir_value value)
     }
 }
 
+/* The end of a set of asynchronous copies, or the wait for it. */
+static int async_statement(kit_c_state *state, const hal_ir_record *record, const char *pattern)
+{
+    kit_c_words words;
+    if (pattern == NULL) {
+        return 0;
+    }
+    fill_words(state, record, &words);
+    kit_c_new_line(state);
+    kit_c_expand(state, pattern, &words);
+    kit_c_put(state, "\n");
+    return 1;
+}
+
 static int operation(kit_c_state *state, hal_ir_value value)
 {
     const hal_ir_record *record = &state->ir->records[value];
@@ -206,6 +220,12 @@ static int statement(kit_c_state *state, hal_ir_value value)
         return kit_c_store(state, record);
     case HAL_IR_ATOMIC:
         return kit_c_atomic(state, value);
+    case HAL_IR_ASYNC_COPY:
+        return kit_c_async_copy(state, record);
+    case HAL_IR_ASYNC_COMMIT:
+        return async_statement(state, record, state->dialect->async_commit);
+    case HAL_IR_ASYNC_WAIT:
+        return async_statement(state, record, state->dialect->async_wait);
     case HAL_IR_PACK:
         vector(state, value);
         return 1;

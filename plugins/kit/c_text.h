@@ -63,6 +63,11 @@ typedef struct kit_c_dialect {
     uint32_t subgroup_width;
     const char *matrix_multiply; /* abci, types; @i: the type of the elements; null: none */
     const char *fast_math[HAL_IR_MATH_COUNT]; /* ab, types: for HAL_IR_FAST; null: none */
+    /* Asynchronous copies; may be null where the device does not claim them. The name of a
+     * function, to which the bytes of the copy are appended (1, 2, 4, 8 or 16), of a pointer to
+     * shared memory, one to a binding and a BOOL: false writes zeros and reads nothing. Statements
+     * that close a set of copies, and that wait (k: sets that may be in flight). */
+    const char *async_copy, *async_commit, *async_wait;
 } kit_c_dialect;
 
 /* Appends the statements of a verified and legalised kernel, indented by one level.

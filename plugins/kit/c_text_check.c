@@ -41,6 +41,9 @@ static const struct {
     PATTERN(shuffle, "ab" TYPES),
     PATTERN(shuffle_xor, "ak" TYPES),
     PATTERN(matrix_multiply, "abci" TYPES),
+    PATTERN(async_copy, ""),
+    PATTERN(async_commit, ""),
+    PATTERN(async_wait, "k"),
 #undef PATTERN
 };
 

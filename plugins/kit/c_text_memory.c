@@ -1,5 +1,5 @@
-/* Loads, stores and atomics in C-like languages: widening and narrowing between memory's types and
- * those of values, vectors, guards. Called by c_text.c. */
+/* Loads, stores, atomics and asynchronous copies in C-like languages: widening and narrowing
+ * between memory's types and those of values, vectors, guards. Called by c_text.c. */
 #include "c_text_state.h"
 
 #include <stdio.h>
@@ -258,5 +258,36 @@ int kit_c_atomic(kit_c_state *state, hal_ir_value value)
     }
     kit_c_expand(state, pattern, &words);
     kit_c_put(state, record->b != HAL_IR_NONE ? " : 0;\n" : ";\n");
+    return 1;
+}
+
+int kit_c_async_copy(kit_c_state *state, const hal_ir_record *record)
+{
+    hal_ir_record source = *record;
+    char guard[40];
+    place to, from;
+    if (state->dialect->async_copy == NULL) {
+        return 0;
+    }
+    source.a = record->d;
+    source.aux = (uint32_t)record->imm;
+    source.imm = 0;
+    find_place(state, &source, record->width, 1, &from);
+    source.a = record->a;
+    source.aux = record->aux;
+    find_place(state, &source, record->width, 0, &to);
+    kit_c_new_line(state);
+    kit_c_put(state, state->dialect->async_copy);
+    kit_c_put_number(state, record->width * hal_type_size(to.type));
+    kit_c_put(state, "(");
+    kit_c_put(state, to.pointer);
+    kit_c_put(state, ", ");
+    kit_c_put(state, from.pointer);
+    if (record->b != HAL_IR_NONE) {
+        kit_c_name(state, record->b, guard);
+    }
+    kit_c_put(state, ", ");
+    kit_c_put(state, record->b != HAL_IR_NONE ? guard : "1");
+    kit_c_put(state, ");\n");
     return 1;
 }

@@ -102,7 +102,8 @@ static void describe_limits(opencl_card *card)
     info->max_queues = 8;
 }
 
-/* Shuffles and products of matrices in PTX, by the generations that have them. */
+/* Shuffles, products of matrices and asynchronous copies in PTX, by the generations that have
+ * them. */
 static void describe_warps(opencl_card *card, const answers *a)
 {
     const uint64_t generation =
@@ -114,6 +115,7 @@ static void describe_warps(opencl_card *card, const answers *a)
     }
     if (generation >= 8) {
         card->info.matrix_types = HAL_TYPES_MATRIX;
+        card->info.abilities |= HAL_ABILITY_ASYNC_COPY;
     }
 }
 

@@ -141,6 +141,17 @@ static bool has_wide_atomics(const hal_ir_kernel *ir)
     return false;
 }
 
+static bool copies_async(const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        if (ir->records[i].opcode >= HAL_IR_ASYNC_COPY &&
+            ir->records[i].opcode <= HAL_IR_ASYNC_WAIT) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* OpenCL does not define which work-items are a subgroup. So the ids of work-items are computed
  * from subgroup and lane; all subgroups but the last are full. */
 static void use_subgroups(const opencl_card *card, const hal_ir_kernel *ir, kit_c_dialect *words,
@@ -282,6 +293,9 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     kit_c_dialect words = dialect;
     if (uses_subgroups(ir) && card->info.subgroup_width > 0) {
         use_subgroups(card, ir, &words, text);
+    }
+    if (copies_async(ir) && card->info.abilities & HAL_ABILITY_ASYNC_COPY) {
+        opencl_lower_copies(&words, text);
     }
     words.scalar = in_buffer ? "s@i" : "a.s@i";
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {

@@ -1,6 +1,7 @@
-/* Subgroups and matrix units of NVIDIA's GPUs, whose driver takes PTX in OpenCL C and has no
- * extension of OpenCL for them. Warps are filled in the order of work-items, and the IR spreads
- * matrices over lanes as mma.sync does. Called by lower.c; see OPENCL_QUIRK_WARPS. */
+/* Subgroups, matrix units and asynchronous copies of NVIDIA's GPUs, whose driver takes PTX in
+ * OpenCL C and has no extension of OpenCL for them. Warps are filled in the order of work-items,
+ * and the IR spreads matrices over lanes as mma.sync does. Called by lower.c; see
+ * OPENCL_QUIRK_WARPS. */
 #include "opencl_plugin.h"
 
 static const char shuffles[] =
@@ -71,6 +72,30 @@ void opencl_lower_warps(const hal_ir_kernel *ir, kit_c_dialect *words, kit_text 
             write_matrix(type, shapes[type], text);
         }
     }
+}
+
+/* A copy of one or two bytes is a load and a store. `memory` keeps accesses to shared memory on
+ * their side of a copy and of a wait. */
+void opencl_lower_copies(kit_c_dialect *words, kit_text *text)
+{
+    static const char *const small[] = {"uchar", "ushort"};
+    for (uint32_t i = 0; i < 2; i++) {
+        kit_text_add(text,
+                     "void copy_async%u(__local void *to, const __global void *from, bool guard)\n"
+                     "{\n    *(__local %s *)to = guard ? *(const __global %s *)from : 0;\n}\n",
+                     1u << i, small[i], small[i]);
+    }
+    for (uint32_t bytes = 4; bytes <= 16; bytes *= 2) {
+        kit_text_add(text,
+                     "void copy_async%u(__local void *to, const __global void *from, bool guard)\n"
+                     "{\n    asm volatile(\"cp.async.%s.shared.global [%%0], [%%1], %u, %%2;\"\n"
+                     "                 : : \"r\"((uint)(size_t)to), \"l\"((ulong)from),\n"
+                     "                     \"r\"(guard ? %uu : 0u) : \"memory\");\n}\n",
+                     bytes, bytes == 16 ? "cg" : "ca", bytes, bytes);
+    }
+    words->async_copy = "copy_async";
+    words->async_commit = "asm volatile(\"cp.async.commit_group;\" : : : \"memory\");";
+    words->async_wait = "asm volatile(\"cp.async.wait_group @k;\" : : : \"memory\");";
 }
 
 void opencl_lower_lanes(const hal_ir_kernel *ir, kit_text *text)

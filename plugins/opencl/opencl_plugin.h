@@ -159,6 +159,8 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
 /* lower_warp.c, for OPENCL_QUIRK_WARPS: the words of a kernel with subgroups, whose functions are
  * appended to the text; the variables of a work-item that they use. */
 void opencl_lower_warps(const hal_ir_kernel *ir, kit_c_dialect *words, kit_text *text);
+/* The same of a kernel with asynchronous copies. */
+void opencl_lower_copies(kit_c_dialect *words, kit_text *text);
 void opencl_lower_lanes(const hal_ir_kernel *ir, kit_text *text);
 /* Bytes of the block of offsets and scalars in the layout of the device. */
 uint32_t opencl_argument_bytes(const hal_ir_kernel *ir);

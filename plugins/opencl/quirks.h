@@ -44,8 +44,8 @@
       "subgroups are not offered: hal emulates them in shared "                                   \
       "memory")                                                                                   \
     X(WARPS, "warps",                                                                             \
-      "subgroups are warps of 32, matrix units are used and narrow floats are converted, by PTX " \
-      "in OpenCL C")                                                                              \
+      "subgroups are warps of 32, matrix units and asynchronous copies are used and narrow "      \
+      "floats are converted, by PTX in OpenCL C")                                                 \
     X(EVENT_WAIT, "event_wait",                                                                   \
       "a wait without limit is for an event, which each batch has, "                              \
       "not for the queue")                                                                        \

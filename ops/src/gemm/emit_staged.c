@@ -146,6 +146,9 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
             s->vectors[i] = hal_ir_load_wide(b, side->memory, from, 0, side->operand->width, guard);
         }
     }
+    if (some) {
+        hal_ir_end(b);
+    }
 }
 
 /* Starts copying the tiles of A and B at step k; elements outside of the matrices are zero. */

@@ -273,6 +273,36 @@ static void processors_split_nothing(void **state)
     assert_int_not_equal(depth_of(&info, HAL_TYPE_F32, 64, 65536, 64), 0);
 }
 
+/* Matrix units with as little shared memory as OpenCL offers have two stages, multiply-adds a ring
+ * of three. */
+static void stages_fit_the_memory(void **state)
+{
+    hal_device_info info = large_device();
+    info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16);
+    ops_gemm_shape shape = {.m = 2048,
+                            .n = 2048,
+                            .k = 2048,
+                            .batch = 1,
+                            .precision = HAL_GEMM_FAST,
+                            .access = 16,
+                            .type = HAL_TYPE_F16,
+                            .a_k_contiguous = 1,
+                            .a_width = 8,
+                            .b_width = 8};
+    ops_gemm_candidate c;
+    assert_true(ops_gemm_find_candidate(&info, &shape, 0, 1, &c) > 0);
+    assert_true(c.tiles.matrix && c.tiles.stages > 2);
+    info.shared_bytes = 48 << 10;
+    assert_true(ops_gemm_find_candidate(&info, &shape, 0, 1, &c) > 0);
+    assert_true(c.tiles.matrix && c.tiles.stages == 2);
+    shape.precision = HAL_GEMM_STRICT;
+    shape.access = 0;
+    shape.type = HAL_TYPE_F32;
+    shape.a_width = shape.b_width = 4;
+    assert_true(ops_gemm_find_candidate(&info, &shape, 0, 1, &c) > 0);
+    assert_int_equal(c.tiles.stages, 3);
+}
+
 /* Parts that no binding holds, and grids that are too small for their blocks. */
 static void limits_of_the_device(void **state)
 {
@@ -360,7 +390,8 @@ int main(void)
     const struct CMUnitTest choices[] = {
         cmocka_unit_test(few_elements_and_long_k),  cmocka_unit_test(others_are_whole),
         cmocka_unit_test(processors_split_nothing), cmocka_unit_test(every_shape_has_one),
-        cmocka_unit_test(limits_of_the_device),     cmocka_unit_test(reduction_fits)};
+        cmocka_unit_test(limits_of_the_device),     cmocka_unit_test(reduction_fits),
+        cmocka_unit_test(stages_fit_the_memory)};
     return cmocka_run_group_tests_name("choices", choices, NULL, NULL) +
            cmocka_run_group_tests_name("split", tests, open_split_context, close_context) +
            cmocka_run_group_tests_name("split, wide", wide, open_split_wide_context, close_context);

@@ -52,6 +52,7 @@ TEST(wrong_letters_name_their_field)
     REFUSED(fma, "fma(@a, @b, @P)", "dialect.fma: ");
     REFUSED(scalar, "s@", "dialect.scalar: ");
     REFUSED(shuffle_xor, "from(@a, @b)", "dialect.shuffle_xor: ");
+    REFUSED(async_wait, "wait(@a)", "dialect.async_wait: ");
     REFUSED(fast_math[2], "quick(@i)", "dialect.fast_math[2]: ");
 }
 

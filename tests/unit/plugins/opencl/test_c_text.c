@@ -40,7 +40,8 @@ static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
         .quirks = quirks,
         .info = {.subgroup_width = quirks & OPENCL_QUIRK_WARPS ? (uint32_t)OPENCL_WARP_WIDTH
                                                                : OPENCL_SUBGROUP_WIDTH,
-                 .matrix_types = quirks & OPENCL_QUIRK_WARPS ? HAL_TYPES_MATRIX : 0}};
+                 .matrix_types = quirks & OPENCL_QUIRK_WARPS ? HAL_TYPES_MATRIX : 0,
+                 .abilities = quirks & OPENCL_QUIRK_WARPS ? HAL_ABILITY_ASYNC_COPY : 0}};
     char path[512];
     snprintf(path, sizeof path, "%s/%s.ir", C_TEXT_FOLDER, name);
     char *source = file_read(path);
@@ -83,6 +84,11 @@ TEST(warps_are_subgroups)
 {
     check("subgroups", OPENCL_QUIRK_WARPS, false, "subgroups_warps");
     check("matrices", OPENCL_QUIRK_WARPS, false, "matrices_warps");
+}
+
+TEST(copies_are_asynchronous)
+{
+    check("copies", OPENCL_QUIRK_WARPS, false, "copies_warps");
 }
 
 TEST(arguments_may_come_from_a_buffer)
