@@ -66,7 +66,7 @@ typedef struct bench_peer {
  * what ops_gemm_describe says of it, cut. */
 typedef struct bench_candidate {
     uint32_t number;
-    double median_us;
+    double median_us, min_us;
     int runs;
     char how[192];
 } bench_candidate;

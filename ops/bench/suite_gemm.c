@@ -11,8 +11,9 @@
 
 /* Of each class of precision the product alone and with an epilogue. */
 #define MAX_WAYS (2 * BENCH_MAX_CLASSES)
-/* To the choice of a class: the portable candidates, the plugin's, and numbers of levels. */
-#define MAX_ALTERNATIVES (2 * BENCH_MAX_CANDIDATES + 1 + HAL_GEMM_MAX_LEVELS)
+/* To the choice of a class: the portable candidates, the plugin's of its class and strict ones, and
+ * numbers of levels. */
+#define MAX_ALTERNATIVES (3 * BENCH_MAX_CANDIDATES + 1 + HAL_GEMM_MAX_LEVELS)
 
 /* A BLAS library, on the device (`device`) or the host. */
 typedef struct peer {
@@ -196,6 +197,11 @@ static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNAT
     }
     candidates_add(chosen, OPS_GEMM_PORTABLE, text, found, &count, &well);
     candidates_add(chosen, OPS_GEMM_NATIVE, text, found, &count, &well);
+    if (chosen->precision == HAL_GEMM_FAST || chosen->precision == HAL_GEMM_ACCURATE) {
+        way = *chosen; /* strict kernels serve the other classes as well; of portable ones above */
+        way.precision = HAL_GEMM_STRICT;
+        candidates_add(&way, OPS_GEMM_NATIVE, text, found, &count, &well);
+    }
     for (uint32_t l = 0; l <= HAL_GEMM_MAX_LEVELS && chosen->precision == HAL_GEMM_NORMWISE && well;
          l++) {
         way = *chosen;
@@ -217,10 +223,11 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
         bench_candidate *candidate = &row->candidates[i];
         candidate->number = way->candidate;
         candidate->median_us = alternatives[i].time.median_us;
+        candidate->min_us = alternatives[i].time.min_us;
         candidate->runs = alternatives[i].time.runs;
         gemm_way_describe(way, sizeof candidate->how, candidate->how);
         row->candidate_count = i + 1;
-        if (candidate->runs > 0 && candidate->median_us < best->median_us) {
+        if (candidate->runs > 0 && candidate->min_us < best->min_us) {
             best = &alternatives[i].time;
             best_way = way;
         }

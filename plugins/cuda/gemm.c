@@ -200,21 +200,41 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
         const cuda_fma_tile *tile = cuda_fma_tile_of(&plan->key);
         snprintf(line, sizeof line,
                  "cuda: gemm: %lldx%lldx%lld x %u of strict f32: tile %ux%u, %u groups, %u rounds "
-                 "of whole tiles, about %.0f cycles",
+                 "of whole tiles, about %.0f ns",
                  (long long)d->m, (long long)d->n, (long long)d->k, d->batch, (uint32_t)tile->rows,
-                 (uint32_t)tile->columns, groups, plan->rounds, plan->cycles);
+                 (uint32_t)tile->columns, groups, plan->rounds, plan->ns);
         cuda_host()->log(HAL_LOG_DEBUG, line);
         return;
     }
     snprintf(
         line, sizeof line,
         "cuda: gemm: %lldx%lldx%lld x %u of %s: tile 128x%u%s%s, %u%s of k%s, %u groups, about "
-        "%.0f cycles",
+        "%.0f ns",
         (long long)d->m, (long long)d->n, (long long)d->k, d->batch, type, plan->key.columns,
         plan->key.swapped ? " of the transposed product" : "", shared[plan->key.shared],
         plan->key.split, plan->key.split == 1 ? " part" : " parts",
-        plan->key.in_memory ? " through memory" : "", groups, plan->cycles);
+        plan->key.in_memory ? " through memory" : "", groups, plan->ns);
     cuda_host()->log(HAL_LOG_DEBUG, line);
+}
+
+/* The strict kernel serves the other classes of F32, too, where it takes less time. */
+static hal_status plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
+                              cuda_gemm_plan *plan)
+{
+    cuda_gemm_plan strict;
+    if (d->precision == HAL_GEMM_STRICT) {
+        return cuda_fma_plan_choose(device, d, plan);
+    }
+    const bool has_strict = d->candidate == 0 && device->gemm_tile.columns == 0 &&
+                            device->gemm_tile.strict == 0 &&
+                            cuda_fma_plan_choose(device, d, &strict) == HAL_OK;
+    const hal_status status = cuda_gemm_plan_choose(device, d, plan);
+    if (has_strict &&
+        strict.ns < (status == HAL_OK ? plan->ns : cuda_gemm_plan_copied_ns(device, d))) {
+        *plan = strict;
+        return HAL_OK;
+    }
+    return status;
 }
 
 hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *description,
@@ -223,9 +243,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     cuda_gemm_plan plan;
     *kernel = NULL;
     *workspace_bytes = 0;
-    hal_status status = description->precision == HAL_GEMM_STRICT
-                            ? cuda_fma_plan_choose(device, description, &plan)
-                            : cuda_gemm_plan_choose(device, description, &plan);
+    hal_status status = plan_choose(device, description, &plan);
     if (status != HAL_OK) {
         return status;
     }

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* The model of the time, in cycles of one multiprocessor, fitted to products on an H100
- * (docs/benchmarks, 2026-11-27-strict). */
+ * (docs/benchmarks, 2026-11-27-strict, 2026-11-28-regret). */
+#define CLOCK 1.98           /* cycles a nanosecond */
 #define PRODUCTS 128.0       /* multiply-adds a cycle */
 #define LAUNCH_CYCLES 5000.0 /* of a kernel, and the first loads */
 #define END_CYCLES 2500.0    /* of a tile, or of a share of one; */
@@ -18,22 +19,8 @@
 
 /* The share of its cycles in which a tile's loop multiplies, and what a copy of single elements of
  * a work-item adds to its time; as much again where it has to see whether it is within k. */
-static const double efficiency[CUDA_FMA_TILES] = {0.83, 0.82, 0.83, 0.80};
+static const double efficiency[CUDA_FMA_TILES] = {0.86, 0.82, 0.75, 0.73};
 #define NARROW_COPY 0.006
-
-/* The portable kernel with the tiles of ops/src/gemm/tiles.c that it has for such products:
- * multiply-adds of a multiprocessor in a cycle, with up to PORTABLE_PARTS parts of k, of at least
- * PORTABLE_DEPTH steps; bytes a cycle from the L2, and from the memory. */
-static const struct {
-    uint32_t rows, columns;
-    double products;
-} portable_tiles[] = {{128, 256, 101}, {128, 128, 96}, {64, 128, 94},
-                      {64, 64, 71},    {32, 128, 60},  {32, 32, 35}};
-enum { PORTABLE_PARTS = 16, PORTABLE_DEPTH = 192 };
-#define PORTABLE_LAUNCH 5000.0
-#define PORTABLE_PRODUCTS 3e8     /* with fewer multiply-adds it was faster in all of 16 products */
-#define PORTABLE_SUM_BYTES 2800.0 /* of all multiprocessors, a cycle */
-#define PORTABLE_MEMORY_BYTES 1200.0
 
 /* Cycles of a stage. */
 static double stage_cycles(const cuda_gemm_key *key)
@@ -68,11 +55,12 @@ static void plan_complete(cuda_gemm_plan *plan, uint32_t groups)
     const double ends = (double)rounds + (plan->partials ? 2 : 0);
     const hal_gemm_description *d = &plan->product;
     const double bytes = 4 * (double)d->m * (double)d->n * d->batch;
-    plan->cycles = LAUNCH_CYCLES + longest * stage_cycles(&plan->key) +
-                   fmax(ends * END_CYCLES, bytes / C_BYTES);
+    double cycles = LAUNCH_CYCLES + longest * stage_cycles(&plan->key) +
+                    fmax(ends * END_CYCLES, bytes / C_BYTES);
     if (plan->partials) {
-        plan->cycles += PARTIAL_CYCLES + parts * cuda_fma_partial_bytes(&plan->key) / PARTIAL_BYTES;
+        cycles += PARTIAL_CYCLES + parts * cuda_fma_partial_bytes(&plan->key) / PARTIAL_BYTES;
     }
+    plan->ns = cycles / CLOCK;
 }
 
 /* The widest copies of A, B and C. */
@@ -85,81 +73,64 @@ static void key_set_widths(cuda_gemm_key *key, const hal_gemm_description *d)
     key->width = c % 4 == 0 ? 4 : 1;
 }
 
-/* Tries a tile with each number of groups that splits k alike for all tiles, and with a group for
- * each multiprocessor. Returns whether there is such a kernel. */
-static bool plan_tile(const hal_plugin_device *device, const hal_gemm_description *d,
-                      uint8_t number, cuda_gemm_plan *best)
+/* Whether a plan comes after another in the order of candidates: by time, tile and groups. */
+static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
 {
-    cuda_gemm_plan plan = *best;
+    return plan->ns != other->ns               ? plan->ns > other->ns
+           : plan->key.tile != other->key.tile ? plan->key.tile > other->key.tile
+                                               : plan->groups > other->groups;
+}
+
+/* Tries a tile with each number of groups that splits k alike for all tiles, and with a group for
+ * each multiprocessor. *best becomes the first one after `last`, which may be null, of those and of
+ * *best itself if `*found`. */
+static void tile_search(const hal_plugin_device *device, const cuda_gemm_plan *start,
+                        uint8_t number, const cuda_gemm_plan *last, cuda_gemm_plan *best,
+                        bool *found)
+{
+    const hal_gemm_description *d = &start->product;
+    cuda_gemm_plan plan = *start;
     plan.key.tile = number;
     const cuda_fma_tile *tile = cuda_fma_tile_of(&plan.key);
     plan.key.ragged = d->k % tile->depth != 0;
     if (d->m < tile->rows || d->n < tile->columns || !cuda_fma_is_supported(&plan.key)) {
-        return false;
+        return;
     }
     const uint64_t tiles_m = (uint64_t)(d->m + tile->rows - 1) / tile->rows,
                    tiles_n = (uint64_t)(d->n + tile->columns - 1) / tile->columns,
                    tiles = tiles_m * tiles_n * d->batch,
                    steps = (uint64_t)(d->k + tile->depth - 1) / tile->depth;
     if (tiles * steps > INT32_MAX / 4) { /* so that products with numbers of groups fit */
-        return false;
+        return;
     }
     plan.tiles_m = (uint32_t)tiles_m;
     plan.tiles_n = (uint32_t)tiles_n;
-    const uint32_t most = device->units * tile->groups;
+    const uint64_t most = (uint64_t)device->units * tile->groups;
     plan.raster = tiles > most ? 16 : 2;
-    plan_complete(&plan, most);
-    *best = plan;
-    for (uint64_t groups = tiles; groups < most && groups <= tiles * steps; groups += tiles) {
-        plan_complete(&plan, (uint32_t)groups);
-        if (plan.cycles < best->cycles) {
+    bool is_last = false;
+    for (uint64_t groups = tiles; !is_last; groups += tiles) {
+        is_last = groups >= most || groups > tiles * steps;
+        plan_complete(&plan, (uint32_t)(is_last ? most : groups));
+        if ((last == NULL || plan_follows(&plan, last)) &&
+            (!*found || plan_follows(best, &plan))) {
             *best = plan;
+            *found = true;
         }
     }
-    return true;
 }
 
 /* The plan with the least time after `last`, which may be null; of the tile that HAL_CUDA_GEMM
  * names, if any. */
-static bool plan_search(const hal_plugin_device *device, const hal_gemm_description *d,
+static bool plan_search(const hal_plugin_device *device, const cuda_gemm_plan *start,
                         const cuda_gemm_plan *last, cuda_gemm_plan *best)
 {
     bool found = false;
     for (uint8_t number = 1; number <= CUDA_FMA_TILES; number++) {
-        cuda_gemm_plan plan = *best;
-        if ((device->gemm_tile.strict == 0 || device->gemm_tile.strict == number) &&
-            plan_tile(device, d, number, &plan) &&
-            (last == NULL || plan.cycles > last->cycles ||
-             (plan.cycles == last->cycles && number > last->key.tile)) &&
-            (!found || plan.cycles < best->cycles)) {
-            *best = plan;
-            found = true;
+        if (device->gemm_tile.strict == 0 || device->gemm_tile.strict == number) {
+            tile_search(device, start, number, last, best, &found);
         }
     }
     return found;
-}
-
-/* Cycles of the portable kernel. */
-static double portable_cycles(const hal_gemm_description *d, uint32_t units)
-{
-    const double m = (double)d->m, n = (double)d->n, k = (double)d->k, batch = d->batch;
-    double least = INFINITY;
-    for (size_t i = 0; i < sizeof portable_tiles / sizeof portable_tiles[0]; i++) {
-        const double rows = portable_tiles[i].rows, columns = portable_tiles[i].columns;
-        const double tiles = ceil(m / rows) * ceil(n / columns) * batch;
-        for (uint32_t parts = 1; parts <= PORTABLE_PARTS; parts++) {
-            if (parts > 1 && (k < parts * PORTABLE_DEPTH || batch > 1)) {
-                break;
-            }
-            const double rounds = ceil(tiles * parts / units), depth = ceil(k / parts);
-            const double sums =
-                parts > 1 ? PORTABLE_LAUNCH + m * n * 4 * (parts + 1) / PORTABLE_SUM_BYTES : 0;
-            least =
-                fmin(least, rounds * depth * rows * columns / portable_tiles[i].products + sums);
-        }
-    }
-    const double bytes = 4 * (m * k + k * n + m * n) * batch;
-    return PORTABLE_LAUNCH + fmax(least, bytes / PORTABLE_MEMORY_BYTES);
 }
 
 hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
@@ -188,19 +159,17 @@ hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_
         return cuda_gemm_decline("k: expected 1 to 2147483647");
     }
     if (d->lda > UINT32_MAX || d->ldb > UINT32_MAX || device->units > CUDA_FMA_MAX_GROUPS ||
-        !plan_search(device, d, NULL, plan)) {
+        !plan_search(device, &start, NULL, plan)) {
         return cuda_gemm_decline("shape: expected a result of at least 64 x 128 or 128 x 64");
     }
     for (uint32_t i = 1; i < d->candidate; i++) {
         const cuda_gemm_plan last = *plan;
-        *plan = start;
-        if (!plan_search(device, d, &last, plan)) {
+        if (!plan_search(device, &start, &last, plan)) {
             return cuda_gemm_decline(CUDA_GEMM_NO_CANDIDATE);
         }
     }
     if (!d->required && device->gemm_tile.strict == 0 &&
-        (d->copied || (double)d->m * (double)d->n * (double)d->k * d->batch < PORTABLE_PRODUCTS ||
-         portable_cycles(d, device->units) < plan->cycles)) {
+        (d->copied || (d->portable_ns > 0 && d->portable_ns <= plan->ns))) {
         return cuda_gemm_decline(CUDA_GEMM_SLOWER);
     }
     /* C and the epilogue do not change the order of additions. */

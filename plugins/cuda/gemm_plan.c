@@ -24,6 +24,7 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
  * tensor maps, and 2026-11-27-split for parts through memory); constants with an asterisk are
  * older, from an H200. L2_*BYTES are what two neighbouring multiprocessors get from the L2 in a
  * cycle; they read once what both want. */
+#define CLOCK 1.755          /* cycles a nanosecond */
 #define L2_BYTES 108.0       /* neighbouring tiles of single groups */
 #define L2_PAIR_BYTES 119.0  /* pairs, which copy a common tile to both */
 #define L2_SPLIT_BYTES 80.0  /* groups that split k, which want nothing in common */
@@ -59,27 +60,9 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define WIDE_TRANSPOSED 1.08 /* * TF32 above 208 columns, A across k */
 #define SHARED_CYCLES 1.57   /* 16-bit types */
 
-/* The same of the portable kernel. */
-#define PORTABLE_LAUNCH 2800.0  /* * */
-#define PORTABLE_PRODUCTS 300.0 /* * multiply-adds a cycle; F32 has half as many */
-#define PORTABLE_ACROSS_K 50.0  /* * A of F32 stored transposed */
-#define PORTABLE_UNALIGNED 50.0 /* lines of A or B that are no multiples of 16 bytes */
-#define PORTABLE_BYTES 5.5      /* * a cycle, of A, B and C */
-#define PORTABLE_DEPTH 8        /* * up to such a k it writes C as fast as memory takes it */
-
-/* Unaligned lines of 16-bit types on matrix units (an H100, 2026-11-24b-mma): from so many rows and
- * columns on, and with a tile's side or so many multiply-adds for each multiprocessor. */
-#define PORTABLE_MIN_LINES 17
-#define PORTABLE_TILE 64
-#define PORTABLE_MIN_PRODUCTS 450e3
-#define PORTABLE_NARROW_LAUNCH 1700.0
-#define PORTABLE_STAGE_DEPTH 64      /* elements of k in a stage */
-#define PORTABLE_STAGE 1900.0        /* cycles of a stage, B along k */
-#define PORTABLE_STAGE_ACROSS 2300.0 /* B across k */
-
-/* A copy that the native kernel waits for (an H100, 2026-11-24b-mma; * the launch). */
+/* A copy that the native kernel waits for (an H100, 2026-11-28-regret; * the launch). */
 #define COPY_LAUNCH 2500.0
-#define COPY_BYTES 9.0 /* read and written, a cycle of one multiprocessor */
+#define COPY_BYTES 11.0 /* read and written, a cycle of one multiprocessor */
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -278,6 +261,23 @@ static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
            waves * tile;
 }
 
+/* Cycles of the copies that are made for the product. */
+static double copied_cycles(const hal_gemm_description *d, uint32_t units)
+{
+    const double elements[2] = {(double)d->lda * (double)(d->transpose_a ? d->k : d->m) *
+                                    (d->stride_a != 0 ? d->batch : 1),
+                                (double)d->ldb * (double)(d->transpose_b ? d->n : d->k) *
+                                    (d->stride_b != 0 ? d->batch : 1)};
+    double cycles = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (d->copied >> i & 1) {
+            const double bytes = 2 * elements[i] * hal_type_size(d->type_a);
+            cycles += COPY_LAUNCH + bytes / COPY_BYTES / units;
+        }
+    }
+    return cycles;
+}
+
 /* Whether k of a product with so many tiles may be split as the key says. Parts of k pay where they
  * fill a part of the device that is idle. */
 static bool split_is_possible(const hal_plugin_device *device, const hal_gemm_description *d,
@@ -367,7 +367,7 @@ static bool plan_complete(const hal_plugin_device *device, const hal_gemm_descri
         return false;
     }
     plan->raster = plan_raster(plan, device->units);
-    plan->cycles = plan_cycles(plan, device->units);
+    plan->ns = (plan_cycles(plan, device->units) + copied_cycles(d, device->units)) / CLOCK;
     return true;
 }
 
@@ -390,7 +390,7 @@ static uint32_t key_order(const cuda_gemm_key *key)
 static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
 {
     const uint32_t keys[2] = {key_order(&plan->key), key_order(&other->key)};
-    return plan->cycles > other->cycles || (plan->cycles == other->cycles && keys[0] > keys[1]);
+    return plan->ns > other->ns || (plan->ns == other->ns && keys[0] > keys[1]);
 }
 
 /* Sets all of the key that is not chosen. */
@@ -463,23 +463,6 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
     return found;
 }
 
-/* Cycles of the copies that are made for the product. */
-static double copied_cycles(const hal_gemm_description *d, uint32_t units)
-{
-    const double elements[2] = {(double)d->lda * (double)(d->transpose_a ? d->k : d->m) *
-                                    (d->stride_a != 0 ? d->batch : 1),
-                                (double)d->ldb * (double)(d->transpose_b ? d->n : d->k) *
-                                    (d->stride_b != 0 ? d->batch : 1)};
-    double cycles = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (d->copied >> i & 1) {
-            const double bytes = 2 * elements[i] * hal_type_size(d->type_a);
-            cycles += COPY_LAUNCH + bytes / COPY_BYTES / units;
-        }
-    }
-    return cycles;
-}
-
 /* Elements from one line of a copy to the next, as ops makes it. */
 static int64_t copied_line(hal_type type, int64_t length)
 {
@@ -489,58 +472,36 @@ static int64_t copied_line(hal_type type, int64_t length)
     return divide_up(length, step) * step;
 }
 
-/* Whether copies of the operands whose lines tensor maps do not take pay: the kernel with tensor
- * maps and the copies take less time than a plan without. */
-static bool copies_are_faster(const hal_plugin_device *device, const hal_gemm_description *d,
-                              const cuda_gemm_plan *plan)
+static bool k_is_too_short(const hal_gemm_description *d)
 {
-    hal_gemm_description copied = *d;
-    cuda_gemm_plan other;
-    const bool unaligned_a = !operand_is_mappable(&plan->operands[plan->key.swapped ? 1 : 0]),
-               unaligned_b = !operand_is_mappable(&plan->operands[plan->key.swapped ? 0 : 1]);
-    if (unaligned_a) {
-        const int64_t inner = d->transpose_a ? d->m : d->k, outer = d->transpose_a ? d->k : d->m;
-        copied.lda = copied_line(d->type_a, inner);
-        copied.stride_a = d->stride_a != 0 ? copied.lda * outer : 0;
-    }
-    if (unaligned_b) {
-        const int64_t inner = d->transpose_b ? d->k : d->n, outer = d->transpose_b ? d->n : d->k;
-        copied.ldb = copied_line(d->type_b, inner);
-        copied.stride_b = d->stride_b != 0 ? copied.ldb * outer : 0;
-    }
-    copied.copied |= (uint8_t)((unaligned_a ? 1 : 0) | (unaligned_b ? 2 : 0));
-    return plan_search(device, &copied, NULL, NULL, &other) &&
-           other.cycles + copied_cycles(&copied, device->units) <
-               plan->cycles + copied_cycles(d, device->units);
+    return d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE &&
+           d->k < MIN_PARTS_DEPTH;
 }
 
-/* Whether the portable kernel, which splits k over groups, starts sooner and needs no copies, is
- * slower. */
-static bool plan_is_worth(const hal_gemm_description *d, const cuda_gemm_plan *plan, uint32_t units)
+double cuda_gemm_plan_copied_ns(const hal_plugin_device *device, const hal_gemm_description *d)
 {
-    if (d->k <= PORTABLE_DEPTH) {
-        return false;
+    static const cuda_gemm_key none;
+    hal_gemm_description copied = *d;
+    cuda_gemm_operand operands[3];
+    cuda_gemm_plan plan;
+    operands_describe(d, &none, operands);
+    if (!operand_is_mappable(&operands[0])) {
+        copied.lda = copied_line(d->type_a, operands[0].inner);
+        copied.stride_a = d->stride_a != 0 ? copied.lda * operands[0].outer : 0;
+        copied.copied |= 1;
     }
-    const double m = (double)d->m, n = (double)d->n, k = (double)d->k;
-    const bool is_f32 = d->type_a == HAL_TYPE_F32;
-    const double lines = fmin(m, n);
-    const bool narrow =
-        (d->copied || plan->key.direct) && !is_f32 && lines >= PORTABLE_MIN_LINES &&
-        (lines >= PORTABLE_TILE || m * n * k * d->batch >= PORTABLE_MIN_PRODUCTS * units);
-    const double rate = (d->copied || plan->key.direct) && !narrow ? PORTABLE_UNALIGNED
-                        : is_f32 && !d->copied && d->transpose_a   ? PORTABLE_ACROSS_K
-                                                                   : PORTABLE_PRODUCTS;
-    const double slow = is_f32 ? 2 : 1;
-    const double multiply = m * n * k * slow / rate,
-                 bytes =
-                     (m * k + k * n) * hal_type_size(d->type_a) + m * n * hal_type_size(d->type_c);
-    double portable = (multiply + bytes / PORTABLE_BYTES) * d->batch / units;
-    if (narrow) {
-        portable = fmax(portable, (d->transpose_b ? PORTABLE_STAGE : PORTABLE_STAGE_ACROSS) *
-                                      ceil(k / PORTABLE_STAGE_DEPTH));
+    if (!operand_is_mappable(&operands[1])) {
+        copied.ldb = copied_line(d->type_b, operands[1].inner);
+        copied.stride_b = d->stride_b != 0 ? copied.ldb * operands[1].outer : 0;
+        copied.copied |= 2;
     }
-    return (narrow ? PORTABLE_NARROW_LAUNCH : PORTABLE_LAUNCH) + portable >
-           plan->cycles + copied_cycles(d, units);
+    copied.beta_is_zero = 1;
+    copied.epilogue = NULL;
+    copied.input_count = 0;
+    return copied.copied != d->copied && !k_is_too_short(d) &&
+                   plan_search(device, &copied, NULL, NULL, &plan)
+               ? plan.ns
+               : INFINITY;
 }
 
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
@@ -561,7 +522,7 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
         return cuda_gemm_decline("types: expected A and B of f16, bf16 or f32, and C of theirs or "
                                  "f32");
     }
-    if (d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE && d->k < MIN_PARTS_DEPTH) {
+    if (k_is_too_short(d)) {
         return cuda_gemm_decline("k: expected at least 64 for the bound of accurate F32");
     }
     hal_gemm_description plain = *d;
@@ -572,7 +533,8 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
         return cuda_gemm_decline("strides: expected multiples of 16 bytes for A and B of f32, and "
                                  "fewer tiles than 2^31");
     }
-    if (key->direct && device->gemm_tile.columns == 0 && copies_are_faster(device, &plain, plan)) {
+    if (key->direct && device->gemm_tile.columns == 0 &&
+        cuda_gemm_plan_copied_ns(device, &plain) < plan->ns) {
         return cuda_gemm_decline("strides: expected multiples of 16 bytes for A and B, whose "
                                  "copies are faster");
     }
@@ -582,7 +544,8 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
             return cuda_gemm_decline(CUDA_GEMM_NO_CANDIDATE);
         }
     }
-    if (!d->required && device->gemm_tile.columns == 0 && !plan_is_worth(d, plan, device->units)) {
+    if (!d->required && device->gemm_tile.columns == 0 && d->portable_ns > 0 &&
+        d->portable_ns <= plan->ns) {
         return cuda_gemm_decline(CUDA_GEMM_SLOWER);
     }
     /* C and the epilogue do not change the order of additions. */

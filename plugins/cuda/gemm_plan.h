@@ -20,7 +20,7 @@ typedef struct cuda_gemm_plan {
     cuda_gemm_operand operands[3];
     uint32_t tiles_m, tiles_n;
     uint32_t raster; /* rows of tiles that are taken together, see gemm_module.h */
-    double cycles;   /* estimated */
+    double ns;       /* estimated time, with the copies that are made for the product */
     /* Of strict F32, see cuda_fma_block: */
     uint32_t groups, rounds, share, longer;
     bool partials; /* groups pass sums through the workspace */
@@ -43,5 +43,9 @@ static inline hal_status cuda_gemm_decline(const char *reason)
  * message. */
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
                                  cuda_gemm_plan *plan);
+
+/* The estimated nanoseconds of the product, without reading C and an epilogue, with copies of the
+ * operands whose lines tensor maps do not take, as ops makes them; infinite without such ones. */
+double cuda_gemm_plan_copied_ns(const hal_plugin_device *device, const hal_gemm_description *d);
 
 #endif

@@ -138,7 +138,7 @@ typedef struct hal_gemm_description {
     uint8_t beta_is_zero;             /* 1: C is never read, whatever beta the scalars hold */
     uint8_t precision;
     uint8_t required; /* 1: there is no other implementation; 0: a plugin refuses a product that
-                       * it expects the portable kernel of ops to compute faster */
+                       * it expects the portable kernel of ops to compute faster, see portable_ns */
     uint8_t copied;   /* bit 0: A, bit 1: B is copied to lda or ldb before each product, which
                        * counts as a part of its time; the portable kernel needs no copy */
     uint8_t levels; /* of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the bound of the
@@ -155,6 +155,7 @@ typedef struct hal_gemm_description {
     int64_t stride_a, stride_b, stride_c; /* of the batch */
     hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];
     const hal_ir_kernel *epilogue;
+    double portable_ns; /* estimated time of the portable kernel of ops; 0: not known */
 } hal_gemm_description;
 
 /* ---- Collectives, see hal/group.h ---- */

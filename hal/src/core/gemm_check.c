@@ -63,6 +63,12 @@ static hal_status check_options(const hal_gemm_description *gemm)
     if (gemm->levels > HAL_GEMM_MAX_LEVELS) {
         return fail_field("levels", "at most HAL_GEMM_MAX_LEVELS", gemm->levels);
     }
+    if (!(gemm->portable_ns >= 0)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_kernel_create_gemm: description.portable_ns: expected at least 0, got "
+                        "%g",
+                        gemm->portable_ns);
+    }
     for (uint32_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (hal_type_size(types[i].value) == 0) {
             return fail_field(types[i].name, "one of HAL_TYPE_*", types[i].value);

@@ -2,8 +2,10 @@
  * unit with the most groups. Constants are nanoseconds of one unit of an H100 with 132 units,
  * fitted by least squares of logarithms to 7,600 times of the candidates of 340 random f32 products
  * (m, n, k log-uniform in 1 to 8192, three layouts): half of the estimates are within 8 %, nine of
- * ten within 25 %. HALF_STAGED, the UNITS_ constants, the factor 2 of F64 and the rates of tiles
- * for halves are not of that fit but estimated. Only ratios matter for the choice. */
+ * ten within 25 %. HALF_STAGED, the factor 2 of F64 and the rates of tiles for halves are not of
+ * that fit but estimated; UNITS_NARROW, UNITS_SINGLE and the rates of narrow accesses to halves are
+ * scaled to 90 products on matrix units (docs/benchmarks, 2026-11-28-regret). Among portable
+ * kernels only ratios matter; plugins compare the time with that of theirs, on an H100. */
 #include "cost.h"
 
 #include <math.h>
@@ -48,8 +50,8 @@
  * accesses of single elements. */
 #define UNITS_PARTS 2.6
 #define UNITS_FLUSH 1.2
-#define UNITS_NARROW 2.2
-#define UNITS_SINGLE 1.25
+#define UNITS_NARROW 1.75
+#define UNITS_SINGLE 1.2
 
 static double at_least(double x, double least)
 {

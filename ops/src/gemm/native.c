@@ -111,6 +111,7 @@ static hal_status product_describe(const ops_context *context, const ops_product
         return product_decline(p, "c outside of the range of a and b", "an overlap of ranges");
     }
     memset(d, 0, offsetof(hal_gemm_description, inputs));
+    d->portable_ns = 0;
     d->size = sizeof *d;
     d->type_a = p->a.tensor->type;
     d->type_b = p->b.tensor->type;
@@ -151,13 +152,13 @@ static hal_status product_describe(const ops_context *context, const ops_product
 }
 
 /* The plugin has declined a description before. For OPS_GEMM_NATIVE it is asked again, since its
- * reason is not cached. */
+ * reason is not cached, unless another way follows. */
 static hal_status kernel_decline(const ops_context *context, const ops_product *p,
-                                 const hal_gemm_description *d)
+                                 const hal_gemm_description *d, int is_last)
 {
     hal_kernel *kernel = NULL;
     uint64_t workspace;
-    if (p->options->impl == OPS_GEMM_NATIVE) {
+    if (p->options->impl == OPS_GEMM_NATIVE && is_last) {
         const hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
         hal_kernel_release(kernel);
         if (status) {
@@ -169,7 +170,7 @@ static hal_status kernel_decline(const ops_context *context, const ops_product *
 
 /* The kernel of a description, or UNSUPPORTED; both are cached. */
 static hal_status kernel_find(ops_context *context, const ops_product *p,
-                              const hal_gemm_description *d, ops_entry **entry)
+                              const hal_gemm_description *d, int is_last, ops_entry **entry)
 {
     const ops_expression *epilogue = p->options->epilogue;
     ops_cache_key key;
@@ -177,6 +178,7 @@ static hal_status kernel_find(ops_context *context, const ops_product *p,
     ops_cache_key_begin(&key, OPS_FAMILY_NATIVE_GEMM);
     ops_cache_key_append(&key, d, offsetof(hal_gemm_description, inputs));
     ops_cache_key_append(&key, d->inputs, d->input_count * sizeof *d->inputs);
+    ops_cache_key_append(&key, &d->portable_ns, sizeof d->portable_ns);
     if (epilogue) {
         ops_cache_key_append(&key, epilogue->hash, sizeof epilogue->hash);
     }
@@ -193,7 +195,7 @@ static hal_status kernel_find(ops_context *context, const ops_product *p,
         }
     }
     if (!(*entry)->kernel) {
-        return kernel_decline(context, p, d);
+        return kernel_decline(context, p, d, is_last);
     }
     const uint64_t most = p->options->max_workspace;
     return most && (*entry)->workspace_bytes > most
@@ -324,7 +326,7 @@ static hal_status copies_record(ops_context *context, const ops_product *product
 /* Records the product with copies of the operands whose bits are set. Finds the kernel before it
  * copies, since the plugin may have none. */
 static hal_status record_with_copies(ops_context *context, const ops_product *product,
-                                     uint32_t copied)
+                                     uint32_t copied, double portable_ns, int is_last)
 {
     ops_product p = *product;
     ops_matrix *matrices[2] = {&p.a, &p.b};
@@ -343,7 +345,8 @@ static hal_status record_with_copies(ops_context *context, const ops_product *pr
     }
     hal_status status = product_describe(context, &p, copied, &description);
     if (!status) {
-        status = kernel_find(context, &p, &description, &entry);
+        description.portable_ns = portable_ns;
+        status = kernel_find(context, &p, &description, is_last, &entry);
     }
     if (!status) {
         native_tell(&p, &description, entry, bytes);
@@ -359,13 +362,15 @@ static hal_status record_with_copies(ops_context *context, const ops_product *pr
     return status;
 }
 
-static hal_status record_in_place(ops_context *context, const ops_product *product)
+static hal_status record_in_place(ops_context *context, const ops_product *product,
+                                  double portable_ns, int is_last)
 {
     hal_gemm_description description;
     ops_entry *entry;
     hal_status status = product_describe(context, product, 0, &description);
     if (!status) {
-        status = kernel_find(context, product, &description, &entry);
+        description.portable_ns = portable_ns;
+        status = kernel_find(context, product, &description, is_last, &entry);
     }
     if (!status) {
         native_tell(product, &description, entry, 0);
@@ -412,12 +417,15 @@ hal_status ops_gemm_native(ops_context *context, const ops_product *product)
 {
     const uint32_t needed =
         (needs_copy(context, &product->a) ? 1u : 0) | (needs_copy(context, &product->b) ? 2u : 0);
-    const hal_status status =
-        needed ? record_with_copies(context, product, needed) : record_in_place(context, product);
-    if (status != HAL_ERROR_UNSUPPORTED || !copies_may_pay(product)) {
-        return status;
-    }
+    const int has_other = product->options->impl == OPS_GEMM_ANY && !product->levels;
+    const double portable_ns = has_other ? ops_gemm_portable_ns(context, product) : 0;
     const uint32_t useful = needed | (lines_are_aligned(&product->a) ? 0 : 1u) |
                             (lines_are_aligned(&product->b) ? 0 : 2u);
-    return useful != needed ? record_with_copies(context, product, useful) : status;
+    const int is_last = useful == needed || !copies_may_pay(product);
+    const hal_status status =
+        needed ? record_with_copies(context, product, needed, portable_ns, is_last)
+               : record_in_place(context, product, portable_ns, is_last);
+    return status != HAL_ERROR_UNSUPPORTED || is_last
+               ? status
+               : record_with_copies(context, product, useful, portable_ns, 1);
 }

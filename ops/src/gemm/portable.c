@@ -146,14 +146,20 @@ static void portable_tell(const ops_gemm_task *t, int64_t longest, uint32_t dept
     }
 }
 
+/* Whether there are tiles and parts of k to choose from: on a GPU where one kernel can have k. */
+static int gpu_has_ways(const ops_context *context, const ops_gemm_task *t)
+{
+    return ops_gemm_is_gpu(context->info) && t->k_all > 0 &&
+           t->k_all <= longest_k(context, t->product.options);
+}
+
 /* Chooses tiles and parts of k on a GPU, for products whose k one kernel can have. `candidate` is
  * valid where t->given is set. */
 static hal_status choose_way(ops_context *context, ops_gemm_task *t, ops_gemm_candidate *candidate)
 {
     const uint32_t number = t->product.options->candidate;
     const uint32_t forced = context->forced_split_depth;
-    const int has_ways = ops_gemm_is_gpu(context->info) && t->k_all > 0 &&
-                         t->k_all <= longest_k(context, t->product.options);
+    const int has_ways = gpu_has_ways(context, t);
     candidate->depth = forced;
     if (number > 0 && !has_ways) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
@@ -219,21 +225,39 @@ static hal_status task_record(ops_context *context, ops_gemm_task *t, const ops_
     return status;
 }
 
+/* The task of a product, transposed where that is better. */
+static void task_begin(const ops_context *context, const ops_product *product, ops_gemm_task *t)
+{
+    memcpy(&t->product, product,
+           offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
+    t->plan = (ops_gemm_plan){.swapped = 0};
+    t->given = NULL;
+    t->k_all = (uint32_t)product->a.columns;
+    t->batch_first = 0;
+    if (prefer_transposed(context, product)) {
+        product_transpose(&t->product);
+        t->plan.swapped = 1;
+    }
+}
+
+double ops_gemm_portable_ns(ops_context *context, const ops_product *product)
+{
+    ops_gemm_task t;
+    ops_gemm_candidate candidate;
+    task_begin(context, product, &t);
+    return gpu_has_ways(context, &t) &&
+                   ops_gemm_find_way(context, &t, !context->forced_split_depth, 1, &candidate) ==
+                       HAL_OK
+               ? candidate.ns
+               : 0;
+}
+
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
 {
     ops_gemm_task t;
     ops_tensor copy = {0};
     hal_status status = HAL_OK;
-    memcpy(&t.product, product,
-           offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
-    t.plan = (ops_gemm_plan){.swapped = 0};
-    t.given = NULL;
-    t.k_all = (uint32_t)product->a.columns;
-    t.batch_first = 0;
-    if (prefer_transposed(context, product)) {
-        product_transpose(&t.product);
-        t.plan.swapped = 1;
-    }
+    task_begin(context, product, &t);
     if (b_is_strided(context, &t.product)) {
         status = pack_b(context, &t.product, &copy);
     }

@@ -60,6 +60,10 @@ ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3]);
 hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
 hal_status ops_gemm_native(ops_context *context, const ops_product *product);
 
+/* Estimated nanoseconds of the portable implementation, a function of types, lengths, strides and
+ * the device; 0 where there is no estimate. Records nothing. */
+double ops_gemm_portable_ns(ops_context *context, const ops_product *product);
+
 /* Whether ops_gemm with these arguments, which are valid, takes a kernel of the plugin. Records
  * nothing, and needs memory for copies of strided operands alone. C may have no buffer. Not for
  * levels. Invalid arguments: 0. */

@@ -73,9 +73,9 @@ static const gpu_tiles units_f32[] = {
 /* Halves whose lines are no multiples of 16 bytes pass through registers too, in deeper stages than
  * below: a line of the first-level cache is read at once. */
 static const gpu_tiles narrow_units_half[] = {
-    MATRIX_UNITS(128, 128, 64, 8,  8, 2,     1,     1, 15.7, 16, 3300, 7700),
-    MATRIX_UNITS(128,  64, 64, 8,  8, 2,     2,     2,  9.7, 10, 2000, 4500),
-    MATRIX_UNITS( 64,  64, 64, 4,  8, 2,     2,     2,  6.1,  6, 1300, 3000),
+    MATRIX_UNITS(128, 128, 64, 8,  8, 2,     1,     1, 11.3, 11.5, 2400, 5500),
+    MATRIX_UNITS(128,  64, 64, 8,  8, 2,     2,     2,  7.0,  7.2, 1450, 3250),
+    MATRIX_UNITS( 64,  64, 64, 4,  8, 2,     2,     2,  3.7,  3.6,  780, 1800),
 };
 
 /* The fewest rows and columns that units multiply: the multiply-adds of halves take 2 to 4 times as

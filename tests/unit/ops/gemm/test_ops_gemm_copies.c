@@ -12,6 +12,7 @@ static hal_plugin inside; /* the table of the cpu plugin */
 static int has_memory;
 static int refused_allocations;
 static uint32_t last_copied; /* of the last product that was taken */
+static double portable_ns;   /* of the last description that was seen */
 static uint64_t workspace;   /* that kernels ask for; they do not use it */
 
 static int is_aligned(int64_t leading, int64_t lines, int64_t stride, hal_type type)
@@ -23,6 +24,7 @@ static int is_aligned(int64_t leading, int64_t lines, int64_t stride, hal_type t
 static hal_status gemm_of_lines(hal_plugin_device *device, const hal_gemm_description *d,
                                 hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
 {
+    portable_ns = d->portable_ns;
     if (!is_aligned(d->lda, d->transpose_a ? d->k : d->m, d->stride_a, d->type_a) ||
         !is_aligned(d->ldb, d->transpose_b ? d->n : d->k, d->stride_b, d->type_b)) {
         return HAL_ERROR_UNSUPPORTED;
@@ -221,6 +223,25 @@ static void choices_without_memory_are_not_kept(void **state)
     }
 }
 
+/* The plugin is told the estimated time of the portable kernel, which reads A and B where they are;
+ * none where that is no alternative. */
+static void the_portable_time_is_told(void **state)
+{
+    static const int64_t shapes[][3] = {{30, 21, 15}, {30, 21, 150}};
+    double last = 0;
+    for (int i = 0; i < 2; i++) {
+        product p = make_native(HAL_TYPE_F32, 1, shapes[i], PLAIN, PLAIN);
+        p.options.impl = OPS_GEMM_ANY;
+        try_product(&p, 1, NULL, NULL);
+        assert_true(portable_ns > last);
+        last = portable_ns;
+        p.options.impl = OPS_GEMM_NATIVE;
+        try_product(&p, 1, NULL, NULL);
+        assert_true(portable_ns == 0);
+        release(&p);
+    }
+}
+
 /* Without memory for the copies the portable kernel, which needs none, multiplies. */
 static void without_memory_the_portable_kernel_multiplies(void **state)
 {
@@ -363,6 +384,7 @@ int main(void)
         cmocka_unit_test(max_workspace_bounds_copies),
         cmocka_unit_test(limits_of_memory_are_not_kept),
         cmocka_unit_test(choices_without_memory_are_not_kept),
+        cmocka_unit_test(the_portable_time_is_told),
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
         cmocka_unit_test(without_a_workspace_the_portable_kernel_multiplies),
         cmocka_unit_test(candidates_are_the_plugins_kernels),

@@ -23,32 +23,33 @@ static void test_declines(void **state)
     d = product(1024, 1024, 1024);
     d.type_a = d.type_b = HAL_TYPE_F64;
     declined(&d, "types");
-    d = product(1024, 1024, 32);
+    d = product(63, 1024, 32); /* too few rows for a strict tile */
     d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
     d.precision = HAL_GEMM_ACCURATE;
     declined(&d, "at least 64");
     d = product(1024, 1024, 1024);
     d.type_b = HAL_TYPE_F16;
     declined(&d, "types");
-    d = product(1024, 1022, 1024); /* rows of F32 of 4088 bytes */
+    d = product(63, 1022, 1024); /* rows of F32 of 4088 bytes */
     d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
     declined(&d, "strides");
-    d = product(1024, 1024, 1024);
+    d = product(63, 1024, 1024);
     d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
     d.batch = 2;
-    d.stride_a = 1024 * 1024 + 2;
+    d.stride_a = 63 * 1024 + 2;
     declined(&d, "strides");
     d = product(1024, 1024, 1024);
     d.levels = 1;
     declined(&d, "levels");
     d = product(64, 64, 128);
+    d.portable_ns = 1;
     declined(&d, "shape");
     d.required = 1;
     plugin->kernel_destroy(device, taken(&d));
 }
 
-/* The copies of operands count: for a short k they take longer than the portable kernel, unless
- * there is none. */
+/* The copies of operands count: here they take longer than the portable kernel, unless there is
+ * none. */
 static void test_copies_count(void **state)
 {
     hal_gemm_description d = product(8191, 8190, 4095);
@@ -58,6 +59,7 @@ static void test_copies_count(void **state)
     d.copied = 3;
     plugin->kernel_destroy(device, taken(&d));
     d = product(1024, 1024, 16);
+    d.portable_ns = 4000;
     plugin->kernel_destroy(device, taken(&d));
     d.copied = 3;
     declined(&d, "shape");
