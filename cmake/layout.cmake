@@ -17,6 +17,13 @@ else()
     set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/${bin_to_lib}")
 endif()
 
+# halyard_link_build_id(TARGET): a number of its code, which the compile cache keeps kernels by.
+function(halyard_link_build_id target)
+    if(NOT APPLE)
+        target_link_options(${target} PRIVATE -Wl,--build-id)
+    endif()
+endfunction()
+
 # halyard_install_library(TARGET): a library with its version, for users of the CMake package.
 function(halyard_install_library target)
     if(HAL_INSTALL)

@@ -77,7 +77,8 @@ typedef struct bench_row {
     hal_type type;
     int64_t m, n, k;
     measurement time;
-    double first_ms; /* of the first call in the process; 0: not measured */
+    double first_ms;  /* of the first call in the process; 0: not measured */
+    double second_ms; /* of gemm: of one more call */
     double gflops, gbps;
     bench_peer peers[BENCH_MAX_PEERS];
     int peer_count;

@@ -221,16 +221,26 @@ void gemm_way_run(void *way, int calls)
     bench_ok(bench, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
 }
 
-hal_status gemm_way_try(const gemm_way *way, double *first_ms)
+/* Multiplies once, with the wait. */
+static hal_status way_multiply_once(const gemm_way *way, double *ms)
 {
-    const gemm_product *p = way->product;
     const double start = measure_now();
     hal_status status = way_multiply(way);
     if (!status) {
         status = hal_queue_wait(way->queue, HAL_WAIT_FOREVER);
     }
-    if (first_ms != NULL) {
-        *first_ms = 1e3 * (measure_now() - start);
+    *ms = 1e3 * (measure_now() - start);
+    return status;
+}
+
+hal_status gemm_way_try(const gemm_way *way, double times_ms[2])
+{
+    const gemm_product *p = way->product;
+    double unused[2], *times = times_ms != NULL ? times_ms : unused;
+    /* The operands may still be on their way to the device. */
+    hal_status status = hal_queue_wait(way->queue, HAL_WAIT_FOREVER);
+    for (int i = 0; i < (times_ms != NULL ? 2 : 1) && !status; i++) {
+        status = way_multiply_once(way, &times[i]);
     }
     return status ? status
                   : ops_tensor_read(way->ops, &way->operands->c, gemm_product_c_bytes(p), p->c);

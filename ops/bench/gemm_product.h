@@ -63,9 +63,9 @@ void gemm_way_run(void *way, int calls);
 /* The line of ops_gemm_describe about a way; an empty one where it fails. */
 void gemm_way_describe(const gemm_way *way, size_t bytes, char *text);
 
-/* Multiplies once and reads C. UNSUPPORTED where the device has no such way. `first_ms`, which may
- * be null, receives the time of the product with the wait for it. */
-hal_status gemm_way_try(const gemm_way *way, double *first_ms);
+/* Multiplies and reads C. UNSUPPORTED where the device has no such way. `times_ms`: null, or
+ * receives the times of the first and a second product, each with its wait, on an idle queue. */
+hal_status gemm_way_try(const gemm_way *way, double times_ms[2]);
 
 /* Whether the host's C, as a way or a peer computed it, is the product: at elements spread over it,
  * within the bound of the class. Peers may round partial sums to the type of C. False after a

@@ -79,6 +79,7 @@ static void write_row(FILE *file, const bench_row *row)
     write_number(file, "min_us", row->time.min_us);
     write_number(file, "spread_us", row->time.spread_us);
     write_number(file, "first_ms", row->first_ms);
+    write_number(file, "second_ms", row->second_ms);
     fprintf(file, ", \"runs\": %d, \"calls\": %d", row->time.runs, row->time.calls);
     write_number(file, "gflops", row->gflops);
     write_number(file, "gbps", row->gbps);

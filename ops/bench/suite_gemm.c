@@ -113,7 +113,8 @@ static void peers_end(bench_state *bench, peer *peers, int count)
 }
 
 /* The row of a class; the classes and peers of its product have been measured in turns. */
-static bench_row *row_add(const gemm_way *way, const measurement *time, double first_ms)
+static bench_row *row_add(const gemm_way *way, const measurement *time,
+                          const double first_ms[2])
 {
     const gemm_product *p = way->product;
     const char *const epilogue = way->has_epilogue ? " + bias, gelu" : "";
@@ -132,7 +133,8 @@ static bench_row *row_add(const gemm_way *way, const measurement *time, double f
         row->n = p->n;
         row->k = p->k;
         row->time = *time;
-        row->first_ms = first_ms;
+        row->first_ms = first_ms[0];
+        row->second_ms = first_ms[1];
         gemm_way_describe(way, sizeof row->how, row->how);
     }
     return row;
@@ -245,14 +247,14 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
     bench_state *bench = p->bench;
     static measured competitors[MAX_WAYS * (1 + MAX_ALTERNATIVES) + BENCH_MAX_PEERS];
     static gemm_way alternatives[MAX_WAYS][MAX_ALTERNATIVES];
-    double first_ms[MAX_WAYS];
+    double first_ms[MAX_WAYS][2];
     const char *names[BENCH_MAX_PEERS];
     int count = class_count, more[MAX_WAYS] = {0};
     bool well = true;
     for (int i = 0; i < class_count && well; i++) {
         classes[i].operands = operands;
         competitors[i] = (measured){.function = gemm_way_run, .user = &classes[i]};
-        well = bench_ok(bench, gemm_way_try(&classes[i], &first_ms[i]), "ops_gemm") &&
+        well = bench_ok(bench, gemm_way_try(&classes[i], first_ms[i]), "ops_gemm") &&
                gemm_way_check(&classes[i], "the device");
     }
     for (int i = 0; i < peer_count && well; i++) {

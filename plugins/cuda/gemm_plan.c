@@ -278,24 +278,57 @@ static double copied_cycles(const hal_gemm_description *d, uint32_t units)
     return cycles;
 }
 
+/* At most the estimated cycles, without copies, of a plan of which only the tiles and their number
+ * are known, in a search whose plans read A and B directly, or do not. Spares most of a search. */
+static double plan_least_cycles(const cuda_gemm_plan *plan, const hal_gemm_description *d,
+                                bool direct, uint32_t units)
+{
+    const cuda_gemm_key *key = &plan->key;
+    const bool is_f32 = key->type == HAL_TYPE_F32;
+    const double columns = key->columns, terms = is_f32 && key->flushes ? 3 : 1;
+    const double clusters =
+        (double)plan->tiles_m * plan->tiles_n * d->batch * (key->in_memory ? key->split : 1);
+    const double waves = ceil(clusters / cluster_count(units, cuda_gemm_cluster(key)));
+    const double shared = CUDA_GEMM_ROWS + 2 * columns * terms;
+    const double multiply = fmax(4 * columns * terms, is_f32 ? shared : shared * SHARED_CYCLES);
+    const double stage =
+        direct ? fmax(multiply, DIRECT_STAGE + DIRECT_LINE * (CUDA_GEMM_ROWS + columns)) : multiply;
+    const double loop = ceil(ceil((double)d->k / cuda_gemm_line(key->type)) / key->split) * stage;
+    const double bytes = CUDA_GEMM_ROWS * 4 * columns,
+                 others = bytes * (key->split - 1) / key->split;
+    double end = (key->split > 1 ? STAGED_END : END_CYCLES) + bytes * STAGED_BYTE;
+    if (key->split > 1) {
+        end += key->in_memory ? PARTS_END + others * PARTS_BYTE : SPLIT_END + others * SPLIT_BYTE;
+    }
+    end += key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0;
+    const double tile = direct && key->split == 1 ? fmax(loop, end) + DIRECT_REST * fmin(loop, end)
+                                                  : loop + end;
+    return LAUNCH_CYCLES + (direct ? DIRECT_START : 0) + waves * tile;
+}
+
+/* Whether k has stages enough for the parts that a key has. */
+static bool depth_is_enough(const hal_plugin_device *device, const hal_gemm_description *d,
+                            const cuda_gemm_key *key)
+{
+    const int64_t stages = divide_up(d->k, cuda_gemm_line(d->type_a));
+    const bool is_chosen = device->gemm_tile.columns == 0;
+    return stages >= (key->in_memory && is_chosen ? MIN_PART_STAGES : 1) * key->split;
+}
+
 /* Whether k of a product with so many tiles may be split as the key says. Parts of k pay where they
  * fill a part of the device that is idle. */
-static bool split_is_possible(const hal_plugin_device *device, const hal_gemm_description *d,
-                              const cuda_gemm_key *key, int64_t tiles)
+static bool split_is_possible(const hal_plugin_device *device, const cuda_gemm_key *key,
+                              int64_t tiles)
 {
-    const int64_t stages = divide_up(d->k, cuda_gemm_line(d->type_a)),
-                  clusters = tiles * (key->in_memory ? key->split : 1),
+    const int64_t clusters = tiles * (key->in_memory ? key->split : 1),
                   groups = clusters * cuda_gemm_cluster(key);
-    const bool forced = device->gemm_tile.columns > 0;
     if (key->in_memory &&
         (tiles * cuda_gemm_pairs(key) > CUDA_GEMM_STATES ||
-         groups * cuda_gemm_sum_bytes(key) > (int64_t)device->units * CUDA_GEMM_MAX_SUMS ||
-         (!forced && stages < MIN_PART_STAGES * key->split))) {
+         groups * cuda_gemm_sum_bytes(key) > (int64_t)device->units * CUDA_GEMM_MAX_SUMS)) {
         return false;
     }
-    return stages >= key->split &&
-           (key->split == 1 || forced ||
-            clusters <= cluster_count(device->units, cuda_gemm_cluster(key)));
+    return key->split == 1 || device->gemm_tile.columns > 0 ||
+           clusters <= cluster_count(device->units, cuda_gemm_cluster(key));
 }
 
 /* Counts the tiles of a plan whose key has one: of pairs, where groups share operands. Returns
@@ -310,7 +343,7 @@ static bool plan_count_tiles(const hal_plugin_device *device, const hal_gemm_des
                   tiles_n = divide_up(key->swapped ? d->m : d->n, columns);
     const uint32_t groups = cuda_gemm_pairs(key) * key->split;
     if (tiles_m > INT32_MAX / groups / (int64_t)d->batch / tiles_n ||
-        !split_is_possible(device, d, key, tiles_m * tiles_n * d->batch)) {
+        !split_is_possible(device, key, tiles_m * tiles_n * d->batch)) {
         return false;
     }
     plan->tiles_m = (uint32_t)tiles_m;
@@ -329,19 +362,13 @@ static uint32_t plan_raster(const cuda_gemm_plan *plan, uint32_t units)
     return tiles <= cluster_count(units, cuda_gemm_cluster(key)) ? 2 : key->columns >= 192 ? 16 : 8;
 }
 
-/* Completes a plan whose key has a tile. Returns whether there is such a kernel. */
+/* Completes a plan that has its product, and whose key has a tile, which was counted. Returns
+ * whether there is such a kernel. */
 static bool plan_complete(const hal_plugin_device *device, const hal_gemm_description *d,
                           cuda_gemm_plan *plan)
 {
     cuda_gemm_key *key = &plan->key;
-    hal_gemm_description *p = &plan->product;
-    if (!plan_count_tiles(device, d, plan)) {
-        return false;
-    }
-    memcpy(p, d, sizeof *p);
-    if (key->swapped) {
-        product_transpose(p);
-    }
+    const hal_gemm_description *p = &plan->product;
     key->transpose_a = p->transpose_a;
     key->transpose_b = p->transpose_b;
     operands_describe(p, key, plan->operands);
@@ -441,16 +468,26 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
         const uint32_t step = plan.key.split > 1 && plan.key.shared != CUDA_GEMM_SHARES_NONE ? 64
                               : cuda_gemm_cluster(&plan.key) > 1                             ? 32
                                                                                              : 16;
-        if (cuda_gemm_cluster(&plan.key) > most ||
+        if (cuda_gemm_cluster(&plan.key) > most || !depth_is_enough(device, d, &plan.key) ||
             (like != NULL && !plans_have_one_order(&plan, like)) ||
             (forced->columns > 0 &&
              (forced->split != plan.key.split || forced->in_memory != plan.key.in_memory ||
               forced->swapped != plan.key.swapped || forced->shared != plan.key.shared))) {
             continue;
         }
+        memcpy(&plan.product, d, sizeof plan.product);
+        if (plan.key.swapped) {
+            product_transpose(&plan.product);
+        }
         for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
             plan.key.columns = forced->columns > 0 ? forced->columns : columns[i];
             if (forced->columns > 0 ? i > 0 : plan.key.columns % step != 0) {
+                continue;
+            }
+            /* Once there is a plan, `direct` is that of all. */
+            if (!plan_count_tiles(device, d, &plan) ||
+                (found && plan_least_cycles(&plan, d, plan.key.direct, device->units) >
+                              best->ns * CLOCK)) {
                 continue;
             }
             if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan)) &&
@@ -504,6 +541,22 @@ double cuda_gemm_plan_copied_ns(const hal_plugin_device *device, const hal_gemm_
                : INFINITY;
 }
 
+/* Whether no plan can be worth it: the portable kernel takes less time than one tile of the fewest
+ * columns and the shortest part of k. Spares small products the search. */
+static bool product_is_small(const hal_gemm_description *d, uint32_t units)
+{
+    cuda_gemm_plan least;
+    memset(&least, 0, sizeof least);
+    least.key.type = d->type_a;
+    least.key.flushes = d->precision == HAL_GEMM_ACCURATE;
+    least.key.columns = 16;
+    least.tiles_m = least.tiles_n = least.key.split = 1;
+    const hal_gemm_description shortest = {.batch = 1, .k = divide_up(d->k, CUDA_GEMM_MAX_PARTS)};
+    const double cycles = fmin(plan_least_cycles(&least, &shortest, false, units),
+                               plan_least_cycles(&least, &shortest, true, units));
+    return d->portable_ns > 0 && d->portable_ns <= cycles / CLOCK;
+}
+
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
                                  cuda_gemm_plan *plan)
 {
@@ -525,6 +578,10 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     if (k_is_too_short(d)) {
         return cuda_gemm_decline("k: expected at least 64 for the bound of accurate F32");
     }
+    const bool may_decline = !d->required && device->gemm_tile.columns == 0;
+    if (may_decline && product_is_small(d, device->units)) {
+        return cuda_gemm_decline(CUDA_GEMM_SLOWER);
+    }
     hal_gemm_description plain = *d;
     plain.beta_is_zero = 1;
     plain.epilogue = NULL;
@@ -544,8 +601,7 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
             return cuda_gemm_decline(CUDA_GEMM_NO_CANDIDATE);
         }
     }
-    if (!d->required && device->gemm_tile.columns == 0 && d->portable_ns > 0 &&
-        d->portable_ns <= plan->ns) {
+    if (may_decline && d->portable_ns > 0 && d->portable_ns <= plan->ns) {
         return cuda_gemm_decline(CUDA_GEMM_SLOWER);
     }
     /* C and the epilogue do not change the order of additions. */

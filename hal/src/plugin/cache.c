@@ -64,8 +64,8 @@ static void warn_once(const char *path)
     }
 }
 
-/* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard; created if missing. */
-static int cache_folder(hal_text *folder)
+/* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard. */
+static int folder_name(hal_text *folder)
 {
     const char *named = getenv("HAL_CACHE_DIR");
     const char *cache = getenv("XDG_CACHE_HOME");
@@ -82,7 +82,13 @@ static int cache_folder(hal_text *folder)
     } else {
         return 0;
     }
-    if (folder->failed) {
+    return !folder->failed;
+}
+
+/* The folder, which is created if missing. */
+static int cache_folder(hal_text *folder)
+{
+    if (!folder_name(folder)) {
         return 0;
     }
     if (!folders_create(folder->data)) {
@@ -102,10 +108,11 @@ static void header_init(header *made, const hal_cache_scope *scope, const uint64
     memcpy(made->identity, scope->identity, sizeof made->identity);
 }
 
-/* The file's name is a hash of all that an entry depends on. */
-static int entry_path(const hal_cache_scope *scope, const uint64_t key[2], hal_text *path)
+/* The file's name is a hash of all that an entry depends on. `get_folder`: one of the above. */
+static int entry_path(int (*get_folder)(hal_text *folder), const hal_cache_scope *scope,
+                      const uint64_t key[2], hal_text *path)
 {
-    if (!cache_folder(path)) {
+    if (!get_folder(path)) {
         return 0;
     }
     header made;
@@ -216,7 +223,7 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
     *bytes = 0;
     const hal_cache_scope *scope = scope_find(device_id);
     hal_text path = {0};
-    if (!scope || !entry_path(scope, key, &path)) {
+    if (!scope || !entry_path(folder_name, scope, key, &path)) {
         hal_text_free(&path);
         return HAL_ERROR_NOT_FOUND;
     }
@@ -245,7 +252,7 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
     const hal_cache_scope *scope = scope_find(device_id);
     hal_text path = {0};
     hal_text temporary = {0};
-    if (!scope || !entry_path(scope, key, &path)) {
+    if (!scope || !entry_path(cache_folder, scope, key, &path)) {
         hal_text_free(&path);
         return HAL_ERROR_NOT_FOUND;
     }

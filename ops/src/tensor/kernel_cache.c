@@ -145,16 +145,36 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
 }
 
 /* Builds the IR of a kernel; compiles it where `ir` is null. */
-static hal_status kernel_build(hal_device *device, const char *name, ops_kernel_emit emit,
-                               const void *user, hal_ir_kernel **ir, hal_kernel **kernel)
+static hal_status kernel_build(hal_device *device, const hal_kernel_recipe *recipe,
+                               const char *name, ops_kernel_emit emit, const void *user,
+                               hal_ir_kernel **ir, hal_kernel **kernel)
 {
     hal_ir_builder *builder;
     hal_status status = hal_ir_builder_create(name, &builder);
     if (!status) {
         emit(builder, user);
         status = ir ? hal_ir_builder_finish(builder, ir)
-                    : hal_kernel_create_built(device, builder, kernel);
+                    : hal_kernel_create_built(device, builder, recipe, kernel);
         hal_ir_builder_destroy(builder);
+    }
+    return status;
+}
+
+/* A key has all that the kernel depends on, but for the device and the code of this library. */
+static hal_kernel_recipe recipe_of(const uint64_t key[2])
+{
+    return (hal_kernel_recipe){.hash = {key[0], key[1]},
+                               .code = (const void *)(uintptr_t)ops_cache_get};
+}
+
+/* Finds a kernel that an earlier process built, or leaves *kernel null. */
+static hal_status cache_recall(ops_context *context, const uint64_t key[2], hal_kernel **kernel)
+{
+    const hal_kernel_recipe recipe = recipe_of(key);
+    const uint64_t begin = now_ns();
+    const hal_status status = hal_kernel_recall(context->device, &recipe, kernel);
+    if (*kernel) {
+        ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     }
     return status;
 }
@@ -195,9 +215,14 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     if (*entry) {
         return HAL_OK;
     }
+    hal_kernel *kernel = NULL;
+    hal_status status = cache_recall(context, hash, &kernel);
+    if (status || kernel) {
+        return status ? status : ops_cache_insert(context, hash, kernel, 0, entry);
+    }
     if (context->compile_policy->refuses) {
         hal_ir_kernel *ir;
-        const hal_status status = kernel_build(context->device, name, emit, user, &ir, NULL);
+        status = kernel_build(context->device, NULL, name, emit, user, &ir, NULL);
         if (!status) {
             ops_compile_policy_keep(context->compile_policy, hash, ir);
         }
@@ -207,9 +232,9 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     if (count > 0) {
         return cache_compile_pending(context, taken, count, entry);
     }
-    hal_kernel *kernel = NULL;
+    const hal_kernel_recipe recipe = recipe_of(hash);
     const uint64_t begin = now_ns();
-    const hal_status status = kernel_build(context->device, name, emit, user, NULL, &kernel);
+    status = kernel_build(context->device, &recipe, name, emit, user, NULL, &kernel);
     ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     return status ? status : ops_cache_insert(context, hash, kernel, 0, entry);
 }

@@ -22,7 +22,7 @@ static hal_ir_builder *built(void)
 static void is_refused(hal_ir_builder *b, hal_status expected, const char *text)
 {
     hal_kernel *made = (hal_kernel *)device;
-    assert_int_equal(hal_kernel_create_built(device, b, &made), expected);
+    assert_int_equal(hal_kernel_create_built(device, b, NULL, &made), expected);
     assert_non_null(strstr(hal_status_message(), text));
     assert_null(made);
     hal_ir_builder_destroy(b);
@@ -33,7 +33,7 @@ DEVICE_TEST(the_kernel_is_that_of_the_finished_ir)
     hal_kernel *made, *again;
     hal_ir_kernel *ir;
     hal_ir_builder *b = built(), *other = built();
-    assert_ok(hal_kernel_create_built(device, b, &made));
+    assert_ok(hal_kernel_create_built(device, b, NULL, &made));
     assert_string_equal(hal_kernel_get_name(made), "plus_one");
     assert_ok(hal_ir_builder_finish(other, &ir));
     assert_ok(hal_kernel_create(device, ir, &again));
@@ -50,7 +50,7 @@ DEVICE_TEST(a_builder_is_used_once)
     hal_kernel *made;
     hal_ir_kernel *ir;
     hal_ir_builder *b = built();
-    assert_ok(hal_kernel_create_built(device, b, &made));
+    assert_ok(hal_kernel_create_built(device, b, NULL, &made));
     hal_kernel_release(made);
     assert_int_equal(hal_ir_builder_finish(b, &ir), HAL_ERROR_INVALID_STATE);
     is_refused(b, HAL_ERROR_INVALID_STATE, "hal_kernel_create_built: builder: expected one that ");
@@ -107,10 +107,12 @@ DEVICE_TEST(null_is_refused)
 {
     hal_kernel *made;
     hal_ir_builder *b = built();
-    assert_int_equal(hal_kernel_create_built(device, b, NULL), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_kernel_create_built(NULL, b, &made), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_kernel_create_built(device, NULL, &made), HAL_ERROR_INVALID_ARGUMENT);
-    assert_ok(hal_kernel_create_built(device, b, &made)); /* nothing has happened to it */
+    assert_int_equal(hal_kernel_create_built(device, b, NULL, NULL), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_kernel_create_built(NULL, b, NULL, &made), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_kernel_create_built(device, NULL, NULL, &made),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    /* Nothing has happened to it. */
+    assert_ok(hal_kernel_create_built(device, b, NULL, &made));
     hal_kernel_release(made);
     hal_ir_builder_destroy(b);
 }

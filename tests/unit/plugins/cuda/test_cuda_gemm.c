@@ -387,6 +387,38 @@ static void test_candidates(void **state)
     declined(&d, "candidate");
 }
 
+static uint32_t candidate_count(hal_gemm_description d)
+{
+    hal_plugin_kernel *kernel = NULL;
+    uint64_t workspace = 0;
+    d.required = 1;
+    d.candidate = 0;
+    while (d.candidate < UINT8_MAX) {
+        d.candidate++;
+        if (plugin->gemm(device, &d, &kernel, &workspace) != HAL_OK) {
+            return d.candidate - 1u;
+        }
+        plugin->kernel_destroy(device, kernel);
+    }
+    return UINT8_MAX;
+}
+
+/* The search passes over tiles that cannot be the next candidate, and over no other. */
+static void test_no_candidate_is_passed_over(void **state)
+{
+    hal_gemm_description d = product(1000, 520, 1024);
+    assert_int_equal(candidate_count(d), 163);
+    d = product(333, 77, 500);
+    assert_int_equal(candidate_count(d), 109);
+    d = product(128, 64, 512);
+    d.precision = HAL_GEMM_ACCURATE;
+    d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
+    assert_int_equal(candidate_count(d), 104);
+    d = product(3001, 70, 64); /* lines that no tensor map takes */
+    d.lda = 65;
+    assert_int_equal(candidate_count(d), 25);
+}
+
 /* As many further inputs as a description has room for reach the kernel. */
 static void test_most_inputs(void **state)
 {
@@ -511,6 +543,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rounding, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
         cmocka_unit_test_setup_teardown(test_candidates, begin, end),
+        cmocka_unit_test_setup_teardown(test_no_candidate_is_passed_over, begin, end),
         cmocka_unit_test_setup_teardown(test_most_inputs, begin, end),
         cmocka_unit_test_setup_teardown(test_one_order, begin, end),
         cmocka_unit_test_setup_teardown(test_parts_take_no_memory_of_others, begin, end),
