@@ -16,7 +16,7 @@ enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
  * F32 its number, see gemm_fma_tile.h; 0: none. */
 typedef struct cuda_gemm_tile {
     uint16_t columns;
-    uint8_t split, in_memory, swapped, shared;
+    uint8_t split, in_memory, swapped, shared, alternates;
     uint8_t strict;
 } cuda_gemm_tile;
 

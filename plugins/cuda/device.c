@@ -74,7 +74,8 @@ static hal_status variable_read_count(const char *name, uint32_t default_count, 
 }
 
 /* A tile of matrix products: columns x parts of k, t for the transposed product, a or b for pairs
- * of groups that share the tile of A or B; or s and the number of a tile of strict F32. */
+ * of groups that share the tile of A or B, p for warpgroups that take turns; or s and the number of
+ * a tile of strict F32. */
 static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
 {
     const char *text = secure_getenv(name);
@@ -92,19 +93,24 @@ static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
         const uint8_t shared = *pair == 'a'   ? CUDA_GEMM_SHARES_A
                                : *pair == 'b' ? CUDA_GEMM_SHARES_B
                                               : CUDA_GEMM_SHARES_NONE;
+        const bool alternates = pair[shared > 0] == 'p';
         const unsigned long most = in_memory ? CUDA_GEMM_MAX_PARTS : shared > 0 ? 4 : 8;
-        if (pair[shared > 0] != 0 || split > most || (in_memory && split < 2) || columns < 16 ||
-            columns > 256 || columns % 16 != 0 || split < 1) {
+        if (pair[(shared > 0) + alternates] != 0 || split > most || (in_memory && split < 2) ||
+            columns < 16 || columns > 256 || columns % 16 != 0 || split < 1) {
             return cuda_fail(
                 HAL_ERROR_INVALID_ARGUMENT,
                 "%s: expected columns (16, 32, ... 256) x parts of k (1 to 8, with m 2 to 16 "
-                "through "
-                "memory), t for the transposed product, and a or b for pairs that share A or B, "
-                "with up to 4 parts but for m, such as 128x2t, 256x1b or 128x8m; or s1 to s%d for "
-                "strict f32, got %.40s",
+                "through memory), t for the transposed product, a or b for pairs that share A or "
+                "B, with up to 4 parts but for m, and p for warpgroups that take turns, such as "
+                "128x2t, 256x1b, 128x8m or 256x1bp; or s1 to s%d for strict f32, got %.40s",
                 name, (int)CUDA_FMA_TILES, text);
         }
-        *tile = (cuda_gemm_tile){(uint16_t)columns, (uint8_t)split, in_memory, swapped, shared, 0};
+        *tile = (cuda_gemm_tile){.columns = (uint16_t)columns,
+                                 .split = (uint8_t)split,
+                                 .in_memory = in_memory,
+                                 .swapped = swapped,
+                                 .shared = shared,
+                                 .alternates = alternates};
     }
     return HAL_OK;
 }

@@ -208,12 +208,14 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
     }
     snprintf(
         line, sizeof line,
-        "cuda: gemm: %lldx%lldx%lld x %u of %s: tile 128x%u%s%s, %u%s of k%s, %u groups, about "
+        "cuda: gemm: %lldx%lldx%lld x %u of %s: tile %ux%u%s%s%s, %u%s of k%s, %u groups, about "
         "%.0f ns",
-        (long long)d->m, (long long)d->n, (long long)d->k, d->batch, type, plan->key.columns,
+        (long long)d->m, (long long)d->n, (long long)d->k, d->batch, type,
+        cuda_gemm_rows(&plan->key), plan->key.columns,
         plan->key.swapped ? " of the transposed product" : "", shared[plan->key.shared],
-        plan->key.split, plan->key.split == 1 ? " part" : " parts",
-        plan->key.in_memory ? " through memory" : "", groups, plan->ns);
+        plan->key.alternates ? ", in turn" : "", plan->key.split,
+        plan->key.split == 1 ? " part" : " parts", plan->key.in_memory ? " through memory" : "",
+        groups, plan->ns);
     cuda_host()->log(HAL_LOG_DEBUG, line);
 }
 

@@ -53,7 +53,7 @@ static source source_of(const cuda_gemm_key *key, uint32_t number)
                     key->transpose_b != 0,
                     cuda_gemm_tile_b_bytes(key) / CUDA_GEMM_LINE / GROUP_LINES,
                     groups_a * RAW_GROUP,
-                    cuda_gemm_tile_a_bytes(),
+                    cuda_gemm_tile_a_bytes(key),
                     (uint32_t)at};
 }
 

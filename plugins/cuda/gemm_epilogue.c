@@ -1,6 +1,6 @@
 /* PTX of the epilogue, see gemm_epilogue.h. A warpgroup writes a box into shared memory, in the
- * swizzle of the tensor map, and one of its threads starts the copy. Two boxes of each warpgroup
- * take turns. A box has lines of 128 bytes along C's rows: 64 of them; of a swapped product as many
+ * swizzle of the tensor map, and one of its threads starts the copy. The boxes of a warpgroup take
+ * turns. A box has lines of 128 bytes along C's rows: 64 of them; of a swapped product as many
  * as cuda_gemm_store_rows, and of F32 two boxes next to each other. The last box of a tile may
  * overlap the one before it, with the same values.
  *
@@ -16,7 +16,11 @@
 
 #include <stddef.h>
 
-enum { BOX_BYTES = 64 * CUDA_GEMM_LINE };
+enum {
+    BOX_BYTES = 64 * CUDA_GEMM_LINE,
+    LOOP_COLUMNS = 64,    /* of the tile, in a box of a loop, */
+    MIN_LOOP_RECORDS = 16 /* and of its fragment, at least */
+};
 
 /* Columns of the tile whose sums a box takes. */
 static uint32_t box_columns(const cuda_gemm_key *key)
@@ -68,6 +72,7 @@ static void write_place_in_box(kit_text *t, const cuda_gemm_key *key)
 void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key)
 {
     kit_text *t = &l->body;
+    const uint32_t boxes = cuda_gemm_store_boxes(key);
     cuda_gemm_element_begin(l);
     kit_text_add(t,
                  ".reg .pred %%stores;\n"
@@ -79,7 +84,7 @@ void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key)
                  "shl.b32 %%column_of_lane, %%column_of_lane, 1;\n"
                  "mad.lo.u32 %%box, %%multiplier, %u, %%base;\nadd.u32 %%box, %%box, %u;\n"
                  "mov.u32 %%room, %%box;\nmov.u32 %%other, %u;\n",
-                 2 * BOX_BYTES, cuda_gemm_store_offset(key), BOX_BYTES);
+                 boxes * BOX_BYTES, cuda_gemm_store_offset(key), (boxes - 1) * BOX_BYTES);
     cuda_gemm_write_row(t, key);
     kit_text_add(t, "mov.u32 %%row_of_lane, %%x0;\n");
     write_place_in_box(t, key);
@@ -245,6 +250,67 @@ void cuda_gemm_epilogue_prepare(cuda_lowering *l, const cuda_gemm_key *key,
     cuda_gemm_inputs_prepare(l, key, inputs, box_columns(key) / 8);
 }
 
+/* Box `number`, which begins `first` columns into the tile, and the loads of inputs for the box
+ * that begins at `next`. */
+static void write_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
+                      uint32_t first, uint32_t next, uint32_t number)
+{
+    kit_text *t = &l->body;
+    cuda_gemm_inputs loaded;
+    cuda_gemm_inputs_box(l, key, inputs, &loaded, first, next, box_columns(key) / 8);
+    if (!key->by_rows) {
+        kit_text_add(t, "@%%stores cp.async.bulk.wait_group.read %u;\n",
+                     cuda_gemm_store_boxes(key) - 1);
+    }
+    if (!key->by_rows || (!key->swapped && number != 1)) {
+        /* all have read the box that is written now; a first box of rows reads no other */
+        kit_text_add(t, "bar.sync %%barrier, 128;\n");
+    }
+    if (hal_type_size(key->type_c) == 2) {
+        write_box_halves(l, key, &loaded, first);
+    } else {
+        write_box_floats(l, key, &loaded, first);
+    }
+    if (key->by_rows) {
+        write_store_rows(t, key, first, number);
+    } else {
+        write_store(t, key, first);
+    }
+}
+
+/* Whether the boxes are a loop. The assembler orders the operations of a long fragment for few
+ * registers where they are written for all sums of a wide tile, so that each waits for the one
+ * before it; of a single box it does not. That costs more than moving sums, but where two warps of
+ * a scheduler fill each other's waits. */
+static bool boxes_are_looped(const cuda_gemm_key *key)
+{
+    return key->epilogue != NULL && !key->by_rows && hal_type_size(key->type_c) == 2 &&
+           key->epilogue->record_count >= MIN_LOOP_RECORDS && key->columns % LOOP_COLUMNS == 0 &&
+           key->columns > LOOP_COLUMNS && box_columns(key) == LOOP_COLUMNS &&
+           (key->alternates || key->swapped || key->columns <= 2 * LOOP_COLUMNS);
+}
+
+/* Each turn of the loop has the sums of the first box, where those of all others move after it. The
+ * end is tested after that, as the assembler would write the first box twice otherwise. */
+static void write_loop(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs)
+{
+    kit_text *t = &l->body;
+    const cuda_gemm_inputs start = *inputs;
+    kit_text_add(t,
+                 ".reg .b32 %%boxes;\nmov.u32 %%boxes, %u;\nBOX:\n.pragma \"nounroll\";\n",
+                 key->columns / LOOP_COLUMNS);
+    write_box(l, key, inputs, 0, LOOP_COLUMNS, 0);
+    kit_text_add(t,
+                 "sub.u32 %%boxes, %%boxes, 1;\nsetp.ne.u32 %%last, %%boxes, 0;\n"
+                 "add.u32 %%column, %%column, %u;\n",
+                 LOOP_COLUMNS);
+    cuda_gemm_inputs_advance(l, key, inputs, &start, LOOP_COLUMNS);
+    for (uint32_t i = 0; i < (key->columns - LOOP_COLUMNS) / 2; i++) {
+        kit_text_add(t, "mov.f32 %%f%u, %%f%u;\n", i, i + LOOP_COLUMNS / 2);
+    }
+    kit_text_add(t, "@%%last bra BOX;\n");
+}
+
 void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs)
 {
     kit_text *t = &l->body;
@@ -252,33 +318,18 @@ void cuda_gemm_epilogue_tile(cuda_lowering *l, const cuda_gemm_key *key, cuda_ge
     cuda_gemm_element_tile(t);
     kit_text_add(t,
                  "add.u32 %%row0, %%row, %%row_of_lane;\nadd.u32 %%row1, %%row0, %u;\n"
-                 "shl.b32 %%x0, %%multiplier, 6;\nadd.u32 %%first_row, %%row, %%x0;\n"
+                 "shl.b32 %%x0, %s, 6;\nadd.u32 %%first_row, %%row, %%x0;\n"
                  "add.u32 %%barrier, %%multiplier, 1;\n",
-                 cuda_gemm_row_step(key));
-    const uint32_t boxes = (key->columns + columns - 1) / columns;
+                 cuda_gemm_row_step(key), cuda_gemm_band(key));
     cuda_gemm_inputs_begin(l, key, inputs, columns / 8);
+    if (boxes_are_looped(key)) {
+        write_loop(l, key, inputs);
+        return;
+    }
+    const uint32_t boxes = (key->columns + columns - 1) / columns;
     for (uint32_t i = 0; i < boxes; i++) {
-        const uint32_t first = box_first(key, i);
-        cuda_gemm_inputs loaded;
-        cuda_gemm_inputs_box(l, key, inputs, &loaded, first,
-                             i + 1 < boxes ? box_first(key, i + 1) : UINT32_MAX, columns / 8);
-        if (!key->by_rows) {
-            kit_text_add(t, "@%%stores cp.async.bulk.wait_group.read 1;\n");
-        }
-        if (!key->by_rows || (!key->swapped && i != 1)) {
-            /* all have read the box that is written now; a first box of rows reads no other */
-            kit_text_add(t, "bar.sync %%barrier, 128;\n");
-        }
-        if (hal_type_size(key->type_c) == 2) {
-            write_box_halves(l, key, &loaded, first);
-        } else {
-            write_box_floats(l, key, &loaded, first);
-        }
-        if (key->by_rows) {
-            write_store_rows(t, key, first, i);
-        } else {
-            write_store(t, key, first);
-        }
+        write_box(l, key, inputs, box_first(key, i),
+                  i + 1 < boxes ? box_first(key, i + 1) : UINT32_MAX, i);
     }
 }
 

@@ -258,6 +258,34 @@ void cuda_gemm_inputs_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_
     }
 }
 
+static void write_pair_move(cuda_lowering *l, const cuda_gemm_pair *to, const cuda_gemm_pair *from)
+{
+    if (from->is_packed) {
+        cuda_emit(l, "mov.b32 $, $;", to->word, from->word);
+        return;
+    }
+    for (uint32_t j = 0; j < 2; j++) {
+        cuda_emit(l, "mov.b32 $, $;", to->values[j], from->values[j]);
+    }
+}
+
+void cuda_gemm_inputs_advance(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
+                              const cuda_gemm_inputs *start, uint32_t columns)
+{
+    for (uint32_t i = 0; i < key->input_count; i++) {
+        const cuda_gemm_input_state *in = &inputs->of[i];
+        if (key->layouts[i] == 0 || key->layouts[i] & CUDA_GEMM_INPUT_SAME_COLUMNS) {
+            continue;
+        }
+        cuda_emit(l, "mad.lo.u64 $, $, $, $;", in->address, in->step, cuda_unsigned(columns),
+                  in->address);
+        for (uint32_t p = 0; p < columns / 8 && is_ahead(key, i); p++) {
+            write_pair_move(l, &start->of[i].pairs[p], &in->pairs[p]);
+        }
+    }
+    *inputs = *start;
+}
+
 /* ---- A tile that is stored by rows ---- */
 
 void cuda_gemm_inputs_begin_pieces(cuda_lowering *l, const cuda_gemm_key *key,

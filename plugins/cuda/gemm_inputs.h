@@ -50,6 +50,11 @@ void cuda_gemm_inputs_begin(cuda_lowering *l, const cuda_gemm_key *key, cuda_gem
 void cuda_gemm_inputs_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
                           cuda_gemm_inputs *loaded, uint32_t first, uint32_t next, uint32_t count);
 
+/* Of a loop over boxes that begins with the registers of `start`: writes that these are the next
+ * ones, those of the next `columns` columns. */
+void cuda_gemm_inputs_advance(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
+                              const cuda_gemm_inputs *start, uint32_t columns);
+
 /* Writes the addresses for a tile that is stored by rows; the loads of the values at four
  * neighbours, whose place is that of the first one. %inside: whether they are in C. */
 void cuda_gemm_inputs_begin_pieces(cuda_lowering *l, const cuda_gemm_key *key,

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 enum {
-    CUDA_GEMM_ROWS = 128, /* of a tile: 64 for each of two warpgroups */
+    CUDA_GEMM_ROWS = 128, /* of a tile: 64 for each of two warpgroups that multiply it together */
     CUDA_GEMM_MAX_COLUMNS = 256,
     CUDA_GEMM_MAX_SUMS = 4 * CUDA_GEMM_ROWS * CUDA_GEMM_MAX_COLUMNS, /* bytes, of a group */
     CUDA_GEMM_MAX_CLUSTER = 8, /* groups of any, and so parts of k that a cluster adds */
@@ -47,6 +47,7 @@ typedef struct cuda_gemm_key {
     uint8_t direct;    /* A and B are read without tensor maps */
     uint8_t wait_seconds; /* after which a wait ends the kernel with an assertion; 0: never */
     uint8_t shared;       /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
+    uint8_t alternates;   /* the warpgroups take turns, each with tiles of 64 rows of its own */
     uint8_t tile; /* of strict F32, from 1 on, see gemm_fma.h; of the units 0. For strict F32: */
     uint8_t width_a, width_b; /* elements of a copy across k, 1 or 4 */
     uint8_t ragged;           /* k is no multiple of a stage */
@@ -108,6 +109,18 @@ static inline uint32_t cuda_gemm_line(hal_type type)
     return CUDA_GEMM_LINE / hal_type_size(type);
 }
 
+/* Rows of a tile of C. */
+static inline uint32_t cuda_gemm_rows(const cuda_gemm_key *key)
+{
+    return key->alternates ? CUDA_GEMM_ROWS / 2 : CUDA_GEMM_ROWS;
+}
+
+/* Which 64 rows of a tile a warpgroup multiplies, in PTX. */
+static inline const char *cuda_gemm_band(const cuda_gemm_key *key)
+{
+    return key->alternates ? "0" : "%multiplier";
+}
+
 /* Groups that share a tile of A or B: neighbours in a cluster. */
 static inline uint32_t cuda_gemm_pairs(const cuda_gemm_key *key)
 {
@@ -129,7 +142,7 @@ static inline uint32_t cuda_gemm_cluster(const cuda_gemm_key *key)
 /* Bytes of the sums of one group. */
 static inline uint32_t cuda_gemm_sum_bytes(const cuda_gemm_key *key)
 {
-    return CUDA_GEMM_ROWS * key->columns * 4;
+    return cuda_gemm_rows(key) * key->columns * 4;
 }
 
 /* Whether the copies of A and B round F32 to TF32: products of one term. */

@@ -21,15 +21,16 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 
 /* The model of the time, in cycles of one multiprocessor. Fitted to products of bf16 and f32 on an
  * H100 (docs/benchmarks, 2026-11-24b-wgmma, 2026-11-27-unaligned for rows and for products without
- * tensor maps, and 2026-11-27-split for parts through memory); constants with an asterisk are
- * older, from an H200. L2_*BYTES are what two neighbouring multiprocessors get from the L2 in a
- * cycle; they read once what both want. */
+ * tensor maps, 2026-11-27-split for parts through memory, and 2026-11-28-pingpong for turns and
+ * epilogues); constants with an asterisk are older, from an H200. L2_*BYTES are what two
+ * neighbouring multiprocessors get from the L2 in a cycle; they read once what both want. */
 #define CLOCK 1.755          /* cycles a nanosecond */
 #define L2_BYTES 108.0       /* neighbouring tiles of single groups */
 #define L2_PAIR_BYTES 119.0  /* pairs, which copy a common tile to both */
 #define L2_SPLIT_BYTES 80.0  /* groups that split k, which want nothing in common */
 #define L2_SPLIT_FLOATS 64.0 /* of F32 (512x4096x4096: 256 columns in 2 parts take 64 us, 128 48) */
 #define L2_PARTS_BYTES 88.0  /* groups whose parts are added through memory */
+#define L2_TURN_BYTES 88.0   /* groups whose warpgroups take turns */
 #define L2_ODD_LINES 1.97    /* cache lines read for a line that begins inside one */
 #define L2_IDLE 0.25         /* part of a copy's time that is left where few groups run */
 #define LAUNCH_CYCLES 2600.0
@@ -51,6 +52,10 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define DIRECT_LINE 7.5           /* and each of its lines */
 #define DIRECT_REST 0.3  /* part of the shorter of stages and end of a tile, which overlap */
 #define PAIR_END 415.0   /* the end of a tile of a pair */
+#define OPERATION 1.0      /* an operation of the epilogue, for each column of a tile */
+#define TURN_OPERATION 0.5 /* the same where warpgroups take turns, and the part of the time of */
+#define TURN_COLUMNS 64    /* at most; wider tiles of 64 rows wait for the L2 more than they save */
+#define TURN_DELAY 0.4     /* operations by which the other one multiplies longer */
 #define PARTS_END 1750.0 /* adding sums through device memory, */
 #define PARTS_BYTE 0.045 /* and for each byte that other groups add of a group's sums */
 
@@ -108,8 +113,8 @@ static void operands_describe(const hal_gemm_description *d, const cuda_gemm_key
                                       .batch = batch_a,
                                       .box_inner = line,
                                       .box_outer = d->transpose_a ? line
-                                                   : shares_a     ? CUDA_GEMM_ROWS / 2
-                                                                  : CUDA_GEMM_ROWS};
+                                                   : shares_a     ? cuda_gemm_rows(key) / 2
+                                                                  : cuda_gemm_rows(key)};
     operands[1] = (cuda_gemm_operand){.type = d->type_b,
                                       .inner = d->transpose_b ? d->k : d->n,
                                       .outer = d->transpose_b ? d->n : d->k,
@@ -174,7 +179,7 @@ static double copy_cycles(const cuda_gemm_plan *plan, double active)
 {
     const cuda_gemm_key *key = &plan->key;
     const uint32_t columns = key->transpose_b ? key->columns : (key->columns + 63) / 64 * 64;
-    const double a = operand_lines(&plan->operands[0], CUDA_GEMM_ROWS),
+    const double a = operand_lines(&plan->operands[0], cuda_gemm_rows(key)),
                  b = operand_lines(&plan->operands[1], columns);
     const bool rows = plan->tiles_m > 1 && plan->raster > 1;
     const double both = key->shared == CUDA_GEMM_SHARES_A   ? a + 2 * b
@@ -183,8 +188,9 @@ static double copy_cycles(const cuda_gemm_plan *plan, double active)
                         : rows                              ? 2 * a + b
                                                             : a + 2 * b;
     const bool pairs = key->shared != CUDA_GEMM_SHARES_NONE;
-    const double rate = pairs            ? L2_PAIR_BYTES
-                        : key->in_memory ? L2_PARTS_BYTES
+    const double rate = pairs             ? L2_PAIR_BYTES
+                        : key->alternates ? L2_TURN_BYTES
+                        : key->in_memory  ? L2_PARTS_BYTES
                         : key->split > 1
                             ? key->type == HAL_TYPE_F32 ? L2_SPLIT_FLOATS : L2_SPLIT_BYTES
                             : L2_BYTES;
@@ -199,16 +205,17 @@ static double stage_cycles(const cuda_gemm_plan *plan, double active)
     const cuda_gemm_key *key = &plan->key;
     const double columns = key->columns;
     const bool is_f32 = key->type == HAL_TYPE_F32, parts = is_f32 && key->flushes;
-    double multiply = 4 * columns * (parts ? 3 : 1);
+    const double rows = cuda_gemm_rows(key);
+    double multiply = rows / 32 * columns * (parts ? 3 : 1);
     if (is_f32 && (parts || key->transpose_a)) { /* the units wait for registers of A */
         multiply += parts || columns <= 128 ? REGISTER_CYCLES : WIDE_REGISTER_CYCLES;
     }
     if (parts && columns > 96 && (key->transpose_a || !key->transpose_b)) {
         multiply *= WIDE_PARTS;
     }
-    double shared = CUDA_GEMM_ROWS + 2 * columns * (parts ? 3 : 1);
+    double shared = rows + rows / 64 * columns * (parts ? 3 : 1);
     if (is_f32) { /* copies arrive; B is converted */
-        shared += CUDA_GEMM_ROWS + columns + (parts ? 2 * columns : 0) +
+        shared += rows + columns + (parts ? 2 * columns : 0) +
                   (parts && !plan->product.transpose_a ? 2 * CUDA_GEMM_ROWS : 0) +
                   (key->transpose_b ? 0 : 3 * columns);
     }
@@ -229,17 +236,23 @@ static double stage_cycles(const cuda_gemm_plan *plan, double active)
     return fmax(multiply, copy);
 }
 
-/* Estimated cycles of a launch. */
-static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
+/* Cycles of the epilogue's operations for a tile; groups that split k share them. */
+static double epilogue_cycles(const cuda_gemm_key *key)
 {
-    const cuda_gemm_key *key = &plan->key;
-    const uint32_t cluster = cuda_gemm_cluster(key);
-    const double tiles = (double)plan->tiles_m * plan->tiles_n * plan->product.batch;
-    const double clusters = tiles * (key->in_memory ? key->split : 1);
-    const double waves = ceil(clusters / cluster_count(units, cluster));
-    const double steps =
-        ceil(ceil((double)plan->product.k / cuda_gemm_line(key->type)) / key->split);
-    const double bytes = CUDA_GEMM_ROWS * 4.0 * key->columns;
+    uint32_t operations = 0;
+    for (uint32_t i = 0; key->epilogue != NULL && i < key->epilogue->record_count; i++) {
+        const uint32_t opcode = key->epilogue->records[i].opcode;
+        operations +=
+            opcode != HAL_IR_INPUT && opcode != HAL_IR_OUTPUT && opcode != HAL_IR_CONSTANT;
+    }
+    return (key->alternates ? TURN_OPERATION : OPERATION) * operations * key->columns /
+           (key->staged ? key->split : 1);
+}
+
+/* Cycles of the end of a tile, after its products. */
+static double end_cycles(const cuda_gemm_key *key)
+{
+    const double bytes = cuda_gemm_rows(key) * 4.0 * key->columns;
     double end = key->staged    ? STAGED_END + bytes * STAGED_BYTE
                  : key->by_rows ? ROWS_END + ROWS_COLUMN * key->columns
                                 : END_CYCLES + END_COLUMN * key->columns;
@@ -251,14 +264,31 @@ static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
     } else if (key->split > 1) {
         end += SPLIT_END + bytes * (key->split - 1) / key->split * SPLIT_BYTE;
     }
-    end += key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0;
+    return end + (key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0) + epilogue_cycles(key);
+}
+
+/* Estimated cycles of a launch. */
+static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
+{
+    const cuda_gemm_key *key = &plan->key;
+    const uint32_t cluster = cuda_gemm_cluster(key);
+    const double tiles = (double)plan->tiles_m * plan->tiles_n * plan->product.batch;
+    const double clusters = tiles * (key->in_memory ? key->split : 1);
+    const double waves = ceil(clusters / cluster_count(units, cluster));
+    const double steps =
+        ceil(ceil((double)plan->product.k / cuda_gemm_line(key->type)) / key->split);
+    const double end = end_cycles(key);
     const double loop = steps * stage_cycles(plan, fmin(1, clusters * cluster / units));
     double tile = loop + end;
     if (key->direct && !key->staged) {
         tile = fmax(loop, end) + DIRECT_REST * fmin(loop, end);
     }
+    double time = waves * tile;
+    if (key->alternates) { /* a tile ends while the next one is multiplied */
+        time = (waves - 1) * fmax(loop + TURN_DELAY * epilogue_cycles(key), tile / 2) + tile;
+    }
     return LAUNCH_CYCLES + (cluster > 1 ? CLUSTER_CYCLES : 0) + (key->direct ? DIRECT_START : 0) +
-           waves * tile;
+           time;
 }
 
 /* Cycles of the copies that are made for the product. */
@@ -289,12 +319,13 @@ static double plan_least_cycles(const cuda_gemm_plan *plan, const hal_gemm_descr
     const double clusters =
         (double)plan->tiles_m * plan->tiles_n * d->batch * (key->in_memory ? key->split : 1);
     const double waves = ceil(clusters / cluster_count(units, cuda_gemm_cluster(key)));
-    const double shared = CUDA_GEMM_ROWS + 2 * columns * terms;
-    const double multiply = fmax(4 * columns * terms, is_f32 ? shared : shared * SHARED_CYCLES);
+    const double rows = cuda_gemm_rows(key), shared = rows + rows / 64 * columns * terms;
+    const double multiply =
+        fmax(rows / 32 * columns * terms, is_f32 ? shared : shared * SHARED_CYCLES);
     const double stage =
-        direct ? fmax(multiply, DIRECT_STAGE + DIRECT_LINE * (CUDA_GEMM_ROWS + columns)) : multiply;
+        direct ? fmax(multiply, DIRECT_STAGE + DIRECT_LINE * (rows + columns)) : multiply;
     const double loop = ceil(ceil((double)d->k / cuda_gemm_line(key->type)) / key->split) * stage;
-    const double bytes = CUDA_GEMM_ROWS * 4 * columns,
+    const double bytes = rows * 4 * columns,
                  others = bytes * (key->split - 1) / key->split;
     double end = (key->split > 1 ? STAGED_END : END_CYCLES) + bytes * STAGED_BYTE;
     if (key->split > 1) {
@@ -303,7 +334,8 @@ static double plan_least_cycles(const cuda_gemm_plan *plan, const hal_gemm_descr
     end += key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0;
     const double tile = direct && key->split == 1 ? fmax(loop, end) + DIRECT_REST * fmin(loop, end)
                                                   : loop + end;
-    return LAUNCH_CYCLES + (direct ? DIRECT_START : 0) + waves * tile;
+    const double next = key->alternates ? fmax(loop, tile / 2) : tile;
+    return LAUNCH_CYCLES + (direct ? DIRECT_START : 0) + (waves - 1) * next + tile;
 }
 
 /* Whether k has stages enough for the parts that a key has. */
@@ -337,7 +369,7 @@ static bool plan_count_tiles(const hal_plugin_device *device, const hal_gemm_des
                              cuda_gemm_plan *plan)
 {
     const cuda_gemm_key *key = &plan->key;
-    const int64_t rows = key->shared == CUDA_GEMM_SHARES_B ? 2 * CUDA_GEMM_ROWS : CUDA_GEMM_ROWS,
+    const int64_t rows = cuda_gemm_rows(key) * (key->shared == CUDA_GEMM_SHARES_B ? 2 : 1),
                   columns = key->shared == CUDA_GEMM_SHARES_A ? 2 * key->columns : key->columns;
     const int64_t tiles_m = divide_up(key->swapped ? d->n : d->m, rows),
                   tiles_n = divide_up(key->swapped ? d->m : d->n, columns);
@@ -409,8 +441,9 @@ static uint32_t largest_cluster(void)
 
 static uint32_t key_order(const cuda_gemm_key *key)
 {
-    return (uint32_t)key->in_memory << 20 | (uint32_t)key->shared << 18 |
-           (uint32_t)key->swapped << 17 | (uint32_t)key->split << 12 | key->columns;
+    return (uint32_t)key->alternates << 21 | (uint32_t)key->in_memory << 20 |
+           (uint32_t)key->shared << 18 | (uint32_t)key->swapped << 17 | (uint32_t)key->split << 12 |
+           key->columns;
 }
 
 /* Whether a plan comes after another in the order of candidates: by time, then by its key. */
@@ -439,6 +472,22 @@ static bool plans_have_one_order(const cuda_gemm_plan *plan, const cuda_gemm_pla
     return a->split == b->split && a->in_memory == b->in_memory && a->swapped == b->swapped;
 }
 
+/* Whether a tile is that of HAL_CUDA_GEMM but for its columns, or may be chosen where that names
+ * none. Pairs whose parts are added through memory are slower on an H100 but for few products,
+ * which gain little, as are pairs whose warpgroups take turns; turns were measured with 16-bit
+ * types alone. */
+static bool way_is_taken(const cuda_gemm_key *key, const cuda_gemm_tile *forced)
+{
+    if (forced->columns == 0) {
+        return key->alternates
+                   ? hal_type_size(key->type) == 2 && key->shared == CUDA_GEMM_SHARES_NONE
+                   : !(key->in_memory && key->shared != CUDA_GEMM_SHARES_NONE);
+    }
+    return forced->split == key->split && forced->in_memory == key->in_memory &&
+           forced->swapped == key->swapped && forced->shared == key->shared &&
+           forced->alternates == key->alternates;
+}
+
 /* Tries all tiles, or the one that HAL_CUDA_GEMM names, and takes the first one after `last` of
  * those with the order of `like`; both may be null. */
 static bool plan_search(const hal_plugin_device *device, const hal_gemm_description *d,
@@ -453,26 +502,24 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
     memset(&plan, 0, sizeof plan);
     key_describe(device, d, &plan.key);
     bool found = false;
-    const uint32_t ways = 2 * 3 * (CUDA_GEMM_MAX_CLUSTER + CUDA_GEMM_MAX_PARTS - 1);
-    for (uint32_t way = 0; way < ways; way++) {
+    const uint32_t together = 2 * 3 * (CUDA_GEMM_MAX_CLUSTER + CUDA_GEMM_MAX_PARTS - 1);
+    for (uint32_t way = 0; way < together + 2 * 3; way++) {
         plan.key.swapped = way % 2;
         plan.key.shared = way / 2 % 3;
-        plan.key.in_memory = way >= 6 * CUDA_GEMM_MAX_CLUSTER;
-        plan.key.split =
-            (uint8_t)(plan.key.in_memory ? 2 + way / 6 - CUDA_GEMM_MAX_CLUSTER : 1 + way / 6);
-        if (plan.key.in_memory && plan.key.shared != CUDA_GEMM_SHARES_NONE &&
-            forced->columns == 0) {
-            continue; /* slower on an H100 but for few products, which gain little */
+        plan.key.alternates = way >= together;
+        plan.key.in_memory = way >= 6 * CUDA_GEMM_MAX_CLUSTER && !plan.key.alternates;
+        plan.key.split = (uint8_t)(plan.key.alternates  ? 1
+                                   : plan.key.in_memory ? 2 + way / 6 - CUDA_GEMM_MAX_CLUSTER
+                                                        : 1 + way / 6);
+        if (!way_is_taken(&plan.key, forced)) {
+            continue;
         }
         /* Of clusters the tiles that were measured. */
         const uint32_t step = plan.key.split > 1 && plan.key.shared != CUDA_GEMM_SHARES_NONE ? 64
                               : cuda_gemm_cluster(&plan.key) > 1                             ? 32
                                                                                              : 16;
         if (cuda_gemm_cluster(&plan.key) > most || !depth_is_enough(device, d, &plan.key) ||
-            (like != NULL && !plans_have_one_order(&plan, like)) ||
-            (forced->columns > 0 &&
-             (forced->split != plan.key.split || forced->in_memory != plan.key.in_memory ||
-              forced->swapped != plan.key.swapped || forced->shared != plan.key.shared))) {
+            (like != NULL && !plans_have_one_order(&plan, like))) {
             continue;
         }
         memcpy(&plan.product, d, sizeof plan.product);
@@ -481,7 +528,9 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
         }
         for (uint32_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
             plan.key.columns = forced->columns > 0 ? forced->columns : columns[i];
-            if (forced->columns > 0 ? i > 0 : plan.key.columns % step != 0) {
+            if (forced->columns > 0 ? i > 0
+                                    : plan.key.columns % step != 0 ||
+                                          (plan.key.alternates && columns[i] > TURN_COLUMNS)) {
                 continue;
             }
             /* Once there is a plan, `direct` is that of all. */

@@ -14,9 +14,9 @@ enum {
     MAX_RAW_STAGES = 4
 };
 
-uint32_t cuda_gemm_tile_a_bytes(void)
+uint32_t cuda_gemm_tile_a_bytes(const cuda_gemm_key *key)
 {
-    return CUDA_GEMM_ROWS * CUDA_GEMM_LINE;
+    return cuda_gemm_rows(key) * CUDA_GEMM_LINE;
 }
 
 /* Boxes along n are whole, so the last one may have columns that are not used. */
@@ -29,7 +29,7 @@ uint32_t cuda_gemm_tile_b_bytes(const cuda_gemm_key *key)
 
 uint32_t cuda_gemm_units_b(const cuda_gemm_key *key)
 {
-    return cuda_gemm_tile_a_bytes() +
+    return cuda_gemm_tile_a_bytes(key) +
            (cuda_gemm_transposes_b(key) ? cuda_gemm_tile_b_bytes(key) : 0);
 }
 
@@ -37,7 +37,7 @@ uint32_t cuda_gemm_units_b(const cuda_gemm_key *key)
 uint32_t cuda_gemm_small_b(const cuda_gemm_key *key)
 {
     return key->type == HAL_TYPE_F32 ? cuda_gemm_units_b(key) + key->columns * CUDA_GEMM_LINE
-                                     : cuda_gemm_tile_a_bytes() + cuda_gemm_tile_b_bytes(key);
+                                     : cuda_gemm_tile_a_bytes(key) + cuda_gemm_tile_b_bytes(key);
 }
 
 uint32_t cuda_gemm_stage_bytes(const cuda_gemm_key *key)
@@ -77,15 +77,21 @@ uint32_t cuda_gemm_slice_bytes(const cuda_gemm_key *key)
     return cuda_gemm_slice_rows(key) * cuda_gemm_staged_pitch(key) * 4;
 }
 
-/* Two boxes of C, of 64 lines, for each of two warpgroups. */
+/* Stages are worth more than a second box where another warpgroup multiplies meanwhile. */
+uint32_t cuda_gemm_store_boxes(const cuda_gemm_key *key)
+{
+    return key->alternates ? 1 : 2;
+}
+
+/* Boxes of C, of 64 lines, for each of two warpgroups. */
 static uint32_t store_bytes(const cuda_gemm_key *key)
 {
-    return key->staged ? 0 : 4 * STORE_ROWS * CUDA_GEMM_LINE;
+    return key->staged ? 0 : 2 * cuda_gemm_store_boxes(key) * STORE_ROWS * CUDA_GEMM_LINE;
 }
 
 uint32_t cuda_gemm_raw_bytes(const cuda_gemm_key *key)
 {
-    return (cuda_gemm_tile_a_bytes() + cuda_gemm_tile_b_bytes(key)) / CUDA_GEMM_LINE *
+    return (cuda_gemm_tile_a_bytes(key) + cuda_gemm_tile_b_bytes(key)) / CUDA_GEMM_LINE *
            CUDA_GEMM_RAW_LINE;
 }
 

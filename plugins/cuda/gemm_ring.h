@@ -1,15 +1,15 @@
 /* The ring of stages of the wgmma kernels: its geometry, and the PTX that moves through it. Used by
  * the files gemm_*.c that write parts of a kernel.
  *
- * A stage: the tile of A (CUDA_GEMM_ROWS lines), the tile of B, and what the converting warps make
+ * A stage: the tile of A (cuda_gemm_rows lines), the tile of B, and what the converting warps make
  * of B where F32 needs it: B along k if it is not, and the small parts of three-term products. All
  * are in the 128-byte swizzle. An operand that is contiguous along k has lines along k; one that is
  * contiguous along m or n consists of boxes of one line along them, each as many lines high as a
  * stage is deep. Barriers: `full` of a stage completes when its bytes have arrived, `converted`
- * when what is made of B is there, `empty` when all multiplying warps have read it. Two more serve
- * the staged epilogue: `partial` completes when all groups of a cluster that share the tile have
- * written their sums (of parts through memory: when it is known whether all have begun), `drained`
- * when their sums were read and the ring is free again.
+ * when what is made of B is there, `empty` when all warps that multiply it have read it. Two more
+ * serve the staged epilogue: `partial` completes when all groups of a cluster that share the tile
+ * have written their sums (of parts through memory: when it is known whether all have begun),
+ * `drained` when their sums were read and the ring is free again.
  *
  * Fences of clusters order shared memory alone (.sync_restrict, PTX 8.6): those of all memory wait
  * for the device's, half a microsecond each. */
@@ -27,8 +27,9 @@ enum {
         1024 /* bytes: of the ring, as the 128-byte swizzle repeats every 8 lines */
 };
 
-/* Rows of the boxes in which C leaves. */
+/* Rows of the boxes in which C leaves, and boxes of a warpgroup that take turns. */
 uint32_t cuda_gemm_store_rows(const cuda_gemm_key *key);
+uint32_t cuda_gemm_store_boxes(const cuda_gemm_key *key);
 
 /* Stages of the ring, and bytes of shared memory of a group. */
 uint32_t cuda_gemm_stages(const cuda_gemm_key *key);
@@ -52,7 +53,7 @@ static inline bool cuda_gemm_converts(const cuda_gemm_key *key)
 }
 
 /* Bytes that arrive. */
-uint32_t cuda_gemm_tile_a_bytes(void);
+uint32_t cuda_gemm_tile_a_bytes(const cuda_gemm_key *key);
 uint32_t cuda_gemm_tile_b_bytes(const cuda_gemm_key *key);
 /* Offsets in a stage: of B as the units read it, and of its small parts. */
 uint32_t cuda_gemm_units_b(const cuda_gemm_key *key);
@@ -89,6 +90,13 @@ uint32_t cuda_gemm_raw_offset(const cuda_gemm_key *key);
 static inline uint32_t cuda_gemm_full_arrivals(const cuda_gemm_key *key)
 {
     return key->direct ? 4 : 1;
+}
+
+/* Arrivals that complete `empty` of a stage: of the warps that multiply it. */
+static inline uint32_t cuda_gemm_empty_arrivals(const cuda_gemm_key *key)
+{
+    return (key->alternates ? CUDA_GEMM_MULTIPLIERS / 2 : CUDA_GEMM_MULTIPLIERS) *
+           cuda_gemm_pairs(key);
 }
 
 /* Waits for a phase of a barrier (gemm_wait.h). `cluster`: what other groups wrote before they

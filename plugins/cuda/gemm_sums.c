@@ -14,14 +14,16 @@
 #include "gemm_sums.h"
 
 #include "gemm_ring.h"
+#include "gemm_turns.h"
 
 #include <stdio.h>
 
 enum {
     STEP_BYTES = 32, /* of k in one wgmma */
     STEPS = CUDA_GEMM_LINE / STEP_BYTES,
-    A_REGISTERS = 4,   /* of one step */
-    CONVERT_LOADS = 4, /* of 16 bytes, of a converting work-item */
+    A_REGISTERS = 4,                                 /* of one step */
+    CONVERT_LOADS = 4,                               /* of 16 bytes, of a converting work-item */
+    BAND_BYTES = CUDA_GEMM_ROWS / 2 * CUDA_GEMM_LINE /* of A, of one warpgroup */
 };
 
 /* Matrix descriptors: bits 16 to 29 the distance of boxes, 32 to 45 that of groups of eight rows,
@@ -43,8 +45,10 @@ uint32_t cuda_gemm_row_step(const cuda_gemm_key *key)
 
 void cuda_gemm_write_row(kit_text *t, const cuda_gemm_key *key)
 {
-    kit_text_add(t, "shl.b32 %%x0, %%multiplier, 6;\nand.b32 %%x1, %%warp, 3;\n"
-                    "shr.u32 %%x2, %%lane, 2;\n");
+    kit_text_add(t,
+                 "shl.b32 %%x0, %s, 6;\nand.b32 %%x1, %%warp, 3;\n"
+                 "shr.u32 %%x2, %%lane, 2;\n",
+                 cuda_gemm_band(key));
     if (rows_are_mixed(key)) {
         kit_text_add(t, "shr.u32 %%x3, %%x1, 1;\nmad.lo.u32 %%x0, %%x3, 32, %%x0;\n"
                         "and.b32 %%x3, %%x1, 1;\nmad.lo.u32 %%x0, %%x3, 8, %%x0;\n"
@@ -83,6 +87,12 @@ static void write_descriptor(kit_text *t, const char *name, bool along_k)
                  name, name, name, (unsigned long long)(along_k ? DESCRIPTOR_K : DESCRIPTOR_MN));
 }
 
+/* Writes: %x0 is where the warpgroup's rows of A are in the stage. */
+static void write_band(kit_text *t, const cuda_gemm_key *key)
+{
+    kit_text_add(t, "mad.lo.u32 %%x0, %s, %u, %%stage;\n", cuda_gemm_band(key), BAND_BYTES);
+}
+
 /* Adds the sums of the last stages to the sums of the tile, and releases stage %previous. The other
  * warpgroup keeps the units busy. */
 static void write_flush(kit_text *t, const cuda_gemm_key *key)
@@ -113,9 +123,9 @@ static void write_multiply(kit_text *t, const cuda_gemm_key *key, uint32_t step)
 /* A stage is released when the wgmma after its own has been issued. */
 static void write_stage_halves(kit_text *t, const cuda_gemm_key *key)
 {
-    kit_text_add(t, "mad.lo.u32 %%x0, %%multiplier, %u, %%stage;\n", cuda_gemm_tile_a_bytes() / 2);
+    write_band(t, key);
     write_descriptor(t, "%e0", !key->transpose_a);
-    kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_tile_a_bytes());
+    kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_tile_a_bytes(key));
     write_descriptor(t, "%e1", key->transpose_b);
     kit_text_add(t, "setp.ne.u32 %%adds, %s, 0;\nwgmma.fence.sync.aligned;\n",
                  key->flushes ? "0" : "%step");
@@ -268,7 +278,7 @@ static void write_release_before(kit_text *t, const cuda_gemm_key *key, const ch
 /* One-term products of an A along k, which is read from shared memory. */
 static void write_stage_shared(kit_text *t, const cuda_gemm_key *key, const char *adds)
 {
-    kit_text_add(t, "mad.lo.u32 %%x0, %%multiplier, %u, %%stage;\n", cuda_gemm_tile_a_bytes() / 2);
+    write_band(t, key);
     write_descriptor(t, "%e4", true);
     kit_text_add(t, "wgmma.fence.sync.aligned;\n");
     for (uint32_t step = 0; step < STEPS; step++) {
@@ -302,8 +312,7 @@ static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char
     if (cuda_gemm_has_parts(key)) {
         kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_small_b(key));
         write_descriptor(t, "%e1", true);
-        kit_text_add(t, "mad.lo.u32 %%x0, %%multiplier, %u, %%stage;\n",
-                     cuda_gemm_tile_a_bytes() / 2);
+        write_band(t, key);
         write_descriptor(t, "%e4", true);
     }
     kit_text_add(t, "add.u32 %%at0, %%stage, %%place_a;\n");
@@ -384,10 +393,12 @@ static void write_stages(kit_text *t, const cuda_gemm_key *key)
     if (pairs) {
         kit_text_add(t, "MULTIPLIED_STEPS:\n");
     }
+    cuda_gemm_turns_pass(t, key);
     if (!key->flushes) {
         kit_text_add(t, "wgmma.wait_group.sync.aligned 0;\n");
         cuda_gemm_write_release(t, key, "%leads");
     }
+    cuda_gemm_turns_released(t, key);
 }
 
 void cuda_gemm_sums_tile(kit_text *t, const cuda_gemm_key *key)
@@ -422,7 +433,7 @@ static void write_small_tile(kit_text *t, const cuda_gemm_key *key)
                  "sub.u32 %%x1, %%thread, 32;\nshl.b32 %%x1, %%x1, 4;\n"
                  "setp.lt.u32 %%p, %%x1, %u;\n"
                  "add.u32 %%stage, %%stage, %u;\nadd.u32 %%stage, %%stage, %%x1;\n",
-                 bytes % stride, cuda_gemm_tile_a_bytes());
+                 bytes % stride, cuda_gemm_tile_a_bytes(key));
     for (uint32_t first = 0; first < bytes; first += CONVERT_LOADS * stride) {
         for (uint32_t i = 0; i < CONVERT_LOADS && first + i * stride < bytes; i++) {
             kit_text_add(t, "%sld.shared.v4.f32 {%%f%u,%%f%u,%%f%u,%%f%u}, [%%stage+%u];\n",
@@ -465,7 +476,7 @@ static void write_transposed_tile(kit_text *t, const cuda_gemm_key *key)
                  key->columns / 8, line * CUDA_GEMM_LINE);
     for (uint32_t i = 0; i < pieces; i++) {
         kit_text_add(t, "ld.shared.f32 %%f%u, [%%%s+%u];\n", i, i % 2 == 0 ? "in" : "other_in",
-                     cuda_gemm_tile_a_bytes() + 4 * i * CUDA_GEMM_LINE);
+                     cuda_gemm_tile_a_bytes(key) + 4 * i * CUDA_GEMM_LINE);
     }
     for (uint32_t i = 0; i < pieces; i++) {
         kit_text_add(t,

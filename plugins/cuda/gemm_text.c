@@ -1,5 +1,6 @@
 /* PTX of the persistent wgmma kernel, see gemm_text.h: the roles of its warpgroups. The ring of
- * stages is gemm_ring.c, the sums are gemm_sums.c, epilogues gemm_epilogue.c and gemm_staged.c. */
+ * stages is gemm_ring.c, the sums are gemm_sums.c, turns gemm_turns.c, epilogues gemm_epilogue.c
+ * and gemm_staged.c. */
 #include "gemm_text.h"
 
 #include "gemm_direct.h"
@@ -9,6 +10,7 @@
 #include "gemm_ring.h"
 #include "gemm_staged.h"
 #include "gemm_sums.h"
+#include "gemm_turns.h"
 #include "gemm_wait.h"
 #include "lower_state.h"
 
@@ -33,6 +35,7 @@ bool cuda_gemm_is_supported(const cuda_gemm_key *key)
            key->columns <= (key->flushes ? 128 : CUDA_GEMM_MAX_COLUMNS) &&
            (key->split == 1 || key->staged) && shared_is_supported(key) &&
            (!key->direct || cuda_gemm_direct_is_supported(key)) &&
+           (!key->alternates || cuda_gemm_turns_are_supported(key)) &&
            (key->staged ? cuda_gemm_staged_is_supported(key)
                         : cuda_gemm_epilogue_is_supported(key));
 }
@@ -55,8 +58,8 @@ static void write_tile_place(kit_text *t, const cuda_gemm_key *key)
         const char *name = key->shared == CUDA_GEMM_SHARES_A ? "%x0" : "%x1";
         kit_text_add(t, "mad.lo.u32 %s, %s, 2, %%pair;\n", name, name);
     }
-    kit_text_add(t, "mul.lo.u32 %%row, %%x1, %u;\nmul.lo.u32 %%column, %%x0, %u;\n", CUDA_GEMM_ROWS,
-                 key->columns);
+    kit_text_add(t, "mul.lo.u32 %%row, %%x1, %u;\nmul.lo.u32 %%column, %%x0, %u;\n",
+                 cuda_gemm_rows(key), key->columns);
 }
 
 /* The stages of k that this group sums: all, or its part of them. */
@@ -191,10 +194,10 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
     kit_text_add(t,
                  "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%barrier], %u;\n"
                  "mad.lo.u32 %%stage, %%slot, %u, %%base;\n",
-                 cuda_gemm_tile_a_bytes() + cuda_gemm_tile_b_bytes(key),
+                 cuda_gemm_tile_a_bytes(key) + cuda_gemm_tile_b_bytes(key),
                  cuda_gemm_stage_bytes(key));
-    write_operand_copy(t, key, 0, !key->transpose_a, 0, CUDA_GEMM_ROWS, "%row", "%batch_a");
-    write_operand_copy(t, key, 1, key->transpose_b, cuda_gemm_tile_a_bytes(), key->columns,
+    write_operand_copy(t, key, 0, !key->transpose_a, 0, cuda_gemm_rows(key), "%row", "%batch_a");
+    write_operand_copy(t, key, 1, key->transpose_b, cuda_gemm_tile_a_bytes(key), key->columns,
                        "%column", "%batch_b");
     cuda_gemm_write_next_slot(t, key);
     kit_text_add(t,
@@ -222,6 +225,7 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
                  "setp.eq.u32 %%true, 0, 0;\n"
                  "mov.u32 %%slot, 0;\nmov.u32 %%parity, 0;\nmov.u32 %%tile, %%first_tile;\n",
                  key->direct ? 208 : 232);
+    cuda_gemm_turns_begin(t, key);
     cuda_gemm_sums_begin(t, key);
     if (key->staged) {
         cuda_gemm_staged_begin(l);
@@ -238,13 +242,15 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
     if (!key->staged) {
         cuda_gemm_epilogue_prepare(l, key, &inputs);
     }
+    cuda_gemm_turns_wait(t, key);
     cuda_gemm_sums_tile(t, key);
     if (key->staged) {
         cuda_gemm_staged_tile(l, key);
     } else {
         cuda_gemm_epilogue_tile(l, key, &inputs);
     }
-    kit_text_add(t, "add.u32 %%tile, %%tile, %%groups;\nbra MULTIPLY_TILE;\nMULTIPLIED:\n");
+    cuda_gemm_turns_next(t, key);
+    kit_text_add(t, "bra MULTIPLY_TILE;\nMULTIPLIED:\n");
     if (key->staged) {
         cuda_gemm_staged_end(t, key);
     } else {
@@ -262,8 +268,7 @@ static void write_barriers(kit_text *t, const cuda_gemm_key *key)
 {
     for (uint32_t i = 0; i < cuda_gemm_stages(key); i++) {
         write_barrier(t, 8 * i, cuda_gemm_full_arrivals(key));
-        write_barrier(t, cuda_gemm_empty_barrier(key) + 8 * i,
-                      CUDA_GEMM_MULTIPLIERS * cuda_gemm_pairs(key));
+        write_barrier(t, cuda_gemm_empty_barrier(key) + 8 * i, cuda_gemm_empty_arrivals(key));
         write_barrier(t, cuda_gemm_converted_barrier(key) + 8 * i, CUDA_GEMM_CONVERTERS);
     }
     write_barrier(t, cuda_gemm_partial_barrier(key), key->in_memory ? 1 : key->split);
@@ -274,7 +279,8 @@ static void write_barriers(kit_text *t, const cuda_gemm_key *key)
  * tile to both. */
 static void write_ranks(kit_text *t, const cuda_gemm_key *key)
 {
-    const uint32_t half = (key->shared == CUDA_GEMM_SHARES_A ? CUDA_GEMM_ROWS : key->columns) / 2;
+    const uint32_t half =
+        (key->shared == CUDA_GEMM_SHARES_A ? cuda_gemm_rows(key) : key->columns) / 2;
     if (key->shared == CUDA_GEMM_SHARES_NONE) {
         kit_text_add(t, "mov.u32 %%pair, 0;\nmov.u32 %%part, %%rank;\n");
         return;

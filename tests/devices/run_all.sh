@@ -49,7 +49,7 @@ conformance() {
 tiles() {
     local tile
     for tile in 128x1 208x1 96x1t 256x1t 128x2 64x3t 48x5 16x8t 64x1a 192x1tb 64x2tb 64x3m 128x7mt \
-        128x2ma s1 s2 s3 s4; do
+        128x2ma 256x1p 256x1bp 64x1tap s1 s2 s3 s4; do
         HAL_CUDA_GEMM=$tile run "tile_$tile" 60 "$bin/hal-conformance" --device "$backend" \
             --filter "$([ "${tile#s}" = "$tile" ] && echo native || echo gemm)" --jobs "$(processors)" --shrink 0
     done

@@ -242,6 +242,69 @@ static void test_pairs(void **state)
     }
 }
 
+/* Warpgroups that take turns have tiles of 64 rows: of pairs that share A each group copies half of
+ * them, of those that share B the pair has 128. */
+static void test_turns(void **state)
+{
+    static const struct {
+        const char *tile;
+        uint32_t grid, tiles_m, tiles_n, box_a, box_b;
+    } cases[] = {{"128x1p", 132, 33, 9, 64, 128},
+                 {"128x1ap", 60 * 2, 33, 5, 32, 128},
+                 {"128x1bp", 60 * 2, 17, 9, 64, 64},
+                 {"64x1tp", 132, 18, 33, 64, 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hal_gemm_description d = product(2048 + 64, 1024 + 128, 4096);
+        const double scalars[2] = {1.0, 0.0};
+        cuda_gemm_block block;
+        cuda_mock_map maps[3];
+        d.transpose_b = 1;
+        d.ldb = d.k;
+        reopen(cases[i].tile);
+        hal_plugin_kernel *kernel = taken(&d);
+        hal_plugin_memory *memory = memory_of(4096);
+        const cuda_mock_launch *launch = launched(kernel, memory, scalars);
+        memcpy(&block, launch->block, offsetof(cuda_gemm_block, inputs));
+        for (int j = 0; j < 3; j++) {
+            memcpy(&maps[j], block.maps[j], sizeof maps[j]);
+        }
+        assert_int_equal(launch->grid[0], cases[i].grid);
+        assert_int_equal(block.tiles_m, cases[i].tiles_m);
+        assert_int_equal(block.tiles_n, cases[i].tiles_n);
+        assert_int_equal(block.tiles, cases[i].tiles_m * cases[i].tiles_n);
+        assert_int_equal(maps[0].box[1], cases[i].box_a);
+        assert_int_equal(maps[1].box[1], cases[i].box_b);
+        assert_int_equal(maps[2].box[1], 64);
+        plugin->memory_free(device, memory);
+        plugin->kernel_destroy(device, kernel);
+        d.precision = HAL_GEMM_ACCURATE;
+        declined(&d, "strides");
+        d.precision = HAL_GEMM_FAST;
+        d.ldc = d.n + 1; /* no tensor map of C */
+        declined(&d, "strides");
+    }
+    const hal_gemm_description d = product(1024, 1024, 1024);
+    reopen("128x2p");
+    declined(&d, "strides");
+    reopen("128x2mp");
+    declined(&d, "strides");
+}
+
+/* What HAL_CUDA_GEMM takes for a tile. */
+static void test_tile_names(void **state)
+{
+    static const char *const wrong[] = {"256x1pb", "256x1pp", "256x1px", "256p", "p"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        hal_plugin_device *other = NULL;
+        setenv("HAL_CUDA_GEMM", wrong[i], 1);
+        assert_int_equal(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT);
+        assert_non_null(strstr(message, wrong[i]));
+        assert_non_null(strstr(message, "256x1bp"));
+    }
+    unsetenv("HAL_CUDA_GEMM");
+    reopen("256x1tbp");
+}
+
 /* Parts of k through memory: a group for each part of each tile, and the memory of the queue,
  * whose words are 0. */
 static void test_parts_in_memory(void **state)
@@ -345,7 +408,7 @@ static void test_rounding(void **state)
 /* A second shape with the same types, layouts and tile compiles and loads nothing. */
 static void test_shapes_share_modules(void **state)
 {
-    const hal_gemm_description d = product(4096, 4096, 4096), other = product(4096, 4096, 2048);
+    const hal_gemm_description d = product(4096, 4096, 4096), other = product(4096, 4096, 4160);
     hal_gemm_description transposed = d;
     hal_plugin_kernel *first = taken(&d);
     const uint32_t linked = mock->linked, loaded = mock->loaded;
@@ -527,6 +590,34 @@ static void test_one_order(void **state)
     hal_ir_kernel_destroy(long_one);
 }
 
+/* Warpgroups take turns where tiles of 64 rows fill the device better, or hide an epilogue. */
+static void test_turns_are_chosen(void **state)
+{
+    static const struct {
+        int64_t m, n, k;
+        hal_type type;
+        uint32_t operations; /* of the epilogue; 0: none */
+        bool turns;
+    } cases[] = {{4096, 4096, 4096, HAL_TYPE_BF16, 0, false},
+                 {4096, 4096, 4096, HAL_TYPE_BF16, 28, true},
+                 {4096, 11008, 4096, HAL_TYPE_F16, 0, true},
+                 {4096, 11008, 4096, HAL_TYPE_F32, 28, false},
+                 {1024, 1024, 8192, HAL_TYPE_BF16, 28, false}}; /* parts of k */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hal_gemm_description d = product(cases[i].m, cases[i].n, cases[i].k);
+        hal_ir_kernel *epilogue = fragment_sum(HAL_TYPE_F32, 1, cases[i].operations);
+        d.type_a = d.type_b = d.type_c = cases[i].type;
+        if (cases[i].operations > 0) {
+            d.epilogue = epilogue;
+            d.input_count = 1;
+            d.inputs[0] = (hal_gemm_input){.type = HAL_TYPE_F32, .column_stride = 1};
+        }
+        plugin->kernel_destroy(device, taken(&d));
+        assert_int_equal(strstr(logged, ", in turn") != NULL, cases[i].turns);
+        hal_ir_kernel_destroy(epilogue);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +628,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_direct, begin, end),
         cmocka_unit_test_setup_teardown(test_swapped, begin, end),
         cmocka_unit_test_setup_teardown(test_pairs, begin, end),
+        cmocka_unit_test_setup_teardown(test_turns, begin, end),
+        cmocka_unit_test_setup_teardown(test_tile_names, begin, end),
+        cmocka_unit_test_setup_teardown(test_turns_are_chosen, begin, end),
         cmocka_unit_test_setup_teardown(test_parts_in_memory, begin, end),
         cmocka_unit_test_setup_teardown(test_raster, begin, end),
         cmocka_unit_test_setup_teardown(test_old_driver, begin, end),
