@@ -117,16 +117,17 @@ void cuda_fma_load(kit_text *t, const cuda_gemm_key *key, const cuda_fma_operand
     const char n = o->name;
     kit_text_add(t, "add.u32 %%%c_to, %%%c_spot, %%stage;\nmov.u64 %%%c_at, %%%c_from;\n", n, n, n,
                  n);
+    if (key->ragged) { /* steps from the work-item's first one to the end of k */
+        kit_text_add(t, "sub.u32 %%x0, %%k, %%load_k;\nsub.u32 %%x0, %%x0, %%%c_step;\n", n);
+    }
     for (uint32_t i = 0; i < o->passes * o->across; i++) {
         const uint32_t pass = i / o->across;
         if (pass > 0 && i % o->across == 0) {
             kit_text_add(t, "add.u64 %%%c_at, %%%c_at, %%%c_pass;\n", n, n, n);
         }
         if (key->ragged) {
-            kit_text_add(t,
-                         "add.u32 %%x0, %%load_k, %%%c_step;\nadd.u32 %%x0, %%x0, %u;\n"
-                         "setp.lt.u32 %%p, %%x0, %%k;\n",
-                         n, o->along_k ? i % o->across * o->jump : pass * o->pass);
+            kit_text_add(t, "setp.gt.s32 %%p, %%x0, %u;\n",
+                         o->along_k ? i % o->across * o->jump : pass * o->pass);
         }
         write_access(t, key, o, i);
     }

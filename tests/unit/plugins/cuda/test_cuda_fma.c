@@ -219,6 +219,8 @@ static void test_text(void **state)
             fail_msg("%s", message);
         }
         assert_int_equal(strstr(text.data, "call.uni __assertfail") != NULL, key.wait_seconds > 0);
+        /* Whether an access is within k takes one comparison. */
+        assert_int_equal(strstr(text.data, "setp.gt.s32 %p, %x0, ") != NULL, key.ragged);
         assert_true(PTXAS[0] == 0 ||
                     ptxas_takes(text.data, "-arch=sm_90 --warn-on-spills -Werror", ""));
         kit_text_release(&text);
