@@ -4,7 +4,7 @@
  * (m, n, k log-uniform in 1 to 8192, three layouts): half of the estimates are within 8 %, nine of
  * ten within 25 %. HALF_STAGED, the factor 2 of F64 and the rates of tiles for halves are not of
  * that fit but estimated; UNITS_NARROW, UNITS_SINGLE and the rates of narrow accesses to halves are
- * scaled to 90 products on matrix units (docs/benchmarks, 2026-11-28-regret). Among portable
+ * scaled to 100 times of random products (docs/benchmarks, 2026-11-28-regret). Among portable
  * kernels only ratios matter; plugins compare the time with that of theirs, on an H100. */
 #include "cost.h"
 
