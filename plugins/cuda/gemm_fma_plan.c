@@ -18,7 +18,7 @@
 #define PARTIAL_BYTES 40.0   /* and adding those of one; a cycle */
 
 /* The share of its cycles in which a tile's loop multiplies, and what a copy of single elements of
- * a work-item adds to its time; as much again where it has to see whether it is within k. */
+ * a work-item adds to its time, a fifth more where it has to see whether it is within k. */
 static const double efficiency[CUDA_FMA_TILES] = {0.86, 0.82, 0.75, 0.73};
 #define NARROW_COPY 0.006
 
@@ -32,7 +32,7 @@ static double stage_cycles(const cuda_gemm_key *key)
         copies += o.width == 1 ? (double)o.passes * o.across : 0;
     }
     return (double)tile->rows * tile->columns * tile->depth / PRODUCTS / efficiency[key->tile - 1] *
-           (1 + NARROW_COPY * copies * (key->ragged ? 2 : 1));
+           (1 + NARROW_COPY * copies * (key->ragged ? 1.2 : 1));
 }
 
 /* Completes a plan with a tile and a number of groups. */
