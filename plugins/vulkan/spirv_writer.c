@@ -58,7 +58,8 @@ static int grow_unique(spirv_writer *writer)
         }
         const uint32_t *place = declared->data + writer->unique[i] - 1;
         const uint32_t opcode = place[0] & 0xffff, length = place[0] >> 16;
-        const int typed = opcode >= SPV_OP_CONSTANT_TRUE;
+        const int typed =
+            opcode >= SPV_OP_CONSTANT_TRUE && opcode != SPV_OP_TYPE_COOPERATIVE_MATRIX;
         uint32_t at = instruction_hash(opcode, typed ? place[1] : 0, place + (typed ? 3 : 2),
                                        length - (typed ? 3 : 2)) &
                       (capacity - 1);

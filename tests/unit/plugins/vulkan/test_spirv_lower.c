@@ -459,10 +459,12 @@ TEST(declarations_are_unique)
     spirv_writer writer = {0};
     uint32_t ids[3000], words = 0;
     const uint32_t type = UNIQUE(&writer, SPV_OP_TYPE_INT, 0, 32, 0);
+    const uint32_t matrix = UNIQUE(&writer, SPV_OP_TYPE_COOPERATIVE_MATRIX, 0, 1, 2, 3, 4, 5);
     for (uint32_t i = 0; i < 3000; i++) { /* through several growths of the table */
         ids[i] = UNIQUE(&writer, SPV_OP_CONSTANT, type, i);
     }
     assert_int_equal(UNIQUE(&writer, SPV_OP_TYPE_INT, 0, 32, 0), type);
+    assert_int_equal(UNIQUE(&writer, SPV_OP_TYPE_COOPERATIVE_MATRIX, 0, 1, 2, 3, 4, 5), matrix);
     for (uint32_t i = 0; i < 3000; i++) {
         assert_int_equal(UNIQUE(&writer, SPV_OP_CONSTANT, type, i), ids[i]);
     }
@@ -471,7 +473,7 @@ TEST(declarations_are_unique)
     const uint32_t name = 7;
     spirv_emit_text(&writer, SPIRV_NAMES, SPV_OP_NAME, &name, 1, "four", NULL, 0);
     uint32_t *module = spirv_finish(&writer, &words);
-    assert_int_equal(words, 5 + 2 + 4 + 4 + 3000 * 4);
+    assert_int_equal(words, 5 + 2 + 4 + 4 + 7 + 3000 * 4);
     assert_int_equal(module[3], writer.last_id + 1);
     assert_int_equal(module[5], 2u << 16 | SPV_OP_CAPABILITY);
     assert_int_equal(module[7], 4u << 16 | SPV_OP_NAME); /* the text ends with a whole zero word */
