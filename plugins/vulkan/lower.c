@@ -9,15 +9,11 @@
 static hal_status lowering_init(lower *l)
 {
     const hal_ir_kernel *ir = l->ir;
-    uint32_t parts = 0, barriers = 0, writes = 0;
+    uint32_t parts = 0;
     for (uint32_t i = 0; i < ir->record_count; i++) {
         parts += ir->records[i].width > 1 ? ir->records[i].width : 0;
-        barriers += ir->records[i].opcode == HAL_IR_BARRIER;
     }
-    for (uint32_t i = 0; i < ir->binding_count; i++) {
-        writes += (ir->memories[i].access & HAL_ACCESS_WRITE) != 0;
-    }
-    l->private_access = barriers == 0 || writes == 0;
+    lower_find_communication(l);
     l->ids = calloc(ir->record_count + 1, sizeof *l->ids);
     l->parts = calloc(parts + 1, sizeof *l->parts);
     if (l->ids == NULL || l->parts == NULL) {

@@ -94,14 +94,71 @@ int lower_needs_subgroups(const hal_ir_kernel *ir)
     return 0;
 }
 
-/* Also makes the writes of each work-item to any memory visible to the others. */
+/* Records from the first to the last access of a kind; none: `first` is UINT32_MAX. An access in a
+ * block, which may be in a loop, reaches over all of its outermost block. */
+typedef struct reach {
+    uint32_t first, last;
+} reach;
+
+static void reach_extend(reach *of, uint32_t first, uint32_t last)
+{
+    of->first = first < of->first ? first : of->first;
+    of->last = last;
+}
+
+static void find_reaches(const hal_ir_kernel *ir, reach *accesses, reach *stores)
+{
+    uint32_t depth = 0, open = 0;
+    for (uint32_t i = 0; i < ir->binding_count; i++) {
+        accesses[i] = stores[i] = (reach){.first = UINT32_MAX};
+    }
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        const uint32_t opcode = ir->records[i].opcode, memory = ir->records[i].aux;
+        if (opcode == HAL_IR_FOR || opcode == HAL_IR_IF) {
+            open = depth++ == 0 ? i : open;
+        } else if (opcode == HAL_IR_END && --depth == 0) {
+            for (uint32_t b = 0; b < ir->binding_count; b++) {
+                accesses[b].last = accesses[b].last >= open ? i : accesses[b].last;
+                stores[b].last = stores[b].last >= open ? i : stores[b].last;
+            }
+        } else if ((opcode == HAL_IR_LOAD || opcode == HAL_IR_STORE || opcode == HAL_IR_ATOMIC) &&
+                   memory < ir->binding_count) {
+            reach_extend(&accesses[memory], depth > 0 ? open : i, i);
+            if (opcode != HAL_IR_LOAD) {
+                reach_extend(&stores[memory], depth > 0 ? open : i, i);
+            }
+        }
+    }
+}
+
+/* Work-items may communicate through a binding that is written on one side of a barrier and
+ * accessed on the other; bindings of which one is written do not overlap. */
+void lower_find_communication(lower *l)
+{
+    const hal_ir_kernel *ir = l->ir;
+    reach accesses[HAL_IR_MAX_BINDINGS], stores[HAL_IR_MAX_BINDINGS];
+    find_reaches(ir, accesses, stores);
+    l->private_access = 1;
+    for (uint32_t i = 0; i < ir->record_count && l->private_access; i++) {
+        for (uint32_t b = 0; ir->records[i].opcode == HAL_IR_BARRIER && b < ir->binding_count;
+             b++) {
+            if ((stores[b].first < i && accesses[b].last > i) ||
+                (accesses[b].first < i && stores[b].last > i)) {
+                l->private_access = 0;
+            }
+        }
+    }
+}
+
+/* Orders accesses to bindings only where work-items communicate through them: drivers may let a
+ * barrier that does so wait for loads in flight. */
 void lower_barrier(lower *l)
 {
     const uint32_t scope = lower_u32(l, SPV_SCOPE_WORKGROUP);
+    const uint32_t bindings = l->private_access ? 0 : SPV_SEMANTICS_UNIFORM_MEMORY;
     EMIT(&l->writer, SPIRV_BODY, SPV_OP_CONTROL_BARRIER, scope, scope,
-         lower_u32(l, SPV_SEMANTICS_ACQUIRE_RELEASE | SPV_SEMANTICS_UNIFORM_MEMORY |
-                          SPV_SEMANTICS_WORKGROUP_MEMORY | SPV_SEMANTICS_MAKE_AVAILABLE |
-                          SPV_SEMANTICS_MAKE_VISIBLE));
+         lower_u32(l, SPV_SEMANTICS_ACQUIRE_RELEASE | SPV_SEMANTICS_WORKGROUP_MEMORY |
+                          SPV_SEMANTICS_MAKE_AVAILABLE | SPV_SEMANTICS_MAKE_VISIBLE | bindings));
 }
 
 uint32_t lower_subgroup(lower *l, const hal_ir_record *record)

@@ -75,7 +75,7 @@ typedef struct lower {
     uint32_t bindings[HAL_IR_MAX_BINDINGS]; /* addresses */
     lower_shared shared[HAL_IR_MAX_SHARED];
     uint32_t views;          /* 1: shared arrays have several layouts */
-    uint32_t private_access; /* 1: work-items do not communicate through bindings */
+    uint32_t private_access; /* 1: work-items of a group do not communicate through bindings */
     uint32_t flat;           /* 1: the group has one dimension, for subgroups */
     lower_address addresses[LOWER_ADDRESSES];
     uint32_t matrices[2][SPV_MATRIX_USES]; /* variables: of bf16 and sums, of f16; 0: none yet */
@@ -149,6 +149,7 @@ uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t cl
                               const lower_access *access);
 
 /* lower_group.c: barriers and subgroups. */
+void lower_find_communication(lower *l); /* sets private_access */
 int lower_needs_subgroups(const hal_ir_kernel *ir);
 void lower_barrier(lower *l);
 uint32_t lower_subgroup(lower *l, const hal_ir_record *record);

@@ -301,6 +301,51 @@ TEST(shared_memory_in_two_widths)
     free(views.words);
 }
 
+/* Whether the barriers of a kernel order accesses to bindings, and the stores to y take part. */
+static void communicates(const char *body, uint32_t expected)
+{
+    static const char head[] = HEAD "binding x f32 read\n"
+                                    "binding y f32 read_write\n"
+                                    "shared s f32 64\n"
+                                    "%i = local_id u32 x\n"
+                                    "%n = constant u32 8\n"
+                                    "%z = constant u32 0\n"
+                                    "%a = load f32 x[%i]\n"
+                                    "store s[%i], %a\n";
+    enum { OF_BINDING = 5 }; /* words of a store that has an alignment */
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s", head, body);
+    spirv_module m = lower(text, &plain);
+    uint32_t stores = 0, ordered = 0;
+    for (uint32_t at = 5; at < m.word_count; at += m.words[at] >> 16) {
+        if (m.words[at] == (OF_BINDING << 16 | SPV_OP_STORE)) {
+            stores++;
+            ordered += (m.words[at + 3] & SPV_ACCESS_NON_PRIVATE) != 0;
+        }
+    }
+    const uint32_t semantics = SPV_SEMANTICS_ACQUIRE_RELEASE | SPV_SEMANTICS_WORKGROUP_MEMORY |
+                               SPV_SEMANTICS_MAKE_AVAILABLE | SPV_SEMANTICS_MAKE_VISIBLE;
+    assert_int_equal(stores, 1);
+    assert_int_equal(ordered, expected);
+    assert_int_equal(count_with(&m, SPV_OP_CONSTANT, 3, semantics), !expected);
+    assert_int_equal(count_with(&m, SPV_OP_CONSTANT, 3, semantics | SPV_SEMANTICS_UNIFORM_MEMORY),
+                     expected);
+    free(m.words);
+}
+
+/* A barrier leaves accesses to bindings in flight where no work-item writes for another one. */
+TEST(barriers_order_bindings_that_work_items_share)
+{
+    communicates("barrier\nstore y[%i], %a\n", 0);
+    communicates("%b = load f32 y[%i]\nstore y[%i], %b\nbarrier\n", 0);
+    communicates("%k = for u32 %z, %n, %n\nbarrier\n%b = load f32 x[%k]\nstore s[%i], %b\nend\n"
+                 "store y[%i], %a\n",
+                 0);
+    communicates("store y[%i], %a\nbarrier\n%b = load f32 y[%n]\nstore s[%i], %b\n", 1);
+    communicates("%b = load f32 y[%n]\nbarrier\nstore y[%i], %b\n", 1);
+    communicates("%k = for u32 %z, %n, %n\nbarrier\nstore y[%i], %a\nend\n", 1);
+}
+
 TEST(halves_are_packed_and_hidden)
 {
     static const char text[] = HEAD "binding x f16 read_write\n"
