@@ -110,14 +110,14 @@ void case_unsupported(case_run *run, const char *format, ...)
 
 void case_claim(case_run *run, bool claimed, const char *what)
 {
-    if (!claimed && run->lacking == NULL) {
+    if (!claimed && !run->lacking) {
         run->lacking = what;
     }
 }
 
 void case_claim_or_rewrite(case_run *run, bool claimed, const char *what)
 {
-    if (!claimed && run->lacking == NULL) {
+    if (!claimed && !run->lacking) {
         run->lacking = what;
         run->may_work = true;
     }
@@ -147,7 +147,7 @@ void case_claim_storage(case_run *run, hal_type type)
 
 void case_ok(case_run *run, hal_status status, const char *what)
 {
-    if (status == HAL_ERROR_UNSUPPORTED && run->lacking != NULL) {
+    if (status == HAL_ERROR_UNSUPPORTED && run->lacking) {
         case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
     }
     if (status != HAL_OK) {
@@ -165,7 +165,7 @@ void case_expect(case_run *run, hal_status status, hal_status wanted, const char
                status == HAL_OK ? "no error" : message);
     case_check(run, wanted == HAL_OK || message[0] != 0, "%s gave %s without a sentence", what,
                hal_status_name(status));
-    case_check(run, wanted == HAL_OK || mention == NULL || strstr(message, mention) != NULL,
+    case_check(run, wanted == HAL_OK || !mention || strstr(message, mention) != NULL,
                "%s: the sentence does not name '%s': %s", what, mention, message);
 }
 
@@ -174,7 +174,7 @@ void case_own(case_run *run, void (*release)(void *object), void *object)
     if (run->object_count == run->object_capacity) {
         const size_t capacity = run->object_capacity == 0 ? 16 : 2 * run->object_capacity;
         struct case_object *objects = realloc(run->objects, capacity * sizeof *objects);
-        if (objects == NULL) {
+        if (!objects) {
             release(object);
             case_fail(run, "the host has no memory");
         }
@@ -275,7 +275,7 @@ void case_add(case_list *list, case_function function, const void *parameters, s
     if (list->count == list->capacity) {
         const size_t capacity = list->capacity == 0 ? 256 : 2 * list->capacity;
         case_entry *entries = realloc(list->entries, capacity * sizeof *entries);
-        if (entries == NULL) {
+        if (!entries) {
             list->out_of_memory = true;
             return;
         }
@@ -292,7 +292,7 @@ void case_add(case_list *list, case_function function, const void *parameters, s
     if (bytes > 0 && (entry.parameters = malloc(bytes)) != NULL) {
         memcpy(entry.parameters, parameters, bytes);
     }
-    if (entry.name == NULL || (bytes > 0 && entry.parameters == NULL)) {
+    if (!entry.name || (bytes > 0 && !entry.parameters)) {
         free(entry.name);
         free(entry.parameters);
         list->out_of_memory = true;
@@ -319,14 +319,13 @@ bool case_add_by_name(case_list *list, const char *name)
         const case_entry known = list->entries[i];
         uint8_t parameters[CASE_PARAMETER_BYTES];
         char made[CASE_NAME_BYTES];
-        if (known.family == NULL) {
+        if (!known.family) {
             continue;
         }
         memcpy(parameters, known.parameters, known.family->bytes);
         take_sizes(known.family, name, parameters);
         known.family->print(parameters, list->seed, made, sizeof made);
-        if (strcmp(made, name) == 0 &&
-            (known.family->fits == NULL || known.family->fits(parameters))) {
+        if (strcmp(made, name) == 0 && (!known.family->fits || known.family->fits(parameters))) {
             list->group = known.group;
             list->level = known.level;
             case_add_member(list, known.family, parameters);
@@ -341,7 +340,7 @@ uint64_t case_seed_of(const case_entry *entry, uint64_t seed)
     const case_family *family = entry->family;
     uint8_t parameters[CASE_PARAMETER_BYTES];
     char name[CASE_NAME_BYTES];
-    if (family == NULL || !family->one_stream) {
+    if (!family || !family->one_stream) {
         return random_seed_of(seed, entry->name);
     }
     memcpy(parameters, entry->parameters, family->bytes);
@@ -391,7 +390,7 @@ void case_covers(case_list *list, hal_type type, case_memory memory, const char 
     }
     case_entry *entry = &list->entries[list->count - 1];
     case_cover *covers = realloc(entry->covers, (entry->cover_count + 1) * sizeof *covers);
-    if (covers == NULL) {
+    if (!covers) {
         list->out_of_memory = true;
         return;
     }

@@ -23,8 +23,8 @@ int child_unnamed_file(void)
     return memfd_create("conformance", MFD_CLOEXEC);
 #else
     FILE *file = tmpfile();
-    const int copy = file != NULL ? dup(fileno(file)) : -1;
-    if (file != NULL) {
+    const int copy = file ? dup(fileno(file)) : -1;
+    if (file) {
         fclose(file);
     }
     return copy;

@@ -39,11 +39,11 @@ static char *read_file(const char *path)
     FILE *file = fopen(path, "r");
     char *text = NULL;
     size_t size = 0, capacity = 0;
-    while (file != NULL && !feof(file)) {
+    while (file && !feof(file)) {
         if (size + 1 >= capacity) {
             capacity = capacity == 0 ? 1 << 16 : 2 * capacity;
             char *more = realloc(text, capacity);
-            if (more == NULL) {
+            if (!more) {
                 break;
             }
             text = more;
@@ -54,8 +54,8 @@ static char *read_file(const char *path)
             break;
         }
     }
-    const bool well = file != NULL && feof(file);
-    if (file != NULL) {
+    const bool well = file && feof(file);
+    if (file) {
         fclose(file);
     }
     if (!well) {
@@ -67,9 +67,9 @@ static char *read_file(const char *path)
 
 static char *stem_of(const char *name)
 {
-    char *stem = strdup(name == NULL ? "" : name);
-    char *seed = stem == NULL ? NULL : strstr(stem, "seed=");
-    if (seed != NULL) {
+    char *stem = strdup(!name ? "" : name);
+    char *seed = !stem ? NULL : strstr(stem, "seed=");
+    if (seed) {
         char *rest = seed + strcspn(seed, ",)");
         seed -= seed > stem && seed[-1] == ',';
         memmove(seed, rest, strlen(rest) + 1);
@@ -85,7 +85,7 @@ static int by_stem(const void *one, const void *two)
 static bool take_cases(compare_report *earlier)
 {
     const json_value *cases = json_find(earlier->root, "cases");
-    if (cases == NULL || cases->kind != JSON_ARRAY) {
+    if (!cases || cases->kind != JSON_ARRAY) {
         return false;
     }
     size_t count = 0;
@@ -99,9 +99,9 @@ static bool take_cases(compare_report *earlier)
         earlier->cases[earlier->count++] =
             (earlier_case){.stem = stem_of(json_text_of(one, "name")),
                            .status = json_text_of(one, "status"),
-                           .seconds = seconds == NULL ? 0.0 : seconds->number};
+                           .seconds = !seconds ? 0.0 : seconds->number};
     }
-    if (earlier->cases != NULL) {
+    if (earlier->cases) {
         qsort(earlier->cases, earlier->count, sizeof *earlier->cases, by_stem);
     }
     return earlier->cases != NULL;
@@ -128,7 +128,7 @@ static void print_head(FILE *file, const compare_report *earlier, const run_repo
                     facts[i].now);
         }
     }
-    if (seed != NULL && (uint64_t)seed->number != made->seed) {
+    if (seed && (uint64_t)seed->number != made->seed) {
         fprintf(file, "  the seed was %.0f and is %" PRIu64 "\n", seed->number, made->seed);
     }
 }
@@ -142,7 +142,7 @@ static earlier_case *find(const compare_report *earlier, const char *stem)
 /* DIFFERENCES: none that is told. */
 static difference differs(const report_result *result, const earlier_case *before)
 {
-    if (before == NULL) {
+    if (!before) {
         return report_is_failure(result) ? NEWLY_FAILING : ADDED;
     }
     const char *status = report_status_name(result->status);
@@ -167,7 +167,7 @@ static void print_case(FILE *file, const report_result *result, const earlier_ca
         break;
     case NEWLY_FAILING:
     case NEWLY_UNSUPPORTED:
-        fprintf(file, " (%s before)\n      %s\n", before == NULL ? "not there" : before->status,
+        fprintf(file, " (%s before)\n      %s\n", !before ? "not there" : before->status,
                 result->detail);
         break;
     case NEWLY_PASSING:
@@ -187,7 +187,7 @@ static size_t print_kind(FILE *file, const compare_report *earlier, const run_re
     for (size_t i = 0; i < made->count; i++) {
         const report_result *result = &made->results[i];
         char *stem = stem_of(result->entry->name);
-        const earlier_case *before = stem == NULL ? NULL : find(earlier, stem);
+        const earlier_case *before = !stem ? NULL : find(earlier, stem);
         if (differs(result, before) == kind) {
             if (count++ == 0) {
                 fprintf(file, "%s:\n", titles[kind]);
@@ -207,8 +207,8 @@ static size_t print_kind(FILE *file, const compare_report *earlier, const run_re
 static void mark(compare_report *earlier, const char *name, bool run)
 {
     char *stem = stem_of(name);
-    earlier_case *before = stem == NULL ? NULL : find(earlier, stem);
-    if (before != NULL) {
+    earlier_case *before = !stem ? NULL : find(earlier, stem);
+    if (before) {
         before->there = true;
         before->run = before->run || run;
     }
@@ -250,18 +250,18 @@ compare_report *compare_read(const char *path, char *message, size_t bytes)
     char why[128] = "no memory";
     compare_report *earlier = calloc(1, sizeof *earlier);
     char *text = read_file(path);
-    if (earlier != NULL && text == NULL) {
+    if (earlier && !text) {
         snprintf(why, sizeof why, "%s", strerror(errno));
     }
-    if (earlier != NULL && text != NULL) {
+    if (earlier && text) {
         earlier->path = strdup(path);
         earlier->root = json_read(text, why, sizeof why);
-        if (earlier->root != NULL && !take_cases(earlier)) {
+        if (earlier->root && !take_cases(earlier)) {
             snprintf(why, sizeof why, "expected a report by hal-conformance --json");
         }
     }
     free(text);
-    if (earlier == NULL || earlier->cases == NULL) {
+    if (!earlier || !earlier->cases) {
         snprintf(message, bytes, "cannot read the earlier report %s: %s", path, why);
         compare_free(earlier);
         return NULL;
@@ -271,7 +271,7 @@ compare_report *compare_read(const char *path, char *message, size_t bytes)
 
 void compare_free(compare_report *earlier)
 {
-    if (earlier != NULL) {
+    if (earlier) {
         for (size_t i = 0; i < earlier->count; i++) {
             free(earlier->cases[i].stem);
         }

@@ -23,7 +23,7 @@ static int cell_names(const char *cases, const char *case_name)
     for (; begin != NULL; begin = strchr(begin, '`')) {
         char pattern[PATTERN_BYTES];
         const char *end = strchr(++begin, '`');
-        if (end == NULL) {
+        if (!end) {
             return 0;
         }
         snprintf(pattern, sizeof pattern, "%.*s", (int)(end - begin), begin);

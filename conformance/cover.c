@@ -39,7 +39,7 @@ static const char *const atomic_rows[HAL_IR_ATOMIC_COUNT] = {
 static void add_row(cover_table *table, uint8_t memory, uint32_t types, const char *format, ...)
 {
     cover_row *rows = realloc(table->rows, (table->count + 1) * sizeof *rows);
-    if (rows == NULL) {
+    if (!rows) {
         return;
     }
     table->rows = rows;

@@ -33,7 +33,7 @@ static HAL_PRINTF(3, 4) void feature_add(feature_list *list, size_t number, cons
     if (list->count == list->capacity) {
         const size_t capacity = list->capacity == 0 ? 4096 : 2 * list->capacity;
         feature *items = realloc(list->items, capacity * sizeof *items);
-        if (items == NULL) {
+        if (!items) {
             list->out_of_memory = true;
             return;
         }
@@ -76,9 +76,9 @@ static void add_parameter(feature_list *list, size_t number, const case_entry *e
                           const char * text, int bytes)
 {
     const char *equals = memchr(text, '=', (size_t)bytes);
-    const int key = equals == NULL ? bytes : (int)(equals - text);
+    const int key = !equals ? bytes : (int)(equals - text);
     const bool without_value =
-        equals != NULL && (is_number(entry, text, key) || (entry->level == CASE_LEVEL_OPS &&
+        equals && (is_number(entry, text, key) || (entry->level == CASE_LEVEL_OPS &&
                                                            is_type(equals + 1, bytes - key - 1)));
     feature_add(list, number, "%.*s(%.*s", operator, entry->name, without_value ? key : bytes,
                 text);
@@ -102,7 +102,7 @@ static void add_features(feature_list *list, size_t number, const case_entry *en
             feature_add(list, number, "%s", cover->row);
             feature_add(list, number, "%s %s", entry->group, type);
         } else {
-            const int bytes = width == NULL ? (int)strlen(cover->row) : (int)(width - cover->row);
+            const int bytes = !width ? (int)strlen(cover->row) : (int)(width - cover->row);
             feature_add(list, number, "%.*s %d %s", bytes, cover->row, cover->memory, type);
             feature_add(list, number, "%s %d", cover->row, cover->memory);
         }
@@ -119,7 +119,7 @@ static size_t number_texts(const feature_list *list)
 {
     feature **sorted = malloc((list->count + 1) * sizeof *sorted);
     size_t texts = 0;
-    if (sorted == NULL) {
+    if (!sorted) {
         return SIZE_MAX;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -179,7 +179,7 @@ bool cover_select(const case_entry *const *entries, size_t count, bool *chosen)
         add_features(&list, i, entries[i]);
         ends[i] = list.count;
     }
-    const bool listed = ends != NULL && !list.out_of_memory;
+    const bool listed = ends && !list.out_of_memory;
     const size_t texts = listed ? number_texts(&list) : SIZE_MAX;
     if (texts != SIZE_MAX && (covered = calloc(texts + 1, sizeof *covered)) != NULL) {
         choose_greedily(&list, ends, count, covered, chosen);

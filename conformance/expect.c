@@ -12,10 +12,10 @@ static char *reason_of(char *line)
 {
     char *gap = strstr(line, "  ");
     char *tab = strchr(line, '\t');
-    if (gap == NULL || (tab != NULL && tab < gap)) {
+    if (!gap || (tab && tab < gap)) {
         gap = tab;
     }
-    if (gap == NULL) {
+    if (!gap) {
         return NULL;
     }
     *gap++ = 0;
@@ -31,23 +31,23 @@ static bool read_line(char *line, expect_list *list)
         return true;
     }
     char *reason = reason_of(line);
-    if (reason == NULL) {
+    if (!reason) {
         return false;
     }
     expectation *items = realloc(list->items, (list->count + 1) * sizeof *items);
-    if (items == NULL) {
+    if (!items) {
         return false;
     }
     list->items = items;
     items[list->count++] = (expectation){.pattern = strdup(line), .reason = strdup(reason)};
-    return items[list->count - 1].pattern != NULL && items[list->count - 1].reason != NULL;
+    return items[list->count - 1].pattern && items[list->count - 1].reason != NULL;
 }
 
 bool expect_read(const char *path, expect_list *list, char *message, size_t bytes)
 {
     *list = (expect_list){0};
     FILE *file = fopen(path, "r");
-    if (file == NULL) {
+    if (!file) {
         snprintf(message, bytes, "cannot read %s: %s", path, strerror(errno));
         return false;
     }
@@ -93,7 +93,7 @@ bool expect_fits(const expectation *one, const char *name)
     }
     const char *seed = strstr(name, ",seed=");
     const size_t length = strlen(pattern);
-    if (seed == NULL || length == 0) {
+    if (!seed || length == 0) {
         return false;
     }
     /* "gemm(m=1" and "gemm(m=1)" both stand for "gemm(m=1,seed=7)". */

@@ -22,7 +22,7 @@ static bool same_file(const char *path, const char *other)
 {
     char *one = realpath(path, NULL);
     char *two = realpath(other, NULL);
-    const bool same = one != NULL && two != NULL && strcmp(one, two) == 0;
+    const bool same = one && two && strcmp(one, two) == 0;
     free(one);
     free(two);
     return same;
@@ -55,7 +55,7 @@ static bool first_of_file(const char *path, char *selection, size_t bytes, char 
 
 static void copy_text(char *target, size_t bytes, const char *text)
 {
-    snprintf(target, bytes, "%s", text == NULL ? "" : text);
+    snprintf(target, bytes, "%s", !text ? "" : text);
 }
 
 static bool open_and_describe(const char *selection, finding *found)
@@ -97,12 +97,12 @@ static void look(void *user, int fd)
     const inspection *wanted = user;
     char selection[128];
     finding *found = calloc(1, sizeof *found);
-    if (found == NULL) {
+    if (!found) {
         return;
     }
     const char *chosen = wanted->selection;
     bool well = true;
-    if (chosen == NULL && wanted->plugin_path != NULL) {
+    if (!chosen && wanted->plugin_path) {
         well = first_of_file(wanted->plugin_path, selection, sizeof selection, found->message,
                              sizeof found->message);
         chosen = selection;
@@ -131,8 +131,8 @@ bool inspect_device(const char *selection, const char *plugin_path, unsigned sec
     finding *found = calloc(1, sizeof *found);
     finding *second = calloc(1, sizeof *second);
     const double began = child_now();
-    const bool answered = found != NULL && second != NULL &&
-                          child_read_within(looker.fd, seconds, found, sizeof *found);
+    const bool answered =
+        found && second && child_read_within(looker.fd, seconds, found, sizeof *found);
     const bool late = child_now() - began >= seconds;
     if (answered && found->opened &&
         child_read_within(looker.fd, seconds, second, sizeof *second)) {

@@ -25,7 +25,7 @@ static void skip_space(reader *r)
 /* The first thing that is wrong counts. Always null. */
 static void *fail(reader *r, const char *what)
 {
-    if (r->wrong == NULL) {
+    if (!r->wrong) {
         r->wrong = what;
     }
     return NULL;
@@ -37,7 +37,7 @@ static uint32_t read_hex(reader *r)
     for (int i = 0; i < 4; i++, r->at++) {
         static const char digits[] = "0123456789abcdef";
         const char *digit = *r->at == 0 ? NULL : strchr(digits, *r->at | 0x20);
-        if (digit == NULL) {
+        if (!digit) {
             fail(r, "no four hexadecimal digits");
             return 0;
         }
@@ -72,7 +72,7 @@ static bool read_escape(reader *r, char **out)
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     const char name = r->at[1];
     const char *known = name == 0 ? NULL : strchr(names, name);
-    if (known != NULL) {
+    if (known) {
         *(*out)++ = values[known - names];
         r->at += 2;
         return true;
@@ -87,7 +87,7 @@ static bool read_escape(reader *r, char **out)
         point = 0x10000 + ((point - 0xd800) << 10) + ((read_hex(r) - 0xdc00) & 0x3ff);
     }
     *out = put_utf8(*out, point);
-    return r->wrong == NULL;
+    return !r->wrong;
 }
 
 static char *read_text(reader *r)
@@ -97,7 +97,7 @@ static char *read_text(reader *r)
         end += *end == '\\' && end[1] != 0 ? 2 : 1;
     }
     char *text = malloc((size_t)(end - r->at) + 1), *out = text;
-    if (text == NULL) {
+    if (!text) {
         return fail(r, "no memory");
     }
     while (*r->at != '"') {
@@ -127,14 +127,14 @@ static bool read_members(reader *r, json_value *container, char close)
         if (close == '}') {
             key = *r->at == '"' ? read_text(r) : fail(r, "no key begins");
             skip_space(r);
-            if (key == NULL || *r->at != ':') {
+            if (!key || *r->at != ':') {
                 free(key);
                 return fail(r, "no ':' follows the key") != NULL;
             }
             r->at++;
         }
         json_value *field = read_value(r);
-        if (field == NULL) {
+        if (!field) {
             free(key);
             return false;
         }
@@ -162,7 +162,7 @@ static json_value *read_value(reader *r)
     } words[] = {{"null", JSON_NULL}, {"false", JSON_FALSE}, {"true", JSON_TRUE}};
     skip_space(r);
     json_value *value = calloc(1, sizeof *value);
-    if (value == NULL) {
+    if (!value) {
         return fail(r, "no memory");
     }
     bool well = true;
@@ -202,10 +202,10 @@ json_value *json_read(const char *text, char *message, size_t bytes)
     reader r = {.begin = text, .at = text};
     json_value *value = read_value(&r);
     skip_space(&r);
-    if (value != NULL && *r.at != 0) {
+    if (value && *r.at != 0) {
         fail(&r, "something follows the value");
     }
-    if (r.wrong != NULL) {
+    if (r.wrong) {
         snprintf(message, bytes, "%s at byte %zu", r.wrong, (size_t)(r.at - r.begin));
         json_free(value);
         return NULL;
@@ -215,7 +215,7 @@ json_value *json_read(const char *text, char *message, size_t bytes)
 
 void json_free(json_value *value)
 {
-    while (value != NULL) {
+    while (value) {
         json_value *next = value->next;
         json_free(value->first);
         free(value->key);
@@ -227,11 +227,11 @@ void json_free(json_value *value)
 
 const json_value *json_find(const json_value *object, const char *key)
 {
-    if (object == NULL || object->kind != JSON_OBJECT) {
+    if (!object || object->kind != JSON_OBJECT) {
         return NULL;
     }
     const json_value *field = object->first;
-    while (field != NULL && strcmp(field->key, key) != 0) {
+    while (field && strcmp(field->key, key) != 0) {
         field = field->next;
     }
     return field;
@@ -240,5 +240,5 @@ const json_value *json_find(const json_value *object, const char *key)
 const char *json_text_of(const json_value *object, const char *key)
 {
     const json_value *field = json_find(object, key);
-    return field == NULL || field->kind != JSON_TEXT ? "" : field->text;
+    return !field || field->kind != JSON_TEXT ? "" : field->text;
 }

@@ -20,14 +20,14 @@
 
 static bool is_selected(const program_options *options, const case_entry *entry)
 {
-    if (options->filter != NULL) {
+    if (options->filter) {
         if (strcmp(options->filter, entry->name) == 0) {
             return true;
         }
         const bool pattern = strpbrk(options->filter, "*?") != NULL;
         const bool named = pattern ? fnmatch(options->filter, entry->name, 0) == 0 ||
                                          fnmatch(options->filter, entry->group, 0) == 0
-                                   : strstr(entry->name, options->filter) != NULL ||
+                                   : strstr(entry->name, options->filter) ||
                                          strstr(entry->group, options->filter) != NULL;
         if (!named) {
             return false;
@@ -39,7 +39,7 @@ static bool is_selected(const program_options *options, const case_entry *entry)
 /* A whole name that no case has may be one of a family with other sizes. */
 static void add_named_case(const program_options *options, case_list *list)
 {
-    if (options->filter == NULL || strchr(options->filter, '(') == NULL) {
+    if (!options->filter || !strchr(options->filter, '(')) {
         return;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -59,7 +59,7 @@ static size_t keep_cover(report_result *results, size_t count)
     for (size_t i = 0; entries != NULL && i < count; i++) {
         entries[i] = results[i].entry;
     }
-    if (entries != NULL && chosen != NULL && cover_select(entries, count, chosen)) {
+    if (entries && chosen && cover_select(entries, count, chosen)) {
         kept = 0;
         for (size_t i = 0; i < count; i++) {
             results[kept] = results[i];
@@ -105,7 +105,7 @@ static size_t select_cases(const program_options *options, const case_list *list
 static void print_selected(const program_options *options, const case_list *list)
 {
     report_result *results = calloc(list->count, sizeof *results);
-    const size_t count = results == NULL ? 0 : select_cases(options, list, results);
+    const size_t count = !results ? 0 : select_cases(options, list, results);
     for (size_t i = 0; i < count; i++) {
         puts(results[i].entry->name);
     }
@@ -116,13 +116,13 @@ static void print_selected(const program_options *options, const case_list *list
 static bool look_there_first(const char *file)
 {
     const char *others = getenv("HAL_PLUGIN_PATH");
-    const size_t bytes = strlen(file) + (others == NULL ? 0 : strlen(others)) + 2;
+    const size_t bytes = strlen(file) + (!others ? 0 : strlen(others)) + 2;
     char *path = access(file, R_OK) == 0 ? malloc(bytes) : NULL;
-    if (path == NULL) {
+    if (!path) {
         return false;
     }
-    snprintf(path, bytes, "%s%s%s", file, others == NULL || others[0] == 0 ? "" : ":",
-             others == NULL ? "" : others);
+    snprintf(path, bytes, "%s%s%s", file, !others || others[0] == 0 ? "" : ":",
+             !others ? "" : others);
     const bool well = setenv("HAL_PLUGIN_PATH", path, 1) == 0;
     free(path);
     return well;
@@ -131,9 +131,8 @@ static bool look_there_first(const char *file)
 static bool read_earlier(const program_options *options, compare_report **earlier)
 {
     char message[1024];
-    *earlier =
-        options->compare == NULL ? NULL : compare_read(options->compare, message, sizeof message);
-    if (options->compare != NULL && *earlier == NULL) {
+    *earlier = !options->compare ? NULL : compare_read(options->compare, message, sizeof message);
+    if (options->compare && !*earlier) {
         fprintf(stderr, "hal-conformance: %s\n", message);
         return false;
     }
@@ -147,12 +146,12 @@ static bool read_expectations(const program_options *options, const report_devic
 {
     char path[1024], message[2048];
     const char *file = options->expect;
-    if (file == NULL) {
+    if (!file) {
         const char *plugin = device->plugin_path;
         const char *slash = strrchr(plugin, '/');
-        const int folder = slash == NULL ? 0 : (int)(slash - plugin) + 1;
+        const int folder = !slash ? 0 : (int)(slash - plugin) + 1;
         const char *dot = strrchr(plugin + folder, '.');
-        const int stem = dot == NULL ? (int)strlen(plugin) : (int)(dot - plugin);
+        const int stem = !dot ? (int)strlen(plugin) : (int)(dot - plugin);
         snprintf(path, sizeof path, "%.*s.expect.txt", stem, plugin);
         if (access(path, F_OK) != 0) {
             snprintf(path, sizeof path, "%.*sexpect.txt", folder, plugin);
@@ -174,7 +173,7 @@ static FILE *output_for_people(const program_options *options)
 {
     const char *const paths[] = {options->json, options->junit, options->tap};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        if (paths[i] != NULL && strcmp(paths[i], "-") == 0) {
+        if (paths[i] && strcmp(paths[i], "-") == 0) {
             return stderr;
         }
     }
@@ -201,9 +200,9 @@ static bool print_unknown(FILE *file, const expect_list *expected, const case_li
 
 static bool write_reports(const program_options *options, const run_report *made)
 {
-    bool well = options->json == NULL || report_write_json(options->json, made);
-    well = (options->junit == NULL || report_write_junit(options->junit, made)) && well;
-    return (options->tap == NULL || report_write_tap(options->tap, made)) && well;
+    bool well = !options->json || report_write_json(options->json, made);
+    well = (!options->junit || report_write_junit(options->junit, made)) && well;
+    return (!options->tap || report_write_tap(options->tap, made)) && well;
 }
 
 static int run_selected(const program_options *options, const case_list *list,
@@ -213,7 +212,7 @@ static int run_selected(const program_options *options, const case_list *list,
     report_result *results = calloc(list->count, sizeof *results);
     size_t count = 0;
     int status = 2;
-    if (results != NULL && read_expectations(options, device, &expected)) {
+    if (results && read_expectations(options, device, &expected)) {
         count = select_cases(options, list, results);
         const runner_options running = {.selection = device->selection,
                                         .seed = options->seed,
@@ -241,7 +240,7 @@ static int run_selected(const program_options *options, const case_list *list,
             const bool ran = runner_run(&running, results, count);
             made.seconds = child_now() - start;
             report_print(people, &made);
-            if (earlier != NULL) {
+            if (earlier) {
                 compare_print(people, earlier, &made, list);
             }
             const bool all_known = print_unknown(people, &expected, list);
@@ -260,7 +259,7 @@ static int run_on_device(const program_options *options, const case_list *list)
     char message[2048];
     report_device device = {0};
     compare_report *earlier = NULL;
-    if (options->plugin != NULL && !look_there_first(options->plugin)) {
+    if (options->plugin && !look_there_first(options->plugin)) {
         fprintf(stderr, "hal-conformance: no plugin %s: %s\n", options->plugin, strerror(errno));
         return 2;
     }

@@ -126,12 +126,12 @@ static int parse_options(int count, char **arguments, check_options *options)
         }
         return -1;
     }
-    if (options->is_reader && options->device != NULL) {
+    if (options->is_reader && options->device) {
         command_line_wrong(&line, "--reader: expected no --device, got %s", options->device);
         return 1;
     }
     const char *unknown = unknown_function(options->functions);
-    if (unknown != NULL) {
+    if (unknown) {
         fprintf(stderr, "hal-math-exhaustive: --function: expected one of --list, got %.*s\n",
                 (int)strcspn(unknown, ","), unknown);
         return 1;
@@ -147,7 +147,7 @@ static int report_error(const char *what)
 
 static void print_device(const math_device *device)
 {
-    if (device == NULL) {
+    if (!device) {
         puts("plain C, no device");
     } else {
         printf("%s:%u, %s, %s\n", hal_device_get_plugin_name(device->device),
@@ -172,7 +172,7 @@ static void write_json_text(FILE *file, const char *text)
 static void write_json_head(FILE *file, const check_options *options, const math_device *device)
 {
     fputs("{\"device\":", file);
-    if (device == NULL) {
+    if (!device) {
         fputs("null", file);
     } else {
         fprintf(file, "{\"plugin\":\"%s\",\"index\":%u,\"name\":",
@@ -235,7 +235,7 @@ static int functions_check(const check_options *options, math_device *device, FI
     int exit_status = 0;
     const char *separator = "";
     print_device(device);
-    if (json != NULL) {
+    if (json) {
         write_json_head(json, options, device);
     }
     for (size_t i = 0; i < math_case_count; i++) {
@@ -243,7 +243,7 @@ static int functions_check(const check_options *options, math_device *device, FI
         if (!is_listed(options->functions, function->name)) {
             continue;
         }
-        if (device != NULL && !math_device_offers(device, function)) {
+        if (device && !math_device_offers(device, function)) {
             printf("%-10s skipped: the device lacks the type\n", function->name);
             continue;
         }
@@ -253,7 +253,7 @@ static int functions_check(const check_options *options, math_device *device, FI
             break;
         }
         print_result(&result);
-        if (json != NULL) {
+        if (json) {
             fputs(separator, json);
             write_json_result(json, &result);
             separator = ",";
@@ -262,7 +262,7 @@ static int functions_check(const check_options *options, math_device *device, FI
             exit_status = 1;
         }
     }
-    if (json != NULL) {
+    if (json) {
         fputs("\n]}\n", json);
     }
     return exit_status;
@@ -284,14 +284,14 @@ int main(int count, char **arguments)
         math_device_close(&device);
         return report_error("cannot open a device");
     }
-    FILE *json = options.json != NULL ? fopen(options.json, "w") : NULL;
+    FILE *json = options.json ? fopen(options.json, "w") : NULL;
     int exit_status = 2;
-    if (options.json != NULL && json == NULL) {
+    if (options.json && !json) {
         fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));
     } else {
         exit_status = functions_check(&options, options.is_reader ? NULL : &device, json);
     }
-    if (json != NULL && fclose(json) != 0) {
+    if (json && fclose(json) != 0) {
         fprintf(stderr, "cannot write %s: %s\n", options.json, strerror(errno));
         exit_status = 2;
     }

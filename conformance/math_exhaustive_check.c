@@ -29,7 +29,7 @@ static void judge_block_f64(check_work *work, uint64_t first, size_t count)
     double x[MATH_BLOCK], y[MATH_BLOCK], computed[MATH_BLOCK];
     const double *results = computed;
     math_sample_f64(function, work->options->seed, first, count, x, y);
-    if (work->results != NULL) {
+    if (work->results) {
         results = (const double *)work->results + (first - work->chunk_first);
     } else {
         math_run_f64(function->function, x, y, computed, count);
@@ -47,7 +47,7 @@ static void judge_block_f32(check_work *work, uint64_t first, size_t count)
     } else {
         math_enumerate_f32(first, work->options->step, count, x);
     }
-    if (work->results != NULL) {
+    if (work->results) {
         results = (const float *)work->results + (first - work->chunk_first);
     } else {
         math_run_f32(function->function, x, y, computed, count);
@@ -130,7 +130,7 @@ static hal_status compute(const check_options *options, math_device *device, uin
 static hal_status check_chunks(const check_options *options, math_device *device, void *memory,
                                check_result *result)
 {
-    if (memory == NULL) {
+    if (!memory) {
         return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
                               "the host has no memory for %zu results of %s", device->chunk,
                               device->function->name);
@@ -152,13 +152,12 @@ hal_status check_function(const math_case *function, const check_options *option
 {
     const double start = now();
     *result = (check_result){.function = function, .worst = MATH_NO_WORST};
-    result->demand =
-        math_demand_of(function, device != NULL ? device->info->exactness : MATH_EXACT);
+    result->demand = math_demand_of(function, device ? device->info->exactness : MATH_EXACT);
     result->inputs = function->is_sampled
                          ? options->samples
                          : ((UINT64_C(1) << 32) + options->step - 1) / options->step;
     hal_status status = HAL_OK;
-    if (device == NULL) {
+    if (!device) {
         judge(options, NULL, 0, result->inputs, result);
     } else {
         status = math_device_prepare(device, function);

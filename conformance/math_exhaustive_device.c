@@ -90,7 +90,7 @@ static hal_status run(math_device *device, const math_scalars *scalars, uint32_t
     hal_range ranges[3];
     uint32_t range_count = 0;
     for (int i = 0; i < 2; i++) {
-        if (device->arguments[i] != NULL) {
+        if (device->arguments[i]) {
             ranges[range_count++] = (hal_range){device->arguments[i], 0, HAL_WHOLE};
         }
     }
@@ -176,7 +176,7 @@ hal_status math_device_run_samples(math_device *device, const void *x, const voi
     const math_scalars scalars = {(uint32_t)count, 0, 0};
     const uint64_t bytes = (uint64_t)count * hal_type_size(type_of(device->function));
     hal_status status = hal_queue_write(device->queue, device->arguments[0], 0, x, bytes);
-    if (status == HAL_OK && device->arguments[1] != NULL) {
+    if (status == HAL_OK && device->arguments[1]) {
         status = hal_queue_write(device->queue, device->arguments[1], 0, y, bytes);
     }
     return status != HAL_OK ? status : run(device, &scalars, sizeof scalars.count, results);

@@ -170,8 +170,8 @@ static const command_line line = {
 /* A case's name holds its seed, so the name alone repeats the run. */
 static void take_seed_of_filter(program_options *options)
 {
-    const char *seed = options->filter == NULL ? NULL : strstr(options->filter, "seed=");
-    if (seed != NULL && !options->seed_given) {
+    const char *seed = !options->filter ? NULL : strstr(options->filter, "seed=");
+    if (seed && !options->seed_given) {
         const uint64_t number = strtoull(seed + strlen("seed="), NULL, 10);
         options->seed = number == 0 ? options->seed : number;
     }

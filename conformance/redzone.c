@@ -38,7 +38,7 @@ red_zone zone_create_at(case_run *run, uint64_t lead, uint64_t bytes, const void
     const size_t objects = run->object_count;
     uint8_t *memory = case_allocate(run, made.total, 1);
     canary_fill(memory, made.total);
-    if (data != NULL && bytes > 0) {
+    if (data && bytes > 0) {
         memcpy(memory + made.offset, data, bytes);
     }
     case_ok(run, hal_queue_write(run->queue, made.buffer, 0, memory, made.total),
@@ -58,7 +58,7 @@ void zone_read(case_run *run, const red_zone *zone, void *data, const char *what
     uint8_t *memory = case_allocate(run, zone->total, 1);
     case_ok(run, hal_queue_read(run->queue, zone->buffer, 0, zone->total, memory),
             "hal_queue_read");
-    if (data != NULL && zone->bytes > 0) {
+    if (data && zone->bytes > 0) {
         memcpy(data, memory + zone->offset, zone->bytes);
     }
     canaries_check(run, zone, memory, what);

@@ -158,7 +158,7 @@ bool compare_bits(hal_type type, const void *actual, const void *expected, size_
 void comparison_text(const comparison *found, char *text, size_t bytes)
 {
     char distance[80] = "";
-    if (found->unit != NULL) {
+    if (found->unit) {
         snprintf(distance, sizeof distance, ", %.4g %s (bound %.4g)", found->worst, found->unit,
                  found->bound);
     }

@@ -46,7 +46,7 @@ const char *report_tool_version(void)
 void report_apply_expectations(report_result *result, expect_list *expected)
 {
     const expectation *known = expect_find(expected, result->entry->name);
-    if (known == NULL) {
+    if (!known) {
         return;
     }
     char text[2048];
@@ -191,13 +191,13 @@ static void print_failures(FILE *file, const run_report *made)
             continue;
         }
         fprintf(file, "\nfailed: %s\n    %s\n", result->entry->name, result->detail);
-        if (result->smallest != NULL) {
+        if (result->smallest) {
             fprintf(file, "  smallest that fails: %s\n    %s\n", result->smallest,
                     result->smallest_detail);
         }
-        const char *name = result->smallest != NULL ? result->smallest : result->entry->name;
+        const char *name = result->smallest ? result->smallest : result->entry->name;
         print_again(file, made, "again: hal-conformance", name);
-        if (strstr(result->detail, "ended by signal") != NULL) {
+        if (strstr(result->detail, "ended by signal")) {
             print_again(file, made, "in a debugger: gdb --args hal-conformance --in-process", name);
         }
     }
@@ -207,11 +207,11 @@ static void print_failures(FILE *file, const run_report *made)
 static void print_again(FILE *file, const run_report *made, const char *program, const char *name)
 {
     fprintf(file, "    %s", program);
-    if (made->plugin_file != NULL) {
+    if (made->plugin_file) {
         fprintf(file, " --plugin %s", made->plugin_file);
     }
     fprintf(file, " --device %s", made->device->selection);
-    if (made->seed != 1 && strstr(name, "seed=") == NULL) {
+    if (made->seed != 1 && !strstr(name, "seed=")) {
         fprintf(file, " --seed %" PRIu64, made->seed);
     }
     fprintf(file, " --filter '%s'\n", name);

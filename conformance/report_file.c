@@ -9,7 +9,7 @@
 static FILE *open_to_write(const char *path)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    if (file == NULL) {
+    if (!file) {
         fprintf(stderr, "hal-conformance: cannot write %s: %s\n", path, strerror(errno));
     }
     return file;
@@ -139,7 +139,7 @@ static void write_tap_block(FILE *file, const report_result *result)
 {
     fprintf(file, "  ---\n  message: ");
     write_json_text(file, result->detail);
-    if (result->smallest != NULL) {
+    if (result->smallest) {
         fprintf(file, "\n  smallest: ");
         write_json_text(file, result->smallest);
         fprintf(file, "\n  smallest_message: ");
@@ -151,7 +151,7 @@ static void write_tap_block(FILE *file, const report_result *result)
 bool report_write_json(const char *path, const run_report *made)
 {
     FILE *file = open_to_write(path);
-    if (file == NULL) {
+    if (!file) {
         return false;
     }
     const report_summary sum = report_count(made->results, made->count);
@@ -172,7 +172,7 @@ bool report_write_json(const char *path, const run_report *made)
         write_json_text(file, result->entry->name);
         fprintf(file, ", \"status\": \"%s\", \"detail\": ", report_status_name(result->status));
         write_json_text(file, result->detail);
-        if (result->smallest != NULL) {
+        if (result->smallest) {
             fprintf(file, ", \"smallest\": {\"name\": ");
             write_json_text(file, result->smallest);
             fprintf(file, ", \"detail\": ");
@@ -189,7 +189,7 @@ bool report_write_json(const char *path, const run_report *made)
 bool report_write_junit(const char *path, const run_report *made)
 {
     FILE *file = open_to_write(path);
-    if (file == NULL) {
+    if (!file) {
         return false;
     }
     const report_device *device = made->device;
@@ -227,7 +227,7 @@ bool report_write_junit(const char *path, const run_report *made)
         const char *element = report_is_failure(result) ? "failure" : "skipped";
         fprintf(file, "><%s message=\"", element);
         write_xml_text(file, result->detail);
-        if (result->smallest != NULL) {
+        if (result->smallest) {
             fprintf(file, "\">smallest that fails: ");
             write_xml_text(file, result->smallest);
             fprintf(file, ": ");
@@ -245,7 +245,7 @@ bool report_write_junit(const char *path, const run_report *made)
 bool report_write_tap(const char *path, const run_report *made)
 {
     FILE *file = open_to_write(path);
-    if (file == NULL) {
+    if (!file) {
         return false;
     }
     fprintf(file, "TAP version 13\n1..%zu\n# hal-conformance %s, seed %" PRIu64 ", ", made->count,

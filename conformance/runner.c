@@ -131,7 +131,7 @@ static bool take_message(group_job *job)
         take_result(job, &received, detail);
         return true;
     case MESSAGE_TRY:
-        job->trying = task->search.family != NULL && shrink_next(&task->search);
+        job->trying = task->search.family && shrink_next(&task->search);
         if (task->shrink_until + 1.0 < job->deadline) {
             job->deadline = task->shrink_until + 1.0;
         }
@@ -189,8 +189,8 @@ static bool start_next_group(group_job *job, const runner_options *options, repo
     job->task = (worker_task){.options = options, .results = results, .next = *next, .end = *next};
     do {
         job->task.end++;
-    } while (job->task.end < count && results[job->task.end].entry->faults == NULL &&
-             results[job->task.end - 1].entry->faults == NULL &&
+    } while (job->task.end < count && !results[job->task.end].entry->faults &&
+             !results[job->task.end - 1].entry->faults &&
              strcmp(results[job->task.end].entry->group, group) == 0);
     *next = job->task.end;
     return restart(job);
@@ -240,7 +240,7 @@ static void end_of_child(group_job *job, const char *end)
         finish(job, task->next, CASE_FAILED, text, 0.0);
         task->next++;
     }
-    if (task->next < task->end || task->search.family != NULL) {
+    if (task->next < task->end || task->search.family) {
         restart(job);
     }
 }

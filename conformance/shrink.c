@@ -52,7 +52,7 @@ bool shrink_next(shrink *search)
         search->step = search->step == 0 ? most : search->step;
         memcpy(search->tried, search->smallest, family->bytes);
         case_size_set(size, search->tried, value - search->step);
-        if (family->fits == NULL || family->fits(search->tried)) {
+        if (!family->fits || family->fits(search->tried)) {
             return true;
         }
         shrink_tell(search, false);

@@ -59,8 +59,8 @@ static void request_faults(const char *faults)
 {
     char layers[256];
     const char *others = getenv("HAL_LAYERS");
-    snprintf(layers, sizeof layers, "%s%sfault", others == NULL ? "" : others,
-             others == NULL || others[0] == 0 ? "" : ",");
+    snprintf(layers, sizeof layers, "%s%sfault", !others ? "" : others,
+             !others || others[0] == 0 ? "" : ",");
     setenv("HAL_LAYERS", layers, 1);
     setenv("HAL_FAULT", faults, 1);
 }
@@ -97,8 +97,7 @@ static void run_case(case_run *run, const runner_options *options, const case_en
 {
     run->name = entry->name;
     run->seed = case_seed_of(entry, options->seed);
-    if (case_execute(run, entry->function, entry->parameters) && run->lacking != NULL &&
-        !run->may_work) {
+    if (case_execute(run, entry->function, entry->parameters) && run->lacking && !run->may_work) {
         fail_run(run,
                  "the device does not claim %s, but does it: no call answered UNSUPPORTED. Claim "
                  "it in hal_device_info, or refuse it",
@@ -186,14 +185,14 @@ void worker_run(void *user, int fd)
 {
     worker_task *task = user;
     worker *w = calloc(1, sizeof *w);
-    if (w == NULL) {
+    if (!w) {
         _exit(1);
     }
     w->options = task->options;
     w->fd = fd;
     w->owner = getpid();
     finding_listen();
-    if (task->next == task->end || task->results[task->next].entry->faults == NULL) {
+    if (task->next == task->end || !task->results[task->next].entry->faults) {
         open_fixture(w);
     } else if (was_used) {
         w->is_late = true;
@@ -202,7 +201,7 @@ void worker_run(void *user, int fd)
         w->alone = true;
     }
     was_used = true;
-    if (task->search.family != NULL) {
+    if (task->search.family) {
         shrink_case(w, task);
     }
     for (size_t i = task->next; i < task->end; i++) {
@@ -226,8 +225,7 @@ bool worker_begin_shrink(worker_task *task, size_t index)
     const case_entry *entry = task->results[index].entry;
     const double most = task->options->shrink_seconds;
     const double left = SHRUNK_CASES_OF_A_GROUP * most - task->shrink_spent;
-    if (entry->family == NULL || left <= 0.0 ||
-        expect_find(task->options->expected, entry->name) != NULL) {
+    if (!entry->family || left <= 0.0 || expect_find(task->options->expected, entry->name)) {
         return false;
     }
     task->shrunk = index;
@@ -239,7 +237,7 @@ bool worker_begin_shrink(worker_task *task, size_t index)
 
 void worker_end_shrink(worker_task *task)
 {
-    if (task->search.family != NULL) {
+    if (task->search.family) {
         task->shrink_spent += child_now() - task->shrink_began;
         task->search.family = NULL;
     }

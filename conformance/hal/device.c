@@ -26,8 +26,7 @@ static void open_absent(case_run *run, const void *parameters)
     case_expect(run, status, HAL_ERROR_NOT_FOUND, "no_such_plugin", "an absent plugin");
     case_check(run, strstr(hal_status_message(), hal_device_get_plugin_name(run->device)) != NULL,
                "the sentence does not say what there is: %s", hal_status_message());
-    case_check(run, device == NULL || device == (hal_device *)run,
-               "a device was given with an error");
+    case_check(run, !device || device == (hal_device *)run, "a device was given with an error");
     char selection[192];
     snprintf(selection, sizeof selection, "%s:4095", hal_device_get_plugin_name(run->device));
     case_expect(run, hal_device_open(selection, &device), HAL_ERROR_NOT_FOUND, "4095",
@@ -74,7 +73,7 @@ static void open_by_name(case_run *run, const void *parameters)
     char selection[256];
     snprintf(selection, sizeof selection, "id:%s", run->info->id);
     selection_check(run, selection, "the device by its id");
-    if (strchr(run->info->name, ',') == NULL) {
+    if (!strchr(run->info->name, ',')) {
         hal_device *device = NULL;
         snprintf(selection, sizeof selection, "%s:%.100s", plugin, run->info->name);
         case_ok(run, hal_device_open(selection, &device), "the device by its name");
@@ -160,7 +159,7 @@ static void memory_statistics(case_run *run, const void *parameters)
 static void null_arguments(case_run *run, const void *parameters)
 {
     hal_memory_statistics statistics;
-    case_check(run, hal_device_retain(NULL) == NULL && hal_device_get_info(NULL) == NULL,
+    case_check(run, !hal_device_retain(NULL) && !hal_device_get_info(NULL),
                "a null device gives something");
     hal_device_release(NULL);
     hal_registry_report_destroy(NULL);
@@ -205,7 +204,7 @@ static void status_names(case_run *run, const void *parameters)
     for (hal_status status = 0; status < HAL_STATUS_COUNT; status++) {
         case_check(run,
                    strncmp(hal_status_name(status), "HAL_", 4) == 0 &&
-                       strchr(hal_status_name(status), '?') == NULL,
+                       !strchr(hal_status_name(status), '?'),
                    "status %d is called %s", status, hal_status_name(status));
     }
     case_check(run, strcmp(hal_status_name(HAL_STATUS_COUNT), "HAL_STATUS_?") == 0,

@@ -57,14 +57,14 @@ static void lost_check(case_run *run, const program *p)
     hal_buffer *buffer = NULL;
     uint32_t word = 0;
     const hal_status status = HAL_ERROR_DEVICE_LOST;
-    if (p->run.queue == NULL) {
+    if (!p->run.queue) {
         return;
     }
     case_expect(run, hal_buffer_create(p->run.device, HAL_MEMORY_DEVICE, 1 << 20, &buffer), status,
                 NULL, "hal_buffer_create on a lost device");
     case_expect(run, hal_queue_wait(p->run.queue, HAL_WAIT_FOREVER), status, NULL,
                 "hal_queue_wait on a lost device");
-    if (p->x != NULL) {
+    if (p->x) {
         case_expect(run, hal_queue_read(p->run.queue, p->x, 0, sizeof word, &word), status, NULL,
                     "hal_queue_read on a lost device");
     }

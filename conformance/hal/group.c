@@ -134,9 +134,9 @@ static void split_sequence_run(case_run *run, collective_rank *ranks, uint32_t c
         random_state random = {seed + (uint64_t)color};
         uint32_t part_count = 0;
         for (uint32_t r = 0; r < count; r++) {
-            case_check(run, (split[r] == NULL) == (colors[r] < 0), "color %d: %s", colors[r],
+            case_check(run, (!split[r]) == (colors[r] < 0), "color %d: %s", colors[r],
                        split[r] ? "a group" : "no group");
-            if (colors[r] == color && split[r] != NULL) {
+            if (colors[r] == color && split[r]) {
                 case_own(run, release_group, split[r]);
                 parts[part_count++] = collective_rank_of(run, split[r], ranks[r].queue);
             }
@@ -207,9 +207,9 @@ static void on_threads(case_run *run, const void *parameters)
     for (uint32_t i = 0; i < count; i++) {
         pthread_join(threads[i].thread, NULL);
         case_release(&threads[i].run, 0);
-        failed = failed == NULL && threads[i].run.status != CASE_PASSED ? &threads[i] : failed;
+        failed = !failed && threads[i].run.status != CASE_PASSED ? &threads[i] : failed;
     }
-    case_check(run, failed == NULL, "%s", failed ? failed->run.detail : "");
+    case_check(run, !failed, "%s", failed ? failed->run.detail : "");
 }
 
 /* A collective in a graph gives each launch's sums; send and recv are slots. */

@@ -136,7 +136,7 @@ static void launched(case_run *run, const void *parameters)
 static bool message_names_rank_1(const char *message, const process_parameters *p)
 {
     const char *missing = strstr(message, "missing are ranks");
-    return p->kill_at == 0 ? missing != NULL && strstr(missing, " 1") != NULL
+    return p->kill_at == 0 ? missing && strstr(missing, " 1") != NULL
                            : strstr(message, "rank 1 of") != NULL;
 }
 

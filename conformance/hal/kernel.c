@@ -26,7 +26,7 @@ static void nulls(case_run *run, const void *parameters)
     hal_kernel_release(NULL);
     hal_ir_kernel_destroy(NULL);
     hal_ir_builder_destroy(NULL);
-    case_check(run, hal_kernel_retain(NULL) == NULL && hal_kernel_get_name(NULL)[0] == 0,
+    case_check(run, !hal_kernel_retain(NULL) && hal_kernel_get_name(NULL)[0] == 0,
                "a null kernel gives something");
     case_expect(run, hal_kernel_create(NULL, ir, &kernel), wrong, NULL, "a null device");
     case_expect(run, hal_kernel_create(run->device, NULL, &kernel), wrong, NULL, "null IR");

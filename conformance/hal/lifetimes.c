@@ -82,10 +82,10 @@ static uint64_t resident_bytes(void)
 {
     unsigned long long pages = 0;
     FILE *file = fopen("/proc/self/statm", "re");
-    if (file == NULL || fscanf(file, "%*u %llu", &pages) != 1) {
+    if (!file || fscanf(file, "%*u %llu", &pages) != 1) {
         pages = 0;
     }
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -154,7 +154,7 @@ static bool least_growth(case_run *run, void (*work)(case_run *run, uint32_t tur
         const uint64_t before = resident_bytes();
         const clock_t begin = clock();
         uint32_t i = 0;
-        for (; i < per_round && (done == NULL || round > 0 || clock() - begin < most); i++) {
+        for (; i < per_round && (!done || round > 0 || clock() - begin < most); i++) {
             work(run, turn++);
         }
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
@@ -167,7 +167,7 @@ static bool least_growth(case_run *run, void (*work)(case_run *run, uint32_t tur
             return false;
         }
     }
-    if (done != NULL) {
+    if (done) {
         *done = per_round;
     }
 #ifdef CASE_SANITIZED /* sanitizers keep released memory */

@@ -132,7 +132,7 @@ static void one_symbol(case_run *run, const void *parameters)
         const char *names = file.data + sections[sections[i].sh_link].sh_offset;
         for (size_t k = 0; k < sections[i].sh_size / sizeof *symbols; k++) {
             const char *name = exported_name(&symbols[k], names);
-            case_check(run, name == NULL || strcmp(name, HAL_PLUGIN_QUERY_SYMBOL) == 0,
+            case_check(run, !name || strcmp(name, HAL_PLUGIN_QUERY_SYMBOL) == 0,
                        "the plugin exports %s. Compile it with hidden visibility", name);
         }
     }
@@ -199,10 +199,10 @@ static void query(case_run *run, const void *parameters)
     memcpy(&ask, &symbol, sizeof ask);
     other = host;
     other.abi = (HAL_PLUGIN_ABI_MAJOR + 1000) << 16;
-    case_check(run, ask(other.abi, &other) == NULL, "a host of major version %u got a table",
+    case_check(run, !ask(other.abi, &other), "a host of major version %u got a table",
                HAL_PLUGIN_ABI_MAJOR + 1000);
     const hal_plugin *table = ask(HAL_PLUGIN_ABI, &host);
-    case_check(run, table != NULL && ask(HAL_PLUGIN_ABI, &host) == table,
+    case_check(run, table && ask(HAL_PLUGIN_ABI, &host) == table,
                "two queries gave two tables, or none");
 }
 

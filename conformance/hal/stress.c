@@ -75,7 +75,7 @@ static void pool_churn(case_run *run, const void *parameters)
     random_state random = {run->seed};
     for (int turn = 0; turn < 3000; turn++) {
         const size_t slot = random_below(&random, SLOTS);
-        if (held[slot] != NULL) {
+        if (held[slot]) {
             words_check(run, run->queue, held[slot], counts[slot], starts[slot], 3, "a buffer");
             hal_buffer_release(held[slot]);
         }

@@ -18,16 +18,15 @@ typedef struct term {
 static term apply(uint32_t opcode, term x, term y)
 {
     const uint64_t operands[3] = {x.value, y.value, 0};
-    x.value = x.b == NULL
-                  ? ir_evaluate(opcode, x.type, operands)
-                  : hal_ir_binary(x.b, opcode, (hal_ir_value)x.value, (hal_ir_value)y.value);
+    x.value = !x.b ? ir_evaluate(opcode, x.type, operands)
+                   : hal_ir_binary(x.b, opcode, (hal_ir_value)x.value, (hal_ir_value)y.value);
     return x;
 }
 
 static term constant(term like, double number)
 {
     like.value =
-        like.b == NULL ? number_bits(like.type, number) : hal_ir_number(like.b, like.type, number);
+        !like.b ? number_bits(like.type, number) : hal_ir_number(like.b, like.type, number);
     return like;
 }
 

@@ -424,7 +424,7 @@ static void run_scopes(case_run *run, const void *parameters)
 /* Null, and a sentence that names what is wrong. */
 static void refused(case_run *run, const ops_array *array, const char *mention, const char *what)
 {
-    case_check(run, array == NULL, "%s was taken", what);
+    case_check(run, !array, "%s was taken", what);
     case_expect(run, HAL_ERROR_INVALID_ARGUMENT, HAL_ERROR_INVALID_ARGUMENT, mention, what);
 }
 

@@ -100,7 +100,7 @@ ops_graph *recording_end(case_run *run, ops_array *const *inputs, uint32_t input
 
 ops_array *array_check(case_run *run, ops_array *array, const char *what)
 {
-    if (array == NULL) {
+    if (!array) {
         case_check(run, hal_status_message()[0] != 0, "%s gave no array and no sentence", what);
         case_check(run, run->lacking != NULL, "%s: %s", what, hal_status_message());
         case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
@@ -131,7 +131,7 @@ void array_add_leaf(array_run *r, hal_type type, uint32_t rank, const int64_t *s
     case_check(r->run, bytes <= sizeof elements && r->leaf_count < ARRAY_LEAVES,
                "the case has a leaf too many or too large");
     random_fill(&r->random, type, low, high, elements, count);
-    if (bits != NULL) {
+    if (bits) {
         memcpy(bits, elements, bytes);
     }
     r->leaves[r->leaf_count++] =

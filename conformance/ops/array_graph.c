@@ -157,11 +157,11 @@ static void run_misuse(case_run *run, const void *parameters)
                 "reading while a graph is recorded");
     case_expect(run, ops_graph_end(run->ops, &number, 1, &y, 1, &graph), argument, "constant",
                 "a constant as input");
-    case_check(run, ops_neg(y) == NULL, "an array of a dropped recording was taken");
+    case_check(run, !ops_neg(y), "an array of a dropped recording was taken");
     case_ok(run, ops_graph_begin(run->ops), "ops_graph_begin after a dropped recording");
     case_expect(run, ops_graph_end(run->ops, NULL, 0, &x, 1, &graph), argument, "recording",
                 "an output from before");
-    case_check(run, graph == NULL, "a recording that failed gave a graph");
+    case_check(run, !graph, "a recording that failed gave a graph");
     case_ok(run, ops_array_read(x, sizeof got, got), "reading afterwards");
 }
 

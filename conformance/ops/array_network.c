@@ -271,7 +271,7 @@ static void run_network(case_run *run, const void *parameters)
     ops_graph *graph = tested->is_graph ? step_record(&n) : NULL;
     for (int step = 0; step < STEPS; step++) {
         ops_array *x = n.x[step % INPUTS];
-        if (graph == NULL) {
+        if (!graph) {
             step_make(&n, x, results[step]);
             case_ok(run, ops_array_evaluate(results[step], count), "ops_array_evaluate");
         } else {

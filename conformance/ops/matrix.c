@@ -227,7 +227,7 @@ static inline void dot_in_double(const double *row, const double *column, size_t
             memcpy(&y, column + k + 2 * i, sizeof y);
             const pair term = x * y;
             sums[i] += term;
-            if (size != NULL) {
+            if (size) {
                 sizes[i] += (pair)((bits)term & INT64_MAX);
             }
         }
@@ -241,7 +241,7 @@ static inline void dot_in_double(const double *row, const double *column, size_t
         rest_size += sizes[i][0] + sizes[i][1];
     }
     *sum = rest;
-    if (size != NULL) {
+    if (size) {
         *size = rest_size;
     }
 }

@@ -62,7 +62,7 @@ static void program_execute(case_run *run, const void *parameters)
     const rows_run *r = parameters;
     scope_begin(run);
     ops_array *y = array_check(run, program_make(r), "a program of rows");
-    if (r->y == NULL) {
+    if (!r->y) {
         case_ok(run, ops_array_evaluate(&y, 1), "ops_array_evaluate");
     } else {
         case_ok(run, ops_array_read(y, r->count * hal_type_size(r->tested->type), r->y),

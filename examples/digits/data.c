@@ -16,12 +16,12 @@ static int reserve(digits_data *data, int64_t *capacity)
     }
     int64_t more = *capacity == 0 ? 1024 : *capacity * 2;
     float *pixels = realloc(data->pixels, (size_t)more * DIGITS_PIXELS * sizeof(float));
-    if (pixels == NULL) {
+    if (!pixels) {
         return 0;
     }
     data->pixels = pixels;
     int32_t *labels = realloc(data->labels, (size_t)more * sizeof(int32_t));
-    if (labels == NULL) {
+    if (!labels) {
         return 0;
     }
     data->labels = labels;
@@ -82,7 +82,7 @@ int digits_data_load(const char *path, digits_data *data, char *error, size_t er
 {
     *data = (digits_data){0};
     FILE *file = fopen(path, "r");
-    if (file == NULL) {
+    if (!file) {
         snprintf(error, error_bytes, "%s: cannot open: %s; --data names the folder", path,
                  strerror(errno));
         return 0;
@@ -90,7 +90,7 @@ int digits_data_load(const char *path, digits_data *data, char *error, size_t er
     char line[LINE_BYTES];
     int64_t number = 0, capacity = 0;
     int good = 1;
-    while (good && fgets(line, sizeof(line), file) != NULL) {
+    while (good && fgets(line, sizeof(line), file)) {
         char reason[128];
         number++;
         if (!reserve(data, &capacity)) {

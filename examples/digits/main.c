@@ -50,7 +50,7 @@ static int parse_options(int argc, char **argv, options *o)
         } else if (strcmp(argv[i], "--validate") == 0) {
             o->validate = 1;
             continue;
-        } else if (value == NULL) {
+        } else if (!value) {
             fprintf(stderr, "digits: %s is no option, or lacks its value\n", argv[i]);
             return -1;
         } else if (strcmp(argv[i], "--data") == 0) {
@@ -117,7 +117,7 @@ static int rank_run(void *user, ops_context *context, hal_group *group)
     int32_t *guesses = calloc((size_t)test->count, sizeof(*guesses));
     char error[512];
     double loss = 0, accuracy = 0, seconds = 0, steps = 0, images = 0;
-    int good = guesses != NULL || fail(all, "allocating memory");
+    int good = guesses || fail(all, "allocating memory");
     good = good && (hal_group_get_status(group, &rank) == HAL_OK || fail(all, "asking the group"));
 
     if (good && rank.rank == 0) {
@@ -150,7 +150,7 @@ static int rank_run(void *user, ops_context *context, hal_group *group)
         result.images_per_second = images / seconds;
         report_mistakes(test, guesses);
         report_table(&result);
-        if (o->json != NULL && !report_json(o->json, &result, error, sizeof(error))) {
+        if (o->json && !report_json(o->json, &result, error, sizeof(error))) {
             fprintf(stderr, "digits: %s\n", error);
             good = 0;
         }

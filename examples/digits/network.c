@@ -160,7 +160,7 @@ static hal_status backward(network *net, const ops_tensor *input, const ops_tens
 static hal_status average_gradients(network *net)
 {
     ops_tensor gradients[2 * NETWORK_MAX_LAYERS];
-    if (net->group == NULL) {
+    if (!net->group) {
         return HAL_OK;
     }
     for (uint32_t i = 0; i < net->layer_count; i++) {

@@ -81,7 +81,7 @@ void report_mistakes(const digits_data *data, const int32_t *guesses)
 int report_json(const char *path, const digits_result *result, char *error, size_t error_bytes)
 {
     FILE *file = fopen(path, "w");
-    if (file == NULL) {
+    if (!file) {
         snprintf(error, error_bytes, "%s: cannot write: %s", path, strerror(errno));
         return 0;
     }

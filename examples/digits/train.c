@@ -68,7 +68,7 @@ static hal_status upload_schedule(trainer *t)
     const size_t numbers = DISTORTIONS * DIGITS_PIXELS * DIGITS_PIXELS;
     const double half_turn = acos(-1.0);
     float *values = malloc(sizeof(float) * (numbers + (size_t)steps));
-    if (values == NULL) {
+    if (!values) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     float *rates = values + numbers;

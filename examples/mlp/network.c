@@ -13,7 +13,7 @@ static hal_status arrays_status(ops_array *const *arrays, int count)
 {
     hal_status status = HAL_OK;
     for (int i = 0; i < count; i++) {
-        status = arrays[i] != NULL ? status : HAL_ERROR_INVALID_STATE;
+        status = arrays[i] ? status : HAL_ERROR_INVALID_STATE;
     }
     return status;
 }
@@ -39,7 +39,7 @@ static int layer_has_rows(const network *net, int i)
 static ops_array *ranks_sum(const network *net, ops_array *part)
 {
     ops_array *sum = NULL;
-    if (part == NULL) {
+    if (!part) {
         hal_group_abort(net->group, hal_status_message()); /* the others must not wait */
         return NULL;
     }
@@ -201,7 +201,7 @@ hal_status network_prepare(network *net, int64_t rows)
     options.rows = rows;
     for (int i = 0; i < net->layers; i++) {
         ops_array *prepared = ops_array_keep(ops_array_prepare(net->state[2 * i], &options));
-        if (prepared == NULL) {
+        if (!prepared) {
             return HAL_ERROR_INVALID_STATE;
         }
         ops_array_release(net->state[2 * i]);

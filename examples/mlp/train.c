@@ -56,7 +56,7 @@ static hal_status arrays_upload(trainer *t, const digits_data *training)
     ops_array *labels = ops_array_from_host(t->context, HAL_TYPE_I32, 1, shape, training->labels);
     t->targets = ops_array_one_hot(HAL_TYPE_F32, DIGITS_CLASSES, labels);
     ops_array_release(labels);
-    if (t->pixels == NULL || t->targets == NULL) {
+    if (!t->pixels || !t->targets) {
         return HAL_ERROR_INVALID_STATE;
     }
     return ops_array_evaluate(&t->targets, 1);
@@ -75,7 +75,7 @@ static hal_status epoch_begin(trainer *t, int epoch)
     if (status == HAL_OK) {
         array_replace(&t->order, ops_array_from_tensor(t->context, &order));
         array_replace(&t->rate, ops_array_from_host(t->context, HAL_TYPE_F32, 2, one, &rate));
-        status = t->order != NULL && t->rate != NULL ? HAL_OK : HAL_ERROR_INVALID_STATE;
+        status = t->order && t->rate ? HAL_OK : HAL_ERROR_INVALID_STATE;
     }
     ops_tensor_release(&order);
     return status;
@@ -124,7 +124,7 @@ static hal_status step_train(trainer *t, ops_array *rows)
     if (t->settings->eager) {
         TRY(step_call(t, rows, next));
     } else {
-        if (t->graph == NULL) {
+        if (!t->graph) {
             TRY(step_record(t, rows));
         }
         const uint32_t input_count = step_inputs(t, rows, inputs);
@@ -146,7 +146,7 @@ static hal_status epoch_train(trainer *t, int64_t *steps)
         const int64_t first = i * TRAIN_BATCH + t->rank * t->batch;
         ops_array *part = ops_array_slice(t->order, 0, first, t->batch, 1);
         ops_array *rows = ops_array_copy(part);
-        hal_status status = rows != NULL ? step_train(t, rows) : HAL_ERROR_INVALID_STATE;
+        hal_status status = rows ? step_train(t, rows) : HAL_ERROR_INVALID_STATE;
         ops_array_release(part);
         ops_array_release(rows);
         TRY(status);
@@ -186,7 +186,7 @@ static hal_status network_test(trainer *t, const digits_data *test, double *accu
     const int64_t shape[2] = {test->count, DIGITS_PIXELS};
     const size_t bytes = (size_t)test->count * sizeof(int32_t);
     int32_t *guesses = malloc(bytes);
-    if (guesses == NULL) {
+    if (!guesses) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     ops_array *pixels = ops_array_from_host(t->context, HAL_TYPE_F32, 2, shape, test->pixels);

@@ -87,7 +87,7 @@ static int fail(const char *what)
 static int write_json(const options *o, const char *device, const train_outcome *outcome)
 {
     FILE *file = fopen(o->json, "w");
-    if (file == NULL) {
+    if (!file) {
         fprintf(stderr, "rnn: cannot write %s\n", o->json);
         return 0;
     }
@@ -112,7 +112,7 @@ static int run(const options *o, ops_context *context, const rnn_text *text)
     if (train_and_write(context, text, &o->settings, &outcome) != HAL_OK) {
         return fail("training");
     }
-    return o->json == NULL || write_json(o, device, &outcome);
+    return !o->json || write_json(o, device, &outcome);
 }
 
 static int run_on_device(const options *o, const rnn_text *text)

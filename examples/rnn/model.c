@@ -32,7 +32,7 @@ static ops_array *zeros(ops_context *context, int64_t rows, int64_t columns)
     const int64_t shape[2] = {rows, columns};
     float *numbers = calloc((size_t)(rows * columns), sizeof(*numbers));
     ops_array *made =
-        numbers == NULL ? NULL : ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
+        !numbers ? NULL : ops_array_from_host(context, HAL_TYPE_F32, 2, shape, numbers);
     free(numbers);
     return made;
 }
@@ -152,7 +152,7 @@ hal_status model_create(ops_context *context, model_sizes sizes, uint64_t seed, 
     float *forgetting = malloc((size_t)sizes.hidden * sizeof(*forgetting));
     int32_t *alphabet = malloc((size_t)sizes.letters * sizeof(*alphabet));
     *m = (model){.context = context, .sizes = sizes};
-    int good = forgetting != NULL && alphabet != NULL && sizes.steps <= MOST_STEPS;
+    int good = forgetting && alphabet && sizes.steps <= MOST_STEPS;
     for (int64_t i = 0; good && i < sizes.hidden; i++) {
         forgetting[i] = (float)exp2(-3.0 * (double)i / (double)sizes.hidden);
     }
@@ -162,7 +162,7 @@ hal_status model_create(ops_context *context, model_sizes sizes, uint64_t seed, 
     if (good) {
         m->forgetting = ops_array_from_host(context, HAL_TYPE_F32, 2, hidden, forgetting);
         m->alphabet = ops_array_from_host(context, HAL_TYPE_I32, 2, letters, alphabet);
-        good = m->forgetting != NULL && m->alphabet != NULL;
+        good = m->forgetting && m->alphabet != NULL;
     }
     free(forgetting);
     free(alphabet);
@@ -175,7 +175,7 @@ hal_status model_create(ops_context *context, model_sizes sizes, uint64_t seed, 
                 : ops_array_normal(context, HAL_TYPE_F32, 2, shapes[i], key, 0, deviation);
         m->state[STATE_MEAN + i] = zeros(context, shapes[i][0], shapes[i][1]);
         m->state[STATE_SQUARE + i] = zeros(context, shapes[i][0], shapes[i][1]);
-        good = m->state[STATE_WEIGHT + i] != NULL && m->state[STATE_MEAN + i] != NULL &&
+        good = m->state[STATE_WEIGHT + i] && m->state[STATE_MEAN + i] &&
                m->state[STATE_SQUARE + i] != NULL;
     }
     good = good && model_clear_hidden(m) == HAL_OK && model_clear_loss(m) == HAL_OK;
@@ -196,14 +196,14 @@ hal_status model_clear_hidden(model *m)
 {
     ops_array_release(m->state[STATE_HIDDEN]);
     m->state[STATE_HIDDEN] = zeros(m->context, m->sizes.batch, m->sizes.hidden);
-    return m->state[STATE_HIDDEN] != NULL ? HAL_OK : failure();
+    return m->state[STATE_HIDDEN] ? HAL_OK : failure();
 }
 
 hal_status model_clear_loss(model *m)
 {
     ops_array_release(m->state[STATE_LOSS]);
     m->state[STATE_LOSS] = zeros(m->context, 1, 1);
-    return m->state[STATE_LOSS] != NULL ? HAL_OK : failure();
+    return m->state[STATE_LOSS] ? HAL_OK : failure();
 }
 
 hal_status model_train(const model *m, ops_array *const batch[BATCH_ARRAYS],
@@ -221,7 +221,7 @@ hal_status model_train(const model *m, ops_array *const batch[BATCH_ARRAYS],
     next[STATE_HIDDEN] = t.hidden[m->sizes.steps];
     next[STATE_LOSS] = ops_add(m->state[STATE_LOSS], t.loss);
     for (int i = 0; i < STATES; i++) {
-        if (ops_array_keep(next[i]) == NULL) {
+        if (!ops_array_keep(next[i])) {
             status = failure();
         }
     }
@@ -246,5 +246,5 @@ hal_status model_guess(const model *m, ops_array *hidden, ops_array *letter, ops
     ops_array *guess = ops_add(ops_matmul(*next, weight(m, WEIGHT_OUTPUT)), weight(m, WEIGHT_BIAS));
     *probabilities = ops_array_keep(ops_array_softmax(1, guess));
     ops_scope_end(m->context);
-    return *next != NULL && *probabilities != NULL ? HAL_OK : failure();
+    return *next && *probabilities ? HAL_OK : failure();
 }

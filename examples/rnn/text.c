@@ -17,7 +17,7 @@ typedef struct bytes {
 static int append_file(const char *path, bytes *read, char *error, size_t error_bytes)
 {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
+    if (!file) {
         snprintf(error, error_bytes, "%s: cannot open: %s; --data names the folder", path,
                  strerror(errno));
         return 0;
@@ -71,7 +71,7 @@ static int number_letters(const bytes *read, rnn_text *text)
 {
     int occurs[256] = {0};
     text->letters = malloc((read->count + 1) * sizeof(*text->letters));
-    if (text->letters == NULL) {
+    if (!text->letters) {
         return 0;
     }
     for (size_t i = 0; i < read->count; i++) {

@@ -67,7 +67,7 @@ static hal_status next_batch(trainer *t, int64_t step)
     t->batch[BATCH_NEXT] = ops_array_from_host(context, HAL_TYPE_I32, 2, column, next);
     t->batch[BATCH_RATE] = ops_array_from_host(context, HAL_TYPE_F32, 2, one, &rate);
     for (int i = 0; i < BATCH_ARRAYS; i++) {
-        if (t->batch[i] == NULL) {
+        if (!t->batch[i]) {
             return HAL_ERROR_OUT_OF_MEMORY;
         }
     }
@@ -90,7 +90,7 @@ static hal_status record(trainer *t)
 static hal_status train_step(trainer *t, ops_array *next[STATES])
 {
     ops_array *inputs[INPUTS];
-    if (t->graph == NULL) {
+    if (!t->graph) {
         return model_train(&t->net, t->batch, next);
     }
     memcpy(inputs, t->net.state, sizeof(t->net.state));
@@ -115,7 +115,7 @@ static hal_status run(trainer *t, train_outcome *outcome)
     for (int64_t step = 1; step <= t->settings->steps; step++) {
         ops_array *next[STATES];
         TRY(next_batch(t, step));
-        if (!t->settings->eager && t->graph == NULL) {
+        if (!t->settings->eager && !t->graph) {
             TRY(record(t));
         }
         TRY(train_step(t, next));
@@ -181,7 +181,7 @@ static hal_status write_sample(trainer *t)
     int32_t letter = t->text->letters[0];
     uint64_t state = t->settings->seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     ops_array *hidden = ops_array_from_host(t->net.context, HAL_TYPE_F32, 2, shape, zeros);
-    hal_status status = hidden != NULL ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    hal_status status = hidden ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
     printf("\n");
     for (int64_t i = 0; status == HAL_OK && i < t->settings->sample; i++) {
         putchar(t->text->bytes[letter]);

@@ -30,7 +30,7 @@ bool copy_create(bench_state *bench, uint64_t bytes, copy_yardstick *made)
         bench_ok(bench, hal_buffer_create(device, HAL_MEMORY_DEVICE, made->bytes, &made->target),
                  "a buffer to copy to") &&
         check(made);
-    if (well && bench->raw != NULL && !bench->raw->api->make_copy(bench->raw, made->bytes)) {
+    if (well && bench->raw && !bench->raw->api->make_copy(bench->raw, made->bytes)) {
         return bench_fail(bench, "%s", bench->raw->message);
     }
     return well;

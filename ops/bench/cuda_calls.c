@@ -49,13 +49,13 @@ static bool load(cuda_calls *cuda, char *message, size_t bytes)
         {&cuda->executable_destroy, "cuGraphExecDestroy"},
     };
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(message, bytes, "%s", dlerror());
         return false;
     }
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(library, symbols[i].name);
-        if (symbol == NULL) {
+        if (!symbol) {
             snprintf(message, bytes, "libcuda.so.1 lacks %s", symbols[i].name);
             return false;
         }
@@ -93,7 +93,7 @@ static bool find_device(cuda_calls *cuda, const hal_device_info *info)
             break;
         }
         if (found < 0 && cuda->device_name(name, sizeof name, device) == 0 && name[0] != 0 &&
-            strstr(info->name, name) != NULL) {
+            strstr(info->name, name)) {
             found = device;
         }
     }
@@ -127,10 +127,10 @@ bool cuda_open(cuda_calls *cuda, const hal_device_info *info, char *message, siz
 
 void cuda_close(cuda_calls *cuda)
 {
-    if (cuda->stream != NULL) {
+    if (cuda->stream) {
         cuda->stream_destroy(cuda->stream);
     }
-    if (cuda->context != NULL) {
+    if (cuda->context) {
         cuda->primary_release(cuda->device);
     }
     cuda->stream = cuda->context = NULL;

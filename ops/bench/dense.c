@@ -55,7 +55,7 @@ static ops_array *operand_create(bench_state *bench, hal_type type, uint32_t ran
         }
         made = ops_array_keep(made);
         ops_scope_end(bench->ops);
-        if (made == NULL) {
+        if (!made) {
             bench_fail(bench, "an operand: %s", hal_status_message());
         } else {
             bench_ok(bench, ops_array_evaluate(&made, 1), "an operand");
@@ -76,7 +76,7 @@ static bool weights_prepare(dense_network *n, int layer)
     ops_scope_begin(n->bench->ops);
     ops_array *ready = ops_array_keep(ops_array_prepare(n->weights[layer], &options));
     ops_scope_end(n->bench->ops);
-    if (ready == NULL) {
+    if (!ready) {
         return bench_fail(n->bench, "ops_array_prepare: %s", hal_status_message());
     }
     ops_array_release(n->weights[layer]);
@@ -98,7 +98,7 @@ bool dense_create(bench_state *bench, const dense_cell *cell, dense_network *mad
     for (int i = 0; i < cell->layers && well; i++) {
         made->weights[i] = operand_create(bench, cell->type, 2, square, weights_start(i), scale);
         made->biases[i] = operand_create(bench, cell->type, 1, square, biases_start(i), 0.125);
-        well = made->weights[i] != NULL && made->biases[i] != NULL;
+        well = made->weights[i] && made->biases[i] != NULL;
         well = well && (cell->is_training || weights_prepare(made, i));
     }
     return well;
@@ -162,7 +162,7 @@ static bool layers_update(const dense_network *n, ops_array **outputs, ops_array
         gradients[2 * i] =
             ops_array_matmul(ops_array_transpose(outputs[i], 0, 1), gradient, precision);
         gradients[2 * i + 1] = ops_array_reduce(OPS_REDUCE_SUM, 0, 0, gradient);
-        if (n->exchange == NULL) {
+        if (!n->exchange) {
             layer_update(n, i, gradients, results);
         } else if (!n->exchange->start(n->exchange->user, i, gradients)) {
             return false;
@@ -172,7 +172,7 @@ static bool layers_update(const dense_network *n, ops_array **outputs, ops_array
                 ops_array_matmul(gradient, ops_array_transpose(n->weights[i], 0, 1), precision);
         }
     }
-    return n->exchange == NULL || layers_finish(n, gradients, results);
+    return !n->exchange || layers_finish(n, gradients, results);
 }
 
 uint32_t dense_step(const dense_network *n, ops_array **results)
@@ -274,13 +274,13 @@ static bool elements_check(const dense_network *n, ops_array *found, int64_t fir
     const uint64_t bytes = all * hal_type_size(n->cell->type);
     void *elements = malloc(bytes);
     double size = 0.0, error = 0.0; /* squares */
-    if (elements == NULL) {
+    if (!elements) {
         return bench_fail(n->bench, "out of memory");
     }
     const bool well = bench_ok(n->bench, ops_array_read(found, bytes, elements), what);
     for (int64_t i = 0; i < count && well; i++) {
         const double value = bench_value(n->cell->type, elements, (size_t)(first + i));
-        const double change = expected[i] - (old != NULL ? old[i] : 0.0);
+        const double change = expected[i] - (old ? old[i] : 0.0);
         const double beyond = fdim(fabs(value - expected[i]), unit * fabs(expected[i]));
         size += change * change;
         error += isnan(value) ? HUGE_VAL : beyond * beyond;
@@ -323,7 +323,7 @@ static bool layer_check(const dense_network *n, int l, double **outputs, double 
     double *memory = calloc(2 * count + 2 * (size_t)hidden, sizeof *memory);
     double *old = memory, *weights = old + count, *old_biases = weights + count;
     double *biases = old_biases + hidden;
-    bool well = memory != NULL || bench_fail(n->bench, "out of memory");
+    bool well = memory || bench_fail(n->bench, "out of memory");
     for (int64_t i = 0; i < hidden && well; i++) {
         old_biases[i] = 0.125 * bench_value(cell->type, block,
                                             (size_t)((biases_start(l) + i) % PATTERN_PERIOD));
@@ -362,7 +362,7 @@ static bool training_check(const dense_network *n, ops_array *const *results)
     double *outputs[1 + DENSE_MAX_LAYERS];
     double *gradient = calloc((size_t)count, sizeof *gradient);
     double *next = calloc((size_t)count, sizeof *next);
-    bool well = buffers_create(n, cell->batch, outputs) && gradient != NULL && next != NULL;
+    bool well = buffers_create(n, cell->batch, outputs) && gradient && next != NULL;
     if (well) {
         reference_forward(n, 0, cell->batch, outputs);
     }
@@ -405,7 +405,7 @@ bool dense_check(dense_network *n, ops_array *const *results)
     if (cell->is_training) {
         return 3 * products * (double)cell->batch > CHECK_PRODUCTS || training_check(n, results);
     }
-    return (n->expected != NULL || expected_compute(n)) &&
+    return (n->expected || expected_compute(n)) &&
            elements_check(n, results[0], (cell->batch - 1) * cell->hidden, cell->hidden, NULL,
                           n->expected, "the last row");
 }

@@ -93,8 +93,8 @@ static hal_status layer_record(const dense_levels *levels, int layer)
     options.prepared = levels->prepared[layer];
     const ops_tensor *input = layer > 0 ? layer_output(levels, layer - 1) : &x;
     const ops_tensor *output = layer_output(levels, layer);
-    options.a_sums = input == NULL ? &levels->sums[(layer - 1) % 2] : NULL;
-    options.c_sums = output == NULL ? &levels->sums[layer % 2] : NULL;
+    options.a_sums = !input ? &levels->sums[(layer - 1) % 2] : NULL;
+    options.c_sums = !output ? &levels->sums[layer % 2] : NULL;
     return status ? status
                   : ops_gemm(n->bench->ops, &options, input, options.prepared ? NULL : &weights,
                              output);

@@ -73,7 +73,7 @@ static bool layer_start(void *user, int layer, ops_array **gradients)
     gradient_mean *mean = user;
     ops_array *weights = gradients[2 * layer];
     bool well = ops_array_evaluate(&gradients[2 * layer], 2) == HAL_OK;
-    if (mean->group == NULL || !well) {
+    if (!mean->group || !well) {
         return well;
     }
     if (layer == mean->layers - 1) {
@@ -89,13 +89,13 @@ static bool layer_start(void *user, int layer, ops_array **gradients)
     if (layer == 0) {
         mean->last = mean->pending - 1;
         well = gradients_reduce(mean, gradients, mean->layers - 1, mean->layers, 1) &&
-               (mean->second == NULL || hal_queue_flush(mean->second, &mean->most) == HAL_OK);
+               (!mean->second || hal_queue_flush(mean->second, &mean->most) == HAL_OK);
     }
     well = well && gradients_reduce(mean, gradients, layer + mean->pending - 1, mean->pending, 0);
     mean->pending = 0;
     mean->bytes = 0;
-    return well && (layer > 0 || mean->second == NULL ||
-                    hal_queue_flush(mean->second, &mean->done) == HAL_OK);
+    return well &&
+           (layer > 0 || !mean->second || hal_queue_flush(mean->second, &mean->done) == HAL_OK);
 }
 
 /* The updates of other layers run next to the last collective. */
@@ -104,7 +104,7 @@ static bool layer_finish(void *user, int layer)
     const gradient_mean *mean = user;
     hal_queue *queue = mean->bench->queue;
     bool well = true;
-    if (mean->group == NULL || mean->second == NULL) {
+    if (!mean->group || !mean->second) {
         return true;
     }
     if (layer == mean->layers - 1 && layer > mean->last) {
@@ -174,7 +174,7 @@ static bool step_hash(dense_steps *steps, uint64_t *hash)
         const uint64_t bytes = (uint64_t)ops_array_get_element_count(results[i]) *
                                hal_type_size(ops_array_get_type(results[i]));
         char *memory = well ? malloc(bytes) : NULL;
-        well = well && (memory != NULL || bench_fail(bench, "out of memory")) &&
+        well = well && (memory || bench_fail(bench, "out of memory")) &&
                bench_ok(bench, ops_array_read(results[i], bytes, memory), "new weights");
         for (uint64_t at = 0; at < bytes && well; at += sizeof(uint64_t)) {
             uint64_t word = 0;
@@ -273,7 +273,7 @@ static void row_add(dense_ranks *run, const dense_cell *cell, const char *way,
     char name[96];
     snprintf(name, sizeof name, "%s, %s, %u ranks", cell->name, way, run->all.ranks);
     bench_row *row = run->bench->failed ? NULL : bench_add(run->bench, name, cell->type);
-    if (row != NULL) {
+    if (row) {
         row->m = cell->batch;
         row->n = row->k = cell->hidden;
         row->time = *time;
@@ -334,7 +334,7 @@ bool dense_ranks_measure(dense_ranks *run, const dense_cell *cell)
     }
     const bool well = networks_create(run, cell) && steps_check(run);
     ops_graph *graph = well ? dense_graph_create(&run->one) : NULL;
-    if (graph != NULL) {
+    if (graph) {
         rows_add(run, cell, graph);
     }
     ops_graph_destroy(graph);
@@ -359,7 +359,7 @@ bool dense_ranks_has_failed(const dense_ranks *run)
 dense_ranks *dense_ranks_open(bench_state *bench)
 {
     dense_ranks *run = calloc(1, sizeof *run);
-    if (run == NULL) {
+    if (!run) {
         bench_fail(bench, "out of memory");
         return NULL;
     }
@@ -391,7 +391,7 @@ void dense_ranks_close(dense_ranks *run)
         ops_context_destroy(run->places[r].bench.ops);
         hal_queue_destroy(run->places[r].second);
     }
-    if (run != NULL) {
+    if (run) {
         crew_close(&run->all);
     }
     free(run);

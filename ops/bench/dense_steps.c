@@ -31,7 +31,7 @@ uint32_t dense_steps_results(const dense_steps *steps, ops_array **results)
 {
     const dense_network *n = steps->network;
     ops_array *inputs[2 * DENSE_MAX_LAYERS];
-    if (steps->graph == NULL) {
+    if (!steps->graph) {
         return dense_step(n, results);
     }
     const uint32_t in = graph_inputs(n, inputs);
@@ -65,7 +65,7 @@ hal_status dense_step_record(ops_context *context, void *user)
     for (uint32_t i = 0; i < count; i++) {
         ops_array_release(results[i]);
     }
-    return count > 0 && context != NULL ? HAL_OK : HAL_ERROR_INVALID_STATE;
+    return count > 0 && context ? HAL_OK : HAL_ERROR_INVALID_STATE;
 }
 
 ops_graph *dense_graph_create(dense_network *n)

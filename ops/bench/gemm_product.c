@@ -87,7 +87,7 @@ bool gemm_product_fill(gemm_product *product)
     for (int i = 0; i < 4; i++) {
         const size_t count = (size_t)(shapes[i][0] * shapes[i][1] * shapes[i][2]);
         *hosts[i] = aligned_alloc(64, (count * hal_type_size(product->type) + 63) / 64 * 64);
-        if (*hosts[i] == NULL) {
+        if (!*hosts[i]) {
             return bench_fail(product->bench, "out of memory");
         }
         bench_random(product->type, *hosts[i], count, (uint64_t)i + 1);
@@ -236,10 +236,10 @@ static hal_status way_multiply_once(const gemm_way *way, double *ms)
 hal_status gemm_way_try(const gemm_way *way, double times_ms[2])
 {
     const gemm_product *p = way->product;
-    double unused[2], *times = times_ms != NULL ? times_ms : unused;
+    double unused[2], *times = times_ms ? times_ms : unused;
     /* The operands may still be on their way to the device. */
     hal_status status = hal_queue_wait(way->queue, HAL_WAIT_FOREVER);
-    for (int i = 0; i < (times_ms != NULL ? 2 : 1) && !status; i++) {
+    for (int i = 0; i < (times_ms ? 2 : 1) && !status; i++) {
         status = way_multiply_once(way, &times[i]);
     }
     return status ? status

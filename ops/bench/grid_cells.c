@@ -126,7 +126,7 @@ static const struct {
 static grid_input input_parse(const char *text)
 {
     grid_input input = {0};
-    while (text != NULL && *text != 0 && *text != '@') {
+    while (text && *text != 0 && *text != '@') {
         char *end;
         input.order[input.rank] = input.rank;
         input.shape[input.rank++] = strtoll(text, &end, 10);
@@ -326,7 +326,7 @@ static int random_cells_create(uint64_t seed, int wanted, uint64_t largest, cons
         cell_name(&(*cells)[count]);
         count += cell_is_wanted(&(*cells)[count], largest, filter);
     }
-    return *cells == NULL ? -1 : count;
+    return !*cells ? -1 : count;
 }
 
 int grid_cells_create(uint64_t seed, int random, uint64_t largest, const char *filter,
@@ -339,7 +339,7 @@ int grid_cells_create(uint64_t seed, int random, uint64_t largest, const char *f
         return random_cells_create(seed, random, largest, filter, cells);
     }
     *cells = malloc((3 * rows + RANDOM_CELLS) * sizeof **cells);
-    if (*cells == NULL) {
+    if (!*cells) {
         return -1;
     }
     for (size_t i = 0; i < rows; i++) {

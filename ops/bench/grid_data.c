@@ -33,7 +33,7 @@ static ops_array *input_create(bench_state *bench, const bench_place *place, hal
         array =
             ops_array_keep(ops_array_permute(ops_array_from_tensor(place->ops, &memory), order));
         ops_scope_end(place->ops);
-        if (array == NULL) {
+        if (!array) {
             bench_fail(bench, "an operand: %s", hal_status_message());
         }
     }
@@ -49,10 +49,10 @@ static bool indices_create(grid_data *data)
     for (int64_t i = 0; data->indices != NULL && i < y->shape[0]; i++) {
         data->indices[i] = (int32_t)((bench_word(&state) >> 20) % (uint64_t)x->shape[0]);
     }
-    data->y = data->indices == NULL
+    data->y = !data->indices
                   ? NULL
                   : ops_array_from_host(data->place->ops, HAL_TYPE_I32, 1, y->shape, data->indices);
-    return data->y != NULL || bench_fail(data->bench, "indices: %s", hal_status_message());
+    return data->y || bench_fail(data->bench, "indices: %s", hal_status_message());
 }
 
 /* The source of a transfer holds the block from its start, the target something else. */
@@ -87,11 +87,11 @@ static bool transfer_create(grid_data *data)
                !bench_ok(bench, hal_buffer_map_begin(data->mapped, &host), "mapped memory")) {
         return false;
     }
-    if (host == NULL || block == NULL) {
+    if (!host || !block) {
         return bench_fail(bench, "out of memory");
     }
     host_fill(host, bytes, block, PATTERN_PERIOD * size, to_device);
-    return (data->mapped == NULL || bench_ok(bench, hal_buffer_map_end(data->mapped), "a map")) &&
+    return (!data->mapped || bench_ok(bench, hal_buffer_map_end(data->mapped), "a map")) &&
            pattern_create(bench, data->place, cell->type, cell->x.shape[0],
                           to_device ? SECOND_START : 0, &data->memory);
 }
@@ -100,11 +100,11 @@ bool grid_data_create(bench_state *bench, const bench_place *place, const grid_c
                       grid_data *made)
 {
     *made = (grid_data){.bench = bench, .place = place, .cell = cell};
-    if (cell->operation->apply == NULL) {
+    if (!cell->operation->apply) {
         return transfer_create(made);
     }
     made->x = input_create(bench, place, cell->type, &cell->x, 0);
-    if (made->x == NULL || cell->y.rank == 0) {
+    if (!made->x || cell->y.rank == 0) {
         return made->x != NULL;
     }
     if (cell->operation->kind == GRID_GATHER) {
@@ -294,7 +294,7 @@ static bool transfer_check(const grid_data *data)
     hal_queue *queue = data->place->queue;
     char *read = kind == GRID_READ ? NULL : malloc(bytes);
     const char *found = kind == GRID_READ ? data->host : read;
-    bool well = found != NULL || bench_fail(data->bench, "out of memory");
+    bool well = found || bench_fail(data->bench, "out of memory");
     if (well && kind != GRID_READ) {
         hal_buffer *target = kind == GRID_DOWNLOAD ? data->mapped : data->memory.buffer;
         well = bench_ok(data->bench, hal_queue_read(queue, target, 0, bytes, read), "a result");
@@ -312,23 +312,22 @@ bool grid_data_check(const grid_data *data, ops_array *result)
 {
     const grid_cell *cell = data->cell;
     ops_tensor tensor;
-    if (result == NULL) {
+    if (!result) {
         return transfer_check(data);
     }
     ops_array *copy = NULL; /* in row-major order */
     bool well = bench_ok(data->bench, ops_array_get_tensor(result, &tensor), "a result");
     if (well && !ops_tensor_is_contiguous(&tensor)) {
         copy = ops_array_copy(result);
-        well = copy != NULL && bench_ok(data->bench, ops_array_get_tensor(copy, &tensor), "a copy");
+        well = copy && bench_ok(data->bench, ops_array_get_tensor(copy, &tensor), "a copy");
     }
     const size_t length = (size_t)grid_input_length(&cell->x, cell->axis);
     const size_t results = cell->operation->kind == GRID_ROWS ? length : 1;
     row_cache cache = {.growth = 1.0, .key = -1};
-    if (cell->operation->row != NULL && well) {
+    if (cell->operation->row && well) {
         cache.row = malloc(length * sizeof *cache.row);
         cache.results = malloc(results * sizeof *cache.results);
-        well = (cache.row != NULL && cache.results != NULL) ||
-               bench_fail(data->bench, "out of memory");
+        well = (cache.row && cache.results) || bench_fail(data->bench, "out of memory");
     }
     well = well && pieces_check(data, &cache, &tensor);
     ops_array_release(copy);

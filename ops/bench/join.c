@@ -13,11 +13,11 @@ enum { MAX_BYTES = 16 << 20 };
 static char *file_load(const char *path)
 {
     FILE *file = fopen(path, "r");
-    if (file == NULL) {
+    if (!file) {
         return NULL;
     }
     char *text = malloc(MAX_BYTES + 1);
-    if (text != NULL) {
+    if (text) {
         text[fread(text, 1, MAX_BYTES, file)] = 0;
     }
     fclose(file);
@@ -30,7 +30,7 @@ static const char *member_find(const char *object, const char *key)
     char quoted[32];
     snprintf(quoted, sizeof quoted, "\"%s\"", key);
     const char *at = strstr(object, quoted);
-    if (at == NULL) {
+    if (!at) {
         return NULL;
     }
     at += strlen(quoted);
@@ -42,7 +42,7 @@ static const char *member_find(const char *object, const char *key)
 static bool member_string(const char *object, const char *key, char *text, size_t bytes)
 {
     const char *at = member_find(object, key);
-    if (at == NULL || *at != '"') {
+    if (!at || *at != '"') {
         return false;
     }
     snprintf(text, bytes, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
@@ -52,7 +52,7 @@ static bool member_string(const char *object, const char *key, char *text, size_
 static double member_number(const char *object, const char *key)
 {
     const char *at = member_find(object, key);
-    return at != NULL ? strtod(at, NULL) : 0.0;
+    return at ? strtod(at, NULL) : 0.0;
 }
 
 /* The variants of a case follow its name after a comma. */
@@ -80,7 +80,7 @@ static bool rows_attach(bench_state *bench, char *at)
             return *at == ']';
         }
         char *end = strchr(at, '}'), name[96], peer[32];
-        if (end == NULL) {
+        if (!end) {
             return false;
         }
         *end = 0;
@@ -98,11 +98,11 @@ static bool rows_attach(bench_state *bench, char *at)
 bool bench_join(bench_state *bench, const char *path)
 {
     char *text = file_load(path);
-    if (text == NULL) {
+    if (!text) {
         return bench_fail(bench, "cannot read %s: %s", path, strerror(errno));
     }
     const char *rows = member_find(text, "rows");
-    const bool well = (rows != NULL && *rows == '[' && rows_attach(bench, text + (rows - text))) ||
+    const bool well = (rows && *rows == '[' && rows_attach(bench, text + (rows - text))) ||
                       bench_fail(bench, "%s: no JSON as torch_sequential.py writes it", path);
     free(text);
     return well;

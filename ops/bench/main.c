@@ -66,19 +66,19 @@ static bool open_raw(bench_state *bench)
     if (!bench->options.raw) {
         return true;
     }
-    if (api == NULL) {
+    if (!api) {
         return bench_fail(
             bench, "--raw: expected devices whose driver this hal-bench calls, got those of %s",
             plugin);
     }
     bench->raw = raw_open(api, bench->info, message, sizeof message);
-    return bench->raw != NULL || bench_fail(bench, "%s", message);
+    return bench->raw || bench_fail(bench, "%s", message);
 }
 
 static bool open_beside(bench_state *bench)
 {
     bench_place *place = &bench->second;
-    if (bench->options.second == NULL) {
+    if (!bench->options.second) {
         return true;
     }
     if (!bench_ok(bench, hal_device_open(bench->options.second, &place->device),
@@ -108,7 +108,7 @@ static bool open_device(bench_state *bench)
 
 static void close_device(bench_state *bench)
 {
-    if (bench->raw != NULL) {
+    if (bench->raw) {
         bench->raw->api->close(bench->raw);
     }
     ops_context_destroy(bench->second.ops);
@@ -139,8 +139,8 @@ int main(int count, char **arguments)
     if (getloadavg(&bench.load, 1) != 1) {
         bench.load = -1.0;
     }
-    const bool has_many = suites[suite].finish != NULL &&
-                          (suites[suite].run != suite_gemm || bench.options.random > 0);
+    const bool has_many =
+        suites[suite].finish && (suites[suite].run != suite_gemm || bench.options.random > 0);
     bench.as_they_come = !has_many && bench.options.join_count == 0;
     if (open_device(&bench)) {
         suites[suite].run(&bench);
@@ -160,10 +160,10 @@ int main(int count, char **arguments)
             bench.failed = true;
         }
         output_table(&bench);
-        if (bench.options.svg != NULL) {
+        if (bench.options.svg) {
             output_svg(&bench);
         }
-        if (bench.options.json != NULL && !output_json(&bench)) {
+        if (bench.options.json && !output_json(&bench)) {
             bench.failed = true;
         }
     }

@@ -140,7 +140,7 @@ void measure_screened(measured *competitors, int count, int kept, double seconds
 {
     measured chosen[COMPETITORS];
     measured **ordered = malloc((size_t)(count - kept + 1) * sizeof *ordered);
-    const int others = ordered != NULL ? count - kept : 0;
+    const int others = ordered ? count - kept : 0;
     int taken = 0;
     for (int i = 0; i < others; i++) {
         ordered[i] = &competitors[kept + i];

@@ -18,7 +18,7 @@ bool opencl_open(opencl_calls *cl, const hal_device_info *info, char *message, s
         return false;
     }
     cl->device = find_device(cl, info->name);
-    if (cl->device == NULL) {
+    if (!cl->device) {
         snprintf(message, bytes, "OpenCL has no device called %s", info->name);
         return false;
     }
@@ -36,10 +36,10 @@ bool opencl_open(opencl_calls *cl, const hal_device_info *info, char *message, s
 
 void opencl_close(opencl_calls *cl)
 {
-    if (cl->queue != NULL) {
+    if (cl->queue) {
         cl->clReleaseCommandQueue(cl->queue);
     }
-    if (cl->context != NULL) {
+    if (cl->context) {
         cl->clReleaseContext(cl->context);
     }
     cl->queue = NULL;
@@ -49,14 +49,14 @@ void opencl_close(opencl_calls *cl)
 static bool load(opencl_calls *cl, char *message, size_t bytes)
 {
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(message, bytes, "%s", dlerror());
         return false;
     }
     void *symbol;
 #define OPENCL_LOAD(name)                                           \
     symbol = dlsym(library, #name);                                 \
-    if (symbol == NULL) {                                           \
+    if (!symbol) {                                                  \
         snprintf(message, bytes, "libOpenCL.so.1 lacks %s", #name); \
         return false;                                               \
     }                                                               \
@@ -85,7 +85,7 @@ static cl_device_id find_device(const opencl_calls *cl, const char *wanted)
             if (name[0] != 0 && strncmp(wanted, name, strnlen(wanted, 127)) == 0) {
                 return devices[d];
             }
-            if (name[0] != 0 && strstr(wanted, name) != NULL) {
+            if (name[0] != 0 && strstr(wanted, name)) {
                 return devices[d];
             }
         }

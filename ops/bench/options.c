@@ -341,7 +341,7 @@ static command_result check_suite(const bench_options *options)
                                   "suites have yardsticks",
                                   options->suite);
     }
-    if (!sequential && !grid && options->second != NULL) {
+    if (!sequential && !grid && options->second) {
         return command_line_wrong(&line, "--second: expected the suite sequential or grid, got %s",
                                   options->suite);
     }
@@ -360,9 +360,8 @@ static command_result check_suite(const bench_options *options)
                                   "grid and mixes, got %s",
                                   options->suite);
     }
-    if (options->layout != NULL &&
-        (!gemm || options->random != 0 || strspn(options->layout, "nt") != 2 ||
-         options->layout[2] != 0)) {
+    if (options->layout && (!gemm || options->random != 0 || strspn(options->layout, "nt") != 2 ||
+                            options->layout[2] != 0)) {
         return command_line_wrong(&line,
                                   "--layout: expected nn, nt, tn or tt, with the suite gemm "
                                   "without --random, got %s",
@@ -387,11 +386,11 @@ static command_result check_suite(const bench_options *options)
             &line, "--join: expected the suite sequential, grid, dense or mixes, got %s",
             options->suite);
     }
-    if (!sequential && options->cases != NULL) {
+    if (!sequential && options->cases) {
         return command_line_wrong(&line, "--cases: expected the suite sequential, got %s",
                                   options->suite);
     }
-    if (!grid && !dense && !mixes && (options->filter != NULL || options->list)) {
+    if (!grid && !dense && !mixes && (options->filter || options->list)) {
         return command_line_wrong(&line,
                                   "--filter, --list: expected the suite grid, dense or mixes, got "
                                   "%s",
@@ -402,7 +401,7 @@ static command_result check_suite(const bench_options *options)
             &line, "--largest: expected the suite grid or mixes, or gemm --random, got %s",
             options->suite);
     }
-    if (transfer && options->to == NULL) {
+    if (transfer && !options->to) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");
     }
     if ((options->ranks != 0 || options->spread || options->any_order) && !dense &&
@@ -412,7 +411,7 @@ static command_result check_suite(const bench_options *options)
             "--ranks, --spread, --any-order: expected the suite collectives or dense, got %s",
             options->suite);
     }
-    if (!transfer && options->to != NULL) {
+    if (!transfer && options->to) {
         return command_line_wrong(&line, "--to: expected the suite transfer, got %s",
                                   options->suite);
     }

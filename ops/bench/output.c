@@ -21,14 +21,14 @@ static void processor_name(char *name, size_t bytes)
     char line[256];
     FILE *file = fopen("/proc/cpuinfo", "r");
     snprintf(name, bytes, "unknown");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    while (file && fgets(line, sizeof line, file)) {
         const char *colon = strchr(line, ':');
-        if (colon != NULL && strncmp(line, "model name", 10) == 0) {
+        if (colon && strncmp(line, "model name", 10) == 0) {
             snprintf(name, bytes, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
             break;
         }
     }
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
 }
@@ -168,7 +168,7 @@ bool output_json(const bench_state *bench)
     struct utsname system;
     char processor[128];
     FILE *file = fopen(options->json, "w");
-    if (file == NULL) {
+    if (!file) {
         fprintf(stderr, "hal-bench: cannot write %s: %s\n", options->json, strerror(errno));
         return false;
     }

@@ -7,9 +7,9 @@ const void *pattern_block(bench_state *bench, hal_type type)
 {
     static void *blocks[3];
     const int at = type == HAL_TYPE_F32 ? 0 : type == HAL_TYPE_F16 ? 1 : 2;
-    if (blocks[at] == NULL) {
+    if (!blocks[at]) {
         blocks[at] = malloc((size_t)PATTERN_PERIOD * hal_type_size(type));
-        if (blocks[at] == NULL) {
+        if (!blocks[at]) {
             bench_fail(bench, "out of memory");
             return NULL;
         }
@@ -24,7 +24,7 @@ static bool block_repeat(bench_state *bench, hal_queue *queue, const ops_tensor 
     const char *block = pattern_block(bench, memory->type);
     const uint64_t size = hal_type_size(memory->type), whole = PATTERN_PERIOD * size;
     const uint64_t bytes = (uint64_t)memory->shape[0] * size, head = whole - (uint64_t)start * size;
-    if (block == NULL ||
+    if (!block ||
         !bench_ok(bench,
                   hal_queue_write(queue, memory->buffer, 0, block + (uint64_t)start * size,
                                   bytes < head ? bytes : head),

@@ -42,10 +42,10 @@ static cl_mem make(clblast_peer *p, int64_t count, const void *elements)
     if (!well(p, code, "clCreateBuffer")) {
         return NULL;
     }
-    if (elements != NULL && !well(p,
-                                  p->cl.clEnqueueWriteBuffer(p->cl.queue, made, CL_TRUE, 0, bytes,
-                                                             elements, 0, NULL, NULL),
-                                  "clEnqueueWriteBuffer")) {
+    if (elements && !well(p,
+                          p->cl.clEnqueueWriteBuffer(p->cl.queue, made, CL_TRUE, 0, bytes, elements,
+                                                     0, NULL, NULL),
+                          "clEnqueueWriteBuffer")) {
         p->cl.clReleaseMemObject(made);
         return NULL;
     }
@@ -58,8 +58,8 @@ static bool begin(device_peer *peer, const device_matrices *matrices)
     const device_matrices *x = matrices;
     p->matrices = *matrices;
     p->a = make(p, x->m * x->k, x->a);
-    p->b = p->a == NULL ? NULL : make(p, x->k * x->n, x->b);
-    p->c = p->b == NULL ? NULL : make(p, x->m * x->n, NULL);
+    p->b = !p->a ? NULL : make(p, x->k * x->n, x->b);
+    p->c = !p->b ? NULL : make(p, x->m * x->n, NULL);
     return p->c != NULL;
 }
 
@@ -101,7 +101,7 @@ static void end(device_peer *peer)
     clblast_peer *p = (clblast_peer *)peer;
     cl_mem *const memories[] = {&p->a, &p->b, &p->c};
     for (int i = 0; i < 3; i++) {
-        if (*memories[i] != NULL) {
+        if (*memories[i]) {
             p->cl.clReleaseMemObject(*memories[i]);
         }
         *memories[i] = NULL;
@@ -118,14 +118,14 @@ static void close_peer(device_peer *peer)
 static bool load(clblast_peer *p, char *message, size_t bytes)
 {
     void *library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(message, bytes, "clblast: %s; Debian has it in libclblast1", dlerror());
         return false;
     }
     void *sgemm = dlsym(library, "CLBlastSgemm"), *dgemm = dlsym(library, "CLBlastDgemm");
     memcpy(&p->sgemm, &sgemm, sizeof sgemm);
     memcpy(&p->dgemm, &dgemm, sizeof dgemm);
-    if (sgemm == NULL || dgemm == NULL) {
+    if (!sgemm || !dgemm) {
         snprintf(message, bytes, "clblast: libclblast.so.1 lacks CLBlastSgemm or CLBlastDgemm");
         return false;
     }
@@ -135,7 +135,7 @@ static bool load(clblast_peer *p, char *message, size_t bytes)
 device_peer *peer_clblast_open(const hal_device_info *info, char *message, size_t bytes)
 {
     clblast_peer *p = calloc(1, sizeof *p);
-    if (p == NULL) {
+    if (!p) {
         snprintf(message, bytes, "out of memory");
         return NULL;
     }

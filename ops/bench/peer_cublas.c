@@ -53,8 +53,7 @@ static bool make(cublas_peer *p, int64_t count, const void *elements, uint64_t *
 {
     const size_t bytes = (size_t)count * hal_type_size(p->matrices.type);
     return well(p, p->cuda.allocate(memory, bytes), "cuMemAlloc") &&
-           (elements == NULL ||
-            well(p, p->cuda.to_device(*memory, elements, bytes), "cuMemcpyHtoD"));
+           (!elements || well(p, p->cuda.to_device(*memory, elements, bytes), "cuMemcpyHtoD"));
 }
 
 static bool begin(device_peer *peer, const device_matrices *matrices)
@@ -126,7 +125,7 @@ static void end(device_peer *peer)
 static void close_peer(device_peer *peer)
 {
     cublas_peer *p = (cublas_peer *)peer;
-    if (p->handle != NULL) {
+    if (p->handle) {
         p->destroy(p->handle);
     }
     cuda_close(&p->cuda);
@@ -138,10 +137,10 @@ static bool load(cublas_peer *p, char *message, size_t bytes)
     static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
                                         "libcublas.so"};
     void *library = NULL;
-    for (size_t i = 0; library == NULL && i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; !library && i < sizeof files / sizeof files[0]; i++) {
         library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
     }
-    if (library == NULL) {
+    if (!library) {
         snprintf(message, bytes, "cublas: %s", dlerror());
         return false;
     }
@@ -155,7 +154,7 @@ static bool load(cublas_peer *p, char *message, size_t bytes)
                    {&p->batched, "cublasGemmStridedBatchedEx"}};
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(library, symbols[i].name);
-        if (symbol == NULL) {
+        if (!symbol) {
             snprintf(message, bytes, "cublas: the library lacks %s", symbols[i].name);
             return false;
         }
@@ -167,7 +166,7 @@ static bool load(cublas_peer *p, char *message, size_t bytes)
 device_peer *peer_cublas_open(const hal_device_info *info, char *message, size_t bytes)
 {
     cublas_peer *p = calloc(1, sizeof *p);
-    if (p == NULL) {
+    if (!p) {
         snprintf(message, bytes, "out of memory");
         return NULL;
     }

@@ -43,7 +43,7 @@ bool peer_open(const char *name, int threads, peer_blas *peer, char *message, si
     snprintf(count, sizeof count, "%d", threads);
     setenv(known[which].variable, count, 1);
     void *library = dlopen(known[which].file, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(message, bytes, "%s: %s; Debian has it in %s", name, dlerror(),
                  known[which].package);
         return false;
@@ -53,7 +53,7 @@ bool peer_open(const char *name, int threads, peer_blas *peer, char *message, si
     void *set = dlsym(library, known[which].set_threads);
     memcpy(&peer->sgemm, &sgemm, sizeof sgemm);
     memcpy(&peer->dgemm, &dgemm, sizeof dgemm);
-    if (sgemm == NULL || dgemm == NULL || set == NULL) {
+    if (!sgemm || !dgemm || !set) {
         snprintf(message, bytes, "%s: %s lacks cblas_sgemm, cblas_dgemm or %s", name,
                  known[which].file, known[which].set_threads);
         return false;

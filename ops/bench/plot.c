@@ -100,7 +100,7 @@ static void label_make(const bench_row *row, const char *who, bool is_peer, char
     }
     label[0] = 0;
     for (const char *at = row->name; (at = word_next(at, &length)) != NULL; at += length) {
-        if (at != size && (comma == NULL || at < comma)) {
+        if (at != size && (!comma || at < comma)) {
             label_add(label, at, length);
         }
     }
@@ -333,7 +333,7 @@ bool output_svg(bench_state *bench)
     const char *path = bench->options.svg;
     plot p = {.bench = bench, .unit = "us"};
     p.points = calloc((size_t)bench->row_count * (BENCH_MAX_PEERS + 1) + 1, sizeof *p.points);
-    if (p.points == NULL) {
+    if (!p.points) {
         return bench_fail(bench, "out of memory");
     }
     if (bench->row_count > 0) {
@@ -346,7 +346,7 @@ bool output_svg(bench_state *bench)
     if (well) {
         scales_set(&p);
         p.file = fopen(path, "w");
-        well = p.file != NULL || bench_fail(bench, "cannot write %s: %s", path, strerror(errno));
+        well = p.file || bench_fail(bench, "cannot write %s: %s", path, strerror(errno));
     }
     if (well) {
         plot_write(&p);

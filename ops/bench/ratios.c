@@ -53,7 +53,7 @@ static void ratios_note(bench_state *bench, const char *peer, bool only_random)
         const bench_row *row = &bench->rows[i];
         for (int p = 0; p < row->peer_count; p++) {
             if (strcmp(row->peers[p].name, peer) == 0 &&
-                (!only_random || strstr(row->name, " random") != NULL)) {
+                (!only_random || strstr(row->name, " random"))) {
                 ratios[count++] = strcmp(peer, BENCH_BEST) == 0
                                       ? row->peers[p].time.min_us / row->time.min_us
                                       : row->peers[p].ratio;

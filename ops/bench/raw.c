@@ -28,7 +28,7 @@ const raw_api *raw_find(const char *plugin)
 raw_device *raw_open(const raw_api *api, const hal_device_info *info, char *message, size_t bytes)
 {
     raw_device *device = calloc(1, api->device_bytes);
-    if (device == NULL) {
+    if (!device) {
         snprintf(message, bytes, "out of memory");
         return NULL;
     }

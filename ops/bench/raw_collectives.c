@@ -68,13 +68,13 @@ static bool load(nccl_calls *nccl, char *message, size_t bytes)
     };
     /* The one that hal has opened, if it has, whatever its path. */
     void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(message, bytes, "--raw of collectives: %s", dlerror());
         return false;
     }
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *symbol = dlsym(library, symbols[i].name);
-        if (symbol == NULL) {
+        if (!symbol) {
             snprintf(message, bytes, "NCCL lacks %s", symbols[i].name);
             return false;
         }
@@ -96,11 +96,10 @@ raw_collectives *raw_collectives_open(hal_device *const *devices, uint32_t ranks
 {
     raw_collectives *raw = calloc(1, sizeof *raw);
     int ordinals[MOST_RANKS] = {0};
-    if (raw == NULL || ranks > MOST_RANKS ||
-        strcmp(hal_device_get_plugin_name(devices[0]), "cuda") != 0) {
+    if (!raw || ranks > MOST_RANKS || strcmp(hal_device_get_plugin_name(devices[0]), "cuda") != 0) {
         snprintf(message, message_bytes, "%s",
-                 raw == NULL ? "out of memory"
-                             : "--raw of collectives: expected devices of cuda, for NCCL");
+                 !raw ? "out of memory"
+                      : "--raw of collectives: expected devices of cuda, for NCCL");
         free(raw);
         return NULL;
     }
@@ -128,15 +127,15 @@ raw_collectives *raw_collectives_open(hal_device *const *devices, uint32_t ranks
 
 void raw_collectives_close(raw_collectives *raw)
 {
-    if (raw == NULL) {
+    if (!raw) {
         return;
     }
     for (uint32_t r = 0; r < raw->ranks; r++) {
         cuda_calls *cuda = &raw->cuda[r];
-        if (raw->comms[r] != NULL) {
+        if (raw->comms[r]) {
             raw->nccl.destroy(raw->comms[r]);
         }
-        if (cuda->context != NULL) {
+        if (cuda->context) {
             cuda->context_set(cuda->context);
             cuda->release(raw->send[r]);
             cuda->release(raw->recv[r]);

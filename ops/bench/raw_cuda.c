@@ -88,20 +88,20 @@ static void close_device(raw_device *device)
     raw_cuda_device *d = (raw_cuda_device *)device;
     const cuda_calls *cuda = &d->cuda;
     cuda->stream_wait(cuda->stream);
-    if (d->executable != NULL) {
+    if (d->executable) {
         cuda->executable_destroy(d->executable);
     }
-    if (d->graph != NULL) {
+    if (d->graph) {
         cuda->graph_destroy(d->graph);
     }
     release(d, &d->x);
     release(d, &d->y);
     release(d, &d->source);
     release(d, &d->target);
-    if (d->host != NULL) {
+    if (d->host) {
         cuda->host_release(d->host);
     }
-    if (d->module != NULL) {
+    if (d->module) {
         cuda->module_unload(d->module);
     }
     cuda_close(&d->cuda);

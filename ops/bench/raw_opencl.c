@@ -63,7 +63,7 @@ static bool make(raw_device *device)
 
 static void release(raw_opencl_device *d, cl_mem *memory)
 {
-    if (*memory != NULL) {
+    if (*memory) {
         d->cl.clReleaseMemObject(*memory);
     }
     *memory = NULL;
@@ -78,16 +78,16 @@ static void close_device(raw_device *device)
     release(d, &d->y);
     release(d, &d->source);
     release(d, &d->target);
-    if (d->empty != NULL) {
+    if (d->empty) {
         cl->clReleaseKernel(d->empty);
     }
-    if (d->bound != NULL) {
+    if (d->bound) {
         cl->clReleaseKernel(d->bound);
     }
-    if (d->step != NULL) {
+    if (d->step) {
         cl->clReleaseKernel(d->step);
     }
-    if (d->program != NULL) {
+    if (d->program) {
         cl->clReleaseProgram(d->program);
     }
     opencl_close(&d->cl);

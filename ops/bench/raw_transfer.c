@@ -37,10 +37,10 @@ raw_transfer *raw_transfer_open(const char *plugin, const hal_device_info *from,
                                 size_t message_bytes)
 {
     raw_transfer *t = calloc(1, sizeof *t);
-    if (t == NULL || strcmp(plugin, "cuda") != 0) {
+    if (!t || strcmp(plugin, "cuda") != 0) {
         snprintf(message, message_bytes, "%s",
-                 t == NULL ? "out of memory"
-                           : "--raw of transfer: expected a device of cuda, whose driver it calls");
+                 !t ? "out of memory"
+                    : "--raw of transfer: expected a device of cuda, whose driver it calls");
         free(t);
         return NULL;
     }
@@ -60,7 +60,7 @@ raw_transfer *raw_transfer_open(const char *plugin, const hal_device_info *from,
 
 void raw_transfer_close(raw_transfer *t)
 {
-    if (t == NULL) {
+    if (!t) {
         return;
     }
     cuda_calls *sides[2] = {&t->from, &t->to};
@@ -69,7 +69,7 @@ void raw_transfer_close(raw_transfer *t)
         if (memories[i] != 0) {
             sides[i]->release(memories[i]);
         }
-        if (sides[i]->context != NULL) {
+        if (sides[i]->context) {
             cuda_close(sides[i]);
         }
     }

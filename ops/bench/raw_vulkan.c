@@ -270,7 +270,7 @@ static void run(raw_vulkan_device *d, int calls, recorder start, recorder record
         if (!wait(d, slot) || !begin(d, commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT)) {
             return;
         }
-        if (start != NULL) {
+        if (start) {
             start(d, commands);
         }
         for (int i = 0; i < count; i++) {

@@ -60,7 +60,7 @@ bench_row *bench_add(bench_state *bench, const char *name, hal_type type)
         output_rows(bench); /* a run that is ended early leaves what it has measured */
     }
     bench_row *rows = realloc(bench->rows, (size_t)(bench->row_count + 1) * sizeof *bench->rows);
-    if (rows == NULL) {
+    if (!rows) {
         bench_fail(bench, "out of memory");
         return NULL;
     }
@@ -87,7 +87,7 @@ void bench_note(bench_state *bench, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     char **notes = realloc(bench->notes, (size_t)(bench->note_count + 1) * sizeof *notes);
-    if (notes != NULL) {
+    if (notes) {
         bench->notes = notes;
         notes[bench->note_count] = strdup(text);
         bench->note_count += notes[bench->note_count] != NULL;
@@ -113,7 +113,7 @@ void bench_rate(bench_row *row, double flops, double bytes)
 bool bench_wants(const bench_state *bench, hal_type type, bool by_default)
 {
     const char *types = bench->options.types;
-    return types == NULL ? by_default : bench_lists(types, hal_type_name(type));
+    return !types ? by_default : bench_lists(types, hal_type_name(type));
 }
 
 bool bench_select_precision(bench_options *options, int index)
@@ -133,7 +133,7 @@ const char *bench_precision_name(hal_gemm_precision precision)
 
 bool bench_name_passes(const char *name, const char *filter)
 {
-    bool is = filter == NULL;
+    bool is = !filter;
     for (; !is && *filter != 0; filter += strcspn(filter, ","), filter += *filter == ',') {
         char word[96];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(filter, ","), filter);

@@ -32,7 +32,7 @@ static bool make(lone *made, int64_t elements)
     ops_context_set_fusion(made->place.ops, 1);
     made->elements = elements;
     made->x = ops_array_from_host(made->place.ops, HAL_TYPE_F32, 1, &elements, made->numbers);
-    return made->x != NULL || bench_fail(made->bench, "an input: %s", hal_status_message());
+    return made->x || bench_fail(made->bench, "an input: %s", hal_status_message());
 }
 
 static void run_read(void *user, int calls)
@@ -69,20 +69,20 @@ static void add(bench_state *bench, const char *name, measure_function function,
     for (; all < count; all++) {
         competitors[all] = (measured){.function = function, .user = &lones[all]};
     }
-    if (raw != NULL) {
+    if (raw) {
         competitors[all++] = (measured){.function = raw, .user = bench->raw};
     }
     measure_alternating(competitors, all, bench->options.seconds);
-    if (bench->raw != NULL && bench->raw->failed) {
+    if (bench->raw && bench->raw->failed) {
         bench_fail(bench, "%s", bench->raw->message);
     }
     bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_F32);
-    if (row == NULL) {
+    if (!row) {
         return;
     }
     row->n = lones[0].elements;
     row->time = competitors[0].time;
-    if (raw != NULL) {
+    if (raw) {
         bench_add_peer(row, "raw", &competitors[all - 1].time);
     }
     if (count == 2) {
@@ -111,13 +111,13 @@ static void run(bench_state *bench, const reading *of, lone *lones, int count)
     }
     if (well && of->elements == SEQUENTIAL_ELEMENTS) {
         add(bench, "one operation and the wait for it", run_wait, lones, count,
-            raw == NULL ? NULL : raw->api->alone);
+            !raw ? NULL : raw->api->alone);
     }
     if (well) {
-        if (raw != NULL) {
+        if (raw) {
             raw->read_bytes = (size_t)of->elements * sizeof(float);
         }
-        add(bench, of->name, run_read, lones, count, raw == NULL ? NULL : raw->api->alone_read);
+        add(bench, of->name, run_read, lones, count, !raw ? NULL : raw->api->alone_read);
     }
     for (int i = 0; i < count; i++) {
         ops_array_release(lones[i].x);

@@ -72,7 +72,7 @@ static ops_array *record(chain *c, int operations)
         ops_array_release(x);
         x = y;
     }
-    if (x == NULL) {
+    if (!x) {
         bench_fail(c->bench, "a chain: %s", hal_status_message());
     }
     return x;
@@ -192,22 +192,22 @@ static void add_rows(bench_state *bench, chain *chains, int places)
     for (; count < 2 * places; count++) {
         competitors[count] = (measured){.function = run, .user = &chains[count]};
     }
-    if (bench->raw != NULL) {
+    if (bench->raw) {
         competitors[count++] = (measured){.function = bench->raw->api->step, .user = bench->raw};
     }
     measure_alternating(competitors, count, bench->options.seconds);
-    if (bench->raw != NULL && bench->raw->failed) {
+    if (bench->raw && bench->raw->failed) {
         bench_fail(bench, "%s", bench->raw->message);
     }
     for (int i = 0; i < 2 && !bench->failed; i++) {
         bench_row *row = bench_add(bench, names[i], HAL_TYPE_F32);
-        if (row == NULL) {
+        if (!row) {
             return;
         }
         row->n = SEQUENTIAL_ELEMENTS;
         row->k = OPERATIONS;
         row->time = measure_divide(&competitors[i].time, OPERATIONS);
-        if (bench->raw != NULL) {
+        if (bench->raw) {
             bench_add_peer(row, "raw", &competitors[count - 1].time);
         }
         if (places == 2) {
@@ -234,7 +234,7 @@ static void add_recording(bench_state *bench, chain *c)
     }
     bench_row *row =
         bench->failed ? NULL : bench_add(bench, "recording 1000 unary operations", HAL_TYPE_F32);
-    if (row != NULL) {
+    if (row) {
         row->n = SEQUENTIAL_ELEMENTS;
         row->k = SHORT;
         measure_summarise(&row->time, samples, RUNS, SHORT);
@@ -248,7 +248,7 @@ void sequential_chain(bench_state *bench)
     chain chains[4]; /* of each place the fused one and the other */
     const int count = sequential_places(bench, places);
     reference = malloc(sizeof *reference);
-    if (reference == NULL) {
+    if (!reference) {
         bench_fail(bench, "out of memory");
         return;
     }
@@ -258,7 +258,7 @@ void sequential_chain(bench_state *bench)
         chains[i] = (chain){.bench = bench, .place = places[i / 2], .fusion = i % 2 == 0};
         chains[i].input =
             ops_array_from_host(chains[i].place.ops, HAL_TYPE_F32, 1, shape, reference->input);
-        well = well && (chains[i].input != NULL || bench_fail(bench, "%s", hal_status_message())) &&
+        well = well && (chains[i].input || bench_fail(bench, "%s", hal_status_message())) &&
                check_place(&chains[i]);
     }
     if (well) {

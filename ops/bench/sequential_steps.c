@@ -48,7 +48,7 @@ static bool make_numbers(bench_state *bench, step_numbers *n)
     const size_t square = (size_t)(n->hidden * n->hidden), state = (size_t)(n->batch * n->hidden);
     const size_t hidden = (size_t)n->hidden;
     float *all = calloc(square + hidden + state * (2 + RING + CHECKED), sizeof *all);
-    if (all == NULL) {
+    if (!all) {
         return bench_fail(bench, "out of memory");
     }
     n->weight = all;
@@ -129,7 +129,7 @@ static bool make(recurrence *r, const step_numbers *n)
     r->weight = ops_array_from_host(context, HAL_TYPE_F32, 2, square, n->weight);
     r->rate = ops_array_from_host(context, HAL_TYPE_F32, 2, row, n->rate);
     r->start = ops_array_from_host(context, HAL_TYPE_F32, 2, state, n->start);
-    bool well = r->weight != NULL && r->rate != NULL && r->start != NULL;
+    bool well = r->weight && r->rate && r->start != NULL;
     for (int i = 0; i < RING && well; i++) {
         r->inputs[i] = ops_array_from_host(context, HAL_TYPE_F32, 2, state, n->inputs[i]);
         well = r->inputs[i] != NULL;
@@ -214,7 +214,7 @@ static bool run_ring(recurrence *r)
             memcpy(inputs + 1, r->inputs + i, (size_t)count * sizeof *inputs);
             ops_graph_launch(r->graph, inputs, (uint32_t)count + 1, &next, 1);
         }
-        if (next == NULL) {
+        if (!next) {
             return bench_fail(r->bench, "a step%s: %s", suffixes[r->way], hal_status_message());
         }
         ops_array_release(r->state);
@@ -281,7 +281,7 @@ static void add_rows(bench_state *bench, recurrence *ways, int places, step_best
         snprintf(name, sizeof name, "step, batch %lld, hidden %lld%s", (long long)best->batch,
                  (long long)best->hidden, suffixes[i]);
         bench_row *row = bench_add(bench, name, HAL_TYPE_F32);
-        if (row == NULL) {
+        if (!row) {
             return;
         }
         row->m = best->batch;
@@ -391,7 +391,7 @@ void sequential_steps(bench_state *bench)
             }
         }
     }
-    if (bench->second.device != NULL) {
+    if (bench->second.device) {
         note_overtaking(bench, best, count);
     }
 }

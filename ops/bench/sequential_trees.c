@@ -51,7 +51,7 @@ static bool make_inputs(bench_state *bench, tree_place *p)
     for (int i = 0; i < INPUTS; i++) {
         bench_random(HAL_TYPE_F32, numbers[i], SEQUENTIAL_ELEMENTS, (uint64_t)(31 + i));
         p->inputs[i] = ops_array_from_host(p->place.ops, HAL_TYPE_F32, 1, shape, numbers[i]);
-        if (p->inputs[i] == NULL) {
+        if (!p->inputs[i]) {
             return bench_fail(bench, "an input of the trees: %s", hal_status_message());
         }
     }
@@ -228,7 +228,7 @@ static void add_rows(bench_state *bench, tree_place *all, int places)
 {
     for (int i = 0; i < TIMES; i++) {
         bench_row *row = bench_add(bench, names[i], HAL_TYPE_F32);
-        if (row == NULL) {
+        if (!row) {
             return;
         }
         row->n = SEQUENTIAL_ELEMENTS;

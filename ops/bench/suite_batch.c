@@ -74,7 +74,7 @@ static void add_row(burst *b)
     char name[64];
     snprintf(name, sizeof name, "burst of %lld kernels and a wait", (long long)b->length);
     bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_U32);
-    if (row == NULL) {
+    if (!row) {
         return;
     }
     row->time = competitors[0].time;

@@ -150,7 +150,7 @@ static bool parts_make(collectives *run)
         own->host_send = calloc(1, bytes);
         own->host_recv = calloc(1, bytes);
         own->slot = calloc(1, SLOT);
-        well = (own->host_send != NULL && own->host_recv != NULL && own->slot != NULL) ||
+        well = (own->host_send && own->host_recv && own->slot) ||
                bench_fail(run->bench, "out of memory");
         for (uint64_t i = 0; well && i < count; i++) {
             ((float *)own->host_send)[i] = (float)(r + 1);
@@ -206,15 +206,15 @@ static void measure_kind(collectives *run, const kind *of)
     if (!result_check(run, of)) {
         return;
     }
-    if (run->raw != NULL) {
+    if (run->raw) {
         raw_collectives_choose(run->raw, of->kind, run->count);
     }
-    measure_alternating(competitors, run->raw != NULL ? 3 : 2, bench->options.seconds);
-    if (run->raw != NULL && raw_collectives_failure(run->raw) != NULL) {
+    measure_alternating(competitors, run->raw ? 3 : 2, bench->options.seconds);
+    if (run->raw && raw_collectives_failure(run->raw)) {
         bench_fail(bench, "%s", raw_collectives_failure(run->raw));
     }
     bench_row *row = bench->failed ? NULL : bench_add(bench, "collectives", HAL_TYPE_F32);
-    if (row == NULL) {
+    if (!row) {
         return;
     }
     const uint64_t bytes = run->count * sizeof(float);
@@ -223,7 +223,7 @@ static void measure_kind(collectives *run, const kind *of)
     row->m = (int64_t)bytes;
     row->time = competitors[0].time;
     bench_add_peer(row, "copies", &competitors[1].time);
-    if (run->raw != NULL) {
+    if (run->raw) {
         bench_add_peer(row, "raw", &competitors[2].time);
     }
     bench_rate(row, 0.0, (double)bytes);
@@ -238,7 +238,7 @@ static bool raw_open_all(collectives *run)
     run->raw =
         raw_collectives_open(run->all.devices, run->all.ranks,
                              run->count * run->all.ranks * sizeof(float), message, sizeof message);
-    return run->raw != NULL || bench_fail(run->bench, "%s", message);
+    return run->raw || bench_fail(run->bench, "%s", message);
 }
 
 void suite_collectives(bench_state *bench)
@@ -246,7 +246,7 @@ void suite_collectives(bench_state *bench)
     static const int64_t usual[] = {4, 4096, 64 << 10, 1 << 20, 16 << 20};
     const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 5;
     collectives *run = calloc(1, sizeof *run);
-    if (run == NULL) {
+    if (!run) {
         bench_fail(bench, "out of memory");
         return;
     }

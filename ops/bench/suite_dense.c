@@ -34,7 +34,7 @@ static void cells_each(const bench_options *options, void *user,
                  bench_precision_name(cell.precision), cell.layers, (long long)cell.batch,
                  (long long)cell.hidden);
         const bool has_type =
-            options->types == NULL || bench_lists(options->types, hal_type_name(cell.type));
+            !options->types || bench_lists(options->types, hal_type_name(cell.type));
         const bool has_ranks = options->ranks > 0 || options->spread; /* they train */
         if (has_type && (cell.is_training || !has_ranks) &&
             bench_name_passes(cell.name, options->filter)) {
@@ -112,7 +112,7 @@ static void rows_add(dense_network *n, cell_runs *runs)
         char name[96];
         snprintf(name, sizeof name, "%s, %s", cell->name, modes[i]);
         bench_row *row = bench_add(n->bench, name, cell->type);
-        if (row != NULL) {
+        if (row) {
             row->m = cell->batch;
             row->n = row->k = cell->hidden;
             row->time = all[i].time;
@@ -158,7 +158,7 @@ static void cell_measure(void *user, const dense_cell *cell)
         well = dense_levels_create(&n, runs.level_count, levels) && dense_levels_check(levels);
     }
     ops_graph *graph = well ? dense_graph_create(&n) : NULL;
-    if (graph != NULL) {
+    if (graph) {
         runs.steps[0] = (dense_steps){.network = &n};
         runs.steps[1] = (dense_steps){.network = &n, .graph = graph};
         runs.steps[2] = (dense_steps){.network = &n, .is_unfused = true};
@@ -195,7 +195,7 @@ void suite_dense(bench_state *bench)
         }
         if (!has_ranks) {
             cells_each(&bench->options, bench, cell_measure);
-        } else if (ranks != NULL) {
+        } else if (ranks) {
             cells_each(&bench->options, ranks, cell_measure_ranks);
         }
     }

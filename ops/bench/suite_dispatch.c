@@ -56,7 +56,7 @@ static bool make(bench_state *bench, dispatches *made)
     made->empty = make_kernel(bench, false);
     made->bound = make_kernel(bench, true);
     made->step = step_kernel_make(bench);
-    if (made->empty == NULL || made->bound == NULL || made->step == NULL ||
+    if (!made->empty || !made->bound || !made->step ||
         !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->x),
                   "a buffer") ||
         !bench_ok(bench, hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, 4096, &made->y),
@@ -80,17 +80,17 @@ static void add(dispatches *d, const char *name, measure_function function, doub
     const char *competitor_names[3] = {""};
     int count = 1;
     for (int i = 0; i < 2; i++) {
-        if (raw[i] != NULL) {
+        if (raw[i]) {
             competitor_names[count] = names[i];
             competitors[count++] = (measured){.function = raw[i], .user = bench->raw};
         }
     }
     measure_alternating(competitors, count, bench->options.seconds);
-    if (bench->raw != NULL && bench->raw->failed) {
+    if (bench->raw && bench->raw->failed) {
         bench_fail(bench, "%s", bench->raw->message);
     }
     bench_row *row = bench->failed ? NULL : bench_add(bench, name, HAL_TYPE_NONE);
-    if (row == NULL) {
+    if (!row) {
         return;
     }
     row->time = measure_divide(&competitors[0].time, commands);
@@ -150,8 +150,8 @@ static bool check_steps(dispatches *d)
         memcmp(got, want, sizeof got) != 0) {
         return bench_fail(bench, "%d steps are wrong", STEPS);
     }
-    if (bench->raw != NULL && (!bench->raw->api->step_words(bench->raw, STEPS, got) ||
-                               memcmp(got, want, sizeof got) != 0)) {
+    if (bench->raw && (!bench->raw->api->step_words(bench->raw, STEPS, got) ||
+                       memcmp(got, want, sizeof got) != 0)) {
         return bench_fail(bench, "%d steps by the driver's own calls are wrong: %s", STEPS,
                           bench->raw->message);
     }
@@ -221,14 +221,14 @@ static void add_transfers(dispatches *d)
                                    4 << 20, 16777213, 64 << 20, MOST};
     raw_device *raw = d->bench->raw;
     d->host = malloc(MOST);
-    if (d->host == NULL ||
+    if (!d->host ||
         !bench_ok(d->bench, hal_buffer_create(d->bench->device, HAL_MEMORY_DEVICE, MOST, &d->data),
                   "a buffer")) {
         free(d->host);
         return;
     }
     memset(d->host, 1, MOST); /* memory that was not written yet is one page of zeros */
-    const bool compared = raw != NULL && raw->api->write != NULL && raw->api->make_copy(raw, MOST);
+    const bool compared = raw && raw->api->write && raw->api->make_copy(raw, MOST);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !d->bench->failed; i++) {
         char name[64];
         d->bytes = sizes[i];
@@ -250,7 +250,7 @@ static void add_transfers(dispatches *d)
 void suite_dispatch(bench_state *bench)
 {
     static const raw_api none = {0};
-    const raw_api *raw = bench->raw == NULL ? &none : bench->raw->api;
+    const raw_api *raw = !bench->raw ? &none : bench->raw->api;
     dispatches d = {.bench = bench};
     if (make(bench, &d)) {
         add(&d, "empty kernel, many in a flush", run_empty, 1.0,

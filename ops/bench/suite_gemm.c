@@ -83,7 +83,7 @@ static bool begin_peer(const gemm_product *p, peer *other, measured *competitor)
                                       .fast = p->is_fast};
     other->product = p;
     memset(p->c, 0xff, gemm_product_c_bytes(p));
-    if (device == NULL) {
+    if (!device) {
         if (p->type != HAL_TYPE_F32 && p->type != HAL_TYPE_F64) {
             return false;
         }
@@ -103,10 +103,10 @@ static bool begin_peer(const gemm_product *p, peer *other, measured *competitor)
 static void peers_end(bench_state *bench, peer *peers, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (peers[i].device != NULL) {
+        if (peers[i].device) {
             peers[i].device->end(peers[i].device);
         }
-        if (peers[i].device != NULL && peers[i].device->failed) {
+        if (peers[i].device && peers[i].device->failed) {
             bench_fail(bench, "%s", peers[i].device->message);
         }
     }
@@ -128,7 +128,7 @@ static bench_row *row_add(const gemm_way *way, const measurement *time,
     snprintf(name, sizeof name, "%s%s%s%s%s", product, class[0] != 0 ? ", " : "", class, levels,
              epilogue);
     bench_row *row = bench_add(p->bench, name, p->type);
-    if (row != NULL) {
+    if (row) {
         row->m = p->m;
         row->n = p->n;
         row->k = p->k;
@@ -163,9 +163,8 @@ static bool is_choice(const gemm_way *way, const char *chosen)
     char text[512];
     gemm_way_describe(way, sizeof text, text);
     const char *end = strrchr(text, ';'), *chosen_end = strrchr(chosen, ';');
-    return way->candidate < (way->impl == OPS_GEMM_NATIVE ? 2 : UINT32_MAX) && end != NULL &&
-           chosen_end != NULL && end - text == chosen_end - chosen &&
-           memcmp(text, chosen, (size_t)(end - text)) == 0;
+    return way->candidate < (way->impl == OPS_GEMM_NATIVE ? 2 : UINT32_MAX) && end && chosen_end &&
+           end - text == chosen_end - chosen && memcmp(text, chosen, (size_t)(end - text)) == 0;
 }
 
 /* Adds the candidates of an implementation by their estimated time, without the choice. */
@@ -234,7 +233,7 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
             best_way = way;
         }
     }
-    if (best_way != NULL) {
+    if (best_way) {
         gemm_way_describe(best_way, sizeof row->best_how, row->best_how);
     }
     bench_add_peer(row, BENCH_BEST, best);
@@ -277,16 +276,16 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
     for (int i = 0, first = kept; i < class_count; first += more[i++]) {
         bench_row *row = row_add(&classes[i], &competitors[i].time, first_ms[i]);
         const bool is_plain = !classes[i].has_epilogue;
-        if (row != NULL && !is_plain) {
+        if (row && !is_plain) {
             bench_add_peer(row, "plain", &competitors[i - 1].time);
         }
-        for (int j = class_count; j < kept && row != NULL && is_plain; j++) {
+        for (int j = class_count; j < kept && row && is_plain; j++) {
             bench_add_peer(row, names[j - class_count], &competitors[j].time);
         }
-        if (row != NULL && bench->options.regret && is_plain) {
+        if (row && bench->options.regret && is_plain) {
             add_best(row, &competitors[first], more[i]);
         }
-        if (row != NULL) {
+        if (row) {
             const double elements = (double)(p->m * p->k + p->k * p->n + p->m * p->n),
                          batch = (double)p->batch;
             bench_rate(row, 2.0 * (double)p->m * (double)p->n * (double)p->k * batch,
@@ -347,8 +346,8 @@ static bool product_get(const bench_options *options, int index, uint64_t *state
         product->m = size[0];
         product->n = size[1];
         product->k = size[2];
-        product->transpose_a = options->layout != NULL && options->layout[0] == 't';
-        product->transpose_b = options->layout != NULL && options->layout[1] == 't';
+        product->transpose_a = options->layout && options->layout[0] == 't';
+        product->transpose_b = options->layout && options->layout[1] == 't';
         product->batch = options->batch > 0 ? options->batch : 1;
     }
     return index < given;

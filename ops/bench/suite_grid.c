@@ -58,7 +58,7 @@ static ops_array *operation_call(const grid_data *data)
     ops_scope_begin(data->place->ops);
     ops_array *result = ops_array_keep(cell->operation->apply(data->x, data->y, cell->axis));
     ops_scope_end(data->place->ops);
-    if (result == NULL) {
+    if (!result) {
         bench_fail(data->bench, "%s: %s", cell->name, hal_status_message());
     } else if (!bench_ok(data->bench, ops_array_evaluate(&result, 1), cell->name)) {
         ops_array_release(result);
@@ -72,7 +72,7 @@ static hal_status program_record(ops_context *context, void *user)
     (void)context;
     ops_array *result = operation_call(user);
     ops_array_release(result);
-    return result != NULL ? HAL_OK : HAL_ERROR_INVALID_STATE;
+    return result ? HAL_OK : HAL_ERROR_INVALID_STATE;
 }
 
 static void transfer_call(const grid_data *data)
@@ -102,7 +102,7 @@ static void cell_run(void *user, int calls)
 {
     const grid_data *data = user;
     for (int i = 0; i < calls && !data->bench->failed; i++) {
-        if (data->cell->operation->apply == NULL) {
+        if (!data->cell->operation->apply) {
             transfer_call(data);
         } else {
             ops_array_release(operation_call(data));
@@ -124,7 +124,7 @@ static bool cell_measure(bench_state *bench, const bench_place *place, const gri
         cell_run(&data, 1);
         *first_ms = 1e3 * (measure_now() - start);
         ops_array *result = NULL;
-        if (cell->operation->apply != NULL && !bench->failed &&
+        if (cell->operation->apply && !bench->failed &&
             bench_ok(bench, ops_prepare(place->ops, program_record, &data), "ops_prepare")) {
             result = operation_call(&data);
         }
@@ -147,7 +147,7 @@ static void cell_add(bench_state *bench, const grid_cell *cell, copy_rates *rate
 {
     const bench_place place = {bench->device, bench->info, bench->queue, bench->ops};
     const double bytes = grid_cell_bytes(cell);
-    const bool is_transfer = cell->operation->apply == NULL;
+    const bool is_transfer = !cell->operation->apply;
     measurement time, second;
     double first_ms, ignored;
     const bool has_second = bench->second.device != NULL;
@@ -156,7 +156,7 @@ static void cell_add(bench_state *bench, const grid_cell *cell, copy_rates *rate
         return;
     }
     bench_row *row = bench_add(bench, cell->name, cell->type);
-    if (row == NULL) {
+    if (!row) {
         return;
     }
     row->m = grid_input_count(&cell->x);

@@ -45,7 +45,7 @@ static bool inputs_make(mixes_run *run)
                      run->program->seed + (uint64_t)i);
         run->inputs[i] = ops_array_from_host(run->bench->ops, HAL_TYPE_F32, 2, run->shapes[i],
                                              run->numbers[i]);
-        if (run->inputs[i] == NULL) {
+        if (!run->inputs[i]) {
             return bench_fail(run->bench, "%s: %s", run->program->name, hal_status_message());
         }
     }
@@ -230,7 +230,7 @@ static void program_add(mixes_run *run)
         measured one = {.function = calls_run, .user = run};
         measure_alternating(&one, 1, bench->options.seconds);
         bench_row *row = bench->failed ? NULL : bench_add(bench, run->program->name, HAL_TYPE_F32);
-        if (row != NULL) {
+        if (row) {
             row->m = run->program->shape[0];
             row->n = run->program->shape[1];
             row->k = run->program->count;
@@ -294,7 +294,7 @@ static void program_measure(void *user, const mixes_program *program, uint64_t s
 void suite_mixes(bench_state *bench)
 {
     mixes_run *run = calloc(1, sizeof *run);
-    if (run == NULL) {
+    if (!run) {
         bench_fail(bench, "out of memory");
         return;
     }

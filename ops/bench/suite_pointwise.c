@@ -120,7 +120,7 @@ static bool make(bench_state *bench, const formula *f, hal_type type, int64_t co
     bool well = bench_ok(bench, ops_expression_create(b, expression), "ops_expression_create");
     for (int i = 0; i < f->inputs && well; i++) {
         hosts[i] = malloc((size_t)count * hal_type_size(type));
-        if (hosts[i] == NULL) {
+        if (!hosts[i]) {
             return bench_fail(bench, "out of memory");
         }
         bench_random(type, hosts[i], (size_t)count, (uint64_t)i + 11);
@@ -138,7 +138,7 @@ static bool check(bench_state *bench, const formula *f, pointwise *made, void *c
     const hal_type type = made->output.type;
     void *results = malloc((size_t)count * hal_type_size(type));
     bool well =
-        results != NULL && bench_ok(bench,
+        results && bench_ok(bench,
                                     ops_tensor_read(bench->ops, &made->output,
                                                     (uint64_t)count * hal_type_size(type), results),
                                     "a result");
@@ -173,7 +173,7 @@ static void run_formula(bench_state *bench, const formula *f, hal_type type, int
     free(hosts[0]);
     free(hosts[1]);
     bench_row *row = well ? bench_add(bench, f->name, type) : NULL;
-    if (row != NULL) {
+    if (row) {
         measure_alternating(competitors, competitor_count, bench->options.seconds);
         row->n = count;
         row->time = competitors[0].time;

@@ -68,9 +68,9 @@ static bool check(reduction *r, const float *x, const int64_t shape[2])
 {
     const int64_t count = ops_tensor_get_element_count(&r->y), lines = shape[1 - r->axis];
     void *y = malloc((size_t)count * 4);
-    bool well = y != NULL &&
-                bench_ok(r->bench, ops_tensor_read(r->bench->ops, &r->y, (uint64_t)count * 4, y),
-                         "a result");
+    bool well =
+        y && bench_ok(r->bench, ops_tensor_read(r->bench->ops, &r->y, (uint64_t)count * 4, y),
+                      "a result");
     for (int64_t s = 0; s < 5 && well; s++) {
         const int64_t line = (lines - 1) * s / 4;
         double size = 0.0;
@@ -97,7 +97,7 @@ static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint3
     reduction r = {.bench = bench, .kind = kind, .axis = axis};
     measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &r}};
     const int competitor_count = yardsticks_list(all, competitors);
-    bool well = x != NULL || bench_fail(bench, "out of memory");
+    bool well = x || bench_fail(bench, "out of memory");
     if (well) {
         bench_random(HAL_TYPE_F32, x, (size_t)count, 21);
         well = bench_ok(bench, ops_tensor_from_host(bench->ops, HAL_TYPE_F32, 2, shape, x, &r.x),
@@ -117,7 +117,7 @@ static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint3
     snprintf(name, sizeof name, "%s of %lldx%lld over axis %u", names[kind], (long long)shape[0],
              (long long)shape[1], axis);
     bench_row *row = well ? bench_add(bench, name, HAL_TYPE_F32) : NULL;
-    if (row != NULL) {
+    if (row) {
         measure_alternating(competitors, competitor_count, bench->options.seconds);
         row->m = shape[0];
         row->n = shape[1];

@@ -14,7 +14,7 @@ void suite_sequential(bench_state *bench)
                  {"trees", sequential_trees}};
     const char *cases = bench->options.cases;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (cases == NULL || bench_lists(cases, parts[i].name)) {
+        if (!cases || bench_lists(cases, parts[i].name)) {
             parts[i].run(bench);
         }
     }
@@ -24,7 +24,7 @@ int sequential_places(const bench_state *bench, bench_place places[2])
 {
     places[0] = (bench_place){bench->device, bench->info, bench->queue, bench->ops};
     places[1] = bench->second;
-    return bench->second.device != NULL ? 2 : 1;
+    return bench->second.device ? 2 : 1;
 }
 
 bool sequential_finish(bench_state *bench, const bench_place *place, ops_array *last)

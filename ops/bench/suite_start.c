@@ -42,7 +42,7 @@ static void use_folder(const char *folder, const char *hal_cache)
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         setenv(variables[i], folder, 1);
     }
-    if (hal_cache != NULL) {
+    if (hal_cache) {
         setenv("HAL_CACHE_DIR", hal_cache, 1);
     }
 }
@@ -52,8 +52,7 @@ static bool run_pass(bench_state *bench, const char *folder, const char *hal_cac
                      double times[TIMES])
 {
     char program[4096] = "", command[5000], device[128];
-    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0 ||
-        strchr(program, '\'') != NULL) {
+    if (readlink("/proc/self/exe", program, sizeof program - 1) < 0 || strchr(program, '\'')) {
         return bench_fail(bench, "cannot tell what program this is");
     }
     snprintf(device, sizeof device, "%s:%u", hal_device_get_plugin_name(bench->device),
@@ -62,7 +61,7 @@ static bool run_pass(bench_state *bench, const char *folder, const char *hal_cac
              device, bench->options.threads);
     use_folder(folder, hal_cache);
     FILE *pipe = popen(command, "r");
-    if (pipe == NULL) {
+    if (!pipe) {
         return bench_fail(bench, "cannot run %s", program);
     }
     int read = 0;
@@ -98,7 +97,7 @@ static void run_passes(bench_state *bench, const char *what, int passes, bool ke
     for (int pass = keep ? -1 : 0; pass < passes && !bench->failed; pass++) {
         if (folder[0] == 0) {
             strcpy(folder, "/tmp/hal-bench-XXXXXX");
-            if (mkdtemp(folder) == NULL) {
+            if (!mkdtemp(folder)) {
                 bench_fail(bench, "no folder for caches in /tmp");
                 return;
             }
@@ -119,7 +118,7 @@ static void run_passes(bench_state *bench, const char *what, int passes, bool ke
         char name[96];
         snprintf(name, sizeof name, "%s: %s", what, names[i]);
         bench_row *row = bench_add(bench, name, HAL_TYPE_NONE);
-        if (row != NULL) {
+        if (row) {
             measure_summarise(&row->time, samples[i], passes, 1);
         }
     }
@@ -259,7 +258,7 @@ bool start_once(const bench_options *options)
     double times[TIMES];
     first_work w = {.bench = {.options = *options}};
     w.numbers = malloc(sizeof *w.numbers * SIZE * SIZE);
-    bool well = w.numbers != NULL && work(&w, times);
+    bool well = w.numbers && work(&w, times);
     release(&w);
     for (int i = 0; i < TIMES && well; i++) {
         printf("%.3f%c", times[i], i + 1 < TIMES ? ' ' : '\n');

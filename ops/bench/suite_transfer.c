@@ -23,7 +23,7 @@ static bool make(transfer *t)
 {
     bench_state *bench = t->bench;
     t->piece = malloc(PIECE);
-    return (t->piece != NULL || bench_fail(bench, "out of memory")) &&
+    return (t->piece || bench_fail(bench, "out of memory")) &&
            bench_ok(bench,
                     hal_buffer_create(bench->device, HAL_MEMORY_DEVICE, t->bytes, &t->source),
                     "a buffer to copy from") &&
@@ -53,7 +53,7 @@ static bool check(transfer *t)
 {
     bench_state *bench = t->bench;
     float *sent = malloc(t->bytes), *seen = calloc(1, t->bytes);
-    bool well = (sent != NULL && seen != NULL) || bench_fail(bench, "out of memory");
+    bool well = (sent && seen) || bench_fail(bench, "out of memory");
     if (well) {
         bench_random(HAL_TYPE_F32, sent, t->bytes / sizeof *sent, 31);
         well = bench_ok(bench, hal_queue_write(bench->queue, t->source, 0, sent, t->bytes),
@@ -97,14 +97,14 @@ static void measure(transfer *t)
                              {.function = raw_transfer_run_by_target, .user = t->raw}};
     bench_state *bench = t->bench;
     measured competitors[4];
-    const int count = t->raw != NULL ? 4 : 2;
+    const int count = t->raw ? 4 : 2;
     memcpy(competitors, all, sizeof competitors);
     measure_alternating(competitors, count, bench->options.seconds);
-    if (t->raw != NULL && raw_transfer_failure(t->raw) != NULL) {
+    if (t->raw && raw_transfer_failure(t->raw)) {
         bench_fail(bench, "%s", raw_transfer_failure(t->raw));
     }
     bench_row *row = bench->failed ? NULL : bench_add(bench, "transfer", HAL_TYPE_NONE);
-    if (row == NULL) {
+    if (!row) {
         return;
     }
     snprintf(row->name, sizeof row->name, "transfer of %llu bytes", (unsigned long long)t->bytes);
@@ -123,10 +123,10 @@ static void run_case(transfer *t, uint64_t bytes)
     char message[256];
     t->bytes = (bytes + 3) / 4 * 4;
     bool well = make(t) && check(t);
-    if (well && bench->raw != NULL && strcmp(plugin, hal_device_get_plugin_name(t->there)) == 0) {
+    if (well && bench->raw && strcmp(plugin, hal_device_get_plugin_name(t->there)) == 0) {
         t->raw = raw_transfer_open(plugin, bench->info, hal_device_get_info(t->there), t->bytes,
                                    message, sizeof message);
-        well = t->raw != NULL || bench_fail(bench, "%s", message);
+        well = t->raw || bench_fail(bench, "%s", message);
     }
     if (well) {
         measure(t);

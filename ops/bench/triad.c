@@ -71,7 +71,7 @@ static float *allocate(size_t count)
 {
     const size_t bytes = (count * sizeof(float) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     float *numbers = aligned_alloc(ALIGNMENT, bytes);
-    if (numbers != NULL) {
+    if (numbers) {
 #if defined __linux__
         (void)madvise(numbers, bytes, MADV_HUGEPAGE);
 #endif
@@ -141,7 +141,7 @@ static void run(triad *t, int calls, bool streaming)
 triad *triad_create(size_t count, int threads)
 {
     triad *t = calloc(1, sizeof *t);
-    if (t == NULL) {
+    if (!t) {
         return NULL;
     }
     count = count / BLOCK * BLOCK;
@@ -150,7 +150,7 @@ triad *triad_create(size_t count, int threads)
     t->a = allocate(count);
     t->b = allocate(count);
     t->c = allocate(count);
-    if (t->a == NULL || t->b == NULL || t->c == NULL) {
+    if (!t->a || !t->b || !t->c) {
         free(t->a);
         free(t->b);
         free(t->c);
@@ -175,7 +175,7 @@ triad *triad_create(size_t count, int threads)
 
 void triad_destroy(triad *t)
 {
-    if (t == NULL) {
+    if (!t) {
         return;
     }
     t->closing = true;

@@ -28,10 +28,10 @@ bool vulkan_open(vulkan_calls *vk, const hal_device_info *info, char *message, s
 
 void vulkan_close(vulkan_calls *vk)
 {
-    if (vk->device != NULL && vk->vkDestroyDevice != NULL) {
+    if (vk->device && vk->vkDestroyDevice) {
         vk->vkDestroyDevice(vk->device, NULL);
     }
-    if (vk->instance != NULL && vk->vkDestroyInstance != NULL) {
+    if (vk->instance && vk->vkDestroyInstance) {
         vk->vkDestroyInstance(vk->instance, NULL);
     }
     vk->device = NULL;
@@ -86,7 +86,7 @@ void vulkan_buffer_free(const vulkan_calls *vk, vulkan_buffer *buffer)
 static bool make_instance(vulkan_calls *vk, char *message, size_t bytes)
 {
     void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(message, bytes, "%s", dlerror());
         return false;
     }
@@ -98,8 +98,8 @@ static bool make_instance(vulkan_calls *vk, char *message, size_t bytes)
     const VkInstanceCreateInfo what = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                        .pApplicationInfo = &program};
     PFN_vkCreateInstance create =
-        find == NULL ? NULL : (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
-    if (create == NULL || create(&what, NULL, &vk->instance) != VK_SUCCESS) {
+        !find ? NULL : (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
+    if (!create || create(&what, NULL, &vk->instance) != VK_SUCCESS) {
         snprintf(message, bytes, "Vulkan gives no instance of version 1.2");
         return false;
     }

@@ -7,7 +7,7 @@ bool yardsticks_create(bench_state *bench, int64_t count, yardsticks *made)
     *made = (yardsticks){.bench = bench, .count = count};
     if (kind == HAL_DEVICE_CPU || kind == HAL_DEVICE_SOFTWARE) {
         made->triad = triad_create((size_t)count, bench->options.threads);
-        if (made->triad == NULL) {
+        if (!made->triad) {
             return bench_fail(bench, "no memory for the triad of %lld floats", (long long)count);
         }
     }
@@ -25,18 +25,18 @@ int yardsticks_list(yardsticks *all, measured *competitors)
 {
     const raw_device *raw = all->bench->raw;
     int count = 1;
-    if (all->triad != NULL) {
+    if (all->triad) {
         competitors[count++] =
             (measured){.function = triad_run, .user = all->triad, .has_threads = true};
     }
-    if (all->triad != NULL && triad_can_stream()) {
+    if (all->triad && triad_can_stream()) {
         competitors[count++] =
             (measured){.function = triad_run_streaming, .user = all->triad, .has_threads = true};
     }
     if (all->copies) {
         competitors[count++] = (measured){.function = copy_run, .user = &all->copy};
     }
-    if (all->copies && raw != NULL) {
+    if (all->copies && raw) {
         competitors[count++] = (measured){.function = raw->api->copy, .user = all->bench->raw};
     }
     return count;
@@ -56,7 +56,7 @@ void yardsticks_add(const yardsticks *all, const measured *competitors, int coun
         bench_peer *peer = bench_add_peer(row, name, &competitors[i].time);
         peer->gbps = (double)moved / peer->time.median_us * 1e-3;
     }
-    if (all->bench->raw != NULL && all->bench->raw->failed) {
+    if (all->bench->raw && all->bench->raw->failed) {
         bench_fail(all->bench, "%s", all->bench->raw->message);
     }
 }

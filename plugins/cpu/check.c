@@ -11,7 +11,7 @@
 static void *copy_bytes(const void *data, size_t bytes)
 {
     void *copy = malloc(bytes + 1);
-    if (copy != NULL && bytes > 0) {
+    if (copy && bytes > 0) {
         memcpy(copy, data, bytes);
     }
     return copy;
@@ -40,7 +40,7 @@ bool cpu_check_wanted(void)
 cpu_check *cpu_check_create(const hal_ir_kernel *ir)
 {
     cpu_check *check = calloc(1, sizeof(*check));
-    if (check == NULL) {
+    if (!check) {
         return NULL;
     }
     check->records = copy_bytes(ir->records, ir->record_count * sizeof(*ir->records));
@@ -49,8 +49,7 @@ cpu_check *cpu_check_create(const hal_ir_kernel *ir)
     check->reported = calloc(ir->record_count + 1, sizeof(*check->reported));
     check->name = ir->name;
     memcpy(check->group_size, ir->group_size, sizeof(check->group_size));
-    if (check->records == NULL || check->memories == NULL || check->names == NULL ||
-        check->reported == NULL) {
+    if (!check->records || !check->memories || !check->names || !check->reported) {
         cpu_check_destroy(check);
         return NULL;
     }
@@ -59,7 +58,7 @@ cpu_check *cpu_check_create(const hal_ir_kernel *ir)
 
 void cpu_check_destroy(cpu_check *check)
 {
-    if (check != NULL) {
+    if (check) {
         free(check->records);
         free(check->memories);
         free(check->names);

@@ -61,12 +61,12 @@ static void *code_map_file(const void *code, size_t bytes)
 void *cpu_code_create(const void *code, size_t bytes)
 {
     void *memory = code_protect(code, bytes);
-    return memory != NULL ? memory : code_map_file(code, bytes);
+    return memory ? memory : code_map_file(code, bytes);
 }
 
 void cpu_code_destroy(void *code, size_t bytes)
 {
-    if (code != NULL) {
+    if (code) {
         munmap(code, page_round(bytes));
     }
 }

@@ -76,7 +76,7 @@ static const instruction_set sets[] = {{"plain", cpu_lanes_plain, CPU_GEMM_ISA_B
 static const instruction_set *best_set(void)
 {
     const instruction_set *set = sets;
-    while (set->lanes() == NULL || !cpu_gemm_isa_is_fast(set->gemm)) {
+    while (!set->lanes() || !cpu_gemm_isa_is_fast(set->gemm)) {
         set++;
     }
     return set;
@@ -87,16 +87,16 @@ static hal_status choose_set(const instruction_set **set)
     const char *wanted = secure_getenv("HAL_CPU_ISA");
     char known[64] = "";
     *set = best_set();
-    if (wanted == NULL || wanted[0] == '\0') {
+    if (!wanted || wanted[0] == '\0') {
         return HAL_OK;
     }
     for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
         const cpu_lanes *here = sets[i].lanes();
-        if (strcmp(sets[i].name, wanted) == 0 && here != NULL) {
+        if (strcmp(sets[i].name, wanted) == 0 && here) {
             *set = &sets[i];
             return HAL_OK;
         }
-        if (here != NULL) {
+        if (here) {
             const size_t used = strlen(known);
             snprintf(known + used, sizeof(known) - used, "%s%s", used > 0 ? ", " : "",
                      sets[i].name);
@@ -121,7 +121,7 @@ static hal_status choose_threads(uint32_t *threads)
 {
     const char *wanted = secure_getenv("HAL_CPU_THREADS");
     *threads = usable_processors();
-    if (wanted == NULL || wanted[0] == '\0') {
+    if (!wanted || wanted[0] == '\0') {
         return HAL_OK;
     }
     char *end = NULL;
@@ -140,7 +140,7 @@ static hal_status choose_threads(uint32_t *threads)
 static hal_status choose_compiler(const cpu_lanes *lanes, bool *compiles)
 {
     const char *wanted = secure_getenv("HAL_CPU_JIT");
-    const bool unset = wanted == NULL || wanted[0] == '\0';
+    const bool unset = !wanted || wanted[0] == '\0';
     *compiles = cpu_jit_is_possible(lanes) && (unset || strcmp(wanted, "on") == 0);
     if (unset || strcmp(wanted, "on") == 0 || strcmp(wanted, "off") == 0) {
         return HAL_OK;
@@ -154,7 +154,7 @@ static hal_status choose_streaming(uint64_t *bytes)
 {
     const char *wanted = secure_getenv("HAL_CPU_STREAM");
     *bytes = (uint64_t)cpu_streaming_bytes();
-    if (wanted == NULL || wanted[0] == '\0') {
+    if (!wanted || wanted[0] == '\0') {
         return HAL_OK;
     }
     char *end = NULL;
@@ -176,12 +176,12 @@ static hal_status threads_start(hal_plugin_device *device, uint32_t threads)
         return HAL_OK;
     }
     device->pool = cpu_thread_pool_create(threads);
-    if (device->pool != NULL) {
+    if (device->pool) {
         device->threads = cpu_thread_pool_size(device->pool);
         device->share = cpu_share_create(device->threads, usable_processors());
     }
-    if (device->share == NULL) {
-        if (device->pool != NULL) {
+    if (!device->share) {
+        if (device->pool) {
             cpu_thread_pool_destroy(device->pool);
         }
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no host memory for a pool of %u threads",
@@ -201,12 +201,12 @@ static void read_name(char *name, size_t size)
     char line[256];
     snprintf(name, size, "Processor");
     FILE *file = fopen("/proc/cpuinfo", "re");
-    if (file == NULL) {
+    if (!file) {
         return;
     }
-    while (fgets(line, sizeof(line), file) != NULL) {
+    while (fgets(line, sizeof(line), file)) {
         char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL && colon[1] != '\0') {
+        if (strncmp(line, "model name", 10) == 0 && colon && colon[1] != '\0') {
             colon[2 + strcspn(colon + 2, "\n")] = '\0';
             snprintf(name, size, "%s", colon + 2);
             break;
@@ -221,7 +221,7 @@ static uint32_t claimed_math(const cpu_lanes *lanes, uint32_t type)
     uint32_t claimed = 0;
     for (uint32_t k = 0; k < HAL_IR_MATH_COUNT; k++) {
         const uint32_t opcode = HAL_IR_MATH_FIRST + k;
-        if (lanes->unary[opcode][type] != NULL || lanes->binary[opcode][type][0] != NULL) {
+        if (lanes->unary[opcode][type] || lanes->binary[opcode][type][0]) {
             claimed |= UINT32_C(1) << k;
         }
     }
@@ -233,7 +233,7 @@ static uint32_t claimed_storage(const cpu_lanes *lanes)
 {
     uint32_t claimed = 0;
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        claimed |= lanes->load[type] != NULL ? HAL_TYPE_BIT(type) : 0;
+        claimed |= lanes->load[type] ? HAL_TYPE_BIT(type) : 0;
     }
     return claimed;
 }
@@ -291,10 +291,10 @@ hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *co
     }
     /* Wrong values of the variables are reported when the device is opened. */
     const char *isa = secure_getenv("HAL_CPU_ISA"), *limit = secure_getenv("HAL_CPU_THREADS");
-    if (isa != NULL && isa[0] != '\0' && choose_set(&set) != HAL_OK) {
+    if (isa && isa[0] != '\0' && choose_set(&set) != HAL_OK) {
         set = best_set();
     }
-    if (limit != NULL && limit[0] != '\0' && choose_threads(&threads) != HAL_OK) {
+    if (limit && limit[0] != '\0' && choose_threads(&threads) != HAL_OK) {
         threads = usable_processors();
     }
     memset(&infos[0], 0, sizeof(infos[0]));
@@ -326,7 +326,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
         return status;
     }
     hal_plugin_device *made = calloc(1, sizeof(*made));
-    if (made == NULL) {
+    if (!made) {
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no host memory for a device");
     }
     status = threads_start(made, threads);
@@ -349,10 +349,10 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
 /* A child process has no workers to join: its pool is leaked. */
 void cpu_device_close(hal_plugin_device *device)
 {
-    if (device == NULL) {
+    if (!device) {
         return;
     }
-    if (device->pool != NULL && device->generation == cpu_process_generation()) {
+    if (device->pool && device->generation == cpu_process_generation()) {
         cpu_thread_pool_destroy(device->pool);
     }
     cpu_share_destroy(device->share);

@@ -268,7 +268,7 @@ static void tile_unit(const struct cpu_gemm_job *job, const struct cpu_gemm_stag
             p->kernels->copy(strip.c, strip.ldc, c, d->ldc, d->type_c, strip.rows, strip.cols);
         }
         p->kernels->strip(&strip);
-        if (s->last && d->epilogue != NULL) {
+        if (s->last && d->epilogue) {
             d->epilogue(args->user, &(struct cpu_gemm_tile){.data = strip.c,
                                                             .row = row,
                                                             .col = col,
@@ -375,12 +375,12 @@ void cpu_gemm_run(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *
     struct cpu_gemm_job job;
     int threads = 1;
 
-    if (plan->is_single && args->pool == NULL) {
+    if (plan->is_single && !args->pool) {
         cpu_gemm_single_run(plan, args);
         return;
     }
 
-    if (args->pool != NULL && plan->max_threads > 1) {
+    if (args->pool && plan->max_threads > 1) {
         threads = (int)cpu_gemm_least((int64_t)cpu_thread_pool_size(args->pool), plan->max_threads);
     }
     job.plan = plan;

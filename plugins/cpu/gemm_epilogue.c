@@ -282,7 +282,7 @@ static hal_status make_piece(cpu_epilogue *epilogue, const hal_ir_kernel *fragme
     hal_ir_value *values = calloc((size_t)fragment->record_count + 1, sizeof(hal_ir_value));
     cpu_kernel *kernel = calloc(1, sizeof(cpu_kernel));
     hal_status status = HAL_OK;
-    if (d.records == NULL || d.constants == NULL || values == NULL || kernel == NULL ||
+    if (!d.records || !d.constants || !values || !kernel ||
         epilogue->piece_count == CPU_EPILOGUE_PIECES) {
         free(kernel);
         status =
@@ -350,7 +350,7 @@ hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description 
             tile_cut(epilogue, (uint32_t)shapes[i].rows, (uint32_t)shapes[i].cols, parts);
         for (uint32_t k = 0; k < count && status == HAL_OK; k++) {
             const uint32_t cols = parts[k].cols.size, rows = parts[k].rows.size;
-            if (find_piece(epilogue, cols, rows) == NULL) {
+            if (!find_piece(epilogue, cols, rows)) {
                 status = make_piece(epilogue, description->epilogue, device->lanes, cols, rows);
             }
         }

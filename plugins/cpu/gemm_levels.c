@@ -284,7 +284,7 @@ static void tile_add(const struct cpu_gemm_job *job, const struct cpu_gemm_stage
         const bool is_first = s->first && block_is_untouched(d->levels, 0, s->product, &terms[i]);
         p->kernels->store(c, d->ldc, d->type_c, tile->data, tile->ld, rows, cols, terms[i].sign,
                           is_first ? job->args->beta : 1);
-        if (d->epilogue != NULL && s->last &&
+        if (d->epilogue && s->last &&
             block_is_untouched(d->levels, s->product + 1, PRODUCTS, &terms[i])) {
             d->epilogue(job->args->user, &(struct cpu_gemm_tile){.data = c,
                                                                  .row = row,

@@ -40,7 +40,7 @@ static void V(strip)(const struct cpu_gemm_strip *s)
             return;
         }
     }
-    for (int panel = 0; s->rows == MR && s->ahead[0].from != NULL && cols >= nr; panel++) {
+    for (int panel = 0; s->rows == MR && s->ahead[0].from && cols >= nr; panel++) {
         const int64_t step = s->ahead[panel & 1].step;
         const char *ahead = s->ahead[panel & 1].from + panel / 2 * s->k * step;
         V(tile_ahead)(s, b, c, ahead, step);

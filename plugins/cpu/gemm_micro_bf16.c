@@ -178,7 +178,7 @@ static void store_rows(void *dst, int64_t ldd, enum cpu_gemm_type type, const vo
 
 cpu_gemm_store *cpu_bf16_store(void)
 {
-    return cpu_pairs_bf16() != NULL ? store_rows : NULL;
+    return cpu_pairs_bf16() ? store_rows : NULL;
 }
 
 bool cpu_pairs_bf16_is_fast(void)

@@ -67,7 +67,7 @@ static cpu_crew *crew_take(cpu_product *product, uint32_t count)
 {
     const cpu_epilogue *epilogue = &product->epilogue;
     cpu_crew *taken = atomic_exchange(&product->idle, NULL);
-    if (taken != NULL) {
+    if (taken) {
         return taken;
     }
     taken = calloc(1, sizeof(*taken) + count * sizeof(cpu_worker));
@@ -128,7 +128,7 @@ static hal_status product_run(const cpu_kernel *kernel, const cpu_native_call *c
                                  .threads = call->threads};
     if (state->has_epilogue) {
         here.crew = crew_take(state, device->threads);
-        if (here.crew == NULL) {
+        if (!here.crew) {
             return cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
                             "gemm: no host memory for the epilogue's %u workers", device->threads);
         }
@@ -157,7 +157,7 @@ static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_descri
                                  .stride_c = from->stride_c,
                                  .levels = from->levels,
                                  .isa = device->gemm_isa,
-                                 .epilogue = from->epilogue != NULL ? product_run_epilogue : NULL};
+                                 .epilogue = from->epilogue ? product_run_epilogue : NULL};
     if (!gemm_type_of(from->type_a, &to->type_a) || !gemm_type_of(from->type_b, &to->type_b) ||
         !gemm_type_of(from->type_c, &to->type_c)) {
         return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: types: expected f32, f64, f16 or bf16");
@@ -183,7 +183,7 @@ hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *descr
     }
     cpu_kernel *made = calloc(1, sizeof(*made));
     cpu_product *state = calloc(1, sizeof(*state));
-    if (made == NULL || state == NULL) {
+    if (!made || !state) {
         free(made);
         free(state);
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "gemm: no host memory for a kernel");
@@ -195,7 +195,7 @@ hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *descr
     state->beta_is_zero = description->beta_is_zero;
     state->has_epilogue = description->epilogue != NULL;
     const char *wrong = cpu_gemm_plan_make(&state->plan, &desc);
-    if (wrong != NULL) {
+    if (wrong) {
         status = cpu_fail(HAL_ERROR_UNSUPPORTED, "%s", wrong);
     } else if (state->has_epilogue) {
         /* A run may share its work or not. */

@@ -197,7 +197,7 @@ static void strip_finish(const struct pairs_task *task, int64_t at, int rows)
     const double beta = job->args->beta;
     char *c = (char *)job->args->c + (task->batch * d->stride_c + row * d->ldc + task->col) *
                                          cpu_gemm_type_bytes(d->type_c);
-    if (d->epilogue == NULL) {
+    if (!d->epilogue) {
         strip_store(task, at, rows, c, d->ldc, d->type_c, beta);
         return;
     }

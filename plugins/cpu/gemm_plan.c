@@ -227,7 +227,7 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
 static bool plan_suits_pairs(const struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
-    return p->pairs != NULL && d->type_a == CPU_GEMM_BF16 && d->type_b == CPU_GEMM_BF16 &&
+    return p->pairs && d->type_a == CPU_GEMM_BF16 && d->type_b == CPU_GEMM_BF16 &&
            d->m >= PAIRS_SIDE && d->n >= PAIRS_SIDE && d->k >= PAIRS_DEPTH &&
            d->m * d->n * d->k >= PAIRS_WORK;
 }
@@ -347,7 +347,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
                    (p->in_tiles && plan_chains(p, d->n, d->m) > 1);
     const int64_t row = d->ldc * p->size, c_bytes = d->batch * d->m * d->n * p->size;
     p->streams = p->route == CPU_GEMM_TILES && p->slabs == 1 && d->type_c == native &&
-                 d->epilogue == NULL && row % 64 == 0 && d->stride_c * p->size % 64 == 0 &&
+                 !d->epilogue && row % 64 == 0 && d->stride_c * p->size % 64 == 0 &&
                  c_bytes >= cpu_streaming_bytes();
 }
 
@@ -447,7 +447,7 @@ bool cpu_gemm_isa_native(enum cpu_gemm_isa isa)
         return false;
     }
 #if defined(__x86_64__)
-    return (isa != CPU_GEMM_ISA_AMX || cpu_pairs_amx() != NULL) &&
+    return (isa != CPU_GEMM_ISA_AMX || cpu_pairs_amx()) &&
            (isa != CPU_GEMM_ISA_AVX512_BF16 || cpu_pairs_bf16() != NULL);
 #else
     return true;
@@ -469,7 +469,7 @@ bool cpu_gemm_isa_is_fast(enum cpu_gemm_isa isa)
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc)
 {
     const char *wrong = desc_check(desc);
-    if (wrong != NULL) {
+    if (wrong) {
         return wrong;
     }
     *plan = (struct cpu_gemm_plan){.desc = *desc, .m = desc->m, .n = desc->n, .k = desc->k};
@@ -497,14 +497,14 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
         plan->kernels = &cpu_gemm_avx512[wide];
     }
     plan->store_c = plan->kernels->store;
-    if (isa > CPU_GEMM_ISA_AVX512 && desc->type_c == CPU_GEMM_BF16 && cpu_bf16_store() != NULL) {
+    if (isa > CPU_GEMM_ISA_AVX512 && desc->type_c == CPU_GEMM_BF16 && cpu_bf16_store()) {
         plan->store_c = cpu_bf16_store();
     }
     if (isa == CPU_GEMM_ISA_AMX) {
-        plan->pairs = cpu_pairs_amx() != NULL ? cpu_pairs_amx() : &cpu_pairs_amx_emulated;
+        plan->pairs = cpu_pairs_amx() ? cpu_pairs_amx() : &cpu_pairs_amx_emulated;
     }
     if (isa == CPU_GEMM_ISA_AVX512_BF16) {
-        plan->pairs = cpu_pairs_bf16() != NULL ? cpu_pairs_bf16() : &cpu_pairs_bf16_emulated;
+        plan->pairs = cpu_pairs_bf16() ? cpu_pairs_bf16() : &cpu_pairs_bf16_emulated;
     }
 #endif
     if (plan_suits_pairs(plan)) {
@@ -539,7 +539,7 @@ struct cpu_gemm_pairs_slot cpu_gemm_pairs_slot_of(const struct cpu_gemm_plan *p)
     struct cpu_gemm_pairs_slot slot = {.a = p->pack_b ? 0 : cols * panel};
     slot.sums = slot.a + panel;
     slot.lines = slot.sums + rows * cols * CPU_PAIRS_SUM_BYTES;
-    slot.bytes = slot.lines + (p->desc.epilogue != NULL ? p->task_n * CPU_PAIRS_SIDE * 4 : 0);
+    slot.bytes = slot.lines + (p->desc.epilogue ? p->task_n * CPU_PAIRS_SIDE * 4 : 0);
     return slot;
 }
 

@@ -72,7 +72,7 @@ void cpu_gemm_single_run(const struct cpu_gemm_plan *p, const struct cpu_gemm_ar
             p->kernels->copy(strip.c, strip.ldc, c, d->ldc, d->type_c, strip.rows, d->n);
         }
         p->kernels->strip(&strip);
-        if (d->epilogue != NULL) {
+        if (d->epilogue) {
             d->epilogue(args->user, &(struct cpu_gemm_tile){.data = strip.c,
                                                             .row = row,
                                                             .ld = strip.ldc,

@@ -36,8 +36,7 @@ void cpu_gemm_skinny_pack(const struct cpu_gemm_plan *p, const struct cpu_gemm_a
 /* Whether the sums are what C becomes. */
 static bool sums_are_c(const struct cpu_gemm_plan *p, double alpha, double beta)
 {
-    return alpha == 1 && beta == 0 && p->desc.epilogue == NULL &&
-           p->desc.type_c == cpu_gemm_sums_type(p);
+    return alpha == 1 && beta == 0 && !p->desc.epilogue && p->desc.type_c == cpu_gemm_sums_type(p);
 }
 
 static char *c_of(const struct skinny_task *t)
@@ -67,7 +66,7 @@ static void sums_finish(const struct skinny_task *t, double alpha)
         other = sums;
         sums = turned;
     }
-    if (d->epilogue != NULL) {
+    if (d->epilogue) {
         if (beta != 0) {
             p->kernels->copy(other, cols, c, d->ldc, d->type_c, rows, cols);
         }
@@ -95,7 +94,7 @@ static void sums_finish(const struct skinny_task *t, double alpha)
 static void multiply_tiles(const struct skinny_task *t, const struct cpu_gemm_skinny *w)
 {
     const struct cpu_gemm_plan *p = t->plan;
-    const bool in_c = p->writes_row && p->desc.epilogue == NULL;
+    const bool in_c = p->writes_row && !p->desc.epilogue;
     const int64_t strips =
         w->rows <= p->kernels->mr ? 1 : cpu_gemm_ceil_div(w->rows, p->kernels->mr);
     const int64_t rows = strips == 1 ? w->rows : cpu_gemm_ceil_div(w->rows, strips);

@@ -56,7 +56,7 @@ ALWAYS_INLINE void V(sums_as)(const struct cpu_gemm_sums *s, const bool pairs)
 
 static void V(sums)(const struct cpu_gemm_sums *s)
 {
-    if (s->from[0].second != NULL) {
+    if (s->from[0].second) {
         V(sums_as)(s, true);
     } else {
         V(sums_as)(s, false);

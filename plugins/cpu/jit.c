@@ -148,7 +148,7 @@ static void call_describe(const jit_walk *walk, char *text, size_t size)
     if (walk->kind.class == CPU_STEP_OPERATION) {
         snprintf(text, size, " operation_%u_of_type_%u", (unsigned)walk->kind.opcode,
                  (unsigned)walk->kind.type);
-    } else if (access != NULL) {
+    } else if (access) {
         snprintf(text, size, " %s_%s_of_%u", access->index != CPU_NONE ? "indexed" : "affine", name,
                  (unsigned)access->width);
     } else {
@@ -163,7 +163,7 @@ static void step_call(jit_walk *walk)
     jit_call_step(&walk->state, walk->step);
     walk->state.calls++;
     call_describe(walk, text, sizeof(text));
-    if (strstr(walk->called, text) == NULL) {
+    if (!strstr(walk->called, text)) {
         snprintf(walk->called + length, sizeof(walk->called) - length, "%s", text);
     }
 }
@@ -531,7 +531,7 @@ static void draft_emit(jit_walk *walk)
         }
         break;
     case CPU_STEP_PURE:
-        if (walk->step->access != NULL && jit_affine_append(jit, walk->draft)) {
+        if (walk->step->access && jit_affine_append(jit, walk->draft)) {
             break;
         }
         step_advance(walk, false);
@@ -650,11 +650,10 @@ static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
     jit->posted_by = calloc(slots, sizeof(uint32_t));
     jit->step_labels = calloc(drafts, sizeof(uint32_t));
     walk->kinds = cpu_step_kinds_of(lower->lanes);
-    if (jit->names[JIT_OPEN_UNIFORM] == NULL || jit->names[JIT_OPEN_LANES] == NULL ||
-        jit->references == NULL || jit->constants == NULL || jit->used_by == NULL ||
-        jit->written_by == NULL || jit->posted_by == NULL || jit->step_labels == NULL ||
-        jit->writers == NULL || jit->chosen == NULL || jit->viewed == NULL ||
-        jit->of_rows == NULL || walk->kinds == NULL) {
+    if (!jit->names[JIT_OPEN_UNIFORM] || !jit->names[JIT_OPEN_LANES] || !jit->references ||
+        !jit->constants || !jit->used_by || !jit->written_by || !jit->posted_by ||
+        !jit->step_labels || !jit->writers || !jit->chosen || !jit->viewed || !jit->of_rows ||
+        !walk->kinds) {
         return false;
     }
     for (uint32_t i = 0; i < lower->constant_count; i++) {
@@ -714,7 +713,7 @@ static uint64_t thread_ns(void)
 
 static const char *name_of(const hal_ir_kernel *ir)
 {
-    return ir->names != NULL ? ir->names + ir->name : "";
+    return ir->names ? ir->names + ir->name : "";
 }
 
 /* Once for the process. */
@@ -762,7 +761,7 @@ void cpu_jit_compile(cpu_lower *lower)
 {
     cpu_kernel *kernel = lower->kernel;
     jit_walk *walk = calloc(1, sizeof(*walk));
-    if (walk == NULL) {
+    if (!walk) {
         return;
     }
     jit_state *jit = &walk->state;
@@ -777,7 +776,7 @@ void cpu_jit_compile(cpu_lower *lower)
             kernel->code_bytes = jit->code.count;
             kernel->code = cpu_code_create(jit->code.bytes, jit->code.count);
         }
-        if (kernel->code != NULL) {
+        if (kernel->code) {
             const uintptr_t base = (uintptr_t)kernel->code;
             kernel->dispatch_code = (void (*)(cpu_worker *))(base + dispatch);
             kernel->group_code = (void (*)(cpu_worker *))(base + group);
@@ -785,7 +784,7 @@ void cpu_jit_compile(cpu_lower *lower)
         }
     }
     cpu_stream_finish(kernel);
-    if (kernel->code == NULL && kernel->code_bytes > 0) {
+    if (!kernel->code && kernel->code_bytes > 0) {
         refusal_log();
     }
     compile_log(walk, thread_ns() - start);

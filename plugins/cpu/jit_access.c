@@ -107,7 +107,7 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     }
     x86_code *code = &jit->code;
     jit_cold *cold = jit_cold_add(jit);
-    if (cold == NULL) {
+    if (!cold) {
         return false;
     }
     cold->step = calls ? step : NULL;
@@ -180,7 +180,7 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *ste
                      jit_access_form form, bool calls, jit_place *place)
 {
     const jit_leader *leader = &jit->leader;
-    const bool is_view = place == NULL;
+    const bool is_view = !place;
     if (!leader_is_near(jit, draft, form) || leader->is_view != is_view) {
         return false;
     }
@@ -193,7 +193,7 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *ste
         *place = (jit_place){.pointer = leader->pointer, .distance = (int32_t)distance};
     }
     jit_cold *cold = calls ? jit_cold_add(jit) : NULL;
-    if (cold == NULL) {
+    if (!cold) {
         return !calls;
     }
     x86_code *code = &jit->code;
@@ -216,7 +216,7 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *ste
 /* A value that is known when compiling. */
 static bool name_is(const jit_state *jit, uint32_t name, uint64_t bits)
 {
-    return name != CPU_NONE && jit->constants[name] != NULL && jit->constants[name]->bits == bits;
+    return name != CPU_NONE && jit->constants[name] && jit->constants[name]->bits == bits;
 }
 
 /* A group of up to so many work-items and one dimension is a row too if it has a guard: one that
@@ -278,7 +278,7 @@ void jit_rows_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
     const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
     x86_code *code = &jit->code;
     jit_cold *cold = jit_cold_add(jit);
-    if (cold == NULL) {
+    if (!cold) {
         return;
     }
     cold->step = calls ? step : NULL;
@@ -392,12 +392,12 @@ bool jit_both_emit(jit_state *jit, const cpu_step *step)
     x86_code *code = &jit->code;
     const bool has_code = jit->lower->kernel->items % CPU_BLOCK == 0;
     jit_cold *cold = has_code ? NULL : jit_cold_add(jit);
-    if (cold == NULL && !has_code) {
+    if (!cold && !has_code) {
         return false;
     }
     const uint32_t otherwise = has_code ? x86_label(code) : cold->label;
     const uint32_t back = has_code ? x86_label(code) : cold->back;
-    if (cold != NULL) {
+    if (cold) {
         cold->step = step;
     }
     mask_require_full(jit, step->a, otherwise);
@@ -424,7 +424,7 @@ static bool access_reach(const jit_state *jit, const cpu_draft *draft, int32_t r
         }
         const cpu_constant_name *factor =
             names->factor[k] == CPU_NONE ? NULL : jit->constants[names->factor[k]];
-        if (factor == NULL) {
+        if (!factor) {
             return false;
         }
         const int64_t span = (int64_t)(int32_t)(uint32_t)factor->bits * (place[k] - 1);
@@ -544,7 +544,7 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
     }
     x86_code *code = &jit->code;
     jit_cold *cold = jit_cold_add(jit);
-    if (cold == NULL) {
+    if (!cold) {
         return false;
     }
     cold->step = step;

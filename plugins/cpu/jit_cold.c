@@ -9,7 +9,7 @@ jit_cold *jit_cold_add(jit_state *jit)
     if (jit->cold_count == jit->cold_capacity) {
         const uint32_t wanted = jit->cold_capacity == 0 ? 32 : jit->cold_capacity * 2;
         jit_cold *grown = realloc(jit->colds, wanted * sizeof(jit_cold));
-        if (grown == NULL) {
+        if (!grown) {
             jit->failed = true;
             return NULL;
         }
@@ -100,7 +100,7 @@ static void step_replace(jit_state *jit, const jit_cold *cold)
     x86_code *code = &jit->code;
     if (cold->own_room) {
         jit_own_room_emit(jit, cold->step->access->values[0]);
-    } else if (cold->routine == NULL) {
+    } else if (!cold->routine) {
         jit_call_step(jit, cold->step);
     } else {
         x86_zero_upper(code);
@@ -116,12 +116,12 @@ static void cold_emit(jit_state *jit, const jit_cold *cold)
 {
     x86_code *code = &jit->code;
     x86_bind(code, cold->label);
-    if (cold->step != NULL) {
+    if (cold->step) {
         step_replace(jit, cold);
         if (cold->pointer != JIT_NONE) {
             pointer_clear(code, cold->pointer);
         }
-    } else if (cold->run == NULL) {
+    } else if (!cold->run) {
         pointer_clear(code, cold->pointer);
     } else {
         const x86_form form = {.length = cold->length};
@@ -142,7 +142,7 @@ void jit_colds_emit(jit_state *jit)
     jit->again = x86_label(&jit->code);
     for (uint32_t i = 0; i < jit->cold_count; i++) {
         const jit_cold cold = jit->colds[i];
-        functions = functions || (cold.step == NULL && cold.run != NULL);
+        functions = functions || (!cold.step && cold.run != NULL);
         cold_emit(jit, &cold);
     }
     if (functions) {

@@ -80,7 +80,7 @@ static void *routine_find(const jit_state *caller, uint32_t opcode, hal_type typ
     const uint32_t part_form = parts == 8 ? 3 : parts == 4 ? 2 : parts == 2 ? 1 : 0;
     pthread_mutex_lock(&routines_lock);
     void **place = &routines[target][hal_ir_math_index(opcode)][form][part_form];
-    if (*place == NULL) {
+    if (!*place) {
         const function_form what = {opcode, parts, type};
         *place = jit_routine_make(caller, wide, routine_emit, &what);
     }
@@ -92,7 +92,7 @@ static void *routine_find(const jit_state *caller, uint32_t opcode, hal_type typ
 void jit_function_emit(jit_state *jit, const jit_node *nodes)
 {
     void *routine = routine_find(jit, nodes->aux, nodes->type, jit->program->wide, jit->parts);
-    jit->failed = jit->failed || routine == NULL;
+    jit->failed = jit->failed || !routine;
     jit_arguments(jit, nodes);
     x86_load_immediate(&jit->code, JIT_SCRATCH, (uint64_t)(uintptr_t)routine);
     x86_call(&jit->code, JIT_SCRATCH);

@@ -11,7 +11,7 @@ enum { LEAST_ROW = 4 };
 /* The ids of every lane, one dimension after the other; null without memory. */
 static const uint32_t *lane_ids(cpu_kernel *kernel, uint32_t n)
 {
-    if (kernel->lane_ids != NULL) {
+    if (kernel->lane_ids) {
         return kernel->lane_ids;
     }
     kernel->lane_ids = malloc((size_t)3 * n * sizeof(uint32_t));
@@ -29,15 +29,15 @@ static jit_value affine_value(jit_state *jit, const cpu_access *access)
     const uint32_t which = JIT_OPEN_LANES;
     cpu_kernel *kernel = jit->lower->kernel;
     const hal_type type = access->index_type;
-    jit->failed = jit->failed || lane_ids(kernel, jit->lower->n) == NULL;
+    jit->failed = jit->failed || !lane_ids(kernel, jit->lower->n);
     jit_value factors[3] = {JIT_NONE, JIT_NONE, JIT_NONE};
     uint32_t ones = 0;
     for (uint32_t k = 0; k < 3; k++) {
         const cpu_constant_name *known = jit->constants[access->factor[k]];
-        if (kernel->place[k] == 1 || (known != NULL && known->bits == 0)) {
+        if (kernel->place[k] == 1 || (known && known->bits == 0)) {
             continue;
         }
-        if (known != NULL && known->bits == 1) {
+        if (known && known->bits == 1) {
             ones |= 1u << k;
         } else {
             factors[k] = jit_value_of(jit, which, access->factor[k], type);
@@ -68,7 +68,7 @@ bool jit_affine_append(jit_state *jit, const cpu_draft *draft)
 static bool may_be_contiguous(const jit_state *jit, const cpu_access *access)
 {
     const cpu_constant_name *factor = jit->constants[access->factor[0]];
-    return factor != NULL && factor->bits == 1;
+    return factor && factor->bits == 1;
 }
 
 static bool is_supported(const jit_state *jit, const cpu_draft *draft, const cpu_access *access)

@@ -86,7 +86,7 @@ static line_routine *routine_find(const jit_state *caller, hal_type type, bool s
 {
     pthread_mutex_lock(&routines_lock);
     line_routine **place = &routines[caller->target == &jit_avx512][type][stores];
-    if (*place == NULL) {
+    if (!*place) {
         const line_form what = {type, stores};
         *place = (line_routine *)(uintptr_t)jit_routine_make(caller, hal_type_size(type) == 8,
                                                              routine_emit, &what);
@@ -141,7 +141,7 @@ static void line_find(jit_state *jit, jit_cold *cold)
     const cpu_lanes *lanes = jit->lower->lanes;
     const cpu_step *step = cold->step;
     const cpu_access *access = step->access;
-    if (access == NULL || !jit_line_is_supported(access) || access->type == HAL_TYPE_BOOL) {
+    if (!access || !jit_line_is_supported(access) || access->type == HAL_TYPE_BOOL) {
         return;
     }
     if (step->run == lanes->address) {
@@ -160,7 +160,7 @@ static void line_find(jit_state *jit, jit_cold *cold)
 void jit_lines_find(jit_state *jit)
 {
     for (uint32_t i = 0; i < jit->cold_count; i++) {
-        if (jit->colds[i].step != NULL) {
+        if (jit->colds[i].step) {
             line_find(jit, &jit->colds[i]);
         }
     }

@@ -218,7 +218,7 @@ jit_value jit_math(jit_program *program, uint32_t opcode, hal_type type, jit_val
         return is_f64 ? math_pow_f64(program, x, y) : math_pow_f32(program, x, y);
     }
     const uint32_t index = hal_ir_math_index(opcode);
-    if (!is_f64 && near_functions[index].near != NULL) {
+    if (!is_f64 && near_functions[index].near) {
         return value_near(program, index, x);
     }
     return is_f64 ? functions[index].f64(program, x) : functions[index].f32(program, x);

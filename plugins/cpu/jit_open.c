@@ -53,7 +53,7 @@ static void posts_emit(jit_state *jit)
     for (uint32_t i = 0; i < jit->post_count; i++) {
         const jit_post *post = &jit->posts[i];
         jit_cold *cold = jit_cold_add(jit);
-        if (cold == NULL) {
+        if (!cold) {
             break;
         }
         cold->step = post->step;
@@ -109,7 +109,7 @@ jit_value jit_value_of(jit_state *jit, uint32_t which, uint32_t name, hal_type t
     jit_program *program = jit_program_of(jit, which);
     jit_name *known = jit_name_in(jit, which, name);
     const cpu_constant_name *constant = jit->constants[name];
-    if (constant != NULL) {
+    if (constant) {
         return jit_constant(program, type, constant->bits);
     }
     if (which == JIT_OPEN_LANES) {

@@ -62,7 +62,7 @@ static void emit_mulhi(jit_state *jit, const jit_node *node)
 static void emit_f16_bits(jit_state *jit, x86_operand to, uint32_t a, uint32_t mask)
 {
     x86_form form = jit_form(jit, HAL_TYPE_F32);
-    if (mask != 0 && jit->target->words_store != NULL) {
+    if (mask != 0 && jit->target->words_store) {
         x86_vector(&jit->code, X86_CVTPS2PH, form, a, 0, x86_register(JIT_TEMPORARY_A));
         jit->target->words_store(jit, JIT_TEMPORARY_A, to, mask);
         return;
@@ -118,7 +118,7 @@ static void narrow_load(jit_state *jit, uint32_t name, hal_type value, uint32_t 
                         uint32_t mask)
 {
     x86_form form = jit_form(jit, value);
-    if (mask != 0 && jit->target->words_load != NULL) {
+    if (mask != 0 && jit->target->words_load) {
         jit->target->words_load(jit, JIT_TEMPORARY_A, from, mask);
         from = x86_register(JIT_TEMPORARY_A);
         mask = 0;
@@ -172,7 +172,7 @@ static void bf16_store(jit_state *jit, uint32_t a, x86_operand to, uint32_t mask
         jit->target->narrow_store(jit, 2, bits, to, mask);
         return;
     }
-    if (mask != bits || jit->target->words_store == NULL) {
+    if (mask != bits || !jit->target->words_store) {
         jit->target->emit_bf16_bits(jit, bits, a);
         jit->target->narrow_store(jit, 2, bits, to, mask);
         return;
@@ -238,7 +238,7 @@ static void aside_add(jit_state *jit, jit_aside_kind kind, jit_value value, uint
     if (jit->aside_count == jit->aside_capacity) {
         const uint32_t wanted = jit->aside_capacity == 0 ? 32 : jit->aside_capacity * 2;
         jit_aside *grown = realloc(jit->asides, wanted * sizeof(jit_aside));
-        if (grown == NULL) {
+        if (!grown) {
             jit->failed = true;
             return;
         }
@@ -506,7 +506,7 @@ static void emit_again(jit_state *jit, const jit_node *node)
     const hal_type type = node->type;
     register_copy(jit, type, d, a);
     jit->target->bool_test(jit, rare);
-    if (cold != NULL) {
+    if (cold) {
         const uint32_t opcode = node->aux;
         const cpu_lanes *lanes = jit->lower->lanes;
         cold->run = opcode == HAL_IR_POW ? lanes->binary[opcode][cpu_type(type)][0]

@@ -27,7 +27,7 @@ static void *program_grow(jit_program *program, void *array, uint32_t count, uin
     }
     const uint32_t wanted = *capacity == 0 ? 128 : *capacity * 2;
     void *grown = realloc(array, wanted * size);
-    if (grown == NULL) {
+    if (!grown) {
         program->failed = true;
         return array;
     }
@@ -159,7 +159,7 @@ uint32_t jit_program_parts(const jit_program *program, uint32_t vectors, uint32_
     uint32_t held[2] = {0, 0}, greatest[2] = {1, 1};
     bool *used = calloc(program->value_count + 1, sizeof(bool));
     uint32_t *first_use = calloc(program->value_count + 1, sizeof(uint32_t));
-    if (used == NULL || first_use == NULL) {
+    if (!used || !first_use) {
         free(used);
         free(first_use);
         return 1;
@@ -302,7 +302,7 @@ void jit_program_unroll(jit_program *program, uint32_t parts, bool are_rows)
     uint32_t *last_use = calloc(program->value_count + 1, sizeof(uint32_t));
     result.values = malloc((values + 1) * sizeof(jit_entry));
     result.value_count = result.value_capacity = values;
-    result.failed = program->failed || result.values == NULL || last_use == NULL;
+    result.failed = program->failed || !result.values || !last_use;
     for (uint32_t i = 0; i < values && !result.failed; i++) {
         result.values[i] = program->values[i / parts];
         result.values[i].part = (uint8_t)(i % parts);
@@ -326,7 +326,7 @@ void jit_program_round_once(jit_program *program)
     enum { ANY = UINT8_MAX };
     /* Of each value: the type that stores give it, or ANY if something else needs it. */
     uint8_t *uses = calloc(program->value_count + 1, sizeof(uint8_t));
-    for (uint32_t i = uses == NULL ? 0 : program->node_count; i-- > 0;) {
+    for (uint32_t i = !uses ? 0 : program->node_count; i-- > 0;) {
         jit_node *node = &program->nodes[i];
         if (node->opcode == HAL_IR_NARROW && node->type != HAL_TYPE_BOOL &&
             uses[node->d] == node->type && !program->values[node->d].keep) {

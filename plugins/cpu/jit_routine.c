@@ -10,7 +10,7 @@ void *jit_routine_make(const jit_state *caller, bool wide, jit_routine_emit *emi
     cpu_lower lower = {.lanes = caller->lower->lanes};
     jit_state *jit = calloc(1, sizeof(*jit));
     void *made = NULL;
-    if (jit == NULL) {
+    if (!jit) {
         return NULL;
     }
     jit->lower = &lower;

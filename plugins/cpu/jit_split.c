@@ -170,7 +170,7 @@ static void part_emit(jit_split *split, uint32_t root)
     part.node_capacity = program->node_count;
     part.values = malloc((size_t)program->value_count * sizeof(jit_entry));
     part.nodes = malloc((size_t)program->node_count * sizeof(jit_node));
-    if (part.values == NULL || part.nodes == NULL) {
+    if (!part.values || !part.nodes) {
         split->jit->failed = true;
         jit_program_release(&part);
         return;
@@ -235,9 +235,8 @@ bool jit_split_emit(jit_state *jit, const jit_program *program)
     split.slot_written = calloc(slots, sizeof(bool));
     split.needs_slot = calloc(elements, sizeof(bool));
     split.is_neighbour = calloc(elements, sizeof(bool));
-    const bool has_memory = split.parents != NULL && split.touches != NULL &&
-                            split.slot_values != NULL && split.slot_written != NULL &&
-                            split.needs_slot != NULL && split.is_neighbour != NULL;
+    const bool has_memory = split.parents && split.touches && split.slot_values &&
+                            split.slot_written && split.needs_slot && split.is_neighbour != NULL;
     for (uint32_t i = 0; i < elements && has_memory; i++) {
         split.parents[i] = i;
     }

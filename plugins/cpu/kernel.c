@@ -8,7 +8,7 @@
 
 static void kernel_release(cpu_kernel *kernel)
 {
-    if (kernel->native_release != NULL) {
+    if (kernel->native_release) {
         kernel->native_release(kernel->native_state);
     }
     cpu_check_destroy(kernel->check);
@@ -41,18 +41,18 @@ static void raise_count(_Atomic uint32_t *most, uint32_t wanted)
 hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                              hal_plugin_kernel **kernel)
 {
-    const char *name = ir->names != NULL ? ir->names + ir->name : "";
+    const char *name = ir->names ? ir->names + ir->name : "";
     cpu_kernel *made = calloc(1, sizeof(*made));
     *kernel = NULL;
-    if (made == NULL) {
+    if (!made) {
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", name);
     }
     hal_status status = HAL_OK;
-    if (cpu_check_wanted() && (made->check = cpu_check_create(ir)) == NULL) {
+    if (cpu_check_wanted() && !(made->check = cpu_check_create(ir))) {
         status = HAL_ERROR_OUT_OF_MEMORY;
     }
     if (status == HAL_OK) {
-        made->compile = device->compiles && made->check == NULL;
+        made->compile = device->compiles && !made->check;
         made->stream.least_bytes = device->stream_bytes;
         status = cpu_lower_kernel(made, ir, device->lanes);
     }
@@ -74,7 +74,7 @@ hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
 void cpu_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     (void)device;
-    if (kernel != NULL) {
+    if (kernel) {
         kernel_release(kernel);
     }
 }

@@ -109,7 +109,7 @@ static void fill(cpu_lanes *table)
 const cpu_lanes *CPU_LANES_TABLE(void)
 {
     static cpu_lanes table;
-    if (table.name == NULL) {
+    if (!table.name) {
         fill(&table);
     }
     return &table;

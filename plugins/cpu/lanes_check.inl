@@ -49,7 +49,7 @@ static const cpu_step *check(cpu_worker *worker, const cpu_step *step)
     }
     worker->slots[step->d] = d;
     for (uint32_t i = 0; i < worker->items; i++) {
-        if ((chosen == NULL || chosen[i]) && (index[i] < bounds[0] || index[i] > bounds[1])) {
+        if ((!chosen || chosen[i]) && (index[i] < bounds[0] || index[i] > bounds[1])) {
             cpu_check_report(worker, step, i, index[i]);
             break;
         }
@@ -67,9 +67,9 @@ static const cpu_step *check_uniform(cpu_worker *worker, const cpu_step *step)
     int64_t bounds[2];
     uint32_t item = 0;
     bounds_of(worker, access, bounds);
-    const bool wanted = chosen != worker->slots[CPU_SLOT_EMPTY] && (guard == NULL || guard[0]);
+    const bool wanted = chosen != worker->slots[CPU_SLOT_EMPTY] && (!guard || guard[0]);
     const bool inside = index >= bounds[0] && index <= bounds[1];
-    while (wanted && chosen != NULL && !chosen[item]) {
+    while (wanted && chosen && !chosen[item]) {
         item++;
     }
     if (wanted && !inside) {

@@ -202,12 +202,12 @@ static bool reach_clip(const cpu_worker *worker, reach *r)
     const uint8_t *mask = r->chosen;
     const uint32_t length = r->length, all = worker->items / length;
     const uint8_t *end = memchr(mask, 0, length);
-    const uint32_t used = end == NULL ? length : (uint32_t)(end - mask);
+    const uint32_t used = !end ? length : (uint32_t)(end - mask);
     uint32_t rows = 0;
     while (used > 0 && rows < all && mask[rows * length] != 0) {
         const uint8_t *row = mask + rows * length;
-        if ((rows > 0 && memchr(row, 0, used) != NULL) ||
-            memchr(row + used, 1, length - used) != NULL) {
+        if ((rows > 0 && memchr(row, 0, used)) ||
+            memchr(row + used, 1, length - used)) {
             return false;
         }
         rows++;
@@ -234,14 +234,14 @@ static void find_reach(cpu_worker *worker, const cpu_step *step, reach *r)
     }
     if (access->index == CPU_NONE && affine_range(worker, access, range)) {
         reach_affine(worker, access, r);
-        if (r->chosen == NULL || reach_clip(worker, r)) {
+        if (!r->chosen || reach_clip(worker, r)) {
             return;
         }
     }
     fill_index(worker, access);
     int64_t *index = worker->index;
     r->kind = REACH_LANES;
-    if (r->chosen == NULL) {
+    if (!r->chosen) {
         const int64_t first = index[0];
         const int64_t distance =
             worker->items > 1 ? (int64_t)((uint64_t)index[1] - (uint64_t)first) : 1;
@@ -265,7 +265,7 @@ static void find_reach(cpu_worker *worker, const cpu_step *step, reach *r)
 static inline bool block_is_inactive(const uint8_t *chosen, uint32_t first)
 {
     uint64_t halves[2];
-    if (chosen == NULL) {
+    if (!chosen) {
         return false;
     }
     memcpy(halves, chosen + first, sizeof(halves));
@@ -281,7 +281,7 @@ static void *neighbours(cpu_worker *worker, const cpu_step *step)
     if (items % CPU_BLOCK != 0) {
         return NULL;
     }
-    if (access->run == 1 && active_lanes(worker, step->mask, access->guard) == NULL) {
+    if (access->run == 1 && !active_lanes(worker, step->mask, access->guard)) {
         start = read_index(worker->slots[access->base], access->index_type);
         int64_t most = access->index_type == HAL_TYPE_I32   ? INT32_MAX
                        : access->index_type == HAL_TYPE_U32 ? UINT32_MAX
@@ -293,7 +293,7 @@ static void *neighbours(cpu_worker *worker, const cpu_step *step)
     } else {
         reach r;
         find_reach(worker, step, &r);
-        if (r.kind != REACH_ROWS || r.distance != 1 || r.length != items || r.chosen != NULL) {
+        if (r.kind != REACH_ROWS || r.distance != 1 || r.length != items || r.chosen) {
             return NULL;
         }
         start = r.start;
@@ -305,15 +305,15 @@ static const cpu_step *view(cpu_worker *worker, const cpu_step *step)
 {
     const uint32_t slot = step->access->values[0];
     void *place = neighbours(worker, step);
-    worker->slots[slot] = place != NULL ? place : worker->slots[slot + 1];
-    return place != NULL ? step + 1 : step->access->otherwise(worker, step);
+    worker->slots[slot] = place ? place : worker->slots[slot + 1];
+    return place ? step + 1 : step->access->otherwise(worker, step);
 }
 
 static const cpu_step *address(cpu_worker *worker, const cpu_step *step)
 {
     const uint32_t slot = step->access->values[0];
     void *place = neighbours(worker, step);
-    worker->slots[slot] = place != NULL ? place : worker->slots[slot + 1];
+    worker->slots[slot] = place ? place : worker->slots[slot + 1];
     return step + 1;
 }
 
@@ -474,7 +474,7 @@ static inline void transpose(void *to, uint32_t pitch, const void *from, size_t 
                 continue;                                                                         \
             }                                                                                     \
             for (uint32_t i = first; i < n && i < first + CPU_BLOCK; i++) {                       \
-                if (chosen == NULL || chosen[i]) {                                                \
+                if (!chosen || chosen[i]) {                                                \
                     m x = p[index[i]];                                                            \
                     d[i] = (l)(widened);                                                          \
                 }                                                                                 \
@@ -489,7 +489,7 @@ static inline void transpose(void *to, uint32_t pitch, const void *from, size_t 
         find_reach(worker, step, &r);                                                             \
         for (uint32_t k = 0; k < access->width; k++) {                                            \
             l *d = worker->slots[access->values[k]];                                              \
-            if (r.kind != REACH_LANES && r.chosen != NULL) {                                      \
+            if (r.kind != REACH_LANES && r.chosen) {                                      \
                 memset(d, 0, step->n * sizeof(l));                                                \
             }                                                                                     \
             if (r.kind == REACH_ROWS) {                                                           \
@@ -505,7 +505,7 @@ static inline void transpose(void *to, uint32_t pitch, const void *from, size_t 
         const cpu_access *access = step->access;                                                  \
         const m *p = worker->memory[access->memory];                                              \
         const uint8_t *guard = access->guard == CPU_NONE ? NULL : worker->slots[access->guard];   \
-        const bool wanted = guard == NULL || guard[0];                                            \
+        const bool wanted = !guard || guard[0];                                            \
         const int64_t index = read_index(worker->slots[access->base], access->index_type);        \
         for (uint32_t k = 0; k < access->width; k++) {                                            \
             l *d = worker->slots[access->values[k]], value = 0;                                   \
@@ -553,7 +553,7 @@ static inline void transpose(void *to, uint32_t pitch, const void *from, size_t 
             }                                                                                     \
             for (uint32_t i = first; i < n && i < first + CPU_BLOCK; i++) {                       \
                 l x = v[i];                                                                       \
-                if (chosen == NULL || chosen[i]) {                                                \
+                if (!chosen || chosen[i]) {                                                \
                     p[index[i]] = (m)(narrowed);                                                  \
                 }                                                                                 \
             }                                                                                     \
@@ -636,7 +636,7 @@ EACH_STORAGE(DEFINE_STORE)
         fill_index(worker, access);                                                               \
         for (uint32_t i = 0; i < worker->items; i++) {                                            \
             t old = 0;                                                                            \
-            if (chosen == NULL || chosen[i]) {                                                    \
+            if (!chosen || chosen[i]) {                                                    \
                 t *p = (t *)worker->memory[access->memory] + worker->index[i] + access->offset;   \
                 if (access->shared) {                                                             \
                     old = *p;                                                                     \

@@ -21,7 +21,7 @@ static bool lower_prepare(cpu_lower *lower)
         return false;
     }
     lower->values = calloc(ir->record_count + 1, sizeof(cpu_value));
-    if (lower->values == NULL) {
+    if (!lower->values) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return false;
     }
@@ -382,7 +382,7 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
         lower_cast(lower, record);
         break;
     case HAL_IR_NARROW:
-        if (lower->lanes->narrow[r->aux] != NULL) {
+        if (lower->lanes->narrow[r->aux]) {
             lower_operation(lower, record, &lower->lanes->narrow[r->aux], 1);
         } else {
             lower_rename(lower, record);

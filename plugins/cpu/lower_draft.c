@@ -25,7 +25,7 @@ void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity
     }
     uint32_t wanted = *capacity == 0 ? 64 : *capacity * 2;
     void *grown = realloc(array, wanted * size);
-    if (grown == NULL) {
+    if (!grown) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return array;
     }
@@ -63,7 +63,7 @@ cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run)
                              .c = CPU_NONE,
                              .n = lower->n,
                              .mask = CPU_NONE};
-    if (run == NULL) {
+    if (!run) {
         cpu_unsupported(lower, "an operation on this type");
     }
     return draft;

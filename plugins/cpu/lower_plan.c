@@ -11,7 +11,7 @@ static bool find_uniformity(cpu_lower *lower)
     const uint32_t count = lower->ir->record_count;
     uint32_t *scratch = malloc((HAL_IR_UNIFORM_SCRATCH(count) + 1) * sizeof(uint32_t));
     uint8_t *uniform = malloc(count + 1);
-    bool found = scratch != NULL && uniform != NULL;
+    bool found = scratch && uniform != NULL;
     if (found) {
         hal_ir_uniformity(lower->ir, scratch, uniform);
         for (uint32_t i = 0; i < count; i++) {
@@ -305,7 +305,7 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
 static void plan_memory(cpu_lower *lower)
 {
     uint32_t *memory = malloc((lower->ir->memory_count + 1) * sizeof(uint32_t));
-    if (memory != NULL) {
+    if (memory) {
         plan_accesses(lower, memory);
     } /* else every copy stays */
     free(memory);
@@ -316,7 +316,7 @@ bool cpu_plan_records(cpu_lower *lower)
 {
     const uint32_t count = lower->ir->record_count;
     lower->plan = calloc(count + 1, sizeof(cpu_plan));
-    if (lower->plan == NULL || !find_uniformity(lower)) {
+    if (!lower->plan || !find_uniformity(lower)) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return false;
     }

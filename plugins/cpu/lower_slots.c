@@ -101,7 +101,7 @@ static uint32_t *find_loops(cpu_lower *lower)
 {
     const uint32_t count = lower->lists[CPU_SECTION_GROUP].count;
     uint32_t *innermost = malloc((count + 1) * sizeof(uint32_t));
-    if (innermost == NULL) {
+    if (!innermost) {
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -138,7 +138,7 @@ static bool find_ranges(cpu_lower *lower)
     uint32_t names[CPU_REFERENCES];
     uint32_t *innermost = find_loops(lower);
     cpu_draft_list *group = &lower->lists[CPU_SECTION_GROUP];
-    if (innermost == NULL) {
+    if (!innermost) {
         return false;
     }
     for (uint32_t i = 0; i < group->count; i++) {
@@ -262,7 +262,7 @@ static void slots_assign(cpu_lower *lower, cpu_slots *slots)
     uint32_t *next = malloc((lower->name_count + 1) * sizeof(uint32_t));
     slots->count = CPU_SLOT_FIRST;
     slots->sizes[CPU_SLOT_FULL] = slots->sizes[CPU_SLOT_EMPTY] = lower->n;
-    if (ending == NULL || next == NULL) {
+    if (!ending || !next) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
     } else {
         slots_assign_ranges(lower, slots, ending, next);
@@ -324,7 +324,7 @@ static void image_write(cpu_lower *lower)
 {
     cpu_kernel *kernel = lower->kernel;
     kernel->image = calloc(1, kernel->image_bytes);
-    if (kernel->image == NULL) {
+    if (!kernel->image) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return;
     }
@@ -421,8 +421,8 @@ static void write_kernel(cpu_lower *lower, cpu_slots *slots)
     kernel->accesses = calloc(lower->access_count + 1, sizeof(cpu_access));
     kernel->slot_offset = calloc(slots->count + 1, sizeof(size_t));
     kernel->shared_offset = calloc(shared + 1, sizeof(size_t));
-    if (kernel->dispatch == NULL || kernel->group == NULL || kernel->accesses == NULL ||
-        kernel->slot_offset == NULL || kernel->shared_offset == NULL) {
+    if (!kernel->dispatch || !kernel->group || !kernel->accesses || !kernel->slot_offset ||
+        !kernel->shared_offset) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return;
     }

@@ -19,10 +19,10 @@ static uint64_t read_number(const char *path, const char *key, uint64_t otherwis
     char line[128];
     uint64_t result = otherwise;
     FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    if (!file) {
         return otherwise;
     }
-    while (fgets(line, sizeof(line), file) != NULL) {
+    while (fgets(line, sizeof(line), file)) {
         unsigned long long number;
         if (strncmp(line, key, strlen(key)) == 0 &&
             sscanf(line + strlen(key), "%llu", &number) == 1) {
@@ -55,17 +55,17 @@ hal_status cpu_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_
     }
     hal_plugin_memory *made = calloc(1, sizeof(*made));
     void *address = NULL;
-    if (made != NULL && bytes >= LARGE) {
+    if (made && bytes >= LARGE) {
         address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         address = address == MAP_FAILED ? NULL : address;
-        if (address != NULL) {
+        if (address) {
             (void)madvise(address, bytes, MADV_HUGEPAGE); /* a wish, no more */
         }
-    } else if (made != NULL && posix_memalign(&address, ALIGNMENT,
-                                              (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)) {
+    } else if (made && posix_memalign(&address, ALIGNMENT,
+                                      (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)) {
         address = NULL;
     }
-    if (address == NULL) {
+    if (!address) {
         uint64_t free_bytes = 0, total = 0;
         free(made);
         cpu_memory_info(device, &free_bytes, &total);
@@ -83,7 +83,7 @@ hal_status cpu_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_
 void cpu_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     (void)device;
-    if (memory == NULL) {
+    if (!memory) {
         return;
     }
     if (memory->mapped) {

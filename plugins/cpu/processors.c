@@ -14,7 +14,7 @@ enum { PATH_BYTES = 1024 };
 static bool line_read(const char *path, char *line, int bytes)
 {
     FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    if (!file) {
         return false;
     }
     const bool found = fgets(line, bytes, file) != NULL;
@@ -69,7 +69,7 @@ static uint32_t quota_of_path(const char *hierarchy, const char *group,
         const uint32_t quota = quota_of(folder);
         least = quota < least ? quota : least;
         char *slash = strrchr(folder, '/');
-        if (slash == NULL || slash < folder + root) {
+        if (!slash || slash < folder + root) {
             return least;
         }
         *slash = '\0';
@@ -103,13 +103,13 @@ uint32_t cpu_processors_quota(const char *root)
     uint32_t least = UINT32_MAX;
     snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+    while (file && fgets(line, sizeof(line), file)) {
         /* ID:CONTROLLERS:PATH; the list is empty in version 2. */
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':');
-        char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
         uint32_t quota = UINT32_MAX;
-        if (group == NULL) {
+        if (!group) {
             continue;
         }
         *group++ = '\0';
@@ -122,7 +122,7 @@ uint32_t cpu_processors_quota(const char *root)
         }
         least = quota < least ? quota : least;
     }
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
     return least;

@@ -89,7 +89,7 @@ static void piece_move(const move *bytes, uint64_t first, uint64_t count)
 {
     uint8_t *target = bytes->target + first;
     const uint32_t pattern = bytes->pattern; /* the target may alias *bytes for the compiler */
-    if (bytes->source != NULL) {
+    if (bytes->source) {
         memmove(target, bytes->source + first, count);
     } else if ((pattern & 0xff) * 0x01010101u == pattern) {
         memset(target, (int)(pattern & 0xff), count);
@@ -118,13 +118,13 @@ static void pieces_move(void *context, uint32_t thread)
 static void bytes_move(hal_plugin_device *device, move *bytes, pool_run *run)
 {
     const uint8_t *target = bytes->target;
-    const bool disjoint = bytes->source == NULL || bytes->source + bytes->bytes <= target ||
+    const bool disjoint = !bytes->source || bytes->source + bytes->bytes <= target ||
                           target + bytes->bytes <= bytes->source;
-    if (device->pool == NULL || bytes->bytes < SHARE_BYTES || !disjoint) {
+    if (!device->pool || bytes->bytes < SHARE_BYTES || !disjoint) {
         piece_move(bytes, 0, bytes->bytes);
         return;
     }
-    const uint64_t kind = bytes->source != NULL ? CPU_SHARE_COPY : CPU_SHARE_FILL;
+    const uint64_t kind = bytes->source ? CPU_SHARE_COPY : CPU_SHARE_FILL;
     const uint64_t key = cpu_share_key(0, kind, bytes->bytes);
     const cpu_share_turn turn =
         cpu_share_begin(device->share, key, (double)bytes->bytes, (double)bytes->bytes / MOVE_RATE);
@@ -179,7 +179,7 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
     move bytes = {.pattern = command->pattern};
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
-        if (command->kernel->native != NULL) {
+        if (command->kernel->native) {
             return native_run(queue->device, batch, command);
         }
         cpu_dispatch_run(&queue->workers[0], batch, command);
@@ -245,12 +245,12 @@ hal_status cpu_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
     pthread_condattr_t clock;
     hal_plugin_queue *made = calloc(1, sizeof(*made));
     *queue = NULL;
-    if (made != NULL) {
+    if (made) {
         made->workers = calloc(device->threads, sizeof(cpu_worker));
         made->times = calloc(CPU_TIMES, sizeof(uint64_t));
     }
-    if (made == NULL || made->workers == NULL || made->times == NULL) {
-        if (made != NULL) {
+    if (!made || !made->workers || !made->times) {
+        if (made) {
             free(made->workers);
             free(made->times);
         }
@@ -269,7 +269,7 @@ hal_status cpu_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 
 void cpu_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 {
-    if (queue == NULL) {
+    if (!queue) {
         return;
     }
     for (uint32_t i = 0; i < device->threads; i++) {

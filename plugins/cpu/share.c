@@ -135,7 +135,7 @@ static void dispatches_run(void *context, uint32_t thread)
 cpu_share *cpu_share_create(uint32_t threads, uint32_t processors)
 {
     cpu_share *share = calloc(1, sizeof(*share));
-    if (share != NULL) {
+    if (share) {
         thread_counts_init(&share->counts, threads);
         share->processors = processors;
         pthread_mutex_init(&share->lock, NULL);
@@ -145,7 +145,7 @@ cpu_share *cpu_share_create(uint32_t threads, uint32_t processors)
 
 void cpu_share_destroy(cpu_share *share)
 {
-    if (share != NULL) {
+    if (share) {
         pthread_mutex_destroy(&share->lock);
         free(share);
     }
@@ -153,7 +153,7 @@ void cpu_share_destroy(cpu_share *share)
 
 bool cpu_share_is_possible(const hal_plugin_device *device, uint64_t expected)
 {
-    return device->pool != NULL && expected >= SHARE_FROM;
+    return device->pool && expected >= SHARE_FROM;
 }
 
 uint64_t cpu_share_key(uint64_t key, uint64_t kind, uint64_t size)
@@ -186,10 +186,9 @@ void cpu_share_end(cpu_share *share, const cpu_share_turn *turn)
 uint32_t cpu_share_count(const hal_plugin_device *device, const hal_batch *batch, uint32_t first)
 {
     uint32_t count = 0;
-    while (device->pool != NULL && first + count < batch->command_count &&
-           count < CPU_SHARE_MAX_RUN) {
+    while (device->pool && first + count < batch->command_count && count < CPU_SHARE_MAX_RUN) {
         const hal_command *command = &batch->commands[first + count];
-        if (command->kind != HAL_COMMAND_DISPATCH || command->kernel->native != NULL ||
+        if (command->kind != HAL_COMMAND_DISPATCH || command->kernel->native ||
             !cpu_share_is_possible(device, cpu_dispatch_work(command)) ||
             cpu_dispatch_groups(command) == 1) {
             break;

@@ -18,11 +18,11 @@ static uint32_t place_of(cpu_run *run)
 static void kind_add(cpu_step_kinds *kinds, cpu_run *run, cpu_step_class class, uint32_t opcode,
                      hal_type type, hal_type result)
 {
-    if (run == NULL) {
+    if (!run) {
         return;
     }
     uint32_t place = place_of(run);
-    while (kinds->kinds[place].run != NULL && kinds->kinds[place].run != run) {
+    while (kinds->kinds[place].run && kinds->kinds[place].run != run) {
         place = (place + 1) % CPU_STEP_KINDS;
     }
     kinds->kinds[place] = (cpu_step_kind){
@@ -93,11 +93,11 @@ const cpu_step_kinds *cpu_step_kinds_of(const cpu_lanes *lanes)
     static cpu_step_kinds *tables[4];
     const cpu_step_kinds *found = NULL;
     pthread_mutex_lock(&lock);
-    for (uint32_t i = 0; i < 4 && found == NULL; i++) {
-        if (tables[i] == NULL && (tables[i] = calloc(1, sizeof(cpu_step_kinds))) != NULL) {
+    for (uint32_t i = 0; i < 4 && !found; i++) {
+        if (!tables[i] && (tables[i] = calloc(1, sizeof(cpu_step_kinds))) != NULL) {
             kinds_fill(tables[i], lanes);
         }
-        found = tables[i] != NULL && tables[i]->lanes == lanes ? tables[i] : NULL;
+        found = tables[i] && tables[i]->lanes == lanes ? tables[i] : NULL;
     }
     pthread_mutex_unlock(&lock);
     return found;
@@ -106,7 +106,7 @@ const cpu_step_kinds *cpu_step_kinds_of(const cpu_lanes *lanes)
 cpu_step_kind cpu_step_kind_find(const cpu_step_kinds *kinds, cpu_run *run)
 {
     uint32_t place = place_of(run);
-    while (kinds->kinds[place].run != NULL) {
+    while (kinds->kinds[place].run) {
         if (kinds->kinds[place].run == run) {
             return kinds->kinds[place];
         }

@@ -13,7 +13,7 @@ void cpu_stream_finish(cpu_kernel *kernel)
     const bool stores = stream->patch_count > 0 && stream->group_bytes > 0 && kernel->code != NULL;
     cpu_stream_patch *kept =
         stores ? realloc(stream->patches, stream->patch_count * sizeof(*kept)) : NULL;
-    if (kept == NULL) {
+    if (!kept) {
         cpu_stream_destroy(kernel);
         stream->patch_count = 0;
         return;
@@ -34,11 +34,11 @@ static void *code_find(cpu_kernel *kernel)
 {
     cpu_stream *stream = &kernel->stream;
     void *code = atomic_load_explicit(&stream->code, memory_order_acquire);
-    if (code != NULL || atomic_load_explicit(&stream->refused, memory_order_relaxed)) {
+    if (code || atomic_load_explicit(&stream->refused, memory_order_relaxed)) {
         return code;
     }
     uint8_t *bytes = malloc(kernel->code_bytes);
-    if (bytes != NULL) {
+    if (bytes) {
         memcpy(bytes, kernel->code, kernel->code_bytes);
         for (uint32_t i = 0; i < stream->patch_count; i++) {
             bytes[stream->patches[i].at] = stream->patches[i].byte;
@@ -46,7 +46,7 @@ static void *code_find(cpu_kernel *kernel)
         code = cpu_code_create(bytes, kernel->code_bytes);
         free(bytes);
     }
-    if (code == NULL) {
+    if (!code) {
         atomic_store_explicit(&stream->refused, true, memory_order_relaxed);
         return NULL;
     }

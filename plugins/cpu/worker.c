@@ -23,14 +23,14 @@ static void worker_bind(cpu_worker *worker, const cpu_kernel *kernel)
     }
     for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
         worker->memory[i] = arena + kernel->shared_offset[i - kernel->binding_count];
-        worker->bytes[i] = kernel->check != NULL ? cpu_check_bytes(kernel->check, i) : 0;
+        worker->bytes[i] = kernel->check ? cpu_check_bytes(kernel->check, i) : 0;
     }
 }
 
 static void run(cpu_worker *worker, const cpu_step *steps)
 {
     const cpu_step *step = steps;
-    while (step != NULL) {
+    while (step) {
         step = step->run(worker, step);
     }
 }
@@ -52,7 +52,7 @@ bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_co
         arena = aligned;
         memset(arena, 0, bytes);
     }
-    if (arena == NULL || slots == NULL || memory == NULL || sizes == NULL || index == NULL) {
+    if (!arena || !slots || !memory || !sizes || !index) {
         free(arena);
         free(slots);
         free(memory);
@@ -91,7 +91,7 @@ void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const 
     }
     for (uint32_t i = 0; i < kernel->binding_count; i++) {
         worker->memory[i] = bindings[i];
-        worker->bytes[i] = bytes != NULL ? bytes[i] : 0;
+        worker->bytes[i] = bytes ? bytes[i] : 0;
     }
     worker->kernel_running = kernel;
     for (uint32_t i = 0; i < 3; i++) {
@@ -103,7 +103,7 @@ void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const 
     if (kernel->stream.patch_count > 0) {
         cpu_stream_choose(worker, kernel);
     }
-    if (kernel->dispatch_code != NULL) {
+    if (kernel->dispatch_code) {
         kernel->dispatch_code(worker);
     } else {
         run(worker, kernel->dispatch);
@@ -112,7 +112,7 @@ void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const 
 
 static void group_run(cpu_worker *worker, const cpu_kernel *kernel)
 {
-    if (worker->stream_code != NULL) {
+    if (worker->stream_code) {
         worker->restarts = 0;
         worker->stream_code(worker);
         if (worker->restarts == 0) {
@@ -120,7 +120,7 @@ static void group_run(cpu_worker *worker, const cpu_kernel *kernel)
         }
         worker->stream_code = NULL;
     }
-    if (kernel->group_code != NULL) {
+    if (kernel->group_code) {
         kernel->group_code(worker);
     } else {
         run(worker, kernel->group);

@@ -25,7 +25,7 @@ static void *array_grow(x86_code *code, void *array, uint32_t count, uint32_t *c
     }
     const uint32_t wanted = *capacity == 0 ? 256 : *capacity * 2;
     void *grown = realloc(array, wanted * size);
-    if (grown == NULL) {
+    if (!grown) {
         code->failed = true;
         return array;
     }

@@ -36,14 +36,14 @@ static bool chain_holds(const hal_plugin_queue *queue, const cuda_chain *chain, 
 /* The chain that followed the last one before, or null. */
 static cuda_chain *chain_expected(const hal_plugin_queue *queue)
 {
-    return queue->chains.last != NULL ? queue->chains.last->successor : NULL;
+    return queue->chains.last ? queue->chains.last->successor : NULL;
 }
 
 static uint32_t run_cut(hal_plugin_queue *queue, const cuda_run *run)
 {
     uint64_t hashes[CUDA_CHAIN_MAX];
     const cuda_chain *expected = chain_expected(queue);
-    const cuda_run first = {run->batch, run->commands, expected != NULL ? expected->run.count : 0};
+    const cuda_run first = {run->batch, run->commands, expected ? expected->run.count : 0};
     if (first.count > 0 && first.count <= run->count && first.count >= run->count / 2 &&
         chain_holds(queue, expected, &first)) {
         return first.count;
@@ -79,7 +79,7 @@ static cuda_chain *chain_oldest_shared(const hal_plugin_queue *queue, uint32_t c
     for (cuda_chain *chain = queue->chains.chains; chain != NULL; chain = chain->next) {
         if (!chain->dedicated && chain->graph.capacity == capacity &&
             chain->graph.early_start == early_start) {
-            found = found == NULL || chain->last_used < found->last_used ? chain : found;
+            found = !found || chain->last_used < found->last_used ? chain : found;
             ++*count;
         }
     }
@@ -94,7 +94,7 @@ static cuda_chain *chain_oldest_dedicated(const hal_plugin_queue *queue, uint32_
     *count = *nodes = 0;
     for (cuda_chain *chain = queue->chains.chains; chain != NULL; chain = chain->next) {
         if (chain->dedicated) {
-            found = found == NULL || chain->last_used < found->last_used ? chain : found;
+            found = !found || chain->last_used < found->last_used ? chain : found;
             ++*count;
             *nodes += chain->graph.capacity;
         }
@@ -114,7 +114,7 @@ static hal_status chain_create(hal_plugin_queue *queue, uint32_t capacity, bool 
 {
     cuda_chain *made = calloc(1, sizeof *made);
     *chain = NULL;
-    if (made == NULL) {
+    if (!made) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a chain");
     }
     const hal_status status =
@@ -147,8 +147,8 @@ static cuda_chain *chain_known(const hal_plugin_queue *queue, const cuda_run *ru
                                bool early_start)
 {
     cuda_chain *known = queue->chains.chains;
-    while (known != NULL && (known->hash != hash || known->graph.enabled != run->count ||
-                             known->graph.early_start != early_start)) {
+    while (known && (known->hash != hash || known->graph.enabled != run->count ||
+                     known->graph.early_start != early_start)) {
         known = known->next;
     }
     return known;
@@ -234,7 +234,7 @@ static void run_dedicate(hal_plugin_queue *queue, const cuda_run *run, cuda_chai
     }
     shared->repeated_in_a_row = shared->repeated = 0;
     cuda_chain *dedicated = chain_dedicate(queue, run, shared->hash, shared->graph.early_start);
-    if (dedicated != NULL) {
+    if (dedicated) {
         shared->hash = 0;
         *chain = dedicated;
     }
@@ -247,32 +247,32 @@ static hal_status chain_find(hal_plugin_queue *queue, const cuda_run *run, cuda_
     const bool early_start = run_can_start_early(queue, run);
     hal_status status = HAL_OK;
     *chain = chain_known(queue, run, hash, early_start);
-    if (*chain == NULL && run_has_clusters(run)) {
+    if (!*chain && run_has_clusters(run)) {
         if (run_seen_again(queue, hash) < queue->device->dedicate_after) {
             return HAL_OK;
         }
         *chain = chain_dedicate(queue, run, hash, early_start);
-    } else if (*chain == NULL) {
+    } else if (!*chain) {
         status = chain_share(queue, run, hash, early_start, chain);
     }
-    return status == HAL_OK && *chain != NULL ? chain_set(queue, *chain, run) : status;
+    return status == HAL_OK && *chain ? chain_set(queue, *chain, run) : status;
 }
 
 static hal_status run_launch(hal_plugin_queue *queue, const cuda_run *run, bool *submitted)
 {
     cuda_chain *chain = chain_expected(queue);
-    if (chain != NULL && chain_holds(queue, chain, run)) {
+    if (chain && chain_holds(queue, chain, run)) {
         chain->repeated_in_a_row++;
     } else {
         const hal_status status = chain_find(queue, run, &chain);
-        if (status != HAL_OK || chain == NULL) {
+        if (status != HAL_OK || !chain) {
             return status == HAL_ERROR_OUT_OF_MEMORY ? HAL_OK : status;
         }
     }
     run_dedicate(queue, run, &chain);
     *submitted = true;
     chain->last_used = ++queue->chains.launches;
-    if (queue->chains.last != NULL) {
+    if (queue->chains.last) {
         queue->chains.last->successor = chain;
     }
     queue->chains.last = chain;
@@ -303,7 +303,7 @@ hal_status cuda_chain_submit(hal_plugin_queue *queue, const cuda_run *run, bool 
 
 void cuda_chain_destroy_all(hal_plugin_queue *queue)
 {
-    while (queue->chains.chains != NULL) {
+    while (queue->chains.chains) {
         cuda_chain *next = queue->chains.chains->next;
         chain_destroy(queue->chains.chains);
         queue->chains.chains = next;

@@ -23,7 +23,7 @@ static cuda_result node_add(cuda_chain_graph *graph, uint32_t index, const cuda_
     const cuda_driver *cu = cuda_functions();
     const cuda_node *previous = index ? &graph->nodes[index - 1].node : NULL;
     cuda_node *node = &graph->nodes[index].node;
-    if (!graph->early_start || previous == NULL) {
+    if (!graph->early_start || !previous) {
         return cu->cuGraphAddKernelNode(node, graph->graph, previous, previous != NULL, launch);
     }
     const cuda_edge edge = {.from_port = CUDA_PORT_PROGRAMMATIC, .type = CUDA_EDGE_PROGRAMMATIC};
@@ -36,9 +36,9 @@ static cuda_result node_add(cuda_chain_graph *graph, uint32_t index, const cuda_
 static void node_note(cuda_graph_node *node, const hal_command *command, const uint8_t *parameters,
                       uint32_t bytes)
 {
-    if (node->capacity < bytes || node->parameters == NULL) {
+    if (node->capacity < bytes || !node->parameters) {
         uint8_t *grown = realloc(node->parameters, bytes + 1);
-        if (grown == NULL) {
+        if (!grown) {
             return;
         }
         node->parameters = grown;
@@ -97,7 +97,7 @@ hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capac
                                 .early_start = early_start,
                                 .unloads = queue->device->unloads,
                                 .nodes = calloc(capacity, sizeof *graph->nodes)};
-    if (graph->nodes == NULL) {
+    if (!graph->nodes) {
         *graph = (cuda_chain_graph){.capacity = 0};
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a graph of %u kernels",
                          capacity);
@@ -123,10 +123,10 @@ hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capac
 
 void cuda_chain_graph_destroy(cuda_chain_graph *graph)
 {
-    if (graph->executable != NULL) {
+    if (graph->executable) {
         cuda_functions()->cuGraphExecDestroy(graph->executable);
     }
-    if (graph->graph != NULL) {
+    if (graph->graph) {
         cuda_functions()->cuGraphDestroy(graph->graph);
     }
     for (uint32_t i = 0; i < graph->capacity; i++) {

@@ -123,7 +123,7 @@ void cuda_run_record(const hal_plugin_device *device, cuda_run_copy *copy, const
         }
     }
     made.words = copy->capacity < all ? realloc(copy->words, all) : copy->words;
-    if (made.words == NULL) {
+    if (!made.words) {
         return;
     }
     made.capacity = copy->capacity < all ? all : copy->capacity;

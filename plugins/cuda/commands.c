@@ -72,7 +72,7 @@ static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindin
     const cuda_address source = from->memory->address + from->offset,
                        target = to->memory->address + to->offset;
     const hal_plugin_device *here = from->memory->device, *there = to->memory->device;
-    if (here != there && from->memory->pointer == NULL && to->memory->pointer == NULL) {
+    if (here != there && !from->memory->pointer && !to->memory->pointer) {
         return cuda_check(cu->cuMemcpyPeerAsync(target, there->context, source, here->context,
                                                 from->length, queue->stream),
                           "copying %llu bytes from device %d to device %d",

@@ -31,7 +31,7 @@ struct cuda_creation {
 /* The device's context is current. */
 static void creation_free(cuda_creation *of)
 {
-    if (of->stream != NULL) {
+    if (of->stream) {
         cuda_functions()->cuStreamDestroy_v2(of->stream);
     }
     if (of->bytes != 0) {
@@ -120,7 +120,7 @@ static void *creation_run(void *argument)
     of->comm = is_wanted ? comm : NULL;
     of->is_done = !is_left; /* and the owner may free it */
     pthread_mutex_unlock(&of->lock);
-    if (comm != NULL && !is_wanted) {
+    if (comm && !is_wanted) {
         comm_abort(comm);
     }
     if (is_left) {
@@ -138,7 +138,7 @@ hal_status cuda_creation_begin(hal_plugin_device *device, const nccl_id *id, uin
     pthread_t thread;
     cuda_creation *of = calloc(1, sizeof *of);
     hal_status status = HAL_OK;
-    if (of == NULL) {
+    if (!of) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
     }
     *of = (cuda_creation){.context = device->context, .id = *id, .rank = rank, .count = count};
@@ -250,7 +250,7 @@ void cuda_communicators_end(const nccl_comm *comms, uint32_t count,
     pthread_condattr_t attributes;
     pthread_t thread;
     ending *of = count > 0 ? calloc(1, sizeof *of) : NULL;
-    if (of == NULL) {
+    if (!of) {
         return; /* without memory the communicators stay */
     }
     of->end = end;

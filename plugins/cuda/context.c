@@ -14,7 +14,7 @@ hal_status cuda_context_retain(hal_plugin_device *device)
                          "cuda: device: expected one of the first %u, got %u",
                          (unsigned)CUDA_MAX_DEVICES, ordinal);
     }
-    if (retained[ordinal] == NULL) {
+    if (!retained[ordinal]) {
         status = cuda_check(
             cuda_functions()->cuDevicePrimaryCtxRetain(&retained[ordinal], device->ordinal),
             "opening device %u", ordinal);

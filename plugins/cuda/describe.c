@@ -42,10 +42,10 @@ static void driver_release(char *release, size_t bytes)
     char line[256] = "";
     FILE *file = fopen("/proc/driver/nvidia/version", "re");
     release[0] = 0;
-    if (file == NULL) {
+    if (!file) {
         return;
     }
-    const char *at = fgets(line, sizeof line, file) != NULL ? line : "";
+    const char *at = fgets(line, sizeof line, file) ? line : "";
     fclose(file);
     while (*at != 0 && release[0] == 0) {
         const size_t length = strcspn(at, " \t\n"), digits = strspn(at, "0123456789.");

@@ -61,7 +61,7 @@ static hal_status variable_read_count(const char *name, uint32_t default_count, 
 {
     const char *text = secure_getenv(name);
     *count = default_count;
-    if (text != NULL && text[0] != 0) {
+    if (text && text[0] != 0) {
         char *end = NULL;
         const unsigned long number = strtoul(text, &end, 10);
         if (*end != 0 || number > UINT32_MAX) {
@@ -80,10 +80,10 @@ static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
 {
     const char *text = secure_getenv(name);
     *tile = (cuda_gemm_tile){0};
-    if (text != NULL && text[0] == 's' && text[1] >= '1' && text[1] <= '0' + CUDA_FMA_TILES &&
+    if (text && text[0] == 's' && text[1] >= '1' && text[1] <= '0' + CUDA_FMA_TILES &&
         text[2] == 0) {
         tile->strict = (uint8_t)(text[1] - '0');
-    } else if (text != NULL && text[0] != 0) {
+    } else if (text && text[0] != 0) {
         char *end = NULL;
         const unsigned long columns = strtoul(text, &end, 10),
                             split = *end == 'x' ? strtoul(end + 1, &end, 10) : 0;
@@ -133,13 +133,13 @@ static hal_status variable_read_wait(const char *name, uint8_t *seconds)
 static hal_status device_read_variables(hal_plugin_device *device)
 {
     const char *points = secure_getenv("HAL_CUDA_POINTS");
-    const bool events = points != NULL && strcmp(points, "events") == 0;
-    if (points != NULL && points[0] != 0 && !events && strcmp(points, "counter") != 0) {
+    const bool events = points && strcmp(points, "events") == 0;
+    if (points && points[0] != 0 && !events && strcmp(points, "counter") != 0) {
         return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
                          "HAL_CUDA_POINTS: expected counter or events, got %.40s", points);
     }
     device->stream_writes =
-        !events && cuda_functions()->cuStreamWriteValue64_v2 != NULL &&
+        !events && cuda_functions()->cuStreamWriteValue64_v2 &&
         cuda_describe_attribute(device->ordinal, CUDA_DEVICE_STREAM_WRITES_64) != 0;
     hal_status status = variable_read_count("HAL_CUDA_CHAIN", CHAIN_MIN, &device->chain_min);
     if (status == HAL_OK) {
@@ -155,8 +155,8 @@ static hal_status device_read_variables(hal_plugin_device *device)
         status = variable_read_wait("HAL_CUDA_GEMM_WAIT", &device->gemm_wait);
     }
     device->launches_early =
-        cuda_functions()->cuLaunchKernelEx != NULL && device->early_start_min == 1;
-    if (cuda_functions()->cuGraphAddDependencies_v2 == NULL) {
+        cuda_functions()->cuLaunchKernelEx && device->early_start_min == 1;
+    if (!cuda_functions()->cuGraphAddDependencies_v2) {
         device->early_start_min = UINT32_MAX;
     }
     return status;
@@ -196,7 +196,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     uint32_t usable = 0;
     *device = NULL;
     hal_plugin_device *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to open a device");
     }
     hal_status status = driver_start(&all);
@@ -235,8 +235,8 @@ void cuda_device_close(hal_plugin_device *device)
 {
     uint64_t available = 0, total = 0;
     const bool lost =
-        device != NULL && cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
-    if (device != NULL) {
+        device && cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
+    if (device) {
         cuda_gemm_forget(device, lost);
     }
     if (lost) {
@@ -244,7 +244,7 @@ void cuda_device_close(hal_plugin_device *device)
         cuda_stream_forget(device);
         cuda_context_give_up(device);
     }
-    if (device != NULL) {
+    if (device) {
         pthread_rwlock_destroy(&device->unloading);
         pthread_mutex_destroy(&device->gemm_lock);
     }

@@ -111,7 +111,7 @@ static void key_hash(const cuda_gemm_key *key, uint64_t hash[2])
     memcpy(&plain, key, sizeof plain);
     plain.epilogue = NULL;
     hash[0] = hash[1] = 0;
-    if (key->epilogue != NULL) {
+    if (key->epilogue) {
         cuda_kernel_hash(key->epilogue, hash);
     }
     cuda_hash_add(hash, &plain, sizeof plain);
@@ -145,7 +145,7 @@ static uint32_t cluster_count(const hal_plugin_device *device, const cuda_gemm_k
     if (cuda_gemm_cluster(key) == 1) {
         return device->units;
     }
-    if (cuda_functions()->cuOccupancyMaxActiveClusters == NULL ||
+    if (!cuda_functions()->cuOccupancyMaxActiveClusters ||
         cuda_functions()->cuOccupancyMaxActiveClusters(&count, kernel->function, &config) != 0 ||
         count < 1) {
         return 1;
@@ -161,17 +161,17 @@ static hal_status module_find(hal_plugin_device *device, const cuda_gemm_key *ke
     key_hash(key, hash);
     pthread_mutex_lock(&device->gemm_lock);
     const cuda_gemm_module *module = device->gemm_modules;
-    while (module != NULL && (module->key[0] != hash[0] || module->key[1] != hash[1])) {
+    while (module && (module->key[0] != hash[0] || module->key[1] != hash[1])) {
         module = module->next;
     }
     hal_status status = HAL_OK;
-    if (module == NULL) {
+    if (!module) {
         cuda_gemm_module *made = calloc(1, sizeof *made);
         hal_plugin_kernel loaded = {.dynamic_shared = shared_bytes(key)};
         const cuda_kernel_source source = {
             .name = "gemm", .write = gemm_write, .what = key, .key = {hash[0], hash[1]}};
-        status = made == NULL ? cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory")
-                              : cuda_kernel_compile(device, &source, &loaded);
+        status = !made ? cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory")
+                       : cuda_kernel_compile(device, &source, &loaded);
         if (status == HAL_OK) {
             *made = (cuda_gemm_module){.key = {hash[0], hash[1]},
                                        .module = loaded.module,
@@ -252,7 +252,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     struct cuda_gemm_launch *launch = aligned_alloc(64, sizeof *launch);
     const cuda_gemm_module *module = NULL;
-    if (made == NULL || launch == NULL) {
+    if (!made || !launch) {
         status = cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory");
     } else {
         memset(launch, 0, sizeof *launch);
@@ -298,9 +298,8 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
 
 void cuda_gemm_forget(hal_plugin_device *device, bool lost)
 {
-    const bool unloads =
-        !lost && device->gemm_modules != NULL && cuda_context_push(device) == HAL_OK;
-    while (device->gemm_modules != NULL) {
+    const bool unloads = !lost && device->gemm_modules && cuda_context_push(device) == HAL_OK;
+    while (device->gemm_modules) {
         cuda_gemm_module *module = device->gemm_modules;
         device->gemm_modules = module->next;
         if (unloads) {

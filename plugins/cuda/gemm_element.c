@@ -13,7 +13,7 @@ static bool input_is_loaded(hal_type type)
 
 bool cuda_gemm_element_is_supported(const cuda_gemm_key *key, uint32_t copies)
 {
-    if (key->epilogue == NULL) {
+    if (!key->epilogue) {
         return true;
     }
     bool supported = key->epilogue->record_count <= MAX_RECORDS / copies;
@@ -109,7 +109,7 @@ static void define_input(cuda_lowering *l, const cuda_gemm_key *key, uint32_t in
 {
     const hal_ir_record *r = &l->kernel->records[index];
     cuda_operand input = value;
-    if (r->aux >= 4 && place->inputs != NULL && key->layouts[r->aux - 4] != 0) {
+    if (r->aux >= 4 && place->inputs && key->layouts[r->aux - 4] != 0) {
         input = cuda_gemm_input_value(key, place->inputs, r->aux - 4, place->down, place->pair,
                                       place->second);
     } else if (r->aux >= 4) {
@@ -148,5 +148,5 @@ cuda_operand cuda_gemm_element(cuda_lowering *l, const cuda_gemm_key *key,
     if (key->reads_c) {
         write_old_value(l, key, place, value);
     }
-    return key->epilogue != NULL ? write_fragment(l, key, value, place) : value;
+    return key->epilogue ? write_fragment(l, key, value, place) : value;
 }

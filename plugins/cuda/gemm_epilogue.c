@@ -104,7 +104,7 @@ static cuda_operand write_element(cuda_lowering *l, const cuda_gemm_key *key,
     const cuda_gemm_place plain = {row_name, "%next_column", "%m", "%n", inputs, pair, second, row},
                           swapped = {"%next_column", row_name, "%n",   "%m",
                                      inputs,         pair,     second, row};
-    if (key->reads_c || key->epilogue != NULL) {
+    if (key->reads_c || key->epilogue) {
         kit_text_add(&l->body,
                      "add.u32 %%next_column, %%column_of_lane, %%column;\n"
                      "add.u32 %%next_column, %%next_column, %u;\n",
@@ -284,7 +284,7 @@ static void write_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inpu
  * a scheduler fill each other's waits. */
 static bool boxes_are_looped(const cuda_gemm_key *key)
 {
-    return key->epilogue != NULL && !key->by_rows && hal_type_size(key->type_c) == 2 &&
+    return key->epilogue && !key->by_rows && hal_type_size(key->type_c) == 2 &&
            key->epilogue->record_count >= MIN_LOOP_RECORDS && key->columns % LOOP_COLUMNS == 0 &&
            key->columns > LOOP_COLUMNS && box_columns(key) == LOOP_COLUMNS &&
            (key->alternates || key->swapped || key->columns <= 2 * LOOP_COLUMNS);

@@ -111,8 +111,7 @@ static void tile_search(const hal_plugin_device *device, const cuda_gemm_plan *s
     for (uint64_t groups = tiles; !is_last; groups += tiles) {
         is_last = groups >= most || groups > tiles * steps;
         plan_complete(&plan, (uint32_t)(is_last ? most : groups));
-        if ((last == NULL || plan_follows(&plan, last)) &&
-            (!*found || plan_follows(best, &plan))) {
+        if ((!last || plan_follows(&plan, last)) && (!*found || plan_follows(best, &plan))) {
             *best = plan;
             *found = true;
         }

@@ -37,7 +37,7 @@ uint8_t cuda_gemm_input_layout(const cuda_gemm_key *key, const hal_gemm_input *i
     const int64_t down = key->swapped ? input->column_stride : input->row_stride,
                   along = key->swapped ? input->row_stride : input->column_stride;
     const bool pairs = along == 1 && (columns | input->batch_stride) % 2 == 0;
-    if (key->epilogue == NULL) {
+    if (!key->epilogue) {
         return 0;
     }
     if (key->staged) {

@@ -6,7 +6,7 @@
 
 static cuda_address binding_address(const hal_binding *binding)
 {
-    return binding->memory != NULL ? binding->memory->address + binding->offset : 0;
+    return binding->memory ? binding->memory->address + binding->offset : 0;
 }
 
 static void set_strict_addresses(cuda_fma_block *block, const hal_binding *bindings,

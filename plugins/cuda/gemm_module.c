@@ -9,7 +9,7 @@ hal_status cuda_gemm_module_write(const cuda_gemm_key *key, const cuda_gemm_writ
     cuda_lowering l = {
         .kernel = key->epilogue, .quirks = cuda_quirks(90), .body = {.host = text->host}};
     void *scratch = NULL;
-    hal_status status = key->epilogue != NULL ? cuda_lowering_init(&l, &scratch) : HAL_OK;
+    hal_status status = key->epilogue ? cuda_lowering_init(&l, &scratch) : HAL_OK;
     if (status != HAL_OK) {
         return status;
     }

@@ -519,7 +519,7 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
                               : cuda_gemm_cluster(&plan.key) > 1                             ? 32
                                                                                              : 16;
         if (cuda_gemm_cluster(&plan.key) > most || !depth_is_enough(device, d, &plan.key) ||
-            (like != NULL && !plans_have_one_order(&plan, like))) {
+            (like && !plans_have_one_order(&plan, like))) {
             continue;
         }
         memcpy(&plan.product, d, sizeof plan.product);
@@ -540,7 +540,7 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
                 continue;
             }
             if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan)) &&
-                (last == NULL || plan_follows(&plan, last))) {
+                (!last || plan_follows(&plan, last))) {
                 *best = plan;
                 found = true;
             }
@@ -610,8 +610,8 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
                                  cuda_gemm_plan *plan)
 {
     cuda_gemm_key *key = &plan->key;
-    if (device->capability != 90 || cuda_functions()->cuTensorMapEncodeTiled == NULL ||
-        cuda_functions()->cuTensorMapReplaceAddress == NULL) {
+    if (device->capability != 90 || !cuda_functions()->cuTensorMapEncodeTiled ||
+        !cuda_functions()->cuTensorMapReplaceAddress) {
         return cuda_gemm_decline("device: expected compute capability 9.0 and tensor maps");
     }
     if (d->levels > 0) {
@@ -655,7 +655,7 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     }
     /* C and the epilogue do not change the order of additions. */
     const cuda_gemm_plan like = *plan;
-    if ((d->epilogue != NULL || !d->beta_is_zero) && !plan_search(device, d, NULL, &like, plan)) {
+    if ((d->epilogue || !d->beta_is_zero) && !plan_search(device, d, NULL, &like, plan)) {
         return cuda_gemm_decline(CUDA_GEMM_LONG_EPILOGUE);
     }
     return HAL_OK;

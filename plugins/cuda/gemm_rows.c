@@ -62,7 +62,7 @@ static void write_place(kit_text *t, const cuda_gemm_key *key, const cuda_gemm_b
                  "and.b32 %%x2, %s, %u;\nmul.lo.u32 %%x2, %%x2, %u;\n"
                  "xor.b32 %%x2, %%x2, %%x3;\nadd.u32 %%x2, %%x2, %%x1;\nadd.u32 %s, %%x2, %s;\n",
                  element, cuda_gemm_line(key->type_c) - 1, size, place, box->at);
-    if (box->previous != NULL) {
+    if (box->previous) {
         kit_text_add(t,
                      "setp.lt.s32 %%before, %s, 0;\n"
                      "@%%before add.u32 %s, %%x2, %s;\n",
@@ -85,7 +85,7 @@ static void write_class(kit_text *t, const cuda_gemm_key *key, const cuda_gemm_b
                  "add.u64 %%store_at, %%store_at, %%class_at;\n"
                  "setp.lt.s32 %%whole, %%second, %%columns_left;\n",
                  SECTOR - 1, size / 2, word, word - 1, size);
-    if (box->previous == NULL) {
+    if (!box->previous) {
         kit_text_add(t, "setp.ge.and.s32 %%whole, %%first, 0, %%whole;\n"
                         "setp.eq.s32 %%high, %%first, -1;\n");
     }
@@ -151,7 +151,7 @@ static void write_lines(kit_text *t, const cuda_gemm_key *key, const cuda_gemm_b
     for (uint32_t i = 0; i < lines; i++) {
         write_row_guard(t, number * WARPS + i * CLASS_STEP, box, "CLASS_STORED", number);
         write_word(t, key, "%whole", "%low", 0, i);
-        if (box->previous == NULL && has_halves(key)) {
+        if (!box->previous && has_halves(key)) {
             kit_text_add(t, "@%%high st.global.b16 [%%store_at+2], %%halves%u;\n", 2 * i + 1);
         }
         kit_text_add(t, "add.u64 %%store_at, %%store_at, %%store_step;\n");
@@ -180,7 +180,7 @@ static void write_line_ends(kit_text *t, const cuda_gemm_key *key, const cuda_ge
 
 void cuda_gemm_rows_store(kit_text *t, const cuda_gemm_key *key, const cuda_gemm_box *box)
 {
-    const int least = box->previous == NULL ? 0 : -SECTOR / (int)hal_type_size(key->type_c);
+    const int least = !box->previous ? 0 : -SECTOR / (int)hal_type_size(key->type_c);
     write_origin(t, key, box);
     kit_text_add(t, "setp.le.s32 %%p, %%columns_left, %d;\n@%%p bra BOX_STORED%u;\n", least,
                  box->number);

@@ -71,7 +71,7 @@ static hal_status rank_release_queue(hal_plugin_group *rank)
 
 static void creation_end(hal_plugin_group *rank)
 {
-    if (rank->creation != NULL) {
+    if (rank->creation) {
         cuda_creation_leave(rank->creation);
         rank->creation = NULL;
     }
@@ -88,7 +88,7 @@ static void clique_end(clique *of, hal_status status, const char *message)
     of->failure = status;
     snprintf(of->message, sizeof of->message, "%s", message);
     for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
-        if (rank->comm != NULL) {
+        if (rank->comm) {
             comms[count++] = rank->comm;
         }
         rank->comm = NULL;
@@ -98,12 +98,12 @@ static void clique_end(clique *of, hal_status status, const char *message)
         comms[count++] = of->left[i];
     }
     of->left_count = 0;
-    if (of->sum != NULL) {
+    if (of->sum) {
         cuda_peer_sum_abort(of->sum);
     }
     cuda_communicators_end(comms, count, cuda_nccl()->ncclCommAbort);
     for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
-        if (rank->queue != NULL) {
+        if (rank->queue) {
             rank_release_queue(rank);
         }
     }
@@ -116,7 +116,7 @@ static void clique_fail(clique *of, nccl_comm comm, nccl_result result, const ch
     const char *last = nccl->ncclGetLastError(comm);
     char message[320];
     snprintf(message, sizeof message, "cuda: NCCL: %s: %s%s%.160s", attempt,
-             nccl->ncclGetErrorString(result), last != NULL && *last != 0 ? ": " : "",
+             nccl->ncclGetErrorString(result), last && *last != 0 ? ": " : "",
              last != NULL ? last : "");
     clique_end(of,
                result == NCCL_SYSTEM_ERROR || result == NCCL_REMOTE_ERROR ? HAL_ERROR_IO
@@ -193,9 +193,8 @@ static nccl_result rank_call(const hal_plugin_group *rank)
 static hal_status rank_follow(const hal_plugin_group *rank)
 {
     const hal_plugin_wait *last = &rank->device->last_collective;
-    return last->queue != NULL && last->queue != rank->queue
-               ? cuda_point_follow(rank->queue, last, 1)
-               : HAL_OK;
+    return last->queue && last->queue != rank->queue ? cuda_point_follow(rank->queue, last, 1)
+                                                     : HAL_OK;
 }
 
 /* Makes a rank's call of NCCL. */
@@ -239,7 +238,7 @@ static hal_status round_sum(clique *of)
 {
     const hal_plugin_collective *call = &of->ranks->call;
     cuda_peer_part parts[CUDA_PEER_RANKS];
-    hal_status status = of->sum == NULL ? sum_create(of) : HAL_OK;
+    hal_status status = !of->sum ? sum_create(of) : HAL_OK;
     for (hal_plugin_group *rank = of->ranks; rank != NULL && status == HAL_OK; rank = rank->next) {
         parts[rank->rank] =
             (cuda_peer_part){rank->device, rank->queue->stream, rank->send, rank->recv};
@@ -273,7 +272,7 @@ static bool round_call(clique *of)
         return false;
     }
     for (hal_plugin_group *rank = of->ranks;
-         rank != NULL && result == NCCL_SUCCESS && status == HAL_OK; rank = rank->next) {
+         rank && result == NCCL_SUCCESS && status == HAL_OK; rank = rank->next) {
         result = rank_begin(rank, &status);
         failed = rank->comm;
     }
@@ -311,7 +310,7 @@ static void clique_advance(clique *of)
         return;
     }
     for (const hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
-        if (rank->queue == NULL) {
+        if (!rank->queue) {
             return;
         }
     }
@@ -382,10 +381,10 @@ hal_status cuda_group_id(hal_plugin_group_id *id)
 static clique *clique_for(const hal_plugin_group_id *id)
 {
     clique *found = cliques;
-    while (found != NULL && memcmp(&found->id, id, sizeof *id) != 0) {
+    while (found && memcmp(&found->id, id, sizeof *id) != 0) {
         found = found->next;
     }
-    if (found == NULL && (found = calloc(1, sizeof *found)) != NULL) {
+    if (!found && (found = calloc(1, sizeof *found)) != NULL) {
         found->id = *id;
         found->next = cliques;
         cliques = found;
@@ -417,7 +416,7 @@ static void rank_leave(hal_plugin_group *rank)
     creation_end(rank);
     cuda_peer_sum_destroy(of->sum); /* while all of its devices are open */
     of->sum = NULL;
-    if (rank->comm != NULL) {
+    if (rank->comm) {
         of->left[of->left_count++] = rank->comm;
     }
     if (of->rank_count == 0) {
@@ -449,8 +448,8 @@ hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_i
     }
     hal_plugin_group *made = calloc(1, sizeof *made);
     pthread_mutex_lock(&group_lock);
-    clique *of = made != NULL ? clique_for(id) : NULL;
-    if (of == NULL || of->rank_count == MAX_LOCAL) {
+    clique *of = made ? clique_for(id) : NULL;
+    if (!of || of->rank_count == MAX_LOCAL) {
         pthread_mutex_unlock(&group_lock);
         free(made);
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a group");
@@ -497,16 +496,16 @@ hal_status cuda_group_poll(hal_plugin_group *group)
 {
     hal_status status = HAL_OK;
     pthread_mutex_lock(&group_lock);
-    if (group->queue != NULL) {
+    if (group->queue) {
         clique_advance(group->clique);
-    } else if (group->clique->failure == HAL_OK && group->creation != NULL) {
+    } else if (group->clique->failure == HAL_OK && group->creation) {
         creation_poll(group);
     } else if (group->clique->failure == HAL_OK) {
         communicator_check(group);
     }
     if (group->clique->failure != HAL_OK) {
         status = fail_ended(group->clique);
-    } else if (group->queue != NULL || group->creation != NULL) {
+    } else if (group->queue || group->creation) {
         status = HAL_ERROR_TIMEOUT;
     }
     pthread_mutex_unlock(&group_lock);
@@ -522,7 +521,7 @@ void cuda_group_abort(hal_plugin_group *group)
 
 void cuda_group_destroy(hal_plugin_group *group)
 {
-    if (group != NULL) {
+    if (group) {
         pthread_mutex_lock(&group_lock);
         rank_leave(group);
         pthread_mutex_unlock(&group_lock);

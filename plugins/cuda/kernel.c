@@ -155,7 +155,7 @@ static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device 
     if (status == HAL_OK) {
         cuda_host()->cache_store(device->id, key, cubin, bytes);
     }
-    if (linker != NULL) {
+    if (linker) {
         cu->cuLinkDestroy(linker);
     }
     return status;
@@ -197,7 +197,7 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
 {
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     *kernel = NULL;
-    if (made == NULL) {
+    if (!made) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a kernel");
     }
     kernel_set_layout(device, made, ir);
@@ -228,7 +228,7 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
                          "cuda: kernel_create_native: format: expected ptx or cubin, got %.40s",
                          format);
     }
-    if (entry == NULL || entry[0] == 0) {
+    if (!entry || entry[0] == 0) {
         return cuda_fail(
             HAL_ERROR_INVALID_ARGUMENT,
             "cuda: kernel_create_native: entry: expected the name of a function, got none");
@@ -236,7 +236,7 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     char *image = malloc(bytes + 1); /* PTX ends with a null byte */
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
-    if (made == NULL || image == NULL) {
+    if (!made || !image) {
         status = cuda_fail(status, "cuda: no host memory for a kernel");
     } else {
         memcpy(image, code, bytes);
@@ -259,12 +259,12 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
 
 void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
-    if (kernel == NULL) {
+    if (!kernel) {
         return;
     }
     pthread_rwlock_wrlock(&device->unloading);
     device->unloads++;
-    if (kernel->gemm == NULL && cuda_context_push(device) == HAL_OK) {
+    if (!kernel->gemm && cuda_context_push(device) == HAL_OK) {
         cuda_functions()->cuModuleUnload(kernel->module);
         cuda_context_pop();
     }
@@ -280,7 +280,7 @@ void cuda_kernel_arguments(const hal_plugin_queue *queue, const hal_batch *batch
     const hal_binding *bindings = batch->bindings + command->binding_first;
     uint8_t *block = arguments->block;
     arguments->parameters = arguments->extra = NULL;
-    if (kernel->gemm != NULL) {
+    if (kernel->gemm) {
         /* The driver places a block that is aligned to 64 bytes by itself; a launch buffer would
          * have to begin with the padding. */
         arguments->bytes = cuda_gemm_parameters(kernel->gemm, queue, batch, command, block);
@@ -306,7 +306,7 @@ void cuda_kernel_grid(const hal_command *command, uint32_t grid[3])
 {
     const hal_plugin_kernel *kernel = command->kernel;
     memcpy(grid, command->grid, 3 * sizeof grid[0]);
-    if (kernel->gemm != NULL) {
+    if (kernel->gemm) {
         grid[0] = kernel->gemm->groups;
     }
 }

@@ -44,7 +44,7 @@ hal_status cuda_lowering_init(cuda_lowering *l, void **scratch)
     const uint64_t addresses = count * sizeof *l->addresses, numbers = count * sizeof *l->numbers,
                    words = HAL_IR_UNIFORM_SCRATCH(count) * sizeof(uint32_t);
     uint8_t *memory = host->allocate(addresses + numbers + words + count + 1, 16);
-    if (memory == NULL) {
+    if (!memory) {
         return host->fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to lower a kernel");
     }
     memset(memory, 0, addresses + numbers);

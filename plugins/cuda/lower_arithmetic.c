@@ -297,7 +297,7 @@ bool cuda_lower_arithmetic(cuda_lowering *l, uint32_t index)
 {
     const uint32_t opcode = l->kernel->records[index].opcode;
     const ptx_operation *operation = opcode < HAL_IR_OPCODE_COUNT ? &operations[opcode] : NULL;
-    if (operation == NULL || operation->lower == NULL) {
+    if (!operation || !operation->lower) {
         return false;
     }
     operation->lower(l, index, operation);

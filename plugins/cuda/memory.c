@@ -24,7 +24,7 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
     const cuda_driver *cu = cuda_functions();
     hal_plugin_memory *made = calloc(1, sizeof *made);
     *memory = NULL;
-    if (made == NULL) {
+    if (!made) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a memory object");
     }
     made->device = device;
@@ -54,12 +54,12 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
 
 void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
-    if (memory == NULL) {
+    if (!memory) {
         return;
     }
     atomic_fetch_add(&device->frees, 1);
     if (cuda_context_push(device) == HAL_OK) {
-        if (memory->pointer != NULL) {
+        if (memory->pointer) {
             cuda_pinned_free(device, memory->pointer);
         } else {
             cuda_functions()->cuMemFree_v2(memory->address);
@@ -73,7 +73,7 @@ hal_status cuda_memory_map(hal_plugin_device *device, hal_plugin_memory *memory,
 {
     (void)device;
     *pointer = memory->pointer;
-    if (memory->pointer == NULL) {
+    if (!memory->pointer) {
         return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
                          "cuda: memory_map: memory: expected a mapped kind, got device memory");
     }

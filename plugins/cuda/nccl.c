@@ -58,10 +58,10 @@ static void environment_set(void)
 static const char *library_name(void)
 {
     const char *value = secure_getenv("HAL_CUDA_NCCL");
-    if (value != NULL && strcmp(value, "off") == 0) {
+    if (value && strcmp(value, "off") == 0) {
         return NULL;
     }
-    return value == NULL || value[0] == 0 || strcmp(value, "on") == 0 ? default_name : value;
+    return !value || value[0] == 0 || strcmp(value, "on") == 0 ? default_name : value;
 }
 
 static hal_status library_open(void)
@@ -82,7 +82,7 @@ static hal_status library_open(void)
         .symbols = symbols,
         .symbol_count = sizeof symbols / sizeof symbols[0],
     };
-    if (names[0] == NULL) {
+    if (!names[0]) {
         return cuda_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL is off by HAL_CUDA_NCCL");
     }
     environment_set();

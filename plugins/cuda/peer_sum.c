@@ -290,7 +290,7 @@ hal_status cuda_peer_sum_create(hal_plugin_device *const *devices, uint32_t rank
 {
     cuda_peer_sum *made = calloc(1, sizeof *made);
     void *aborted = NULL;
-    if (made == NULL) {
+    if (!made) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a group");
     }
     made->ranks = ranks;
@@ -331,7 +331,7 @@ static hal_status kernel_prepare(const cuda_peer_sum *sum, peer_rank *rank, cons
     const peer_source what = {is, sum->ranks};
     cuda_kernel_source source = {.name = "peer_sum", .write = kernel_write, .what = &what};
     *kernel = &rank->kernels[is->index];
-    if ((*kernel)->module != NULL) {
+    if ((*kernel)->module) {
         return HAL_OK;
     }
     cuda_hash_add(source.key, "peer_sum", 8);
@@ -394,7 +394,7 @@ void cuda_peer_sum_abort(cuda_peer_sum *sum)
 
 void cuda_peer_sum_destroy(cuda_peer_sum *sum)
 {
-    if (sum == NULL) {
+    if (!sum) {
         return;
     }
     for (uint32_t i = 0; i < sum->ranks; i++) {
@@ -403,14 +403,14 @@ void cuda_peer_sum_destroy(cuda_peer_sum *sum)
             continue;
         }
         for (uint32_t t = 0; t < TYPES; t++) {
-            if (rank->kernels[t].module != NULL) {
+            if (rank->kernels[t].module) {
                 cuda_functions()->cuModuleUnload(rank->kernels[t].module);
             }
         }
         if (rank->inbox != 0) {
             cuda_functions()->cuMemFree_v2(rank->inbox);
         }
-        if (i == 0 && sum->aborted != NULL) {
+        if (i == 0 && sum->aborted) {
             cuda_pinned_free(rank->device, sum->aborted);
         }
         cuda_context_pop();

@@ -58,14 +58,14 @@ cuda_result cuda_pinned_allocate(const hal_plugin_device *device, uint64_t bytes
         return pinned_allocate_alone(bytes, pointer, address);
     }
     pthread_mutex_lock(&slab_lock);
-    if (slab->pointer == NULL) {
+    if (!slab->pointer) {
         void *memory = NULL;
         if (pinned_allocate_alone((uint64_t)PAGE_BYTES * PAGE_COUNT, &memory, &slab->address) ==
             0) {
             slab->pointer = memory;
         }
     }
-    const uint32_t first = slab->pointer != NULL ? slab_find_gap(slab, count) : PAGE_COUNT;
+    const uint32_t first = slab->pointer ? slab_find_gap(slab, count) : PAGE_COUNT;
     if (first < PAGE_COUNT) {
         for (uint32_t i = 0; i < count; i++) {
             slab->pages[first + i] = i == 0 ? (uint16_t)count : INSIDE_PIECE;
@@ -82,7 +82,7 @@ void cuda_pinned_free(const hal_plugin_device *device, void *pointer)
     pinned_slab *slab = &slabs[device->ordinal];
     pthread_mutex_lock(&slab_lock);
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)slab->pointer;
-    const bool inside = slab->pointer != NULL && offset < (uintptr_t)PAGE_BYTES * PAGE_COUNT;
+    const bool inside = slab->pointer && offset < (uintptr_t)PAGE_BYTES * PAGE_COUNT;
     if (inside) {
         const uint32_t first = (uint32_t)(offset / PAGE_BYTES), count = slab->pages[first];
         memset(&slab->pages[first], 0, count * sizeof slab->pages[0]);
@@ -97,7 +97,7 @@ void cuda_pinned_forget(const hal_plugin_device *device)
 {
     pinned_slab *slab = &slabs[device->ordinal];
     pthread_mutex_lock(&slab_lock);
-    if (slab->pointer != NULL && cuda_context_push(device) == HAL_OK) {
+    if (slab->pointer && cuda_context_push(device) == HAL_OK) {
         cuda_functions()->cuMemFreeHost(slab->pointer); /* fails where the context is broken */
         cuda_context_pop();
     }

@@ -44,7 +44,7 @@ static void queue_raise_reached(hal_plugin_queue *queue, uint64_t value)
  * reports the errors of running kernels. */
 static hal_status queue_poll(hal_plugin_queue *queue, uint64_t value, bool query)
 {
-    if (queue->counter != NULL) {
+    if (queue->counter) {
         const uint64_t reached = *queue->counter;
         atomic_thread_fence(memory_order_acquire);
         if (reached >= value) {
@@ -58,7 +58,7 @@ static hal_status queue_poll(hal_plugin_queue *queue, uint64_t value, bool query
     }
     const cuda_event event = event_of(queue, value);
     const uint64_t deferred = atomic_load(&queue->deferred);
-    if (!query || event == NULL || (deferred != 0 && value >= deferred)) {
+    if (!query || !event || (deferred != 0 && value >= deferred)) {
         return HAL_ERROR_TIMEOUT;
     }
     hal_status status = cuda_context_push(queue->device);
@@ -124,12 +124,12 @@ void cuda_point_destroy(hal_plugin_queue *queue)
 {
     for (uint32_t i = 0; i < CUDA_EVENTS; i++) {
         for (int timed = 0; timed < 2; timed++) {
-            if (queue->events[i].kinds[timed] != NULL) {
+            if (queue->events[i].kinds[timed]) {
                 cuda_functions()->cuEventDestroy_v2(queue->events[i].kinds[timed]);
             }
         }
     }
-    if (queue->counter != NULL) {
+    if (queue->counter) {
         cuda_pinned_free(queue->device, (void *)(uintptr_t)queue->counter);
     }
 }
@@ -140,7 +140,7 @@ hal_status cuda_point_prepare(hal_plugin_queue *queue, const hal_batch *batch, u
     const bool is_timed = !has_flags || !(batch->flags & HAL_BATCH_UNTIMED);
     cuda_batch_event *event = &queue->events[value % CUDA_EVENTS];
     hal_status status = event_await_free(queue, value);
-    if (status == HAL_OK && event->kinds[is_timed] == NULL) {
+    if (status == HAL_OK && !event->kinds[is_timed]) {
         status = cuda_check(cuda_functions()->cuEventCreate(&event->kinds[is_timed],
                                                             is_timed ? 0 : CUDA_EVENT_UNTIMED),
                             "creating an event");
@@ -169,10 +169,10 @@ hal_status cuda_point_submit(hal_plugin_queue *queue, uint64_t value)
     cuda_result result = 0;
     pthread_mutex_lock(&queue->point_lock);
     const uint64_t before = atomic_load(&queue->submitted);
-    const bool is_idle = atomic_load(&queue->reached) >= before ||
-                         (queue->counter != NULL && *queue->counter >= before);
+    const bool is_idle =
+        atomic_load(&queue->reached) >= before || (queue->counter && *queue->counter >= before);
     const bool awaited = atomic_exchange(&queue->awaited, false);
-    if (queue->counter != NULL &&
+    if (queue->counter &&
         ((is_idle && awaited) || value - atomic_load(&queue->counted) >= UNCOUNTED_BATCHES)) {
         result = counter_write(queue, value);
     }
@@ -193,7 +193,7 @@ hal_status cuda_point_submit(hal_plugin_queue *queue, uint64_t value)
 /* Before a wait: if the value is that of the last batch, its counter is written. */
 static hal_status counter_request(hal_plugin_queue *queue, uint64_t value)
 {
-    if (queue->counter == NULL || atomic_load(&queue->counted) >= value ||
+    if (!queue->counter || atomic_load(&queue->counted) >= value ||
         atomic_load(&queue->submitted) != value) {
         return HAL_OK;
     }
@@ -246,7 +246,7 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
         return status;
     }
     /* A counter that was written for a later batch only would make the wait longer. */
-    const bool is_counted = queue->counter != NULL && atomic_load(&queue->counted) == value;
+    const bool is_counted = queue->counter && atomic_load(&queue->counted) == value;
     status = HAL_ERROR_TIMEOUT;
     for (uint32_t polls = 1; status == HAL_ERROR_TIMEOUT; polls++) {
         const bool query = !is_counted || polls % POLLS_PER_QUERY == 0;

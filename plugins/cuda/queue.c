@@ -52,7 +52,7 @@ static bool batch_needs_parts(const hal_plugin_queue *queue, const hal_batch *ba
     }
     for (uint32_t i = 0; i < batch->command_count; i++) {
         const hal_command *command = &batch->commands[i];
-        if (command->kind == HAL_COMMAND_DISPATCH && command->kernel->gemm != NULL &&
+        if (command->kind == HAL_COMMAND_DISPATCH && command->kernel->gemm &&
             command->kernel->gemm->in_memory) {
             return true;
         }
@@ -64,7 +64,7 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
 {
     *queue = NULL;
     hal_plugin_queue *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a queue");
     }
     made->device = device;
@@ -87,12 +87,12 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
 
 void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 {
-    if (queue == NULL) {
+    if (!queue) {
         return;
     }
     cuda_group_forget_queue(queue);
     if (cuda_context_push(device) == HAL_OK) {
-        if (queue->stream != NULL) {
+        if (queue->stream) {
             /* The value of a batch is reached a moment before its event is recorded. */
             cuda_functions()->cuStreamSynchronize(queue->stream);
         }

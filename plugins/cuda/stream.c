@@ -30,12 +30,12 @@ void cuda_stream_release(const hal_plugin_device *device, cuda_stream stream)
 {
     idle_streams *idle = &idle_of[device->ordinal];
     pthread_mutex_lock(&idle_lock);
-    const bool kept = stream != NULL && idle->count < MAX_IDLE;
+    const bool kept = stream && idle->count < MAX_IDLE;
     if (kept) {
         idle->streams[idle->count++] = stream;
     }
     pthread_mutex_unlock(&idle_lock);
-    if (stream != NULL && !kept) {
+    if (stream && !kept) {
         cuda_functions()->cuStreamDestroy_v2(stream);
     }
 }

@@ -22,8 +22,8 @@ static int files_make(files *f)
 {
     const char *root = secure_getenv("TMPDIR");
     snprintf(f->folder, sizeof f->folder, "%.40s/example_c.XXXXXX",
-             root != NULL && strlen(root) <= 40 ? root : "/tmp");
-    if (mkdtemp(f->folder) == NULL) {
+             root && strlen(root) <= 40 ? root : "/tmp");
+    if (!mkdtemp(f->folder)) {
         return 0;
     }
     snprintf(f->source, sizeof f->source, "%s/kernel.c", f->folder);
@@ -43,8 +43,8 @@ static void files_remove(const files *f)
 static int file_write(const char *path, const void *bytes, uint64_t count)
 {
     FILE *file = fopen(path, "wb");
-    const int good = file != NULL && fwrite(bytes, 1, count, file) == count;
-    return (file == NULL || fclose(file) == 0) && good;
+    const int good = file && fwrite(bytes, 1, count, file) == count;
+    return (!file || fclose(file) == 0) && good;
 }
 
 /* The whole file; null where it cannot be read. Freed with host->release. */
@@ -53,15 +53,15 @@ static void *file_read(const char *path, uint64_t *count)
     struct stat about;
     FILE *file = fopen(path, "rb");
     void *bytes = NULL;
-    if (file != NULL && fstat(fileno(file), &about) == 0) {
+    if (file && fstat(fileno(file), &about) == 0) {
         *count = (uint64_t)about.st_size;
         bytes = example_host()->allocate(*count + 1, 16);
     }
-    if (bytes != NULL && fread(bytes, 1, *count, file) != *count) {
+    if (bytes && fread(bytes, 1, *count, file) != *count) {
         example_host()->release(bytes);
         bytes = NULL;
     }
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
     return bytes;
@@ -70,7 +70,7 @@ static void *file_read(const char *path, uint64_t *count)
 static hal_status compiler_run(const files *f, const char *name)
 {
     const char *variable = secure_getenv("HAL_EXAMPLE_C_CC");
-    const char *compiler = variable != NULL && variable[0] != 0 ? variable : "cc";
+    const char *compiler = variable && variable[0] != 0 ? variable : "cc";
     const char *const words[] = {compiler,
                                  "-std=gnu11",
                                  "-O1",
@@ -106,7 +106,7 @@ static hal_status compiler_run(const files *f, const char *name)
     uint64_t count = 0;
     char *log = file_read(f->log, &count);
     example_fail(HAL_ERROR_COMPILE, "kernel %s: %s ended with %d: %.*s", name, compiler, state,
-                 log != NULL ? (int)(count < 300 ? count : 300) : 0, log != NULL ? log : "");
+                 log != NULL ? (int)(count < 300 ? count : 300) : 0, log ? log : "");
     example_host()->release(log);
     return HAL_ERROR_COMPILE;
 }
@@ -114,8 +114,8 @@ static hal_status compiler_run(const files *f, const char *name)
 static hal_status object_load(const files *f, const char *name, void **library, example_code *run)
 {
     *library = dlopen(f->object, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = *library != NULL ? dlsym(*library, "hal_run") : NULL;
-    if (symbol == NULL) {
+    void *symbol = *library ? dlsym(*library, "hal_run") : NULL;
+    if (!symbol) {
         return example_fail(HAL_ERROR_COMPILE, "kernel %s: %s", name, dlerror());
     }
     memcpy(run, &symbol, sizeof *run);

@@ -50,7 +50,7 @@ hal_status example_device_open(uint32_t index, hal_plugin_device **device)
         return example_fail(HAL_ERROR_NOT_FOUND, "example_c:%u: expected index 0", index);
     }
     hal_plugin_device *made = example_new(sizeof *made, "device");
-    if (made == NULL) {
+    if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     pthread_condattr_t attributes;

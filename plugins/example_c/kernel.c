@@ -19,7 +19,7 @@ hal_status example_kernel_create(hal_plugin_device *device, const hal_ir_kernel 
     (void)device;
     kit_text text = {.host = example_host()};
     hal_plugin_kernel *made = example_new(sizeof *made, "kernel");
-    if (made == NULL) {
+    if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     made->items = hal_ir_group_items(ir);

@@ -59,7 +59,7 @@ static void batch_run(hal_plugin_queue *queue, const hal_batch *batch)
 /* The next job after the values that it waits for; null when the queue ends. Holds the lock. */
 static example_job *job_take(hal_plugin_queue *queue)
 {
-    while (queue->first == NULL && !queue->ends) {
+    while (!queue->first && !queue->ends) {
         pthread_cond_wait(&queue->device->changed, &queue->device->lock);
     }
     example_job *job = queue->first;
@@ -68,7 +68,7 @@ static example_job *job_take(hal_plugin_queue *queue)
             pthread_cond_wait(&queue->device->changed, &queue->device->lock);
         }
     }
-    if (job != NULL) {
+    if (job) {
         queue->first = job->next;
     }
     return job;
@@ -105,7 +105,7 @@ static void *queue_thread(void *user)
 hal_status example_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
     hal_plugin_queue *made = example_new(sizeof *made, "queue");
-    if (made == NULL) {
+    if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     made->device = device;
@@ -145,7 +145,7 @@ static example_job *job_make(const hal_batch *batch, const hal_plugin_wait *wait
     void *copies[4];
     example_job *job =
         example_new(sizeof *job + sizes[0] + sizes[1] + sizes[2] + sizes[3] + 64, "batch");
-    if (job == NULL) {
+    if (!job) {
         return NULL;
     }
     uint8_t *at = (uint8_t *)(job + 1);
@@ -174,7 +174,7 @@ hal_status example_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
 {
     hal_plugin_device *device = queue->device;
     example_job *job = job_make(batch, waits, wait_count, value);
-    if (job == NULL) {
+    if (!job) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     pthread_mutex_lock(&device->lock);
@@ -183,7 +183,7 @@ hal_status example_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         example_host()->release(job);
         return HAL_ERROR_DEVICE_LOST;
     }
-    if (queue->first == NULL) {
+    if (!queue->first) {
         queue->first = job;
     } else {
         queue->last->next = job;

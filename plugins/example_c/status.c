@@ -30,7 +30,7 @@ hal_status example_fail(hal_status status, const char *format, ...)
 void *example_new(uint64_t bytes, const char *what)
 {
     void *made = the_host->allocate(bytes, _Alignof(max_align_t));
-    if (made == NULL) {
+    if (!made) {
         example_fail(HAL_ERROR_OUT_OF_MEMORY, "example_c: no host memory for a %s", what);
         return NULL;
     }

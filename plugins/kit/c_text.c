@@ -83,7 +83,7 @@ static int reduce(kit_c_state *state, hal_ir_value value)
     const hal_ir_record *record = &state->ir->records[value];
     hal_ir_record combine = *record;
     kit_c_words words;
-    if (state->dialect->shuffle_xor == NULL) {
+    if (!state->dialect->shuffle_xor) {
         return 0;
     }
     fill_words(state, record, &words);
@@ -182,7 +182,7 @@ static int control(kit_c_state *state, hal_ir_value value)
 static int async_statement(kit_c_state *state, const hal_ir_record *record, const char *pattern)
 {
     kit_c_words words;
-    if (pattern == NULL) {
+    if (!pattern) {
         return 0;
     }
     fill_words(state, record, &words);
@@ -197,7 +197,7 @@ static int operation(kit_c_state *state, hal_ir_value value)
     const hal_ir_record *record = &state->ir->records[value];
     const char *pattern = kit_c_pattern(state, record);
     kit_c_words words;
-    if (pattern == NULL) {
+    if (!pattern) {
         return 0;
     }
     fill_words(state, record, &words);

@@ -63,7 +63,7 @@ static hal_status fail_field(const hal_host *host, const hal_ir_kernel *ir, cons
 static const char *wrong_letter(const char *pattern, const char *letters)
 {
     for (const char *at = pattern; at != NULL && (at = strchr(at, '@')) != NULL; at++) {
-        if (at[1] == 0 || strchr(letters, at[1]) == NULL) {
+        if (at[1] == 0 || !strchr(letters, at[1])) {
             return at;
         }
     }
@@ -75,7 +75,7 @@ static hal_status check_pattern(const hal_host *host, const hal_ir_kernel *ir, c
 {
     char expected[96], got[8];
     const char *wrong = wrong_letter(pattern, letters);
-    if (wrong == NULL) {
+    if (!wrong) {
         return HAL_OK;
     }
     snprintf(expected, sizeof expected, "@ with one of the letters \"%s\"", letters);
@@ -161,7 +161,7 @@ static hal_status check_record(const hal_host *host, const kit_c_dialect *d,
         status =
             check_word(host, ir, "atomic_names", record->flags, d->atomic_names[record->flags]);
     }
-    if (status == HAL_OK && record->opcode == HAL_IR_SUBGROUP_REDUCE && d->shuffle_xor != NULL) {
+    if (status == HAL_OK && record->opcode == HAL_IR_SUBGROUP_REDUCE && d->shuffle_xor) {
         status = check_word(host, ir, "lane_id", HAL_IR_NONE, d->lane_id);
         if (status == HAL_OK) {
             status = check_word(host, ir, "lane_count", HAL_IR_NONE, d->lane_count);

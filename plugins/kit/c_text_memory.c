@@ -82,13 +82,13 @@ static int put_loaded(kit_c_state *state, const hal_ir_record *record, const pla
     switch (at->type) {
     case HAL_TYPE_F16:
         fill_words(state, at, &words);
-        if (state->dialect->load_f16 == NULL) {
+        if (!state->dialect->load_f16) {
             return 0;
         }
         kit_c_expand(state, state->dialect->load_f16, &words);
         return 1;
     case HAL_TYPE_BF16:
-        if (at->width > 1 && state->dialect->load_bf16 != NULL) {
+        if (at->width > 1 && state->dialect->load_bf16) {
             fill_words(state, at, &words);
             kit_c_expand(state, state->dialect->load_bf16, &words);
             return 1;
@@ -213,10 +213,10 @@ int kit_c_store(kit_c_state *state, const hal_ir_record *record)
     const char *pattern = at.type == HAL_TYPE_F16    ? state->dialect->store_f16
                           : at.type == HAL_TYPE_BF16 ? state->dialect->store_bf16
                                                      : NULL;
-    if (at.type == HAL_TYPE_F16 && pattern == NULL) {
+    if (at.type == HAL_TYPE_F16 && !pattern) {
         return 0;
     }
-    if (pattern != NULL) {
+    if (pattern) {
         fill_words(state, &at, &words);
         words.value = name;
         kit_c_expand(state, pattern, &words);
@@ -240,7 +240,7 @@ int kit_c_atomic(kit_c_state *state, hal_ir_value value)
     kit_c_words words = {.type = record->type, .from = record->type};
     char guard[40];
     place at;
-    if (pattern == NULL) {
+    if (!pattern) {
         return 0;
     }
     find_place(state, record, 1, 0, &at);
@@ -266,7 +266,7 @@ int kit_c_async_copy(kit_c_state *state, const hal_ir_record *record)
     hal_ir_record source = *record;
     char guard[40];
     place to, from;
-    if (state->dialect->async_copy == NULL) {
+    if (!state->dialect->async_copy) {
         return 0;
     }
     source.a = record->d;

@@ -69,7 +69,7 @@ static const char *cast_pattern(hal_type from, hal_type to)
     if (from == to) {
         return "@a";
     }
-    return hal_type_is_float(from) && from_float[to] != NULL ? from_float[to] : "(@T)@a";
+    return hal_type_is_float(from) && from_float[to] ? from_float[to] : "(@T)@a";
 }
 
 static const char *narrow_pattern(const kit_c_state *state, hal_type storage)
@@ -84,8 +84,8 @@ static const char *narrow_pattern(const kit_c_state *state, hal_type storage)
     case HAL_TYPE_F16:
         return state->dialect->narrow_f16;
     case HAL_TYPE_BF16:
-        return state->dialect->narrow_bf16 != NULL ? state->dialect->narrow_bf16
-                                                   : "@f(" ROUND_TO_BF16 " << 16)";
+        return state->dialect->narrow_bf16 ? state->dialect->narrow_bf16
+                                           : "@f(" ROUND_TO_BF16 " << 16)";
     default:
         return "@a";
     }

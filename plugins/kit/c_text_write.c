@@ -184,7 +184,7 @@ void kit_c_expand(kit_c_state *state, const char *pattern, const kit_c_words *wo
 {
     while (*pattern) {
         const char *end = strchr(pattern, '@');
-        if (end == NULL) {
+        if (!end) {
             kit_c_put(state, pattern);
             return;
         }

@@ -43,9 +43,9 @@ hal_status kit_fibers_create(const hal_host *host, uint32_t most_items, uint64_t
 {
     char message[128];
     kit_fibers *f = host->allocate(sizeof *f + most_items * sizeof f->contexts[0], 64);
-    void *stacks = f == NULL ? MAP_FAILED
-                             : mmap(NULL, most_items * stack_bytes, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *stacks = !f ? MAP_FAILED
+                      : mmap(NULL, most_items * stack_bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED) {
         host->release(f);
         snprintf(message, sizeof message,
@@ -64,7 +64,7 @@ hal_status kit_fibers_create(const hal_host *host, uint32_t most_items, uint64_t
 
 void kit_fibers_destroy(kit_fibers *f)
 {
-    if (f != NULL) {
+    if (f) {
         munmap(f->stacks, f->most_items * f->stack_bytes);
         f->host->release(f);
     }

@@ -51,7 +51,7 @@ static hal_status fail(run *r, const item *w, hal_status status, const char *for
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     const char *name = r->kernel->names + r->kernel->name;
-    if (w == NULL) {
+    if (!w) {
         snprintf(r->problem->text, sizeof r->problem->text, "kernel %.60s: %s", name, text);
     } else {
         snprintf(r->problem->text, sizeof r->problem->text,
@@ -106,14 +106,13 @@ static hal_status prepare(run *r)
     r->gathered = malloc(r->items * sizeof *r->gathered);
     r->shared = malloc(shared_bytes + 1);
     r->in_flight = calloc(shared_bytes + 1, sizeof *r->in_flight);
-    if (r->slots == NULL || r->matches == NULL || r->work == NULL || r->gathered == NULL ||
-        r->shared == NULL || r->in_flight == NULL) {
+    if (!r->slots || !r->matches || !r->work || !r->gathered || !r->shared || !r->in_flight) {
         return fail(r, NULL, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
     }
     number_values(r, &value_count);
     match_blocks(r);
     r->values = calloc((size_t)r->items * value_count + 1, sizeof *r->values);
-    if (r->values == NULL) {
+    if (!r->values) {
         return fail(r, NULL, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
     }
     for (uint32_t i = 0; i < r->items; i++) {
@@ -137,7 +136,7 @@ static int meets(uint32_t opcode)
 /* A single value, as the witness leaves it. */
 static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value)
 {
-    if (r->dispatch->witness != NULL) {
+    if (r->dispatch->witness) {
         r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, &value, 1);
     }
     return value;
@@ -246,7 +245,7 @@ static hal_status locate(run *r, item *w, uint32_t memory, hal_ir_value index, i
 
 static void show(const run *r, const hal_ir_record *record, uint64_t *values)
 {
-    if (r->dispatch->witness != NULL) {
+    if (r->dispatch->witness) {
         r->dispatch->witness(r->dispatch->witness_user, r->kernel, record, values, record->width);
     }
 }
@@ -420,7 +419,7 @@ static hal_status begin_copy(run *r, item *w, const hal_ir_record *record)
     if (status == HAL_OK && w->copy_count == w->copy_capacity) {
         const uint32_t larger = w->copy_capacity == 0 ? 8 : 2 * w->copy_capacity;
         copy *copies = realloc(w->copies, larger * sizeof *copies);
-        if (copies == NULL) {
+        if (!copies) {
             return fail(r, w, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
         }
         w->copies = copies;

@@ -31,7 +31,7 @@ hal_ir_kernel *kit_kernel_copy(const hal_host *host, const hal_ir_kernel *kernel
         bytes += rounded(parts[i].bytes);
     }
     uint8_t *block = host->allocate(bytes, ALIGNMENT);
-    if (block == NULL) {
+    if (!block) {
         return NULL;
     }
     uint8_t *next = block + rounded(sizeof *kernel);

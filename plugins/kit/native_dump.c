@@ -12,7 +12,7 @@ bool kit_native_dump_begin(const hal_host *host, const char *kernel, const char 
 {
     const char *wanted = secure_getenv("HAL_DUMP");
     char line[LINE_BYTES];
-    if (wanted == NULL || strstr(wanted, "native") == NULL) {
+    if (!wanted || !strstr(wanted, "native")) {
         return false;
     }
     snprintf(line, sizeof line, "kernel %s for %s:", kernel, device);

@@ -106,7 +106,7 @@ static const char *build_id(void)
 const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
                                    void (*set_host)(const hal_host *host))
 {
-    if (host == NULL || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
+    if (!host || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
         return NULL;
     }
     set_host(host);

@@ -38,7 +38,7 @@ static metal_archive *archive_load(const metal_card *card, const uint64_t key[2]
         return NULL;
     }
     FILE *file = temporary_file(path, sizeof path);
-    if (file != NULL) {
+    if (file) {
         const bool written = fwrite(data, 1, bytes, file) == bytes;
         if (fclose(file) == 0 && written) {
             archive = metal_shim_archive(card->gpu, path, &error);
@@ -55,7 +55,7 @@ static void archive_store_file(const metal_card *card, const uint64_t key[2], FI
     const long bytes = ftell(file);
     rewind(file);
     void *data = bytes > 0 ? malloc((size_t)bytes) : NULL;
-    if (data != NULL && fread(data, 1, (size_t)bytes, file) == (size_t)bytes) {
+    if (data && fread(data, 1, (size_t)bytes, file) == (size_t)bytes) {
         (void)metal_host()->cache_store(card->info.id, key, data, (uint64_t)bytes);
     }
     free(data);
@@ -68,12 +68,12 @@ static void archive_store(const metal_card *card, const uint64_t key[2], void *l
     char path[576];
     metal_error error = {0};
     FILE *file = temporary_file(path, sizeof path);
-    metal_archive *archive = file != NULL ? metal_shim_archive(card->gpu, NULL, &error) : NULL;
-    if (archive != NULL && metal_shim_archive_add(archive, library, request, &error) &&
+    metal_archive *archive = file ? metal_shim_archive(card->gpu, NULL, &error) : NULL;
+    if (archive && metal_shim_archive_add(archive, library, request, &error) &&
         metal_shim_archive_save(archive, path, &error)) {
         /* Metal may have replaced the file. */
         FILE *written = fopen(path, "rb");
-        if (written != NULL) {
+        if (written) {
             archive_store_file(card, key, written);
             fclose(written);
         }
@@ -84,7 +84,7 @@ static void archive_store(const metal_card *card, const uint64_t key[2], void *l
         metal_host()->log(HAL_LOG_DEBUG, line);
     }
     metal_shim_release(archive);
-    if (file != NULL) {
+    if (file) {
         fclose(file);
         unlink(path);
     }
@@ -114,19 +114,19 @@ hal_status metal_pipeline_create(const metal_card *card, const char *name,
     key_of(request, key);
     *pipeline = NULL;
     void *library = metal_shim_library(card->gpu, request->source, &error);
-    if (library == NULL) {
+    if (!library) {
         return metal_fail(HAL_ERROR_COMPILE, "kernel %s: the compiler of %s rejected it: %.2000s",
                           name, card->info.name, error.message);
     }
     wanted.archive = cached ? archive_load(card, key) : NULL;
-    if (wanted.archive != NULL) {
+    if (wanted.archive) {
         wanted.only_archive = true;
         *pipeline = metal_shim_pipeline(card->gpu, library, &wanted, facts, &error);
         metal_shim_release(wanted.archive);
     }
-    if (*pipeline == NULL) {
+    if (!*pipeline) {
         *pipeline = metal_shim_pipeline(card->gpu, library, request, facts, &error);
-        if (*pipeline != NULL && cached) {
+        if (*pipeline && cached) {
             archive_store(card, key, library, request);
         }
     }

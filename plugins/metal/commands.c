@@ -32,9 +32,9 @@ typedef struct transfer_arguments {
 static void encoder_end(batch_encoder *encoder)
 {
     metal_fence *fence = encoder->queue->fence;
-    if (encoder->compute != NULL) {
+    if (encoder->compute) {
         metal_shim_compute_end(encoder->compute, fence);
-    } else if (encoder->blit != NULL) {
+    } else if (encoder->blit) {
         metal_shim_blit_end(encoder->blit, fence);
     } else {
         return;
@@ -59,7 +59,7 @@ static bool needs_barrier(const batch_encoder *encoder, const hal_command *comma
 /* An open compute encoder, after a barrier if the command has one. */
 static hal_status compute_begin(batch_encoder *encoder, const hal_command *command)
 {
-    if (encoder->compute != NULL) {
+    if (encoder->compute) {
         if (needs_barrier(encoder, command)) {
             metal_shim_compute_barrier(encoder->compute);
         }
@@ -72,20 +72,20 @@ static hal_status compute_begin(batch_encoder *encoder, const hal_command *comma
     encoder->has_work = true;
     encoder->pipeline = NULL;
     memset(encoder->bound, 0, sizeof encoder->bound);
-    return encoder->compute != NULL ? HAL_OK : fail_encoder(encoder);
+    return encoder->compute ? HAL_OK : fail_encoder(encoder);
 }
 
 /* Blit encoders have no barriers: a new one waits for the last one. */
 static hal_status blit_begin(batch_encoder *encoder, const hal_command *command)
 {
-    if (encoder->blit != NULL && !needs_barrier(encoder, command)) {
+    if (encoder->blit && !needs_barrier(encoder, command)) {
         return HAL_OK;
     }
     encoder_end(encoder);
     encoder->blit =
         metal_shim_blit(encoder->commands, encoder->fence_updated ? encoder->queue->fence : NULL);
     encoder->has_work = true;
-    return encoder->blit != NULL ? HAL_OK : fail_encoder(encoder);
+    return encoder->blit ? HAL_OK : fail_encoder(encoder);
 }
 
 static void set_pipeline(batch_encoder *encoder, metal_pipeline *pipeline)
@@ -144,15 +144,15 @@ static hal_status transfer_encode(batch_encoder *encoder, const hal_command *com
                                   const hal_binding *from, const hal_binding *to, bool words)
 {
     const uint32_t size = words ? 4 : 1;
-    const transfer_arguments arguments = {.from = from != NULL ? from->offset / size : 0,
+    const transfer_arguments arguments = {.from = from ? from->offset / size : 0,
                                           .to = to->offset / size,
                                           .count = to->length / size,
                                           .pattern = command->pattern};
-    const metal_transfer which = from == NULL ? words ? METAL_FILL_WORDS : METAL_FILL_BYTES
-                                 : words      ? METAL_COPY_WORDS
-                                              : METAL_COPY_BYTES;
+    const metal_transfer which = !from   ? words ? METAL_FILL_WORDS : METAL_FILL_BYTES
+                                 : words ? METAL_COPY_WORDS
+                                         : METAL_COPY_BYTES;
     metal_pipeline *pipeline = metal_transfer_pipeline(encoder->queue->device, which);
-    if (pipeline == NULL) {
+    if (!pipeline) {
         return HAL_ERROR_COMPILE; /* the host has the message */
     }
     const hal_status status = compute_begin(encoder, command);
@@ -160,7 +160,7 @@ static hal_status transfer_encode(batch_encoder *encoder, const hal_command *com
         return status;
     }
     set_pipeline(encoder, pipeline);
-    if (from != NULL) {
+    if (from) {
         set_buffer(encoder, 0, from->memory->buffer, 0);
     }
     set_buffer(encoder, 1, to->memory->buffer, 0);
@@ -175,7 +175,7 @@ static hal_status transfer_encode(batch_encoder *encoder, const hal_command *com
 
 static bool wants_blit(const batch_encoder *encoder, uint64_t bytes)
 {
-    return encoder->compute == NULL || bytes >= BLIT_BYTES;
+    return !encoder->compute || bytes >= BLIT_BYTES;
 }
 
 static hal_status copy_encode(batch_encoder *encoder, const hal_command *command,

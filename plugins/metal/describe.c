@@ -20,7 +20,7 @@ static uint32_t core_count(const metal_facts *facts)
         return facts->low_power ? 8 : 20;
     }
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
-        if (strstr(facts->name, classes[i].word) != NULL) {
+        if (strstr(facts->name, classes[i].word)) {
             return classes[i].cores;
         }
     }

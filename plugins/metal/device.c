@@ -38,10 +38,10 @@ static void list_add(card_list *list, metal_gpu *gpu)
 hal_status metal_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
     *count = 0;
-    if (the_list == NULL) {
+    if (!the_list) {
         metal_gpu *gpus[MAX_CARDS];
         card_list *list = calloc(1, sizeof *list);
-        if (list == NULL) {
+        if (!list) {
             return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory to list devices");
         }
         const uint32_t found = metal_shim_devices(gpus, MAX_CARDS);
@@ -86,14 +86,14 @@ hal_status metal_device_open(uint32_t index, hal_plugin_device **device)
                           index);
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal:%u: no host memory to open it", index);
     }
     made->card = &the_list->cards[index];
     made->owner = getpid();
     pthread_mutex_init(&made->lock, NULL);
     made->unused = metal_shim_buffer(made->card->gpu, UNUSED_BYTES, false, &host);
-    if (made->unused == NULL) {
+    if (!made->unused) {
         metal_device_close(made);
         return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal:%u: %s has no memory", index,
                           the_list->cards[index].info.name);
@@ -105,7 +105,7 @@ hal_status metal_device_open(uint32_t index, hal_plugin_device **device)
 /* A child of fork leaves Metal's objects alone. */
 void metal_device_close(hal_plugin_device *device)
 {
-    if (device == NULL) {
+    if (!device) {
         return;
     }
     if (!metal_device_is_after_fork(device)) {

@@ -11,7 +11,7 @@
 static hal_plugin_kernel *kernel_allocate(const hal_ir_kernel *ir)
 {
     hal_plugin_kernel *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         metal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
         return NULL;
     }
@@ -58,7 +58,7 @@ static hal_status kernel_build(hal_plugin_device *device, const hal_ir_kernel *i
 {
     hal_plugin_kernel *made = kernel_allocate(ir);
     metal_pipeline_facts facts = {0};
-    if (made == NULL) {
+    if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY; /* the host has the message */
     }
     const uint32_t items = hal_ir_group_items(ir);
@@ -134,7 +134,7 @@ hal_status metal_kernel_create_native(hal_plugin_device *device, const char *for
                           "metal: kernel_create_native: format: expected msl, got %s", format);
     }
     char *source = malloc(bytes + 1);
-    if (source == NULL) {
+    if (!source) {
         return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
     }
     memcpy(source, code, bytes);
@@ -146,7 +146,7 @@ hal_status metal_kernel_create_native(hal_plugin_device *device, const char *for
 
 void metal_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
-    if (kernel == NULL) {
+    if (!kernel) {
         return;
     }
     if (!metal_device_is_after_fork(device)) {

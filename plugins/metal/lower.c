@@ -228,7 +228,7 @@ uint32_t metal_lower_storage_types(void)
 {
     uint32_t types = 0;
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        types |= dialect.memory_types[type] != NULL ? HAL_TYPE_BIT(type) : 0;
+        types |= dialect.memory_types[type] ? HAL_TYPE_BIT(type) : 0;
     }
     return types;
 }

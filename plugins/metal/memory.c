@@ -52,14 +52,14 @@ hal_status metal_memory_allocate(hal_plugin_device *device, uint32_t kind, uint6
         return fail_allocation(device, bytes);
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory for a memory object");
     }
     const bool is_private = kind == HAL_MEMORY_DEVICE && device->card->private_memory;
     made->bytes = bytes;
     made->buffer = metal_shim_buffer(device->card->gpu, bytes, is_private, &host);
     made->host = host;
-    if (made->buffer == NULL) {
+    if (!made->buffer) {
         free(made);
         return fail_allocation(device, bytes);
     }
@@ -69,7 +69,7 @@ hal_status metal_memory_allocate(hal_plugin_device *device, uint32_t kind, uint6
 
 void metal_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
-    if (memory == NULL) {
+    if (!memory) {
         return;
     }
     if (!metal_device_is_after_fork(device)) {
@@ -81,7 +81,7 @@ void metal_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 hal_status metal_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
 {
     *pointer = memory->host;
-    if (memory->host == NULL) {
+    if (!memory->host) {
         return metal_fail(HAL_ERROR_UNSUPPORTED,
                           "%s: memory_map: memory: expected a mapped kind, got device memory",
                           device->card->info.name);

@@ -37,7 +37,7 @@ static id<MTLFence> fence_of(metal_fence *fence)
 static void copy_text(char *to, size_t size, NSString *from)
 {
     const char *text = from != nil ? [from UTF8String] : NULL;
-    snprintf(to, size, "%s", text != NULL ? text : "");
+    snprintf(to, size, "%s", text ? text : "");
 }
 
 static void error_set(metal_error *error, NSError *from, const char *otherwise)
@@ -239,7 +239,7 @@ static MTLComputePipelineDescriptor *descriptor_create(void *library,
     [made setComputeFunction:function];
     [made setMaxTotalThreadsPerThreadgroup:request->group_items];
     [made setThreadGroupSizeIsMultipleOfThreadExecutionWidth:request->full_subgroups];
-    if (request->archive != NULL) {
+    if (request->archive) {
         [made setBinaryArchives:[NSArray arrayWithObject:(id)request->archive]];
     }
     [function release];
@@ -281,7 +281,7 @@ metal_archive *metal_shim_archive(metal_gpu *gpu, const char *path, metal_error 
     @autoreleasepool {
         NSError *problem = nil;
         MTLBinaryArchiveDescriptor *descriptor = [[MTLBinaryArchiveDescriptor alloc] init];
-        if (path != NULL) {
+        if (path) {
             [descriptor setUrl:[NSURL fileURLWithPath:[NSString stringWithUTF8String:path]]];
         }
         made = [gpu_of(gpu) newBinaryArchiveWithDescriptor:descriptor error:&problem];
@@ -408,7 +408,7 @@ metal_compute *metal_shim_compute(metal_commands *commands, metal_fence *fence)
     @autoreleasepool {
         made = [[commands_of(commands)
             computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent] retain];
-        if (fence != NULL) {
+        if (fence) {
             [made waitForFence:fence_of(fence)];
         }
     }
@@ -463,7 +463,7 @@ metal_blit *metal_shim_blit(metal_commands *commands, metal_fence *fence)
     id<MTLBlitCommandEncoder> made = nil;
     @autoreleasepool {
         made = [[commands_of(commands) blitCommandEncoder] retain];
-        if (fence != NULL) {
+        if (fence) {
             [made waitForFence:fence_of(fence)];
         }
     }

@@ -30,7 +30,7 @@ static hal_status queue_collect(hal_plugin_queue *queue)
         metal_slot *slot = &queue->slots[value % METAL_IN_FLIGHT];
         metal_error error = {0};
         double end = 0;
-        if (slot->commands != NULL && slot->value == value) {
+        if (slot->commands && slot->value == value) {
             const metal_progress progress =
                 metal_shim_commands_progress(slot->commands, &end, &error);
             if (progress == METAL_RUNNING) {
@@ -71,7 +71,7 @@ static metal_commands *commands_retain(hal_plugin_queue *queue, uint64_t value)
     metal_commands *commands = NULL;
     pthread_mutex_lock(&queue->lock);
     const metal_slot *slot = &queue->slots[value % METAL_IN_FLIGHT];
-    if (slot->value == value && slot->commands != NULL) {
+    if (slot->value == value && slot->commands) {
         commands = slot->commands;
         metal_shim_retain(commands);
     }
@@ -95,7 +95,7 @@ static hal_status queue_sleep(hal_plugin_queue *queue, uint64_t value, uint64_t 
     }
     /* The event is set before the commands have their result. */
     metal_commands *commands = commands_retain(queue, value);
-    if (commands != NULL) {
+    if (commands) {
         metal_shim_commands_finish(commands);
         metal_shim_release(commands);
     }

@@ -8,7 +8,7 @@ static void queue_link(hal_plugin_device *device, hal_plugin_queue *queue)
 {
     pthread_mutex_lock(&device->lock);
     queue->next = device->queues;
-    if (queue->next != NULL) {
+    if (queue->next) {
         queue->next->previous = queue;
     }
     device->queues = queue;
@@ -18,9 +18,9 @@ static void queue_link(hal_plugin_device *device, hal_plugin_queue *queue)
 static void queue_unlink(hal_plugin_device *device, hal_plugin_queue *queue)
 {
     pthread_mutex_lock(&device->lock);
-    if (device->queues == queue || queue->previous != NULL) {
-        *(queue->previous != NULL ? &queue->previous->next : &device->queues) = queue->next;
-        if (queue->next != NULL) {
+    if (device->queues == queue || queue->previous) {
+        *(queue->previous ? &queue->previous->next : &device->queues) = queue->next;
+        if (queue->next) {
             queue->next->previous = queue->previous;
         }
     }
@@ -35,7 +35,7 @@ hal_status metal_queue_create(hal_plugin_device *device, hal_plugin_queue **queu
         return status;
     }
     hal_plugin_queue *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory for a queue");
     }
     metal_gpu *gpu = device->card->gpu;
@@ -44,7 +44,7 @@ hal_status metal_queue_create(hal_plugin_device *device, hal_plugin_queue **queu
     made->stream = metal_shim_stream(gpu, METAL_IN_FLIGHT);
     made->event = metal_shim_event(gpu);
     made->fence = metal_shim_fence(gpu);
-    if (made->stream == NULL || made->event == NULL || made->fence == NULL) {
+    if (!made->stream || !made->event || !made->fence) {
         metal_queue_destroy(device, made);
         return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: the system has no further queue",
                           device->card->info.name);
@@ -56,7 +56,7 @@ hal_status metal_queue_create(hal_plugin_device *device, hal_plugin_queue **queu
 
 void metal_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 {
-    if (queue == NULL) {
+    if (!queue) {
         return;
     }
     queue_unlink(device, queue);
@@ -90,7 +90,7 @@ hal_status metal_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         return status;
     }
     metal_commands *commands = metal_shim_commands(queue->stream);
-    if (commands == NULL) {
+    if (!commands) {
         return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no memory for a batch",
                           queue->device->card->info.name);
     }

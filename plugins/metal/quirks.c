@@ -33,7 +33,7 @@ uint32_t metal_quirks(void)
 {
     const char *list = secure_getenv("HAL_METAL_QUIRKS");
     uint32_t quirks = 0;
-    while (list != NULL && *list != '\0') {
+    while (list && *list != '\0') {
         quirks |= list_next(&list);
     }
     return quirks;

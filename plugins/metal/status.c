@@ -31,7 +31,7 @@ hal_status metal_fail(hal_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return the_host != NULL ? the_host->fail(status, message) : status;
+    return the_host ? the_host->fail(status, message) : status;
 }
 
 hal_status metal_fail_commands(const char *device, const metal_error *error)

@@ -35,12 +35,12 @@ metal_pipeline *metal_transfer_pipeline(hal_plugin_device *device, metal_transfe
 {
     metal_pipeline *pipeline =
         atomic_load_explicit(&device->transfers[which], memory_order_acquire);
-    if (pipeline != NULL) {
+    if (pipeline) {
         return pipeline;
     }
     pthread_mutex_lock(&device->lock);
     pipeline = atomic_load(&device->transfers[which]);
-    if (pipeline == NULL) {
+    if (!pipeline) {
         const metal_pipeline_request request = {
             .source = sources[which], .entry = "hal_transfer", .group_items = METAL_TRANSFER_ITEMS};
         metal_pipeline_facts facts;

@@ -82,7 +82,7 @@ static hal_status binding_download(hal_plugin_queue *queue, const hal_binding *b
                                    cl_event *event)
 {
     hal_plugin_memory *memory = binding->memory;
-    if (event != NULL && *event != NULL) {
+    if (event && *event) {
         cl.clReleaseEvent(*event);
         *event = NULL;
     }
@@ -99,7 +99,7 @@ static hal_status dispatch_submit(hal_plugin_queue *queue, const hal_batch *batc
     hal_plugin_kernel *kernel = command->kernel;
     const hal_binding *bindings = batch->bindings + command->binding_first;
     opencl_clone *clone = opencl_kernel_clone(kernel, queue);
-    if (clone == NULL) {
+    if (!clone) {
         return HAL_ERROR_OUT_OF_MEMORY; /* the host has the message */
     }
     hal_status status = set_arguments(queue, batch, command, argument_offset, clone);

@@ -192,7 +192,7 @@ static const char *last_words(const char *text, size_t size)
     }
     const char *end = text + length - (size - 1);
     const char *space = strchr(end - 1, ' ');
-    return space != NULL ? space + 1 : end;
+    return space ? space + 1 : end;
 }
 
 /* The UUID, PCI address or name of the device, which are the same with every driver. */
@@ -216,7 +216,7 @@ static void describe_id(opencl_card *card, const answers *a)
     } else {
         snprintf(info->id, sizeof info->id, "opencl:%.50s", info->name);
         for (char *at = info->id + sizeof "opencl:" - 1; *at != '\0'; at++) {
-            *at = strchr(" ,()", *at) != NULL ? '_' : *at; /* lists of ids have commas */
+            *at = strchr(" ,()", *at) ? '_' : *at; /* lists of ids have commas */
         }
     }
 }
@@ -252,7 +252,7 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
 {
     answers *a = calloc(1, sizeof *a);
     cl_device_id device = card->device;
-    if (a == NULL) {
+    if (!a) {
         snprintf(reason, 160, "could not be asked: no host memory");
         return false;
     }
@@ -267,12 +267,12 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
     device_query(device, CL_DEVICE_PROFILE, a->profile, sizeof a->profile - 1);
     device_query(device, CL_DEVICE_EXTENSIONS, a->extensions, sizeof a->extensions - 1);
     const char *missing = missing_ability(a);
-    if (missing == NULL) {
+    if (!missing) {
         cl_device_svm_capabilities svm = 0;
         device_query(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
         card->unified = a->unified == CL_TRUE;
         card->fine_shared = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) && card->unified &&
-                            cl.clSVMAlloc != NULL && cl.clSVMFree != NULL &&
+                            cl.clSVMAlloc && cl.clSVMFree &&
                             !(card->quirks & OPENCL_QUIRK_SHADOW);
         card->profiling = !(card->quirks & OPENCL_QUIRK_NO_PROFILING);
         card->max_parameters = query_number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
@@ -285,5 +285,5 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
         snprintf(reason, 160, "%.150s", missing);
     }
     free(a);
-    return missing == NULL;
+    return !missing;
 }

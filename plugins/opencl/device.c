@@ -78,11 +78,11 @@ static hal_status device_create_context(hal_plugin_device *made)
                                             (cl_context_properties)card->platform, 0};
     cl_int error = CL_SUCCESS;
     made->context = cl.clCreateContext(wanted, 1, &card->device, NULL, NULL, &error);
-    if (made->context == NULL) {
+    if (!made->context) {
         return opencl_fail_result(error, "%s: clCreateContext", card->info.name);
     }
     made->transfers = cl.clCreateCommandQueue(made->context, card->device, 0, &error);
-    if (made->transfers == NULL) {
+    if (!made->transfers) {
         return opencl_fail_result(error, "%s: clCreateCommandQueue", card->info.name);
     }
     return HAL_OK;
@@ -94,15 +94,15 @@ hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     uint32_t platform_count = 0;
     *count = 0;
     hal_status status = opencl_driver_load(opencl_host());
-    if (status == HAL_OK && the_list == NULL) {
+    if (status == HAL_OK && !the_list) {
         status = platforms_find(platforms, &platform_count);
     }
     if (status != HAL_OK) {
         return status;
     }
-    if (the_list == NULL) {
+    if (!the_list) {
         card_list *list = calloc(1, sizeof *list);
-        if (list == NULL) {
+        if (!list) {
             return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory to list devices");
         }
         for (uint32_t i = 0; i < platform_count; i++) {
@@ -146,7 +146,7 @@ hal_status opencl_device_open(uint32_t index, hal_plugin_device **device)
                            index);
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl:%u: no host memory to open it", index);
     }
     made->card = &the_list->cards[index];
@@ -164,14 +164,14 @@ hal_status opencl_device_open(uint32_t index, hal_plugin_device **device)
 /* A child of fork does not have the driver's threads, and leaves its objects alone. */
 void opencl_device_close(hal_plugin_device *device)
 {
-    if (device == NULL) {
+    if (!device) {
         return;
     }
     if (device->owner == getpid()) {
-        if (device->transfers != NULL) {
+        if (device->transfers) {
             cl.clReleaseCommandQueue(device->transfers);
         }
-        if (device->context != NULL) {
+        if (device->context) {
             cl.clReleaseContext(device->context);
         }
     }

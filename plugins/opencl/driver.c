@@ -25,5 +25,5 @@ hal_status opencl_driver_load(const hal_host *host)
         .symbols = symbols,
         .symbol_count = sizeof symbols / sizeof symbols[0],
     };
-    return cl.clGetPlatformIDs != NULL ? HAL_OK : kit_library_open(host, &library, &cl);
+    return cl.clGetPlatformIDs ? HAL_OK : kit_library_open(host, &library, &cl);
 }

@@ -20,7 +20,7 @@
 static hal_plugin_kernel *kernel_allocate(hal_plugin_device *device, const hal_ir_kernel *ir)
 {
     hal_plugin_kernel *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return NULL;
     }
     made->device = device;
@@ -34,7 +34,7 @@ static hal_plugin_kernel *kernel_allocate(hal_plugin_device *device, const hal_i
                        made->argument_bytes + 8 * ir->binding_count > device->card->max_parameters);
     pthread_mutex_lock(&device->lock);
     made->next = device->kernels;
-    if (made->next != NULL) {
+    if (made->next) {
         made->next->previous = made;
     }
     device->kernels = made;
@@ -58,11 +58,11 @@ static bool program_load(hal_plugin_kernel *made, const uint64_t key[2], const c
     made->program = cl.clCreateProgramWithBinary(made->device->context, 1, &card->device, &length,
                                                  &binary, &taken, &error);
     host->release(data);
-    if (made->program != NULL && error == CL_SUCCESS && taken == CL_SUCCESS &&
+    if (made->program && error == CL_SUCCESS && taken == CL_SUCCESS &&
         cl.clBuildProgram(made->program, 1, &card->device, options, NULL, NULL) == CL_SUCCESS) {
         return true;
     }
-    if (made->program != NULL) {
+    if (made->program) {
         cl.clReleaseProgram(made->program);
         made->program = NULL;
     }
@@ -79,11 +79,11 @@ static hal_status fail_build(const hal_plugin_kernel *made, cl_int error)
                                  &bytes) == CL_SUCCESS) {
         log = calloc(1, bytes + 1);
     }
-    if (log != NULL) {
+    if (log) {
         (void)cl.clGetProgramBuildInfo(made->program, card->device, CL_PROGRAM_BUILD_LOG, bytes,
                                        log, NULL);
     }
-    const char *said = log != NULL && log[0] != '\0' ? log : "it gave no reason";
+    const char *said = log && log[0] != '\0' ? log : "it gave no reason";
     const hal_status status =
         opencl_fail(error == CL_OUT_OF_HOST_MEMORY ? HAL_ERROR_OUT_OF_MEMORY : HAL_ERROR_COMPILE,
                     "kernel %s: the compiler of %s rejected it: %s (%d): %.*s", made->name,
@@ -100,7 +100,7 @@ static hal_status program_compile(hal_plugin_kernel *made, const char *source, u
     cl_int error = CL_SUCCESS;
     made->program =
         cl.clCreateProgramWithSource(made->device->context, 1, &source, &length, &error);
-    if (made->program == NULL) {
+    if (!made->program) {
         return opencl_fail_result(error, "kernel %s: clCreateProgramWithSource", made->name);
     }
     error = CL_BUILD_PROGRAM_FAILURE;
@@ -131,10 +131,10 @@ static opencl_clone *clone_add(hal_plugin_kernel *kernel, uint64_t queue)
 {
     opencl_clone *made = calloc(1, sizeof *made);
     cl_int error = CL_OUT_OF_HOST_MEMORY;
-    if (made != NULL) {
+    if (made) {
         made->kernel = cl.clCreateKernel(kernel->program, kernel->entry, &error);
     }
-    if (made == NULL || made->kernel == NULL) {
+    if (!made || !made->kernel) {
         free(made);
         opencl_fail_result(error, "kernel %s: clCreateKernel of %s", kernel->name, kernel->entry);
         return NULL;
@@ -175,7 +175,7 @@ static void program_store(const hal_plugin_kernel *made, const uint64_t key[2])
         return;
     }
     unsigned char *binary = malloc(bytes);
-    if (binary != NULL && cl.clGetProgramInfo(made->program, CL_PROGRAM_BINARIES, sizeof binary,
+    if (binary && cl.clGetProgramInfo(made->program, CL_PROGRAM_BINARIES, sizeof binary,
                                               &binary, NULL) == CL_SUCCESS) {
         (void)opencl_host()->cache_store(card->info.id, key, binary, bytes);
     }
@@ -198,7 +198,7 @@ static hal_status kernel_build(hal_plugin_kernel *made, const char *source, uint
     const bool known = program_load(made, key, options);
     hal_status status =
         known ? HAL_OK : program_compile(made, source, bytes, options, own_declarations);
-    if (status == HAL_OK && clone_add(made, 0) == NULL) {
+    if (status == HAL_OK && !clone_add(made, 0)) {
         status = HAL_ERROR_COMPILE; /* the host has the message */
     }
     if (status == HAL_OK) {
@@ -228,7 +228,7 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     hal_plugin_kernel *made = NULL;
     *kernel = NULL;
     hal_status status = opencl_device_check(device);
-    if (status == HAL_OK && (made = kernel_allocate(device, ir)) == NULL) {
+    if (status == HAL_OK && !(made = kernel_allocate(device, ir))) {
         status =
             opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
     }
@@ -273,7 +273,7 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
                            format);
     }
     hal_plugin_kernel *made = kernel_allocate(device, interface);
-    if (made == NULL) {
+    if (!made) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
     }
     if (snprintf(made->entry, sizeof made->entry, "%s", entry) >= (int)sizeof made->entry) {
@@ -294,18 +294,18 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
 
 void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
-    if (kernel == NULL) {
+    if (!kernel) {
         return;
     }
     pthread_mutex_lock(&device->lock);
-    *(kernel->previous != NULL ? &kernel->previous->next : &device->kernels) = kernel->next;
-    if (kernel->next != NULL) {
+    *(kernel->previous ? &kernel->previous->next : &device->kernels) = kernel->next;
+    if (kernel->next) {
         kernel->next->previous = kernel->previous;
     }
     pthread_mutex_unlock(&device->lock);
     const bool alive = opencl_device_check(device) == HAL_OK;
     opencl_clone *clone = atomic_load(&kernel->clones);
-    while (clone != NULL) {
+    while (clone) {
         opencl_clone *next = clone->next;
         if (alive) {
             cl.clReleaseKernel(clone->kernel);
@@ -313,7 +313,7 @@ void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
         free(clone);
         clone = next;
     }
-    if (alive && kernel->program != NULL) {
+    if (alive && kernel->program) {
         cl.clReleaseProgram(kernel->program);
     }
     free(kernel);

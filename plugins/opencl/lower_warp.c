@@ -68,7 +68,7 @@ void opencl_lower_warps(const hal_ir_kernel *ir, kit_c_dialect *words, kit_text 
     words->matrix_multiply = "multiply_matrices_@i(@a, @b, @c)";
     kit_text_add(text, "%s", shuffles);
     for (hal_type type = 0; type < HAL_TYPE_COUNT; type++) {
-        if (shapes[type] != NULL && has_opcode(ir, HAL_IR_MATRIX_MULTIPLY, type)) {
+        if (shapes[type] && has_opcode(ir, HAL_IR_MATRIX_MULTIPLY, type)) {
             write_matrix(type, shapes[type], text);
         }
     }

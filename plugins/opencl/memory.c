@@ -31,14 +31,14 @@ static hal_status create_shared(hal_plugin_device *device, hal_plugin_memory *ma
     cl_int error = CL_SUCCESS;
     made->shared = cl.clSVMAlloc(device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
                                  bytes + ALIGNMENT, 0);
-    if (made->shared == NULL) {
+    if (!made->shared) {
         return fail_allocation(device, CL_MEM_OBJECT_ALLOCATION_FAILURE, made->bytes);
     }
     const uintptr_t first = (uintptr_t)made->shared;
     made->host = (uint8_t *)made->shared + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
     made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                      made->bytes, made->host, &error);
-    return made->buffer != NULL ? HAL_OK : fail_allocation(device, error, made->bytes);
+    return made->buffer ? HAL_OK : fail_allocation(device, error, made->bytes);
 }
 
 static hal_status buffer_write_once(hal_plugin_device *device, cl_mem buffer)
@@ -58,7 +58,7 @@ static hal_status create_plain(hal_plugin_device *device, hal_plugin_memory *mad
 {
     cl_int error = CL_SUCCESS;
     made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE, made->bytes, NULL, &error);
-    if (made->buffer == NULL) {
+    if (!made->buffer) {
         return fail_allocation(device, error, made->bytes);
     }
     return device->card->quirks & OPENCL_QUIRK_LAZY_MEMORY ? buffer_write_once(device, made->buffer)
@@ -73,12 +73,12 @@ static hal_status create_shadowed(hal_plugin_device *device, hal_plugin_memory *
         made->pinned = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
                                          made->bytes, NULL, &error);
     }
-    if (made->pinned != NULL) {
+    if (made->pinned) {
         made->host = cl.clEnqueueMapBuffer(device->transfers, made->pinned, CL_TRUE,
                                            CL_MAP_READ | CL_MAP_WRITE, 0, made->bytes, 0, NULL,
                                            NULL, &error);
-        if (made->host == NULL || (uintptr_t)made->host % ALIGNMENT != 0) {
-            if (made->host != NULL) {
+        if (!made->host || (uintptr_t)made->host % ALIGNMENT != 0) {
+            if (made->host) {
                 cl.clEnqueueUnmapMemObject(device->transfers, made->pinned, made->host, 0, NULL,
                                            NULL);
                 cl.clFinish(device->transfers);
@@ -89,7 +89,7 @@ static hal_status create_shadowed(hal_plugin_device *device, hal_plugin_memory *
         }
     }
     made->shadowed = true;
-    if (made->host == NULL) {
+    if (!made->host) {
         void *host = NULL;
         if (posix_memalign(&host, ALIGNMENT, made->bytes) != 0) {
             return fail_allocation(device, CL_OUT_OF_HOST_MEMORY, made->bytes);
@@ -118,7 +118,7 @@ hal_status opencl_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
         return fail_allocation(device, CL_INVALID_BUFFER_SIZE, bytes);
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a memory object");
     }
     made->bytes = bytes;
@@ -139,17 +139,17 @@ hal_status opencl_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
 
 void opencl_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
-    if (memory == NULL) {
+    if (!memory) {
         return;
     }
     if (opencl_device_check(device) == HAL_OK) {
-        if (memory->buffer != NULL) {
+        if (memory->buffer) {
             cl.clReleaseMemObject(memory->buffer);
         }
-        if (memory->shared != NULL) {
+        if (memory->shared) {
             cl.clSVMFree(device->context, memory->shared);
         }
-        if (memory->pinned != NULL) {
+        if (memory->pinned) {
             cl.clEnqueueUnmapMemObject(device->transfers, memory->pinned, memory->host, 0, NULL,
                                        NULL);
             cl.clFinish(device->transfers);
@@ -164,7 +164,7 @@ void opencl_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 hal_status opencl_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
 {
     *pointer = memory->host;
-    if (memory->host == NULL) {
+    if (!memory->host) {
         return opencl_fail(HAL_ERROR_UNSUPPORTED,
                            "%s: memory_map: memory: expected a mapped kind, got device memory",
                            device->card->info.name);
@@ -178,7 +178,7 @@ hal_status opencl_memory_buffer(hal_plugin_device *device, hal_plugin_memory *me
     hal_status status = HAL_OK;
     if (memory->shadowed) {
         pthread_mutex_lock(&device->lock);
-        if (memory->buffer == NULL) {
+        if (!memory->buffer) {
             status = create_plain(device, memory);
         }
         pthread_mutex_unlock(&device->lock);

@@ -213,7 +213,7 @@ static hal_status mark_create(hal_plugin_queue *queue, uint64_t timeout_ns, open
 static void queue_note_wait(hal_plugin_queue *queue, uint64_t value, const opencl_mark *mark)
 {
     if (mark->value != value && value != atomic_load(&queue->submitted) &&
-        (mark->event == NULL || event_look(queue, mark->event) == HAL_ERROR_TIMEOUT)) {
+        (!mark->event || event_look(queue, mark->event) == HAL_ERROR_TIMEOUT)) {
         atomic_store(&queue->marks_all, true);
     }
 }
@@ -238,7 +238,7 @@ hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *w
         }
         opencl_mark mark = mark_retain(other, waits[i].value);
         queue_note_wait(other, waits[i].value, &mark);
-        if (mark.event == NULL) {
+        if (!mark.event) {
             status = mark_create(other, UINT64_MAX, &mark);
         }
         if (status == HAL_OK) {
@@ -269,7 +269,7 @@ hal_status opencl_point_mark(hal_plugin_queue *queue)
 
 hal_status opencl_point_add(hal_plugin_queue *queue, uint64_t value, cl_event event)
 {
-    if (event == NULL) {
+    if (!event) {
         atomic_store(&queue->submitted, value);
         return HAL_OK;
     }
@@ -298,7 +298,7 @@ static hal_status queue_finish(hal_plugin_queue *queue, const opencl_mark *mark)
     const uint64_t submitted = atomic_load(&queue->submitted);
     const cl_int error = cl.clFinish(queue->commands);
     hal_status status = error == CL_SUCCESS ? HAL_OK : fail_lost(queue, error);
-    if (status == HAL_OK && mark->event != NULL) {
+    if (status == HAL_OK && mark->event) {
         status = event_wait(queue, mark->event, UINT64_MAX);
     }
     if (status == HAL_OK) {
@@ -315,17 +315,17 @@ static hal_status mark_wait(hal_plugin_queue *queue, uint64_t value, uint64_t ti
     const uint64_t start = limited ? kit_clock_ns() : 0;
     opencl_mark mark = mark_retain(queue, value);
     if (atomic_load(&queue->reached) >= value) { /* and its mark may be released since */
-        if (mark.event != NULL) {
+        if (mark.event) {
             cl.clReleaseEvent(mark.event);
         }
         return HAL_OK;
     }
     queue_note_wait(queue, value, &mark);
-    const bool newest = mark.event == NULL || mark.value == atomic_load(&queue->submitted);
+    const bool newest = !mark.event || mark.value == atomic_load(&queue->submitted);
     const bool finishes = !limited && newest && !by_event;
     hal_status status = HAL_OK;
     uint64_t least_ns = 0;
-    if (mark.event == NULL && !finishes) {
+    if (!mark.event && !finishes) {
         status = mark_create(queue, timeout_ns, &mark);
         least_ns = SPIN_NS; /* drivers take a moment for a marker after work that has ended */
     }
@@ -338,7 +338,7 @@ static hal_status mark_wait(hal_plugin_queue *queue, uint64_t value, uint64_t ti
         }
         status = event_wait(queue, mark.event, left_ns > least_ns ? left_ns : least_ns);
     }
-    if (mark.event != NULL) {
+    if (mark.event) {
         cl.clReleaseEvent(mark.event);
     }
     if (status == HAL_OK) {
@@ -375,7 +375,7 @@ hal_status opencl_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
     for (uint32_t i = 0; i < 2; i++) {
         const opencl_mark mark = mark_retain(queue, values[i]);
         if (mark.value != values[i]) {
-            if (mark.event != NULL) {
+            if (mark.event) {
                 cl.clReleaseEvent(mark.event);
             }
             return opencl_fail(

@@ -26,18 +26,18 @@ static hal_status stage_arguments(hal_plugin_queue *queue, const hal_batch *batc
     if (bytes > queue->argument_capacity) {
         cl_mem larger =
             cl.clCreateBuffer(queue->device->context, CL_MEM_READ_ONLY, 2 * bytes, NULL, &error);
-        if (larger == NULL) {
+        if (!larger) {
             return opencl_fail_result(error, "%llu bytes for the arguments of a batch",
                                       (unsigned long long)(2 * bytes));
         }
-        if (queue->arguments != NULL) {
+        if (queue->arguments) {
             cl.clReleaseMemObject(queue->arguments);
         }
         queue->arguments = larger;
         queue->argument_capacity = 2 * bytes;
     }
     uint8_t *blocks = calloc(1, bytes);
-    if (blocks == NULL) {
+    if (!blocks) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for arguments");
     }
     uint8_t *at = blocks;
@@ -112,7 +112,7 @@ hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **que
         return status;
     }
     hal_plugin_queue *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a queue");
     }
     cl_int error = CL_SUCCESS;
@@ -120,7 +120,7 @@ hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **que
     made->commands =
         cl.clCreateCommandQueue(device->context, device->card->device,
                                 device->card->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
-    if (made->commands == NULL) {
+    if (!made->commands) {
         free(made);
         return opencl_fail_result(error, "%s: clCreateCommandQueue", device->card->info.name);
     }
@@ -133,13 +133,13 @@ hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **que
 
 void opencl_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 {
-    if (queue == NULL) {
+    if (!queue) {
         return;
     }
     opencl_kernel_release_clones(device, queue->serial);
     if (opencl_device_check(device) == HAL_OK) {
         opencl_point_destroy_all(queue);
-        if (queue->arguments != NULL) {
+        if (queue->arguments) {
             cl.clReleaseMemObject(queue->arguments);
         }
         cl.clReleaseCommandQueue(queue->commands);
@@ -170,7 +170,7 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status == HAL_OK) {
         status = batch_submit(queue, batch, marked ? &event : NULL);
     }
-    if (status == HAL_OK && marked && event == NULL) {
+    if (status == HAL_OK && marked && !event) {
         const cl_int error = cl.clEnqueueMarkerWithWaitList(queue->commands, 0, NULL, &event);
         if (error != CL_SUCCESS) {
             status = opencl_fail_result(error, "clEnqueueMarkerWithWaitList");

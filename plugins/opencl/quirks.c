@@ -104,7 +104,7 @@ static uint32_t list_next(const char **list, bool *removes)
 
 static uint32_t list_apply(const char *list, uint32_t quirks)
 {
-    while (list != NULL && *list != '\0') {
+    while (list && *list != '\0') {
         bool removes;
         const uint32_t quirk = list_next(&list, &removes);
         quirks = removes ? quirks & ~quirk : quirks | quirk;
@@ -114,8 +114,8 @@ static uint32_t list_apply(const char *list, uint32_t quirks)
 
 static bool row_applies(const quirk_row *row, const char *platform, const char *device)
 {
-    return strstr(platform, row->platform) != NULL &&
-           (row->device == NULL || strstr(device, row->device) != NULL);
+    return strstr(platform, row->platform) &&
+           (!row->device || strstr(device, row->device) != NULL);
 }
 
 uint32_t opencl_quirks(const char *platform, const char *device)

@@ -52,7 +52,7 @@ hal_status template_device_open(uint32_t index, hal_plugin_device **device)
         return template_fail(HAL_ERROR_NOT_FOUND, "template:%u: expected index 0", index);
     }
     *device = template_new(sizeof **device, "device");
-    return *device != NULL ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    return *device ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
 }
 
 void template_device_close(hal_plugin_device *device)

@@ -12,11 +12,11 @@ hal_status template_kernel_create(hal_plugin_device *device, const hal_ir_kernel
 {
     (void)device;
     hal_plugin_kernel *made = template_new(sizeof *made, "kernel");
-    if (made == NULL) {
+    if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     made->ir = kit_kernel_copy(template_host(), ir);
-    if (made->ir == NULL) {
+    if (!made->ir) {
         template_host()->release(made);
         return template_fail(HAL_ERROR_OUT_OF_MEMORY, "template: no host memory for kernel %s",
                              ir->names + ir->name);

@@ -15,7 +15,7 @@ hal_status template_memory_allocate(hal_plugin_device *device, uint32_t kind, ui
     }
     hal_plugin_memory *made = template_new(sizeof *made, "memory object");
     uint8_t *address = host->allocate(bytes, 256);
-    if (made == NULL || address == NULL) {
+    if (!made || !address) {
         host->release(made);
         host->release(address);
         atomic_fetch_sub(&device->used, bytes);

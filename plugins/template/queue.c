@@ -49,7 +49,7 @@ hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **q
 {
     (void)device;
     *queue = template_new(sizeof **queue, "queue");
-    return *queue != NULL ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    return *queue ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
 }
 
 void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)

@@ -30,7 +30,7 @@ hal_status template_fail(hal_status status, const char *format, ...)
 void *template_new(uint64_t bytes, const char *what)
 {
     void *made = the_host->allocate(bytes, _Alignof(max_align_t));
-    if (made == NULL) {
+    if (!made) {
         template_fail(HAL_ERROR_OUT_OF_MEMORY, "template: no host memory for a %s", what);
         return NULL;
     }

@@ -138,7 +138,7 @@ static void record_copy(recording *r, const hal_command *command)
     if (from->length > 0) {
         record_copy_bytes(r, from->memory, from->offset, to->memory, to->offset, from->length);
         r->slot->is_transfer |= from->length >= TRANSFER_BYTES &&
-                                (from->memory->mapped != NULL || to->memory->mapped != NULL);
+                                (from->memory->mapped || to->memory->mapped != NULL);
     }
 }
 
@@ -236,7 +236,7 @@ int vulkan_commands_fit(const hal_plugin_device *device, const vulkan_slot *slot
 {
     const uint64_t bytes = argument_bytes(device, batch);
     return bytes == 0 ||
-           (slot->arguments != NULL && slot->argument_bytes + bytes <= slot->arguments->bytes);
+           (slot->arguments && slot->argument_bytes + bytes <= slot->arguments->bytes);
 }
 
 hal_status vulkan_commands_append(hal_plugin_queue *queue, vulkan_slot *slot,

@@ -54,7 +54,7 @@ static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice ha
     };
     uint32_t count = MAX_EXTENSIONS;
     VkExtensionProperties *extensions = calloc(count, sizeof *extensions);
-    if (extensions == NULL ||
+    if (!extensions ||
         instance->vkEnumerateDeviceExtensionProperties(handle, NULL, &count, extensions) < 0) {
         count = 0;
     }
@@ -71,7 +71,7 @@ static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice ha
 static void chain_append(void *head, void *next)
 {
     VkBaseOutStructure *at = head;
-    while (at->pNext != NULL) {
+    while (at->pNext) {
         at = at->pNext;
     }
     at->pNext = next;
@@ -411,7 +411,7 @@ static void describe_matrices(const vulkan_instance *instance, const answers *a,
     if (!a->has_matrices || !a->matrices.cooperativeMatrix ||
         !(d->quirks & VULKAN_QUIRK_MATRICES_IN_ORDER) ||
         d->info.subgroup_width != HAL_IR_MATRIX_LANES ||
-        instance->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR == NULL ||
+        !instance->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR ||
         instance->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(d->handle, &count, found) < 0) {
         return;
     }
@@ -438,7 +438,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     memset(d, 0, sizeof *d);
     d->handle = handle;
     d->info.size = sizeof d->info;
-    if (a == NULL) {
+    if (!a) {
         snprintf(d->unusable, sizeof d->unusable, "no host memory to describe it");
         return;
     }
@@ -456,7 +456,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     describe_names(a, &d->info);
     find_queues(instance, d);
     const char *missing = missing_ability(a, d);
-    if (missing != NULL) {
+    if (missing) {
         snprintf(d->unusable, sizeof d->unusable, "it has no %s", missing);
     }
     describe_memory(a, d);

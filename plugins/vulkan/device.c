@@ -45,7 +45,7 @@ static hal_status devices_list(void)
         return vulkan_fail_result(NULL, result, "listing the devices");
     }
     vulkan_description *described = calloc(count > 0 ? count : 1, sizeof *described);
-    if (described == NULL) {
+    if (!described) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan: no host memory to list %u devices",
                            count);
     }
@@ -74,11 +74,11 @@ static hal_status device_load_functions(hal_plugin_device *device)
     const char *missing = NULL;
 #define DEVICE(name)                                                 \
     function = instance->vkGetDeviceProcAddr(device->handle, #name); \
-    missing = function == NULL ? #name : missing;                    \
+    missing = !function ? #name : missing;                    \
     memcpy(&device->vk.name, &function, sizeof function);
 #include "symbols.inl"
 #undef DEVICE
-    if (missing != NULL) {
+    if (missing) {
         return vulkan_fail(HAL_ERROR_TOO_OLD, "%s: driver %s has no function %s; update it",
                            device->physical.info.name, device->physical.info.driver, missing);
     }
@@ -217,7 +217,7 @@ hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
 hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
 {
     *device = NULL;
-    hal_status status = found == NULL ? devices_list() : HAL_OK;
+    hal_status status = !found ? devices_list() : HAL_OK;
     if (status != HAL_OK) {
         return status;
     }
@@ -234,7 +234,7 @@ hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
             index);
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
     }
     owner = getpid();
@@ -252,10 +252,10 @@ hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
 
 void vulkan_device_close(hal_plugin_device *device)
 {
-    if (device == NULL) {
+    if (!device) {
         return;
     }
-    if (device->handle != NULL && device->vk.vkDestroyDevice != NULL) {
+    if (device->handle && device->vk.vkDestroyDevice) {
         device->vk.vkDestroyPipelineLayout(device->handle, device->layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }

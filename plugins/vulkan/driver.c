@@ -53,7 +53,7 @@ static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *in
     PFN_vkVoidFunction function = NULL;
 #define GLOBAL(name)                                       \
     function = loader->vkGetInstanceProcAddr(NULL, #name); \
-    if (function == NULL) {                                \
+    if (!function) {                                \
         return fail_missing(#name);                        \
     }                                                      \
     memcpy(&made.name, &function, sizeof function);
@@ -65,7 +65,7 @@ static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *in
     }
 #define INSTANCE(name)                                            \
     function = loader->vkGetInstanceProcAddr(made.handle, #name); \
-    if (function == NULL) {                                       \
+    if (!function) {                                       \
         return fail_missing(#name);                               \
     }                                                             \
     memcpy(&made.name, &function, sizeof function);
@@ -103,10 +103,10 @@ hal_status vulkan_instance_get(const vulkan_instance **instance)
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     hal_status status = HAL_OK;
     pthread_mutex_lock(&lock);
-    if (loader.vkGetInstanceProcAddr == NULL) {
+    if (!loader.vkGetInstanceProcAddr) {
         status = loader_open(&loader);
     }
-    if (status == HAL_OK && the_instance.handle == NULL) {
+    if (status == HAL_OK && !the_instance.handle) {
         status = instance_load(&loader, &the_instance);
     }
     pthread_mutex_unlock(&lock);

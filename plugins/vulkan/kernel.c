@@ -50,7 +50,7 @@ static VkPipelineCache cache_load(hal_plugin_device *device, const uint64_t key[
     const hal_host *host = vulkan_host();
     void *data = NULL;
     uint64_t bytes = 0;
-    *loaded = host->cache_load != NULL &&
+    *loaded = host->cache_load &&
               host->cache_load(device->physical.info.id, key, &data, &bytes) == HAL_OK;
     const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = *loaded ? (size_t)bytes : 0,
@@ -92,13 +92,13 @@ static void cache_store(hal_plugin_device *device, const uint64_t key[2], VkPipe
 {
     const hal_host *host = vulkan_host();
     size_t bytes = 0;
-    if (cache == VK_NULL_HANDLE || host->cache_store == NULL ||
+    if (cache == VK_NULL_HANDLE || !host->cache_store ||
         device->vk.vkGetPipelineCacheData(device->handle, cache, &bytes, NULL) != VK_SUCCESS ||
         bytes <= CACHE_HEADER) {
         return;
     }
     void *data = malloc(bytes);
-    if (data != NULL &&
+    if (data &&
         device->vk.vkGetPipelineCacheData(device->handle, cache, &bytes, data) == VK_SUCCESS) {
         (void)host->cache_store(device->physical.info.id, key, data, bytes); /* optional */
     }
@@ -147,7 +147,7 @@ static hal_status kernel_create_from(hal_plugin_device *device, const hal_ir_ker
         return status;
     }
     hal_plugin_kernel *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", source->name);
     }
     made->binding_count = ir->binding_count;
@@ -213,12 +213,12 @@ hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *fo
                            name, (unsigned long long)bytes);
     }
     uint32_t *words = malloc(bytes); /* aligned for the driver */
-    if (words == NULL) {
+    if (!words) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", name);
     }
     memcpy(words, code, bytes);
     const module_source source = {.name = name,
-                                  .entry = entry != NULL && entry[0] != 0 ? entry : "main",
+                                  .entry = entry && entry[0] != 0 ? entry : "main",
                                   .words = words,
                                   .bytes = bytes,
                                   .items = hal_ir_group_items(interface)};
@@ -229,7 +229,7 @@ hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *fo
 
 void vulkan_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
-    if (kernel != NULL) {
+    if (kernel) {
         device->vk.vkDestroyPipeline(device->handle, kernel->pipeline, NULL);
         free(kernel);
     }

@@ -16,7 +16,7 @@ static hal_status lowering_init(lower *l)
     lower_find_communication(l);
     l->ids = calloc(ir->record_count + 1, sizeof *l->ids);
     l->parts = calloc(parts + 1, sizeof *l->parts);
-    if (l->ids == NULL || l->parts == NULL) {
+    if (!l->ids || !l->parts) {
         lower_fail(l, HAL_ERROR_OUT_OF_MEMORY, "no host memory to lower %u records",
                    ir->record_count);
     }
@@ -87,9 +87,9 @@ static void declare_arguments(lower *l)
     for (uint32_t i = 0; i < count; i++) {
         const hal_ir_scalar *scalar =
             i < ir->binding_count ? NULL : &ir->scalars[i - ir->binding_count];
-        members[1 + i] = scalar == NULL ? lower_int(l, 64) : lower_type(l, scalar->type);
+        members[1 + i] = !scalar ? lower_int(l, 64) : lower_type(l, scalar->type);
         EMIT(&l->writer, SPIRV_DECORATIONS, SPV_OP_MEMBER_DECORATE, block, i, SPV_DECORATION_OFFSET,
-             scalar == NULL ? 8 * i : 8 * ir->binding_count + scalar->offset);
+             !scalar ? 8 * i : 8 * ir->binding_count + scalar->offset);
     }
     EMIT(&l->writer, SPIRV_DECORATIONS, SPV_OP_DECORATE, block, SPV_DECORATION_BLOCK);
     spirv_emit(&l->writer, SPIRV_DECLARATIONS, SPV_OP_TYPE_STRUCT, members, count + 1);
@@ -389,7 +389,7 @@ hal_status spirv_lower(const hal_ir_kernel *ir, const spirv_target *target, spir
     }
     if (l.status == HAL_OK) {
         module->words = spirv_finish(&l.writer, &module->word_count);
-        if (module->words == NULL) {
+        if (!module->words) {
             lower_fail(&l, HAL_ERROR_OUT_OF_MEMORY, "no host memory for its SPIR-V");
         }
     }

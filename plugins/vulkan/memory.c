@@ -158,7 +158,7 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
             (unsigned long long)bytes, kind);
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a memory object",
                            device->physical.info.name);
     }
@@ -181,7 +181,7 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
 
 void vulkan_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
-    if (memory == NULL) {
+    if (!memory) {
         return;
     }
     if (memory->taken > 0) {
@@ -195,7 +195,7 @@ void vulkan_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 hal_status vulkan_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
 {
     *pointer = memory->mapped;
-    if (memory->mapped == NULL) {
+    if (!memory->mapped) {
         return vulkan_fail(HAL_ERROR_UNSUPPORTED,
                            "%s: memory_map: memory: expected a mapped kind, got device memory",
                            device->physical.info.name);

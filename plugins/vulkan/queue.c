@@ -34,7 +34,7 @@ hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **que
         return status;
     }
     hal_plugin_queue *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a queue",
                            device->physical.info.name);
     }
@@ -54,7 +54,7 @@ hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **que
 void vulkan_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 {
     (void)device;
-    if (queue == NULL) {
+    if (!queue) {
         return;
     }
     if (queue->recorded > 0) {
@@ -72,7 +72,7 @@ static hal_status queue_append(hal_plugin_queue *queue, const hal_batch *batch, 
 {
     hal_plugin_device *device = queue->device;
     hal_status status = HAL_OK;
-    if (queue->open == NULL) {
+    if (!queue->open) {
         vulkan_slot *slot = NULL;
         status = vulkan_slot_acquire(queue, &slot);
         if (status != HAL_OK) {
@@ -116,7 +116,7 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     wait_count = wait_count < VULKAN_MAX_WAITS ? wait_count : VULKAN_MAX_WAITS;
     pthread_mutex_lock(&queue->lock);
-    if (queue->open != NULL && (wait_count > 0 || queue->one_by_one ||
+    if (queue->open && (wait_count > 0 || queue->one_by_one ||
                                 !vulkan_commands_fit(queue->device, queue->open, batch))) {
         status = vulkan_send(queue, NULL, 0);
     }

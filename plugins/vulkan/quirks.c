@@ -79,7 +79,7 @@ static const quirk_row rows[] = {
 
 static bool row_applies(const quirk_row *row, VkDriverId driver)
 {
-    return row->driver == driver && (row->variable == NULL || getenv(row->variable) != NULL);
+    return row->driver == driver && (!row->variable || getenv(row->variable) != NULL);
 }
 
 uint32_t vulkan_quirks(VkDriverId driver)
@@ -94,7 +94,7 @@ uint32_t vulkan_quirks(VkDriverId driver)
 const char *vulkan_quirks_variable(VkDriverId driver)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].variable != NULL && row_applies(&rows[i], driver)) {
+        if (rows[i].variable && row_applies(&rows[i], driver)) {
             return rows[i].variable;
         }
     }

@@ -33,7 +33,7 @@ static hal_status slot_create(hal_plugin_queue *queue, vulkan_slot **slot)
                                           .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
                                           .queueFamilyIndex = device->physical.family};
     vulkan_slot *made = calloc(1, sizeof *made);
-    if (made == NULL) {
+    if (!made) {
         return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a batch",
                            device->physical.info.name);
     }
@@ -59,7 +59,7 @@ hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot)
 {
     hal_plugin_device *device = queue->device;
     vulkan_slot *oldest = queue->oldest;
-    if (oldest == NULL || !slot_is_idle(queue, oldest)) {
+    if (!oldest || !slot_is_idle(queue, oldest)) {
         if (queue->slot_count < MAX_SLOTS) {
             return slot_create(queue, slot);
         }
@@ -73,7 +73,7 @@ hal_status vulkan_slot_acquire(hal_plugin_queue *queue, vulkan_slot **slot)
         }
     }
     queue->oldest = oldest->next;
-    queue->newest = queue->oldest == NULL ? NULL : queue->newest;
+    queue->newest = !queue->oldest ? NULL : queue->newest;
     oldest->next = NULL;
     const VkResult result = device->vk.vkResetCommandPool(device->handle, oldest->pool, 0);
     if (result != VK_SUCCESS) {
@@ -88,7 +88,7 @@ void vulkan_slot_release(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t va
 {
     slot->value = value;
     slot->next = NULL;
-    if (queue->newest != NULL) {
+    if (queue->newest) {
         queue->newest->next = slot;
     } else {
         queue->oldest = slot;
@@ -108,10 +108,10 @@ uint64_t vulkan_slot_end(const hal_plugin_queue *queue, uint64_t value)
 
 hal_status vulkan_slot_arguments(hal_plugin_queue *queue, vulkan_slot *slot, uint64_t bytes)
 {
-    if (bytes == 0 || (slot->arguments != NULL && slot->arguments->bytes >= bytes)) {
+    if (bytes == 0 || (slot->arguments && slot->arguments->bytes >= bytes)) {
         return HAL_OK;
     }
-    uint64_t larger = slot->arguments == NULL ? MIN_ARGUMENT_BYTES : 2 * slot->arguments->bytes;
+    uint64_t larger = !slot->arguments ? MIN_ARGUMENT_BYTES : 2 * slot->arguments->bytes;
     larger = larger < bytes ? bytes : larger;
     vulkan_memory_free(queue->device, slot->arguments);
     slot->arguments = NULL;
@@ -120,10 +120,10 @@ hal_status vulkan_slot_arguments(hal_plugin_queue *queue, vulkan_slot *slot, uin
 
 void vulkan_slot_destroy_all(hal_plugin_queue *queue)
 {
-    if (queue->open != NULL) {
+    if (queue->open) {
         slot_destroy(queue, queue->open);
     }
-    while (queue->oldest != NULL) {
+    while (queue->oldest) {
         vulkan_slot *slot = queue->oldest;
         queue->oldest = slot->next;
         slot_destroy(queue, slot);

@@ -20,7 +20,7 @@ static uint32_t *section_reserve(spirv_writer *writer, spirv_section section, ui
         uint32_t capacity = words->capacity == 0 ? FIRST_CAPACITY : 2 * words->capacity;
         capacity = capacity < words->count + count ? words->count + count : capacity;
         uint32_t *data = realloc(words->data, capacity * sizeof *data);
-        if (data == NULL) {
+        if (!data) {
             writer->failed = 1;
             return NULL;
         }
@@ -48,7 +48,7 @@ static int grow_unique(spirv_writer *writer)
     const uint32_t old = writer->unique_capacity;
     const uint32_t capacity = old == 0 ? FIRST_CAPACITY : 2 * old;
     uint32_t *table = writer->failed ? NULL : calloc(capacity, sizeof *table);
-    if (table == NULL) {
+    if (!table) {
         writer->failed = 1;
         return 0;
     }
@@ -91,7 +91,7 @@ void spirv_emit(spirv_writer *writer, spirv_section section, uint32_t opcode,
                 const uint32_t *operands, uint32_t count)
 {
     uint32_t *place = section_reserve(writer, section, count + 1);
-    if (place != NULL) {
+    if (place) {
         place[0] = (count + 1) << 16 | opcode;
         if (count > 0) {
             memcpy(place + 1, operands, count * sizeof *operands);
@@ -106,7 +106,7 @@ void spirv_emit_text(spirv_writer *writer, spirv_section section, uint32_t opcod
     const size_t bytes = strlen(text);
     const uint32_t words = (uint32_t)(bytes / 4 + 1), all = 1 + count + words + after_count;
     uint32_t *place = section_reserve(writer, section, all);
-    if (place == NULL) {
+    if (!place) {
         return;
     }
     place[0] = all << 16 | opcode;
@@ -125,7 +125,7 @@ uint32_t spirv_result(spirv_writer *writer, uint32_t opcode, uint32_t type,
 {
     const uint32_t id = spirv_id(writer);
     uint32_t *place = section_reserve(writer, SPIRV_BODY, count + 3);
-    if (place != NULL) {
+    if (place) {
         place[0] = (count + 3) << 16 | opcode;
         place[1] = type;
         place[2] = id;
@@ -153,7 +153,7 @@ uint32_t spirv_unique(spirv_writer *writer, uint32_t opcode, uint32_t type,
     }
     const uint32_t id = spirv_id(writer), length = count + (type != 0 ? 3 : 2);
     uint32_t *place = section_reserve(writer, SPIRV_DECLARATIONS, length);
-    if (place != NULL) {
+    if (place) {
         *place = length << 16 | opcode;
         place += type != 0 ? 1 : 0;
         *place = type != 0 ? type : *place;
@@ -197,7 +197,7 @@ uint32_t *spirv_finish(spirv_writer *writer, uint32_t *word_count)
     }
     uint32_t *module = writer->failed ? NULL : malloc(total * sizeof *module);
     *word_count = 0;
-    if (module == NULL) {
+    if (!module) {
         writer->failed = 1;
         return NULL;
     }

@@ -43,7 +43,7 @@ hal_status vulkan_fail(hal_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return the_host != NULL ? the_host->fail(status, message) : status;
+    return the_host ? the_host->fail(status, message) : status;
 }
 
 hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const char *format, ...)
@@ -53,9 +53,9 @@ hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const 
     va_start(arguments, format);
     vsnprintf(attempt, sizeof attempt, format, arguments);
     va_end(arguments);
-    const char *name = device != NULL ? device->physical.info.name : "vulkan";
+    const char *name = device ? device->physical.info.name : "vulkan";
     if (result == VK_ERROR_DEVICE_LOST) {
-        if (device != NULL) {
+        if (device) {
             atomic_store(&device->lost, VULKAN_LOST);
         }
         return vulkan_fail(HAL_ERROR_DEVICE_LOST,

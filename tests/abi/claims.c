@@ -41,7 +41,7 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
-    if (table != NULL) {
+    if (table) {
         table->enumerate = enumerate;
     }
     return table;

@@ -8,7 +8,7 @@ __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
-    if (table == NULL || table->WITHOUT == NULL) {
+    if (!table || !table->WITHOUT) {
         host->log(HAL_LOG_ERROR, "the plugin inside has no such entry to leave out");
         return NULL;
     }

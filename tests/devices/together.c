@@ -36,7 +36,7 @@ static void open_place(const char *plugin, place *p)
     *p = (place){.plugin = plugin};
     if (hal_device_open(plugin, &p->device) != HAL_OK) {
         printf("skipped: no device of %s: %s\n", plugin, hal_status_message());
-        exit(getenv("CI") != NULL ? 1 : SKIPPED);
+        exit(getenv("CI") ? 1 : SKIPPED);
     }
     printf("%s: %s\n", plugin, hal_device_get_info(p->device)->name);
     CHECK(hal_queue_create(p->device, &p->queue));
@@ -102,7 +102,7 @@ static void *multiply(void *user)
     const int64_t shape[2] = {SIDE, SIDE};
     float *numbers = malloc(sizeof *numbers * 2 * SIDE * SIDE), *result = numbers + SIDE * SIDE;
     ops_tensor a, c;
-    if (numbers == NULL) {
+    if (!numbers) {
         fprintf(stderr, "out of memory\n");
         exit(1);
     }

@@ -272,7 +272,7 @@ static hal_status call_tensor(machine *m, uint32_t what)
     bytes += next(m) % 16 == 0;
     void *memory = next(m) == 255 ? NULL : elements;
     ops_context *at = context(m);
-    if (memory == NULL && bytes == 0) {
+    if (!memory && bytes == 0) {
         memory = elements; /* nothing from nowhere is allowed */
     }
     (void)ops_tensor_is_contiguous(x);
@@ -475,9 +475,9 @@ static hal_status build(machine *m)
         value = function % 2
                     ? ops_unary_value(b, (ops_unary_function)(function / 2 % 50), value)
                     : ops_binary_value(b, (ops_binary_function)(function / 2 % 25), value, x);
-        must((ops_unary_name((ops_unary_function)(function / 2)) == NULL) ==
+        must((!ops_unary_name((ops_unary_function)(function / 2))) ==
              (function / 2 >= OPS_UNARY_COUNT));
-        must((ops_binary_name((ops_binary_function)(function / 2)) == NULL) ==
+        must((!ops_binary_name((ops_binary_function)(function / 2))) ==
              (function / 2 >= OPS_BINARY_COUNT));
     }
     hal_ir_output(b, next(m) % 10, value);

@@ -129,7 +129,7 @@ static choice model_item(char *item, const reach *reached)
             snprintf(text, sizeof text, "Mock device %u of %s", d, names[plugin]);
             const int is_number = which[strspn(which, "0123456789")] == 0;
             if (is_number ? strtoull(which, NULL, 10) == d
-                          : strcasestr(text, which) != NULL) {
+                          : strcasestr(text, which)) {
                 return (choice){1, plugin, d};
             }
         }
@@ -168,7 +168,7 @@ static void open_one(const char *selection, const reach *reached, int by_variabl
         must(strcmp(hal_device_get_plugin_name(device), names[meant.plugin]) == 0);
         must(hal_device_get_index(device) == meant.index);
     } else if (status != HAL_OK) {
-        must(device == NULL && hal_status_message()[0] != 0);
+        must(!device && hal_status_message()[0] != 0);
     } else {
         /* Only what is next to the library, of which the model knows nothing. */
         must(strncmp(hal_device_get_plugin_name(device), "mock", 4) != 0);

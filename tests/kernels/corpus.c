@@ -14,8 +14,8 @@
 static recorder_state *find_recorder(corpus *c)
 {
     void *library = dlopen(RECORDER_FOLDER "/hal_recorder.so", RTLD_NOW | RTLD_LOCAL);
-    recorder_state *state = library == NULL ? NULL : dlsym(library, RECORDER_STATE_SYMBOL);
-    if (state == NULL) {
+    recorder_state *state = !library ? NULL : dlsym(library, RECORDER_STATE_SYMBOL);
+    if (!state) {
         snprintf(c->message, c->bytes, "%s", dlerror());
     }
     return state;
@@ -77,7 +77,7 @@ bool corpus_make(const char *device, bool all, corpus_visit visit, void *user, c
     setenv("HAL_PLUGIN_PATH", RECORDER_FOLDER, 1);
     setenv("HAL_CACHE_DIR", "off", 1);
     recorder_state *recorder = find_recorder(&c);
-    if (recorder == NULL) {
+    if (!recorder) {
         return false;
     }
     *recorder = (recorder_state){.made = take, .user = &c};

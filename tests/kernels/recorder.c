@@ -92,7 +92,7 @@ static hal_status device_open(uint32_t index, hal_plugin_device **device)
 {
     (void)index;
     *device = malloc(sizeof **device);
-    return *device != NULL ? HAL_OK : out_of_memory();
+    return *device ? HAL_OK : out_of_memory();
 }
 
 static void device_close(hal_plugin_device *device)
@@ -105,13 +105,13 @@ static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint
 {
     (void)device;
     hal_plugin_memory *made = calloc(1, sizeof *made);
-    if (made != NULL && kind != HAL_MEMORY_DEVICE) {
+    if (made && kind != HAL_MEMORY_DEVICE) {
         made->mapped = services->allocate(bytes, 256);
-        if (made->mapped != NULL) {
+        if (made->mapped) {
             memset(made->mapped, 0, bytes);
         }
     }
-    if (made == NULL || (kind != HAL_MEMORY_DEVICE && made->mapped == NULL)) {
+    if (!made || (kind != HAL_MEMORY_DEVICE && !made->mapped)) {
         free(made);
         return out_of_memory();
     }
@@ -138,10 +138,10 @@ static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *
 {
     (void)device;
     *kernel = malloc(sizeof **kernel);
-    if (*kernel == NULL) {
+    if (!*kernel) {
         return out_of_memory();
     }
-    if (recorder_state_of_plugin.made != NULL) {
+    if (recorder_state_of_plugin.made) {
         recorder_state_of_plugin.made(recorder_state_of_plugin.user, ir);
     }
     return HAL_OK;
@@ -157,7 +157,7 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
 {
     (void)device;
     *queue = malloc(sizeof **queue);
-    return *queue != NULL ? HAL_OK : out_of_memory();
+    return *queue ? HAL_OK : out_of_memory();
 }
 
 static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)

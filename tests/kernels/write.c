@@ -73,8 +73,8 @@ static bool write_file(const writer *w, const char *name, const void *data, size
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.%s", w->folder, name, w->language->suffix);
     FILE *file = fopen(path, "wbx");
-    bool well = file != NULL && fwrite(data, 1, length, file) == length;
-    if (file != NULL) {
+    bool well = file && fwrite(data, 1, length, file) == length;
+    if (file) {
         well = fclose(file) == 0 && well;
     }
     if (!well) {
@@ -87,19 +87,19 @@ static void write_kernel(writer *w, const char *name, const hal_ir_kernel *kerne
 {
     char message[1024] = "";
     size_t length = 0;
-    if (w->filter != NULL && strstr(name, w->filter) == NULL) {
+    if (w->filter && !strstr(name, w->filter)) {
         return;
     }
-    if (w->target != NULL) {
+    if (w->target) {
         fprintf(stderr, "kernel %s\n", name);
     }
     double taken = 1e9;
     void *data = NULL;
     hal_status status = HAL_OK;
     /* The shortest of a few, since other processes may run. */
-    for (int i = 0; i < (w->target == NULL ? LOWERINGS : 1); i++) {
+    for (int i = 0; i < (!w->target ? LOWERINGS : 1); i++) {
         const double start = now_ms();
-        if (w->target != NULL) {
+        if (w->target) {
             status = create(w->target, kernel, message, sizeof message);
         } else {
             free(data);
@@ -109,8 +109,8 @@ static void write_kernel(writer *w, const char *name, const hal_ir_kernel *kerne
     }
     if (status == HAL_ERROR_UNSUPPORTED) {
         w->unsupported++;
-    } else if (w->target != NULL ? status == HAL_OK
-                                 : data != NULL && write_file(w, name, data, length)) {
+    } else if (w->target ? status == HAL_OK
+                                 : data && write_file(w, name, data, length)) {
         w->written++;
     } else {
         fprintf(stderr, "kernel-corpus: %s: %s\n", name, message);
@@ -155,16 +155,16 @@ int main(int count, char **arguments)
             return 2;
         }
     }
-    if (place != (target == NULL ? 2 : 0)) {
+    if (place != (!target ? 2 : 0)) {
         fputs(usage, stderr);
         return 2;
     }
     w.folder = places[1];
-    if (target == NULL && (w.language = find_language(places[0])) == NULL) {
+    if (!target && !(w.language = find_language(places[0]))) {
         printf("kernel-corpus: this build has no lowering to %s\n", places[0]);
         return 77;
     }
-    if (target != NULL && hal_device_open(target, &w.target) != HAL_OK) {
+    if (target && hal_device_open(target, &w.target) != HAL_OK) {
         printf("kernel-corpus: no device %s: %s\n", target, hal_status_message());
         return 77;
     }
@@ -176,8 +176,8 @@ int main(int count, char **arguments)
     }
     printf("kernel-corpus: %d kernels for device %s %s %s, %d failed, %d unsupported; the largest "
            "has %u records; the slowest, %s, took %.2f ms; hal and ops took %.0f us for each\n",
-           w.written, device, target == NULL ? "in" : "made on",
-           target == NULL ? places[0] : hal_device_get_info(w.target)->name, w.failed,
+           w.written, device, !target ? "in" : "made on",
+           !target ? places[0] : hal_device_get_info(w.target)->name, w.failed,
            w.unsupported, w.most_records, w.slowest, w.slowest_ms,
            1e3 * w.built_ms / (w.written + w.failed + w.unsupported + 1e-9));
     hal_device_release(w.target);

@@ -28,6 +28,8 @@ BACKENDS = re.compile("cuda|opencl|vulkan|metal|ptx|spir-?v", re.IGNORECASE)
 VARIABLE = re.compile(r"\bgetenv\((?!\"HAL_(BACKEND|LOG)\")")
 VARIABLES_CHECKED = ("hal/src/plugin/cache.c", "hal/src/plugin/search.c", "plugins/vulkan/quirks.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
+NULL_TEST = re.compile(r"[!=]= NULL\)* (\{|&&|\|\|)|== NULL\b")
+ASSIGNED = re.compile(r"\(\*?\w[^=]* = .*\) != NULL")  # if ((p = f()) != NULL)
 
 
 def main(arguments):
@@ -56,6 +58,7 @@ def check_tree(root):
         faults += opening_comment(name, lines)
         faults += columns(name, lines)
         faults += include_direction(root, name, lines)
+        faults += null_tests(name, lines)
         if name.startswith(("hal/src/", "ops/src/", "plugins/")):
             faults += variables(name, lines)
     for path in all_text_files(root):
@@ -109,6 +112,12 @@ def backend_names(name, lines):
         word = BACKENDS.search(line)
         if word:
             yield f"{name}:{number}: names the backend '{word.group()}'"
+
+
+def null_tests(name, lines):
+    for number, line in enumerate(lines, 1):
+        if NULL_TEST.search(line) and not ASSIGNED.search(line):
+            yield f"{name}:{number}: compares with NULL in a condition: write !p or p"
 
 
 def variables(name, lines):

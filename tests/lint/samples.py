@@ -57,6 +57,8 @@ BAD = [
     ("plugins/template/side.c", HEADER + '#include "../cpu/queue.h"\n', "may not include plugins/"),
     ("conformance/in.c", HEADER + '#include "plugin/loader.h"\n', "may not include hal/src/"),
     ("examples/a/in.c", HEADER + '#include "kit/arena.h"\n', "may not include plugins/"),
+    ("plugins/cpu/null.c", HEADER + "int f(char *p)\n{\n    return p == NU" "LL;\n}\n", "write !p"),
+    ("plugins/cpu/null.c", HEADER + "int f(char *p)\n{\n    if (p != NU" "LL) {\n    }\n}\n", "write !p"),
     ("plugins/cpu/wide.c", HEADER + "/* " + "x" * 95 + " */\n", "a line of 101 columns"),
     ("ops/include/ops/wide.h", HEADER + "/* " + "x" * 95 + " */\n", "a line of 101 columns"),
     ("ops/include/ops/f.h", HEADER + "\nOPS_API int ops_close(void);\n", "ops_close has no comment"),

@@ -18,7 +18,7 @@ void standin_violation(char message[256], const char *format, ...)
     if (standin_setting("METAL_STANDIN_STRICT", 0)) {
         abort();
     }
-    if (message != NULL && message[0] == 0) {
+    if (message && message[0] == 0) {
         memcpy(message, sentence, sizeof sentence);
     }
 }
@@ -26,7 +26,7 @@ void standin_violation(char message[256], const char *format, ...)
 uint64_t standin_setting(const char *name, uint64_t otherwise)
 {
     const char *value = getenv(name);
-    return value != NULL ? strtoull(value, NULL, 0) : otherwise;
+    return value ? strtoull(value, NULL, 0) : otherwise;
 }
 
 bool standin_is_discrete(void)

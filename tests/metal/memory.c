@@ -18,7 +18,7 @@ standin_memory *standin_memory_create(size_t length, uint64_t options)
 {
     standin_memory *memory = calloc(1, sizeof *memory);
     const size_t pages = (length + PAGE - 1) / PAGE * PAGE;
-    if (memory == NULL) {
+    if (!memory) {
         return NULL;
     }
     memory->mapped = pages + 2 * (size_t)PAGE;
@@ -82,7 +82,7 @@ standin_memory *standin_memory_find(uint64_t address)
 {
     pthread_mutex_lock(&all.mutex);
     standin_memory *memory = all.first;
-    while (memory != NULL && !(address >= (uint64_t)(uintptr_t)memory->mapping &&
+    while (memory && !(address >= (uint64_t)(uintptr_t)memory->mapping &&
                                address < (uint64_t)(uintptr_t)memory->mapping + memory->mapped)) {
         memory = memory->next;
     }

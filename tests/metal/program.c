@@ -35,7 +35,7 @@ standin_command *standin_commands_add(standin_commands *commands, standin_kind k
     if (commands->count == commands->capacity) {
         commands->capacity = 2 * commands->capacity + 16;
         commands->list = realloc(commands->list, commands->capacity * sizeof *commands->list);
-        if (commands->list == NULL) {
+        if (!commands->list) {
             abort();
         }
     }
@@ -47,7 +47,7 @@ standin_command *standin_commands_add(standin_commands *commands, standin_kind k
 
 static void clear_place(standin_place *place)
 {
-    if (place->memory != NULL) {
+    if (place->memory) {
         standin_memory_unref(place->memory);
     }
     free(place->bytes);
@@ -57,7 +57,7 @@ void standin_commands_clear(standin_commands *commands)
 {
     for (uint32_t i = 0; i < commands->count; i++) {
         standin_command *command = &commands->list[i];
-        if (command->program != NULL) {
+        if (command->program) {
             for (uint32_t k = 0; k < command->program->function->parameter_count; k++) {
                 clear_place(&command->places[k]);
             }

@@ -35,7 +35,7 @@ bool standin_watch(standin_run *run, standin_memory *memory, uint64_t offset, ui
                    bool writes, bool is_atomic)
 {
     const uint64_t words = (memory->length + 3) / 4;
-    if (memory->shadow == NULL) {
+    if (!memory->shadow) {
         memory->shadow = calloc(words, sizeof *memory->shadow);
     }
     const access_tag tag = {run->encoder, run->interval, run->command};
@@ -74,9 +74,9 @@ static void on_access(void *context, uint64_t address, uint32_t size, int writes
     const msl_function *function = w->command->program->function;
     for (uint32_t i = 0; i < function->parameter_count; i++) {
         const standin_place *place = &w->command->places[i];
-        const uint64_t start = place->memory != NULL ? (uint64_t)(uintptr_t)place->memory->bytes
+        const uint64_t start = place->memory ? (uint64_t)(uintptr_t)place->memory->bytes
                                                      : (uint64_t)(uintptr_t)place->bytes;
-        if (place->memory != NULL && address >= start &&
+        if (place->memory && address >= start &&
             address + size <= start + place->memory->length) {
             if (w->run->message[0] == 0) {
                 standin_watch(w->run, place->memory, address - start, size, writes, is_atomic);
@@ -84,7 +84,7 @@ static void on_access(void *context, uint64_t address, uint32_t size, int writes
             return;
         }
     }
-    if (standin_memory_find(address) != NULL && w->run->message[0] == 0) {
+    if (standin_memory_find(address) && w->run->message[0] == 0) {
         standin_violation(w->run->message,
                           "kernel %s: an access of %u bytes at a buffer that is not bound, or "
                           "beyond its end", function->name, size);
@@ -94,7 +94,7 @@ static void on_access(void *context, uint64_t address, uint32_t size, int writes
 
 static bool check_alive(standin_run *run, const standin_place *place)
 {
-    if (place->memory != NULL && atomic_load(&place->memory->released)) {
+    if (place->memory && atomic_load(&place->memory->released)) {
         standin_violation(run->message, "use after release: a buffer of %zu bytes was released "
                           "before the command buffer that names it completed",
                           place->memory->length);
@@ -126,7 +126,7 @@ static bool dispatch(standin_run *run, const standin_command *command)
             return false;
         }
         if (function->parameters[i].space != MSL_THREADGROUP) {
-            unsigned char *start = place->memory != NULL ? place->memory->bytes : place->bytes;
+            unsigned char *start = place->memory ? place->memory->bytes : place->bytes;
             grid.buffers[function->parameters[i].index] =
                 (uint64_t)(uintptr_t)(start + place->offset);
         }

@@ -23,7 +23,7 @@ static msl_library *compile_with(const char *source, int fast_math)
     const msl_options options = {.language = 300, .fast_math = fast_math};
     msl_text log = {0};
     msl_library *library = msl_compile(source, &options, &log);
-    snprintf(messages, sizeof messages, "%s", log.bytes != NULL ? log.bytes : "");
+    snprintf(messages, sizeof messages, "%s", log.bytes ? log.bytes : "");
     free(log.bytes);
     return library;
 }
@@ -33,7 +33,7 @@ static int run_in_groups(const char *source, uint32_t groups, uint32_t size, int
 {
     msl_library *library = compile_with(source, fast_math);
     uint64_t address = 0;
-    if (library == NULL) {
+    if (!library) {
         fail_msg("%s", messages);
     }
     msl_grid grid = {.groups = {groups, 1, 1}, .group_size = {size, 1, 1}};

@@ -153,7 +153,7 @@ static void expect_lost(const char *code, const char *words)
     setenv("METAL_STANDIN_FAIL_CODE", code, 1);
     CHECK(accumulate(&f, 0, 0, 1));
     assert_int_equal(hal_queue_wait(f.queues[0], HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST);
-    if (strstr(hal_status_message(), words) == NULL) {
+    if (!strstr(hal_status_message(), words)) {
         fail_msg("'%s' is not in '%s'", words, hal_status_message());
     }
     unsetenv("METAL_STANDIN_FAIL");

@@ -91,14 +91,14 @@ static void finish(id<MTLCommandBuffer> commands, const char *words)
 {
     [commands commit];
     [commands waitUntilCompleted];
-    if (words == NULL) {
+    if (!words) {
         assert_int_equal([commands status], MTLCommandBufferStatusCompleted);
         assert_true([commands error] == nil);
         return;
     }
     assert_int_equal([commands status], MTLCommandBufferStatusError);
     const char *message = [[[commands error] localizedDescription] UTF8String];
-    if (strstr(message, words) == NULL) {
+    if (!strstr(message, words)) {
         fail_msg("expected '%s', got '%s'", words, message);
     }
 }
@@ -283,7 +283,7 @@ static void two_encoders(const char *how, const char *words)
 static void hazards_are_found(void **state)
 {
     (void)state;
-    if (getenv("METAL_STANDIN_WATCH") == NULL) {
+    if (!getenv("METAL_STANDIN_WATCH")) {
         skip();
     }
     two_encoders("fence", NULL);

@@ -177,7 +177,7 @@ int main(void)
 {
     hal_device *device = NULL;
     step_outcome *outcomes = calloc(1 + RANKS, sizeof *outcomes);
-    int good = outcomes != NULL &&
+    int good = outcomes &&
                (hal_device_open("cpu", &device) == HAL_OK || fail("device", hal_status_message()));
     good = good && run(device, outcomes);
     hal_device_release(device);

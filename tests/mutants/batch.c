@@ -184,7 +184,7 @@ static void binding_empty(wrap_batch *batch)
     for (uint32_t i = 0; i < batch->batch.command_count; i++) {
         hal_command *command = &batch->commands[i];
         for (uint32_t k = 0; k < command->binding_count; k++) {
-            if (binding_of(batch, i, k)->memory == NULL) {
+            if (!binding_of(batch, i, k)->memory) {
                 command->kind = HAL_COMMAND_FILL;
                 command->binding_count = 1;
                 binding_of(batch, i, 0)->length = 0;
@@ -215,7 +215,7 @@ static void insert_fill(wrap_batch *batch, uint32_t at, uint32_t binding)
 {
     hal_command *commands =
         realloc(batch->commands, (batch->batch.command_count + 1) * sizeof(*commands));
-    if (commands == NULL) {
+    if (!commands) {
         return;
     }
     memmove(commands + at + 1, commands + at,

@@ -44,10 +44,10 @@ static const known *first_of(const wrap_ir *ir, uint64_t hash)
     const uint32_t count = ir->ir.constant_count;
     pthread_mutex_lock(&lock);
     known *found = all;
-    while (found != NULL && (found->hash != hash || found->constant_count != count)) {
+    while (found && (found->hash != hash || found->constant_count != count)) {
         found = found->next;
     }
-    if (found == NULL && (found = malloc(sizeof(*found) + count * sizeof(uint64_t))) != NULL) {
+    if (!found && (found = malloc(sizeof(*found) + count * sizeof(uint64_t))) != NULL) {
         found->next = all;
         found->hash = hash;
         found->constant_count = count;
@@ -67,7 +67,7 @@ static void cache_constants(wrap_ir *ir)
         const uint64_t hash = add_to_hash(add_to_hash(hash_of(ir), ir->constants, compared),
                                           ir->ir.group_size, sizeof(ir->ir.group_size));
         const known *first = first_of(ir, hash);
-        if (first != NULL) {
+        if (first) {
             memcpy(ir->constants, first->constants, ir->ir.constant_count * sizeof(uint64_t));
         }
     }
@@ -79,7 +79,7 @@ static void cache_group(wrap_ir *ir)
     const uint64_t hash =
         add_to_hash(hash_of(ir), ir->constants, ir->ir.constant_count * sizeof(uint64_t));
     const known *first = first_of(ir, hash);
-    if (first != NULL) {
+    if (first) {
         memcpy(ir->ir.group_size, first->group_size, sizeof(first->group_size));
     }
 }

@@ -36,7 +36,7 @@ static hal_status shadow_allocate(hal_plugin_device *device, uint32_t kind, uint
 {
     const hal_status status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
     shadow *made = status == HAL_OK ? calloc(1, sizeof(*made)) : NULL;
-    if (made != NULL) {
+    if (made) {
         *made = (shadow){.memory = *memory, .device = device, .bytes = bytes, .kind = kind};
         pthread_mutex_lock(&lock);
         made->next = all;
@@ -49,7 +49,7 @@ static hal_status shadow_allocate(hal_plugin_device *device, uint32_t kind, uint
 static shadow **shadow_find(const hal_plugin_memory *memory)
 {
     shadow **place = &all;
-    while (*place != NULL && (*place)->memory != memory) {
+    while (*place && (*place)->memory != memory) {
         place = &(*place)->next;
     }
     return place;
@@ -59,7 +59,7 @@ static void shadow_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     pthread_mutex_lock(&lock);
     shadow **place = shadow_find(memory), *old = *place;
-    if (old != NULL) {
+    if (old) {
         *place = old->next;
         free(old->start);
         free(old);
@@ -82,9 +82,9 @@ static hal_status shadow_map(hal_plugin_device *device, hal_plugin_memory *memor
         *pointer = inside;
         return HAL_OK;
     }
-    if (one->host == NULL) {
+    if (!one->host) {
         one->start = malloc(one->bytes + 512);
-        if (one->start != NULL) {
+        if (one->start) {
             const uintptr_t place = ((uintptr_t)one->start + 255) / 256 * 256;
             one->host = (uint8_t *)place + (faults.is_misaligned ? 16 : 0);
             memcpy(one->host, inside, one->bytes);
@@ -104,7 +104,7 @@ static void shadow_move(bool up)
         void *inside = NULL;
         const bool is_lost =
             (up ? faults.up_lost : faults.down_lost) && one->kind == HAL_MEMORY_SHARED;
-        if (one->host == NULL || is_lost ||
+        if (!one->host || is_lost ||
             wrap_inside()->memory_map(one->device, one->memory, &inside) != HAL_OK) {
             continue;
         }
@@ -131,12 +131,12 @@ static hal_status shadow_move_range(hal_plugin_memory *memory, uint64_t offset, 
     hal_status status = HAL_OK;
     pthread_mutex_lock(&lock);
     const shadow *one = *shadow_find(memory);
-    const bool is_lost = one != NULL && one->kind == HAL_MEMORY_SHARED &&
+    const bool is_lost = one && one->kind == HAL_MEMORY_SHARED &&
                          (up ? faults.flush_lost : faults.invalidate_lost);
-    if (one != NULL && one->host != NULL && !is_lost) {
+    if (one && one->host && !is_lost) {
         status = wrap_inside()->memory_map(one->device, one->memory, &inside);
     }
-    if (status == HAL_OK && inside != NULL) {
+    if (status == HAL_OK && inside) {
         uint8_t *device = (uint8_t *)inside + offset, *host = one->host + offset;
         memcpy(up ? device : host, up ? host : device, bytes);
     }

@@ -24,7 +24,7 @@ static hal_status allocate_noting_size(hal_plugin_device *device, uint32_t kind,
 {
     const hal_status status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
     block *made = status == HAL_OK ? wrap_keep(*memory, sizeof(*made)) : NULL;
-    if (made != NULL) {
+    if (made) {
         made->bytes = bytes;
     }
     return status;
@@ -33,7 +33,7 @@ static hal_status allocate_noting_size(hal_plugin_device *device, uint32_t kind,
 static void free_small_ones(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     const block *known = wrap_find(memory);
-    if (known == NULL || known->bytes < LARGE) {
+    if (!known || known->bytes < LARGE) {
         wrap_drop(memory);
         wrap_inside()->memory_free(device, memory);
     }
@@ -92,13 +92,13 @@ static hal_status allocate_aliased(hal_plugin_device *device, uint32_t kind, uin
     pthread_mutex_lock(&lock);
     hal_status status = HAL_OK;
     block *one = find_shared(kind, bytes);
-    if (one != NULL) {
+    if (one) {
         *memory = one->memory;
         one->users++;
     } else {
         status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
         one = status == HAL_OK ? wrap_keep(*memory, sizeof(*one)) : NULL;
-        if (one != NULL) {
+        if (one) {
             *one = (block){.memory = *memory, .kind = kind, .users = 1, .bytes = bytes};
             one->next = blocks;
             blocks = one;
@@ -112,7 +112,7 @@ static void free_aliased(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     pthread_mutex_lock(&lock);
     block *one = wrap_find(memory);
-    if (one == NULL || --one->users == 0) {
+    if (!one || --one->users == 0) {
         for (block **place = &blocks; one != NULL && *place != NULL; place = &(*place)->next) {
             if (*place == one) {
                 *place = one->next;

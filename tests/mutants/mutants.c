@@ -61,7 +61,7 @@ static hal_status mutant_kernel_create(hal_plugin_device *device, const hal_ir_k
     if (!wrap_ir_copy(&copy, ir, ir->record_count * MUTANT_ROOM)) {
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
     }
-    if (fault->ir != NULL) {
+    if (fault->ir) {
         fault->ir(&copy);
     }
     for (uint32_t i = 0; fault->record != NULL && i < copy.ir.record_count; i++) {
@@ -88,26 +88,26 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     static const char prefix[] = "mutant_";
     const char *name = wrap_name();
     fault = strncmp(name, prefix, strlen(prefix)) == 0 ? mutant_find(name + strlen(prefix)) : NULL;
-    const bool takes_any = fault != NULL && fault->takes_any_major;
+    const bool takes_any = fault && fault->takes_any_major;
     hal_plugin *table = wrap_open(WRAP_TARGET, takes_any ? HAL_PLUGIN_ABI : host_abi, host);
-    if (table == NULL) {
+    if (!table) {
         return NULL;
     }
-    if (fault == NULL) {
+    if (!fault) {
         host->log(HAL_LOG_ERROR, "a mutant of an unknown name");
         return NULL;
     }
-    if (fault->table != NULL) {
+    if (fault->table) {
         fault->table(table);
     }
-    table->submit = fault->batch != NULL ? mutant_submit : table->submit;
-    if (fault->ir != NULL || fault->record != NULL) {
+    table->submit = fault->batch ? mutant_submit : table->submit;
+    if (fault->ir || fault->record) {
         table->kernel_create = mutant_kernel_create;
     }
-    table->gemm = fault->gemm != NULL ? mutant_gemm : table->gemm;
+    table->gemm = fault->gemm ? mutant_gemm : table->gemm;
     if (fault->is_fresh) {
         hal_plugin *fresh = malloc(sizeof(*fresh));
-        return fresh == NULL ? NULL : memcpy(fresh, table, sizeof(*fresh));
+        return !fresh ? NULL : memcpy(fresh, table, sizeof(*fresh));
     }
     return table;
 }

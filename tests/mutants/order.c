@@ -48,11 +48,11 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
 static hal_status run_first(hal_plugin_queue *queue, timeline *line)
 {
     pending *batch = line->first;
-    if (batch == NULL) {
+    if (!batch) {
         return wrap_host()->fail(HAL_ERROR_INVALID_STATE,
                                  "mutant: a wait for a value that was never submitted");
     }
-    if (faults.overtakes && batch->next != NULL) {
+    if (faults.overtakes && batch->next) {
         const wrap_batch later = batch->next->batch;
         batch->next->batch = batch->batch;
         batch->batch = later;
@@ -82,7 +82,7 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
         if (faults.first_only && i > 0) {
             break;
         }
-        while (other != NULL && other->reached < batch->waits[i].value && status == HAL_OK) {
+        while (other && other->reached < batch->waits[i].value && status == HAL_OK) {
             status = run_first(batch->waits[i].queue, other);
         }
     }
@@ -97,7 +97,7 @@ static void shorten_copies(wrap_batch *batch)
         if (batch->commands[i].kind == HAL_COMMAND_COPY && binding[0].length > 64) {
             hal_plugin_device *const *from = wrap_find(binding[0].memory);
             hal_plugin_device *const *to = wrap_find(binding[1].memory);
-            const uint64_t lost = from != NULL && to != NULL && *from != *to ? 16 : 0;
+            const uint64_t lost = from && to && *from != *to ? 16 : 0;
             binding[0].length -= lost;
             binding[1].length -= lost;
         }
@@ -108,7 +108,7 @@ static pending *keep(const hal_batch *batch, const hal_plugin_wait *waits, uint3
 {
     pending *made = calloc(1, sizeof(*made));
     hal_plugin_wait *others = malloc(wait_count * sizeof(*waits) + 1);
-    if (made == NULL || others == NULL || !wrap_batch_copy(&made->batch, batch)) {
+    if (!made || !others || !wrap_batch_copy(&made->batch, batch)) {
         free(others);
         free(made);
         return NULL;
@@ -129,7 +129,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
 {
     timeline *line = wrap_find(queue);
     pending *made = keep(batch, waits, wait_count);
-    if (made == NULL) {
+    if (!made) {
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
     hal_status status = HAL_OK;
@@ -139,7 +139,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
         status = run_first(queue, line);
     }
     pending **end = &line->first;
-    while (*end != NULL) {
+    while (*end) {
         end = &(*end)->next;
     }
     *end = made;
@@ -151,7 +151,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
 /* Whether a wait runs the next batch: a look and a limit are too short for long ones. */
 static bool may_run(timeline *line, uint64_t timeout_ns)
 {
-    return timeout_ns == UINT64_MAX || line->first == NULL ||
+    return timeout_ns == UINT64_MAX || !line->first ||
            line->first->batch.batch.command_count <= SHORT ||
            (timeout_ns == 0 && ++line->looks % LOOKS == 0);
 }
@@ -186,13 +186,13 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
 {
     hal_status status = wrap_inside()->queue_create(device, queue);
     timeline *line = status == HAL_OK ? wrap_keep(*queue, sizeof(*line)) : NULL;
-    if (status == HAL_OK && line == NULL) {
+    if (status == HAL_OK && !line) {
         wrap_inside()->queue_destroy(device, *queue);
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a queue");
     }
-    if (line != NULL) {
+    if (line) {
         const uint32_t *number = wrap_find(device);
-        line->device = number != NULL ? *number : 0;
+        line->device = number ? *number : 0;
     }
     return status;
 }
@@ -257,7 +257,7 @@ static hal_status open_one_of_two(uint32_t index, hal_plugin_device **device)
 {
     const hal_status status = wrap_inside()->device_open(0, device);
     uint32_t *number = status == HAL_OK ? wrap_keep(*device, sizeof(*number)) : NULL;
-    if (number != NULL) {
+    if (number) {
         *number = index;
     }
     return status;
@@ -291,7 +291,7 @@ static hal_status allocate_of_device(hal_plugin_device *device, uint32_t kind, u
 {
     const hal_status status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
     hal_plugin_device **owner = status == HAL_OK ? wrap_keep(*memory, sizeof(*owner)) : NULL;
-    if (owner != NULL) {
+    if (owner) {
         *owner = device;
     }
     return status;

@@ -24,7 +24,7 @@ static hal_status create_late(hal_plugin_device *device, const hal_ir_kernel *ir
                               hal_plugin_kernel **kernel)
 {
     late_kernel *made = calloc(1, sizeof(*made));
-    if (made == NULL) {
+    if (!made) {
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
     }
     made->ir = *ir;
@@ -37,7 +37,7 @@ static hal_status create_late(hal_plugin_device *device, const hal_ir_kernel *ir
 static void destroy_late(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     late_kernel *late = (late_kernel *)kernel;
-    if (late->made != NULL) {
+    if (late->made) {
         wrap_inside()->kernel_destroy(device, late->made);
     }
     free(late);
@@ -55,7 +55,7 @@ static hal_status submit_late(hal_plugin_queue *queue, const hal_batch *batch,
         if (batch->commands[i].kind == HAL_COMMAND_DISPATCH) {
             late_kernel *late = (late_kernel *)batch->commands[i].kernel;
             pthread_mutex_lock(&lock);
-            if (late->made == NULL) {
+            if (!late->made) {
                 status = wrap_inside()->kernel_create(late->device, &late->ir, &late->made);
             }
             pthread_mutex_unlock(&lock);

@@ -61,7 +61,7 @@ static bool waits_are_over(const job *next)
 {
     for (uint32_t i = 0; i < next->wait_count; i++) {
         worker *other = wrap_find(next->waits[i].queue);
-        if (other != NULL && other->reached < next->waits[i].value) {
+        if (other && other->reached < next->waits[i].value) {
             if (other->is_held) {
                 other->looks++;
                 pthread_cond_broadcast(&changed);
@@ -89,7 +89,7 @@ static void wait_for_next_batch(const worker *self)
 {
     const struct timespec end = end_of(2 * NANOSECONDS);
     bool is_late = false;
-    while (!is_late && self->first->next == NULL && !self->is_awaited && !self->ends) {
+    while (!is_late && !self->first->next && !self->is_awaited && !self->ends) {
         is_late = pthread_cond_timedwait(&changed, &lock, &end) != 0;
     }
 }
@@ -115,10 +115,10 @@ static void *work(void *argument)
     pthread_mutex_lock(&lock);
     for (;;) {
         job *next = self->first;
-        if (next == NULL && self->ends) {
+        if (!next && self->ends) {
             break;
         }
-        if (next == NULL || !waits_are_over(next)) {
+        if (!next || !waits_are_over(next)) {
             pthread_cond_wait(&changed, &lock);
             continue;
         }
@@ -149,8 +149,8 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     job *made = calloc(1, sizeof(*made));
     hal_plugin_wait *others = malloc(wait_count * sizeof(*waits) + 1);
     const bool copied =
-        made != NULL && !faults.batch_is_kept && wrap_batch_copy(&made->batch, batch);
-    if (made == NULL || others == NULL || !(copied || faults.batch_is_kept)) {
+        made && !faults.batch_is_kept && wrap_batch_copy(&made->batch, batch);
+    if (!made || !others || !(copied || faults.batch_is_kept)) {
         free(others);
         free(made);
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
@@ -169,7 +169,7 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     line->submitter = pthread_self();
     made->looks = line->looks;
     job **end = &line->first;
-    while (*end != NULL) {
+    while (*end) {
         end = &(*end)->next;
     }
     *end = made;
@@ -213,11 +213,11 @@ static hal_status threaded_create(hal_plugin_device *device, hal_plugin_queue **
 {
     const hal_status status = wrap_inside()->queue_create(device, queue);
     worker *made = status == HAL_OK ? wrap_keep(*queue, sizeof(*made)) : NULL;
-    if (made != NULL) {
+    if (made) {
         made->queue = *queue;
     }
     if (status == HAL_OK &&
-        (made == NULL || pthread_create(&made->thread, NULL, work, made) != 0)) {
+        (!made || pthread_create(&made->thread, NULL, work, made) != 0)) {
         wrap_drop(*queue);
         wrap_inside()->queue_destroy(device, *queue);
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no thread for a queue");

@@ -102,7 +102,7 @@ static bool calls_are_equal(const clique *of)
 
 static void bytes_move(uint8_t *target, const uint8_t *source, uint64_t bytes)
 {
-    if (target != NULL && source != NULL) {
+    if (target && source) {
         memmove(target, source, bytes);
     }
 }
@@ -128,7 +128,7 @@ static bool sums_move(const clique *of)
     const uint64_t bytes = call_bytes(call),
                    parts = call->kind == HAL_REDUCE_SCATTER ? of->count : 1;
     uint8_t *sums = malloc(parts * bytes);
-    if (sums == NULL) {
+    if (!sums) {
         return false;
     }
     for (uint64_t part = 0; part < parts; part++) {
@@ -191,7 +191,7 @@ static void rank_end(hal_plugin_group *rank)
 static void clique_end(clique *of)
 {
     for (uint32_t q = 0; q < of->count; q++) {
-        if (of->ranks[q] != NULL) {
+        if (of->ranks[q]) {
             rank_end(of->ranks[q]);
         }
     }
@@ -208,7 +208,7 @@ static void clique_advance(clique *of)
 {
     uint32_t pending = 0;
     for (uint32_t q = 0; q < of->count; q++) {
-        pending += of->ranks[q] != NULL && of->ranks[q]->is_pending;
+        pending += of->ranks[q] && of->ranks[q]->is_pending;
     }
     if (pending < of->count || ++of->polls < POLLS) {
         return;
@@ -230,7 +230,7 @@ static hal_plugin_group *pending_find(const hal_plugin_queue *queue,
     for (clique *of = cliques; of != NULL; of = of->next) {
         for (uint32_t q = 0; q < of->count; q++) {
             hal_plugin_group *rank = of->ranks[q];
-            if (rank != NULL && rank->is_pending &&
+            if (rank && rank->is_pending &&
                 (rank->queue == queue || rank->device == device)) {
                 return rank;
             }
@@ -243,7 +243,7 @@ static hal_plugin_group *pending_find(const hal_plugin_queue *queue,
 static hal_status order_check(const hal_plugin_queue *queue, const hal_plugin_device *device)
 {
     hal_plugin_group *pending = pending_find(queue, device);
-    if (pending == NULL) {
+    if (!pending) {
         return HAL_OK;
     }
     clique_fail(pending->clique, "engine: a batch came before the collective had begun");
@@ -344,10 +344,10 @@ static hal_status group_id(hal_plugin_group_id *id)
 static clique *clique_for(const hal_plugin_group_id *id, uint32_t count)
 {
     clique *found = cliques;
-    while (found != NULL && memcmp(&found->id, id, sizeof(*id)) != 0) {
+    while (found && memcmp(&found->id, id, sizeof(*id)) != 0) {
         found = found->next;
     }
-    if (found == NULL && (found = calloc(1, sizeof(*found))) != NULL) {
+    if (!found && (found = calloc(1, sizeof(*found))) != NULL) {
         found->id = *id;
         found->count = count;
         found->next = cliques;
@@ -361,14 +361,14 @@ static hal_status group_create(hal_plugin_device *device, const hal_plugin_group
 {
     hal_plugin_group *made = count <= DEVICES ? calloc(1, sizeof(*made)) : NULL;
     pthread_mutex_lock(&engine_lock);
-    clique *of = made != NULL ? clique_for(id, count) : NULL;
-    if (of != NULL) {
+    clique *of = made ? clique_for(id, count) : NULL;
+    if (of) {
         *made = (hal_plugin_group){.device = device, .clique = of, .rank = rank};
         of->ranks[rank] = made;
         of->created++;
     }
     pthread_mutex_unlock(&engine_lock);
-    if (of == NULL) {
+    if (!of) {
         free(made);
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "engine: no memory, or too many ranks");
     }
@@ -424,7 +424,7 @@ static void group_destroy(hal_plugin_group *group)
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
-    if (table != NULL) {
+    if (table) {
         table->size = sizeof(*table);
         table->enumerate = enumerate;
         table->device_open = device_open;

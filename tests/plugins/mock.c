@@ -406,7 +406,7 @@ static void check_batch(const hal_plugin_queue *queue, const hal_batch *batch,
     }
     for (uint32_t i = 0; i < batch->binding_count; i++) {
         const hal_binding *binding = &batch->bindings[i];
-        if ((binding->memory == NULL) != (binding->length == 0)) {
+        if ((!binding->memory) != (binding->length == 0)) {
             misuse("a binding with memory and no length, or the reverse");
         } else if (binding->memory && binding->offset + binding->length > binding->memory->bytes) {
             misuse("a binding beyond its memory");

@@ -22,7 +22,7 @@ __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32
 static int is_in_probe(void)
 {
     const char *probe = getenv("HAL_PROBE");
-    return probe != NULL && strcmp(probe, "off") == 0;
+    return probe && strcmp(probe, "off") == 0;
 }
 
 static hal_status enumerate_hardware(hal_device_info *infos, uint32_t capacity, uint32_t *count)
@@ -30,7 +30,7 @@ static hal_status enumerate_hardware(hal_device_info *infos, uint32_t capacity, 
     const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
     if (status == HAL_OK && capacity > 0) {
         infos[0].kind = HAL_DEVICE_VIRTUAL;
-        if (strstr(wrap_name(), "shy") != NULL && is_in_probe()) {
+        if (strstr(wrap_name(), "shy") && is_in_probe()) {
             infos[0].subgroup_width = 0;
             infos[0].abilities = 0;
             infos[0].storage_types &= ~HAL_TYPE_BIT(HAL_TYPE_F16);
@@ -97,7 +97,7 @@ static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_ke
                                       hal_plugin_kernel **kernel)
 {
     wrap_ir copy;
-    const int is_cpu = strstr(wrap_name(), "matrix") == NULL;
+    const int is_cpu = !strstr(wrap_name(), "matrix");
     if (is_cpu && stores(ir, HAL_TYPE_U64)) {
         abort();
     }
@@ -124,19 +124,19 @@ static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_ke
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
-    if (table != NULL) {
+    if (table) {
         const char *name = wrap_name();
-        table->enumerate = strstr(name, "matrix") != NULL ? enumerate_matrix : enumerate_hardware;
-        if (strstr(name, "alone") != NULL) {
+        table->enumerate = strstr(name, "matrix") ? enumerate_matrix : enumerate_hardware;
+        if (strstr(name, "alone")) {
             table->device_open = device_open_alone;
         }
-        if (strstr(name, "wrong") != NULL) {
+        if (strstr(name, "wrong")) {
             table->kernel_create = kernel_create_wrong;
         }
-        if (strstr(name, "silent") != NULL) {
+        if (strstr(name, "silent")) {
             table->kernel_create = kernel_create_silent;
         }
-        if (strstr(name, "noisy") != NULL) {
+        if (strstr(name, "noisy")) {
             table->device_open = device_open_noisy;
         }
     }

@@ -36,7 +36,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     for (uint32_t i = 0; status == HAL_OK && i < batch->command_count; i++) {
         const hal_command *command = &batch->commands[i];
-        if (command->kernel == NULL || wrap_find(command->kernel) == NULL) {
+        if (!command->kernel || !wrap_find(command->kernel)) {
             continue;
         }
         const uint32_t last = command->binding_first + command->binding_count - 1u;
@@ -58,7 +58,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
-    if (table != NULL) {
+    if (table) {
         table->device_open = open_device;
         table->kernel_create = create_kernel;
         table->submit = submit;

@@ -27,7 +27,7 @@ static void read_name(void)
         return;
     }
     const char *slash = strrchr(here.dli_fname, '/');
-    const char *base = slash != NULL ? slash + 1 : here.dli_fname;
+    const char *base = slash ? slash + 1 : here.dli_fname;
     base += strncmp(base, "hal_", 4) == 0 ? 4 : 0;
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(base, "."), base);
 }
@@ -36,7 +36,7 @@ static void read_name(void)
 static void *copy_of(const void *source, size_t bytes, size_t more)
 {
     void *copy = malloc(bytes + more + 1);
-    if (copy != NULL && bytes > 0) {
+    if (copy && bytes > 0) {
         memcpy(copy, source, bytes);
     }
     return copy;
@@ -47,14 +47,14 @@ hal_plugin *wrap_open(const char *path, uint32_t host_abi, const hal_host *host)
     static hal_plugin table;
     hal_plugin_query_function query = NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = library != NULL ? dlsym(library, HAL_PLUGIN_QUERY_SYMBOL) : NULL;
-    if (symbol == NULL) {
+    void *symbol = library ? dlsym(library, HAL_PLUGIN_QUERY_SYMBOL) : NULL;
+    if (!symbol) {
         host->log(HAL_LOG_ERROR, dlerror());
         return NULL;
     }
     memcpy(&query, &symbol, sizeof(query));
     const hal_plugin *given = query(host_abi, host);
-    if (given == NULL) {
+    if (!given) {
         return NULL;
     }
     read_name();
@@ -93,7 +93,7 @@ bool wrap_batch_copy(wrap_batch *copy, const hal_batch *batch)
     copy->batch.commands = copy->commands;
     copy->batch.bindings = copy->bindings;
     copy->batch.scalars = copy->scalars;
-    if (copy->commands == NULL || copy->bindings == NULL || copy->scalars == NULL) {
+    if (!copy->commands || !copy->bindings || !copy->scalars) {
         wrap_batch_free(copy);
         return false;
     }
@@ -118,7 +118,7 @@ bool wrap_ir_copy(wrap_ir *copy, const hal_ir_kernel *ir, uint32_t more)
     copy->ir.records = copy->records;
     copy->ir.memories = copy->memories;
     copy->ir.constants = copy->constants;
-    if (copy->records == NULL || copy->memories == NULL || copy->constants == NULL) {
+    if (!copy->records || !copy->memories || !copy->constants) {
         wrap_ir_free(copy);
         return false;
     }
@@ -178,11 +178,11 @@ hal_ir_value wrap_ir_operation(wrap_ir *copy, uint32_t at, uint16_t opcode, hal_
 void *wrap_keep(const void *object, size_t bytes)
 {
     void *found = wrap_find(object);
-    if (found != NULL) {
+    if (found) {
         return found;
     }
     kept *made = calloc(1, sizeof(*made) + bytes);
-    if (made == NULL) {
+    if (!made) {
         return NULL;
     }
     made->object = object;
@@ -197,22 +197,22 @@ void *wrap_find(const void *object)
 {
     pthread_mutex_lock(&lock);
     kept *found = all;
-    while (found != NULL && found->object != object) {
+    while (found && found->object != object) {
         found = found->next;
     }
     pthread_mutex_unlock(&lock);
-    return found != NULL ? found->data : NULL;
+    return found ? found->data : NULL;
 }
 
 void wrap_drop(const void *object)
 {
     pthread_mutex_lock(&lock);
     kept **place = &all;
-    while (*place != NULL && (*place)->object != object) {
+    while (*place && (*place)->object != object) {
         place = &(*place)->next;
     }
     kept *found = *place;
-    if (found != NULL) {
+    if (found) {
         *place = found->next;
     }
     pthread_mutex_unlock(&lock);

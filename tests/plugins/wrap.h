@@ -7,7 +7,7 @@
  *     const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
  *     {
  *         hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
- *         if (table != NULL) {
+ *         if (table) {
  *             table->gemm = NULL;
  *         }
  *         return table;

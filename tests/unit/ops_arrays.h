@@ -39,7 +39,7 @@ static inline ops_array *made(ops_array *array)
 /* Expects null, and words in the message. */
 #define nothing(array, words)                                                       \
     do {                                                                            \
-        if ((array) != NULL || !strstr(hal_status_message(), (words))) {            \
+        if ((array) || !strstr(hal_status_message(), (words))) {            \
             fail_msg("%s: '%s' lacks '%s'", #array, hal_status_message(), (words)); \
         }                                                                           \
     } while (0)

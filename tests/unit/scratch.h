@@ -17,7 +17,7 @@ static inline char *scratch_template(char path[SCRATCH_BYTES], const char *name)
 {
     const char *folder = getenv("TMPDIR");
     const int length = snprintf(path, SCRATCH_BYTES, "%s/halyard-%s-XXXXXX",
-                                folder == NULL || folder[0] == 0 ? "/tmp" : folder, name);
+                                !folder || folder[0] == 0 ? "/tmp" : folder, name);
     if (length >= SCRATCH_BYTES) {
         fprintf(stderr, "TMPDIR is too long for the tests: %s\n", folder);
         abort();

@@ -98,8 +98,8 @@ static char *adapted(char *text)
 {
     char *begin = strstr(text, "template<typename T, int Cols");
     char *end = strstr(text, "template<typename T, int LCols");
-    end = end != NULL ? strstr(end, "\n}\n") : NULL;
-    if (begin != NULL && end != NULL) {
+    end = end ? strstr(end, "\n}\n") : NULL;
+    if (begin && end) {
         memmove(begin, end + 3, strlen(end + 3) + 1);
     }
     text = replaced(text, "return fma(l, r, T(0));", "return l * r;");
@@ -120,7 +120,7 @@ static char *translate(const opinion *o, const hal_ir_kernel *kernel)
     char message[256], path[128], command[512];
     size_t length = 0;
     void *words = language_vulkan(kernel, &length, message, sizeof message);
-    if (words == NULL) {
+    if (!words) {
         return NULL;
     }
     snprintf(path, sizeof path, "%s/kernel.spv", o->folder);
@@ -146,9 +146,9 @@ static bool execute(const char *text, const hal_ir_kernel *kernel, msl_grid *gri
     msl_text log = {0};
     uint64_t address = 0;
     msl_library *library = msl_compile(text, &options, &log);
-    snprintf(reason, 512, "%s", log.bytes != NULL ? log.bytes : "");
+    snprintf(reason, 512, "%s", log.bytes ? log.bytes : "");
     free(log.bytes);
-    if (library == NULL) {
+    if (!library) {
         return false;
     }
     grid->groups[0] = 2;
@@ -168,7 +168,7 @@ static bool run_ours(const hal_ir_kernel *kernel, const arguments *given, char r
         grid.buffers[i] = (uint64_t)(uintptr_t)given->memories[i];
     }
     grid.buffers[kernel->binding_count] = (uint64_t)(uintptr_t)given->scalars;
-    const bool well = text != NULL && execute(text, kernel, &grid, reason);
+    const bool well = text && execute(text, kernel, &grid, reason);
     free(text);
     return well;
 }
@@ -184,7 +184,7 @@ static bool run_theirs(const opinion *o, const hal_ir_kernel *kernel, const argu
     memcpy(push + (size_t)8 * kernel->binding_count, given->scalars, kernel->scalar_bytes);
     snprintf(reason, 512, "spirv-cross failed");
     char *text = translate(o, kernel);
-    const bool well = text != NULL && execute(text, kernel, &grid, reason);
+    const bool well = text && execute(text, kernel, &grid, reason);
     free(text);
     return well;
 }
@@ -228,7 +228,7 @@ int main(void)
         puts("skipped: there is no spirv-cross: ./dev setup check");
         return SKIPPED;
     }
-    if (mkdtemp(o.folder) == NULL ||
+    if (!mkdtemp(o.folder) ||
         !corpus_make("single", true, compare, &o, message, sizeof message)) {
         fprintf(stderr, "second_opinion: %s\n", message);
         return FAILED;

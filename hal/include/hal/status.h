@@ -28,6 +28,15 @@ extern "C" {
 
 typedef int32_t hal_status;
 
+/* Evaluates a call once and returns its status from the enclosing function unless it is HAL_OK. */
+#define HAL_TRY(call)                             \
+    do {                                          \
+        const hal_status hal_try_status = (call); \
+        if (hal_try_status != HAL_OK) {           \
+            return hal_try_status;                \
+        }                                         \
+    } while (0)
+
 /* Values of hal_status. They are part of the plugin contract: they never change, new ones are
  * appended. */
 typedef enum hal_status_code {

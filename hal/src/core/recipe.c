@@ -46,7 +46,7 @@ static int recipe_key(const hal_device *device, const hal_kernel_recipe *recipe,
 static int recipe_is_used(const hal_device *device)
 {
     const char *dump = secure_getenv("HAL_DUMP");
-    return device->info.kind != HAL_DEVICE_CPU && (dump == NULL || dump[0] == 0) &&
+    return device->info.kind != HAL_DEVICE_CPU && (!dump || dump[0] == 0) &&
            !hal_hooks_on(HAL_HOOK_EVENTS | HAL_HOOK_CALLS | HAL_HOOK_BATCHES);
 }
 
@@ -68,7 +68,7 @@ int hal_recipe_find(hal_device *device, const hal_kernel_recipe *recipe, hal_rec
         found->ir = hal_ir_kernel_unpack((char *)found->entry + sizeof(entry_head),
                                          bytes - sizeof(entry_head));
     }
-    if (bytes <= sizeof(entry_head) || found->ir == NULL) {
+    if (bytes <= sizeof(entry_head) || !found->ir) {
         hal_recipe_release(found);
         return 0;
     }
@@ -90,7 +90,7 @@ void hal_recipe_store(hal_device *device, const hal_kernel_recipe *recipe, const
     }
     const size_t bytes = sizeof(entry_head) + hal_ir_kernel_packed_bytes(ir);
     char *entry = malloc(bytes);
-    if (entry == NULL) {
+    if (!entry) {
         return;
     }
     memcpy(entry, key, sizeof(entry_head));

@@ -246,7 +246,7 @@ static void link_progress(hal_link *link, const hal_mpi *mpi)
 /* Whether nothing more comes for a rank that has left. */
 static int link_is_finished(hal_link *link, const hal_mpi *mpi)
 {
-    int finished = link->posts == NULL;
+    int finished = !link->posts;
     for (uint32_t q = 0; q < link->count; q++) {
         peer *from = &link->peers[q];
         while (q != link->rank && link->error == 0 &&

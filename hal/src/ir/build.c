@@ -75,7 +75,7 @@ static int order_records(hal_ir_builder *b)
     const uint32_t count = b->view.record_count;
     hal_ir_record *ordered = malloc((count + 1) * sizeof *ordered);
     uint32_t *renamed = malloc((count + 1) * sizeof *renamed);
-    if (ordered == NULL || renamed == NULL) {
+    if (!ordered || !renamed) {
         free(ordered);
         free(renamed);
         return 0;
@@ -103,11 +103,11 @@ static int order_records(hal_ir_builder *b)
 /* Adds the name of a memory or scalar. Errors: another one has it. */
 static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset)
 {
-    if (name == NULL || !hal_ir_is_name(name)) {
+    if (!name || !hal_ir_is_name(name)) {
         hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
                             "%s: name: expected a letter or _, then letters, digits and _, got "
                             "\"%.*s\"",
-                            what, (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
+                            what, (int)HAL_IR_MAX_NAME, !name ? "(null)" : name);
         return 0;
     }
     const hal_ir_kernel *view = &b->view;
@@ -200,20 +200,20 @@ static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record)
 
 hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_builder **builder)
 {
-    if (builder == NULL) {
+    if (!builder) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_builder_create: builder: expected a valid pointer, got "
                         "null");
     }
     *builder = NULL;
-    if (name == NULL || !hal_ir_is_name(name)) {
+    if (!name || !hal_ir_is_name(name)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_builder_create: name: expected a letter or _, then letters, digits "
                         "and _, got \"%.*s\"",
-                        (int)HAL_IR_MAX_NAME, name == NULL ? "(null)" : name);
+                        (int)HAL_IR_MAX_NAME, !name ? "(null)" : name);
     }
     hal_ir_builder *b = calloc(1, sizeof *b);
-    if (b == NULL) {
+    if (!b) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_builder_create: %s: no host memory", name);
     }
     b->raw = 1;
@@ -251,7 +251,7 @@ hal_status hal_ir_builder_create_fragment(const char *name, hal_ir_builder **bui
 
 void hal_ir_builder_destroy(hal_ir_builder *builder)
 {
-    if (builder == NULL) {
+    if (!builder) {
         return;
     }
     free(builder->records);
@@ -299,13 +299,13 @@ hal_status hal_ir_builder_end(hal_ir_builder *builder, const char *function)
 
 hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel)
 {
-    if (kernel != NULL) {
+    if (kernel) {
         *kernel = NULL;
     }
-    if (kernel == NULL || builder == NULL) {
+    if (!kernel || !builder) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_builder_finish: %s: expected a valid pointer, got null",
-                        kernel == NULL ? "kernel" : "builder");
+                        !kernel ? "kernel" : "builder");
     }
     const hal_status status = hal_ir_builder_end(builder, "hal_ir_builder_finish");
     return status == HAL_OK ? hal_ir_kernel_copy(&builder->view, kernel) : status;
@@ -319,7 +319,7 @@ hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kern
 
 int hal_ir_builder_is_usable(hal_ir_builder *builder)
 {
-    if (builder == NULL) {
+    if (!builder) {
         hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_ir: builder: expected a valid pointer, got null");
         return 0;
     }
@@ -332,7 +332,7 @@ int hal_ir_builder_is_usable(hal_ir_builder *builder)
 
 hal_status hal_ir_builder_get_status(const hal_ir_builder *builder)
 {
-    return builder == NULL ? HAL_ERROR_INVALID_ARGUMENT : builder->status;
+    return !builder ? HAL_ERROR_INVALID_ARGUMENT : builder->status;
 }
 
 void hal_ir_builder_fail(hal_ir_builder *builder, hal_status status, const char *format, ...)
@@ -392,7 +392,7 @@ hal_ir_memory_id hal_ir_binding(hal_ir_builder *builder, const char *name, hal_t
     if (access < HAL_ACCESS_READ || access > HAL_ACCESS_READ_WRITE) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
                             "binding %s: access: expected one of HAL_ACCESS_*, got %u",
-                            name == NULL ? "(null)" : name, access);
+                            !name ? "(null)" : name, access);
         return HAL_IR_NONE;
     }
     const hal_ir_kernel *view = &builder->view;
@@ -400,7 +400,7 @@ hal_ir_memory_id hal_ir_binding(hal_ir_builder *builder, const char *name, hal_t
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
                             "binding %s: expected at most %u bindings, declared before shared "
                             "arrays",
-                            name == NULL ? "(null)" : name, HAL_IR_MAX_BINDINGS);
+                            !name ? "(null)" : name, HAL_IR_MAX_BINDINGS);
         return HAL_IR_NONE;
     }
     const hal_ir_memory_id id = add_memory(
@@ -420,7 +420,7 @@ hal_ir_memory_id hal_ir_shared(hal_ir_builder *builder, const char *name, hal_ty
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
                             "shared array %s: expected 1 or more elements and at most %u arrays, "
                             "got %u elements after %u arrays",
-                            name == NULL ? "(null)" : name, HAL_IR_MAX_SHARED, count, arrays);
+                            !name ? "(null)" : name, HAL_IR_MAX_SHARED, count, arrays);
         return HAL_IR_NONE;
     }
     return add_memory(
@@ -673,7 +673,7 @@ void hal_ir_count_fragment(hal_ir_builder *builder, uint32_t opcode, uint32_t nu
 
 hal_type hal_ir_type_of(const hal_ir_builder *builder, hal_ir_value value)
 {
-    if (builder == NULL || value >= builder->view.record_count) {
+    if (!builder || value >= builder->view.record_count) {
         return HAL_TYPE_NONE;
     }
     return builder->records[value].type;
@@ -692,7 +692,7 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
                             view->record_count, &record, &problem) ||
         !hal_ir_check_record(view, view->record_count, &record, &type, &width, &problem)) {
         const char *name = hal_ir_opcode_name(record.opcode);
-        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: %s", name == NULL ? "?" : name,
+        hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: %s", !name ? "?" : name,
                             problem.text);
         return HAL_IR_NONE;
     }

@@ -16,7 +16,7 @@ static hal_ir_value append_operation(hal_ir_builder *builder, uint32_t opcode, u
         return NONE;
     }
     const hal_ir_info *info = hal_ir_info_of(opcode);
-    if (info == NULL) {
+    if (!info) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "opcode: expected HAL_IR_*, got %u",
                             opcode);
         return NONE;
@@ -145,7 +145,7 @@ hal_ir_value hal_ir_pack(hal_ir_builder *builder, uint32_t width, const hal_ir_v
     if (!hal_ir_builder_is_usable(builder)) {
         return NONE;
     }
-    if (elements == NULL || (width != 2 && width != 4 && width != 8)) {
+    if (!elements || (width != 2 && width != 4 && width != 8)) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR,
                             elements ? "pack: width: expected 2, 4 or 8, got %u"
                                      : "pack: elements: expected a valid pointer, got null",
@@ -326,18 +326,18 @@ void hal_ir_splice(hal_ir_builder *builder, const hal_ir_kernel *fragment,
     if (!hal_ir_builder_is_usable(builder)) {
         return;
     }
-    if (fragment == NULL || !(fragment->flags & HAL_IR_FRAGMENT) ||
-        fragment->input_count != input_count || fragment->output_count != output_count ||
-        (inputs == NULL && input_count > 0) || (outputs == NULL && output_count > 0)) {
+    if (!fragment || !(fragment->flags & HAL_IR_FRAGMENT) || fragment->input_count != input_count ||
+        fragment->output_count != output_count || (!inputs && input_count > 0) ||
+        (!outputs && output_count > 0)) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
                             "splice: fragment: expected one of %u inputs and %u outputs, got %u "
                             "and %u",
-                            input_count, output_count, fragment == NULL ? 0 : fragment->input_count,
-                            fragment == NULL ? 0 : fragment->output_count);
+                            input_count, output_count, !fragment ? 0 : fragment->input_count,
+                            !fragment ? 0 : fragment->output_count);
         return;
     }
     hal_ir_value *values = malloc((fragment->record_count + 1) * sizeof *values);
-    if (values == NULL) {
+    if (!values) {
         hal_ir_builder_fail(builder, HAL_ERROR_OUT_OF_MEMORY, "splice: no host memory");
         return;
     }

@@ -432,7 +432,7 @@ int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_i
                         hal_type *type, uint32_t *width, hal_ir_problem *problem)
 {
     check c = {kernel, count, record, hal_ir_info_of(record->opcode), HAL_TYPE_NONE, problem};
-    if (c.info == NULL) {
+    if (!c.info) {
         return hal_ir_reject(problem, "opcode: expected one of HAL_IR_*, got %u", record->opcode);
     }
     if (!check_allowed(&c) || !check_fields(&c)) {

@@ -24,7 +24,7 @@ const char *const hal_ir_dimension_names[4] = {"x", "y", "z", NULL};
 
 const hal_ir_info *hal_ir_info_of(uint32_t opcode)
 {
-    if (opcode >= HAL_IR_OPCODE_COUNT || table[opcode].name == NULL) {
+    if (opcode >= HAL_IR_OPCODE_COUNT || !table[opcode].name) {
         return NULL;
     }
     return &table[opcode];
@@ -33,7 +33,7 @@ const hal_ir_info *hal_ir_info_of(uint32_t opcode)
 const char *hal_ir_opcode_name(uint32_t opcode)
 {
     const hal_ir_info *info = hal_ir_info_of(opcode);
-    return info == NULL ? NULL : info->name;
+    return !info ? NULL : info->name;
 }
 
 const char *hal_type_name(hal_type type)

@@ -72,10 +72,10 @@ const hal_ir_kernel *hal_ir_kernel_unpack(void *block, size_t bytes)
 
 hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
 {
-    if (copy == NULL || kernel == NULL) {
+    if (!copy || !kernel) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_kernel_copy: %s: expected a valid pointer, got null",
-                        copy == NULL ? "copy" : "kernel");
+                        !copy ? "copy" : "kernel");
     }
     *copy = NULL;
     hal_ir_kernel own;
@@ -86,7 +86,7 @@ hal_status hal_ir_kernel_copy(const hal_ir_kernel *kernel, hal_ir_kernel **copy)
     }
     const size_t bytes = hal_ir_kernel_packed_bytes(&own);
     hal_ir_kernel *made = malloc(bytes);
-    if (made == NULL) {
+    if (!made) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_kernel_copy: no host memory for %zu bytes",
                         bytes);
     }

@@ -120,7 +120,7 @@ static hal_status find_live(const hal_ir_kernel *from, uint8_t *live)
     uint32_t *sets = malloc((count + 1) * sizeof *sets); /* the previous SET of the variable */
     uint32_t *last = malloc((count + 1) * sizeof *last); /* the last SET of each VAR */
     uint32_t pending = 0;
-    if (work == NULL || sets == NULL || last == NULL) {
+    if (!work || !sets || !last) {
         free(work);
         free(sets);
         free(last);
@@ -204,13 +204,13 @@ static hal_status drop_dead_records(hal_ir_kernel *kernel)
     uint8_t *live = calloc(records + 1, 1);
     uint32_t *renamed = malloc(((records > constants ? records : constants) + 1) * sizeof *renamed);
     hal_status status = HAL_OK;
-    if (live == NULL || renamed == NULL) {
+    if (!live || !renamed) {
         status = hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory",
                           kernel->names + kernel->name);
     } else {
         status = find_live(kernel, live);
     }
-    if (status == HAL_OK && memchr(live, 0, records) != NULL) {
+    if (status == HAL_OK && memchr(live, 0, records)) {
         keep_live_records(kernel, live, renamed);
         keep_used_constants(kernel, renamed);
     }

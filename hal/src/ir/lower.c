@@ -123,7 +123,7 @@ static hal_ir_value lower_load(hal_ir_rewrite *r, uint32_t index)
         return made[0];
     }
     hal_ir_value *elements = split_vector(r, index);
-    if (elements != NULL) {
+    if (elements) {
         memcpy(elements, made, record->width * sizeof *made);
     }
     return HAL_IR_NONE;
@@ -205,7 +205,7 @@ static hal_ir_value lower_pack(hal_ir_rewrite *r, uint32_t index)
     vector_elements(r, record->b, second);
     memcpy(made + 4, second, 4 * sizeof *made);
     hal_ir_value *elements = split_vector(r, index);
-    if (elements != NULL) {
+    if (elements) {
         memcpy(elements, made, sizeof made);
     }
     return HAL_IR_NONE;

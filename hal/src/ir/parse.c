@@ -93,7 +93,7 @@ static int parse_operand(parser *p, hal_ir_value *value)
         return 0;
     }
     const value_name *found = name_find(p, name, length);
-    if (found == NULL) {
+    if (!found) {
         return hal_ir_reader_fail(&p->reader, "expected a value that is defined above, got %%%.*s",
                                   (int)length, name);
     }
@@ -178,8 +178,8 @@ static int parse_memory_operand(parser *p, hal_ir_value *index, uint32_t *memory
         !parse_operand(p, index)) {
         return 0;
     }
-    const int minus = offset != NULL && hal_ir_reader_accept(reader, '-');
-    if (minus || (offset != NULL && hal_ir_reader_accept(reader, '+'))) {
+    const int minus = offset && hal_ir_reader_accept(reader, '-');
+    if (minus || (offset && hal_ir_reader_accept(reader, '+'))) {
         uint64_t number = 0;
         const uint64_t limit = minus ? UINT64_C(1) << 31 : INT32_MAX;
         if (!hal_ir_reader_unsigned(reader, "an offset", limit, &number)) {
@@ -307,8 +307,8 @@ static int parse_record(parser *p, const char *opcode, const char *name, uint32_
     hal_ir_reader *reader = &p->reader;
     const uint32_t number = hal_ir_builder_view(p->builder)->record_count;
     uint32_t code = 0;
-    while (code < HAL_IR_OPCODE_COUNT && (hal_ir_info_of(code) == NULL ||
-                                          strcmp(hal_ir_opcode_name(code), opcode) != 0)) {
+    while (code < HAL_IR_OPCODE_COUNT &&
+           (!hal_ir_info_of(code) || strcmp(hal_ir_opcode_name(code), opcode) != 0)) {
         code++;
     }
     if (code == HAL_IR_OPCODE_COUNT) {
@@ -316,10 +316,10 @@ static int parse_record(parser *p, const char *opcode, const char *name, uint32_
     }
     const hal_ir_info *info = hal_ir_info_of(code);
     const int has_value = info->result != '-' && info->result != 's' && info->result != 'w';
-    if (has_value && name == NULL) {
+    if (has_value && !name) {
         return hal_ir_reader_fail(reader, "expected a name for the value: %%name = %s", opcode);
     }
-    if (!has_value && name != NULL) {
+    if (!has_value && name) {
         return hal_ir_reader_fail(reader, "expected no name, as %s has no value", opcode);
     }
     hal_ir_record record = hal_ir_record_blank(code);
@@ -332,7 +332,7 @@ static int parse_record(parser *p, const char *opcode, const char *name, uint32_
         return 0;
     }
     const hal_ir_value value = hal_ir_append(p->builder, record);
-    return check_builder(p) && (name == NULL || name_define(p, name, name_length, value));
+    return check_builder(p) && (!name || name_define(p, name, name_length, value));
 }
 
 static int parse_group(parser *p)
@@ -464,8 +464,7 @@ static hal_status parse_kernel(parser *p, hal_ir_kernel **kernel)
         good = parse_line(p) && hal_ir_reader_end(&p->reader);
     }
     if (!good) {
-        const hal_status status =
-            p->builder == NULL ? HAL_OK : hal_ir_builder_get_status(p->builder);
+        const hal_status status = !p->builder ? HAL_OK : hal_ir_builder_get_status(p->builder);
         return hal_fail(status == HAL_ERROR_OUT_OF_MEMORY ? status : HAL_ERROR_INVALID_IR,
                         "IR text, %s", p->reader.problem.text);
     }
@@ -480,10 +479,10 @@ static hal_status parse_kernel(parser *p, hal_ir_kernel **kernel)
 
 hal_status hal_ir_parse(const char *text, size_t bytes, hal_ir_kernel **kernel)
 {
-    if (kernel == NULL || (text == NULL && bytes > 0)) {
+    if (!kernel || (!text && bytes > 0)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_parse: %s: expected a valid pointer, got null",
-                        kernel == NULL ? "kernel" : "text");
+                        !kernel ? "kernel" : "text");
     }
     *kernel = NULL;
     parser p = {.reader = {.text = text, .bytes = bytes, .line = 1}};

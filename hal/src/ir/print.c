@@ -209,10 +209,10 @@ static void print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t i
 
 hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
 {
-    if (text == NULL || kernel == NULL) {
+    if (!text || !kernel) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_print: %s: expected a valid pointer, got null",
-                        text == NULL ? "text" : "kernel");
+                        !text ? "text" : "kernel");
     }
     *text = NULL;
     hal_status status = hal_ir_verify(kernel);

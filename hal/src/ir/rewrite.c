@@ -17,7 +17,7 @@ static void copy_declarations(hal_ir_rewrite *r,
     hal_ir_groups_per_unit(r->to, from->groups_per_unit);
     for (uint32_t i = 0; i < from->memory_count; i++) {
         const hal_ir_memory *memory = &from->memories[i];
-        const hal_type type = storage == NULL ? memory->type : storage(r->info, memory->type);
+        const hal_type type = !storage ? memory->type : storage(r->info, memory->type);
         if (hal_ir_is_shared(from, i)) {
             hal_ir_shared(r->to, from->names + memory->name, type, memory->count);
         } else {
@@ -47,7 +47,7 @@ hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
     }
     r->values = malloc((from->record_count + 1) * sizeof *r->values);
     r->splits = malloc((from->record_count + 1) * sizeof *r->splits);
-    if (r->values == NULL || r->splits == NULL) {
+    if (!r->values || !r->splits) {
         hal_ir_rewrite_end(r, NULL);
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory", name);
     }
@@ -82,7 +82,7 @@ hal_ir_value hal_ir_rewrite_copy(hal_ir_rewrite *r, const hal_ir_record *record)
 hal_status hal_ir_rewrite_end(hal_ir_rewrite *r, hal_ir_kernel **made)
 {
     hal_status status = HAL_OK;
-    if (made != NULL) {
+    if (made) {
         status = hal_ir_builder_finish_unverified(r->to, made);
     }
     hal_ir_builder_destroy(r->to);

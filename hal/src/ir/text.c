@@ -246,9 +246,9 @@ int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
     if (!hal_ir_reader_word(reader, "a type", 0, word)) {
         return 0;
     }
-    char *times = width == NULL ? NULL : strrchr(word, 'x');
+    char *times = !width ? NULL : strrchr(word, 'x');
     uint64_t lanes = 1;
-    if (times != NULL) {
+    if (times) {
         if (!parse_unsigned(times + 1, 8, &lanes)) {
             return hal_ir_reader_fail(reader, "expected a type, got `%s`", word);
         }
@@ -257,7 +257,7 @@ int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
     for (hal_type i = HAL_TYPE_BOOL; i < HAL_TYPE_COUNT; i++) {
         if (strcmp(word, hal_type_name(i)) == 0) {
             *type = i;
-            if (width != NULL) {
+            if (width) {
                 *width = (uint32_t)lanes;
             }
             return 1;

@@ -21,10 +21,10 @@ static int check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
                              HAL_IR_KERNEL_LEAST_BYTES, HAL_IR_LEAST_VERSION, HAL_IR_VERSION,
                              kernel->size, kernel->version);
     }
-    if ((kernel->record_count > 0 && kernel->records == NULL) ||
-        (kernel->memory_count > 0 && kernel->memories == NULL) ||
-        (kernel->scalar_count > 0 && kernel->scalars == NULL) ||
-        (kernel->constant_count > 0 && kernel->constants == NULL) || kernel->names == NULL) {
+    if ((kernel->record_count > 0 && !kernel->records) ||
+        (kernel->memory_count > 0 && !kernel->memories) ||
+        (kernel->scalar_count > 0 && !kernel->scalars) ||
+        (kernel->constant_count > 0 && !kernel->constants) || !kernel->names) {
         return hal_ir_reject(problem, "arrays: expected one for each count above 0, got null");
     }
     return 1;
@@ -56,7 +56,7 @@ static hal_status fail_record(const hal_ir_kernel *kernel, uint32_t record,
     const char *name = hal_ir_opcode_name(kernel->records[record].opcode);
     return hal_fail(HAL_ERROR_INVALID_IR, "%s %s, record %u (%s): %s",
                     kernel->flags & HAL_IR_FRAGMENT ? "fragment" : "kernel",
-                    kernel->names + kernel->name, record, name == NULL ? "?" : name, problem->text);
+                    kernel->names + kernel->name, record, !name ? "?" : name, problem->text);
 }
 
 /* Each input and output of a fragment has one record. */
@@ -92,7 +92,7 @@ static hal_status verify_records(const hal_ir_kernel *kernel, uint32_t *wrong)
     hal_ir_problem problem;
     hal_ir_scope scope = {0};
     hal_ir_place *places = malloc((kernel->record_count + 1) * sizeof *places);
-    if (places == NULL) {
+    if (!places) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_verify: kernel %s: no host memory",
                         kernel->names + kernel->name);
     }
@@ -148,7 +148,7 @@ static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong
     uint32_t *scratch = malloc(HAL_IR_UNIFORM_SCRATCH(kernel->record_count) * sizeof *scratch);
     uint8_t *uniform = malloc(kernel->record_count);
     hal_status status = HAL_OK;
-    if (scratch == NULL || uniform == NULL) {
+    if (!scratch || !uniform) {
         status = hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_verify: kernel %s: no host memory",
                           kernel->names + kernel->name);
     } else {
@@ -374,7 +374,7 @@ static hal_status verify_kernel(const hal_ir_kernel *kernel, int with_records, u
 
 hal_status hal_ir_verify_at(const hal_ir_kernel *kernel, uint32_t *record)
 {
-    if (kernel == NULL) {
+    if (!kernel) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_ir_verify: kernel: expected a valid pointer, got null");
     }

@@ -255,7 +255,7 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
     }
     ops_array *first;
     while ((first = ops_fusion_plan_make(&plan, root, how->fuse,
-                                         sums.tensor.buffer ? sums.source : NULL)) != NULL) {
+                                         sums.tensor.buffer ? sums.source : NULL))) {
         if (first == root) {
             return report_too_many_operands(root);
         }

@@ -111,7 +111,7 @@ void ops_plan_cache_insert(ops_plan_cache *cache, const uint64_t hash[2], ops_re
         return;
     }
     cache_entry *entry = cache_slot(cache->entries, cache->capacity, hash);
-    cache->count += entry->plan == NULL;
+    cache->count += !entry->plan;
     ops_recorded_plan_destroy(entry->plan);
     *entry = (cache_entry){.hash = {hash[0], hash[1]}, .plan = plan};
 }

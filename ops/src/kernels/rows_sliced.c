@@ -174,7 +174,7 @@ static void part_begin(const sliced_rows *rows, uint32_t phase, sliced_part *par
         } else if (part->needed[v] && rows->ready[v] <= phase && is_place(program, v)) {
             tensor = &rows->made[rows->row[step_operands(program, v)[0]] + 1];
         }
-        if (tensor != NULL) {
+        if (tensor) {
             part->number[v] = (uint8_t)part->tensor_count;
             part->tensors[part->tensor_count++] = *tensor;
         }

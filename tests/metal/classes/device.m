@@ -52,7 +52,7 @@ NSError *standin_error(NSString *domain, NSInteger code, const char *sentence)
 @implementation StandinBuffer
 - (void)dealloc
 {
-    if (memory != NULL) {
+    if (memory) {
         standin_memory_release(memory);
     }
     [super dealloc];
@@ -186,7 +186,7 @@ NSError *standin_error(NSString *domain, NSInteger code, const char *sentence)
     }
     StandinBuffer *buffer = [[StandinBuffer alloc] initWithDevice:self];
     buffer->memory = standin_memory_create(length, options);
-    if (buffer->memory == NULL) {
+    if (!buffer->memory) {
         [buffer release];
         return nil;
     }
@@ -234,16 +234,16 @@ static uint64_t key_of(const char *text, const msl_options *options)
     const char *text = [source UTF8String];
     msl_text log = {0};
     msl_library *compiled = msl_compile(text, &settings, &log);
-    if (compiled != NULL && log.count > 0 && standin_setting("METAL_STANDIN_STRICT", 0)) {
+    if (compiled && log.count > 0 && standin_setting("METAL_STANDIN_STRICT", 0)) {
         standin_violation(NULL, "newLibraryWithSource: warnings: %s", log.bytes);
     }
-    if (log.count > 0 && error != NULL) {
+    if (log.count > 0 && error) {
         *error = standin_error(MTLLibraryErrorDomain,
                                compiled != NULL ? MTLLibraryErrorCompileWarning
                                                 : MTLLibraryErrorCompileFailure, log.bytes);
     }
     free(log.bytes);
-    if (compiled == NULL) {
+    if (!compiled) {
         return nil;
     }
     StandinLibrary *library = [[StandinLibrary alloc] initWithDevice:self];
@@ -312,8 +312,8 @@ static BOOL is_archived(MTLComputePipelineDescriptor *descriptor)
                function->function->max_threads > MSL_MAX_THREADS) {
         fault = "more threads in a threadgroup than the device has";
     }
-    if (fault != NULL) {
-        if (error != NULL) {
+    if (fault) {
+        if (error) {
             *error = standin_error(MTLLibraryErrorDomain, MTLLibraryErrorInternal, fault);
         }
         return nil;

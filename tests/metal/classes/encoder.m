@@ -76,7 +76,7 @@ enum { INVALID = MTLCommandBufferErrorInvalidResource, MAX_BYTES = 4096 };
 
 static void clear_binding(standin_binding *binding)
 {
-    if (binding->memory != NULL) {
+    if (binding->memory) {
         standin_memory_unref(binding->memory);
     }
     free(binding->bytes);
@@ -95,7 +95,7 @@ static void clear_binding(standin_binding *binding)
     for (uint32_t i = 0; i < MSL_BUFFERS; i++) {
         clear_binding(&bindings[i]);
     }
-    if (program != NULL) {
+    if (program) {
         standin_program_unref(program);
     }
     [super dealloc];
@@ -112,7 +112,7 @@ static void clear_binding(standin_binding *binding)
     }
     standin_program *wanted = ((StandinPipeline *)state)->program;
     standin_program_ref(wanted);
-    if (program != NULL) {
+    if (program) {
         standin_program_unref(program);
     }
     program = wanted;
@@ -120,7 +120,7 @@ static void clear_binding(standin_binding *binding)
 }
 - (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)index
 {
-    if (index >= MSL_BUFFERS || length == 0 || length > MAX_BYTES || bytes == NULL || ended) {
+    if (index >= MSL_BUFFERS || length == 0 || length > MAX_BYTES || !bytes || ended) {
         VIOLATION("setBytes: length %lu at index %lu: 1 to 4096 bytes at 0 to 30",
                   (unsigned long)length, (unsigned long)index);
         return;
@@ -150,7 +150,7 @@ static void clear_binding(standin_binding *binding)
 }
 - (void)setBufferOffset:(NSUInteger)offset atIndex:(NSUInteger)index
 {
-    if (index >= MSL_BUFFERS || ended || bindings[index].memory == NULL ||
+    if (index >= MSL_BUFFERS || ended || !bindings[index].memory ||
         offset >= bindings[index].memory->length) {
         VIOLATION("setBufferOffset: offset %lu at index %lu, which has no such buffer",
                   (unsigned long)offset, (unsigned long)index);
@@ -175,16 +175,16 @@ static const char *fault_of(const standin_binding *binding, const msl_parameter 
     const uint32_t alignment =
         parameter->space == MSL_CONSTANT && parameter->alignment < constant ? constant
                                                                             : parameter->alignment;
-    if (binding->memory == NULL && binding->bytes == NULL) {
+    if (!binding->memory && !binding->bytes) {
         return "is not bound";
     }
-    if (binding->memory != NULL && binding->offset % alignment != 0) {
+    if (binding->memory && binding->offset % alignment != 0) {
         return "has an offset that its type or address space does not allow";
     }
     if (parameter->is_reference && binding->size < parameter->size) {
         return "is smaller than what the kernel reads there";
     }
-    if (binding->bytes != NULL && !parameter->is_const) {
+    if (binding->bytes && !parameter->is_const) {
         return "is set by setBytes, and the kernel may write to it";
     }
     return NULL;
@@ -192,7 +192,7 @@ static const char *fault_of(const standin_binding *binding, const msl_parameter 
 
 - (BOOL)checkSize:(MTLSize)size groups:(MTLSize)groups
 {
-    if (program == NULL) {
+    if (!program) {
         VIOLATION("a dispatch without a pipeline");
         return NO;
     }
@@ -219,7 +219,7 @@ static const char *fault_of(const standin_binding *binding, const msl_parameter 
         } else {
             fault = fault_of(&bindings[parameter->index], parameter);
         }
-        if (fault != NULL) {
+        if (fault) {
             VIOLATION("kernel %s: index %u %s", function->name, parameter->index, fault);
             return NO;
         }
@@ -242,7 +242,7 @@ static const char *fault_of(const standin_binding *binding, const msl_parameter 
         const standin_binding *binding = &bindings[parameter->index];
         if (parameter->space == MSL_THREADGROUP) {
             command->threadgroup_bytes[parameter->index] = threadgroups[parameter->index];
-        } else if (binding->memory != NULL) {
+        } else if (binding->memory) {
             standin_memory_ref(binding->memory);
             command->places[i].memory = binding->memory;
             command->places[i].offset = binding->offset;
@@ -274,7 +274,7 @@ static const char *fault_of(const standin_binding *binding, const msl_parameter 
                                        (grid.height + size.height - 1) / size.height,
                                        (grid.depth + size.depth - 1) / size.depth);
     standin_command *command = [self dispatch:size groups:groups];
-    if (command != NULL) {
+    if (command) {
         command->threads[0] = (uint32_t)grid.width;
         command->threads[1] = (uint32_t)grid.height;
         command->threads[2] = (uint32_t)grid.depth;

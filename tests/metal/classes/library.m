@@ -92,7 +92,7 @@ uint64_t standin_pipeline_key(MTLComputePipelineDescriptor *descriptor);
 @implementation StandinLibrary
 - (void)dealloc
 {
-    if (library != NULL) {
+    if (library) {
         standin_library_unref(library);
     }
     [super dealloc];
@@ -125,7 +125,7 @@ uint64_t standin_pipeline_key(MTLComputePipelineDescriptor *descriptor);
 @implementation StandinFunction
 - (void)dealloc
 {
-    if (library != NULL) {
+    if (library) {
         standin_library_unref(library);
     }
     [super dealloc];
@@ -143,7 +143,7 @@ uint64_t standin_pipeline_key(MTLComputePipelineDescriptor *descriptor);
 @implementation StandinPipeline
 - (void)dealloc
 {
-    if (program != NULL) {
+    if (program) {
         atomic_store(&program->released, true);
         standin_program_unref(program);
     }
@@ -184,18 +184,18 @@ uint64_t standin_pipeline_key(MTLComputePipelineDescriptor *descriptor);
 {
     char line[64];
     FILE *file = fopen([[url path] fileSystemRepresentation], "r");
-    BOOL good = file != NULL && fgets(line, sizeof line, file) != NULL &&
+    BOOL good = file && fgets(line, sizeof line, file) &&
                 strcmp(line, "metal stand-in archive\n") == 0;
-    while (good && fgets(line, sizeof line, file) != NULL) {
+    while (good && fgets(line, sizeof line, file)) {
         char *end;
         const uint64_t key = strtoull(line, &end, 16);
         good = *end == '\n' && end != line;
         [keys addObject:[NSNumber numberWithUnsignedLongLong:key]];
     }
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
-    if (!good && error != NULL) {
+    if (!good && error) {
         *error = standin_error(MTLBinaryArchiveDomain, MTLBinaryArchiveErrorInvalidFile,
                                "the file is not an archive of this device");
     }
@@ -205,7 +205,7 @@ uint64_t standin_pipeline_key(MTLComputePipelineDescriptor *descriptor);
                                             error:(NSError **)error
 {
     if ([descriptor computeFunction] == nil) {
-        if (error != NULL) {
+        if (error) {
             *error = standin_error(MTLBinaryArchiveDomain, MTLBinaryArchiveErrorUnexpectedElement,
                                    "the descriptor has no function");
         }
@@ -217,12 +217,12 @@ uint64_t standin_pipeline_key(MTLComputePipelineDescriptor *descriptor);
 - (BOOL)serializeToURL:(NSURL *)url error:(NSError **)error
 {
     FILE *file = fopen([[url path] fileSystemRepresentation], "w");
-    BOOL good = file != NULL && fputs("metal stand-in archive\n", file) >= 0;
+    BOOL good = file && fputs("metal stand-in archive\n", file) >= 0;
     for (NSNumber *key in keys) {
         good = good && fprintf(file, "%llx\n", [key unsignedLongLongValue]) > 0;
     }
-    good = file != NULL && fclose(file) == 0 && good;
-    if (!good && error != NULL) {
+    good = file && fclose(file) == 0 && good;
+    if (!good && error) {
         *error = standin_error(MTLBinaryArchiveDomain, MTLBinaryArchiveErrorInternalError,
                                "the archive could not be written");
     }

@@ -45,7 +45,7 @@ static uint64_t stamp(void)
 static void cache_folder(char *path, size_t room)
 {
     const char *given = getenv("METAL_STANDIN_CACHE");
-    if (given != NULL) {
+    if (given) {
         snprintf(path, room, "%s", given);
     } else {
         snprintf(path, room, "/tmp/metal-standin-%u", (unsigned)getuid());
@@ -76,10 +76,10 @@ static void read_file(const char *path, msl_text *text)
 {
     FILE *file = fopen(path, "r");
     char line[1024];
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    while (file && fgets(line, sizeof line, file)) {
         msl_text_add(text, "%s", line);
     }
-    if (file != NULL) {
+    if (file) {
         fclose(file);
     }
 }
@@ -87,7 +87,7 @@ static void read_file(const char *path, msl_text *text)
 static int write_file(const char *path, const char *bytes, size_t count)
 {
     FILE *file = fopen(path, "w");
-    if (file == NULL) {
+    if (!file) {
         return -1;
     }
     const int failed = fwrite(bytes, 1, count, file) != count;
@@ -113,7 +113,7 @@ static int build(const char *path, const msl_options *options, const msl_text *t
     }
     const char *compile[40] = {MSL_CLANG, MSL_FLAGS, "-c", source, "-o", object};
     size_t n = 0;
-    while (compile[n] != NULL) {
+    while (compile[n]) {
         n++;
     }
     if (options->fast_math || options->watch) {
@@ -149,7 +149,7 @@ static int build(const char *path, const msl_options *options, const msl_text *t
     }
     unlink(object);
     unlink(shared);
-    if (getenv("METAL_STANDIN_KEEP") == NULL) {
+    if (!getenv("METAL_STANDIN_KEEP")) {
         unlink(source);
     }
     return status == 0 ? 0 : -1;
@@ -161,14 +161,14 @@ static int waits(const char *path)
     FILE *file = fopen(path, "r");
     static const char *const names[] = {"msl_barrier", "msl_simdgroup_barrier", "msl_gather"};
     int found = 0;
-    if (file == NULL) {
+    if (!file) {
         return 1;
     }
     fseek(file, 0, SEEK_END);
     const long count = ftell(file);
     rewind(file);
     char *bytes = malloc((size_t)count + 1);
-    if (bytes == NULL || fread(bytes, 1, (size_t)count, file) != (size_t)count) {
+    if (!bytes || fread(bytes, 1, (size_t)count, file) != (size_t)count) {
         found = 1;
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !found; i++) {
@@ -188,7 +188,7 @@ static int find_entries(msl_library *library, int needs_coroutines, msl_text *lo
         void *entry = dlsym(library->object, name);
         snprintf(name, sizeof name, "msl_info_%s", f->name);
         const uint32_t *info = dlsym(library->object, name);
-        if (entry == NULL || info == NULL) {
+        if (!entry || !info) {
             msl_text_add(log, "the compiled object has no %s\n", name);
             return -1;
         }
@@ -208,11 +208,11 @@ static msl_library *load(msl_scanned *scanned, const char *path, msl_text *log)
     char file[640];
     snprintf(file, sizeof file, "%s.so", path);
     msl_library *library = calloc(1, sizeof *library);
-    if (library == NULL) {
+    if (!library) {
         return NULL;
     }
     library->object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (library->object == NULL) {
+    if (!library->object) {
         msl_text_add(log, "%s\n", dlerror());
         free(library);
         return NULL;
@@ -265,7 +265,7 @@ msl_library *msl_compile(const char *source, const msl_options *options, msl_tex
 
 void msl_library_free(msl_library *library)
 {
-    if (library != NULL) {
+    if (library) {
         dlclose(library->object);
         free(library->functions);
         free(library);

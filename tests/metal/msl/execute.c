@@ -201,7 +201,7 @@ void *msl_threadgroup_array(uint32_t number, uint32_t size)
     if (number >= MAX_ARRAYS) {
         fail("threadgroup memory: more arrays than the stand-in has places for");
     }
-    if (x.arrays[number] == NULL) {
+    if (!x.arrays[number]) {
         x.arrays[number] = shared_array(size);
     }
     return x.arrays[number];
@@ -211,9 +211,9 @@ static void watch(const volatile void *place, uint32_t size, int writes, int is_
 {
     const unsigned char *address = (const unsigned char *)(uintptr_t)place;
     const int is_shared = address >= x.shared && address < x.shared + 2 * MSL_THREADGROUP_BYTES;
-    const int is_stack = x.stacks != NULL && address >= x.stacks &&
+    const int is_stack = x.stacks && address >= x.stacks &&
                          address < x.stacks + (size_t)MSL_MAX_THREADS * STACK_BYTES;
-    if (x.executing && x.watcher != NULL && !is_shared && !is_stack) {
+    if (x.executing && x.watcher && !is_shared && !is_stack) {
         x.watcher(x.watcher_context, (uint64_t)(uintptr_t)place, size, writes, is_atomic);
     }
 }
@@ -271,7 +271,7 @@ static void meet(uint32_t first, uint32_t last)
         if (item->progress == FINISHED) {
             continue;
         }
-        if (item->progress != AT_SIMDGROUP || (site != NULL && site != item->site)) {
+        if (item->progress != AT_SIMDGROUP || (site && site != item->site)) {
             fail("a simdgroup operation is reached by some lanes only");
         }
         site = item->site;
@@ -324,7 +324,7 @@ static void run_coroutines(void)
         for (uint32_t i = 0; i < x.item_count; i++) {
             work_item *item = &x.items[i];
             finished += item->progress == FINISHED;
-            if (item->progress == AT_BARRIER && site != NULL && item->site != site) {
+            if (item->progress == AT_BARRIER && site && item->site != site) {
                 fail("work-items of a group are at different barriers");
             }
             site = item->progress == AT_BARRIER ? item->site : site;
@@ -450,7 +450,7 @@ static uint32_t flush_denormals(void)
     uint32_t before = 0;
 #ifdef __x86_64__
     before = _mm_getcsr();
-    if (getenv("METAL_STANDIN_FLUSH") != NULL) {
+    if (getenv("METAL_STANDIN_FLUSH")) {
         _mm_setcsr(before | 0x8040); /* flush results to zero, take operands as zero */
     }
 #endif
@@ -468,7 +468,7 @@ static void restore_denormals(uint32_t before)
 
 static int set_up(void)
 {
-    if (x.items != NULL) {
+    if (x.items) {
         return 0;
     }
     const size_t stacks = (size_t)MSL_MAX_THREADS * STACK_BYTES;
@@ -476,7 +476,7 @@ static int set_up(void)
     x.stacks = mmap(NULL, stacks, PROT_READ | PROT_WRITE, flags, -1, 0);
     x.shared = mmap(NULL, 2 * MSL_THREADGROUP_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
     x.items = calloc(MSL_MAX_THREADS, sizeof *x.items);
-    if (x.stacks == MAP_FAILED || x.shared == MAP_FAILED || x.items == NULL) {
+    if (x.stacks == MAP_FAILED || x.shared == MAP_FAILED || !x.items) {
         return -1;
     }
     /* Past the end of threadgroup memory there is none. */

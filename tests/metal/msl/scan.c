@@ -28,7 +28,7 @@ void msl_text_add(msl_text *text, const char *format, ...)
     if (text->count + (size_t)length + 1 > text->capacity) {
         text->capacity = 2 * (text->count + (size_t)length) + 256;
         text->bytes = realloc(text->bytes, text->capacity);
-        if (text->bytes == NULL) {
+        if (!text->bytes) {
             abort();
         }
     }
@@ -62,7 +62,7 @@ static size_t skip_opaque(const scanner *s, size_t at)
     }
     if (p[0] == '/' && p[1] == '*') {
         const char *end = strstr(p + 2, "*/");
-        return end != NULL ? (size_t)(end + 2 - s->source) : at + strlen(p);
+        return end ? (size_t)(end + 2 - s->source) : at + strlen(p);
     }
     if (p[0] == '"') {
         size_t i = 1;
@@ -227,7 +227,7 @@ static int parameter(scanner *s, msl_function *f, size_t from, size_t to, msl_te
     }
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         if (attribute(attributes, values[i][0]) >= 0) {
-            const int scalar = strchr("ils", values[i][1][0]) != NULL &&
+            const int scalar = strchr("ils", values[i][1][0]) &&
                                strcmp(values[i][1], "local_position") != 0;
             msl_text_add(&s->out->text, "%s = msl_value<%.*s>::of(%smsl->%s); (void)%s; ", start,
                          (int)end, start, scalar ? "&" : "", values[i][1], start + end);
@@ -271,7 +271,7 @@ static int head(scanner *s, msl_text *info)
     split_attributes(s, at, open, text, attributes, sizeof text);
     out->functions =
         realloc(out->functions, (out->function_count + 1) * sizeof *out->functions);
-    if (out->functions == NULL) {
+    if (!out->functions) {
         abort();
     }
     msl_function *f = &out->functions[out->function_count++];
@@ -315,7 +315,7 @@ static int array(scanner *s)
 {
     size_t end = s->at;
     while (s->source[end] != 0 && s->source[end] != ';') {
-        if (strchr("*&={}", s->source[end]) != NULL) {
+        if (strchr("*&={}", s->source[end])) {
             return 0;
         }
         end = s->source[end] == '(' || s->source[end] == '[' ? closing(s, end) : end + 1;
@@ -323,7 +323,7 @@ static int array(scanner *s)
     char text[512], unused[512];
     split_attributes(s, s->at, end, text, unused, sizeof text);
     char *alignment = strstr(text, "__attribute__");
-    if (alignment != NULL) {
+    if (alignment) {
         *alignment = 0;
     }
     /* The type is all words but the last before the first [ or comma. */
@@ -381,7 +381,7 @@ static int word(scanner *s, msl_text *info)
         s->at += strlen("kernel");
         return head(s, info);
     }
-    if (s->kernel_depth > 0 && starts_word(p, "threadgroup") && strchr("{};", s->before) != NULL &&
+    if (s->kernel_depth > 0 && starts_word(p, "threadgroup") && strchr("{};", s->before) &&
         array(s)) {
         return 0;
     }
@@ -400,7 +400,7 @@ static int step(scanner *s, msl_text *info)
     const char *p = s->source + s->at;
     const size_t next = skip_opaque(s, s->at);
     if (next != s->at) {
-        const int pragma = p[0] == '#' && strstr(p, "METAL fp contract(off)") != NULL &&
+        const int pragma = p[0] == '#' && strstr(p, "METAL fp contract(off)") &&
                            strstr(p, "METAL fp contract(off)") < s->source + next;
         const int other = p[0] == '#' && strstr(p, "#pragma METAL") == p;
         s->out->contract_off |= pragma;

@@ -60,7 +60,7 @@ static int begin(void **state)
                           .began = "2026-01-02T03:04:05Z",
                           .seconds = 1.5};
     *state = &f;
-    return scratch_folder(f.folder, "report") == NULL;
+    return !scratch_folder(f.folder, "report");
 }
 
 static const char *path_in(const fixture *f, const char *name)

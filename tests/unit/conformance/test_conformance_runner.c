@@ -276,7 +276,7 @@ TEST(ill_manners_are_results)
     add(&list, "two", hang_behind_the_last, 0, "hangs_at_exit");
     report_result *results = run_hanging(&list, 2, 2);
     for (size_t i = 0; i < count; i++) {
-        if (cases[i].says == NULL) {
+        if (!cases[i].says) {
             assert_string_equal(results[i].detail, "");
             assert_int_equal(results[i].status, CASE_PASSED);
         } else {

@@ -117,7 +117,7 @@ static bool parse_value_row(spoil_cell *cell, const case_cover *cover)
     }
     for (uint32_t opcode = 1; opcode < HAL_IR_OPCODE_COUNT; opcode++) {
         const char *name = hal_ir_opcode_name(opcode);
-        if (name != NULL && strcmp(cover->row, name) == 0) {
+        if (name && strcmp(cover->row, name) == 0) {
             cell->opcode = opcode;
             return true;
         }
@@ -217,7 +217,7 @@ TEST(names_of_families_hold_their_sizes)
     size_t members = 0;
     for (size_t i = 0; i < cases.count; i++) {
         const case_family *family = cases.entries[i].family;
-        if (family == NULL) {
+        if (!family) {
             continue;
         }
         members++;
@@ -250,7 +250,7 @@ static selection select_few(void)
 {
     selection s = {.entries = calloc(cases.count, sizeof *s.entries),
                    .chosen = calloc(cases.count, sizeof *s.chosen)};
-    assert_true(s.entries != NULL && s.chosen != NULL);
+    assert_true(s.entries && s.chosen != NULL);
     for (size_t i = 0; i < cases.count; i++) {
         s.entries[i] = &cases.entries[i];
     }
@@ -273,7 +273,7 @@ static void look_for_chosen(void *user, const case_cover *cell)
     const selection *s = user;
     const bool of_ops = strncmp(cell->row, "ops ", 4) == 0;
     const size_t bytes = strcspn(cell->row, "x") + 1;
-    const size_t compared = !of_ops && strstr(cell->row, " x") != NULL ? bytes : sizeof cell->row;
+    const size_t compared = !of_ops && strstr(cell->row, " x") ? bytes : sizeof cell->row;
     for (size_t i = 0; i < cases.count; i++) {
         for (size_t k = 0; s->chosen[i] && k < cases.entries[i].cover_count; k++) {
             const case_cover *cover = &cases.entries[i].covers[k];

@@ -26,9 +26,9 @@ static uint32_t opcode_of(const char *word, const char *next)
 {
     char version[16];
     for (uint32_t i = 1; i < HAL_IR_OPCODE_COUNT; i++) {
-        if (opcodes[i].name != NULL && strcmp(opcodes[i].name, word) == 0) {
+        if (opcodes[i].name && strcmp(opcodes[i].name, word) == 0) {
             snprintf(version, sizeof version, "(%u.%u)", HAL_PLUGIN_ABI_MAJOR, opcodes[i].since);
-            if (opcodes[i].since > 0 && (next == NULL || strcmp(next, version) != 0)) {
+            if (opcodes[i].since > 0 && (!next || strcmp(next, version) != 0)) {
                 fail_msg("docs/ir.md: %s: expected %s after it", word, version);
             }
             return i;
@@ -61,7 +61,7 @@ static void read_page(page_rows *rows)
     char line[1024];
     int inside = 0;
     assert_non_null(file);
-    while (fgets(line, sizeof line, file) != NULL) {
+    while (fgets(line, sizeof line, file)) {
         if (line[0] != '|') {
             inside = 0;
         } else if (strncmp(line, "| opcode |", 10) == 0 || strncmp(line, "| type |", 8) == 0) {
@@ -69,7 +69,7 @@ static void read_page(page_rows *rows)
         } else if (inside && line[1] == ' ') {
             *strchr(line + 1, '|') = 0;
             char *place = NULL, *word = strtok_r(line + 1, " ", &place);
-            while (word != NULL) {
+            while (word) {
                 char *next = strtok_r(NULL, " ", &place);
                 count_word(rows, word, next);
                 word = next;
@@ -84,7 +84,7 @@ TEST(each_opcode_and_type_has_one_row)
     page_rows rows = {0};
     read_page(&rows);
     for (uint32_t i = 1; i < HAL_IR_OPCODE_COUNT; i++) {
-        if (opcodes[i].name != NULL && rows.opcodes[i] != 1) {
+        if (opcodes[i].name && rows.opcodes[i] != 1) {
             fail_msg("docs/ir.md: %s: expected 1 row, got %d", opcodes[i].name, rows.opcodes[i]);
         }
     }

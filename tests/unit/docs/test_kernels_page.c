@@ -41,7 +41,7 @@ TEST(scaling)
     assert_ok(build_scale(&kernel));
     char *text = NULL, *page = read_page();
     assert_ok(hal_ir_print(kernel, &text));
-    if (strstr(page, text) == NULL) {
+    if (!strstr(page, text)) {
         fail_msg("the page does not show\n%s", text);
     }
     free(text);

@@ -49,7 +49,7 @@ static inline hal_status host_load(const char *id, const uint64_t key[2], void *
                                    uint64_t *bytes)
 {
     host_entry *entry = host_cache();
-    if (entry->data == NULL || strcmp(id, entry->id) != 0 ||
+    if (!entry->data || strcmp(id, entry->id) != 0 ||
         memcmp(key, entry->key, sizeof entry->key) != 0) {
         return HAL_ERROR_NOT_FOUND;
     }
@@ -90,7 +90,7 @@ static inline const hal_plugin *plugin_load(const char *path)
 {
     hal_plugin_query_function query;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         fprintf(stderr, "%s\n", dlerror());
         return NULL;
     }
@@ -110,7 +110,7 @@ static inline char *file_read(const char *path)
 {
     FILE *file = fopen(path, "rb");
     char *text = calloc(1, 1 << 18);
-    if (file != NULL) {
+    if (file) {
         text[fread(text, 1, (1 << 18) - 1, file)] = 0;
         fclose(file);
     }
@@ -129,7 +129,7 @@ static inline void file_write(const char *path, const char *text)
  * TEXT_UPDATE=1 in the environment writes the file. */
 static inline void text_check(const char *path, const char *text)
 {
-    if (getenv("TEXT_UPDATE") != NULL) {
+    if (getenv("TEXT_UPDATE")) {
         file_write(path, text);
     }
     char *expected = file_read(path);

@@ -21,7 +21,7 @@ TEST(random_puts_and_takes)
         if ((seed >> 28) < (step < 20000 ? 11 : 5)) {
             void *value = objects[(seed >> 4) % KEYS];
             assert_int_equal(hal_map_put(&map, key, value), 1);
-            count += values[i] == NULL;
+            count += !values[i];
             values[i] = value;
         } else {
             assert_ptr_equal(hal_map_take(&map, key), values[i]);

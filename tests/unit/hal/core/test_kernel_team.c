@@ -55,7 +55,7 @@ DEVICE_TEST(the_others_are_created_without_a_wrong_one)
     assert_int_equal(hal_kernel_create_all(device, irs, KERNELS, kernels), HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(hal_status_message(), "k17"));
     for (uint32_t i = 0; i < KERNELS; i++) {
-        assert_int_equal(kernels[i] == NULL, i == 17);
+        assert_int_equal(!kernels[i], i == 17);
     }
     all_release(irs, kernels);
 }

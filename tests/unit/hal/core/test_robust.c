@@ -371,7 +371,7 @@ DEVICE_TEST(a_forked_child_is_told)
     if (child == 0) {
         hal_memory_statistics now;
         int wrong = hal_device_get_memory(device, &now) != HAL_ERROR_INVALID_STATE;
-        wrong |= (strstr(hal_status_message(), "forked") == NULL) << 1;
+        wrong |= (!strstr(hal_status_message(), "forked")) << 1;
         wrong |= (hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1) != HAL_ERROR_INVALID_STATE)
                  << 2;
         wrong |= (hal_queue_flush(queue, NULL) != HAL_ERROR_INVALID_STATE) << 3;

@@ -157,9 +157,9 @@ static void a_float(hal_type type, uint64_t bits, const char *expected)
     hal_ir_kernel *kernel = ir_finish(b);
     assert_int_equal(kernel->constants[0], bits);
     text = print(kernel);
-    if (expected != NULL) {
+    if (expected) {
         snprintf(line, sizeof line, "constant %s %s\n", hal_type_name(type), expected);
-        if (strstr(text, line) == NULL) {
+        if (!strstr(text, line)) {
             fail_msg("`%s` lacks `%s`", text, line);
         }
     }
@@ -205,7 +205,7 @@ TEST(floats_keep_every_bit)
 TEST(the_locale_has_no_say)
 {
     /* Any locale with a decimal comma will do; without one nothing can go wrong. */
-    if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL) {
+    if (!setlocale(LC_ALL, "de_DE.UTF-8") && !setlocale(LC_ALL, "fr_FR.UTF-8")) {
         skip();
     }
     a_float(HAL_TYPE_F32, 0xc0700000, "-3.75");

@@ -460,7 +460,7 @@ static int begin(void **state)
 {
     const int failed = mock_begin(state);
     mock_reset(mock_find("mock"));
-    return failed || scratch_folder(folder, "dump") == NULL;
+    return failed || !scratch_folder(folder, "dump");
 }
 
 static int end(void **state)

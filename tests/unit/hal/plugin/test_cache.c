@@ -191,7 +191,7 @@ TEST_WITH(folders_are_made_where_the_variables_say, reset, NULL)
 {
     char path[512];
     const char *before = getenv("HOME");
-    char *home = before == NULL ? NULL : strdup(before);
+    char *home = !before ? NULL : strdup(before);
     snprintf(path, sizeof path, "%s/deep/er", folder);
     setenv("HAL_CACHE_DIR", path, 1);
     assert_ok(store(key, "x"));
@@ -206,7 +206,7 @@ TEST_WITH(folders_are_made_where_the_variables_say, reset, NULL)
     assert_ok(store(key, "z"));
     snprintf(path, sizeof path, "%s/.cache/halyard", folder);
     assert_int_equal(access(path, F_OK), 0);
-    home == NULL ? unsetenv("HOME") : setenv("HOME", home, 1);
+    !home ? unsetenv("HOME") : setenv("HOME", home, 1);
     free(home);
     snprintf(path, sizeof path, "rm -rf '%s/.cache'", folder);
     assert_int_equal(system(path), 0);
@@ -298,7 +298,7 @@ static int begin(void **state)
 {
     mock_begin(state);
     device = mock_open("mock");
-    return scratch_folder(folder, "cache") == NULL;
+    return !scratch_folder(folder, "cache");
 }
 
 static int end(void **state)

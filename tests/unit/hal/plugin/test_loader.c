@@ -320,7 +320,7 @@ TEST(relative_paths_are_made_whole)
 static int begin(void **state)
 {
     unsetenv("HAL_BACKEND");
-    return scratch_folder(folder, "loader") == NULL;
+    return !scratch_folder(folder, "loader");
 }
 
 static int end(void **state)

@@ -16,7 +16,7 @@ static void line_follow(void *user, hal_log_level level, const char *message)
 {
     (void)user;
     (void)level;
-    probe_count += strstr(message, ": probed the driver") != NULL ||
+    probe_count += strstr(message, ": probed the driver") ||
                    strstr(message, ": could not probe the driver") != NULL;
     complaint_count += strncmp(message, "HAL_PROBE: ", 11) == 0;
 }
@@ -200,7 +200,7 @@ TEST(without_a_cache_nothing_is_probed)
 static int begin(void **state)
 {
     (void)state;
-    if (scratch_folder(folder, "probe") == NULL) {
+    if (!scratch_folder(folder, "probe")) {
         return -1;
     }
     unsetenv("HAL_BACKEND");

@@ -93,7 +93,7 @@ static int run(place *p, values *got)
     int failures = 0, lacks = 0;
     make(p->context, arrays);
     for (int i = 0; i < RESULTS; i++) {
-        lacks += arrays[i] == NULL;
+        lacks += !arrays[i];
     }
     if (lacks) {
         has_said_why(HAL_ERROR_INTERNAL);

@@ -19,7 +19,7 @@ static void look(void *user, hal_log_level level, const char *line)
 {
     static const char cache[] = "shared cache_00 f32 ";
     const char *at = strstr(line, cache);
-    if (at != NULL) {
+    if (at) {
         room = (unsigned)strtoul(at + sizeof cache - 1, NULL, 10);
         barriers = count_words(line, "barrier\n");
     }

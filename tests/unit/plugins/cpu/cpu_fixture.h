@@ -69,10 +69,10 @@ static const hal_plugin *cpu_plugin(void)
                             .fail = fixture_fail,
                             .report = fixture_report};
     static const hal_plugin *plugin;
-    if (plugin == NULL) {
-        host.flags = getenv("CPU_FIXTURE_VALIDATE") != NULL ? HAL_HOST_VALIDATE : 0;
+    if (!plugin) {
+        host.flags = getenv("CPU_FIXTURE_VALIDATE") ? HAL_HOST_VALIDATE : 0;
         void *library = dlopen(CPU_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
-        if (library == NULL) {
+        if (!library) {
             fail_msg("%s", dlerror());
         }
         hal_plugin_query_function query;
@@ -94,14 +94,14 @@ static hal_plugin_device *cpu_devices[CPU_SETS];
 static inline hal_plugin_device *cpu_open(uint32_t set)
 {
     const char *wanted = getenv("CPU_FIXTURE_SET");
-    if (wanted != NULL && strcmp(wanted, cpu_sets[set]) != 0) {
+    if (wanted && strcmp(wanted, cpu_sets[set]) != 0) {
         return NULL;
     }
-    if (cpu_devices[set] == NULL) {
+    if (!cpu_devices[set]) {
         char name[16];
         snprintf(name, sizeof(name), "%s", cpu_sets[set]);
         char *form = strchr(name, '-');
-        if (form != NULL) {
+        if (form) {
             *form = '\0';
             setenv("HAL_CPU_JIT", strcmp(form + 1, "steps") == 0 ? "off" : "on", 1);
             setenv("HAL_CPU_STREAM", strcmp(form + 1, "stream") == 0 ? "1" : "", 1);
@@ -280,7 +280,7 @@ static inline void show_difference(const cpu_trial *trial, const char *set, uint
     memcpy(&x, (const char *)wanted + (size_t)element * bytes, bytes);
     memcpy(&y, (const char *)found + (size_t)element * bytes, bytes);
     hal_ir_print(trial->kernel, &text);
-    fprintf(stderr, "%s\n", text == NULL ? "" : text);
+    fprintf(stderr, "%s\n", !text ? "" : text);
     fail_msg("%s, %s: binding %u[%u] is %llx, the interpreter has %llx", trial->what, set, buffer,
              element, (unsigned long long)y, (unsigned long long)x);
 }
@@ -299,7 +299,7 @@ static inline void cpu_check(const cpu_trial *trial)
     interpret(trial, wanted);
     for (uint32_t s = 0; s < CPU_SETS; s++) {
         hal_plugin_device *device = cpu_open(s);
-        if (device == NULL) {
+        if (!device) {
             continue;
         }
         sets++;
@@ -366,11 +366,11 @@ static inline void check_no_calls(const hal_ir_kernel *ir)
     for (uint32_t set = 0; set < CPU_SETS; set++) {
         hal_plugin_device *device = cpu_open(set);
         hal_plugin_kernel *kernel = NULL;
-        const int compiles = device != NULL && strncmp(cpu_sets[set], "avx", 3) == 0 &&
-                             strstr(cpu_sets[set], "-steps") == NULL;
-        if (compiles && getenv("CPU_FIXTURE_VALIDATE") == NULL) {
+        const int compiles = device && strncmp(cpu_sets[set], "avx", 3) == 0 &&
+                             !strstr(cpu_sets[set], "-steps");
+        if (compiles && !getenv("CPU_FIXTURE_VALIDATE")) {
             assert_int_equal(cpu_plugin()->kernel_create(device, ir, &kernel), 0);
-            if (strstr(cpu_log, " 0 calls of steps,") == NULL) {
+            if (!strstr(cpu_log, " 0 calls of steps,")) {
                 fail_msg("%s: expected no calls of steps, got %s", cpu_sets[set], cpu_log);
             }
             cpu_plugin()->kernel_destroy(device, kernel);

@@ -202,7 +202,7 @@ static inline struct cpu_gemm_plan plan_of(const struct problem *p)
 static inline void run_plan(const struct cpu_gemm_plan *plan, struct problem *p,
                             cpu_thread_pool *pool, void *user)
 {
-    int threads = pool == NULL ? 1 : (int)cpu_thread_pool_size(pool);
+    int threads = !pool ? 1 : (int)cpu_thread_pool_size(pool);
     size_t size = (size_t)cpu_gemm_workspace_size(plan, threads);
     size_t room = (size + 63) / 64 * 64;
     char *work = aligned_alloc(64, room + 64);
@@ -301,7 +301,7 @@ static inline void problem_check(const struct problem *p)
     double *a = malloc((size_t)(d->m * d->k + 1) * sizeof *a);
     double *b = malloc((size_t)(d->n * d->k + 1) * sizeof *b);
 
-    assert_true(seen != NULL && a != NULL && b != NULL);
+    assert_true(seen && a && b != NULL);
     for (int64_t batch = 0; batch < d->batch; batch++) {
         unfold(a, &p->a, d->type_a, batch * d->stride_a, d->m, d->k, d->transpose_a ? 1 : d->lda,
                d->transpose_a ? d->lda : 1);
@@ -383,7 +383,7 @@ static inline int pools_make(void **state)
 {
     pool_of_two = cpu_thread_pool_create(2);
     pool_of_three = cpu_thread_pool_create(3);
-    return pool_of_two == NULL || pool_of_three == NULL;
+    return !pool_of_two || !pool_of_three;
 }
 
 static inline int pools_free(void **state)

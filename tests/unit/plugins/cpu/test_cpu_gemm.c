@@ -242,7 +242,7 @@ TEST(test_pairs_order)
     const struct cpu_pairs_kernels *units[] = {cpu_pairs_amx(), cpu_pairs_bf16()};
     int tried = 0;
     for (int i = 0; i < rounds(800); i++) {
-        if (units[i % 2] != NULL) {
+        if (units[i % 2]) {
             order_try(units[i % 2], i & 2, (int)pick(1, 32), (int)pick(1, 32));
             tried++;
         }

@@ -196,7 +196,7 @@ static void product_check(uint32_t set, const product *p, const hal_ir_kernel *e
     hal_plugin_kernel *kernel = NULL;
     operand operands[BINDINGS] = {{0}};
     uint64_t workspace = 0;
-    if (device == NULL) {
+    if (!device) {
         return;
     }
     const hal_gemm_description description = {

@@ -31,7 +31,7 @@ static void file_write(const char *path, const char *text)
 static int root_make(void **state)
 {
     strcpy(root + sizeof(root) - 7, "XXXXXX");
-    return mkdtemp(root) == NULL;
+    return !mkdtemp(root);
 }
 
 static int root_remove(void **state)

@@ -630,7 +630,7 @@ TEST(transposed_tiles)
 static uint64_t number_from(const char *variable, uint64_t otherwise)
 {
     const char *wanted = getenv(variable);
-    return wanted != NULL ? strtoull(wanted, NULL, 10) : otherwise;
+    return wanted ? strtoull(wanted, NULL, 10) : otherwise;
 }
 
 /* CPU_TEST_PROGRAMS sets their number, CPU_TEST_FIRST the first one. */

@@ -37,7 +37,7 @@ static load load_now(void)
     unsigned long long field[8] = {0}; /* user, nice, system, idle, iowait, irq, softirq, steal */
     load now = {.time = kit_clock_ns()};
     FILE *file = fopen("/proc/stat", "r");
-    if (file != NULL) {
+    if (file) {
         const int read =
             fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &field[0], &field[1],
                    &field[2], &field[3], &field[4], &field[5], &field[6], &field[7]);

@@ -57,7 +57,7 @@ static const char *const signatures[X86_VECTOR_COUNT] = {
 
 static const char *signature_of(uint32_t name)
 {
-    return signatures[name] != NULL ? signatures[name] : "vvv";
+    return signatures[name] ? signatures[name] : "vvv";
 }
 
 #define ROW_NAME(NAME, ...) [X86_##NAME] = #NAME,
@@ -136,7 +136,7 @@ static bool takes_memory(uint32_t name)
 {
     const char *signature = signature_of(name);
     const bool shifts = name >= X86_PSLLD && name <= X86_PSRAQ;
-    return signature[2] != 'r' && strchr("hr", signature[0]) == NULL && !shifts;
+    return signature[2] != 'r' && !strchr("hr", signature[0]) && !shifts;
 }
 
 /* The mnemonic of a row; the names of AVX2 where they are others. */
@@ -148,7 +148,7 @@ static void write_mnemonic(char *text, size_t size, uint32_t name, bool vex)
         [X86_PORD] = "vpor",           [X86_PORQ] = "vpor",
         [X86_PXORD] = "vpxor",         [X86_PXORQ] = "vpxor",
         [X86_RNDSCALEPS] = "vroundps", [X86_RNDSCALEPD] = "vroundpd"};
-    if (vex && others[name] != NULL) {
+    if (vex && others[name]) {
         snprintf(text, size, "%s", others[name]);
         return;
     }

@@ -27,7 +27,7 @@ static inline void does(hal_status status)
 static inline void fails(hal_status status, hal_status expected, const char *words)
 {
     assert_int_equal(status, expected);
-    if (strstr(message, words) == NULL) {
+    if (!strstr(message, words)) {
         fail_msg("\"%s\" is not in \"%s\"", words, message);
     }
     assert_int_equal(mock->contexts, 0);
@@ -55,8 +55,8 @@ static inline void close_device(void)
 static inline int load_mock(void)
 {
     void *library = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
-    mock = library == NULL ? NULL : dlsym(library, CUDA_MOCK_SYMBOL);
-    if (mock == NULL) {
+    mock = !library ? NULL : dlsym(library, CUDA_MOCK_SYMBOL);
+    if (!mock) {
         return -1;
     }
     uint32_t count = 0;
@@ -74,7 +74,7 @@ static inline int load_mock(void)
 
 static inline int begin(void **state)
 {
-    if (mock == NULL && load_mock() != 0) {
+    if (!mock && load_mock() != 0) {
         return -1;
     }
     memset(mock, 0, sizeof *mock);
@@ -185,7 +185,7 @@ static inline void dispatch_many(hal_plugin_kernel *kernel, hal_plugin_memory *m
 static inline int load_plugin(void **state)
 {
     plugin = plugin_load(CUDA_PLUGIN_PATH);
-    return plugin == NULL;
+    return !plugin;
 }
 
 #endif

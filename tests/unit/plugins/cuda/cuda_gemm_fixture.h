@@ -17,8 +17,8 @@ static inline int load_plugin(void)
 {
     void *driver = dlopen(CUDA_MOCK_PATH, RTLD_NOW | RTLD_GLOBAL);
     plugin = plugin_load(CUDA_PLUGIN_PATH);
-    mock = driver != NULL ? dlsym(driver, CUDA_MOCK_SYMBOL) : NULL;
-    return plugin == NULL || mock == NULL ? -1 : 0;
+    mock = driver ? dlsym(driver, CUDA_MOCK_SYMBOL) : NULL;
+    return !plugin || !mock ? -1 : 0;
 }
 
 static inline int begin(void **state)
@@ -82,7 +82,7 @@ static inline void declined(const hal_gemm_description *description, const char 
     uint64_t workspace = 0;
     assert_int_equal(plugin->gemm(device, description, &kernel, &workspace), HAL_ERROR_UNSUPPORTED);
     assert_null(kernel);
-    if (strstr(message, words) == NULL) {
+    if (!strstr(message, words)) {
         fail_msg("\"%s\" is not in \"%s\"", words, message);
     }
 }

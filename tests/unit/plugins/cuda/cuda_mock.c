@@ -98,7 +98,7 @@ static cuda_result write_down(const cuda_mock_launch *launch)
         return mock->fail_with;
     }
     const struct CUfunc_st *function = launch->function;
-    mock->stale_functions += function->module->self == NULL;
+    mock->stale_functions += !function->module->self;
     if (mock->launch_count < CUDA_MOCK_LAUNCHES) {
         mock->launches[mock->launch_count++] = *launch;
     }
@@ -109,7 +109,7 @@ static cuda_result write_down(const cuda_mock_launch *launch)
  * least. */
 static void read_block(cuda_mock_launch *launch, void **parameters, void **extra)
 {
-    if (extra == NULL) {
+    if (!extra) {
         launch->bytes = CUDA_MOCK_BLOCK;
         memcpy(launch->block, parameters[0], CUDA_MOCK_BLOCK);
         return;
@@ -448,7 +448,7 @@ cuda_result cuLinkAddData_v2(cuda_linker linker, int kind, void *data, size_t by
     char **text = (char **)(void *)linker;
     mock->linked++;
     *text = malloc(bytes);
-    if (*text == NULL || kind != CUDA_INPUT_PTX || ((const char *)data)[bytes - 1] != 0) {
+    if (!*text || kind != CUDA_INPUT_PTX || ((const char *)data)[bytes - 1] != 0) {
         return CUDA_INVALID_PTX;
     }
     memcpy(*text, data, bytes);
@@ -472,7 +472,7 @@ cuda_result cuLinkDestroy(cuda_linker linker)
 cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned count,
                                const int *options, void **values)
 {
-    if (strstr(image, ".entry") == NULL) {
+    if (!strstr(image, ".entry")) {
         if (count == 2) {
             strcpy(values[0], "line 1: no entry");
         }
@@ -483,7 +483,7 @@ cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned 
     cuda_module made = calloc(1, sizeof *made);
     const char *const cluster = strstr(image, ".reqnctapercluster ");
     made->self = made;
-    made->cluster = cluster != NULL ? atoi(cluster + strlen(".reqnctapercluster ")) : 0;
+    made->cluster = cluster ? atoi(cluster + strlen(".reqnctapercluster ")) : 0;
     made->next = modules;
     modules = made;
     *module = made;
@@ -499,7 +499,7 @@ cuda_result cuModuleUnload(cuda_module module)
 
 cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name)
 {
-    if (module->function == NULL) {
+    if (!module->function) {
         module->function = calloc(1, sizeof *module->function);
         module->function->module = module;
         module->function->cluster = module->cluster;
@@ -649,7 +649,7 @@ cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
     mock->graph_launches++;
     for (uint32_t i = 0; i < graph->count; i++) {
         const struct CUfunc_st *function = graph->nodes[i]->launch.function;
-        mock->stale_functions += function->module->self == NULL;
+        mock->stale_functions += !function->module->self;
         mock->lost_groups +=
             graph->nodes[i]->enabled && graph->nodes[i]->cluster != function->cluster;
         if (graph->nodes[i]->enabled && write_down(&graph->nodes[i]->launch)) {

@@ -153,7 +153,7 @@ nccl_result ncclCommInitRankConfig(nccl_comm *comm, int count, nccl_id id, int r
     } else if (config->size != 24 || config->magic != 0xcafebeef || config->version != 21400 ||
                config->is_blocking != 1 || config->padding != INT_MIN) {
         result = misuse("a configuration that is not that of 2.14 with blocking");
-    } else if (rank < 0 || rank >= count || count > RANKS || of->comms[rank] != NULL) {
+    } else if (rank < 0 || rank >= count || count > RANKS || of->comms[rank]) {
         result = misuse("a rank twice or out of range");
     } else if (!has_context()) {
         result = misuse("a communicator without a current context");
@@ -381,11 +381,11 @@ static void messages_run(const world *of)
                 continue;
             }
             const nccl_comm target = of->comms[send->root];
-            for (int j = 0; j < target->queued && recv == NULL; j++) {
+            for (int j = 0; j < target->queued && !recv; j++) {
                 nccl_mock_call *one = &target->queue[j];
                 recv = one->kind == NCCL_MOCK_RECV && one->root == p && one->recv ? one : NULL;
             }
-            if (recv == NULL || recv->count != send->count) {
+            if (!recv || recv->count != send->count) {
                 misuse("messages of different lengths");
                 return;
             }
@@ -522,7 +522,7 @@ static nccl_result call_add(nccl_comm comm, nccl_mock_call call)
         result = misuse("a call outside of a unit");
     } else if (!comm->is_created || comm->is_ended) {
         result = misuse("a call of a communicator that is in progress");
-    } else if (call.type < 0 || call.type > NCCL_BF16 || call.count == 0 || call.stream == NULL) {
+    } else if (call.type < 0 || call.type > NCCL_BF16 || call.count == 0 || !call.stream) {
         result = misuse("wrong arguments of a call");
     } else {
         comm->unit = &depth;

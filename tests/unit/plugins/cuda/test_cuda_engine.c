@@ -27,7 +27,7 @@ static hal_group *groups[RANKS];
 static void *load_mock(const char *path, const char *symbol)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    return library == NULL ? NULL : dlsym(library, symbol);
+    return !library ? NULL : dlsym(library, symbol);
 }
 
 /* Calls are compared before data moves. */
@@ -39,7 +39,7 @@ static int compares(void)
 static void fails(hal_status status, hal_status expected, const char *words)
 {
     assert_int_equal(status, expected);
-    if (strstr(hal_status_message(), words) == NULL) {
+    if (!strstr(hal_status_message(), words)) {
         fail_msg("\"%s\" is not in \"%s\"", words, hal_status_message());
     }
 }
@@ -527,7 +527,7 @@ static int group_begin(void **state)
     setenv("HAL_PLUGIN_PATH", CUDA_PLUGIN_PATH, 1);
     setenv("HAL_CACHE_DIR", "off", 1);
     cuda = load_mock(CUDA_MOCK_PATH, CUDA_MOCK_SYMBOL);
-    if (cuda == NULL) {
+    if (!cuda) {
         return -1;
     }
     cuda->devices = 4;

@@ -559,7 +559,7 @@ static void order_of(const hal_gemm_description *d, char order[64])
     while (parts[-1] != ' ') {
         parts--;
     }
-    const char *product_is = strstr(logged, "transposed") != NULL ? "transposed, " : "";
+    const char *product_is = strstr(logged, "transposed") ? "transposed, " : "";
     snprintf(order, 64, "%s%.*s", product_is, (int)(strstr(parts, ", ") - parts), parts);
 }
 

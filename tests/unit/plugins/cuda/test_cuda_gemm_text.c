@@ -69,7 +69,7 @@ static void write_and_assemble(const cuda_gemm_key *key)
     assert_int_equal(count_of(text.data, "try_wait") + key->in_memory,
                      key->wait_seconds > 0 ? count_of(text.data, "call.uni __assertfail")
                                            : count_of(text.data, "@!%done bra WAIT"));
-    assert_true(release == NULL || strstr(release + 1, "arrive.release.cluster") == NULL);
+    assert_true(!release || !strstr(release + 1, "arrive.release.cluster"));
     /* turns wait before tiles and arrive once before the first and after each of them */
     assert_int_equal(count_of(text.data, "bar.sync %turn, 256;"), key->alternates);
     assert_int_equal(count_of(text.data, "bar.arrive %other_turn, 256;"), 2 * key->alternates);

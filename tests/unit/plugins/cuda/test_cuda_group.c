@@ -36,7 +36,7 @@ static void does(hal_status status)
 static void fails(hal_status status, hal_status expected, const char *words)
 {
     assert_int_equal(status, expected);
-    if (strstr(message, words) == NULL) {
+    if (!strstr(message, words)) {
         fail_msg("\"%s\" is not in \"%s\"", words, message);
     }
     assert_int_equal(cuda->contexts, 0);
@@ -45,7 +45,7 @@ static void fails(hal_status status, hal_status expected, const char *words)
 static void *load_mock(const char *path, const char *symbol)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    return library == NULL ? NULL : dlsym(library, symbol);
+    return !library ? NULL : dlsym(library, symbol);
 }
 
 static void *bytes_of(hal_plugin_memory *memory)
@@ -606,7 +606,7 @@ static int group_begin(void **state)
     uint32_t count = 0;
     cuda = load_mock(CUDA_MOCK_PATH, CUDA_MOCK_SYMBOL);
     plugin = plugin_load(CUDA_PLUGIN_PATH);
-    if (cuda == NULL || plugin == NULL) {
+    if (!cuda || !plugin) {
         return -1;
     }
     cuda->devices = RANKS;

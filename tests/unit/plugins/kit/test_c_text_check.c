@@ -26,7 +26,7 @@ static void expect_lowered(const kit_c_dialect *dialect, hal_status wanted, cons
     kit_text text = {.host = plugin_host()};
     message[0] = 0;
     const hal_status status = kit_c_lower(plugin_host(), dialect, kernel, &text);
-    if (status != wanted || strstr(message, words) == NULL) {
+    if (status != wanted || !strstr(message, words)) {
         fail_msg("%s: \"%s\" lacks \"%s\"", hal_status_name(status), message, words);
     }
     kit_text_release(&text);

@@ -207,7 +207,7 @@ TEST(accesses_to_elements_that_are_being_copied_are_found)
                  cases[i].body);
         assert_int_equal(run(text, (kit_span[]){{x, sizeof x}}, NULL, 0, &problem),
                          HAL_ERROR_INVALID_ARGUMENT);
-        if (strstr(problem.text, cases[i].words) == NULL) {
+        if (!strstr(problem.text, cases[i].words)) {
             fail_msg("`%s` lacks `%s`", problem.text, cases[i].words);
         }
     }
@@ -245,7 +245,7 @@ TEST(faults_are_found_and_named)
                  "kernel k\nbinding x u32 read\nshared s u32 8\nscalar n u32\n%s", cases[i].body);
         assert_int_equal(run(text, (kit_span[]){{x, sizeof x}}, &n, 0, &problem),
                          HAL_ERROR_INVALID_ARGUMENT);
-        if (strstr(problem.text, cases[i].words) == NULL) {
+        if (!strstr(problem.text, cases[i].words)) {
             fail_msg("`%s` lacks `%s`", problem.text, cases[i].words);
         }
     }

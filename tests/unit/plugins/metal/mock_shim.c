@@ -50,7 +50,7 @@ static void *object_new(void)
 
 void metal_shim_retain(void *any)
 {
-    if (any != NULL) {
+    if (any) {
         ((object *)any)->references++;
     }
 }
@@ -58,7 +58,7 @@ void metal_shim_retain(void *any)
 void metal_shim_release(void *any)
 {
     object *which = any;
-    if (which != NULL && --which->references == 0) {
+    if (which && --which->references == 0) {
         mock.allocated -= which->bytes;
         mock.objects--;
         free(which->host);
@@ -156,7 +156,7 @@ void *metal_shim_library(metal_gpu *gpu, const char *source, metal_error *error)
 {
     (void)gpu;
     mock.libraries++;
-    if (strstr(source, "kernel void") == NULL) {
+    if (!strstr(source, "kernel void")) {
         snprintf(error->message, sizeof error->message, "program_source: no kernel");
         return NULL;
     }
@@ -170,7 +170,7 @@ metal_pipeline *metal_shim_pipeline(metal_gpu *gpu, void *library,
     (void)gpu;
     (void)library;
     (void)error;
-    mock.archives_used += request->archive != NULL && request->only_archive;
+    mock.archives_used += request->archive && request->only_archive;
     *facts = (metal_pipeline_facts){.max_group_items = mock.max_group_items,
                                     .subgroup_width = mock.subgroup_width};
     return object_new();
@@ -180,12 +180,12 @@ metal_archive *metal_shim_archive(metal_gpu *gpu, const char *path, metal_error 
 {
     (void)gpu;
     char word[8] = "";
-    FILE *file = path != NULL ? fopen(path, "rb") : NULL;
-    if (file != NULL) {
+    FILE *file = path ? fopen(path, "rb") : NULL;
+    if (file) {
         fread(word, 1, 6, file);
         fclose(file);
     }
-    if (path != NULL && strcmp(word, "binary") != 0) {
+    if (path && strcmp(word, "binary") != 0) {
         snprintf(error->message, sizeof error->message, "no archive");
         return NULL;
     }
@@ -196,7 +196,7 @@ bool metal_shim_archive_add(metal_archive *archive, void *library,
                             const metal_pipeline_request *request, metal_error *error)
 {
     (void)error;
-    return archive != NULL && library != NULL && request != NULL;
+    return archive && library && request != NULL;
 }
 
 bool metal_shim_archive_save(metal_archive *archive, const char *path, metal_error *error)
@@ -204,7 +204,7 @@ bool metal_shim_archive_save(metal_archive *archive, const char *path, metal_err
     (void)archive;
     (void)error;
     FILE *file = fopen(path, "wb");
-    if (file == NULL) {
+    if (!file) {
         return false;
     }
     mock.archives_written++;
@@ -273,7 +273,7 @@ metal_compute *metal_shim_compute(metal_commands *commands, metal_fence *fence)
     if (mock.no_encoder) {
         return NULL;
     }
-    say("compute%s; ", fence != NULL ? " after fence" : "");
+    say("compute%s; ", fence ? " after fence" : "");
     return object_new();
 }
 
@@ -331,7 +331,7 @@ metal_blit *metal_shim_blit(metal_commands *commands, metal_fence *fence)
     if (mock.no_encoder) {
         return NULL;
     }
-    say("blit%s; ", fence != NULL ? " after fence" : "");
+    say("blit%s; ", fence ? " after fence" : "");
     return object_new();
 }
 

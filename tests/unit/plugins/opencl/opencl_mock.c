@@ -17,18 +17,18 @@ static __attribute__((unused)) char platform_object, device_object, context_obje
 static int mode(const char *name)
 {
     const char *now = getenv("MOCK_OPENCL");
-    return now != NULL && strcmp(now, name) == 0;
+    return now && strcmp(now, name) == 0;
 }
 
 static cl_int give(const void *value, size_t bytes, size_t room, void *out, size_t *size)
 {
-    if (size != NULL) {
+    if (size) {
         *size = bytes;
     }
-    if (out != NULL && room < bytes) {
+    if (out && room < bytes) {
         return CL_INVALID_VALUE;
     }
-    if (out != NULL) {
+    if (out) {
         memcpy(out, value, bytes);
     }
     return CL_SUCCESS;
@@ -41,7 +41,7 @@ static cl_int give_text(const char *text, size_t room, void *out, size_t *size)
 
 static __attribute__((unused)) void *object(char *made, cl_int status, cl_int *error)
 {
-    if (error != NULL) {
+    if (error) {
         *error = status;
     }
     return status == CL_SUCCESS ? made : NULL;
@@ -50,7 +50,7 @@ static __attribute__((unused)) void *object(char *made, cl_int status, cl_int *e
 cl_int clGetPlatformIDs(cl_uint room, cl_platform_id *platforms, cl_uint *count)
 {
     *count = mode("no_platform") ? 0 : 1;
-    if (room > 0 && platforms != NULL) {
+    if (room > 0 && platforms) {
         platforms[0] = (cl_platform_id)&platform_object;
     }
     return mode("no_platform") ? -1001 : CL_SUCCESS;
@@ -61,7 +61,7 @@ cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t 
 {
     const char *name = getenv("MOCK_PLATFORM");
     (void)platform, (void)what;
-    return give_text(name != NULL ? name : "Mock", room, out, size);
+    return give_text(name ? name : "Mock", room, out, size);
 }
 
 #ifndef MOCK_OLD
@@ -232,7 +232,7 @@ static cl_int enqueue(cl_event *event)
         return CL_OUT_OF_HOST_MEMORY;
     }
     mock_room -= mock_room > 0;
-    if (event != NULL) {
+    if (event) {
         *event = (cl_event)&event_object;
         mock_event_count++;
         newest_queries = 0;

@@ -99,10 +99,10 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
     if (status != HAL_OK) {
         return status;
     }
-    if (late_mode != NULL) {
+    if (late_mode) {
         setenv("MOCK_OPENCL", late_mode, 1);
     }
-    if (late_mode != NULL &&
+    if (late_mode &&
         (strcmp(late_mode, "again") == 0 || strcmp(late_mode, "stale_binary") == 0)) {
         plugin->kernel_destroy(u.device, u.kernel);
         status = plugin->kernel_create(u.device, u.ir, &u.kernel);
@@ -112,7 +112,7 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
     }
     status = used_submit(&u, 1);
     if (status == HAL_OK) {
-        const int slow = late_mode != NULL && strcmp(late_mode, "slow") == 0;
+        const int slow = late_mode && strcmp(late_mode, "slow") == 0;
         status = plugin->wait(u.queue, 1, slow ? 2000000 : UINT64_MAX);
     }
     if (status == HAL_OK) {
@@ -150,9 +150,9 @@ static void run(const char *loader, const char *mode, const char *late_mode)
     assert_true(child >= 0);
     if (child == 0) {
         setenv("MOCK_OPENCL", mode, 1);
-        const int ready = loader == NULL || dlopen(loader, RTLD_NOW | RTLD_LOCAL) != NULL;
+        const int ready = !loader || dlopen(loader, RTLD_NOW | RTLD_LOCAL) != NULL;
         const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
-        tell(plugin != NULL ? use(plugin, late_mode) : -2);
+        tell(plugin ? use(plugin, late_mode) : -2);
     }
     int state = 0;
     assert_int_equal(waitpid(child, &state, 0), child);
@@ -169,12 +169,12 @@ static int count_events(int looks)
     if (child == 0) {
         setenv("MOCK_OPENCL", "", 1);
         void *loader = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL);
-        const int *events = loader != NULL ? dlsym(loader, "mock_event_count") : NULL;
-        const int *flushes = loader != NULL ? dlsym(loader, "mock_flush_count") : NULL;
-        const hal_plugin *plugin = events != NULL ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
-        const hal_status status = plugin != NULL ? use_many(plugin, looks) : -2;
-        told->events = events != NULL ? *events : 0;
-        told->flushes = flushes != NULL ? *flushes : 0;
+        const int *events = loader ? dlsym(loader, "mock_event_count") : NULL;
+        const int *flushes = loader ? dlsym(loader, "mock_flush_count") : NULL;
+        const hal_plugin *plugin = events ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        const hal_status status = plugin ? use_many(plugin, looks) : -2;
+        told->events = events ? *events : 0;
+        told->flushes = flushes ? *flushes : 0;
         tell(status);
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
@@ -191,7 +191,7 @@ typedef struct mock {
 static int mock_find(void *loader, mock *found)
 {
 #define FIND(name) (found->name = dlsym(loader, #name)) != NULL
-    return loader != NULL && FIND(mock_event_count) && FIND(mock_query_count) &&
+    return loader && FIND(mock_event_count) && FIND(mock_query_count) &&
            FIND(mock_finish_count) && FIND(mock_block_count) && FIND(mock_unflushed_count) &&
            FIND(mock_room);
 #undef FIND
@@ -211,7 +211,7 @@ static void run_check(const char *quirks, int (*check)(const used *u, const mock
         used u;
         const int ready = mock_find(dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL), &counts);
         const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
-        const hal_status status = plugin != NULL ? used_create(plugin, &u) : -2;
+        const hal_status status = plugin ? used_create(plugin, &u) : -2;
         told->line = status == HAL_OK ? check(&u, &counts) : -1;
         tell(status);
     }
@@ -241,7 +241,7 @@ static void run_forked(void)
         setenv("MOCK_OPENCL", "", 1);
         const int ready = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL) != NULL;
         const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
-        const int listed = plugin != NULL && plugin->enumerate(infos, 4, &count) == HAL_OK;
+        const int listed = plugin && plugin->enumerate(infos, 4, &count) == HAL_OK;
         const pid_t copy = listed ? fork() : -1;
         if (copy == 0) {
             hal_plugin_device *device = NULL;
@@ -256,8 +256,8 @@ static void run_forked(void)
 
 static void expect(hal_status status, const char *first, const char *second)
 {
-    if (told->status != status || strstr(told->message, first) == NULL ||
-        strstr(told->message, second) == NULL) {
+    if (told->status != status || !strstr(told->message, first) ||
+        !strstr(told->message, second)) {
         fail_msg("status %d, message \"%s\"; expected status %d, \"%s\" and \"%s\"", told->status,
                  told->message, status, first, second);
     }
@@ -314,7 +314,7 @@ static int tell_without_loader(void)
     static outcome unused;
     told = &unused;
     const hal_plugin *plugin = plugin_load(OPENCL_PLUGIN_PATH);
-    const hal_status status = plugin != NULL ? use(plugin, NULL) : -2;
+    const hal_status status = plugin ? use(plugin, NULL) : -2;
     printf("%d %s\n", status, message);
     return 0;
 }

@@ -61,7 +61,7 @@ static void validate(const spirv_module *module, const char *text)
 
 static void write_text(void *file, const char *line)
 {
-    if (strstr(line, "OpUnknown") != NULL) {
+    if (strstr(line, "OpUnknown")) {
         fail_msg("%s", line);
     }
     fprintf(file, "%s\n", line);

@@ -22,11 +22,11 @@ enum { SKIPPED = 77 };
 /* A status and a part of its sentence, or a word on standard error. */
 static int expect(hal_status made, hal_status wanted, const char *words)
 {
-    if (made == wanted && (words == NULL || strstr(message, words) != NULL)) {
+    if (made == wanted && (!words || strstr(message, words))) {
         return 0;
     }
     fprintf(stderr, "status %d instead of %d, \"%s\" instead of \"%s\"\n", (int)made, (int)wanted,
-            message, words != NULL ? words : "");
+            message, words ? words : "");
     return 1;
 }
 
@@ -249,12 +249,12 @@ static int threads_with_signals(void)
         unsigned long long blocked = 0;
         snprintf(path, sizeof path, "/proc/self/task/%s/status", at->d_name);
         FILE *file = fopen(path, "r");
-        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        while (file && fgets(line, sizeof line, file)) {
             if (sscanf(line, "SigBlk: %llx", &blocked) == 1) {
                 count += !(blocked >> (SIGUSR1 - 1) & 1);
             }
         }
-        if (file != NULL) {
+        if (file) {
             fclose(file);
         }
     }
@@ -571,8 +571,8 @@ static int try_awaited(const hal_plugin *plugin, hal_plugin_device *device)
     const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
     unsigned (*submits)(void) = NULL;
     void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_NOLOAD);
-    *(void **)&submits = loader != NULL ? dlsym(loader, "vulkan_fault_submits") : NULL;
-    int wrong = submits == NULL;
+    *(void **)&submits = loader ? dlsym(loader, "vulkan_fault_submits") : NULL;
+    int wrong = !submits;
     for (int way = WAIT; way < WAYS && !wrong; way++) {
         hal_plugin_queue *queue = NULL, *other = NULL;
         wrong |= expect(plugin->queue_create(device, &queue), HAL_OK, NULL);
@@ -707,7 +707,7 @@ static void run(const char *situation, const char *loader)
 {
     const pid_t child = fork();
     if (child == 0) {
-        if (loader != NULL) {
+        if (loader) {
             setenv("LD_LIBRARY_PATH", loader, 1);
         }
         setenv("VULKAN_FAULT", situation, 1);

@@ -27,14 +27,14 @@ static PFN_vkDestroySemaphore real_destroy;
 static int fault(const char *name)
 {
     const char *wanted = getenv("VULKAN_FAULT");
-    return wanted != NULL && strcmp(wanted, name) == 0;
+    return wanted && strcmp(wanted, name) == 0;
 }
 
 /* One of several situations with a common beginning of their names. */
 static int fault_begins(const char *name)
 {
     const char *wanted = getenv("VULKAN_FAULT");
-    return wanted != NULL && strncmp(wanted, name, strlen(name)) == 0;
+    return wanted && strncmp(wanted, name, strlen(name)) == 0;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL old_version(uint32_t *version)
@@ -323,10 +323,10 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device,
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetInstanceProcAddr(VkInstance instance,
                                                                const char *name)
 {
-    if (real_instance == NULL) {
+    if (!real_instance) {
         void *library = dlopen(REAL_VULKAN_LOADER, RTLD_NOW | RTLD_LOCAL);
-        void *function = library != NULL ? dlsym(library, "vkGetInstanceProcAddr") : NULL;
-        if (function == NULL) {
+        void *function = library ? dlsym(library, "vkGetInstanceProcAddr") : NULL;
+        if (!function) {
             return NULL;
         }
         memcpy(&real_instance, &function, sizeof function);
