@@ -41,7 +41,7 @@ static int64_t size_in_name(const case_size *size, const char *name)
             break;
         }
     }
-    for (uint32_t i = 0; at != NULL && i <= size->place; i++) {
+    for (uint32_t i = 0; at && i <= size->place; i++) {
         at++; /* "=", then each "x" */
         char *end;
         const int64_t value = strtoll(at, &end, 10);

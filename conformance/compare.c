@@ -93,7 +93,7 @@ static bool take_cases(compare_report *earlier)
         count++;
     }
     earlier->cases = calloc(count + 1, sizeof *earlier->cases);
-    for (const json_value *one = cases->first; one != NULL && earlier->cases != NULL;
+    for (const json_value *one = cases->first; one && earlier->cases != NULL;
          one = one->next) {
         const json_value *seconds = json_find(one, "seconds");
         earlier->cases[earlier->count++] =

@@ -51,7 +51,7 @@ static HAL_PRINTF(3, 4) void feature_add(feature_list *list, size_t number, cons
 static bool is_number(const case_entry *entry, const char *key, int bytes)
 {
     const case_family *family = entry->family;
-    for (size_t i = 0; family != NULL && i < family->size_count; i++) {
+    for (size_t i = 0; family && i < family->size_count; i++) {
         const case_size *size = &family->sizes[i];
         if (size->bytes > 1 && strlen(size->key) == (size_t)bytes &&
             strncmp(size->key, key, (size_t)bytes) == 0) {
@@ -175,7 +175,7 @@ bool cover_select(const case_entry *const *entries, size_t count, bool *chosen)
     size_t *ends = malloc((count + 1) * sizeof *ends);
     bool *covered = NULL;
     memset(chosen, 0, count * sizeof *chosen);
-    for (size_t i = 0; ends != NULL && i < count; i++) {
+    for (size_t i = 0; ends && i < count; i++) {
         add_features(&list, i, entries[i]);
         ends[i] = list.count;
     }

@@ -56,7 +56,7 @@ static size_t keep_cover(report_result *results, size_t count)
     const case_entry **entries = malloc((count + 1) * sizeof *entries);
     bool *chosen = malloc((count + 1) * sizeof *chosen);
     size_t kept = count;
-    for (size_t i = 0; entries != NULL && i < count; i++) {
+    for (size_t i = 0; entries && i < count; i++) {
         entries[i] = results[i].entry;
     }
     if (entries && chosen && cover_select(entries, count, chosen)) {

@@ -387,7 +387,7 @@ dense_ranks *dense_ranks_open(bench_state *bench)
 
 void dense_ranks_close(dense_ranks *run)
 {
-    for (uint32_t r = 0; run != NULL && r < run->all.ranks; r++) {
+    for (uint32_t r = 0; run && r < run->all.ranks; r++) {
         ops_context_destroy(run->places[r].bench.ops);
         hal_queue_destroy(run->places[r].second);
     }

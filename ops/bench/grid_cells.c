@@ -132,7 +132,7 @@ static grid_input input_parse(const char *text)
         input.shape[input.rank++] = strtoll(text, &end, 10);
         text = end + (*end == 'x');
     }
-    for (int i = 0; text != NULL && *text == '@' && i < input.rank; i++) {
+    for (int i = 0; text && *text == '@' && i < input.rank; i++) {
         input.order[i] = text[1 + i] - '0';
     }
     return input;
@@ -321,7 +321,7 @@ static int random_cells_create(uint64_t seed, int wanted, uint64_t largest, cons
     const double most = log2((double)largest);
     int count = 0;
     *cells = malloc(((size_t)wanted + 1) * sizeof **cells);
-    for (int64_t i = 0; *cells != NULL && i < (int64_t)wanted * MOST_DRAWS && count < wanted; i++) {
+    for (int64_t i = 0; *cells && i < (int64_t)wanted * MOST_DRAWS && count < wanted; i++) {
         cell_draw(&state, most < LEAST_BITS ? 0.0 : LEAST_BITS, most, &(*cells)[count]);
         cell_name(&(*cells)[count]);
         count += cell_is_wanted(&(*cells)[count], largest, filter);

@@ -46,7 +46,7 @@ static bool indices_create(grid_data *data)
     const grid_input *x = &data->cell->x, *y = &data->cell->y;
     uint64_t state = bench_seed(43);
     data->indices = malloc((size_t)y->shape[0] * sizeof *data->indices);
-    for (int64_t i = 0; data->indices != NULL && i < y->shape[0]; i++) {
+    for (int64_t i = 0; data->indices && i < y->shape[0]; i++) {
         data->indices[i] = (int32_t)((bench_word(&state) >> 20) % (uint64_t)x->shape[0]);
     }
     data->y = !data->indices

@@ -56,7 +56,7 @@ static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
 
 static void crew_free(cpu_crew *crew)
 {
-    for (uint32_t i = 0; crew != NULL && i < crew->count; i++) {
+    for (uint32_t i = 0; crew && i < crew->count; i++) {
         cpu_worker_release(&crew->workers[i]);
     }
     free(crew);
@@ -71,7 +71,7 @@ static cpu_crew *crew_take(cpu_product *product, uint32_t count)
         return taken;
     }
     taken = calloc(1, sizeof(*taken) + count * sizeof(cpu_worker));
-    for (uint32_t i = 0; taken != NULL && i < count; i++) {
+    for (uint32_t i = 0; taken && i < count; i++) {
         if (!cpu_worker_reserve(&taken->workers[i], epilogue->arena_bytes, epilogue->slot_count,
                                 epilogue->memory_count)) {
             crew_free(taken);

@@ -240,7 +240,7 @@ static double stage_cycles(const cuda_gemm_plan *plan, double active)
 static double epilogue_cycles(const cuda_gemm_key *key)
 {
     uint32_t operations = 0;
-    for (uint32_t i = 0; key->epilogue != NULL && i < key->epilogue->record_count; i++) {
+    for (uint32_t i = 0; key->epilogue && i < key->epilogue->record_count; i++) {
         const uint32_t opcode = key->epilogue->records[i].opcode;
         operations +=
             opcode != HAL_IR_INPUT && opcode != HAL_IR_OUTPUT && opcode != HAL_IR_CONSTANT;

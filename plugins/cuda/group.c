@@ -239,7 +239,7 @@ static hal_status round_sum(clique *of)
     const hal_plugin_collective *call = &of->ranks->call;
     cuda_peer_part parts[CUDA_PEER_RANKS];
     hal_status status = !of->sum ? sum_create(of) : HAL_OK;
-    for (hal_plugin_group *rank = of->ranks; rank != NULL && status == HAL_OK; rank = rank->next) {
+    for (hal_plugin_group *rank = of->ranks; rank && status == HAL_OK; rank = rank->next) {
         parts[rank->rank] =
             (cuda_peer_part){rank->device, rank->queue->stream, rank->send, rank->recv};
         status = cuda_context_push(rank->device);

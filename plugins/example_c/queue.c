@@ -63,7 +63,7 @@ static example_job *job_take(hal_plugin_queue *queue)
         pthread_cond_wait(&queue->device->changed, &queue->device->lock);
     }
     example_job *job = queue->first;
-    for (uint32_t i = 0; job != NULL && i < job->wait_count; i++) {
+    for (uint32_t i = 0; job && i < job->wait_count; i++) {
         while (job->waits[i].queue->reached < job->waits[i].value) {
             pthread_cond_wait(&queue->device->changed, &queue->device->lock);
         }

@@ -703,7 +703,7 @@ static hal_status run_group(run *r)
 
 static void release(run *r)
 {
-    for (uint32_t i = 0; r->work != NULL && i < r->items; i++) {
+    for (uint32_t i = 0; r->work && i < r->items; i++) {
         free(r->work[i].copies);
     }
     free(r->slots);

@@ -42,7 +42,7 @@ uint32_t metal_quirks(void)
 hal_status metal_quirks_check(void)
 {
     const char *list = secure_getenv("HAL_METAL_QUIRKS");
-    for (const char *rest = list; rest != NULL && *rest != '\0';) {
+    for (const char *rest = list; rest && *rest != '\0';) {
         if (list_next(&rest) == 0) {
             return metal_fail(HAL_ERROR_INVALID_ARGUMENT,
                               "HAL_METAL_QUIRKS: expected names separated by commas, got %.100s; "

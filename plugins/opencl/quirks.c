@@ -130,7 +130,7 @@ uint32_t opencl_quirks(const char *platform, const char *device)
 hal_status opencl_quirks_check(void)
 {
     const char *list = secure_getenv("HAL_OPENCL_QUIRKS");
-    for (const char *rest = list; rest != NULL && *rest != '\0';) {
+    for (const char *rest = list; rest && *rest != '\0';) {
         bool removes;
         if (list_next(&rest, &removes) == 0) {
             char known[512] = "";

@@ -113,7 +113,7 @@ static void free_aliased(hal_plugin_device *device, hal_plugin_memory *memory)
     pthread_mutex_lock(&lock);
     block *one = wrap_find(memory);
     if (!one || --one->users == 0) {
-        for (block **place = &blocks; one != NULL && *place != NULL; place = &(*place)->next) {
+        for (block **place = &blocks; one && *place != NULL; place = &(*place)->next) {
             if (*place == one) {
                 *place = one->next;
                 break;

@@ -64,7 +64,7 @@ static hal_status mutant_kernel_create(hal_plugin_device *device, const hal_ir_k
     if (fault->ir) {
         fault->ir(&copy);
     }
-    for (uint32_t i = 0; fault->record != NULL && i < copy.ir.record_count; i++) {
+    for (uint32_t i = 0; fault->record && i < copy.ir.record_count; i++) {
         if (copy.records[i].opcode == fault->opcode &&
             (fault->type == HAL_TYPE_NONE || copy.records[i].type == fault->type)) {
             i = fault->record(&copy, i);

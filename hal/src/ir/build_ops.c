@@ -320,7 +320,7 @@ void hal_ir_splice(hal_ir_builder *builder, const hal_ir_kernel *fragment,
                    const hal_ir_value *inputs, uint32_t input_count, hal_ir_value *outputs,
                    uint32_t output_count)
 {
-    for (uint32_t i = 0; outputs != NULL && i < output_count; i++) {
+    for (uint32_t i = 0; outputs && i < output_count; i++) {
         outputs[i] = NONE;
     }
     if (!hal_ir_builder_is_usable(builder)) {
