@@ -74,7 +74,7 @@ networks() {
 
 examples() {
     local example
-    for example in vector_add block_reduce matmul; do
+    for example in arrays vector_add block_reduce matmul; do
         for place in "$build/examples/$example/$example" "$bin/$example"; do
             [ -x "$place" ] && run "example_$example" 60 "$place" && break
         done

@@ -1,4 +1,4 @@
-/* README.md: its program is examples/matmul and runs; its array code is one kernel, and right. */
+/* README.md: its program is examples/arrays and runs; its array code is one kernel, and right. */
 
 #include "unit.h"
 #include <math.h>
