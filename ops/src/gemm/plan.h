@@ -28,17 +28,17 @@ OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_gemm_tiles {
     uint16_t block_m, block_n, block_k;
     uint16_t intra_group_split_k; /* slices of k that the group sums at once */
+    uint16_t lanes_m, lanes_n;    /* work-items of a warp along rows and columns; 0: of the group */
     uint8_t thread_m, thread_n;
     uint8_t strip_m, strip_n;
-    uint8_t lanes_m, lanes_n; /* work-items of a warp along rows and columns; 0: of the group */
     uint8_t stages;
     uint8_t min_groups_per_unit; /* hint: groups resident on a compute unit; 0: no hint */
     uint8_t unroll;
     /* Matrix-unit products per F32 product (3 or 1), 1 for halves, 0: multiply-add. Lanes are 8 x 4
      * and strips 1 x 8, or 1 x 2 where B is contiguous along k (gemm/emit_matrix.c). */
     uint8_t matrix;
-    uint8_t flush;    /* sums of a tile start at zero and are added to the accumulators */
-    uint8_t reserved; /* 0 */
+    uint8_t flush;       /* sums of a tile start at zero and are added to the accumulators */
+    uint8_t reserved[3]; /* 0 */
 } ops_gemm_tiles;
 
 /* A or B. A line is a row of A or a column of B. */
@@ -67,7 +67,7 @@ typedef struct ops_gemm_plan {
     uint8_t slots[3 + OPS_GEMM_MAX_INPUTS]; /* bindings of A, B, C and the further inputs */
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
-    uint8_t reserved[2]; /* 0 */
+    uint8_t reserved[6]; /* 0 */
 } ops_gemm_plan;
 OPS_KEY_STRUCTURES_END
 

@@ -113,11 +113,12 @@ enum { OUTER_MAX_K = 32, OUTER_ROWS = 4, OUTER_STEPS = 4 };
 /* Loads in flight of the kernel that reduces partial sums. */
 enum { REDUCE_UNROLL = 8 };
 
-/* The smallest power of two that covers a length, within limits. */
+/* The smallest power of two that covers a length, or the largest one within the limits, of which
+ * `least` is a power of two. */
 static uint16_t cover(int64_t length, uint16_t least, uint16_t most)
 {
     uint16_t size = least;
-    while (size < most && size < length) {
+    while (size <= most / 2 && size < length) {
         size = (uint16_t)(2 * size);
     }
     return size;
@@ -196,8 +197,8 @@ static ops_gemm_tiles complete_intra_group_tiles(const hal_device_info *info, ui
     t.thread_n = (uint8_t)(t.block_n < 4 ? t.block_n : 4);
     t.strip_m = (uint8_t)(a_k_contiguous ? 1 : t.thread_m < 4 ? t.thread_m : 4);
     t.strip_n = t.thread_n;
-    t.lanes_m = (uint8_t)(t.block_m / t.thread_m);
-    t.lanes_n = (uint8_t)(t.block_n / t.thread_n);
+    t.lanes_m = t.block_m / t.thread_m;
+    t.lanes_n = t.block_n / t.thread_n;
 
     const uint32_t lanes = (uint32_t)t.lanes_m * t.lanes_n;
     const uint32_t items = group_items(info);
@@ -299,11 +300,11 @@ void ops_gemm_choose_reduce_tiles(const hal_device_info *info, int64_t m, int64_
     const uint32_t items = group_items(info);
     t.thread_n = t.strip_n = n % 4 == 0 ? 4 : 1;
     t.unroll = (uint8_t)cover(parts, 1, REDUCE_UNROLL);
-    t.lanes_n = (uint8_t)cover(n / t.thread_n, 1, (uint16_t)(items < 16 ? items : 16));
+    t.lanes_n = cover(n / t.thread_n, 1, (uint16_t)(items < 16 ? items : 16));
     t.intra_group_split_k =
         cover(((int64_t)parts + t.unroll - 1) / t.unroll, 1, (uint16_t)(items / t.lanes_n));
     const uint32_t left = items / (t.lanes_n * (uint32_t)t.intra_group_split_k);
-    t.lanes_m = (uint8_t)cover(m, 1, (uint16_t)(left < 64 ? left : 64));
+    t.lanes_m = cover(m, 1, (uint16_t)(left < 64 ? left : 64));
     t.block_m = t.lanes_m;
     t.block_n = (uint16_t)(t.lanes_n * t.thread_n);
     while (ops_gemm_intra_group_elements(&t) * width > info->shared_bytes &&
@@ -325,11 +326,10 @@ static ops_gemm_tiles elementwise_tiles(const hal_device_info *info, int64_t m, 
     const uint32_t items = group_items(info);
     t.thread_m = t.strip_m = thread_m;
     t.thread_n = t.strip_n = n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1;
-    t.lanes_n = (uint8_t)cover(n / t.thread_n, 1, (uint16_t)(items < 32 ? items : 32));
+    t.lanes_n = cover(n / t.thread_n, 1, (uint16_t)(items < 32 ? items : 32));
     const uint32_t rows = items / t.lanes_n;
-    t.lanes_m =
-        (uint8_t)cover((m + thread_m - 1) / thread_m, 1,
-                       (uint16_t)(rows < info->max_group_size[1] ? rows : info->max_group_size[1]));
+    t.lanes_m = cover((m + thread_m - 1) / thread_m, 1,
+                      (uint16_t)(rows < info->max_group_size[1] ? rows : info->max_group_size[1]));
     t.block_m = (uint16_t)(t.lanes_m * thread_m);
     t.block_n = (uint16_t)(t.lanes_n * t.thread_n);
     return t;
@@ -363,6 +363,9 @@ static int intra_group_candidate(const hal_device_info *info, const ops_gemm_sha
     if (block_m > 0 && block_n > 0 && (block_n >= 4 || block_n == most_n)) {
         *tiles = complete_intra_group_tiles(info, block_m, block_n, k, hal_type_size(shape->type),
                                             shape->a_k_contiguous);
+        if ((uint32_t)tiles->lanes_m * tiles->lanes_n > group_items(info)) {
+            *tiles = (ops_gemm_tiles){0};
+        }
     }
     return number < SIDES * SIDES;
 }
