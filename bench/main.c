@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "interrupt.h"
+#include "harness/bench.h"
+#include "harness/interrupt.h"
 #include "options.h"
+#include "suites/suites.h"
+#include "peers/raw/apis.h"
 
 static const struct {
     const char *name;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "command_line.h"
-#include "device_peers.h"
-#include "peers.h"
+#include "peers/device_peers.h"
+#include "peers/host_blas.h"
 
 #define OF(field) offsetof(bench_options, field)
 
@@ -175,7 +175,7 @@ static const command_option rows[] = {
      .offset = OF(second)},
     {.name = "join",
      .argument = "FILE",
-     .help = "of sequential, grid, dense and mixes: adds what torch_SUITE.py measured; up to 4",
+     .help = "of sequential, grid, dense and mixes: adds what pytorch/SUITE.py measured; up to 4",
      .kind = COMMAND_CALL,
      .read = read_join},
     {.name = "seed",
@@ -243,7 +243,7 @@ static const command_option rows[] = {
      .kind = COMMAND_FLAG,
      .offset = OF(epilogue)},
     {.name = "list",
-     .help = "of grid, dense and mixes: print the cells as JSON for torch_SUITE.py and end",
+     .help = "of grid, dense and mixes: print the cells as JSON for pytorch/SUITE.py and end",
      .kind = COMMAND_FLAG,
      .offset = OF(list)},
     {.name = "to",

@@ -1,8 +1,8 @@
 /* options.h: reads the command line of hal-bench. Called by main.c. */
-#ifndef OPS_BENCH_OPTIONS_H
-#define OPS_BENCH_OPTIONS_H
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
 
-#include "bench.h"
+#include "harness/bench.h"
 
 /* 0: go on, 1: wrong usage, which standard error says, -1: help was printed. */
 int bench_options_parse(int count, char **arguments, bool (*is_suite)(const char *name),

@@ -1,5 +1,5 @@
 /* cases.c: all groups of cases, in the order in which they run. */
-#include "cases.h"
+#include "case/cases.h"
 
 #include <inttypes.h>
 

@@ -8,15 +8,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "case.h"
-#include "child.h"
-#include "compare.h"
-#include "cover.h"
-#include "expect.h"
-#include "inspect.h"
+#include "case/case.h"
+#include "case/child.h"
+#include "report/compare.h"
+#include "case/cover.h"
+#include "report/expect.h"
+#include "runner/inspect.h"
 #include "options.h"
-#include "report.h"
-#include "runner.h"
+#include "report/report.h"
+#include "runner/runner.h"
 
 static bool is_selected(const program_options *options, const case_entry *entry)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "command_line.h"
-#include "report.h"
+#include "report/report.h"
 
 #define DEFAULT_SEED 1u
 #define OF(field) offsetof(program_options, field)

@@ -1,6 +1,6 @@
 /* options.h: what the command line of hal-conformance says. Called by main.c. */
-#ifndef HAL_CONFORMANCE_OPTIONS_H
-#define HAL_CONFORMANCE_OPTIONS_H
+#ifndef CONFORMANCE_OPTIONS_H
+#define CONFORMANCE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,13 @@
-/* State shared by the suites of hal-bench: options, rows of results, devices. Owned by main.c; each
- * suite_*.c adds rows. */
-#ifndef OPS_BENCH_H
-#define OPS_BENCH_H
+/* State shared by the suites of hal-bench: options, rows of results, devices. Each suite adds
+ * rows. */
+#ifndef BENCH_HARNESS_BENCH_H
+#define BENCH_HARNESS_BENCH_H
 
 #include <ops/ops.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "measure.h"
-#include "raw.h"
+#include "harness/measure.h"
 
 #define BENCH_MAX_PEERS 8
 #define BENCH_MAX_SIZES 32
@@ -103,7 +102,7 @@ typedef struct bench_state {
     hal_queue *queue;
     ops_context *ops;
     bench_place second; /* zeros without --second */
-    raw_device *raw;    /* null without --raw */
+    struct raw_device *raw; /* null without --raw */
     bench_row *rows;
     int row_count;
     int printed_count;
@@ -156,29 +155,6 @@ uint64_t bench_word(uint64_t *state);
 
 /* --seed, or a seed that was hardly used before. */
 uint64_t bench_seed_of(const bench_options *options);
-
-/* The suites. */
-void suite_gemm(bench_state *bench);
-void suite_pointwise(bench_state *bench);
-void suite_reduce(bench_state *bench);
-void suite_dispatch(bench_state *bench);
-void suite_batch(bench_state *bench);
-void suite_start(bench_state *bench);
-void suite_sequential(bench_state *bench);
-void suite_transfer(bench_state *bench);
-void suite_collectives(bench_state *bench);
-void suite_grid(bench_state *bench);
-void suite_dense(bench_state *bench);
-void suite_mixes(bench_state *bench);
-
-/* The one pass of start --once, which suite_start runs in child processes: prints the times. False
- * after a printed failure. */
-bool start_once(const bench_options *options);
-
-/* Print the cells of grid, dense and mixes as JSON, without a device. False without memory. */
-bool grid_list(const bench_options *options);
-bool dense_list(const bench_options *options);
-bool mixes_list(const bench_options *options);
 
 /* After bench_join: sorts the rows of many cases by their worst ratio and sums them up in notes
  * (ratios.c). */

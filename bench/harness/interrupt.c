@@ -1,5 +1,5 @@
 /* Signals that end a run, see interrupt.h. */
-#include "interrupt.h"
+#include "harness/interrupt.h"
 
 #include <signal.h>
 #include <stddef.h>

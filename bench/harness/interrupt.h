@@ -1,7 +1,7 @@
 /* SIGINT and SIGTERM while cells are measured whose rows are printed at the end: the run ends after
  * the current cell, with the rows that it has. Called by suite_grid.c, suite_dense.c and main.c. */
-#ifndef HALYARD_BENCH_INTERRUPT_H
-#define HALYARD_BENCH_INTERRUPT_H
+#ifndef BENCH_HARNESS_INTERRUPT_H
+#define BENCH_HARNESS_INTERRUPT_H
 
 #include <stdbool.h>
 

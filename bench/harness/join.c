@@ -1,12 +1,12 @@
-/* Adds measurements of torch_sequential.py as peers of the rows of the same case, see bench.h. The
- * file is JSON with "rows", an array of flat objects that have "case", "peer",
- * "median_us", "min_us" and "spread_us"; anything else in it is ignored. */
+/* Adds what a program of peers/pytorch measured as peers of the rows of the same case. The file is
+ * JSON with "rows", an array of flat objects that have "case", "peer", "median_us", "min_us" and
+ * "spread_us"; anything else in it is ignored. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "harness/bench.h"
 
 enum { MAX_BYTES = 16 << 20 };
 
@@ -103,7 +103,7 @@ bool bench_join(bench_state *bench, const char *path)
     }
     const char *rows = member_find(text, "rows");
     const bool well = (rows && *rows == '[' && rows_attach(bench, text + (rows - text))) ||
-                      bench_fail(bench, "%s: no JSON as torch_sequential.py writes it", path);
+                      bench_fail(bench, "%s: no JSON as pytorch/sequential.py writes it", path);
     free(text);
     return well;
 }

@@ -1,5 +1,5 @@
 /* Measuring competitors in turns, see measure.h. */
-#include "measure.h"
+#include "harness/measure.h"
 
 #include <stdlib.h>
 #include <time.h>

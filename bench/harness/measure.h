@@ -1,7 +1,7 @@
 /* Measuring competitors in turns, so that other load on the machine affects all of them. Called by
  * the suites. */
-#ifndef OPS_BENCH_MEASURE_H
-#define OPS_BENCH_MEASURE_H
+#ifndef BENCH_HARNESS_MEASURE_H
+#define BENCH_HARNESS_MEASURE_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* The table and the JSON of hal-bench, see bench.h. */
-#include "bench.h"
+#include "harness/bench.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Every row with a size is a point. Rows whose names differ in the size alone are one line, and so
  * are the results of a peer. Words that all lines share go to the title. */
-#include "bench.h"
+#include "harness/bench.h"
 
 #include <ctype.h>
 #include <errno.h>

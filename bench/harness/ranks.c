@@ -1,5 +1,5 @@
 /* The ranks of a local group, see crew.h. */
-#include "crew.h"
+#include "harness/ranks.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* The ranks of a local group, each with a thread and a queue: on one device, or with --spread on
  * several devices of the plugin. Called by suite_collectives.c and dense_ranks.c. */
-#ifndef OPS_BENCH_CREW_H
-#define OPS_BENCH_CREW_H
+#ifndef BENCH_HARNESS_RANKS_H
+#define BENCH_HARNESS_RANKS_H
 
 #include <hal/group.h>
 #include <pthread.h>
 
-#include "bench.h"
+#include "harness/bench.h"
 
 enum { CREW_MAX_RANKS = 64 };
 

@@ -1,5 +1,5 @@
 /* Rows of results, and helpers of all suites, see bench.h. */
-#include "bench.h"
+#include "harness/bench.h"
 
 #include <stdarg.h>
 #include <stdio.h>

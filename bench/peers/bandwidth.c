@@ -1,5 +1,6 @@
 /* The yardsticks of a device, see yardsticks.h. */
-#include "yardsticks.h"
+#include "peers/bandwidth.h"
+#include "peers/raw/raw.h"
 
 bool yardsticks_create(bench_state *bench, int64_t count, yardsticks *made)
 {

@@ -1,12 +1,12 @@
 /* References for memory-bound work: the triad (triad.h) on CPUs, device-to-device copies (copy.h)
  * on devices with device memory, both on software GPUs. Called by suite_pointwise.c and
  * suite_reduce.c. */
-#ifndef OPS_BENCH_YARDSTICKS_H
-#define OPS_BENCH_YARDSTICKS_H
+#ifndef BENCH_PEERS_BANDWIDTH_H
+#define BENCH_PEERS_BANDWIDTH_H
 
-#include "bench.h"
-#include "copy.h"
-#include "triad.h"
+#include "harness/bench.h"
+#include "peers/copy.h"
+#include "peers/triad.h"
 
 typedef struct yardsticks {
     bench_state *bench;

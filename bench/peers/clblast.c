@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_peers.h"
-#include "opencl_calls.h"
+#include "peers/device_peers.h"
+#include "peers/raw/opencl_calls.h"
 
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
 

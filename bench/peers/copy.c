@@ -1,5 +1,7 @@
 /* Device-to-device copies, see copy.h. */
-#include "copy.h"
+#include "peers/copy.h"
+
+#include "peers/raw/raw.h"
 
 /* The last word of the source arrives. */
 static bool check(copy_yardstick *c)

@@ -1,9 +1,9 @@
 /* The memory-bound yardstick of devices with device memory: a copy within the device, by hal and
  * with --raw by the driver's own call. Called by yardsticks.c. */
-#ifndef OPS_BENCH_COPY_H
-#define OPS_BENCH_COPY_H
+#ifndef BENCH_PEERS_COPY_H
+#define BENCH_PEERS_COPY_H
 
-#include "bench.h"
+#include "harness/bench.h"
 
 typedef struct copy_yardstick {
     bench_state *bench;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_calls.h"
-#include "device_peers.h"
+#include "peers/raw/cuda_calls.h"
+#include "peers/device_peers.h"
 
 /* The library's numbers: of types, of the way to compute, of the choice of algorithm. */
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };

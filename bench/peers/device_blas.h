@@ -1,13 +1,12 @@
-/* BLAS libraries that multiply on the same device as hal's plugin, loaded on demand; one file
- * peer_*.c each. Called by suite_gemm.c. */
-#ifndef OPS_BENCH_DEVICE_PEERS_H
-#define OPS_BENCH_DEVICE_PEERS_H
+/* A BLAS library that multiplies on the same device as hal's plugin, loaded on demand. */
+#ifndef BENCH_PEERS_DEVICE_BLAS_H
+#define BENCH_PEERS_DEVICE_BLAS_H
 
 #include <hal/plugin.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "measure.h"
+#include "harness/measure.h"
 
 /* Row-major C = A B with no gaps between the rows. */
 typedef struct device_matrices {
@@ -34,17 +33,6 @@ struct device_peer {
     void (*end)(device_peer *peer); /* also after a failed begin */
     void (*close)(device_peer *peer);
 };
-
-/* Whether device_peer_open knows a name. */
-bool device_peer_is_known(const char *name);
-
-/* Opens "clblast" or "cublas" on the device that `info` describes. Null with a message. */
-device_peer *device_peer_open(const char *name, const hal_device_info *info, char *message,
-                              size_t bytes);
-
-/* Implementations, for device_peers.c. */
-device_peer *peer_clblast_open(const hal_device_info *info, char *message, size_t bytes);
-device_peer *peer_cublas_open(const hal_device_info *info, char *message, size_t bytes);
 
 /* Keeps a message for a failed call. Returns false. */
 bool device_peer_fail(device_peer *peer, const char *call, int code);

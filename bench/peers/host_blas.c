@@ -1,5 +1,5 @@
 /* BLAS libraries of the host, see peers.h. */
-#include "peers.h"
+#include "peers/host_blas.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* BLAS libraries of the host, loaded on demand. Called by suite_gemm.c. */
-#ifndef OPS_BENCH_PEERS_H
-#define OPS_BENCH_PEERS_H
+#ifndef BENCH_PEERS_HOST_BLAS_H
+#define BENCH_PEERS_HOST_BLAS_H
 
 #include <stdbool.h>
 #include <stddef.h>

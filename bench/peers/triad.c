@@ -1,5 +1,5 @@
 /* The triad, see triad.h. */
-#include "triad.h"
+#include "peers/triad.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The memory-bound yardstick of CPUs: a[i] = b[i] + s * c[i] in C on as many threads as the device
  * has. J. D. McCalpin's STREAM counts bytes the same way: 12 per float. */
-#ifndef OPS_BENCH_TRIAD_H
-#define OPS_BENCH_TRIAD_H
+#ifndef BENCH_PEERS_TRIAD_H
+#define BENCH_PEERS_TRIAD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench.h"
-#include "step_kernel.h"
+#include "harness/bench.h"
+#include "suites/step_kernel.h"
+#include "suites/suites.h"
 
 /* The row's own time is that of HAL_QUEUE_BATCH_FIRST; the others are its peers. */
 static const uint32_t firsts[] = {HAL_QUEUE_BATCH_FIRST, 4, 8, 16, 64, 128, 256, 1024};

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crew.h"
-#include "raw_collectives.h"
+#include "harness/ranks.h"
+#include "peers/raw/collectives.h"
+#include "suites/suites.h"
 
 #define SLOT ((uint64_t)2 << 20) /* bytes copied at a time, as hal does it */
 

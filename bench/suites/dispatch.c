@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-#include "step_kernel.h"
+#include "harness/bench.h"
+#include "suites/step_kernel.h"
+#include "suites/suites.h"
+#include "peers/raw/raw.h"
 
 #define GRAPH_COMMANDS RAW_GRAPH_COMMANDS
 

@@ -1,5 +1,5 @@
 /* Large operands on a device, see pattern.h. */
-#include "pattern.h"
+#include "suites/pattern.h"
 
 #include <stdlib.h>
 

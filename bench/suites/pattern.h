@@ -1,10 +1,10 @@
 /* Large operands on a device: they repeat a block of random elements whose length has a large prime
  * factor, so that the host knows each without a copy, and a wrong index gives a wrong result.
  * Called by grid_data.c and dense.c. */
-#ifndef OPS_BENCH_PATTERN_H
-#define OPS_BENCH_PATTERN_H
+#ifndef BENCH_SUITES_PATTERN_H
+#define BENCH_SUITES_PATTERN_H
 
-#include "bench.h"
+#include "harness/bench.h"
 
 /* Elements of the block: twice a prime. */
 enum { PATTERN_PERIOD = 2 * 500009 };

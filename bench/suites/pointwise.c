@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench.h"
-#include "yardsticks.h"
+#include "harness/bench.h"
+#include "peers/bandwidth.h"
+#include "suites/suites.h"
 
 #define ELEMENTS INT64_C(16777216)
 #define CHECKS 1000

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench.h"
-#include "yardsticks.h"
+#include "harness/bench.h"
+#include "peers/bandwidth.h"
+#include "suites/suites.h"
 
 typedef struct reduction {
     bench_state *bench;

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "harness/bench.h"
+#include "suites/suites.h"
 
 #define PASSES 9
 #define COLD_PASSES 3

@@ -1,5 +1,5 @@
 /* step_kernel.c: see step_kernel.h. */
-#include "step_kernel.h"
+#include "suites/step_kernel.h"
 
 #include <string.h>
 

@@ -1,9 +1,10 @@
 /* step_kernel.h: the small kernel of suites that measure commands which follow one another:
  * out[i] = in[i] * 3 + i of STEP_WORDS words. The raw APIs have the same one (raw.h: step). */
-#ifndef OPS_BENCH_STEP_KERNEL_H
-#define OPS_BENCH_STEP_KERNEL_H
+#ifndef BENCH_SUITES_STEP_KERNEL_H
+#define BENCH_SUITES_STEP_KERNEL_H
 
-#include "bench.h"
+#include "harness/bench.h"
+#include "peers/raw/raw.h"
 
 enum { STEP_WORDS = RAW_STEP_WORDS, STEP_GROUP = RAW_STEP_GROUP };
 

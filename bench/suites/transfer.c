@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-#include "raw_transfer.h"
+#include "harness/bench.h"
+#include "peers/raw/transfer.h"
+#include "suites/suites.h"
 
 #define PIECE ((uint64_t)16 << 20) /* staged at a time, as hal does it */
 

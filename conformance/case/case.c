@@ -1,13 +1,13 @@
 /* case.c: reports of running cases and the list of cases; case.h says who calls it. */
-#include "case.h"
+#include "case/case.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
-#include "random.h"
+#include "math/number.h"
+#include "math/random.h"
 
 struct case_object {
     void (*release)(void *object);

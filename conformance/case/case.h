@@ -4,8 +4,8 @@
  * A case is a function over a copy of its parameters. Its first report, by case_fail,
  * case_unsupported or a check below, ends it: they do not return. A case that returns has passed.
  * What it makes by the functions below is released at its end. */
-#ifndef HAL_CONFORMANCE_CASE_H
-#define HAL_CONFORMANCE_CASE_H
+#ifndef CONFORMANCE_CASE_CASE_H
+#define CONFORMANCE_CASE_CASE_H
 
 #include <hal/hal.h>
 #include <ops/ops.h>

@@ -1,8 +1,8 @@
 /* cases.h: the functions that add cases to the list, one for each group; cases.c calls them. */
-#ifndef HAL_CONFORMANCE_CASES_H
-#define HAL_CONFORMANCE_CASES_H
+#ifndef CONFORMANCE_CASE_CASES_H
+#define CONFORMANCE_CASE_CASES_H
 
-#include "case.h"
+#include "case/case.h"
 
 void cases_hal_device(case_list *list);
 void cases_hal_plugin_file(case_list *list);

@@ -1,5 +1,5 @@
 /* cover.c: the table of what the cases cover; cover.h says who calls it. */
-#include "cover.h"
+#include "case/cover.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* cover.h: the table opcode x type x memory kind: which cells have to be covered, written from
  * ir.h, and which cases cover them. Called by main.c for --table; the cases say what they cover by
  * case_covers. A required cell without a case is an empty one. */
-#ifndef HAL_CONFORMANCE_COVER_H
-#define HAL_CONFORMANCE_COVER_H
+#ifndef CONFORMANCE_CASE_COVER_H
+#define CONFORMANCE_CASE_COVER_H
 
 #include <stdio.h>
 
-#include "case.h"
+#include "case/case.h"
 
 /* The types of the operands of an opcode that computes one value from others of one type
  * (arithmetic, bits, comparisons, select, transcendental functions); 0 for the others. */

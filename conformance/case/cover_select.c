@@ -8,7 +8,7 @@
  *   it is the seed, a size of a family, or a type at the level of the op library.
  * The choice is greedy: again and again the case that covers most of what is still uncovered, of
  * equals the first. */
-#include "cover.h"
+#include "case/cover.h"
 
 #include <stdarg.h>
 #include <stdio.h>

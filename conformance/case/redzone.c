@@ -1,11 +1,8 @@
 /* redzone.c: buffers with canaries; redzone.h says who calls it. */
-#include "redzone.h"
+#include "case/redzone.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* Little-endian halfword 0xfff5. */
-static const uint8_t canary[2] = {0xf5, 0xff};
 
 /* The pattern's phase follows from the place in the buffer, which is even at its start. */
 static void canaries_check(case_run *run, const red_zone *zone, const uint8_t *memory,
@@ -17,7 +14,7 @@ static void canaries_check(case_run *run, const red_zone *zone, const uint8_t *m
                zone->offset - before);
     const uint64_t end = zone->offset + zone->bytes;
     for (uint64_t i = end; i < zone->total; i++) {
-        case_check(run, memory[i] == canary[i % 2],
+        case_check(run, memory[i] == canary_at(i),
                    "%s: byte %" PRIu64 " after the range of %" PRIu64 " was written to", what,
                    i - end, zone->bytes);
     }
@@ -70,26 +67,4 @@ void case_report(case_run *run, const comparison *found, const char *what)
     char text[512];
     comparison_text(found, text, sizeof text);
     case_fail(run, "%s: %s", what, text);
-}
-
-void canary_fill(void *memory, uint64_t bytes)
-{
-    uint8_t *byte = memory, line[64];
-    for (size_t i = 0; i < sizeof line; i++) {
-        line[i] = canary[i % 2];
-    }
-    for (; bytes >= sizeof line; bytes -= sizeof line, byte += sizeof line) {
-        memcpy(byte, line, sizeof line);
-    }
-    memcpy(byte, line, bytes);
-}
-
-uint64_t canary_first_broken(const void *memory, uint64_t bytes)
-{
-    const uint8_t *byte = memory;
-    uint64_t i = 0;
-    while (i < bytes && byte[i] == canary[i % 2]) {
-        i++;
-    }
-    return i;
 }

@@ -1,12 +1,11 @@
-/* redzone.h: buffers with canaries before and after the range that a case uses, and poison in
- * outputs. Every halfword of canary and poison is a NaN in all float types (and no BOOL), so that
- * reads outside of the range and unwritten outputs are visible in the result. Called by the cases;
- * canary_first_broken also by the unit test. */
-#ifndef HAL_CONFORMANCE_REDZONE_H
-#define HAL_CONFORMANCE_REDZONE_H
+/* redzone.h: buffers with canaries before and after the range that a case uses, and the canary's
+ * pattern as poison in outputs. */
+#ifndef CONFORMANCE_CASE_REDZONE_H
+#define CONFORMANCE_CASE_REDZONE_H
 
-#include "case.h"
-#include "reference.h"
+#include "case/canary.h"
+#include "case/case.h"
+#include "case/reference.h"
 
 #define REDZONE_BYTES 256u
 
@@ -30,9 +29,5 @@ void zone_read(case_run *run, const red_zone *zone, void *data, const char *what
 
 /* Reports a comparison that failed. */
 _Noreturn void case_report(case_run *run, const comparison *found, const char *what);
-
-/* Fills memory with the canary; finds the first byte that differs, or `bytes`. */
-void canary_fill(void *memory, uint64_t bytes);
-uint64_t canary_first_broken(const void *memory, uint64_t bytes);
 
 #endif

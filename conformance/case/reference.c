@@ -1,13 +1,13 @@
 /* reference.c: comparisons with a reference; reference.h says who calls it. */
-#include "reference.h"
+#include "case/reference.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "number.h"
-#include "redzone.h"
-#include "ulp.h"
+#include "math/number.h"
+#include "case/canary.h"
+#include "math/ulp.h"
 
 /* What an element holds. Without infinities NaN is also what too large a number becomes: where a
  * number is expected, it is as an infinity with that number's sign. */

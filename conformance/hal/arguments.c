@@ -2,8 +2,8 @@
  * nothing is touched. */
 #include <hal/queue.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 #define COUNT 600u
 

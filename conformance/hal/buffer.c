@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 static const char *const kind_names[HAL_MEMORY_KIND_COUNT] = {"device", "upload", "download",
                                                               "shared"};

@@ -1,12 +1,12 @@
 /* collective.c: random collectives and their references; collective.h says who calls it. */
-#include "collective.h"
+#include "hal/collective.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "number.h"
+#include "math/number.h"
 
 enum { GUARD = 16 }; /* bytes after the result, which have to stay */
 

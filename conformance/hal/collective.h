@@ -1,10 +1,10 @@
 /* collective.h: random collectives with their references, for the cases of hal/group. Every rank
  * makes the inputs of all ranks from the seed of the collective and so checks its own result. */
-#ifndef HAL_CONFORMANCE_COLLECTIVE_H
-#define HAL_CONFORMANCE_COLLECTIVE_H
+#ifndef CONFORMANCE_HAL_COLLECTIVE_H
+#define CONFORMANCE_HAL_COLLECTIVE_H
 
-#include "case.h"
-#include "random.h"
+#include "case/case.h"
+#include "math/random.h"
 
 typedef struct collective {
     hal_collective what;

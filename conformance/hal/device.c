@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases.h"
-#include "cover.h"
+#include "case/cases.h"
+#include "case/cover.h"
 
 static void open_again(case_run *run, const void *parameters)
 {

@@ -3,8 +3,8 @@
  * works. Each case has a separate process, since the layer counts from its beginning. */
 #include <string.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 #define COUNT 300u
 enum { MOST_FAULTS = 6 };

@@ -1,5 +1,5 @@
 /* hal_case.c: a small kernel and buffers of u32; hal_case.h says who calls it. */
-#include "hal/hal_case.h"
+#include "hal/fixture.h"
 
 #include <stdlib.h>
 

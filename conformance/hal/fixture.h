@@ -1,9 +1,9 @@
 /* hal_case.h: what the cases of the layer share: a small kernel and buffers of u32. What they make
  * is released at the case's end. */
-#ifndef HAL_CONFORMANCE_HAL_CASE_H
-#define HAL_CONFORMANCE_HAL_CASE_H
+#ifndef CONFORMANCE_HAL_FIXTURE_H
+#define CONFORMANCE_HAL_FIXTURE_H
 
-#include "case.h"
+#include "case/case.h"
 
 /* out[i] = x[i] * scale + shift for i < count, all u32; bindings x and out. */
 typedef struct scale_scalars {

@@ -1,8 +1,8 @@
 /* graph.c: kept batches, launched again with other memory in their slots. */
 #include <hal/graph.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 #define COUNT 300u
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "child.h"
-#include "collective.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "case/child.h"
+#include "hal/collective.h"
+#include "hal/fixture.h"
 
 enum { MOST_RANKS = 8, IN_FLIGHT = 4 };
 

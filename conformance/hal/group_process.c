@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cases.h"
-#include "child.h"
-#include "collective.h"
+#include "case/cases.h"
+#include "case/child.h"
+#include "hal/collective.h"
 
 /* MANY elements are read from the memory of the other processes. */
 enum { MOST_RANKS = 8, STEPS = 12, NEVER = 1000, FEW = 500, MANY = 700000 };

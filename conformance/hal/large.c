@@ -4,8 +4,8 @@
 #include <hal/ir_build.h>
 #include <string.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 #define FOUR_GIB (UINT64_C(1) << 32)
 #define BEYOND 65536u /* bytes after it */

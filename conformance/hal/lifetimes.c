@@ -1,8 +1,8 @@
 /* lifetimes.c: objects released in any order, and while work is in flight. */
 #include <hal/hal.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -2,8 +2,8 @@
  * far inside of a buffer. */
 #include <hal/hal.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 #define UNTOUCHED 0xabababab
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
+#include "case/cases.h"
 
 /* A sanitized program can neither load a library apart nor expect one symbol of its plugins. */
 #if defined(__ELF__) && !defined(CASE_SANITIZED)

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 static void values_rise(case_run *run, const void *parameters)
 {

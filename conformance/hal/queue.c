@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
-#include "random.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
+#include "math/random.h"
 
 #define WORDS 512u /* of each buffer of a random sequence */
 #define BUFFERS 4u

@@ -1,9 +1,9 @@
 /* stress.c: more memory, queues, kernels and allocations than usual. */
 #include <hal/hal.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
-#include "random.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
+#include "math/random.h"
 
 /* Allocates large buffers until memory is out, releases them and continues. On a processor
  * untouched memory is free, so this stops at 64 buffers. */

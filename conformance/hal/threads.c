@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 #define THREADS 4u
 

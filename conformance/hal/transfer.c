@@ -2,8 +2,8 @@
 #include <hal/queue.h>
 #include <stdio.h>
 
-#include "cases.h"
-#include "hal/hal_case.h"
+#include "case/cases.h"
+#include "hal/fixture.h"
 
 typedef struct kinds {
     hal_memory_kind from, to;

@@ -2,8 +2,8 @@
  * each one rounds by itself, in the order in which the kernel has it. */
 #include <string.h>
 
-#include "cases.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "ir/fixture.h"
 
 #define COUNT 1000u
 #define TURNS 8u

@@ -1,8 +1,8 @@
 /* atomic.c: atomic operations of every kind and type, in bindings and in shared memory, with work-
  * items that contend for the same elements and some that are guarded off. */
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define GROUPS 7u
 #define SLOTS 5u     /* elements that are contended for */

@@ -1,8 +1,8 @@
 /* control.c: IF, ELSE, FOR and variables, where work-items of a group go different ways and where
  * they go together. Each case is a kernel and the same thing in C for one work-item. */
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define GROUPS 4u
 #define POISON 0xfff5fff5u /* of an element that is not written */

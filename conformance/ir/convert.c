@@ -2,9 +2,9 @@
  * EXTRACT of all widths. */
 #include <math.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define RANDOM_ELEMENTS 811u
 #define PACKED 257u /* vectors of a pack case */

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define RANDOM_ELEMENTS 997u
 

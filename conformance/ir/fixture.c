@@ -1,5 +1,5 @@
 /* ir_case.c: building, running and checking one small kernel; ir_case.h says who calls it. */
-#include "ir/ir_case.h"
+#include "ir/fixture.h"
 
 uint32_t ir_group_of(const case_run *run)
 {

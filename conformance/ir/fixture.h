@@ -1,13 +1,13 @@
 /* ir_case.h: what the cases of the IR share: building, running and checking one small kernel, and
  * the reference for each opcode in plain C. */
-#ifndef HAL_CONFORMANCE_IR_CASE_H
-#define HAL_CONFORMANCE_IR_CASE_H
+#ifndef CONFORMANCE_IR_FIXTURE_H
+#define CONFORMANCE_IR_FIXTURE_H
 
-#include "case.h"
-#include "number.h"
-#include "random.h"
-#include "redzone.h"
-#include "reference.h"
+#include "case/case.h"
+#include "math/number.h"
+#include "math/random.h"
+#include "case/redzone.h"
+#include "case/reference.h"
 
 /* Work-items of a group in cases that do not test group sizes. */
 #define IR_GROUP 64u

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 /* A group of 3-dimensional shape over a grid that has another length in each dimension. */
 typedef struct id_case {

@@ -1,8 +1,8 @@
 /* index.c: indices as kernels compute them: forwards, backwards, by rows and columns, constant,
  * wrapping round, negative before a cast, in groups of every shape. The accesses at such an index,
  * and the result of the comparison that guards it, are checked for every work-item. */
-#include "cases.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "ir/fixture.h"
 
 #define LENGTH 4096u /* elements of x */
 

@@ -1,7 +1,7 @@
 /* loops.c: long loops, single, nested and in sequence, with constant bounds and with bounds that
  * the kernel reads. Some drivers end them early, and silently. */
-#include "cases.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "ir/fixture.h"
 
 enum { ITEMS = 4 };
 

@@ -1,7 +1,7 @@
 /* math_bits.c: the transcendental functions of hal/ir_math.h in plain C: the bits that every device
  * gives which claims to be exact. Called by elementwise.c. */
-#include "ir/ir_case.h"
-#include "scalar_reader.h"
+#include "ir/fixture.h"
+#include "math/scalar_reader.h"
 
 static float evaluate_f32(uint32_t opcode, float x, float y)
 {

@@ -2,9 +2,9 @@
  * sums are exact in any order and with any rounding, so that one result is right. */
 #include <string.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define GROUPS 2u
 #define SUBGROUPS 2u

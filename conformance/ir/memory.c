@@ -2,9 +2,9 @@
  * and without guard; kinds of index and immediate offsets; several bindings. */
 #include <stdio.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define GROUPS 5u
 

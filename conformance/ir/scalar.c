@@ -2,7 +2,7 @@
  * the reference of the cases of the IR. */
 #include <math.h>
 
-#include "ir/ir_case.h"
+#include "ir/fixture.h"
 
 __extension__ typedef unsigned __int128 wide_unsigned;
 __extension__ typedef __int128 wide_signed;

@@ -2,9 +2,9 @@
  * them, and asynchronous copies. */
 #include <string.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define GROUPS 3u
 

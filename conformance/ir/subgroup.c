@@ -1,7 +1,7 @@
 /* subgroup.c: shuffles and reductions over the lanes of a subgroup, for every type. */
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 
 #define GROUPS 3u
 #define MAX_WIDTH 128u

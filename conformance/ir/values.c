@@ -1,5 +1,5 @@
 /* values.c: the corner values of each value type. */
-#include "ir/ir_case.h"
+#include "ir/fixture.h"
 
 static const uint64_t bools[] = {0, 1};
 static const uint64_t words[] = {

@@ -1,7 +1,7 @@
 /* math_exhaustive.h: the functions that hal-math-exhaustive checks, their references and inputs.
  * Used by that program and by the unit test of the polynomials. */
-#ifndef HAL_CONFORMANCE_MATH_EXHAUSTIVE_H
-#define HAL_CONFORMANCE_MATH_EXHAUSTIVE_H
+#ifndef CONFORMANCE_MATH_EXHAUSTIVE_H
+#define CONFORMANCE_MATH_EXHAUSTIVE_H
 
 #include <stddef.h>
 #include <stdint.h>

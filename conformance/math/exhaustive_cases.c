@@ -1,7 +1,7 @@
 /* math_exhaustive_cases.c: the functions, inputs and references of hal-math-exhaustive. f32 is held
  * against double; f64 and the x87's or a software long double, which has 11 bits more or better. */
-#include "math_exhaustive.h"
-#include "ulp.h"
+#include "math/exhaustive.h"
+#include "math/ulp.h"
 
 #include <hal/plugin.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* math_exhaustive_check.c: chunk after chunk of inputs: hal-math-exhaustive's device computes a
  * chunk, then the host's threads judge it. Plain C computes where it is judged. */
-#include "math_exhaustive_check.h"
+#include "math/exhaustive_check.h"
 
 #include <pthread.h>
 #include <stdlib.h>

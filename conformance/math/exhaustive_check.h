@@ -1,10 +1,10 @@
 /* math_exhaustive_check.h: checks one function of hal-math-exhaustive over all its inputs. */
-#ifndef HAL_CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
-#define HAL_CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
+#ifndef CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
+#define CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
 
 #include <stdbool.h>
 
-#include "math_exhaustive_device.h"
+#include "math/exhaustive_device.h"
 
 #define MATH_MAX_THREADS 64
 

@@ -1,6 +1,6 @@
 /* math_exhaustive_device.c: runs the functions of hal-math-exhaustive on a device, one kernel for
  * each. Where every bit pattern is an input the kernel makes it from its place in the grid. */
-#include "math_exhaustive_device.h"
+#include "math/exhaustive_device.h"
 
 #define ALL_CHUNK ((size_t)1 << 24)
 #define SAMPLE_CHUNK ((size_t)1 << 20)

@@ -1,8 +1,8 @@
 /* math_exhaustive_device.h: a function of hal-math-exhaustive as a kernel on a device. */
-#ifndef HAL_CONFORMANCE_MATH_EXHAUSTIVE_DEVICE_H
-#define HAL_CONFORMANCE_MATH_EXHAUSTIVE_DEVICE_H
+#ifndef CONFORMANCE_MATH_EXHAUSTIVE_DEVICE_H
+#define CONFORMANCE_MATH_EXHAUSTIVE_DEVICE_H
 
-#include "math_exhaustive.h"
+#include "math/exhaustive.h"
 
 #include <hal/hal.h>
 

@@ -1,6 +1,6 @@
 /* math_exhaustive_run.c: what hal-math-exhaustive runs, hal/ir_math.h as plain C. */
-#include "math_exhaustive.h"
-#include "scalar_reader.h"
+#include "math/exhaustive.h"
+#include "math/scalar_reader.h"
 
 #define INLINE static inline __attribute__((always_inline))
 

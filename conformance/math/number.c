@@ -1,5 +1,5 @@
 /* number.c: elements of every type; number.h says who calls it. */
-#include "number.h"
+#include "math/number.h"
 
 #include <math.h>
 #include <string.h>

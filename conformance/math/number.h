@@ -1,7 +1,7 @@
 /* number.h: elements of every type as the host sees them: bits, and values as doubles. Written
  * from ir.h alone, so that the references are independent of hal. */
-#ifndef HAL_CONFORMANCE_NUMBER_H
-#define HAL_CONFORMANCE_NUMBER_H
+#ifndef CONFORMANCE_MATH_NUMBER_H
+#define CONFORMANCE_MATH_NUMBER_H
 
 #include <hal/ir.h>
 #include <stddef.h>

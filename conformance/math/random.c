@@ -1,9 +1,9 @@
 /* random.c: the seeded generator; random.h says who calls it. */
-#include "random.h"
+#include "math/random.h"
 
 #include <math.h>
 
-#include "number.h"
+#include "math/number.h"
 
 uint64_t random_seed_of(uint64_t seed, const char *name)
 {

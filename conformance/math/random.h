@@ -1,7 +1,7 @@
 /* random.h: the generator of every random input, so that a seed and a case's name give the same
  * data on every machine. Used by the cases and by hal-bench's sibling checks. */
-#ifndef HAL_CONFORMANCE_RANDOM_H
-#define HAL_CONFORMANCE_RANDOM_H
+#ifndef CONFORMANCE_MATH_RANDOM_H
+#define CONFORMANCE_MATH_RANDOM_H
 
 #include <hal/ir.h>
 #include <stddef.h>

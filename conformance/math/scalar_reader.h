@@ -2,8 +2,8 @@
  * check, apart from the kit's reader, which plugins use. A loop over one of its functions
  * vectorises. MATH_RARE is a conditional expression here, so the composed functions compute both
  * paths. */
-#ifndef HAL_CONFORMANCE_SCALAR_READER_H
-#define HAL_CONFORMANCE_SCALAR_READER_H
+#ifndef CONFORMANCE_MATH_SCALAR_READER_H
+#define CONFORMANCE_MATH_SCALAR_READER_H
 
 #include <stdbool.h>
 #include <stdint.h>

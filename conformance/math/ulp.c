@@ -1,5 +1,5 @@
 /* ulp.c: distances in units in the last place; ulp.h says who calls it. */
-#include "ulp.h"
+#include "math/ulp.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* ulp.h: how far a result lies from the true value, in units in the last place of the result's
  * type. Called by hal-math-exhaustive, hal-conformance and the unit tests. */
-#ifndef HAL_CONFORMANCE_ULP_H
-#define HAL_CONFORMANCE_ULP_H
+#ifndef CONFORMANCE_MATH_ULP_H
+#define CONFORMANCE_MATH_ULP_H
 
 /* The distance between actual and reference, with its fraction, in the unit that the type has at
  * the reference: a correctly rounded result is at most 0.5 away. Below the normal numbers the unit

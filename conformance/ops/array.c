@@ -3,8 +3,8 @@
  * shapes; and that work is not run when its result cannot be read. */
 #include <inttypes.h>
 
-#include "cases.h"
-#include "ops/array_case.h"
+#include "case/cases.h"
+#include "ops/array_fixture.h"
 
 enum { ROWS = 7, COLUMNS = 9, LEAVES = 20 };
 

@@ -1,11 +1,11 @@
 /* array_case.c: running programs over arrays; array_case.h says who calls it. */
-#include "ops/array_case.h"
+#include "ops/array_fixture.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ops/ops_case.h"
+#include "ops/fixture.h"
 
 typedef struct rehearsal {
     array_run *r;

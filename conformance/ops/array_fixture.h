@@ -1,13 +1,13 @@
 /* array_case.h: what the cases of arrays share: leaves, and running one program over them several
  * ways. Called by the files array*.c. */
-#ifndef HAL_CONFORMANCE_OPS_ARRAY_CASE_H
-#define HAL_CONFORMANCE_OPS_ARRAY_CASE_H
+#ifndef CONFORMANCE_OPS_ARRAY_FIXTURE_H
+#define CONFORMANCE_OPS_ARRAY_FIXTURE_H
 
 #include <ops/graph.h>
 
-#include "case.h"
-#include "number.h"
-#include "random.h"
+#include "case/case.h"
+#include "math/number.h"
+#include "math/random.h"
 
 #define ARRAY_LEAVES 32u
 #define ARRAY_VALUES 64u

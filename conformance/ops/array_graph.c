@@ -2,9 +2,9 @@
  * same bits as when each call is made anew; and rehearsals make kernels ahead. */
 #include <inttypes.h>
 
-#include "cases.h"
-#include "ops/array_case.h"
-#include "ops/ops_case.h"
+#include "case/cases.h"
+#include "ops/array_fixture.h"
+#include "ops/fixture.h"
 
 enum { BATCH = 3, WIDTH = 8, LAUNCHES = 5, MOST_OUTPUTS = 2 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases.h"
-#include "ops/array_case.h"
+#include "case/cases.h"
+#include "ops/array_fixture.h"
 
 enum { STEPS = 12, TURNS = 6, INPUTS = 3, MOST_LAYERS = 64, MOST_RESULTS = 16 };
 

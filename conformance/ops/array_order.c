@@ -1,8 +1,8 @@
 /* array_order.c: arrays whose axes are in memory in another order than the row-major one. Results
  * keep it, and everything that reads them sees the same elements; small whole numbers, which no
  * operation rounds, against the host. */
-#include "cases.h"
-#include "ops/array_case.h"
+#include "case/cases.h"
+#include "ops/array_fixture.h"
 
 enum { RANK = 3, ELEMENTS = 6 * 20 * 35 };
 

@@ -2,8 +2,8 @@
  * random; the same bits with fusion and without (promise 17). */
 #include <stdio.h>
 
-#include "cases.h"
-#include "ops/array_case.h"
+#include "case/cases.h"
+#include "ops/array_fixture.h"
 
 enum { POOL = 8, LEAVES = 6, SIDE = 5, MOST_ELEMENTS = 2 * SIDE * SIDE };
 

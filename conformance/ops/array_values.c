@@ -2,10 +2,10 @@
  * those of the single functions, carried through what comes after. */
 #include <math.h>
 
-#include "cases.h"
-#include "ops/array_case.h"
+#include "case/cases.h"
+#include "ops/array_fixture.h"
 #include "ops/functions.h"
-#include "ops/ops_case.h"
+#include "ops/fixture.h"
 
 enum { ELEMENTS = 61, CHAIN = 14, TREE_LEAVES = 11 };
 

@@ -1,5 +1,5 @@
 /* ops_case.c: operands of the op library's cases; ops_case.h says who calls it. */
-#include "ops/ops_case.h"
+#include "ops/fixture.h"
 
 #include <math.h>
 #include <stdlib.h>

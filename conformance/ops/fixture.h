@@ -1,13 +1,13 @@
 /* ops_case.h: what the cases of the op library share: operands with a layout in memory, canaries
  * around and between their elements, and their elements on the host in row-major order. */
-#ifndef HAL_CONFORMANCE_OPS_CASE_H
-#define HAL_CONFORMANCE_OPS_CASE_H
+#ifndef CONFORMANCE_OPS_FIXTURE_H
+#define CONFORMANCE_OPS_FIXTURE_H
 
-#include "case.h"
-#include "number.h"
-#include "random.h"
-#include "redzone.h"
-#include "reference.h"
+#include "case/case.h"
+#include "math/number.h"
+#include "math/random.h"
+#include "case/redzone.h"
+#include "case/reference.h"
 
 typedef enum operand_layout {
     LAYOUT_PLAIN,     /* row-major, without gaps */

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "cover.h"
-#include "ir/ir_case.h"
-#include "number.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
+#include "math/number.h"
 
 /* NaN if either is; the negative one of two zeros is the smaller. */
 static long double extreme(long double x, long double y, bool is_minimum)

@@ -1,9 +1,9 @@
 /* functions.h: references and bounds of the op library's functions, for the cases of pointwise.c
  * and shapes.c. */
-#ifndef HAL_CONFORMANCE_OPS_FUNCTIONS_H
-#define HAL_CONFORMANCE_OPS_FUNCTIONS_H
+#ifndef CONFORMANCE_OPS_FUNCTIONS_H
+#define CONFORMANCE_OPS_FUNCTIONS_H
 
-#include "case.h"
+#include "case/case.h"
 
 /* f(x) and f(x, y) of float types; of the IS_ functions and comparisons 0 or 1. */
 long double function_unary(ops_unary_function function, long double x);

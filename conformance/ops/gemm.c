@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases.h"
+#include "case/cases.h"
 #include "ops/matrix.h"
 
 typedef struct shape {

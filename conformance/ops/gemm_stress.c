@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cases.h"
-#include "ops/ops_case.h"
+#include "case/cases.h"
+#include "ops/fixture.h"
 
 enum {
     CASES = 60,

@@ -1,8 +1,8 @@
 /* matrix.h: one matrix product on the device and in long double on the host; for gemm.c. */
-#ifndef HAL_CONFORMANCE_OPS_MATRIX_H
-#define HAL_CONFORMANCE_OPS_MATRIX_H
+#ifndef CONFORMANCE_OPS_MATRIX_H
+#define CONFORMANCE_OPS_MATRIX_H
 
-#include "ops/ops_case.h"
+#include "ops/fixture.h"
 
 typedef enum product_epilogue {
     EPILOGUE_NONE,

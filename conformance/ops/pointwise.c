@@ -2,11 +2,11 @@
  * storage types, select and fill: corner values and random ones, an odd number of elements. */
 #include <math.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ir/ir_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ir/fixture.h"
 #include "ops/functions.h"
-#include "ops/ops_case.h"
+#include "ops/fixture.h"
 
 #define ELEMENTS 1733
 #define EVERY 65536 /* numbers of 16 bits */

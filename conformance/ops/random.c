@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cases.h"
-#include "ops/ops_case.h"
+#include "case/cases.h"
+#include "ops/fixture.h"
 
 #define SAMPLES 65536
 

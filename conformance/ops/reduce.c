@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases.h"
-#include "cover.h"
-#include "ops/ops_case.h"
+#include "case/cases.h"
+#include "case/cover.h"
+#include "ops/fixture.h"
 
 typedef struct reduce_case {
     ops_reduction reduction;

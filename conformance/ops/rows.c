@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases.h"
-#include "ops/array_case.h"
-#include "ops/ops_case.h"
+#include "case/cases.h"
+#include "ops/array_fixture.h"
+#include "ops/fixture.h"
 
 typedef enum row_program { ROW_SOFTMAX, ROW_NORM, ROW_LENGTH, ROW_PROGRAMS } row_program;
 typedef enum row_special { ROW_PLAIN, ROW_NAN, ROW_INFINITY, ROW_LEAST, ROW_SPECIALS } row_special;

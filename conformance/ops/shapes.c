@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases.h"
-#include "ops/ops_case.h"
+#include "case/cases.h"
+#include "ops/fixture.h"
 
 typedef struct shape_case {
     uint32_t rank;

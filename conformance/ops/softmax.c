@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases.h"
-#include "ops/ops_case.h"
+#include "case/cases.h"
+#include "ops/fixture.h"
 
 typedef struct softmax_case {
     hal_type type;

@@ -1,12 +1,12 @@
 /* compare.c: comparison of a run with an earlier one. */
-#include "compare.h"
+#include "report/compare.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "report/json.h"
 
 /* How many names of one kind are printed; failures all are. */
 enum { MOST_NAMES = 20 };

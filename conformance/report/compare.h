@@ -1,8 +1,8 @@
 /* compare.h: what changed since an earlier report, the file that --json wrote. Called by main.c. */
-#ifndef HAL_CONFORMANCE_COMPARE_H
-#define HAL_CONFORMANCE_COMPARE_H
+#ifndef CONFORMANCE_REPORT_COMPARE_H
+#define CONFORMANCE_REPORT_COMPARE_H
 
-#include "report.h"
+#include "report/report.h"
 
 typedef struct compare_report compare_report;
 

@@ -1,6 +1,6 @@
 /* contract.c: rows of docs/contract.md, which CMake writes to contract.inc. Called as contract.h
  * says. */
-#include "contract.h"
+#include "report/contract.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

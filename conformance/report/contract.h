@@ -1,7 +1,7 @@
 /* contract.h: the sentences of the plugin contract that a case proves, from docs/contract.md.
  * Called by runner.c. */
-#ifndef HAL_CONFORMANCE_CONTRACT_H
-#define HAL_CONFORMANCE_CONTRACT_H
+#ifndef CONFORMANCE_REPORT_CONTRACT_H
+#define CONFORMANCE_REPORT_CONTRACT_H
 
 #include <stddef.h>
 

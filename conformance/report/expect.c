@@ -1,5 +1,5 @@
 /* expect.c: known failures; expect.h says what the file looks like. */
-#include "expect.h"
+#include "report/expect.h"
 
 #include <errno.h>
 #include <fnmatch.h>

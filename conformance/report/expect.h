@@ -4,8 +4,8 @@
  * One line for each: the case's name, at least two spaces or a tab, and the reason. The name may
  * hold * and ?, and stands for all its seeds when it ends before ",seed=". Empty lines and lines
  * that begin with # are passed over. An expected failure that passes is a failure. */
-#ifndef HAL_CONFORMANCE_EXPECT_H
-#define HAL_CONFORMANCE_EXPECT_H
+#ifndef CONFORMANCE_REPORT_EXPECT_H
+#define CONFORMANCE_REPORT_EXPECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

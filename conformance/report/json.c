@@ -1,5 +1,5 @@
 /* json.c: a reader of JSON; json.h says who calls it. */
-#include "json.h"
+#include "report/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>

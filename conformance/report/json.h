@@ -1,7 +1,7 @@
 /* json.h: reads JSON, as far as an earlier report needs it: one tree in memory. Called by
  * compare.c. */
-#ifndef HAL_CONFORMANCE_JSON_H
-#define HAL_CONFORMANCE_JSON_H
+#ifndef CONFORMANCE_REPORT_JSON_H
+#define CONFORMANCE_REPORT_JSON_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* report_file.c: reports for machines: JSON, JUnit XML and TAP; report.h says who calls it. What
  * devices and drivers say of themselves may be any bytes: all three files are valid UTF-8. */
-#include "report.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* report.c: what came out, for people; report.h says who calls it. */
-#include "report.h"
+#include "report/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

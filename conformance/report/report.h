@@ -1,13 +1,13 @@
 /* report.h: results as text, JSON, JUnit XML and TAP, and compared with an earlier report.
  * Called by main.c and runner.c; report.c has the first, report_file.c those for machines and
  * compare.c the last. */
-#ifndef HAL_CONFORMANCE_REPORT_H
-#define HAL_CONFORMANCE_REPORT_H
+#ifndef CONFORMANCE_REPORT_REPORT_H
+#define CONFORMANCE_REPORT_REPORT_H
 
 #include <stdio.h>
 
-#include "case.h"
-#include "expect.h"
+#include "case/case.h"
+#include "report/expect.h"
 
 /* The device under test, as a child process found it. */
 typedef struct report_device {

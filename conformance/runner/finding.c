@@ -1,5 +1,5 @@
 /* finding.c: the validate layer's findings; finding.h says who calls it. */
-#include "finding.h"
+#include "runner/finding.h"
 
 #include <hal/hal.h>
 #include <pthread.h>

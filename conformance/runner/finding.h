@@ -1,7 +1,7 @@
 /* finding.h: what the validate layer finds while cases run, when HAL_LAYERS has it. Called by
  * worker.c. */
-#ifndef HAL_CONFORMANCE_FINDING_H
-#define HAL_CONFORMANCE_FINDING_H
+#ifndef CONFORMANCE_RUNNER_FINDING_H
+#define CONFORMANCE_RUNNER_FINDING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* inspect.c: a first look at the device under test; inspect.h says who calls it. */
-#include "inspect.h"
+#include "runner/inspect.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "child.h"
+#include "case/child.h"
 
 /* The child's messages: `found`, then the device, then the same with the plugin's report. */
 typedef struct inspection {

@@ -1,9 +1,9 @@
 /* inspect.h: a first look at the device under test, in a child process, so that the program itself
  * never loads a plugin. Called by main.c. */
-#ifndef HAL_CONFORMANCE_INSPECT_H
-#define HAL_CONFORMANCE_INSPECT_H
+#ifndef CONFORMANCE_RUNNER_INSPECT_H
+#define CONFORMANCE_RUNNER_INSPECT_H
 
-#include "report.h"
+#include "report/report.h"
 
 /* Opens `selection` (null: the default choice, or, with `plugin_path`, the first device of that
  * file) and tells what it is; it may take `seconds` to answer. False with a sentence in

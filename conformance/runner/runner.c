@@ -1,5 +1,5 @@
 /* runner.c: the processes that cases run in; runner.h says who calls it. */
-#include "runner.h"
+#include "runner/runner.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "contract.h"
-#include "worker.h"
+#include "case/child.h"
+#include "report/contract.h"
+#include "runner/worker.h"
 
 #define MAX_JOBS 64u
 

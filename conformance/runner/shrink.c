@@ -3,7 +3,7 @@
  * One size after the other goes down: first to its least value, then by powers of two, since what
  * goes wrong often does so for a remainder of one; what is small goes up from its least value, so
  * that the smallest is found. Over all sizes again until none goes down. */
-#include "shrink.h"
+#include "runner/shrink.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* shrink.h: looks for smaller sizes with which a case of a family still fails. It only proposes:
  * runner.c runs what it proposes, in the child, and tells both the child's copy and its own what
  * came of it, so that a crash is an answer like any other and the search goes on after it. */
-#ifndef HAL_CONFORMANCE_SHRINK_H
-#define HAL_CONFORMANCE_SHRINK_H
+#ifndef CONFORMANCE_RUNNER_SHRINK_H
+#define CONFORMANCE_RUNNER_SHRINK_H
 
-#include "case.h"
+#include "case/case.h"
 
 typedef struct shrink {
     const case_family *family;              /* null: nothing is being shrunk */

@@ -1,5 +1,5 @@
 /* worker.c: cases as they run in a child process; worker.h says who calls it. */
-#include "worker.h"
+#include "runner/worker.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "child.h"
-#include "finding.h"
+#include "case/child.h"
+#include "runner/finding.h"
 
 /* Limit of a group's time for shrinking, in the limits of one case. */
 #define SHRUNK_CASES_OF_A_GROUP 4

@@ -1,10 +1,10 @@
 /* worker.h: what runs in a child process: the cases of a group one after the other, and those that
  * fail again with smaller sizes; and the messages that it sends. Called by runner.c alone. */
-#ifndef HAL_CONFORMANCE_WORKER_H
-#define HAL_CONFORMANCE_WORKER_H
+#ifndef CONFORMANCE_RUNNER_WORKER_H
+#define CONFORMANCE_RUNNER_WORKER_H
 
-#include "runner.h"
-#include "shrink.h"
+#include "runner/options.h"
+#include "runner/shrink.h"
 
 /* A message and the bytes of its detail are one write, so that they never mix with others. */
 typedef enum message_kind {

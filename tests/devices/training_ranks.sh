@@ -20,7 +20,7 @@ cells=(--filter "${CELLS:-L8 B4096 H4096,L8 B512 H1024}")
 join=()
 torch_device=$([ "$backend" = cuda ] && echo cuda || echo cpu)
 if python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; then
-    timeout 25 python3 "$source/ops/bench/torch_ddp.py" --device "$torch_device" --ranks 2 \
+    timeout 25 python3 "$source/bench/peers/pytorch/ddp.py" --device "$torch_device" --ranks 2 \
         --cells "$out/cells.json" --json "$out/ddp.json" >"$out/torch.log" 2>&1 || worst=1
     cat "$out/torch.log"
     [ -s "$out/ddp.json" ] && join=(--join "$out/ddp.json")

@@ -10,13 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from architecture import LIBRARIES
+from architecture import LIBRARIES, level
 
 MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 100
 MAX_COLUMNS = 100
 
-ROOMS = ("hal", "ops", "plugins", "conformance", "examples", "tests")
+ROOMS = ("hal", "ops", "plugins", "conformance", "bench", "examples", "tests")
 PUBLIC_HEADERS = ("hal/include", "ops/include")
 # The polynomials are source that its includer instantiates, not an interface.
 TEMPLATES = re.compile(r"hal/include/hal/ir_math\w*\.h")
@@ -140,9 +140,9 @@ def include_direction(root, name, lines):
 
 def is_upward(name, target):
     for library, folders in LIBRARIES.items():
-        if name.startswith(library) and target.startswith(library):
-            level = [folders.index(path.split("/")[2]) for path in (name, target)]
-            return level[1] > level[0]
+        if name.startswith(library + "/") and target.startswith(library + "/"):
+            here, there = (level(folders, path[len(library) + 1:]) for path in (name, target))
+            return there > here >= 0
     return False
 
 
@@ -151,7 +151,7 @@ def resolve(root, name, wanted):
     here = Path(name).parent
     room = Path(*Path(name).parts[:2])
     places = [here, room, Path("hal/include"), Path("ops/include"), Path("hal/src"),
-              Path("ops/src"), Path("plugins"), Path("plugins/kit"), Path("conformance"),
+              Path("ops/src"), Path("plugins"), Path("plugins/kit"), Path("conformance"), Path("bench"),
               Path("hal/tools"), Path("tests/unit"), Path("tests"), Path(".")]
     for place in places:
         if (root / place / wanted).is_file():
@@ -166,7 +166,7 @@ def may_include(name, target):
     room = name.split("/")[0]
     if name.startswith("hal/tools/") and target in ("hal/src/base/list.h", "hal/src/base/array.h"):
         return True
-    if name.startswith(("conformance/", "ops/bench/")) and target == "hal/tools/command_line.h":
+    if name.startswith(("conformance/", "bench/")) and target == "hal/tools/command_line.h":
         return True
     if name.startswith("hal/include/") and Path(name).name in STAND_ALONE:
         return target in [f"hal/include/hal/{header}" for header in STAND_ALONE]
@@ -183,7 +183,7 @@ def may_include(name, target):
         own = "/".join(name.split("/")[:2]) + "/"
         contract = re.fullmatch(r"hal/include/hal/(plugin|types|ir|status|ir_uniform|ir_math\w*)\.h", target)
         return bool(contract) or target.startswith((own, "plugins/kit/"))
-    if room in ("conformance", "examples"):
+    if room in ("conformance", "bench", "examples"):
         return target.startswith(("hal/include/", "ops/include/", room + "/"))
     return True
 

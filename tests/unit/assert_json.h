@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "json.h"
+#include "report/json.h"
 
 static inline void assert_json(const char *text)
 {

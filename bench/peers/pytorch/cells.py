@@ -1,4 +1,4 @@
-"""torch_cells.py: the main program of torch_grid.py and torch_dense.py, which measure cells that
+"""the main program of pytorch/grid.py and pytorch/dense.py, which measure cells that
 hal-bench listed with --list."""
 import argparse
 import json

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch_ddp.py: training cells of hal-bench dense --ranks N by PyTorch's DistributedDataParallel.
+"""training cells of hal-bench dense --ranks N by PyTorch's DistributedDataParallel.
 
     hal-bench dense --ranks 2 --list --filter "L8 B4096 H4096" >cells.json
-    python3 ops/bench/torch_ddp.py --ranks 2 --cells cells.json --json ddp.json
+    python3 bench/peers/pytorch/ddp.py --ranks 2 --cells cells.json --json ddp.json
     hal-bench dense --device cuda --ranks 2 --spread --filter "L8 B4096 H4096" --join ddp.json
 
 A process for each rank, on a GPU of its own through NCCL, or on the cpu through Gloo (f32 alone).

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch_dense.py: cells of hal-bench dense in PyTorch, for its --join.
+"""cells of hal-bench dense in PyTorch, for its --join.
 
     hal-bench dense --list >cells.json
-    python3 ops/bench/torch_dense.py --device cuda --cells cells.json --json torch.json
+    python3 bench/peers/pytorch/dense.py --device cuda --cells cells.json --json torch.json
     hal-bench dense --device cuda --join torch.json
 
 Each cell eager, as a CUDA graph and compiled by torch.compile (of inference, a CUDA graph of the
@@ -16,7 +16,7 @@ import time
 
 import torch
 
-from torch_cells import main
+from cells import main
 from torch_sequential import capture
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}

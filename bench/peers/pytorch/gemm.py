@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch_gemm.py: the products that hal-bench gemm measured, in PyTorch, worst ratio first.
+"""the products that hal-bench gemm measured, in PyTorch, worst ratio first.
 
     hal-bench gemm --device cpu --random 100 --json gemm.json
-    python3 ops/bench/torch_gemm.py --device cpu --rows gemm.json --json torch.json
+    python3 bench/peers/pytorch/gemm.py --device cpu --rows gemm.json --json torch.json
 
 Each product is torch.mm of operands stored as hal-bench stores them, with a result that exists.
 """

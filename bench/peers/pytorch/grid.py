@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch_grid.py: cells of hal-bench grid in PyTorch, for its --join.
+"""cells of hal-bench grid in PyTorch, for its --join.
 
     hal-bench grid --list --seed 1 >cells.json
-    python3 ops/bench/torch_grid.py --device cuda --cells cells.json --json torch.json
+    python3 bench/peers/pytorch/grid.py --device cuda --cells cells.json --json torch.json
     hal-bench grid --device cuda --seed 1 --join torch.json
 
 Each cell eager and compiled by torch.compile, on random elements in the same layout. A normalisation
@@ -15,7 +15,7 @@ import time
 import torch
 from torch.nn import functional
 
-from torch_cells import main
+from cells import main
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 EPSILON, LEAST = 1e-5, 1e-12

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch_mixes.py: programs of hal-bench mixes in PyTorch and NumPy, for its --join.
+"""programs of hal-bench mixes in PyTorch and NumPy, for its --join.
 
     hal-bench mixes --list --seed 1 >cells.json
-    python3 ops/bench/torch_mixes.py --device cpu --threads 1 --cells cells.json --json torch.json
+    python3 bench/peers/pytorch/mixes.py --device cpu --threads 1 --cells cells.json --json torch.json
     hal-bench mixes --device cpu --threads 1 --seed 1 --join torch.json
 
 The same operations on the same numbers, one call each; NumPy has one thread and runs on the host.
@@ -14,7 +14,7 @@ import sys
 import numpy
 import torch
 
-from torch_cells import main
+from cells import main
 from torch_sequential import Series
 
 # The names of mixes_program.c.

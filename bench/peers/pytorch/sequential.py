@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""torch_sequential.py: cases of hal-bench sequential in PyTorch, for its --join.
+"""cases of hal-bench sequential in PyTorch, for its --join.
 
-    python3 ops/bench/torch_sequential.py --device cuda --json torch.json
+    python3 bench/peers/pytorch/sequential.py --device cuda --json torch.json
     hal-bench sequential --device cuda --second cpu --join torch.json
 
 The same functions, seeds and sizes: 10,000 unary operations on 1,024 floats and the recurrent step,

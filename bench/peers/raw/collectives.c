@@ -1,13 +1,13 @@
 /* NCCL without hal, see raw_collectives.h. The types repeat the library's documented interface, so
  * that the build needs none of it. Communicators are blocking, as most programs use them. */
-#include "raw_collectives.h"
+#include "peers/raw/collectives.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_calls.h"
+#include "peers/raw/cuda_calls.h"
 
 enum { MOST_RANKS = 64, F32 = 7, SUM = 0 };
 

@@ -1,7 +1,7 @@
 /* raw_collectives.h: collectives by NCCL's own calls, for suite_collectives.c: all ranks in this
  * process, one on each device, in a unit of calls by one thread. */
-#ifndef OPS_BENCH_RAW_COLLECTIVES_H
-#define OPS_BENCH_RAW_COLLECTIVES_H
+#ifndef BENCH_PEERS_RAW_COLLECTIVES_H
+#define BENCH_PEERS_RAW_COLLECTIVES_H
 
 #include <hal/device.h>
 #include <hal/group.h>

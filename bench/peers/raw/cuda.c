@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_calls.h"
-#include "raw.h"
+#include "peers/raw/cuda_calls.h"
+#include "peers/raw/apis.h"
 
 typedef struct raw_cuda_device {
     raw_device base;

@@ -1,5 +1,5 @@
 /* The CUDA driver without hal, see cuda_calls.h. */
-#include "cuda_calls.h"
+#include "peers/raw/cuda_calls.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

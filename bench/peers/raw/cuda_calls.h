@@ -1,8 +1,8 @@
 /* The CUDA driver without hal, for raw_cuda.c, raw_transfer.c and peer_cublas.c: the library,
  * loaded at run time, and the primary context of hal's device. The types repeat the driver's
  * documented interface, so that the build needs no toolkit. */
-#ifndef OPS_BENCH_CUDA_CALLS_H
-#define OPS_BENCH_CUDA_CALLS_H
+#ifndef BENCH_PEERS_RAW_CUDA_CALLS_H
+#define BENCH_PEERS_RAW_CUDA_CALLS_H
 
 #include <hal/plugin.h>
 #include <stdbool.h>

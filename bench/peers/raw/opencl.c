@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opencl_calls.h"
-#include "raw.h"
+#include "peers/raw/opencl_calls.h"
+#include "peers/raw/apis.h"
 
 typedef struct raw_opencl_device {
     raw_device base;

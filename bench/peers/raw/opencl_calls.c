@@ -1,5 +1,5 @@
 /* OpenCL without hal, see opencl_calls.h. */
-#include "opencl_calls.h"
+#include "peers/raw/opencl_calls.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* opencl_calls.h: OpenCL without hal, for raw_opencl.c and peer_clblast.c: the ICD loader opened at
  * run time, and the device that hal's plugin drives. */
-#ifndef OPS_BENCH_OPENCL_CALLS_H
-#define OPS_BENCH_OPENCL_CALLS_H
+#ifndef BENCH_PEERS_RAW_OPENCL_CALLS_H
+#define BENCH_PEERS_RAW_OPENCL_CALLS_H
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>

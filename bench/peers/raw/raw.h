@@ -1,14 +1,14 @@
 /* The cost of hal's commands when a program calls the driver itself: one file raw_*.c per API,
  * which opens the same device once more and uses the fastest calls of the API. The suites measure
  * them in turns with hal's. */
-#ifndef OPS_BENCH_RAW_H
-#define OPS_BENCH_RAW_H
+#ifndef BENCH_PEERS_RAW_RAW_H
+#define BENCH_PEERS_RAW_RAW_H
 
 #include <hal/plugin.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "measure.h"
+#include "harness/measure.h"
 
 #define RAW_GRAPH_COMMANDS 1000
 
@@ -52,15 +52,6 @@ struct raw_api {
 #define RAW_ALLOCATION ((size_t)4 << 20)
 #define RAW_READ_MOST ((size_t)65536)
 enum { RAW_STEP_WORDS = 1024, RAW_STEP_GROUP = 128 };
-
-/* The APIs; raw.c knows which ones this build has. */
-extern const raw_api raw_opencl, raw_vulkan, raw_cuda;
-
-/* The API of a plugin's devices; null for an unknown plugin or without the API's headers. */
-const raw_api *raw_find(const char *plugin);
-
-/* Opens and makes the device of a description; null with a message. */
-raw_device *raw_open(const raw_api *api, const hal_device_info *info, char *message, size_t bytes);
 
 /* Keeps the message of the first failure. Returns false. */
 bool raw_fail(raw_device *device, const char *call, int code);

@@ -1,11 +1,11 @@
 /* cuMemcpyPeerAsync, see raw_transfer.h. */
-#include "raw_transfer.h"
+#include "peers/raw/transfer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_calls.h"
+#include "peers/raw/cuda_calls.h"
 
 struct raw_transfer {
     cuda_calls from, to;

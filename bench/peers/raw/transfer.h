@@ -1,6 +1,6 @@
 /* raw_transfer.h: a copy between two devices by the driver's own call, for suite_transfer.c. */
-#ifndef OPS_BENCH_RAW_TRANSFER_H
-#define OPS_BENCH_RAW_TRANSFER_H
+#ifndef BENCH_PEERS_RAW_TRANSFER_H
+#define BENCH_PEERS_RAW_TRANSFER_H
 
 #include <hal/plugin.h>
 #include <stddef.h>

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "raw.h"
-#include "raw_vulkan_shaders.h"
-#include "vulkan_calls.h"
+#include "peers/raw/apis.h"
+#include "peers/raw/vulkan_shaders.h"
+#include "peers/raw/vulkan_calls.h"
 
 enum { RING = 4, BATCH = 512 };
 

@@ -1,5 +1,5 @@
 /* Vulkan without hal, see vulkan_calls.h. */
-#include "vulkan_calls.h"
+#include "peers/raw/vulkan_calls.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* vulkan_calls.h: Vulkan without hal, for raw_vulkan.c: the loader opened at run time, and the
  * device that hal's plugin drives, with one queue that computes. */
-#ifndef OPS_BENCH_VULKAN_CALLS_H
-#define OPS_BENCH_VULKAN_CALLS_H
+#ifndef BENCH_PEERS_RAW_VULKAN_CALLS_H
+#define BENCH_PEERS_RAW_VULKAN_CALLS_H
 
 #define VK_NO_PROTOTYPES
 #include <hal/plugin.h>

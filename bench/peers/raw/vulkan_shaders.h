@@ -1,6 +1,6 @@
 /* raw_vulkan_shaders.h: the two kernels of raw_vulkan.c in the words of SPIR-V 1.3. */
-#ifndef OPS_BENCH_RAW_VULKAN_SHADERS_H
-#define OPS_BENCH_RAW_VULKAN_SHADERS_H
+#ifndef BENCH_PEERS_RAW_VULKAN_SHADERS_H
+#define BENCH_PEERS_RAW_VULKAN_SHADERS_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* Inference by products with levels, see dense_levels.h. */
-#include "dense_levels.h"
+#include "suites/dense/levels.h"
 
 /* relu(value + bias) */
 static bool epilogue_create(bench_state *bench, ops_expression **made)

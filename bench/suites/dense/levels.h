@@ -1,9 +1,9 @@
 /* The inference of a network by matrix products with a number of levels of Strassen's algorithm,
  * whose epilogues add the bias and compute the ReLU. Called by suite_dense.c. */
-#ifndef OPS_BENCH_DENSE_LEVELS_H
-#define OPS_BENCH_DENSE_LEVELS_H
+#ifndef BENCH_SUITES_DENSE_LEVELS_H
+#define BENCH_SUITES_DENSE_LEVELS_H
 
-#include "dense.h"
+#include "suites/dense/network.h"
 
 typedef struct dense_levels {
     dense_network *network;

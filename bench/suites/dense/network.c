@@ -1,10 +1,10 @@
 /* A network of dense layers, see dense.h. */
-#include "dense.h"
+#include "suites/dense/network.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "pattern.h"
+#include "suites/pattern.h"
 
 /* Products of a step that the host computes in a second or so. */
 #define CHECK_PRODUCTS 2e8

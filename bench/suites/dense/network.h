@@ -1,9 +1,9 @@
 /* A network of dense layers with biases and ReLU, on a device and as its own reference in double
  * precision. Called by suite_dense.c. */
-#ifndef OPS_BENCH_DENSE_H
-#define OPS_BENCH_DENSE_H
+#ifndef BENCH_SUITES_DENSE_NETWORK_H
+#define BENCH_SUITES_DENSE_NETWORK_H
 
-#include "bench.h"
+#include "harness/bench.h"
 
 enum { DENSE_MAX_LAYERS = 8 };
 

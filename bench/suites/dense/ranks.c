@@ -1,13 +1,13 @@
 /* Data-parallel training of a network, see dense_ranks.h. A rank's gradients are reduced by layers:
  * those of a layer on a second queue, while the next layer's are computed. */
-#include "dense_ranks.h"
+#include "suites/dense/ranks.h"
 
 #include <ops/group.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dense_steps.h"
+#include "suites/dense/steps.h"
 
 /* How the ranks take a step. */
 typedef enum ranks_way { OVERLAPPED, ONE_QUEUE, GRAPH, WAYS } ranks_way;

@@ -1,10 +1,10 @@
 /* Data-parallel training of a network of dense layers by the ranks of a crew, each with a batch of
  * its own. Called by suite_dense.c. */
-#ifndef OPS_BENCH_DENSE_RANKS_H
-#define OPS_BENCH_DENSE_RANKS_H
+#ifndef BENCH_SUITES_DENSE_RANKS_H
+#define BENCH_SUITES_DENSE_RANKS_H
 
-#include "crew.h"
-#include "dense.h"
+#include "harness/ranks.h"
+#include "suites/dense/network.h"
 
 typedef struct dense_ranks dense_ranks;
 

@@ -1,5 +1,5 @@
 /* Steps of a network, see dense_steps.h. */
-#include "dense_steps.h"
+#include "suites/dense/steps.h"
 
 static void results_use(const dense_steps *steps, ops_array **results, uint32_t count)
 {

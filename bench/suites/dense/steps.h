@@ -1,9 +1,9 @@
 /* Steps of a network of dense layers, one after the other, as they are timed. Called by
  * suite_dense.c and dense_ranks.c. */
-#ifndef OPS_BENCH_DENSE_STEPS_H
-#define OPS_BENCH_DENSE_STEPS_H
+#ifndef BENCH_SUITES_DENSE_STEPS_H
+#define BENCH_SUITES_DENSE_STEPS_H
 
-#include "dense.h"
+#include "suites/dense/network.h"
 
 /* A step with arrays, or as a graph. */
 typedef struct dense_steps {

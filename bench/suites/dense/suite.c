@@ -1,15 +1,16 @@
 /* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph, the
  * inference also with a kernel for each operation and with levels of Strassen's algorithm, with
- * --ranks training by several ranks, and through --join what torch_dense.py and torch_ddp.py
+ * --ranks training by several ranks, and through --join what pytorch/dense.py and pytorch/ddp.py
  * measured. Called by main.c. */
 #include <stdio.h>
 #include <string.h>
 
-#include "dense.h"
-#include "dense_levels.h"
-#include "dense_ranks.h"
-#include "dense_steps.h"
-#include "interrupt.h"
+#include "suites/dense/network.h"
+#include "suites/dense/levels.h"
+#include "suites/dense/ranks.h"
+#include "suites/dense/steps.h"
+#include "harness/interrupt.h"
+#include "suites/suites.h"
 
 /* Calls `use` for each cell that the options select. */
 static void cells_each(const bench_options *options, void *user,

@@ -1,5 +1,5 @@
 /* Matrix products and ways to multiply them, see gemm_product.h. */
-#include "gemm_product.h"
+#include "suites/gemm/product.h"
 
 #include <math.h>
 #include <stdio.h>

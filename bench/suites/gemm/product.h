@@ -1,9 +1,9 @@
 /* The matrix products that suite_gemm.c measures, with their operands on the host, and ways to
  * multiply them on a device. */
-#ifndef OPS_BENCH_GEMM_PRODUCT_H
-#define OPS_BENCH_GEMM_PRODUCT_H
+#ifndef BENCH_SUITES_GEMM_PRODUCT_H
+#define BENCH_SUITES_GEMM_PRODUCT_H
 
-#include "bench.h"
+#include "harness/bench.h"
 
 typedef struct gemm_product {
     bench_state *bench;

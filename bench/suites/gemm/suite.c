@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_peers.h"
-#include "gemm_product.h"
-#include "interrupt.h"
-#include "peers.h"
+#include "peers/device_peers.h"
+#include "suites/gemm/product.h"
+#include "harness/interrupt.h"
+#include "peers/host_blas.h"
+#include "suites/suites.h"
 
 /* Of each class of precision the product alone and with an epilogue. */
 #define MAX_WAYS (2 * BENCH_MAX_CLASSES)

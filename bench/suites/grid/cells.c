@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grid.h"
+#include "suites/grid/grid.h"
 
 enum { RANDOM_CELLS = 40 };
 

@@ -1,7 +1,7 @@
 /* Operands and checks of the cells of hal-bench grid, see grid_data.h. */
-#include "grid_data.h"
+#include "suites/grid/data.h"
 
-#include "pattern.h"
+#include "suites/pattern.h"
 
 #include <math.h>
 #include <stdlib.h>

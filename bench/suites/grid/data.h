@@ -1,10 +1,10 @@
 /* The operands of a cell of hal-bench grid on a device, and the check of its result. The elements
  * repeat a block of random ones whose length has a large prime factor, so that the host knows each
  * without a copy, and a wrong index gives a wrong result. Called by suite_grid.c. */
-#ifndef OPS_BENCH_GRID_DATA_H
-#define OPS_BENCH_GRID_DATA_H
+#ifndef BENCH_SUITES_GRID_DATA_H
+#define BENCH_SUITES_GRID_DATA_H
 
-#include "grid.h"
+#include "suites/grid/grid.h"
 
 typedef struct grid_data {
     bench_state *bench;

@@ -1,9 +1,9 @@
 /* The cells of hal-bench grid: what is measured (grid_cells.c) and what each operation computes
  * (grid_operations.c). Called by suite_grid.c. */
-#ifndef OPS_BENCH_GRID_H
-#define OPS_BENCH_GRID_H
+#ifndef BENCH_SUITES_GRID_GRID_H
+#define BENCH_SUITES_GRID_GRID_H
 
-#include "bench.h"
+#include "harness/bench.h"
 
 enum { GRID_RANK = 4 };
 
@@ -70,7 +70,7 @@ int grid_result_shape(const grid_cell *cell, int64_t shape[GRID_RANK]);
 /* Bytes that must be moved: each input and output once, of a gather the rows that it reads. */
 double grid_cell_bytes(const grid_cell *cell);
 
-/* Prints the cells as JSON for torch_grid.py. */
+/* Prints the cells as JSON for pytorch/grid.py. */
 void grid_cells_print(const grid_cell *cells, int count, uint64_t seed);
 
 #endif

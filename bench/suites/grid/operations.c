@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grid.h"
+#include "suites/grid/grid.h"
 
 #define EPSILON 1e-5 /* added to variances */
 #define LEAST 1e-12  /* of an L2 norm that is divided by */

@@ -1,13 +1,14 @@
 /* Ordinary operations over many shapes and types, compared with copies of as many bytes, with a
- * second device, and through --join with what torch_grid.py measured. Called by main.c. */
+ * second device, and through --join with what pytorch/grid.py measured. Called by main.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "grid_data.h"
-#include "interrupt.h"
-#include "yardsticks.h"
+#include "suites/grid/data.h"
+#include "harness/interrupt.h"
+#include "peers/bandwidth.h"
+#include "suites/suites.h"
 
 /* Cells below are bound by other things than memory, and are not compared with copies. */
 #define COPY_BYTES 16777216.0

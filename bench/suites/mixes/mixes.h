@@ -3,13 +3,13 @@
  *
  * A program has nine variables: four of [rows, columns], two rows [1, columns], two columns
  * [rows, 1] and one of [1, 1]. Each operation overwrites one variable. */
-#ifndef OPS_BENCH_MIXES_H
-#define OPS_BENCH_MIXES_H
+#ifndef BENCH_SUITES_MIXES_MIXES_H
+#define BENCH_SUITES_MIXES_MIXES_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-#include "bench.h"
+#include "harness/bench.h"
 
 enum { MIXES_VARIABLES = 9, MIXES_MOST_OPERATIONS = 128, MIXES_ELEMENTS = 4096 };
 

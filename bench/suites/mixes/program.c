@@ -1,5 +1,5 @@
 /* Draws and prints random eager programs, see mixes.h. */
-#include "mixes.h"
+#include "suites/mixes/mixes.h"
 
 #include <math.h>
 

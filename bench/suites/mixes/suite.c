@@ -1,4 +1,4 @@
-/* Random eager programs on small arrays next to what torch_mixes.py measured, see mixes.h. A
+/* Random eager programs on small arrays next to what pytorch/mixes.py measured, see mixes.h. A
  * program makes its arrays anew, releases what it overwrites, and ends when all its variables are
  * computed. The time is that of an operation. Called by main.c. */
 #include <float.h>
@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interrupt.h"
-#include "mixes.h"
-#include "sequential.h"
+#include "harness/interrupt.h"
+#include "suites/mixes/mixes.h"
+#include "suites/sequential/sequential.h"
+#include "suites/suites.h"
 
 /* Results are checked after so many operations each, beginning with the device's own numbers. */
 enum { SEGMENT = 12 };

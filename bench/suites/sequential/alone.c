@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sequential.h"
+#include "suites/sequential/sequential.h"
+#include "peers/raw/raw.h"
 
 enum { MOST = RAW_READ_MOST / sizeof(float) };
 

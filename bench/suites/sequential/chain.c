@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sequential.h"
+#include "peers/raw/raw.h"
+#include "suites/sequential/sequential.h"
 
 #define OPERATIONS 10000
 #define ORDER_SEED 2

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "sequential.h"
+#include "suites/sequential/sequential.h"
 
 static double apply(ops_unary_function function, double x)
 {

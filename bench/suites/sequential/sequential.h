@@ -1,10 +1,10 @@
 /* Shared by the parts of suite_sequential (sequential_*.c): devices that take turns, and references
- * with error bounds. torch_sequential.py has the functions of sequential_chain and the numbers of
+ * with error bounds. pytorch/sequential.py has the functions of sequential_chain and the numbers of
  * sequential_steps too. */
-#ifndef OPS_BENCH_SEQUENTIAL_H
-#define OPS_BENCH_SEQUENTIAL_H
+#ifndef BENCH_SUITES_SEQUENTIAL_SEQUENTIAL_H
+#define BENCH_SUITES_SEQUENTIAL_SEQUENTIAL_H
 
-#include "bench.h"
+#include "harness/bench.h"
 
 #define SEQUENTIAL_ELEMENTS 1024
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sequential.h"
+#include "suites/sequential/sequential.h"
 
 /* The inputs are RING arrays in turn; a call has RING steps. */
 enum { RING = 16, CHECKED = 3 * RING, CHECKED_ROWS = 4, LONG_RUN = 10000 };

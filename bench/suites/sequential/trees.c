@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "sequential.h"
+#include "suites/sequential/sequential.h"
 
 enum { TREES = 24, INPUTS = 6, LEAST = 8, MOST = 40, NODES = 2 * MOST + INPUTS };
 

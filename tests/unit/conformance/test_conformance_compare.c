@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "expect.h"
-#include "number.h"
-#include "random.h"
-#include "redzone.h"
-#include "reference.h"
+#include "report/expect.h"
+#include "math/number.h"
+#include "math/random.h"
+#include "case/redzone.h"
+#include "case/reference.h"
 #include "scratch.h"
 
 TEST(a_step_beyond_the_bound_is_wrong)

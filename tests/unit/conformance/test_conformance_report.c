@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compare.h"
-#include "json.h"
-#include "report.h"
+#include "report/compare.h"
+#include "report/json.h"
+#include "report/report.h"
 #include "scratch.h"
 
 enum { CASES = 9 };

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runner.h"
+#include "runner/runner.h"
 
 static void pass(case_run *run, const void *parameters)
 {

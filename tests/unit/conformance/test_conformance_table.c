@@ -4,9 +4,9 @@
  * runs; it claims all there is, so that hal rewrites nothing. */
 #include "mock_fixture.h"
 
-#include "case.h"
-#include "cases.h"
-#include "cover.h"
+#include "case/case.h"
+#include "case/cases.h"
+#include "case/cover.h"
 
 #include <fnmatch.h>
 

@@ -1,7 +1,7 @@
 /* Measuring the competitors of hal-bench in turns. */
 #include "unit.h"
 
-#include <measure.h>
+#include <harness/measure.h>
 
 enum { COUNT = 300, KEPT = 2 };
 

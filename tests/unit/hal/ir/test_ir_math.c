@@ -4,7 +4,7 @@
 #include <kit/interpret.h>
 #include <math.h>
 
-#include "scalar_reader.h"
+#include "math/scalar_reader.h"
 #include "ir/math.h"
 
 enum { GROUP = 1000, GROUPS = 4, SAMPLES = GROUP * GROUPS };

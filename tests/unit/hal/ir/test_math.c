@@ -5,9 +5,9 @@
 #include "unit.h"
 #include <math.h>
 
-#include "scalar_reader.h"
-#include "math_exhaustive.h"
-#include "ulp.h"
+#include "math/scalar_reader.h"
+#include "math/exhaustive.h"
+#include "math/ulp.h"
 
 #define BLOCK 4096
 

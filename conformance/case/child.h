@@ -1,8 +1,8 @@
 /* child.h: processes of our own that may crash, hang, print or fork without harm, and what they
  * send back. Called by runner.c for the groups of cases and by inspect.c for the first look at the
  * device. */
-#ifndef HAL_CONFORMANCE_CHILD_H
-#define HAL_CONFORMANCE_CHILD_H
+#ifndef CONFORMANCE_CASE_CHILD_H
+#define CONFORMANCE_CASE_CHILD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* child.c: processes that may crash, hang, print or fork; child.h says who calls it. */
-#include "child.h"
+#include "case/child.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  * precision, on every f32 input, and on samples for f64 and two arguments. Prints the worst error
  * of each function and fails if one exceeds its bound. ./dev test runs a small part, ./dev check
  * more. */
-#include "math_exhaustive_check.h"
+#include "math/exhaustive_check.h"
 
 #include "command_line.h"
 
