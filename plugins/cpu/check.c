@@ -1,5 +1,4 @@
-/* Checked kernels: the IR that they keep, and the message for an access outside its memory.
- * Called by kernel.c, worker.c and lanes_check.inl. */
+/* Checked kernels: the IR that they keep, and the message for an access outside its memory. */
 #include "check.h"
 
 #include "cpu_plugin.h"

@@ -1,5 +1,5 @@
 /* Kernels whose accesses are checked, for hal's validation: a step before each access checks
- * that it is within its memory. Created by kernel.c, used by worker.c and lanes_check.inl. */
+ * that it is within its memory. */
 #ifndef HALYARD_CPU_CHECK_H
 #define HALYARD_CPU_CHECK_H
 

@@ -2,10 +2,10 @@
 #ifndef HALYARD_CPU_CPU_PLUGIN_H
 #define HALYARD_CPU_CPU_PLUGIN_H
 
-#include "gemm_types.h"
-#include "steps.h"
-#include "stream.h"
-#include "thread_pool.h"
+#include "gemm/types.h"
+#include "lanes/steps.h"
+#include "jit/stream.h"
+#include "threads/pool.h"
 
 #include <hal/plugin.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct hal_plugin_device {
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     struct cpu_share *share;
     uint32_t threads;
-    uint32_t generation; /* of the process that opened it, see process.h */
+    uint32_t generation; /* of the process that opened it, see threads/process.h */
     /* Maxima over the kernels so far, which workers allocate. */
     _Atomic size_t arena_bytes;
     _Atomic uint32_t slot_count;
@@ -60,14 +60,14 @@ struct hal_plugin_kernel {
     cpu_step *dispatch;    /* steps that run once per dispatch on each worker */
     cpu_step *group;       /* steps that run for each group */
     cpu_access *accesses;
-    uint32_t *lane_ids; /* of compiled kernels that need them, see jit_gather.c; else null */
+    uint32_t *lane_ids; /* of compiled kernels that need them, see jit/gather.c; else null */
     uint8_t *image;     /* the begin of the arena: what never changes */
     size_t image_bytes;
     size_t *slot_offset;     /* in the arena */
     size_t *shared_offset;   /* in the arena, of each shared memory */
     struct cpu_check *check; /* check.h; null: accesses are not checked */
     bool compile;            /* to machine code, where possible */
-    void *code;              /* compiled steps, code_memory.h; null: steps are interpreted */
+    void *code;              /* compiled steps, jit/code_memory.h; null: steps are interpreted */
     size_t code_bytes;
     void (*dispatch_code)(cpu_worker *worker); /* in `code`, of `dispatch` and `group` */
     void (*group_code)(cpu_worker *worker);
@@ -127,7 +127,7 @@ uint64_t cpu_dispatch_work(const hal_command *command);
 void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
 void cpu_dispatch_run(cpu_worker *worker, const hal_batch *batch, const hal_command *command);
 
-/* lower.c: lowers verified and legalised IR into an empty kernel. */
+/* lower/lower.c: lowers verified and legalised IR into an empty kernel. */
 hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const cpu_lanes *lanes);
 
 /* kernel.c */
@@ -138,7 +138,7 @@ void cpu_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 /* The number of a new kernel. Threads: any. */
 uint64_t cpu_kernel_number(void);
 
-/* gemm_native.c */
+/* gemm/native.c */
 hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,
                     hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
 

@@ -1,11 +1,11 @@
 /* The one device: what it is, its instruction set and its threads. Entries of the plugin's table.
  * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
-#include "caches.h"
+#include "threads/caches.h"
 #include "cpu_plugin.h"
-#include "gemm_plan.h"
-#include "jit.h"
-#include "process.h"
-#include "processors.h"
+#include "gemm/plan.h"
+#include "jit/jit.h"
+#include "threads/process.h"
+#include "threads/processors.h"
 #include "share.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Kernels. Entries of the plugin's table. */
 #include "check.h"
-#include "code_memory.h"
+#include "jit/code_memory.h"
 #include "cpu_plugin.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* The cpu plugin's table and its one symbol. Called by hal's loader. */
+/* The cpu plugin's table and its one symbol. */
 #include "cpu_plugin.h"
 
 #include <kit/query.h>

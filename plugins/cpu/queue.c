@@ -1,8 +1,8 @@
 /* Queues: a batch runs inside submit. Large commands are shared over the device's pool, small ones
  * run on the calling thread. Entries of the plugin's table. */
 #include "cpu_plugin.h"
-#include "parts.h"
-#include "process.h"
+#include "threads/parts.h"
+#include "threads/process.h"
 #include "share.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
  * late thread finds no groups left and delays no other. */
 #include "share.h"
 
-#include "parts.h"
-#include "thread_choice.h"
+#include "threads/parts.h"
+#include "threads/choice.h"
 
 #include <kit/clock.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Work that the calling thread shares with the pool's: how many threads run it, and runs of
- * dispatches that they go through together. Used by queue.c. */
+ * dispatches that they go through together. */
 #ifndef HALYARD_CPU_SHARE_H
 #define HALYARD_CPU_SHARE_H
 

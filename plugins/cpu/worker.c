@@ -1,5 +1,4 @@
-/* A worker: one thread's room (arena, slots) for running the groups of a kernel. Used by queue.c;
- * plugin.c's native entries may have workers of their own. */
+/* A worker: one thread's arena and slots for running the groups of a kernel. */
 #include "check.h"
 #include "cpu_plugin.h"
 

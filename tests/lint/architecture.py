@@ -13,11 +13,13 @@ import sys
 from pathlib import Path
 
 # The folders of each library, program or plugin from the bottom up; "." is the unit's own folder,
-# without those below it. A plugin that is not listed is one folder.
+# without those below it and the files named in the order by their stems. A plugin that is not listed
+# is one folder.
 LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "group", "layers"),
              "ops/src": ("tensor", "kernels", "gemm", "array"),
              "bench": ("harness", "peers", "suites", "."),
-             "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", ".")}
+             "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", "."),
+             "plugins/cpu": ("threads", "lanes", ".")}
 MAX_CYCLE = 2
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -101,8 +103,10 @@ def call_edges(root, unit, objects):
 
 
 def level(folders, path):
-    """The place of a file's folder in the order, by its path below the unit; -1: it has none."""
-    folder = path.split("/")[0] if "/" in path else "."
+    """The place of a file or its folder in the order, by its path below the unit; -1: it has none."""
+    folder = path.split("/")[0] if "/" in path else stem(path)
+    if "/" not in path and folder not in folders:
+        folder = "."
     return folders.index(folder) if folder in folders else -1
 
 
@@ -163,7 +167,11 @@ def self_test():
     if len(upward("bench", LIBRARIES["bench"], top, "calls")) != 1:
         print(f"unexpected result for {top}")
         surprises += 1
-    print(f"architecture: {len(samples) + 1} samples, {surprises} surprises")
+    named = {"low.h": {"base/a"}, "base/a": {"low.h", "up.h"}, "up.h": {"base/a", "low.h"}}
+    if len(upward("named", ("low", "base", "."), named, "includes")) != 2:
+        print(f"unexpected result for {named}")
+        surprises += 1
+    print(f"architecture: {len(samples) + 2} samples, {surprises} surprises")
     return 1 if surprises else 0
 
 

@@ -1,7 +1,7 @@
 /* Makes a kernel over tiles from the fragment of an epilogue, and runs it. The groups cover a tile;
- * each work-item loads its element and the inputs, executes the fragment, and stores the element.
- * Called by gemm_native.c. */
-#include "gemm_epilogue.h"
+ * each work-item loads its element and the inputs, executes the fragment, and stores the
+ * element. */
+#include "gemm/epilogue.h"
 
 #include <stdlib.h>
 #include <string.h>

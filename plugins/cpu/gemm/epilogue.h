@@ -1,10 +1,10 @@
 /* An epilogue: a fragment of IR as a kernel over a tile of C, run by the lanes while the tile is in
- * cache. Called by gemm_native.c. */
+ * cache. */
 #ifndef HALYARD_CPU_GEMM_EPILOGUE_H
 #define HALYARD_CPU_GEMM_EPILOGUE_H
 
 #include "cpu_plugin.h"
-#include "gemm.h"
+#include "gemm/gemm.h"
 
 /* The kernel of one group size. Tiles are cut so that groups are full and need no guards: guarded
  * lanes access memory one by one. */

@@ -1,5 +1,5 @@
 /* Strips of few rows, in which a tile has too few sums to hide the latency of a multiply-add.
- * Included by gemm_micro_both.inl before gemm_micro.inl, with the same names. */
+ * Takes the names of micro.inl. */
 
 /* Scales and stores a vector of sums; masked where `is_masked`. */
 ALWAYS_INLINE void V(sum_store)(const struct cpu_gemm_strip *s, T *at, V(vec) sum, V(mask) last,

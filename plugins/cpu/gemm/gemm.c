@@ -4,15 +4,15 @@
  * All threads take tasks, phase by phase, and a task waits until every task of the phases before
  * its own is done. A thread leaves a phase when all of its tasks are taken, so a task waits only
  * for tasks that are already running: the threads need not run at the same time, and one thread
- * alone never waits. Each element of C is summed in the same order whatever the number of threads.
- */
-#include "gemm.h"
+ * alone never waits. Each element of C is summed in the same order whatever the number of
+ * threads. */
+#include "gemm/gemm.h"
 
-#include "gemm_levels.h"
-#include "gemm_pair_kernels.h"
-#include "gemm_pairs.h"
-#include "gemm_single.h"
-#include "gemm_skinny.h"
+#include "gemm/levels.h"
+#include "gemm/pair_kernels.h"
+#include "gemm/pairs.h"
+#include "gemm/single.h"
+#include "gemm/skinny.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #ifndef HALYARD_CPU_GEMM_H
 #define HALYARD_CPU_GEMM_H
 
-#include "gemm_plan.h"
-#include "thread_pool.h"
+#include "gemm/plan.h"
+#include "threads/pool.h"
 
 /* Writes the shapes of all tiles that the epilogue gets in runs with this many threads (1: no pool)
  * and returns their number. */

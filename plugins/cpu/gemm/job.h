@@ -1,10 +1,9 @@
-/* A run of the matrix product: its phases, and the part that every task reads. Used by gemm.c and
- * gemm_pairs.c. */
+/* A run of the matrix product: its phases, and the part that every task reads. */
 #ifndef HALYARD_CPU_GEMM_JOB_H
 #define HALYARD_CPU_GEMM_JOB_H
 
-#include "gemm_plan.h"
-#include "parts.h"
+#include "gemm/plan.h"
+#include "threads/parts.h"
 
 #include <stdatomic.h>
 

@@ -1,9 +1,9 @@
 /* The routines of one instruction set for the matrix product: a table over dense blocks, one for
- * f32 and one for f64 accumulation. Filled in by gemm_micro_<isa>.c, used by gemm*.c. */
+ * f32 and one for f64 accumulation. Filled in by gemm/micro_<isa>.c. */
 #ifndef HALYARD_CPU_GEMM_KERNELS_H
 #define HALYARD_CPU_GEMM_KERNELS_H
 
-#include "gemm_types.h"
+#include "gemm/types.h"
 
 enum { CPU_GEMM_DOT_ROWS = 4 }; /* rows of the big matrix that `dot` takes at once */
 

@@ -6,7 +6,7 @@
  *
  * Block lengths are rounded up: what a block lacks at the edges of a matrix is 0 where it is
  * packed, and is not stored. */
-#include "gemm_levels.h"
+#include "gemm/levels.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* Levels of Strassen's algorithm inside the matrix product: the sums of blocks of A and B are
  * formed while they are packed, and products are combined before they are stored, so that one level
- * adds no pass over memory. Used by gemm.c. */
+ * adds no pass over memory. */
 #ifndef HALYARD_CPU_GEMM_LEVELS_H
 #define HALYARD_CPU_GEMM_LEVELS_H
 
-#include "gemm_job.h"
+#include "gemm/job.h"
 
 /* The most tile sizes along one axis. */
 enum { CPU_GEMM_LEVELS_LENGTHS = 12 };

@@ -1,10 +1,10 @@
-/* Strips of register tiles of the matrix product. Included by gemm_micro_<isa>.c once for each
+/* Strips of register tiles of the matrix product. Included once for each
  * accumulator type, which defines before it
  *   T, V(name)   the element type; `name` with the type's suffix
  *   LANES        elements of a vector; MR, NV: rows and vectors of the register tile
  * and the vector functions vec, mask, load, loadm, store, stream, storem, mask_of, splat, fma with
- * that suffix. The loops over MR and NV are unrolled away, so the accumulators live in registers.
- */
+ * that suffix. The loops over MR and NV are unrolled away, so the accumulators live in
+ * registers. */
 
 /* A whole tile that also asks for memory, `step` bytes for each k. */
 static void V(tile_ahead)(const struct cpu_gemm_strip *s, const T *b, T *c, const char *ahead,

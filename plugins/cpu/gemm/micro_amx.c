@@ -1,7 +1,7 @@
-/* The routines of gemm_pair_kernels.h: packing and the emulation by AVX-512 (F, BW, DQ, VL), and
+/* The routines of gemm/pair_kernels.h: packing and the emulation by AVX-512 (F, BW, DQ, VL), and
  * products by AMX. Without AMX in the compiler there is the emulation. */
-#include "gemm_pair_kernels.h"
-#include "gemm_vec.h"
+#include "gemm/pair_kernels.h"
+#include "gemm/vec.h"
 
 #include <immintrin.h>
 #include <pthread.h>

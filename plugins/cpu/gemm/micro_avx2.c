@@ -1,6 +1,6 @@
 /* The matrix product's routines for AVX2 with FMA and F16C: 16 registers, 12 of them accumulators.
  * Chosen at run time through cpu_gemm_avx2. */
-#include "gemm_vec.h"
+#include "gemm/vec.h"
 
 #include <immintrin.h>
 
@@ -126,4 +126,4 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
 #define HAS_FAST_MASKED_STORES 0
 #define LANES_F32 8
 #define TABLE cpu_gemm_avx2
-#include "gemm_micro_both.inl"
+#include "gemm/micro_both.inl"

@@ -1,6 +1,6 @@
 /* The matrix product's routines for AVX-512 (F, BW, DQ, VL) with FMA and F16C: 32 registers, 24 of
  * them accumulators, masks for the ends. Chosen at run time through cpu_gemm_avx512. */
-#include "gemm_vec.h"
+#include "gemm/vec.h"
 
 #include <immintrin.h>
 
@@ -135,4 +135,4 @@ typedef __mmask8 half_mask_f64;
 #define HAS_FAST_MASKED_STORES 1
 #define LANES_F32 16
 #define TABLE cpu_gemm_avx512
-#include "gemm_micro_both.inl"
+#include "gemm/micro_both.inl"

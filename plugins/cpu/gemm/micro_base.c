@@ -1,6 +1,6 @@
 /* The matrix product's routines for any processor, by the compiler's vectors of 16 bytes: SSE2 on
  * x86-64, Advanced SIMD on aarch64. Reached through cpu_gemm_base. */
-#include "gemm_vec.h"
+#include "gemm/vec.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -178,4 +178,4 @@ ALWAYS_INLINE vec_f64 zip_hi_f64(vec_f64 a, vec_f64 b)
 #define HAS_FAST_MASKED_STORES 0
 #define LANES_F32 4
 #define TABLE cpu_gemm_base
-#include "gemm_micro_both.inl"
+#include "gemm/micro_both.inl"

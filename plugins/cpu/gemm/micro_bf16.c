@@ -1,7 +1,7 @@
-/* The routines of gemm_pair_kernels.h by the dot products of AVX512_BF16, and their emulation by
+/* The routines of gemm/pair_kernels.h by the dot products of AVX512_BF16, and their emulation by
  * AVX-512 (F, BW, DQ, VL). Without AVX512_BF16 in the compiler there is the emulation. */
-#include "gemm_pair_kernels.h"
-#include "gemm_vec.h"
+#include "gemm/pair_kernels.h"
+#include "gemm/vec.h"
 
 #include <cpuid.h>
 #include <immintrin.h>

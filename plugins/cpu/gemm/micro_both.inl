@@ -41,19 +41,19 @@ enum { MOST_CHAINS = MR * NV > 12 ? 4 : 2 }; /* rows of strips that are summed i
 #if HAS_HALVES
 #define LANES (LANES_F32 / 2)
 #define V(name) half_##name##_f32
-#include "gemm_tile.inl"
+#include "gemm/tile.inl"
 #undef LANES
 #undef V
 #endif
 #define LANES LANES_F32
 #define V(name) name##_f32
 #define DISPATCH DISPATCH_F32
-#include "gemm_tile.inl"
-#include "gemm_few.inl"
-#include "gemm_micro.inl"
-#include "gemm_pack.inl"
-#include "gemm_sums.inl"
-#include "gemm_skinny.inl"
+#include "gemm/tile.inl"
+#include "gemm/few.inl"
+#include "gemm/micro.inl"
+#include "gemm/pack.inl"
+#include "gemm/sums.inl"
+#include "gemm/skinny.inl"
 #undef T
 #undef LANES
 #undef V
@@ -63,19 +63,19 @@ enum { MOST_CHAINS = MR * NV > 12 ? 4 : 2 }; /* rows of strips that are summed i
 #if HAS_HALVES
 #define LANES (LANES_F32 / 4)
 #define V(name) half_##name##_f64
-#include "gemm_tile.inl"
+#include "gemm/tile.inl"
 #undef LANES
 #undef V
 #endif
 #define LANES (LANES_F32 / 2)
 #define V(name) name##_f64
 #define DISPATCH DISPATCH_F64
-#include "gemm_tile.inl"
-#include "gemm_few.inl"
-#include "gemm_micro.inl"
-#include "gemm_pack.inl"
-#include "gemm_sums.inl"
-#include "gemm_skinny.inl"
+#include "gemm/tile.inl"
+#include "gemm/few.inl"
+#include "gemm/micro.inl"
+#include "gemm/pack.inl"
+#include "gemm/sums.inl"
+#include "gemm/skinny.inl"
 
 const struct cpu_gemm_kernels TABLE[2] = {
     {MR, NV *LANES_F32, LANES_F32, MOST_Y, MOST_CHAINS, strip_f32, copy_f32, transpose_f32,

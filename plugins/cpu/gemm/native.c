@@ -1,7 +1,7 @@
 /* The gemm entry of the plugin's table: a native kernel with a plan and an epilogue, which queue.c
  * runs as one call. */
-#include "gemm.h"
-#include "gemm_epilogue.h"
+#include "gemm/gemm.h"
+#include "gemm/epilogue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Moving matrices into and out of the accumulator's type: copy, transpose, store. Included after
- * gemm_micro.inl with the same names; needs the vector functions widen, widenm, narrow and narrowm
+ * gemm/micro.inl with the same names; needs the vector functions widen, widenm, narrow and narrowm
  * as well. */
 
 /* Copies rows x cols; the storage type is a constant. */

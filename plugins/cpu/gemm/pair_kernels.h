@@ -1,6 +1,5 @@
 /* Products of bf16 matrices by units that add two products at a time: the layout of packed operands
- * and the routines. Filled in by gemm_micro_amx.c and gemm_micro_bf16.c, used by gemm_plan.c and
- * gemm_pairs.c.
+ * and the routines. Filled in by gemm/micro_amx.c and gemm/micro_bf16.c.
  *
  * Words are pairs of neighbours along k. A tile is 16 x 16 words: of A 16 rows, each with 16 pairs,
  * of B 16 pairs, each of 16 columns. A panel is 32 rows of A or 32 columns of B: two tiles for each
@@ -8,7 +7,7 @@
 #ifndef HALYARD_CPU_GEMM_PAIR_KERNELS_H
 #define HALYARD_CPU_GEMM_PAIR_KERNELS_H
 
-#include "gemm_kernels.h"
+#include "gemm/kernels.h"
 
 enum {
     CPU_PAIRS_SIDE = 32,          /* rows or columns of a panel */

@@ -1,4 +1,4 @@
-/* The route of bf16 products on units that add pairs of products, see gemm_pairs.h and
+/* The route of bf16 products on units that add pairs of products, see gemm/pairs.h and
  * gemm_pair_kernels.h. A task packs the rows of A that it needs strip by strip, and its columns
  * of B unless a phase before has packed all of B.
  *
@@ -6,10 +6,10 @@
  * least bit of the least product is at least the least normal number, no sum can be denormal, and
  * the unit has the bits of IEEE arithmetic. Else the task goes on with the emulation, which adds in
  * the same order. So the result is that of IEEE arithmetic in one order for all numbers. */
-#include "gemm_pairs.h"
+#include "gemm/pairs.h"
 
-#include "caches.h"
-#include "gemm_pair_kernels.h"
+#include "threads/caches.h"
+#include "gemm/pair_kernels.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
-/* The route of bf16 products on matrix units: units of its phases. Used by gemm.c. */
+/* The route of bf16 products on matrix units: units of its phases. */
 #ifndef HALYARD_CPU_GEMM_PAIRS_H
 #define HALYARD_CPU_GEMM_PAIRS_H
 
-#include "gemm_job.h"
+#include "gemm/job.h"
 
 /* Packs a panel of B, all slabs of it. */
 void cpu_gemm_pairs_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *stage,

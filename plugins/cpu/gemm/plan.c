@@ -1,9 +1,9 @@
 /* Plans of the matrix product, see gemm_plan.h. Called when a kernel is created, not when it
  * runs. */
-#include "gemm_plan.h"
+#include "gemm/plan.h"
 
-#include "caches.h"
-#include "gemm_pair_kernels.h"
+#include "threads/caches.h"
+#include "gemm/pair_kernels.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/* Plans of the matrix product: instruction set, route, block sizes and the layout of the workspace.
- * Called by gemm_native.c, gemm.c and tests. */
+/* Plans of the matrix product: instruction set, route, block sizes and the layout of the
+ * workspace. */
 #ifndef HALYARD_CPU_GEMM_PLAN_H
 #define HALYARD_CPU_GEMM_PLAN_H
 
-#include "gemm_kernels.h"
+#include "gemm/kernels.h"
 
 enum { CPU_GEMM_SKINNY = 32 }; /* the longest short side that the skinny routes take */
 

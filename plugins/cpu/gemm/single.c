@@ -1,8 +1,8 @@
 /* Products that are one task of one thread, see gemm_single.h. */
-#include "gemm_single.h"
+#include "gemm/single.h"
 
-#include "gemm_job.h"
-#include "gemm_skinny.h"
+#include "gemm/job.h"
+#include "gemm/skinny.h"
 
 #include <stddef.h>
 

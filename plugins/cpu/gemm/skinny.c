@@ -1,7 +1,7 @@
 /* The routes of products with a short side, see gemm_skinny.h. */
-#include "gemm_skinny.h"
+#include "gemm/skinny.h"
 
-#include "gemm_job.h"
+#include "gemm/job.h"
 
 #include <string.h>
 
@@ -99,7 +99,7 @@ static void multiply_tiles(const struct skinny_task *t, const struct cpu_gemm_sk
         w->rows <= p->kernels->mr ? 1 : cpu_gemm_ceil_div(w->rows, p->kernels->mr);
     const int64_t rows = strips == 1 ? w->rows : cpu_gemm_ceil_div(w->rows, strips);
     struct cpu_gemm_strip strip = {
-        /* in full, as in gemm_single.c */
+        /* in full, as in gemm/single.c */
         .k = p->desc.k,
         .cols = w->cols,
         .rows = 0,

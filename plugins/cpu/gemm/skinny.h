@@ -1,8 +1,8 @@
-/* The routes of products with a short side. Called by gemm.c and gemm_single.c. */
+/* The routes of products with a short side. */
 #ifndef HALYARD_CPU_GEMM_SKINNY_H
 #define HALYARD_CPU_GEMM_SKINNY_H
 
-#include "gemm_plan.h"
+#include "gemm/plan.h"
 
 /* Packs the short matrix of product `batch` along k at `to`, in the accumulator's type. */
 void cpu_gemm_skinny_pack(const struct cpu_gemm_plan *plan, const struct cpu_gemm_args *args,

@@ -1,5 +1,5 @@
 /* Products with a short side, bound by reading the long matrix once: dot if its rows are along k,
- * axpy otherwise. Included after gemm_pack.inl with the same names. */
+ * axpy otherwise. Included after gemm/pack.inl with the same names. */
 
 /* Adds to each of `count` elements the sum over a vector. Halves of vectors are added and
  * interleaved, so that few additions serve all four. */

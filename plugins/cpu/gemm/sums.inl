@@ -1,5 +1,5 @@
 /* Sums of a level of Strassen's algorithm: of blocks before they are multiplied, of products
- * afterwards. Included after gemm_micro.inl with the same names. */
+ * afterwards. Included after gemm/micro.inl with the same names. */
 
 /* `count` elements, LANES of them without a mask. */
 ALWAYS_INLINE V(vec) V(load_first)(const T *p, const int count)

@@ -1,5 +1,5 @@
-/* A tile in registers, of every height. Included by gemm_micro_both.inl, for vectors and, where
- * HAS_HALVES, for halves of vectors, with the names of gemm_micro.inl. */
+/* A tile in registers, of every height: of vectors and, where HAS_HALVES, of halves of vectors.
+ * Takes the names of micro.inl. */
 
 /* One tile: rows x nv vectors, the last of them masked by `last`, or whole ones, which may be
  * streamed. One pointer serves three rows of

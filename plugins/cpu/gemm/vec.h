@@ -3,7 +3,7 @@
 #ifndef HALYARD_CPU_GEMM_VEC_H
 #define HALYARD_CPU_GEMM_VEC_H
 
-#include "gemm_kernels.h"
+#include "gemm/kernels.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Calls of steps, and the addresses of contiguous accesses. Code for the usual case: the whole
  * group is active and the index does not wrap; everything else calls the step, which knows all
- * cases. Called by jit.c. */
-#include "jit_state.h"
+ * cases. */
+#include "jit/state.h"
 
 void jit_call_step(jit_state *jit, const cpu_step *step)
 {

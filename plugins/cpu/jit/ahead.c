@@ -1,7 +1,7 @@
 /* Prefetches: the processor's own prefetchers do not keep up with loops whose loads are many
  * operations apart, or read rows at several places of one memory in turns. Other loops need no
- * help, and would spend time on it. Called by jit_loop.c and jit_operation.c. */
-#include "jit_state.h"
+ * help, and would spend time on it. */
+#include "jit/state.h"
 
 /* Bytes that a loop reads between a prefetch and the load of the same place. */
 enum { AHEAD = 2048 };

@@ -1,7 +1,7 @@
-/* Instructions of operations with AVX2 and FMA: what jit_operation.c does not share between
+/* Instructions of operations with AVX2 and FMA: what jit/operation.c does not share between
  * instruction sets. Values of type BOOL are in vectors: a lane has 32 bits, all 0 or all 1. Where
  * other values of a program have 64 bits, vectors have 4 lanes, and masks 16 bytes. */
-#include "jit_emit.h"
+#include "jit/emit.h"
 
 #include <string.h>
 

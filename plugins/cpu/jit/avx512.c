@@ -1,6 +1,6 @@
-/* Instructions of operations with AVX-512: what jit_operation.c does not share between instruction
+/* Instructions of operations with AVX-512: what jit/operation.c does not share between instruction
  * sets. Values of type BOOL are in mask registers. */
-#include "jit_emit.h"
+#include "jit/emit.h"
 
 /* Masks 6 and 7 are free within an operation; mask 0 is no mask. */
 enum { JIT_MASK_A = 6, JIT_MASK_B = 7 };

@@ -1,5 +1,5 @@
 /* HAL_DUMP=native, see code_dump.h. */
-#include "code_dump.h"
+#include "jit/code_dump.h"
 
 #include "cpu_plugin.h"
 

@@ -1,4 +1,4 @@
-/* HAL_DUMP=native: shows compiled kernels. Used by jit.c. */
+/* HAL_DUMP=native: shows compiled kernels. */
 #ifndef HALYARD_CPU_CODE_DUMP_H
 #define HALYARD_CPU_CODE_DUMP_H
 

@@ -1,5 +1,5 @@
 /* Executable memory, see code_memory.h. */
-#include "code_memory.h"
+#include "jit/code_memory.h"
 
 #include <string.h>
 #include <sys/mman.h>

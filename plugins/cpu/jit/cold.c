@@ -1,6 +1,6 @@
 /* Code that rarely runs, after the rest of a function: does a transcendental function again, calls
  * a step where an access has no short form. */
-#include "jit_state.h"
+#include "jit/state.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* Short forms for vector instructions, which the files with instructions of operations share:
- * jit_operation.c, jit_avx512.c, jit_avx2.c. */
+ * jit/operation.c, jit/avx512.c, jit_avx2.c. */
 #ifndef HALYARD_CPU_JIT_EMIT_H
 #define HALYARD_CPU_JIT_EMIT_H
 
-#include "jit_state.h"
+#include "jit/state.h"
 
 /* Predicates of comparisons of floats. */
 enum {

@@ -1,7 +1,7 @@
 /* Transcendental functions as routines that all kernels call: one for each function, type and
  * number of vectors that are computed together. They are made at their first use and last as long
- * as the process. Called by jit_loop.c. */
-#include "jit_state.h"
+ * as the process. */
+#include "jit/state.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Affine indices as numbers, and accesses whose elements are neither contiguous nor in rows:
- * gathers, and scatters where the instruction set has them; jit_indexed.c has their instructions.
- * Called by jit.c. */
-#include "jit_state.h"
+ * gathers, and scatters where the instruction set has them; jit/indexed.c has their
+ * instructions. */
+#include "jit/state.h"
 
 #include <stdlib.h>
 

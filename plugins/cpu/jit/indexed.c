@@ -1,7 +1,7 @@
 /* Instructions of indices: affine numbers, gathers and scatters. Memory with elements of less than
  * 4 bytes is gathered in words of 4 bytes that begin at multiples of 4, so that none reaches into
- * another page. Called by jit_operation.c. */
-#include "jit_emit.h"
+ * another page. */
+#include "jit/emit.h"
 
 /* The ids of a vector's lanes in a dimension, by rax. */
 static x86_operand ids_of(jit_state *jit, const jit_node *node, uint32_t dimension)

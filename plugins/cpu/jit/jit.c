@@ -2,12 +2,12 @@
  * a lane program, which becomes one loop; uniform operations in another one, which precedes it.
  * Steps that prepare accesses go before the open lane program if they do not touch its slots; all
  * others end it. See jit_state.h. */
-#include "jit.h"
+#include "jit/jit.h"
 
-#include "code_dump.h"
-#include "code_memory.h"
-#include "jit_state.h"
-#include "step_kind.h"
+#include "jit/code_dump.h"
+#include "jit/code_memory.h"
+#include "jit/state.h"
+#include "jit/step_kind.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Compiles the steps of a kernel to machine code: AVX-512 and AVX2 on x86-64. README.md explains
- * how. Called by lower.c and kernel.c. */
+ * how. */
 #ifndef HALYARD_CPU_JIT_H
 #define HALYARD_CPU_JIT_H
 

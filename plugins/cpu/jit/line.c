@@ -1,7 +1,7 @@
 /* Contiguous accesses under a mask, as the last group of an array has them: routines that all
  * kernels call, one for each type of memory. They are made at their first use and last as long as
- * the process. Called by jit.c. */
-#include "jit_state.h"
+ * the process. */
+#include "jit/state.h"
 
 #include <pthread.h>
 

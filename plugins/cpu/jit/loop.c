@@ -1,5 +1,5 @@
-/* Translates a lane program into a loop over the vectors of a group. Called by jit.c. */
-#include "jit_state.h"
+/* Translates a lane program into a loop over the vectors of a group. */
+#include "jit/state.h"
 
 /* Registers for the addresses that a loop needs; the rest is loaded at each use. */
 static const uint8_t pointer_registers[JIT_POINTER_REGISTERS] = {

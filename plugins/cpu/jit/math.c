@@ -1,7 +1,7 @@
 /* Transcendental functions in lane programs: includes hal/ir_math.h with macros that append
  * operations. Operands for which a function has a rare path are done again by the interpreter's
  * step, all lanes of the vector at once. */
-#include "jit_program.h"
+#include "jit/program.h"
 
 #include <string.h>
 

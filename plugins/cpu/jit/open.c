@@ -1,5 +1,5 @@
-/* The open programs: which values they have for names, and their end. Called by jit.c. */
-#include "jit_state.h"
+/* The open programs: which values they have for names, and their end. */
+#include "jit/state.h"
 
 jit_program *jit_program_of(jit_state *jit, uint32_t which)
 {

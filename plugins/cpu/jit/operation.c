@@ -1,8 +1,8 @@
-/* The instructions of each operation that instruction sets share; jit_avx512.c and jit_avx2.c have
- * the others. Called by jit_loop.c. Operands are taken in registers first, then the result's
+/* The instructions of each operation that instruction sets share; jit/avx512.c and jit/avx2.c have
+ * the others. Operands are taken in registers first, then the result's
  * register, then the one operand that may be in memory: taking a register may store another
  * value. */
-#include "jit_emit.h"
+#include "jit/emit.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Lane programs: values and operations, see jit_program.h. */
-#include "jit_program.h"
+#include "jit/program.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Lane programs: straight-line operations on vectors of lanes, between the steps of a kernel that
- * are compiled together. Made by jit.c and jit_math.c, translated by jit_registers.c and
- * jit_operation.c. */
+ * are compiled together. */
 #ifndef HALYARD_CPU_JIT_PROGRAM_H
 #define HALYARD_CPU_JIT_PROGRAM_H
 
@@ -104,7 +103,7 @@ jit_node *jit_last(jit_program *program);
 /* A load of a type other than BOOL. */
 bool jit_is_vector_load(const jit_program *program, uint32_t node);
 
-/* jit_math.c: appends a transcendental function; `function` is for JIT_AGAIN. */
+/* jit/math.c: appends a transcendental function; `function` is for JIT_AGAIN. */
 jit_value jit_math(jit_program *program, uint32_t opcode, hal_type type, jit_value x, jit_value y,
                    uint32_t function);
 

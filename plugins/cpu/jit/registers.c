@@ -1,6 +1,6 @@
 /* Where the values of a lane program are: registers, slots, the frame. A value that is needed last
- * leaves its register first. Called by jit_operation.c and jit_loop.c. */
-#include "jit_state.h"
+ * leaves its register first. */
+#include "jit/state.h"
 
 x86_form jit_form(const jit_state *jit, hal_type type)
 {

@@ -1,7 +1,7 @@
-/* Making routines that all kernels call. Called by jit_function.c and jit_line.c. */
-#include "jit_state.h"
+/* Making routines that all kernels call. */
+#include "jit/state.h"
 
-#include "code_memory.h"
+#include "jit/code_memory.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Divides a lane program into several loops where its parts access neighbouring pieces of one
  * memory: the prefetchers of a processor follow a loop that reads one piece, and not one that goes
- * through several at once. Called by jit_open.c. */
-#include "jit_state.h"
+ * through several at once. */
+#include "jit/state.h"
 
 #include <stdlib.h>
 #include <string.h>

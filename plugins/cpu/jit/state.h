@@ -1,19 +1,19 @@
-/* The state of one compilation from drafts to machine code, and what the files jit*.c offer each
- * other, from the bottom up: jit_program.c, jit_math.c (lane programs), jit_registers.c (where
- * values are), jit_ahead.c (prefetches), jit_operation.c, jit_avx512.c, jit_avx2.c (instructions of
- * an operation), jit_loop.c (a program over all lanes), jit_split.c (one that is divided),
- * jit_access.c (addresses of memory), jit_indexed.c (instructions of indices), jit_line.c
- * (contiguous accesses under a mask), jit_open.c (the programs that are collected), jit_gather.c
- * (single elements), jit.c (a kernel).
+/* The state of one compilation from drafts to machine code, and what the files of jit/ offer each
+ * other, from the bottom up: jit/program.c, jit/math.c (lane programs), jit/registers.c (where
+ * values are), jit/ahead.c (prefetches), jit/operation.c, jit/avx512.c, jit/avx2.c (instructions of
+ * an operation), jit/loop.c (a program over all lanes), jit/split.c (one that is divided),
+ * jit/access.c (addresses of memory), jit/indexed.c (instructions of indices), jit/line.c
+ * (contiguous accesses under a mask), jit/open.c (the programs that are collected), jit/gather.c
+ * (single elements), jit/jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
 #ifndef HALYARD_CPU_JIT_STATE_H
 #define HALYARD_CPU_JIT_STATE_H
 
-#include "jit_program.h"
-#include "lower_state.h"
-#include "x86_encoder.h"
+#include "jit/program.h"
+#include "lower/state.h"
+#include "jit/x86_encoder.h"
 
 enum {
     JIT_WORKER = X86_RBX,
@@ -52,7 +52,7 @@ enum {
     JIT_FRAME_STACK = JIT_FRAME_GENERAL + 64,
     JIT_FRAME_POINTERS = JIT_FRAME_STACK + 64,
     JIT_FRAME_SKIPS = JIT_FRAME_POINTERS + 8 * JIT_MAX_POINTERS, /* see jit_form_of_access */
-    JIT_FRAME_AHEADS = JIT_FRAME_SKIPS + 8 * JIT_MAX_POINTERS,   /* see jit_ahead.c */
+    JIT_FRAME_AHEADS = JIT_FRAME_SKIPS + 8 * JIT_MAX_POINTERS,   /* see jit/ahead.c */
     JIT_FRAME_SPILLS = JIT_FRAME_AHEADS + 8 * JIT_MAX_POINTERS,
     JIT_VIEW_POINTER = JIT_MAX_POINTERS - 1,   /* the address of the leader, if it is a view */
     JIT_CHOSEN_POINTER = JIT_MAX_POINTERS - 2, /* the mask that was chosen last */
@@ -67,7 +67,7 @@ typedef enum jit_access_form {
     JIT_ACCESS_LINE,
     JIT_ACCESS_ROWS,
     JIT_ACCESS_ROW_ELEMENT, /* 2 bytes or more */
-    JIT_ACCESS_LANES        /* of a pointer: an index for each lane, see jit_gather.c */
+    JIT_ACCESS_LANES        /* of a pointer: an index for each lane, see jit/gather.c */
 } jit_access_form;
 
 static inline bool jit_is_of_rows(jit_access_form form)
@@ -196,8 +196,8 @@ typedef struct jit_target {
     void (*general_broadcast)(jit_state *jit, uint32_t d, uint32_t general);
 } jit_target;
 
-extern const jit_target jit_avx512; /* jit_avx512.c */
-extern const jit_target jit_avx2;   /* jit_avx2.c */
+extern const jit_target jit_avx512; /* jit/avx512.c */
+extern const jit_target jit_avx2;   /* jit/avx2.c */
 
 struct jit_state {
     const jit_target *target;
@@ -251,7 +251,7 @@ struct jit_state {
     uint32_t restart; /* label: the group begins again; JIT_NONE */
 };
 
-/* ---- jit_registers.c ---- */
+/* ---- jit/registers.c ---- */
 
 /* The place of a pointer's skip. */
 static inline x86_operand jit_skip_of(uint32_t pointer)
@@ -304,7 +304,7 @@ void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks
 void jit_store_home(jit_state *jit, jit_value value);
 void jit_load_home(jit_state *jit, jit_value value, uint32_t reg);
 
-/* ---- jit_stream.c ---- */
+/* ---- jit/stream_store.c ---- */
 
 /* Before the sections; whether an access stores so. */
 void jit_stream_begin(jit_state *jit);
@@ -319,14 +319,14 @@ void jit_stream_store(jit_state *jit, x86_form form, uint32_t a, x86_operand to)
 /* After a section. */
 void jit_stream_restart_emit(jit_state *jit);
 
-/* ---- jit_ahead.c ---- */
+/* ---- jit/ahead.c ---- */
 
 /* Before a loop: how far ahead its loads in rows prefetch. */
 void jit_ahead_begin(jit_state *jit, const jit_program *program);
 /* After loads at one pointer, the first of which is at `place`: prefetches what comes later. */
 void jit_ahead_emit(jit_state *jit, const jit_node *loads, uint32_t count, x86_operand place);
 
-/* ---- jit_operation.c ---- */
+/* ---- jit/operation.c ---- */
 
 /* Whether an operation has instructions. */
 bool jit_is_supported(const jit_target *target, uint32_t opcode, hal_type type, hal_type result);
@@ -342,7 +342,7 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count);
 /* After a loop: the asides of its accesses. */
 void jit_asides_emit(jit_state *jit);
 
-/* ---- jit_gather.c ---- */
+/* ---- jit/gather.c ---- */
 
 /* Appends the values of an affine index to the open lane program. False: not of 32 bits. */
 bool jit_affine_append(jit_state *jit, const cpu_draft *draft);
@@ -352,7 +352,7 @@ bool jit_scatter_is_wanted(const jit_state *jit, const cpu_draft *draft);
 void jit_gather_append(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
 void jit_scatter_append(jit_state *jit, const cpu_draft *draft);
 
-/* ---- jit_indexed.c ---- */
+/* ---- jit/indexed.c ---- */
 
 /* Of an unsigned index the highest bit is flipped, which makes it signed, and the pointer is ahead
  * by as many elements. */
@@ -362,7 +362,7 @@ void jit_affine_emit(jit_state *jit, const jit_node *node);
 void jit_gather_emit(jit_state *jit, const jit_node *node);
 void jit_scatter_emit(jit_state *jit, const jit_node *node);
 
-/* ---- jit_routine.c ---- */
+/* ---- jit/routine.c ---- */
 
 /* Appends the code of a routine that `what` describes. */
 typedef void jit_routine_emit(jit_state *jit, const void *what);
@@ -372,34 +372,34 @@ typedef void jit_routine_emit(jit_state *jit, const void *what);
 void *jit_routine_make(const jit_state *caller, bool wide, jit_routine_emit *emit,
                        const void *what);
 
-/* ---- jit_function.c ---- */
+/* ---- jit/function.c ---- */
 
 /* Calls a function; the nodes of the parts are neighbours. */
 void jit_function_emit(jit_state *jit, const jit_node *nodes);
 
-/* ---- jit_line.c ---- */
+/* ---- jit/line.c ---- */
 
 /* Before the cold code of a section: finds what replaces steps of contiguous accesses whose
  * work-items are not all active. */
 void jit_lines_find(jit_state *jit);
 
-/* ---- jit_cold.c ---- */
+/* ---- jit/cold.c ---- */
 
 /* A piece of code that is emitted later; null without memory. */
 jit_cold *jit_cold_add(jit_state *jit);
 void jit_colds_emit(jit_state *jit);
 
-/* ---- jit_loop.c ---- */
+/* ---- jit/loop.c ---- */
 
 void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform);
 
-/* ---- jit_split.c ---- */
+/* ---- jit/split.c ---- */
 
 /* Translates a lane program into several loops, each of which goes through memory in its order.
  * False, without code: one loop is as good, or the program cannot be divided. */
 bool jit_split_emit(jit_state *jit, const jit_program *program);
 
-/* ---- jit_access.c ---- */
+/* ---- jit/access.c ---- */
 
 /* An operand in the slot of a uniform value. */
 x86_operand jit_block(const jit_state *jit, uint32_t slot);
@@ -446,7 +446,7 @@ void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form
  * different distances from it. */
 bool jit_accesses_differ(const jit_state *jit, const cpu_access *x, const cpu_access *y);
 
-/* ---- jit_open.c ---- */
+/* ---- jit/open.c ---- */
 
 jit_program *jit_program_of(jit_state *jit, uint32_t which);
 /* What an open program knows of a name; its value there; says that it has made the value. */

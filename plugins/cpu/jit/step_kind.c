@@ -1,5 +1,5 @@
-/* What the function of a step does, see step_kind.h: the tables of lanes the other way round. */
-#include "step_kind.h"
+/* What the function of a step does: the tables of lanes the other way round. */
+#include "jit/step_kind.h"
 
 #include <pthread.h>
 #include <stdlib.h>

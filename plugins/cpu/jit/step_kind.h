@@ -1,8 +1,8 @@
-/* What the function of a step does, in terms of the IR. Used by jit.c. */
+/* What the function of a step does, in terms of the IR. */
 #ifndef HALYARD_CPU_STEP_KIND_H
 #define HALYARD_CPU_STEP_KIND_H
 
-#include "steps.h"
+#include "lanes/steps.h"
 
 typedef enum cpu_step_class {
     CPU_STEP_OTHER, /* the rest: they are called */

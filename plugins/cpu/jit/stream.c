@@ -1,7 +1,7 @@
 /* Code whose stores bypass the caches, see stream.h. */
-#include "stream.h"
+#include "jit/stream.h"
 
-#include "code_memory.h"
+#include "jit/code_memory.h"
 #include "cpu_plugin.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* The form of a kernel's code whose stores bypass the caches, for outputs that exceed them. Made by
- * jit_stream.c; worker.c chooses it for a dispatch. */
+ * jit/stream_store.c; worker.c chooses it for a dispatch. */
 #ifndef HALYARD_CPU_STREAM_H
 #define HALYARD_CPU_STREAM_H
 
-#include "steps.h"
+#include "lanes/steps.h"
 
 #include <stdatomic.h>
 

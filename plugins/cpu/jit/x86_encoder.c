@@ -1,6 +1,6 @@
 /* The encoder of x86-64 instructions, see x86_encoder.h. Intel's manual, volume 2, describes the
  * formats. */
-#include "x86_encoder.h"
+#include "jit/x86_encoder.h"
 
 #include <stdlib.h>
 #include <string.h>

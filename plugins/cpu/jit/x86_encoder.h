@@ -1,5 +1,5 @@
 /* Encodes the x86-64 instructions that compiled kernels consist of: AVX-512 (EVEX), masks, AVX2
- * (VEX), and some of the general-purpose ones. Used by jit*.c. test_cpu_x86.c compares every form
+ * (VEX), and some of the general-purpose ones.  test_cpu_x86.c compares every form
  * with an assembler. */
 #ifndef HALYARD_CPU_X86_ENCODER_H
 #define HALYARD_CPU_X86_ENCODER_H

@@ -1,7 +1,7 @@
-/* The steps of one instruction set: included by lanes_<set>.c, which are compiled with that set's
+/* The steps of one instruction set: included by <set>.c, compiled with that set's
  * flags and define CPU_LANES_NAME (a string) and CPU_LANES_TABLE (the function to define).
  * Every step is a plain loop over lanes, which the compiler turns into vectors. */
-#include "steps.h"
+#include "lanes/steps.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,12 +23,12 @@ static inline uint32_t lanes_of(const cpu_step *step)
     return step->n & ~(uint32_t)(CPU_BLOCK - 1);
 }
 
-#include "lanes_scalar.inl"
-#include "lanes_arithmetic.inl"
-#include "lanes_math.inl"
-#include "lanes_memory.inl"
-#include "lanes_check.inl"
-#include "lanes_control.inl"
+#include "lanes/scalar.inl"
+#include "lanes/arithmetic.inl"
+#include "lanes/math.inl"
+#include "lanes/memory.inl"
+#include "lanes/check.inl"
+#include "lanes/control.inl"
 
 /* Functions are named opcode_TYPE; a row of a table names the same function again. */
 #define UNARY_ENTRY(op, T, ...) table->unary[HAL_IR_##op][CPU_##T] = op##_##T;

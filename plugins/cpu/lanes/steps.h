@@ -1,6 +1,5 @@
-/* Steps: the form of a kernel on the cpu plugin. Each step applies one operation to all
- * work-items of a group, one per lane. Written by lower*.c, run by worker.c, implemented by
- * lanes*.inl for each instruction set. README.md explains lanes. */
+/* Steps: the form of a kernel on the cpu plugin. Each step applies one operation to all work-items
+ * of a group, one per lane; lanes.inl implements it for each instruction set. */
 #ifndef HALYARD_CPU_STEPS_H
 #define HALYARD_CPU_STEPS_H
 
@@ -74,7 +73,7 @@ struct cpu_worker {
     size_t arena_bytes;
     uint64_t kernel; /* the number of the kernel that the slots are laid out for; 0: none */
     const struct hal_plugin_kernel *kernel_running;
-    void (*stream_code)(cpu_worker *worker); /* stream.h; null: the kernel's own code runs */
+    void (*stream_code)(cpu_worker *worker); /* jit/stream.h; null: the kernel's own code runs */
     uint32_t restarts; /* not 0: stream_code left the group, which begins again without it */
 };
 

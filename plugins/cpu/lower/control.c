@@ -1,7 +1,7 @@
 /* Branches and loops. Uniform ones are jumps; else both sides run under masks, and a side or an
  * iteration without active work-items is skipped. So a block always has an active work-item. Called
  * by lower.c. */
-#include "lower_state.h"
+#include "lower/state.h"
 
 #include <hal/ir_uniform.h>
 

@@ -1,6 +1,6 @@
-/* Drafts, names and values: used by every file of the lowering. After a failure the functions have
+/* Drafts, names and values. After a failure the functions have
  * no effect and return something usable, so that callers check the status once at the end. */
-#include "lower_state.h"
+#include "lower/state.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,7 @@
 /* Lowers the records of a kernel to drafts in order: arithmetic and variables here, other
- * families in their files (see lower_state.h). Called by kernel.c and, for epilogues, by
- * gemm_epilogue.c. */
-#include "jit.h"
-#include "lower_state.h"
+ * families in their files (see lower/state.h). */
+#include "jit/jit.h"
+#include "lower/state.h"
 
 #include <hal/ir_uniform.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* From drafts to steps: removes unused drafts, finds the live range of each name, assigns slots,
- * and writes the arrays of the kernel. Called by lower.c. */
-#include "lower_state.h"
+ * and writes the arrays of the kernel. */
+#include "lower/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* The state of one lowering from IR to steps, and what the files lower*.c offer each other, from
- * the bottom up: lower_draft.c   drafts, names, values lower_plan.c    finds ahead what can be
- * computed in place, read in place, or left out lower_index.c   uniform quantities, and indices
- * that are affine in the ids of a work-item lower_memory.c  loads, stores, atomics lower_control.c
- * branches, loops and their masks lower_slots.c   removes unused drafts, assigns a slot to each
- * name, writes the steps lower.c         the records in order; arithmetic, variables
+/* The state of one lowering from IR to steps, and what the files of lower/ offer each other, from
+ * the bottom up: lower/draft.c   drafts, names, values lower/plan.c    finds ahead what can be
+ * computed in place, read in place, or left out lower/index.c   uniform quantities, and indices
+ * that are affine in the ids of a work-item lower/memory.c  loads, stores, atomics lower/control.c
+ * branches, loops and their masks lower/slots.c   removes unused drafts, assigns a slot to each
+ * name, writes the steps lower/lower.c         the records in order; arithmetic, variables
  *
  * A draft is a step whose operands are names. Names are unlimited; slots are few and reused. */
 #ifndef HALYARD_CPU_LOWER_STATE_H
@@ -125,7 +125,7 @@ typedef struct cpu_lower {
     hal_status status;
 } cpu_lower;
 
-/* ---- lower_draft.c ---- */
+/* ---- lower/draft.c ---- */
 
 /* Fails with "the cpu plugin does not support <what>"; the first failure counts. */
 void cpu_unsupported(cpu_lower *lower, const char *what);
@@ -143,11 +143,11 @@ uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type typ
 uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value);
 void cpu_set_varying(cpu_lower *lower, hal_ir_value record, uint32_t name);
 
-/* ---- lower_plan.c ---- */
+/* ---- lower/plan.c ---- */
 
 bool cpu_plan_records(cpu_lower *lower);
 
-/* ---- lower_index.c ---- */
+/* ---- lower/index.c ---- */
 
 cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_quantity x,
                          cpu_quantity y);
@@ -157,7 +157,7 @@ void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record);
 void cpu_choose_places(cpu_lower *lower);
 uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index);
 
-/* ---- lower_memory.c ---- */
+/* ---- lower/memory.c ---- */
 
 /* A condition in lanes; a uniform one becomes all or none. */
 uint32_t cpu_mask_of(cpu_lower *lower, const cpu_value *value);
@@ -170,11 +170,11 @@ uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store);
 /* In checked kernels: adds a step that checks an access, and whose result guards it. */
 void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, bool uniform);
 
-/* ---- lower_control.c ---- */
+/* ---- lower/control.c ---- */
 
 void cpu_lower_control(cpu_lower *lower, hal_ir_value record);
 
-/* ---- lower_slots.c ---- */
+/* ---- lower/slots.c ---- */
 
 /* The names that a draft writes, and those that it reads; CPU_NONE among them. Returns how
  * many. */

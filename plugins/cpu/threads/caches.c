@@ -1,5 +1,5 @@
 /* Caches, see caches.h. */
-#include "caches.h"
+#include "threads/caches.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,4 @@
-/* Sizes of the processor's caches, and when stores had better bypass them. Used by gemm_plan.c
- * and device.c. */
+/* Sizes of the processor's caches, and when stores had better bypass them. */
 #ifndef HALYARD_CPU_CACHES_H
 #define HALYARD_CPU_CACHES_H
 

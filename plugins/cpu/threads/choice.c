@@ -1,7 +1,7 @@
 /* The choice of a thread count, see thread_choice.h. Ordinary runs use the best count known and
  * keep its mean cost. Now and then a trial of a few runs measures another count; a budget bounds
  * the time that trials lose, so exploration costs a few percent whatever the other counts take. */
-#include "thread_choice.h"
+#include "threads/choice.h"
 
 enum {
     WARM_UP = 3,         /* first runs of a choice, of which the least counts */

@@ -1,5 +1,5 @@
 /* Chooses how many threads run a piece of work, from the times that earlier runs of it took. Pure:
- * no clock, no threads, no locks. Used by share.c, which has one choice per kernel and size. */
+ * no clock, no threads, no locks. */
 #ifndef HALYARD_CPU_THREAD_CHOICE_H
 #define HALYARD_CPU_THREAD_CHOICE_H
 

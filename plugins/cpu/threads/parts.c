@@ -1,6 +1,6 @@
 /* Parts of shared work, see parts.h. A word says how far its part has been taken; that of an
  * earlier stage counts as untouched, so nothing is reset between stages. */
-#include "parts.h"
+#include "threads/parts.h"
 
 enum { STAGE_SHIFT = 40 };
 

@@ -1,6 +1,6 @@
 /* Work that several threads take in chunks. A thread has a part of its own, the same in every call
  * with equal sizes, so that its caches keep what it used before; when its part is done it takes
- * from the others. A thread that never comes delays nothing. Used by share.c and gemm.c. */
+ * from the others. A thread that never comes delays nothing. */
 #ifndef HALYARD_CPU_PARTS_H
 #define HALYARD_CPU_PARTS_H
 

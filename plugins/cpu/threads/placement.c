@@ -1,5 +1,5 @@
 /* Placement of the pool's threads, see placement.h. */
-#include "placement.h"
+#include "threads/placement.h"
 
 #include <kit/clock.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Keeps the pool's threads off the processor of the thread that shares work with them. That thread
  * is busy until they are done, so one that the system wakes on its processor waits for the next
- * tick of the scheduler, 4 or 8 ms. Used by thread_pool.c. */
+ * tick of the scheduler, 4 or 8 ms. */
 #ifndef HALYARD_CPU_PLACEMENT_H
 #define HALYARD_CPU_PLACEMENT_H
 

@@ -2,9 +2,9 @@
  * so many helpers. A helper joins by a compare-and-swap that counts it, so after the caller closes
  * the call it knows exactly which helpers it has to wait for. Idle helpers look for a call for a
  * while and then sleep on a futex. */
-#include "thread_pool.h"
+#include "threads/pool.h"
 
-#include "placement.h"
+#include "threads/placement.h"
 
 #include <kit/clock.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* The generation of the process, see process.h: the number of forks since its first call. */
-#include "process.h"
+/* The generation of the process: the number of forks since its first call. */
+#include "threads/process.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* The process that a device belongs to. Used by device.c and queue.c. */
+/* The process that a device belongs to. */
 #ifndef HALYARD_CPU_PROCESS_H
 #define HALYARD_CPU_PROCESS_H
 

@@ -1,6 +1,6 @@
 /* Allowed processors and quotas of control groups, see processors.h. Files that are missing or
  * have unknown text grant no limit. */
-#include "processors.h"
+#include "threads/processors.h"
 
 #include <sched.h>
 #include <stdbool.h>

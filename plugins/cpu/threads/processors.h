@@ -1,4 +1,4 @@
-/* The processors that the process may use. Used by device.c for the default count of threads. */
+/* The processors that the process may use. */
 #ifndef HALYARD_CPU_PROCESSORS_H
 #define HALYARD_CPU_PROCESSORS_H
 

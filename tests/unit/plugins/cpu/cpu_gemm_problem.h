@@ -4,8 +4,8 @@
 #ifndef HALYARD_CPU_GEMM_PROBLEM_H
 #define HALYARD_CPU_GEMM_PROBLEM_H
 
-#include "cpu/gemm.h"
-#include "cpu/gemm_levels.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/gemm/levels.h"
 #include "cpu_sum.h"
 
 #include <math.h>

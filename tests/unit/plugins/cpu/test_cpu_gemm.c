@@ -1,6 +1,6 @@
 /* The cpu plugin's matrix product against a plain product: every instruction set here, all
  * transposes and types, one to three threads, and blocks made small so that every loop turns. */
-#include "cpu/gemm_pair_kernels.h"
+#include "cpu/gemm/pair_kernels.h"
 #include "cpu_gemm_problem.h"
 
 struct seen {

@@ -1,6 +1,6 @@
 /* Parts of shared work: every unit of every stage is taken once, a thread begins with the part that
  * it had before, and takes the parts of threads that do not come. */
-#include "cpu/parts.h"
+#include "cpu/threads/parts.h"
 
 #include <pthread.h>
 #include <string.h>

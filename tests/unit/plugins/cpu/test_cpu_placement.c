@@ -1,6 +1,6 @@
 /* The pool's threads keep off the caller's processor, and a pause of the system while they are
  * moved does not leave them on the wrong one for long. The system's calls are replaced. */
-#include "cpu/placement.h"
+#include "cpu/threads/placement.h"
 
 #include <kit/clock.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Quotas of control groups, read from folders that look like a system's. */
-#include "cpu/processors.h"
+#include "cpu/threads/processors.h"
 
 #include <stdio.h>
 #include <stdlib.h>

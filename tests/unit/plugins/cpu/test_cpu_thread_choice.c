@@ -1,6 +1,6 @@
 /* The choice of a thread count on simulated machines: each count has a time, and with some
  * probability a thread is late. */
-#include "cpu/thread_choice.h"
+#include "cpu/threads/choice.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The threads of the cpu plugin: all work is done once, with more threads than processors, and late
  * threads are not waited for. */
-#include "cpu/thread_pool.h"
+#include "cpu/threads/pool.h"
 
 #include <dirent.h>
 #include <errno.h>
