@@ -19,7 +19,7 @@ LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "group", "layers"),
              "ops/src": ("tensor", "kernels", "gemm", "array"),
              "bench": ("harness", "peers", "suites", "."),
              "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", "."),
-             "plugins/cpu": ("threads", "lanes", ".")}
+             "plugins/cpu": ("threads", ".")}
 MAX_CYCLE = 2
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
