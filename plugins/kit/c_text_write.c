@@ -2,6 +2,7 @@
  * C-family lowering. */
 #include "c_text_state.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,15 +21,72 @@ static char *write_number(char *at, uint64_t number)
     return at;
 }
 
+/* Where the exponent begins and ends in the bits of a float. */
+typedef struct float_format {
+    uint32_t fraction_bits, exponent_mask;
+    int32_t bias;
+} float_format;
+
+/* The number of a float's bits in hexadecimal, as %a writes it in the locale "C". No arithmetic of
+ * floats: it would raise exceptions that a program may have unmasked. */
+static char *write_float(char *at, uint64_t bits, float_format format)
+{
+    static const char digits[] = "0123456789abcdef";
+    const uint32_t exponent = (uint32_t)(bits >> format.fraction_bits) & format.exponent_mask;
+    const uint64_t one = UINT64_C(1) << format.fraction_bits;
+    uint64_t fraction = bits & (one - 1);
+    int32_t power = exponent > 0 ? (int32_t)exponent - format.bias : 0;
+    if (exponent == 0 && fraction > 0) { /* a denormal number */
+        power = 1 - format.bias;
+        for (; fraction < one; power--) {
+            fraction <<= 1;
+        }
+        fraction &= one - 1;
+    }
+    *at++ = '0';
+    *at++ = 'x';
+    *at++ = exponent > 0 || bits << (63 - format.fraction_bits) << 1 != 0 ? '1' : '0';
+    if (fraction > 0) {
+        *at++ = '.';
+    }
+    for (fraction <<= 64 - format.fraction_bits; fraction > 0; fraction <<= 4) {
+        *at++ = digits[fraction >> 60];
+    }
+    *at++ = 'p';
+    *at++ = power < 0 ? '-' : '+';
+    return write_number(at, (uint64_t)(power < 0 ? -power : power));
+}
+
+/* A literal of a float that is a number, or the cast of its bits. */
+static void write_float_literal(const kit_c_state *state, hal_type type, uint64_t bits,
+                                char name[40])
+{
+    const bool is_f32 = type == HAL_TYPE_F32;
+    const float_format format =
+        is_f32 ? (float_format){23, 0xff, 127} : (float_format){52, 0x7ff, 1023};
+    const bool is_negative = bits >> (is_f32 ? 31 : 63) & 1;
+    const char *const *bit_cast = state->dialect->bit_cast;
+    if ((bits >> format.fraction_bits & format.exponent_mask) == format.exponent_mask) {
+        snprintf(name, 40, "%s%s%s0x%llx)", bit_cast[0], state->dialect->value_types[type],
+                 bit_cast[1], (unsigned long long)bits);
+        return;
+    }
+    char *at = name;
+    if (is_negative) {
+        *at++ = '(';
+        *at++ = '-';
+    }
+    at = write_float(at, bits, format);
+    strcpy(at, is_f32 ? "f" : "");
+    strcat(at, is_negative ? ")" : "");
+}
+
 /* Literals of negative numbers are parenthesised. */
 static void write_literal(const kit_c_state *state, const hal_ir_record *record, char name[40])
 {
     const uint64_t bits = state->ir->constants[record->aux];
     const int64_t number = record->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
-    const int wide = record->type == HAL_TYPE_I64;
-    const char *const *bit_cast = state->dialect->bit_cast;
-    double value = 0;
-    float single = 0;
+    const bool wide = record->type == HAL_TYPE_I64;
     switch (record->type) {
     case HAL_TYPE_BOOL:
         strcpy(name, bits ? "true" : "false");
@@ -46,21 +104,10 @@ static void write_literal(const kit_c_state *state, const hal_ir_record *record,
     case HAL_TYPE_U64:
         strcpy(write_number(name, bits), record->type == HAL_TYPE_U64 ? "ul" : "u");
         return;
-    case HAL_TYPE_F32:
-        memcpy(&single, &(uint32_t){(uint32_t)bits}, sizeof single);
-        value = single;
-        break;
     default:
-        memcpy(&value, &bits, sizeof value);
-        break;
-    }
-    const char *suffix = record->type == HAL_TYPE_F32 ? "f" : "";
-    if (value - value != 0) {
-        snprintf(name, 40, "%s%s%s0x%llx)", bit_cast[0], state->dialect->value_types[record->type],
-                 bit_cast[1], (unsigned long long)bits);
-    } else {
-        snprintf(name, 40, value < 0 || (value == 0 && 1 / value < 0) ? "(%a%s)" : "%a%s", value,
-                 suffix);
+        write_float_literal(state, record->type,
+                            record->type == HAL_TYPE_F32 ? (uint32_t)bits : bits, name);
+        return;
     }
 }
 

@@ -2,6 +2,8 @@
  * object that holds the code of this file; on macOS its UUID. */
 #include "query.h"
 
+#include "guard.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,5 +113,6 @@ const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const h
     }
     set_host(host);
     table->build_id = build_id();
+    kit_guard_table(table);
     return table;
 }

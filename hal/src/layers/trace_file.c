@@ -56,6 +56,13 @@ static void string_add(const char *text)
     hal_text_add(&buffer, "\"");
 }
 
+/* A member in microseconds. As integers: printf of floats follows the program's locale. */
+static void microseconds_add(const char *name, uint64_t nanoseconds)
+{
+    hal_text_add(&buffer, ",\"%s\":%" PRIu64 ".%03u", name, nanoseconds / 1000,
+                 (unsigned)(nanoseconds % 1000));
+}
+
 /* Begins an event and takes the lock. Returns 0, without the lock, if nothing is written. */
 static int event_begin(const char *phase, hal_trace_line line, const char *name)
 {
@@ -159,12 +166,13 @@ void hal_trace_name(hal_trace_line line, const char *name)
     }
 }
 
-void hal_trace_slice(hal_trace_line line, const char *category, const char *name,
-                     uint64_t begin_ns, uint64_t end_ns, const char *format, ...)
+void hal_trace_slice(hal_trace_line line, const char *category, const char *name, uint64_t begin_ns,
+                     uint64_t end_ns, const char *format, ...)
 {
     if (event_begin("X", line, name)) {
-        hal_text_add(&buffer, ",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f", category,
-                     (double)(begin_ns - start_ns) / 1000, (double)(end_ns - begin_ns) / 1000);
+        hal_text_add(&buffer, ",\"cat\":\"%s\"", category);
+        microseconds_add("ts", begin_ns - start_ns);
+        microseconds_add("dur", end_ns - begin_ns);
         va_list arguments;
         va_start(arguments, format);
         members_add(format, arguments);
@@ -176,7 +184,7 @@ void hal_trace_slice(hal_trace_line line, const char *category, const char *name
 void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const char *format, ...)
 {
     if (event_begin("C", (hal_trace_line){group, 0}, name)) {
-        hal_text_add(&buffer, ",\"ts\":%.3f", (double)(at_ns - start_ns) / 1000);
+        microseconds_add("ts", at_ns - start_ns);
         va_list arguments;
         va_start(arguments, format);
         members_add(format, arguments);
@@ -188,8 +196,7 @@ void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const c
 void hal_trace_flush(int now)
 {
     pthread_mutex_lock(&lock);
-    if (file >= 0 && buffer.length > 0 &&
-        (now || hal_clock_ns() - written_ns > BUFFER_NS)) {
+    if (file >= 0 && buffer.length > 0 && (now || hal_clock_ns() - written_ns > BUFFER_NS)) {
         buffer_write();
     }
     pthread_mutex_unlock(&lock);

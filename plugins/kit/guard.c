@@ -1,0 +1,158 @@
+/* See guard.h. A plugin is one shared object with one table, so `inner` is a static. */
+#include "guard.h"
+
+#include "fp.h"
+#include "process_state.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+static hal_plugin inner;
+
+/* Compiling keeps the state of the process until a kernel was created: compilers install their
+ * handlers once, and a handler that the program installs meanwhile would be lost. */
+static _Atomic bool has_compiled;
+
+typedef struct guard {
+    kit_fp fp;
+    kit_thread_state thread;
+    kit_process_state process;
+    bool keeps_process;
+} guard;
+
+static void guard_enter(guard *kept, bool keeps_process, bool blocks_signals)
+{
+    kept->keeps_process = keeps_process;
+    if (keeps_process) {
+        kit_process_state_keep(&kept->process);
+    }
+    kit_thread_state_keep(&kept->thread, blocks_signals);
+    kit_fp_enter(&kept->fp);
+}
+
+static void guard_leave(guard *kept)
+{
+    kit_fp_leave(&kept->fp);
+    kit_thread_state_restore(&kept->thread);
+    if (kept->keeps_process) {
+        kit_process_state_restore(&kept->process);
+    }
+}
+
+/* Entries that compute or wait. */
+#define GUARD_FP(name, parameters, arguments)           \
+    static hal_status guarded_##name parameters         \
+    {                                                   \
+        kit_fp fp;                                      \
+        kit_fp_enter(&fp);                              \
+        const hal_status status = inner.name arguments; \
+        kit_fp_leave(&fp);                              \
+        return status;                                  \
+    }
+
+#define GUARD_FP_VOID(name, parameters, arguments) \
+    static void guarded_##name parameters          \
+    {                                              \
+        kit_fp fp;                                 \
+        kit_fp_enter(&fp);                         \
+        inner.name arguments;                      \
+        kit_fp_leave(&fp);                         \
+    }
+
+/* Entries that start threads, and with keeps_process open drivers. */
+#define GUARD_START(name, keeps_process, parameters, arguments) \
+    static hal_status guarded_##name parameters                 \
+    {                                                           \
+        guard kept;                                             \
+        guard_enter(&kept, keeps_process, true);                \
+        const hal_status status = inner.name arguments;         \
+        guard_leave(&kept);                                     \
+        return status;                                          \
+    }
+
+#define GUARD_COMPILE(name, parameters, arguments)              \
+    static hal_status guarded_##name parameters                 \
+    {                                                           \
+        guard kept;                                             \
+        guard_enter(&kept, !atomic_load(&has_compiled), false); \
+        const hal_status status = inner.name arguments;         \
+        if (status == HAL_OK) {                                 \
+            atomic_store(&has_compiled, true);                  \
+        }                                                       \
+        guard_leave(&kept);                                     \
+        return status;                                          \
+    }
+
+GUARD_START(enumerate, true, (hal_device_info * infos, uint32_t capacity, uint32_t *count),
+            (infos, capacity, count))
+GUARD_START(device_open, true, (uint32_t index, hal_plugin_device **device), (index, device))
+GUARD_START(queue_create, false, (hal_plugin_device * device, hal_plugin_queue **queue),
+            (device, queue))
+GUARD_START(group_engine, true, (hal_plugin_group_engine * engine), (engine))
+GUARD_START(group_id, true, (hal_plugin_group_id * id), (id))
+GUARD_START(group_create, false,
+            (hal_plugin_device * device, const hal_plugin_group_id *id, uint32_t rank,
+             uint32_t count, hal_plugin_group **group),
+            (device, id, rank, count, group))
+
+GUARD_COMPILE(kernel_create,
+              (hal_plugin_device * device, const hal_ir_kernel *ir, hal_plugin_kernel **kernel),
+              (device, ir, kernel))
+GUARD_COMPILE(kernel_create_native,
+              (hal_plugin_device * device, const char *format, const void *code, uint64_t bytes,
+               const char *entry, const hal_ir_kernel *signature, hal_plugin_kernel **kernel),
+              (device, format, code, bytes, entry, signature, kernel))
+GUARD_COMPILE(gemm,
+              (hal_plugin_device * device, const hal_gemm_description *description,
+               hal_plugin_kernel **kernel, uint64_t *workspace_bytes),
+              (device, description, kernel, workspace_bytes))
+
+GUARD_FP(submit,
+         (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
+          uint32_t wait_count, uint64_t value),
+         (queue, batch, waits, wait_count, value))
+GUARD_FP(wait, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
+         (queue, value, timeout_ns))
+GUARD_FP(queue_elapsed,
+         (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
+         (queue, first, second, nanoseconds))
+GUARD_FP(memory_info, (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
+         (device, free_bytes, total_bytes))
+GUARD_FP(memory_allocate,
+         (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
+         (device, kind, bytes, memory))
+GUARD_FP(group_poll, (hal_plugin_group * group), (group))
+GUARD_FP_VOID(memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
+              (device, memory))
+GUARD_FP_VOID(kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
+              (device, kernel))
+GUARD_FP_VOID(queue_destroy, (hal_plugin_device * device, hal_plugin_queue *queue), (device, queue))
+GUARD_FP_VOID(group_abort, (hal_plugin_group * group), (group))
+GUARD_FP_VOID(group_destroy, (hal_plugin_group * group), (group))
+
+static void guarded_device_close(hal_plugin_device *device)
+{
+    guard kept;
+    guard_enter(&kept, true, true);
+    inner.device_close(device);
+    guard_leave(&kept);
+}
+
+#define GUARDED(X)                                                                            \
+    X(enumerate)                                                                              \
+    X(device_open)                                                                            \
+    X(device_close) X(memory_info) X(memory_allocate) X(memory_free) X(kernel_create)         \
+        X(kernel_destroy) X(queue_create) X(queue_destroy) X(submit) X(wait) X(queue_elapsed) \
+            X(kernel_create_native) X(gemm) X(group_engine) X(group_id) X(group_create)       \
+                X(group_poll) X(group_abort) X(group_destroy)
+
+void kit_guard_table(hal_plugin *table)
+{
+    if (table->submit == guarded_submit) {
+        return;
+    }
+    inner = *table;
+#define REPLACE(name) table->name = table->name ? guarded_##name : NULL;
+    GUARDED(REPLACE)
+#undef REPLACE
+}
