@@ -149,6 +149,7 @@ static void most_as_gpu(trial *t, hal_queue *queue)
         gpu.max_group_items = gpu.max_group_size[0] = group_items[i];
         gpu.preferred_group = 64;
         t->ops->info = &gpu;
+        t->ops->tuning = ops_tuning_select(&gpu);
         if (i == 0) {
             most(t);
         } else {

@@ -5,8 +5,7 @@
 #define TESTS_UNIT_OPS_FIXTURE_H
 
 #include "unit.h"
-#include "tensor/compile_policy.h"
-#include "tensor/context.h"
+#include "ops_device.h"
 #include <math.h>
 #include <ops/ops.h>
 #include <stdio.h>
@@ -31,7 +30,7 @@ static inline int open_context(void **state)
         return -1;
     }
     /* Compilation is never deferred, however busy the machine. */
-    test_context->compile_policy->fast_compile_ns = UINT64_MAX;
+    test_tune(test_context)->compile.fast_ns = UINT64_MAX;
     return 0;
 }
 
@@ -49,7 +48,7 @@ static inline int open_other_context(void **state)
         other.max_grid[0] = 101;
         other.max_grid[1] = 37;
         other.max_grid[2] = 65535;
-        test_context->info = &other;
+        test_set_device(test_context, &other);
     }
     return failed;
 }
@@ -67,7 +66,7 @@ static inline int open_third_context(void **state)
         third.preferred_group = 64;
         third.compute_units = 100;
         third.shared_bytes = 16384;
-        test_context->info = &third;
+        test_set_device(test_context, &third);
     }
     return failed;
 }
@@ -82,7 +81,7 @@ static inline int open_vectors_context(void **state)
         vectors.item_vector_bytes = 64;
         vectors.max_vector_bytes = 4;
         vectors.subgroup_width = 0;
-        test_context->info = &vectors;
+        test_set_device(test_context, &vectors);
     }
     return failed;
 }
@@ -95,7 +94,7 @@ static inline int open_limited_context(void **state)
     if (!failed) {
         limited = *test_context->info;
         limited.max_loop_iterations = 700;
-        test_context->info = &limited;
+        test_set_device(test_context, &limited);
     }
     return failed;
 }
@@ -104,7 +103,7 @@ static inline int open_limited_context(void **state)
 static inline int use_index64(int failed)
 {
     if (!failed) {
-        test_context->index32_limit = 0;
+        test_tune(test_context)->index32_limit = 0;
     }
     return failed;
 }

@@ -107,8 +107,7 @@ static ops_compile_decision plan_defer_compile(const ops_fusion_plan *plan,
     const ops_tensor *like =
         plan->has_prologue ? &plan->anchor->operands[0]->view : &plan->outputs[0]->view;
     uint64_t bytes = (uint64_t)ops_tensor_get_element_count(like) * hal_type_size(like->type);
-    return ops_defer_compile(plan->context->compile_policy, plan->context->info, hash, kernels,
-                             bytes * (kernels - 1));
+    return ops_defer_compile(plan->context->compile_policy, hash, kernels, bytes * (kernels - 1));
 }
 
 /* Marks all nodes as computed and gives the outputs their buffers. */

@@ -33,7 +33,7 @@ static void plan_views(const ops_fusion_plan *plan, uint32_t first, uint32_t end
 static int plan_is_copy(const ops_fusion_plan *plan)
 {
     const ops_array *node = plan->epilogue.nodes[0];
-    return plan->context->info->kind == HAL_DEVICE_CPU && plan->epilogue.node_count == 1 &&
+    return plan->context->tuning->copy.copies_alone && plan->epilogue.node_count == 1 &&
            node->operation == OPS_OPERATION_UNARY && node->function == OPS_IDENTITY;
 }
 

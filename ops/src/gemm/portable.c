@@ -158,7 +158,7 @@ static int gpu_has_ways(const ops_context *context, const ops_gemm_task *t)
 static hal_status choose_way(ops_context *context, ops_gemm_task *t, ops_gemm_candidate *candidate)
 {
     const uint32_t number = t->product.options->candidate;
-    const uint32_t forced = context->forced_split_depth;
+    const uint32_t forced = context->tuning->gemm.split_depth;
     const int has_ways = gpu_has_ways(context, t);
     candidate->depth = forced;
     if (number > 0 && !has_ways) {
@@ -245,9 +245,9 @@ double ops_gemm_portable_ns(ops_context *context, const ops_product *product)
     ops_gemm_task t;
     ops_gemm_candidate candidate;
     task_begin(context, product, &t);
+    const int is_split = !context->tuning->gemm.split_depth;
     return gpu_has_ways(context, &t) &&
-                   ops_gemm_find_way(context, &t, !context->forced_split_depth, 1, &candidate) ==
-                       HAL_OK
+                   ops_gemm_find_way(context, &t, is_split, 1, &candidate) == HAL_OK
                ? candidate.ns
                : 0;
 }

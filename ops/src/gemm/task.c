@@ -239,7 +239,7 @@ static void choose_indices(const ops_context *context, ops_gemm_task *t)
         plan->row_step[i] = ops_inner_step(input->rows == 1 ? 0 : input->row_stride);
         plan->column_step[i] = ops_inner_step(input->columns == 1 ? 0 : input->column_stride);
     }
-    plan->index64 = far >= context->index32_limit;
+    plan->index64 = far >= context->tuning->index32_limit;
 }
 
 /* Chooses the direction in which operands are contiguous. */

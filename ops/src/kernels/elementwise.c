@@ -1,49 +1,10 @@
-/* The skeleton of elementwise kernels, see elementwise.h. Constants of CPUs were measured on
- * processors with AVX-512, those of GPUs on an H100 and an H200. */
+/* The skeleton of elementwise kernels, see elementwise.h. */
 #include "elementwise.h"
 
 #include "ranges.h"
 #include "transposed.h"
 
 #include <stddef.h>
-
-/* Work-items along the innermost dimension from which a GPU's kernels have rows. */
-#define MIN_ROW 32u
-
-/* A CPU's groups of an array in order: large ones if there are so many of them; one group for up to
- * that many elements, if these are a multiple of ONE_GROUP_STEP. */
-#define LARGE_GROUP_CPU 1024u
-#define MIN_LARGE_GROUPS 16u
-#define ONE_GROUP_STEP 64u
-
-/* Elements that a work-item of a GPU loads before it waits for one, where a device is full: with
- * fewer, too few bytes are in flight. Groups for each compute unit of a full device. */
-#define MIN_LOADS 4u
-#define BUSY_GROUPS 8u
-
-/* Work-items that a compute unit of a GPU is to hold at once, so that some load while others
- * compute: NVIDIA's driver otherwise gives gelu of f16 60 registers, with which 1,024 fit. No wish
- * where the loaded elements of a work-item have more bytes, and for types of 8 bytes: they need the
- * registers. */
-#define FULL_ITEMS 1536u
-#define MOST_FULL_GROUPS 32u
-#define MOST_LOADED_BYTES 64u
-#define MIN_LOADED_BYTES 32u
-
-/* The number of which a GPU's groups of lines are multiples, where subgroups have more lanes, or an
- * unknown number of them. */
-#define MOST_LANES 64u
-
-/* Work-items along x of a group that is a tile, where both dimensions are long: cache lines are
- * used whole. Work-items of a tile, and tiles for each compute unit, at most and at least. */
-#define TILE_SIDE 32u
-#define TILE_ITEMS 1024u
-#define UNIT_TILES 4u
-
-/* The shortest lines of a processor's groups where lines of a view have gaps: in tiles, in others.
- */
-#define MIN_TILE_COLUMNS 3u
-#define MIN_STRIDED_LINE 16u
 
 static int width_fits(const ops_space *space, uint32_t view, uint32_t width, uint64_t start)
 {
@@ -61,7 +22,7 @@ static int width_fits(const ops_space *space, uint32_t view, uint32_t width, uin
 /* The largest width at which every view that steps by one is aligned at every row. */
 static uint32_t usable_width(const ops_space *space, uint32_t widest, const uint64_t *starts)
 {
-    uint32_t width = widest < OPS_MAX_WIDTH ? widest : OPS_MAX_WIDTH;
+    uint32_t width = widest;
     for (; width > 1; width /= 2) {
         int fits = space->rank == 1 || space->size[space->rank - 1] % width == 0;
         for (uint32_t view = 0; fits && view < space->view_count; view++) {
@@ -76,57 +37,63 @@ static uint32_t usable_width(const ops_space *space, uint32_t widest, const uint
 
 /* Groups that are tiles of the two innermost dimensions: near a square, or longer next to a short
  * dimension. */
-static void plan_tile(const hal_device_info *info, const ops_space *space,
+static void plan_tile(const ops_context *context, const ops_space *space,
                       ops_elementwise_plan *plan)
 {
+    const hal_device_info *info = context->info;
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t lines = (uint64_t)space->size[space->rank - 2];
     const uint64_t total = (uint64_t)ops_space_elements(space);
-    uint32_t items = info->max_group_items < TILE_ITEMS ? info->max_group_items : TILE_ITEMS;
-    while (items > plan->group && total < (uint64_t)items * UNIT_TILES * info->compute_units) {
+    uint32_t items =
+        info->max_group_items < tuning->tile_items ? info->max_group_items : tuning->tile_items;
+    while (items > plan->group &&
+           total < (uint64_t)items * tuning->unit_tiles * info->compute_units) {
         items /= 2;
     }
-    plan->group = ops_even_share(inner, items < TILE_SIDE ? items : TILE_SIDE);
+    plan->group = ops_even_share(inner, items < tuning->tile_side ? items : tuning->tile_side);
     plan->lines = ops_even_share(lines, items / plan->group);
     plan->group = ops_even_share(inner, items / plan->lines);
 }
 
 /* Chooses groups that one line or several fill, without idle lanes if possible. False when the two
  * innermost dimensions are too small. */
-static int plan_lanes(const hal_device_info *info, const ops_space *space,
-                      ops_elementwise_plan *plan)
+static bool plan_lanes(const ops_context *context, const ops_space *space,
+                       ops_elementwise_plan *plan)
 {
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t lines = (uint64_t)space->size[space->rank - 2];
     const uint32_t group = plan->group;
     if (!ops_space_has_plain_lines(space) &&
-        inner < (ops_space_is_transposed(space) ? MIN_TILE_COLUMNS : MIN_STRIDED_LINE)) {
-        return 0;
+        inner < (ops_space_is_transposed(space) ? tuning->min_tile_columns
+                                                : tuning->min_strided_line)) {
+        return false;
     }
     if (ops_space_is_transposed(space)) {
-        plan_tile(info, space, plan);
+        plan_tile(context, space, plan);
     } else {
         plan->group = ops_even_share(inner, group);
         plan->lines = plan->group == inner ? ops_even_share(lines, group / plan->group) : 1;
     }
-    if (plan->group * plan->lines < OPS_MIN_LANES) {
+    if (plan->group * plan->lines < tuning->min_lanes) {
         plan->group = group;
         plan->lines = 1;
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
-/* Vectors of a work-item of a row on a GPU: MIN_LOADS elements, and more of small types. */
-static uint32_t row_repeat(const ops_elementwise_use *use, const ops_space *space,
-                           const ops_elementwise_plan *plan)
+/* Vectors of a work-item of a row: `min_loads` elements, and more of small types. */
+static uint32_t row_repeat(uint32_t min_loads, const ops_elementwise_use *use,
+                           const ops_space *space, const ops_elementwise_plan *plan)
 {
     uint32_t widest = 1;
     for (uint32_t view = 0; use->loaded && view < space->view_count; view++) {
         const uint32_t size = (use->loaded >> view & 1) * use->sizes[view];
         widest = size > widest ? size : widest;
     }
-    const uint32_t elements = widest < 4 ? MIN_LOADS * 2 : MIN_LOADS;
+    const uint32_t elements = widest < 4 ? min_loads * 2 : min_loads;
     return plan->width < elements && use->loaded ? elements / plan->width : 1;
 }
 
@@ -136,37 +103,38 @@ static uint32_t lines_of_group(const ops_elementwise_plan *plan)
     return plan->lines * (plan->along_lines ? plan->repeat : 1);
 }
 
-/* On a GPU: the vectors of a work-item, which lie in several lines where one line is too short for
- * them. `groups` cover a line. */
-static void plan_repeat(const hal_device_info *info, const ops_elementwise_use *use,
+/* The vectors of a work-item, which are of several lines where one line is too short for them.
+ * `groups` cover a line. */
+static void plan_repeat(const ops_context *context, const ops_elementwise_use *use,
                         const ops_space *space, uint64_t groups, ops_elementwise_plan *plan)
 {
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
     const uint64_t lines = (uint64_t)space->size[space->rank - 2];
     const uint64_t rows =
         (uint64_t)ops_space_elements(space) / (uint64_t)space->size[space->rank - 1];
-    uint32_t together = row_repeat(use, space, plan);
+    uint32_t together = row_repeat(tuning->min_loads, use, space, plan);
     plan->along_lines = groups < together;
     if (plan->along_lines) {
         /* As few groups as possible: an even share of 26 lines among groups of 4 would be 2. */
-        together = info->kind == HAL_DEVICE_SOFTWARE
+        together = tuning->evens_lines
                        ? ops_even_share(lines, together)
                        : (uint32_t)ops_ceil_divide(lines, ops_ceil_divide(lines, together));
     }
-    const uint64_t enough = (uint64_t)info->compute_units * BUSY_GROUPS;
+    const uint64_t enough = (uint64_t)context->info->compute_units * tuning->busy_groups;
     plan->repeat = groups * rows >= enough * together ? together : 1;
     plan->along_lines = plan->along_lines && plan->repeat > 1;
 }
 
-/* Lanes of the subgroups of a device with rows, at most MOST_LANES. */
-static uint64_t subgroup_lanes(const hal_device_info *info)
+/* Lanes of the subgroups that groups are multiples of. */
+static uint64_t subgroup_lanes(const ops_context *context)
 {
-    const uint32_t width = info->subgroup_width;
-    return info->kind == HAL_DEVICE_SOFTWARE || width == 0 || width > MOST_LANES ? MOST_LANES
-                                                                                 : width;
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
+    const uint32_t width = context->info->subgroup_width;
+    return tuning->subgroup_is_known && width > 0 && width < tuning->max_lanes ? width
+                                                                               : tuning->max_lanes;
 }
 
-/* On a GPU, groups are whole subgroups of up to MOST_LANES lanes, with as few idle work-items as
- * possible. */
+/* Groups of rows are whole subgroups, with as few idle work-items as possible. */
 static hal_status plan_rows(const ops_context *context, const ops_elementwise_use *use,
                             const ops_space *space, ops_elementwise_plan *plan)
 {
@@ -175,11 +143,11 @@ static hal_status plan_rows(const ops_context *context, const ops_elementwise_us
     uint64_t lines = (uint64_t)space->size[space->rank - 2];
     uint64_t rows = (uint64_t)ops_space_elements(space) / (uint64_t)space->size[space->rank - 1];
     uint64_t groups = (items + plan->group - 1) / plan->group;
-    if (context->info->kind != HAL_DEVICE_CPU) {
-        plan_repeat(context->info, use, space, groups, plan);
+    if (context->tuning->elementwise.min_loads > 0) {
+        plan_repeat(context, use, space, groups, plan);
         const uint64_t in_line = plan->along_lines ? 1 : plan->repeat;
         groups = ops_ceil_divide(groups, in_line);
-        const uint64_t lanes = subgroup_lanes(context->info);
+        const uint64_t lanes = subgroup_lanes(context);
         const uint64_t even =
             ops_ceil_divide(ops_ceil_divide(items, groups * in_line), lanes) * lanes;
         plan->group = even < plan->group ? (uint32_t)even : plan->group;
@@ -416,20 +384,27 @@ static void emit_flat(hal_ir_builder *b, const ops_elementwise_plan *plan, ops_e
     hal_ir_end(b);
 }
 
-/* The group of a flat kernel on a CPU, where idle lanes cost as much as busy ones. A large group
- * has less work between its elements, but more at the end of the array. Each size of a group is a
- * kernel of its own, so only some arrays are one group. */
-static uint32_t flat_group_cpu(const hal_device_info *info, const ops_space *space, uint32_t usual)
+/* The group of a flat kernel where idle lanes cost as much as busy ones. A large group has less
+ * work between its elements, and more at the end of the array. Each size of a group is another
+ * kernel, so only some arrays are one group. */
+static uint32_t flat_group(const ops_context *context, const ops_space *space, uint32_t usual)
 {
+    const hal_device_info *info = context->info;
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
+    if (tuning->large_group == 0) {
+        return usual;
+    }
     const uint64_t total = (uint64_t)ops_space_elements(space);
     const uint32_t *limit = info->max_group_size;
-    uint32_t large = LARGE_GROUP_CPU < limit[0] ? LARGE_GROUP_CPU : limit[0];
+    uint32_t large = tuning->large_group < limit[0] ? tuning->large_group : limit[0];
     large = large < info->max_group_items ? large : info->max_group_items;
-    if (total < usual || (space->rank == 1 && total <= large && total % ONE_GROUP_STEP == 0)) {
+    if (total < usual ||
+        (space->rank == 1 && total <= large && total % tuning->one_group_step == 0)) {
         return (uint32_t)total;
     }
-    return space->rank == 1 && total >= MIN_LARGE_GROUPS * (uint64_t)large && large > usual ? large
-                                                                                            : usual;
+    return space->rank == 1 && total >= (uint64_t)tuning->min_large_groups * large && large > usual
+               ? large
+               : usual;
 }
 
 /* Bytes that a work-item loads at once. */
@@ -443,16 +418,17 @@ static uint32_t loaded_bytes(const ops_elementwise_use *use, uint32_t view_count
     return bytes;
 }
 
-/* Vectors of a work-item of a flat kernel on a GPU: two where one has too few bytes in flight
- * while other work-items compute, and the device is full with half as many work-items. */
-static uint32_t flat_repeat(const hal_device_info *info, const ops_elementwise_use *use,
+/* Vectors of a work-item of a flat kernel: two where one has too few bytes in flight while other
+ * work-items compute, and the device is full with half as many work-items. */
+static uint32_t flat_repeat(const ops_context *context, const ops_elementwise_use *use,
                             const ops_space *space, const ops_elementwise_plan *plan)
 {
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
     const uint64_t items = (uint64_t)ops_space_elements(space) / plan->width;
+    const uint64_t busy = (uint64_t)context->info->compute_units * tuning->busy_groups;
     return space->rank == 1 && use->loaded && plan->width > 1 &&
-                   info->kind != HAL_DEVICE_SOFTWARE &&
-                   loaded_bytes(use, space->view_count, plan) < MIN_LOADED_BYTES &&
-                   items >= (uint64_t)info->compute_units * BUSY_GROUPS * 2 * plan->group
+                   loaded_bytes(use, space->view_count, plan) < tuning->min_loaded_bytes &&
+                   items >= busy * 2 * plan->group
                ? 2
                : 1;
 }
@@ -461,18 +437,18 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
                               ops_space *space, ops_elementwise_plan *plan)
 {
     const hal_device_info *info = context->info;
-    /* The lanes of a CPU are vector elements already. */
-    const int is_cpu = info->kind == HAL_DEVICE_CPU;
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
     plan->group = ops_group_items(info);
     plan->lines = plan->repeat = 1;
     plan->rows = plan->ranges = plan->masked = plan->columns = plan->grid_may_overrun = 0;
     plan->tail = plan->along_lines = plan->reserved = 0; /* the key has all of them */
-    ops_transposed_choose(info, use, space, plan);
+    ops_transposed_choose(context, use, space, plan);
     if (!plan->staged) {
-        plan->width = is_cpu ? 1 : usable_width(space, use->widest, use->starts);
+        const uint32_t widest = use->widest < tuning->max_width ? use->widest : tuning->max_width;
+        plan->width = usable_width(space, widest, use->starts);
     }
-    const int has_ranges = is_cpu && ops_ranges_are_possible(info, use, space);
-    const int moved = has_ranges && ops_ranges_choose_lines(info, use, space);
+    const bool has_ranges = ops_ranges_are_possible(context, use, space);
+    const bool moved = has_ranges && ops_ranges_choose_lines(context, use, space);
     ops_layout_choose(context, space,
                       use->reserved + (plan->staged ? OPS_TRANSPOSED_SCALAR_BYTES : 0), use->reach,
                       &plan->layout);
@@ -480,7 +456,7 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
         return ops_grid_spread(context, use->function, ops_transposed_groups(space, plan->tile),
                                plan->grid);
     }
-    if (has_ranges && !plan->layout.index64 && ops_ranges_plan(info, use, space, moved, plan)) {
+    if (has_ranges && !plan->layout.index64 && ops_ranges_plan(context, use, space, moved, plan)) {
         plan->ranges = 1;
         plan->masked = (uint64_t)space->size[space->rank - 1] < plan->group;
         return HAL_OK;
@@ -491,44 +467,41 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
         plan->width /= 2;
     }
     uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    plan->rows = space->rank > 1 &&
-                 (is_cpu ? plan_lanes(info, space, plan) : inner / plan->width >= MIN_ROW);
+    plan->rows = space->rank > 1 && (tuning->min_row > 0 ? inner / plan->width >= tuning->min_row
+                                                         : plan_lanes(context, space, plan));
     if (plan->rows) {
         return plan_rows(context, use, space, plan);
     }
     plan->tail = total % plan->width != 0;
-    if (is_cpu) {
-        plan->group = flat_group_cpu(info, space, plan->group);
-    } else {
-        plan->repeat = flat_repeat(info, use, space, plan);
-    }
+    plan->group = flat_group(context, space, plan->group);
+    plan->repeat = flat_repeat(context, use, space, plan);
     uint64_t step = (uint64_t)plan->group * plan->width * plan->repeat;
     return ops_grid_spread(context, use->function, (total + step - 1) / step, plan->grid);
 }
 
-static uint32_t full_groups(const hal_device_info *info, const ops_elementwise_use *use,
+static uint32_t full_groups(const ops_elementwise_tuning *tuning, const ops_elementwise_use *use,
                             const ops_elementwise_plan *plan)
 {
     uint32_t widest = 0;
-    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !use->loaded ||
-        plan->staged) {
+    if (tuning->full_items == 0 || !use->loaded || plan->staged) {
         return 0;
     }
     for (uint32_t view = 0; view < plan->layout.view_count; view++) {
         widest = use->sizes[view] > widest ? use->sizes[view] : widest;
     }
     const uint32_t bytes = loaded_bytes(use, plan->layout.view_count, plan);
-    const uint32_t groups = FULL_ITEMS / (plan->group * plan->lines);
-    return bytes > MOST_LOADED_BYTES || widest > 4 ? 0
-           : groups < MOST_FULL_GROUPS             ? groups
-                                                   : MOST_FULL_GROUPS;
+    const uint32_t groups = tuning->full_items / (plan->group * plan->lines);
+    if (bytes > tuning->max_loaded_bytes || widest > 4) {
+        return 0;
+    }
+    return groups < tuning->max_full_groups ? groups : tuning->max_full_groups;
 }
 
 hal_status ops_elementwise_plan_init(const ops_context *context, const ops_elementwise_use *use,
                                      ops_space *space, ops_elementwise_plan *plan)
 {
     const hal_status status = plan_groups(context, use, space, plan);
-    plan->full_groups = status ? 0 : full_groups(context->info, use, plan);
+    plan->full_groups = status ? 0 : full_groups(&context->tuning->elementwise, use, plan);
     return status;
 }
 

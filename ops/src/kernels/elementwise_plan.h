@@ -6,12 +6,10 @@
 #include "element.h"
 
 #include "tensor/indexing.h"
+#include "tuning/tuning.h"
 
+/* Elements of the widest vector of a work-item. */
 #define OPS_MAX_WIDTH 8u
-
-/* Work-items from which a processor's groups cover lines: its lanes access neighbours much faster
- * than scattered elements. */
-#define OPS_MIN_LANES 48u
 
 /* Dimensions of a tile, counted from the innermost one outwards. */
 #define OPS_TILE_AXES 3u
@@ -24,6 +22,7 @@ typedef struct ops_tile_order {
 } ops_tile_order;
 
 typedef struct ops_elementwise_plan {
+    const ops_transposed_tuning *tuning; /* the same in all plans of a context */
     ops_layout layout;
     uint32_t width; /* elements of a work-item */
     uint32_t group; /* work-items of a group along x */
@@ -44,7 +43,8 @@ typedef struct ops_elementwise_plan {
     uint32_t tile[OPS_TILE_AXES];    /* with `staged`: elements of a group along each axis */
     ops_tile_order loaded, computed; /* with `staged`: the order of staged views, of the others */
     uint32_t full_groups;            /* that a compute unit is to hold at once; 0: no wish */
-    uint32_t grid[3];                /* the first field that the kernel does not depend on */
+    uint32_t grid[3];                /* the first field that the key leaves out */
+    uint32_t padding;
 } ops_elementwise_plan;
 OPS_KEY_STRUCTURES_END
 

@@ -1,92 +1,11 @@
 /* Folds inside kernels, see fold.h. */
 #include "fold.h"
 
+#include "tensor/context.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* The constants below whose names end in CPU were measured on processors with AVX-512, mostly with
- * one thread; those of SOFTWARE on llvmpipe; those without an ending on an H100 and an H200. */
-
-/* Length of a contiguous axis beyond which the work-items of a group share it; on a CPU, strided
- * loads cost little and combining the lanes' values costs much. */
-#define MIN_SHARED_AXIS 4
-#define MIN_SHARED_AXIS_CPU 385
-#define MIN_WIDE_AXIS_CPU 16384
-
-/* Work-items along a contiguous axis of a CPU, and elements of a work-item, whose row needs no
- * loop: as few work-items as have no more elements. */
-#define LEAST_KEPT_ALONG_CPU 32u
-#define MOST_KEPT_ALONG_CPU 128u
-#define KEPT_CHUNKS_CPU 24
-
-/* Work-items that share a contiguous axis of less than MIN_SHARED_AXIS_CPU elements on a CPU, with
- * other rows in the same group, and its length from which they do: strided loads use few bytes of a
- * cache line, and softmax reads a row several times. */
-#define SIDE_CPU 16
-#define MIN_SIDE_AXIS_CPU 11
-
-/* The same for software that acts as a GPU, and elements of a work-item up to its largest groups:
- * as its work-items keep few elements, more of them read a row only once. */
-#define MIN_SHARED_AXIS_SOFTWARE 64
-#define ITEM_ELEMENTS_SOFTWARE 4
-#define LEAST_ALONG_SOFTWARE 32
-
-/* Steps along the axis from which work-items share an output that is contiguous with others, on a
- * CPU. */
-#define MIN_SHARED_STEPS_CPU 512
-
-/* Contiguous outputs from which groups of a processor keep to one row of them: fewer leave lanes
- * idle. */
-#define MIN_ROW_CPU 16
-#define ROW_ITEMS_CPU 8
-
-/* Work-items of a CPU's group across contiguous outputs, at most, where the axis has so many
- * elements that a work-item keeps none: prefetchers follow long lines. */
-#define MOST_ACROSS_CPU 1024
-#define MIN_LONG_ACROSS_CPU 64
-
-/* Elements from which fewer contiguous outputs are a group too, and steps from which work-items
- * share one: rows are contiguous together, but combining the work-items' values costs much. */
-#define MIN_NARROW_CPU 4096
-#define MIN_NARROW_STEPS_CPU 16
-
-/* Length from which a few outputs that are contiguous have a vector each for some of its steps. */
-#define MIN_STEEP_AXIS_CPU 256
-
-/* Of a group with several rows of outputs: vectors that it may load in any case, the longest row,
- * and groups for each compute unit above which it may load more. */
-#define LAYERS_WORK_CPU 2048
-#define MOST_LAYERED_CPU 40
-#define LAYERS_GROUPS_CPU 2
-
-/* Elements of a contiguous axis that a work-item of a GPU should have where there are enough for
- * MANY_ITEMS on each compute unit, of rows that are long enough for work-items side by side: each
- * work-item more is one more state to combine. */
-#define MANY_ELEMENTS 32
-#define MANY_ITEMS 1024
-#define MIN_MANY_AXIS 512
-
-/* Elements that a work-item of a GPU should have, and words that the work-items of a group read
- * side by side: too few elements leave too few loads in flight, too few words waste the cache's
- * lines. */
-#define ITEM_ELEMENTS 16
-#define MIN_SIDE 16
-#define CACHE_LINE_WORDS 32
-
-/* Work-items of a group, and of one whose work-items would have more than twice ITEM_ELEMENTS. */
-#define USUAL_ITEMS 512
-#define MOST_ITEMS 1024
-
-/* Words of neighbouring outputs that the work-items of a group of a GPU read side by side where
- * they keep what they read, at most and at least: whole sectors. */
-#define KEPT_LINE_WORDS 16
-#define MIN_KEPT_LINE_WORDS 8
-
-/* Accumulators of a work-item, and bytes of values that one of a GPU loads in a step: the largest
- * groups leave no registers for more. */
-#define MAX_CHAINS 4
-#define STEP_BYTES 64
 
 /* Steps from which a sum has two levels, and those of the lower level: the error of a sum of n
  * steps grows with n. */
@@ -111,11 +30,11 @@ static uint32_t power_of_two(uint64_t length, uint32_t least, uint32_t most)
     return size;
 }
 
-/* An even share of `count` outputs among groups of a CPU of at most `items` work-items: whole
- * vectors if possible, whose accesses need no masks. */
-static uint32_t share_of_vectors(uint64_t count, uint32_t items)
+/* An even share of `count` outputs among groups of at most `items` work-items: whole vectors if
+ * possible, whose accesses need no masks. */
+static uint32_t share_of_vectors(uint32_t vector, uint64_t count, uint32_t items)
 {
-    for (uint32_t whole = items / SIDE_CPU * SIDE_CPU; whole > items / 4; whole -= SIDE_CPU) {
+    for (uint32_t whole = items / vector * vector; whole > items / 4; whole -= vector) {
         if (count % whole == 0) {
             return whole;
         }
@@ -123,15 +42,14 @@ static uint32_t share_of_vectors(uint64_t count, uint32_t items)
     return ops_even_share(count, items);
 }
 
-/* The work-items of a row of a CPU's group with several rows: whole vectors, their number a power
- * of two, that cover `count` outputs with the least work. A row costs as much as ROW_ITEMS_CPU
- * work-items. */
-static uint32_t row_of_vectors(uint64_t count, uint32_t items)
+/* The work-items of a row of a group with several rows: whole vectors, their number a power of two,
+ * that cover `count` outputs with the least work. */
+static uint32_t row_of_vectors(const ops_fold_tuning *tuning, uint64_t count, uint32_t items)
 {
-    uint32_t best = SIDE_CPU;
+    uint32_t best = tuning->vector_items;
     uint64_t least = UINT64_MAX;
-    for (uint32_t row = SIDE_CPU; row <= items; row *= 2) {
-        const uint64_t work = (count + row - 1) / row * (row + ROW_ITEMS_CPU);
+    for (uint32_t row = tuning->vector_items; row <= items; row *= 2) {
+        const uint64_t work = (count + row - 1) / row * (row + tuning->row_items);
         if (work < least) {
             least = work;
             best = row;
@@ -140,118 +58,146 @@ static uint32_t row_of_vectors(uint64_t count, uint32_t items)
     return best;
 }
 
-/* For an axis that is contiguous in memory. Combining the values of many lanes of a CPU costs more
- * than a few more steps along the axis. */
-static void group_along_axis_cpu(int64_t outputs, int64_t length, uint32_t items,
-                                 ops_reduce_layout *group)
+/* For an axis that is contiguous in memory, OPS_FOLD_BY_VECTORS: combining the values of many lanes
+ * costs more than a few more steps along the axis. Work-items side by side use whole cache lines,
+ * and softmax reads a row several times. */
+static void group_along_axis_by_vectors(const ops_fold_tuning *tuning, int64_t outputs,
+                                        int64_t length, uint32_t items, ops_reduce_layout *group)
 {
-    const int is_short = outputs >= 64 && length < MIN_SHARED_AXIS_CPU;
-    if (is_short && (length < MIN_SIDE_AXIS_CPU || items < SIDE_CPU * SIDE_CPU)) {
-        group->outputs = share_of_vectors((uint64_t)outputs, items);
+    const uint32_t vector = tuning->vector_items;
+    const bool is_short = outputs >= 64 && length < tuning->min_shared_axis;
+    if (is_short && (length < tuning->min_side_axis || items < vector * vector)) {
+        group->outputs = share_of_vectors(vector, (uint64_t)outputs, items);
         return;
     }
     group->axis_first = 1;
     if (is_short) {
-        group->along = SIDE_CPU;
-        group->outputs = items / SIDE_CPU;
+        group->along = vector;
+        group->outputs = items / vector;
         return;
     }
-    group->along = length < MIN_WIDE_AXIS_CPU ? 64 : 256;
-    for (uint32_t along = MOST_KEPT_ALONG_CPU; along >= LEAST_KEPT_ALONG_CPU; along /= 2) {
-        group->along = length <= (int64_t)along * KEPT_CHUNKS_CPU ? along : group->along;
+    /* As few work-items as have no more elements than need no loop. */
+    group->along = length < tuning->min_wide_axis ? 64 : 256;
+    for (uint32_t along = tuning->max_kept_along; along >= tuning->min_kept_along; along /= 2) {
+        group->along = length <= (int64_t)along * tuning->kept_chunks ? along : group->along;
     }
     group->along = group->along < items ? group->along : items;
 }
 
-/* The same for software that acts as a GPU. The lanes of its vectors are those of dimension 0, so
- * fewer work-items than a vector has would leave lanes idle. */
-static void group_along_axis_software(int64_t outputs, int64_t length, uint32_t items,
-                                      ops_reduce_layout *group)
+/* The same for OPS_FOLD_BY_WIDE_VECTORS. The lanes of its vectors are those of dimension 0, so
+ * fewer work-items than a vector has would leave lanes idle. More of them read a row only once. */
+static void group_along_axis_by_wide_vectors(const ops_fold_tuning *tuning, int64_t outputs,
+                                             int64_t length, uint32_t items,
+                                             ops_reduce_layout *group)
 {
-    if (outputs >= 64 && length < MIN_SHARED_AXIS_SOFTWARE) {
+    if (outputs >= 64 && length < tuning->min_shared_axis) {
         group->outputs = ops_even_share((uint64_t)outputs, items);
         return;
     }
     group->axis_first = 1;
     group->width = length % 4 == 0 ? 4 : length % 2 == 0 ? 2 : 1;
-    group->along = power_of_two((uint64_t)length / ITEM_ELEMENTS_SOFTWARE,
-                                LEAST_ALONG_SOFTWARE < items ? LEAST_ALONG_SOFTWARE : items, items);
+    group->along = power_of_two((uint64_t)length / tuning->item_elements,
+                                tuning->min_along < items ? tuning->min_along : items, items);
 }
 
-static void group_along_axis(const hal_device_info *info, int64_t outputs, int64_t length,
+/* The same for OPS_FOLD_BY_LANES. Each work-item more is one more state to combine. */
+static void group_along_axis(const ops_context *context, int64_t outputs, int64_t length,
                              uint32_t items, uint32_t most, ops_reduce_layout *group)
 {
+    const ops_fold_tuning *tuning = &context->tuning->fold;
+    const int64_t enough_elements = tuning->item_elements;
     group->width = length % 4 == 0 ? 4 : length % 2 == 0 ? 2 : 1;
-    if (outputs > 1 && length <= MIN_SHARED_AXIS) {
+    if (outputs > 1 && length < tuning->min_shared_axis) {
         group->outputs = power_of_two((uint64_t)outputs, 16 < items ? 16 : items, items);
         return;
     }
     group->axis_first = 1;
     const uint64_t chunks = (uint64_t)length / group->width;
-    const uint32_t side = power_of_two(chunks, 1, MIN_SIDE / group->width);
-    const uint32_t usual = halved_to(USUAL_ITEMS, most);
-    const int fits_whole =
-        length > 2 * ITEM_ELEMENTS * (int64_t)usual && length <= 2 * ITEM_ELEMENTS * (int64_t)most;
-    const double enough = (double)info->compute_units * MANY_ITEMS * MANY_ELEMENTS;
-    const uint64_t share = length >= MIN_MANY_AXIS && (double)outputs * (double)length >= enough
-                               ? ((uint64_t)length + MANY_ELEMENTS - 1) / MANY_ELEMENTS
-                               : (uint64_t)length / ITEM_ELEMENTS;
+    const uint32_t side = power_of_two(chunks, 1, tuning->min_side / group->width);
+    const uint32_t usual = halved_to(tuning->usual_items, most);
+    const bool fits_whole =
+        length > 2 * enough_elements * usual && length <= 2 * enough_elements * most;
+    const uint64_t many = tuning->many_elements;
+    const double enough =
+        (double)context->info->compute_units * tuning->many_items * tuning->many_elements;
+    const bool is_many =
+        length >= tuning->min_many_axis && (double)outputs * (double)length >= enough;
+    const uint64_t share =
+        is_many ? ((uint64_t)length + many - 1) / many : (uint64_t)length / tuning->item_elements;
     group->along = power_of_two(share, side, fits_whole ? most : usual);
     if (outputs > 1 && group->along < items) {
         group->outputs = power_of_two((uint64_t)outputs, 1, items / group->along);
     }
 }
 
-/* Several short rows of outputs for a group of a CPU, each whole vectors of work-items: idle lanes
- * cost less than lanes that are not side by side. A step of a group costs as much as some vectors,
- * so many rows share it, unless compute units are idle then. False: one row is enough work. */
-static int group_layers_cpu(const hal_device_info *info, const ops_space *space, int64_t length,
-                            uint32_t items, ops_reduce_layout *group)
+/* Several short rows of outputs for a group, each whole vectors of work-items: idle lanes cost less
+ * than lanes that are not side by side. A step of a group costs as much as some vectors, so many
+ * rows share it, unless compute units are idle then. False: one row is enough work. */
+static bool group_layers(const ops_context *context, const ops_space *space, int64_t length,
+                         uint32_t items, ops_reduce_layout *group)
 {
+    const ops_fold_tuning *tuning = &context->tuning->fold;
+    const uint32_t vector = tuning->vector_items;
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    const uint64_t busy = (uint64_t)info->compute_units * LAYERS_GROUPS_CPU;
-    if (space->rank != 2 || inner > MOST_LAYERED_CPU || items < SIDE_CPU * SIDE_CPU) {
-        return 0;
+    const uint64_t busy = (uint64_t)context->info->compute_units * tuning->layers_groups;
+    if (tuning->max_layered == 0 || space->rank != 2 || inner > tuning->max_layered ||
+        items < vector * vector) {
+        return false;
     }
-    const uint32_t row = power_of_two(inner, SIDE_CPU, items);
-    const int64_t vectors = row / SIDE_CPU, work = vectors * (length > 0 ? length : 1);
-    if (inner >= MIN_ROW_CPU && work > LAYERS_WORK_CPU / 2) {
-        return 0;
+    const uint32_t row = power_of_two(inner, vector, items);
+    const int64_t vectors = row / vector, work = vectors * (length > 0 ? length : 1);
+    if (inner >= tuning->min_row && work > tuning->layers_work / 2) {
+        return false;
     }
     group->rows = 1;
     group->outputs = row;
-    while (group->layers < items / row && (2 * group->layers * work <= LAYERS_WORK_CPU ||
+    while (group->layers < items / row && (2 * group->layers * work <= tuning->layers_work ||
                                            (uint64_t)space->size[0] >= 2 * group->layers * busy)) {
         group->layers *= 2;
     }
-    return 1;
+    return true;
 }
 
-/* For outputs that are contiguous in memory. */
-static void group_across_outputs_cpu(const hal_device_info *info, const ops_space *space,
-                                     int64_t length, uint32_t items, ops_reduce_layout *group)
+/* Work-items across contiguous outputs where the axis has more elements than a work-item keeps. */
+static uint32_t items_across(const ops_context *context, uint64_t outputs, int64_t length,
+                             uint32_t items)
 {
-    if (info->kind == HAL_DEVICE_CPU && group_layers_cpu(info, space, length, items, group)) {
+    const hal_device_info *info = context->info;
+    const ops_fold_tuning *tuning = &context->tuning->fold;
+    while (length >= tuning->min_long_across && 2 * items <= info->max_group_items &&
+           2 * items <= info->max_group_size[0] && 2 * items <= tuning->max_across &&
+           outputs >= 2 * (uint64_t)items * info->compute_units) {
+        items *= 2;
+    }
+    return items;
+}
+
+/* For outputs that are contiguous in memory, OPS_FOLD_BY_VECTORS and _WIDE_VECTORS. */
+static void group_across_outputs_by_vectors(const ops_context *context, const ops_space *space,
+                                            int64_t length, uint32_t items,
+                                            ops_reduce_layout *group)
+{
+    const ops_fold_tuning *tuning = &context->tuning->fold;
+    if (group_layers(context, space, length, items, group)) {
         return;
     }
     const uint64_t outputs = (uint64_t)ops_space_elements(space);
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
-    while (info->kind == HAL_DEVICE_CPU && length >= MIN_LONG_ACROSS_CPU &&
-           2 * items <= info->max_group_items && 2 * items <= info->max_group_size[0] &&
-           2 * items <= MOST_ACROSS_CPU && outputs >= 2 * (uint64_t)items * info->compute_units) {
-        items *= 2;
-    }
-    const int is_narrow = inner < MIN_ROW_CPU && (int64_t)inner * length >= MIN_NARROW_CPU;
-    const int64_t steps = is_narrow ? MIN_NARROW_STEPS_CPU : MIN_SHARED_STEPS_CPU;
-    group->rows = space->rank > 1 && (is_narrow || inner >= MIN_ROW_CPU);
+    const uint32_t vector = tuning->vector_items;
+    items = items_across(context, outputs, length, items);
+    /* Rows are contiguous together, but combining the work-items' values costs much. */
+    const bool is_narrow = inner < tuning->min_row && (int64_t)inner * length >= tuning->min_narrow;
+    const int64_t steps = is_narrow ? tuning->min_narrow_steps : tuning->min_shared_steps;
+    group->rows = space->rank > 1 && (is_narrow || inner >= tuning->min_row);
     const uint64_t count = group->rows ? inner : outputs;
-    group->outputs = share_of_vectors(count, items);
-    if (count >= MIN_ROW_CPU && items >= 2 * group->outputs && length >= MIN_SHARED_STEPS_CPU) {
-        group->outputs = row_of_vectors(count, items);
+    group->outputs = share_of_vectors(vector, count, items);
+    if (count >= tuning->min_row && items >= 2 * group->outputs &&
+        length >= tuning->min_shared_steps) {
+        group->outputs = row_of_vectors(tuning, count, items);
     }
-    if (info->kind == HAL_DEVICE_CPU && space->rank == 1 && inner < MIN_ROW_CPU && !is_narrow &&
-        length >= MIN_STEEP_AXIS_CPU && items >= SIDE_CPU * SIDE_CPU) {
-        group->outputs = group->along = SIDE_CPU;
+    if (tuning->min_steep_axis > 0 && space->rank == 1 && inner < tuning->min_row && !is_narrow &&
+        length >= tuning->min_steep_axis && items >= vector * vector) {
+        group->outputs = group->along = vector;
         return;
     }
     const uint32_t spare = items / group->outputs;
@@ -260,23 +206,24 @@ static void group_across_outputs_cpu(const hal_device_info *info, const ops_spac
     }
 }
 
-static void group_across_outputs(const hal_device_info *info, const ops_space *space,
-                                 int64_t length, uint32_t items, uint32_t most,
-                                 ops_reduce_layout *group)
+/* The same for OPS_FOLD_BY_LANES: too few words side by side waste the cache's lines. */
+static void group_across_outputs(const ops_context *context, const ops_space *space, int64_t length,
+                                 uint32_t items, uint32_t most, ops_reduce_layout *group)
 {
+    const ops_fold_tuning *tuning = &context->tuning->fold;
+    const uint32_t line_words = tuning->cache_line_words;
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t outputs = (uint64_t)ops_space_elements(space);
-    group->rows = space->rank > 1 && inner >= CACHE_LINE_WORDS;
+    group->rows = space->rank > 1 && inner >= line_words;
     const uint64_t lanes = group->rows ? inner : outputs;
-    const uint32_t line =
-        power_of_two(lanes, 1, CACHE_LINE_WORDS < items ? CACHE_LINE_WORDS : items);
+    const uint32_t line = power_of_two(lanes, 1, line_words < items ? line_words : items);
     const uint64_t groups = (outputs + line - 1) / line;
-    const uint32_t usual = halved_to(USUAL_ITEMS, most);
-    const uint32_t limit = groups >= 2 * (uint64_t)info->compute_units ||
-                                   length <= ITEM_ELEMENTS * (int64_t)usual / line
+    const uint32_t usual = halved_to(tuning->usual_items, most);
+    const uint32_t limit = groups >= 2 * (uint64_t)context->info->compute_units ||
+                                   length <= tuning->item_elements * (int64_t)usual / line
                                ? usual
                                : most;
-    group->along = power_of_two((uint64_t)length / ITEM_ELEMENTS, 1, limit / line);
+    group->along = power_of_two((uint64_t)length / tuning->item_elements, 1, limit / line);
     group->outputs =
         power_of_two(lanes, line, items / group->along > line ? items / group->along : line);
 }
@@ -349,15 +296,16 @@ static ops_state fold_by_halves(hal_ir_builder *b, const ops_reduce_layout *grou
 void ops_reduce_layout_set_length(const ops_context *context, int64_t length, hal_type type,
                                   ops_reduce_layout *group)
 {
+    const ops_fold_tuning *tuning = &context->tuning->fold;
     const int64_t chunks = ops_reduce_layout_chunks(group, length);
-    if (ops_is_processor(context)) {
-        group->unroll = chunks * group->width >= 8 ? MAX_CHAINS / group->width : 1;
+    if (tuning->step_bytes == 0) {
+        group->unroll = chunks * group->width >= 8 ? tuning->max_chains / group->width : 1;
     } else {
         const uint32_t size = hal_type_size(type) > 4 ? hal_type_size(type) : 4;
-        group->unroll = STEP_BYTES / size / group->width;
+        group->unroll = tuning->step_bytes / size / group->width;
     }
     const uint32_t step = group->unroll * group->width;
-    group->chains = step < MAX_CHAINS ? step : MAX_CHAINS;
+    group->chains = step < tuning->max_chains ? step : tuning->max_chains;
     group->blocks =
         hal_type_is_float(type) && chunks / group->unroll > MIN_NESTED_STEPS ? BLOCK_STEPS : 0;
 }
@@ -369,21 +317,22 @@ void ops_reduce_layout_choose(const ops_context *context, const ops_space *space
     int64_t outputs = ops_space_elements(space);
     int64_t across = llabs(space->stride[0][space->rank - 1]);
     int64_t along = llabs(axis->stride[0]);
-    const uint32_t items = halved_to(256, info->max_group_items);
-    const uint32_t most = halved_to(MOST_ITEMS, info->max_group_items);
+    const ops_fold_tuning *tuning = &context->tuning->fold;
+    const uint32_t items = halved_to(tuning->group_items, info->max_group_items);
+    const uint32_t most = halved_to(tuning->max_items, info->max_group_items);
     *group = (ops_reduce_layout){.outputs = 1, .along = 1, .width = 1, .layers = 1};
     if (outputs == 1 || across == 0 || along < across) {
-        if (info->kind == HAL_DEVICE_CPU) {
-            group_along_axis_cpu(outputs, axis->length, items, group);
-        } else if (info->kind == HAL_DEVICE_SOFTWARE) {
-            group_along_axis_software(outputs, axis->length, items, group);
+        if (tuning->groups == OPS_FOLD_BY_VECTORS) {
+            group_along_axis_by_vectors(tuning, outputs, axis->length, items, group);
+        } else if (tuning->groups == OPS_FOLD_BY_WIDE_VECTORS) {
+            group_along_axis_by_wide_vectors(tuning, outputs, axis->length, items, group);
         } else {
-            group_along_axis(info, outputs, axis->length, items, most, group);
+            group_along_axis(context, outputs, axis->length, items, most, group);
         }
-    } else if (ops_is_processor(context)) {
-        group_across_outputs_cpu(info, space, axis->length, items, group);
+    } else if (tuning->groups == OPS_FOLD_BY_LANES) {
+        group_across_outputs(context, space, axis->length, items, most, group);
     } else {
-        group_across_outputs(info, space, axis->length, items, most, group);
+        group_across_outputs_by_vectors(context, space, axis->length, items, group);
     }
     /* fold_by_halves needs a power of two along the axis. */
     const uint32_t *limit = info->max_group_size;
@@ -403,25 +352,29 @@ void ops_reduce_layout_keep(const ops_context *context, const ops_space *space,
                             const ops_axis *axis, uint32_t size, hal_type type,
                             ops_reduce_layout *group)
 {
+    const ops_fold_tuning *tuning = &context->tuning->fold;
     const hal_device_info *info = context->info;
-    const int64_t items = halved_to(USUAL_ITEMS, info->max_group_items);
-    int64_t line = KEPT_LINE_WORDS;
-    if (ops_is_processor(context) || group->axis_first || size != 4 ||
-        group->outputs < CACHE_LINE_WORDS ||
-        info->max_group_size[1] < (uint32_t)(items / MIN_KEPT_LINE_WORDS)) {
+    if (tuning->kept_line_words == 0) {
         return;
     }
-    while (line > MIN_KEPT_LINE_WORDS && axis->length > items / line * OPS_KEPT_ELEMENTS) {
+    const int64_t items = halved_to(tuning->usual_items, info->max_group_items);
+    const int64_t least = tuning->min_kept_line_words;
+    int64_t line = tuning->kept_line_words;
+    if (group->axis_first || size != 4 || group->outputs < tuning->cache_line_words ||
+        info->max_group_size[1] < (uint32_t)(items / least)) {
+        return;
+    }
+    while (line > least && axis->length > items / line * OPS_KEPT_ELEMENTS) {
         line /= 2;
     }
-    int fits = axis->length <= items / line * OPS_KEPT_ELEMENTS && axis->stride[0] % line == 0;
+    bool fits = axis->length <= items / line * OPS_KEPT_ELEMENTS && axis->stride[0] % line == 0;
     for (uint32_t i = 0; i + 1 < space->rank; i++) {
         fits &= space->stride[0][i] % line == 0;
     }
     if (fits) {
         group->outputs = (uint32_t)line;
-        group->along =
-            power_of_two((uint64_t)axis->length / ITEM_ELEMENTS, 1, (uint32_t)(items / line));
+        group->along = power_of_two((uint64_t)axis->length / tuning->item_elements, 1,
+                                    (uint32_t)(items / line));
         ops_reduce_layout_set_length(context, axis->length, type, group);
     }
 }
@@ -431,10 +384,10 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
                                   uint32_t grid[3])
 {
     uint64_t outputs = (uint64_t)ops_space_elements(space);
-    /* A CPU masks its last vectors anyway, and makes fewer kernels so. Compilers move loads without
-     * a guard ahead of the arithmetic, for which devices with few registers lack the room. */
-    const int may_be_whole =
-        context->info->kind != HAL_DEVICE_CPU && context->info->item_register_bytes == 0;
+    /* A processor masks its last vectors anyway, and makes fewer kernels so. Compilers move loads
+     * without a guard ahead of the arithmetic, for which devices with few registers lack the room. */
+    const bool may_be_whole =
+        context->tuning->fold.has_whole_groups && context->info->item_register_bytes == 0;
     if (!group->rows) {
         const uint64_t groups = (outputs + group->outputs - 1) / group->outputs;
         const hal_status status = ops_grid_spread(context, function, groups, grid);

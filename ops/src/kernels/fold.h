@@ -1,5 +1,5 @@
 /* Folding values inside a kernel: how the work-items of a group share outputs and axis, how two
- * values combine, and how a group combines its partial results. Used by rows.c and rows_kernel.c.
+ * values combine, and how a group combines its partial results.
  *
  * A group has `outputs` x `along` work-items, or as many rows of `outputs` as it has layers, with
  * one work-item along the axis. The axis is cut into chunks of `width` elements:
@@ -14,7 +14,7 @@
 
 #include <ops/reduce.h>
 
-/* Elements that a work-item of a GPU keeps at most. */
+/* Elements that a work-item of a group of OPS_FOLD_BY_LANES keeps at most. */
 #define OPS_KEPT_ELEMENTS 32
 
 OPS_KEY_STRUCTURES_BEGIN
@@ -57,22 +57,14 @@ typedef struct ops_reduce_lane {
     hal_ir_value index[OPS_MAX_VIEWS]; /* of the output's first element on the axis */
 } ops_reduce_lane;
 
-/* Whether a processor executes kernels, if only behind a GPU's interface: long unrolled kernels
- * take its compiler seconds, and gain little. */
-static inline int ops_is_processor(const ops_context *context)
-{
-    const uint32_t kind = context->info->kind;
-    return kind == HAL_DEVICE_CPU || kind == HAL_DEVICE_SOFTWARE;
-}
-
 /* Chooses the group, and the order of additions, for a collapsed space of outputs whose only view
  * is what is reduced, of a value type. */
 void ops_reduce_layout_choose(const ops_context *context, const ops_space *space,
                               const ops_axis *axis, hal_type type, ops_reduce_layout *group);
 
 /* After that, for programs that read elements of `size` bytes several times: fewer outputs for a
- * group of a GPU, where it then keeps their elements in registers and a compute unit has several
- * such groups. */
+ * group, where it then keeps their elements in registers and a compute unit has several such
+ * groups. */
 void ops_reduce_layout_keep(const ops_context *context, const ops_space *space,
                             const ops_axis *axis, uint32_t size, hal_type type,
                             ops_reduce_layout *group);

@@ -307,9 +307,6 @@ static void emit_copy(hal_ir_builder *b, const ops_element_iter *iter, const voi
     ops_element_store(b, iter, 0, slots[0], elements);
 }
 
-/* Bytes from which a GPU copies by a kernel: some drivers' copies reach a quarter of its rate. */
-#define MIN_KERNEL_COPY (UINT64_C(1) << 20)
-
 /* Records a copy of whole words by the queue. False when the tensors are not contiguous words, or a
  * kernel is faster. */
 static int record_word_copy(ops_context *context, const ops_tensor *x, const ops_tensor *y,
@@ -318,10 +315,8 @@ static int record_word_copy(ops_context *context, const ops_tensor *x, const ops
     const uint64_t size = hal_type_size(x->type);
     const uint64_t bytes = (uint64_t)ops_tensor_get_element_count(x) * size;
     const uint64_t from = (uint64_t)x->offset * size, to = (uint64_t)y->offset * size;
-    const uint32_t kind = context->info->kind;
-    const int has_kernel = kind != HAL_DEVICE_CPU && kind != HAL_DEVICE_SOFTWARE;
     if (!ops_tensor_is_contiguous(x) || !ops_tensor_is_contiguous(y) ||
-        (from | to | bytes) % 4 != 0 || (has_kernel && bytes >= MIN_KERNEL_COPY)) {
+        (from | to | bytes) % 4 != 0 || bytes >= context->tuning->copy.min_kernel_bytes) {
         return 0;
     }
     *status = ops_record_copy(context, (hal_range){x->buffer, from, bytes},
@@ -329,18 +324,15 @@ static int record_word_copy(ops_context *context, const ops_tensor *x, const ops
     return 1;
 }
 
-/* Bytes from which a processor copies the words of contiguous tensors that end within a word by the
- * queue. */
-#define MIN_SPLIT_COPY 65536
-
-/* Records the copy of these words, and leaves the last elements of both tensors. */
+/* Records the copy of the words of contiguous tensors that end within a word by the queue, and
+ * leaves the last elements of both tensors. */
 static hal_status record_words_before_rest(ops_context *context, ops_tensor *x, ops_tensor *y)
 {
     const uint64_t size = hal_type_size(x->type);
     const uint64_t bytes = (uint64_t)ops_tensor_get_element_count(x) * size;
     const uint64_t from = (uint64_t)x->offset * size, to = (uint64_t)y->offset * size;
     const uint64_t words = bytes / 4 * 4;
-    if (context->info->kind != HAL_DEVICE_CPU || bytes < MIN_SPLIT_COPY || (from | to) % 4 != 0 ||
+    if (bytes < context->tuning->copy.min_split_bytes || (from | to) % 4 != 0 ||
         !ops_tensor_is_contiguous(x) || !ops_tensor_is_contiguous(y)) {
         return HAL_OK;
     }

@@ -66,7 +66,7 @@ static hal_status random_plan_init(const ops_context *context, const char *funct
     p->form.group = ops_group_items(context->info);
     uint32_t slot = ops_bind(context, &p->bindings, y, HAL_ACCESS_WRITE);
     p->base = ops_base(&p->bindings, slot, y);
-    p->form.index64 = (int64_t)total + p->base >= context->index32_limit;
+    p->form.index64 = (int64_t)total + p->base >= context->tuning->index32_limit;
     uint64_t start = p->bindings.ranges[slot].offset / hal_type_size(y->type);
     p->form.vectors = (total | start | (uint64_t)p->base) % p->form.per_block == 0;
     uint64_t blocks = (total + p->form.per_block - 1) / p->form.per_block;

@@ -1,34 +1,20 @@
-/* Ranges of lines, see ranges.h. Constants were measured on processors with AVX-512. */
+/* Ranges of lines, see ranges.h. */
 #include "ranges.h"
 
-/* Where lines differ, a group of a CPU computes a range of lines of about RANGE_ELEMENTS elements,
- * by steps of some rows of work-items. A row has whole vectors, their number a power of two; lines
- * that are shorter have masks if they have MIN_MASKED elements. A step costs as much as STEP_ITEMS
- * work-items, and a row of it as LINE_ITEMS. Long lines are read one by one, for prefetchers. */
-#define RANGE_ELEMENTS 8192u
-#define STEP_ITEMS 160u
-#define LINE_ITEMS 16u
-#define MIN_MASKED 2u
-#define LONG_LINE 1024u
+#include "tensor/context.h"
 
-/* The shortest lines with an index each of which a step computes only one. Lines of 20 take 0.63 of
- * the time of elements that are gathered one by one, lines of 9 1.7 (f32, an EPYC with AVX-512). */
-#define MIN_INDEXED_LINE 16
-
-/* Steps share up to FEW_LINES lines evenly. Another dimension than the second innermost one has the
- * lines where their work is less than MIN_GAIN of its. */
-#define FEW_LINES 16u
-#define MIN_GAIN 0.85
-
-/* The lines of a step whose rows have so many work-items, and its work for each line. Steps overlap
+/* The lines of a step whose rows have `row` work-items, and its work for each line. Steps overlap
  * at the end of a line and of a range, so that none has idle work-items. Steps share few lines
  * evenly; else their number is a power of two, as each number is another kernel. */
-static double step_lines(const hal_device_info *info, const ops_elementwise_use *use,
-                         uint64_t inner, uint64_t count, uint32_t row, uint32_t *lines)
+static double step_lines(const ops_context *context, const ops_elementwise_use *use, uint64_t inner,
+                         uint64_t count, uint32_t row, uint32_t *lines)
 {
-    const uint32_t items = inner < LONG_LINE && !use->indexed ? info->max_group_items / row : 1;
+    const hal_device_info *info = context->info;
+    const ops_ranges_tuning *tuning = &context->tuning->ranges;
+    const uint32_t items =
+        inner < tuning->long_line && !use->indexed ? info->max_group_items / row : 1;
     const uint32_t most = items < info->max_group_size[1] ? items : info->max_group_size[1];
-    uint32_t tried = count <= FEW_LINES ? ops_even_share(count, most) : most;
+    uint32_t tried = count <= tuning->few_lines ? ops_even_share(count, most) : most;
     double best = 0;
     *lines = 0;
     for (; tried > 0; tried /= 2) {
@@ -37,8 +23,9 @@ static double step_lines(const hal_device_info *info, const ops_elementwise_use 
         }
         const double steps =
             (double)ops_ceil_divide(inner, row) * (double)ops_ceil_divide(count, tried);
-        const double work =
-            steps * (STEP_ITEMS + (double)tried * (row + LINE_ITEMS)) / (double)count;
+        const double work = steps *
+                            (tuning->step_items + (double)tried * (row + tuning->line_items)) /
+                            (double)count;
         if (*lines == 0 || work < best) {
             best = work;
             *lines = tried;
@@ -48,9 +35,10 @@ static double step_lines(const hal_device_info *info, const ops_elementwise_use 
 }
 
 /* The step that covers `count` lines with the least work, which is returned; 0: none. */
-static double step_choose(const hal_device_info *info, const ops_elementwise_use *use,
+static double step_choose(const ops_context *context, const ops_elementwise_use *use,
                           const ops_space *space, uint64_t count, uint32_t step[2])
 {
+    const hal_device_info *info = context->info;
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint32_t width = info->subgroup_width, most = info->max_group_items;
     const uint32_t longest = most < info->max_group_size[0] ? most : info->max_group_size[0];
@@ -58,25 +46,27 @@ static double step_choose(const hal_device_info *info, const ops_elementwise_use
     step[0] = step[1] = 0;
     for (uint32_t row = width; row <= longest && (row <= inner || row == width); row *= 2) {
         uint32_t lines;
-        const double work = step_lines(info, use, inner, count, row, &lines);
+        const double work = step_lines(context, use, inner, count, row, &lines);
         if (step[0] == 0 || work < best) {
             best = work;
             step[0] = row;
             step[1] = lines;
         }
     }
-    return (use->indexed || step[0] * step[1] >= OPS_MIN_LANES) && inner >= MIN_MASKED ? best : 0;
+    const bool has_lanes =
+        use->indexed || step[0] * step[1] >= context->tuning->elementwise.min_lanes;
+    return has_lanes && inner >= context->tuning->ranges.min_masked ? best : 0;
 }
 
-int ops_ranges_choose_lines(const hal_device_info *info, const ops_elementwise_use *use,
-                            ops_space *space)
+bool ops_ranges_choose_lines(const ops_context *context, const ops_elementwise_use *use,
+                             ops_space *space)
 {
     const uint32_t last = space->rank - 1;
     uint32_t step[2], best = last - 1;
-    double least = step_choose(info, use, space, (uint64_t)space->size[best], step);
+    double least = step_choose(context, use, space, (uint64_t)space->size[best], step);
     for (uint32_t i = last - 1; i-- > 0;) {
-        const double work = step_choose(info, use, space, (uint64_t)space->size[i], step);
-        if (work > 0 && (least <= 0 || work < MIN_GAIN * least)) {
+        const double work = step_choose(context, use, space, (uint64_t)space->size[i], step);
+        if (work > 0 && (least <= 0 || work < context->tuning->ranges.min_gain * least)) {
             least = work;
             best = i;
         }
@@ -85,16 +75,18 @@ int ops_ranges_choose_lines(const hal_device_info *info, const ops_elementwise_u
     return best != last - 1;
 }
 
-int ops_ranges_are_possible(const hal_device_info *info, const ops_elementwise_use *use,
-                            const ops_space *space)
+bool ops_ranges_are_possible(const ops_context *context, const ops_elementwise_use *use,
+                             const ops_space *space)
 {
     const uint32_t last = space->rank - 1;
-    if (use->indexed &&
-        (space->stride[space->view_count - 1][last] != 0 || space->size[last] < MIN_INDEXED_LINE)) {
-        return 0;
+    const ops_ranges_tuning *tuning = &context->tuning->ranges;
+    if (use->indexed && (space->stride[space->view_count - 1][last] != 0 ||
+                         space->size[last] < tuning->min_indexed_line)) {
+        return false;
     }
-    return use->repeatable && space->rank > 1 && info->subgroup_width > 0 &&
-           !ops_space_is_transposed(space) && ops_space_has_plain_lines(space);
+    return tuning->elements > 0 && use->repeatable && space->rank > 1 &&
+           context->info->subgroup_width > 0 && !ops_space_is_transposed(space) &&
+           ops_space_has_plain_lines(space);
 }
 
 /* Parts of `count` lines with about `most` of them: whole steps of `lines` if possible. */
@@ -105,19 +97,21 @@ static uint64_t range_count(uint64_t count, uint64_t most, uint64_t lines)
     return count / ranges >= lines ? ranges : count > most ? count / most : 1;
 }
 
-int ops_ranges_plan(const hal_device_info *info, const ops_elementwise_use *use,
-                    const ops_space *space, int moved, ops_elementwise_plan *plan)
+bool ops_ranges_plan(const ops_context *context, const ops_elementwise_use *use,
+                     const ops_space *space, bool moved, ops_elementwise_plan *plan)
 {
+    const hal_device_info *info = context->info;
+    const uint64_t elements = context->tuning->ranges.elements;
     const uint64_t inner = (uint64_t)space->size[space->rank - 1];
     const uint64_t lines = (uint64_t)space->size[space->rank - 2];
     const uint64_t outer = (uint64_t)ops_space_elements(space) / (inner * lines);
     uint32_t step[2];
-    if (step_choose(info, use, space, lines, step) <= 0) {
-        return 0;
+    if (step_choose(context, use, space, lines, step) <= 0) {
+        return false;
     }
-    const uint64_t wide = RANGE_ELEMENTS > step[0] ? RANGE_ELEMENTS : step[0];
+    const uint64_t wide = elements > step[0] ? elements : step[0];
     uint64_t columns = inner > wide ? inner / wide : 1;
-    uint64_t most = RANGE_ELEMENTS / (inner / columns);
+    uint64_t most = elements / (inner / columns);
     most = most > step[1] ? most : step[1];
     uint64_t ranges = range_count(lines, most, step[1]);
     const uint32_t along =
@@ -125,7 +119,7 @@ int ops_ranges_plan(const hal_device_info *info, const ops_elementwise_use *use,
     columns = columns < info->max_grid[along] ? columns : info->max_grid[along];
     ranges = ranges < info->max_grid[1] ? ranges : info->max_grid[1];
     if (outer > info->max_grid[2 - along]) {
-        return 0;
+        return false;
     }
     plan->group = step[0];
     plan->lines = step[1];
@@ -133,7 +127,7 @@ int ops_ranges_plan(const hal_device_info *info, const ops_elementwise_use *use,
     plan->grid[along] = (uint32_t)columns;
     plan->grid[1] = (uint32_t)ranges;
     plan->grid[2 - along] = (uint32_t)outer;
-    return 1;
+    return true;
 }
 
 /* The group's share of `size`, whose parts along a dimension of the grid differ by one. */

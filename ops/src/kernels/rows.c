@@ -10,48 +10,7 @@
 
 _Static_assert(OPS_KEPT_ELEMENTS == OPS_ROW_SLOTS / 2, "rows that groups are chosen for are kept");
 
-/* The constants below of CPUs were measured on processors with AVX-512, of GPUs on an H100 and
- * an H200. */
-
-/* Limits of slices: elements of a work-item, elements of a slice, and their number. The second
- * kernel pays from more elements on, on a CPU only if it has several units. */
-#define MIN_STEPS 16
-#define MIN_SLICE 8192
-#define MIN_SLICED_GPU 65536
-#define MIN_SLICED_CPU 65536
-#define MAX_SLICES 1024
-
-/* Work-items that keep a compute unit of a GPU busy with loads, and those and the groups that it
- * may have. */
-#define BUSY_ITEMS 920
-#define FULL_ITEMS 2048
-#define MOST_GROUPS 32
-
-/* Elements of a work-item from which it loads twice as many at once where shared memory keeps the
- * row: a compute unit has few work-items then. */
-#define MANY_CACHED_ELEMENTS 64
-
-/* Elements that a work-item keeps in registers, at most: on a CPU, where they are in its first
- * cache, and in its smaller groups; on software that acts as a GPU, whose compilers take long for
- * much code; in the largest groups, which leave each work-item fewest registers; in others. */
-#define MAX_KEPT_CPU 24
-#define MAX_KEPT_SMALL_CPU 32
-#define SMALL_GROUP_CPU 128
-#define MAX_KEPT_SOFTWARE 8
-#define MAX_KEPT_LARGE_GROUP 32
-#define MAX_KEPT 64
-#define LARGE_GROUP 512
-
-/* Work-items of a CPU's group that has several rows only because it keeps nothing, and groups for
- * each compute unit that remain. */
-#define SHARED_ROWS_ITEMS 512
-#define SHARED_ROWS_GROUPS 2
-
-/* Rows in shared memory: its room for a row is a multiple of CACHE_STEP elements, and of more where
- * a row has more than CACHE_STEPS of those, so that lengths share kernels. Bytes that the alignment
- * of shared arrays takes. */
-#define CACHE_STEP 32
-#define CACHE_STEPS 16
+/* Bytes that the alignment of shared arrays takes. */
 #define CACHE_ALIGNMENT 512
 
 void ops_row_begin(ops_row_program *program, uint32_t input_count)
@@ -166,30 +125,34 @@ uint8_t ops_row_index(ops_row_program *program, hal_type type, uint8_t place)
 }
 
 /* The number of slices where the outputs alone would leave compute units idle. */
-static int64_t slices_wanted(const hal_device_info *info, const ops_reduce_layout *group,
+static int64_t slices_wanted(const ops_context *context, const ops_reduce_layout *group,
                              int64_t outputs, int64_t length)
 {
+    const hal_device_info *info = context->info;
+    const ops_rows_tuning *tuning = &context->tuning->rows;
     if (outputs == 0) {
         return 1;
     }
     const int64_t groups = (outputs + group->outputs - 1) / group->outputs;
     const int64_t across = outputs < group->outputs ? outputs : group->outputs;
     const int64_t items = (int64_t)group->outputs * group->along;
-    const int64_t units = info->compute_units;
-    const int is_cpu = info->kind == HAL_DEVICE_CPU;
-    int64_t most = length / ((int64_t)group->along * MIN_STEPS);
-    int64_t by_size = length * across / MIN_SLICE;
-    by_size = !is_cpu && length * across < MIN_SLICED_GPU ? 1 : by_size;
-    by_size = is_cpu && (units == 1 || length * across < MIN_SLICED_CPU) ? 1 : by_size;
+    const int64_t units = info->compute_units, wanted = tuning->unit_groups * units;
+    int64_t most = length / ((int64_t)group->along * tuning->min_steps);
+    int64_t by_size = length * across / tuning->min_slice;
+    if (units < tuning->min_slicing_units || length * across < tuning->min_sliced) {
+        by_size = 1;
+    }
     most = by_size < most ? by_size : most;
-    most = most < MAX_SLICES ? most : MAX_SLICES;
+    most = most < tuning->max_slices ? most : tuning->max_slices;
     most = most < info->max_grid[2] ? most : info->max_grid[2];
     int64_t slices;
-    if (is_cpu) {
-        slices = 2 * groups > 4 * units ? 1 : (4 * units + groups - 1) / groups;
+    if (wanted > 0) {
+        slices = 2 * groups > wanted ? 1 : (wanted + groups - 1) / groups;
     } else {
         /* One more group than fit at once would double the time. */
-        slices = groups * items >= units * BUSY_ITEMS ? 1 : units * FULL_ITEMS / (groups * items);
+        slices = groups * items >= units * tuning->busy_items
+                     ? 1
+                     : units * tuning->full_items / (groups * items);
     }
     return slices < most ? slices : most;
 }
@@ -252,7 +215,7 @@ hal_status ops_row_layout_choose(const ops_context *context, const char *functio
     const int64_t outputs = layout_choose_group(context, x, axis, type, layout);
     const ops_reduce_layout *group = &layout->group;
     const int64_t length = x->shape[axis];
-    int64_t slices = slices_wanted(context->info, group, outputs, length);
+    int64_t slices = slices_wanted(context, group, outputs, length);
     hal_status status = least_slices(context, function, group, length, steps, &least);
     slices = slices < least ? least : slices;
     if (status || slices < 2) {
@@ -285,11 +248,8 @@ int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layou
     const ops_reduce_layout *group = &layout->group;
     const int64_t kept = ops_reduce_layout_chunks(group, length) * group->width;
     const uint32_t items = group->outputs * group->along * group->layers;
-    int64_t most = items > LARGE_GROUP ? MAX_KEPT_LARGE_GROUP : MAX_KEPT;
-    most = context->info->kind == HAL_DEVICE_CPU
-               ? items > SMALL_GROUP_CPU ? MAX_KEPT_CPU : MAX_KEPT_SMALL_CPU
-           : context->info->kind == HAL_DEVICE_SOFTWARE ? MAX_KEPT_SOFTWARE
-                                                        : most;
+    const ops_rows_tuning *tuning = &context->tuning->rows;
+    const int64_t most = items > tuning->large_group ? tuning->max_large_kept : tuning->max_kept;
     /* An order with blocks is that of loops. */
     return layout->slices == 1 && !group->blocks && length > 0 && kept <= OPS_ROW_SLOTS / 2 &&
            kept * words <= most;
@@ -404,7 +364,7 @@ static int stores_costly(const ops_context *context, const ops_row_pass *pass)
     const ops_row_program *program = pass->program;
     const ops_row_schedule *schedule = &pass->schedule;
     const uint32_t view = program->input_count, value = program->costly, slot = pass->slots[view];
-    if (value == OPS_ROW_NONE || !ops_is_processor(context) || pass->form.chunks ||
+    if (value == OPS_ROW_NONE || !context->tuning->rows.stores_costly || pass->form.chunks ||
         pass->form.is_sliced || program->output_count != 1 || !schedule->is_element[value] ||
         schedule->first_need[value] >= schedule->last ||
         pass->bindings.types[slot] != program->costly_type ||
@@ -477,13 +437,15 @@ static uint64_t mark_repeated(const ops_row_pass *pass, uint8_t *is_repeated)
     return bytes;
 }
 
-/* On a GPU, inputs that more than one loop reads stay in shared memory after the first one, if all
- * of them fit. */
+/* Inputs that more than one loop reads stay in shared memory after the first one, if all of them
+ * fit. Its room for a row is a multiple of more elements for longer rows, so that lengths share
+ * kernels. */
 static void choose_cache(const ops_context *context, ops_row_pass *pass)
 {
     const uint64_t shared = context->info->shared_bytes, length = (uint64_t)pass->axis.length;
+    const ops_rows_tuning *tuning = &context->tuning->rows;
     uint8_t is_repeated[OPS_MAX_VIEWS] = {0};
-    if (ops_is_processor(context) || pass->form.chunks || pass->form.is_sliced) {
+    if (tuning->cache_step == 0 || pass->form.chunks || pass->form.is_sliced) {
         return;
     }
     const uint64_t bytes = mark_repeated(pass, is_repeated);
@@ -492,9 +454,9 @@ static void choose_cache(const ops_context *context, ops_row_pass *pass)
         return;
     }
     const uint64_t room =
-        (shared - taken) / (bytes * pass->group.outputs) / CACHE_STEP * CACHE_STEP;
-    uint64_t step = CACHE_STEP;
-    while (step * CACHE_STEPS < length) {
+        (shared - taken) / (bytes * pass->group.outputs) / tuning->cache_step * tuning->cache_step;
+    uint64_t step = tuning->cache_step;
+    while (step * tuning->cache_steps < length) {
         step *= 2;
     }
     const uint64_t wanted = (length + step - 1) / step * step;
@@ -506,12 +468,13 @@ static void choose_cache(const ops_context *context, ops_row_pass *pass)
 
 /* With few work-items on a compute unit, more loads at once: the order of additions has no part in
  * that but for blocks of steps. Programs with two values for a state lack the registers. */
-static void choose_unroll(ops_row_pass *pass)
+static void choose_unroll(const ops_context *context, ops_row_pass *pass)
 {
     ops_reduce_layout *group = &pass->group;
     const int64_t elements = ops_reduce_layout_chunks(group, pass->axis.length) * group->width;
     if (pass->form.cached_length && group->axis_first && !group->blocks &&
-        elements >= MANY_CACHED_ELEMENTS && !program_has(pass->program, OPS_FOLD_SOFTMAX) &&
+        elements >= context->tuning->rows.min_cached_loads &&
+        !program_has(pass->program, OPS_FOLD_SOFTMAX) &&
         !program_has(pass->program, OPS_REDUCE_ARGMAX)) {
         group->unroll *= 2;
     }
@@ -528,8 +491,8 @@ static void choose_parts(const ops_context *context, ops_row_pass *pass)
     for (uint32_t i = 0; i < space->rank; i++) {
         are_ragged |= space->size[i] > 1 && space->stride[view][i] % OPS_ROW_PART != 0;
     }
-    if (are_ragged && !ops_is_processor(context) && pass->group.axis_first && !pass->form.chunks &&
-        pass->schedule.stores_elements && !pass->layout.index64 &&
+    if (are_ragged && context->tuning->rows.stores_by_parts && pass->group.axis_first &&
+        !pass->form.chunks && pass->schedule.stores_elements && !pass->layout.index64 &&
         pass->axis.step[view] == OPS_INNER_ONE) {
         pass->form.parts = (uint8_t)(view + 1);
     }
@@ -537,6 +500,7 @@ static void choose_parts(const ops_context *context, ops_row_pass *pass)
 
 static void choose_form(const ops_context *context, const ops_row_call *call, ops_row_pass *pass)
 {
+    const ops_rows_tuning *tuning = &context->tuning->rows;
     const ops_reduce_layout *group = &pass->group;
     const int64_t length = pass->axis.length;
     const int64_t chunks = ops_reduce_layout_chunks(group, length);
@@ -546,15 +510,14 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
         pass->form.is_vector[view] = (uint8_t)view_is_vector(pass, view);
         words = hal_type_size(pass->bindings.types[pass->slots[view]]) > 4 ? 2 : words;
     }
-    pass->form.rest_by_chunks = (uint8_t)ops_is_processor(context);
-    pass->form.all_store =
-        context->info->kind == HAL_DEVICE_CPU && group->axis_first && !outputs_are_read(pass);
+    pass->form.rest_by_chunks = tuning->rest_by_chunks;
+    pass->form.all_store = tuning->all_items_store && group->axis_first && !outputs_are_read(pass);
     pass->form.is_sliced = call->layout->slices > 1;
     if (ops_row_layout_keeps(context, call->layout, length, words * pass->schedule.live)) {
         pass->form.chunks = (uint8_t)chunks;
     }
     choose_cache(context, pass);
-    choose_unroll(pass);
+    choose_unroll(context, pass);
     choose_parts(context, pass);
     const int64_t step =
         (int64_t)group->along * group->width * (pass->form.chunks ? chunks : group->unroll);
@@ -567,10 +530,11 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
      * registers for all of them. */
     if (pass->form.is_sliced && !pass->form.rest_by_chunks) {
         const uint32_t items = words > 1 || program_has(pass->program, OPS_REDUCE_ARGMAX)
-                                   ? FULL_ITEMS / 2
-                                   : FULL_ITEMS;
+                                   ? tuning->full_items / 2
+                                   : tuning->full_items;
         const uint32_t groups = items / (group->outputs * group->along);
-        pass->form.full_groups = (uint8_t)(groups < MOST_GROUPS ? groups : MOST_GROUPS);
+        pass->form.full_groups =
+            (uint8_t)(groups < tuning->max_groups ? groups : tuning->max_groups);
     }
     pass->form.ends_backwards = !pass->form.chunks && !pass->form.rest_by_chunks &&
                                 pass->schedule.stores_elements &&
@@ -593,20 +557,21 @@ static int folds_once(const ops_row_pass *pass)
     return folds;
 }
 
-/* Several rows for a group of a CPU where they keep nothing, so that the work of a group and of the
+/* Several rows for a group where they keep nothing, so that the work of a group and of the
  * steps of a loop is for all of them. The order of additions stays. */
 static void share_rows(const ops_context *context, ops_row_pass *pass)
 {
     const hal_device_info *info = context->info;
+    const ops_rows_tuning *tuning = &context->tuning->rows;
     ops_reduce_layout *group = &pass->group;
-    if (info->kind != HAL_DEVICE_CPU || !group->axis_first || group->outputs > 1 ||
-        group->along > SHARED_ROWS_ITEMS / 4 || !folds_once(pass)) {
+    if (!group->axis_first || group->outputs > 1 || group->along > tuning->shared_items / 4 ||
+        !folds_once(pass)) {
         return;
     }
     const uint64_t rows = (uint64_t)ops_space_elements(&pass->space);
-    const uint64_t busy = (uint64_t)info->compute_units * SHARED_ROWS_GROUPS;
+    const uint64_t busy = (uint64_t)info->compute_units * tuning->shared_groups;
     const uint32_t most =
-        info->max_group_items < SHARED_ROWS_ITEMS ? info->max_group_items : SHARED_ROWS_ITEMS;
+        info->max_group_items < tuning->shared_items ? info->max_group_items : tuning->shared_items;
     while (2 * group->outputs * group->along <= most &&
            2 * group->outputs <= info->max_group_size[1] && 2 * group->outputs * busy <= rows) {
         group->outputs *= 2;

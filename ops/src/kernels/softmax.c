@@ -137,7 +137,7 @@ static hal_status softmax_record(ops_context *context, const char *function, int
     }
     ops_row_layout_keep(context, x, axis, c.type, &layout);
     /* A processor reads the row again from its cache; exp would cost more. */
-    const int online = layout.slices > 1 || (!ops_is_processor(context) &&
+    const int online = layout.slices > 1 || (context->tuning->rows.softmax_is_online &&
                                              !ops_row_layout_keeps(context, &layout, x->shape[axis],
                                                                    hal_type_size(c.type) / 4));
     return program_record(context, &c, online, &layout);

@@ -8,50 +8,12 @@
  * output. */
 #include "transposed.h"
 
+#include "tensor/context.h"
+
 #include <stdlib.h>
 
-/* Elements of a tile: enough loads in flight, and at least so many that staging pays. Where lines
- * of the output begin inside sectors, longer runs of them share fewer sectors with other tiles. */
-#define MAX_ELEMENTS 4096u
-#define MAX_RAGGED_ELEMENTS 8192u
-#define MIN_ELEMENTS 256u
-
-/* Sides of a box next to a short one, and the length below which a side is short. */
-#define BOX_SIDE 64u
-
-/* A group's shared memory, so that several fit a compute unit. */
-#define MAX_SHARED 36864u
-
-/* Sides of a dimension of which the last one may be short. */
-#define MANY_SIDES 16u
-
-/* Largest step of a staged view along the dimension that its lines of memory follow. */
-#define MAX_STEP 4
-
-/* Bytes of global memory that a GPU reads at least, and elements of a run of a tile, at most. */
-#define SECTOR 32u
-#define MAX_RUN 64u
-
-/* The least dimension that a processor, which transposes squares in registers, reads along. */
-#define MIN_LINES 4
-
-/* Elements of a tile with short sides, and its columns, from which squares pay on a processor whose
- * output has other elements between the lines: vectors of the output, whose lanes read elements
- * anywhere, cost less. Columns that are no short side. */
-#define MIN_SQUARES 128
-#define MIN_COLUMNS 6
-#define LONG_SIDE 16
-
-/* At most one of so many work-items is idle. */
-#define MOST_IDLE 7u
-
-/* Neighbours that a work-item copies to shared memory at a time, at most: the next work-item's are
- * as far away, so that of more of them more meet one bank. */
-#define MAX_STAGED_WIDTH 4u
-
-/* Elements that a work-item has in flight, and those that it computes at a time. */
+/* Elements that a work-item has in flight. */
 #define LOADS 16u
-#define TOGETHER 4u
 
 static uint32_t least(uint64_t x, uint64_t y)
 {
@@ -78,40 +40,44 @@ static uint32_t axis_dimension(uint32_t rank, uint32_t axis)
 
 /* Bytes of the sectors that `count` elements of `size` bytes touch, `step` elements apart. Where
  * sectors are shared, neighbouring lines of elements share the first and the last one as well. */
-static uint64_t touched_bytes(uint64_t count, uint64_t step, uint32_t size)
+static uint64_t touched_bytes(uint32_t sector, uint64_t count, uint64_t step, uint32_t size)
 {
-    return step * size < SECTOR ? count * step * size : count * SECTOR;
+    return step * size < sector ? count * step * size : (uint64_t)count * sector;
 }
 
 /* Whether reading a view along `other` and through shared memory costs less than reading it along
  * the innermost dimension. Staging reads a run of `other` for each column; runs that follow each
  * other in memory share sectors. It writes and reads every value in shared memory. */
-static int staging_pays(const ops_space *space, uint32_t view, uint32_t other, uint32_t size)
+static bool staging_pays(const ops_transposed_tuning *tuning, const ops_space *space, uint32_t view,
+                         uint32_t other, uint32_t size)
 {
-    const uint64_t run = least((uint64_t)space->size[other], MAX_RUN);
+    const uint32_t sector = tuning->sector_bytes;
+    const uint64_t run = least((uint64_t)space->size[other], tuning->max_run);
     const uint64_t across = (uint64_t)llabs(space->stride[view][space->rank - 1]);
     const uint64_t along = (uint64_t)llabs(space->stride[view][other]);
     const uint64_t value = size > 4 ? size : 4;
-    const uint64_t alone = touched_bytes(run, along, size) + SECTOR - size;
+    const uint64_t alone = touched_bytes(sector, run, along, size) + sector - size;
     const uint64_t staged = alone < across * size ? alone : across * size;
-    const uint64_t direct = run * touched_bytes(1, across, size);
+    const uint64_t direct = run * touched_bytes(sector, 1, across, size);
     return direct >= staged + run * 2 * value;
 }
 
 /* The dimension along which reading a view through shared memory is cheaper; the innermost one if
  * there is none. */
-static uint32_t other_dimension(const ops_space *space, uint32_t view, uint32_t size)
+static uint32_t other_dimension(const ops_transposed_tuning *tuning, const ops_space *space,
+                                uint32_t view, uint32_t size)
 {
     const int64_t *stride = space->stride[view];
     const uint32_t last = space->rank - 1;
     uint32_t other = last;
     for (uint32_t i = 0; i < last && llabs(stride[last]) > 1; i++) {
         const int64_t step = llabs(stride[i]);
-        if (space->size[i] > 1 && step > 0 && step < llabs(stride[other]) && step <= MAX_STEP) {
+        if (space->size[i] > 1 && step > 0 && step < llabs(stride[other]) &&
+            step <= tuning->max_step) {
             other = i;
         }
     }
-    return other != last && staging_pays(space, view, other, size) ? other : last;
+    return other != last && staging_pays(tuning, space, view, other, size) ? other : last;
 }
 
 /* The side of a tile of `elements` next to one of `side`: a multiple of 32 if it is that long, a
@@ -129,10 +95,10 @@ static uint32_t other_side(uint32_t elements, uint32_t side)
 
 /* Sides of at most `side` that cover a dimension evenly, in steps that suit every width; `side`
  * itself where the last of many is the only one that is not full. */
-static uint32_t even_side(uint64_t size, uint32_t side)
+static uint32_t even_side(uint32_t many, uint64_t size, uint32_t side)
 {
     const uint64_t count = (size + side - 1) / side;
-    if (count > MANY_SIDES) {
+    if (count > many) {
         return side;
     }
     const uint32_t even = (uint32_t)((size + count - 1) / count);
@@ -141,7 +107,8 @@ static uint32_t even_side(uint64_t size, uint32_t side)
 }
 
 /* Sides of at most `elements`: near a square, or longer next to a short dimension. */
-static void tile_fit(const ops_space *space, uint32_t other, uint32_t elements, uint32_t tile[2])
+static void tile_fit(uint32_t many, const ops_space *space, uint32_t other, uint32_t elements,
+                     uint32_t tile[2])
 {
     const uint64_t columns = (uint64_t)space->size[space->rank - 1];
     const uint64_t rows = (uint64_t)space->size[other];
@@ -150,21 +117,21 @@ static void tile_fit(const ops_space *space, uint32_t other, uint32_t elements, 
         side /= 2;
     }
     tile[1] = least(rows, side);
-    tile[0] = even_side(columns, other_side(elements, tile[1]));
-    tile[1] = even_side(rows, tile[0] < side ? other_side(elements, tile[0]) : side);
+    tile[0] = even_side(many, columns, other_side(elements, tile[1]));
+    tile[1] = even_side(many, rows, tile[0] < side ? other_side(elements, tile[0]) : side);
 }
 
 /* The dimension that continues a short side of the box in memory, so that memory is read or written
  * in longer runs: the innermost dimension in the view `output`, or `other` in the view `input`.
  * Returns the innermost dimension where there is no such third one. */
-static uint32_t third_dimension(const ops_space *space, uint32_t other, uint32_t input,
-                                uint32_t output)
+static uint32_t third_dimension(int64_t box_side, const ops_space *space, uint32_t other,
+                                uint32_t input, uint32_t output)
 {
     const uint32_t last = space->rank - 1;
-    const int along_output = space->size[last] < BOX_SIDE;
+    const bool along_output = space->size[last] < box_side;
     const uint32_t side = along_output ? last : other;
     const int64_t *stride = space->stride[along_output ? output : input];
-    for (uint32_t i = 0; i < last && space->size[side] < BOX_SIDE; i++) {
+    for (uint32_t i = 0; i < last && space->size[side] < box_side; i++) {
         if (i != other && space->stride[input][i] != 0 &&
             stride[i] == space->size[side] * stride[side]) {
             return i;
@@ -175,17 +142,17 @@ static uint32_t third_dimension(const ops_space *space, uint32_t other, uint32_t
 
 /* Sides of at most `elements` with a third dimension, which is as long as the short one of the two
  * others leaves room for. */
-static void box_fit(const ops_space *space, uint32_t other, uint32_t third, uint32_t elements,
-                    uint32_t tile[OPS_TILE_AXES])
+static void box_fit(const ops_transposed_tuning *tuning, const ops_space *space, uint32_t other,
+                    uint32_t third, uint32_t elements, uint32_t tile[OPS_TILE_AXES])
 {
-    uint32_t side = BOX_SIDE;
+    uint32_t side = tuning->box_side;
     while (side * side > elements) {
         side /= 2;
     }
     const uint64_t columns = (uint64_t)space->size[space->rank - 1];
     const uint64_t rows = (uint64_t)space->size[other];
-    tile[0] = even_side(columns, side);
-    tile[1] = even_side(rows, side);
+    tile[0] = even_side(tuning->many_sides, columns, side);
+    tile[1] = even_side(tuning->many_sides, rows, side);
     /* A multiple of `step` times the short side is one of every width. */
     const uint32_t room = elements / (tile[0] * tile[1]), short_side = least(tile[0], tile[1]);
     uint32_t step = OPS_MAX_WIDTH;
@@ -310,39 +277,46 @@ static void plan_orders(ops_space *space, const ops_elementwise_use *use, uint32
     plan->computed = order_of(space, output, 0, plan->tile);
     plan->staged_width =
         contiguous ? order_width(space, use, plan->staged, plan->tile, &plan->loaded) : 1;
-    while (plan->staged_width > MAX_STAGED_WIDTH) {
+    while (plan->staged_width > plan->tuning->max_staged_width) {
         plan->staged_width /= 2;
     }
     plan->width = order_width(space, use, all & ~plan->staged, plan->tile, &plan->computed);
 }
 
 /* Whether a view's lines are longer than a tile and begin at other places than whole sectors. */
-static int has_ragged_lines(const ops_space *space, uint32_t view, uint32_t size)
+static bool has_ragged_lines(const ops_transposed_tuning *tuning, const ops_space *space,
+                             uint32_t view, uint32_t size)
 {
-    int ragged = 0;
-    if (space->size[space->rank - 1] <= BOX_SIDE) {
-        return 0;
+    bool ragged = false;
+    if (space->size[space->rank - 1] <= tuning->box_side) {
+        return false;
     }
     for (uint32_t i = 0; i + 1 < space->rank; i++) {
-        ragged |= space->size[i] > 1 && llabs(space->stride[view][i]) * size % SECTOR != 0;
+        ragged |=
+            space->size[i] > 1 && llabs(space->stride[view][i]) * size % tuning->sector_bytes != 0;
     }
     return ragged;
 }
 
-/* Whether a processor reads tiles of the innermost dimension and `other` along the latter. */
-static int has_squares(const ops_space *space, uint32_t other)
+/* Whether tiles of the innermost dimension and `other` are read along the latter, by squares in
+ * registers. */
+static bool has_squares(const ops_transposed_tuning *tuning, const ops_space *space, uint32_t other)
 {
     const int64_t columns = space->size[space->rank - 1], lines = space->size[other];
-    return lines >= MIN_LINES && (columns >= LONG_SIDE || other + 2 == space->rank ||
-                                  (columns >= MIN_COLUMNS && columns * lines >= MIN_SQUARES));
+    const bool is_short = columns < tuning->long_side && other + 2 != space->rank;
+    return tuning->min_lines > 0 && lines >= tuning->min_lines &&
+           (!is_short || (columns >= tuning->min_columns && columns * lines >= tuning->min_square));
 }
 
-void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
+void ops_transposed_choose(const ops_context *context, const ops_elementwise_use *use,
                            ops_space *space, ops_elementwise_plan *plan)
 {
+    const hal_device_info *info = context->info;
+    const ops_transposed_tuning *tuning = &context->tuning->transposed;
     const uint32_t last = space->rank - 1;
     uint32_t staged[OPS_MAX_RANK] = {0}, counts[OPS_MAX_RANK] = {0}, other = last, value_size = 4;
     uint32_t input = 0, output = 0, *tile = plan->tile;
+    plan->tuning = tuning;
     plan->staged = plan->staged_width = 0;
     plan->loaded = plan->computed = (ops_tile_order){0};
     for (uint32_t view = 0; view < space->view_count; view++) {
@@ -351,7 +325,7 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
             continue;
         }
         const uint32_t size = use->sizes[view];
-        const uint32_t dimension = other_dimension(space, view, size);
+        const uint32_t dimension = other_dimension(tuning, space, view, size);
         staged[dimension] |= UINT32_C(1) << view;
         counts[dimension] += dimension != last;
         value_size = size > value_size ? size : value_size;
@@ -359,31 +333,32 @@ void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_us
     for (uint32_t i = 0; i < last; i++) {
         other = counts[i] > (other == last ? 0 : counts[other]) ? i : other;
     }
-    if (info->kind == HAL_DEVICE_CPU && other != last && has_squares(space, other)) {
+    if (other != last && has_squares(tuning, space, other)) {
         ops_space_move(space, other, last - 1);
     }
-    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE) {
+    if (tuning->max_elements == 0) {
         other = last;
     }
     while (other != last && !(staged[other] >> input & 1)) {
         input++;
     }
-    const uint32_t third = other == last ? last : third_dimension(space, other, input, output);
-    const uint32_t shared = least(info->shared_bytes, MAX_SHARED);
-    const int is_ragged =
-        other != last && third == last && has_ragged_lines(space, output, use->sizes[output]);
-    for (uint32_t elements = is_ragged ? MAX_RAGGED_ELEMENTS : MAX_ELEMENTS;
-         other != last && elements >= MIN_ELEMENTS; elements /= 2) {
+    const uint32_t third =
+        other == last ? last : third_dimension(tuning->box_side, space, other, input, output);
+    const uint32_t shared = least(info->shared_bytes, tuning->max_shared_bytes);
+    const bool is_ragged = other != last && third == last &&
+                           has_ragged_lines(tuning, space, output, use->sizes[output]);
+    for (uint32_t elements = is_ragged ? tuning->max_ragged_elements : tuning->max_elements;
+         other != last && elements >= tuning->min_elements; elements /= 2) {
         tile[2] = 1;
         if (third == last) {
-            tile_fit(space, other, elements, tile);
+            tile_fit(tuning->many_sides, space, other, elements, tile);
         } else {
-            box_fit(space, other, third, elements, tile);
+            box_fit(tuning, space, other, third, elements, tile);
         }
         const uint64_t bytes = (uint64_t)counts[other] * tile[0] * pitch_of(tile, 0) * value_size;
         const uint64_t groups = (uint64_t)ops_space_elements(space) / box_elements(tile);
         const int fills = groups >= info->compute_units || elements <= 4 * plan->group;
-        if (bytes <= shared && fills && box_elements(tile) >= MIN_ELEMENTS) {
+        if (bytes <= shared && fills && box_elements(tile) >= tuning->min_elements) {
             ops_space_move(space, other, last - 1);
             if (tile[2] > 1) {
                 ops_space_move(space, third > other ? third - 1 : third, last - 2);
@@ -596,7 +571,8 @@ static void round_choose(const tile_emitter *e, const ops_tile_order *order, uin
     round->items = group;
     round->axis = OPS_TILE_AXES;
     round->step = 0;
-    if (order->joint <= last && vectors > 0 && group % vectors <= group / MOST_IDLE) {
+    if (order->joint <= last && vectors > 0 &&
+        group % vectors <= group / e->plan->tuning->idle_divisor) {
         round->axis = order->axis[last];
         round->step = group / vectors;
         round->items = round->step * vectors;
@@ -717,10 +693,10 @@ static void tile_compute(const tile_emitter *e, ops_element_iter *iter, ops_elem
                          ops_elementwise_body body, const void *user)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t vector = e->plan->width;
+    const uint32_t vector = e->plan->width, together = e->plan->tuning->computed_elements;
     tile_round round;
     hal_ir_value shared[OPS_MAX_WIDTH], index[LOADS];
-    round_begin(e, &e->plan->computed, vector, vector < TOGETHER ? TOGETHER / vector : 1, &round);
+    round_begin(e, &e->plan->computed, vector, vector < together ? together / vector : 1, &round);
     for (uint32_t i = 0; i < round.each; i++) {
         tile->in_tile[i] = round.in_tile[i];
         tile->guard[i] = round.guard[i];

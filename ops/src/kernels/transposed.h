@@ -1,5 +1,5 @@
 /* Elementwise kernels over tiles, for inputs that are contiguous along another dimension than the
- * outputs: which inputs and tiles, and the IR. Called by elementwise.c. */
+ * outputs: which inputs and tiles, and the IR. */
 #ifndef OPS_SRC_KERNELS_TRANSPOSED_H
 #define OPS_SRC_KERNELS_TRANSPOSED_H
 
@@ -14,7 +14,7 @@ enum { OPS_TRANSPOSED_SCALAR_BYTES = (2 * OPS_TILE_AXES + 1) * sizeof(uint64_t) 
  * small or contiguous dimensions, and where the sectors that direct reads touch without need cost
  * less than the way through shared memory. Processors stage nothing: they read tiles of that second
  * dimension by squares in registers. */
-void ops_transposed_choose(const hal_device_info *info, const ops_elementwise_use *use,
+void ops_transposed_choose(const ops_context *context, const ops_elementwise_use *use,
                            ops_space *space, ops_elementwise_plan *plan);
 uint64_t ops_transposed_groups(const ops_space *space, const uint32_t tile[OPS_TILE_AXES]);
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-ops_compile_policy *ops_compile_policy_create(void)
+ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning)
 {
     ops_compile_policy *policy = calloc(1, sizeof *policy);
     if (policy) {
-        policy->fast_compile_ns = OPS_FAST_COMPILE_NS;
-        policy->eager_plans = OPS_EAGER_PLANS;
+        policy->tuning = tuning;
+        policy->eager_plans = tuning->eager_plans;
     }
     return policy;
 }
@@ -28,7 +28,7 @@ void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanosecond
     uint64_t *average = &policy->recent_compile_ns;
     /* An outlier, such as a compilation on a busy machine, counts at most four times the average.
      */
-    uint64_t usual = *average ? *average : OPS_FAST_COMPILE_NS / 4;
+    uint64_t usual = *average ? *average : policy->tuning->fast_ns / 4;
     *average = (3 * usual + (nanoseconds < 4 * usual ? nanoseconds : 4 * usual)) / 4;
 }
 
@@ -37,20 +37,18 @@ static uint32_t plan_slot(const uint64_t key[2])
     return (uint32_t)key[0] % OPS_DEFERRED_PLANS;
 }
 
-ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_device_info *info,
-                                       const uint64_t key[2], uint32_t kernels, uint64_t bytes)
+ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_t key[2],
+                                       uint32_t kernels, uint64_t bytes)
 {
-    if (policy->recent_compile_ns < policy->fast_compile_ns) {
+    if (policy->recent_compile_ns < policy->tuning->fast_ns) {
         return OPS_COMPILE_NOW;
     }
     if (policy->eager_plans > 0) {
         policy->eager_plans--;
         return OPS_COMPILE_NOW;
     }
-    uint32_t rate = info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE
-                        ? OPS_HOST_BYTES_PER_NS
-                        : OPS_DEVICE_BYTES_PER_NS;
-    uint64_t cost = (uint64_t)(kernels - 1) * OPS_LAUNCH_NS + 2 * bytes / rate;
+    const uint64_t cost =
+        (kernels - 1) * policy->tuning->launch_ns + 2 * bytes / policy->tuning->bytes_per_ns;
     uint32_t at = plan_slot(key);
     int is_first = policy->plans[at].key != key[1];
     if (is_first) {

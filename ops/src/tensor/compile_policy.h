@@ -9,21 +9,9 @@
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
 #define OPS_SRC_TENSOR_COMPILE_POLICY_H
 
-#include <hal/hal.h>
+#include "tuning/tuning.h"
 
-/* Compilations faster than this are never deferred: the cpu plugin's, and those of a warm disk
- * cache. Nanoseconds. */
-#define OPS_FAST_COMPILE_NS UINT64_C(4000000)
-
-/* Extra cost of single kernels: launches, and bytes of intermediate results. */
-#define OPS_LAUNCH_NS 1000u
-#define OPS_DEVICE_BYTES_PER_NS 500u
-#define OPS_HOST_BYTES_PER_NS 15u
-
-/* Plans that are compiled at their first use: together they cost about as much as the kernels of
- * single operations, which are missing at first, too. */
-#define OPS_EAGER_PLANS 16u
-
+/* Deferred plans whose cost is counted. */
 #define OPS_DEFERRED_PLANS 1024u
 
 /* Kernels of deferred plans that are kept, not compiled. */
@@ -37,9 +25,9 @@ typedef struct ops_pending_kernel {
 } ops_pending_kernel;
 
 typedef struct ops_compile_policy {
-    uint64_t fast_compile_ns;   /* OPS_FAST_COMPILE_NS; tests that count kernels raise it */
+    const ops_compile_tuning *tuning;
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
-    uint32_t eager_plans;       /* OPS_EAGER_PLANS, less those that were compiled at first use */
+    uint32_t eager_plans;       /* that will still be compiled at their first use */
     int refuses;                /* a missing kernel is OPS_COMPILE_DEFERRED */
     uint64_t refused_plan[2];   /* while it refuses: the plan's hash */
     uint32_t pending_count;
@@ -52,8 +40,8 @@ typedef struct ops_compile_policy {
 /* Status of a kernel that is missing while `refuses` is set. It never leaves the library. */
 #define OPS_COMPILE_DEFERRED ((hal_status)-1)
 
-/* Null without memory. */
-ops_compile_policy *ops_compile_policy_create(void);
+/* Null without memory. The table has to outlive the policy. */
+ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning);
 void ops_compile_policy_destroy(ops_compile_policy *policy);
 
 /* Adds the time that one compilation took to the average. */
@@ -67,8 +55,8 @@ typedef enum ops_compile_decision {
 
 /* Decides for a plan that would take `kernels` single kernels with `bytes` of intermediate results
  * between them, and charges their extra cost to the plan. */
-ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const hal_device_info *info,
-                                       const uint64_t key[2], uint32_t kernels, uint64_t bytes);
+ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_t key[2],
+                                       uint32_t kernels, uint64_t bytes);
 
 /* Keeps the kernel of the refused plan, which passes to the policy. */
 void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],

@@ -7,6 +7,8 @@
 #include "scalars.h"
 #include "shape.h"
 
+#include "tuning/tuning.h"
+
 #include <ops/pointwise.h>
 
 /* State that a higher layer keeps with a context, as the first member of its own structure. */
@@ -18,9 +20,7 @@ struct ops_context {
     hal_queue *queue;
     hal_device *device;
     const hal_device_info *info;
-    int64_t
-        index32_limit; /* 2^31: places and counts below it have 32-bit indices; tests lower it */
-    uint32_t forced_split_depth; /* k of each part of a product; 0: gemm/candidates.c chooses */
+    const ops_tuning *tuning; /* of the device's class */
     ops_kernel_cache kernels;
     ops_expression *unary[OPS_UNARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];

@@ -21,9 +21,9 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->queue = queue;
     made->device = hal_queue_get_device(queue);
     made->info = hal_device_get_info(made->device);
-    made->index32_limit = INT64_C(1) << 31;
+    made->tuning = ops_tuning_select(made->info);
     made->recorder = ops_plan_recorder_create();
-    made->compile_policy = ops_compile_policy_create();
+    made->compile_policy = ops_compile_policy_create(&made->tuning->compile);
     hal_status status =
         made->recorder && made->compile_policy
             ? ops_kernel_cache_init(&made->kernels)

@@ -200,11 +200,11 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
         int64_t place = highest_index(space, view);
         furthest = place > furthest ? place : furthest;
         layout->inner[view] = ops_inner_step(space->stride[view][space->rank - 1]);
-        if (context->info->kind == HAL_DEVICE_CPU && view_is_dense(space, view)) {
+        if (context->tuning->knows_dense_views && view_is_dense(space, view)) {
             layout->dense |= UINT32_C(1) << view;
         }
     }
-    layout->index64 = furthest + reach >= context->index32_limit;
+    layout->index64 = furthest + reach >= context->tuning->index32_limit;
     uint32_t bytes = scalar_count(layout) * (layout->index64 ? 8 : 4);
     layout->baked = bytes + reserved > HAL_IR_MAX_SCALAR_BYTES;
 }

@@ -475,13 +475,13 @@ static void missing_kernels_are_deferred(void **state)
 {
     ops_context *usual = test_context; /* has compiled kernels already */
     ok(ops_context_create(test_queue, &test_context));
-    test_context->info = usual->info;
-    test_context->index32_limit = usual->index32_limit;
+    test_set_device(test_context, usual->info);
+    test_tune(test_context)->index32_limit = usual->tuning->index32_limit;
     ops_array *x = ramp(HAL_TYPE_F32, 9, 13, -1, 1);
     float single[9 * 13], fused[9 * 13];
     uint32_t turns = 0;
-    for (uint32_t plan = 0; plan < OPS_EAGER_PLANS; plan++) {
-        test_context->compile_policy->recent_compile_ns = OPS_FAST_COMPILE_NS;
+    for (uint32_t plan = 0; plan < test_context->tuning->compile.eager_plans; plan++) {
+        test_context->compile_policy->recent_compile_ns = test_context->tuning->compile.fast_ns;
         ok(ops_scope_begin(test_context));
         ops_array *y = ops_neg(ops_neg(x));
         for (uint32_t i = 0; i < plan; i++) {
@@ -494,7 +494,7 @@ static void missing_kernels_are_deferred(void **state)
     }
     for (uint64_t kernels = 3; kernels == 3; turns++) {
         /* Two kernels more cost 2 us or so. */
-        test_context->compile_policy->recent_compile_ns = OPS_FAST_COMPILE_NS;
+        test_context->compile_policy->recent_compile_ns = test_context->tuning->compile.fast_ns;
         memcpy(single, fused, sizeof single);
         ok(ops_scope_begin(test_context));
         ops_array *y = ops_array_keep(ops_neg(ops_cos(ops_cos(x))));
@@ -549,7 +549,7 @@ static void deferred_plans_are_compiled_together(void **state)
     ok(ops_context_create(test_queue, &test_context));
     ops_compile_policy *policy = test_context->compile_policy;
     ops_array *x = ramp(HAL_TYPE_F32, 9, 13, -1, 1);
-    policy->fast_compile_ns = 0;
+    test_tune(test_context)->compile.fast_ns = 0;
     policy->eager_plans = 0;
     for (uint32_t turn = 1; turn <= TURNS; turn++) {
         policy->recent_compile_ns = 40000; /* the plans cost 8, 5 and 2 us more in single kernels */

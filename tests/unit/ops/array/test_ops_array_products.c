@@ -3,7 +3,7 @@
  * product to another kernel, whose sums have another order. */
 #include "ops_mock_place.h"
 
-#include "tensor/compile_policy.h"
+#include "ops_device.h"
 #include <ops/ops.h>
 
 enum { K = 24, N = 16, MOST_ROWS = 1001 };
@@ -58,7 +58,7 @@ static void an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own(void **s
  * computed once. */
 static void a_deferred_plan_computes_its_product_once(void **state)
 {
-    context->compile_policy->fast_compile_ns = 0;
+    test_tune(context)->compile.fast_ns = 0;
     context->compile_policy->recent_compile_ns = UINT64_MAX / 4;
     context->compile_policy->eager_plans = 0;
     assert_int_equal(dispatches(64, 1), 2);

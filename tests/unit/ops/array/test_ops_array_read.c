@@ -5,7 +5,7 @@
 
 #include "ops_arrays.h"
 #include "array/execute.h"
-#include "tensor/compile_policy.h"
+#include "ops_device.h"
 
 enum { SMALL = 32, LARGEST = OPS_DIRECT_READ_BYTES / sizeof(float), LARGE = LARGEST + 1 };
 
@@ -36,7 +36,7 @@ static place *open_place(const char *selection, int64_t count)
     opened = (place){.device = mock_open(selection)};
     opened.queue = mock_queue(opened.device);
     assert_int_equal(ops_context_create(opened.queue, &opened.context), HAL_OK);
-    opened.context->compile_policy->fast_compile_ns = UINT64_MAX; /* kernels are made at once */
+    test_tune(opened.context)->compile.fast_ns = UINT64_MAX; /* kernels are made at once */
     for (int i = 0; i < LARGE; i++) {
         opened.numbers[i] = (float)(i % 101) - 37;
     }

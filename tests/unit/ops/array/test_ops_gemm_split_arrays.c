@@ -2,7 +2,7 @@
  * plans, graphs, kernels compiled ahead or deferred, and too little memory for partial sums. */
 #include "ops_mock_place.h"
 
-#include "tensor/compile_policy.h"
+#include "ops_device.h"
 #include <ops/ops.h>
 
 enum { M = 1001, N = 3, K = 40, DEPTH = 2, PARTS_BYTES = K / DEPTH * M * N * 4 };
@@ -12,8 +12,8 @@ static int open_with_parts(void **state)
     if (open_place(state) != 0) {
         return -1;
     }
-    context->compile_policy->fast_compile_ns = UINT64_MAX;
-    context->forced_split_depth = DEPTH;
+    test_tune(context)->compile.fast_ns = UINT64_MAX;
+    test_tune(context)->gemm.split_depth = DEPTH;
     return 0;
 }
 
@@ -106,7 +106,8 @@ static void what_was_recorded_is_recorded_again(void **state)
     compute(1);
     assert_int_equal(kernels(), 2);
     assert_int_equal(compiled(), 1);
-    context->forced_split_depth = 0; /* a call that is planned anew would have one kernel */
+    /* A call that is planned anew would have one kernel. */
+    test_tune(context)->gemm.split_depth = 0;
     for (int salt = 2; salt < 5; salt++) {
         compute(salt);
     }

@@ -55,7 +55,7 @@ static void every_tile(void **state)
                                  {200, 270, 33},  {128, 256, 16},  {32, 48, 40},   {29, 18, 33}};
     const hal_device_info *kept = test_context->info;
     hal_device_info one = *kept;
-    test_context->info = &one;
+    test_set_device(test_context, &one);
     one.kind = HAL_DEVICE_DISCRETE;
     one.compute_units = 1;
     for (int i = 0; i < 16 * 2 * 4; i++) {
@@ -72,7 +72,7 @@ static void every_tile(void **state)
                               .beta = i % 3 ? 0 : -1,
                               .impl = OPS_GEMM_PORTABLE});
     }
-    test_context->info = kept;
+    test_set_device(test_context, kept);
 }
 
 /* With a small k, C is written as by an elementwise kernel: no shared memory, few rows for each
@@ -104,7 +104,7 @@ static void outer_products(void **state)
         assert_int_not_equal(candidate.tiles.stages + candidate.tiles.unroll, 0);
     }
     other.compute_units = 1;
-    test_context->info = &other;
+    test_set_device(test_context, &other);
     for (int i = 0; i < 8 * 9; i++) {
         try_problem((problem){.type = type_pairs[i % 7][0],
                               .type_c = type_pairs[i % 7][1],
@@ -120,7 +120,7 @@ static void outer_products(void **state)
                               .beta = i % 3 ? 0 : -1,
                               .impl = OPS_GEMM_PORTABLE});
     }
-    test_context->info = kept;
+    test_set_device(test_context, kept);
 }
 
 /* Work-items along the rows are in the second dimension of the group, which has its own limit. */
@@ -211,7 +211,7 @@ static void intra_group_split_k(void **state)
     const uint32_t units[3] = {1, 12, 132};
     const hal_device_info *kept = test_context->info;
     hal_device_info faked = *kept;
-    test_context->info = &faked;
+    test_set_device(test_context, &faked);
     faked.kind = HAL_DEVICE_DISCRETE;
     for (int i = 0; i < 16 * 9 * 3; i++) {
         const int64_t *n = shapes[i / 27];
@@ -231,7 +231,7 @@ static void intra_group_split_k(void **state)
                               .beta = i % 5 ? 0 : -1,
                               .impl = OPS_GEMM_PORTABLE});
     }
-    test_context->info = kept;
+    test_set_device(test_context, kept);
 }
 
 /* The same with every type, and with an epilogue whose inputs are loaded before the sums. */
@@ -239,7 +239,7 @@ static void intra_group_split_k_of_all_types(void **state)
 {
     const hal_device_info *kept = test_context->info;
     hal_device_info faked = *kept;
-    test_context->info = &faked;
+    test_set_device(test_context, &faked);
     faked.kind = HAL_DEVICE_DISCRETE;
     faked.compute_units = 12;
     for (int i = 0; i < 4 * 4 * 3; i++) {
@@ -270,7 +270,7 @@ static void intra_group_split_k_of_all_types(void **state)
                                .impl = OPS_GEMM_PORTABLE},
                      i % 3);
     }
-    test_context->info = kept;
+    test_set_device(test_context, kept);
 }
 
 /* A, B and C are columns of one matrix. */

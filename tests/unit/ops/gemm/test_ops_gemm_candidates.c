@@ -125,9 +125,10 @@ static void kept_products(void **state)
         product second = problem_make(&q);
         test_context->products = kept;
         const uint64_t before = test_context->kernels.insertions;
-        test_context->forced_split_depth = 10; /* a call that is planned anew has other kernels */
+        /* A call that is planned anew has other kernels. */
+        test_tune(test_context)->gemm.split_depth = 10;
         try_product(&second, 1, NULL, NULL);
-        test_context->forced_split_depth = 0;
+        test_tune(test_context)->gemm.split_depth = 0;
         assert_int_equal(test_context->kernels.insertions, before);
         assert_ptr_equal(test_context->products, kept);
         box_upload(&second.c);
@@ -229,7 +230,7 @@ static int open_small_groups_context(void **state)
         small.subgroup_width = small.item_vector_bytes = 0;
         small.max_group_items = small.max_group_size[0] = 32;
         small.preferred_group = 32;
-        test_context->info = &small;
+        test_set_device(test_context, &small);
     }
     return failed;
 }

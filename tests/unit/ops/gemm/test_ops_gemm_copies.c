@@ -214,10 +214,10 @@ static void choices_without_memory_are_not_kept(void **state)
         product p = make_native(HAL_TYPE_F32, 1, shapes[i], PLAIN, PLAIN);
         p.options.impl = i == 2 ? OPS_GEMM_PORTABLE : OPS_GEMM_ANY;
         workspace = i == 1 ? UINT64_C(1) << 30 : 0;
-        test_context->forced_split_depth = i == 2 ? 4 : 0;
+        test_tune(test_context)->gemm.split_depth = i == 2 ? 4 : 0;
         try_without_memory(&p);
         try_without_memory(&p);
-        test_context->forced_split_depth = 0;
+        test_tune(test_context)->gemm.split_depth = 0;
         workspace = 0;
         release(&p);
     }

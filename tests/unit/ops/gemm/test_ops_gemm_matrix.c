@@ -38,7 +38,7 @@ static int open_device(void **state, uint32_t units, uint32_t abilities, uint32_
     planned.compute_units = units;
     planned.shared_bytes = shared_bytes;
     planned.abilities = (planned.abilities & ~HAL_ABILITY_ASYNC_COPY) | abilities;
-    test_context->info = &planned;
+    test_set_device(test_context, &planned);
     return 0;
 }
 
@@ -68,7 +68,7 @@ static int open_parts(void **state)
 {
     const int failed = open_units(state, 2);
     if (!failed) {
-        test_context->forced_split_depth = 32;
+        test_tune(test_context)->gemm.split_depth = 32;
     }
     return failed;
 }

@@ -369,9 +369,9 @@ TEST(the_choice_is_told)
     p.options.impl = OPS_GEMM_PORTABLE;
     expect_words(&p, "strict, portable: tile ");
     expect_words(&p, "as options.impl says");
-    test_context->forced_split_depth = 16;
+    test_tune(test_context)->gemm.split_depth = 16;
     expect_words(&p, "split-K in parts of 16");
-    test_context->forced_split_depth = 0;
+    test_tune(test_context)->gemm.split_depth = 0;
     p.options.impl = OPS_GEMM_ANY;
     p.options.alpha = 0;
     expect_words(&p, "; k or alpha is 0");
@@ -398,12 +398,12 @@ TEST(long_lines_have_their_end)
     product p = problem_make(&q);
     char line[LINE];
     p.options.precision = HAL_GEMM_NORMWISE;
-    test_context->forced_split_depth = 16;
+    test_tune(test_context)->gemm.split_depth = 16;
     describe(test_context, &p, line);
     assert_true(strlen(line) > 256);
     assert_non_null(strstr(line, "as the transposed product; a native kernel needs c stored by "
                                  "rows from an aligned offset"));
-    test_context->forced_split_depth = 0;
+    test_tune(test_context)->gemm.split_depth = 0;
     release(&p);
 }
 
@@ -484,7 +484,7 @@ TEST(the_choice_depends_on_nothing_else)
             ok(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t));
             describe(test_context, &p, lines[1]);
             ok(ops_context_create(test_queue, &other));
-            other->info = test_context->info;
+            test_set_device(other, test_context->info);
             describe(other, &p, lines[2]);
             ops_context_destroy(other);
             ops_tensor_release(&ballast);

@@ -14,7 +14,7 @@ static int open_split_context(void **state)
     int failed = open_other_context(state);
     if (!failed) {
         split_info = *test_context->info;
-        test_context->info = &split_info;
+        test_set_device(test_context, &split_info);
     }
     return failed;
 }
@@ -23,7 +23,7 @@ static int open_split_wide_context(void **state)
 {
     int failed = open_split_context(state);
     if (!failed) {
-        test_context->index32_limit = 0;
+        test_tune(test_context)->index32_limit = 0;
     }
     return failed;
 }
@@ -32,7 +32,7 @@ static void split(uint32_t units, uint32_t depth)
 {
     split_info.compute_units = units;
     split_info.max_grid[0] = 65535;
-    test_context->forced_split_depth = depth;
+    test_tune(test_context)->gemm.split_depth = depth;
     forget_products();
 }
 

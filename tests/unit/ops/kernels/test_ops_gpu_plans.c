@@ -29,7 +29,7 @@ static const keep_case keeps[] = {
 
 TEST(softmax_keeps_lines_of_whole_sectors)
 {
-    const ops_context context = {.info = &gpu};
+    const ops_context context = {.info = &gpu, .tuning = &ops_tuning_gpu};
     for (size_t i = 0; i < sizeof keeps / sizeof *keeps; i++) {
         const keep_case *c = &keeps[i];
         ops_space space = {.rank = 2, .view_count = 1, .size = {c->size[0], c->size[1]}};
@@ -61,7 +61,7 @@ static const lines_case lines[] = {
 
 TEST(lines_leave_few_idle)
 {
-    const ops_context context = {.info = &gpu, .index32_limit = INT64_C(1) << 31};
+    const ops_context context = {.info = &gpu, .tuning = &ops_tuning_gpu};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const lines_case *c = &lines[i];
         const uint32_t sizes[3] = {c->bytes, c->bytes, c->bytes};

@@ -141,7 +141,7 @@ static void groups_of_any_size(void **state)
         limited = *whole;
         limited.max_group_items = limited.max_group_size[0] = limits[i];
         limited.preferred_group = limits[i];
-        test_context->info = &limited;
+        test_set_device(test_context, &limited);
         for (int k = 0; k < 4; k++) {
             b[k] = box_make(HAL_TYPE_F32, 2, shape, k == 0 ? turned : NULL, -9, 9);
             box_truncate(&b[k]);
@@ -151,7 +151,7 @@ static void groups_of_any_size(void **state)
             box_free(&b[k]);
         }
     }
-    test_context->info = whole;
+    test_set_device(test_context, whole);
 }
 
 /* Inputs that are contiguous along another axis than the output: tiles of every proportion, with
@@ -263,9 +263,9 @@ static void full_groups(void **state)
                                          .sizes = sizes};
         ops_elementwise_plan plan;
         ops_space_collapse(&space, cases[i].inputs);
-        test_context->info = &info;
+        test_set_device(test_context, &info);
         ok(ops_elementwise_plan_init(test_context, &use, &space, &plan));
-        test_context->info = whole;
+        test_set_device(test_context, whole);
         assert_int_equal(plan.full_groups, cases[i].groups);
     }
 }

@@ -347,13 +347,13 @@ static void groups_of_any_size(void **state)
         limited.max_group_items = limits[i][0];
         limited.max_group_size[0] = limits[i][1];
         limited.max_group_size[1] = limits[i][2];
-        test_context->info = &limited;
+        test_set_device(test_context, &limited);
         for (uint32_t axis = 0; axis < 2; axis++) {
             try_reduce(OPS_REDUCE_SUM, &x, axis, HAL_TYPE_F32, 0);
             try_reduce(OPS_REDUCE_ARGMAX, &x, axis, HAL_TYPE_I32, 1);
         }
     }
-    test_context->info = whole;
+    test_set_device(test_context, whole);
     box_free(&x);
 }
 

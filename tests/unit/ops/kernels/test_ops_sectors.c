@@ -72,7 +72,7 @@ static int open_gpu(void **state)
         gpu.compute_units = 1;
         gpu.max_group_items = gpu.max_group_size[0] = gpu.max_group_size[1] = 32;
         gpu.preferred_group = 32;
-        test_context->info = &gpu;
+        test_set_device(test_context, &gpu);
         hal_log_set_callback(look, NULL, HAL_LOG_DEBUG);
     }
     return failed;

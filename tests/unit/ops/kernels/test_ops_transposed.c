@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include "kernels/transposed.h"
+#include "tensor/context.h"
 
 typedef struct staging_case {
     const char *what;
@@ -32,6 +33,7 @@ static const staging_case cases[] = {
 static void choose(const staging_case *c, uint32_t kind, ops_elementwise_plan *plan)
 {
     const hal_device_info info = {.kind = kind, .compute_units = 4, .shared_bytes = 49152};
+    const ops_context context = {.info = &info, .tuning = ops_tuning_select(&info)};
     const uint32_t sizes[2] = {c->bytes, c->bytes};
     const ops_elementwise_use use = {.widest = 16 / c->bytes, .loaded = 1, .sizes = sizes};
     ops_space space = {.rank = 4, .view_count = 2};
@@ -43,7 +45,7 @@ static void choose(const staging_case *c, uint32_t kind, ops_elementwise_plan *p
         stride *= c->size[i];
     }
     *plan = (ops_elementwise_plan){.group = 256, .width = 1};
-    ops_transposed_choose(&info, &use, &space, plan);
+    ops_transposed_choose(&context, &use, &space, plan);
 }
 
 TEST(stages_where_sectors_are_saved)

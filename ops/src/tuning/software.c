@@ -1,0 +1,44 @@
+/* Processors behind a GPU's interface: lanes are elements of a processor's vectors, and a compiler
+ * that takes seconds for long unrolled kernels is between.
+ *
+ * Fitted on llvmpipe with AVX-512: `hal-bench grid` and `reduce` on lavapipe. Fields
+ * that no measurement of it decided have the values of gpu.c or processor.c. */
+#include "tuning.h"
+
+const ops_tuning ops_tuning_software = {
+    .device_class = "software gpu",
+    .index32_limit = INT64_C(1) << 31,
+    .elementwise = {.max_width = 8,
+                    .min_row = 32,
+                    .min_loads = 4,
+                    .busy_groups = 8,
+                    .evens_lines = true,
+                    .max_lanes = 64},
+    .fold = {.groups = OPS_FOLD_BY_WIDE_VECTORS,
+             .has_whole_groups = true,
+             .min_shared_axis = 64,
+             .max_chains = 4,
+             .group_items = 256,
+             .vector_items = 16,
+             .row_items = 8,
+             .min_shared_steps = 512,
+             .min_row = 16,
+             .min_narrow = 4096,
+             .min_narrow_steps = 16,
+             .min_along = 32,
+             .item_elements = 4},
+    .rows = {.min_steps = 16,
+             .min_slice = 8192,
+             .min_sliced = 65536,
+             .min_slicing_units = 1,
+             .max_slices = 1024,
+             .busy_items = 920,
+             .full_items = 2048,
+             .max_groups = 32,
+             .max_large_kept = 8,
+             .max_kept = 8,
+             .rest_by_chunks = true,
+             .stores_costly = true},
+    .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = UINT64_MAX},
+    .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},
+};

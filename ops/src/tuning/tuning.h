@@ -1,0 +1,195 @@
+/* Constants that measurements decided, in one table per class of devices. A context selects its
+ * table once; the code has no other place that asks for the class of a device.
+ *
+ * A field is 0 where a class does without what it limits, unless its comment says otherwise.
+ * Capacities of arrays and of caches, and limits of formats, are no tuning and stay with the code
+ * that they limit. tools/fit has programs that fit tables to measurements. */
+#ifndef OPS_SRC_TUNING_TUNING_H
+#define OPS_SRC_TUNING_TUNING_H
+
+#include "gemm.h"
+
+#include <hal/hal.h>
+#include <stdbool.h>
+
+/* Elementwise kernels (kernels/elementwise.c). */
+typedef struct ops_elementwise_tuning {
+    uint32_t max_width; /* elements of a work-item that one access may load; at least 1 */
+    uint32_t min_row;   /* work-items of a line from which kernels have rows; 0: lines of groups */
+    uint32_t min_loads; /* elements that a work-item of a row loads before it waits for one */
+    uint32_t busy_groups;   /* groups of a busy compute unit */
+    bool evens_lines;       /* an even share of lines for each work-item: no idle lanes */
+    bool subgroup_is_known; /* groups are multiples of subgroup_width, not of max_lanes */
+    uint32_t max_lanes;     /* of a subgroup that groups are multiples of */
+    uint32_t full_items;    /* work-items that a compute unit should hold, some of which load while
+                               others compute; 0: the device decides */
+    uint32_t max_full_groups;
+    uint32_t max_loaded_bytes; /* of a work-item; with more it needs the registers itself */
+    uint32_t min_loaded_bytes; /* of a work-item, with fewer of which it computes two vectors */
+
+    /* Devices whose kernels have lines of groups. */
+    uint32_t large_group;      /* work-items of a group of large arrays in order */
+    uint32_t min_large_groups; /* groups of that size from which an array is large */
+    uint32_t one_group_step;   /* small arrays of a multiple of it are one group */
+    uint32_t min_lanes;        /* work-items from which a group covers lines */
+    uint32_t tile_side;        /* work-items along x of a group that is a tile */
+    uint32_t tile_items;       /* work-items of a tile */
+    uint32_t unit_tiles;       /* tiles of a compute unit, at least */
+    uint32_t min_tile_columns; /* shortest line of a tile where lines of a view have gaps */
+    uint32_t min_strided_line; /* the same of other groups */
+} ops_elementwise_tuning;
+
+/* Groups that compute ranges of lines, by steps of rows of work-items (kernels/ranges.c). */
+typedef struct ops_ranges_tuning {
+    uint32_t elements;         /* of a range; 0: no ranges */
+    uint32_t step_items;       /* cost of a step, in work-items */
+    uint32_t line_items;       /* cost of a row of a step, in work-items */
+    uint32_t min_masked;       /* elements of the shortest line that is computed with masks */
+    uint32_t long_line;        /* elements from which lines are read one by one, for prefetchers */
+    uint32_t min_indexed_line; /* elements of the shortest line with an index of its own */
+    uint32_t few_lines;        /* lines that steps share evenly, at most */
+    double min_gain;           /* greatest part of the work for which other lines are taken */
+} ops_ranges_tuning;
+
+/* Tiles of inputs that are contiguous along another dimension (kernels/transposed.c). */
+typedef struct ops_transposed_tuning {
+    uint32_t max_elements;        /* of a staged tile; 0: nothing is staged */
+    uint32_t max_ragged_elements; /* the same where lines of the output begin inside sectors */
+    uint32_t min_elements;        /* fewer do not pay */
+    uint32_t box_side;          /* elements of a side next to a short one; shorter ones are short */
+    uint32_t max_shared_bytes;  /* of a group, so that several fit a compute unit */
+    uint32_t many_sides;        /* sides of a dimension of which the last one may be short */
+    int64_t max_step;           /* greatest stride, in elements, of a staged view's lines */
+    uint32_t sector_bytes;      /* that global memory transfers at least */
+    uint32_t max_run;           /* elements of a run of a tile */
+    uint32_t idle_divisor;      /* at most one of this many work-items is idle */
+    uint32_t max_staged_width;  /* neighbours that a work-item copies to shared memory at a time */
+    uint32_t computed_elements; /* that a work-item computes at a time */
+
+    /* Devices that read squares in registers. */
+    int64_t min_lines;   /* elements of the dimension that is read along; 0: no squares */
+    int64_t min_square;  /* elements of a tile with short sides */
+    int64_t min_columns; /* of a tile with short sides */
+    int64_t long_side;   /* columns that are not short */
+} ops_transposed_tuning;
+
+/* The form of groups that fold an axis (kernels/fold.c). */
+typedef enum ops_fold_groups {
+    OPS_FOLD_BY_VECTORS,      /* lanes are elements of vectors: combining them costs much */
+    OPS_FOLD_BY_WIDE_VECTORS, /* the same behind a GPU's interface */
+    OPS_FOLD_BY_LANES         /* lanes combine by shuffles and loads of neighbours coalesce */
+} ops_fold_groups;
+
+typedef struct ops_fold_tuning {
+    ops_fold_groups groups;
+    bool has_whole_groups;   /* groups without idle work-items access without guards */
+    int64_t min_shared_axis; /* length from which work-items share a contiguous axis */
+    uint32_t max_chains;     /* accumulators of a work-item */
+    uint32_t step_bytes;     /* of values that a work-item loads in a step; 0: by max_chains */
+    uint32_t group_items;    /* work-items of a group */
+
+    /* OPS_FOLD_BY_VECTORS, contiguous axis */
+    int64_t min_wide_axis;   /* length from which 256 instead of 64 work-items share it */
+    uint32_t min_kept_along; /* work-items along an axis whose row needs no loop, at least */
+    uint32_t max_kept_along; /* the same, at most */
+    uint32_t kept_chunks;    /* elements of such a work-item */
+    int64_t min_side_axis;   /* length from which vector_items share a shorter axis, with other rows
+                                 in the same group */
+    /* OPS_FOLD_BY_VECTORS and _WIDE_VECTORS, contiguous outputs */
+    uint32_t vector_items;    /* work-items of a vector */
+    uint32_t row_items;       /* cost of a row of a group, in work-items */
+    int64_t min_shared_steps; /* along the axis from which work-items share an output */
+    uint64_t min_row;    /* outputs from which a group keeps to one row: fewer leave lanes idle */
+    uint32_t max_across; /* work-items across outputs, of long axes */
+    int64_t min_long_across;  /* length of a long axis: prefetchers follow long lines */
+    int64_t min_narrow;       /* elements from which fewer outputs are a group as well */
+    int64_t min_narrow_steps; /* of those, along the axis, from which work-items share one */
+    int64_t min_steep_axis;   /* length from which few outputs have a vector each for some steps */
+    int64_t layers_work;      /* vectors that a group with several rows may load in any case */
+    uint64_t max_layered;     /* outputs of the longest row of such a group; 0: no such groups */
+    uint32_t layers_groups;   /* groups of a compute unit above which it may load more */
+    /* OPS_FOLD_BY_WIDE_VECTORS, contiguous axis */
+    uint32_t min_along; /* work-items along the axis */
+    /* OPS_FOLD_BY_WIDE_VECTORS and _BY_LANES */
+    uint32_t item_elements; /* of a work-item: fewer leave too few loads in flight */
+    /* OPS_FOLD_BY_LANES */
+    uint32_t many_elements; /* the same where many_items have as many, on rows of min_many_axis */
+    uint32_t many_items;    /* of a compute unit */
+    int64_t min_many_axis;
+    uint32_t min_side;         /* words that work-items of a group read side by side */
+    uint32_t cache_line_words; /* the same of outputs */
+    uint32_t usual_items;      /* work-items of a group that shares an axis */
+    uint32_t max_items;        /* of one whose work-items had more than 2 * item_elements */
+    uint32_t kept_line_words;  /* outputs side by side where the group keeps elements; 0: never */
+    uint32_t min_kept_line_words;
+} ops_fold_tuning;
+
+/* Kernels of row programs (kernels/rows.c). */
+typedef struct ops_rows_tuning {
+    /* Slices of an axis. */
+    int64_t min_steps;         /* elements of a work-item */
+    int64_t min_slice;         /* elements of a slice */
+    int64_t min_sliced;        /* elements of an axis from which the second kernel pays */
+    int64_t min_slicing_units; /* compute units from which it pays */
+    int64_t max_slices;
+    int64_t unit_groups; /* groups of a compute unit that slices add up to; 0: by busy_items */
+    int64_t busy_items;  /* work-items that keep a compute unit busy with loads */
+    uint32_t full_items; /* work-items that a compute unit may have */
+    uint32_t max_groups; /* groups that a compute unit may have */
+
+    /* Elements that a work-item keeps in registers. */
+    uint32_t large_group;   /* work-items above which a group keeps max_large_kept */
+    int64_t max_large_kept; /* words of a work-item of large groups */
+    int64_t max_kept;       /* the same of others */
+    uint32_t shared_items;  /* work-items of a group with several rows that keeps nothing */
+    uint32_t shared_groups; /* groups of a compute unit that remain */
+    uint32_t cache_step; /* elements of whose multiples shared memory has room; 0: it caches none */
+    uint32_t cache_steps;     /* steps from which they double, so that lengths share kernels */
+    int64_t min_cached_loads; /* elements from which it loads twice as many at once */
+
+    bool rest_by_chunks;    /* the last loop has the unroll of the others: no registers are short */
+    bool all_items_store;   /* all work-items of a row store its value: masks cost more */
+    bool stores_costly;     /* an output's memory holds costly values between loops */
+    bool stores_by_parts;   /* stores begin at whole parts of sectors */
+    bool softmax_is_online; /* where a group keeps no row, one loop finds the greatest value and the
+                                 sum: reading the row again costs more than exp */
+} ops_rows_tuning;
+
+/* Copies, and calls on arrays. */
+typedef struct ops_copy_tuning {
+    uint64_t min_kernel_bytes; /* from which a kernel copies contiguous words, not the queue */
+    uint64_t min_split_bytes;  /* from which the queue copies the words of tensors that end within
+                                  one, and a kernel the rest */
+    bool copies_alone;         /* a copy that nothing is fused with is a call of ops_copy */
+} ops_copy_tuning;
+
+/* The compile policy (tensor/compile_policy.c). */
+typedef struct ops_compile_tuning {
+    uint64_t fast_ns;      /* compilations faster than this are never deferred: the cpu plugin's,
+                              and those of a warm compile cache */
+    uint32_t eager_plans;  /* compiled at their first use: together they cost about as much as the
+                              kernels of single operations, which are missing at first */
+    uint64_t launch_ns;    /* extra cost of a single kernel */
+    uint64_t bytes_per_ns; /* rate of intermediate results between single kernels */
+} ops_compile_tuning;
+
+typedef struct ops_tuning {
+    const char *device_class;
+    int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
+    bool knows_dense_views; /* kernels are told which views are contiguous */
+    ops_elementwise_tuning elementwise;
+    ops_ranges_tuning ranges;
+    ops_transposed_tuning transposed;
+    ops_fold_tuning fold;
+    ops_rows_tuning rows;
+    ops_copy_tuning copy;
+    ops_compile_tuning compile;
+    ops_gemm_tuning gemm;
+} ops_tuning;
+
+extern const ops_tuning ops_tuning_processor, ops_tuning_gpu, ops_tuning_software;
+
+/* The table of a device's class. */
+const ops_tuning *ops_tuning_select(const hal_device_info *info);
+
+#endif
