@@ -385,7 +385,7 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
 {
     uint64_t outputs = (uint64_t)ops_space_elements(space);
     /* A processor masks its last vectors anyway, and makes fewer kernels so. Compilers move loads
-     * without a guard ahead of the arithmetic, for which devices with few registers lack the room. */
+     * without a guard ahead of the arithmetic, for which devices with few registers lack room. */
     const bool may_be_whole =
         context->tuning->fold.has_whole_groups && context->info->item_register_bytes == 0;
     if (!group->rows) {
