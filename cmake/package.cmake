@@ -23,8 +23,10 @@ list(FILTER plugin_pages EXCLUDE REGEX "^plugins/(template|example_c)/")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs ${to_dev})
-install(FILES docs/benchmarks/README.md docs/benchmarks/grid.md
-    DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/benchmarks ${to_dev})
+foreach(folder benchmarks notes)
+    file(GLOB folder_pages CONFIGURE_DEPENDS docs/${folder}/*.md docs/${folder}/*.svg)
+    install(FILES ${folder_pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/${folder} ${to_dev})
+endforeach()
 foreach(page IN LISTS plugin_pages)
     get_filename_component(folder ${page} DIRECTORY)
     install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder} ${to_dev})
