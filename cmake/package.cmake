@@ -8,7 +8,7 @@ install(DIRECTORY hal/include/hal ops/include/ops
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halyard ${to_dev} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY plugins/kit
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halyard ${to_dev} FILES_MATCHING PATTERN "*.h"
-    REGEX "/(c_text_state|interpret_value).h$" EXCLUDE) # what its own sources share
+    REGEX "/(c_text/state|interpret_value).h$" EXCLUDE) # what its own sources share
 install(TARGETS hal_kit EXPORT halyard-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${to_dev})
 install(DIRECTORY plugins/template plugins/example_c DESTINATION ${CMAKE_INSTALL_DOCDIR} ${to_dev})

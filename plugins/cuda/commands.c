@@ -1,7 +1,7 @@
 /* The commands of a batch as calls of the driver, in order: dispatches as chains or launches,
- * copies and fills. Called by queue.c. A stream keeps the order of what is submitted to it, so
- * HAL_COMMAND_BARRIER needs nothing. */
-#include "chain.h"
+ * copies and fills. A stream keeps the order of what is submitted to it, so HAL_COMMAND_BARRIER
+ * needs nothing. */
+#include "chain/chain.h"
 
 /* The number of dispatches in a row from a command on, at most CUDA_CHAIN_MAX. */
 static uint32_t dispatch_count(const hal_batch *batch, uint32_t first)
@@ -14,7 +14,7 @@ static uint32_t dispatch_count(const hal_batch *batch, uint32_t first)
     return count;
 }
 
-/* An early start is that of chain_graph.c. */
+/* An early start is that of chain/graph.c. */
 static hal_status dispatch_launch(hal_plugin_queue *queue, const hal_batch *batch,
                                   const hal_command *command, bool starts_early)
 {

@@ -1,5 +1,4 @@
-/* The primary context of a device: retained once by the process, current while a call needs it.
- * Called by every file that calls the driver. */
+/* The primary context of a device: retained once by the process, current while a call needs it. */
 #include "cuda_plugin.h"
 
 /* By ordinal. hal opens and closes devices from one thread at a time. */

@@ -12,8 +12,8 @@
 enum { CUDA_MAX_DEVICES = 256 };
 enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
 
-/* A tile of matrix products that HAL_CUDA_GEMM names, see gemm_key.h; 0 columns: none. Of strict
- * F32 its number, see gemm_fma_tile.h; 0: none. */
+/* A tile of matrix products that HAL_CUDA_GEMM names, see gemm/tile/key.h; 0 columns: none. Of
+ * strict F32 its number, see gemm/tile/fma.h; 0: none. */
 typedef struct cuda_gemm_tile {
     uint16_t columns;
     uint8_t split, in_memory, swapped, shared, alternates;
@@ -38,11 +38,11 @@ struct hal_plugin_device {
     _Atomic uint64_t frees;     /* memories freed so far */
     uint32_t units;             /* multiprocessors */
     cuda_gemm_tile gemm_tile;
-    uint8_t gemm_wait;         /* seconds, see gemm_key.h */
+    uint8_t gemm_wait;         /* seconds, see gemm/tile/key.h */
     pthread_mutex_t gemm_lock; /* of gemm_modules */
     struct cuda_gemm_module *gemm_modules;
-    _Atomic bool needs_parts;        /* there is a kernel that uses those of a queue */
-    hal_plugin_wait last_collective; /* that began on the device; under the lock of group.c */
+    _Atomic bool needs_parts; /* there is a kernel that uses those of a queue */
+    hal_plugin_wait last_collective; /* that began; under the lock of collectives/group.c */
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
 };
@@ -64,16 +64,16 @@ struct hal_plugin_kernel {
     uint32_t parameter_bytes;      /* of the whole parameter block */
     uint32_t dynamic_shared;       /* bytes */
     bool waits_itself;             /* for the kernel before it, so it may start early in a chain */
-    bool in_clusters;              /* its groups run in clusters, see chain.h */
+    bool in_clusters;              /* its groups run in clusters, see chain/chain.h */
     struct cuda_gemm_launch *gemm; /* of a matrix product, whose module others share; or null */
 };
 
-/* The largest parameter block: of a matrix product (gemm_key.h), or addresses and scalars. */
+/* The largest parameter block: of a matrix product (gemm/tile/key.h), or addresses and scalars. */
 #define CUDA_MAX_PARAMETERS 1024u
 _Static_assert(8u * HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SCALAR_BYTES <= CUDA_MAX_PARAMETERS,
                "bindings and scalars fit");
 
-typedef struct cuda_chain cuda_chain; /* chain.c */
+typedef struct cuda_chain cuda_chain; /* chain/chain.c */
 enum { CUDA_ANCHORS = 4, CUDA_SEEN_RUNS = 2048 };
 
 /* Hashes of the dispatches at which the loops seen last were cut, as a ring. */
@@ -100,8 +100,8 @@ typedef struct cuda_batch_event {
 struct hal_plugin_queue {
     hal_plugin_device *device;
     cuda_stream stream;
-    cuda_address parts; /* of matrix products, see gemm_partial.h; 0 until a batch needs them */
-    cuda_address flags; /* of strict F32 products, see gemm_fma.h; 0 where the device has none */
+    cuda_address parts; /* of matrix products, see gemm/end/partial.h; 0 until a batch needs them */
+    cuda_address flags; /* of strict F32 products, see gemm/fma.h; 0 where the device has none */
     volatile uint64_t *counter; /* the stream writes the reached value there; null: events only */
     cuda_address counter_address;
     _Atomic uint64_t reached;   /* a value that is known to be reached */
@@ -210,7 +210,7 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 
-/* ---- group.c: collectives through NCCL, see nccl.h ---- */
+/* ---- collectives/group.c: collectives through NCCL, see collectives/nccl.h ---- */
 
 hal_status cuda_group_id(hal_plugin_group_id *id);
 hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_id *id,

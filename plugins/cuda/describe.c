@@ -1,4 +1,4 @@
-/* What a device is, in hal's terms. Called by device.c. */
+/* What a device is, in hal's terms. */
 #include "cuda_plugin.h"
 #include "quirks.h"
 

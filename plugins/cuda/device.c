@@ -1,6 +1,6 @@
 /* Listing, opening and closing devices. Entries of the plugin's table. */
-#include "gemm.h"
-#include "gemm_fma_tile.h"
+#include "gemm/gemm.h"
+#include "gemm/tile/fma.h"
 #include "pinned.h"
 #include "quirks.h"
 
@@ -154,8 +154,7 @@ static hal_status device_read_variables(hal_plugin_device *device)
     if (status == HAL_OK) {
         status = variable_read_wait("HAL_CUDA_GEMM_WAIT", &device->gemm_wait);
     }
-    device->launches_early =
-        cuda_functions()->cuLaunchKernelEx && device->early_start_min == 1;
+    device->launches_early = cuda_functions()->cuLaunchKernelEx && device->early_start_min == 1;
     if (!cuda_functions()->cuGraphAddDependencies_v2) {
         device->early_start_min = UINT32_MAX;
     }

@@ -1,5 +1,5 @@
 /* The CUDA driver's interface, as far as the plugin uses it: types, constants and the table of its
- * functions, declared here without a header of the vendor. Used by every file that calls it. */
+ * functions, declared here without a header of the vendor. */
 #ifndef HALYARD_CUDA_DRIVER_H
 #define HALYARD_CUDA_DRIVER_H
 

@@ -1,8 +1,8 @@
 /* Kernels: IR is lowered to PTX, the driver's assembler makes machine code of it, and the compile
  * cache keeps the machine code; and kernels from native code. Entries of the plugin's table. */
 #include "cuda_plugin.h"
-#include "gemm_launch.h"
-#include "lower.h"
+#include "gemm/launch.h"
+#include "lower/lower.h"
 #include "quirks.h"
 
 #include <kit/native_dump.h>

@@ -1,6 +1,5 @@
 /* Small pieces of pinned host memory. The driver takes milliseconds to pin even a page, so pieces
- * are cut from one slab per device, which stays with the process like the device's context. Called
- * by memory.c, point.c and device.c. */
+ * are cut from one slab per device, which stays with the process like the device's context. */
 #ifndef HALYARD_CUDA_PINNED_H
 #define HALYARD_CUDA_PINNED_H
 

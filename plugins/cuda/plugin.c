@@ -1,7 +1,7 @@
-/* The cuda plugin's table and its one symbol. Called by hal's loader. */
+/* The cuda plugin's table and its one symbol. */
 #include "cuda_plugin.h"
-#include "gemm.h"
-#include "nccl.h"
+#include "gemm/gemm.h"
+#include "collectives/nccl.h"
 
 #include <kit/query.h>
 

@@ -1,11 +1,11 @@
 /* Queues: a stream each, with its points and chains. Entries of the plugin's table. */
-#include "chain.h"
-#include "gemm_fma_tile.h"
-#include "gemm_launch.h"
+#include "chain/chain.h"
+#include "gemm/tile/fma.h"
+#include "gemm/launch.h"
 
 #include <stdlib.h>
 
-/* The flags of strict F32 products (gemm_fma.h), which are 0 between kernels. */
+/* The flags of strict F32 products (gemm/fma.h), which are 0 between kernels. */
 static hal_status flags_create(hal_plugin_queue *queue)
 {
     const cuda_driver *cu = cuda_functions();
@@ -21,7 +21,7 @@ static hal_status flags_create(hal_plugin_queue *queue)
                : status;
 }
 
-/* The memory in which kernels add parts of matrix products (gemm_partial.h): words of tiles, 0
+/* The memory in which kernels add parts of matrix products (gemm/end/partial.h): words of tiles, 0
  * between kernels, and the sums of as many groups as the device has multiprocessors. */
 static hal_status parts_create(hal_plugin_queue *queue)
 {

@@ -1,6 +1,5 @@
 /* What some devices have and others lack, as far as the plugin depends on it: each quirk with its
- * effect here, and the condition for it in the table of quirks.c. Used by device.c, describe.c,
- * kernel.c and the lowering. */
+ * effect here, and the condition for it in the table of quirks.c. */
 #ifndef HALYARD_CUDA_QUIRKS_H
 #define HALYARD_CUDA_QUIRKS_H
 

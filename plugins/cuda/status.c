@@ -1,4 +1,4 @@
-/* The services of the host, and failures with a message. Called by every file of the plugin. */
+/* The services of the host, and failures with a message. */
 #include "cuda_plugin.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Idle streams of each device, kept for the next queue. Called by queue.c and device.c. */
+/* Idle streams of each device, kept for the next queue. */
 #include "cuda_plugin.h"
 
 enum { MAX_IDLE = 8 };

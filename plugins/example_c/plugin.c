@@ -1,4 +1,4 @@
-/* The C example's table and its one symbol. Called by hal's loader. */
+/* The C example's table and its one symbol. */
 #include "example_c.h"
 
 #include <kit/query.h>

@@ -1,5 +1,5 @@
-/* Lowers a kernel record by record. Called by plugins whose driver takes a C-like language. */
-#include "c_text_state.h"
+/* Lowers a kernel record by record. */
+#include <kit/c_text/state.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * here; where they differ stands in a dialect, a table of words and patterns that a plugin fills.
  *
  * The plugin writes what comes before (pragmas, the kernel's head) and declares m0, m1, ...: a
- * pointer to the elements of each binding, in the binding's memory type;
- * this module appends the shared arrays (m with the numbers that follow) and one statement for each
- * record. Values are called v and the number of their record, constants stand in their place. */
+ * pointer to the elements of each binding, in the binding's memory type; this module appends the
+ * shared arrays (m with the numbers that follow) and one statement for each record. Values are
+ * called v and the number of their record; constants are written where they are used. */
 #ifndef KIT_C_TEXT_H
 #define KIT_C_TEXT_H
 

@@ -1,5 +1,4 @@
-/* secure_getenv on systems whose C library lacks it: set-uid processes read no variable. Included
- * by the files of the kit and of plugins that are built there. */
+/* secure_getenv on systems whose C library lacks it: set-uid processes read no variable. */
 #ifndef KIT_ENVIRONMENT_H
 #define KIT_ENVIRONMENT_H
 

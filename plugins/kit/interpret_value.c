@@ -1,5 +1,4 @@
-/* The meaning of each operation on single values. Called by the interpreter for every record that
- * is neither memory nor control. */
+/* The meaning of each operation on single values. */
 #include "interpret_value.h"
 
 #include "math_scalar.h"
@@ -25,16 +24,16 @@ static uint64_t cast_float(double a, hal_type to)
         return a != 0;
     case HAL_TYPE_I32:
         return a != a ? 0
-               : (uint32_t)(whole <= -0x1p31  ? INT32_MIN
-                            : whole >= 0x1p31 ? INT32_MAX
-                                              : (int32_t)whole);
+                      : (uint32_t)(whole <= -0x1p31  ? INT32_MIN
+                                   : whole >= 0x1p31 ? INT32_MAX
+                                                     : (int32_t)whole);
     case HAL_TYPE_U32:
         return !(whole > 0) ? 0 : whole >= 0x1p32 ? UINT32_MAX : (uint32_t)whole;
     case HAL_TYPE_I64:
         return a != a ? 0
-               : (uint64_t)(whole <= -0x1p63  ? INT64_MIN
-                            : whole >= 0x1p63 ? INT64_MAX
-                                              : (int64_t)whole);
+                      : (uint64_t)(whole <= -0x1p63  ? INT64_MIN
+                                   : whole >= 0x1p63 ? INT64_MAX
+                                                     : (int64_t)whole);
     default:
         return !(whole > 0) ? 0 : whole >= 0x1p64 ? UINT64_MAX : (uint64_t)whole;
     }
@@ -344,8 +343,7 @@ static uint64_t narrow_to_f32(hal_type type, uint32_t stored)
     return sign | ((magnitude << shift) + bias);
 }
 
-uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uint64_t b,
-                     uint64_t c)
+uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uint64_t b, uint64_t c)
 {
     const uint32_t opcode = record->opcode;
     switch (opcode) {

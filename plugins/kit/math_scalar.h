@@ -1,6 +1,5 @@
 /* The transcendental functions of hal/ir_math.h as plain C on scalars, with the bits that the
- * expanded IR gives. Included by the source that calls them; their first argument is a number
- * without meaning. */
+ * expanded IR gives. */
 #ifndef KIT_MATH_SCALAR_H
 #define KIT_MATH_SCALAR_H
 

@@ -1,7 +1,6 @@
 /* Pipelines, and the cache of their binaries: a binary archive for each kernel, which Metal reads
  * and writes as a file; hal's cache keeps its bytes. The text is compiled to the library that names
- * the kernel in either case; an archive spares the translation to the device's code. Called by
- * kernel.c and transfer.c. */
+ * the kernel in either case; an archive spares the translation to the device's code. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

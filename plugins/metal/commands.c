@@ -1,4 +1,4 @@
-/* A batch as commands of a command buffer. Called by queue.c.
+/* A batch as commands of a command buffer.
  *
  * Buffers are untracked. Commands of a compute encoder run at the same time, up to a barrier; an
  * encoder waits for the queue's fence at its start and updates it at its end, so that encoders run

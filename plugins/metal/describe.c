@@ -1,4 +1,4 @@
-/* What a device is, in hal's terms. Called by device.c for each device of the system. */
+/* What a device is, in hal's terms. */
 #include "metal_plugin.h"
 #include "quirks.h"
 

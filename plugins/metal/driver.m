@@ -4,7 +4,7 @@
 #import <Foundation/Foundation.h>
 #import <Metal/Metal.h>
 
-#include "metal_shim.h"
+#include "driver.h"
 
 #include <stdio.h>
 #include <string.h>

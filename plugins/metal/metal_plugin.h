@@ -2,7 +2,7 @@
 #ifndef HALYARD_METAL_PLUGIN_H
 #define HALYARD_METAL_PLUGIN_H
 
-#include "metal_shim.h"
+#include "driver.h"
 
 #include <hal/plugin.h>
 #include <kit/text.h>
@@ -115,7 +115,7 @@ hal_status metal_memory_allocate(hal_plugin_device *device, uint32_t kind, uint6
 void metal_memory_free(hal_plugin_device *device, hal_plugin_memory *memory);
 hal_status metal_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
 
-/* lower.c: the source of a kernel, whose name in it is hal_ and the kernel's. */
+/* lower/lower.c: the source of a kernel, whose name in it is hal_ and the kernel's. */
 hal_status metal_lower(const hal_ir_kernel *ir, uint32_t quirks, kit_text *text);
 /* Bytes of the structure of scalars. */
 uint32_t metal_argument_bytes(const hal_ir_kernel *ir);
@@ -124,7 +124,7 @@ uint32_t metal_lower_storage_types(void);
 /* Such kernels have groups of one dimension, and need simdgroups of METAL_SUBGROUP_WIDTH lanes. */
 bool metal_uses_subgroups(const hal_ir_kernel *ir);
 
-/* lower_functions.c: the functions for what a kernel uses, bits. */
+/* lower/functions.c: the functions for what a kernel uses, bits. */
 enum {
     METAL_WIDE_VECTORS = 1,
     METAL_BF16_VECTORS = 2,

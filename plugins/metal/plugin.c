@@ -1,4 +1,4 @@
-/* The metal plugin's table and its one symbol. Called by hal's loader. */
+/* The metal plugin's table and its one symbol. */
 #include "metal_plugin.h"
 
 #include <kit/query.h>

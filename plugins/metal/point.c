@@ -1,5 +1,5 @@
 /* Points: the command buffers of a queue's batches until their results are read, waiting for them,
- * and the time between them. Called by queue.c; entries of the plugin's table.
+ * and the time between them.
  *
  * The result of every command buffer is read, in order. One that failed makes the device lost: its
  * writes are undefined, and those of later batches that read them. */

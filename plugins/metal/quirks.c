@@ -1,4 +1,4 @@
-/* The names of quirks, and HAL_METAL_QUIRKS. Called by device.c. */
+/* The names of quirks, and HAL_METAL_QUIRKS. */
 #include "quirks.h"
 
 #include "metal_plugin.h"

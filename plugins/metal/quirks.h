@@ -1,5 +1,5 @@
 /* Quirks: what the plugin does differently on request. No device is known to need one; they exist
- * for the first runs on hardware. Used by describe.c, kernel.c, lower.c and device.c. */
+ * for the first runs on hardware. */
 #ifndef HALYARD_METAL_QUIRKS_H
 #define HALYARD_METAL_QUIRKS_H
 

@@ -1,6 +1,5 @@
 /* The kernels of fills and copies that blit encoders do not take, as macOS's take multiples of four
- * bytes only, and fills of one byte. Called by commands.c, which passes the structure that they
- * read. */
+ * bytes only, and fills of one byte. */
 #include "metal_plugin.h"
 
 #define TRANSFER_HEAD           \

@@ -1,4 +1,4 @@
-/* One command of a batch as calls of OpenCL. Called by queue.c for each command in order.
+/* One command of a batch as calls of OpenCL.
  *
  * Of shadowed memory (memory.c) copies read and write the host's side; a dispatch or fill uses the
  * copy on the device, which is written before it and read back after it. */

@@ -1,4 +1,4 @@
-/* What a device is, in hal's terms. Called by device.c for each device of each platform. */
+/* What a device is, in hal's terms. */
 #include "opencl_plugin.h"
 #include "quirks.h"
 
@@ -272,8 +272,7 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
         device_query(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
         card->unified = a->unified == CL_TRUE;
         card->fine_shared = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) && card->unified &&
-                            cl.clSVMAlloc && cl.clSVMFree &&
-                            !(card->quirks & OPENCL_QUIRK_SHADOW);
+                            cl.clSVMAlloc && cl.clSVMFree && !(card->quirks & OPENCL_QUIRK_SHADOW);
         card->profiling = !(card->quirks & OPENCL_QUIRK_NO_PROFILING);
         card->max_parameters = query_number(device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof(size_t));
         card->info.size = sizeof card->info;

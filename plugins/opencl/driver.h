@@ -1,5 +1,5 @@
 /* The functions of OpenCL that the plugin calls, in a table that is filled when the loader is
- * opened. Used by every file that calls OpenCL. */
+ * opened. */
 #ifndef HALYARD_OPENCL_DRIVER_H
 #define HALYARD_OPENCL_DRIVER_H
 

@@ -150,13 +150,13 @@ uint32_t opencl_kernel_arguments(const hal_batch *batch, const hal_command *comm
 /* Frees the clones of a queue for other queues. */
 void opencl_kernel_release_clones(hal_plugin_device *device, uint64_t queue);
 
-/* lower.c: the size of the group as the driver gets it: kernels that use subgroups have groups
- * of one dimension. */
+/* lower/lower.c: the size of the group as the driver gets it: kernels that use subgroups have
+ * groups of one dimension. */
 void opencl_group_size(const hal_ir_kernel *ir, size_t group[3]);
 /* The source of a kernel. `in_buffer` as in hal_plugin_kernel. */
 hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool in_buffer,
                         kit_text *text);
-/* lower_warp.c, for OPENCL_QUIRK_WARPS: the words of a kernel with subgroups, whose functions are
+/* lower/warp.c, for OPENCL_QUIRK_WARPS: the words of a kernel with subgroups, whose functions are
  * appended to the text; the variables of a work-item that they use. */
 void opencl_lower_warps(const hal_ir_kernel *ir, kit_c_dialect *words, kit_text *text);
 /* The same of a kernel with asynchronous copies. */
@@ -165,11 +165,11 @@ void opencl_lower_lanes(const hal_ir_kernel *ir, kit_text *text);
 /* Bytes of the block of offsets and scalars in the layout of the device. */
 uint32_t opencl_argument_bytes(const hal_ir_kernel *ir);
 
-/* lower_narrow.c: functions for narrow floats, which are appended to the text, and their words. */
+/* lower/narrow.c: functions for narrow floats, which are appended to the text, and their words. */
 void opencl_lower_narrow(const opencl_card *card, const hal_ir_kernel *ir, kit_c_dialect *words,
                          kit_text *text);
 
-/* lower_declare.c: declares the functions that kernels call. */
+/* lower/declare.c: declares the functions that kernels call. */
 void opencl_lower_declarations(kit_text *text);
 
 /* HAL_TYPE_BIT of the types that OpenCL C has a spelling for in memory. */

@@ -1,4 +1,4 @@
-/* The OpenCL plugin's table and its one symbol. Called by hal's loader. */
+/* The OpenCL plugin's table and its one symbol. */
 #include "opencl_plugin.h"
 
 #include <kit/query.h>

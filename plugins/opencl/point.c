@@ -1,5 +1,4 @@
-/* Points: the marks of a queue, waiting for them, and the time between them. Called by queue.c;
- * entries of the plugin's table.
+/* Points: the marks of a queue, waiting for them, and the time between them.
  *
  * A mark is an event at the end of a batch: that of its last command, or a marker. On queues
  * without profiling most batches have none, since drivers take long for an event: a wait for their

@@ -1,4 +1,4 @@
-/* The template plugin's table and its one symbol. Called by hal's loader. */
+/* The template plugin's table and its one symbol. */
 #include "template_plugin.h"
 
 #include <kit/query.h>

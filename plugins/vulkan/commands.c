@@ -1,5 +1,4 @@
-/* The commands of batches, recorded into the command buffer of a slot. Called by queue.c and
- * send.c. */
+/* The commands of batches, recorded into the command buffer of a slot. */
 #include "vulkan_plugin.h"
 
 #include <string.h>
@@ -137,8 +136,8 @@ static void record_copy(recording *r, const hal_command *command)
     const hal_binding *from = r->batch->bindings + command->binding_first, *to = from + 1;
     if (from->length > 0) {
         record_copy_bytes(r, from->memory, from->offset, to->memory, to->offset, from->length);
-        r->slot->is_transfer |= from->length >= TRANSFER_BYTES &&
-                                (from->memory->mapped || to->memory->mapped != NULL);
+        r->slot->is_transfer |=
+            from->length >= TRANSFER_BYTES && (from->memory->mapped || to->memory->mapped != NULL);
     }
 }
 

@@ -1,5 +1,4 @@
-/* What a physical device is, in hal's terms, and what the lowering may use. Called by device.c for
- * each device that the loader lists. */
+/* What a physical device is, in hal's terms, and what the lowering may use. */
 #include "quirks.h"
 #include "vulkan_plugin.h"
 
@@ -276,7 +275,7 @@ static void describe_groups(const answers *a, vulkan_description *d)
         info->max_group_size[i] = limits->maxComputeWorkGroupSize[i];
         info->max_grid[i] = limits->maxComputeWorkGroupCount[i];
     }
-    /* A group that uses subgroups is laid out along x, see lower_group.c. */
+    /* A group that uses subgroups is laid out along x, see lower/subgroup.c. */
     info->max_group_items = limits->maxComputeWorkGroupInvocations < info->max_group_size[0]
                                 ? limits->maxComputeWorkGroupInvocations
                                 : info->max_group_size[0];

@@ -1,6 +1,5 @@
-/* The Vulkan loader, opened at run time, and the instance of the process, which is created when
- * hal first asks for devices and stays. After a failure the next call tries again. Called by
- * device.c. */
+/* The Vulkan loader, opened at run time, and the instance of the process, which is created when hal
+ * first asks for devices and stays. After a failure the next call tries again. */
 #include "vulkan_plugin.h"
 
 #include <kit/library.h>
@@ -53,7 +52,7 @@ static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *in
     PFN_vkVoidFunction function = NULL;
 #define GLOBAL(name)                                       \
     function = loader->vkGetInstanceProcAddr(NULL, #name); \
-    if (!function) {                                \
+    if (!function) {                                       \
         return fail_missing(#name);                        \
     }                                                      \
     memcpy(&made.name, &function, sizeof function);
@@ -65,7 +64,7 @@ static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *in
     }
 #define INSTANCE(name)                                            \
     function = loader->vkGetInstanceProcAddr(made.handle, #name); \
-    if (!function) {                                       \
+    if (!function) {                                              \
         return fail_missing(#name);                               \
     }                                                             \
     memcpy(&made.name, &function, sizeof function);

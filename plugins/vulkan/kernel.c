@@ -1,9 +1,9 @@
 /* Kernels: IR is lowered to SPIR-V, of which the driver makes a pipeline. Entries of the plugin's
  * table. */
-#include "lower.h"
+#include "lower/lower.h"
 #include "quirks.h"
-#include "spirv.h"
-#include "spirv_text.h"
+#include "lower/spirv.h"
+#include "lower/spirv_text.h"
 #include "vulkan_plugin.h"
 
 #include <kit/native_dump.h>
@@ -190,7 +190,7 @@ hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     return status;
 }
 
-/* Native code has the arguments that lower.h describes. */
+/* Native code has the arguments that lower/lower.h describes. */
 hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *interface, hal_plugin_kernel **kernel)

@@ -1,6 +1,6 @@
 /* Extensions that are newer than the oldest Vulkan headers with which the plugin is built (1.3.239,
  * of Debian 12): VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16. Names and numbers are those
- * of the registry. Used by driver.c, describe.c and device.c. */
+ * of the registry. */
 #ifndef HALYARD_VULKAN_NEWER_H
 #define HALYARD_VULKAN_NEWER_H
 

@@ -1,4 +1,4 @@
-/* The vulkan plugin's table and its one symbol. Called by hal's loader. */
+/* The vulkan plugin's table and its one symbol. */
 #include "vulkan_plugin.h"
 
 #include <kit/query.h>

@@ -1,5 +1,5 @@
-/* Points: the values of a queue's timeline semaphore, waiting for them, and the time between them.
- * Called by queue.c, send.c and slot.c. */
+/* Points: the values of a queue's timeline semaphore, waiting for them, and the time between
+ * them. */
 #include "quirks.h"
 #include "vulkan_plugin.h"
 

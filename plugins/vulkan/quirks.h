@@ -1,6 +1,5 @@
 /* What is known of single drivers and cannot be asked of them: each quirk with its effect here, and
- * the condition for it in the table of quirks.c. Nothing else in the plugin looks at a driver. Used
- * by describe.c, status.c, point.c, queue.c and kernel.c. */
+ * the condition for it in the table of quirks.c. Nothing else in the plugin looks at a driver. */
 #ifndef HALYARD_VULKAN_QUIRKS_H
 #define HALYARD_VULKAN_QUIRKS_H
 

@@ -1,4 +1,4 @@
-/* Sending: when recorded batches go to the driver. Called by queue.c.
+/* Sending: when recorded batches go to the driver.
  *
  * A submission costs an NVIDIA GPU 5 to 6 us and the host more. So while an earlier submission
  * runs, batches are recorded into one open slot. It is sent when the device needs more work, when

@@ -1,5 +1,4 @@
-/* Slots: command buffers and argument memory, which are reused after their batches have ended.
- * Called by send.c, queue.c and commands.c. */
+/* Slots: command buffers and argument memory, which are reused after their batches have ended. */
 #include "vulkan_plugin.h"
 
 #include <stdlib.h>

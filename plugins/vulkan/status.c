@@ -1,5 +1,4 @@
-/* The services of the host, failures with a message, and the results of Vulkan as statuses. Called
- * by every file of the plugin. */
+/* The services of the host, failures with a message, and the results of Vulkan as statuses. */
 #include "quirks.h"
 #include "vulkan_plugin.h"
 

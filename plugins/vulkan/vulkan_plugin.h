@@ -4,7 +4,7 @@
 
 #define VK_NO_PROTOTYPES
 #include "newer.h"
-#include "target.h"
+#include "lower/target.h"
 
 #include <hal/plugin.h>
 #include <pthread.h>

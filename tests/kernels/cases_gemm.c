@@ -1,5 +1,5 @@
-/* cases_gemm.c: the portable product with each of its tiles, types, transpositions and epilogues.
- * Called by corpus.c. */
+/* cases_gemm.c: the portable product with each of its tiles, types, transpositions and
+ * epilogues. */
 #include "corpus_cases.h"
 
 static void product(corpus *c, hal_type type, const int64_t size[3], int transpose_a,

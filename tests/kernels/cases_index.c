@@ -1,4 +1,4 @@
-/* cases_index.c: transposing, picking and placing elements. Called by corpus.c. */
+/* cases_index.c: transposing, picking and placing elements. */
 #include "corpus_cases.h"
 
 /* The axes of a tensor of rank 3 in other orders, and a concatenation. */

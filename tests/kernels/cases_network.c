@@ -1,5 +1,4 @@
-/* cases_network.c: a step of training of the digits example, and its reading of the classes. Called
- * by corpus.c. */
+/* cases_network.c: a step of training of the digits example, and its reading of the classes. */
 #include <network.h>
 
 #include "corpus_cases.h"

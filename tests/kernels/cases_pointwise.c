@@ -1,5 +1,5 @@
 /* cases_pointwise.c: functions on their types, and one chain in the layouts that make other
- * kernels; random numbers too. Called by corpus.c. */
+ * kernels; random numbers too. */
 #include "corpus_cases.h"
 
 #include <stdio.h>

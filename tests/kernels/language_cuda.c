@@ -2,7 +2,7 @@
  * ones. Called through languages.c. */
 #include "languages.h"
 
-#include <cuda/lower.h>
+#include <cuda/lower/lower.h>
 
 #include "language_host.h"
 

@@ -1,5 +1,4 @@
-/* language_host.h: hal's services as a lowering needs them: memory, and a failure's sentence.
- * Included by language_*.c. */
+/* language_host.h: hal's services as a lowering needs them: memory, and a failure's sentence. */
 #ifndef TESTS_KERNELS_LANGUAGE_HOST_H
 #define TESTS_KERNELS_LANGUAGE_HOST_H
 

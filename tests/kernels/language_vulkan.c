@@ -2,7 +2,7 @@
  * the plugin queries and 128 bytes of push constants. Called through languages.c. */
 #include "languages.h"
 
-#include <vulkan/lower.h>
+#include <vulkan/lower/lower.h>
 
 void *language_vulkan(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes)
 {

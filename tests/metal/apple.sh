@@ -12,16 +12,16 @@ flags=(-target arm64-apple-macos13 -fsyntax-only -std=gnu17 -Wall -Wextra -Werro
        -I "$root/plugins" -I "$root/hal/include" -I "$root/tests/metal/framework" -nostdlibinc
        -isystem "$library")
 # query.c reads ELF headers; docs/metal-first-run.md lists it.
-for source in "$root"/plugins/metal/*.c "$root"/plugins/kit/*.c; do
+for source in "$root"/plugins/metal/{*,*/*}.c "$root"/plugins/kit/{*,*/*}.c; do
     if [ "${source##*/}" = query.c ] && ! grep -q __APPLE__ "$source"; then
         continue
     fi
     "$clang" "${flags[@]}" -idirafter /usr/include "$source"
 done
 "$clang" "${flags[@]}" -fno-objc-arc -isystem "$gnustep" -isystem "$objc" \
-    "$root/plugins/metal/metal_shim.m"
+    "$root/plugins/metal/driver.m"
 # A misspelt call is an error.
-if sed 's/setFastMathEnabled:NO/setFastMathsEnabled:NO/' "$root/plugins/metal/metal_shim.m" |
+if sed 's/setFastMathEnabled:NO/setFastMathsEnabled:NO/' "$root/plugins/metal/driver.m" |
     "$clang" "${flags[@]}" -fno-objc-arc -isystem "$gnustep" -isystem "$objc" -x objective-c - \
         2>/dev/null; then
     echo "a call that Metal does not have was not noticed"

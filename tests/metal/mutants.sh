@@ -1,5 +1,5 @@
 #!/bin/bash
-# Wrong versions of metal_shim.m (mutants.txt) are each noticed: compiled, linked with the plugin's
+# Wrong versions of driver.m (mutants.txt) are each noticed: compiled, linked with the plugin's
 # other objects, and met by the test that the list names, which passes with the right version.
 # usage: mutants.sh BIN TEST-PLUGIN LIST SHIM OBJECTS -- COMPILE... -- LINK...
 # BIN has hal-conformance; OBJECTS is a file with one object a line; both commands get -o FILE and
@@ -21,8 +21,8 @@ mapfile -t plain <"$objects"
 
 # build SCRIPT: hal_metal.so from the shim as the script changes it.
 build() {
-    sed "$1" "$shim" >"$folder/metal_shim.m"
-    "${compile[@]}" -w -c "$folder/metal_shim.m" -o "$folder/shim.o" &&
+    sed "$1" "$shim" >"$folder/driver.m"
+    "${compile[@]}" -w -c "$folder/driver.m" -o "$folder/shim.o" &&
         mkdir -p "$folder/plugin" &&
         "${link[0]}" "$folder/shim.o" "${plain[@]}" "${link[@]:1}" -o "$folder/plugin/hal_metal.so"
 }
@@ -51,7 +51,7 @@ while IFS= read -r line; do
     count=$((count + 1))
     if ! build "$script"; then
         echo "$name: does not build" && failed=1
-    elif cmp -s "$folder/metal_shim.m" "$shim"; then
+    elif cmp -s "$folder/driver.m" "$shim"; then
         echo "$name: changes nothing: the shim no longer has these words" && failed=1
     elif meets "$test"; then
         echo "$name: not noticed by $test" && failed=1

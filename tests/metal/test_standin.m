@@ -1,5 +1,6 @@
-/* The stand-in's checks: each test breaks one rule of Metal and expects a command buffer that fails,
- * with the sentence. What follows the rules has to pass, too. Runs without METAL_STANDIN_STRICT. */
+/* The stand-in's checks: each test breaks one rule of Metal and expects a command buffer that
+ * fails, with the sentence. What follows the rules has to pass, too. Runs without
+ * METAL_STANDIN_STRICT. */
 #import <Metal/Metal.h>
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* edit.h: short forms for faults that alter IR: a function with the parameters `ir` and `i` inserts
- * records at the cursor `at`. Used by values.c and control.c. */
+ * records at the cursor `at`. */
 #ifndef TESTS_MUTANTS_EDIT_H
 #define TESTS_MUTANTS_EDIT_H
 

@@ -13,8 +13,6 @@
  *         return table;
  *     }
  *
- * Used by wrapped.c (nothing altered) and by the deliberately wrong plugins of tests/mutants.
- *
  * Threads: what the plugin contract allows; wrap_keep and its kin may be called from any thread. */
 #ifndef TESTS_PLUGINS_WRAP_H
 #define TESTS_PLUGINS_WRAP_H

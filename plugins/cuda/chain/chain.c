@@ -1,8 +1,8 @@
 /* The chains of a queue: finding one for a run, and dedicating one to a run that is repeated. See
- * chain.h. */
-#include "chain.h"
+ * chain/chain.h. */
+#include "chain/chain.h"
 
-#include "chain_graph.h"
+#include "chain/graph.h"
 
 #include <stdlib.h>
 

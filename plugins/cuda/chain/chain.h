@@ -1,6 +1,5 @@
 /* Chains: long runs of dispatches as graphs of the driver. A queue keeps its chains and uses them
- * again: for the same run, which then costs one call, or for another one that is not longer. Called
- * by commands.c and queue.c.
+ * again: for the same run, which then costs one call, or for another one that is not longer.
  *
  * A node of an executable graph keeps the size of the clusters of a kernel that it once held. A
  * later kernel without clusters then runs in such clusters, too, and loses the groups of a row of
@@ -10,8 +9,8 @@
 #ifndef HALYARD_CUDA_CHAIN_H
 #define HALYARD_CUDA_CHAIN_H
 
-#include "chain_period.h"
-#include "chain_run.h"
+#include "chain/period.h"
+#include "chain/run.h"
 
 /* How many dispatches of the run, which has at most CUDA_CHAIN_MAX, to submit together: up to the
  * end of whole iterations where the run repeats itself. */

@@ -1,5 +1,5 @@
-/* Executable graphs of kernel nodes, see chain_graph.h. */
-#include "chain_graph.h"
+/* Executable graphs of kernel nodes, see chain/graph.h. */
+#include "chain/graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* An executable graph of the driver with one kernel node after the other. A node is told its kernel
  * and parameters only where they differ from those that it holds, and nodes after the end of a run
- * are disabled. Called by chain.c. */
+ * are disabled. */
 #ifndef HALYARD_CUDA_CHAIN_GRAPH_H
 #define HALYARD_CUDA_CHAIN_GRAPH_H
 
-#include "chain_run.h"
+#include "chain/run.h"
 
 /* What a node of the executable graph holds. */
 typedef struct cuda_graph_node {

@@ -1,5 +1,5 @@
-/* Period detection in a run of dispatches, see chain_period.h. */
-#include "chain_period.h"
+/* Period detection in a run of dispatches, see chain/period.h. */
+#include "chain/period.h"
 
 /* The smallest distance at which all hashes repeat: the count less the longest part that is both a
  * prefix and a suffix (Knuth, Morris and Pratt, "Fast pattern matching in strings", 1977). */

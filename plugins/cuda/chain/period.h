@@ -1,6 +1,5 @@
 /* Where a run of dispatches that repeats itself, as a loop does, is cut: at the same dispatch as
- * before, so that whole iterations come again as the same run wherever batches end. Called by
- * chain.c. */
+ * before, so that whole iterations come again as the same run wherever batches end. */
 #ifndef HALYARD_CUDA_CHAIN_PERIOD_H
 #define HALYARD_CUDA_CHAIN_PERIOD_H
 

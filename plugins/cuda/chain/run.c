@@ -1,5 +1,5 @@
-/* Hashes and copies of runs, see chain_run.h. */
-#include "chain_run.h"
+/* Hashes and copies of runs, see chain/run.h. */
+#include "chain/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* A run: dispatches in a row of one batch. It is hashed and compared, so that a run which comes
- * again is recognised. Called by chain.c and chain_graph.c. */
+ * again is recognised. */
 #ifndef HALYARD_CUDA_CHAIN_RUN_H
 #define HALYARD_CUDA_CHAIN_RUN_H
 

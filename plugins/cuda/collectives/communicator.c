@@ -1,5 +1,5 @@
-/* Threads that create and end communicators, see communicator.h. Called by group.c. */
-#include "communicator.h"
+/* Threads that create and end communicators, see collectives/communicator.h. */
+#include "collectives/communicator.h"
 
 #include "cuda_plugin.h"
 

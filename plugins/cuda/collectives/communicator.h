@@ -1,10 +1,10 @@
 /* Creation and end of NCCL's communicators. They are blocking: a collective of one that does not
  * block costs 100 us more, for a thread that NCCL starts. Creation and end may wait for other
- * processes, so threads of the plugin do them. Used by group.c. */
+ * processes, so threads of the plugin do them. */
 #ifndef HALYARD_CUDA_COMMUNICATOR_H
 #define HALYARD_CUDA_COMMUNICATOR_H
 
-#include "nccl.h"
+#include "collectives/nccl.h"
 
 /* A communicator that a thread creates. */
 typedef struct cuda_creation cuda_creation;

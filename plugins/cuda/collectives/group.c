@@ -11,8 +11,8 @@
  * Two communicators on one device may each hold a part of it and wait for the rest. So all rounds
  * of the process begin under one lock, in the same order on all devices, and a device runs one
  * after the other: a stream waits for the last collective of its device if another queue has it. */
-#include "communicator.h"
-#include "peer_sum.h"
+#include "collectives/communicator.h"
+#include "collectives/peer_sum.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,8 +271,8 @@ static bool round_call(clique *of)
         clique_fail(of, NULL, result, "beginning a unit of calls");
         return false;
     }
-    for (hal_plugin_group *rank = of->ranks;
-         rank && result == NCCL_SUCCESS && status == HAL_OK; rank = rank->next) {
+    for (hal_plugin_group *rank = of->ranks; rank && result == NCCL_SUCCESS && status == HAL_OK;
+         rank = rank->next) {
         result = rank_begin(rank, &status);
         failed = rank->comm;
     }

@@ -1,7 +1,7 @@
-/* NCCL's library, opened at run time, and what it can do. Called by group.c and by hal. */
-#include "nccl.h"
+/* NCCL's library, opened at run time, and what it can do. */
+#include "collectives/nccl.h"
 
-#include "peer_sum.h"
+#include "collectives/peer_sum.h"
 
 #include <dlfcn.h>
 #include <kit/library.h>
@@ -69,7 +69,7 @@ static hal_status library_open(void)
     static const kit_symbol symbols[] = {
 #define SYMBOL(name, parameters) {#name, offsetof(nccl_library, name), 1},
 #define TEXT(name, parameters) {#name, offsetof(nccl_library, name), 1},
-#include "nccl_symbols.inl"
+#include "collectives/nccl_symbols.inl"
 #undef SYMBOL
 #undef TEXT
     };

@@ -1,6 +1,6 @@
 /* NCCL's interface, as far as the plugin uses it: types, constants and the table of its functions,
  * declared here without a header of the vendor. The library is opened when the first group is
- * created. Used by nccl.c, communicator.c and group.c. */
+ * created. */
 #ifndef HALYARD_CUDA_NCCL_H
 #define HALYARD_CUDA_NCCL_H
 
@@ -56,7 +56,7 @@ typedef struct nccl_config {
 typedef struct nccl_library {
 #define SYMBOL(name, parameters) nccl_result(*name) parameters;
 #define TEXT(name, parameters) const char *(*name)parameters;
-#include "nccl_symbols.inl"
+#include "collectives/nccl_symbols.inl"
 #undef SYMBOL
 #undef TEXT
 } nccl_library;

@@ -1,13 +1,13 @@
-/* Sums by writes to other devices' memory, see peer_sum.h.
+/* Sums by writes to other devices' memory, see collectives/peer_sum.h.
  *
  * A unit is 8 bytes of data. It travels as two pairs of a word and the number of the sum, in one
  * store of 16 bytes, whose halves of 8 bytes arrive whole. So a receiver that finds the number has
  * the data, and no fence or barrier is needed (the protocol LL of NCCL). An inbox has two slots for
  * each rank, which sums use in turn: a rank that sends for sum n has received for sum n - 1 from
- * all others, who have then ended sum n - 2. Called by group.c. */
-#include "peer_sum.h"
+ * all others, who have then ended sum n - 2. */
+#include "collectives/peer_sum.h"
 
-#include "lower.h"
+#include "lower/lower.h"
 #include "pinned.h"
 
 #include <kit/text.h>

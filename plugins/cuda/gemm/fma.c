@@ -1,11 +1,11 @@
-/* PTX of strict F32 products, see gemm_fma.h: segments, loads, and the loop of multiply-adds. What
- * follows it is gemm_fma_end.c. */
-#include "gemm_fma.h"
+/* PTX of strict F32 products, see gemm/fma.h: segments, loads, and the loop of multiply-adds. What
+ * follows it is gemm/end/fma.c. */
+#include "gemm/fma.h"
 
-#include "gemm_fma_end.h"
-#include "gemm_fma_load.h"
-#include "gemm_module.h"
-#include "gemm_wait.h"
+#include "gemm/end/fma.h"
+#include "gemm/producer/fma.h"
+#include "gemm/tile/module.h"
+#include "gemm/tile/wait.h"
 
 #include <stddef.h>
 #include <stdio.h>

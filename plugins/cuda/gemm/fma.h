@@ -1,5 +1,4 @@
-/* The PTX of strict F32 products by multiply-adds, for compute capability 9.0. Called by gemm.c and
- * gemm_fma_plan.c, and by tests on machines without the driver.
+/* The PTX of strict F32 products by multiply-adds, for compute capability 9.0.
  *
  * A kernel is persistent: each group multiplies whole tiles of C in turn, and then an equal share
  * of the stages of k of the last tiles (stream-K), so that all multiprocessors end at the same
@@ -14,7 +13,7 @@
 #ifndef HALYARD_CUDA_GEMM_FMA_H
 #define HALYARD_CUDA_GEMM_FMA_H
 
-#include "gemm_fma_tile.h"
+#include "gemm/tile/fma.h"
 
 #include <kit/text.h>
 

@@ -1,8 +1,8 @@
-/* The choice of the kernel of a strict F32 product, see gemm_fma_plan.h. */
-#include "gemm_fma_plan.h"
+/* The choice of the kernel of a strict F32 product, see gemm/fma_plan.h. */
+#include "gemm/fma_plan.h"
 
-#include "gemm_fma.h"
-#include "gemm_fma_load.h"
+#include "gemm/fma.h"
+#include "gemm/producer/fma.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* The choice of the kernel of a strict F32 product. Called by gemm.c. */
+/* The choice of the kernel of a strict F32 product. */
 #ifndef HALYARD_CUDA_GEMM_FMA_PLAN_H
 #define HALYARD_CUDA_GEMM_FMA_PLAN_H
 
-#include "gemm_plan.h"
+#include "gemm/plan.h"
 
 /* Chooses the tile and the number of groups with the least estimated time, a function of the
  * description and the device's number of multiprocessors alone. Errors: UNSUPPORTED, with the

@@ -1,12 +1,12 @@
-/* Native matrix products, see gemm.h: tensor maps, the parameter blocks of launches, and modules.
- * On the warpgroup units the choice of the kernel is gemm_plan.c and its text gemm_text.c, of
- * strict F32 gemm_fma_plan.c and gemm_fma.c. */
-#include "gemm.h"
+/* Native matrix products, see gemm/gemm.h: tensor maps, the parameter blocks of launches, and
+ * modules. On the warpgroup units the choice of the kernel is gemm/plan.c and its text
+ * gemm/wgmma.c, of strict F32 gemm/fma_plan.c and gemm/fma.c. */
+#include "gemm/gemm.h"
 
-#include "gemm_fma.h"
-#include "gemm_fma_plan.h"
-#include "gemm_ring.h"
-#include "gemm_text.h"
+#include "gemm/fma.h"
+#include "gemm/fma_plan.h"
+#include "gemm/tile/ring.h"
+#include "gemm/wgmma.h"
 #include "quirks.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define HALYARD_CUDA_GEMM_H
 
 #include "cuda_plugin.h"
-#include "gemm_launch.h"
+#include "gemm/launch.h"
 
 /* A loaded kernel, shared by all products with its key until the device is closed. */
 typedef struct cuda_gemm_module {

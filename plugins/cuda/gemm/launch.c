@@ -1,5 +1,5 @@
-/* Parameter blocks of native matrix products, see gemm_launch.h. */
-#include "gemm_launch.h"
+/* Parameter blocks of native matrix products, see gemm/launch.h. */
+#include "gemm/launch.h"
 
 #include <stddef.h>
 #include <string.h>

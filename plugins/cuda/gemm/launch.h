@@ -1,9 +1,9 @@
-/* What a launch of a native matrix product needs. Made by gemm.c, used by kernel.c. */
+/* What a launch of a native matrix product needs. */
 #ifndef HALYARD_CUDA_GEMM_LAUNCH_H
 #define HALYARD_CUDA_GEMM_LAUNCH_H
 
 #include "cuda_plugin.h"
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 _Static_assert(sizeof(cuda_gemm_block) <= CUDA_MAX_PARAMETERS, "a launch has room for the block");
 

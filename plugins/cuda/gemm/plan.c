@@ -1,9 +1,9 @@
-/* The choice of the kernel of a matrix product, see gemm_plan.h. */
-#include "gemm_plan.h"
+/* The choice of the kernel of a matrix product, see gemm/plan.h. */
+#include "gemm/plan.h"
 
-#include "gemm_inputs.h"
-#include "gemm_ring.h"
-#include "gemm_text.h"
+#include "gemm/end/inputs.h"
+#include "gemm/tile/ring.h"
+#include "gemm/wgmma.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum { MAP_ALIGNMENT = 16 };
 /* Stages of a part of k that is added through memory, at least: shorter ones did not pay
  * (docs/benchmarks, 2026-11-27-split). */
 enum { MIN_PART_STAGES = 4 };
-/* The least k of three-term products: each term has an error of up to 2^-19, see gemm_sums.c. */
+/* The least k of three-term products: each has an error of up to 2^-19, see gemm/tile/sums.c. */
 enum { MIN_PARTS_DEPTH = 64 };
 static const int64_t MAX_EXTENT = INT32_MAX;
 static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
@@ -50,14 +50,14 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define DIRECT_START 1500.0       /* more for a launch without tensor maps of A and B, */
 #define DIRECT_STAGE 500.0        /* a stage, */
 #define DIRECT_LINE 7.5           /* and each of its lines */
-#define DIRECT_REST 0.3  /* part of the shorter of stages and end of a tile, which overlap */
-#define PAIR_END 415.0   /* the end of a tile of a pair */
+#define DIRECT_REST 0.3    /* part of the shorter of stages and end of a tile, which overlap */
+#define PAIR_END 415.0     /* the end of a tile of a pair */
 #define OPERATION 1.0      /* an operation of the epilogue, for each column of a tile */
 #define TURN_OPERATION 0.5 /* the same where warpgroups take turns, and the part of the time of */
 #define TURN_COLUMNS 64    /* at most; wider tiles of 64 rows wait for the L2 more than they save */
 #define TURN_DELAY 0.4     /* operations by which the other one multiplies longer */
-#define PARTS_END 1750.0 /* adding sums through device memory, */
-#define PARTS_BYTE 0.045 /* and for each byte that other groups add of a group's sums */
+#define PARTS_END 1750.0   /* adding sums through device memory, */
+#define PARTS_BYTE 0.045   /* and for each byte that other groups add of a group's sums */
 
 /* Factors of a stage's multiplications; SHARED_CYCLES: of its reads of shared memory. */
 #define WIDE_PARTS 1.25      /* * three-term products above 96 columns, A or B across k */
@@ -157,7 +157,7 @@ static void product_transpose(hal_gemm_description *d)
 
 /* Clusters that are on the device at once, estimated: a cluster is within one processing cluster of
  * the device, whose last multiprocessors may be too few for another. As the driver tells of an
- * H100 (132 multiprocessors); the number is asked for when the kernel is there (gemm.c). */
+ * H100 (132 multiprocessors); the number is asked for when the kernel is there (gemm/gemm.c). */
 static uint32_t cluster_count(uint32_t units, uint32_t size)
 {
     static const uint8_t of_132[CUDA_GEMM_MAX_CLUSTER + 1] = {0, 132, 66, 39, 30, 22, 17, 15, 15};
@@ -174,7 +174,7 @@ static double operand_lines(const cuda_gemm_operand *o, uint32_t lines)
 
 /* Cycles of the copies of a stage from the L2. Two neighbours share the tile of A or B: as a pair,
  * or as the tiles of neighbouring groups do, which lie in one column of tiles where there are
- * several rows (gemm_module.c); groups that split k share nothing. */
+ * several rows (gemm/tile/module.c); groups that split k share nothing. */
 static double copy_cycles(const cuda_gemm_plan *plan, double active)
 {
     const cuda_gemm_key *key = &plan->key;
@@ -325,15 +325,14 @@ static double plan_least_cycles(const cuda_gemm_plan *plan, const hal_gemm_descr
     const double stage =
         direct ? fmax(multiply, DIRECT_STAGE + DIRECT_LINE * (rows + columns)) : multiply;
     const double loop = ceil(ceil((double)d->k / cuda_gemm_line(key->type)) / key->split) * stage;
-    const double bytes = rows * 4 * columns,
-                 others = bytes * (key->split - 1) / key->split;
+    const double bytes = rows * 4 * columns, others = bytes * (key->split - 1) / key->split;
     double end = (key->split > 1 ? STAGED_END : END_CYCLES) + bytes * STAGED_BYTE;
     if (key->split > 1) {
         end += key->in_memory ? PARTS_END + others * PARTS_BYTE : SPLIT_END + others * SPLIT_BYTE;
     }
     end += key->shared != CUDA_GEMM_SHARES_NONE ? PAIR_END : 0;
-    const double tile = direct && key->split == 1 ? fmax(loop, end) + DIRECT_REST * fmin(loop, end)
-                                                  : loop + end;
+    const double tile =
+        direct && key->split == 1 ? fmax(loop, end) + DIRECT_REST * fmin(loop, end) : loop + end;
     const double next = key->alternates ? fmax(loop, tile / 2) : tile;
     return LAUNCH_CYCLES + (direct ? DIRECT_START : 0) + (waves - 1) * next + tile;
 }
@@ -535,8 +534,8 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
             }
             /* Once there is a plan, `direct` is that of all. */
             if (!plan_count_tiles(device, d, &plan) ||
-                (found && plan_least_cycles(&plan, d, plan.key.direct, device->units) >
-                              best->ns * CLOCK)) {
+                (found &&
+                 plan_least_cycles(&plan, d, plan.key.direct, device->units) > best->ns * CLOCK)) {
                 continue;
             }
             if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan)) &&
@@ -560,8 +559,7 @@ static int64_t copied_line(hal_type type, int64_t length)
 
 static bool k_is_too_short(const hal_gemm_description *d)
 {
-    return d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE &&
-           d->k < MIN_PARTS_DEPTH;
+    return d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE && d->k < MIN_PARTS_DEPTH;
 }
 
 double cuda_gemm_plan_copied_ns(const hal_plugin_device *device, const hal_gemm_description *d)

@@ -1,10 +1,9 @@
-/* The choice of the kernel of a matrix product, and what its tensor maps describe. Called by
- * gemm.c. */
+/* The choice of the kernel of a matrix product, and what its tensor maps describe. */
 #ifndef HALYARD_CUDA_GEMM_PLAN_H
 #define HALYARD_CUDA_GEMM_PLAN_H
 
 #include "cuda_plugin.h"
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 /* A matrix as a tensor map sees it: contiguous along `inner`. */
 typedef struct cuda_gemm_operand {
@@ -19,7 +18,7 @@ typedef struct cuda_gemm_plan {
     cuda_gemm_key key;
     cuda_gemm_operand operands[3];
     uint32_t tiles_m, tiles_n;
-    uint32_t raster; /* rows of tiles that are taken together, see gemm_module.h */
+    uint32_t raster; /* rows of tiles that are taken together, see gemm/tile/module.h */
     double ns;       /* estimated time, with the copies that are made for the product */
     /* Of strict F32, see cuda_fma_block: */
     uint32_t groups, rounds, share, longer;

@@ -1,18 +1,18 @@
-/* PTX of the persistent wgmma kernel, see gemm_text.h: the roles of its warpgroups. The ring of
- * stages is gemm_ring.c, the sums are gemm_sums.c, turns gemm_turns.c, epilogues gemm_epilogue.c
- * and gemm_staged.c. */
-#include "gemm_text.h"
+/* PTX of the persistent wgmma kernel, see gemm/wgmma.h: the roles of its warpgroups. The ring of
+ * stages is gemm/tile/ring.c, the sums are gemm/tile/sums.c, turns gemm/tile/turns.c, epilogues
+ * gemm/end/epilogue.c and gemm/end/staged.c. */
+#include "gemm/wgmma.h"
 
-#include "gemm_direct.h"
-#include "gemm_epilogue.h"
-#include "gemm_module.h"
-#include "gemm_partial.h"
-#include "gemm_ring.h"
-#include "gemm_staged.h"
-#include "gemm_sums.h"
-#include "gemm_turns.h"
-#include "gemm_wait.h"
-#include "lower_state.h"
+#include "gemm/producer/direct.h"
+#include "gemm/end/epilogue.h"
+#include "gemm/tile/module.h"
+#include "gemm/end/partial.h"
+#include "gemm/tile/ring.h"
+#include "gemm/end/staged.h"
+#include "gemm/tile/sums.h"
+#include "gemm/tile/turns.h"
+#include "gemm/tile/wait.h"
+#include "lower/state.h"
 
 #include <stddef.h>
 

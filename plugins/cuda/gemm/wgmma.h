@@ -1,10 +1,8 @@
-/* The PTX of matrix products on the warpgroup units (wgmma) of compute capability 9.0. Called by
- * gemm.c, and by tests on machines without the driver.
+/* The PTX of matrix products on the warpgroup units (wgmma) of compute capability 9.0.
  *
  * A kernel is persistent: each group takes tiles of C in turn. One warpgroup copies tiles of A and
  * B into a ring of stages, through tensor maps or without (`direct`); two warpgroups multiply, and
- * write C. Shapes,
- * strides and addresses are parameters, so that a new shape needs no new kernel.
+ * write C. Shapes, strides and addresses are parameters, so that a new shape needs no new kernel.
  *
  * A kernel may compute the transpose, C' = B' A' (`swapped`); m, n, A and B are then those of the
  * transposed product. Groups may share a tile: each sums a part of k, and adds all parts of a slice
@@ -12,7 +10,7 @@
 #ifndef HALYARD_CUDA_GEMM_TEXT_H
 #define HALYARD_CUDA_GEMM_TEXT_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 #include <kit/text.h>
 

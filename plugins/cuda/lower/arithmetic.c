@@ -1,6 +1,6 @@
 /* Arithmetic, bits, comparisons and selection. Every rounding is explicit (.rn), so that the
  * assembler contracts nothing and keeps denormals. */
-#include "lower_state.h"
+#include "lower/state.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Variables, loops, branches, barriers, constants and ids. */
-#include "lower_state.h"
+#include "lower/state.h"
 
 #include <hal/ir_uniform.h>
 

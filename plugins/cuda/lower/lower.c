@@ -1,7 +1,7 @@
 /* The PTX of a kernel: the records in order, each by the file of its family, and then the header,
  * whose declarations are known at the end. */
-#include "lower.h"
-#include "lower_state.h"
+#include "lower/lower.h"
+#include "lower/state.h"
 
 #include <hal/ir_uniform.h>
 #include <stdio.h>

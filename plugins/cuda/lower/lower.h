@@ -1,4 +1,4 @@
-/* From IR to PTX. Called by kernel.c, and by tests on machines without the driver.
+/* From IR to PTX.
  *
  * A kernel becomes one entry with one parameter, a block of bytes: the addresses of the bindings, 8
  * bytes each, then the scalars as the IR lays them out. The entry is always named CUDA_ENTRY, so

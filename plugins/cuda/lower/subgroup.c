@@ -1,5 +1,5 @@
 /* Shuffles and reductions of a subgroup, which is a warp. */
-#include "lower_state.h"
+#include "lower/state.h"
 
 enum { LANES = 32 };
 

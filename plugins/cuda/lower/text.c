@@ -1,7 +1,6 @@
-/* Lines of PTX, registers and immediates. Called by every file of the lowering. Numbers are written
- * without printf: a large kernel has thousands of lines, and its lowering may take two
- * milliseconds. */
-#include "lower_state.h"
+/* Lines of PTX, registers and immediates. Numbers are written without printf: a large kernel has
+ * thousands of lines, and its lowering may take two milliseconds. */
+#include "lower/state.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Checks a dialect against a kernel before a word of it is written, so that a wrong letter or a
- * missing word is a sentence that names the field. Called by c_text.c. */
-#include "c_text_state.h"
+ * missing word is a sentence that names the field. */
+#include <kit/c_text/state.h>
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Loads, stores, atomics and asynchronous copies in C-like languages: widening and narrowing
- * between memory's types and those of values, vectors, guards. Called by c_text.c. */
-#include "c_text_state.h"
+ * between memory's types and those of values, vectors, guards. */
+#include <kit/c_text/state.h>
 
 #include <stdio.h>
 #include <string.h>

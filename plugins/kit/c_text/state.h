@@ -1,9 +1,9 @@
-/* State of one C-family lowering, and what its files offer to each other: c_text_write.c is at the
- * bottom, c_text_value.c and c_text_memory.c use it, and c_text.c uses all of them. */
+/* State of one C-family lowering, and what its files offer to each other: c_text/write.c is at the
+ * bottom, c_text/value.c and c_text/memory.c use it, and c_text.c uses all of them. */
 #ifndef KIT_C_TEXT_STATE_H
 #define KIT_C_TEXT_STATE_H
 
-#include "c_text.h"
+#include <kit/c_text.h>
 
 typedef struct kit_c_state {
     const kit_c_dialect *dialect;
@@ -22,10 +22,10 @@ typedef struct kit_c_words {
     const char *place, *space, *element, *value, *operation;
 } kit_c_words;
 
-/* c_text_check.c: UNSUPPORTED, naming the field, for a dialect that cannot write the kernel. */
+/* c_text/check.c: UNSUPPORTED, naming the field, for a dialect that cannot write the kernel. */
 hal_status kit_c_check(const hal_host *host, const kit_c_dialect *dialect, const hal_ir_kernel *ir);
 
-/* c_text_write.c */
+/* c_text/write.c */
 void kit_c_put(kit_c_state *state, const char *bytes);
 void kit_c_put_number(kit_c_state *state, uint64_t number);
 void kit_c_expand(kit_c_state *state, const char *pattern, const kit_c_words *words);
@@ -37,12 +37,12 @@ void kit_c_put_type(kit_c_state *state, hal_type type, uint32_t width);
 void kit_c_declare(kit_c_state *state, hal_ir_value value, const char *qualifier);
 void kit_c_new_line(kit_c_state *state);
 
-/* c_text_value.c: the pattern of a pure operation; null: none. */
+/* c_text/value.c: the pattern of a pure operation; null: none. */
 const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record);
 /* A value rounded to BF16, as 16 bits. */
 extern const char kit_c_bits_of_bf16[];
 
-/* c_text_memory.c: statements of accesses and asynchronous copies; 0 when the dialect lacks
+/* c_text/memory.c: statements of accesses and asynchronous copies; 0 when the dialect lacks
  * them. */
 int kit_c_load(kit_c_state *state, hal_ir_value value);
 int kit_c_store(kit_c_state *state, const hal_ir_record *record);

@@ -1,6 +1,6 @@
 /* The pattern of each pure operation of the C-family languages: one row an opcode, one column a
  * class of types. Operands are names or literals, so that a pattern may repeat them. */
-#include "c_text_state.h"
+#include <kit/c_text/state.h>
 
 #include <stddef.h>
 

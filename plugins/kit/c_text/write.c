@@ -1,6 +1,5 @@
-/* Writes numbers, literals, names, types and expanded patterns. Called by the other files of the
- * C-family lowering. */
-#include "c_text_state.h"
+/* Writes numbers, literals, names, types and expanded patterns. */
+#include <kit/c_text/state.h>
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The functions that the text of kernels calls, where Metal's library has none with hal's
- * definition. Called by lower.c. */
+ * definition. */
 #include "metal_plugin.h"
 
 /* Eight elements, which Metal's vectors do not have. */

@@ -1,5 +1,5 @@
 /* A kernel as Metal Shading Language 3.0: the structure of scalars and the head of the kernel; the
- * kit writes the statements, lower_functions.c what they call. Called by kernel.c and tests. */
+ * kit writes the statements, lower/functions.c what they call. */
 #include "metal_plugin.h"
 #include "quirks.h"
 
@@ -68,7 +68,7 @@ static const kit_c_dialect dialect = {
     .matrix_multiply = "multiply_matrices<@i>(@a, @b, @c, lane)",
 };
 
-/* What the functions of lower_functions.c are written for. */
+/* What the functions of lower/functions.c are written for. */
 static uint32_t functions_used(const hal_ir_kernel *ir)
 {
     uint32_t used = 0;

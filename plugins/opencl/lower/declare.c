@@ -1,5 +1,5 @@
 /* Declarations of the functions that kernels call, for drivers whose header of all functions takes
- * most of the compile time. Called by lower.c. */
+ * most of the compile time. */
 #include "opencl_plugin.h"
 
 void opencl_lower_declarations(kit_text *text)

@@ -1,5 +1,5 @@
 /* A kernel as OpenCL C: pragmas, the structure of arguments and the head of the kernel; the kit
- * writes the statements. Called by kernel.c and tests. */
+ * writes the statements. */
 #include "opencl_plugin.h"
 #include "quirks.h"
 

@@ -1,5 +1,4 @@
-/* Conversions between floats and the narrow floats of memory, as functions in front of a kernel.
- * Called by lower.c. */
+/* Conversions between floats and the narrow floats of memory, as functions in front of a kernel. */
 #include "opencl_plugin.h"
 #include "quirks.h"
 

@@ -1,7 +1,6 @@
 /* Subgroups, matrix units and asynchronous copies of NVIDIA's GPUs, whose driver takes PTX in
  * OpenCL C and has no extension of OpenCL for them. Warps are filled in the order of work-items,
- * and the IR spreads matrices over lanes as mma.sync does. Called by lower.c; see
- * OPENCL_QUIRK_WARPS. */
+ * and the IR spreads matrices over lanes as mma.sync does. */
 #include "opencl_plugin.h"
 
 static const char shuffles[] =

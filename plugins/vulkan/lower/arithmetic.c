@@ -1,6 +1,5 @@
-/* Arithmetic, bits, comparisons and selection. Called by lower.c for all opcodes that no other file
- * lowers. */
-#include "lower_state.h"
+/* Arithmetic, bits, comparisons and selection. */
+#include "lower/state.h"
 
 static uint32_t fail_unsupported(lower *l, const hal_ir_record *record)
 {

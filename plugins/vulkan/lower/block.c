@@ -1,6 +1,5 @@
-/* Labels and branches of the block that is written, and the failure of a lowering. Called by every
- * file of the lowering. */
-#include "lower_state.h"
+/* Labels and branches of the block that is written, and the failure of a lowering. */
+#include "lower/state.h"
 
 #include <stdarg.h>
 #include <stdio.h>

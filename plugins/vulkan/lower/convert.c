@@ -1,6 +1,5 @@
-/* Conversions between value types, and between values and storage types below 32 bits. Called by
- * lower.c for CAST and NARROW, and by lower_memory.c. */
-#include "lower_state.h"
+/* Conversions between value types, and between values and storage types below 32 bits. */
+#include "lower/state.h"
 
 /* On the bits, so that a denormal is true where the driver flushes it. */
 static uint32_t cast_to_bool(lower *l, hal_type from, uint32_t value)
@@ -93,8 +92,8 @@ static uint32_t emit_halves(lower *l, uint32_t low, uint32_t high)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32);
-    const uint32_t both = RESULT(w, SPV_OP_COMPOSITE_CONSTRUCT,
-                                 lower_vector(l, lower_float(l, 32), 2), low, high);
+    const uint32_t both =
+        RESULT(w, SPV_OP_COMPOSITE_CONSTRUCT, lower_vector(l, lower_float(l, 32), 2), low, high);
     const uint32_t packed = lower_glsl(l, SPV_GLSL_PACK_HALF_2X16, u32, &both, 1);
     return RESULT(w, SPV_OP_BITWISE_XOR, u32, packed, l->hidden_zero);
 }
@@ -221,9 +220,8 @@ uint32_t lower_encode_pair(lower *l, hal_type type, uint32_t low, uint32_t high)
         return emit_or(l, lower_encode(l, type, low),
                        emit_and(l, emit_bfloat(l, high), 0xffff0000u));
     }
-    return emit_or(
-        l, lower_encode(l, type, low),
-        emit_shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, lower_encode(l, type, high), 16));
+    return emit_or(l, lower_encode(l, type, low),
+                   emit_shift(l, SPV_OP_SHIFT_LEFT_LOGICAL, lower_encode(l, type, high), 16));
 }
 
 uint32_t lower_decode(lower *l, hal_type type, uint32_t word)

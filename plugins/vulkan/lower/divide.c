@@ -1,6 +1,6 @@
 /* Division, remainder and square root, with the special cases of the IR, and the high half of
- * products. Called by lower_arithmetic.c. */
-#include "lower_state.h"
+ * products. */
+#include "lower/state.h"
 
 /* Bits of a float type, of its fraction, and by which a remainder can be shifted in 64 bits. */
 typedef struct float_format {

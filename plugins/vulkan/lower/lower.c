@@ -1,7 +1,7 @@
 /* A kernel as a SPIR-V module: the frame of the module, arguments, ids, variables and control flow;
- * other records are lowered by lower_*.c. Called by kernel.c. */
-#include "lower.h"
-#include "lower_state.h"
+ * other records are lowered by lower_*.c. */
+#include "lower/lower.h"
+#include "lower/state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* From IR to a SPIR-V module, without Vulkan. Called by kernel.c and tests.
+/* From IR to a SPIR-V module, without Vulkan.
  *
  * The arguments of a dispatch are a block: the address of each binding, 8 bytes each, then the
  * scalars. Up to `push_bytes` the block is the push constants; a larger block is in memory, and the
@@ -6,7 +6,7 @@
 #ifndef HALYARD_VULKAN_LOWER_H
 #define HALYARD_VULKAN_LOWER_H
 
-#include "target.h"
+#include "lower/target.h"
 
 #include <hal/ir.h>
 #include <hal/status.h>

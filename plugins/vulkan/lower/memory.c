@@ -1,6 +1,6 @@
 /* Loads, stores and atomics. A binding is an address, from which each access makes a pointer. A
  * guard is a branch around the access. */
-#include "lower_state.h"
+#include "lower/state.h"
 
 enum { MAX_PIECES = 8 };
 

@@ -1,7 +1,7 @@
-/* Modules as text, from the table of instructions in spirv.h. Called by kernel.c. */
-#include "spirv_text.h"
+/* Modules as text, from the table of instructions in lower/spirv.h. */
+#include "lower/spirv_text.h"
 
-#include "spirv.h"
+#include "lower/spirv.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Growing sections, and a hash table over the declarations. Called by lower*.c. */
-#include "spirv_writer.h"
+/* Growing sections, and a hash table over the declarations. */
+#include "lower/spirv_writer.h"
 
 #include <stdlib.h>
 #include <string.h>

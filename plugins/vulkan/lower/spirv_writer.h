@@ -1,12 +1,12 @@
 /* Writes a SPIR-V module: growing sections in the order of the specification, and types and
- * constants that are declared once. Called by the lowering; knows nothing of kernels.
+ * constants that are declared once.
  *
  * After a failed allocation `failed` is set and further calls have no effect, so only the end
  * checks it. Threads: each writer on one thread. */
 #ifndef HALYARD_VULKAN_SPIRV_WRITER_H
 #define HALYARD_VULKAN_SPIRV_WRITER_H
 
-#include "spirv.h"
+#include "lower/spirv.h"
 
 #include <stdint.h>
 

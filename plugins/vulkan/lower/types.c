@@ -1,12 +1,12 @@
-/* Types, constants and single instructions. Called by every file of the lowering. */
-#include "lower_state.h"
+/* Types, constants and single instructions. */
+#include "lower/state.h"
 
 uint32_t lower_bool(lower *l)
 {
     return spirv_unique(&l->writer, SPV_OP_TYPE_BOOL, 0, NULL, 0);
 }
 
-/* Below 32 bits the storage capabilities come with the accesses, see lower_memory.c. */
+/* Below 32 bits the storage capabilities come with the accesses, see lower/memory.c. */
 uint32_t lower_int(lower *l, uint32_t bits)
 {
     return UNIQUE(&l->writer, SPV_OP_TYPE_INT, 0, bits, 0);

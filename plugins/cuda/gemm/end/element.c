@@ -1,5 +1,5 @@
-/* PTX of one element of C, see gemm_element.h. */
-#include "gemm_element.h"
+/* PTX of one element of C, see gemm/end/element.h. */
+#include "gemm/end/element.h"
 
 #include <stddef.h>
 

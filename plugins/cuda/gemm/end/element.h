@@ -1,11 +1,10 @@
-/* One element of C: alpha, beta, and the epilogue's fragment. Called by gemm_epilogue.c,
- * gemm_staged.c and gemm_fma_end.c. */
+/* One element of C: alpha, beta, and the epilogue's fragment. */
 #ifndef HALYARD_CUDA_GEMM_ELEMENT_H
 #define HALYARD_CUDA_GEMM_ELEMENT_H
 
-#include "gemm_inputs.h"
-#include "gemm_key.h"
-#include "lower_state.h"
+#include "gemm/end/inputs.h"
+#include "gemm/tile/key.h"
+#include "lower/state.h"
 
 /* Registers with an element's row and column of C, and with the numbers of rows and columns. */
 typedef struct cuda_gemm_place {

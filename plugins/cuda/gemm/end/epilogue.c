@@ -1,4 +1,4 @@
-/* PTX of the epilogue, see gemm_epilogue.h. A warpgroup writes a box into shared memory, in the
+/* PTX of the epilogue, see gemm/end/epilogue.h. A warpgroup writes a box into shared memory, in the
  * swizzle of the tensor map, and one of its threads starts the copy. The boxes of a warpgroup take
  * turns. A box has lines of 128 bytes along C's rows: 64 of them; of a swapped product as many
  * as cuda_gemm_store_rows, and of F32 two boxes next to each other. The last box of a tile may
@@ -7,12 +7,12 @@
  * Layout of the sums (PTX ISA, wgmma m64nNk16 accumulator): work-item `lane` of warp w has rows 16
  * w + lane / 4 and 8 more (or those of cuda_gemm_write_row), and columns 2 (lane mod 4) and the
  * next one of each block of 8. */
-#include "gemm_epilogue.h"
+#include "gemm/end/epilogue.h"
 
-#include "gemm_element.h"
-#include "gemm_ring.h"
-#include "gemm_rows.h"
-#include "gemm_sums.h"
+#include "gemm/end/element.h"
+#include "gemm/tile/ring.h"
+#include "gemm/end/rows.h"
+#include "gemm/tile/sums.h"
 
 #include <stddef.h>
 
@@ -296,8 +296,7 @@ static void write_loop(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inp
 {
     kit_text *t = &l->body;
     const cuda_gemm_inputs start = *inputs;
-    kit_text_add(t,
-                 ".reg .b32 %%boxes;\nmov.u32 %%boxes, %u;\nBOX:\n.pragma \"nounroll\";\n",
+    kit_text_add(t, ".reg .b32 %%boxes;\nmov.u32 %%boxes, %u;\nBOX:\n.pragma \"nounroll\";\n",
                  key->columns / LOOP_COLUMNS);
     write_box(l, key, inputs, 0, LOOP_COLUMNS, 0);
     kit_text_add(t,

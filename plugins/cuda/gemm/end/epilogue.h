@@ -1,11 +1,11 @@
 /* The epilogue of the wgmma kernel: from the sums in registers to C, in boxes that leave shared
- * memory by tensor maps, or by rows. Called by gemm_text.c. */
+ * memory by tensor maps, or by rows. */
 #ifndef HALYARD_CUDA_GEMM_EPILOGUE_H
 #define HALYARD_CUDA_GEMM_EPILOGUE_H
 
-#include "gemm_inputs.h"
-#include "gemm_key.h"
-#include "lower_state.h"
+#include "gemm/end/inputs.h"
+#include "gemm/tile/key.h"
+#include "lower/state.h"
 
 bool cuda_gemm_epilogue_is_supported(const cuda_gemm_key *key);
 

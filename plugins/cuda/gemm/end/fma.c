@@ -1,12 +1,12 @@
-/* PTX of the end of a tile of strict F32 products, see gemm_fma_end.h. The sums go to shared
+/* PTX of the end of a tile of strict F32 products, see gemm/end/fma.h. The sums go to shared
  * memory, by rows, so that what follows are short loops over pieces of rows, and the registers of
  * the sums do not have to suit it: work-items take pieces in turn, 256 at a time. */
-#include "gemm_fma_end.h"
+#include "gemm/end/fma.h"
 
-#include "gemm_element.h"
-#include "gemm_fma_load.h"
-#include "gemm_module.h"
-#include "gemm_wait.h"
+#include "gemm/end/element.h"
+#include "gemm/producer/fma.h"
+#include "gemm/tile/module.h"
+#include "gemm/tile/wait.h"
 
 #include <stddef.h>
 #include <stdio.h>

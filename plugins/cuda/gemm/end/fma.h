@@ -1,10 +1,10 @@
 /* What follows the last stage of a tile, or of a share of it: sums of slices and of other groups,
- * and the store. Called by gemm_fma.c. */
+ * and the store. */
 #ifndef HALYARD_CUDA_GEMM_FMA_END_H
 #define HALYARD_CUDA_GEMM_FMA_END_H
 
-#include "gemm_fma_tile.h"
-#include "lower_state.h"
+#include "gemm/tile/fma.h"
+#include "lower/state.h"
 
 /* Bytes of shared memory behind the stages, for the sums of a tile. */
 uint32_t cuda_fma_sums_bytes(const cuda_fma_tile *tile);

@@ -1,7 +1,7 @@
-/* PTX of the further inputs of a box or a piece of C, see gemm_inputs.h. */
-#include "gemm_inputs.h"
+/* PTX of the further inputs of a box or a piece of C, see gemm/end/inputs.h. */
+#include "gemm/end/inputs.h"
 
-#include "gemm_sums.h"
+#include "gemm/tile/sums.h"
 
 #include <stddef.h>
 

@@ -2,12 +2,12 @@
  * values in all rows of a tile, such as a bias, is loaded before the box that needs it, once for
  * both rows of a work-item; one with the same values in all columns once a tile. Two or four
  * neighbours take one access where strides allow. Inputs of other layouts are loaded element by
- * element (gemm_element.c). Called by gemm_element.c, gemm_epilogue.c and gemm_staged.c. */
+ * element (gemm/end/element.c). */
 #ifndef HALYARD_CUDA_GEMM_INPUTS_H
 #define HALYARD_CUDA_GEMM_INPUTS_H
 
-#include "gemm_key.h"
-#include "lower_state.h"
+#include "gemm/tile/key.h"
+#include "lower/state.h"
 
 enum {
     CUDA_GEMM_BOX_PAIRS = 8 /* of neighbouring columns that a work-item has in a box */

@@ -1,14 +1,14 @@
-/* PTX of sums that are added through device memory, see gemm_partial.h.
+/* PTX of sums that are added through device memory, see gemm/end/partial.h.
  *
  * The memory has words, of tiles, and then the sums of groups as blocks of 8 columns. In a block
  * each work-item has the 4 sums of its registers next to each other, so that a warp writes and
  * reads whole lines. */
-#include "gemm_partial.h"
+#include "gemm/end/partial.h"
 
-#include "gemm_element.h"
-#include "gemm_ring.h"
-#include "gemm_sums.h"
-#include "gemm_wait.h"
+#include "gemm/end/element.h"
+#include "gemm/tile/ring.h"
+#include "gemm/tile/sums.h"
+#include "gemm/tile/wait.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -257,7 +257,7 @@ static void write_block_loads(cuda_lowering *l, const cuda_gemm_key *key, uint32
     }
 }
 
-/* Adds them, and stores the sums where gemm_staged.c has those of a tile. */
+/* Adds them, and stores the sums where gemm/end/staged.c has those of a tile. */
 static void write_block_sums(cuda_lowering *l, const cuda_gemm_key *key, uint32_t copy,
                              cuda_operand parts[CUDA_GEMM_MAX_PARTS][4])
 {

@@ -1,5 +1,4 @@
-/* Sums of parts of k that are added through device memory. Called by gemm_text.c and
- * gemm_staged.c.
+/* Sums of parts of k that are added through device memory.
  *
  * Every group writes the sums of its part to memory and tells the tile's word. A group waits for
  * the others of its tile, and adds a slice of the tile, whose sums it keeps, only if all of them
@@ -10,8 +9,8 @@
 #ifndef HALYARD_CUDA_GEMM_PARTIAL_H
 #define HALYARD_CUDA_GEMM_PARTIAL_H
 
-#include "gemm_key.h"
-#include "lower_state.h"
+#include "gemm/tile/key.h"
+#include "lower/state.h"
 
 /* Columns of a tile are added in blocks of 8: a work-item has 4 sums of each. */
 enum { CUDA_GEMM_BLOCK_COLUMNS = 8 };
@@ -30,7 +29,7 @@ void cuda_gemm_partial_begin_tile(kit_text *t, const cuda_gemm_key *key);
 void cuda_gemm_partial_ask(kit_text *t, const cuda_gemm_key *key);
 
 /* Writes what is done with the sums in %f0 and on. %slices then has a bit for each slice that this
- * group adds. A work-item's sums are in shared memory from %spot on (gemm_staged.c). */
+ * group adds. A work-item's sums are in shared memory from %spot on (gemm/end/staged.c). */
 void cuda_gemm_partial_exchange(cuda_lowering *l, const cuda_gemm_key *key);
 
 /* Takes a slice from %slices: blocks %first_block to %end_block, which it adds and stores in

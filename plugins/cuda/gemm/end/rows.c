@@ -1,4 +1,4 @@
-/* PTX of boxes that are stored by rows, see gemm_rows.h.
+/* PTX of boxes that are stored by rows, see gemm/end/rows.h.
  *
  * A warp stores a line at once, each work-item a word of it, from the last sector of memory (32
  * bytes) that begins before the line on: sectors that two stores write in part take about twice the
@@ -9,7 +9,7 @@
  * Rows that are 16 apart begin alike, so a warp takes its lines in four classes, w, w + 4, ... + 16
  * i. The box is in the 128-byte swizzle: bits 4 to 6 of an address are exclusive-or'ed with the
  * line, of which a class has one value of three bits. */
-#include "gemm_rows.h"
+#include "gemm/end/rows.h"
 
 #include <stddef.h>
 

@@ -1,9 +1,8 @@
-/* Stores a box of C by rows, where no tensor map describes C: rows that begin anywhere. Called by
- * gemm_epilogue.c. */
+/* Stores a box of C by rows, where no tensor map describes C: rows that begin anywhere. */
 #ifndef HALYARD_CUDA_GEMM_ROWS_H
 #define HALYARD_CUDA_GEMM_ROWS_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 #include <kit/text.h>
 

@@ -1,13 +1,13 @@
-/* PTX of the staged epilogue, see gemm_staged.h. The tile of C lies by rows in shared memory, over
- * the stages of the ring. Each of the groups that share a tile stores a slice of its rows: it reads
- * the sums of all groups through distributed shared memory, which have a part of k each, and adds
- * them in the order of the parts, so that the bits do not depend on time. */
-#include "gemm_staged.h"
+/* PTX of the staged epilogue, see gemm/end/staged.h. The tile of C lies by rows in shared memory,
+ * over the stages of the ring. Each of the groups that share a tile stores a slice of its rows: it
+ * reads the sums of all groups through distributed shared memory, which have a part of k each, and
+ * adds them in the order of the parts, so that the bits do not depend on time. */
+#include "gemm/end/staged.h"
 
-#include "gemm_element.h"
-#include "gemm_partial.h"
-#include "gemm_ring.h"
-#include "gemm_sums.h"
+#include "gemm/end/element.h"
+#include "gemm/end/partial.h"
+#include "gemm/tile/ring.h"
+#include "gemm/tile/sums.h"
 
 #include <stdio.h>
 
@@ -147,8 +147,8 @@ static void write_drained(kit_text *t, const cuda_gemm_key *key)
     }
 }
 
-/* The same of a slice of whole columns of the tile, see gemm_partial.c. The slice is in its place
- * in the tile. */
+/* The same of a slice of whole columns of the tile, see gemm/end/partial.c. The slice is in its
+ * place in the tile. */
 static void write_column_piece_place(kit_text *t, const cuda_gemm_key *key, uint32_t copy)
 {
     const uint32_t in_row =

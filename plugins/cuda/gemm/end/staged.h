@@ -1,11 +1,11 @@
 /* The staged epilogue of the wgmma kernel: the sums go to shared memory, and from there by rows to
- * C. It adds the sums of the groups of a cluster, which share a tile, and needs no tensor map of C.
- * Called by gemm_text.c. */
+ * C. It adds the sums of the groups of a cluster, which share a tile, and needs no tensor map of
+ * C. */
 #ifndef HALYARD_CUDA_GEMM_STAGED_H
 #define HALYARD_CUDA_GEMM_STAGED_H
 
-#include "gemm_key.h"
-#include "lower_state.h"
+#include "gemm/tile/key.h"
+#include "lower/state.h"
 
 bool cuda_gemm_staged_is_supported(const cuda_gemm_key *key);
 

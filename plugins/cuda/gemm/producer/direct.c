@@ -1,4 +1,4 @@
-/* PTX of the producer without tensor maps, see gemm_direct.h.
+/* PTX of the producer without tensor maps, see gemm/producer/direct.h.
  *
  * A line of a stage is 128 bytes along k, of one row of A or column of B, or 64 elements of a line
  * across k. Lines are taken in groups of eight, as the swizzle repeats: group g of an operand is at
@@ -11,9 +11,9 @@
  * end of a line and after the last line the copy fills with zeros and reads nothing. Stores: a
  * warp writes a line, each work-item one word, from two words of the copy that are shifted by
  * none or two bytes. */
-#include "gemm_direct.h"
+#include "gemm/producer/direct.h"
 
-#include "gemm_ring.h"
+#include "gemm/tile/ring.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* The producer of a wgmma kernel whose A and B no tensor map describes: lines of 16-bit elements
- * that begin anywhere. Called by gemm_text.c.
+ * that begin anywhere.
  *
  * Each of the four warps copies its own lines of a stage, by the aligned pieces of 16 bytes that
  * they meet, into a ring of `raw` stages that no other warp uses (cp.async), waits for the oldest
@@ -7,7 +7,7 @@
 #ifndef HALYARD_CUDA_GEMM_DIRECT_H
 #define HALYARD_CUDA_GEMM_DIRECT_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 #include <kit/text.h>
 

@@ -1,5 +1,5 @@
-/* PTX of the loads of strict F32 products, see gemm_fma_load.h. */
-#include "gemm_fma_load.h"
+/* PTX of the loads of strict F32 products, see gemm/producer/fma.h. */
+#include "gemm/producer/fma.h"
 
 #include <stddef.h>
 

@@ -1,14 +1,14 @@
 /* How tiles of A and B come to shared memory in products of strict F32: as steps of k, each with
- * the lines (rows of A, columns of B) of the tile. Called by gemm_fma.c.
+ * the lines (rows of A, columns of B) of the tile.
  *
  * An operand that is contiguous along its lines is copied by cp.async, 16 bytes at a time where its
  * lines begin at multiples of that. One that is contiguous along k is transposed by copies of
  * single elements. (By registers, with loads of 16 bytes, an H100 takes 2 to 24 % more time.)
- */
+ * */
 #ifndef HALYARD_CUDA_GEMM_FMA_LOAD_H
 #define HALYARD_CUDA_GEMM_FMA_LOAD_H
 
-#include "gemm_fma_tile.h"
+#include "gemm/tile/fma.h"
 
 #include <kit/text.h>
 

@@ -1,5 +1,5 @@
-/* The tiles of strict F32 products, see gemm_fma_tile.h. */
-#include "gemm_fma_tile.h"
+/* The tiles of strict F32 products, see gemm/tile/fma.h. */
+#include "gemm/tile/fma.h"
 
 static const cuda_fma_tile tiles[CUDA_FMA_TILES] = {
     /* rows columns thread lanes warps slices depth stages groups */

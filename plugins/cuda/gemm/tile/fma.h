@@ -1,8 +1,8 @@
-/* The tiles of strict F32 products. Used by all files gemm_fma*.c. */
+/* The tiles of strict F32 products. */
 #ifndef HALYARD_CUDA_GEMM_FMA_TILE_H
 #define HALYARD_CUDA_GEMM_FMA_TILE_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 /* A work-item has thread_m x thread_n sums, in strips of 4 rows and columns; lanes_m x lanes_n
  * work-items are a warp, warps_m x warps_n warps a slice; slices take `depth` / slices steps of k

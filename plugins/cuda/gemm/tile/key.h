@@ -1,4 +1,4 @@
-/* What a kernel of matrix products depends on, and its parameters. Used by all files gemm*.c. */
+/* What a kernel of matrix products depends on, and its parameters. */
 #ifndef HALYARD_CUDA_GEMM_KEY_H
 #define HALYARD_CUDA_GEMM_KEY_H
 
@@ -48,7 +48,7 @@ typedef struct cuda_gemm_key {
     uint8_t wait_seconds; /* after which a wait ends the kernel with an assertion; 0: never */
     uint8_t shared;       /* CUDA_GEMM_SHARES_*: pairs of groups have a tile of A or B in common */
     uint8_t alternates;   /* the warpgroups take turns, each with tiles of 64 rows of its own */
-    uint8_t tile; /* of strict F32, from 1 on, see gemm_fma.h; of the units 0. For strict F32: */
+    uint8_t tile; /* of strict F32, from 1 on, see gemm/fma.h; of the units 0. For strict F32: */
     uint8_t width_a, width_b; /* elements of a copy across k, 1 or 4 */
     uint8_t ragged;           /* k is no multiple of a stage */
     uint32_t columns; /* of a tile: multiples of 16 up to 256; at most 128 where sums are flushed */
@@ -99,7 +99,7 @@ typedef struct cuda_gemm_block {
     float alpha, beta;
     uint32_t batch;
     uint32_t places; /* tiles of C, of all matrices; of pairs where groups share operands */
-    uint64_t parts;  /* address of the queue's memory, see gemm_partial.h */
+    uint64_t parts;  /* address of the queue's memory, see gemm/end/partial.h */
     cuda_gemm_input inputs[HAL_GEMM_MAX_INPUTS]; /* as many as there are */
 } cuda_gemm_block;
 

@@ -1,5 +1,5 @@
-/* The module of a matrix product and the order of its tiles, see gemm_module.h. */
-#include "gemm_module.h"
+/* The module of a matrix product and the order of its tiles, see gemm/tile/module.h. */
+#include "gemm/tile/module.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
 /* What the texts of all matrix products have in common: the module around a kernel's body, and the
- * order of tiles. Called by gemm_text.c and gemm_fma*.c. */
+ * order of tiles. */
 #ifndef HALYARD_CUDA_GEMM_MODULE_H
 #define HALYARD_CUDA_GEMM_MODULE_H
 
-#include "gemm_key.h"
-#include "lower_state.h"
+#include "gemm/tile/key.h"
+#include "lower/state.h"
 
 /* Writes of a kernel: its body, and then what comes before it, which depends on the body. */
 typedef struct cuda_gemm_writers {

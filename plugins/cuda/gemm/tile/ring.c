@@ -1,7 +1,7 @@
-/* Geometry of the ring of stages, see gemm_ring.h. */
-#include "gemm_ring.h"
+/* Geometry of the ring of stages, see gemm/tile/ring.h. */
+#include "gemm/tile/ring.h"
 
-#include "gemm_wait.h"
+#include "gemm/tile/wait.h"
 
 #include <string.h>
 

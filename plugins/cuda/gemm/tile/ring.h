@@ -1,5 +1,4 @@
-/* The ring of stages of the wgmma kernels: its geometry, and the PTX that moves through it. Used by
- * the files gemm_*.c that write parts of a kernel.
+/* The ring of stages of the wgmma kernels: its geometry, and the PTX that moves through it.
  *
  * A stage: the tile of A (cuda_gemm_rows lines), the tile of B, and what the converting warps make
  * of B where F32 needs it: B along k if it is not, and the small parts of three-term products. All
@@ -16,7 +15,7 @@
 #ifndef HALYARD_CUDA_GEMM_RING_H
 #define HALYARD_CUDA_GEMM_RING_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 #include <kit/text.h>
 
@@ -73,7 +72,7 @@ uint32_t cuda_gemm_empty_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_converted_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_partial_barrier(const cuda_gemm_key *key);
 uint32_t cuda_gemm_drained_barrier(const cuda_gemm_key *key);
-/* A word after the barriers: the slices of a tile that a group adds, see gemm_partial.c. */
+/* A word after the barriers: the slices of a tile that a group adds, see gemm/end/partial.c. */
 uint32_t cuda_gemm_slices_word(const cuda_gemm_key *key);
 /* Of the boxes of C, and of the barriers, from register %base. */
 uint32_t cuda_gemm_store_offset(const cuda_gemm_key *key);
@@ -99,7 +98,7 @@ static inline uint32_t cuda_gemm_empty_arrivals(const cuda_gemm_key *key)
            cuda_gemm_pairs(key);
 }
 
-/* Waits for a phase of a barrier (gemm_wait.h). `cluster`: what other groups wrote before they
+/* Waits for a phase of a barrier (gemm/tile/wait.h). `cluster`: what other groups wrote before they
  * arrived is visible. */
 void cuda_gemm_write_wait(kit_text *t, const cuda_gemm_key *key, const char *name,
                           const char *barrier, const char *parity, bool cluster);

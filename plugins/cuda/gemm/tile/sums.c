@@ -1,20 +1,20 @@
-/* PTX of the sums of a tile, see gemm_sums.h.
+/* PTX of the sums of a tile, see gemm/tile/sums.h.
  *
  * 16-bit types: both operands are read from shared memory, in either layout. F32: the units
  * multiply TF32, take shared memory along k only, and drop the low 13 bits of what they read. So an
  * A across k goes through registers, where either layout does. In products of one term the copies
- * to shared memory round both operands (see gemm.c). Three-term products write x as big + small:
- * the unit truncates x to big; small is x - big, rounded, made in registers for A and by the
+ * to shared memory round both operands (see gemm/gemm.c). Three-term products write x as big +
+ * small: the unit truncates x to big; small is x - big, rounded, made in registers for A and by the
  * converting warps for B. The sum of big big, small big and big small has an error of at most 2^-19
  * of each term.
  *
  * Registers of A (PTX ISA, wgmma m64nNk8 of .tf32): work-item `lane` of warp w has rows 16 w + lane
  * / 4 and 8 more, and k of lane mod 4 and 4 more. Across k other rows of the tile take these
  * places, see cuda_gemm_write_row, so that a warp reads without bank conflicts. */
-#include "gemm_sums.h"
+#include "gemm/tile/sums.h"
 
-#include "gemm_ring.h"
-#include "gemm_turns.h"
+#include "gemm/tile/ring.h"
+#include "gemm/tile/turns.h"
 
 #include <stdio.h>
 

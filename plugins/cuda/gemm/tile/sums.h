@@ -1,9 +1,9 @@
 /* The sums of a tile by wgmma, in registers %f0 and on, and the small parts of F32 that three-term
- * products need. Called by gemm_text.c. */
+ * products need. */
 #ifndef HALYARD_CUDA_GEMM_SUMS_H
 #define HALYARD_CUDA_GEMM_SUMS_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 #include <kit/text.h>
 

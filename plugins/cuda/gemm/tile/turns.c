@@ -1,7 +1,7 @@
-/* PTX of warpgroups that take turns, see gemm_turns.h. */
-#include "gemm_turns.h"
+/* PTX of warpgroups that take turns, see gemm/tile/turns.h. */
+#include "gemm/tile/turns.h"
 
-#include "gemm_ring.h"
+#include "gemm/tile/ring.h"
 
 enum { FIRST_TURN = 3 /* the epilogue has 1 and 2 */, WORKERS = 32 * CUDA_GEMM_MULTIPLIERS };
 

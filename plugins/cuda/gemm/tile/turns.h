@@ -1,5 +1,5 @@
 /* Warpgroups that take turns: each multiplies tiles of its own, of 64 rows, and stores one while
- * the other multiplies. Called by gemm_text.c and gemm_sums.c.
+ * the other multiplies.
  *
  * A group (of a pair: each of both) has tiles 0, 1, ... n - 1 in the order of the producer; n is at
  * least 1, as there are no more groups than tiles. The first multiplying warpgroup has the even
@@ -46,7 +46,7 @@
 #ifndef HALYARD_CUDA_GEMM_TURNS_H
 #define HALYARD_CUDA_GEMM_TURNS_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 #include <kit/text.h>
 

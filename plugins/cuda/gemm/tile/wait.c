@@ -1,5 +1,5 @@
-/* Waits of native matrix products, see gemm_wait.h. */
-#include "gemm_wait.h"
+/* Waits of native matrix products, see gemm/tile/wait.h. */
+#include "gemm/tile/wait.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
-/* Waits of the kernels of native matrix products, which HAL_CUDA_GEMM_WAIT bounds. Called by the
- * files gemm_*.c that write kernels. */
+/* Waits of the kernels of native matrix products, which HAL_CUDA_GEMM_WAIT bounds. */
 #ifndef HALYARD_CUDA_GEMM_WAIT_H
 #define HALYARD_CUDA_GEMM_WAIT_H
 
-#include "gemm_key.h"
+#include "gemm/tile/key.h"
 
 #include <kit/text.h>
 

@@ -4,7 +4,7 @@
 #define TESTS_UNIT_CUDA_GEMM_FIXTURE_H
 
 #include "../plugin_host.h"
-#include <cuda/gemm_key.h>
+#include <cuda/gemm/tile/key.h>
 
 #include "cuda_mock.h"
 #include "fragment_sum.h"

@@ -3,7 +3,7 @@
 
 #include "cuda_mock.h"
 
-#include <cuda/nccl.h>
+#include <cuda/collectives/nccl.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 /* Every function as the plugin declares it; what does not agree does not compile. */
 #define SYMBOL(name, parameters) EXPORT nccl_result name parameters;
 #define TEXT(name, parameters) EXPORT const char *name parameters;
-#include <cuda/nccl_symbols.inl>
+#include <cuda/collectives/nccl_symbols.inl>
 #undef SYMBOL
 #undef TEXT
 

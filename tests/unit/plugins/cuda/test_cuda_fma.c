@@ -2,7 +2,7 @@
  * are taken, and how tiles are shared. The text goes through ptxas, where it is installed. */
 #include "cuda_gemm_fixture.h"
 
-#include <cuda/gemm_fma.h>
+#include <cuda/gemm/fma.h>
 #include <unistd.h>
 
 #include "ptxas.h"

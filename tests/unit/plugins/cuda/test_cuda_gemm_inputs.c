@@ -1,9 +1,9 @@
 /* The text of native matrix products with further inputs: loads of global memory are counted, and
  * the text goes through ptxas, where it is installed, which must not spill registers. */
 #include "../plugin_host.h"
-#include <cuda/gemm_inputs.h>
-#include <cuda/gemm_ring.h>
-#include <cuda/gemm_text.h>
+#include <cuda/gemm/end/inputs.h>
+#include <cuda/gemm/tile/ring.h>
+#include <cuda/gemm/wgmma.h>
 
 #include "fragment_sum.h"
 #include "ptxas.h"

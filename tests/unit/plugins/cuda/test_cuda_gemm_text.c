@@ -1,8 +1,8 @@
 /* The text of native matrix products of the cuda plugin, which goes through ptxas, where it is
  * installed, and what fits into shared memory. */
 #include "../plugin_host.h"
-#include <cuda/gemm_ring.h>
-#include <cuda/gemm_text.h>
+#include <cuda/gemm/tile/ring.h>
+#include <cuda/gemm/wgmma.h>
 
 #include "ptxas.h"
 
@@ -390,10 +390,10 @@ static void test_loop_text(void **state)
         hal_type type_c;
         uint8_t swapped, alternates;
         uint32_t columns, stores; /* of 16 columns */
-    } cases[] = {{HAL_TYPE_BF16, 0, 1, 256, 4}, {HAL_TYPE_BF16, 1, 1, 192, 4},
-                 {HAL_TYPE_BF16, 1, 0, 256, 4}, {HAL_TYPE_BF16, 0, 0, 128, 4},
+    } cases[] = {{HAL_TYPE_BF16, 0, 1, 256, 4},  {HAL_TYPE_BF16, 1, 1, 192, 4},
+                 {HAL_TYPE_BF16, 1, 0, 256, 4},  {HAL_TYPE_BF16, 0, 0, 128, 4},
                  {HAL_TYPE_BF16, 0, 0, 256, 16}, {HAL_TYPE_BF16, 0, 1, 208, 16},
-                 {HAL_TYPE_BF16, 0, 1, 64, 4},  {HAL_TYPE_F32, 0, 1, 256, 0}};
+                 {HAL_TYPE_BF16, 0, 1, 64, 4},   {HAL_TYPE_F32, 0, 1, 256, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cuda_gemm_key key = {.type = HAL_TYPE_BF16,
                              .type_c = cases[i].type_c,
@@ -404,9 +404,8 @@ static void test_loop_text(void **state)
                              .inputs = {HAL_TYPE_BF16},
                              .epilogue = fragment,
                              .split = 1};
-        key.layouts[0] = cases[i].swapped
-                             ? CUDA_GEMM_INPUT_SAME_COLUMNS
-                             : CUDA_GEMM_INPUT_SAME_ROWS | CUDA_GEMM_INPUT_PAIRS;
+        key.layouts[0] = cases[i].swapped ? CUDA_GEMM_INPUT_SAME_COLUMNS
+                                          : CUDA_GEMM_INPUT_SAME_ROWS | CUDA_GEMM_INPUT_PAIRS;
         kit_text text = {.host = plugin_host()};
         write_and_assemble(&key);
         assert_int_equal(cuda_gemm_write(&key, &text), HAL_OK);
@@ -487,10 +486,13 @@ static void test_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),       cmocka_unit_test(test_direct_text),
-        cmocka_unit_test(test_pair_text),  cmocka_unit_test(test_partial_text),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_direct_text),
+        cmocka_unit_test(test_pair_text),
+        cmocka_unit_test(test_partial_text),
         cmocka_unit_test(test_loop_text),
-        cmocka_unit_test(test_turns_text), cmocka_unit_test(test_turns_are_supported),
+        cmocka_unit_test(test_turns_text),
+        cmocka_unit_test(test_turns_are_supported),
         cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

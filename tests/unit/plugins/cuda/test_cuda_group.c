@@ -3,7 +3,7 @@
  * aborts. */
 #include "../plugin_host.h"
 #include <cuda/cuda_plugin.h>
-#include <cuda/nccl.h>
+#include <cuda/collectives/nccl.h>
 #include <pthread.h>
 #include <time.h>
 

@@ -2,7 +2,7 @@
  * at which the code differs. */
 
 #include "../plugin_host.h"
-#include <cuda/lower.h>
+#include <cuda/lower/lower.h>
 
 #include "ir/legalise.h"
 

@@ -1,4 +1,4 @@
-/* mock_shim.c: metal_shim.h without Metal; see mock_shim.h. Objects are counted blocks. */
+/* mock_shim.c: driver.h without Metal; see mock_shim.h. Objects are counted blocks. */
 #include "mock_shim.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_PLUGINS_METAL_MOCK_SHIM_H
 #define TESTS_UNIT_PLUGINS_METAL_MOCK_SHIM_H
 
-#include <metal/metal_shim.h>
+#include <metal/driver.h>
 
 typedef struct mock_state {
     char calls[1 << 14]; /* a word for each call of an encoder or command buffer */

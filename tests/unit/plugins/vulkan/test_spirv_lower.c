@@ -3,10 +3,10 @@
 
 #include "unit.h"
 #include <hal/ir_build.h>
-#include <lower.h>
-#include <spirv.h>
-#include <spirv_text.h>
-#include <spirv_writer.h>
+#include <lower/lower.h>
+#include <lower/spirv.h>
+#include <lower/spirv_text.h>
+#include <lower/spirv_writer.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
