@@ -13,13 +13,15 @@ import sys
 from pathlib import Path
 
 # The folders of each library, program or plugin from the bottom up; "." is the unit's own folder,
-# without those below it and the files named in the order by their stems. A plugin that is not listed
-# is one folder.
+# without those below it and the files named in the order by their stems; a folder that is not named
+# belongs to the one around it. A plugin that is not listed is one folder.
 LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "group", "layers"),
              "ops/src": ("tuning", "tensor", "kernels", "gemm", "array"),
              "bench": ("harness", "peers", "suites", "."),
              "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", "."),
-             "plugins/cpu": ("threads", ".")}
+             "plugins/cpu": ("threads", "."),
+             "plugins/cuda": ("lower", "gemm/tile", "gemm/producer", "gemm/end", "gemm", "chain",
+                              "collectives")}
 MAX_CYCLE = 2
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -104,9 +106,9 @@ def call_edges(root, unit, objects):
 
 def level(folders, path):
     """The place of a file or its folder in the order, by its path below the unit; -1: it has none."""
-    folder = path.split("/")[0] if "/" in path else stem(path)
-    if "/" not in path and folder not in folders:
-        folder = "."
+    folder = stem(path) if stem(path) in folders else str(Path(path).parent)
+    while folder not in folders and "/" in folder:
+        folder = str(Path(folder).parent)
     return folders.index(folder) if folder in folders else -1
 
 
@@ -171,7 +173,12 @@ def self_test():
     if len(upward("named", ("low", "base", "."), named, "includes")) != 2:
         print(f"unexpected result for {named}")
         surprises += 1
-    print(f"architecture: {len(samples) + 2} samples, {surprises} surprises")
+    nested = {"gemm/tile/a": {"gemm/b"}, "gemm/end/c": {"gemm/tile/a", "d"}, "d": {"chain/e"},
+              "gemm/other/f": {"chain/e"}}
+    if len(upward("plugins/cuda", LIBRARIES["plugins/cuda"], nested, "calls")) != 2:
+        print(f"unexpected result for {nested}")
+        surprises += 1
+    print(f"architecture: {len(samples) + 3} samples, {surprises} surprises")
     return 1 if surprises else 0
 
 
