@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/bench.h"
@@ -121,6 +122,19 @@ static void close_device(bench_state *bench)
     hal_device_release(bench->device);
 }
 
+/* The command line, with quotes around what a shell would take apart, and today's date in UTC. */
+static void note_run(bench_state *bench, int count, char **arguments)
+{
+    const time_t now = time(NULL);
+    strftime(bench->date, sizeof bench->date, "%Y-%m-%d", gmtime(&now));
+    int length = snprintf(bench->command, sizeof bench->command, "hal-bench");
+    for (int i = 1; i < count && length < (int)sizeof bench->command; i++) {
+        const char *quote = strpbrk(arguments[i], " *?()&|;<>$'\"") ? "'" : "";
+        length += snprintf(bench->command + length, sizeof bench->command - (size_t)length,
+                           " %s%s%s", quote, arguments[i], quote);
+    }
+}
+
 int main(int count, char **arguments)
 {
     bench_state bench = {.options = {.threads = available_threads()}};
@@ -141,6 +155,7 @@ int main(int count, char **arguments)
     if (getloadavg(&bench.load, 1) != 1) {
         bench.load = -1.0;
     }
+    note_run(&bench, count, arguments);
     const bool has_many =
         suites[suite].finish && (suites[suite].run != suite_gemm || bench.options.random > 0);
     bench.as_they_come = !has_many && bench.options.join_count == 0;

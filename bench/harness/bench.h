@@ -101,7 +101,7 @@ typedef struct bench_state {
     const hal_device_info *info;
     hal_queue *queue;
     ops_context *ops;
-    bench_place second; /* zeros without --second */
+    bench_place second;     /* zeros without --second */
     struct raw_device *raw; /* null without --raw */
     bench_row *rows;
     int row_count;
@@ -109,8 +109,9 @@ typedef struct bench_state {
     bool as_they_come; /* rows are printed when the next one begins, not at the end */
     char **notes;      /* sentences below the table */
     int note_count;
-    double load; /* of the machine before the run; below 0: unknown */
-    bool failed; /* a result was wrong, or a call failed */
+    char date[16], command[1024]; /* of this run */
+    double load;                  /* of the machine before the run; below 0: unknown */
+    bool failed;                  /* a result was wrong, or a call failed */
 } bench_state;
 
 /* Prints why a row cannot be measured; the run continues and exits with status 1. Returns false. */

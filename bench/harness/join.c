@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/bench.h"
+#include "json.h"
 
 enum { MAX_BYTES = 16 << 20 };
 
@@ -24,35 +25,10 @@ static char *file_load(const char *path)
     return text;
 }
 
-/* The text after `"key":` in an object; null if it has none. */
-static const char *member_find(const char *object, const char *key)
+static double member_number(const json_value *object, const char *key)
 {
-    char quoted[32];
-    snprintf(quoted, sizeof quoted, "\"%s\"", key);
-    const char *at = strstr(object, quoted);
-    if (!at) {
-        return NULL;
-    }
-    at += strlen(quoted);
-    at += strspn(at, " \t\r\n");
-    return *at == ':' ? at + 1 + strspn(at + 1, " \t\r\n") : NULL;
-}
-
-/* Copies a string without escapes, as the names of cases and peers are. */
-static bool member_string(const char *object, const char *key, char *text, size_t bytes)
-{
-    const char *at = member_find(object, key);
-    if (!at || *at != '"') {
-        return false;
-    }
-    snprintf(text, bytes, "%.*s", (int)strcspn(at + 1, "\""), at + 1);
-    return true;
-}
-
-static double member_number(const char *object, const char *key)
-{
-    const char *at = member_find(object, key);
-    return at ? strtod(at, NULL) : 0.0;
+    const json_value *found = json_find(object, key);
+    return found && found->kind == JSON_NUMBER ? found->number : 0.0;
 }
 
 /* The variants of a case follow its name after a comma. */
@@ -71,39 +47,24 @@ static void row_attach(bench_state *bench, const char *name, const char *peer_na
     }
 }
 
-/* Attaches the objects from `at` on; false unless the array ends. */
-static bool rows_attach(bench_state *bench, char *at)
-{
-    for (;;) {
-        at += strcspn(at, "{]");
-        if (*at != '{') {
-            return *at == ']';
-        }
-        char *end = strchr(at, '}'), name[96], peer[32];
-        if (!end) {
-            return false;
-        }
-        *end = 0;
-        if (member_string(at, "case", name, sizeof name) &&
-            member_string(at, "peer", peer, sizeof peer)) {
-            const measurement time = {.median_us = member_number(at, "median_us"),
-                                      .min_us = member_number(at, "min_us"),
-                                      .spread_us = member_number(at, "spread_us")};
-            row_attach(bench, name, peer, &time);
-        }
-        at = end + 1;
-    }
-}
-
 bool bench_join(bench_state *bench, const char *path)
 {
-    char *text = file_load(path);
+    char message[256] = "no rows", *text = file_load(path);
     if (!text) {
         return bench_fail(bench, "cannot read %s: %s", path, strerror(errno));
     }
-    const char *rows = member_find(text, "rows");
-    const bool well = (rows && *rows == '[' && rows_attach(bench, text + (rows - text))) ||
-                      bench_fail(bench, "%s: no JSON as pytorch/sequential.py writes it", path);
+    json_value *file = json_read(text, message, sizeof message);
+    const json_value *rows = json_find(file, "rows");
+    const bool well = (rows && rows->kind == JSON_ARRAY) ||
+                      bench_fail(bench, "%s: expected JSON of a program of bench/peers/pytorch: %s",
+                                 path, message);
+    for (const json_value *row = well ? rows->first : NULL; row; row = row->next) {
+        const measurement time = {.median_us = member_number(row, "median_us"),
+                                  .min_us = member_number(row, "min_us"),
+                                  .spread_us = member_number(row, "spread_us")};
+        row_attach(bench, json_text_of(row, "case"), json_text_of(row, "peer"), &time);
+    }
+    json_free(file);
     free(text);
     return well;
 }

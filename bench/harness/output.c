@@ -7,6 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "json.h"
+
 static void print_rate(FILE *file, double rate)
 {
     if (rate > 0.0) {
@@ -33,21 +35,6 @@ static void processor_name(char *name, size_t bytes)
     }
 }
 
-static void write_text(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0; c++) {
-        if (*c == '"' || *c == '\\') {
-            fprintf(file, "\\%c", *c);
-        } else if (*c < 32) {
-            fprintf(file, "\\u%04x", *c);
-        } else {
-            fputc(*c, file);
-        }
-    }
-    fputc('"', file);
-}
-
 /* Fields that do not apply to a case are null. */
 static void write_number(FILE *file, const char *key, double number)
 {
@@ -63,14 +50,14 @@ static void write_said(FILE *file, const char *name, const char *text)
 {
     if (text[0] != '\0') {
         fprintf(file, ", \"%s\": ", name);
-        write_text(file, text);
+        json_write_text(file, text);
     }
 }
 
 static void write_row(FILE *file, const bench_row *row)
 {
     fprintf(file, "{\"case\": ");
-    write_text(file, row->name);
+    json_write_text(file, row->name);
     write_number(file, "m", (double)row->m);
     write_number(file, "n", (double)row->n);
     write_number(file, "k", (double)row->k);
@@ -174,21 +161,23 @@ bool output_json(const bench_state *bench)
     }
     uname(&system);
     processor_name(processor, sizeof processor);
-    fprintf(file,
-            "{\n\"suite\": \"%s\",\n\"device\": {\"plugin\": \"%s\", \"name\": ", options->suite,
+    fprintf(file, "{\n\"suite\": \"%s\",\n\"date\": \"%s\",\n\"command\": ", options->suite,
+            bench->date);
+    json_write_text(file, bench->command);
+    fprintf(file, ",\n\"device\": {\"plugin\": \"%s\", \"name\": ",
             hal_device_get_plugin_name(bench->device));
-    write_text(file, bench->info->name);
+    json_write_text(file, bench->info->name);
     fprintf(file, ", \"id\": ");
-    write_text(file, bench->info->id);
+    json_write_text(file, bench->info->id);
     fprintf(file, ", \"driver\": ");
-    write_text(file, bench->info->driver);
+    json_write_text(file, bench->info->driver);
     fprintf(file, ", \"architecture\": ");
-    write_text(file, bench->info->architecture);
+    json_write_text(file, bench->info->architecture);
     fprintf(file, "},\n\"host\": {\"processor\": ");
-    write_text(file, processor);
+    json_write_text(file, processor);
     fprintf(file, ", \"cores\": %ld, \"threads\": %d, \"machine\": \"%s\", \"system\": ",
             sysconf(_SC_NPROCESSORS_ONLN), options->threads, system.machine);
-    write_text(file, system.release);
+    json_write_text(file, system.release);
     fprintf(file, ", \"load\": %.2f, \"hal_version\": \"%s\"},\n\"rows\": [", bench->load,
             hal_version());
     for (int i = 0; i < bench->row_count; i++) {
@@ -198,7 +187,7 @@ bool output_json(const bench_state *bench)
     fprintf(file, "\n],\n\"notes\": [");
     for (int i = 0; i < bench->note_count; i++) {
         fprintf(file, "%s\n", i == 0 ? "" : ",");
-        write_text(file, bench->notes[i]);
+        json_write_text(file, bench->notes[i]);
     }
     fprintf(file, "]\n}\n");
     if (fclose(file) != 0) {

@@ -139,46 +139,42 @@ static void process_stays_small(case_run *run, const void *parameters)
         ROUNDS, (unsigned long long)before.free, (unsigned long long)after.free);
 }
 
-/* How the process grows over some turns of `work`: the least of several rounds, so that memory that
- * a driver or the C library sets aside once does not count. Each round takes `turns` turns, fewer
- * where they take long and `done` is asked for. False where the process's size is unknown or means
- * nothing. */
-static bool least_growth(case_run *run, void (*work)(case_run *run, uint32_t turn), uint32_t turns,
-                         uint32_t *done, uint64_t *bytes)
+/* What a driver may add to its tables in any round. */
+#define SLACK 65536u
+
+/* Fails if the process grows in every round of `work` by `least` bytes for each turn: a plugin or a
+ * driver may set memory aside for later, but not without end. A round takes `turns` turns, fewer
+ * where a quarter of a second is over and `may_be_fewer`. */
+static void check_growth(case_run *run, void (*work)(case_run *run, uint32_t turn), uint32_t turns,
+                         bool may_be_fewer, uint64_t least, const char *what)
 {
-    enum { ROUNDS = 5 };
+    enum { ROUNDS = 12 };
     const clock_t most = CLOCKS_PER_SEC / 4;
+    uint64_t least_grown = UINT64_MAX;
     uint32_t turn = 0, per_round = turns;
-    *bytes = UINT64_MAX;
-    for (int round = 0; round<ROUNDS && * bytes> 0; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         const uint64_t before = resident_bytes();
         const clock_t begin = clock();
         uint32_t i = 0;
-        for (; i < per_round && (!done || round > 0 || clock() - begin < most); i++) {
+        for (; i < per_round && (!may_be_fewer || round > 0 || clock() - begin < most); i++) {
             work(run, turn++);
         }
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
         const uint64_t after = resident_bytes(), grown = after > before ? after - before : 0;
         per_round = i;
-        if (round > 0) { /* the first one warms up */
-            *bytes = grown < *bytes ? grown : *bytes;
-        }
         if (before == 0) {
-            return false;
+            return; /* the size of the process is not known */
         }
+        if (round > 0 && grown < per_round * least + SLACK) { /* the first one warms up */
+            return;
+        }
+        least_grown = round > 0 && grown < least_grown ? grown : least_grown;
     }
-    if (done) {
-        *done = per_round;
-    }
-#ifdef CASE_SANITIZED /* sanitizers keep released memory */
-    return false;
-#else
-    return true;
+#ifndef CASE_SANITIZED /* sanitizers keep released memory */
+    case_fail(run, "in each of %d rounds of %u %s the process grew, by %llu bytes or more", ROUNDS,
+              per_round, what, (unsigned long long)least_grown);
 #endif
 }
-
-/* What a driver may add to its tables in any round. */
-#define SLACK 65536u
 
 static hal_kernel *turn_kernel;
 static hal_buffer *turn_buffers[2];
@@ -196,16 +192,11 @@ static void flush_batch(case_run *run, uint32_t turn)
 static void batches_leave_nothing(case_run *run, const void *parameters)
 {
     enum { TURNS = 8000, LEAST = 16 };
-    uint64_t grown = 0;
-    uint32_t turns = 0;
     turn_kernel = scale_kernel(run, run->device);
     for (int i = 0; i < 2; i++) {
         turn_buffers[i] = words_create(run, run->queue, 32, 0, 0);
     }
-    const bool known = least_growth(run, flush_batch, TURNS, &turns, &grown);
-    case_check(run, !known || grown < (uint64_t)turns * LEAST + SLACK,
-               "in each of several rounds of %u batches the process grew, by %llu bytes or more",
-               turns, (unsigned long long)grown);
+    check_growth(run, flush_batch, TURNS, true, LEAST, "batches");
 }
 
 /* The IR of a kernel of many constants, which no run has had before: a driver may keep kernels from
@@ -267,7 +258,6 @@ static clock_t least_time(case_run *run, void (*work)(case_run *run, uint32_t tu
 static void kernels_leave_nothing(case_run *run, const void *parameters)
 {
     enum { TURNS = 1600, LEAST = 512, MOST_BUILDS = 32 };
-    uint64_t grown = 0;
     const clock_t build = least_time(run, build_only), create = least_time(run, create_kernel);
     if (create > MOST_BUILDS * build) {
         case_unsupported(run,
@@ -276,10 +266,7 @@ static void kernels_leave_nothing(case_run *run, const void *parameters)
                          1e6 * (double)create / CLOCKS_PER_SEC / TIMED_TURNS,
                          1e6 * (double)build / CLOCKS_PER_SEC / TIMED_TURNS);
     }
-    const bool known = least_growth(run, create_kernel, TURNS, NULL, &grown);
-    case_check(run, !known || grown < TURNS * LEAST + SLACK,
-               "in each of several rounds of %d kernels the process grew, by %llu bytes or more",
-               TURNS, (unsigned long long)grown);
+    check_growth(run, create_kernel, TURNS, false, LEAST, "kernels");
 }
 
 /* Releases the fixture's references first, so that each turn closes the device. A driver may take a

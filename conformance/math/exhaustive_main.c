@@ -5,6 +5,7 @@
 #include "math/exhaustive_check.h"
 
 #include "command_line.h"
+#include "json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -155,20 +156,6 @@ static void print_device(const math_device *device)
     }
 }
 
-static void write_json_text(FILE *file, const char *text)
-{
-    putc('"', file);
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c < 0x20) {
-            fprintf(file, "\\u%04x", c);
-        } else {
-            fprintf(file, c == '"' || c == '\\' ? "\\%c" : "%c", c);
-        }
-    }
-    putc('"', file);
-}
-
 static void write_json_head(FILE *file, const check_options *options, const math_device *device)
 {
     fputs("{\"device\":", file);
@@ -177,9 +164,9 @@ static void write_json_head(FILE *file, const check_options *options, const math
     } else {
         fprintf(file, "{\"plugin\":\"%s\",\"index\":%u,\"name\":",
                 hal_device_get_plugin_name(device->device), hal_device_get_index(device->device));
-        write_json_text(file, device->info->name);
+        json_write_text(file, device->info->name);
         fputs(",\"driver\":", file);
-        write_json_text(file, device->info->driver);
+        json_write_text(file, device->info->driver);
         fputs("}", file);
     }
     fprintf(file, ",\"seed\":%" PRIu64 ",\"step\":%" PRIu64 ",\"functions\":[", options->seed,

@@ -204,6 +204,7 @@ static void run_inputs(case_run *run, const void *parameters)
     ops_tensor in[OPS_MAX_INPUTS];
     uint32_t expected[COUNT] = {0};
     random_state random = {run->seed};
+    case_claim(run, run->info->max_bindings > OPS_MAX_INPUTS, "bindings for each input and output");
     hal_ir_builder *b = expression_begin(run);
     hal_ir_value sum = hal_ir_input(b, 0, HAL_TYPE_I32);
     for (uint32_t i = 1; i < OPS_MAX_INPUTS; i++) {

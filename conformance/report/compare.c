@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/json.h"
+#include "json.h"
 
 /* How many names of one kind are printed; failures all are. */
 enum { MOST_NAMES = 20 };

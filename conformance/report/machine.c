@@ -1,6 +1,8 @@
-/* report_file.c: reports for machines: JSON, JUnit XML and TAP; report.h says who calls it. What
+/* machine.c: reports for machines: JSON, JUnit XML and TAP. What
  * devices and drivers say of themselves may be any bytes: all three files are valid UTF-8. */
 #include "report/report.h"
+
+#include "json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,47 +15,6 @@ static FILE *open_to_write(const char *path)
         fprintf(stderr, "hal-conformance: cannot write %s: %s\n", path, strerror(errno));
     }
     return file;
-}
-
-/* Bytes of the UTF-8 character that begins here; 0 when none does, or one that XML forbids. */
-static size_t sequence_length(const unsigned char *text)
-{
-    const unsigned first = text[0];
-    const size_t length = first < 0x80                     ? 1
-                          : first >= 0xc2 && first < 0xe0  ? 2
-                          : first >= 0xe0 && first < 0xf0  ? 3
-                          : first >= 0xf0 && first <= 0xf4 ? 4
-                                                           : 0;
-    uint32_t point = length < 2 ? first : first & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        point = point << 6 | (text[i] & 0x3fu);
-    }
-    const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
-    const bool forbidden = (point >= 0xd800 && point < 0xe000) || point == 0xfffe ||
-                           point == 0xffff || point > 0x10ffff;
-    return overlong || forbidden ? 0 : length;
-}
-
-static void write_json_text(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
-        const size_t length = sequence_length(c);
-        if (*c == '"' || *c == '\\') {
-            fprintf(file, "\\%c", *c);
-        } else if (*c < 32 || *c == 127) {
-            fprintf(file, "\\u%04x", *c);
-        } else if (length == 0) {
-            fputc('?', file);
-        } else {
-            fwrite(c, 1, length, file);
-        }
-        c += length == 0 ? 1 : length;
-    }
-    fputc('"', file);
 }
 
 static void write_device(FILE *file, const report_device *device)
@@ -72,7 +33,7 @@ static void write_device(FILE *file, const report_device *device)
     fputc('{', file);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         fprintf(file, "%s\"%s\": ", i == 0 ? "" : ", ", texts[i].key);
-        write_json_text(file, texts[i].value);
+        json_write_text(file, texts[i].value);
     }
     fprintf(file, ", \"subgroup_width\": %u, \"exactness\": %u, \"abilities\": %u}",
             device->info.subgroup_width, device->info.exactness, device->info.abilities);
@@ -93,7 +54,7 @@ static bool close_written(FILE *file, const char *path)
 static void write_xml_text(FILE *file, const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
-        const size_t length = sequence_length(c);
+        const size_t length = json_character((const char *)c);
         switch (*c) {
         case '&':
             fputs("&amp;", file);
@@ -122,7 +83,7 @@ static void write_xml_text(FILE *file, const char *text)
 static void write_tap_text(FILE *file, const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
-        const size_t length = sequence_length(c);
+        const size_t length = json_character((const char *)c);
         if (*c == '#' || *c == '\\') {
             fprintf(file, "\\%c", *c);
         } else if (*c < 32 || *c == 127 || length == 0) {
@@ -138,12 +99,12 @@ static void write_tap_text(FILE *file, const char *text)
 static void write_tap_block(FILE *file, const report_result *result)
 {
     fprintf(file, "  ---\n  message: ");
-    write_json_text(file, result->detail);
+    json_write_text(file, result->detail);
     if (result->smallest) {
         fprintf(file, "\n  smallest: ");
-        write_json_text(file, result->smallest);
+        json_write_text(file, result->smallest);
         fprintf(file, "\n  smallest_message: ");
-        write_json_text(file, result->smallest_detail);
+        json_write_text(file, result->smallest_detail);
     }
     fprintf(file, "\n  seconds: %.6f\n  ...\n", result->seconds);
 }
@@ -156,11 +117,11 @@ bool report_write_json(const char *path, const run_report *made)
     }
     const report_summary sum = report_count(made->results, made->count);
     fprintf(file, "{\n\"tool\": {\"name\": \"hal-conformance\", \"version\": ");
-    write_json_text(file, report_tool_version());
+    json_write_text(file, report_tool_version());
     fprintf(file, "},\n\"device\": ");
     write_device(file, made->device);
     fprintf(file, ",\n\"seed\": %" PRIu64 ",\n\"began\": ", made->seed);
-    write_json_text(file, made->began);
+    json_write_text(file, made->began);
     fprintf(file, ",\n\"seconds\": %.3f,\n", made->seconds);
     fprintf(file,
             "\"summary\": {\"passed\": %zu, \"failed\": %zu, \"unsupported\": %zu, "
@@ -169,14 +130,14 @@ bool report_write_json(const char *path, const run_report *made)
     for (size_t i = 0; i < made->count; i++) {
         const report_result *result = &made->results[i];
         fprintf(file, "%s\n{\"name\": ", i == 0 ? "" : ",");
-        write_json_text(file, result->entry->name);
+        json_write_text(file, result->entry->name);
         fprintf(file, ", \"status\": \"%s\", \"detail\": ", report_status_name(result->status));
-        write_json_text(file, result->detail);
+        json_write_text(file, result->detail);
         if (result->smallest) {
             fprintf(file, ", \"smallest\": {\"name\": ");
-            write_json_text(file, result->smallest);
+            json_write_text(file, result->smallest);
             fprintf(file, ", \"detail\": ");
-            write_json_text(file, result->smallest_detail);
+            json_write_text(file, result->smallest_detail);
             fprintf(file, "}");
         }
         fprintf(file, ", \"group\": \"%s\", \"seconds\": %.6f}", result->entry->group,

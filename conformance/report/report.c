@@ -231,7 +231,7 @@ static void print_next_steps(FILE *file, const run_report *made)
             break;
         }
     }
-    if (sum.passed == 0) {
+    if (sum.passed == 0 && made->count > 1) {
         fprintf(file, "Nothing passed: see what hal-info says of the device first.\n");
     }
 }

@@ -21,6 +21,7 @@ typedef struct group_job {
     report_result *results;
     size_t first;   /* of the group's */
     size_t current; /* the running case; SIZE_MAX: none */
+    double began;   /* of the running case */
     double deadline;
     bool trying; /* the sizes in task.search.tried are being run */
     bool closed; /* the child has no more to say and is about to end */
@@ -126,6 +127,7 @@ static bool take_message(group_job *job)
     case MESSAGE_BEGIN:
         worker_end_shrink(task);
         job->current = received.index;
+        job->began = child_now();
         return true;
     case MESSAGE_RESULT:
         take_result(job, &received, detail);
@@ -224,7 +226,7 @@ static void end_of_child(group_job *job, const char *end)
     } else if (job->trying) {
         worker_end_shrink(task);
     } else if (job->current != SIZE_MAX) {
-        finish(job, job->current, CASE_FAILED, text, 0.0);
+        finish(job, job->current, CASE_FAILED, text, child_now() - job->began);
         task->next = job->current + 1;
         if (job->hung || !worker_begin_shrink(task, job->current)) {
             worker_end_shrink(task);

@@ -2,9 +2,11 @@
 #include "command_line.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../src/base/list.h"
 
@@ -185,10 +187,33 @@ static command_result option_read(const command_line *line, int count, char **ar
     return option_set(option, value, options) ? COMMAND_GO_ON : option_wrong(line, option, value);
 }
 
+static const command_line *program; /* of this process */
+static pid_t program_process;
+
+static void output_close(void)
+{
+    const bool failed = ferror(stdout) != 0;
+    if (getpid() == program_process && (fflush(stdout) != 0 || failed)) {
+        fprintf(stderr, "%s: standard output cannot be written\n", program->program);
+        _exit(program->unwritten_status == 0 ? 1 : program->unwritten_status);
+    }
+}
+
+static void process_prepare(const command_line *line)
+{
+    signal(SIGCHLD, SIG_DFL);
+    if (!program) {
+        atexit(output_close);
+    }
+    program = line;
+    program_process = getpid();
+}
+
 command_result command_line_read(const command_line *line, int count, char **arguments,
                                  void *options)
 {
     const char *operand = NULL;
+    process_prepare(line);
     for (int i = 1; i < count; i++) {
         const char *word = arguments[i];
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {

@@ -47,6 +47,7 @@ typedef struct command_line {
     size_t option_count;
     size_t operand_offset;   /* of a const char * for the operand */
     bool has_operand;        /* required */
+    int unwritten_status;    /* of the exit, where standard output cannot be written; 0: it is 1 */
     void (*more)(void);      /* prints more lines before exit_status; may be null */
 } command_line;
 
@@ -56,7 +57,9 @@ typedef enum command_result {
     COMMAND_WRONG_USAGE /* with a message on standard error */
 } command_result;
 
-/* Reads the arguments into `options`. */
+/* Reads the arguments into `options`, and makes the process fit for a program of ours: a child that
+ * crashes is told as that although the caller ignores SIGCHLD, and the exit status is
+ * unwritten_status, with a message, where standard output could not be written. */
 command_result command_line_read(const command_line *line, int count, char **arguments,
                                  void *options);
 

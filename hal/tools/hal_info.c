@@ -1,6 +1,7 @@
 /* hal-info: lists the devices of this machine with their abilities, limits and memory, the reasons
  * for the default choice, and plugins that did not load. With --json for programs. */
 #include "command_line.h"
+#include "json.h"
 #include "plugin_probe.h"
 
 #include <hal/hal.h>
@@ -71,21 +72,6 @@ static const command_line line = {
     .option_count = sizeof rows / sizeof *rows,
     .more = print_variables,
 };
-
-static void json_string(const char *text)
-{
-    putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\') {
-            printf("\\%c", *at);
-        } else if (*at < 0x20) {
-            printf("\\u%04x", *at);
-        } else {
-            putchar(*at);
-        }
-    }
-    putchar('"');
-}
 
 static const char *kind_name(uint32_t kind)
 {
@@ -169,13 +155,13 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     const opened_device seen = device_look(plugin, index);
     const hal_device_info *info = &seen.info;
     printf("{\"device\": \"%s:%u\", \"name\": ", plugin->name, index);
-    json_string(info->name);
+    json_write_text(stdout, info->name);
     printf(", \"kind\": \"%s\", \"id\": ", kind_name(info->kind));
-    json_string(info->id);
+    json_write_text(stdout, info->id);
     printf(", \"driver\": ");
-    json_string(info->driver);
+    json_write_text(stdout, info->driver);
     printf(", \"architecture\": ");
-    json_string(info->architecture);
+    json_write_text(stdout, info->architecture);
     printf(",\n       \"memory_bytes\": %llu, \"max_allocation\": %llu, \"max_binding\": %llu",
            (unsigned long long)info->memory_bytes, (unsigned long long)info->max_allocation,
            (unsigned long long)info->max_binding);
@@ -197,10 +183,10 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     printf(",\n       \"driver_faults\": [");
     for (; line_next(&rest, fault, sizeof fault); comma = ", ") {
         printf("%s", comma);
-        json_string(fault);
+        json_write_text(stdout, fault);
     }
     printf("],\n       \"collectives\": ");
-    json_string(seen.engine);
+    json_write_text(stdout, seen.engine);
     const hal_memory_statistics now = seen.memory;
     if (seen.status == HAL_OK) {
         printf(",\n       \"memory\": {\"total_bytes\": %llu, \"free_bytes\": %llu, "
@@ -211,7 +197,7 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
                (unsigned long long)now.allocation_count, (unsigned long long)now.reuse_count);
     } else {
         printf(",\n       \"memory\": null, \"open_error\": ");
-        json_string(hal_status_message());
+        json_write_text(stdout, hal_status_message());
     }
     printf("}");
 }
@@ -219,13 +205,13 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
 static void json_plugin(const hal_plugin_report *plugin)
 {
     printf("{\"path\": ");
-    json_string(plugin->path);
+    json_write_text(stdout, plugin->path);
     printf(", \"name\": ");
-    json_string(plugin->name);
+    json_write_text(stdout, plugin->name);
     printf(", \"version\": ");
-    json_string(plugin->version);
+    json_write_text(stdout, plugin->version);
     printf(", \"status\": \"%s\", \"message\": ", hal_status_name(plugin->status));
-    json_string(plugin->message);
+    json_write_text(stdout, plugin->message);
     printf(", \"devices\": [");
     for (uint32_t d = 0; d < plugin->device_count; d++) {
         printf("%s\n      ", d ? "," : "");
@@ -237,7 +223,7 @@ static void json_plugin(const hal_plugin_report *plugin)
 static void print_json(const hal_registry_report *report)
 {
     printf("{\n  \"version\": \"%s\",\n  \"choice\": ", hal_version());
-    json_string(report->choice);
+    json_write_text(stdout, report->choice);
     printf(",\n  \"reasoning\": [");
     const char *reason = report->reasoning;
     for (int first = 1; *reason; first = 0) {
@@ -245,13 +231,13 @@ static void print_json(const hal_registry_report *report)
         char text[1024];
         snprintf(text, sizeof text, "%.*s", (int)length, reason);
         printf("%s\n    ", first ? "" : ",");
-        json_string(text);
+        json_write_text(stdout, text);
         reason += length + (reason[length] == '\n');
     }
     printf("\n  ],\n  \"searched\": [");
     for (uint32_t i = 0; i < report->path_count; i++) {
         printf("%s\n    ", i ? "," : "");
-        json_string(report->paths[i]);
+        json_write_text(stdout, report->paths[i]);
     }
     printf("\n  ],\n  \"plugins\": [");
     for (uint32_t i = 0; i < report->plugin_count; i++) {

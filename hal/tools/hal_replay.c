@@ -81,6 +81,7 @@ static const command_line line = {
     .option_count = sizeof rows / sizeof *rows,
     .has_operand = true,
     .operand_offset = OF(path),
+    .unwritten_status = EXIT_WRONG,
 };
 
 /* Maps the file until the process ends. */

@@ -1,5 +1,5 @@
-/* json.c: a reader of JSON; json.h says who calls it. */
-#include "report/json.h"
+/* json.c: reads JSON and writes its texts. */
+#include "json.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -241,4 +241,45 @@ const char *json_text_of(const json_value *object, const char *key)
 {
     const json_value *field = json_find(object, key);
     return !field || field->kind != JSON_TEXT ? "" : field->text;
+}
+
+size_t json_character(const char *begin)
+{
+    const unsigned char *text = (const unsigned char *)begin;
+    const unsigned first = text[0];
+    const size_t length = first < 0x80                     ? 1
+                          : first >= 0xc2 && first < 0xe0  ? 2
+                          : first >= 0xe0 && first < 0xf0  ? 3
+                          : first >= 0xf0 && first <= 0xf4 ? 4
+                                                           : 0;
+    uint32_t point = length < 2 ? first : first & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        point = point << 6 | (text[i] & 0x3fu);
+    }
+    const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
+    const bool forbidden = (point >= 0xd800 && point < 0xe000) || point == 0xfffe ||
+                           point == 0xffff || point > 0x10ffff;
+    return overlong || forbidden ? 0 : length;
+}
+
+void json_write_text(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)text; *c != 0;) {
+        const size_t length = json_character((const char *)c);
+        if (*c == '"' || *c == '\\') {
+            fprintf(file, "\\%c", *c);
+        } else if (*c < 32 || *c == 127) {
+            fprintf(file, "\\u%04x", *c);
+        } else if (length == 0) {
+            fputc('?', file);
+        } else {
+            fwrite(c, 1, length, file);
+        }
+        c += length == 0 ? 1 : length;
+    }
+    fputc('"', file);
 }

@@ -1,9 +1,17 @@
-/* json.h: reads JSON, as far as an earlier report needs it: one tree in memory. Called by
- * compare.c. */
-#ifndef CONFORMANCE_REPORT_JSON_H
-#define CONFORMANCE_REPORT_JSON_H
+/* json.h: the JSON of all programs: texts as they are written, and a reader that makes one tree in
+ * memory. */
+#ifndef HAL_TOOLS_JSON_H
+#define HAL_TOOLS_JSON_H
 
 #include <stddef.h>
+#include <stdio.h>
+
+/* Bytes of the UTF-8 character that begins here; 0 when none does, or one that XML forbids. The
+ * text ends with a zero. */
+size_t json_character(const char *text);
+
+/* Writes a text in quotes. Bytes that are no UTF-8 become question marks. */
+void json_write_text(FILE *file, const char *text);
 
 typedef enum json_kind {
     JSON_NULL,

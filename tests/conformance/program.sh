@@ -60,6 +60,13 @@ says "signal 6"
 run 1 --plugin "$plugins/rude/hal_exits.so"
 says "something called exit"
 
+# A caller that ignores SIGCHLD, as some supervisors do, takes nothing from what is told of a crash.
+run_ignoring() { python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])' "$program" "$@" >"$scratch/out" 2>&1 || true; }
+run_ignoring --plugin "$plugins/rude/hal_crashes.so"
+says "signal 6"
+
 # A wrong one: the failure is named, made smaller and found again by its name alone.
 run 1 --plugin "$wrong" --filter 'gemm(type=f32,m=7,n=9,k=300,ta=1,tb=1,impl=portable'
 says "whole numbers"

@@ -166,7 +166,7 @@ def may_include(name, target):
     room = name.split("/")[0]
     if name.startswith("hal/tools/") and target in ("hal/src/base/list.h", "hal/src/base/array.h"):
         return True
-    if name.startswith(("conformance/", "bench/")) and target == "hal/tools/command_line.h":
+    if name.startswith(("conformance/", "bench/")) and target in ("hal/tools/command_line.h", "hal/tools/json.h"):
         return True
     if name.startswith("hal/include/") and Path(name).name in STAND_ALONE:
         return target in [f"hal/include/hal/{header}" for header in STAND_ALONE]

@@ -71,6 +71,49 @@ static void leak_kernel(hal_plugin *table)
     table->kernel_destroy = kernel_is_kept;
 }
 
+/* ---- Many kernels are kept for a later use, which is no fault ---- */
+
+enum { KEPT_KERNELS = 10000 };
+
+static struct {
+    hal_plugin_device *device;
+    hal_plugin_kernel *kernel;
+} kept_kernels[KEPT_KERNELS];
+static uint32_t kept_next;
+
+static void kernel_keep(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    pthread_mutex_lock(&lock);
+    const uint32_t place = kept_next++ % KEPT_KERNELS;
+    hal_plugin_device *old_device = kept_kernels[place].device;
+    hal_plugin_kernel *old = kept_kernels[place].kernel;
+    kept_kernels[place].device = device;
+    kept_kernels[place].kernel = kernel;
+    pthread_mutex_unlock(&lock);
+    if (old) {
+        wrap_inside()->kernel_destroy(old_device, old);
+    }
+}
+
+static void close_with_kept_kernels(hal_plugin_device *device)
+{
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < KEPT_KERNELS; i++) {
+        if (kept_kernels[i].kernel && kept_kernels[i].device == device) {
+            wrap_inside()->kernel_destroy(device, kept_kernels[i].kernel);
+            kept_kernels[i].kernel = NULL;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    wrap_inside()->device_close(device);
+}
+
+static void keep_kernels(hal_plugin *table)
+{
+    table->kernel_destroy = kernel_keep;
+    table->device_close = close_with_kept_kernels;
+}
+
 /* ---- Two live blocks are one ---- */
 
 static block *find_shared(uint32_t kind, uint64_t bytes)
@@ -175,6 +218,22 @@ static void claim_shared(hal_plugin *table)
     table->kernel_create = create_within_shared;
 }
 
+/* ---- The fewest bindings that a device may have ---- */
+
+static hal_status enumerate_few_bindings(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    if (status == HAL_OK && capacity > 0) {
+        infos[0].max_bindings = 8;
+    }
+    return status;
+}
+
+static void few_bindings(hal_plugin *table)
+{
+    table->enumerate = enumerate_few_bindings;
+}
+
 /* ---- Copies of the host ---- */
 
 static void copy_short(hal_plugin_device *device, void *target, const void *source, uint64_t bytes)
@@ -191,6 +250,8 @@ const mutant mutants_memory[] = {{.name = "leak_large", .table = leak_large},
                                  {.name = "memory_aliased", .table = memory_aliased},
                                  {.name = "memory_info", .table = memory_info},
                                  {.name = "claim_shared", .table = claim_shared},
+                                 {.name = "kept_kernels", .table = keep_kernels},
+                                 {.name = "few_bindings", .table = few_bindings},
                                  {.name = "leak_batch", .table = leak_batch},
                                  {.name = "leak_kernel", .table = leak_kernel},
                                  {.name = "host_copy_short", .table = host_copy_short},

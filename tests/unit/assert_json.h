@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-#include "report/json.h"
+#include "json.h"
 
 static inline void assert_json(const char *text)
 {

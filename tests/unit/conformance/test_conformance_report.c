@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "report/compare.h"
-#include "report/json.h"
 #include "report/report.h"
+#include "json.h"
 #include "scratch.h"
 
 enum { CASES = 9 };

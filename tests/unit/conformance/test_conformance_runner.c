@@ -240,6 +240,7 @@ TEST(crashes_and_hangs_are_results)
         assert_string_equal(results[1].detail, "first");
         assert_non_null(strstr(results[2].detail, "signal 11"));
         assert_non_null(strstr(results[4].detail, "no answer for "));
+        assert_true(results[4].seconds >= 1.0); /* it is told how long a case hung */
         assert_non_null(strstr(results[6].detail, "status 3"));
         const report_summary sum = report_count(results, list.count);
         assert_int_equal(sum.failed, 4);
