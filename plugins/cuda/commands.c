@@ -1,7 +1,13 @@
 /* The commands of a batch as calls of the driver, in order: dispatches as chains or launches,
  * copies and fills. A stream keeps the order of what is submitted to it, so HAL_COMMAND_BARRIER
  * needs nothing. */
+#include "commands.h"
+
 #include "chain/chain.h"
+#include "collectives/group.h"
+#include "gemm/launch.h"
+#include "kernel.h"
+#include "point.h"
 
 /* The number of dispatches in a row from a command on, at most CUDA_CHAIN_MAX. */
 static uint32_t dispatch_count(const hal_batch *batch, uint32_t first)
@@ -122,7 +128,7 @@ static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *target
     return status == HAL_OK ? fill_bytes(queue, to + rest / 4 * 4, pattern, rest % 4) : status;
 }
 
-hal_status cuda_commands_submit(hal_plugin_queue *queue, const hal_batch *batch)
+static hal_status commands_submit(hal_plugin_queue *queue, const hal_batch *batch)
 {
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
@@ -147,5 +153,52 @@ hal_status cuda_commands_submit(hal_plugin_queue *queue, const hal_batch *batch)
         }
         i++;
     }
+    return status;
+}
+
+/* Whether the queue lacks the memory of parts and the batch has a kernel that uses it. */
+static bool batch_needs_parts(const hal_plugin_queue *queue, const hal_batch *batch)
+{
+    if (queue->parts != 0 || !atomic_load(&queue->device->needs_parts)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        if (command->kind == HAL_COMMAND_DISPATCH && command->kernel->gemm &&
+            command->kernel->gemm->in_memory) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool batch_is_collective(const hal_batch *batch)
+{
+    return batch->command_count == 1 && batch->commands[0].kind == HAL_COMMAND_COLLECTIVE;
+}
+
+hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    HAL_TRY(cuda_context_push(queue->device));
+    hal_status status = cuda_point_prepare(queue, batch, value);
+    if (status == HAL_OK) {
+        status = cuda_point_follow(queue, waits, wait_count);
+    }
+    if (status == HAL_OK && batch_needs_parts(queue, batch)) {
+        status = cuda_queue_reserve_parts(queue);
+    }
+    if (status == HAL_OK && batch_is_collective(batch)) {
+        status = cuda_group_submit(queue, batch, value);
+    } else if (status == HAL_OK) {
+        status = commands_submit(queue, batch);
+        status = status == HAL_OK ? cuda_point_submit(queue, value) : status;
+        if (status != HAL_OK) {
+            /* The commands submitted so far have no point: they end before their memory is
+             * freed. */
+            cuda_functions()->cuStreamSynchronize(queue->stream);
+        }
+    }
+    cuda_context_pop();
     return status;
 }

@@ -1,5 +1,6 @@
 /* What a device is, in hal's terms. */
-#include "cuda_plugin.h"
+#include "describe.h"
+
 #include "quirks.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* Listing, opening and closing devices. Entries of the plugin's table. */
-#include "gemm/gemm.h"
+#include "device.h"
+
+#include "describe.h"
 #include "gemm/tile/fma.h"
-#include "pinned.h"
 #include "quirks.h"
 
 #include <stdlib.h>
@@ -161,6 +162,36 @@ static hal_status device_read_variables(hal_plugin_device *device)
     return status;
 }
 
+/* Primary contexts, by ordinal. hal opens and closes devices from one thread at a time. */
+static cuda_context retained[CUDA_MAX_DEVICES];
+
+/* The context stays retained by the process after its first device is opened: creating one takes
+ * the driver a tenth of a second. */
+static hal_status context_retain(hal_plugin_device *device)
+{
+    const uint32_t ordinal = (uint32_t)device->ordinal;
+    hal_status status = HAL_OK;
+    if (ordinal >= CUDA_MAX_DEVICES) {
+        return cuda_fail(HAL_ERROR_UNSUPPORTED,
+                         "cuda: device: expected one of the first %u, got %u",
+                         (unsigned)CUDA_MAX_DEVICES, ordinal);
+    }
+    if (!retained[ordinal]) {
+        status = cuda_check(
+            cuda_functions()->cuDevicePrimaryCtxRetain(&retained[ordinal], device->ordinal),
+            "opening device %u", ordinal);
+    }
+    device->context = retained[ordinal];
+    return status;
+}
+
+/* Releases a broken context, so that the device can be opened again. */
+static void context_give_up(hal_plugin_device *device)
+{
+    cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->ordinal);
+    retained[device->ordinal] = NULL;
+}
+
 hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
     int all = 0;
@@ -217,7 +248,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
         status = device_read_variables(made);
     }
     if (status == HAL_OK) {
-        status = cuda_context_retain(made);
+        status = context_retain(made);
     }
     if (status != HAL_OK) {
         free(made);
@@ -230,23 +261,16 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
 }
 
 /* A context in which a kernel failed stays broken: it is given up. */
-void cuda_device_close(hal_plugin_device *device)
+void cuda_device_close(hal_plugin_device *device, bool lost)
 {
-    uint64_t available = 0, total = 0;
-    const bool lost =
-        device && cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
-    if (device) {
-        cuda_gemm_forget(device, lost);
+    if (!device) {
+        return;
     }
     if (lost) {
-        cuda_pinned_forget(device);
-        cuda_stream_forget(device);
-        cuda_context_give_up(device);
+        context_give_up(device);
     }
-    if (device) {
-        pthread_rwlock_destroy(&device->unloading);
-        pthread_mutex_destroy(&device->gemm_lock);
-    }
+    pthread_rwlock_destroy(&device->unloading);
+    pthread_mutex_destroy(&device->gemm_lock);
     free(device);
 }
 
@@ -267,4 +291,16 @@ uint32_t cuda_device_can_access_peer(hal_plugin_device *device, hal_plugin_devic
     }
     atomic_store(known, other->context);
     return 1;
+}
+
+hal_status cuda_context_push(const hal_plugin_device *device)
+{
+    return cuda_check(cuda_functions()->cuCtxPushCurrent_v2(device->context),
+                      "making the device's context current");
+}
+
+void cuda_context_pop(void)
+{
+    cuda_context context;
+    cuda_functions()->cuCtxPopCurrent_v2(&context);
 }

@@ -1,14 +1,18 @@
 /* Kernels: IR is lowered to PTX, the driver's assembler makes machine code of it, and the compile
  * cache keeps the machine code; and kernels from native code. Entries of the plugin's table. */
-#include "cuda_plugin.h"
+#include "kernel.h"
+
 #include "gemm/launch.h"
 #include "lower/lower.h"
+#include "memory.h"
 #include "quirks.h"
 
 #include <kit/native_dump.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(sizeof(cuda_gemm_block) <= CUDA_MAX_PARAMETERS, "a launch has room for the block");
 
 enum { LOG_BYTES = 8192, MAX_LOGGED = 300 };
 

@@ -1,5 +1,7 @@
 /* Memory: device memory, and pinned host memory that kernels can access for all mapped kinds.
  * Entries of the plugin's table. hal pools memory, so these calls are rare. */
+#include "memory.h"
+
 #include "pinned.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef HALYARD_CUDA_PINNED_H
 #define HALYARD_CUDA_PINNED_H
 
-#include "cuda_plugin.h"
+#include "device.h"
 
 /* The largest piece that is cut from the slab, in bytes. */
 #define CUDA_PINNED_MAX_PIECE (64u * 1024u)

@@ -1,9 +1,49 @@
 /* The cuda plugin's table and its one symbol. */
-#include "cuda_plugin.h"
-#include "gemm/gemm.h"
+#include "chain/chain.h"
+#include "collectives/group.h"
 #include "collectives/nccl.h"
+#include "commands.h"
+#include "describe.h"
+#include "gemm/gemm.h"
+#include "kernel.h"
+#include "memory.h"
+#include "pinned.h"
+#include "point.h"
+#include "stream.h"
 
 #include <kit/query.h>
+
+/* What the folders keep for a device goes before the device. */
+static void device_close(hal_plugin_device *device)
+{
+    uint64_t available = 0, total = 0;
+    if (!device) {
+        return;
+    }
+    const bool lost = cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
+    cuda_gemm_forget(device, lost);
+    if (lost) {
+        cuda_pinned_forget(device);
+        cuda_stream_forget(device);
+    }
+    cuda_device_close(device, lost);
+}
+
+/* The same of a queue. Its stream ends first: the value of a batch is reached a moment before its
+ * event is recorded. */
+static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    if (!queue) {
+        return;
+    }
+    cuda_group_forget_queue(queue);
+    if (cuda_context_push(device) == HAL_OK) {
+        cuda_functions()->cuStreamSynchronize(queue->stream);
+        cuda_chain_destroy_all(queue);
+        cuda_context_pop();
+    }
+    cuda_queue_destroy(device, queue);
+}
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -14,7 +54,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .version = "0.1.0",
         .enumerate = cuda_enumerate,
         .device_open = cuda_device_open,
-        .device_close = cuda_device_close,
+        .device_close = device_close,
         .memory_info = cuda_memory_info,
         .memory_allocate = cuda_memory_allocate,
         .memory_free = cuda_memory_free,
@@ -22,7 +62,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .kernel_create = cuda_kernel_create,
         .kernel_destroy = cuda_kernel_destroy,
         .queue_create = cuda_queue_create,
-        .queue_destroy = cuda_queue_destroy,
+        .queue_destroy = queue_destroy,
         .submit = cuda_queue_submit,
         .wait = cuda_queue_wait,
         .queue_elapsed = cuda_queue_elapsed,

@@ -7,14 +7,12 @@
  * batch before was waited for, as it will be waited for itself; of others, one now and then has it.
  * A wait for the last batch then makes the stream write; a wait for an earlier one, and all waits
  * where streams cannot write, poll the event. */
-#include "pinned.h"
+#include "point.h"
 
 #include <kit/clock.h>
 #include <stddef.h>
-#include <string.h>
 #include <time.h>
 
-enum { COUNTER_BYTES = 64 };
 enum { UNCOUNTED_BATCHES = 16 };    /* that nobody waits for, between writes of the counter */
 enum { POLLS_PER_QUERY = 1 << 10 }; /* reads of the counter between queries of the driver */
 
@@ -102,36 +100,6 @@ static hal_status events_elapsed(hal_plugin_queue *queue, uint64_t first, uint64
     }
     *nanoseconds = result == 0 && milliseconds > 0 ? (uint64_t)((double)milliseconds * 1e6) : 0;
     return cuda_check(result, "reading the time between two points");
-}
-
-hal_status cuda_point_create(hal_plugin_queue *queue)
-{
-    void *memory = NULL;
-    if (!queue->device->stream_writes) {
-        return HAL_OK;
-    }
-    const hal_status status = cuda_check(
-        cuda_pinned_allocate(queue->device, COUNTER_BYTES, &memory, &queue->counter_address),
-        "creating the counter of a queue");
-    if (status == HAL_OK) {
-        memset(memory, 0, COUNTER_BYTES);
-        queue->counter = memory;
-    }
-    return status;
-}
-
-void cuda_point_destroy(hal_plugin_queue *queue)
-{
-    for (uint32_t i = 0; i < CUDA_EVENTS; i++) {
-        for (int timed = 0; timed < 2; timed++) {
-            if (queue->events[i].kinds[timed]) {
-                cuda_functions()->cuEventDestroy_v2(queue->events[i].kinds[timed]);
-            }
-        }
-    }
-    if (queue->counter) {
-        cuda_pinned_free(queue->device, (void *)(uintptr_t)queue->counter);
-    }
 }
 
 hal_status cuda_point_prepare(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)

@@ -1,9 +1,14 @@
 /* Queues: a stream each, with its points and chains. Entries of the plugin's table. */
-#include "chain/chain.h"
+#include "queue.h"
+
 #include "gemm/tile/fma.h"
-#include "gemm/launch.h"
+#include "pinned.h"
+#include "stream.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+enum { COUNTER_BYTES = 64 };
 
 /* The flags of strict F32 products (gemm/fma.h), which are 0 between kernels. */
 static hal_status flags_create(hal_plugin_queue *queue)
@@ -21,43 +26,35 @@ static hal_status flags_create(hal_plugin_queue *queue)
                : status;
 }
 
-/* The memory in which kernels add parts of matrix products (gemm/end/partial.h): words of tiles, 0
- * between kernels, and the sums of as many groups as the device has multiprocessors. */
-static hal_status parts_create(hal_plugin_queue *queue)
+/* What points need, see point.c; destroyed when the stream is idle. */
+static hal_status points_create(hal_plugin_queue *queue)
 {
-    const cuda_driver *cu = cuda_functions();
-    const size_t words = 4 * CUDA_GEMM_STATES,
-                 bytes = words + (size_t)queue->device->units * CUDA_GEMM_MAX_SUMS;
-    cuda_address parts = 0;
-    hal_status status = cuda_check(cu->cuMemAlloc_v2(&parts, bytes),
-                                   "allocating %zu bytes for parts of products", bytes);
-    if (status != HAL_OK) {
-        return status;
+    void *memory = NULL;
+    if (!queue->device->stream_writes) {
+        return HAL_OK;
     }
-    status = cuda_check(cu->cuMemsetD8Async(parts, 0, words, queue->stream),
-                        "clearing the words of parts of products");
-    if (status != HAL_OK) {
-        cu->cuMemFree_v2(parts);
-        return status;
+    const hal_status status = cuda_check(
+        cuda_pinned_allocate(queue->device, COUNTER_BYTES, &memory, &queue->counter_address),
+        "creating the counter of a queue");
+    if (status == HAL_OK) {
+        memset(memory, 0, COUNTER_BYTES);
+        queue->counter = memory;
     }
-    queue->parts = parts;
-    return HAL_OK;
+    return status;
 }
 
-/* Whether the queue lacks the memory of parts and the batch has a kernel that uses it. */
-static bool batch_needs_parts(const hal_plugin_queue *queue, const hal_batch *batch)
+static void points_destroy(hal_plugin_queue *queue)
 {
-    if (queue->parts != 0 || !atomic_load(&queue->device->needs_parts)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < batch->command_count; i++) {
-        const hal_command *command = &batch->commands[i];
-        if (command->kind == HAL_COMMAND_DISPATCH && command->kernel->gemm &&
-            command->kernel->gemm->in_memory) {
-            return true;
+    for (uint32_t i = 0; i < CUDA_EVENTS; i++) {
+        for (int timed = 0; timed < 2; timed++) {
+            if (queue->events[i].kinds[timed]) {
+                cuda_functions()->cuEventDestroy_v2(queue->events[i].kinds[timed]);
+            }
         }
     }
-    return false;
+    if (queue->counter) {
+        cuda_pinned_free(queue->device, (void *)(uintptr_t)queue->counter);
+    }
 }
 
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
@@ -73,7 +70,7 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
         status = cuda_stream_acquire(device, &made->stream);
-        status = status == HAL_OK ? cuda_point_create(made) : status;
+        status = status == HAL_OK ? points_create(made) : status;
         status = status == HAL_OK ? flags_create(made) : status;
         cuda_context_pop();
     }
@@ -90,14 +87,8 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     if (!queue) {
         return;
     }
-    cuda_group_forget_queue(queue);
     if (cuda_context_push(device) == HAL_OK) {
-        if (queue->stream) {
-            /* The value of a batch is reached a moment before its event is recorded. */
-            cuda_functions()->cuStreamSynchronize(queue->stream);
-        }
-        cuda_chain_destroy_all(queue);
-        cuda_point_destroy(queue);
+        points_destroy(queue);
         if (queue->flags != 0) {
             cuda_functions()->cuMemFree_v2(queue->flags);
         }
@@ -111,36 +102,22 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     free(queue);
 }
 
-static bool batch_is_collective(const hal_batch *batch)
+/* The memory in which kernels add parts of matrix products (gemm/end/partial.h): words of tiles, 0
+ * between kernels, and the sums of as many groups as the device has multiprocessors. */
+hal_status cuda_queue_reserve_parts(hal_plugin_queue *queue)
 {
-    return batch->command_count == 1 && batch->commands[0].kind == HAL_COMMAND_COLLECTIVE;
-}
-
-hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
-                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
-{
-    hal_status status = cuda_context_push(queue->device);
+    const cuda_driver *cu = cuda_functions();
+    const size_t words = 4 * CUDA_GEMM_STATES,
+                 bytes = words + (size_t)queue->device->units * CUDA_GEMM_MAX_SUMS;
+    cuda_address parts = 0;
+    HAL_TRY(cuda_check(cu->cuMemAlloc_v2(&parts, bytes),
+                       "allocating %zu bytes for parts of products", bytes));
+    const hal_status status = cuda_check(cu->cuMemsetD8Async(parts, 0, words, queue->stream),
+                                         "clearing the words of parts of products");
     if (status != HAL_OK) {
+        cu->cuMemFree_v2(parts);
         return status;
     }
-    status = cuda_point_prepare(queue, batch, value);
-    if (status == HAL_OK) {
-        status = cuda_point_follow(queue, waits, wait_count);
-    }
-    if (status == HAL_OK && batch_needs_parts(queue, batch)) {
-        status = parts_create(queue);
-    }
-    if (status == HAL_OK && batch_is_collective(batch)) {
-        status = cuda_group_submit(queue, batch, value);
-    } else if (status == HAL_OK) {
-        status = cuda_commands_submit(queue, batch);
-        status = status == HAL_OK ? cuda_point_submit(queue, value) : status;
-        if (status != HAL_OK) {
-            /* The commands submitted so far have no point: they end before their memory is
-             * freed. */
-            cuda_functions()->cuStreamSynchronize(queue->stream);
-        }
-    }
-    cuda_context_pop();
-    return status;
+    queue->parts = parts;
+    return HAL_OK;
 }

@@ -1,5 +1,5 @@
 /* Idle streams of each device, kept for the next queue. */
-#include "cuda_plugin.h"
+#include "stream.h"
 
 enum { MAX_IDLE = 8 };
 

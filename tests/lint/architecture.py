@@ -20,8 +20,10 @@ LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "group", "layers"),
              "bench": ("harness", "peers", "suites", "."),
              "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", "."),
              "plugins/cpu": ("threads", "."),
-             "plugins/cuda": ("lower", "gemm/tile", "gemm/producer", "gemm/end", "gemm", "chain",
-                              "collectives")}
+             "plugins/cuda": ("driver", "status", "quirks", "describe", "lower", "gemm/tile",
+                              "gemm/producer", "gemm/end", "chain/cache", "device", "pinned",
+                              "stream", "memory", "queue", "point", "gemm/launch", "kernel", "gemm", "chain",
+                              "collectives", "commands", "plugin")}
 MAX_CYCLE = 2
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -174,7 +176,7 @@ def self_test():
         print(f"unexpected result for {named}")
         surprises += 1
     nested = {"gemm/tile/a": {"gemm/b"}, "gemm/end/c": {"gemm/tile/a", "d"}, "d": {"chain/e"},
-              "gemm/other/f": {"chain/e"}}
+              "gemm/other/f": {"chain/e"}, "kernel": {"gemm/launch"}}
     if len(upward("plugins/cuda", LIBRARIES["plugins/cuda"], nested, "calls")) != 2:
         print(f"unexpected result for {nested}")
         surprises += 1

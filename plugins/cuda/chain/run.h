@@ -3,7 +3,8 @@
 #ifndef HALYARD_CUDA_CHAIN_RUN_H
 #define HALYARD_CUDA_CHAIN_RUN_H
 
-#include "cuda_plugin.h"
+#include "kernel.h"
+#include "memory.h"
 
 typedef struct cuda_run {
     const hal_batch *batch;

@@ -1,7 +1,7 @@
 /* Threads that create and end communicators, see collectives/communicator.h. */
 #include "collectives/communicator.h"
 
-#include "cuda_plugin.h"
+#include "device.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -11,8 +11,12 @@
  * Two communicators on one device may each hold a part of it and wait for the rest. So all rounds
  * of the process begin under one lock, in the same order on all devices, and a device runs one
  * after the other: a stream waits for the last collective of its device if another queue has it. */
+#include "collectives/group.h"
+
 #include "collectives/communicator.h"
 #include "collectives/peer_sum.h"
+#include "memory.h"
+#include "point.h"
 
 #include <stdio.h>
 #include <stdlib.h>

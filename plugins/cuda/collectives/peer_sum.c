@@ -7,8 +7,11 @@
  * all others, who have then ended sum n - 2. */
 #include "collectives/peer_sum.h"
 
+#include "describe.h"
+#include "kernel.h"
 #include "lower/lower.h"
 #include "pinned.h"
+#include "stream.h"
 
 #include <kit/text.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef HALYARD_CUDA_PEER_SUM_H
 #define HALYARD_CUDA_PEER_SUM_H
 
-#include "cuda_plugin.h"
+#include "device.h"
 
 enum { CUDA_PEER_RANKS = 8, CUDA_PEER_BYTES = 64 << 10 }; /* at most */
 

@@ -6,6 +6,7 @@
 #include "gemm/producer/fma.h"
 #include "gemm/tile/module.h"
 #include "gemm/tile/wait.h"
+#include "lower/lower.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -5,8 +5,10 @@
 
 #include "gemm/fma.h"
 #include "gemm/fma_plan.h"
+#include "gemm/launch.h"
 #include "gemm/tile/ring.h"
 #include "gemm/wgmma.h"
+#include "kernel.h"
 #include "quirks.h"
 
 #include <stdio.h>

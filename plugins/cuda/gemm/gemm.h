@@ -2,8 +2,7 @@
 #ifndef HALYARD_CUDA_GEMM_H
 #define HALYARD_CUDA_GEMM_H
 
-#include "cuda_plugin.h"
-#include "gemm/launch.h"
+#include "device.h"
 
 /* A loaded kernel, shared by all products with its key until the device is closed. */
 typedef struct cuda_gemm_module {

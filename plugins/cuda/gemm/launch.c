@@ -1,6 +1,8 @@
 /* Parameter blocks of native matrix products, see gemm/launch.h. */
 #include "gemm/launch.h"
 
+#include "memory.h"
+
 #include <stddef.h>
 #include <string.h>
 

@@ -2,10 +2,8 @@
 #ifndef HALYARD_CUDA_GEMM_LAUNCH_H
 #define HALYARD_CUDA_GEMM_LAUNCH_H
 
-#include "cuda_plugin.h"
 #include "gemm/tile/key.h"
-
-_Static_assert(sizeof(cuda_gemm_block) <= CUDA_MAX_PARAMETERS, "a launch has room for the block");
+#include "queue.h"
 
 /* A launch: the parameter block without addresses and scalars, and the number of groups. */
 struct cuda_gemm_launch {

@@ -2,7 +2,7 @@
 #ifndef HALYARD_CUDA_GEMM_PLAN_H
 #define HALYARD_CUDA_GEMM_PLAN_H
 
-#include "cuda_plugin.h"
+#include "device.h"
 #include "gemm/tile/key.h"
 
 /* A matrix as a tensor map sees it: contiguous along `inner`. */

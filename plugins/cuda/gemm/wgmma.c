@@ -12,7 +12,7 @@
 #include "gemm/tile/sums.h"
 #include "gemm/tile/turns.h"
 #include "gemm/tile/wait.h"
-#include "lower/state.h"
+#include "lower/lower.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,8 @@
 /* Arithmetic, bits, comparisons and selection. Every rounding is explicit (.rn), so that the
  * assembler contracts nothing and keeps denormals. */
-#include "lower/state.h"
+#include "lower/arithmetic.h"
+
+#include "lower/math.h"
 
 #include <stddef.h>
 

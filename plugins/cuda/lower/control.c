@@ -1,5 +1,5 @@
 /* Variables, loops, branches, barriers, constants and ids. */
-#include "lower/state.h"
+#include "lower/control.h"
 
 #include <hal/ir_uniform.h>
 

@@ -1,5 +1,5 @@
 /* Conversions between value types, of bits, and to and from the storage types of memory. */
-#include "lower/state.h"
+#include "lower/convert.h"
 
 /* The instruction saturates. It turns NaN into 0 only from f32 to 32 bits. */
 static void lower_cast_to_integer(cuda_lowering *l, uint32_t index, hal_type from, cuda_operand a)

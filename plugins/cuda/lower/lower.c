@@ -1,7 +1,13 @@
 /* The PTX of a kernel: the records in order, each by the file of its family, and then the header,
  * whose declarations are known at the end. */
 #include "lower/lower.h"
-#include "lower/state.h"
+
+#include "lower/arithmetic.h"
+#include "lower/control.h"
+#include "lower/convert.h"
+#include "lower/math.h"
+#include "lower/memory.h"
+#include "lower/subgroup.h"
 
 #include <hal/ir_uniform.h>
 #include <stdio.h>

@@ -6,8 +6,7 @@
 #ifndef HALYARD_CUDA_LOWER_H
 #define HALYARD_CUDA_LOWER_H
 
-#include <hal/ir.h>
-#include <kit/text.h>
+#include "lower/text.h"
 
 #define CUDA_ENTRY "hal_kernel"
 
@@ -30,5 +29,17 @@ void cuda_layout_of(const hal_ir_kernel *kernel, cuda_layout *layout);
  * Errors, with their message given to the host: UNSUPPORTED for a record that the lowering does not
  * know; OUT_OF_MEMORY. */
 hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t capability, kit_text *text);
+
+/* Parts of a lowering, for kernels around a fragment. */
+
+/* Allocates the state of each record in `scratch`, which the caller releases, and finds where
+ * work-items diverge. */
+hal_status cuda_lowering_init(cuda_lowering *l, void **scratch);
+
+/* Lowers one record; a failure is in l->status. */
+void cuda_lower_record(cuda_lowering *l, uint32_t index);
+
+/* Declares the registers that are used. */
+void cuda_write_registers(const cuda_lowering *l, kit_text *text);
 
 #endif

@@ -1,6 +1,6 @@
 /* Fast transcendental functions of f32 by the special-function units, for HAL_IR_FAST, and the
  * remainder of floats. hal has expanded all other functions. */
-#include "lower/state.h"
+#include "lower/math.h"
 
 static cuda_operand emit_unary(cuda_lowering *l, const char *name, cuda_operand a)
 {

@@ -2,7 +2,9 @@
  *
  * The address of an element is a register and a constant offset. Elements of one or two bytes are
  * loaded and stored as words of 32 bits, which are unpacked and packed in registers. */
-#include "lower/state.h"
+#include "lower/memory.h"
+
+#include "lower/convert.h"
 
 /* The address of the first element of an access. */
 typedef struct ptx_place {

@@ -1,5 +1,7 @@
 /* Shuffles and reductions of a subgroup, which is a warp. */
-#include "lower/state.h"
+#include "lower/subgroup.h"
+
+#include "lower/arithmetic.h"
 
 enum { LANES = 32 };
 

@@ -1,6 +1,6 @@
 /* Lines of PTX, registers and immediates. Numbers are written without printf: a large kernel has
  * thousands of lines, and its lowering may take two milliseconds. */
-#include "lower/state.h"
+#include "lower/text.h"
 
 #include <stdarg.h>
 #include <string.h>

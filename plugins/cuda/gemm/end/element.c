@@ -1,6 +1,8 @@
 /* PTX of one element of C, see gemm/end/element.h. */
 #include "gemm/end/element.h"
 
+#include "lower/lower.h"
+
 #include <stddef.h>
 
 enum { MAX_RECORDS = 96 * 128 /* of all copies of the fragment */ };

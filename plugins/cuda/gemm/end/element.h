@@ -4,7 +4,7 @@
 
 #include "gemm/end/inputs.h"
 #include "gemm/tile/key.h"
-#include "lower/state.h"
+#include "lower/text.h"
 
 /* Registers with an element's row and column of C, and with the numbers of rows and columns. */
 typedef struct cuda_gemm_place {

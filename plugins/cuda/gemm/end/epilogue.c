@@ -10,9 +10,10 @@
 #include "gemm/end/epilogue.h"
 
 #include "gemm/end/element.h"
-#include "gemm/tile/ring.h"
 #include "gemm/end/rows.h"
+#include "gemm/tile/ring.h"
 #include "gemm/tile/sums.h"
+#include "lower/convert.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 
 #include "gemm/end/inputs.h"
 #include "gemm/tile/key.h"
-#include "lower/state.h"
+#include "lower/text.h"
 
 bool cuda_gemm_epilogue_is_supported(const cuda_gemm_key *key);
 

@@ -4,7 +4,7 @@
 #define HALYARD_CUDA_GEMM_FMA_END_H
 
 #include "gemm/tile/fma.h"
-#include "lower/state.h"
+#include "lower/text.h"
 
 /* Bytes of shared memory behind the stages, for the sums of a tile. */
 uint32_t cuda_fma_sums_bytes(const cuda_fma_tile *tile);

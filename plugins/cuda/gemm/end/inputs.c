@@ -2,6 +2,7 @@
 #include "gemm/end/inputs.h"
 
 #include "gemm/tile/sums.h"
+#include "lower/convert.h"
 
 #include <stddef.h>
 

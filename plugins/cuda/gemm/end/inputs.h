@@ -7,7 +7,7 @@
 #define HALYARD_CUDA_GEMM_INPUTS_H
 
 #include "gemm/tile/key.h"
-#include "lower/state.h"
+#include "lower/text.h"
 
 enum {
     CUDA_GEMM_BOX_PAIRS = 8 /* of neighbouring columns that a work-item has in a box */

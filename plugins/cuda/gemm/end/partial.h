@@ -10,7 +10,7 @@
 #define HALYARD_CUDA_GEMM_PARTIAL_H
 
 #include "gemm/tile/key.h"
-#include "lower/state.h"
+#include "lower/text.h"
 
 /* Columns of a tile are added in blocks of 8: a work-item has 4 sums of each. */
 enum { CUDA_GEMM_BLOCK_COLUMNS = 8 };

@@ -8,6 +8,7 @@
 #include "gemm/end/partial.h"
 #include "gemm/tile/ring.h"
 #include "gemm/tile/sums.h"
+#include "lower/convert.h"
 
 #include <stdio.h>
 

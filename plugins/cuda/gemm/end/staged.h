@@ -5,7 +5,7 @@
 #define HALYARD_CUDA_GEMM_STAGED_H
 
 #include "gemm/tile/key.h"
-#include "lower/state.h"
+#include "lower/text.h"
 
 bool cuda_gemm_staged_is_supported(const cuda_gemm_key *key);
 

@@ -1,6 +1,8 @@
 /* The module of a matrix product and the order of its tiles, see gemm/tile/module.h. */
 #include "gemm/tile/module.h"
 
+#include "lower/lower.h"
+
 #include <stddef.h>
 
 hal_status cuda_gemm_module_write(const cuda_gemm_key *key, const cuda_gemm_writers *writers,

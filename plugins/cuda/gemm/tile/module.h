@@ -4,7 +4,7 @@
 #define HALYARD_CUDA_GEMM_MODULE_H
 
 #include "gemm/tile/key.h"
-#include "lower/state.h"
+#include "lower/text.h"
 
 /* Writes of a kernel: its body, and then what comes before it, which depends on the body. */
 typedef struct cuda_gemm_writers {

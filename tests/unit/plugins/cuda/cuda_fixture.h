@@ -4,7 +4,7 @@
 #define TESTS_UNIT_CUDA_FIXTURE_H
 
 #include "../plugin_host.h"
-#include <cuda/cuda_plugin.h>
+#include <cuda/driver.h>
 
 #include "cuda_mock.h"
 

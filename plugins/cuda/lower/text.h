@@ -1,6 +1,6 @@
-/* The state of one lowering to PTX, and what the files lower*.c offer each other. */
-#ifndef HALYARD_CUDA_LOWER_STATE_H
-#define HALYARD_CUDA_LOWER_STATE_H
+/* The state of one lowering to PTX, and its lines, registers and immediates. */
+#ifndef PLUGINS_CUDA_LOWER_TEXT_H
+#define PLUGINS_CUDA_LOWER_TEXT_H
 
 #include "quirks.h"
 
@@ -62,8 +62,6 @@ typedef struct cuda_lowering {
     hal_status status;
 } cuda_lowering;
 
-/* ---- Text (lower/text.c) ---- */
-
 /* Appends a line; each $ of the pattern is replaced by the next cuda_operand. */
 void cuda_emit(cuda_lowering *l, const char *pattern, ...);
 /* Starts a line that is executed where the predicate is true. */
@@ -71,8 +69,6 @@ void cuda_emit_guard(cuda_lowering *l, cuda_operand predicate);
 cuda_operand cuda_text(const char *text);
 cuda_operand cuda_integer(int64_t number);
 cuda_operand cuda_unsigned(uint64_t number);
-
-/* ---- Registers (lower/text.c) ---- */
 
 /* The class of registers that values of a type have. */
 uint32_t cuda_class(hal_type type);
@@ -95,45 +91,5 @@ bool cuda_is_alias(const hal_ir_kernel *kernel, const hal_ir_record *record);
 /* Suffixes of instructions: .f32, .s32, ..., and .b32, .b64, .pred. */
 cuda_operand cuda_type(hal_type type);
 cuda_operand cuda_bits(hal_type type);
-
-/* ---- Records, by family: false for records of other families ---- */
-
-bool cuda_lower_arithmetic(cuda_lowering *l, uint32_t index); /* lower/arithmetic.c */
-bool cuda_lower_convert(cuda_lowering *l, uint32_t index);    /* lower/convert.c */
-bool cuda_lower_memory(cuda_lowering *l, uint32_t index);     /* lower/memory.c */
-bool cuda_lower_control(cuda_lowering *l, uint32_t index);    /* lower/control.c */
-bool cuda_lower_subgroup(cuda_lowering *l, uint32_t index);   /* lower/subgroup.c */
-bool cuda_lower_math(cuda_lowering *l, uint32_t index);       /* lower/math.c */
-
-/* ---- Parts of a lowering (lower/lower.c), for kernels around a fragment ---- */
-
-/* Allocates the state of each record in `scratch`, which the caller releases, and finds where
- * work-items diverge. */
-hal_status cuda_lowering_init(cuda_lowering *l, void **scratch);
-
-/* Lowers one record; a failure is in l->status. */
-void cuda_lower_record(cuda_lowering *l, uint32_t index);
-
-/* Declares the registers that are used. */
-void cuda_write_registers(const cuda_lowering *l, kit_text *text);
-
-/* ---- Between the families ---- */
-
-/* The minimum or maximum of two floats, NaN where either is NaN (lower/arithmetic.c). */
-void cuda_lower_extreme(cuda_lowering *l, hal_type type, bool minimum, cuda_operand result,
-                        cuda_operand a, cuda_operand b);
-
-/* Packs one or two f32 into a word as f16 or bf16; a `high` of kind CUDA_TEXT is absent. Unpacks
- * element 0 or 1 of a word as f32 (lower/convert.c). */
-void cuda_pack_halves(cuda_lowering *l, hal_type type, cuda_operand word, cuda_operand low,
-                      cuda_operand high);
-void cuda_unpack_half(cuda_lowering *l, hal_type type, cuda_operand result, cuda_operand word,
-                      uint32_t element);
-
-/* The remainder of floats, as C fmod (lower/math.c). */
-void cuda_lower_remainder(cuda_lowering *l, uint32_t index);
-
-/* Sets lane_mask and short_warp, for a kernel with subgroup operations (lower/subgroup.c). */
-void cuda_lower_lane_mask(cuda_lowering *l);
 
 #endif

@@ -1,0 +1,20 @@
+/* Memory: the object, and its entries. */
+#ifndef PLUGINS_CUDA_MEMORY_H
+#define PLUGINS_CUDA_MEMORY_H
+
+#include "device.h"
+
+struct hal_plugin_memory {
+    const hal_plugin_device *device;
+    cuda_address address;
+    void *pointer; /* in the host's address space; null for device memory */
+    uint64_t bytes;
+};
+
+hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                hal_plugin_memory **memory);
+void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory);
+hal_status cuda_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
+
+#endif

@@ -1,0 +1,40 @@
+/* Queues: the object, and the entries that create and destroy it. */
+#ifndef PLUGINS_CUDA_QUEUE_H
+#define PLUGINS_CUDA_QUEUE_H
+
+#include "chain/cache.h"
+#include "device.h"
+
+enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
+
+/* The event of a batch. One without a time takes device and host a microsecond less each. */
+typedef struct cuda_batch_event {
+    cuda_event kinds[2]; /* untimed, timed; created when needed */
+    _Atomic bool is_timed;
+} cuda_batch_event;
+
+struct hal_plugin_queue {
+    hal_plugin_device *device;
+    cuda_stream stream;
+    cuda_address parts; /* of matrix products, see gemm/end/partial.h; 0 until a batch needs them */
+    cuda_address flags; /* of strict F32 products, see gemm/fma.h; 0 where the device has none */
+    volatile uint64_t *counter; /* the stream writes the reached value there; null: events only */
+    cuda_address counter_address;
+    _Atomic uint64_t reached;   /* a value that is known to be reached */
+    _Atomic uint64_t submitted; /* the last value */
+    _Atomic uint64_t counted;   /* the last value that the stream writes to the counter */
+    _Atomic uint64_t deferred;  /* of a collective that has not begun and has no point; or 0 */
+    _Atomic bool awaited;       /* the last batch was waited for, or there is none */
+    pthread_mutex_t point_lock; /* of the counter's writes and `submitted` */
+    cuda_batch_event events[CUDA_EVENTS]; /* of value v at v modulo CUDA_EVENTS */
+    cuda_chain_cache chains;
+    cuda_loop_anchors anchors;
+};
+
+hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
+void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
+
+/* Allocates the memory of parts, where a batch needs it. The context is current. */
+hal_status cuda_queue_reserve_parts(hal_plugin_queue *queue);
+
+#endif
