@@ -4,7 +4,8 @@
 #define TESTS_UNIT_CUDA_FIXTURE_H
 
 #include "../plugin_host.h"
-#include <cuda/driver.h>
+#include <cuda/kernel.h>
+#include <cuda/memory.h>
 
 #include "cuda_mock.h"
 

@@ -2,7 +2,7 @@
  * what NCCL is asked to do for each collective, rounds that begin late, failures of every call,
  * aborts. */
 #include "../plugin_host.h"
-#include <cuda/driver.h>
+#include <cuda/memory.h>
 #include <cuda/collectives/nccl.h>
 #include <pthread.h>
 #include <time.h>
