@@ -1,4 +1,4 @@
-/* Ranks of communicators, whose collectives NCCL runs, see nccl.h. Entries of the plugin's table. */
+/* Ranks of communicators, whose collectives NCCL runs, see nccl.h. */
 #ifndef PLUGINS_CUDA_COLLECTIVES_GROUP_H
 #define PLUGINS_CUDA_COLLECTIVES_GROUP_H
 
