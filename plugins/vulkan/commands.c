@@ -1,5 +1,8 @@
 /* The commands of batches, recorded into the command buffer of a slot. */
-#include "vulkan_plugin.h"
+#include "commands.h"
+
+#include "kernel.h"
+#include "point.h"
 
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* What a physical device is, in hal's terms, and what the lowering may use. */
+#include "describe.h"
+
 #include "quirks.h"
-#include "vulkan_plugin.h"
+#include "status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

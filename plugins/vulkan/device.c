@@ -1,10 +1,15 @@
 /* Listing, opening and closing devices. Entries of the plugin's table. */
-#include "vulkan_plugin.h"
+#include "device.h"
 
+#include "quirks.h"
+
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { VULKAN_MAX_DEVICES = 32 };
 
 /* The usable devices that the last enumerate found. hal calls enumerate and device_open from one
  * thread at a time. */
@@ -42,7 +47,7 @@ static hal_status devices_list(void)
         return fail_none_usable(0, reasons);
     }
     if (result < 0) {
-        return vulkan_fail_result(NULL, result, "listing the devices");
+        return vulkan_fail_attempt("vulkan", result, "listing the devices");
     }
     vulkan_description *described = calloc(count > 0 ? count : 1, sizeof *described);
     if (!described) {
@@ -74,7 +79,7 @@ static hal_status device_load_functions(hal_plugin_device *device)
     const char *missing = NULL;
 #define DEVICE(name)                                                 \
     function = instance->vkGetDeviceProcAddr(device->handle, #name); \
-    missing = !function ? #name : missing;                    \
+    missing = !function ? #name : missing;                           \
     memcpy(&device->vk.name, &function, sizeof function);
 #include "symbols.inl"
 #undef DEVICE
@@ -263,4 +268,49 @@ void vulkan_device_close(hal_plugin_device *device)
         pthread_mutex_destroy(&device->device_queues[i].lock);
     }
     free(device);
+}
+
+hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const char *format, ...)
+{
+    char attempt[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(attempt, sizeof attempt, format, arguments);
+    va_end(arguments);
+    if (result == VK_ERROR_DEVICE_LOST) {
+        atomic_store(&device->lost, VULKAN_LOST);
+    }
+    return vulkan_fail_attempt(device->physical.info.name, result, attempt);
+}
+
+hal_status vulkan_device_check(const hal_plugin_device *device)
+{
+    const int lost = atomic_load_explicit(&device->lost, memory_order_relaxed);
+    if (!lost) {
+        return HAL_OK;
+    }
+    return vulkan_fail(HAL_ERROR_DEVICE_LOST,
+                       lost == VULKAN_LOST
+                           ? "%s: the device was lost earlier; open it again"
+                           : "%s: the driver refused batches that had been accepted earlier; open "
+                             "the device again",
+                       device->physical.info.name);
+}
+
+hal_status vulkan_device_give_up(hal_plugin_device *device)
+{
+    int known = 0;
+    atomic_compare_exchange_strong(&device->lost, &known, VULKAN_GIVEN_UP);
+    return vulkan_device_check(device);
+}
+
+hal_status vulkan_device_check_hardware(const hal_plugin_device *device)
+{
+    if (!(device->physical.quirks & VULKAN_QUIRK_NO_HARDWARE)) {
+        return vulkan_device_check(device);
+    }
+    return vulkan_fail(HAL_ERROR_UNSUPPORTED,
+                       "%s: a device without hardware (%s is set) makes kernels only; it has no "
+                       "memory and runs nothing",
+                       device->physical.info.name, device->physical.quirks_variable);
 }

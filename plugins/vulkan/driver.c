@@ -1,8 +1,11 @@
 /* The Vulkan loader, opened at run time, and the instance of the process, which is created when hal
  * first asks for devices and stays. After a failure the next call tries again. */
-#include "vulkan_plugin.h"
+#include "driver.h"
+
+#include "status.h"
 
 #include <kit/library.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -43,7 +46,8 @@ static hal_status instance_create(const vulkan_instance *functions, VkInstance *
                            "VK_ICD_FILENAMES if they are set",
                            vulkan_result_name(result));
     }
-    return result == VK_SUCCESS ? HAL_OK : vulkan_fail_result(NULL, result, "vkCreateInstance");
+    return result == VK_SUCCESS ? HAL_OK
+                                : vulkan_fail_attempt("vulkan", result, "vkCreateInstance");
 }
 
 static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *instance)

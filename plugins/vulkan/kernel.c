@@ -1,10 +1,11 @@
 /* Kernels: IR is lowered to SPIR-V, of which the driver makes a pipeline. Entries of the plugin's
  * table. */
+#include "kernel.h"
+
 #include "lower/lower.h"
-#include "quirks.h"
 #include "lower/spirv.h"
 #include "lower/spirv_text.h"
-#include "vulkan_plugin.h"
+#include "quirks.h"
 
 #include <kit/native_dump.h>
 #include <stdlib.h>
@@ -154,9 +155,6 @@ static hal_status kernel_create_from(hal_plugin_device *device, const hal_ir_ker
     made->scalar_bytes = ir->scalar_bytes;
     made->argument_bytes = spirv_argument_bytes(ir->binding_count, ir->scalar_bytes);
     status = pipeline_create(device, source, &made->pipeline);
-    if (status == HAL_OK && (device->physical.quirks & VULKAN_QUIRK_COMPILES_LATE)) {
-        status = vulkan_queue_warm(device, made);
-    }
     if (status != HAL_OK) {
         vulkan_kernel_destroy(device, made);
         return status;

@@ -1,6 +1,6 @@
 /* Memory: each allocation is a buffer with its own VkDeviceMemory, as hal pools memory. Entries of
  * the plugin's table. */
-#include "vulkan_plugin.h"
+#include "memory.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 #ifndef HALYARD_VULKAN_NEWER_H
 #define HALYARD_VULKAN_NEWER_H
 
+#define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
 
 #ifndef VK_KHR_cooperative_matrix

@@ -1,7 +1,50 @@
 /* The vulkan plugin's table and its one symbol. */
-#include "vulkan_plugin.h"
+#include "kernel.h"
+#include "memory.h"
+#include "point.h"
+#include "quirks.h"
+#include "send.h"
+#include "slot.h"
 
 #include <kit/query.h>
+
+/* Where the driver compiles a kernel at its first dispatch, that is now. */
+static hal_status kernel_warm(hal_plugin_device *device, hal_plugin_kernel **kernel)
+{
+    if (!(device->physical.quirks & VULKAN_QUIRK_COMPILES_LATE)) {
+        return HAL_OK;
+    }
+    const hal_status status = vulkan_queue_warm(device, *kernel);
+    if (status != HAL_OK) {
+        vulkan_kernel_destroy(device, *kernel);
+        *kernel = NULL;
+    }
+    return status;
+}
+
+static hal_status kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                hal_plugin_kernel **kernel)
+{
+    HAL_TRY(vulkan_kernel_create(device, ir, kernel));
+    return kernel_warm(device, kernel);
+}
+
+static hal_status kernel_create_native(hal_plugin_device *device, const char *format,
+                                       const void *code, uint64_t bytes, const char *entry,
+                                       const hal_ir_kernel *interface, hal_plugin_kernel **kernel)
+{
+    HAL_TRY(vulkan_kernel_create_native(device, format, code, bytes, entry, interface, kernel));
+    return kernel_warm(device, kernel);
+}
+
+static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    if (queue) {
+        vulkan_send_stop(queue);
+        vulkan_slot_destroy_all(queue);
+    }
+    vulkan_queue_destroy(device, queue);
+}
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -17,15 +60,15 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .memory_allocate = vulkan_memory_allocate,
         .memory_free = vulkan_memory_free,
         .memory_map = vulkan_memory_map,
-        .kernel_create = vulkan_kernel_create,
+        .kernel_create = kernel_create,
         .kernel_destroy = vulkan_kernel_destroy,
         .queue_create = vulkan_queue_create,
-        .queue_destroy = vulkan_queue_destroy,
+        .queue_destroy = queue_destroy,
         .submit = vulkan_queue_submit,
         .wait = vulkan_queue_wait,
         .queue_elapsed = vulkan_queue_elapsed,
         .formats = vulkan_kernel_formats,
-        .kernel_create_native = vulkan_kernel_create_native,
+        .kernel_create_native = kernel_create_native,
     };
     return kit_plugin_query(&table, host_abi, host, vulkan_set_host);
 }

@@ -1,7 +1,6 @@
 /* Points: the values of a queue's timeline semaphore, waiting for them, and the time between
  * them. */
-#include "quirks.h"
-#include "vulkan_plugin.h"
+#include "point.h"
 
 #include <kit/clock.h>
 #include <stddef.h>
@@ -9,26 +8,6 @@
 /* A wait polls this long before it calls the driver, which puts the thread to sleep and so takes
  * longer than small work. Software devices need the processor themselves. */
 enum { SPIN_NS = 100000 };
-
-static VkResult timeline_create(hal_plugin_device *device, VkSemaphore *timeline)
-{
-    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
-    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
-                                        .pNext = &type};
-    return device->vk.vkCreateSemaphore(device->handle, &info, NULL, timeline);
-}
-
-static VkResult times_create(hal_plugin_queue *queue)
-{
-    const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
-                                        .queryType = VK_QUERY_TYPE_TIMESTAMP,
-                                        .queryCount = VULKAN_TIMES};
-    if (queue->device->physical.timestamp_bits == 0) {
-        return VK_SUCCESS;
-    }
-    return queue->device->vk.vkCreateQueryPool(queue->device->handle, &info, NULL, &queue->times);
-}
 
 /* Polls the timeline at least once, and for up to this long. */
 static VkResult timeline_poll(hal_plugin_queue *queue, uint64_t value, uint64_t nanoseconds)
@@ -55,23 +34,6 @@ static void queue_raise_reached(hal_plugin_queue *queue, uint64_t value)
            !atomic_compare_exchange_weak_explicit(&queue->reached, &known, value,
                                                   memory_order_release, memory_order_relaxed)) {
     }
-}
-
-VkResult vulkan_point_create(hal_plugin_queue *queue)
-{
-    /* A device without hardware has no timelines, and nothing is ever submitted to it. */
-    if (queue->device->physical.quirks & VULKAN_QUIRK_NO_HARDWARE) {
-        return VK_SUCCESS;
-    }
-    const VkResult result = timeline_create(queue->device, &queue->timeline);
-    return result == VK_SUCCESS ? times_create(queue) : result;
-}
-
-void vulkan_point_destroy(hal_plugin_queue *queue)
-{
-    hal_plugin_device *device = queue->device;
-    device->vk.vkDestroyQueryPool(device->handle, queue->times, NULL);
-    device->vk.vkDestroySemaphore(device->handle, queue->timeline, NULL);
 }
 
 int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch)

@@ -9,12 +9,18 @@
  *
  * Batches that are sent together are reached together. After a wait that takes longer for that
  * reason, the queue sends its batches one by one. */
-#include "vulkan_plugin.h"
+#include "send.h"
+
+#include "commands.h"
+#include "point.h"
+#include "quirks.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { MAX_WAITS = 64 }; /* of a submission */
 
 enum {
     FEW_COMMANDS = 8,   /* that are worth a submission while one other is in flight */
@@ -50,9 +56,9 @@ static hal_status slot_submit(hal_plugin_queue *queue, const vulkan_slot *slot,
                               const hal_plugin_wait *waits, uint32_t wait_count)
 {
     hal_plugin_device *device = queue->device;
-    VkSemaphore semaphores[VULKAN_MAX_WAITS];
-    VkPipelineStageFlags stages[VULKAN_MAX_WAITS];
-    uint64_t values[VULKAN_MAX_WAITS];
+    VkSemaphore semaphores[MAX_WAITS];
+    VkPipelineStageFlags stages[MAX_WAITS];
+    uint64_t values[MAX_WAITS];
     for (uint32_t i = 0; i < wait_count; i++) {
         atomic_fetch_or(&waits[i].queue->dependents,
                         1u << (queue->device_queue - device->device_queues));
@@ -82,7 +88,11 @@ static hal_status slot_submit(hal_plugin_queue *queue, const vulkan_slot *slot,
     return result == VK_SUCCESS ? HAL_OK : vulkan_fail_result(device, result, "submitting a batch");
 }
 
-hal_status vulkan_send(hal_plugin_queue *queue, const hal_plugin_wait *waits, uint32_t wait_count)
+/* Sends what the queue holds. Its batches wait for at most MAX_WAITS `waits`, whose values were
+ * sent. A failure rejects the batch of a submit in progress if no other is held; otherwise the
+ * device is lost. On a lost device what is held is dropped. The caller has the lock. */
+static hal_status send_held(hal_plugin_queue *queue, const hal_plugin_wait *waits,
+                            uint32_t wait_count)
 {
     hal_plugin_device *device = queue->device;
     vulkan_slot *slot = queue->open;
@@ -123,25 +133,29 @@ static hal_status send_if_worth(hal_plugin_queue *queue, uint32_t least_idle, ui
                          (held >= MOST_COMMANDS || queue->open->is_transfer ||
                           (held >= least_idle && point_is_reached(queue, queue->sent)) ||
                           (held >= least_busy && point_is_reached(queue, queue->sent_before)));
-    return is_worth ? vulkan_send(queue, NULL, 0) : HAL_OK;
+    return is_worth ? send_held(queue, NULL, 0) : HAL_OK;
 }
 
-hal_status vulkan_send_due(hal_plugin_queue *queue)
+/* The same if the device needs it soon, or enough is held. The caller has the lock. */
+static hal_status send_due(hal_plugin_queue *queue)
 {
     return send_if_worth(queue, 1, FEW_COMMANDS);
 }
 
-hal_status vulkan_send_recorded(hal_plugin_queue *queue)
+/* The same after a batch was recorded: a long program lets the device wait for a few batches. */
+static hal_status send_recorded(hal_plugin_queue *queue)
 {
     if (queue->one_by_one) {
-        return vulkan_send(queue, NULL, 0);
+        return send_held(queue, NULL, 0);
     }
     const uint32_t part = queue->commands_since_wait / LONG_PART;
     const uint32_t least = part < LONG_COMMANDS ? part : LONG_COMMANDS;
     return send_if_worth(queue, least, least > FEW_COMMANDS ? least : FEW_COMMANDS);
 }
 
-void vulkan_send_one_by_one(hal_plugin_queue *queue, uint64_t end)
+/* After a wait for a batch of the submission that ends with `end`, but not for its last: unless that
+ * is reached, the queue sends its batches one by one from now on. The caller has the lock. */
+static void send_one_by_one(hal_plugin_queue *queue, uint64_t end)
 {
     if (!queue->one_by_one && !point_is_reached(queue, end)) {
         queue->one_by_one = 1;
@@ -149,7 +163,9 @@ void vulkan_send_one_by_one(hal_plugin_queue *queue, uint64_t end)
     }
 }
 
-hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)
+/* For another queue that waits for `value`: sends what is held unless it was sent. Takes the lock
+ * unless the value was sent after all groups. */
+static hal_status send_up_to(hal_plugin_queue *queue, uint64_t value)
 {
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value ||
         (atomic_load(&queue->sent) >= value && atomic_load(&queue->grouped) <= value)) {
@@ -158,13 +174,13 @@ hal_status vulkan_send_up_to(hal_plugin_queue *queue, uint64_t value)
     hal_status status = HAL_OK;
     pthread_mutex_lock(&queue->lock);
     if (atomic_load(&queue->sent) < value) {
-        status = vulkan_send(queue, NULL, 0);
+        status = send_held(queue, NULL, 0);
         /* A value of a lost device that was dropped is never signalled. */
         status = status == HAL_OK ? vulkan_device_check(queue->device) : status;
     }
     const uint64_t end = vulkan_slot_end(queue, value);
     if (end != value) {
-        vulkan_send_one_by_one(queue, end);
+        send_one_by_one(queue, end);
     }
     pthread_mutex_unlock(&queue->lock);
     return status;
@@ -174,7 +190,7 @@ static void helper_look(hal_plugin_queue *queue)
 {
     const hal_host *host = vulkan_host();
     pthread_rwlock_rdlock(&exit_lock);
-    if (!exiting && vulkan_send_due(queue) != HAL_OK && HAL_PLUGIN_HAS(host, queue_failed)) {
+    if (!exiting && send_due(queue) != HAL_OK && HAL_PLUGIN_HAS(host, queue_failed)) {
         host->queue_failed(queue, "the driver refused batches that had been accepted; open the "
                                   "device again");
     }
@@ -227,7 +243,8 @@ static int helper_create(hal_plugin_queue *queue)
     return is_created;
 }
 
-hal_status vulkan_send_later(hal_plugin_queue *queue)
+/* Leaves what is held to the helper. The caller has the lock. */
+static hal_status send_later(hal_plugin_queue *queue)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     vulkan_helper *helper = &queue->helper;
@@ -238,21 +255,133 @@ hal_status vulkan_send_later(hal_plugin_queue *queue)
         helper->sleeps = 0;
         pthread_cond_signal(&helper->wakes);
     }
-    return helper->exists ? HAL_OK : vulkan_send(queue, NULL, 0);
+    return helper->exists ? HAL_OK : send_held(queue, NULL, 0);
 }
 
-void vulkan_send_start(hal_plugin_queue *queue)
+/* Appends a batch to the open slot. What fails has appended nothing. */
+static hal_status queue_append(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)
 {
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&queue->helper.wakes, &clock);
-    pthread_condattr_destroy(&clock);
-    pthread_mutex_init(&queue->lock, NULL);
+    hal_plugin_device *device = queue->device;
+    hal_status status = HAL_OK;
+    if (!queue->open) {
+        vulkan_slot *slot = NULL;
+        status = vulkan_slot_acquire(queue, &slot);
+        if (status != HAL_OK) {
+            return status;
+        }
+        status = vulkan_commands_begin(device, slot);
+        if (status != HAL_OK) {
+            vulkan_slot_release(queue, slot, 0);
+            return status;
+        }
+        queue->open = slot;
+    }
+    if (vulkan_batch_is_timed(queue, batch)) {
+        vulkan_point_reset_time(queue, value);
+    }
+    status = vulkan_commands_append(queue, queue->open, batch, value);
+    if (status == HAL_OK) {
+        queue->recorded = value;
+        queue->held_batches++;
+        queue->held_commands += batch->command_count + 1;
+        queue->commands_since_wait += batch->command_count + 1;
+    }
+    return status;
+}
+
+hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                               const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_status status = vulkan_device_check_hardware(queue->device);
+    for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
+        status = send_up_to(waits[i].queue, waits[i].value);
+        if (status == HAL_OK && i >= MAX_WAITS) {
+            status = vulkan_point_wait(waits[i].queue, waits[i].value, UINT64_MAX);
+        }
+    }
+    if (status == HAL_OK && vulkan_batch_is_timed(queue, batch)) {
+        status = vulkan_point_await_time(queue, value);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    wait_count = wait_count < MAX_WAITS ? wait_count : MAX_WAITS;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->open && (wait_count > 0 || queue->one_by_one ||
+                        !vulkan_commands_fit(queue->device, queue->open, batch))) {
+        status = send_held(queue, NULL, 0);
+    }
+    status = status == HAL_OK ? queue_append(queue, batch, value) : status;
+    if (status == HAL_OK) {
+        status = wait_count > 0 ? send_held(queue, waits, wait_count) : send_recorded(queue);
+    }
+    if (status == HAL_OK && queue->held_batches > 0) {
+        status = send_later(queue);
+    }
+    queue->accepted = status == HAL_OK ? value : queue->accepted;
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    hal_status status = HAL_OK;
+    if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
+        return HAL_OK;
+    }
+    /* A program that waits adds nothing to what is held, and one that looks may do so. */
+    if (timeout_ns > 0 || atomic_load(&queue->sent) < atomic_load(&queue->recorded)) {
+        pthread_mutex_lock(&queue->lock);
+        status = timeout_ns > 0 ? send_held(queue, NULL, 0) : send_due(queue);
+        queue->commands_since_wait = timeout_ns > 0 ? 0 : queue->commands_since_wait;
+        /* Once the value is reached, its slot may have been used again. */
+        if (atomic_load_explicit(&queue->reached, memory_order_acquire) < value) {
+            const uint64_t end = vulkan_slot_end(queue, value);
+            if (timeout_ns > 0 && end != value && end == atomic_load(&queue->sent)) {
+                send_one_by_one(queue, end); /* the device runs dry before the wait ends */
+            }
+            value = end;
+        }
+        pthread_mutex_unlock(&queue->lock);
+    }
+    const int lost = atomic_load(&queue->device->lost);
+    if (status != HAL_OK && lost == VULKAN_LOST) {
+        return status;
+    }
+    const uint64_t sent = atomic_load(&queue->sent);
+    if (sent < value) {
+        status = lost ? vulkan_point_wait(queue, sent, timeout_ns) : HAL_ERROR_TIMEOUT;
+        return status == HAL_OK ? vulkan_device_check(queue->device) : status;
+    }
+    return vulkan_point_wait(queue, value, timeout_ns);
+}
+
+/* Where the driver uses a timeline for a moment after its batches, and those that waited for it,
+ * have ended, the device's queues with such batches become idle before it is destroyed. */
+static void queue_await_dependents(hal_plugin_queue *queue)
+{
+    hal_plugin_device *device = queue->device;
+    uint32_t dependents = atomic_load(&queue->dependents);
+    if (!(device->physical.quirks & VULKAN_QUIRK_LATE_TIMELINES)) {
+        return;
+    }
+    if (atomic_load(&queue->sent) > 0) {
+        dependents |= 1u << (queue->device_queue - device->device_queues);
+    }
+    for (uint32_t i = 0; i < device->device_queue_count; i++) {
+        if (dependents >> i & 1) {
+            pthread_mutex_lock(&device->device_queues[i].lock);
+            device->vk.vkQueueWaitIdle(device->device_queues[i].handle);
+            pthread_mutex_unlock(&device->device_queues[i].lock);
+        }
+    }
 }
 
 void vulkan_send_stop(hal_plugin_queue *queue)
 {
+    if (queue->recorded > 0) {
+        vulkan_queue_wait(queue, queue->recorded, UINT64_MAX);
+    }
     pthread_mutex_lock(&queue->lock);
     queue->helper.stops = 1;
     pthread_cond_signal(&queue->helper.wakes);
@@ -260,6 +389,30 @@ void vulkan_send_stop(hal_plugin_queue *queue)
     if (queue->helper.exists) {
         pthread_join(queue->helper.thread, NULL);
     }
-    pthread_cond_destroy(&queue->helper.wakes);
-    pthread_mutex_destroy(&queue->lock);
+    queue_await_dependents(queue);
+}
+
+hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    hal_plugin_queue *queue = NULL;
+    hal_status status = vulkan_queue_create(device, &queue);
+    if (status != HAL_OK) {
+        return status;
+    }
+    static const hal_binding none[HAL_IR_MAX_BINDINGS];
+    static const uint8_t zeros[HAL_IR_MAX_SCALAR_BYTES];
+    const hal_command command = {.kind = HAL_COMMAND_DISPATCH, .kernel = kernel};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .commands = &command,
+                             .bindings = none,
+                             .scalars = zeros};
+    status = vulkan_queue_submit(queue, &batch, NULL, 0, 1);
+    if (status == HAL_OK) {
+        status = vulkan_queue_wait(queue, 1, UINT64_MAX);
+    }
+    vulkan_send_stop(queue);
+    vulkan_slot_destroy_all(queue);
+    vulkan_queue_destroy(device, queue);
+    return status;
 }

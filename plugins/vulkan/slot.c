@@ -1,5 +1,7 @@
 /* Slots: command buffers and argument memory, which are reused after their batches have ended. */
-#include "vulkan_plugin.h"
+#include "slot.h"
+
+#include "point.h"
 
 #include <stdlib.h>
 

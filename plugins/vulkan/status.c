@@ -1,6 +1,5 @@
 /* The services of the host, failures with a message, and the results of Vulkan as statuses. */
-#include "quirks.h"
-#include "vulkan_plugin.h"
+#include "status.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,59 +44,6 @@ hal_status vulkan_fail(hal_status status, const char *format, ...)
     return the_host ? the_host->fail(status, message) : status;
 }
 
-hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const char *format, ...)
-{
-    char attempt[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(attempt, sizeof attempt, format, arguments);
-    va_end(arguments);
-    const char *name = device ? device->physical.info.name : "vulkan";
-    if (result == VK_ERROR_DEVICE_LOST) {
-        if (device) {
-            atomic_store(&device->lost, VULKAN_LOST);
-        }
-        return vulkan_fail(HAL_ERROR_DEVICE_LOST,
-                           "%s: %s: VK_ERROR_DEVICE_LOST; a kernel may have run too long or "
-                           "accessed memory outside its bindings; open the device again",
-                           name, attempt);
-    }
-    return vulkan_fail(status_of_result(result), "%s: %s: %s (%d)", name, attempt,
-                       vulkan_result_name(result), (int)result);
-}
-
-hal_status vulkan_device_check(const hal_plugin_device *device)
-{
-    const int lost = atomic_load_explicit(&device->lost, memory_order_relaxed);
-    if (!lost) {
-        return HAL_OK;
-    }
-    return vulkan_fail(HAL_ERROR_DEVICE_LOST,
-                       lost == VULKAN_LOST
-                           ? "%s: the device was lost earlier; open it again"
-                           : "%s: the driver refused batches that had been accepted earlier; open "
-                             "the device again",
-                       device->physical.info.name);
-}
-
-hal_status vulkan_device_give_up(hal_plugin_device *device)
-{
-    int known = 0;
-    atomic_compare_exchange_strong(&device->lost, &known, VULKAN_GIVEN_UP);
-    return vulkan_device_check(device);
-}
-
-hal_status vulkan_device_check_hardware(const hal_plugin_device *device)
-{
-    if (!(device->physical.quirks & VULKAN_QUIRK_NO_HARDWARE)) {
-        return vulkan_device_check(device);
-    }
-    return vulkan_fail(HAL_ERROR_UNSUPPORTED,
-                       "%s: a device without hardware (%s is set) makes kernels only; it has no "
-                       "memory and runs nothing",
-                       device->physical.info.name, device->physical.quirks_variable);
-}
-
 const char *vulkan_result_name(VkResult result)
 {
 #define NAMED(result)   \
@@ -132,4 +78,16 @@ const char *vulkan_result_name(VkResult result)
         }
     }
     return "an unknown result";
+}
+
+hal_status vulkan_fail_attempt(const char *name, VkResult result, const char *attempt)
+{
+    if (result == VK_ERROR_DEVICE_LOST) {
+        return vulkan_fail(HAL_ERROR_DEVICE_LOST,
+                           "%s: %s: VK_ERROR_DEVICE_LOST; a kernel may have run too long or "
+                           "accessed memory outside its bindings; open the device again",
+                           name, attempt);
+    }
+    return vulkan_fail(status_of_result(result), "%s: %s: %s (%d)", name, attempt,
+                       vulkan_result_name(result), (int)result);
 }

@@ -23,7 +23,10 @@ LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "group", "layers"),
              "plugins/cuda": ("driver", "status", "quirks", "describe", "lower", "gemm/tile",
                               "gemm/producer", "gemm/end", "chain/cache", "device", "pinned",
                               "stream", "memory", "queue", "point", "gemm/launch", "kernel", "gemm", "chain",
-                              "collectives", "commands", "plugin")}
+                              "collectives", "commands", "plugin"),
+             "plugins/vulkan": ("newer", "status", "driver", "quirks", "lower", "describe", "device",
+                                "memory", "kernel", "queue", "point", "slot", "commands", "send",
+                                "plugin")}
 MAX_CYCLE = 2
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

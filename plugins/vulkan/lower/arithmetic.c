@@ -1,5 +1,7 @@
 /* Arithmetic, bits, comparisons and selection. */
-#include "lower/state.h"
+#include "lower/arithmetic.h"
+
+#include "lower/divide.h"
 
 static uint32_t fail_unsupported(lower *l, const hal_ir_record *record)
 {

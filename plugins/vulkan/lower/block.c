@@ -1,8 +1,5 @@
-/* Labels and branches of the block that is written, and the failure of a lowering. */
-#include "lower/state.h"
-
-#include <stdarg.h>
-#include <stdio.h>
+/* Labels and branches of the block that is written. */
+#include "lower/block.h"
 
 void lower_label(lower *l, uint32_t label)
 {
@@ -25,16 +22,4 @@ uint32_t lower_phi(lower *l, uint32_t type, uint32_t one, uint32_t from_one, uin
                    uint32_t from_other)
 {
     return RESULT(&l->writer, SPV_OP_PHI, type, one, from_one, other, from_other);
-}
-
-void lower_fail(lower *l, hal_status status, const char *format, ...)
-{
-    va_list arguments;
-    if (l->status != HAL_OK) {
-        return;
-    }
-    l->status = status;
-    va_start(arguments, format);
-    vsnprintf(l->problem, l->problem_bytes, format, arguments);
-    va_end(arguments);
 }

@@ -1,5 +1,5 @@
 /* Conversions between value types, and between values and storage types below 32 bits. */
-#include "lower/state.h"
+#include "lower/convert.h"
 
 /* On the bits, so that a denormal is true where the driver flushes it. */
 static uint32_t cast_to_bool(lower *l, hal_type from, uint32_t value)

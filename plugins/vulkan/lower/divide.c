@@ -1,6 +1,8 @@
 /* Division, remainder and square root, with the special cases of the IR, and the high half of
  * products. */
-#include "lower/state.h"
+#include "lower/divide.h"
+
+#include "lower/block.h"
 
 /* Bits of a float type, of its fraction, and by which a remainder can be shifted in 64 bits. */
 typedef struct float_format {

@@ -1,7 +1,14 @@
 /* A kernel as a SPIR-V module: the frame of the module, arguments, ids, variables and control flow;
  * other records are lowered by lower_*.c. */
 #include "lower/lower.h"
-#include "lower/state.h"
+
+#include "lower/arithmetic.h"
+#include "lower/block.h"
+#include "lower/convert.h"
+#include "lower/matrix.h"
+#include "lower/memory.h"
+#include "lower/shared.h"
+#include "lower/subgroup.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * those of the IR, in its order.
  *
  * A matrix is filled and read by elements through a variable of the function, one for each type. */
-#include "lower/state.h"
+#include "lower/matrix.h"
 
 enum { ROWS = 16, COLUMNS = 8, DEPTH = 16, WORDS_A = 4, WORDS_B = 2, SUMS = 4 };
 

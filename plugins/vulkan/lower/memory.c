@@ -1,6 +1,10 @@
 /* Loads, stores and atomics. A binding is an address, from which each access makes a pointer. A
  * guard is a branch around the access. */
-#include "lower/state.h"
+#include "lower/memory.h"
+
+#include "lower/block.h"
+#include "lower/convert.h"
+#include "lower/shared.h"
 
 enum { MAX_PIECES = 8 };
 

@@ -1,7 +1,9 @@
 /* Shared arrays. A kernel accesses one array in elements and in vectors. Where the device can
  * declare one memory with several layouts, each width has its own; elsewhere an array is
  * declared by the narrowest access, and a wider access is several of those. */
-#include "lower/state.h"
+#include "lower/shared.h"
+
+#include "lower/convert.h"
 
 static uint32_t access_class(uint32_t width)
 {

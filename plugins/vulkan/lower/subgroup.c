@@ -1,6 +1,9 @@
 /* Barriers and subgroups. A group that uses subgroups has one dimension in SPIR-V, so that lanes
  * are in the order of work-items; quirks.c says for which drivers that holds. */
-#include "lower/state.h"
+#include "lower/subgroup.h"
+
+#include "lower/arithmetic.h"
+#include "lower/convert.h"
 
 static uint32_t emit_lane_id(lower *l)
 {

@@ -1,5 +1,8 @@
 /* Types, constants and single instructions. */
-#include "lower/state.h"
+#include "lower/types.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 uint32_t lower_bool(lower *l)
 {
@@ -134,4 +137,16 @@ uint32_t lower_input(lower *l, uint32_t built_in, uint32_t components, uint32_t 
     return components == 1
                ? all
                : RESULT(&l->writer, SPV_OP_COMPOSITE_EXTRACT, lower_int(l, 32), all, component);
+}
+
+void lower_fail(lower *l, hal_status status, const char *format, ...)
+{
+    va_list arguments;
+    if (l->status != HAL_OK) {
+        return;
+    }
+    l->status = status;
+    va_start(arguments, format);
+    vsnprintf(l->problem, l->problem_bytes, format, arguments);
+    va_end(arguments);
 }

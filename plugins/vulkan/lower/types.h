@@ -1,6 +1,6 @@
-/* The state of one lowering to SPIR-V, and what the files lower_*.c offer each other. */
-#ifndef HALYARD_VULKAN_LOWER_STATE_H
-#define HALYARD_VULKAN_LOWER_STATE_H
+/* The state of one lowering to SPIR-V; types, constants, and operations on results. */
+#ifndef PLUGINS_VULKAN_LOWER_TYPES_H
+#define PLUGINS_VULKAN_LOWER_TYPES_H
 
 #include "lower/spirv_writer.h"
 #include "lower/target.h"
@@ -81,7 +81,10 @@ typedef struct lower {
     uint32_t matrices[2][SPV_MATRIX_USES]; /* variables: of bf16 and sums, of f16; 0: none yet */
 } lower;
 
-/* lower/types.c: types, which the first use declares with the capabilities that they need. Integers
+/* Records the first failure. */
+void lower_fail(lower *l, hal_status status, const char *format, ...) HAL_PRINTF(3, 4);
+
+/* Types, which the first use declares with the capabilities that they need. Integers
  * have no sign in SPIR-V. */
 uint32_t lower_bool(lower *l);
 uint32_t lower_int(lower *l, uint32_t bits);
@@ -104,57 +107,5 @@ uint32_t lower_glsl(lower *l, uint32_t instruction, uint32_t type, const uint32_
 uint32_t lower_exact(lower *l, uint32_t id); /* decorates with NoContraction; returns id */
 uint32_t lower_select(lower *l, uint32_t type, uint32_t condition, uint32_t yes, uint32_t no);
 uint32_t lower_input(lower *l, uint32_t built_in, uint32_t components, uint32_t component);
-
-/* lower/block.c: labels and branches; lower_label starts the block `label`. */
-void lower_label(lower *l, uint32_t label);
-void lower_branch(lower *l, uint32_t target);
-void lower_branch_if(lower *l, uint32_t condition, uint32_t yes, uint32_t no, uint32_t merge);
-uint32_t lower_phi(lower *l, uint32_t type, uint32_t one, uint32_t from_one, uint32_t other,
-                   uint32_t from_other);
-
-/* Records the first failure. */
-void lower_fail(lower *l, hal_status status, const char *format, ...) HAL_PRINTF(3, 4);
-
-/* lower/arithmetic.c: arithmetic, bits, comparisons, selection. */
-uint32_t lower_arithmetic(lower *l, const hal_ir_record *record);
-/* ADD, MIN or MAX of two results of one type. */
-uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b);
-
-/* lower/divide.c: division and remainder, square roots, high products. */
-uint32_t lower_divide_integer(lower *l, const hal_ir_record *record);
-uint32_t lower_divide_float(lower *l, hal_type type, uint32_t a, uint32_t b);
-uint32_t lower_square_root(lower *l, hal_type type, uint32_t a);
-uint32_t lower_remainder_float(lower *l, hal_type type, uint32_t a, uint32_t b);
-uint32_t lower_multiply_high(lower *l, hal_type type, uint32_t a, uint32_t b);
-
-/* lower/convert.c: conversions. `encode` returns the memory form of a type below 32 bits, in the
- * low bits of a word with zeros above; `encode_pair` those of two values of 16 bits, in one word;
- * `decode` reads the low bits of a word and ignores the others, `decode_high` those of the upper
- * half; `narrow` rounds. */
-uint32_t lower_cast(lower *l, hal_type from, hal_type to, uint32_t value);
-uint32_t lower_encode(lower *l, hal_type type, uint32_t value);
-uint32_t lower_encode_pair(lower *l, hal_type type, uint32_t low, uint32_t high);
-uint32_t lower_decode(lower *l, hal_type type, uint32_t word);
-uint32_t lower_decode_high(lower *l, hal_type type, uint32_t word);
-uint32_t lower_narrow(lower *l, hal_type type, uint32_t value);
-
-/* lower/memory.c: loads, stores and atomics. */
-void lower_memory(lower *l, uint32_t index);
-
-/* lower/shared.c: declares the arrays; the class of an access of `width` elements; the pointer to
- * one part of an access. */
-void lower_declare_shared(lower *l);
-uint32_t lower_shared_class(const lower *l, uint32_t memory, uint32_t width);
-uint32_t lower_shared_pointer(lower *l, const hal_ir_record *record, uint32_t class, uint32_t part,
-                              const lower_access *access);
-
-/* lower/subgroup.c: barriers and subgroups. */
-void lower_find_communication(lower *l); /* sets private_access */
-int lower_needs_subgroups(const hal_ir_kernel *ir);
-void lower_barrier(lower *l);
-uint32_t lower_subgroup(lower *l, const hal_ir_record *record);
-
-/* lower/matrix.c: MATRIX_MULTIPLY. */
-void lower_matrix_multiply(lower *l, uint32_t index);
 
 #endif

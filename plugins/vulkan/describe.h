@@ -1,0 +1,31 @@
+/* What a physical device is. */
+#ifndef PLUGINS_VULKAN_DESCRIBE_H
+#define PLUGINS_VULKAN_DESCRIBE_H
+
+#include "driver.h"
+#include "lower/target.h"
+
+enum { VULKAN_MAX_DEVICE_QUEUES = 16, VULKAN_MAX_PUSH = 256 };
+
+/* What a physical device is. */
+typedef struct vulkan_description {
+    VkPhysicalDevice handle;
+    hal_device_info info;
+    spirv_target target;
+    uint32_t quirks;              /* VULKAN_QUIRK_*, see quirks.h */
+    const char *quirks_variable;  /* that gave the driver a quirk, or null */
+    uint32_t family, queue_count; /* of the queues that compute */
+    uint32_t full_subgroups; /* 1: pipelines with subgroups require their width and full ones */
+    uint32_t has_memory_budget;
+    uint32_t has_subgroup_control;
+    uint32_t has_host_reset; /* 1: the host resets queries */
+    uint32_t timestamp_bits;
+    double timestamp_period; /* nanoseconds of a tick */
+    VkPhysicalDeviceMemoryProperties memory;
+    char unusable[160]; /* why it cannot be used; empty: it can */
+} vulkan_description;
+
+void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
+                     vulkan_description *description);
+
+#endif
