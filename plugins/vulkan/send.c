@@ -153,8 +153,8 @@ static hal_status send_recorded(hal_plugin_queue *queue)
     return send_if_worth(queue, least, least > FEW_COMMANDS ? least : FEW_COMMANDS);
 }
 
-/* After a wait for a batch of the submission that ends with `end`, but not for its last: unless that
- * is reached, the queue sends its batches one by one from now on. The caller has the lock. */
+/* After a wait for a batch of the submission that ends with `end`, except its last: unless that is
+ * reached, the queue sends its batches one by one from now on. The caller has the lock. */
 static void send_one_by_one(hal_plugin_queue *queue, uint64_t end)
 {
     if (!queue->one_by_one && !point_is_reached(queue, end)) {
