@@ -57,6 +57,6 @@ endforeach()
 get_property(modules GLOBAL PROPERTY HALYARD_MPI_MODULES)
 foreach(module IN LISTS modules)
     debian_package(mpi_${module} halyard-mpi-${module} libs
-        "Groups of processes over the MPI library ${module} for Halyard" "${host}" "")
+        "Communicators of processes over the MPI library ${module} for Halyard" "${host}" "")
 endforeach()
 include(CPack)

@@ -13,9 +13,9 @@
 
 static bool read_levels(const char *text, void *options)
 {
-    static const char *const names[] = {"core", "ops", "stress", "group"};
+    static const char *const names[] = {"core", "ops", "stress", "comm"};
     static const unsigned levels[] = {CASE_LEVEL_CORE, CASE_LEVEL_OPS, CASE_LEVEL_STRESS,
-                                      CASE_LEVEL_GROUP};
+                                      CASE_LEVEL_COMM};
     program_options *asked = options;
     char word[16];
     int more;

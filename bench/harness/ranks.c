@@ -1,4 +1,4 @@
-/* The ranks of a local group, see crew.h. */
+/* The ranks of a local communicator, see crew.h. */
 #include "harness/ranks.h"
 
 #include <stdio.h>
@@ -56,16 +56,15 @@ static bool crew_open_devices(crew *all)
 
 static bool crew_open_members(crew *all)
 {
-    hal_group *groups[CREW_MAX_RANKS];
+    hal_comm *comms[CREW_MAX_RANKS];
     bool well = crew_open_devices(all);
-    if (!well || !bench_ok(all->bench, hal_group_create_local(all->devices, all->ranks, 0, groups),
-                           "hal_group_create_local")) {
+    if (!well || !bench_ok(all->bench, hal_comm_create_local(all->devices, all->ranks, 0, comms),
+                           "hal_comm_create_local")) {
         return false;
     }
     for (uint32_t r = 0; r < all->ranks; r++) {
         crew_member *self = &all->members[r];
-        *self =
-            (crew_member){.crew = all, .rank = r, .device = all->devices[r], .group = groups[r]};
+        *self = (crew_member){.crew = all, .rank = r, .device = all->devices[r], .comm = comms[r]};
         well =
             well && bench_ok(all->bench, hal_queue_create(self->device, &self->queue), "a queue");
     }
@@ -97,7 +96,7 @@ void crew_close(crew *all)
             pthread_join(all->members[r].thread, NULL);
         }
         hal_queue_destroy(all->members[r].queue);
-        hal_group_destroy(all->members[r].group);
+        hal_comm_destroy(all->members[r].comm);
         if (all->bench->options.spread) {
             hal_device_release(all->devices[r]);
         }

@@ -1,9 +1,9 @@
-/* The ranks of a local group, each with a thread and a queue: on one device, or with --spread on
+/* The ranks of a local communicator, each with a thread and a queue: on one device, or with --spread on
  * several devices of the plugin. Called by suite_collectives.c and dense_ranks.c. */
 #ifndef BENCH_HARNESS_RANKS_H
 #define BENCH_HARNESS_RANKS_H
 
-#include <hal/group.h>
+#include <hal/comm.h>
 #include <pthread.h>
 
 #include "harness/bench.h"
@@ -19,7 +19,7 @@ typedef struct crew_member {
     pthread_t thread;
     hal_device *device;
     hal_queue *queue;
-    hal_group *group;
+    hal_comm *comm;
     void *user; /* the suite's data of the rank */
 } crew_member;
 
@@ -40,8 +40,8 @@ typedef struct crew {
     crew_member members[CREW_MAX_RANKS];
 } crew;
 
-/* Devices and number of ranks by --ranks and --spread, the group, queues and threads. False after a
- * printed failure; call crew_close in any case. */
+/* Devices and number of ranks by --ranks and --spread, the communicator, queues and threads. False
+ * after a printed failure; call crew_close in any case. */
 bool crew_open(bench_state *bench, crew *made);
 void crew_close(crew *all);
 

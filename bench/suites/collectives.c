@@ -34,13 +34,13 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {"all_reduce", HAL_ALL_REDUCE, 0},
-    {"all_gather", HAL_ALL_GATHER, 1},
-    {"reduce_scatter", HAL_REDUCE_SCATTER, 0},
-    {"broadcast", HAL_BROADCAST, 0},
-    {"reduce", HAL_REDUCE, 0},
-    {"all_to_all", HAL_ALL_TO_ALL, 1},
-    {"exchange", HAL_EXCHANGE, 0},
+    {"all_reduce", HAL_COLLECTIVE_ALL_REDUCE, 0},
+    {"all_gather", HAL_COLLECTIVE_ALL_GATHER, 1},
+    {"reduce_scatter", HAL_COLLECTIVE_REDUCE_SCATTER, 0},
+    {"broadcast", HAL_COLLECTIVE_BROADCAST, 0},
+    {"reduce", HAL_COLLECTIVE_REDUCE, 0},
+    {"all_to_all", HAL_COLLECTIVE_ALL_TO_ALL, 1},
+    {"exchange", HAL_COLLECTIVE_EXCHANGE, 0},
 };
 
 /* The collectives of a crew. */
@@ -49,18 +49,18 @@ static collectives *run_of(const crew *all)
     return (collectives *)((char *)all - offsetof(collectives, all));
 }
 
-/* A failure ends the group, so no rank waits for another one. */
+/* A failure ends the communicator, so no rank waits for another one. */
 static void member_collectives(crew_member *self, int calls)
 {
     const collectives *run = run_of(self->crew);
     const part *own = self->user;
     hal_collective what = run->what;
     hal_status status = HAL_OK;
-    if (what.kind == HAL_EXCHANGE) {
+    if (what.kind == HAL_COLLECTIVE_EXCHANGE) {
         what.root = (self->rank ^ 1u) < run->all.ranks ? self->rank ^ 1u : self->rank;
     }
     for (int i = 0; i < calls && status == HAL_OK; i++) {
-        status = hal_queue_collective(self->queue, self->group, &what,
+        status = hal_queue_collective(self->queue, self->comm, &what,
                                       (hal_range){own->send, 0, HAL_WHOLE},
                                       (hal_range){own->recv, 0, HAL_WHOLE}, run->count);
     }
@@ -89,21 +89,21 @@ static void member_copies(crew_member *self, int calls)
     const bool is_root = self->rank == 0;
     uint64_t out = bytes, in = bytes;
     switch (run->what.kind) {
-    case HAL_ALL_REDUCE:
+    case HAL_COLLECTIVE_ALL_REDUCE:
         in = 2 * bytes * others / run->all.ranks;
         break;
-    case HAL_ALL_GATHER:
+    case HAL_COLLECTIVE_ALL_GATHER:
         in = bytes * others;
         break;
-    case HAL_REDUCE_SCATTER:
-    case HAL_ALL_TO_ALL:
+    case HAL_COLLECTIVE_REDUCE_SCATTER:
+    case HAL_COLLECTIVE_ALL_TO_ALL:
         out = in = bytes * others;
         break;
-    case HAL_BROADCAST:
+    case HAL_COLLECTIVE_BROADCAST:
         out = is_root ? bytes : 0;
         in = is_root ? 0 : bytes;
         break;
-    case HAL_REDUCE:
+    case HAL_COLLECTIVE_REDUCE:
         out = is_root ? 0 : bytes;
         in = is_root ? bytes * others : 0;
         break;
@@ -176,15 +176,15 @@ static bool parts_make(collectives *run)
 /* Checks the last element that the last rank has received. */
 static bool result_check(collectives *run, const kind *of)
 {
-    const uint32_t reader = of->kind == HAL_REDUCE ? 0 : run->all.ranks - 1;
+    const uint32_t reader = of->kind == HAL_COLLECTIVE_REDUCE ? 0 : run->all.ranks - 1;
     crew_member *last = &run->all.members[reader];
     const uint64_t elements = run->count * (of->recv_all ? run->all.ranks : 1);
     const float ranks = (float)run->all.ranks, sum = ranks * (ranks + 1) / 2;
     const uint32_t peer = (last->rank ^ 1u) < run->all.ranks ? last->rank ^ 1u : last->rank;
-    const float expected = of->kind == HAL_EXCHANGE    ? (float)(peer + 1)
-                           : of->kind == HAL_BROADCAST ? 1.0f
-                           : of->recv_all              ? ranks
-                                                       : sum;
+    const float expected = of->kind == HAL_COLLECTIVE_EXCHANGE    ? (float)(peer + 1)
+                           : of->kind == HAL_COLLECTIVE_BROADCAST ? 1.0f
+                           : of->recv_all                         ? ranks
+                                                                  : sum;
     float seen = 0;
     run_hal(run, 1);
     return !run->bench->failed &&

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CASE_LEVEL_CORE = 1, CASE_LEVEL_OPS = 2, CASE_LEVEL_STRESS = 4, CASE_LEVEL_GROUP = 8 };
+enum { CASE_LEVEL_CORE = 1, CASE_LEVEL_OPS = 2, CASE_LEVEL_STRESS = 4, CASE_LEVEL_COMM = 8 };
 
 typedef enum case_status {
     CASE_PASSED = 0,

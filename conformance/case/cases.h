@@ -18,9 +18,9 @@ void cases_hal_lifetimes(case_list *list);
 void cases_hal_threads(case_list *list);
 void cases_hal_faults(case_list *list);
 void cases_hal_transfer(case_list *list);
-void cases_hal_group(case_list *list);
-void cases_hal_group_stress(case_list *list);
-void cases_hal_group_process(case_list *list);
+void cases_hal_comm(case_list *list);
+void cases_hal_comm_stress(case_list *list);
+void cases_hal_comm_process(case_list *list);
 void cases_hal_stress(case_list *list);
 
 void cases_ir_ids(case_list *list);

@@ -12,23 +12,25 @@ enum { GUARD = 16 }; /* bytes after the result, which have to stay */
 
 static const uint8_t guard_byte = 0xA7;
 
-collective_rank collective_rank_of(case_run *run, hal_group *group, hal_queue *queue)
+collective_rank collective_rank_of(case_run *run, hal_comm *comm, hal_queue *queue)
 {
-    hal_group_status status;
-    case_ok(run, hal_group_get_status(group, &status), "hal_group_get_status");
-    return (collective_rank){run, group, queue, status.rank, status.count};
+    hal_comm_status status;
+    case_ok(run, hal_comm_get_status(comm, &status), "hal_comm_get_status");
+    return (collective_rank){run, comm, queue, status.rank, status.count};
 }
 
 static bool kind_reduces(uint32_t kind)
 {
-    return kind == HAL_ALL_REDUCE || kind == HAL_REDUCE_SCATTER || kind == HAL_REDUCE;
+    return kind == HAL_COLLECTIVE_ALL_REDUCE || kind == HAL_COLLECTIVE_REDUCE_SCATTER ||
+           kind == HAL_COLLECTIVE_REDUCE;
 }
 
 /* Elements of send and recv in units of count. */
 static uint64_t parts_of(uint32_t kind, bool recv, uint32_t ranks)
 {
-    const bool many = recv ? kind == HAL_ALL_GATHER || kind == HAL_ALL_TO_ALL
-                           : kind == HAL_REDUCE_SCATTER || kind == HAL_ALL_TO_ALL;
+    const bool many =
+        recv ? kind == HAL_COLLECTIVE_ALL_GATHER || kind == HAL_COLLECTIVE_ALL_TO_ALL
+             : kind == HAL_COLLECTIVE_REDUCE_SCATTER || kind == HAL_COLLECTIVE_ALL_TO_ALL;
     return many ? ranks : 1;
 }
 
@@ -37,7 +39,7 @@ collective collective_random(random_state *random, const hal_device_info *info, 
 {
     collective is = {.seed = random_next(random)};
     const uint64_t size = random_below(random, 12);
-    is.what.kind = (uint32_t)random_below(random, HAL_EXCHANGE + 1);
+    is.what.kind = (uint32_t)random_below(random, HAL_COLLECTIVE_EXCHANGE + 1);
     is.what.reduction = (uint32_t)random_below(random, HAL_REDUCE_MAX + 1);
     is.what.root = (uint32_t)random_below(random, ranks);
     /* A reference takes the elements of all ranks for each of them. */
@@ -54,8 +56,8 @@ collective collective_random(random_state *random, const hal_device_info *info, 
     }
     is.offset[0] = random_below(random, 2) ? (uint32_t)random_below(random, 40) : 0;
     is.offset[1] = random_below(random, 2) ? (uint32_t)random_below(random, 40) : 0;
-    is.in_place = random_below(random, 3) == 0 && is.what.kind != HAL_ALL_TO_ALL &&
-                  is.what.kind != HAL_EXCHANGE;
+    is.in_place = random_below(random, 3) == 0 && is.what.kind != HAL_COLLECTIVE_ALL_TO_ALL &&
+                  is.what.kind != HAL_COLLECTIVE_EXCHANGE;
     return is;
 }
 
@@ -145,15 +147,15 @@ static uint64_t expected_element(const collective_rank *on, const collective *is
     const hal_type type = is->what.type;
     const uint64_t count = is->count;
     switch (is->what.kind) {
-    case HAL_ALL_GATHER:
+    case HAL_COLLECTIVE_ALL_GATHER:
         return number_load(type, inputs[i / count], i % count);
-    case HAL_REDUCE_SCATTER:
+    case HAL_COLLECTIVE_REDUCE_SCATTER:
         return reduce_element(is, inputs, on->ranks, on->rank * count + i);
-    case HAL_BROADCAST:
+    case HAL_COLLECTIVE_BROADCAST:
         return number_load(type, inputs[is->what.root], i);
-    case HAL_ALL_TO_ALL:
+    case HAL_COLLECTIVE_ALL_TO_ALL:
         return number_load(type, inputs[i / count], on->rank * count + i % count);
-    case HAL_EXCHANGE:
+    case HAL_COLLECTIVE_EXCHANGE:
         return number_load(type, inputs[peer_of(is, on->rank, on->ranks)], i);
     default:
         return reduce_element(is, inputs, on->ranks, i);
@@ -162,7 +164,7 @@ static uint64_t expected_element(const collective_rank *on, const collective *is
 
 static uint64_t result_elements(const collective_rank *on, const collective *is)
 {
-    return is->what.kind == HAL_REDUCE && is->what.root != on->rank
+    return is->what.kind == HAL_COLLECTIVE_REDUCE && is->what.root != on->rank
                ? 0
                : is->count * parts_of(is->what.kind, true, on->ranks);
 }
@@ -173,10 +175,10 @@ static void places(const collective_rank *on, const collective *is, uint64_t beg
     const uint32_t kind = is->what.kind;
     begin[0] = is->offset[0];
     begin[1] = is->in_place ? is->offset[0] : is->offset[1];
-    if (is->in_place && kind == HAL_ALL_GATHER) {
+    if (is->in_place && kind == HAL_COLLECTIVE_ALL_GATHER) {
         begin[0] += on->rank * is->count;
     }
-    if (is->in_place && kind == HAL_REDUCE_SCATTER) {
+    if (is->in_place && kind == HAL_COLLECTIVE_REDUCE_SCATTER) {
         begin[1] += on->rank * is->count;
     }
 }
@@ -214,9 +216,9 @@ collective_flight collective_start(collective_rank *on, const collective *is)
     free(data);
     case_ok(run, written, "hal_queue_write");
     hal_collective what = is->what;
-    what.root = what.kind == HAL_EXCHANGE ? peer_of(is, on->rank, on->ranks) : what.root;
+    what.root = what.kind == HAL_COLLECTIVE_EXCHANGE ? peer_of(is, on->rank, on->ranks) : what.root;
     case_ok(run,
-            hal_queue_collective(on->queue, on->group, &what,
+            hal_queue_collective(on->queue, on->comm, &what,
                                  (hal_range){flight.buffers[0], begin[0] * size, HAL_WHOLE},
                                  (hal_range){flight.buffers[1], begin[1] * size, HAL_WHOLE},
                                  is->count),
@@ -256,7 +258,7 @@ void collective_finish(collective_flight *flight)
     const uint64_t size = hal_type_size(is->what.type);
     uint64_t begin[2];
     char what[160], text[160] = "";
-    void *inputs[HAL_GROUP_MAX_RANKS] = {0};
+    void *inputs[HAL_COMM_MAX_RANKS] = {0};
     places(on, is, begin);
     collective_print(is, what, sizeof what);
     const uint64_t bytes = result_elements(on, is) * size + (is->in_place ? 0 : GUARD);

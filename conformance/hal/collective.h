@@ -1,4 +1,4 @@
-/* collective.h: random collectives with their references, for the cases of hal/group. Every rank
+/* collective.h: random collectives with their references, for the cases of hal/comm. Every rank
  * makes the inputs of all ranks from the seed of the collective and so checks its own result. */
 #ifndef CONFORMANCE_HAL_COLLECTIVE_H
 #define CONFORMANCE_HAL_COLLECTIVE_H
@@ -14,10 +14,10 @@ typedef struct collective {
     bool in_place;
 } collective;
 
-/* One rank of a group, with its queue. */
+/* One rank of a communicator, with its queue. */
 typedef struct collective_rank {
     case_run *run; /* of the rank's thread */
-    hal_group *group;
+    hal_comm *comm;
     hal_queue *queue;
     uint32_t rank, ranks;
 } collective_rank;
@@ -29,8 +29,8 @@ typedef struct collective_flight {
     hal_buffer *buffers[2]; /* send and recv, the same one in place */
 } collective_flight;
 
-/* Rank and count from hal_group_get_status. */
-collective_rank collective_rank_of(case_run *run, hal_group *group, hal_queue *queue);
+/* Rank and count from hal_comm_get_status. */
+collective_rank collective_rank_of(case_run *run, hal_comm *comm, hal_queue *queue);
 
 /* A random collective that the device can do, of at most `most` elements on all ranks together. All
  * ranks draw the same from equal states. */

@@ -1,5 +1,5 @@
-/* group.c: groups and their collectives: ranks on one thread and on one thread each, all on the
- * case's device or on one device each. The results of every rank are compared bit by bit. */
+/* comm.c: communicators and their collectives: ranks on one thread and on one thread each, all on
+ * the case's device or on one device each. The results of every rank are compared bit by bit. */
 #include <hal/hal.h>
 
 #include <pthread.h>
@@ -23,9 +23,9 @@ typedef struct group_parameters {
     bool is_spread; /* over all devices of the plugin, one rank each; `ranks` is not used */
 } group_parameters;
 
-static void release_group(void *group)
+static void release_group(void *comm)
 {
-    hal_group_destroy(group);
+    hal_comm_destroy(comm);
 }
 
 static void release_device(void *device)
@@ -33,16 +33,15 @@ static void release_device(void *device)
     hal_device_release(device);
 }
 
-/* All ranks of a group, with a queue each. */
+/* All ranks of a communicator, with a queue each. */
 static void ranks_create(case_run *run, hal_device *const *devices, uint32_t ranks,
                          uint64_t limit_ns, collective_rank *made)
 {
-    hal_group *groups[MOST_RANKS] = {0};
-    case_ok(run, hal_group_create_local(devices, ranks, limit_ns, groups),
-            "hal_group_create_local");
+    hal_comm *comms[MOST_RANKS] = {0};
+    case_ok(run, hal_comm_create_local(devices, ranks, limit_ns, comms), "hal_comm_create_local");
     for (uint32_t i = 0; i < ranks; i++) {
-        case_own(run, release_group, groups[i]);
-        made[i] = collective_rank_of(run, groups[i], case_queue(run, devices[i]));
+        case_own(run, release_group, comms[i]);
+        made[i] = collective_rank_of(run, comms[i], case_queue(run, devices[i]));
     }
 }
 
@@ -109,12 +108,12 @@ static void sequence_run(case_run *run, collective_rank *ranks, uint32_t count,
     }
 }
 
-/* A sequence on the group, then one on each part of a random split, for the ranks that the thread
- * has. `draw` gives every thread and process the same numbers. */
+/* A sequence on the communicator, then one on each part of a random split, for the ranks that the
+ * thread has. `draw` gives every thread and process the same numbers. */
 static void split_sequence_run(case_run *run, collective_rank *ranks, uint32_t count,
                                const group_parameters *p, random_state *draw)
 {
-    hal_group *groups[MOST_RANKS], *split[MOST_RANKS] = {0};
+    hal_comm *comms[MOST_RANKS], *split[MOST_RANKS] = {0};
     int32_t colors[MOST_RANKS], keys[MOST_RANKS], all_colors[MOST_RANKS], all_keys[MOST_RANKS];
     const size_t objects = run->object_count;
     sequence_run(run, ranks, count, p, draw);
@@ -123,11 +122,11 @@ static void split_sequence_run(case_run *run, collective_rank *ranks, uint32_t c
         all_keys[q] = (int32_t)random_below(draw, 5) - 2;
     }
     for (uint32_t r = 0; r < count; r++) {
-        groups[r] = ranks[r].group;
+        comms[r] = ranks[r].comm;
         colors[r] = all_colors[ranks[r].rank];
         keys[r] = all_keys[ranks[r].rank];
     }
-    case_ok(run, hal_group_split(groups, count, colors, keys, split), "hal_group_split");
+    case_ok(run, hal_comm_split(comms, count, colors, keys, split), "hal_comm_split");
     const uint64_t seed = random_next(draw);
     for (int32_t color = -3; color < 3; color++) {
         collective_rank parts[MOST_RANKS];
@@ -135,7 +134,7 @@ static void split_sequence_run(case_run *run, collective_rank *ranks, uint32_t c
         uint32_t part_count = 0;
         for (uint32_t r = 0; r < count; r++) {
             case_check(run, (!split[r]) == (colors[r] < 0), "color %d: %s", colors[r],
-                       split[r] ? "a group" : "no group");
+                       split[r] ? "a communicator" : "no communicator");
             if (colors[r] == color && split[r]) {
                 case_own(run, release_group, split[r]);
                 parts[part_count++] = collective_rank_of(run, split[r], ranks[r].queue);
@@ -181,7 +180,7 @@ static void *thread_run(void *argument)
 {
     rank_thread *self = argument;
     if (!case_execute(&self->run, thread_sequences, &self)) {
-        hal_group_abort(self->rank.group, self->run.detail);
+        hal_comm_abort(self->rank.comm, self->run.detail);
     }
     return NULL;
 }
@@ -217,7 +216,7 @@ static void in_a_graph(case_run *run, const void *parameters)
 {
     enum { COUNT = 3000, LAUNCHES = 5 };
     const uint32_t ranks = *(const uint32_t *)parameters;
-    static const hal_collective sum = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_U32};
+    static const hal_collective sum = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_U32};
     collective_rank on[MOST_RANKS];
     hal_graph *graphs[MOST_RANKS];
     hal_buffer *x[MOST_RANKS][2], *y[MOST_RANKS][2];
@@ -231,7 +230,7 @@ static void in_a_graph(case_run *run, const void *parameters)
         case_ok(run, hal_graph_begin(on[r].queue), "hal_graph_begin");
         scale_dispatch(run, on[r].queue, kernel, x[r][0], y[r][0], COUNT, 2, 1);
         case_ok(run,
-                hal_queue_collective(on[r].queue, on[r].group, &sum, range_of(y[r][0]),
+                hal_queue_collective(on[r].queue, on[r].comm, &sum, range_of(y[r][0]),
                                      range_of(x[r][0]), COUNT),
                 "hal_queue_collective");
         hal_buffer *slots[2] = {x[r][0], y[r][0]};
@@ -259,7 +258,7 @@ static void in_a_graph(case_run *run, const void *parameters)
     }
 }
 
-/* Two queues per rank: the group keeps the order of the collectives, the queues overlap. */
+/* Two queues per rank: the communicator keeps the order of the collectives, the queues overlap. */
 static void on_two_queues(case_run *run, const void *parameters)
 {
     enum { RANKS = 3, TURNS = 12 };
@@ -291,7 +290,7 @@ static hal_status rank_status(const collective_rank *on, const hal_collective *w
                               hal_buffer *buffer, uint64_t count)
 {
     hal_status status =
-        hal_queue_collective(on->queue, on->group, what, range_of(buffer), range_of(buffer), count);
+        hal_queue_collective(on->queue, on->comm, what, range_of(buffer), range_of(buffer), count);
     if (status == HAL_OK) {
         status = hal_queue_wait(on->queue, HAL_WAIT_FOREVER);
     }
@@ -310,7 +309,7 @@ static void ranks_disagree(case_run *run, const void *parameters)
 {
     enum { RANKS = 3, COUNT = 400 };
     const disagreement *other = parameters;
-    static const hal_collective sum = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_U32};
+    static const hal_collective sum = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_U32};
     collective_rank on[RANKS];
     hal_buffer *sent[RANKS], *words[RANKS];
     hal_status status[RANKS];
@@ -322,12 +321,12 @@ static void ranks_disagree(case_run *run, const void *parameters)
     }
     for (uint32_t r = 0; r < RANKS; r++) {
         const hal_collective what = r == 1 ? other->what : sum;
-        status[r] = hal_queue_collective(on[r].queue, on[r].group, &what, range_of(sent[r]),
+        status[r] = hal_queue_collective(on[r].queue, on[r].comm, &what, range_of(sent[r]),
                                          range_of(words[r]), r == 1 ? other->count : COUNT);
         snprintf(message[r], sizeof message[r], "%s", hal_status_message());
     }
     for (uint32_t r = 0; r < RANKS; r++) {
-        hal_group_status state;
+        hal_comm_status state;
         if (status[r] == HAL_OK) {
             status[r] = hal_queue_wait(on[r].queue, HAL_WAIT_FOREVER);
             snprintf(message[r], sizeof message[r], "%s", hal_status_message());
@@ -336,9 +335,9 @@ static void ranks_disagree(case_run *run, const void *parameters)
                    status[r] == HAL_ERROR_INVALID_ARGUMENT &&
                        strstr(message[r], "expected the same collective") != NULL,
                    "rank %u has %s: %s", r, hal_status_name(status[r]), message[r]);
-        case_ok(run, hal_group_get_status(on[r].group, &state), "hal_group_get_status");
+        case_ok(run, hal_comm_get_status(on[r].comm, &state), "hal_comm_get_status");
         case_check(run, state.status == HAL_ERROR_INVALID_ARGUMENT && state.message[0],
-                   "the group's status is %s", hal_status_name(state.status));
+                   "the communicator's status is %s", hal_status_name(state.status));
         case_expect(run, rank_status(&on[r], &sum, words[r], COUNT), HAL_ERROR_INVALID_ARGUMENT,
                     "expected the same collective", "a later collective");
         words_check(run, on[r].queue, words[r], COUNT * RANKS, r, 1, "what no rank may change");
@@ -350,18 +349,18 @@ static void ranks_disagree(case_run *run, const void *parameters)
 static bool late_is_rank_1(case_run *run, uint64_t limit_ns)
 {
     enum { RANKS = 3 };
-    static const hal_collective sum = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_U32};
+    static const hal_collective sum = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_U32};
     collective_rank on[RANKS];
     hal_buffer *words[RANKS];
     hal_status status[RANKS] = {HAL_OK};
     char message[RANKS][512];
-    hal_group_status state;
+    hal_comm_status state;
     local_ranks(run, RANKS, limit_ns, on);
     for (uint32_t r = 0; r < RANKS; r++) {
         words[r] = words_create(run, on[r].queue, 9, r, 1);
     }
     for (uint32_t r = 0; r < RANKS; r += 2) {
-        status[r] = hal_queue_collective(on[r].queue, on[r].group, &sum, range_of(words[r]),
+        status[r] = hal_queue_collective(on[r].queue, on[r].comm, &sum, range_of(words[r]),
                                          range_of(words[r]), 9);
         snprintf(message[r], sizeof message[r], "%s", hal_status_message());
     }
@@ -373,9 +372,9 @@ static bool late_is_rank_1(case_run *run, uint64_t limit_ns)
         case_check(run, status[r] == HAL_ERROR_TIMEOUT, "rank %u waits for rank 1 and has %s", r,
                    hal_status_name(status[r]));
     }
-    case_ok(run, hal_group_get_status(on[1].group, &state), "hal_group_get_status");
-    case_check(run, state.status == HAL_ERROR_TIMEOUT, "the group of the late rank has status %s",
-               hal_status_name(state.status));
+    case_ok(run, hal_comm_get_status(on[1].comm, &state), "hal_comm_get_status");
+    case_check(run, state.status == HAL_ERROR_TIMEOUT,
+               "the communicator of the late rank has status %s", hal_status_name(state.status));
     if (state.failed_rank != 1) {
         return false;
     }
@@ -399,21 +398,21 @@ static void rank_stays_away(case_run *run, const void *parameters)
     }
 }
 
-/* After an abort the queues go on, and the ranks can form another group. */
+/* After an abort the queues go on, and the ranks can form another communicator. */
 static void aborted(case_run *run, const void *parameters)
 {
     enum { RANKS = 2 };
-    static const hal_collective sum = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_U32};
+    static const hal_collective sum = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_U32};
     collective_rank on[RANKS], again[RANKS];
     local_ranks(run, RANKS, time_limit_ns, on);
     hal_buffer *words = words_create(run, on[0].queue, 9, 5, 1);
     case_ok(
         run,
-        hal_queue_collective(on[0].queue, on[0].group, &sum, range_of(words), range_of(words), 9),
+        hal_queue_collective(on[0].queue, on[0].comm, &sum, range_of(words), range_of(words), 9),
         "hal_queue_collective");
     case_expect(run, hal_queue_wait(on[0].queue, 1000000), HAL_ERROR_TIMEOUT, "not reached",
                 "a wait without the other rank");
-    case_ok(run, hal_group_abort(on[1].group, "enough"), "hal_group_abort");
+    case_ok(run, hal_comm_abort(on[1].comm, "enough"), "hal_comm_abort");
     case_expect(run, hal_queue_wait(on[0].queue, HAL_WAIT_FOREVER), HAL_ERROR_INVALID_STATE,
                 "rank 1 of 2: enough", "a wait after the abort");
     words_check(run, on[0].queue, words, 9, 5, 1, "what no rank may change");
@@ -426,7 +425,7 @@ static void aborted(case_run *run, const void *parameters)
     sequence_run(run, again, RANKS, &p, &random);
 }
 
-/* A thousand groups leave no memory, no file and no queue behind. */
+/* A thousand communicators leave no memory, no file and no queue behind. */
 static void many_groups(case_run *run, const void *parameters)
 {
     enum { RANKS = 3, TIMES = 1000 };
@@ -442,12 +441,12 @@ static void many_groups(case_run *run, const void *parameters)
     for (uint32_t i = 0; i < TIMES; i++) {
         const size_t objects = run->object_count;
         hal_device *devices[RANKS] = {run->device, run->device, run->device};
-        hal_group *groups[RANKS];
+        hal_comm *comms[RANKS];
         collective_rank on[RANKS];
-        case_ok(run, hal_group_create_local(devices, RANKS, 0, groups), "hal_group_create_local");
+        case_ok(run, hal_comm_create_local(devices, RANKS, 0, comms), "hal_comm_create_local");
         for (uint32_t r = 0; r < RANKS; r++) {
-            case_own(run, release_group, groups[r]);
-            on[r] = collective_rank_of(run, groups[r], queues[r]);
+            case_own(run, release_group, comms[r]);
+            on[r] = collective_rank_of(run, comms[r], queues[r]);
         }
         if (i % 10 == 0) {
             const group_parameters p = {.length = 1, .most = 100};
@@ -467,10 +466,10 @@ static void many_groups(case_run *run, const void *parameters)
                last_file, first_file);
 }
 
-void cases_hal_group(case_list *list)
+void cases_hal_comm(case_list *list)
 {
     static const disagreement disagreements[] = {
-        {"kind", {.kind = HAL_REDUCE_SCATTER, .type = HAL_TYPE_U32}, 400},
+        {"kind", {.kind = HAL_COLLECTIVE_REDUCE_SCATTER, .type = HAL_TYPE_U32}, 400},
         {"reduction", {.reduction = HAL_REDUCE_MAX, .type = HAL_TYPE_U32}, 400},
         {"type", {.type = HAL_TYPE_I32}, 400},
         {"count", {.type = HAL_TYPE_U32}, 399},
@@ -481,7 +480,7 @@ void cases_hal_group(case_list *list)
 #else
         const group_parameters p = {ranks, 2, 8, 500000, false};
 #endif
-        case_add(list, on_one_thread, &p, sizeof p, "group/thread ranks=%u", ranks);
+        case_add(list, on_one_thread, &p, sizeof p, "communicator/thread ranks=%u", ranks);
     }
     for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += 3) {
 #ifdef CASE_SANITIZED /* races do not depend on the number of elements */
@@ -489,26 +488,26 @@ void cases_hal_group(case_list *list)
 #else
         const group_parameters p = {ranks, 3, 8, 200000, false};
 #endif
-        case_add(list, on_threads, &p, sizeof p, "group/threads ranks=%u", ranks);
-        case_add(list, in_a_graph, &ranks, sizeof ranks, "group/graph ranks=%u", ranks);
+        case_add(list, on_threads, &p, sizeof p, "communicator/threads ranks=%u", ranks);
+        case_add(list, in_a_graph, &ranks, sizeof ranks, "communicator/graph ranks=%u", ranks);
     }
     const group_parameters spread = {0, 3, 12, 200000, true};
-    case_add(list, on_one_thread, &spread, sizeof spread, "group/devices thread");
-    case_add(list, on_threads, &spread, sizeof spread, "group/devices threads");
-    case_add(list, on_two_queues, NULL, 0, "group/two_queues");
+    case_add(list, on_one_thread, &spread, sizeof spread, "communicator/devices thread");
+    case_add(list, on_threads, &spread, sizeof spread, "communicator/devices threads");
+    case_add(list, on_two_queues, NULL, 0, "communicator/two_queues");
     for (size_t i = 0; i < sizeof disagreements / sizeof *disagreements; i++) {
         case_add(list, ranks_disagree, &disagreements[i], sizeof *disagreements,
-                 "group/disagree on=%s", disagreements[i].name);
+                 "communicator/disagree on=%s", disagreements[i].name);
     }
-    case_add(list, rank_stays_away, NULL, 0, "group/late");
-    case_add(list, aborted, NULL, 0, "group/abort");
-    case_add(list, many_groups, NULL, 0, "group/many");
+    case_add(list, rank_stays_away, NULL, 0, "communicator/late");
+    case_add(list, aborted, NULL, 0, "communicator/abort");
+    case_add(list, many_groups, NULL, 0, "communicator/many");
 }
 
 /* Many sequences of small collectives over random divisions. */
-void cases_hal_group_stress(case_list *list)
+void cases_hal_comm_stress(case_list *list)
 {
     const group_parameters thread = {5, 10000, 2, 200, false}, threads = {4, 2500, 2, 200, false};
-    case_add(list, on_one_thread, &thread, sizeof thread, "group/sequences thread");
-    case_add(list, on_threads, &threads, sizeof threads, "group/sequences threads");
+    case_add(list, on_one_thread, &thread, sizeof thread, "communicator/sequences thread");
+    case_add(list, on_threads, &threads, sizeof threads, "communicator/sequences threads");
 }

@@ -1,5 +1,6 @@
-/* group_process.c: groups of processes: their collectives, and what the others learn when a process
- * is killed or its device fails at any step. Each case forks in a process without open devices. */
+/* comm_process.c: communicators of processes: their collectives, and what the others learn when a
+ * process is killed or its device fails at any step. Each case forks in a process without open
+ * devices. */
 #include <hal/hal.h>
 
 #include <signal.h>
@@ -24,13 +25,13 @@ typedef struct process_parameters {
     uint32_t kill_at;    /* step at which rank 1 is killed; NEVER: not */
     uint32_t count;      /* elements of a collective until then; 0: FEW */
     uint32_t fault_at;   /* submission of rank 1 that fails; 0: none */
-    bool by_environment; /* the group comes from HAL_GROUP */
+    bool by_environment; /* the communicator comes from HAL_COMM */
 } process_parameters;
 
 typedef struct process_job {
     const case_run *outer;
     const process_parameters *p;
-    hal_group_id id;
+    hal_comm_id id;
     uint32_t rank;
 } process_job;
 
@@ -39,9 +40,9 @@ typedef struct process_result {
     char detail[600];
 } process_result;
 
-static void release_group(void *group)
+static void release_group(void *comm)
 {
-    hal_group_destroy(group);
+    hal_comm_destroy(comm);
 }
 
 static void release_device(void *device)
@@ -54,11 +55,11 @@ static uint64_t limit_of(const process_parameters *p)
     return p->kill_at == 0 ? UINT64_C(1000000000) : UINT64_C(60000000000);
 }
 
-/* Opens the device in the new process and joins the group. */
+/* Opens the device in the new process and joins the communicator. */
 static hal_status rank_open(case_run *run, const process_job *job, collective_rank *on)
 {
     const process_parameters *p = job->p;
-    hal_group *group = NULL;
+    hal_comm *comm = NULL;
     hal_status status;
     char text[64];
     unsetenv("HAL_LAYERS");
@@ -73,25 +74,25 @@ static hal_status rank_open(case_run *run, const process_job *job, collective_ra
     run->queue = case_queue(run, run->device);
     if (p->by_environment) {
         snprintf(text, sizeof text, "%u/%u:case-%ld", job->rank, p->ranks, (long)getppid());
-        setenv("HAL_GROUP", text, 1);
-        status = hal_group_create_from_environment(run->device, limit_of(p), &group);
+        setenv("HAL_COMM", text, 1);
+        status = hal_comm_create_from_environment(run->device, limit_of(p), &comm);
     } else {
-        const hal_group_options options = {job->id, job->rank, p->ranks, limit_of(p)};
-        status = hal_group_create(run->device, &options, &group);
+        const hal_comm_options options = {job->id, job->rank, p->ranks, limit_of(p)};
+        status = hal_comm_create(run->device, &options, &comm);
     }
-    case_own(run, release_group, group);
+    case_own(run, release_group, comm);
     if (status == HAL_OK) {
-        *on = collective_rank_of(run, group, run->queue);
+        *on = collective_rank_of(run, comm, run->queue);
     }
     return status;
 }
 
-/* Random collectives of the group and of its parts after random splits. */
+/* Random collectives of the communicator and of its parts after random splits. */
 static void sequences_run(case_run *run, collective_rank on, const process_parameters *p)
 {
     random_state draw = {run->seed};
     for (uint32_t s = 0; s < p->sequences; s++) {
-        hal_group *split = NULL;
+        hal_comm *split = NULL;
         const int32_t color = (int32_t)(random_next(&draw) >> (2 * on.rank) & 1);
         const int32_t key = -(int32_t)on.rank;
         const uint64_t seed = random_next(&draw);
@@ -101,7 +102,7 @@ static void sequences_run(case_run *run, collective_rank on, const process_param
             collective_flight flight = collective_start(&on, &is);
             collective_finish(&flight);
         }
-        case_ok(run, hal_group_split(&on.group, 1, &color, &key, &split), "hal_group_split");
+        case_ok(run, hal_comm_split(&on.comm, 1, &color, &key, &split), "hal_comm_split");
         collective_rank part = collective_rank_of(run, split, run->queue);
         random_state random = {seed + (uint64_t)color};
         for (uint32_t i = 0; i < p->length; i++) {
@@ -110,7 +111,7 @@ static void sequences_run(case_run *run, collective_rank on, const process_param
             collective_flight flight = collective_start(&part, &is);
             collective_finish(&flight);
         }
-        hal_group_destroy(split);
+        hal_comm_destroy(split);
     }
 }
 
@@ -118,21 +119,22 @@ static void rank_sequences(case_run *run, const void *parameters)
 {
     const process_job *job = parameters;
     collective_rank on;
-    case_ok(run, rank_open(run, job, &on), "creating the group");
+    case_ok(run, rank_open(run, job, &on), "creating the communicator");
     sequences_run(run, on, job->p);
 }
 
-/* This process is a rank of the group that a launcher started; without one it is the only rank. */
+/* This process is a rank of the communicator that a launcher started; without one it is the only
+ * rank. */
 static void launched(case_run *run, const void *parameters)
 {
-    hal_group *group = NULL;
-    case_ok(run, hal_group_create_from_environment(run->device, 0, &group),
-            "hal_group_create_from_environment");
-    case_own(run, release_group, group);
-    sequences_run(run, collective_rank_of(run, group, run->queue), parameters);
+    hal_comm *comm = NULL;
+    case_ok(run, hal_comm_create_from_environment(run->device, 0, &comm),
+            "hal_comm_create_from_environment");
+    case_own(run, release_group, comm);
+    sequences_run(run, collective_rank_of(run, comm, run->queue), parameters);
 }
 
-/* Whether a failure is rank 1's. Before the group exists other ranks may be late, too. */
+/* Whether a failure is rank 1's. Before the communicator exists other ranks may be late, too. */
 static bool message_names_rank_1(const char *message, const process_parameters *p)
 {
     const char *missing = strstr(message, "missing are ranks");
@@ -143,7 +145,8 @@ static bool message_names_rank_1(const char *message, const process_parameters *
 /* Collectives until one fails. Every rank but the one that ends has to be told of rank 1. */
 static void rank_until_failure(case_run *run, const void *parameters)
 {
-    static const uint32_t kinds[] = {HAL_ALL_REDUCE, HAL_BROADCAST, HAL_ALL_GATHER, HAL_REDUCE};
+    static const uint32_t kinds[] = {HAL_COLLECTIVE_ALL_REDUCE, HAL_COLLECTIVE_BROADCAST,
+                                     HAL_COLLECTIVE_ALL_GATHER, HAL_COLLECTIVE_REDUCE};
     const process_job *job = parameters;
     const process_parameters *p = job->p;
     const uint64_t count = p->count > 0 ? p->count : FEW;
@@ -163,7 +166,7 @@ static void rank_until_failure(case_run *run, const void *parameters)
         }
         if (step % 2 == 0) {
             status =
-                hal_queue_collective(run->queue, on.group, &what, (hal_range){send, 0, HAL_WHOLE},
+                hal_queue_collective(run->queue, on.comm, &what, (hal_range){send, 0, HAL_WHOLE},
                                      (hal_range){recv, 0, HAL_WHOLE}, count);
         } else {
             status = hal_queue_fill(run->queue, (hal_range){send, 0, HAL_WHOLE}, step);
@@ -198,8 +201,8 @@ static void processes(case_run *run, const void *parameters)
     process_job jobs[MOST_RANKS];
     child children[MOST_RANKS];
     process_result results[MOST_RANKS];
-    hal_group_id id;
-    case_ok(run, hal_group_id_create(&id), "hal_group_id_create");
+    hal_comm_id id;
+    case_ok(run, hal_comm_id_create(&id), "hal_comm_id_create");
     for (uint32_t r = 0; r < p->ranks; r++) {
         jobs[r] = (process_job){run, p, id, r};
         case_check(run, child_start(&children[r], job_body, &jobs[r]), "cannot start a process");
@@ -219,37 +222,37 @@ static void processes(case_run *run, const void *parameters)
     }
 }
 
-void cases_hal_group_process(case_list *list)
+void cases_hal_comm_process(case_list *list)
 {
     for (uint32_t ranks = 2; ranks <= MOST_RANKS; ranks += ranks < 4 ? 1 : 4) {
         const process_parameters p = {
             .ranks = ranks, .sequences = 2, .length = 8, .kill_at = NEVER};
-        case_add(list, processes, &p, sizeof p, "group/processes ranks=%u", ranks);
+        case_add(list, processes, &p, sizeof p, "communicator/processes ranks=%u", ranks);
         case_has_faults(list, "%s", no_fault);
     }
     const process_parameters launch = {.sequences = 3, .length = 8};
-    case_add(list, launched, &launch, sizeof launch, "group/launched");
+    case_add(list, launched, &launch, sizeof launch, "communicator/launched");
     const process_parameters named = {
         .ranks = 2, .sequences = 1, .length = 4, .kill_at = NEVER, .by_environment = true};
-    case_add(list, processes, &named, sizeof named, "group/environment");
+    case_add(list, processes, &named, sizeof named, "communicator/environment");
     case_has_faults(list, "%s", no_fault);
     for (uint32_t step = 0; step < STEPS; step++) {
         const process_parameters p = {.ranks = 3, .kill_at = step};
-        case_add(list, processes, &p, sizeof p, "group/killed step=%u", step);
+        case_add(list, processes, &p, sizeof p, "communicator/killed step=%u", step);
         case_has_faults(list, "%s", no_fault);
     }
     const process_parameters large = {
         .ranks = 3, .sequences = 1, .length = 8, .more = MANY, .kill_at = NEVER};
-    case_add(list, processes, &large, sizeof large, "group/large ranks=3");
+    case_add(list, processes, &large, sizeof large, "communicator/large ranks=3");
     case_has_faults(list, "%s", no_fault);
     for (uint32_t step = 2; step < STEPS; step++) {
         const process_parameters p = {.ranks = 3, .kill_at = step, .count = MANY};
-        case_add(list, processes, &p, sizeof p, "group/killed large step=%u", step);
+        case_add(list, processes, &p, sizeof p, "communicator/killed large step=%u", step);
         case_has_faults(list, "%s", no_fault);
     }
     for (uint32_t fault = 1; fault <= STEPS; fault++) {
         const process_parameters p = {.ranks = 3, .kill_at = NEVER, .fault_at = fault};
-        case_add(list, processes, &p, sizeof p, "group/fault submit=%u", fault);
+        case_add(list, processes, &p, sizeof p, "communicator/fault submit=%u", fault);
         case_has_faults(list, "%s", no_fault);
     }
 }

@@ -107,18 +107,19 @@ static int fail(const digits_run *all, const char *what)
     return ranks_fail(&all->ranks, what);
 }
 
-static int rank_run(void *user, ops_context *context, hal_group *group)
+static int rank_run(void *user, ops_context *context, hal_comm *comm)
 {
     const digits_run *all = user;
     const options *o = all->o;
     const digits_data *training = &all->training, *test = &all->test;
-    hal_group_status rank = {0};
+    hal_comm_status rank = {0};
     digits_result result = {.device = hal_device_get_info(ops_context_get_device(context))->name};
     int32_t *guesses = calloc((size_t)test->count, sizeof(*guesses));
     char error[512];
     double loss = 0, accuracy = 0, seconds = 0, steps = 0, images = 0;
     int good = guesses || fail(all, "allocating memory");
-    good = good && (hal_group_get_status(group, &rank) == HAL_OK || fail(all, "asking the group"));
+    good = good &&
+           (hal_comm_get_status(comm, &rank) == HAL_OK || fail(all, "asking the communicator"));
 
     if (good && rank.rank == 0) {
         printf("%s: learning from %lld pictures, testing on %lld, ranks: %u.\n", result.device,
@@ -127,7 +128,7 @@ static int rank_run(void *user, ops_context *context, hal_group *group)
     }
     for (int i = 0; good && i < o->seeds; i++) {
         train_outcome outcome;
-        good = train_and_test(context, group, training, test, o->seed + (uint64_t)i, guesses,
+        good = train_and_test(context, comm, training, test, o->seed + (uint64_t)i, guesses,
                               &outcome) == HAL_OK ||
                fail(all, "training");
         if (good) {

@@ -156,18 +156,18 @@ static hal_status backward(network *net, const ops_tensor *input, const ops_tens
     return HAL_OK;
 }
 
-/* Averages the gradients over the ranks of the group. */
+/* Averages the gradients over the ranks of the communicator. */
 static hal_status average_gradients(network *net)
 {
     ops_tensor gradients[2 * NETWORK_MAX_LAYERS];
-    if (!net->group) {
+    if (!net->comm) {
         return HAL_OK;
     }
     for (uint32_t i = 0; i < net->layer_count; i++) {
         gradients[2 * i] = net->layers[i].weight_gradient;
         gradients[2 * i + 1] = net->layers[i].bias_gradient;
     }
-    return ops_group_all_reduce(net->context, net->group, HAL_REDUCE_MEAN, gradients,
+    return ops_comm_all_reduce(net->context, net->comm, HAL_REDUCE_MEAN, gradients,
                                 2 * net->layer_count, NULL);
 }
 

@@ -18,7 +18,7 @@ typedef struct network_layer {
 
 typedef struct network {
     ops_context *context; /* not owned */
-    hal_group *group;     /* not owned; averages the gradients of its ranks; null: no group */
+    hal_comm *comm;     /* not owned; averages the gradients of its ranks; null: no communicator */
     int64_t batch;
     uint32_t layer_count;
     network_layer layers[NETWORK_MAX_LAYERS];

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A rank of this process: its device, and its group once it is created. */
+/* A rank of this process: its device, and its communicator once it is created. */
 typedef struct rank_job {
     const ranks_program *program;
     hal_device *device;
-    hal_group *group;
+    hal_comm *comm;
     pthread_t thread;
     int good;
 } rank_job;
@@ -24,28 +24,28 @@ static void *rank_start(void *argument)
         hal_queue_create(job->device, &queue) == HAL_OK || ranks_fail(program, "making a queue");
     good = good && (ops_context_create(queue, &context) == HAL_OK ||
                     ranks_fail(program, "making a context"));
-    job->good = good && program->rank_run(program->user, context, job->group);
+    job->good = good && program->rank_run(program->user, context, job->comm);
     if (!job->good) {
-        hal_group_abort(job->group, hal_status_message());
+        hal_comm_abort(job->comm, hal_status_message());
     }
     ops_context_destroy(context);
     hal_queue_destroy(queue);
     return NULL;
 }
 
-/* One rank, on this thread; of the group of the launcher's processes. */
+/* One rank, on this thread; of the communicator of the launcher's processes. */
 static int process_run(const ranks_program *program)
 {
     rank_job job = {.program = program};
     if (hal_device_open(program->device, &job.device) != HAL_OK) {
         return ranks_fail(program, "opening the device");
     }
-    if (hal_group_create_from_environment(job.device, 0, &job.group) == HAL_OK) {
+    if (hal_comm_create_from_environment(job.device, 0, &job.comm) == HAL_OK) {
         rank_start(&job);
     } else {
-        ranks_fail(program, "joining the group");
+        ranks_fail(program, "joining the communicator");
     }
-    hal_group_destroy(job.group);
+    hal_comm_destroy(job.comm);
     hal_device_release(job.device);
     return job.good;
 }
@@ -88,17 +88,17 @@ static int threads_run(const ranks_program *program)
 {
     rank_job jobs[RANKS_MAX];
     hal_device *devices[RANKS_MAX] = {0};
-    hal_group *groups[RANKS_MAX] = {0};
+    hal_comm *comms[RANKS_MAX] = {0};
     const int ranks = program->ranks;
     int good = devices_open(program, devices), started = 0;
-    good = good && (hal_group_create_local(devices, (uint32_t)ranks, 0, groups) == HAL_OK ||
-                    ranks_fail(program, "creating the group"));
+    good = good && (hal_comm_create_local(devices, (uint32_t)ranks, 0, comms) == HAL_OK ||
+                    ranks_fail(program, "creating the communicator"));
     for (; good && started < ranks; started++) {
         jobs[started] =
-            (rank_job){.program = program, .device = devices[started], .group = groups[started]};
+            (rank_job){.program = program, .device = devices[started], .comm = comms[started]};
         if (pthread_create(&jobs[started].thread, NULL, rank_start, &jobs[started]) != 0) {
             fprintf(stderr, "%s: no thread for rank %d\n", program->name, started);
-            hal_group_abort(groups[started], "no thread");
+            hal_comm_abort(comms[started], "no thread");
             good = 0;
             break;
         }
@@ -108,7 +108,7 @@ static int threads_run(const ranks_program *program)
         good = good && jobs[i].good;
     }
     for (int i = 0; i < ranks; i++) {
-        hal_group_destroy(groups[i]);
+        hal_comm_destroy(comms[i]);
         hal_device_release(devices[i]);
     }
     return good;

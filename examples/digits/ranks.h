@@ -12,8 +12,8 @@ typedef struct ranks_program {
     const char *device; /* as in HAL_BACKEND, which it overrides; null: HAL_BACKEND */
     int ranks;          /* within the process; 0: this process is one rank of the launcher's */
     /* Called for each rank of the process, by its thread. Prints its failures and returns 0, or 1.
-     * The context and the group are not its own. */
-    int (*rank_run)(void *user, ops_context *context, hal_group *group);
+     * The context and the communicator are not its own. */
+    int (*rank_run)(void *user, ops_context *context, hal_comm *comm);
     void *user; /* the same for all ranks */
 } ranks_program;
 

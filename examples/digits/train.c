@@ -32,7 +32,7 @@ enum { STREAM_ORDER = 1000, STREAM_NOISE = 1000000 };
 /* Tensors of a run on the device. */
 typedef struct trainer {
     ops_context *context;
-    hal_group *group;
+    hal_comm *comm;
     int64_t rank, batch; /* rows of each batch that this rank learns from */
     uint64_t seed;
     int64_t steps_per_epoch;
@@ -164,7 +164,7 @@ static hal_status read_loss(trainer *t, double *loss)
     TRY(ops_tensor_reshape(&t->target, 1, flat, &target));
     options.prologue_inputs = &target;
     TRY(ops_reduce(t->context, OPS_REDUCE_SUM, 0, &x, &options, &t->loss));
-    TRY(ops_group_all_reduce(t->context, t->group, HAL_REDUCE_SUM, &t->loss, 1, NULL));
+    TRY(ops_comm_all_reduce(t->context, t->comm, HAL_REDUCE_SUM, &t->loss, 1, NULL));
     TRY(ops_tensor_read(t->context, &t->loss, sizeof(sum), &sum));
     *loss = -(double)sum / BATCH;
     return HAL_OK;
@@ -214,7 +214,7 @@ static hal_status run(trainer *t, const digits_data *training, const digits_data
     char title[32];
     snprintf(title, sizeof(title), "seed %llu", (unsigned long long)t->seed);
     TRY(network_create(t->context, widths, LAYERS, t->batch, momentum, decay, t->seed, &t->net));
-    t->net.group = t->group;
+    t->net.comm = t->comm;
     TRY(upload(t, training));
     TRY(upload_schedule(t));
     TRY(make_batch_tensors(t));
@@ -248,19 +248,19 @@ static void destroy(trainer *t)
     network_destroy(&t->net);
 }
 
-hal_status train_and_test(ops_context *context, hal_group *group, const digits_data *training,
+hal_status train_and_test(ops_context *context, hal_comm *comm, const digits_data *training,
                           const digits_data *test, uint64_t seed, int32_t *guesses,
                           train_outcome *outcome)
 {
-    hal_group_status ranks;
-    TRY(hal_group_get_status(group, &ranks));
+    hal_comm_status ranks;
+    TRY(hal_comm_get_status(comm, &ranks));
     if (BATCH % ranks.count != 0) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                               "digits: ranks: expected a divisor of %d, got %u", BATCH,
                               ranks.count);
     }
     trainer t = {.context = context,
-                 .group = group,
+                 .comm = comm,
                  .rank = ranks.rank,
                  .batch = BATCH / ranks.count,
                  .seed = seed,

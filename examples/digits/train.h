@@ -19,9 +19,9 @@ typedef struct train_outcome {
 } train_outcome;
 
 /* Trains a fresh network on `training` from `seed` and tests it on `test`; `guesses` takes the
- * class of each test picture. Each rank of the group learns from an equal part of every batch; the
- * number of ranks divides TRAIN_LEAST. The first rank shows its progress. */
-hal_status train_and_test(ops_context *context, hal_group *group, const digits_data *training,
+ * class of each test picture. Each rank of the communicator learns from an equal part of every
+ * batch; the number of ranks divides TRAIN_LEAST. The first rank shows its progress. */
+hal_status train_and_test(ops_context *context, hal_comm *comm, const digits_data *training,
                           const digits_data *test, uint64_t seed, int32_t *guesses,
                           train_outcome *outcome);
 

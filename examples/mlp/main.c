@@ -135,13 +135,13 @@ static int load(const char *folder, const char *name, int64_t least, digits_data
     return good;
 }
 
-static int rank_run(void *user, ops_context *context, hal_group *group)
+static int rank_run(void *user, ops_context *context, hal_comm *comm)
 {
     const mlp_run *all = user;
     train_outcome outcome;
-    hal_group_status rank = {0};
-    if (hal_group_get_status(group, &rank) != HAL_OK) {
-        return ranks_fail(&all->ranks, "asking the group");
+    hal_comm_status rank = {0};
+    if (hal_comm_get_status(comm, &rank) != HAL_OK) {
+        return ranks_fail(&all->ranks, "asking the communicator");
     }
     const int is_first = rank.rank == 0; /* prints for all */
     if (is_first) {
@@ -152,7 +152,7 @@ static int rank_run(void *user, ops_context *context, hal_group *group)
     }
     train_settings settings = all->o->settings;
     settings.quiet = !is_first;
-    if (train_and_test(context, group, &settings, &all->training, &all->test, &outcome) != HAL_OK) {
+    if (train_and_test(context, comm, &settings, &all->training, &all->test, &outcome) != HAL_OK) {
         return ranks_fail(&all->ranks, "training");
     }
     if (is_first) {

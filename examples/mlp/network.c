@@ -26,13 +26,12 @@ static ops_array *transposed(ops_array *x)
 /* Whether a rank has some columns of the layer's weight, or some rows. */
 static int layer_has_columns(const network *net, int i)
 {
-    return net->group && net->divides == NETWORK_DIVIDES_LAYERS && i % 2 == 0 &&
-           i + 1 < net->layers;
+    return net->comm && net->divides == NETWORK_DIVIDES_LAYERS && i % 2 == 0 && i + 1 < net->layers;
 }
 
 static int layer_has_rows(const network *net, int i)
 {
-    return net->group && net->divides == NETWORK_DIVIDES_LAYERS && i % 2 == 1;
+    return net->comm && net->divides == NETWORK_DIVIDES_LAYERS && i % 2 == 1;
 }
 
 /* The sum over the ranks; null after a failure. */
@@ -40,11 +39,11 @@ static ops_array *ranks_sum(const network *net, ops_array *part)
 {
     ops_array *sum = NULL;
     if (!part) {
-        hal_group_abort(net->group, hal_status_message()); /* the others must not wait */
+        hal_comm_abort(net->comm, hal_status_message()); /* the others must not wait */
         return NULL;
     }
-    return ops_array_all_reduce(net->group, HAL_REDUCE_SUM, &part, 1, NULL, &sum) == HAL_OK ? sum
-                                                                                            : NULL;
+    return ops_array_all_reduce(net->comm, HAL_REDUCE_SUM, &part, 1, NULL, &sum) == HAL_OK ? sum
+                                                                                           : NULL;
 }
 
 static ops_array *matrix_product(const network *net, ops_array *a, ops_array *b)
@@ -104,8 +103,8 @@ static hal_status layers_learn(const network *net, ops_array *const *outputs, op
     ops_array *means[NETWORK_MAX_STATE + 1]; /* gradients, and the loss */
     layers_differentiate(net, outputs, target, means);
     means[states] = mean_loss(outputs[net->layers], target);
-    if (net->group && net->divides == NETWORK_DIVIDES_BATCH) {
-        hal_status status = ops_array_all_reduce(net->group, HAL_REDUCE_MEAN, means,
+    if (net->comm && net->divides == NETWORK_DIVIDES_BATCH) {
+        hal_status status = ops_array_all_reduce(net->comm, HAL_REDUCE_MEAN, means,
                                                  (uint32_t)states + 1, NULL, means);
         if (status != HAL_OK) {
             return status;
@@ -119,7 +118,7 @@ static hal_status layers_learn(const network *net, ops_array *const *outputs, op
 }
 
 /* The rank's columns (axis 1) or rows (0). */
-static ops_array *rank_part(const hal_group_status *ranks, ops_array *whole, int32_t axis)
+static ops_array *rank_part(const hal_comm_status *ranks, ops_array *whole, int32_t axis)
 {
     const int64_t length = ops_array_get_length(whole, axis) / ranks->count;
     return ops_array_slice(whole, axis, ranks->rank * length, length, 1);
@@ -130,8 +129,8 @@ static ops_array *rank_part(const hal_group_status *ranks, ops_array *whole, int
 hal_status network_create(const int64_t *widths, int layers, uint64_t seed, network *net)
 {
     ops_context *context = net->context;
-    hal_group_status ranks = {.count = 1};
-    hal_status status = net->group ? hal_group_get_status(net->group, &ranks) : HAL_OK;
+    hal_comm_status ranks = {.count = 1};
+    hal_status status = net->comm ? hal_comm_get_status(net->comm, &ranks) : HAL_OK;
     net->layers = layers;
     if (status == HAL_OK) {
         status = ops_scope_begin(context);

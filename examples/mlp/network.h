@@ -8,7 +8,7 @@
 #define NETWORK_MAX_LAYERS 16
 #define NETWORK_MAX_STATE (2 * NETWORK_MAX_LAYERS)
 
-/* What the ranks of a group divide among them. */
+/* What the ranks of a communicator divide among them. */
 enum {
     NETWORK_DIVIDES_BATCH, /* every rank has the network, and learns from a part of each batch */
     NETWORK_DIVIDES_LAYERS /* every rank learns from the whole batch with a part of the network */
@@ -21,7 +21,7 @@ enum {
  * are sums over the ranks. A last layer of even number is whole. */
 typedef struct network {
     ops_context *context; /* not owned */
-    hal_group *group;     /* not owned; null: no group */
+    hal_comm *comm;       /* not owned; null: no communicator */
     uint32_t divides;     /* NETWORK_DIVIDES_BATCH ... */
     uint32_t precision;   /* of all matrix products, a hal_gemm_precision */
     uint32_t levels;      /* of products of HAL_GEMM_NORMWISE; 0: the library chooses */
@@ -31,17 +31,16 @@ typedef struct network {
 
 /* Makes biases of 0 and random weights from `seed`, the same for every number of ranks. `widths`
  * has layers + 1 numbers, from the inputs to the classes; if layers are divided, the number of
- * ranks divides those between. `net` has context, group, divides, precision and levels, and 0 for
- * the rest.
- * Call network_destroy also after a failure. */
+ * ranks divides those between. `net` has context, communicator, divides, precision and levels, and
+ * 0 for the rest. Call network_destroy also after a failure. */
 hal_status network_create(const int64_t *widths, int layers, uint64_t seed, network *net);
 void network_destroy(network *net);
 
 /* Defers a step of training on a batch: `input` is batch x widths[0], `target` batch x classes with
  * rows that sum to 1, `rate` 1 x 1. `next` receives the new state and then the mean loss of the
  * batch, 1 x 1: 2 layers + 1 arrays, which are the caller's; nulls after a failure.
- * With a group whose ranks divide the batch, it is the rank's part, and the results are those of
- * the parts of all ranks together. This call records the collectives. */
+ * With a communicator whose ranks divide the batch, it is the rank's part, and the results are
+ * those of the parts of all ranks together. This call records the collectives. */
 hal_status network_train(const network *net, ops_array *input, ops_array *target, ops_array *rate,
                          ops_array **next);
 

@@ -26,7 +26,7 @@ enum { MAX_INPUTS = NETWORK_MAX_STATE + 2, MAX_RESULTS = NETWORK_MAX_STATE + 1 }
 typedef struct trainer {
     ops_context *context;
     const train_settings *settings;
-    hal_group *group; /* null: no group */
+    hal_comm *comm; /* null: none */
     network net;
     int states;                  /* arrays of net.state */
     int64_t rank, batch;         /* of the part of a batch; pictures that the rank learns from */
@@ -218,7 +218,7 @@ static hal_status trainer_use(trainer *t, const digits_data *training, const dig
     }
     widths[settings->layers] = DIGITS_CLASSES;
     t->net = (network){.context = t->context,
-                       .group = t->group,
+                       .comm = t->comm,
                        .divides = settings->divides,
                        .precision = settings->precision,
                        .levels = settings->levels};
@@ -228,13 +228,13 @@ static hal_status trainer_use(trainer *t, const digits_data *training, const dig
     return network_test(t, test, &outcome->accuracy);
 }
 
-hal_status train_and_test(ops_context *context, hal_group *group, const train_settings *settings,
+hal_status train_and_test(ops_context *context, hal_comm *comm, const train_settings *settings,
                           const digits_data *training, const digits_data *test,
                           train_outcome *outcome)
 {
-    hal_group_status ranks = {.count = 1};
-    if (group) {
-        TRY(hal_group_get_status(group, &ranks));
+    hal_comm_status ranks = {.count = 1};
+    if (comm) {
+        TRY(hal_comm_get_status(comm, &ranks));
     }
     const int divides_batch = settings->divides == NETWORK_DIVIDES_BATCH;
     const int64_t divided = divides_batch ? TRAIN_BATCH : settings->width;
@@ -245,7 +245,7 @@ hal_status train_and_test(ops_context *context, hal_group *group, const train_se
     }
     trainer t = {.context = context,
                  .settings = settings,
-                 .group = ranks.count > 1 ? group : NULL, /* one rank needs no collectives */
+                 .comm = ranks.count > 1 ? comm : NULL, /* one rank needs no collectives */
                  .states = 2 * settings->layers,
                  .rank = divides_batch ? ranks.rank : 0,
                  .batch = divides_batch ? TRAIN_BATCH / ranks.count : TRAIN_BATCH};

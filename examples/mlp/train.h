@@ -26,10 +26,10 @@ typedef struct train_outcome {
     double step_us;  /* mean time of a step, without the first epoch if there are more */
 } train_outcome;
 
-/* Each rank of the group (null: no group) learns from an equal part of every batch, or with an
+/* Each rank of the communicator (null: none) learns from an equal part of every batch, or with an
  * equal part of the layers, and ends with the same outcome but for step_us; the number of ranks
  * divides TRAIN_BATCH or the width. */
-hal_status train_and_test(ops_context *context, hal_group *group, const train_settings *settings,
+hal_status train_and_test(ops_context *context, hal_comm *comm, const train_settings *settings,
                           const digits_data *training, const digits_data *test,
                           train_outcome *outcome);
 

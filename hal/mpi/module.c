@@ -1,5 +1,5 @@
 /* The table of an MPI library for hal: this module is built with the library's headers, and opened
- * at run time by hal/src/group/mpi_process.c. */
+ * at run time by hal/src/comm/mpi_process.c. */
 #include "mpi_entries.h"
 
 #include <mpi.h>

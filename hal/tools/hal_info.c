@@ -119,8 +119,8 @@ typedef struct opened_device {
     hal_status status; /* the thread's message tells more of a failure */
     hal_device_info info;
     hal_memory_statistics memory;
-    char faults[2048]; /* lines, see hal_device_get_faults */
-    char engine[256];  /* see hal_group_get_engine */
+    char faults[2048]; /* lines, see hal_device_get_quirks */
+    char backend[256];  /* see hal_comm_get_backend */
 } opened_device;
 
 static opened_device device_look(const hal_plugin_report *plugin, uint32_t index)
@@ -132,8 +132,8 @@ static opened_device device_look(const hal_plugin_report *plugin, uint32_t index
     seen.status = hal_device_open(selection, &device);
     if (seen.status == HAL_OK) {
         seen.info = *hal_device_get_info(device);
-        snprintf(seen.faults, sizeof seen.faults, "%s", hal_device_get_faults(device));
-        hal_group_get_engine(device, sizeof seen.engine, seen.engine);
+        snprintf(seen.faults, sizeof seen.faults, "%s", hal_device_get_quirks(device));
+        hal_comm_get_backend(device, sizeof seen.backend, seen.backend);
         seen.status = hal_device_get_memory(device, &seen.memory);
     }
     hal_device_release(device);
@@ -186,7 +186,7 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
         json_write_text(stdout, fault);
     }
     printf("],\n       \"collectives\": ");
-    json_write_text(stdout, seen.engine);
+    json_write_text(stdout, seen.backend);
     const hal_memory_statistics now = seen.memory;
     if (seen.status == HAL_OK) {
         printf(",\n       \"memory\": {\"total_bytes\": %llu, \"free_bytes\": %llu, "
@@ -313,7 +313,7 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("matrix types", info->matrix_types, type_words);
     print_words("exactness", info->exactness, exactness_words);
     print_words("abilities", info->abilities, ability_words);
-    printf("  %-20s %s\n", "collectives", seen.engine);
+    printf("  %-20s %s\n", "collectives", seen.backend);
     char fault[512];
     for (const char *rest = seen.faults; line_next(&rest, fault, sizeof fault);) {
         printf("  %-20s %s\n", "driver fault", fault);

@@ -70,12 +70,12 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .kernel_create_native = cuda_kernel_create_native,
         .gemm = cuda_gemm,
         .device_can_access_peer = cuda_device_can_access_peer,
-        .group_engine = cuda_group_engine,
-        .group_id = cuda_group_id,
-        .group_create = cuda_group_create,
-        .group_poll = cuda_group_poll,
-        .group_abort = cuda_group_abort,
-        .group_destroy = cuda_group_destroy,
+        .comm_backend = cuda_comm_backend,
+        .comm_id = cuda_comm_id,
+        .comm_create = cuda_comm_create,
+        .comm_poll = cuda_comm_poll,
+        .comm_abort = cuda_comm_abort,
+        .comm_destroy = cuda_comm_destroy,
     };
     return kit_plugin_query(&table, host_abi, host, cuda_set_host);
 }

@@ -31,13 +31,13 @@ finish() {
 }
 
 log=$out/group-devices.log
-timeout 120 "$build/bin/hal-conformance" --device "$backend:0" --level group \
-    --filter 'group/devices*' --json "${log%.log}.json" >"$log" 2>&1 || worst=1
+timeout 120 "$build/bin/hal-conformance" --device "$backend:0" --level comm \
+    --filter 'communicator/devices*' --json "${log%.log}.json" >"$log" 2>&1 || worst=1
 finish "$log"
 ranks=()
 for rank in 0 1; do
-    HAL_GROUP=$rank/2:two-devices-$$ timeout 60 "$build/bin/hal-conformance" \
-        --device "$backend:$rank" --level group --filter group/launched \
+    HAL_COMM=$rank/2:two-devices-$$ timeout 60 "$build/bin/hal-conformance" \
+        --device "$backend:$rank" --level comm --filter communicator/launched \
         >"$out/group-process-$rank.log" 2>&1 &
     ranks+=($!)
 done

@@ -12,9 +12,9 @@ value_of() {
 }
 
 "$1" --data "$2" --device cpu --ranks 2 --json "$folder/threads.json"
-HAL_GROUP=1/2:ranks-$$ "$1" --data "$2" --device cpu &
+HAL_COMM=1/2:ranks-$$ "$1" --data "$2" --device cpu &
 other=$!
-HAL_GROUP=0/2:ranks-$$ "$1" --data "$2" --device cpu --json "$folder/processes.json"
+HAL_COMM=0/2:ranks-$$ "$1" --data "$2" --device cpu --json "$folder/processes.json"
 wait "$other"
 "$1" --data "$2" --device cpu --json "$folder/one.json"
 for member in loss test_accuracy; do
@@ -25,9 +25,9 @@ done
 awk -v a="$(value_of one test_accuracy)" -v b="$(value_of threads test_accuracy)" \
     'BEGIN { exit !(a - b < 0.01 && b - a < 0.01) }' || { echo "the accuracy differs"; exit 1; }
 
-HAL_GROUP=1/2:killed-$$ "$1" --data "$2" --device cpu --seeds 100 >"$folder/log" 2>&1 &
+HAL_COMM=1/2:killed-$$ "$1" --data "$2" --device cpu --seeds 100 >"$folder/log" 2>&1 &
 other=$!
-HAL_GROUP=0/2:killed-$$ "$1" --data "$2" --device cpu --seeds 100 >"$folder/first" 2>&1 &
+HAL_COMM=0/2:killed-$$ "$1" --data "$2" --device cpu --seeds 100 >"$folder/first" 2>&1 &
 first=$!
 until grep -q "learning from" "$folder/first"; do
     sleep 0.05

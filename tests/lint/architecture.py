@@ -15,7 +15,7 @@ from pathlib import Path
 # The folders of each library, program or plugin from the bottom up; "." is the unit's own folder,
 # without those below it and the files named in the order by their stems; a folder that is not named
 # belongs to the one around it. A plugin that is not listed is one folder.
-LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "group", "layers"),
+LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "comm", "layers"),
              "ops/src": ("tuning", "tensor", "kernels", "gemm", "array"),
              "bench": ("harness", "peers", "suites", "."),
              "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", "."),

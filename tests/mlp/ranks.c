@@ -23,7 +23,7 @@ typedef struct step_outcome {
 typedef struct rank_state {
     hal_queue *queue;
     ops_context *context;
-    hal_group *group; /* null: one rank */
+    hal_comm *comm; /* null: one rank */
     network net;
     ops_array *next[ARRAYS];
 } rank_state;
@@ -49,16 +49,16 @@ static ops_array *batch_rows(const rank_state *rank, int64_t columns, int is_tar
 }
 
 /* Records the step, without waiting for the other ranks. */
-static int step_record(hal_device *device, hal_group *group, uint32_t divides, int64_t first,
+static int step_record(hal_device *device, hal_comm *comm, uint32_t divides, int64_t first,
                        int64_t count, rank_state *rank)
 {
     const int64_t one[2] = {1, 1};
-    rank->group = group;
+    rank->comm = comm;
     if (hal_queue_create(device, &rank->queue) || ops_context_create(rank->queue, &rank->context)) {
         return fail("context", hal_status_message());
     }
     rank->net = (network){
-        .context = rank->context, .group = group, .divides = divides, .precision = HAL_GEMM_STRICT};
+        .context = rank->context, .comm = comm, .divides = divides, .precision = HAL_GEMM_STRICT};
     if (network_create(widths, LAYERS, 1, &rank->net)) {
         return fail("network", hal_status_message());
     }
@@ -144,13 +144,13 @@ static int outcomes_compare(uint32_t divides, const step_outcome *one, const ste
 static int ranks_compare(hal_device *device, uint32_t divides, step_outcome *outcomes)
 {
     rank_state ranks[RANKS] = {{0}};
-    hal_group *groups[RANKS] = {NULL};
+    hal_comm *comms[RANKS] = {NULL};
     hal_device *const devices[RANKS] = {device, device};
     const int64_t part = divides == NETWORK_DIVIDES_BATCH ? BATCH / RANKS : 0;
-    int good = hal_group_create_local(devices, RANKS, 0, groups) == HAL_OK ||
-               fail("group", hal_status_message());
+    int good = hal_comm_create_local(devices, RANKS, 0, comms) == HAL_OK ||
+               fail("communicator", hal_status_message());
     for (int r = 0; good && r < RANKS; r++) {
-        good = step_record(device, groups[r], divides, r * part, part ? part : BATCH, &ranks[r]);
+        good = step_record(device, comms[r], divides, r * part, part ? part : BATCH, &ranks[r]);
     }
     for (int r = 0; good && r < RANKS; r++) {
         good = step_read(&ranks[r], &outcomes[1 + r]);
@@ -158,7 +158,7 @@ static int ranks_compare(hal_device *device, uint32_t divides, step_outcome *out
     good = good && outcomes_compare(divides, outcomes, outcomes + 1);
     for (int r = 0; r < RANKS; r++) {
         rank_close(&ranks[r]);
-        hal_group_destroy(groups[r]);
+        hal_comm_destroy(comms[r]);
     }
     return good;
 }

@@ -19,9 +19,9 @@ outcome() { sed -n 's/^accuracy \(.*\) %, loss \(.*\), .*/\1 \2/p'; }
 one=$(train | outcome)
 threads=$(train --ranks 2 | outcome)
 eager=$(train --ranks 2 --eager | outcome)
-HAL_GROUP=1/2:mlp-$$ train >/dev/null &
+HAL_COMM=1/2:mlp-$$ train >/dev/null &
 other=$!
-processes=$(HAL_GROUP=0/2:mlp-$$ train | outcome)
+processes=$(HAL_COMM=0/2:mlp-$$ train | outcome)
 wait "$other"
 echo "accuracy and loss: one $one, threads $threads, eager $eager, processes $processes"
 [ -n "$threads" ] && [ "$threads" = "$processes" ] && [ "$threads" = "$eager" ] ||
@@ -31,9 +31,9 @@ is_as_one_rank "$one" "$threads"
 one=$(train --layers 5 --width 100 | outcome)
 threads=$(train --layers 5 --width 100 --ranks 2 --divide layers | outcome)
 eager=$(train --layers 5 --width 100 --ranks 2 --divide layers --eager | outcome)
-HAL_GROUP=1/2:mlp-layers-$$ train --layers 5 --width 100 --divide layers >/dev/null &
+HAL_COMM=1/2:mlp-layers-$$ train --layers 5 --width 100 --divide layers >/dev/null &
 other=$!
-processes=$(HAL_GROUP=0/2:mlp-layers-$$ train --layers 5 --width 100 --divide layers | outcome)
+processes=$(HAL_COMM=0/2:mlp-layers-$$ train --layers 5 --width 100 --divide layers | outcome)
 wait "$other"
 echo "divided layers: one $one, threads $threads, eager $eager, processes $processes"
 [ -n "$threads" ] && [ "$threads" = "$processes" ] && [ "$threads" = "$eager" ] ||

@@ -2,7 +2,7 @@
 """Times of all_reduce algorithms for many ranks, from the latency and bandwidth of a message.
 
 model.py [--local LATENCY_US GBS] [--remote LATENCY_US GBS] [--per-host N] [--add GBS]
-         [--ranks N ...] [--bytes N ...]        prints the table of docs/groups.md
+         [--ranks N ...] [--bytes N ...]        prints the table of docs/communicators.md
 
 A schedule is a list of rounds. In a round a rank sends a number of messages of one length within
 its host and to other hosts, one after the other, and adds what it received. A message within a host

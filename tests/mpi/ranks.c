@@ -1,8 +1,7 @@
-/* A rank of a group over MPI, for ranks.sh: what the ranks compute, and what they are told when one
- * of them fails. Rank 1 is the one that fails.
- * usage: ranks sums|many GROUPS|abort|disagree|late MS|leave|exit|kill MS|solo
- * MS: milliseconds that the ranks wait for one another, of which a late one takes three times as
- * many. */
+/* A rank of a communicator over MPI, for ranks.sh: what the ranks compute, and what they are told
+ * when one of them fails. Rank 1 is the one that fails. usage: ranks sums|many
+ * GROUPS|abort|disagree|late MS|leave|exit|kill MS|solo MS: milliseconds that the ranks wait for
+ * one another, of which a late one takes three times as many. */
 #include <hal/hal.h>
 
 #include <signal.h>
@@ -20,9 +19,9 @@ enum { MOST = 1500007 };
 typedef struct rank_state {
     hal_device *device;
     hal_queue *queue;
-    hal_group *group;
+    hal_comm *comm;
     hal_buffer *buffer;
-    hal_group_status is;
+    hal_comm_status is;
 } rank_state;
 
 static int fail(const char *what)
@@ -31,11 +30,11 @@ static int fail(const char *what)
     return 1;
 }
 
-static hal_status rank_sum(const rank_state *on, hal_group *group, uint64_t count, uint32_t kind)
+static hal_status rank_sum(const rank_state *on, hal_comm *comm, uint64_t count, uint32_t kind)
 {
     const hal_collective sum = {.kind = kind, .type = HAL_TYPE_F32};
     const hal_range all = {on->buffer, 0, HAL_WHOLE};
-    const hal_status status = hal_queue_collective(on->queue, group, &sum, all, all, count);
+    const hal_status status = hal_queue_collective(on->queue, comm, &sum, all, all, count);
     return status == HAL_OK ? hal_queue_wait(on->queue, HAL_WAIT_FOREVER) : status;
 }
 
@@ -48,7 +47,7 @@ static hal_status sum_hash(const rank_state *on, uint32_t count, float *values, 
     }
     hal_status status = hal_queue_write(on->queue, on->buffer, 0, values, count * sizeof *values);
     if (status == HAL_OK) {
-        status = rank_sum(on, on->group, count, HAL_ALL_REDUCE);
+        status = rank_sum(on, on->comm, count, HAL_COLLECTIVE_ALL_REDUCE);
     }
     if (status == HAL_OK) {
         status = hal_queue_read(on->queue, on->buffer, 0, count * sizeof *values, values);
@@ -73,7 +72,7 @@ static int sums(const rank_state *on)
     if (status != HAL_OK) {
         return fail("the sums");
     }
-    printf("%s %u %016llx\n", on->is.engine, on->is.count, (unsigned long long)hash);
+    printf("%s %u %016llx\n", on->is.backend, on->is.count, (unsigned long long)hash);
     return 0;
 }
 
@@ -88,23 +87,23 @@ static uint64_t resident_kib(void)
     return found ? pages * 4 : 0;
 }
 
-/* Groups that are divided and left again: memory does not grow with their number. */
-static int many(const rank_state *on, uint32_t groups)
+/* Communicators that are divided and left again: memory does not grow with their number. */
+static int many(const rank_state *on, uint32_t comms)
 {
     uint64_t before = 0;
-    for (uint32_t i = 0; i < groups; i++) {
-        hal_group *part = NULL;
+    for (uint32_t i = 0; i < comms; i++) {
+        hal_comm *part = NULL;
         const int32_t color = (int32_t)((on->is.rank + i) % 2), key = -(int32_t)on->is.rank;
-        if (hal_group_split(&on->group, 1, &color, &key, &part) != HAL_OK ||
-            rank_sum(on, part, 3, HAL_ALL_REDUCE) != HAL_OK) {
+        if (hal_comm_split(&on->comm, 1, &color, &key, &part) != HAL_OK ||
+            rank_sum(on, part, 3, HAL_COLLECTIVE_ALL_REDUCE) != HAL_OK) {
             return fail("many");
         }
-        hal_group_destroy(part);
-        before = i == groups / 4 ? resident_kib() : before;
+        hal_comm_destroy(part);
+        before = i == comms / 4 ? resident_kib() : before;
     }
     const uint64_t after = resident_kib();
     if (after > before + 2048) {
-        fprintf(stderr, "many: %llu KiB in use, and %llu KiB after more groups\n",
+        fprintf(stderr, "many: %llu KiB in use, and %llu KiB after more communicators\n",
                 (unsigned long long)before, (unsigned long long)after);
         return 1;
     }
@@ -121,52 +120,52 @@ static void pause_ms(long milliseconds)
 static int expect(const rank_state *on, hal_status status, const char *text)
 {
     hal_status got = HAL_OK;
-    hal_group_status is;
+    hal_comm_status is;
     while (got == HAL_OK) {
-        got = rank_sum(on, on->group, 5000, HAL_ALL_REDUCE);
+        got = rank_sum(on, on->comm, 5000, HAL_COLLECTIVE_ALL_REDUCE);
     }
     if (got != status || !strstr(hal_status_message(), text)) {
         fprintf(stderr, "rank %u: expected %s with \"%s\", got %s: %s\n", on->is.rank,
                 hal_status_name(status), text, hal_status_name(got), hal_status_message());
         return 1;
     }
-    if (hal_group_get_status(on->group, &is) != HAL_OK || is.status != status ||
-        rank_sum(on, on->group, 5, HAL_ALL_REDUCE) != status) {
+    if (hal_comm_get_status(on->comm, &is) != HAL_OK || is.status != status ||
+        rank_sum(on, on->comm, 5, HAL_COLLECTIVE_ALL_REDUCE) != status) {
         return fail("the state after the failure");
     }
     return 0;
 }
 
-/* Rank 1 ends the group by what `how` says; the others have to be told, within `limit_ms` of its
- * last call. */
+/* Rank 1 ends the communicator by what `how` says; the others have to be told, within `limit_ms` of
+ * its last call. */
 static int failure(rank_state *on, const char *how, long limit_ms)
 {
     const int is_one = on->is.rank == 1;
-    if (is_one && rank_sum(on, on->group, 5000, HAL_ALL_REDUCE) != HAL_OK) {
+    if (is_one && rank_sum(on, on->comm, 5000, HAL_COLLECTIVE_ALL_REDUCE) != HAL_OK) {
         return fail("a sum before the failure");
     }
     if (strcmp(how, "abort") == 0) {
         if (is_one) {
-            hal_group_abort(on->group, "enough");
+            hal_comm_abort(on->comm, "enough");
         }
         return expect(on, HAL_ERROR_INVALID_STATE, "rank 1 of 3: enough");
     }
     if (strcmp(how, "disagree") == 0) {
-        if (is_one && rank_sum(on, on->group, 4000, HAL_ALL_REDUCE) == HAL_OK) {
+        if (is_one && rank_sum(on, on->comm, 4000, HAL_COLLECTIVE_ALL_REDUCE) == HAL_OK) {
             return fail("a sum of another length");
         }
         return expect(on, HAL_ERROR_INVALID_ARGUMENT, "expected the same collective");
     }
     if (!is_one) {
         return strcmp(how, "leave") == 0
-                   ? expect(on, HAL_ERROR_INVALID_STATE, "rank 1 of 3: it left the group")
+                   ? expect(on, HAL_ERROR_INVALID_STATE, "rank 1 of 3: it left the communicator")
                : strcmp(how, "exit") == 0
                    ? expect(on, HAL_ERROR_INVALID_STATE, "rank 1 of 3: its process ended")
                    : expect(on, HAL_ERROR_TIMEOUT, "rank 1 of 3: it did not reach step");
     }
     if (strcmp(how, "leave") == 0) {
-        hal_group_destroy(on->group);
-        on->group = NULL;
+        hal_comm_destroy(on->comm);
+        on->comm = NULL;
     } else if (strcmp(how, "exit") == 0) {
         exit(0);
     } else if (strcmp(how, "kill") == 0) {
@@ -193,18 +192,18 @@ int main(int count, char **arguments)
         return fail("the device");
     }
     const hal_status status =
-        hal_group_create_from_environment(on.device, (uint64_t)limit_ms * 1000000, &on.group);
+        hal_comm_create_from_environment(on.device, (uint64_t)limit_ms * 1000000, &on.comm);
     if (strcmp(what, "solo") == 0) {
         printf("%s\n", status == HAL_OK ? "created" : hal_status_message());
         failed = status != HAL_ERROR_UNSUPPORTED;
-    } else if (status != HAL_OK || hal_group_get_status(on.group, &on.is) != HAL_OK) {
-        failed = fail("the group");
+    } else if (status != HAL_OK || hal_comm_get_status(on.comm, &on.is) != HAL_OK) {
+        failed = fail("the communicator");
     } else {
         failed = strcmp(what, "sums") == 0   ? sums(&on)
                  : strcmp(what, "many") == 0 ? many(&on, number > 0 ? (uint32_t)number : 1000)
                                              : failure(&on, what, limit_ms);
     }
-    hal_group_destroy(on.group);
+    hal_comm_destroy(on.comm);
     hal_buffer_release(on.buffer);
     hal_queue_destroy(on.queue);
     hal_device_release(on.device);

@@ -4,7 +4,7 @@
 set -euo pipefail
 library=$1 bin=$2 program=$3 data=$4
 export LC_ALL=C OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export HAL_GROUP_ENGINE=mpi
+export HAL_COMM_TRANSPORT=mpi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 launcher=mpirun.$library
@@ -36,7 +36,7 @@ stop() {
 
 for count in 2 3; do
     ranks "$count" -- "$program" sums >"$folder/mpi"
-    HAL_GROUP_ENGINE=shared ranks "$count" -- "$program" sums >"$folder/shared"
+    HAL_COMM_TRANSPORT=shared ranks "$count" -- "$program" sums >"$folder/shared"
     [ "$(sort -u "$folder/mpi" | wc -l)" = 1 ] || stop "the ranks differ: $(cat "$folder/mpi")"
     grep -q "^mpi $count " "$folder/mpi" || stop "not over MPI: $(cat "$folder/mpi")"
     grep -q "^shared $count " "$folder/shared" || stop "not shared: $(cat "$folder/shared")"
@@ -45,7 +45,7 @@ for count in 2 3; do
     echo "sums of $count ranks: the same bits by MPI and by shared memory"
 done
 
-ranks 3 -- "$bin/hal-conformance" --device cpu --level group --filter group/launched \
+ranks 3 -- "$bin/hal-conformance" --device cpu --level comm --filter communicator/launched \
     >"$folder/log" 2>&1 || stop "random collectives: $(cat "$folder/log")"
 [ "$(grep -c '1 passed, 0 failed' "$folder/log")" = 3 ] || stop "not three ranks"
 ranks 3 -- "$program" many 40 || stop "many groups"
@@ -67,7 +67,7 @@ done
 # A library that the launcher does not know has one rank.
 wrong=$([ "$library" = openmpi ] && echo mpich || echo openmpi)
 if [ -e "$(dirname "$bin")/lib/halyard/mpi/$wrong.so" ]; then
-    HAL_GROUP_ENGINE=mpi:$wrong ranks 2 -- "$program" solo >"$folder/log" 2>&1 ||
+    HAL_COMM_TRANSPORT=mpi:$wrong ranks 2 -- "$program" solo >"$folder/log" 2>&1 ||
         stop "MPI of another launcher: $(cat "$folder/log")"
     grep -q "use the launcher of that library" "$folder/log" || stop "$(cat "$folder/log")"
 fi

@@ -1,7 +1,6 @@
-/* Times all_reduce of f32 between processes: hal by the engine of HAL_GROUP_ENGINE, MPI_Allreduce
- * on host memory, and the copies that a reduction through memory needs at least. They take turns; a
- * time is the median of the slowest rank's.
- * usage: mpirun -n N rates [BYTES...] */
+/* Times all_reduce of f32 between processes: hal by the backend of HAL_COMM_TRANSPORT,
+ * MPI_Allreduce on host memory, and the copies that a reduction through memory needs at least. They
+ * take turns; a time is the median of the slowest rank's. usage: mpirun -n N rates [BYTES...] */
 #include <hal/hal.h>
 
 #include <mpi.h>
@@ -14,7 +13,7 @@ enum { VARIANTS = 3, ROUNDS = 15, SLOT = 2 << 20 };
 typedef struct rates {
     hal_device *device;
     hal_queue *queue;
-    hal_group *group;
+    hal_comm *comm;
     hal_buffer *send, *recv;
     float *host_send, *host_recv;
     char *slot;
@@ -24,9 +23,9 @@ typedef struct rates {
 
 static int by_hal(rates *r)
 {
-    const hal_collective sum = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_F32};
+    const hal_collective sum = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_F32};
     const hal_range send = {r->send, 0, HAL_WHOLE}, recv = {r->recv, 0, HAL_WHOLE};
-    return hal_queue_collective(r->queue, r->group, &sum, send, recv, r->count) == HAL_OK &&
+    return hal_queue_collective(r->queue, r->comm, &sum, send, recv, r->count) == HAL_OK &&
            hal_queue_wait(r->queue, HAL_WAIT_FOREVER) == HAL_OK;
 }
 
@@ -87,7 +86,7 @@ static int measure(rates *r, double seconds[VARIANTS])
     return 1;
 }
 
-static int measure_size(rates *r, uint64_t bytes, const char *engine, int is_first)
+static int measure_size(rates *r, uint64_t bytes, const char *backend, int is_first)
 {
     double seconds[VARIANTS];
     float last = 0;
@@ -108,7 +107,7 @@ static int measure_size(rates *r, uint64_t bytes, const char *engine, int is_fir
     if (good && is_first) {
         printf("%10llu  %-7s %9.2f us   MPI_Allreduce %9.2f us, ratio %.2f   copies %9.2f us, "
                "ratio %.2f\n",
-               (unsigned long long)all, engine, seconds[0] * 1e6, seconds[1] * 1e6,
+               (unsigned long long)all, backend, seconds[0] * 1e6, seconds[1] * 1e6,
                seconds[1] / seconds[0], seconds[2] * 1e6, seconds[2] / seconds[0]);
         fflush(stdout);
     }
@@ -124,22 +123,22 @@ int main(int count, char **arguments)
 {
     static const uint64_t usual[] = {4, 4096, 65536, 1 << 20, 16 << 20};
     rates r = {.slot = calloc(1, SLOT)};
-    hal_group_status is = {0};
+    hal_comm_status is = {0};
     int level = 0, good = 0;
     MPI_Init_thread(&count, &arguments, MPI_THREAD_SERIALIZED, &level);
     good = r.slot && hal_device_open("cpu", &r.device) == HAL_OK &&
            hal_queue_create(r.device, &r.queue) == HAL_OK &&
-           hal_group_create_from_environment(r.device, 0, &r.group) == HAL_OK &&
-           hal_group_get_status(r.group, &is) == HAL_OK;
+           hal_comm_create_from_environment(r.device, 0, &r.comm) == HAL_OK &&
+           hal_comm_get_status(r.comm, &is) == HAL_OK;
     r.ranks = is.count;
     for (int i = 0; good && i < (count > 1 ? count - 1 : 5); i++) {
         const uint64_t bytes = count > 1 ? strtoull(arguments[i + 1], NULL, 10) : usual[i];
-        good = measure_size(&r, bytes, is.engine, is.rank == 0);
+        good = measure_size(&r, bytes, is.backend, is.rank == 0);
     }
     if (!good) {
         fprintf(stderr, "rates: %s\n", hal_status_message());
     }
-    hal_group_destroy(r.group);
+    hal_comm_destroy(r.comm);
     hal_queue_destroy(r.queue);
     hal_device_release(r.device);
     free(r.slot);

@@ -1,8 +1,9 @@
 /* A plugin around the cpu plugin: eight devices with different ids, each the processor, and an
- * engine for collectives between them, for tests of groups whose values matter. The ranks of a
- * group are of this process. The engine moves data on the host and computes sums of i32; hal
- * computes all other reductions. A collective begins with the second poll after the last rank has
- * submitted, so no rank finds it begun at once. It fails the group when hal breaks the contract. */
+ * backend for collectives between them, for tests of communicators whose values matter. The ranks
+ * of a communicator are of this process. The backend moves data on the host and computes sums of
+ * i32; hal computes all other reductions. A collective begins with the second poll after the last
+ * rank has submitted, so no rank finds it begun at once. It fails the communicator when hal breaks
+ * the contract. */
 #include "wrap.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@ enum { DEVICES = 8, POLLS = 2 };
 
 typedef struct clique clique;
 
-struct hal_plugin_group {
+struct hal_plugin_comm {
     hal_plugin_device *device;
     clique *clique;
     uint32_t rank;
@@ -29,18 +30,18 @@ struct hal_plugin_group {
     uint64_t value;
 };
 
-/* The ranks of a group. */
+/* The ranks of a communicator. */
 struct clique {
     clique *next;
-    hal_plugin_group_id id;
+    hal_plugin_comm_id id;
     uint32_t count, created, polls;
     bool is_aborted;
     hal_status failure;
     const char *message;
-    hal_plugin_group *ranks[DEVICES]; /* null before the creation and after the end of a rank */
+    hal_plugin_comm *ranks[DEVICES]; /* null before the creation and after the end of a rank */
 };
 
-static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t backend_lock = PTHREAD_MUTEX_INITIALIZER;
 static clique *cliques;
 static uint64_t last_id;
 
@@ -51,7 +52,7 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     *count = DEVICES;
     for (uint32_t i = 0; status == HAL_OK && i < DEVICES && i < capacity; i++) {
         infos[i] = info;
-        snprintf(infos[i].id, sizeof(infos[i].id), "engine:%u", i);
+        snprintf(infos[i].id, sizeof(infos[i].id), "backend:%u", i);
     }
     return status;
 }
@@ -72,17 +73,23 @@ static uint64_t call_bytes(const hal_plugin_collective *call)
 }
 
 /* Whether the ranges of a rank are as long as its call needs them. */
-static bool lengths_are_right(const clique *of, const hal_plugin_group *rank)
+static bool lengths_are_right(const clique *of, const hal_plugin_comm *rank)
 {
     const hal_plugin_collective *call = &rank->call;
     const uint64_t bytes = call_bytes(call), all = of->count * bytes;
     const bool is_root = call->root == rank->rank;
-    const bool divides = call->kind == HAL_REDUCE_SCATTER || call->kind == HAL_ALL_TO_ALL;
-    const bool collects = call->kind == HAL_ALL_GATHER || call->kind == HAL_ALL_TO_ALL;
-    const uint64_t sent = divides ? all : call->kind == HAL_BROADCAST && !is_root ? 0 : bytes;
-    const uint64_t received = collects ? all : call->kind == HAL_REDUCE && !is_root ? 0 : bytes;
+    const bool divides =
+        call->kind == HAL_COLLECTIVE_REDUCE_SCATTER || call->kind == HAL_COLLECTIVE_ALL_TO_ALL;
+    const bool collects =
+        call->kind == HAL_COLLECTIVE_ALL_GATHER || call->kind == HAL_COLLECTIVE_ALL_TO_ALL;
+    const uint64_t sent = divides                                              ? all
+                          : call->kind == HAL_COLLECTIVE_BROADCAST && !is_root ? 0
+                                                                               : bytes;
+    const uint64_t received = collects                                          ? all
+                              : call->kind == HAL_COLLECTIVE_REDUCE && !is_root ? 0
+                                                                                : bytes;
     return rank->send_bytes == sent &&
-           (rank->recv_bytes == received || call->kind == HAL_BROADCAST);
+           (rank->recv_bytes == received || call->kind == HAL_COLLECTIVE_BROADCAST);
 }
 
 /* Whether all ranks have submitted the same call; the root of an exchange differs. */
@@ -94,7 +101,7 @@ static bool calls_are_equal(const clique *of)
         const hal_plugin_collective *call = &of->ranks[q]->call;
         are_equal &= call->kind == first->kind && call->count == first->count &&
                      call->type == first->type && call->reduction == first->reduction &&
-                     (call->root == first->root || call->kind == HAL_EXCHANGE) &&
+                     (call->root == first->root || call->kind == HAL_COLLECTIVE_EXCHANGE) &&
                      lengths_are_right(of, of->ranks[q]);
     }
     return are_equal;
@@ -126,7 +133,7 @@ static bool sums_move(const clique *of)
 {
     const hal_plugin_collective *call = &of->ranks[0]->call;
     const uint64_t bytes = call_bytes(call),
-                   parts = call->kind == HAL_REDUCE_SCATTER ? of->count : 1;
+                   parts = call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ? of->count : 1;
     uint8_t *sums = malloc(parts * bytes);
     if (!sums) {
         return false;
@@ -142,20 +149,20 @@ static bool sums_move(const clique *of)
 }
 
 /* What rank `to` receives from rank `from`. */
-static void pair_move(const hal_plugin_group *from, const hal_plugin_group *to)
+static void pair_move(const hal_plugin_comm *from, const hal_plugin_comm *to)
 {
     const uint64_t bytes = call_bytes(&to->call);
     switch (to->call.kind) {
-    case HAL_ALL_GATHER:
+    case HAL_COLLECTIVE_ALL_GATHER:
         bytes_move(to->recv + from->rank * bytes, from->send, bytes);
         break;
-    case HAL_ALL_TO_ALL:
+    case HAL_COLLECTIVE_ALL_TO_ALL:
         bytes_move(to->recv + from->rank * bytes, from->send + to->rank * bytes, bytes);
         break;
-    case HAL_BROADCAST:
+    case HAL_COLLECTIVE_BROADCAST:
         bytes_move(from->rank == to->call.root ? to->recv : NULL, from->send, bytes);
         break;
-    default: /* HAL_EXCHANGE */
+    default: /* HAL_COLLECTIVE_EXCHANGE */
         bytes_move(from->rank == to->call.root && from != to ? to->recv : NULL, from->send, bytes);
         break;
     }
@@ -164,8 +171,8 @@ static void pair_move(const hal_plugin_group *from, const hal_plugin_group *to)
 static bool data_move(const clique *of)
 {
     const hal_plugin_collective *call = &of->ranks[0]->call;
-    if (call->kind == HAL_ALL_REDUCE || call->kind == HAL_REDUCE_SCATTER ||
-        call->kind == HAL_REDUCE) {
+    if (call->kind == HAL_COLLECTIVE_ALL_REDUCE || call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ||
+        call->kind == HAL_COLLECTIVE_REDUCE) {
         return call->type == HAL_TYPE_I32 && call->reduction == HAL_REDUCE_SUM && sums_move(of);
     }
     for (uint32_t q = 0; q < of->count; q++) {
@@ -179,7 +186,7 @@ static bool data_move(const clique *of)
 /* ---- Collectives; the callers hold the lock ---- */
 
 /* The queue reaches the value of the rank's collective. */
-static void rank_end(hal_plugin_group *rank)
+static void rank_end(hal_plugin_comm *rank)
 {
     const hal_batch nothing = {.size = sizeof(nothing)};
     if (rank->is_pending) {
@@ -215,23 +222,21 @@ static void clique_advance(clique *of)
     }
     of->polls = 0;
     if (!calls_are_equal(of)) {
-        clique_fail(of, "engine: the ranks' calls differ, or their ranges are of wrong lengths");
+        clique_fail(of, "backend: the ranks' calls differ, or their ranges are of wrong lengths");
     } else if (!data_move(of)) {
-        clique_fail(of, "engine: a reduction that it does not claim, or no memory");
+        clique_fail(of, "backend: a reduction that it does not claim, or no memory");
     } else {
         clique_end(of);
     }
 }
 
 /* A rank with a collective that has not begun, whose queue or device this is, or null. */
-static hal_plugin_group *pending_find(const hal_plugin_queue *queue,
-                                      const hal_plugin_device *device)
+static hal_plugin_comm *pending_find(const hal_plugin_queue *queue, const hal_plugin_device *device)
 {
     for (clique *of = cliques; of != NULL; of = of->next) {
         for (uint32_t q = 0; q < of->count; q++) {
-            hal_plugin_group *rank = of->ranks[q];
-            if (rank && rank->is_pending &&
-                (rank->queue == queue || rank->device == device)) {
+            hal_plugin_comm *rank = of->ranks[q];
+            if (rank && rank->is_pending && (rank->queue == queue || rank->device == device)) {
                 return rank;
             }
         }
@@ -239,18 +244,18 @@ static hal_plugin_group *pending_find(const hal_plugin_queue *queue,
     return NULL;
 }
 
-/* Fails the group whose collective another batch or collective has come after too early. */
+/* Fails the communicator whose collective another batch or collective has come after too early. */
 static hal_status order_check(const hal_plugin_queue *queue, const hal_plugin_device *device)
 {
-    hal_plugin_group *pending = pending_find(queue, device);
+    hal_plugin_comm *pending = pending_find(queue, device);
     if (!pending) {
         return HAL_OK;
     }
-    clique_fail(pending->clique, "engine: a batch came before the collective had begun");
+    clique_fail(pending->clique, "backend: a batch came before the collective had begun");
     return wrap_host()->fail(HAL_ERROR_INTERNAL, pending->clique->message);
 }
 
-static hal_status range_find(const hal_plugin_group *rank, const hal_binding *binding,
+static hal_status range_find(const hal_plugin_comm *rank, const hal_binding *binding,
                              uint8_t **range)
 {
     void *view = NULL;
@@ -272,10 +277,10 @@ static hal_status collective_submit(hal_plugin_queue *queue, const hal_batch *ba
     const hal_binding *bindings = batch->bindings + command->binding_first;
     hal_plugin_collective call;
     memcpy(&call, batch->scalars + command->scalar_first, sizeof(call));
-    hal_plugin_group *rank = call.group;
+    hal_plugin_comm *rank = call.comm;
     hal_status status = order_check(queue, rank->device);
     if (status == HAL_OK && (batch->command_count != 1 || command->binding_count != 2)) {
-        status = wrap_host()->fail(HAL_ERROR_INTERNAL, "engine: a collective is not alone");
+        status = wrap_host()->fail(HAL_ERROR_INTERNAL, "backend: a collective is not alone");
     }
     if (status == HAL_OK) {
         status = range_find(rank, &bindings[0], &rank->send);
@@ -307,41 +312,41 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     for (uint32_t i = 0; is_collective && status == HAL_OK && i < wait_count; i++) {
         status = wrap_inside()->wait(waits[i].queue, waits[i].value, UINT64_MAX);
     }
-    pthread_mutex_lock(&engine_lock);
+    pthread_mutex_lock(&backend_lock);
     if (status == HAL_OK) {
         status = is_collective ? collective_submit(queue, batch, value) : order_check(queue, NULL);
     }
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_unlock(&backend_lock);
     return status == HAL_OK && !is_collective
                ? wrap_inside()->submit(queue, batch, waits, wait_count, value)
                : status;
 }
 
-/* ---- Entries of the engine ---- */
+/* ---- Entries of the backend ---- */
 
-static hal_status group_engine(hal_plugin_group_engine *engine)
+static hal_status comm_backend(hal_plugin_comm_backend *backend)
 {
-    const uint32_t size = engine->size;
-    *engine = (hal_plugin_group_engine){.size = size,
-                                        .version = 1,
-                                        .name = "memmove",
-                                        .description = "copies of the host",
-                                        .sum_types = HAL_TYPE_BIT(HAL_TYPE_I32)};
+    const uint32_t size = backend->size;
+    *backend = (hal_plugin_comm_backend){.size = size,
+                                         .version = 1,
+                                         .name = "memmove",
+                                         .description = "copies of the host",
+                                         .sum_types = HAL_TYPE_BIT(HAL_TYPE_I32)};
     return HAL_OK;
 }
 
-static hal_status group_id(hal_plugin_group_id *id)
+static hal_status comm_id(hal_plugin_comm_id *id)
 {
-    pthread_mutex_lock(&engine_lock);
+    pthread_mutex_lock(&backend_lock);
     last_id++;
     memset(id, 0, sizeof(*id));
     memcpy(id->bytes, &last_id, sizeof(last_id));
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_unlock(&backend_lock);
     return HAL_OK;
 }
 
 /* Null without memory. */
-static clique *clique_for(const hal_plugin_group_id *id, uint32_t count)
+static clique *clique_for(const hal_plugin_comm_id *id, uint32_t count)
 {
     clique *found = cliques;
     while (found && memcmp(&found->id, id, sizeof(*id)) != 0) {
@@ -356,57 +361,57 @@ static clique *clique_for(const hal_plugin_group_id *id, uint32_t count)
     return found;
 }
 
-static hal_status group_create(hal_plugin_device *device, const hal_plugin_group_id *id,
-                               uint32_t rank, uint32_t count, hal_plugin_group **group)
+static hal_status comm_create(hal_plugin_device *device, const hal_plugin_comm_id *id,
+                              uint32_t rank, uint32_t count, hal_plugin_comm **comm)
 {
-    hal_plugin_group *made = count <= DEVICES ? calloc(1, sizeof(*made)) : NULL;
-    pthread_mutex_lock(&engine_lock);
+    hal_plugin_comm *made = count <= DEVICES ? calloc(1, sizeof(*made)) : NULL;
+    pthread_mutex_lock(&backend_lock);
     clique *of = made ? clique_for(id, count) : NULL;
     if (of) {
-        *made = (hal_plugin_group){.device = device, .clique = of, .rank = rank};
+        *made = (hal_plugin_comm){.device = device, .clique = of, .rank = rank};
         of->ranks[rank] = made;
         of->created++;
     }
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_unlock(&backend_lock);
     if (!of) {
         free(made);
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "engine: no memory, or too many ranks");
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "backend: no memory, or too many ranks");
     }
-    *group = made;
+    *comm = made;
     return HAL_OK;
 }
 
-static hal_status group_poll(hal_plugin_group *group)
+static hal_status comm_poll(hal_plugin_comm *comm)
 {
-    clique *of = group->clique;
+    clique *of = comm->clique;
     hal_status status = HAL_OK;
-    pthread_mutex_lock(&engine_lock);
-    if (group->is_pending) {
+    pthread_mutex_lock(&backend_lock);
+    if (comm->is_pending) {
         clique_advance(of);
     }
     if (of->failure != HAL_OK) {
         status = wrap_host()->fail(of->failure, of->message);
-    } else if (group->is_pending || of->created < of->count) {
+    } else if (comm->is_pending || of->created < of->count) {
         status = HAL_ERROR_TIMEOUT;
     }
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_unlock(&backend_lock);
     return status;
 }
 
-static void group_abort(hal_plugin_group *group)
+static void comm_abort(hal_plugin_comm *comm)
 {
-    pthread_mutex_lock(&engine_lock);
-    group->clique->is_aborted = true;
-    clique_end(group->clique);
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_lock(&backend_lock);
+    comm->clique->is_aborted = true;
+    clique_end(comm->clique);
+    pthread_mutex_unlock(&backend_lock);
 }
 
-static void group_destroy(hal_plugin_group *group)
+static void comm_destroy(hal_plugin_comm *comm)
 {
-    clique *of = group->clique, **at = &cliques;
+    clique *of = comm->clique, **at = &cliques;
     uint32_t left = 0;
-    pthread_mutex_lock(&engine_lock);
-    of->ranks[group->rank] = NULL;
+    pthread_mutex_lock(&backend_lock);
+    of->ranks[comm->rank] = NULL;
     for (uint32_t q = 0; q < of->count; q++) {
         left += of->ranks[q] != NULL;
     }
@@ -417,8 +422,8 @@ static void group_destroy(hal_plugin_group *group)
         *at = of->next;
         free(of);
     }
-    pthread_mutex_unlock(&engine_lock);
-    free(group);
+    pthread_mutex_unlock(&backend_lock);
+    free(comm);
 }
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
@@ -429,12 +434,12 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         table->enumerate = enumerate;
         table->device_open = device_open;
         table->submit = submit;
-        table->group_engine = group_engine;
-        table->group_id = group_id;
-        table->group_create = group_create;
-        table->group_poll = group_poll;
-        table->group_abort = group_abort;
-        table->group_destroy = group_destroy;
+        table->comm_backend = comm_backend;
+        table->comm_id = comm_id;
+        table->comm_create = comm_create;
+        table->comm_poll = comm_poll;
+        table->comm_abort = comm_abort;
+        table->comm_destroy = comm_destroy;
     }
     return table;
 }

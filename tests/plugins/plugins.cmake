@@ -60,7 +60,7 @@ endfunction()
 
 wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
 wrapping_plugin(spoiled spoiled ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoiled.c)
-wrapping_plugin(engine engine ${CMAKE_CURRENT_SOURCE_DIR}/plugins/engine.c)
+wrapping_plugin(backend backend ${CMAKE_CURRENT_SOURCE_DIR}/plugins/comm_backend.c)
 
 foreach(way right alone wrong silent shy noisy matrix matrix_wrong)
     if(way MATCHES "matrix")

@@ -185,19 +185,19 @@ static bool rank_call(raw_collectives *raw, uint32_t r)
     const size_t count = (size_t)raw->count;
     const uint32_t peer = (r ^ 1u) < raw->ranks ? r ^ 1u : r;
     switch (raw->kind) {
-    case HAL_ALL_REDUCE:
+    case HAL_COLLECTIVE_ALL_REDUCE:
         return well(raw, nccl->all_reduce(send, recv, count, F32, SUM, comm, stream),
                     "ncclAllReduce");
-    case HAL_REDUCE_SCATTER:
+    case HAL_COLLECTIVE_REDUCE_SCATTER:
         return well(raw, nccl->reduce_scatter(send, recv, count, F32, SUM, comm, stream),
                     "ncclReduceScatter");
-    case HAL_REDUCE:
+    case HAL_COLLECTIVE_REDUCE:
         return well(raw, nccl->reduce(send, recv, count, F32, SUM, 0, comm, stream), "ncclReduce");
-    case HAL_ALL_GATHER:
+    case HAL_COLLECTIVE_ALL_GATHER:
         return well(raw, nccl->all_gather(send, recv, count, F32, comm, stream), "ncclAllGather");
-    case HAL_BROADCAST:
+    case HAL_COLLECTIVE_BROADCAST:
         return well(raw, nccl->broadcast(send, recv, count, F32, 0, comm, stream), "ncclBroadcast");
-    case HAL_ALL_TO_ALL:
+    case HAL_COLLECTIVE_ALL_TO_ALL:
         return all_to_all_call(raw, r);
     default:
         return messages_call(raw, r, peer, 0, 0);

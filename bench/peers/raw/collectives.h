@@ -4,7 +4,7 @@
 #define BENCH_PEERS_RAW_COLLECTIVES_H
 
 #include <hal/device.h>
-#include <hal/group.h>
+#include <hal/comm.h>
 #include <stddef.h>
 
 typedef struct raw_collectives raw_collectives;

@@ -2,7 +2,7 @@
  * those of a layer on a second queue, while the next layer's are computed. */
 #include "suites/dense/ranks.h"
 
-#include <ops/group.h>
+#include <ops/comm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ typedef enum ranks_way { OVERLAPPED, ONE_QUEUE, GRAPH, WAYS } ranks_way;
  * weights of less than a bucket wait for those of the next layer. */
 typedef struct gradient_mean {
     bench_state *bench;
-    hal_group *group;  /* null: gradients stay as they are, but are computed by layers */
+    hal_comm *comm;    /* null: gradients stay as they are, but are computed by layers */
     hal_queue *second; /* of the collectives; null: the context's queue */
     bool any_order;
     int layers;
@@ -41,8 +41,8 @@ struct dense_ranks {
     bench_state *bench;
     crew all;
     rank_place places[CREW_MAX_RANKS];
-    /* On the first rank's queue without a group: as one rank trains, and with gradients that are
-     * computed by layers. */
+    /* On the first rank's queue without a communicator: as one rank trains, and with gradients that
+     * are computed by layers. */
     dense_network one, by_layers;
     gradient_mean none;
     dense_exchange no_exchange;
@@ -52,13 +52,13 @@ struct dense_ranks {
 static bool gradients_reduce(gradient_mean *mean, ops_array **gradients, int first, int count,
                              int part)
 {
-    const ops_group_options options = {
+    const ops_comm_options options = {
         .size = sizeof options, .any_order = mean->any_order, .queue = mean->second};
     ops_array *list[DENSE_MAX_LAYERS] = {NULL};
     for (int i = 0; i < count; i++) {
         list[i] = gradients[2 * (first - i) + part];
     }
-    if (ops_array_all_reduce(mean->group, HAL_REDUCE_MEAN, list, (uint32_t)count, &options, list) !=
+    if (ops_array_all_reduce(mean->comm, HAL_REDUCE_MEAN, list, (uint32_t)count, &options, list) !=
         HAL_OK) {
         return false;
     }
@@ -73,7 +73,7 @@ static bool layer_start(void *user, int layer, ops_array **gradients)
     gradient_mean *mean = user;
     ops_array *weights = gradients[2 * layer];
     bool well = ops_array_evaluate(&gradients[2 * layer], 2) == HAL_OK;
-    if (!mean->group || !well) {
+    if (!mean->comm || !well) {
         return well;
     }
     if (layer == mean->layers - 1) {
@@ -83,7 +83,7 @@ static bool layer_start(void *user, int layer, ops_array **gradients)
     mean->pending++;
     mean->bytes +=
         (uint64_t)ops_array_get_element_count(weights) * hal_type_size(ops_array_get_type(weights));
-    if (layer > 0 && mean->bytes < OPS_GROUP_BUCKET_BYTES) {
+    if (layer > 0 && mean->bytes < OPS_COMM_BUCKET_BYTES) {
         return true;
     }
     if (layer == 0) {
@@ -104,7 +104,7 @@ static bool layer_finish(void *user, int layer)
     const gradient_mean *mean = user;
     hal_queue *queue = mean->bench->queue;
     bool well = true;
-    if (!mean->group || !mean->second) {
+    if (!mean->comm || !mean->second) {
         return true;
     }
     if (layer == mean->layers - 1 && layer > mean->last) {
@@ -120,7 +120,7 @@ static void rank_end(const crew_member *self)
 {
     const rank_place *place = self->user;
     if (place->bench.failed) {
-        hal_group_abort(self->group, hal_status_message());
+        hal_comm_abort(self->comm, hal_status_message());
     }
 }
 
@@ -313,12 +313,13 @@ static bool networks_create(dense_ranks *run, const dense_cell *cell)
     for (uint32_t r = 0; r < run->all.ranks && well; r++) {
         rank_place *place = &run->places[r];
         well = dense_create(&place->bench, cell, &place->network);
-        place->network.exchange = &run->no_exchange; /* kernels are the same without a group */
+        place->network.exchange = &run->no_exchange; /* kernels are the same without a communicator
+                                                      * */
         well = well && bench_ok(run->bench,
                                 ops_prepare(place->bench.ops, dense_step_record, &place->network),
                                 "ops_prepare");
         place->mean = (gradient_mean){.bench = &place->bench,
-                                      .group = run->all.members[r].group,
+                                      .comm = run->all.members[r].comm,
                                       .any_order = run->bench->options.any_order,
                                       .layers = cell->layers};
         place->network.exchange = &place->exchange;

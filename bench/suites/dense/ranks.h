@@ -12,7 +12,7 @@ typedef struct dense_ranks dense_ranks;
 dense_ranks *dense_ranks_open(bench_state *bench);
 void dense_ranks_close(dense_ranks *run); /* null is allowed */
 
-/* Whether a cell failed: the group may have ended, so no other cell can be measured. */
+/* Whether a cell failed: the communicator may have ended, so no other cell can be measured. */
 bool dense_ranks_has_failed(const dense_ranks *run);
 
 /* Checks the training of a cell, and adds its rows. False after a printed failure. */

@@ -63,7 +63,7 @@ HAL_API const hal_device_info *hal_device_get_info(const hal_device *device);
  * known answers in a process of its own; HAL_PROBE=off skips it.
  * Ownership: the device's, valid as long as the device. Threads: any. Errors: none; null returns
  * "". */
-HAL_API const char *hal_device_get_faults(const hal_device *device);
+HAL_API const char *hal_device_get_quirks(const hal_device *device);
 
 /* Return the name of the device's plugin, such as "cpu", and the device's index in that plugin.
  * Ownership: the plugin's, valid until the process ends. Threads: any. Errors: none; null returns

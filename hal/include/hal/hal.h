@@ -14,7 +14,7 @@
 #include <hal/buffer.h>
 #include <hal/device.h>
 #include <hal/graph.h>
-#include <hal/group.h>
+#include <hal/comm.h>
 #include <hal/ir.h>
 #include <hal/ir_build.h>
 #include <hal/kernel.h>

@@ -39,7 +39,7 @@ typedef struct hal_plugin_device hal_plugin_device;
 typedef struct hal_plugin_memory hal_plugin_memory;
 typedef struct hal_plugin_kernel hal_plugin_kernel;
 typedef struct hal_plugin_queue hal_plugin_queue;
-typedef struct hal_plugin_group hal_plugin_group;
+typedef struct hal_plugin_comm hal_plugin_comm;
 
 /* The largest size of a device's record in this major version: `enumerate` has this much room for
  * each. */
@@ -53,7 +53,7 @@ typedef enum hal_command_kind { /* hal_command.kind */
                                  * and length are any number of bytes; the target may be memory of
                                  * another device, see device_can_access_peer */
     HAL_COMMAND_FILL = 2,       /* binding: target; its bytes are `pattern`, 4 bytes repeated */
-    HAL_COMMAND_COLLECTIVE = 3  /* since 1.1, to plugins with group_create, as the only command of
+    HAL_COMMAND_COLLECTIVE = 3  /* since 1.1, to plugins with comm_create, as the only command of
                                  * its batch: bindings: what is sent (read) and received (write);
                                  * scalars: a hal_plugin_collective */
 } hal_command_kind;
@@ -114,7 +114,7 @@ typedef struct hal_plugin_wait {
 /* The scalars of a COLLECTIVE. Sizes and places of what is sent and received are those of
  * hal_collective_kind; a rank that sends or receives nothing has a binding of length 0. */
 typedef struct hal_plugin_collective {
-    hal_plugin_group *group; /* of the queue's device */
+    hal_plugin_comm *comm; /* of the queue's device */
     uint64_t count;          /* of elements, at least 1 */
     uint32_t kind;           /* hal_collective_kind */
     uint32_t reduction;      /* hal_reduction; of kinds that reduce */
@@ -122,11 +122,11 @@ typedef struct hal_plugin_collective {
     uint32_t type; /* hal_type of the elements; any one for kinds that do not reduce */
 } hal_plugin_collective;
 
-/* What a plugin's engine for collectives is. Sets have the bits of HAL_TYPE_BIT. */
-typedef struct hal_plugin_group_engine {
+/* What a plugin's backend for collectives is. Sets have the bits of HAL_TYPE_BIT. */
+typedef struct hal_plugin_comm_backend {
     uint32_t size;
-    uint32_t version;       /* of its library; ranks of a group need the same */
-    char name[16];          /* as in hal_group_status.engine: lower case letters */
+    uint32_t version;       /* of its library; ranks of a communicator need the same */
+    char name[16];          /* as in hal_comm_status.backend: lower case letters */
     char description[232];  /* of library and version, for people */
     uint32_t sum_types;     /* of sums, added in any order and rounded after each addition */
     uint32_t mean_types;    /* likewise of means; of floats over a power of two of ranks only */
@@ -136,12 +136,12 @@ typedef struct hal_plugin_group_engine {
                              * ranks and rounded once, where all ranks are in one process */
     uint32_t ordered_bytes; /* of the elements, up to which they are */
     uint32_t ordered_ranks; /* up to which they are */
-} hal_plugin_group_engine;
+} hal_plugin_comm_backend;
 
-/* Names a group of the engine that is about to be created. Plain bytes. */
-typedef struct hal_plugin_group_id {
+/* Names a communicator of the backend that is about to be created. Plain bytes. */
+typedef struct hal_plugin_comm_id {
     uint8_t bytes[256];
-} hal_plugin_group_id;
+} hal_plugin_comm_id;
 
 /* ---- What hal offers to plugins ---- */
 
@@ -278,32 +278,32 @@ typedef struct hal_plugin {
     hal_status (*memory_invalidate)(hal_plugin_device *device, hal_plugin_memory *memory,
                                     uint64_t offset, uint64_t bytes);
 
-    /* (optional) Since 1.1. An engine for collectives between devices of this plugin, in one
-     * process or several; the six entries come together. `group_engine` tells what it is, or fails
-     * with LIBRARY_MISSING or TOO_OLD and its sentence. `group_id` makes an id, which hal passes to
+    /* (optional) Since 1.1. A backend for collectives between devices of this plugin, in one
+     * process or several; the six entries come together. `comm_backend` tells what it is, or fails
+     * with LIBRARY_MISSING or TOO_OLD and its sentence. `comm_id` makes an id, which hal passes to
      * all ranks. Threads: any. */
-    hal_status (*group_engine)(hal_plugin_group_engine *engine);
-    hal_status (*group_id)(hal_plugin_group_id *id);
+    hal_status (*comm_backend)(hal_plugin_comm_backend *backend);
+    hal_status (*comm_id)(hal_plugin_comm_id *id);
 
-    /* Begins to create a rank of a group; does not wait for the other ranks. */
-    hal_status (*group_create)(hal_plugin_device *device, const hal_plugin_group_id *id,
-                               uint32_t rank, uint32_t count, hal_plugin_group **group);
+    /* Begins to create a rank of a communicator; does not wait for the other ranks. */
+    hal_status (*comm_create)(hal_plugin_device *device, const hal_plugin_comm_id *id,
+                               uint32_t rank, uint32_t count, hal_plugin_comm **comm);
 
     /* Goes on with the creation, or with collectives that were submitted; does not wait. OK when
-     * all of them have begun: the group is created, and the queue reaches the values of the
+     * all of them have begun: the communicator is created, and the queue reaches the values of the
      * collectives without further calls. TIMEOUT, which needs no sentence, until then. A batch with
      * a collective may be submitted before those of the other ranks of this process, and `submit`
-     * does not wait for them; hal submits no further batch of the queue, of the group or with a
-     * wait for the value before OK, and calls no collective of the device before. Another status:
-     * the group has failed. Threads: any. */
-    hal_status (*group_poll)(hal_plugin_group *group);
+     * does not wait for them; hal submits no further batch of the queue, of the communicator or
+     * with a wait for the value before OK, and calls no collective of the device before. Another
+     * status: the communicator has failed. Threads: any. */
+    hal_status (*comm_poll)(hal_plugin_comm *comm);
 
-    /* Ends all ranks of the group in this process: collectives in flight end with any data, and
-     * their values are reached. May be repeated. Threads: any. */
-    void (*group_abort)(hal_plugin_group *group);
+    /* Ends all ranks of the communicator in this process: collectives in flight end with any data,
+     * and their values are reached. May be repeated. Threads: any. */
+    void (*comm_abort)(hal_plugin_comm *comm);
 
-    /* Leaves the group. Comes after all collectives of the rank have ended. */
-    void (*group_destroy)(hal_plugin_group *group);
+    /* Leaves the communicator. Comes after all collectives of the rank have ended. */
+    void (*comm_destroy)(hal_plugin_comm *comm);
 
     /* (optional) Since 1.1. Copies bytes between memories of the host that do not overlap, mapped
      * ones or a program's, and returns when all are copied: for devices whose threads copy faster

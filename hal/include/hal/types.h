@@ -158,18 +158,18 @@ typedef struct hal_gemm_description {
     double portable_ns; /* estimated time of the portable kernel of ops; 0: not known */
 } hal_gemm_description;
 
-/* ---- Collectives, see hal/group.h ---- */
+/* ---- Collectives, see hal/comm.h ---- */
 
 /* Sizes of send and recv in elements; N is the number of ranks. */
 typedef enum hal_collective_kind {
-    HAL_ALL_REDUCE = 0,     /* count; count: the reduction over all ranks */
-    HAL_ALL_GATHER = 1,     /* count; N * count, in the order of the ranks */
-    HAL_REDUCE_SCATTER = 2, /* N * count; count: part `rank` of the reduction */
-    HAL_BROADCAST = 3,      /* count, of the root; count */
-    HAL_REDUCE = 4,         /* count; count, of the root */
-    HAL_ALL_TO_ALL = 5,     /* N * count; N * count: part `rank` of each rank */
-    HAL_EXCHANGE = 6        /* count, to rank `root`; count, from rank `root`, which names the
-                             * caller; a rank that names itself copies */
+    HAL_COLLECTIVE_ALL_REDUCE = 0,     /* count; count: the reduction over all ranks */
+    HAL_COLLECTIVE_ALL_GATHER = 1,     /* count; N * count, in the order of the ranks */
+    HAL_COLLECTIVE_REDUCE_SCATTER = 2, /* N * count; count: part `rank` of the reduction */
+    HAL_COLLECTIVE_BROADCAST = 3,      /* count, of the root; count */
+    HAL_COLLECTIVE_REDUCE = 4,         /* count; count, of the root */
+    HAL_COLLECTIVE_ALL_TO_ALL = 5,     /* N * count; N * count: part `rank` of each rank */
+    HAL_COLLECTIVE_EXCHANGE = 6        /* count, to rank `root`; count, from rank `root`, which
+                                        * names the caller; a rank that names itself copies */
 } hal_collective_kind;
 
 /* Of the kinds that reduce. BOOL has no mean. */

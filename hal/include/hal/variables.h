@@ -35,10 +35,10 @@
     X(HAL_FAULT, "LIST", "hal/src/layers/fault.c",                                                 \
       "calls that fail with HAL_LAYERS=fault: kind:number, or kind:number+ for all from there "    \
       "on; kinds are allocation, compile, submit, wait and lost")                                  \
-    X(HAL_GROUP, "RANK/COUNT:NAME", "hal/src/group/environment.c",                                 \
-      "the process's rank in the group that hal_group_create_from_environment creates, the "       \
-      "number of ranks and a name for the job; unset: the launcher's variables")                   \
-    X(HAL_GROUP_ENGINE, "ENGINE", "hal/src/group/environment.c",                                   \
+    X(HAL_COMM, "RANK/COUNT:NAME", "hal/src/comm/environment.c",                                   \
+      "the process's rank in the communicator that hal_comm_create_from_environment creates, "     \
+      "the number of ranks and a name for the job; unset: the launcher's variables")               \
+    X(HAL_COMM_TRANSPORT, "TRANSPORT", "hal/src/comm/environment.c",                               \
       "shared, mpi or mpi:LIBRARY (openmpi, mpich, abi) for the ranks of a launcher; unset: "      \
       "shared memory if all are on one host, else MPI with the launcher's library")
 

@@ -1,9 +1,9 @@
-/* Collectives of engines, see engine.h. A collective is a batch with one command. Two gates may be
- * with it: the batch itself waits for its turn, since engines of one device run their collectives
- * in the order of recording, and the next batch waits until the plugin has begun, which may need
- * other ranks of this process. No gate waits for the end: a watch does, which ends the group if
- * another rank is lost. Called by collective.c. */
-#include "engine.h"
+/* Collectives of backends, see backend.h. A collective is a batch with one command. Two gates may
+ * be with it: the batch itself waits for its turn, since backends of one device run their
+ * collectives in the order of recording, and the next batch waits until the plugin has begun, which
+ * may need other ranks of this process. No gate waits for the end: a watch does, which ends the
+ * communicator if another rank is lost. Called by collective.c. */
+#include "backend.h"
 
 #include "core/flush.h"
 #include "core/held.h"
@@ -25,73 +25,73 @@
 #define MAX_IN_FLIGHT 8                /* collectives of a rank, where other processes have ranks */
 #define ABORT_NS UINT64_C(20000000000) /* for the end of work that was aborted */
 
-typedef struct engine_call {
-    hal_watch watch;           /* must be first */
-    struct engine_call *next;  /* of the rank, recorded after this one */
-    struct engine_call *later; /* in the process, among those that have not begun */
-    hal_group *group;
+typedef struct backend_call {
+    hal_watch watch;            /* must be first */
+    struct backend_call *next;  /* of the rank, recorded after this one */
+    struct backend_call *later; /* in the process, among those that have not begun */
+    hal_comm *comm;
     hal_timeline *timeline;
-    hal_board_call is;
-    uint64_t number;        /* of the rank's calls of its engine, from 1 on */
+    hal_mailbox_call is;
+    uint64_t number;        /* of the rank's calls of its backend, from 1 on */
     uint64_t before, value; /* of the batch before the collective, and of its own */
-    uint64_t since;         /* first value of the queue whose rejection fails the group */
+    uint64_t since;         /* first value of the queue whose rejection fails the communicator */
     uint64_t begin_ns, check_ns;
     uint64_t deadline_ns; /* for the end, or that of the abort; 0: the device has not reached the
                            * collective */
     _Atomic uint32_t references;
     int is_waiting;  /* is in the list of those that have not begun */
     int is_reported; /* a failure, to the queue */
-} engine_call;
+} backend_call;
 
-typedef struct engine_gate {
+typedef struct backend_gate {
     hal_gate gate; /* must be first */
-    engine_call *call;
+    backend_call *call;
     int is_open;
-} engine_gate;
+} backend_gate;
 
-static pthread_mutex_t engine_lock = PTHREAD_MUTEX_INITIALIZER;
-static engine_call *waiting_calls; /* of all engines, in the order of recording */
+static pthread_mutex_t backend_lock = PTHREAD_MUTEX_INITIALIZER;
+static backend_call *waiting_calls; /* of all backends, in the order of recording */
 
-static int call_reduces(const hal_board_call *call)
+static int call_reduces(const hal_mailbox_call *call)
 {
-    return call->kind == HAL_ALL_REDUCE || call->kind == HAL_REDUCE_SCATTER ||
-           call->kind == HAL_REDUCE;
+    return call->kind == HAL_COLLECTIVE_ALL_REDUCE || call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ||
+           call->kind == HAL_COLLECTIVE_REDUCE;
 }
 
 /* Whether all ranks are in this process. */
-static int group_is_local(const hal_group *group)
+static int group_is_local(const hal_comm *comm)
 {
-    return group->board->file < 0 && !group->board->link;
+    return comm->mailbox->file < 0 && !comm->mailbox->transport;
 }
 
-/* Whether the engine adds in the order of the ranks. */
-static int engine_has_order(const hal_group *group, const hal_board_call *call)
+/* Whether the backend adds in the order of the ranks. */
+static int backend_has_order(const hal_comm *comm, const hal_mailbox_call *call)
 {
-    const hal_plugin_group_engine *is = &group->engine->is;
-    return group_is_local(group) && group->count <= is->ordered_ranks &&
-           call->kind == HAL_ALL_REDUCE &&
+    const hal_plugin_comm_backend *is = &comm->backend->is;
+    return group_is_local(comm) && comm->count <= is->ordered_ranks &&
+           call->kind == HAL_COLLECTIVE_ALL_REDUCE &&
            (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN) &&
            (is->ordered_types & HAL_TYPE_BIT(call->type)) != 0 &&
            call->count * hal_type_size((hal_type)call->type) <= is->ordered_bytes;
 }
 
-int hal_engine_varies(const hal_group *group, const hal_board_call *call)
+int hal_backend_varies(const hal_comm *comm, const hal_mailbox_call *call)
 {
-    return !engine_has_order(group, call) && call_reduces(call) &&
+    return !backend_has_order(comm, call) && call_reduces(call) &&
            hal_type_is_float((hal_type)call->type) &&
            (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN);
 }
 
-int hal_engine_takes(const hal_group *group, const hal_board_call *call)
+int hal_backend_takes(const hal_comm *comm, const hal_mailbox_call *call)
 {
-    if (!group->engine || call->count == 0) {
+    if (!comm->backend || call->count == 0) {
         return 0;
     }
-    const hal_plugin_group_engine *is = &group->engine->is;
-    const int power_of_two = (group->count & (group->count - 1)) == 0;
-    const int has_order = hal_engine_varies(group, call) && !call->any_order;
+    const hal_plugin_comm_backend *is = &comm->backend->is;
+    const int power_of_two = (comm->count & (comm->count - 1)) == 0;
+    const int has_order = hal_backend_varies(comm, call) && !call->any_order;
     uint32_t types = is->min_max_types;
-    if (!call_reduces(call) || engine_has_order(group, call)) {
+    if (!call_reduces(call) || backend_has_order(comm, call)) {
         return 1;
     }
     if (call->reduction == HAL_REDUCE_SUM) {
@@ -104,18 +104,18 @@ int hal_engine_takes(const hal_group *group, const hal_board_call *call)
 
 /* ---- Calls ---- */
 
-static void call_unref(engine_call *call)
+static void call_unref(backend_call *call)
 {
     if (atomic_fetch_sub(&call->references, 1) == 1) {
-        hal_group_unref(call->group);
+        hal_comm_unref(call->comm);
         free(call);
     }
 }
 
 /* The plugin has begun, or never will. The caller holds the lock. */
-static void call_stop_waiting(engine_call *call)
+static void call_stop_waiting(backend_call *call)
 {
-    engine_call **at = &waiting_calls;
+    backend_call **at = &waiting_calls;
     if (!call->is_waiting) {
         return;
     }
@@ -127,65 +127,65 @@ static void call_stop_waiting(engine_call *call)
 }
 
 /* Whether all earlier collectives on the device have begun. */
-static int call_has_turn(const engine_call *call)
+static int call_has_turn(const backend_call *call)
 {
     int has_turn = 1;
-    pthread_mutex_lock(&engine_lock);
-    for (const engine_call *earlier = waiting_calls; earlier && earlier != call;
+    pthread_mutex_lock(&backend_lock);
+    for (const backend_call *earlier = waiting_calls; earlier && earlier != call;
          earlier = earlier->later) {
-        has_turn &= earlier->group->device != call->group->device;
+        has_turn &= earlier->comm->device != call->comm->device;
     }
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_unlock(&backend_lock);
     return has_turn;
 }
 
-static void engine_abort(hal_group *group)
+static void backend_abort(hal_comm *comm)
 {
-    group->device->plugin->group_abort(group->engine->handle);
+    comm->device->plugin->comm_abort(comm->backend->handle);
 }
 
 /* Asks the plugin whether the collective has begun. The plugin answers for those that it has: one
- * that waits for its turn has not begun. An error ends the group. */
-static hal_status call_poll_begin(engine_call *call, int *has_begun)
+ * that waits for its turn has not begun. An error ends the communicator. */
+static hal_status call_poll_begin(backend_call *call, int *has_begun)
 {
-    hal_group *group = call->group;
+    hal_comm *comm = call->comm;
     const int is_submitted = hal_timeline_has_submitted(call->timeline, call->value);
     hal_host_clear_error();
-    hal_status status = group->device->plugin->group_poll(group->engine->handle);
+    hal_status status = comm->device->plugin->comm_poll(comm->backend->handle);
     *has_begun = status == HAL_OK && is_submitted;
     if (*has_begun) {
-        pthread_mutex_lock(&engine_lock);
+        pthread_mutex_lock(&backend_lock);
         call_stop_waiting(call);
-        pthread_mutex_unlock(&engine_lock);
+        pthread_mutex_unlock(&backend_lock);
     } else if (status == HAL_OK || status == HAL_ERROR_TIMEOUT) {
         hal_host_clear_error();
         status = HAL_OK;
     } else {
         char message[256];
-        hal_device_failed(group->device, status, "a collective");
+        hal_device_failed(comm->device, status, "a collective");
         snprintf(message, sizeof message, "%s", hal_status_message());
-        hal_board_fail(group->board, group->rank, status, message);
-        status = hal_board_check(group->board, "hal_queue_collective");
+        hal_mailbox_fail(comm->mailbox, comm->rank, status, message);
+        status = hal_mailbox_check(comm->mailbox, "hal_queue_collective");
     }
     return status;
 }
 
 /* ---- Gates ---- */
 
-/* The status of the group; a failure ends what the engine runs. */
-static hal_status call_check(const engine_call *call)
+/* The status of the communicator; a failure ends what the backend runs. */
+static hal_status call_check(const backend_call *call)
 {
-    const hal_status status = hal_board_check(call->group->board, "hal_queue_collective");
+    const hal_status status = hal_mailbox_check(call->comm->mailbox, "hal_queue_collective");
     if (status != HAL_OK) {
-        engine_abort(call->group);
-        return hal_board_check(call->group->board, "hal_queue_collective");
+        backend_abort(call->comm);
+        return hal_mailbox_check(call->comm->mailbox, "hal_queue_collective");
     }
     return HAL_OK;
 }
 
 static hal_status turn_advance(hal_gate *gate, int *open)
 {
-    engine_gate *turn = (engine_gate *)gate;
+    backend_gate *turn = (backend_gate *)gate;
     const hal_status status = call_check(turn->call);
     turn->is_open |= status == HAL_OK && call_has_turn(turn->call);
     *open = turn->is_open;
@@ -195,12 +195,12 @@ static hal_status turn_advance(hal_gate *gate, int *open)
 /* Of the batch after the collective. */
 static hal_status begin_advance(hal_gate *gate, int *open)
 {
-    engine_gate *begin = (engine_gate *)gate;
-    engine_call *call = begin->call;
+    backend_gate *begin = (backend_gate *)gate;
+    backend_call *call = begin->call;
     hal_status status = call_check(call);
     if (status == HAL_OK && atomic_load(&call->timeline->rejected) >= call->since) {
-        hal_board_fail(call->group->board, call->group->rank, HAL_ERROR_INVALID_STATE,
-                       "a batch of its queue failed");
+        hal_mailbox_fail(call->comm->mailbox, call->comm->rank, HAL_ERROR_INVALID_STATE,
+                         "a batch of its queue failed");
         status = call_check(call);
     }
     if (status == HAL_OK && !begin->is_open) {
@@ -210,28 +210,28 @@ static hal_status begin_advance(hal_gate *gate, int *open)
     return status;
 }
 
-static void engine_gate_destroy(hal_gate *gate)
+static void backend_gate_destroy(hal_gate *gate)
 {
-    engine_gate *own = (engine_gate *)gate;
+    backend_gate *own = (backend_gate *)gate;
     if (!own->is_open) {
-        hal_board_fail(own->call->group->board, own->call->group->rank, HAL_ERROR_INVALID_STATE,
-                       "its queue dropped a collective");
-        engine_abort(own->call->group);
+        hal_mailbox_fail(own->call->comm->mailbox, own->call->comm->rank, HAL_ERROR_INVALID_STATE,
+                         "its queue dropped a collective");
+        backend_abort(own->call->comm);
     }
     call_unref(own->call);
     free(own);
 }
 
 /* Puts a gate before the batch in recording. */
-static hal_status gate_add(hal_queue *queue, engine_call *call,
+static hal_status gate_add(hal_queue *queue, backend_call *call,
                            hal_status (*advance)(hal_gate *gate, int *open))
 {
-    engine_gate *made = calloc(1, sizeof *made);
+    backend_gate *made = calloc(1, sizeof *made);
     if (!made) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_collective: no host memory");
     }
     made->gate = (hal_gate){
-        .advance = advance, .destroy = engine_gate_destroy, .is_crowded = call->group->is_crowded};
+        .advance = advance, .destroy = backend_gate_destroy, .is_crowded = call->comm->is_crowded};
     made->call = call;
     atomic_fetch_add(&call->references, 1);
     queue->recorder.recording->gate = &made->gate;
@@ -240,22 +240,24 @@ static hal_status gate_add(hal_queue *queue, engine_call *call,
 
 /* ---- The watch of the first collective in flight ---- */
 
-/* Finds out whether the end can still come. Errors end the group. */
-static hal_status call_look_at_ranks(engine_call *call, uint64_t now)
+/* Finds out whether the end can still come. Errors end the communicator. */
+static hal_status call_look_at_ranks(backend_call *call, uint64_t now)
 {
-    hal_group *group = call->group;
-    hal_board *board = group->board;
-    uint32_t behind = group->count;
+    hal_comm *comm = call->comm;
+    hal_mailbox *mailbox = comm->mailbox;
+    uint32_t behind = comm->count;
     int has_begun = 0;
-    for (uint32_t q = 0; q < group->count; q++) {
-        const hal_board_rank *rank = hal_board_rank_at(board, q);
-        const int is_dead = hal_board_is_rank_dead(board, q);
-        const int is_behind = !board->link && atomic_load(&rank->engine_calls) < call->number;
+    for (uint32_t q = 0; q < comm->count; q++) {
+        const hal_mailbox_rank *rank = hal_mailbox_rank_at(mailbox, q);
+        const int is_dead = hal_mailbox_is_rank_dead(mailbox, q);
+        const int is_behind =
+            !mailbox->transport && atomic_load(&rank->backend_calls) < call->number;
         behind = is_behind && q < behind ? q : behind;
         if (is_dead || (is_behind && atomic_load(&rank->left))) {
-            hal_board_fail(board, q, HAL_ERROR_INVALID_STATE,
-                           is_dead ? "its process ended without leaving the group"
-                                   : "it left the group before a collective of other ranks");
+            hal_mailbox_fail(mailbox, q, HAL_ERROR_INVALID_STATE,
+                             is_dead
+                                 ? "its process ended without leaving the communicator"
+                                 : "it left the communicator before a collective of other ranks");
         }
     }
     if (now > call->deadline_ns) {
@@ -264,41 +266,42 @@ static hal_status call_look_at_ranks(engine_call *call, uint64_t now)
         snprintf(message, sizeof message,
                  "it did not %s collective %llu of %s (%s) within the time limit of %.3f s, which "
                  "rank %u waited",
-                 behind < group->count ? "reach" : "end", (unsigned long long)call->number,
-                 hal_engine_name(group), text, (double)group->time_limit_ns / 1e9, group->rank);
-        hal_board_fail(board, behind < group->count ? behind : group->rank, HAL_ERROR_TIMEOUT,
-                       message);
+                 behind < comm->count ? "reach" : "end", (unsigned long long)call->number,
+                 hal_backend_name(comm), text, (double)comm->time_limit_ns / 1e9, comm->rank);
+        hal_mailbox_fail(mailbox, behind < comm->count ? behind : comm->rank, HAL_ERROR_TIMEOUT,
+                         message);
     }
     return call_poll_begin(call, &has_begun);
 }
 
-static hal_status call_look(engine_call *call)
+static hal_status call_look(backend_call *call)
 {
     const uint64_t now = hal_clock_ns();
-    hal_status status = hal_board_check(call->group->board, "hal_queue_collective");
+    hal_status status = hal_mailbox_check(call->comm->mailbox, "hal_queue_collective");
     if (status != HAL_OK || now < call->check_ns) {
         return status;
     }
     call->check_ns = now + CHECK_NS;
     if (call->deadline_ns == 0) {
         const int is_there = hal_timeline_has_reached(call->timeline, call->before, 1);
-        call->deadline_ns = is_there ? now + call->group->time_limit_ns : 0;
+        call->deadline_ns = is_there ? now + call->comm->time_limit_ns : 0;
         return HAL_OK;
     }
     status = call_look_at_ranks(call, now);
-    return status == HAL_OK ? hal_board_check(call->group->board, "hal_queue_collective") : status;
+    return status == HAL_OK ? hal_mailbox_check(call->comm->mailbox, "hal_queue_collective")
+                            : status;
 }
 
 /* The queue's next call reports the failure, unless a gate does. */
-static void call_report(engine_call *call, hal_status status)
+static void call_report(backend_call *call, hal_status status)
 {
     if (call->is_reported) {
         return;
     }
     call->is_reported = 1;
-    pthread_mutex_lock(&engine_lock);
+    pthread_mutex_lock(&backend_lock);
     const int is_waiting = call->is_waiting;
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_unlock(&backend_lock);
     hal_timeline_pin(call->timeline);
     if (!is_waiting && !atomic_load(&call->timeline->closing)) {
         hal_held_set_deferred_error(hal_timeline_queue(call->timeline), status);
@@ -308,28 +311,28 @@ static void call_report(engine_call *call, hal_status status)
 
 /* Work that goes on after the abort: the device is of no use any more. The time counts from when
  * the device has reached the collective, which earlier work may delay. */
-static void call_give_up(engine_call *call)
+static void call_give_up(backend_call *call)
 {
     const uint64_t now = hal_clock_ns();
     if (call->deadline_ns == 0) {
         const int is_there = hal_timeline_has_reached(call->timeline, call->before, 1);
         call->deadline_ns = is_there ? now + ABORT_NS : 0;
     } else if (now > call->deadline_ns) {
-        hal_device_failed(call->group->device, HAL_ERROR_DEVICE_LOST,
+        hal_device_failed(call->comm->device, HAL_ERROR_DEVICE_LOST,
                           "a collective did not end when it was aborted");
     }
 }
 
 static int call_watch(hal_watch *watch)
 {
-    engine_call *call = (engine_call *)watch;
-    hal_engine *engine = call->group->engine;
+    backend_call *call = (backend_call *)watch;
+    hal_backend *backend = call->comm->backend;
     hal_status status = HAL_OK;
-    if (hal_device_is_after_fork(call->group->device)) {
+    if (hal_device_is_after_fork(call->comm->device)) {
         return 0; /* it is the parent's */
     }
     if (hal_timeline_has_reached(call->timeline, call->value, 1)) {
-        status = hal_board_check(call->group->board, "hal_queue_collective");
+        status = hal_mailbox_check(call->comm->mailbox, "hal_queue_collective");
         if (status != HAL_OK) {
             call_report(call, status); /* its end may be that of an abort */
             return 1;
@@ -340,35 +343,35 @@ static int call_watch(hal_watch *watch)
                                  .value = call->number,
                                  .begin_ns = call->begin_ns,
                                  .name = hal_step_kind_name(&call->is),
-                                 .engine = engine->is.name};
+                                 .backend = backend->is.name};
         hal_event_end(&event, HAL_OK);
         return 1;
     }
-    if (engine->is_aborted) {
+    if (backend->is_aborted) {
         call_give_up(call);
         return 0;
     }
     status = call_look(call);
     if (status != HAL_OK) {
-        engine->is_aborted = 1;
+        backend->is_aborted = 1;
         call->deadline_ns = 0;
         call_report(call, status);
-        engine_abort(call->group);
+        backend_abort(call->comm);
     }
     return 0;
 }
 
 static void call_watch_end(hal_watch *watch)
 {
-    engine_call *call = (engine_call *)watch;
-    hal_engine *engine = call->group->engine;
-    pthread_mutex_lock(&engine_lock);
+    backend_call *call = (backend_call *)watch;
+    hal_backend *backend = call->comm->backend;
+    pthread_mutex_lock(&backend_lock);
     call_stop_waiting(call);
-    engine->first = call->next;
-    engine->last = engine->first ? engine->last : NULL;
-    engine_call *next = engine->first;
-    pthread_mutex_unlock(&engine_lock);
-    atomic_fetch_add(&engine->completed, 1);
+    backend->first = call->next;
+    backend->last = backend->first ? backend->last : NULL;
+    backend_call *next = backend->first;
+    pthread_mutex_unlock(&backend_lock);
+    atomic_fetch_add(&backend->completed, 1);
     if (next) {
         hal_watch_add(&next->watch);
     }
@@ -377,65 +380,65 @@ static void call_watch_end(hal_watch *watch)
 
 /* ---- Recording ---- */
 
-static engine_call *call_create(hal_group *group, hal_queue *queue, const hal_board_call *is)
+static backend_call *call_create(hal_comm *comm, hal_queue *queue, const hal_mailbox_call *is)
 {
-    engine_call *call = calloc(1, sizeof *call);
+    backend_call *call = calloc(1, sizeof *call);
     if (call) {
         call->watch = (hal_watch){.poll = call_watch, .end = call_watch_end};
-        call->group = group;
+        call->comm = comm;
         call->timeline = &queue->timeline;
         call->is = *is;
         call->begin_ns = hal_clock_ns();
         call->is_waiting = 1;
         atomic_store(&call->references, 1);
-        hal_group_ref(group);
-        pthread_mutex_lock(&engine_lock);
-        engine_call **at = &waiting_calls;
+        hal_comm_ref(comm);
+        pthread_mutex_lock(&backend_lock);
+        backend_call **at = &waiting_calls;
         while (*at) {
             at = &(*at)->later;
         }
         *at = call;
-        pthread_mutex_unlock(&engine_lock);
+        pthread_mutex_unlock(&backend_lock);
     }
     return call;
 }
 
 /* Of a call that was not submitted. */
-static void call_drop(engine_call *call)
+static void call_drop(backend_call *call)
 {
-    pthread_mutex_lock(&engine_lock);
+    pthread_mutex_lock(&backend_lock);
     call_stop_waiting(call);
-    pthread_mutex_unlock(&engine_lock);
+    pthread_mutex_unlock(&backend_lock);
     call_unref(call);
 }
 
 /* The collective is with the queue from now on. */
-static void call_enter_flight(engine_call *call)
+static void call_enter_flight(backend_call *call)
 {
-    hal_engine *engine = call->group->engine;
-    call->number = ++engine->recorded;
-    atomic_store(&hal_board_rank_at(call->group->board, call->group->rank)->engine_calls,
+    hal_backend *backend = call->comm->backend;
+    call->number = ++backend->recorded;
+    atomic_store(&hal_mailbox_rank_at(call->comm->mailbox, call->comm->rank)->backend_calls,
                  call->number);
-    pthread_mutex_lock(&engine_lock);
-    const int is_first = !engine->first;
+    pthread_mutex_lock(&backend_lock);
+    const int is_first = !backend->first;
     if (is_first) {
-        engine->first = call;
+        backend->first = call;
     } else {
-        engine->last->next = call;
+        backend->last->next = call;
     }
-    engine->last = call;
-    pthread_mutex_unlock(&engine_lock);
+    backend->last = call;
+    pthread_mutex_unlock(&backend_lock);
     if (is_first) {
         hal_watch_add(&call->watch);
     }
 }
 
-static hal_status command_record(const engine_call *call, hal_queue *queue, hal_range send,
+static hal_status command_record(const backend_call *call, hal_queue *queue, hal_range send,
                                  hal_range recv)
 {
     static const uint8_t access[2] = {HAL_ACCESS_READ, HAL_ACCESS_WRITE};
     const hal_range ranges[2] = {send, recv};
-    const hal_plugin_collective what = {.group = call->group->engine->handle,
+    const hal_plugin_collective what = {.comm = call->comm->backend->handle,
                                         .count = call->is.count,
                                         .kind = call->is.kind,
                                         .reduction = call->is.reduction,
@@ -460,7 +463,7 @@ static hal_status memory_hold(hal_queue *queue, hal_range range)
 }
 
 /* Records the batch with the command; `*is_held` if it is not with the plugin yet. */
-static hal_status call_submit(engine_call *call, hal_queue *queue, hal_range send, hal_range recv)
+static hal_status call_submit(backend_call *call, hal_queue *queue, hal_range send, hal_range recv)
 {
     hal_point point = {0};
     hal_status status = hal_flush_if_full(queue);
@@ -478,50 +481,50 @@ static hal_status call_submit(engine_call *call, hal_queue *queue, hal_range sen
 }
 
 /* A step without data, which compares the calls of the ranks that meet. */
-static hal_step_description compare_step(const hal_group *group, const hal_board_call *is,
+static hal_step_description compare_step(const hal_comm *comm, const hal_mailbox_call *is,
                                          uint64_t since)
 {
     uint32_t others = HAL_STEP_ALL;
-    if (is->kind == HAL_EXCHANGE) {
-        others = is->root == group->rank ? HAL_STEP_NONE : is->root;
+    if (is->kind == HAL_COLLECTIVE_EXCHANGE) {
+        others = is->root == comm->rank ? HAL_STEP_NONE : is->root;
     }
     return (hal_step_description){
         .call = *is, .since = since, .sources = others, .targets = others};
 }
 
-hal_status hal_engine_compare(hal_group *group, hal_queue *queue, const hal_board_call *is,
-                              uint64_t since)
+hal_status hal_backend_compare(hal_comm *comm, hal_queue *queue, const hal_mailbox_call *is,
+                               uint64_t since)
 {
-    const hal_step_description compare = compare_step(group, is, since);
-    return group->engine->compares ? hal_step_record(group, queue, &compare) : HAL_OK;
+    const hal_step_description compare = compare_step(comm, is, since);
+    return comm->backend->compares ? hal_step_record(comm, queue, &compare) : HAL_OK;
 }
 
 /* Waits until few collectives are in flight. A driver that has too much work waits for its device,
  * for ever if a collective in front needs a process that has ended: this thread has to come back to
  * its watch before. Ranks of one process begin together or not at all. */
-static hal_status engine_await_room(hal_group *group)
+static hal_status backend_await_room(hal_comm *comm)
 {
-    const hal_engine *engine = group->engine;
+    const hal_backend *backend = comm->backend;
     hal_status status = HAL_OK;
-    while (!group_is_local(group) && status == HAL_OK &&
-           engine->recorded - atomic_load(&engine->completed) >= MAX_IN_FLIGHT) {
+    while (!group_is_local(comm) && status == HAL_OK &&
+           backend->recorded - atomic_load(&backend->completed) >= MAX_IN_FLIGHT) {
         hal_held_advance();
         hal_watch_poll_all(1);
-        status = hal_board_check(group->board, "hal_queue_collective");
+        status = hal_mailbox_check(comm->mailbox, "hal_queue_collective");
         hal_pause_ns(PAUSE_NS);
     }
     return status;
 }
 
-hal_status hal_engine_record(hal_group *group, hal_queue *queue, const hal_board_call *is,
-                             hal_range send, hal_range recv, uint64_t since)
+hal_status hal_backend_record(hal_comm *comm, hal_queue *queue, const hal_mailbox_call *is,
+                              hal_range send, hal_range recv, uint64_t since)
 {
     hal_point point = {0};
     hal_status status = hal_flush_waits(queue, &point);
     if (status == HAL_OK) {
-        status = engine_await_room(group);
+        status = backend_await_room(comm);
     }
-    engine_call *call = status == HAL_OK ? call_create(group, queue, is) : NULL;
+    backend_call *call = status == HAL_OK ? call_create(comm, queue, is) : NULL;
     if (!call) {
         return status == HAL_OK
                    ? hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_collective: no host memory")

@@ -1,7 +1,7 @@
-/* Creation of engines, see engine_create.h. Each rank posts on the board what its plugin offers,
- * then whether its part was created. All ranks decide by the same posts: either all have an engine
- * or none. Called by the sources that create groups. */
-#include "engine_create.h"
+/* Creation of backends, see engine_create.h. Each rank posts on the mailbox what its plugin offers,
+ * then whether its part was created. All ranks decide by the same posts: either all have a backend
+ * or none. Called by the sources that create communicators. */
+#include "backend_create.h"
 
 #include "core/held.h"
 #include "core/hooks.h"
@@ -22,12 +22,12 @@
 
 #define PAUSE_NS 50000
 
-enum { WAITING, DECIDED }; /* whether a rank has an engine */
+enum { WAITING, DECIDED }; /* whether a rank has a backend */
 
-static int plugin_has_engine(const hal_plugin *plugin)
+static int plugin_has_backend(const hal_plugin *plugin)
 {
-    return plugin->group_engine && plugin->group_id && plugin->group_create && plugin->group_poll &&
-           plugin->group_abort && plugin->group_destroy;
+    return plugin->comm_backend && plugin->comm_id && plugin->comm_create && plugin->comm_poll &&
+           plugin->comm_abort && plugin->comm_destroy;
 }
 
 /* Batches that are written to files have to be such that hal-replay can run them anywhere. */
@@ -37,19 +37,20 @@ static int dump_is_on(void)
     return dump && hal_list_has(dump, "batch");
 }
 
-static int offer_none(const hal_group *group, const char *reason)
+static int offer_none(const hal_comm *comm, const char *reason)
 {
-    hal_log(HAL_LOG_INFO, "group: rank %u of %u: no engine: %s", group->rank, group->count, reason);
+    hal_log(HAL_LOG_INFO, "communicator: rank %u of %u: no backend: %s", comm->rank, comm->count,
+            reason);
     return 0;
 }
 
-/* Returns whether the device offers an engine, and what it is; else why not as the thread's
+/* Returns whether the device offers a backend, and what it is; else why not as the thread's
  * message. */
-static int engine_find(const hal_device *device, hal_plugin_group_engine *engine)
+static int backend_find(const hal_device *device, hal_plugin_comm_backend *backend)
 {
     const hal_plugin *plugin = device->plugin;
-    *engine = (hal_plugin_group_engine){.size = sizeof *engine};
-    if (!plugin_has_engine(plugin) || !*device->info.id) {
+    *backend = (hal_plugin_comm_backend){.size = sizeof *backend};
+    if (!plugin_has_backend(plugin) || !*device->info.id) {
         hal_fail(HAL_ERROR_UNSUPPORTED, "the plugin %s has none", plugin->name);
         return 0;
     }
@@ -58,76 +59,77 @@ static int engine_find(const hal_device *device, hal_plugin_group_engine *engine
         return 0;
     }
     hal_host_clear_error();
-    const hal_status status = plugin->group_engine(engine);
+    const hal_status status = plugin->comm_backend(backend);
     if (status != HAL_OK) {
         hal_host_failed(status, "%s", plugin->name);
         return 0;
     }
-    engine->name[sizeof engine->name - 1] = 0;
-    engine->description[sizeof engine->description - 1] = 0;
+    backend->name[sizeof backend->name - 1] = 0;
+    backend->description[sizeof backend->description - 1] = 0;
     return 1;
 }
 
-static void offer_post(const hal_group *group, hal_plugin_group_engine *engine)
+static void offer_post(const hal_comm *comm, hal_plugin_comm_backend *backend)
 {
-    hal_board_offer offer = {.compares =
-                                 hal_log_is_enabled(HAL_LOG_DEBUG) || hal_hooks_on(HAL_HOOK_CALLS)};
-    hal_plugin_group_id id = {0};
-    int offered = engine_find(group->device, engine);
-    if (!offered && plugin_has_engine(group->device->plugin)) {
-        offer_none(group, hal_status_message());
+    hal_mailbox_offer offer = {.compares = hal_log_is_enabled(HAL_LOG_DEBUG) ||
+                                           hal_hooks_on(HAL_HOOK_CALLS)};
+    hal_plugin_comm_id id = {0};
+    int offered = backend_find(comm->device, backend);
+    if (!offered && plugin_has_backend(comm->device->plugin)) {
+        offer_none(comm, hal_status_message());
     }
-    if (offered && group->rank == 0) {
+    if (offered && comm->rank == 0) {
         hal_host_clear_error();
-        const hal_status status = group->device->plugin->group_id(&id);
+        const hal_status status = comm->device->plugin->comm_id(&id);
         if (status != HAL_OK) {
-            hal_host_failed(status, "%s", group->device->plugin->name);
-            offered = offer_none(group, hal_status_message());
+            hal_host_failed(status, "%s", comm->device->plugin->name);
+            offered = offer_none(comm, hal_status_message());
         }
     }
     if (offered) {
-        const char *device = group->device->info.id;
-        offer.library = XXH3_64bits_withSeed(engine->name, strlen(engine->name), engine->version);
+        const char *device = comm->device->info.id;
+        offer.library =
+            XXH3_64bits_withSeed(backend->name, strlen(backend->name), backend->version);
         offer.library += offer.library == 0;
         offer.device = XXH3_64bits(device, strlen(device));
     }
-    hal_board_post_offer(group->board, group->rank, &offer,
-                         offered && group->rank == 0 ? &id : NULL);
+    hal_mailbox_post_offer(comm->mailbox, comm->rank, &offer,
+                           offered && comm->rank == 0 ? &id : NULL);
 }
 
-static uint32_t engine_state(const hal_group *group, uint32_t rank)
+static uint32_t backend_state(const hal_comm *comm, uint32_t rank)
 {
-    return atomic_load_explicit(&hal_board_rank_at(group->board, rank)->engine,
+    return atomic_load_explicit(&hal_mailbox_rank_at(comm->mailbox, rank)->backend,
                                 memory_order_acquire);
 }
 
 /* Whether the rank has posted a library. */
-static int rank_offers(const hal_group *group)
+static int rank_offers(const hal_comm *comm)
 {
-    return hal_board_rank_at(group->board, group->rank)->offer.library != 0;
+    return hal_mailbox_rank_at(comm->mailbox, comm->rank)->offer.library != 0;
 }
 
-/* Waits until all ranks have posted. A rank that offers nothing knows that there is no engine. */
-static hal_status offers_await(hal_group *group, const char *function)
+/* Waits until all ranks have posted. A rank that offers nothing knows that there is no backend. */
+static hal_status offers_await(hal_comm *comm, const char *function)
 {
     const uint64_t begin = hal_clock_ns();
-    for (uint32_t q = 0; rank_offers(group) && q < group->count;) {
-        const hal_status status = hal_board_check(group->board, function);
+    for (uint32_t q = 0; rank_offers(comm) && q < comm->count;) {
+        const hal_status status = hal_mailbox_check(comm->mailbox, function);
         if (status != HAL_OK) {
             return status;
         }
-        if (engine_state(group, q) != HAL_BOARD_ENGINE_UNKNOWN) {
+        if (backend_state(comm, q) != HAL_MAILBOX_BACKEND_UNKNOWN) {
             q++;
             continue;
         }
-        const int is_dead = hal_board_is_rank_dead(group->board, q);
-        if (is_dead || atomic_load(&hal_board_rank_at(group->board, q)->left)) {
-            hal_board_fail(group->board, q, HAL_ERROR_INVALID_STATE,
-                           is_dead ? "its process ended without leaving the group"
-                                   : "it left the group while others created it");
-        } else if (hal_clock_ns() - begin > group->time_limit_ns) {
-            hal_board_fail(group->board, q, HAL_ERROR_TIMEOUT,
-                           "it did not offer what moves its data within the time limit");
+        const int is_dead = hal_mailbox_is_rank_dead(comm->mailbox, q);
+        if (is_dead || atomic_load(&hal_mailbox_rank_at(comm->mailbox, q)->left)) {
+            hal_mailbox_fail(comm->mailbox, q, HAL_ERROR_INVALID_STATE,
+                             is_dead ? "its process ended without leaving the communicator"
+                                     : "it left the communicator while others created it");
+        } else if (hal_clock_ns() - begin > comm->time_limit_ns) {
+            hal_mailbox_fail(comm->mailbox, q, HAL_ERROR_TIMEOUT,
+                             "it did not offer what moves its data within the time limit");
         }
         hal_held_advance();
         hal_pause_ns(PAUSE_NS);
@@ -136,115 +138,115 @@ static hal_status offers_await(hal_group *group, const char *function)
 }
 
 /* Whether all ranks offer the same library on different devices. */
-static int offers_agree(const hal_group *group, int *compares)
+static int offers_agree(const hal_comm *comm, int *compares)
 {
-    const hal_board_offer *own = &hal_board_rank_at(group->board, group->rank)->offer;
+    const hal_mailbox_offer *own = &hal_mailbox_rank_at(comm->mailbox, comm->rank)->offer;
     *compares = 0;
-    for (uint32_t q = 0; rank_offers(group) && q < group->count; q++) {
-        const hal_board_offer *one = &hal_board_rank_at(group->board, q)->offer;
+    for (uint32_t q = 0; rank_offers(comm) && q < comm->count; q++) {
+        const hal_mailbox_offer *one = &hal_mailbox_rank_at(comm->mailbox, q)->offer;
         *compares |= one->compares != 0;
         if (one->library != own->library) {
-            return offer_none(group, "not all ranks have the same library");
+            return offer_none(comm, "not all ranks have the same library");
         }
         for (uint32_t p = 0; p < q; p++) {
-            if (hal_board_rank_at(group->board, p)->offer.device == one->device) {
-                return offer_none(group, "two ranks are on one device");
+            if (hal_mailbox_rank_at(comm->mailbox, p)->offer.device == one->device) {
+                return offer_none(comm, "two ranks are on one device");
             }
         }
     }
-    return rank_offers(group);
+    return rank_offers(comm);
 }
 
 /* The rank's own part cannot be created. */
-static void engine_refuse(const hal_group *group, hal_status status)
+static void backend_refuse(const hal_comm *comm, hal_status status)
 {
-    hal_device_failed(group->device, status, "creating an engine");
-    hal_log(HAL_LOG_WARN, "group: rank %u of %u: %s", group->rank, group->count,
+    hal_device_failed(comm->device, status, "creating a backend");
+    hal_log(HAL_LOG_WARN, "communicator: rank %u of %u: %s", comm->rank, comm->count,
             hal_status_message());
-    hal_board_post_engine(group->board, group->rank, HAL_BOARD_ENGINE_REFUSED);
+    hal_mailbox_post_backend(comm->mailbox, comm->rank, HAL_MAILBOX_BACKEND_REFUSED);
 }
 
 /* Begins to create the rank's part. */
-static void engine_begin(hal_group *group, const hal_plugin_group_engine *is)
+static void backend_begin(hal_comm *comm, const hal_plugin_comm_backend *is)
 {
     int compares = 0;
-    if (!offers_agree(group, &compares)) {
+    if (!offers_agree(comm, &compares)) {
         return;
     }
-    hal_engine *engine = calloc(1, sizeof *engine);
+    hal_backend *backend = calloc(1, sizeof *backend);
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
-    if (engine) {
-        engine->is = *is;
-        engine->compares = compares;
+    if (backend) {
+        backend->is = *is;
+        backend->compares = compares;
         hal_host_clear_error();
-        status = group->device->plugin->group_create(group->device->handle,
-                                                     &group->board->header->engine_id, group->rank,
-                                                     group->count, &engine->handle);
+        status = comm->device->plugin->comm_create(comm->device->handle,
+                                                   &comm->mailbox->header->backend_id, comm->rank,
+                                                   comm->count, &backend->handle);
     }
     if (status != HAL_OK) {
-        free(engine);
-        engine_refuse(group, status);
+        free(backend);
+        backend_refuse(comm, status);
         return;
     }
-    group->engine = engine;
+    comm->backend = backend;
 }
 
-/* The plugin does not wait for other ranks of a group that is aborted. */
-static void engine_end(hal_group *group, int aborts)
+/* The plugin does not wait for other ranks of a communicator that is aborted. */
+static void backend_end(hal_comm *comm, int aborts)
 {
     if (aborts) {
-        group->device->plugin->group_abort(group->engine->handle);
+        comm->device->plugin->comm_abort(comm->backend->handle);
     }
-    group->device->plugin->group_destroy(group->engine->handle);
-    free(group->engine);
-    group->engine = NULL;
+    comm->device->plugin->comm_destroy(comm->backend->handle);
+    free(comm->backend);
+    comm->backend = NULL;
 }
 
-/* Whether it is decided if the ranks have an engine. */
-static int engine_decide(hal_group *group, uint64_t begin_ns)
+/* Whether it is decided if the ranks have a backend. */
+static int backend_decide(hal_comm *comm, uint64_t begin_ns)
 {
-    const hal_plugin *plugin = group->device->plugin;
+    const hal_plugin *plugin = comm->device->plugin;
     uint32_t created = 0;
-    if (engine_state(group, group->rank) == HAL_BOARD_ENGINE_OFFERED) {
+    if (backend_state(comm, comm->rank) == HAL_MAILBOX_BACKEND_OFFERED) {
         hal_host_clear_error();
-        hal_status status = plugin->group_poll(group->engine->handle);
+        hal_status status = plugin->comm_poll(comm->backend->handle);
         if (status == HAL_OK) {
-            hal_board_post_engine(group->board, group->rank, HAL_BOARD_ENGINE_CREATED);
-        } else if (status != HAL_ERROR_TIMEOUT ||
-                   hal_clock_ns() - begin_ns > group->time_limit_ns) {
-            engine_refuse(group, status);
+            hal_mailbox_post_backend(comm->mailbox, comm->rank, HAL_MAILBOX_BACKEND_CREATED);
+        } else if (status != HAL_ERROR_TIMEOUT || hal_clock_ns() - begin_ns > comm->time_limit_ns) {
+            backend_refuse(comm, status);
         }
     }
-    for (uint32_t q = 0; q < group->count; q++) {
-        const uint32_t state = engine_state(group, q);
-        created += state == HAL_BOARD_ENGINE_CREATED;
-        if (state == HAL_BOARD_ENGINE_REFUSED) {
-            engine_end(group, 1);
+    for (uint32_t q = 0; q < comm->count; q++) {
+        const uint32_t state = backend_state(comm, q);
+        created += state == HAL_MAILBOX_BACKEND_CREATED;
+        if (state == HAL_MAILBOX_BACKEND_REFUSED) {
+            backend_end(comm, 1);
             return DECIDED;
         }
     }
-    return created == group->count ? DECIDED : WAITING;
+    return created == comm->count ? DECIDED : WAITING;
 }
 
-/* Waits until it is decided for all. A failed group keeps its engine until it is destroyed. */
-static hal_status engines_await(hal_group *const *groups, uint32_t count, const char *function)
+/* Waits until it is decided for all. A failed communicator keeps its backend until it is destroyed.
+ * */
+static hal_status backends_await(hal_comm *const *comms, uint32_t count, const char *function)
 {
     const uint64_t begin = hal_clock_ns();
-    uint8_t decided[HAL_GROUP_MAX_RANKS] = {0};
+    uint8_t decided[HAL_COMM_MAX_RANKS] = {0};
     uint32_t left = count;
     while (left > 0) {
         left = 0;
         for (uint32_t i = 0; i < count; i++) {
-            hal_group *group = groups[i];
-            decided[i] |= !group || !group->engine;
+            hal_comm *comm = comms[i];
+            decided[i] |= !comm || !comm->backend;
             if (decided[i]) {
                 continue;
             }
-            const hal_status status = hal_board_check(group->board, function);
+            const hal_status status = hal_mailbox_check(comm->mailbox, function);
             if (status != HAL_OK) {
                 return status;
             }
-            decided[i] = (uint8_t)engine_decide(group, begin);
+            decided[i] = (uint8_t)backend_decide(comm, begin);
             left += !decided[i];
         }
         if (left > 0) {
@@ -255,62 +257,62 @@ static hal_status engines_await(hal_group *const *groups, uint32_t count, const 
     return HAL_OK;
 }
 
-hal_status hal_group_get_engine(hal_device *device, uint64_t bytes, char *text)
+hal_status hal_comm_get_backend(hal_device *device, uint64_t bytes, char *text)
 {
-    hal_plugin_group_engine engine;
+    hal_plugin_comm_backend backend;
     if (!text || bytes == 0) {
-        return hal_null_argument("hal_group_get_engine", text ? "bytes" : "text");
+        return hal_null_argument("hal_comm_get_backend", text ? "bytes" : "text");
     }
-    const hal_status status = hal_group_check_device(device, "hal_group_get_engine");
+    const hal_status status = hal_comm_check_device(device, "hal_comm_get_backend");
     if (status != HAL_OK) {
         return status;
     }
-    if (engine_find(device, &engine)) {
-        snprintf(text, bytes, "%s: %s", engine.name, engine.description);
+    if (backend_find(device, &backend)) {
+        snprintf(text, bytes, "%s: %s", backend.name, backend.description);
     } else {
         snprintf(text, bytes, "host: %s", hal_status_message());
     }
     return HAL_OK;
 }
 
-void hal_engine_destroy(hal_group *group)
+void hal_backend_destroy(hal_comm *comm)
 {
-    if (group->engine) {
-        engine_end(group, atomic_load(&group->board->header->failure) != 0);
+    if (comm->backend) {
+        backend_end(comm, atomic_load(&comm->mailbox->header->failure) != 0);
     }
 }
 
-hal_status hal_engine_create(hal_group *const *groups, uint32_t count, const char *function)
+hal_status hal_backend_create(hal_comm *const *comms, uint32_t count, const char *function)
 {
-    hal_plugin_group_engine *engines = calloc(count, sizeof *engines);
+    hal_plugin_comm_backend *backends = calloc(count, sizeof *backends);
     hal_status status = HAL_OK;
-    if (!engines) {
+    if (!backends) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", function);
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (groups[i] && groups[i]->board) {
-            offer_post(groups[i], &engines[i]);
+        if (comms[i] && comms[i]->mailbox) {
+            offer_post(comms[i], &backends[i]);
         }
     }
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
-        if (groups[i] && groups[i]->board) {
-            status = offers_await(groups[i], function);
+        if (comms[i] && comms[i]->mailbox) {
+            status = offers_await(comms[i], function);
         }
     }
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
-        if (groups[i] && groups[i]->board) {
-            engine_begin(groups[i], &engines[i]);
+        if (comms[i] && comms[i]->mailbox) {
+            backend_begin(comms[i], &backends[i]);
         }
     }
     if (status == HAL_OK) {
-        status = engines_await(groups, count, function);
+        status = backends_await(comms, count, function);
     }
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
-        if (groups[i] && groups[i]->engine) {
-            hal_log(HAL_LOG_INFO, "group: rank %u of %u: engine %s", groups[i]->rank,
-                    groups[i]->count, engines[i].description);
+        if (comms[i] && comms[i]->backend) {
+            hal_log(HAL_LOG_INFO, "communicator: rank %u of %u: backend %s", comms[i]->rank,
+                    comms[i]->count, backends[i].description);
         }
     }
-    free(engines);
+    free(backends);
     return status;
 }

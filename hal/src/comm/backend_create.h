@@ -1,43 +1,45 @@
-/* Engines of ranks: what a plugin's own library for collectives is (hal/plugin.h, group_engine),
- * and its creation and end. All ranks of a group have an engine, or none. Used by engine.h, which
- * runs collectives there, and by group.c. */
-#ifndef HAL_SRC_GROUP_ENGINE_CREATE_H
-#define HAL_SRC_GROUP_ENGINE_CREATE_H
+/* Backends of ranks: what a plugin's own library for collectives is (hal/plugin.h, comm_backend),
+ * and its creation and end. All ranks of a communicator have a backend, or none. Used by backend.h,
+ * which runs collectives there, and by comm.c. */
+#ifndef HAL_SRC_COMM_BACKEND_CREATE_H
+#define HAL_SRC_COMM_BACKEND_CREATE_H
 
-#include "group.h"
+#include "comm.h"
 
-struct engine_call;
+struct backend_call;
 
-struct hal_engine {
-    hal_plugin_group *handle;
-    hal_plugin_group_engine is;
+struct hal_backend {
+    hal_plugin_comm *handle;
+    hal_plugin_comm_backend is;
     int compares; /* calls of all ranks are compared before data moves */
-    /* Guarded by the lock of engine.c. */
-    struct engine_call *first, *last; /* collectives in flight; the first one is watched */
+    /* Guarded by the lock of backend.c. */
+    struct backend_call *first, *last; /* collectives in flight; the first one is watched */
     int is_aborted;
     _Atomic uint64_t completed;
     /* Of the thread that records. */
     uint64_t recorded;
 };
 
-/* Creates the engines of new ranks, all of the calling thread, where all ranks of their groups
- * offer the same one on different devices; waits for the other ranks. A rank without one is no
- * error; the log says why. Null entries are passed over. Errors: those of the groups, TIMEOUT. */
-hal_status hal_engine_create(hal_group *const *groups, uint32_t count, const char *function);
+/* Creates the backends of new ranks, all of the calling thread, where all ranks of their
+ * communicators offer the same one on different devices; waits for the other ranks. A rank without
+ * one is no error; the log says why. Null entries are passed over. Errors: those of the
+ * communicators, TIMEOUT. */
+hal_status hal_backend_create(hal_comm *const *comms, uint32_t count, const char *function);
 
-/* Of the last reference to the group, whose collectives have ended. Nothing without an engine. */
-void hal_engine_destroy(hal_group *group);
+/* Of the last reference to the communicator, whose collectives have ended. Nothing without a
+ * backend. */
+void hal_backend_destroy(hal_comm *comm);
 
-/* "nccl"; null without an engine. */
-static inline const char *hal_engine_name(const hal_group *group)
+/* "nccl"; null without a backend. */
+static inline const char *hal_backend_name(const hal_comm *comm)
 {
-    return group->engine ? group->engine->is.name : NULL;
+    return comm->backend ? comm->backend->is.name : NULL;
 }
 
 /* Collectives that have ended. Threads: any. */
-static inline uint64_t hal_engine_completed(const hal_group *group)
+static inline uint64_t hal_backend_completed(const hal_comm *comm)
 {
-    return group->engine ? atomic_load(&group->engine->completed) : 0;
+    return comm->backend ? atomic_load(&comm->backend->completed) : 0;
 }
 
 #endif

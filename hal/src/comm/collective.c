@@ -1,11 +1,11 @@
 /* Collectives: each is a sequence of pieces, each piece one or two steps (step.h) with the commands
  * between them. All ranks cut a collective into the same pieces. Called by programs through
- * hal/group.h, and by core/graph.c when a graph with a collective is launched. */
+ * hal/comm.h, and by core/graph.c when a graph with a collective is launched. */
 #include "core/flush.h"
 #include "core/graph.h"
 #include "core/hooks.h"
 #include "core/record.h"
-#include "engine.h"
+#include "backend.h"
 #include "ordered.h"
 #include "reduce.h"
 #include "step.h"
@@ -19,7 +19,7 @@
 /* Bytes of all contributions together up to which every rank reduces all of them itself: one step
  * instead of two. */
 #define ONE_STEP_BYTES (UINT64_C(64) << 10)
-#define ONE_STEP_LINK_BYTES (UINT64_C(256) << 10) /* over a link, where a step costs more */
+#define ONE_STEP_LINK_BYTES (UINT64_C(256) << 10) /* over a transport, where a step costs more */
 /* Bytes of a contribution up to which the host copies it, and the device the result, so that a
  * reduction has whole work-groups only. */
 #define PADDED_BYTES (UINT64_C(8) << 10)
@@ -27,10 +27,10 @@
 
 /* A checked collective in recording. */
 typedef struct collective_plan {
-    hal_group *group;
+    hal_comm *comm;
     hal_queue *queue;
-    hal_group_stage *stage;
-    hal_board_call call;
+    hal_comm_stage *stage;
+    hal_mailbox_call call;
     uint64_t size;  /* of an element */
     uint64_t bytes; /* count * size */
     uint64_t since;
@@ -41,7 +41,7 @@ typedef struct collective_plan {
 /* A collective that a graph records. */
 typedef struct collective_call {
     hal_call call; /* must be first */
-    hal_group *group;
+    hal_comm *comm;
     hal_collective what;
     uint64_t count;
     int has[2]; /* send, recv */
@@ -65,13 +65,13 @@ static hal_status range_map(const collective_plan *of, hal_range range, uint32_t
     hal_memory *memory = NULL;
     void *mapped = NULL;
     segments->host = NULL;
-    if (!(of->group->device->info.abilities & HAL_ABILITY_MAP_DEVICE)) {
+    if (!(of->comm->device->info.abilities & HAL_ABILITY_MAP_DEVICE)) {
         return HAL_OK;
     }
     hal_status status = hal_buffer_use(range.buffer, &of->queue->recorder, &memory);
     if (status == HAL_OK) {
         pthread_mutex_lock(&memory->uses.lock);
-        status = hal_memory_map(of->group->device, memory, &mapped);
+        status = hal_memory_map(of->comm->device, memory, &mapped);
         pthread_mutex_unlock(&memory->uses.lock);
     }
     if (status == HAL_OK) {
@@ -106,7 +106,7 @@ static hal_status segments_stage_out(const collective_plan *of, hal_range range,
     staged.stride = out->slot_stride;
     for (uint32_t q = 0; status == HAL_OK && q < out->count; q++) {
         const uint64_t bytes = hal_segment_bytes(out, q);
-        if (!out->skip_own || q != of->group->rank) {
+        if (!out->skip_own || q != of->comm->rank) {
             status = hal_reduce_copy(of->queue, range_part(range, q * out->stride, bytes),
                                      (hal_range){of->stage->outbox, q * staged.stride, bytes});
         }
@@ -125,7 +125,7 @@ static hal_status step_record(const collective_plan *of, const hal_step_descript
 {
     const hal_segments *both[] = {&step->out, &step->in};
     hal_memory *memory = NULL;
-    hal_status status = hal_step_record(of->group, of->queue, step);
+    hal_status status = hal_step_record(of->comm, of->queue, step);
     for (uint32_t i = 0; status == HAL_OK && i < 2; i++) {
         if (both[i]->buffer) {
             status = hal_buffer_use(both[i]->buffer, &of->queue->recorder, &memory);
@@ -142,7 +142,7 @@ static hal_status step_to_inbox(const collective_plan *of, hal_step_description 
     segments_set_staged(&step->in, of->stage->inbox, of->stage->inbox_host);
     hal_status status = step_record(of, step);
     if (status == HAL_OK && step->in.count > 0) {
-        const hal_range inbox = {of->stage->inbox, 0, of->group->board->slot_bytes};
+        const hal_range inbox = {of->stage->inbox, 0, of->comm->mailbox->slot_bytes};
         hal_hook_host_access(of->queue, &inbox, HAL_ACCESS_WRITE);
     }
     return status;
@@ -171,7 +171,7 @@ static hal_status step_to_buffer(const collective_plan *of, hal_step_description
         return range_map(of, target, HAL_ACCESS_WRITE, in); /* written in the next batch */
     }
     for (uint32_t q = 0; status == HAL_OK && q < in->count; q++) {
-        if (!from_all || q != of->group->rank) {
+        if (!from_all || q != of->comm->rank) {
             const uint64_t bytes = hal_segment_bytes(in, q);
             status =
                 hal_reduce_copy(of->queue, (hal_range){of->stage->inbox, q * in->stride, bytes},
@@ -191,8 +191,8 @@ static hal_segments one_segment(uint64_t bytes)
 static hal_status reduce_piece(const collective_plan *of, uint64_t stride, hal_range own,
                                hal_range result)
 {
-    const hal_range others = {of->stage->inbox, 0, of->group->count * stride};
-    return hal_reduce_record(of->group, of->queue, of->stage, (hal_type)of->call.type,
+    const hal_range others = {of->stage->inbox, 0, of->comm->count * stride};
+    return hal_reduce_record(of->comm, of->queue, of->stage, (hal_type)of->call.type,
                              of->call.reduction, others, stride / of->size, own, result,
                              own.length / of->size);
 }
@@ -211,17 +211,17 @@ static hal_status all_reduce_small(const collective_plan *of)
         .targets = HAL_STEP_ALL,
         .keeps_own = of->padded_stride > 0,
         .out = one_segment(of->bytes),
-        .in = {.count = of->group->count,
+        .in = {.count = of->comm->count,
                .stride = stride,
                .bytes = of->bytes,
-               .total = of->group->count * stride},
+               .total = of->comm->count * stride},
     };
     hal_status status = segments_stage_out(of, of->send, &step.out);
     if (status == HAL_OK) {
         status = step_to_inbox(of, &step);
     }
     if (status == HAL_OK && of->padded_stride > 0) {
-        return hal_reduce_record_padded(of->group, of->queue, of->stage, (hal_type)of->call.type,
+        return hal_reduce_record_padded(of->comm, of->queue, of->stage, (hal_type)of->call.type,
                                         of->call.reduction, stride / of->size, of->recv,
                                         of->call.count);
     }
@@ -231,7 +231,7 @@ static hal_status all_reduce_small(const collective_plan *of)
 /* Each rank reduces one chunk, then all gather the chunks. */
 static hal_status all_reduce_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const uint32_t ranks = of->group->count, rank = of->group->rank;
+    const uint32_t ranks = of->comm->count, rank = of->comm->rank;
     const uint64_t chunk = align_piece((bytes + ranks - 1) / ranks);
     const uint64_t begin = min_u64(rank * chunk, bytes), own = min_u64(chunk, bytes - begin);
     hal_step_description scatter = {
@@ -271,7 +271,7 @@ static hal_status all_reduce_piece(const collective_plan *of, uint64_t at, uint6
 
 static hal_status all_gather_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const uint32_t ranks = of->group->count;
+    const uint32_t ranks = of->comm->count;
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
         .targets = HAL_STEP_ALL,
@@ -288,10 +288,10 @@ static hal_status all_gather_piece(const collective_plan *of, uint64_t at, uint6
 static hal_status parts_stage_out(const collective_plan *of, uint64_t at, uint64_t bytes,
                                   uint64_t slot_stride, hal_segments *out)
 {
-    *out = (hal_segments){.count = of->group->count,
+    *out = (hal_segments){.count = of->comm->count,
                           .stride = of->bytes,
                           .bytes = bytes,
-                          .total = of->group->count * of->bytes,
+                          .total = of->comm->count * of->bytes,
                           .slot_stride = slot_stride,
                           .skip_own = 1};
     return segments_stage_out(of, range_part(of->send, at, of->send.length - at), out);
@@ -299,7 +299,7 @@ static hal_status parts_stage_out(const collective_plan *of, uint64_t at, uint64
 
 static hal_status reduce_scatter_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const uint32_t ranks = of->group->count, rank = of->group->rank;
+    const uint32_t ranks = of->comm->count, rank = of->comm->rank;
     const uint64_t stride = align_piece(bytes);
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
@@ -322,7 +322,7 @@ static hal_status reduce_scatter_piece(const collective_plan *of, uint64_t at, u
 
 static hal_status all_to_all_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const uint32_t ranks = of->group->count, rank = of->group->rank;
+    const uint32_t ranks = of->comm->count, rank = of->comm->rank;
     const uint64_t stride = align_piece(bytes);
     hal_step_description step = {
         .sources = HAL_STEP_ALL,
@@ -341,7 +341,7 @@ static hal_status all_to_all_piece(const collective_plan *of, uint64_t at, uint6
 
 static hal_status broadcast_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const int is_root = of->call.root == of->group->rank;
+    const int is_root = of->call.root == of->comm->rank;
     hal_step_description step = {.sources = is_root ? HAL_STEP_NONE : of->call.root,
                                  .targets = is_root ? HAL_STEP_ALL : HAL_STEP_NONE};
     if (!is_root) {
@@ -355,17 +355,17 @@ static hal_status broadcast_piece(const collective_plan *of, uint64_t at, uint64
 
 static hal_status reduce_to_root_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const int is_root = of->call.root == of->group->rank;
+    const int is_root = of->call.root == of->comm->rank;
     const uint64_t stride = align_piece(bytes);
     const hal_range own = range_part(of->send, at, bytes);
     hal_step_description step = {.sources = is_root ? HAL_STEP_ALL : HAL_STEP_NONE,
                                  .targets = is_root ? HAL_STEP_NONE : of->call.root};
     hal_status status = HAL_OK;
     if (is_root) {
-        step.in = (hal_segments){.count = of->group->count,
+        step.in = (hal_segments){.count = of->comm->count,
                                  .stride = stride,
                                  .bytes = bytes,
-                                 .total = of->group->count * stride};
+                                 .total = of->comm->count * stride};
     } else {
         step.out = one_segment(bytes);
         status = segments_stage_out(of, own, &step.out);
@@ -380,7 +380,7 @@ static hal_status reduce_to_root_piece(const collective_plan *of, uint64_t at, u
 
 static hal_status exchange_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const int alone = of->call.root == of->group->rank;
+    const int alone = of->call.root == of->comm->rank;
     const uint32_t partner = alone ? HAL_STEP_NONE : of->call.root;
     hal_step_description step = {.sources = partner, .targets = partner};
     if (alone) {
@@ -407,29 +407,30 @@ static const struct {
     uint8_t reduces, has_root;
     uint8_t divides; /* 1: a slot or the inbox holds a piece for each rank */
 } kinds[] = {
-    [HAL_ALL_REDUCE] = {all_reduce_piece, COUNT, COUNT, 0, 0, 1, 0, 0},
-    [HAL_ALL_GATHER] = {all_gather_piece, COUNT, TIMES_RANKS, 0, 0, 0, 0, 1},
-    [HAL_REDUCE_SCATTER] = {reduce_scatter_piece, TIMES_RANKS, COUNT, 0, 0, 1, 0, 1},
-    [HAL_BROADCAST] = {broadcast_piece, COUNT, COUNT, 1, 0, 0, 1, 0},
-    [HAL_REDUCE] = {reduce_to_root_piece, COUNT, COUNT, 0, 1, 1, 1, 1},
-    [HAL_ALL_TO_ALL] = {all_to_all_piece, TIMES_RANKS, TIMES_RANKS, 0, 0, 0, 0, 1},
-    [HAL_EXCHANGE] = {exchange_piece, COUNT, COUNT, 0, 0, 0, 1, 0},
+    [HAL_COLLECTIVE_ALL_REDUCE] = {all_reduce_piece, COUNT, COUNT, 0, 0, 1, 0, 0},
+    [HAL_COLLECTIVE_ALL_GATHER] = {all_gather_piece, COUNT, TIMES_RANKS, 0, 0, 0, 0, 1},
+    [HAL_COLLECTIVE_REDUCE_SCATTER] = {reduce_scatter_piece, TIMES_RANKS, COUNT, 0, 0, 1, 0, 1},
+    [HAL_COLLECTIVE_BROADCAST] = {broadcast_piece, COUNT, COUNT, 1, 0, 0, 1, 0},
+    [HAL_COLLECTIVE_REDUCE] = {reduce_to_root_piece, COUNT, COUNT, 0, 1, 1, 1, 1},
+    [HAL_COLLECTIVE_ALL_TO_ALL] = {all_to_all_piece, TIMES_RANKS, TIMES_RANKS, 0, 0, 0, 0, 1},
+    [HAL_COLLECTIVE_EXCHANGE] = {exchange_piece, COUNT, COUNT, 0, 0, 0, 1, 0},
 };
 
 /* Bytes of a piece, the same on all ranks. All_reduce needs room for the rounding of chunks. */
 static uint64_t piece_bytes(const collective_plan *of)
 {
-    const uint64_t slot = of->group->board->slot_bytes, ranks = of->group->count;
-    const uint64_t most = kinds[of->call.kind].divides      ? slot / ranks
-                          : of->call.kind == HAL_ALL_REDUCE ? slot - ranks * PIECE_ALIGNMENT
-                                                            : slot;
+    const uint64_t slot = of->comm->mailbox->slot_bytes, ranks = of->comm->count;
+    const uint64_t most = kinds[of->call.kind].divides ? slot / ranks
+                          : of->call.kind == HAL_COLLECTIVE_ALL_REDUCE
+                              ? slot - ranks * PIECE_ALIGNMENT
+                              : slot;
     return most / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
 }
 
 static hal_status check_range(const collective_plan *of, const char *argument, hal_range *range,
                               uint64_t bytes)
 {
-    const hal_device *device = of->group->device;
+    const hal_device *device = of->comm->device;
     const hal_buffer *buffer = range->buffer;
     if (!buffer) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
@@ -465,7 +466,7 @@ static hal_status check_range(const collective_plan *of, const char *argument, h
 /* Where the own part is within send and recv. */
 static void own_parts(const collective_plan *of, hal_range *sent, hal_range *received)
 {
-    const uint64_t begin = of->group->rank * of->bytes;
+    const uint64_t begin = of->comm->rank * of->bytes;
     *sent = range_part(of->send, kinds[of->call.kind].send == TIMES_RANKS ? begin : 0, of->bytes);
     *received =
         range_part(of->recv, kinds[of->call.kind].recv == TIMES_RANKS ? begin : 0, of->bytes);
@@ -480,8 +481,8 @@ static hal_status check_overlap(const collective_plan *of)
         return HAL_OK;
     }
     own_parts(of, &sent, &received);
-    if (sent.offset == received.offset && of->call.kind != HAL_ALL_TO_ALL &&
-        of->call.kind != HAL_EXCHANGE) {
+    if (sent.offset == received.offset && of->call.kind != HAL_COLLECTIVE_ALL_TO_ALL &&
+        of->call.kind != HAL_COLLECTIVE_EXCHANGE) {
         return HAL_OK;
     }
     return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
@@ -493,16 +494,16 @@ static hal_status check_overlap(const collective_plan *of)
 static hal_status check_ranges(collective_plan *of)
 {
     static const uint64_t none = 0;
-    const uint64_t sizes[] = {none, of->bytes, of->group->count * of->bytes};
+    const uint64_t sizes[] = {none, of->bytes, of->comm->count * of->bytes};
     const uint32_t kind = of->call.kind;
-    const int is_root = of->call.root == of->group->rank;
+    const int is_root = of->call.root == of->comm->rank;
     hal_status status = HAL_OK;
     if (!kinds[kind].root_sends || is_root) {
         status = check_range(of, "send", &of->send, sizes[kinds[kind].send]);
     } else {
         of->send = (hal_range){0};
     }
-    const int may_omit = kind == HAL_BROADCAST && is_root && !of->recv.buffer;
+    const int may_omit = kind == HAL_COLLECTIVE_BROADCAST && is_root && !of->recv.buffer;
     if (status == HAL_OK && (!kinds[kind].root_receives || is_root) && !may_omit) {
         status = check_range(of, "recv", &of->recv, sizes[kinds[kind].recv]);
     } else if (status == HAL_OK) {
@@ -511,31 +512,32 @@ static hal_status check_ranges(collective_plan *of)
     return status == HAL_OK ? check_overlap(of) : status;
 }
 
-/* Fills `of`. Errors: INVALID_ARGUMENT, UNSUPPORTED; the group goes on. */
-static hal_status collective_check(hal_queue *queue, hal_group *group, const hal_collective *what,
+/* Fills `of`. Errors: INVALID_ARGUMENT, UNSUPPORTED; the communicator goes on. */
+static hal_status collective_check(hal_queue *queue, hal_comm *comm, const hal_collective *what,
                                    hal_range send, hal_range recv, uint64_t count,
                                    collective_plan *of)
 {
     const uint64_t size = what->type < HAL_TYPE_COUNT ? hal_type_size(what->type) : 0;
-    if (queue->timeline.device != group->device) {
+    if (queue->timeline.device != comm->device) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_collective: queue: expected one of %s:%u, the rank's device, "
                         "got one of %s:%u",
-                        group->device->plugin->name, group->device->index,
+                        comm->device->plugin->name, comm->device->index,
                         queue->timeline.device->plugin->name, queue->timeline.device->index);
     }
-    if (what->kind > HAL_EXCHANGE || size == 0 || what->reduction > HAL_REDUCE_MAX) {
+    if (what->kind > HAL_COLLECTIVE_EXCHANGE || size == 0 || what->reduction > HAL_REDUCE_MAX) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_collective: collective: expected a kind up to %u, a reduction "
                         "up to %u and a type of hal, got %u, %u and %u",
-                        HAL_EXCHANGE, HAL_REDUCE_MAX, what->kind, what->reduction, what->type);
+                        HAL_COLLECTIVE_EXCHANGE, HAL_REDUCE_MAX, what->kind, what->reduction,
+                        what->type);
     }
-    if (count > UINT64_MAX / size / group->count) {
+    if (count > UINT64_MAX / size / comm->count) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_collective: count: expected fewer elements, got %llu",
                         (unsigned long long)count);
     }
-    *of = (collective_plan){.group = group,
+    *of = (collective_plan){.comm = comm,
                             .queue = queue,
                             .size = size,
                             .bytes = count * size,
@@ -545,10 +547,10 @@ static hal_status collective_check(hal_queue *queue, hal_group *group, const hal
     of->call.reduction = kinds[what->kind].reduces ? what->reduction : 0;
     of->call.root = kinds[what->kind].has_root ? what->root : 0;
     of->call.any_order = what->any_order != 0;
-    if (of->call.root >= group->count) {
+    if (of->call.root >= comm->count) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_queue_collective: root: expected a rank below %u, got %u",
-                        group->count, of->call.root);
+                        "hal_queue_collective: root: expected a rank below %u, got %u", comm->count,
+                        of->call.root);
     }
     return check_ranges(of);
 }
@@ -558,12 +560,12 @@ static hal_status copy_own(const collective_plan *of)
 {
     hal_range sent, received;
     const uint32_t kind = of->call.kind;
-    const int is_alone = of->group->count == 1;
-    const int is_root = of->call.root == of->group->rank;
+    const int is_alone = of->comm->count == 1;
+    const int is_root = of->call.root == of->comm->rank;
     own_parts(of, &sent, &received);
     if (!of->send.buffer || !of->recv.buffer ||
-        !(is_alone || kind == HAL_ALL_GATHER || kind == HAL_ALL_TO_ALL ||
-          ((kind == HAL_BROADCAST || kind == HAL_EXCHANGE) && is_root))) {
+        !(is_alone || kind == HAL_COLLECTIVE_ALL_GATHER || kind == HAL_COLLECTIVE_ALL_TO_ALL ||
+          ((kind == HAL_COLLECTIVE_BROADCAST || kind == HAL_COLLECTIVE_EXCHANGE) && is_root))) {
         return HAL_OK;
     }
     return hal_reduce_copy(of->queue, sent, received);
@@ -572,19 +574,20 @@ static hal_status copy_own(const collective_plan *of)
 /* Whether every rank receives all contributions at once; equally on all ranks. */
 static int is_one_step(const collective_plan *of)
 {
-    const uint64_t most = of->group->board->link ? ONE_STEP_LINK_BYTES : ONE_STEP_BYTES;
-    return of->call.kind == HAL_ALL_REDUCE && of->group->count * align_piece(of->bytes) <= most;
+    const uint64_t most = of->comm->mailbox->transport ? ONE_STEP_LINK_BYTES : ONE_STEP_BYTES;
+    return of->call.kind == HAL_COLLECTIVE_ALL_REDUCE &&
+           of->comm->count * align_piece(of->bytes) <= most;
 }
 
 /* The stride of contributions in the inbox if whole work-groups are worth their copies, else 0. */
 static uint64_t padded_stride(const collective_plan *of)
 {
-    const hal_device *device = of->group->device;
+    const hal_device *device = of->comm->device;
     const uint64_t padded = hal_reduce_padded_count(device, of->call.count);
     const uint64_t stride = align_piece(padded * of->size);
     return (device->info.abilities & HAL_ABILITY_MAP_DEVICE) && is_one_step(of) &&
                    of->bytes <= PADDED_BYTES && padded != of->call.count &&
-                   of->group->count * stride <= of->group->board->slot_bytes
+                   of->comm->count * stride <= of->comm->mailbox->slot_bytes
                ? stride
                : 0;
 }
@@ -592,7 +595,7 @@ static uint64_t padded_stride(const collective_plan *of)
 static hal_status collective_record(const collective_plan *of)
 {
     hal_status status = copy_own(of);
-    if (of->group->count == 1) {
+    if (of->comm->count == 1) {
         return status;
     }
     if (is_one_step(of)) {
@@ -607,53 +610,52 @@ static hal_status collective_record(const collective_plan *of)
     return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
 }
 
-/* An engine copies the rank's own part, but for a rank that exchanges with itself. */
-static hal_status engine_record(const collective_plan *of)
+/* A backend copies the rank's own part, but for a rank that exchanges with itself. */
+static hal_status backend_record(const collective_plan *of)
 {
-    hal_status status = hal_engine_compare(of->group, of->queue, &of->call, of->since);
-    if (status == HAL_OK && of->call.kind == HAL_EXCHANGE) {
+    hal_status status = hal_backend_compare(of->comm, of->queue, &of->call, of->since);
+    if (status == HAL_OK && of->call.kind == HAL_COLLECTIVE_EXCHANGE) {
         status = copy_own(of);
     }
-    if (hal_engine_varies(of->group, &of->call)) {
-        atomic_store(&of->group->has_varied, 1);
+    if (hal_backend_varies(of->comm, &of->call)) {
+        atomic_store(&of->comm->has_varied, 1);
     }
     return status == HAL_OK
-               ? hal_engine_record(of->group, of->queue, &of->call, of->send, of->recv, of->since)
+               ? hal_backend_record(of->comm, of->queue, &of->call, of->send, of->recv, of->since)
                : status;
 }
 
-/* The engine moves what hal adds. */
+/* The backend moves what hal adds. */
 static hal_status ordered_record(const collective_plan *of)
 {
-    hal_status status = hal_engine_compare(of->group, of->queue, &of->call, of->since);
+    hal_status status = hal_backend_compare(of->comm, of->queue, &of->call, of->since);
     if (status == HAL_OK) {
-        status =
-            hal_ordered_record(of->group, of->queue, &of->call, of->send, of->recv, of->since);
+        status = hal_ordered_record(of->comm, of->queue, &of->call, of->send, of->recv, of->since);
     }
     return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
 }
 
-/* Records a checked collective; an error ends the group on all ranks. */
+/* Records a checked collective; an error ends the communicator on all ranks. */
 static hal_status collective_run(collective_plan *of)
 {
     hal_status (*record)(const collective_plan *of) = collective_record;
-    hal_status status = hal_group_check(of->group, "hal_queue_collective");
+    hal_status status = hal_comm_check(of->comm, "hal_queue_collective");
     if (status != HAL_OK) {
         return status;
     }
-    if (hal_engine_takes(of->group, &of->call)) {
-        record = engine_record;
-    } else if (of->group->engine && of->call.count > 0) {
+    if (hal_backend_takes(of->comm, &of->call)) {
+        record = backend_record;
+    } else if (of->comm->backend && of->call.count > 0) {
         record = ordered_record;
     }
-    if (of->group->count > 1 && record != engine_record) {
+    if (of->comm->count > 1 && record != backend_record) {
         if (kinds[of->call.kind].reduces) {
             of->padded_stride = record == collective_record ? padded_stride(of) : 0;
-            status = hal_reduce_prepare(of->group, (hal_type)of->call.type, of->call.reduction,
+            status = hal_reduce_prepare(of->comm, (hal_type)of->call.type, of->call.reduction,
                                         of->padded_stride > 0);
         }
         if (status == HAL_OK) {
-            status = hal_group_stage_for(of->group, of->queue, &of->stage);
+            status = hal_comm_stage_for(of->comm, of->queue, &of->stage);
         }
         if (status != HAL_OK) {
             return status;
@@ -661,7 +663,7 @@ static hal_status collective_run(collective_plan *of)
     }
     of->since = atomic_load(&of->queue->timeline.submitted) + 1;
     status = record(of);
-    return status == HAL_OK ? HAL_OK : hal_group_fail(of->group, status);
+    return status == HAL_OK ? HAL_OK : hal_comm_fail(of->comm, status);
 }
 
 static hal_status call_record(hal_call *call, hal_queue *queue, const hal_range *ranges)
@@ -669,7 +671,7 @@ static hal_status call_record(hal_call *call, hal_queue *queue, const hal_range 
     const collective_call *what = (const collective_call *)call;
     collective_plan of;
     hal_status status =
-        collective_check(queue, what->group, &what->what, what->has[0] ? ranges[0] : (hal_range){0},
+        collective_check(queue, what->comm, &what->what, what->has[0] ? ranges[0] : (hal_range){0},
                          what->has[1] ? ranges[what->has[0]] : (hal_range){0}, what->count, &of);
     return status == HAL_OK ? collective_run(&of) : status;
 }
@@ -677,7 +679,7 @@ static hal_status call_record(hal_call *call, hal_queue *queue, const hal_range 
 static void call_destroy(hal_call *call)
 {
     collective_call *what = (collective_call *)call;
-    hal_group_unref(what->group);
+    hal_comm_unref(what->comm);
     free(what);
 }
 
@@ -690,7 +692,7 @@ static hal_status graph_append(const collective_plan *of, const hal_collective *
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_collective: no host memory");
     }
     *call = (collective_call){.call = {.record = call_record, .destroy = call_destroy},
-                              .group = of->group,
+                              .comm = of->comm,
                               .what = *what,
                               .count = of->call.count,
                               .has = {of->send.buffer != NULL, of->recv.buffer != NULL}};
@@ -702,7 +704,7 @@ static hal_status graph_append(const collective_plan *of, const hal_collective *
                                .ranges = ranges,
                                .access = call->has[0] ? access : access + 1,
                                .call = &call->call};
-    hal_group_ref(of->group);
+    hal_comm_ref(of->comm);
     const hal_status status = hal_graph_append(of->queue->graph, &action);
     if (status != HAL_OK) {
         call_destroy(&call->call);
@@ -710,14 +712,14 @@ static hal_status graph_append(const collective_plan *of, const hal_collective *
     return status;
 }
 
-static hal_status queue_collective(hal_queue *queue, hal_group *group, const hal_collective *what,
+static hal_status queue_collective(hal_queue *queue, hal_comm *comm, const hal_collective *what,
                                    hal_range send, hal_range recv, uint64_t count)
 {
     collective_plan of;
-    if (!queue || !group || !what) {
-        return hal_null_argument("hal_queue_collective", !queue  ? "queue"
-                                                         : group ? "collective"
-                                                                 : "group");
+    if (!queue || !comm || !what) {
+        return hal_null_argument("hal_queue_collective", !queue ? "queue"
+                                                         : comm ? "collective"
+                                                                : "comm");
     }
     hal_status status = hal_device_check(queue->timeline.device, "hal_queue_collective");
     if (status == HAL_OK && send.buffer) {
@@ -727,7 +729,7 @@ static hal_status queue_collective(hal_queue *queue, hal_group *group, const hal
         status = hal_hook_use(HAL_OBJECT_BUFFER, recv.buffer, "hal_queue_collective");
     }
     if (status == HAL_OK) {
-        status = collective_check(queue, group, what, send, recv, count, &of);
+        status = collective_check(queue, comm, what, send, recv, count, &of);
     }
     if (status != HAL_OK) {
         return status;
@@ -735,13 +737,12 @@ static hal_status queue_collective(hal_queue *queue, hal_group *group, const hal
     return queue->graph ? graph_append(&of, what) : collective_run(&of);
 }
 
-hal_status hal_queue_collective(hal_queue *queue, hal_group *group,
-                                const hal_collective *collective, hal_range send, hal_range recv,
-                                uint64_t count)
+hal_status hal_queue_collective(hal_queue *queue, hal_comm *comm, const hal_collective *collective,
+                                hal_range send, hal_range recv, uint64_t count)
 {
     const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_collective");
     return status == HAL_OK
                ? hal_hook_leave(HAL_OBJECT_QUEUE, queue,
-                                queue_collective(queue, group, collective, send, recv, count))
+                                queue_collective(queue, comm, collective, send, recv, count))
                : status;
 }

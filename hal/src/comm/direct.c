@@ -13,10 +13,10 @@
 #define DIRECT_BYTES (UINT64_C(2) << 20)
 #define DIRECT_SEGMENT_BYTES (UINT64_C(32) << 10) /* for a rank; less is not worth a system call */
 
-void hal_direct_post(hal_board *board, uint32_t rank, uint64_t key[2])
+void hal_direct_post(hal_mailbox *mailbox, uint32_t rank, uint64_t key[2])
 {
-    hal_board_process *process = &hal_board_rank_at(board, rank)->process;
-    if (board->file < 0 || getentropy(process->key, sizeof process->key) != 0) {
+    hal_mailbox_process *process = &hal_mailbox_rank_at(mailbox, rank)->process;
+    if (mailbox->file < 0 || getentropy(process->key, sizeof process->key) != 0) {
         return;
     }
     memcpy(key, process->key, sizeof process->key);
@@ -24,55 +24,57 @@ void hal_direct_post(hal_board *board, uint32_t rank, uint64_t key[2])
     process->id = (uint64_t)getpid();
 }
 
-int hal_direct_is_possible(const hal_board *board, const hal_board_call *call)
+int hal_direct_is_possible(const hal_mailbox *mailbox, const hal_mailbox_call *call)
 {
-    return board->file >= 0 && call->count >= DIRECT_BYTES / hal_type_size((hal_type)call->type);
+    return mailbox->file >= 0 && call->count >= DIRECT_BYTES / hal_type_size((hal_type)call->type);
 }
 
-int hal_direct_is_refused(const hal_board *board)
+int hal_direct_is_refused(const hal_mailbox *mailbox)
 {
-    for (uint32_t q = 0; q < board->count; q++) {
-        if (atomic_load_explicit(&hal_board_rank_at(board, q)->needs_slots, memory_order_acquire)) {
+    for (uint32_t q = 0; q < mailbox->count; q++) {
+        if (atomic_load_explicit(&hal_mailbox_rank_at(mailbox, q)->needs_slots,
+                                 memory_order_acquire)) {
             return 1;
         }
     }
     return 0;
 }
 
-int hal_direct_is_worth(const hal_board *board, uint32_t rank, const hal_segments *out)
+int hal_direct_is_worth(const hal_mailbox *mailbox, uint32_t rank, const hal_segments *out)
 {
     return out->count > 0 && out->bytes >= DIRECT_SEGMENT_BYTES &&
-           hal_board_rank_at(board, rank)->process.id != 0 && !hal_direct_is_refused(board);
+           hal_mailbox_rank_at(mailbox, rank)->process.id != 0 && !hal_direct_is_refused(mailbox);
 }
 
-static hal_board_source *source_at(const hal_board *board, uint32_t rank, uint64_t step)
+static hal_mailbox_source *source_at(const hal_mailbox *mailbox, uint32_t rank, uint64_t step)
 {
-    return &hal_board_rank_at(board, rank)->sources[step % 2];
+    return &hal_mailbox_rank_at(mailbox, rank)->sources[step % 2];
 }
 
-void hal_direct_offer(const hal_board *board, uint32_t rank, uint64_t step, const hal_segments *out)
+void hal_direct_offer(const hal_mailbox *mailbox, uint32_t rank, uint64_t step,
+                      const hal_segments *out)
 {
-    hal_board_source *source = source_at(board, rank, step);
+    hal_mailbox_source *source = source_at(mailbox, rank, step);
     source->stride = out->count > 1 ? out->stride : 0;
     atomic_store_explicit(&source->address, (uint64_t)(uintptr_t)out->host, memory_order_release);
 }
 
-void hal_direct_offer_slot(const hal_board *board, uint32_t rank, uint64_t step)
+void hal_direct_offer_slot(const hal_mailbox *mailbox, uint32_t rank, uint64_t step)
 {
-    atomic_store_explicit(&source_at(board, rank, step)->address, 0, memory_order_release);
+    atomic_store_explicit(&source_at(mailbox, rank, step)->address, 0, memory_order_release);
 }
 
-int hal_direct_is_offered(const hal_board *board, uint32_t q, uint64_t step)
+int hal_direct_is_offered(const hal_mailbox *mailbox, uint32_t q, uint64_t step)
 {
-    return atomic_load_explicit(&source_at(board, q, step)->address, memory_order_acquire) != 0;
+    return atomic_load_explicit(&source_at(mailbox, q, step)->address, memory_order_acquire) != 0;
 }
 
-int hal_direct_read(const hal_board *board, uint32_t rank, uint32_t q, uint64_t step, void *target,
-                    uint64_t bytes)
+int hal_direct_read(const hal_mailbox *mailbox, uint32_t rank, uint32_t q, uint64_t step,
+                    void *target, uint64_t bytes)
 {
-    hal_board_rank *own = hal_board_rank_at(board, rank);
-    const hal_board_process *process = &hal_board_rank_at(board, q)->process;
-    const hal_board_source *source = source_at(board, q, step);
+    hal_mailbox_rank *own = hal_mailbox_rank_at(mailbox, rank);
+    const hal_mailbox_process *process = &hal_mailbox_rank_at(mailbox, q)->process;
+    const hal_mailbox_source *source = source_at(mailbox, q, step);
     const uint64_t address = atomic_load_explicit(&source->address, memory_order_acquire);
     if (address == 0 || atomic_load_explicit(&own->needs_slots, memory_order_relaxed)) {
         return 0;
@@ -83,12 +85,12 @@ int hal_direct_read(const hal_board *board, uint32_t rank, uint32_t q, uint64_t 
                                   {(void *)(uintptr_t)process->key_address, sizeof key}};
     const int error = hal_process_read((int64_t)process->id, to, from, 2);
     if (error == 0 && memcmp(key, process->key, sizeof key) == 0) {
-        /* A rank that fails may reuse its memory: the failure is on the board before that. */
+        /* A rank that fails may reuse its memory: the failure is on the mailbox before that. */
         atomic_thread_fence(memory_order_acquire);
-        return atomic_load_explicit(&board->header->failure, memory_order_relaxed) == 0;
+        return atomic_load_explicit(&mailbox->header->failure, memory_order_relaxed) == 0;
     }
-    hal_log(HAL_LOG_INFO, "group: rank %u of %u cannot read memory of rank %u: %s", rank,
-            board->count, q, error ? strerror(error) : "another process");
+    hal_log(HAL_LOG_INFO, "communicator: rank %u of %u cannot read memory of rank %u: %s", rank,
+            mailbox->count, q, error ? strerror(error) : "another process");
     atomic_store_explicit(&own->needs_slots, 1, memory_order_release);
     return 0;
 }

@@ -1,7 +1,7 @@
-/* Groups from the environment of a launcher. On one host the id follows from what the launcher
- * calls the job, so no message is needed; between hosts the ranks are those of MPI. Called by
- * programs through hal/group.h. */
-#include "group.h"
+/* Communicators from the environment of a launcher. On one host the id follows from what the
+ * launcher calls the job, so no message is needed; between hosts the ranks are those of MPI. Called
+ * by programs through hal/comm.h. */
+#include "comm.h"
 
 #include "base/platform.h"
 #include "base/status.h"
@@ -64,12 +64,13 @@ static int number_parse(const char *text, uint32_t *number)
     return end && *end == 0 && *text >= '0' && *text <= '9' && value <= UINT32_MAX;
 }
 
-/* The id of the next group of a job. Every process creates its groups in the same order. */
-static hal_group_id job_id(const char *job)
+/* The id of the next communicator of a job. Every process creates its communicators in the same
+ * order. */
+static hal_comm_id job_id(const char *job)
 {
     static _Atomic uint32_t group_count;
     char text[512];
-    hal_group_id id;
+    hal_comm_id id;
     snprintf(text, sizeof text, "%.400s/%u/%u", job, (unsigned)geteuid(),
              atomic_fetch_add(&group_count, 1));
     for (uint64_t i = 0; i < 2; i++) {
@@ -80,8 +81,8 @@ static hal_group_id job_id(const char *job)
     return id;
 }
 
-/* HAL_GROUP=RANK/COUNT:NAME */
-static hal_status read_own(const char *value, hal_group_options *options)
+/* HAL_COMM=RANK/COUNT:NAME */
+static hal_status read_own(const char *value, hal_comm_options *options)
 {
     char text[256];
     snprintf(text, sizeof text, "%s", value);
@@ -93,7 +94,7 @@ static hal_status read_own(const char *value, hal_group_options *options)
     if (!name || !*name || !number_parse(text, &options->rank) ||
         !number_parse(count, &options->count)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_group_create_from_environment: HAL_GROUP: expected RANK/COUNT:NAME, "
+                        "hal_comm_create_from_environment: HAL_COMM: expected RANK/COUNT:NAME, "
                         "such as 0/2:job1, got \"%s\"",
                         value);
     }
@@ -101,14 +102,14 @@ static hal_status read_own(const char *value, hal_group_options *options)
     return HAL_OK;
 }
 
-static hal_status launcher_read(const launcher *from, hal_group_options *options)
+static hal_status launcher_read(const launcher *from, hal_comm_options *options)
 {
     const char *job = secure_getenv(from->job), *part = secure_getenv(from->part);
     char name[400];
     if (!number_parse(secure_getenv(from->rank), &options->rank) ||
         !number_parse(secure_getenv(from->count), &options->count)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_group_create_from_environment: %s and %s: expected numbers, as %s "
+                        "hal_comm_create_from_environment: %s and %s: expected numbers, as %s "
                         "sets them, got \"%s\" and \"%s\"",
                         from->rank, from->count, from->name, secure_getenv(from->rank),
                         secure_getenv(from->count) ? secure_getenv(from->count) : "");
@@ -129,78 +130,80 @@ static int launcher_has_hosts(const launcher *from, uint32_t count)
     return (has_local && local_count < count) || (has_hosts && host_count > 1);
 }
 
-/* HAL_GROUP_ENGINE=shared, mpi or mpi:LIBRARY; unset: what the launcher needs. */
-static hal_status engine_choose(const launcher *from, uint32_t count, int *is_mpi,
-                                hal_mpi_choice *choice)
+/* HAL_COMM_TRANSPORT=shared, mpi or mpi:LIBRARY; unset: what the launcher needs. */
+static hal_status backend_choose(const launcher *from, uint32_t count, int *is_mpi,
+                                 hal_mpi_choice *choice)
 {
-    const char *engine = secure_getenv("HAL_GROUP_ENGINE");
-    engine = engine ? engine : "";
-    *is_mpi = strncmp(engine, "mpi", 3) == 0 && (engine[3] == 0 || engine[3] == ':');
-    choice->is_named = *is_mpi && engine[3] == ':';
-    choice->library = choice->is_named ? engine + 4 : from ? from->mpi : NULL;
-    if (!*is_mpi && *engine && strcmp(engine, "shared") != 0) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_group_create_from_environment: HAL_GROUP_ENGINE: expected shared, mpi "
-                        "or mpi:LIBRARY, got \"%s\"",
-                        engine);
+    const char *backend = secure_getenv("HAL_COMM_TRANSPORT");
+    backend = backend ? backend : "";
+    *is_mpi = strncmp(backend, "mpi", 3) == 0 && (backend[3] == 0 || backend[3] == ':');
+    choice->is_named = *is_mpi && backend[3] == ':';
+    choice->library = choice->is_named ? backend + 4 : from ? from->mpi : NULL;
+    if (!*is_mpi && *backend && strcmp(backend, "shared") != 0) {
+        return hal_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "hal_comm_create_from_environment: HAL_COMM_TRANSPORT: expected shared, mpi "
+            "or mpi:LIBRARY, got \"%s\"",
+            backend);
     }
     if (!from && *is_mpi) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_group_create_from_environment: HAL_GROUP_ENGINE: expected \"%s\" with "
-                        "a launcher of MPI, got no variables of a launcher",
-                        engine);
+        return hal_fail(
+            HAL_ERROR_UNSUPPORTED,
+            "hal_comm_create_from_environment: HAL_COMM_TRANSPORT: expected \"%s\" with "
+            "a launcher of MPI, got no variables of a launcher",
+            backend);
     }
-    if (from && !*engine && launcher_has_hosts(from, count)) {
+    if (from && !*backend && launcher_has_hosts(from, count)) {
         *is_mpi = 1;
     }
     if (from && *is_mpi && !from->has_mpi) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_group_create_from_environment: expected all %u ranks on one host, or "
+                        "hal_comm_create_from_environment: expected all %u ranks on one host, or "
                         "a launcher of MPI instead of %s",
                         count, from->name);
     }
     return HAL_OK;
 }
 
-static hal_status group_create_by_mpi(hal_device *device, const hal_group_options *options,
-                                      hal_mpi_choice choice, hal_group **group)
+static hal_status group_create_by_mpi(hal_device *device, const hal_comm_options *options,
+                                      hal_mpi_choice choice, hal_comm **comm)
 {
-    static const char function[] = "hal_group_create_from_environment";
-    const uint64_t limit =
-        options->time_limit_ns ? options->time_limit_ns : HAL_GROUP_TIME_LIMIT_NS;
-    hal_link *link = NULL;
-    hal_board *board = NULL;
-    if (options->count > HAL_GROUP_MAX_RANKS) {
+    static const char function[] = "hal_comm_create_from_environment";
+    const uint64_t limit = options->time_limit_ns ? options->time_limit_ns : HAL_COMM_TIME_LIMIT_NS;
+    hal_transport *transport = NULL;
+    hal_mailbox *mailbox = NULL;
+    if (options->count > HAL_COMM_MAX_RANKS) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: count: expected 1 to %u ranks, got %u",
-                        function, HAL_GROUP_MAX_RANKS, options->count);
+                        function, HAL_COMM_MAX_RANKS, options->count);
     }
-    hal_status status = hal_group_check_device(device, function);
+    hal_status status = hal_comm_check_device(device, function);
     if (status == HAL_OK) {
-        status = hal_link_join(options->rank, options->count, choice, limit, function, &link);
+        status =
+            hal_transport_join(options->rank, options->count, choice, limit, function, &transport);
     }
     if (status == HAL_OK) {
-        status = hal_board_create_linked(link, function, &board);
+        status = hal_mailbox_create_linked(transport, function, &mailbox);
     }
     if (status == HAL_OK) {
         status =
-            hal_group_make(device, board, options->rank, options->count, limit, function, group);
+            hal_comm_make(device, mailbox, options->rank, options->count, limit, function, comm);
     }
-    return status == HAL_OK ? hal_group_start(group, 1, function) : status;
+    return status == HAL_OK ? hal_comm_start(comm, 1, function) : status;
 }
 
-hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_limit_ns,
-                                             hal_group **group)
+hal_status hal_comm_create_from_environment(hal_device *device, uint64_t time_limit_ns,
+                                            hal_comm **comm)
 {
-    hal_group_options options = {.count = 1, .time_limit_ns = time_limit_ns};
-    const char *own = secure_getenv("HAL_GROUP");
+    hal_comm_options options = {.count = 1, .time_limit_ns = time_limit_ns};
+    const char *own = secure_getenv("HAL_COMM");
     hal_mpi_choice choice = {0};
     const launcher *from = NULL;
     hal_status status = HAL_OK;
     int is_mpi = 0;
-    if (!group) {
-        return hal_null_argument("hal_group_create_from_environment", "group");
+    if (!comm) {
+        return hal_null_argument("hal_comm_create_from_environment", "comm");
     }
-    *group = NULL;
+    *comm = NULL;
     if (own && *own) {
         status = read_own(own, &options);
     } else if (!hal_process_is_secure()) {
@@ -212,12 +215,11 @@ hal_status hal_group_create_from_environment(hal_device *device, uint64_t time_l
         status = from ? launcher_read(from, &options) : HAL_OK;
     }
     if (status == HAL_OK) {
-        status = engine_choose(from, options.count, &is_mpi, &choice);
+        status = backend_choose(from, options.count, &is_mpi, &choice);
     }
     if (status != HAL_OK) {
         return status;
     }
-    return from && is_mpi && options.count > 1
-               ? group_create_by_mpi(device, &options, choice, group)
-               : hal_group_create(device, &options, group);
+    return from && is_mpi && options.count > 1 ? group_create_by_mpi(device, &options, choice, comm)
+                                               : hal_comm_create(device, &options, comm);
 }

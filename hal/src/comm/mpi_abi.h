@@ -1,7 +1,7 @@
 /* The table for MPI libraries with the standard binary interface of MPI 5 (libmpi_abi). Used by
  * mpi_process.c. */
-#ifndef HAL_SRC_GROUP_MPI_ABI_H
-#define HAL_SRC_GROUP_MPI_ABI_H
+#ifndef HAL_SRC_COMM_MPI_ABI_H
+#define HAL_SRC_COMM_MPI_ABI_H
 
 #include "mpi_entries.h"
 

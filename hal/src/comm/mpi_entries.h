@@ -4,8 +4,8 @@
  * Used by mpi_process.c and the modules.
  *
  * Functions return MPI_SUCCESS, which is 0, or an error of MPI. Threads: one at a time. */
-#ifndef HAL_SRC_GROUP_MPI_ENTRIES_H
-#define HAL_SRC_GROUP_MPI_ENTRIES_H
+#ifndef HAL_SRC_COMM_MPI_ENTRIES_H
+#define HAL_SRC_COMM_MPI_ENTRIES_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* MPI in this process, see mpi_process.h. A library stays open until the process ends: MPI cannot
- * be started twice. Called by link.c. */
+ * be started twice. Called by transport.c. */
 #include "mpi_process.h"
 
 #include "mpi_abi.h"
@@ -89,7 +89,7 @@ static const hal_mpi_entries *choice_open(hal_mpi_choice choice, const char *fun
     }
     if (!found && choice.is_named) {
         hal_fail(HAL_ERROR_UNSUPPORTED,
-                 "%s: HAL_GROUP_ENGINE: expected a library that can be opened, got \"%s\": %s",
+                 "%s: HAL_COMM_TRANSPORT: expected a library that can be opened, got \"%s\": %s",
                  function, choice.library, reason);
     } else if (!found) {
         hal_fail(HAL_ERROR_UNSUPPORTED,

@@ -1,7 +1,7 @@
 /* MPI in this process: the library that was opened, the lock of all calls, and the world's ranks.
- * Used by link.c and environment.c. */
-#ifndef HAL_SRC_GROUP_MPI_PROCESS_H
-#define HAL_SRC_GROUP_MPI_PROCESS_H
+ * Used by transport.c and environment.c. */
+#ifndef HAL_SRC_COMM_MPI_PROCESS_H
+#define HAL_SRC_COMM_MPI_PROCESS_H
 
 #include "mpi_entries.h"
 
@@ -10,8 +10,8 @@
 typedef struct hal_mpi {
     const hal_mpi_entries *call; /* null until MPI is started */
     hal_mpi_world world;
-    uint64_t joins;    /* groups of all processes that were created */
-    uint32_t next_tag; /* number of the next group, from 1 */
+    uint64_t joins;    /* communicators of all processes that were created */
+    uint32_t next_tag; /* number of the next communicator, from 1 */
 } hal_mpi;
 
 /* The library to be opened: "openmpi", "mpich", "abi"; null: any. */
@@ -27,7 +27,7 @@ typedef struct hal_mpi_choice {
  * MPI, IO with MPI's words. */
 hal_status hal_mpi_start(hal_mpi_choice choice, int (*at_exit)(hal_mpi *mpi), const char *function);
 
-/* Locks MPI. All calls of `call` and all state of links need it. */
+/* Locks MPI. All calls of `call` and all state of transports need it. */
 hal_mpi *hal_mpi_lock(void);
 void hal_mpi_unlock(void);
 

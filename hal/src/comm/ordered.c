@@ -1,19 +1,19 @@
-/* Reductions in the order of the ranks on an engine, see ordered.h. Two forms: gathered, where each
+/* Reductions in the order of the ranks on a backend, see ordered.h. Two forms: gathered, where each
  * rank receives all contributions and adds all elements, and scattered, where it receives those of
  * its chunk, adds them, and all gather the chunks (R. Rabenseifner, "Optimization of Collective
  * Reduction Operations", 2004). Called by collective.c. */
 #include "ordered.h"
 
-#include "engine.h"
+#include "backend.h"
 #include "reduce.h"
 
 #define CHUNK_ALIGNMENT UINT64_C(256) /* bytes */
 
 typedef struct ordered_plan {
-    hal_group *group;
+    hal_comm *comm;
     hal_queue *queue;
-    hal_group_stage *stage;
-    const hal_board_call *call;
+    hal_comm_stage *stage;
+    const hal_mailbox_call *call;
     hal_range send, recv;
     uint64_t since;
     uint64_t size;  /* of an element */
@@ -29,21 +29,21 @@ static hal_status scratch_range(const ordered_plan *of, uint32_t which, uint64_t
                                 hal_range *range)
 {
     *range = (hal_range){.length = bytes};
-    return hal_group_scratch(of->group, of->stage, which, bytes, &range->buffer);
+    return hal_comm_scratch(of->comm, of->stage, which, bytes, &range->buffer);
 }
 
 /* Every rank keeps the result, but of a reduce only the root does. */
 static int has_result(const ordered_plan *of)
 {
-    return of->call->kind != HAL_REDUCE || of->call->root == of->group->rank;
+    return of->call->kind != HAL_COLLECTIVE_REDUCE || of->call->root == of->comm->rank;
 }
 
 /* Moves `bytes` bytes of each rank, or for each. */
-static hal_status engine_move(const ordered_plan *of, uint32_t kind, uint64_t bytes, hal_range send,
-                              hal_range recv)
+static hal_status backend_move(const ordered_plan *of, uint32_t kind, uint64_t bytes,
+                               hal_range send, hal_range recv)
 {
-    const hal_board_call call = {.kind = kind, .type = of->call->type, .count = bytes / of->size};
-    return hal_engine_record(of->group, of->queue, &call, send, recv, of->since);
+    const hal_mailbox_call call = {.kind = kind, .type = of->call->type, .count = bytes / of->size};
+    return hal_backend_record(of->comm, of->queue, &call, send, recv, of->since);
 }
 
 /* `received` has a contribution of own.length bytes for each rank. */
@@ -51,7 +51,7 @@ static hal_status contributions_add(const ordered_plan *of, hal_range received, 
                                     hal_range result)
 {
     const uint64_t count = own.length / of->size;
-    return hal_reduce_record(of->group, of->queue, of->stage, (hal_type)of->call->type,
+    return hal_reduce_record(of->comm, of->queue, of->stage, (hal_type)of->call->type,
                              of->call->reduction, received, count, own, result, count);
 }
 
@@ -59,10 +59,9 @@ static hal_status gathered_piece(const ordered_plan *of, uint64_t at, uint64_t b
 {
     const hal_range own = range_part(of->send, at, bytes);
     hal_range received;
-    hal_status status =
-        scratch_range(of, HAL_SCRATCH_RECEIVED, of->group->count * bytes, &received);
+    hal_status status = scratch_range(of, HAL_SCRATCH_RECEIVED, of->comm->count * bytes, &received);
     if (status == HAL_OK) {
-        status = engine_move(of, HAL_ALL_GATHER, bytes, own, received);
+        status = backend_move(of, HAL_COLLECTIVE_ALL_GATHER, bytes, own, received);
     }
     return status == HAL_OK && has_result(of)
                ? contributions_add(of, received, own, range_part(of->recv, at, bytes))
@@ -72,7 +71,7 @@ static hal_status gathered_piece(const ordered_plan *of, uint64_t at, uint64_t b
 /* `bytes` is a multiple of the number of ranks. */
 static hal_status scattered_piece(const ordered_plan *of, uint64_t at, uint64_t bytes)
 {
-    const uint64_t chunk = bytes / of->group->count, begin = of->group->rank * chunk;
+    const uint64_t chunk = bytes / of->comm->count, begin = of->comm->rank * chunk;
     const hal_range sent = range_part(of->send, at, bytes);
     hal_range received, result = range_part(of->recv, at, bytes);
     hal_status status = scratch_range(of, HAL_SCRATCH_RECEIVED, bytes, &received);
@@ -80,20 +79,21 @@ static hal_status scattered_piece(const ordered_plan *of, uint64_t at, uint64_t 
         status = scratch_range(of, HAL_SCRATCH_SENT, bytes, &result);
     }
     if (status == HAL_OK) {
-        status = engine_move(of, HAL_ALL_TO_ALL, chunk, sent, received);
+        status = backend_move(of, HAL_COLLECTIVE_ALL_TO_ALL, chunk, sent, received);
     }
     const hal_range own = range_part(result, begin, chunk);
     if (status == HAL_OK) {
         status = contributions_add(of, received, range_part(sent, begin, chunk), own);
     }
-    return status == HAL_OK ? engine_move(of, HAL_ALL_GATHER, chunk, own, result) : status;
+    return status == HAL_OK ? backend_move(of, HAL_COLLECTIVE_ALL_GATHER, chunk, own, result)
+                            : status;
 }
 
 /* An all_reduce or reduce. */
 static hal_status whole_reduce(const ordered_plan *of)
 {
-    const uint64_t ranks = of->group->count, parts = ranks * CHUNK_ALIGNMENT;
-    const hal_group_limits *limits = &of->group->limits;
+    const uint64_t ranks = of->comm->count, parts = ranks * CHUNK_ALIGNMENT;
+    const hal_comm_limits *limits = &of->comm->limits;
     const uint64_t most_gathered = limits->received_bytes / parts * CHUNK_ALIGNMENT;
     const uint64_t most_scattered = limits->received_bytes / parts * parts;
     hal_status status = HAL_OK;
@@ -109,11 +109,11 @@ static hal_status whole_reduce(const ordered_plan *of)
     return status;
 }
 
-/* The parts of all ranks at `at`, which the engine sends, side by side. */
+/* The parts of all ranks at `at`, which the backend sends, side by side. */
 static hal_status parts_pack(const ordered_plan *of, uint64_t at, uint64_t bytes, hal_range *packed)
 {
-    hal_status status = scratch_range(of, HAL_SCRATCH_SENT, of->group->count * bytes, packed);
-    for (uint32_t q = 0; status == HAL_OK && q < of->group->count; q++) {
+    hal_status status = scratch_range(of, HAL_SCRATCH_SENT, of->comm->count * bytes, packed);
+    for (uint32_t q = 0; status == HAL_OK && q < of->comm->count; q++) {
         status = hal_reduce_copy(of->queue, range_part(of->send, q * of->bytes + at, bytes),
                                  range_part(*packed, q * bytes, bytes));
     }
@@ -123,25 +123,24 @@ static hal_status parts_pack(const ordered_plan *of, uint64_t at, uint64_t bytes
 static hal_status scatter_piece(const ordered_plan *of, uint64_t at, uint64_t bytes)
 {
     hal_range received, sent = of->send;
-    hal_status status =
-        scratch_range(of, HAL_SCRATCH_RECEIVED, of->group->count * bytes, &received);
+    hal_status status = scratch_range(of, HAL_SCRATCH_RECEIVED, of->comm->count * bytes, &received);
     if (status == HAL_OK && bytes < of->bytes) {
         status = parts_pack(of, at, bytes, &sent);
     }
     if (status == HAL_OK) {
-        status = engine_move(of, HAL_ALL_TO_ALL, bytes, sent, received);
+        status = backend_move(of, HAL_COLLECTIVE_ALL_TO_ALL, bytes, sent, received);
     }
     return status == HAL_OK
                ? contributions_add(of, received,
-                                   range_part(of->send, of->group->rank * of->bytes + at, bytes),
+                                   range_part(of->send, of->comm->rank * of->bytes + at, bytes),
                                    range_part(of->recv, at, bytes))
                : status;
 }
 
 static hal_status reduce_scatter(const ordered_plan *of)
 {
-    const uint64_t parts = of->group->count * CHUNK_ALIGNMENT;
-    const uint64_t most = of->group->limits.received_bytes / parts * CHUNK_ALIGNMENT;
+    const uint64_t parts = of->comm->count * CHUNK_ALIGNMENT;
+    const uint64_t most = of->comm->limits.received_bytes / parts * CHUNK_ALIGNMENT;
     hal_status status = HAL_OK;
     for (uint64_t at = 0; status == HAL_OK && at < of->bytes; at += most) {
         const uint64_t rest = of->bytes - at;
@@ -150,10 +149,10 @@ static hal_status reduce_scatter(const ordered_plan *of)
     return status;
 }
 
-hal_status hal_ordered_record(hal_group *group, hal_queue *queue, const hal_board_call *call,
+hal_status hal_ordered_record(hal_comm *comm, hal_queue *queue, const hal_mailbox_call *call,
                               hal_range send, hal_range recv, uint64_t since)
 {
-    ordered_plan of = {.group = group,
+    ordered_plan of = {.comm = comm,
                        .queue = queue,
                        .call = call,
                        .send = send,
@@ -161,9 +160,9 @@ hal_status hal_ordered_record(hal_group *group, hal_queue *queue, const hal_boar
                        .since = since,
                        .size = hal_type_size((hal_type)call->type)};
     of.bytes = call->count * of.size;
-    const hal_status status = hal_group_stage_for(group, queue, &of.stage);
+    const hal_status status = hal_comm_stage_for(comm, queue, &of.stage);
     if (status != HAL_OK) {
         return status;
     }
-    return call->kind == HAL_REDUCE_SCATTER ? reduce_scatter(&of) : whole_reduce(&of);
+    return call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ? reduce_scatter(&of) : whole_reduce(&of);
 }

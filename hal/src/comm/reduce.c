@@ -1,4 +1,4 @@
-/* Reduction kernels of groups: one work-item per element. Called by
+/* Reduction kernels of communicators: one work-item per element. Called by
  * collective.c and ordered.c. */
 #include "reduce.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define GROUP_ITEMS 256u
-#define UNROLLED_RANKS 4u /* groups of up to so many ranks have a kernel of their own */
+#define UNROLLED_RANKS 4u /* communicators of up to so many ranks have a kernel of their own */
 
 /* Where the own contribution is, and the result. */
 typedef enum reduce_form {
@@ -20,7 +20,7 @@ typedef enum reduce_form {
     REDUCE_PADDED    /* among the others; nothing is guarded */
 } reduce_form;
 
-_Static_assert(REDUCE_PADDED + 1 == HAL_GROUP_KERNELS, "a kernel for each form");
+_Static_assert(REDUCE_PADDED + 1 == HAL_COMM_KERNELS, "a kernel for each form");
 
 typedef struct reduce_scalars {
     uint32_t count, stride; /* in elements */
@@ -92,12 +92,12 @@ static hal_ir_value elements_reduce(hal_ir_builder *b, const reduce_values *of, 
 
 /* The rank is a scalar, so that a kernel serves all ranks of a process; so is the number of ranks
  * above UNROLLED_RANKS. */
-static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type type,
-                         uint32_t reduction, reduce_form form)
+static void reduce_build(hal_ir_builder *b, const hal_comm *comm, hal_type type, uint32_t reduction,
+                         reduce_form form)
 {
     static const char *const names[4] = {"count", "stride", "rank", "ranks"};
     hal_ir_value scalars[4];
-    hal_ir_group_size(b, group_items(group->device), 1, 1);
+    hal_ir_group_size(b, group_items(comm->device), 1, 1);
     const int in_place = form == REDUCE_IN_PLACE;
     reduce_values of = {.others = hal_ir_binding(b, "others", type, HAL_ACCESS_READ),
                         .has_all = form == REDUCE_PADDED};
@@ -122,7 +122,7 @@ static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type typ
         of.own = hal_ir_load(b, own, of.i);
     }
     hal_ir_value value =
-        elements_reduce(b, &of, type, reduction, group->count <= UNROLLED_RANKS ? group->count : 0);
+        elements_reduce(b, &of, type, reduction, comm->count <= UNROLLED_RANKS ? comm->count : 0);
     if (reduction == HAL_REDUCE_MEAN) {
         value = hal_ir_div(b, value, hal_ir_cast(b, hal_type_of_value(type), of.ranks));
     }
@@ -132,8 +132,7 @@ static void reduce_build(hal_ir_builder *b, const hal_group *group, hal_type typ
     }
 }
 
-static hal_status kernel_create(hal_group *group, hal_type type, uint32_t reduction,
-                                reduce_form form)
+static hal_status kernel_create(hal_comm *comm, hal_type type, uint32_t reduction, reduce_form form)
 {
     static const char *const names[] = {"sum", "mean", "min", "max"};
     char name[48];
@@ -142,18 +141,18 @@ static hal_status kernel_create(hal_group *group, hal_type type, uint32_t reduct
     snprintf(name, sizeof name, "group_%s_%s", names[reduction], hal_type_name(type));
     hal_status status = hal_ir_builder_create(name, &builder);
     if (status == HAL_OK) {
-        reduce_build(builder, group, type, reduction, form);
+        reduce_build(builder, comm, type, reduction, form);
         status = hal_ir_builder_finish(builder, &ir);
     }
     hal_ir_builder_destroy(builder);
     if (status == HAL_OK) {
-        status = hal_kernel_create(group->device, ir, &group->kernels[type][reduction][form]);
+        status = hal_kernel_create(comm->device, ir, &comm->kernels[type][reduction][form]);
     }
     hal_ir_kernel_destroy(ir);
     return status;
 }
 
-hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction, int padded)
+hal_status hal_reduce_prepare(hal_comm *comm, hal_type type, uint32_t reduction, int padded)
 {
     hal_status status = HAL_OK;
     if (type == HAL_TYPE_BOOL && reduction == HAL_REDUCE_MEAN) {
@@ -164,8 +163,8 @@ hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reductio
     const reduce_form first = padded ? REDUCE_PADDED : REDUCE_APART;
     const reduce_form last = padded ? REDUCE_PADDED : REDUCE_IN_PLACE;
     for (reduce_form form = first; status == HAL_OK && form <= last; form++) {
-        if (!group->kernels[type][reduction][form]) {
-            status = kernel_create(group, type, reduction, form);
+        if (!comm->kernels[type][reduction][form]) {
+            status = kernel_create(comm, type, reduction, form);
         }
     }
     return status;
@@ -183,25 +182,25 @@ hal_status hal_reduce_copy(hal_queue *queue, hal_range source, hal_range target)
 }
 
 /* A range that a binding may have: `range` itself, or scratch memory of its length. */
-static hal_status range_align(hal_group *group, hal_group_stage *stage, uint32_t which,
+static hal_status range_align(hal_comm *comm, hal_comm_stage *stage, uint32_t which,
                               hal_range range, hal_range *aligned)
 {
     hal_status status = HAL_OK;
     *aligned = range;
-    if (range.offset % group->device->info.binding_alignment != 0) {
-        status = hal_group_scratch(group, stage, which, range.length, &aligned->buffer);
+    if (range.offset % comm->device->info.binding_alignment != 0) {
+        status = hal_comm_scratch(comm, stage, which, range.length, &aligned->buffer);
         aligned->offset = 0;
     }
     return status;
 }
 
 /* Dispatches a kernel over `count` elements. `ranges` are its bindings. */
-static hal_status reduce_dispatch(hal_group *group, hal_queue *queue, hal_kernel *kernel,
+static hal_status reduce_dispatch(hal_comm *comm, hal_queue *queue, hal_kernel *kernel,
                                   uint64_t stride, const hal_range *ranges, uint32_t range_count,
                                   uint64_t count)
 {
-    const uint32_t items = group_items(group->device);
-    const reduce_scalars scalars = {(uint32_t)count, (uint32_t)stride, group->rank, group->count};
+    const uint32_t items = group_items(comm->device);
+    const reduce_scalars scalars = {(uint32_t)count, (uint32_t)stride, comm->rank, comm->count};
     const hal_action action = {.kind = HAL_COMMAND_DISPATCH,
                                .range_count = (uint16_t)range_count,
                                .scalar_bytes = sizeof scalars,
@@ -214,17 +213,17 @@ static hal_status reduce_dispatch(hal_group *group, hal_queue *queue, hal_kernel
     return status == HAL_OK ? hal_record_action(&queue->recorder, &action) : status;
 }
 
-hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
-                             hal_type type, uint32_t reduction, hal_range others, uint64_t stride,
-                             hal_range own, hal_range result, uint64_t count)
+hal_status hal_reduce_record(hal_comm *comm, hal_queue *queue, hal_comm_stage *stage, hal_type type,
+                             uint32_t reduction, hal_range others, uint64_t stride, hal_range own,
+                             hal_range result, uint64_t count)
 {
     hal_range ranges[3] = {others, own, result};
     if (count == 0) {
         return HAL_OK;
     }
-    hal_status status = range_align(group, stage, HAL_SCRATCH_OPERAND, own, &ranges[1]);
+    hal_status status = range_align(comm, stage, HAL_SCRATCH_OPERAND, own, &ranges[1]);
     if (status == HAL_OK) {
-        status = range_align(group, stage, HAL_SCRATCH_RESULT, result, &ranges[2]);
+        status = range_align(comm, stage, HAL_SCRATCH_RESULT, result, &ranges[2]);
     }
     if (status == HAL_OK) {
         status = hal_reduce_copy(queue, own, ranges[1]);
@@ -233,8 +232,8 @@ hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage
         ranges[1].buffer == ranges[2].buffer && ranges[1].offset == ranges[2].offset;
     if (status == HAL_OK) {
         hal_kernel *kernel =
-            group->kernels[type][reduction][in_place ? REDUCE_IN_PLACE : REDUCE_APART];
-        status = reduce_dispatch(group, queue, kernel, stride, ranges, in_place ? 2 : 3, count);
+            comm->kernels[type][reduction][in_place ? REDUCE_IN_PLACE : REDUCE_APART];
+        status = reduce_dispatch(comm, queue, kernel, stride, ranges, in_place ? 2 : 3, count);
     }
     return status == HAL_OK ? hal_reduce_copy(queue, ranges[2], result) : status;
 }
@@ -245,22 +244,22 @@ uint64_t hal_reduce_padded_count(const hal_device *device, uint64_t count)
     return (count + items - 1) / items * items;
 }
 
-hal_status hal_reduce_record_padded(hal_group *group, hal_queue *queue, hal_group_stage *stage,
+hal_status hal_reduce_record_padded(hal_comm *comm, hal_queue *queue, hal_comm_stage *stage,
                                     hal_type type, uint32_t reduction, uint64_t stride,
                                     hal_range result, uint64_t count)
 {
     const uint64_t size = hal_type_size(type);
-    const uint64_t padded = hal_reduce_padded_count(group->device, count);
-    hal_range ranges[2] = {{stage->inbox, 0, group->count * stride * size}, {0}};
+    const uint64_t padded = hal_reduce_padded_count(comm->device, count);
+    hal_range ranges[2] = {{stage->inbox, 0, comm->count * stride * size}, {0}};
     if (count == 0) {
         return HAL_OK;
     }
     hal_status status =
-        hal_group_scratch(group, stage, HAL_SCRATCH_RESULT, padded * size, &ranges[1].buffer);
+        hal_comm_scratch(comm, stage, HAL_SCRATCH_RESULT, padded * size, &ranges[1].buffer);
     if (status == HAL_OK) {
         ranges[1].length = padded * size;
-        status = reduce_dispatch(group, queue, group->kernels[type][reduction][REDUCE_PADDED],
-                                 stride, ranges, 2, padded);
+        status = reduce_dispatch(comm, queue, comm->kernels[type][reduction][REDUCE_PADDED], stride,
+                                 ranges, 2, padded);
     }
     return status == HAL_OK
                ? hal_reduce_copy(queue, (hal_range){ranges[1].buffer, 0, count * size}, result)

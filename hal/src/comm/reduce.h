@@ -1,22 +1,22 @@
 /* The reduction of the ranks' contributions by a kernel, in the order of the ranks. Used by
  * collective.c and ordered.c. */
-#ifndef HAL_SRC_GROUP_REDUCE_H
-#define HAL_SRC_GROUP_REDUCE_H
+#ifndef HAL_SRC_COMM_REDUCE_H
+#define HAL_SRC_COMM_REDUCE_H
 
-#include "group.h"
+#include "comm.h"
 
 /* Creates the kernels of a type and reduction for the rank: those of hal_reduce_record or, if
  * `padded`, of hal_reduce_record_padded. Errors: UNSUPPORTED, INVALID_ARGUMENT for the mean of
  * BOOL, COMPILE, OUT_OF_MEMORY. */
-hal_status hal_reduce_prepare(hal_group *group, hal_type type, uint32_t reduction, int padded);
+hal_status hal_reduce_prepare(hal_comm *comm, hal_type type, uint32_t reduction, int padded);
 
 /* Records result[i] = own[i] reduced with others[q * stride + i] of all other ranks q, for `count`
  * elements; `stride` in elements. `others` begins where a binding may. `own` and `result` are the
  * same range or disjoint, at any offset.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
-hal_status hal_reduce_record(hal_group *group, hal_queue *queue, hal_group_stage *stage,
-                             hal_type type, uint32_t reduction, hal_range others, uint64_t stride,
-                             hal_range own, hal_range result, uint64_t count);
+hal_status hal_reduce_record(hal_comm *comm, hal_queue *queue, hal_comm_stage *stage, hal_type type,
+                             uint32_t reduction, hal_range others, uint64_t stride, hal_range own,
+                             hal_range result, uint64_t count);
 
 /* `count` rounded up to whole work-groups. */
 uint64_t hal_reduce_padded_count(const hal_device *device, uint64_t count);
@@ -24,7 +24,7 @@ uint64_t hal_reduce_padded_count(const hal_device *device, uint64_t count);
 /* The same where inbox[rank * stride + i] is the own contribution, and every segment of the inbox
  * has hal_reduce_padded_count(count) elements, of which those after `count` have any value. All
  * work-groups are whole, which on processors is faster than one with a guard. */
-hal_status hal_reduce_record_padded(hal_group *group, hal_queue *queue, hal_group_stage *stage,
+hal_status hal_reduce_record_padded(hal_comm *comm, hal_queue *queue, hal_comm_stage *stage,
                                     hal_type type, uint32_t reduction, uint64_t stride,
                                     hal_range result, uint64_t count);
 

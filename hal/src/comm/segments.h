@@ -1,6 +1,6 @@
-/* Data of a step in the host's memory, in parts for the ranks. Used by step.c and link.c. */
-#ifndef HAL_SRC_GROUP_SEGMENTS_H
-#define HAL_SRC_GROUP_SEGMENTS_H
+/* Data of a step in the host's memory, in parts for the ranks. Used by step.c and transport.c. */
+#ifndef HAL_SRC_COMM_SEGMENTS_H
+#define HAL_SRC_COMM_SEGMENTS_H
 
 #include "core/pool.h"
 

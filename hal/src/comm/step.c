@@ -1,5 +1,5 @@
 /* Steps of collectives, see step.h. A step waits without holding the device or a lock: its batch is
- * submitted when all of its data is there. docs/groups.md has the argument why steps do not
+ * submitted when all of its data is there. docs/communicators.md has the argument why steps do not
  * deadlock. Called by collective.c; advanced by core/held.c. */
 #include "direct.h"
 #include "step.h"
@@ -21,7 +21,7 @@
 
 typedef struct group_step {
     hal_gate gate; /* must be first */
-    hal_group *group;
+    hal_comm *comm;
     hal_timeline *timeline;
     uint64_t value; /* of the batch that produces `out` */
     uint64_t number;
@@ -31,7 +31,7 @@ typedef struct group_step {
     int is_large;      /* ranks may offer memory of their processes (direct.h) */
     int is_offered;    /* targets read `out` itself, which stays as it is until they have */
     int is_received;   /* all data of the sources is here */
-    int has_transfers; /* the link may use `out` and `in` */
+    int has_transfers; /* the transport may use `out` and `in` */
     int is_open;
     uint64_t deadline_ns; /* for what the step waits for; 0: not waiting */
     uint64_t dead_check_ns;
@@ -42,34 +42,36 @@ static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_sca
                                          "reduce",     "all_to_all", "exchange"};
 static const char *const reduction_names[] = {"sum", "mean", "min", "max"};
 
-void hal_step_describe(const hal_board_call *call, char text[128])
+void hal_step_describe(const hal_mailbox_call *call, char text[128])
 {
-    const int reduces = call->kind == HAL_ALL_REDUCE || call->kind == HAL_REDUCE_SCATTER ||
-                        call->kind == HAL_REDUCE;
+    const int reduces = call->kind == HAL_COLLECTIVE_ALL_REDUCE ||
+                        call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ||
+                        call->kind == HAL_COLLECTIVE_REDUCE;
     const char *type = hal_type_name((hal_type)call->type);
     char root[24] = "";
-    if (call->kind == HAL_BROADCAST || call->kind == HAL_REDUCE || call->kind == HAL_EXCHANGE) {
+    if (call->kind == HAL_COLLECTIVE_BROADCAST || call->kind == HAL_COLLECTIVE_REDUCE ||
+        call->kind == HAL_COLLECTIVE_EXCHANGE) {
         snprintf(root, sizeof root, ", root %u", call->root);
     }
     snprintf(text, 128, "%s of %llu %s%s%s%s%s",
-             call->kind <= HAL_EXCHANGE ? kind_names[call->kind] : "?",
+             call->kind <= HAL_COLLECTIVE_EXCHANGE ? kind_names[call->kind] : "?",
              (unsigned long long)call->count, type ? type : "?", reduces ? ", " : "",
              reduces && call->reduction < 4 ? reduction_names[call->reduction] : "", root,
              call->any_order ? ", any order" : "");
 }
 
-const char *hal_step_kind_name(const hal_board_call *call)
+const char *hal_step_kind_name(const hal_mailbox_call *call)
 {
     return kind_names[call->kind];
 }
 
 static hal_status step_fail(group_step *step, uint32_t rank, hal_status status, const char *message)
 {
-    hal_board_fail(step->group->board, rank, status, message);
-    return hal_board_check(step->group->board, "hal_queue_collective");
+    hal_mailbox_fail(step->comm->mailbox, rank, status, message);
+    return hal_mailbox_check(step->comm->mailbox, "hal_queue_collective");
 }
 
-/* The status of a call that the step makes; a failure ends the group. */
+/* The status of a call that the step makes; a failure ends the communicator. */
 static hal_status step_own_status(group_step *step, hal_status status)
 {
     char message[256];
@@ -77,44 +79,46 @@ static hal_status step_own_status(group_step *step, hal_status status)
         return HAL_OK;
     }
     snprintf(message, sizeof message, "%s", hal_status_message());
-    return step_fail(step, step->group->rank, status, message);
+    return step_fail(step, step->comm->rank, status, message);
 }
 
 /* Whether the step goes on without `rank`, whose process may have ended. */
 static int step_needs_no_more_of(const group_step *step, uint32_t rank)
 {
-    const hal_board *board = step->group->board;
-    const hal_board_rank *other = hal_board_rank_at(board, rank);
-    if (!hal_board_has_published(board, rank, step->number)) {
+    const hal_mailbox *mailbox = step->comm->mailbox;
+    const hal_mailbox_rank *other = hal_mailbox_rank_at(mailbox, rank);
+    if (!hal_mailbox_has_published(mailbox, rank, step->number)) {
         return 0;
     }
-    return step->is_received ? atomic_load(&other->read) >= step->number
-                             : !step->is_large || !hal_direct_is_offered(board, rank, step->number);
+    return step->is_received
+               ? atomic_load(&other->read) >= step->number
+               : !step->is_large || !hal_direct_is_offered(mailbox, rank, step->number);
 }
 
 /* The step cannot go on before `rank` has done something. Errors: TIMEOUT, INVALID_STATE. */
 static hal_status step_wait_for(group_step *step, uint32_t rank, const char *what)
 {
-    const hal_group *group = step->group;
+    const hal_comm *comm = step->comm;
     char message[256], call[128];
     if (step->gate.is_repeated) {
         return HAL_OK;
     }
     const uint64_t now = hal_clock_ns();
     if (step->deadline_ns == 0) {
-        step->deadline_ns = now + group->time_limit_ns;
+        step->deadline_ns = now + comm->time_limit_ns;
         step->dead_check_ns = now + DEAD_CHECK_NS;
     }
     if (now >= step->dead_check_ns) {
         step->dead_check_ns = now + DEAD_CHECK_NS;
         /* The order matters: a rank publishes before it ends. */
-        const int is_dead = hal_board_is_rank_dead(group->board, rank);
-        const hal_board_rank *other = hal_board_rank_at(group->board, rank);
+        const int is_dead = hal_mailbox_is_rank_dead(comm->mailbox, rank);
+        const hal_mailbox_rank *other = hal_mailbox_rank_at(comm->mailbox, rank);
         const int has_left = atomic_load(&other->left) != 0;
         if ((is_dead || has_left) && !step_needs_no_more_of(step, rank)) {
             return step_fail(step, rank, HAL_ERROR_INVALID_STATE,
-                             is_dead ? "its process ended without leaving the group"
-                                     : "it left the group before a collective of other ranks");
+                             is_dead
+                                 ? "its process ended without leaving the communicator"
+                                 : "it left the communicator before a collective of other ranks");
         }
     }
     if (now < step->deadline_ns) {
@@ -123,8 +127,8 @@ static hal_status step_wait_for(group_step *step, uint32_t rank, const char *wha
     hal_step_describe(&step->is.call, call);
     snprintf(message, sizeof message,
              "it did not %s step %llu (%s) within the time limit of %.3f s, which rank %u waited",
-             what, (unsigned long long)step->number, call, (double)group->time_limit_ns / 1e9,
-             group->rank);
+             what, (unsigned long long)step->number, call, (double)comm->time_limit_ns / 1e9,
+             comm->rank);
     return step_fail(step, rank, HAL_ERROR_TIMEOUT, message);
 }
 
@@ -134,14 +138,14 @@ static hal_status step_poll_own(group_step *step, int *done)
     hal_timeline *timeline = step->timeline;
     *done = hal_timeline_has_reached(timeline, step->value, 1);
     if (atomic_load(&timeline->device->lost)) {
-        return step_fail(step, step->group->rank, HAL_ERROR_DEVICE_LOST, "its device is lost");
+        return step_fail(step, step->comm->rank, HAL_ERROR_DEVICE_LOST, "its device is lost");
     }
     if (*done && atomic_load(&timeline->rejected) >= step->is.since) {
         char reason[256], message[320];
         hal_held_copy_deferred_message(hal_timeline_queue(timeline), reason, sizeof reason);
         snprintf(message, sizeof message, "a batch of its queue failed%s%s", *reason ? ": " : "",
                  reason);
-        return step_fail(step, step->group->rank, HAL_ERROR_INVALID_STATE, message);
+        return step_fail(step, step->comm->rank, HAL_ERROR_INVALID_STATE, message);
     }
     return HAL_OK;
 }
@@ -152,7 +156,7 @@ static hal_status step_invalidate_out(const group_step *step)
     const hal_segments *out = &step->is.out;
     hal_status status = HAL_OK;
     for (uint32_t q = 0; status == HAL_OK && q < out->count; q++) {
-        if (!out->skip_own || q != step->group->rank) {
+        if (!out->skip_own || q != step->comm->rank) {
             status =
                 hal_memory_invalidate(step->timeline->device, out->memory,
                                       out->offset + q * out->stride, hal_segment_bytes(out, q));
@@ -164,26 +168,26 @@ static hal_status step_invalidate_out(const group_step *step)
 /* Whether the messages of the ranks have room for what they publish; equally on all ranks. */
 static int step_is_short(const group_step *step)
 {
-    const hal_board_call *call = &step->is.call;
-    return !step->group->board->link && call->kind != HAL_REDUCE_SCATTER &&
-           call->kind != HAL_ALL_TO_ALL &&
-           call->count <= HAL_BOARD_SHORT_BYTES / hal_type_size((hal_type)call->type);
+    const hal_mailbox_call *call = &step->is.call;
+    return !step->comm->mailbox->transport && call->kind != HAL_COLLECTIVE_REDUCE_SCATTER &&
+           call->kind != HAL_COLLECTIVE_ALL_TO_ALL &&
+           call->count <= HAL_MAILBOX_SHORT_BYTES / hal_type_size((hal_type)call->type);
 }
 
-/* Where a rank's data of the step is on the board. */
+/* Where a rank's data of the step is on the mailbox. */
 static uint8_t *step_slot(const group_step *step, uint32_t rank)
 {
-    const hal_board *board = step->group->board;
-    return step_is_short(step) ? hal_board_rank_at(board, rank)->messages[step->number % 2].data
-                               : hal_board_slot(board, rank, step->number);
+    const hal_mailbox *mailbox = step->comm->mailbox;
+    return step_is_short(step) ? hal_mailbox_rank_at(mailbox, rank)->messages[step->number % 2].data
+                               : hal_mailbox_slot(mailbox, rank, step->number);
 }
 
 static void step_copy_out(const group_step *step)
 {
     const hal_segments *out = &step->is.out;
-    uint8_t *slot = step_slot(step, step->group->rank);
+    uint8_t *slot = step_slot(step, step->comm->rank);
     for (uint32_t q = 0; q < out->count; q++) {
-        if (!out->skip_own || q != step->group->rank) {
+        if (!out->skip_own || q != step->comm->rank) {
             memcpy(slot + out->slot_offset + q * out->slot_stride, out->host + q * out->stride,
                    hal_segment_bytes(out, q));
         }
@@ -194,7 +198,7 @@ static void step_copy_out(const group_step *step)
 static hal_status step_keep_own(const group_step *step)
 {
     const hal_segments *in = &step->is.in, *out = &step->is.out;
-    const uint64_t begin = step->group->rank * in->stride;
+    const uint64_t begin = step->comm->rank * in->stride;
     memcpy(in->host + begin, out->host, out->bytes);
     return hal_memory_flush(step->timeline->device, in->memory, in->offset + begin, out->bytes);
 }
@@ -202,10 +206,10 @@ static hal_status step_keep_own(const group_step *step)
 /* Publishes the rank's data once all ranks have consumed what the slot held. */
 static hal_status step_publish(group_step *step)
 {
-    const hal_board *board = step->group->board;
-    const uint64_t window = board->link ? HAL_LINK_WINDOW : 2;
-    hal_board_rank *own = hal_board_rank_at(board, step->group->rank);
-    hal_board_message *message = &own->messages[step->number % 2];
+    const hal_mailbox *mailbox = step->comm->mailbox;
+    const uint64_t window = mailbox->transport ? HAL_TRANSPORT_WINDOW : 2;
+    hal_mailbox_rank *own = hal_mailbox_rank_at(mailbox, step->comm->rank);
+    hal_mailbox_message *message = &own->messages[step->number % 2];
     int done = 0;
     if (atomic_load_explicit(&own->consumed, memory_order_relaxed) + 1 != step->number) {
         return HAL_OK; /* an earlier step, recorded on another queue, comes first */
@@ -214,16 +218,16 @@ static hal_status step_publish(group_step *step)
     if (status != HAL_OK || !done) {
         return status;
     }
-    for (uint32_t q = 0; q < board->count; q++) {
-        const hal_board_rank *rank = hal_board_rank_at(board, q);
-        if (board->link && q != step->group->rank) {
-            status = step_own_status(step, hal_link_look(board->link, q, step->number));
+    for (uint32_t q = 0; q < mailbox->count; q++) {
+        const hal_mailbox_rank *rank = hal_mailbox_rank_at(mailbox, q);
+        if (mailbox->transport && q != step->comm->rank) {
+            status = step_own_status(step, hal_transport_look(mailbox->transport, q, step->number));
         }
         if (status != HAL_OK) {
             return status;
         }
         /* A rank that has published step s - 1 has consumed s - 2: a line that is known already. */
-        if (!hal_board_has_published(board, q, step->number - 1) &&
+        if (!hal_mailbox_has_published(mailbox, q, step->number - 1) &&
             atomic_load_explicit(&rank->consumed, memory_order_acquire) + window < step->number) {
             return step_wait_for(step, q, "complete what precedes");
         }
@@ -235,20 +239,21 @@ static hal_status step_publish(group_step *step)
     if (status != HAL_OK) {
         return step_own_status(step, status);
     }
-    if (board->link) {
+    if (mailbox->transport) {
         step->has_transfers = 1;
-        status = step_own_status(step, hal_link_publish(board->link, step->number, &step->is.call,
-                                                        step->is.targets, &step->is.out));
+        status = step_own_status(step, hal_transport_publish(mailbox->transport, step->number,
+                                                             &step->is.call, step->is.targets,
+                                                             &step->is.out));
         if (status != HAL_OK) {
             return status;
         }
-    } else if (step->is_large && hal_direct_is_worth(board, step->group->rank, &step->is.out)) {
+    } else if (step->is_large && hal_direct_is_worth(mailbox, step->comm->rank, &step->is.out)) {
         step->is_offered = 1;
-        hal_direct_offer(board, step->group->rank, step->number, &step->is.out);
+        hal_direct_offer(mailbox, step->comm->rank, step->number, &step->is.out);
     } else {
         step_copy_out(step);
         if (step->is_large) {
-            hal_direct_offer_slot(board, step->group->rank, step->number);
+            hal_direct_offer_slot(mailbox, step->comm->rank, step->number);
         }
     }
     message->call = step->is.call;
@@ -262,11 +267,11 @@ static hal_status step_publish(group_step *step)
 /* Compares the call of a rank with the own one, before its data is read. */
 static hal_status step_compare(group_step *step, uint32_t q)
 {
-    const hal_board_call *own = &step->is.call;
-    const hal_board_call *other =
-        &hal_board_rank_at(step->group->board, q)->messages[step->number % 2].call;
-    const int same_root =
-        own->kind == HAL_EXCHANGE ? other->root == step->group->rank : other->root == own->root;
+    const hal_mailbox_call *own = &step->is.call;
+    const hal_mailbox_call *other =
+        &hal_mailbox_rank_at(step->comm->mailbox, q)->messages[step->number % 2].call;
+    const int same_root = own->kind == HAL_COLLECTIVE_EXCHANGE ? other->root == step->comm->rank
+                                                               : other->root == own->root;
     if (own->kind == other->kind && own->reduction == other->reduction &&
         own->type == other->type && own->count == other->count &&
         own->any_order == other->any_order && same_root) {
@@ -278,33 +283,33 @@ static hal_status step_compare(group_step *step, uint32_t q)
     snprintf(message, sizeof message,
              "step %llu: expected the same collective on all ranks, got %s on rank %u and %s on "
              "rank %u",
-             (unsigned long long)step->number, ours, step->group->rank, theirs, q);
-    return step_fail(step, step->group->rank, HAL_ERROR_INVALID_ARGUMENT, message);
+             (unsigned long long)step->number, ours, step->comm->rank, theirs, q);
+    return step_fail(step, step->comm->rank, HAL_ERROR_INVALID_ARGUMENT, message);
 }
 
 /* Reads what rank q has published, if it has. */
 static hal_status step_receive(group_step *step, uint32_t q, int *received)
 {
-    const hal_board *board = step->group->board;
+    const hal_mailbox *mailbox = step->comm->mailbox;
     const hal_segments *in = &step->is.in;
     const uint32_t segment = step->is.sources == HAL_STEP_ALL ? q : 0;
     const uint64_t bytes = in->count > 0 ? hal_segment_bytes(in, segment) : 0;
     uint8_t *target = in->count > 0 ? in->host + segment * in->stride : NULL;
     hal_status status = HAL_OK;
-    if (board->link) {
-        status = step_own_status(step, hal_link_look(board->link, q, step->number));
+    if (mailbox->transport) {
+        status = step_own_status(step, hal_transport_look(mailbox->transport, q, step->number));
     }
-    *received = hal_board_has_published(board, q, step->number);
+    *received = hal_mailbox_has_published(mailbox, q, step->number);
     if (status != HAL_OK || !*received) {
         return status;
     }
     status = step_compare(step, q);
-    if (status == HAL_OK && board->link) {
+    if (status == HAL_OK && mailbox->transport) {
         status = step_own_status(
-            step, hal_link_take(board->link, q, step->number, target, bytes, received));
+            step, hal_transport_take(mailbox->transport, q, step->number, target, bytes, received));
     } else if (status == HAL_OK && bytes > 0 && step->is_large &&
-               hal_direct_is_offered(board, q, step->number)) {
-        *received = hal_direct_read(board, step->group->rank, q, step->number, target, bytes);
+               hal_direct_is_offered(mailbox, q, step->number)) {
+        *received = hal_direct_read(mailbox, step->comm->rank, q, step->number, target, bytes);
     } else if (status == HAL_OK && bytes > 0) {
         memcpy(target, step_slot(step, q) + in->slot_offset, bytes);
     }
@@ -318,14 +323,14 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
 /* Receives from all sources that have published, in their order if the data is copied here. */
 static hal_status step_receive_all(group_step *step, int *done)
 {
-    const hal_group *group = step->group;
-    hal_link *link = group->board->link;
-    uint32_t missing = group->count;
+    const hal_comm *comm = step->comm;
+    hal_transport *transport = comm->mailbox->transport;
+    uint32_t missing = comm->count;
     *done = 0;
-    for (uint32_t q = step->next; q < group->count && (link || missing == group->count); q++) {
+    for (uint32_t q = step->next; q < comm->count && (transport || missing == comm->count); q++) {
         int received = 1;
         hal_status status = HAL_OK;
-        if (q != group->rank && hal_step_has(step->is.sources, q)) {
+        if (q != comm->rank && hal_step_has(step->is.sources, q)) {
             status = step_receive(step, q, &received);
         }
         if (status != HAL_OK) {
@@ -335,9 +340,10 @@ static hal_status step_receive_all(group_step *step, int *done)
     }
     step->deadline_ns = missing > step->next ? 0 : step->deadline_ns;
     step->next = missing;
-    *done = missing == group->count;
-    if (*done && link) {
-        const hal_status status = step_own_status(step, hal_link_is_sent(link, &missing, done));
+    *done = missing == comm->count;
+    if (*done && transport) {
+        const hal_status status =
+            step_own_status(step, hal_transport_is_sent(transport, &missing, done));
         if (status != HAL_OK) {
             return status;
         }
@@ -349,23 +355,23 @@ static hal_status step_receive_all(group_step *step, int *done)
  * other do so before they receive. */
 static void step_help_refused(const group_step *step)
 {
-    const hal_board *board = step->group->board;
-    const uint32_t rank = step->group->rank;
-    if (step->is_offered && hal_direct_is_offered(board, rank, step->number) &&
-        hal_direct_is_refused(board)) {
+    const hal_mailbox *mailbox = step->comm->mailbox;
+    const uint32_t rank = step->comm->rank;
+    if (step->is_offered && hal_direct_is_offered(mailbox, rank, step->number) &&
+        hal_direct_is_refused(mailbox)) {
         step_copy_out(step);
-        hal_direct_offer_slot(board, rank, step->number);
+        hal_direct_offer_slot(mailbox, rank, step->number);
     }
 }
 
 /* Waits until all targets have copied what the step offers them. */
 static hal_status step_await_readers(group_step *step, int *done)
 {
-    const hal_group *group = step->group;
+    const hal_comm *comm = step->comm;
     *done = 0;
-    for (uint32_t q = 0; step->is_offered && q < group->count; q++) {
-        const hal_board_rank *target = hal_board_rank_at(group->board, q);
-        if (q == group->rank || !hal_step_has(step->is.targets, q) ||
+    for (uint32_t q = 0; step->is_offered && q < comm->count; q++) {
+        const hal_mailbox_rank *target = hal_mailbox_rank_at(comm->mailbox, q);
+        if (q == comm->rank || !hal_step_has(step->is.targets, q) ||
             atomic_load_explicit(&target->read, memory_order_acquire) >= step->number) {
             continue;
         }
@@ -384,16 +390,16 @@ static void step_tell(const group_step *step)
                              .value = step->number,
                              .begin_ns = step->published_ns,
                              .name = kind_names[step->is.call.kind],
-                             .engine = hal_board_engine(step->group->board)};
+                             .backend = hal_mailbox_backend(step->comm->mailbox)};
     hal_event_end(&event, HAL_OK);
 }
 
 static hal_status step_advance(hal_gate *gate, int *open)
 {
     group_step *step = (group_step *)gate;
-    const hal_group *group = step->group;
+    const hal_comm *comm = step->comm;
     *open = step->is_open;
-    hal_status status = hal_board_check(group->board, "hal_queue_collective");
+    hal_status status = hal_mailbox_check(comm->mailbox, "hal_queue_collective");
     if (status == HAL_OK && !step->is_published) {
         status = step_publish(step);
     }
@@ -410,8 +416,8 @@ static hal_status step_advance(hal_gate *gate, int *open)
         step->is_received = 1;
         step->deadline_ns = 0;
         if (step->is_large) {
-            atomic_store_explicit(&hal_board_rank_at(group->board, group->rank)->read, step->number,
-                                  memory_order_release);
+            atomic_store_explicit(&hal_mailbox_rank_at(comm->mailbox, comm->rank)->read,
+                                  step->number, memory_order_release);
         }
     }
     status = step_await_readers(step, &done);
@@ -422,7 +428,7 @@ static hal_status step_advance(hal_gate *gate, int *open)
     if (hal_hooks_on(HAL_HOOK_EVENTS)) {
         step_tell(step);
     }
-    atomic_store_explicit(&hal_board_rank_at(group->board, group->rank)->consumed, step->number,
+    atomic_store_explicit(&hal_mailbox_rank_at(comm->mailbox, comm->rank)->consumed, step->number,
                           memory_order_release);
     return HAL_OK;
 }
@@ -434,11 +440,12 @@ static void step_keep_memory(const group_step *step)
     hal_pool *pool = step->timeline->device->pool;
     for (uint32_t i = 0; i < 2; i++) {
         if (both[i]->count > 0) {
-            hal_log(HAL_LOG_WARN,
-                    "group: rank %u of %u: MPI has not ended a message of the failed step %llu: "
-                    "%llu bytes of memory stay allocated",
-                    step->group->rank, step->group->count, (unsigned long long)step->number,
-                    (unsigned long long)both[i]->memory->bytes);
+            hal_log(
+                HAL_LOG_WARN,
+                "communicator: rank %u of %u: MPI has not ended a message of the failed step %llu: "
+                "%llu bytes of memory stay allocated",
+                step->comm->rank, step->comm->count, (unsigned long long)step->number,
+                (unsigned long long)both[i]->memory->bytes);
             hal_pool_keep(pool, both[i]->memory);
         }
     }
@@ -448,17 +455,17 @@ static void step_destroy(hal_gate *gate)
 {
     group_step *step = (group_step *)gate;
     if (!step->is_open) {
-        hal_board_fail(step->group->board, step->group->rank, HAL_ERROR_INVALID_STATE,
-                       "its queue dropped a collective");
-        if (step->has_transfers && hal_link_drop(step->group->board->link)) {
+        hal_mailbox_fail(step->comm->mailbox, step->comm->rank, HAL_ERROR_INVALID_STATE,
+                         "its queue dropped a collective");
+        if (step->has_transfers && hal_transport_drop(step->comm->mailbox->transport)) {
             step_keep_memory(step);
         }
     }
-    hal_group_unref(step->group);
+    hal_comm_unref(step->comm);
     free(step);
 }
 
-hal_status hal_step_record(hal_group *group, hal_queue *queue,
+hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
                            const hal_step_description *description)
 {
     hal_point point = {0};
@@ -471,18 +478,18 @@ hal_status hal_step_record(hal_group *group, hal_queue *queue,
         free(step);
         return status;
     }
-    hal_group_ref(group);
+    hal_comm_ref(comm);
     step->gate = (hal_gate){
-        .advance = step_advance, .destroy = step_destroy, .is_crowded = group->is_crowded};
-    step->group = group;
+        .advance = step_advance, .destroy = step_destroy, .is_crowded = comm->is_crowded};
+    step->comm = comm;
     step->timeline = &queue->timeline;
     step->value = point.value;
-    step->number = ++group->last_step;
+    step->number = ++comm->last_step;
     step->is = *description;
-    step->is_large = hal_direct_is_possible(group->board, &step->is.call);
+    step->is_large = hal_direct_is_possible(comm->mailbox, &step->is.call);
     queue->recorder.recording->gate = &step->gate;
     /* The data is on its way while the commands that follow are recorded. */
-    if (hal_board_check(group->board, "hal_queue_collective") == HAL_OK) {
+    if (hal_mailbox_check(comm->mailbox, "hal_queue_collective") == HAL_OK) {
         step_publish(step); /* the gate repeats an error */
     }
     return HAL_OK;

@@ -1,13 +1,13 @@
-/* A step of a collective: the rank publishes data on the board and receives data of others. It is
+/* A step of a collective: the rank publishes data on the mailbox and receives data of others. It is
  * the gate of the batch that uses what was received. Used by collective.c. */
-#ifndef HAL_SRC_GROUP_STEP_H
-#define HAL_SRC_GROUP_STEP_H
+#ifndef HAL_SRC_COMM_STEP_H
+#define HAL_SRC_COMM_STEP_H
 
-#include "group.h"
+#include "comm.h"
 #include "segments.h"
 
 typedef struct hal_step_description {
-    hal_board_call call;
+    hal_mailbox_call call;
     hal_segments out; /* in the rank's own slot */
     hal_segments in;  /* segment q comes from slot q, all from the same offset; a single source
                         * has segment 0 */
@@ -18,14 +18,14 @@ typedef struct hal_step_description {
 } hal_step_description;
 
 /* Writes what a call is, such as "all_reduce of 4 f32, sum". */
-void hal_step_describe(const hal_board_call *call, char text[128]);
+void hal_step_describe(const hal_mailbox_call *call, char text[128]);
 
 /* "all_reduce", ... */
-const char *hal_step_kind_name(const hal_board_call *call);
+const char *hal_step_kind_name(const hal_mailbox_call *call);
 
 /* Flushes the queue, whose batch ends with the commands that produce `out`, and puts a gate before
  * the next batch. Threads: the queue's. Errors: those of the flush, OUT_OF_MEMORY. */
-hal_status hal_step_record(hal_group *group, hal_queue *queue,
+hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
                            const hal_step_description *description);
 
 #endif

@@ -55,9 +55,9 @@ const hal_device_info *hal_device_get_info(const hal_device *device)
     return device && status == HAL_OK ? &device->info : NULL;
 }
 
-const char *hal_device_get_faults(const hal_device *device)
+const char *hal_device_get_quirks(const hal_device *device)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_faults");
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_quirks");
     return device && status == HAL_OK && device->faults ? device->faults : "";
 }
 

@@ -1,6 +1,6 @@
 /* A gate keeps a batch from the device until the host has done something that no point stands for:
- * data of other ranks of a group has arrived. Core polls gates with the held batches (held.c) and
- * knows nothing else of them; hal/src/group implements them. */
+ * data of other ranks of a communicator has arrived. Core polls gates with the held batches
+ * (held.c) and knows nothing else of them; hal/src/comm implements them. */
 #ifndef HAL_SRC_CORE_GATE_H
 #define HAL_SRC_CORE_GATE_H
 

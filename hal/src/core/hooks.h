@@ -57,7 +57,7 @@ typedef struct hal_event {
     uint64_t timeout_ns;
     uint64_t begin_ns;  /* hal_clock_ns before the plugin is called; set by event_before */
     const char *name;   /* of a collective */
-    const char *engine; /* that moves its data */
+    const char *backend; /* that moves its data */
 } hal_event;
 
 typedef struct hal_hooks {

@@ -1,7 +1,7 @@
 /* Work that somebody has to look at until it has ended, though no batch waits for it: a collective
  * that an engine of a plugin runs, which never ends if another rank is lost. hal has no threads:
  * watches are polled in flushes and waits of any queue of the process (held.c).
- * Used by timeline.c, held.c and hal/src/group. */
+ * Used by timeline.c, held.c and hal/src/comm. */
 #ifndef HAL_SRC_CORE_WATCH_H
 #define HAL_SRC_CORE_WATCH_H
 

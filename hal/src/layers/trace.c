@@ -279,7 +279,8 @@ static void trace_after(const hal_event *event, hal_status status)
         const hal_queue_trace *trace = queue_trace(event->queue);
         if (trace) {
             hal_trace_slice(trace->line, "collective", event->name, event->begin_ns, now,
-                            "\"step\":%" PRIu64 ",\"engine\":\"%s\"", event->value, event->engine);
+                            "\"step\":%" PRIu64 ",\"backend\":\"%s\"", event->value,
+                            event->backend);
         }
         pthread_mutex_unlock(&queue_lock);
         break;

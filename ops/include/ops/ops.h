@@ -17,7 +17,7 @@
 #include <ops/array.h>
 #include <ops/gemm.h>
 #include <ops/graph.h>
-#include <ops/group.h>
+#include <ops/comm.h>
 #include <ops/index.h>
 #include <ops/pointwise.h>
 #include <ops/random.h>

@@ -1,13 +1,13 @@
-/* Reductions of arrays over the ranks of a group. Called by programs through ops/group.h. */
-#include "tensor/group.h"
+/* Reductions of arrays over the ranks of a communicator. Called by programs through ops/comm.h. */
+#include "tensor/comm.h"
 
 #include "execute.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static hal_status arguments_check(hal_group *group, ops_array *const *arrays, uint32_t count,
-                                  const ops_group_options *options, int *is_alone)
+static hal_status arguments_check(hal_comm *comm, ops_array *const *arrays, uint32_t count,
+                                  const ops_comm_options *options, int *is_alone)
 {
     static const char function[] = "ops_array_all_reduce";
     if (!arrays || count == 0) {
@@ -26,7 +26,7 @@ static hal_status arguments_check(hal_group *group, ops_array *const *arrays, ui
     if (!owner) {
         return HAL_ERROR_INVALID_STATE;
     }
-    hal_status status = ops_group_check(function, owner->context, group, options, is_alone);
+    hal_status status = ops_comm_check(function, owner->context, comm, options, is_alone);
     if (status == HAL_OK && owner->is_recording && options && options->queue &&
         options->queue != ops_context_get_queue(owner->context)) {
         return ops_invalid(
@@ -39,7 +39,7 @@ static hal_status arguments_check(hal_group *group, ops_array *const *arrays, ui
 static hal_status source_compute(ops_array *array, ops_array **source)
 {
     hal_status status = ops_execute(&array, 1);
-    if (status == HAL_OK && ops_group_takes_tensor(&array->view)) {
+    if (status == HAL_OK && ops_comm_takes_tensor(&array->view)) {
         *source = ops_array_retain(array);
     } else if (status == HAL_OK) {
         *source = ops_array_keep(ops_array_copy(array));
@@ -91,8 +91,8 @@ static hal_status results_view(ops_array *const *arrays, uint32_t count,
     return status;
 }
 
-static hal_status results_reduce(hal_group *group, hal_collective what, ops_array *const *arrays,
-                                 uint32_t count, const ops_group_options *options,
+static hal_status results_reduce(hal_comm *comm, hal_collective what, ops_array *const *arrays,
+                                 uint32_t count, const ops_comm_options *options,
                                  const reduction_lists *lists)
 {
     hal_status status = ops_execute(arrays, count); /* together: it may take fewer kernels */
@@ -103,27 +103,27 @@ static hal_status results_reduce(hal_group *group, hal_collective what, ops_arra
         status = result_create(arrays[i], &lists->results[i]);
     }
     if (status != HAL_OK) { /* the other ranks must not wait for this one */
-        hal_group_abort(group, hal_status_message());
+        hal_comm_abort(comm, hal_status_message());
         return status;
     }
     for (uint32_t i = 0; i < count; i++) {
         lists->tensors[i] = lists->sources[i]->view;
         lists->tensors[count + i] = lists->results[i]->view;
     }
-    return ops_group_record(arrays[0]->owner->context, group, what, lists->tensors,
-                            lists->tensors + count, count, options);
+    return ops_comm_record(arrays[0]->owner->context, comm, what, lists->tensors,
+                           lists->tensors + count, count, options);
 }
 
-hal_status ops_array_all_reduce(hal_group *group, uint32_t reduction, ops_array *const *arrays,
-                                uint32_t count, const ops_group_options *options,
+hal_status ops_array_all_reduce(hal_comm *comm, uint32_t reduction, ops_array *const *arrays,
+                                uint32_t count, const ops_comm_options *options,
                                 ops_array **results)
 {
-    const hal_collective what = ops_group_reduction(reduction, options);
+    const hal_collective what = ops_comm_reduction(reduction, options);
     int is_alone = 0;
     if (!results) {
         return ops_invalid("ops_array_all_reduce: results: expected a pointer, got null");
     }
-    hal_status status = arguments_check(group, arrays, count, options, &is_alone);
+    hal_status status = arguments_check(comm, arrays, count, options, &is_alone);
     reduction_lists lists = {calloc(count + 1, sizeof(ops_array *)),
                              calloc(count + 1, sizeof(ops_array *)),
                              calloc(count + 1, 2 * sizeof(ops_tensor))};
@@ -134,7 +134,7 @@ hal_status ops_array_all_reduce(hal_group *group, uint32_t reduction, ops_array 
     }
     if (status == HAL_OK) {
         status = is_alone ? results_view(arrays, count, &lists)
-                          : results_reduce(group, what, arrays, count, options, &lists);
+                          : results_reduce(comm, what, arrays, count, options, &lists);
     }
     if (status != HAL_OK) {
         arrays_release(lists.results, count);

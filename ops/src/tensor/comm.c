@@ -1,12 +1,12 @@
-/* Collectives over lists of tensors, see group.h. Small tensors are copied to a bucket, which is
- * reduced at once. Called by programs through ops/group.h. */
-#include "group.h"
+/* Collectives over lists of tensors, see comm.h. Small tensors are copied to a bucket, which is
+ * reduced at once. Called by programs through ops/comm.h. */
+#include "comm.h"
 
 #define BUCKET_ALIGNMENT UINT64_C(256) /* bytes; tensors begin at multiples of it in a bucket */
 
 /* A collective over a list in recording. */
 typedef struct group_list {
-    hal_group *group;
+    hal_comm *comm;
     hal_queue *queue;
     hal_collective what;
     const ops_tensor *sources, *results; /* of equal types and sizes; may be the same */
@@ -40,7 +40,7 @@ static hal_status collective_record(const group_list *list, hal_type type, hal_r
 {
     hal_collective what = list->what;
     what.type = type;
-    return hal_queue_collective(list->queue, list->group, &what, source, result,
+    return hal_queue_collective(list->queue, list->comm, &what, source, result,
                                 result.length / hal_type_size(type));
 }
 
@@ -132,7 +132,7 @@ static hal_status tensors_check(const char *function, const ops_context *context
     for (uint32_t i = 0; i < count; i++) {
         const ops_tensor *tensor = &tensors[i];
         if (!tensor->buffer || hal_buffer_get_device(tensor->buffer) != device ||
-            !ops_group_takes_tensor(tensor)) {
+            !ops_comm_takes_tensor(tensor)) {
             return ops_invalid("%s: tensors[%u]: expected a contiguous tensor of the context's "
                                "device at a multiple of 4 bytes, got %s",
                                function, i, !tensor->buffer ? "none" : "another");
@@ -141,84 +141,84 @@ static hal_status tensors_check(const char *function, const ops_context *context
     return HAL_OK;
 }
 
-static hal_status tensors_run(const char *function, ops_context *context, hal_group *group,
+static hal_status tensors_run(const char *function, ops_context *context, hal_comm *comm,
                               hal_collective what, const ops_tensor *tensors, uint32_t count,
-                              const ops_group_options *options)
+                              const ops_comm_options *options)
 {
     int is_alone = 0;
-    hal_status status = ops_group_check(function, context, group, options, &is_alone);
+    hal_status status = ops_comm_check(function, context, comm, options, &is_alone);
     if (status == HAL_OK) {
         status = tensors_check(function, context, tensors, count);
     }
     return status != HAL_OK || is_alone
                ? status
-               : ops_group_record(context, group, what, tensors, tensors, count, options);
+               : ops_comm_record(context, comm, what, tensors, tensors, count, options);
 }
 
-hal_collective ops_group_reduction(uint32_t reduction, const ops_group_options *options)
+hal_collective ops_comm_reduction(uint32_t reduction, const ops_comm_options *options)
 {
-    return (hal_collective){
-        .kind = HAL_ALL_REDUCE,
-        .reduction = reduction,
-        .any_order = options && options->size >= sizeof *options && options->any_order != 0};
+    return (hal_collective){.kind = HAL_COLLECTIVE_ALL_REDUCE,
+                            .reduction = reduction,
+                            .any_order = options && options->size >= sizeof *options &&
+                                         options->any_order != 0};
 }
 
-int ops_group_takes_tensor(const ops_tensor *tensor)
+int ops_comm_takes_tensor(const ops_tensor *tensor)
 {
     return ops_tensor_is_contiguous(tensor) && tensor_range(tensor).offset % 4 == 0;
 }
 
-hal_status ops_group_check(const char *function, const ops_context *context, hal_group *group,
-                           const ops_group_options *options, int *is_alone)
+hal_status ops_comm_check(const char *function, const ops_context *context, hal_comm *comm,
+                          const ops_comm_options *options, int *is_alone)
 {
-    hal_group_status group_status;
-    if (!context || !group) {
+    hal_comm_status group_status;
+    if (!context || !comm) {
         return ops_invalid("%s: %s: expected a value, got null", function,
-                           !context ? "context" : "group");
+                           !context ? "context" : "comm");
     }
-    if (options && options->size < sizeof(ops_group_options)) {
-        return ops_invalid("%s: options.size: expected sizeof(ops_group_options), got %u", function,
+    if (options && options->size < sizeof(ops_comm_options)) {
+        return ops_invalid("%s: options.size: expected sizeof(ops_comm_options), got %u", function,
                            options->size);
     }
-    hal_status status = hal_group_get_status(group, &group_status);
+    hal_status status = hal_comm_get_status(comm, &group_status);
     *is_alone = status == HAL_OK && group_status.count == 1 && group_status.status == HAL_OK;
     return status;
 }
 
-hal_status ops_group_record(ops_context *context, hal_group *group, hal_collective what,
-                            const ops_tensor *sources, const ops_tensor *results, uint32_t count,
-                            const ops_group_options *options)
+hal_status ops_comm_record(ops_context *context, hal_comm *comm, hal_collective what,
+                           const ops_tensor *sources, const ops_tensor *results, uint32_t count,
+                           const ops_comm_options *options)
 {
     hal_queue *own = ops_context_get_queue(context);
-    group_list list = {.group = group,
+    group_list list = {.comm = comm,
                        .queue = options && options->queue ? options->queue : own,
                        .what = what,
                        .sources = sources,
                        .results = results,
                        .bucket_bytes = options && options->bucket_bytes ? options->bucket_bytes
-                                                                        : OPS_GROUP_BUCKET_BYTES};
+                                                                        : OPS_COMM_BUCKET_BYTES};
     hal_status status = list.queue == own ? HAL_OK : queue_follow(context, list.queue);
     if (status == HAL_OK) {
         status = list_record(&list, count);
     }
     if (status != HAL_OK) { /* the other ranks must not wait for the rest of the list */
-        hal_group_abort(group, hal_status_message());
+        hal_comm_abort(comm, hal_status_message());
     }
     return status;
 }
 
-hal_status ops_group_all_reduce(ops_context *context, hal_group *group, uint32_t reduction,
-                                const ops_tensor *tensors, uint32_t count,
-                                const ops_group_options *options)
+hal_status ops_comm_all_reduce(ops_context *context, hal_comm *comm, uint32_t reduction,
+                               const ops_tensor *tensors, uint32_t count,
+                               const ops_comm_options *options)
 {
-    const hal_collective what = ops_group_reduction(reduction, options);
-    return tensors_run("ops_group_all_reduce", context, group, what, tensors, count, options);
+    const hal_collective what = ops_comm_reduction(reduction, options);
+    return tensors_run("ops_comm_all_reduce", context, comm, what, tensors, count, options);
 }
 
-hal_status ops_group_broadcast(ops_context *context, hal_group *group, uint32_t root,
-                               const ops_tensor *tensors, uint32_t count,
-                               const ops_group_options *options)
+hal_status ops_comm_broadcast(ops_context *context, hal_comm *comm, uint32_t root,
+                              const ops_tensor *tensors, uint32_t count,
+                              const ops_comm_options *options)
 {
-    const hal_collective what = {.kind = HAL_BROADCAST, .root = root};
-    return tensors_run("ops_group_broadcast", context, group, what, tensors, count, options);
+    const hal_collective what = {.kind = HAL_COLLECTIVE_BROADCAST, .root = root};
+    return tensors_run("ops_comm_broadcast", context, comm, what, tensors, count, options);
 }

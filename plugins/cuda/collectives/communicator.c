@@ -8,7 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_ENDED = 128 }; /* communicators that end at once; hal has as many ranks in a group */
+enum {
+    MAX_ENDED = 128
+}; /* communicators that end at once; hal has as many ranks in a communicator
+                           * */
 
 static const uint64_t max_end_ns = 3000000000; /* for the end of communicators */
 

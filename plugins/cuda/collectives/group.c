@@ -1,7 +1,7 @@
-/* Ranks of groups, whose collectives NCCL runs. Entries of the plugin's table; queue.c submits
- * collectives.
+/* Ranks of communicators, whose collectives NCCL runs. Entries of the plugin's table; queue.c
+ * submits collectives.
  *
- * The ranks of a group in this process form a clique. NCCL takes the calls of one thread for
+ * The ranks of a communicator in this process form a clique. NCCL takes the calls of one thread for
  * several devices as one unit (ncclGroupStart, ncclGroupEnd), so a collective waits in its rank
  * until all ranks of the clique have one: then the thread that has the last one runs the round.
  * Communicators are blocking: after the unit its kernels are on the streams, the points of the
@@ -22,15 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LOCAL = 128 }; /* ranks of a clique; hal has as many in a group */
+enum { MAX_LOCAL = 128 }; /* ranks of a clique; hal has as many in a communicator */
 
 typedef struct clique {
     struct clique *next;
-    hal_plugin_group_id id;
-    hal_plugin_group *ranks; /* a list */
+    hal_plugin_comm_id id;
+    hal_plugin_comm *ranks; /* a list */
     uint32_t rank_count;
     bool is_incomplete; /* a rank has left: no round begins any more */
-    hal_status failure; /* OK, or why the group has ended */
+    hal_status failure; /* OK, or why the communicator has ended */
     char message[320];
     bool is_asked, adds;       /* whether the devices can add by themselves is known; they can */
     cuda_peer_sum *sum;        /* null until it is needed */
@@ -38,8 +38,8 @@ typedef struct clique {
     uint32_t left_count;
 } clique;
 
-struct hal_plugin_group {
-    hal_plugin_group *next; /* of the clique */
+struct hal_plugin_comm {
+    hal_plugin_comm *next; /* of the clique */
     hal_plugin_device *device;
     clique *clique;
     cuda_creation *creation; /* of the communicator; null: it exists, or has ended */
@@ -59,7 +59,7 @@ static clique *cliques;
 /* ---- Failures; the caller holds the lock ---- */
 
 /* Records the point of a rank's collective, whose kernels are on the stream or never will be. */
-static hal_status rank_release_queue(hal_plugin_group *rank)
+static hal_status rank_release_queue(hal_plugin_comm *rank)
 {
     hal_plugin_queue *queue = rank->queue;
     rank->queue = NULL;
@@ -73,7 +73,7 @@ static hal_status rank_release_queue(hal_plugin_group *rank)
     return status;
 }
 
-static void creation_end(hal_plugin_group *rank)
+static void creation_end(hal_plugin_comm *rank)
 {
     if (rank->creation) {
         cuda_creation_leave(rank->creation);
@@ -91,7 +91,7 @@ static void clique_end(clique *of, hal_status status, const char *message)
     }
     of->failure = status;
     snprintf(of->message, sizeof of->message, "%s", message);
-    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+    for (hal_plugin_comm *rank = of->ranks; rank != NULL; rank = rank->next) {
         if (rank->comm) {
             comms[count++] = rank->comm;
         }
@@ -106,7 +106,7 @@ static void clique_end(clique *of, hal_status status, const char *message)
         cuda_peer_sum_abort(of->sum);
     }
     cuda_communicators_end(comms, count, cuda_nccl()->ncclCommAbort);
-    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+    for (hal_plugin_comm *rank = of->ranks; rank != NULL; rank = rank->next) {
         if (rank->queue) {
             rank_release_queue(rank);
         }
@@ -131,7 +131,7 @@ static void clique_fail(clique *of, nccl_comm comm, nccl_result result, const ch
 /* ---- Rounds; the caller holds the lock ---- */
 
 /* The parts of all_to_all as messages; that to the rank itself is one, too. */
-static nccl_result all_to_all_call(const hal_plugin_group *rank)
+static nccl_result all_to_all_call(const hal_plugin_comm *rank)
 {
     const nccl_library *nccl = cuda_nccl();
     const uint64_t bytes = rank->send_bytes / rank->count;
@@ -148,7 +148,7 @@ static nccl_result all_to_all_call(const hal_plugin_group *rank)
 }
 
 /* A rank that exchanges with itself has nothing to do: hal has copied. */
-static nccl_result exchange_call(const hal_plugin_group *rank)
+static nccl_result exchange_call(const hal_plugin_comm *rank)
 {
     const nccl_library *nccl = cuda_nccl();
     const int root = (int)rank->call.root;
@@ -163,7 +163,7 @@ static nccl_result exchange_call(const hal_plugin_group *rank)
 }
 
 /* Kinds that only move data move bytes, so that they take all types. */
-static nccl_result rank_call(const hal_plugin_group *rank)
+static nccl_result rank_call(const hal_plugin_comm *rank)
 {
     const nccl_library *nccl = cuda_nccl();
     const hal_plugin_collective *call = &rank->call;
@@ -173,20 +173,20 @@ static nccl_result rank_call(const hal_plugin_group *rank)
     const int type = cuda_nccl_type(call->type), root = (int)call->root;
     const int reduction = cuda_nccl_reduction(call->reduction);
     switch (call->kind) {
-    case HAL_ALL_REDUCE:
+    case HAL_COLLECTIVE_ALL_REDUCE:
         return nccl->ncclAllReduce(send, recv, call->count, type, reduction, rank->comm, stream);
-    case HAL_REDUCE_SCATTER:
+    case HAL_COLLECTIVE_REDUCE_SCATTER:
         return nccl->ncclReduceScatter(send, recv, call->count, type, reduction, rank->comm,
                                        stream);
-    case HAL_REDUCE:
+    case HAL_COLLECTIVE_REDUCE:
         return nccl->ncclReduce(send, recv, call->count, type, reduction, root, rank->comm, stream);
-    case HAL_ALL_GATHER:
+    case HAL_COLLECTIVE_ALL_GATHER:
         return nccl->ncclAllGather(send, recv, rank->send_bytes, NCCL_U8, rank->comm, stream);
-    case HAL_BROADCAST:
+    case HAL_COLLECTIVE_BROADCAST:
         return nccl->ncclBroadcast(send, rank->recv_bytes > 0 ? recv : (void *)(uintptr_t)send,
                                    rank->recv_bytes > 0 ? rank->recv_bytes : rank->send_bytes,
                                    NCCL_U8, root, rank->comm, stream);
-    case HAL_ALL_TO_ALL:
+    case HAL_COLLECTIVE_ALL_TO_ALL:
         return all_to_all_call(rank);
     default:
         return exchange_call(rank);
@@ -194,7 +194,7 @@ static nccl_result rank_call(const hal_plugin_group *rank)
 }
 
 /* The rank's queue goes on after the last collective of the device. The context is current. */
-static hal_status rank_follow(const hal_plugin_group *rank)
+static hal_status rank_follow(const hal_plugin_comm *rank)
 {
     const hal_plugin_wait *last = &rank->device->last_collective;
     return last->queue && last->queue != rank->queue ? cuda_point_follow(rank->queue, last, 1)
@@ -202,7 +202,7 @@ static hal_status rank_follow(const hal_plugin_group *rank)
 }
 
 /* Makes a rank's call of NCCL. */
-static nccl_result rank_begin(hal_plugin_group *rank, hal_status *status)
+static nccl_result rank_begin(hal_plugin_comm *rank, hal_status *status)
 {
     nccl_result result = NCCL_SUCCESS;
     *status = cuda_context_push(rank->device);
@@ -217,14 +217,14 @@ static nccl_result rank_begin(hal_plugin_group *rank, hal_status *status)
 /* Whether the ranks add by writes to each other's memory (peer_sum.h); hal relies on its order. */
 static bool round_is_sum(clique *of)
 {
-    const hal_plugin_group *rank = of->ranks;
+    const hal_plugin_comm *rank = of->ranks;
     const hal_plugin_collective *call = &rank->call;
     if (!of->is_asked) {
         of->is_asked = true;
         of->adds = of->rank_count == rank->count && rank->count <= CUDA_PEER_RANKS &&
                    cuda_peer_sum_is_offered();
     }
-    return of->adds && call->kind == HAL_ALL_REDUCE &&
+    return of->adds && call->kind == HAL_COLLECTIVE_ALL_REDUCE &&
            (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN) &&
            (cuda_peer_types & HAL_TYPE_BIT(call->type)) != 0 && rank->send_bytes <= CUDA_PEER_BYTES;
 }
@@ -232,7 +232,7 @@ static bool round_is_sum(clique *of)
 static hal_status sum_create(clique *of)
 {
     hal_plugin_device *devices[CUDA_PEER_RANKS];
-    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+    for (hal_plugin_comm *rank = of->ranks; rank != NULL; rank = rank->next) {
         devices[rank->rank] = rank->device;
     }
     return cuda_peer_sum_create(devices, of->rank_count, &of->sum);
@@ -243,7 +243,7 @@ static hal_status round_sum(clique *of)
     const hal_plugin_collective *call = &of->ranks->call;
     cuda_peer_part parts[CUDA_PEER_RANKS];
     hal_status status = !of->sum ? sum_create(of) : HAL_OK;
-    for (hal_plugin_group *rank = of->ranks; rank && status == HAL_OK; rank = rank->next) {
+    for (hal_plugin_comm *rank = of->ranks; rank && status == HAL_OK; rank = rank->next) {
         parts[rank->rank] =
             (cuda_peer_part){rank->device, rank->queue->stream, rank->send, rank->recv};
         status = cuda_context_push(rank->device);
@@ -275,7 +275,7 @@ static bool round_call(clique *of)
         clique_fail(of, NULL, result, "beginning a unit of calls");
         return false;
     }
-    for (hal_plugin_group *rank = of->ranks; rank && result == NCCL_SUCCESS && status == HAL_OK;
+    for (hal_plugin_comm *rank = of->ranks; rank && result == NCCL_SUCCESS && status == HAL_OK;
          rank = rank->next) {
         result = rank_begin(rank, &status);
         failed = rank->comm;
@@ -298,7 +298,7 @@ static void round_run(clique *of)
     if (!round_call(of)) {
         return;
     }
-    for (hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+    for (hal_plugin_comm *rank = of->ranks; rank != NULL; rank = rank->next) {
         const hal_status one = rank_release_queue(rank);
         status = status == HAL_OK ? one : status;
     }
@@ -313,7 +313,7 @@ static void clique_advance(clique *of)
     if (of->failure != HAL_OK || of->is_incomplete) {
         return;
     }
-    for (const hal_plugin_group *rank = of->ranks; rank != NULL; rank = rank->next) {
+    for (const hal_plugin_comm *rank = of->ranks; rank != NULL; rank = rank->next) {
         if (!rank->queue) {
             return;
         }
@@ -326,13 +326,13 @@ static hal_status fail_ended(const clique *of)
     return cuda_fail(of->failure, "%s", of->message);
 }
 
-hal_status cuda_group_submit(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)
+hal_status cuda_comm_submit(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)
 {
     const hal_command *command = &batch->commands[0];
     const hal_binding *bindings = batch->bindings + command->binding_first;
     hal_plugin_collective call;
     memcpy(&call, batch->scalars + command->scalar_first, sizeof call);
-    hal_plugin_group *rank = call.group;
+    hal_plugin_comm *rank = call.comm;
     hal_status status = HAL_OK;
     pthread_mutex_lock(&group_lock);
     if (rank->clique->failure != HAL_OK) {
@@ -352,7 +352,7 @@ hal_status cuda_group_submit(hal_plugin_queue *queue, const hal_batch *batch, ui
     return status;
 }
 
-void cuda_group_forget_queue(hal_plugin_queue *queue)
+void cuda_comm_forget_queue(hal_plugin_queue *queue)
 {
     pthread_mutex_lock(&group_lock);
     if (queue->device->last_collective.queue == queue) {
@@ -364,7 +364,7 @@ void cuda_group_forget_queue(hal_plugin_queue *queue)
 /* ---- Creation ---- */
 
 /* The bytes of an id after NCCL's are 0. */
-hal_status cuda_group_id(hal_plugin_group_id *id)
+hal_status cuda_comm_id(hal_plugin_comm_id *id)
 {
     nccl_id made;
     hal_status status = cuda_nccl_load();
@@ -382,7 +382,7 @@ hal_status cuda_group_id(hal_plugin_group_id *id)
 }
 
 /* The clique of an id, made for its first rank; null without memory. */
-static clique *clique_for(const hal_plugin_group_id *id)
+static clique *clique_for(const hal_plugin_comm_id *id)
 {
     clique *found = cliques;
     while (found && memcmp(&found->id, id, sizeof *id) != 0) {
@@ -407,10 +407,10 @@ static void clique_remove(clique *of)
 }
 
 /* Takes a rank out of its clique. The last one ends the communicators of all. */
-static void rank_leave(hal_plugin_group *rank)
+static void rank_leave(hal_plugin_comm *rank)
 {
     clique *of = rank->clique;
-    hal_plugin_group **at = &of->ranks;
+    hal_plugin_comm **at = &of->ranks;
     while (*at != rank) {
         at = &(*at)->next;
     }
@@ -430,7 +430,7 @@ static void rank_leave(hal_plugin_group *rank)
     free(rank);
 }
 
-static hal_status communicator_begin(hal_plugin_group *rank)
+static hal_status communicator_begin(hal_plugin_comm *rank)
 {
     nccl_id id;
     memcpy(id.bytes, rank->clique->id.bytes, sizeof id.bytes);
@@ -442,23 +442,23 @@ static hal_status communicator_begin(hal_plugin_group *rank)
     return status;
 }
 
-hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_id *id,
-                             uint32_t rank, uint32_t count, hal_plugin_group **group)
+hal_status cuda_comm_create(hal_plugin_device *device, const hal_plugin_comm_id *id, uint32_t rank,
+                            uint32_t count, hal_plugin_comm **comm)
 {
-    *group = NULL;
+    *comm = NULL;
     hal_status status = cuda_nccl_load();
     if (status != HAL_OK) {
         return status;
     }
-    hal_plugin_group *made = calloc(1, sizeof *made);
+    hal_plugin_comm *made = calloc(1, sizeof *made);
     pthread_mutex_lock(&group_lock);
     clique *of = made ? clique_for(id) : NULL;
     if (!of || of->rank_count == MAX_LOCAL) {
         pthread_mutex_unlock(&group_lock);
         free(made);
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a group");
+        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
     }
-    *made = (hal_plugin_group){
+    *made = (hal_plugin_comm){
         .next = of->ranks, .device = device, .clique = of, .rank = rank, .count = count};
     of->ranks = made;
     of->rank_count++;
@@ -468,14 +468,14 @@ hal_status cuda_group_create(hal_plugin_device *device, const hal_plugin_group_i
         made = NULL;
     }
     pthread_mutex_unlock(&group_lock);
-    *group = made;
+    *comm = made;
     return status;
 }
 
-/* ---- Entries for groups that exist ---- */
+/* ---- Entries for communicators that exist ---- */
 
 /* Takes the communicator if it is created. */
-static void creation_poll(hal_plugin_group *rank)
+static void creation_poll(hal_plugin_comm *rank)
 {
     const nccl_result result = cuda_creation_poll(rank->creation, &rank->comm);
     if (result == NCCL_SUCCESS) {
@@ -486,7 +486,7 @@ static void creation_poll(hal_plugin_group *rank)
 }
 
 /* NCCL reports errors of running collectives with the communicator. */
-static void communicator_check(hal_plugin_group *rank)
+static void communicator_check(hal_plugin_comm *rank)
 {
     nccl_result now = NCCL_SUCCESS;
     const nccl_result asked = cuda_nccl()->ncclCommGetAsyncError(rank->comm, &now);
@@ -496,38 +496,38 @@ static void communicator_check(hal_plugin_group *rank)
     }
 }
 
-hal_status cuda_group_poll(hal_plugin_group *group)
+hal_status cuda_comm_poll(hal_plugin_comm *comm)
 {
     hal_status status = HAL_OK;
     pthread_mutex_lock(&group_lock);
-    if (group->queue) {
-        clique_advance(group->clique);
-    } else if (group->clique->failure == HAL_OK && group->creation) {
-        creation_poll(group);
-    } else if (group->clique->failure == HAL_OK) {
-        communicator_check(group);
+    if (comm->queue) {
+        clique_advance(comm->clique);
+    } else if (comm->clique->failure == HAL_OK && comm->creation) {
+        creation_poll(comm);
+    } else if (comm->clique->failure == HAL_OK) {
+        communicator_check(comm);
     }
-    if (group->clique->failure != HAL_OK) {
-        status = fail_ended(group->clique);
-    } else if (group->queue || group->creation) {
+    if (comm->clique->failure != HAL_OK) {
+        status = fail_ended(comm->clique);
+    } else if (comm->queue || comm->creation) {
         status = HAL_ERROR_TIMEOUT;
     }
     pthread_mutex_unlock(&group_lock);
     return status;
 }
 
-void cuda_group_abort(hal_plugin_group *group)
+void cuda_comm_abort(hal_plugin_comm *comm)
 {
     pthread_mutex_lock(&group_lock);
-    clique_end(group->clique, HAL_ERROR_INVALID_STATE, "cuda: NCCL: the group was aborted");
+    clique_end(comm->clique, HAL_ERROR_INVALID_STATE, "cuda: NCCL: the communicator was aborted");
     pthread_mutex_unlock(&group_lock);
 }
 
-void cuda_group_destroy(hal_plugin_group *group)
+void cuda_comm_destroy(hal_plugin_comm *comm)
 {
-    if (group) {
+    if (comm) {
         pthread_mutex_lock(&group_lock);
-        rank_leave(group);
+        rank_leave(comm);
         pthread_mutex_unlock(&group_lock);
     }
 }

@@ -100,7 +100,7 @@ hal_status cuda_nccl_load(void)
 
 /* MIN and MAX of floats ignore NaN in NCCL. The mean of integers is that of a sum in the narrow
  * type. So both are left to hal. The mean of floats multiplies by 1 / count before it adds. */
-hal_status cuda_group_engine(hal_plugin_group_engine *engine)
+hal_status cuda_comm_backend(hal_plugin_comm_backend *backend)
 {
     const uint32_t integers = HAL_TYPE_BIT(HAL_TYPE_I8) | HAL_TYPE_BIT(HAL_TYPE_U8) |
                               HAL_TYPE_BIT(HAL_TYPE_I32) | HAL_TYPE_BIT(HAL_TYPE_U32) |
@@ -115,7 +115,8 @@ hal_status cuda_group_engine(hal_plugin_group_engine *engine)
     if (functions.ncclGetVersion(&version) != NCCL_SUCCESS) {
         return cuda_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL does not tell its version");
     }
-    hal_plugin_group_engine made = {.size = engine->size < sizeof made ? engine->size : sizeof made,
+    hal_plugin_comm_backend made = {.size =
+                                        backend->size < sizeof made ? backend->size : sizeof made,
                                     .version = (uint32_t)version,
                                     .name = "nccl",
                                     .sum_types = integers | floats,
@@ -128,6 +129,6 @@ hal_status cuda_group_engine(hal_plugin_group_engine *engine)
     }
     snprintf(made.description, sizeof made.description, "NCCL %d.%d.%d", version / 10000,
              version / 100 % 100, version % 100);
-    memcpy(engine, &made, made.size);
+    memcpy(backend, &made, made.size);
     return HAL_OK;
 }

@@ -1,6 +1,6 @@
 /* NCCL's interface, as far as the plugin uses it: types, constants and the table of its functions,
- * declared here without a header of the vendor. The library is opened when the first group is
- * created. */
+ * declared here without a header of the vendor. The library is opened when the first communicator
+ * is created. */
 #ifndef HALYARD_CUDA_NCCL_H
 #define HALYARD_CUDA_NCCL_H
 
@@ -75,6 +75,6 @@ int cuda_nccl_type(uint32_t type);
 int cuda_nccl_reduction(uint32_t reduction);
 
 /* Entry of the plugin's table. */
-hal_status cuda_group_engine(hal_plugin_group_engine *engine);
+hal_status cuda_comm_backend(hal_plugin_comm_backend *backend);
 
 #endif

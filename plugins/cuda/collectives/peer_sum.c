@@ -294,7 +294,7 @@ hal_status cuda_peer_sum_create(hal_plugin_device *const *devices, uint32_t rank
     cuda_peer_sum *made = calloc(1, sizeof *made);
     void *aborted = NULL;
     if (!made) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a group");
+        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
     }
     made->ranks = ranks;
     for (uint32_t i = 0; i < ranks; i++) {

@@ -19,7 +19,7 @@ typedef struct cuda_peer_part {
     cuda_address send, recv; /* the same or disjoint */
 } cuda_peer_part;
 
-/* The inboxes and kernels of the ranks of a group. */
+/* The inboxes and kernels of the ranks of a communicator. */
 typedef struct cuda_peer_sum cuda_peer_sum;
 
 /* Whether all devices of the process can write to each other's memory, and have the instructions.

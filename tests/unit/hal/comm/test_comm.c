@@ -1,8 +1,9 @@
-/* Groups on two mock devices, whose batches stay in flight as long as a test wants: arguments, the
- * order of gates and batches, what failures of a plugin do to the other ranks, launchers. */
+/* Communicators on two mock devices, whose batches stay in flight as long as a test wants:
+ * arguments, the order of gates and batches, what failures of a plugin do to the other ranks,
+ * launchers. */
 #include "mock_sides.h"
 
-#include <hal/group.h>
+#include <hal/comm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 enum { RANKS = 2, WORDS = SIDE_BYTES / 8 };
 
 static side *ranks[RANKS];
-static hal_group *groups[RANKS];
+static hal_comm *comms[RANKS];
 
 static void group_open(uint64_t time_limit_ns)
 {
@@ -23,22 +24,22 @@ static void group_open(uint64_t time_limit_ns)
         assert_ok(
             hal_queue_fill(ranks[i]->queue, (hal_range){ranks[i]->buffer, 0, HAL_WHOLE}, 100 + i));
     }
-    assert_ok(hal_group_create_local(devices, RANKS, time_limit_ns, groups));
+    assert_ok(hal_comm_create_local(devices, RANKS, time_limit_ns, comms));
 }
 
 static void group_close(void)
 {
     for (uint32_t i = 0; i < RANKS; i++) {
-        hal_group_destroy(groups[i]);
-        groups[i] = NULL;
+        hal_comm_destroy(comms[i]);
+        comms[i] = NULL;
     }
 }
 
 /* Rank 0's first half to the second half of all. */
 static hal_status broadcast(uint32_t rank)
 {
-    static const hal_collective what = {.kind = HAL_BROADCAST, .type = HAL_TYPE_U32};
-    return hal_queue_collective(ranks[rank]->queue, groups[rank], &what,
+    static const hal_collective what = {.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32};
+    return hal_queue_collective(ranks[rank]->queue, comms[rank], &what,
                                 (hal_range){ranks[rank]->buffer, 0, HAL_WHOLE},
                                 (hal_range){ranks[rank]->buffer, SIDE_BYTES / 2, HAL_WHOLE}, WORDS);
 }
@@ -69,7 +70,7 @@ SIDES_TEST(wrong_arguments_record_nothing_and_leave_the_group_alone)
         {{.kind = 7, .type = HAL_TYPE_F32}, whole, whole, 4, "kind up to 6"},
         {{.reduction = 4, .type = HAL_TYPE_F32}, whole, whole, 4, "reduction up to 3"},
         {{.type = HAL_TYPE_COUNT}, whole, whole, 4, "a type of hal"},
-        {{.kind = HAL_BROADCAST, .type = HAL_TYPE_F32, .root = 2},
+        {{.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_F32, .root = 2},
          whole,
          whole,
          4,
@@ -82,24 +83,24 @@ SIDES_TEST(wrong_arguments_record_nothing_and_leave_the_group_alone)
         {good, whole, whole, SIDE_BYTES / 4 + 1, "expected at least"},
         {good, whole, whole, UINT64_MAX / 4, "fewer elements"},
         {good, whole, later, 4, "no overlap"},
-        {{.kind = HAL_ALL_TO_ALL, .type = HAL_TYPE_F32}, whole, whole, 4, "no overlap"},
+        {{.kind = HAL_COLLECTIVE_ALL_TO_ALL, .type = HAL_TYPE_F32}, whole, whole, 4, "no overlap"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(hal_queue_collective(queue, groups[0], &wrong[i].what, wrong[i].send,
+        assert_int_equal(hal_queue_collective(queue, comms[0], &wrong[i].what, wrong[i].send,
                                               wrong[i].recv, wrong[i].count),
                          HAL_ERROR_INVALID_ARGUMENT);
         if (!strstr(hal_status_message(), wrong[i].message)) {
             fail_msg("%zu: %s", i, hal_status_message());
         }
     }
-    assert_int_equal(hal_queue_collective(ranks[1]->queue, groups[0], &good, whole, whole, 4),
+    assert_int_equal(hal_queue_collective(ranks[1]->queue, comms[0], &good, whole, whole, 4),
                      HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_queue_collective(NULL, groups[0], &good, whole, whole, 4),
+    assert_int_equal(hal_queue_collective(NULL, comms[0], &good, whole, whole, 4),
                      HAL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(hal_queue_collective(queue, NULL, &good, whole, whole, 4),
                      HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_group_create_local(NULL, 1, 0, groups), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_group_create_local(&ranks[0]->device, 0, 0, groups),
+    assert_int_equal(hal_comm_create_local(NULL, 1, 0, comms), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_comm_create_local(&ranks[0]->device, 0, 0, comms),
                      HAL_ERROR_INVALID_ARGUMENT);
     assert_ok(broadcast(0));
     assert_ok(broadcast(1));
@@ -111,7 +112,7 @@ SIDES_TEST(wrong_arguments_record_nothing_and_leave_the_group_alone)
 SIDES_TEST(a_gate_opens_when_the_data_is_there)
 {
     group_open(0);
-    hal_group_status status;
+    hal_comm_status status;
     hal_point point;
     mock->hold = 1;
     assert_ok(broadcast(1));
@@ -119,14 +120,14 @@ SIDES_TEST(a_gate_opens_when_the_data_is_there)
     assert_ok(hal_queue_flush(ranks[1]->queue, &point));
     assert_int_equal(hal_point_wait(point, 0), HAL_ERROR_TIMEOUT);
     assert_int_equal(hal_point_wait(point, 2000000), HAL_ERROR_TIMEOUT);
-    assert_ok(hal_group_get_status(groups[1], &status));
+    assert_ok(hal_comm_get_status(comms[1], &status));
     assert_int_equal(status.completed, 0);
     mock->hold = 0;
     assert_ok(hal_point_wait(point, HAL_WAIT_FOREVER));
-    assert_ok(hal_group_get_status(groups[1], &status));
+    assert_ok(hal_comm_get_status(comms[1], &status));
     assert_int_equal(status.completed, 1);
     assert_int_equal(status.count, 2);
-    assert_string_equal(status.engine, "host");
+    assert_string_equal(status.backend, "host");
     assert_int_equal(word(1), 100);
     assert_int_equal(word(0), 100);
     group_close();
@@ -165,31 +166,31 @@ SIDES_TEST(a_queue_that_ends_waits_no_longer_than_the_limit)
 SIDES_TEST(a_group_of_one_copies)
 {
     side *one = side_open("mock:0");
-    hal_group *group = NULL;
-    hal_group_status status;
-    assert_ok(hal_group_create(one->device, &(hal_group_options){.count = 1}, &group));
+    hal_comm *comm = NULL;
+    hal_comm_status status;
+    assert_ok(hal_comm_create(one->device, &(hal_comm_options){.count = 1}, &comm));
     assert_ok(hal_queue_fill(one->queue, (hal_range){one->buffer, 0, HAL_WHOLE}, 9));
     assert_ok(hal_queue_fill(one->queue, (hal_range){one->buffer, 64, 64}, 3));
     const hal_collective sum = {.type = HAL_TYPE_F32};
-    assert_ok(hal_queue_collective(one->queue, group, &sum, (hal_range){one->buffer, 64, 64},
+    assert_ok(hal_queue_collective(one->queue, comm, &sum, (hal_range){one->buffer, 64, 64},
                                    (hal_range){one->buffer, 0, 64}, 16));
     uint32_t value = 0;
     assert_ok(hal_queue_read(one->queue, one->buffer, 60, 4, &value));
     assert_int_equal(value, 3);
-    assert_ok(hal_group_get_status(group, &status));
-    assert_string_equal(status.engine, "none");
-    assert_ok(hal_group_abort(group, NULL));
-    assert_int_equal(hal_queue_collective(one->queue, group, &sum, (hal_range){one->buffer, 64, 64},
+    assert_ok(hal_comm_get_status(comm, &status));
+    assert_string_equal(status.backend, "none");
+    assert_ok(hal_comm_abort(comm, NULL));
+    assert_int_equal(hal_queue_collective(one->queue, comm, &sum, (hal_range){one->buffer, 64, 64},
                                           (hal_range){one->buffer, 0, 64}, 16),
                      HAL_ERROR_INVALID_STATE);
-    hal_group_destroy(group);
+    hal_comm_destroy(comm);
 }
 
 /* Variables of each launcher, and those that cannot be read. */
 SIDES_TEST(launchers_are_read)
 {
     static const char *const sets[][6] = {
-        {"HAL_GROUP", "0/1:job", NULL},
+        {"HAL_COMM", "0/1:job", NULL},
         {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", NULL},
         {"RANK", "0", "WORLD_SIZE", "1", NULL},
         {"PMI_RANK", "0", "PMI_SIZE", "1", NULL},
@@ -197,19 +198,19 @@ SIDES_TEST(launchers_are_read)
         {NULL},
     };
     static const char *const wrong[][7] = {
-        {"HAL_GROUP", "1:job", NULL},
-        {"HAL_GROUP", "2/2:job", NULL},
+        {"HAL_COMM", "1:job", NULL},
+        {"HAL_COMM", "2/2:job", NULL},
         {"RANK", "-1", "WORLD_SIZE", "2", NULL},
         {"RANK", "0", "WORLD_SIZE", "", NULL},
     };
     side *one = side_open("mock:0");
-    hal_group *group = NULL;
+    hal_comm *comm = NULL;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         for (size_t v = 0; sets[i][v]; v += 2) {
             setenv(sets[i][v], sets[i][v + 1], 1);
         }
-        assert_ok(hal_group_create_from_environment(one->device, 0, &group));
-        hal_group_destroy(group);
+        assert_ok(hal_comm_create_from_environment(one->device, 0, &comm));
+        hal_comm_destroy(comm);
         for (size_t v = 0; sets[i][v]; v += 2) {
             unsetenv(sets[i][v]);
         }
@@ -218,7 +219,7 @@ SIDES_TEST(launchers_are_read)
         for (size_t v = 0; wrong[i][v]; v += 2) {
             setenv(wrong[i][v], wrong[i][v + 1], 1);
         }
-        assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+        assert_int_equal(hal_comm_create_from_environment(one->device, 0, &comm),
                          HAL_ERROR_INVALID_ARGUMENT);
         for (size_t v = 0; wrong[i][v]; v += 2) {
             unsetenv(wrong[i][v]);
@@ -227,42 +228,42 @@ SIDES_TEST(launchers_are_read)
     setenv("RANK", "0", 1);
     setenv("WORLD_SIZE", "4", 1);
     setenv("LOCAL_WORLD_SIZE", "2", 1);
-    assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+    assert_int_equal(hal_comm_create_from_environment(one->device, 0, &comm),
                      HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(hal_status_message(), "one host"));
     unsetenv("RANK");
     unsetenv("WORLD_SIZE");
     unsetenv("LOCAL_WORLD_SIZE");
-    setenv("HAL_GROUP_ENGINE", "mpi", 1);
-    assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+    setenv("HAL_COMM_TRANSPORT", "mpi", 1);
+    assert_int_equal(hal_comm_create_from_environment(one->device, 0, &comm),
                      HAL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(hal_status_message(), "HAL_GROUP_ENGINE: expected"));
-    assert_null(group);
+    assert_non_null(strstr(hal_status_message(), "HAL_COMM_TRANSPORT: expected"));
+    assert_null(comm);
 
-    /* HAL_GROUP is no launcher of MPI either, and does not hide a wrong engine. */
-    setenv("HAL_GROUP", "0/1:job", 1);
-    assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+    /* HAL_COMM is no launcher of MPI either, and does not hide a wrong backend. */
+    setenv("HAL_COMM", "0/1:job", 1);
+    assert_int_equal(hal_comm_create_from_environment(one->device, 0, &comm),
                      HAL_ERROR_UNSUPPORTED);
-    setenv("HAL_GROUP_ENGINE", "shard", 1);
-    assert_int_equal(hal_group_create_from_environment(one->device, 0, &group),
+    setenv("HAL_COMM_TRANSPORT", "shard", 1);
+    assert_int_equal(hal_comm_create_from_environment(one->device, 0, &comm),
                      HAL_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(hal_status_message(), "got \"shard\""));
-    setenv("HAL_GROUP_ENGINE", "shared", 1);
-    assert_ok(hal_group_create_from_environment(one->device, 0, &group));
-    hal_group_destroy(group);
-    unsetenv("HAL_GROUP");
-    unsetenv("HAL_GROUP_ENGINE");
+    setenv("HAL_COMM_TRANSPORT", "shared", 1);
+    assert_ok(hal_comm_create_from_environment(one->device, 0, &comm));
+    hal_comm_destroy(comm);
+    unsetenv("HAL_COMM");
+    unsetenv("HAL_COMM_TRANSPORT");
 }
 
-/* A child has no part in the groups of its parent. */
+/* A child has no part in the communicators of its parent. */
 SIDES_TEST(groups_are_not_used_after_a_fork)
 {
     group_open(0);
     const pid_t child = fork();
     if (child == 0) {
-        hal_group_status is;
-        const int good = hal_group_get_status(groups[0], &is) == HAL_ERROR_INVALID_STATE &&
-                         hal_group_abort(groups[0], "child") == HAL_ERROR_INVALID_STATE;
+        hal_comm_status is;
+        const int good = hal_comm_get_status(comms[0], &is) == HAL_ERROR_INVALID_STATE &&
+                         hal_comm_abort(comms[0], "child") == HAL_ERROR_INVALID_STATE;
         _exit(good ? 0 : 1);
     }
     int result = 1;
@@ -275,16 +276,16 @@ SIDES_TEST(groups_are_not_used_after_a_fork)
 SIDES_TEST(ranks_join_once_and_in_time)
 {
     side *one = side_open("mock:0");
-    hal_group *group = NULL;
-    hal_group_options options = {.rank = 1, .count = 2, .time_limit_ns = 20000000};
-    assert_ok(hal_group_id_create(&options.id));
-    assert_int_equal(hal_group_create(one->device, &options, &group), HAL_ERROR_TIMEOUT);
+    hal_comm *comm = NULL;
+    hal_comm_options options = {.rank = 1, .count = 2, .time_limit_ns = 20000000};
+    assert_ok(hal_comm_id_create(&options.id));
+    assert_int_equal(hal_comm_create(one->device, &options, &comm), HAL_ERROR_TIMEOUT);
     assert_non_null(strstr(hal_status_message(), "missing are ranks 0"));
-    assert_null(group);
+    assert_null(comm);
     options.rank = 2;
-    assert_int_equal(hal_group_create(one->device, &options, &group), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_comm_create(one->device, &options, &comm), HAL_ERROR_INVALID_ARGUMENT);
     options.count = 0;
-    assert_int_equal(hal_group_create(one->device, &options, &group), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_comm_create(one->device, &options, &comm), HAL_ERROR_INVALID_ARGUMENT);
 }
 
 UNIT_MAIN(sides_begin, NULL)

@@ -1,9 +1,9 @@
-/* Direct reads between two ranks of one process, whose board is that of two processes: data that
+/* Direct reads between two ranks of one process, whose mailbox is that of two processes: data that
  * passes no slot, ranks that the system does not allow to read, memory that is released early. */
 #include "unit.h"
 
 #include "base/platform.h"
-#include "group/group.h"
+#include "comm/comm.h"
 
 #include <hal/hal.h>
 #include <pthread.h>
@@ -13,24 +13,24 @@
 enum { RANKS = 2, COUNT = 3 << 18, BYTES = 4 * COUNT, ONE_PIECE = 2 << 18, SMALL = 1024 };
 
 static hal_device *device;
-static hal_group *groups[RANKS];
+static hal_comm *comms[RANKS];
 static hal_queue *queues[RANKS];
 static hal_buffer *sent[RANKS], *received[RANKS];
 static float values[COUNT];
-static hal_group_id id;
+static hal_comm_id id;
 
 static void *rank_create(void *rank)
 {
     const uint32_t r = (uint32_t)(uintptr_t)rank;
-    const hal_group_options options = {id, r, RANKS, UINT64_C(20000000000)};
-    return (void *)(uintptr_t)hal_group_create(device, &options, &groups[r]);
+    const hal_comm_options options = {id, r, RANKS, UINT64_C(20000000000)};
+    return (void *)(uintptr_t)hal_comm_create(device, &options, &comms[r]);
 }
 
 static int ranks_begin(void **state)
 {
     pthread_t other;
     void *status = NULL;
-    assert_ok(hal_group_id_create(&id));
+    assert_ok(hal_comm_id_create(&id));
     assert_int_equal(pthread_create(&other, NULL, rank_create, (void *)1), 0);
     assert_null(rank_create((void *)0));
     assert_int_equal(pthread_join(other, &status), 0);
@@ -53,7 +53,7 @@ static int ranks_end(void **state)
         hal_buffer_release(sent[r]);
         hal_buffer_release(received[r]);
         hal_queue_destroy(queues[r]);
-        hal_group_destroy(groups[r]);
+        hal_comm_destroy(comms[r]);
     }
     return 0;
 }
@@ -63,7 +63,7 @@ static int ranks_end(void **state)
 static hal_status rank_call(uint32_t rank, uint32_t kind, uint64_t count)
 {
     const hal_collective what = {.kind = kind, .type = HAL_TYPE_F32};
-    return hal_queue_collective(queues[rank], groups[rank], &what,
+    return hal_queue_collective(queues[rank], comms[rank], &what,
                                 (hal_range){sent[rank], 0, HAL_WHOLE},
                                 (hal_range){received[rank], 0, HAL_WHOLE}, count);
 }
@@ -72,7 +72,7 @@ static hal_status rank_call(uint32_t rank, uint32_t kind, uint64_t count)
 static void sum_check(void)
 {
     for (uint32_t r = 0; r < RANKS; r++) {
-        assert_ok(rank_call(r, HAL_ALL_REDUCE, COUNT));
+        assert_ok(rank_call(r, HAL_COLLECTIVE_ALL_REDUCE, COUNT));
     }
     for (uint32_t r = 0; r < RANKS; r++) {
         assert_ok(hal_queue_read(queues[r], received[r], 0, BYTES, values));
@@ -87,9 +87,9 @@ static void sum_check(void)
 /* Whether the rank has ever put data in a slot. */
 static int has_used_slots(uint32_t rank)
 {
-    const hal_board *board = groups[rank]->board;
-    for (uint64_t i = 0; i < 2 * board->slot_bytes; i++) {
-        if (hal_board_slot(board, rank, 0)[i] != 0) {
+    const hal_mailbox *mailbox = comms[rank]->mailbox;
+    for (uint64_t i = 0; i < 2 * mailbox->slot_bytes; i++) {
+        if (hal_mailbox_slot(mailbox, rank, 0)[i] != 0) {
             return 1;
         }
     }
@@ -104,12 +104,12 @@ static int system_allows_reads(void)
     return hal_process_read((int64_t)getpid(), &target, &source, 1) == 0 && to == from;
 }
 
-/* The watch of an engine asks for all ranks, its own among them. */
+/* The watch of a backend asks for all ranks, its own among them. */
 RANKS_TEST(live_ranks_are_not_dead)
 {
     for (uint32_t r = 0; r < RANKS; r++) {
         for (uint32_t q = 0; q < RANKS; q++) {
-            assert_false(hal_board_is_rank_dead(groups[r]->board, q));
+            assert_false(hal_mailbox_is_rank_dead(comms[r]->mailbox, q));
         }
     }
 }
@@ -129,18 +129,18 @@ RANKS_TEST(a_rank_that_cannot_read_gets_the_data_in_slots)
     if (!system_allows_reads()) {
         skip();
     }
-    hal_board_process *process = &hal_board_rank_at(groups[0]->board, 1)->process;
-    const hal_board_process is = *process;
+    hal_mailbox_process *process = &hal_mailbox_rank_at(comms[0]->mailbox, 1)->process;
+    const hal_mailbox_process is = *process;
     process->key[1]++;
     sum_check();
     assert_true(has_used_slots(1));
-    assert_int_equal(atomic_load(&hal_board_rank_at(groups[0]->board, 0)->needs_slots), 1);
-    assert_int_equal(atomic_load(&hal_board_rank_at(groups[0]->board, 1)->needs_slots), 0);
+    assert_int_equal(atomic_load(&hal_mailbox_rank_at(comms[0]->mailbox, 0)->needs_slots), 1);
+    assert_int_equal(atomic_load(&hal_mailbox_rank_at(comms[0]->mailbox, 1)->needs_slots), 0);
     *process = is;
     process->id = INT32_MAX;
-    atomic_store(&hal_board_rank_at(groups[0]->board, 0)->needs_slots, 0);
+    atomic_store(&hal_mailbox_rank_at(comms[0]->mailbox, 0)->needs_slots, 0);
     sum_check();
-    assert_int_equal(atomic_load(&hal_board_rank_at(groups[0]->board, 0)->needs_slots), 1);
+    assert_int_equal(atomic_load(&hal_mailbox_rank_at(comms[0]->mailbox, 0)->needs_slots), 1);
     sum_check(); /* at once through slots */
 }
 
@@ -148,7 +148,7 @@ RANKS_TEST(a_rank_that_cannot_read_gets_the_data_in_slots)
 RANKS_TEST(ranks_that_cannot_read_get_the_data_in_slots)
 {
     for (uint32_t r = 0; r < RANKS; r++) {
-        hal_board_rank_at(groups[0]->board, r)->process.id = INT32_MAX;
+        hal_mailbox_rank_at(comms[0]->mailbox, r)->process.id = INT32_MAX;
     }
     sum_check();
     assert_int_equal(has_used_slots(0) + has_used_slots(1), 2);
@@ -185,20 +185,20 @@ static void released_early(uint32_t kind, uint64_t count, uint32_t calls)
 
 RANKS_TEST(memory_is_kept_until_it_was_read)
 {
-    released_early(HAL_BROADCAST, ONE_PIECE, 1);
+    released_early(HAL_COLLECTIVE_BROADCAST, ONE_PIECE, 1);
 }
 
 /* The slots are not free for the third call. */
 RANKS_TEST(memory_is_kept_until_it_is_in_a_slot)
 {
-    released_early(HAL_BROADCAST, SMALL, 3);
+    released_early(HAL_COLLECTIVE_BROADCAST, SMALL, 3);
 }
 
 RANKS_TEST(a_failure_of_the_offering_rank_reaches_the_reader)
 {
-    assert_ok(rank_call(0, HAL_ALL_REDUCE, COUNT));
-    assert_ok(hal_group_abort(groups[0], "enough"));
-    assert_fails(rank_call(1, HAL_ALL_REDUCE, COUNT), HAL_ERROR_INVALID_STATE, "enough");
+    assert_ok(rank_call(0, HAL_COLLECTIVE_ALL_REDUCE, COUNT));
+    assert_ok(hal_comm_abort(comms[0], "enough"));
+    assert_fails(rank_call(1, HAL_COLLECTIVE_ALL_REDUCE, COUNT), HAL_ERROR_INVALID_STATE, "enough");
     assert_int_not_equal(hal_queue_wait(queues[0], HAL_WAIT_FOREVER), HAL_OK);
 }
 

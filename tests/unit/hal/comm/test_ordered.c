@@ -1,9 +1,9 @@
-/* Groups with an engine that moves data (tests/plugins/engine.c), on two to five devices: every
- * reduction has the bits of the same collective on a group without an engine. All bytes of a rank's
- * memory are compared, so a reduction writes its result and nothing else. */
+/* Communicators with a backend that moves data (tests/plugins/comm_backend.c), on two to five devices:
+ * every reduction has the bits of the same collective on a communicator without a backend. All
+ * bytes of a rank's memory are compared, so a reduction writes its result and nothing else. */
 #include "unit.h"
 
-#include "group/engine_create.h"
+#include "comm/backend_create.h"
 
 #include <hal/hal.h>
 #include <math.h>
@@ -14,10 +14,9 @@
 
 enum { MAX_RANKS = 5, MARGIN = 256, ARENA_BYTES = 16 << 20, GUARD = 0xa5 };
 
-static const hal_group_limits small_limits = {.received_bytes = 64 << 10,
-                                              .gathered_bytes = 8 << 10};
+static const hal_comm_limits small_limits = {.received_bytes = 64 << 10, .gathered_bytes = 8 << 10};
 
-/* A collective to be compared. Integers of 32 bits are added by the engine. */
+/* A collective to be compared. Integers of 32 bits are added by the backend. */
 typedef struct reduction_case {
     hal_type type;
     uint32_t reduction;
@@ -29,16 +28,16 @@ static const reduction_case cases[] = {
     {HAL_TYPE_I16, HAL_REDUCE_SUM},  {HAL_TYPE_BOOL, HAL_REDUCE_SUM},
     {HAL_TYPE_I32, HAL_REDUCE_SUM}};
 
-/* The ranks of a group; a rank's buffer has what it sends and receives. */
+/* The ranks of a communicator; a rank's buffer has what it sends and receives. */
 typedef struct ranks {
     uint32_t count;
     hal_device *devices[MAX_RANKS];
-    hal_group *groups[MAX_RANKS];
+    hal_comm *comms[MAX_RANKS];
     hal_queue *queues[MAX_RANKS];
     hal_buffer *buffers[MAX_RANKS];
 } ranks;
 
-static ranks host, engine;
+static ranks host, backend;
 /* Of each rank: what it sends, what its memory is expected to have, and what it has. */
 static uint8_t *sent[MAX_RANKS], *expected[MAX_RANKS], *found;
 
@@ -91,7 +90,7 @@ static void value_write(hal_type type, uint32_t word, uint8_t *at)
 
 static void values_write(hal_type type, uint64_t count)
 {
-    for (uint32_t r = 0; r < engine.count; r++) {
+    for (uint32_t r = 0; r < backend.count; r++) {
         for (uint64_t i = 0; i < count; i++) {
             value_write(type, random_word(r, i), sent[r] + i * hal_type_size(type));
         }
@@ -111,13 +110,13 @@ static void ranks_open(ranks *of, uint32_t count, const char *selection)
         assert_ok(
             hal_buffer_create(of->devices[r], HAL_MEMORY_DEVICE, ARENA_BYTES, &of->buffers[r]));
     }
-    assert_ok(hal_group_create_local(of->devices, count, 0, of->groups));
+    assert_ok(hal_comm_create_local(of->devices, count, 0, of->comms));
 }
 
 static void ranks_close(ranks *of)
 {
     for (uint32_t r = 0; r < of->count; r++) {
-        hal_group_destroy(of->groups[r]);
+        hal_comm_destroy(of->comms[r]);
         hal_buffer_release(of->buffers[r]);
         hal_queue_destroy(of->queues[r]);
         hal_device_release(of->devices[r]);
@@ -125,24 +124,24 @@ static void ranks_close(ranks *of)
     of->count = 0;
 }
 
-static void both_open(uint32_t count, const hal_group_limits *limits)
+static void both_open(uint32_t count, const hal_comm_limits *limits)
 {
-    hal_group_status status;
+    hal_comm_status status;
     ranks_open(&host, count, "cpu:0");
-    ranks_open(&engine, count, "engine:%u");
+    ranks_open(&backend, count, "backend:%u");
     for (uint32_t r = 0; r < count; r++) {
-        assert_ok(hal_group_get_status(host.groups[r], &status));
-        assert_string_equal(status.engine, "host");
-        assert_ok(hal_group_get_status(engine.groups[r], &status));
-        assert_string_equal(status.engine, "memmove");
-        engine.groups[r]->limits = limits ? *limits : engine.groups[r]->limits;
+        assert_ok(hal_comm_get_status(host.comms[r], &status));
+        assert_string_equal(status.backend, "host");
+        assert_ok(hal_comm_get_status(backend.comms[r], &status));
+        assert_string_equal(status.backend, "memmove");
+        backend.comms[r]->limits = limits ? *limits : backend.comms[r]->limits;
     }
 }
 
 static void both_close(void)
 {
     ranks_close(&host);
-    ranks_close(&engine);
+    ranks_close(&backend);
 }
 
 /* After a test that failed: what it left in flight must not wait for other ranks. */
@@ -150,10 +149,10 @@ static int both_abort(void **state)
 {
     for (uint32_t r = 0; r < MAX_RANKS; r++) {
         if (r < host.count) {
-            hal_group_abort(host.groups[r], "the test failed");
+            hal_comm_abort(host.comms[r], "the test failed");
         }
-        if (r < engine.count) {
-            hal_group_abort(engine.groups[r], "the test failed");
+        if (r < backend.count) {
+            hal_comm_abort(backend.comms[r], "the test failed");
         }
     }
     both_close();
@@ -174,7 +173,7 @@ static placed_call call_place(hal_collective what, uint64_t count, uint32_t rank
 {
     const uint64_t bytes = count * hal_type_size(what.type);
     placed_call call = {.what = what, .count = count, .send_bytes = bytes, .recv_bytes = bytes};
-    call.send_bytes *= what.kind == HAL_REDUCE_SCATTER ? ranks_count : 1;
+    call.send_bytes *= what.kind == HAL_COLLECTIVE_REDUCE_SCATTER ? ranks_count : 1;
     call.send_at = MARGIN;
     call.recv_at = (MARGIN + call.send_bytes + 2 * MARGIN - 1) / MARGIN * MARGIN;
     call.end = (call.recv_at + call.recv_bytes + 2 * MARGIN - 1) / MARGIN * MARGIN;
@@ -191,7 +190,8 @@ static void call_make_odd(placed_call *call)
 
 static uint64_t recv_offset(const placed_call *call, uint32_t rank, int in_place)
 {
-    const uint64_t part = call->what.kind == HAL_REDUCE_SCATTER ? rank * call->recv_bytes : 0;
+    const uint64_t part =
+        call->what.kind == HAL_COLLECTIVE_REDUCE_SCATTER ? rank * call->recv_bytes : 0;
     return in_place ? call->send_at + part : call->recv_at;
 }
 
@@ -199,7 +199,7 @@ static hal_status call_record(const ranks *of, uint32_t r, const placed_call *ca
 {
     const hal_range send = {of->buffers[r], call->send_at, HAL_WHOLE};
     const hal_range recv = {of->buffers[r], recv_offset(call, r, in_place), HAL_WHOLE};
-    return hal_queue_collective(of->queues[r], of->groups[r], &call->what, send, recv, call->count);
+    return hal_queue_collective(of->queues[r], of->comms[r], &call->what, send, recv, call->count);
 }
 
 /* Writes the memory of all ranks as it is before the call, into `images` too unless null. */
@@ -236,10 +236,10 @@ static void memory_compare(const ranks *of, const placed_call *call, const char 
 
 static int has_result(const placed_call *call, uint32_t rank)
 {
-    return call->what.kind != HAL_REDUCE || call->what.root == rank;
+    return call->what.kind != HAL_COLLECTIVE_REDUCE || call->what.root == rank;
 }
 
-/* The results of the group without an engine, which follow each other in `results`. */
+/* The results of the communicator without a backend, which follow each other in `results`. */
 static void results_compute(const placed_call *call, uint8_t *results)
 {
     memory_write(&host, call, NULL);
@@ -256,30 +256,30 @@ static void results_compute(const placed_call *call, uint8_t *results)
 static void call_compare(const placed_call *call, int in_place, const uint8_t *results)
 {
     static uint32_t turn;
-    memory_write(&engine, call, expected);
+    memory_write(&backend, call, expected);
     turn++;
-    for (uint32_t i = 0; i < engine.count; i++) {
-        const uint32_t r = (i + turn) % engine.count;
-        const uint64_t before = engine.groups[r]->engine->recorded;
-        assert_ok(call_record(&engine, r, call, in_place));
-        assert_true(engine.groups[r]->engine->recorded > before);
-        const uint64_t flushed = atomic_load(&engine.queues[r]->timeline.flushed);
-        assert_ok(hal_queue_flush(engine.queues[r], NULL));
+    for (uint32_t i = 0; i < backend.count; i++) {
+        const uint32_t r = (i + turn) % backend.count;
+        const uint64_t before = backend.comms[r]->backend->recorded;
+        assert_ok(call_record(&backend, r, call, in_place));
+        assert_true(backend.comms[r]->backend->recorded > before);
+        const uint64_t flushed = atomic_load(&backend.queues[r]->timeline.flushed);
+        assert_ok(hal_queue_flush(backend.queues[r], NULL));
         /* the collective has flushed itself */
-        assert_int_equal(atomic_load(&engine.queues[r]->timeline.flushed), flushed);
+        assert_int_equal(atomic_load(&backend.queues[r]->timeline.flushed), flushed);
         if (has_result(call, r)) {
             memcpy(expected[r] + recv_offset(call, r, in_place), results + r * call->recv_bytes,
                    call->recv_bytes);
         }
     }
-    memory_compare(&engine, call, in_place ? "in place" : "apart");
+    memory_compare(&backend, call, in_place ? "in place" : "apart");
 }
 
 static void case_compare(hal_collective what, uint64_t count)
 {
-    const placed_call even = call_place(what, count, engine.count);
+    const placed_call even = call_place(what, count, backend.count);
     placed_call odd = even;
-    uint8_t *results = malloc(engine.count * even.recv_bytes);
+    uint8_t *results = malloc(backend.count * even.recv_bytes);
     assert_non_null(results);
     call_make_odd(&odd);
     results_compute(&even, results);
@@ -294,13 +294,13 @@ static void case_compare(hal_collective what, uint64_t count)
 static void kinds_compare(reduction_case is, uint64_t count)
 {
     hal_collective what = {.type = is.type, .reduction = is.reduction};
-    values_write(is.type, count * engine.count);
-    what.kind = HAL_ALL_REDUCE;
+    values_write(is.type, count * backend.count);
+    what.kind = HAL_COLLECTIVE_ALL_REDUCE;
     case_compare(what, count);
-    what.kind = HAL_REDUCE_SCATTER;
+    what.kind = HAL_COLLECTIVE_REDUCE_SCATTER;
     case_compare(what, count);
-    what.kind = HAL_REDUCE;
-    for (what.root = 0; what.root < engine.count; what.root++) {
+    what.kind = HAL_COLLECTIVE_REDUCE;
+    for (what.root = 0; what.root < backend.count; what.root++) {
         case_compare(what, count);
     }
 }
@@ -312,9 +312,9 @@ static void counts_compare(const uint64_t *counts, uint32_t number)
             kinds_compare(cases[c], counts[n]);
         }
     }
-    for (uint32_t r = 0; r < engine.count; r++) {
-        hal_group_status status;
-        assert_ok(hal_group_get_status(engine.groups[r], &status));
+    for (uint32_t r = 0; r < backend.count; r++) {
+        hal_comm_status status;
+        assert_ok(hal_comm_get_status(backend.comms[r], &status));
         assert_int_equal(status.deterministic, 1);
     }
 }
@@ -378,31 +378,34 @@ ORDERED_TEST(pieces_of_five_ranks)
     pieces_compare(5);
 }
 
-/* The number of calls to the engine for an all_reduce or reduce_scatter of floats. */
-static uint64_t engine_calls(uint32_t kind, uint64_t count)
+/* The number of calls to the backend for an all_reduce or reduce_scatter of floats. */
+static uint64_t backend_calls(uint32_t kind, uint64_t count)
 {
     const hal_collective what = {.kind = kind, .type = HAL_TYPE_F32};
-    const uint64_t before = engine.groups[0]->engine->recorded;
-    values_write(HAL_TYPE_F32, count * engine.count);
+    const uint64_t before = backend.comms[0]->backend->recorded;
+    values_write(HAL_TYPE_F32, count * backend.count);
     case_compare(what, count);
-    return (engine.groups[0]->engine->recorded - before) / 4;
+    return (backend.comms[0]->backend->recorded - before) / 4;
 }
 
 /* How a reduction is divided at the limits that programs have, and at lower ones. */
 ORDERED_TEST(reductions_are_divided_at_the_limits)
 {
     both_open(3, NULL);
-    assert_int_equal(engine_calls(HAL_ALL_REDUCE, 174762), 1); /* 2 MiB of contributions */
-    assert_int_equal(engine_calls(HAL_ALL_REDUCE, 174912), 2); /* whole chunks: scattered */
-    assert_int_equal(engine_calls(HAL_ALL_REDUCE, 300007), 3); /* and a rest */
-    assert_int_equal(engine_calls(HAL_REDUCE_SCATTER, 300007), 1);
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_ALL_REDUCE, 174762), 1); /* 2 MiB of contributions
+                                                                            * */
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_ALL_REDUCE, 174912), 2); /* whole chunks:
+                                                                            * scattered */
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_ALL_REDUCE, 300007), 3); /* and a rest */
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_REDUCE_SCATTER, 300007), 1);
     for (uint32_t r = 0; r < 3; r++) {
-        engine.groups[r]->limits = small_limits;
+        backend.comms[r]->limits = small_limits;
     }
-    assert_int_equal(engine_calls(HAL_ALL_REDUCE, 16320), 2);     /* 85 chunks of each rank */
-    assert_int_equal(engine_calls(HAL_ALL_REDUCE, 16320 + 1), 3); /* and an element */
-    assert_int_equal(engine_calls(HAL_REDUCE_SCATTER, 5440), 1);  /* 85 chunks */
-    assert_int_equal(engine_calls(HAL_REDUCE_SCATTER, 5441), 2);
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_ALL_REDUCE, 16320), 2);     /* 85 chunks of each
+                                                                               * rank */
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_ALL_REDUCE, 16320 + 1), 3); /* and an element */
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_REDUCE_SCATTER, 5440), 1);  /* 85 chunks */
+    assert_int_equal(backend_calls(HAL_COLLECTIVE_REDUCE_SCATTER, 5441), 2);
     both_close();
 }
 
@@ -410,7 +413,7 @@ ORDERED_TEST(reductions_are_divided_at_the_limits)
 static void order_check(uint32_t count)
 {
     enum { COUNT = 1000 };
-    const hal_collective what = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_F32};
+    const hal_collective what = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_F32};
     static float results[MAX_RANKS * COUNT];
     uint32_t differ = 0;
     both_open(count, NULL);
@@ -447,37 +450,37 @@ static void chain_record(const ranks *of, uint32_t r, const placed_call calls[2]
 }
 
 /* A graph is launched three times on each rank, on the result of the launch before. */
-static void graph_compare(uint32_t count, const hal_group_limits *limits)
+static void graph_compare(uint32_t count, const hal_comm_limits *limits)
 {
     enum { COUNT = 20011 };
-    hal_collective what = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_F32};
+    hal_collective what = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_F32};
     hal_graph *graphs[MAX_RANKS];
     both_open(count, limits);
     values_write(HAL_TYPE_F32, (uint64_t)COUNT * count);
     placed_call calls[2];
     calls[0] = call_place(what, (uint64_t)COUNT * count, count);
-    what.kind = HAL_REDUCE_SCATTER;
+    what.kind = HAL_COLLECTIVE_REDUCE_SCATTER;
     calls[1] = call_place(what, COUNT, count);
     calls[0].end = calls[1].end;
     call_make_odd(&calls[0]);
     call_make_odd(&calls[1]);
     memory_write(&host, &calls[1], NULL);
-    memory_write(&engine, &calls[1], expected);
+    memory_write(&backend, &calls[1], expected);
     for (uint32_t r = 0; r < count; r++) {
-        assert_ok(hal_graph_begin(engine.queues[r]));
-        chain_record(&engine, r, calls);
-        assert_ok(hal_graph_end(engine.queues[r], NULL, 0, &graphs[r]));
+        assert_ok(hal_graph_begin(backend.queues[r]));
+        chain_record(&backend, r, calls);
+        assert_ok(hal_graph_end(backend.queues[r], NULL, 0, &graphs[r]));
     }
     for (uint32_t launch = 0; launch < 3; launch++) {
         for (uint32_t r = 0; r < count; r++) {
             chain_record(&host, r, calls);
-            assert_ok(hal_graph_launch(engine.queues[r], graphs[r], NULL, 0));
+            assert_ok(hal_graph_launch(backend.queues[r], graphs[r], NULL, 0));
         }
     }
     for (uint32_t r = 0; r < count; r++) {
         assert_ok(hal_queue_read(host.queues[r], host.buffers[r], 0, calls[1].end, expected[r]));
     }
-    memory_compare(&engine, &calls[1], "graph");
+    memory_compare(&backend, &calls[1], "graph");
     for (uint32_t r = 0; r < count; r++) {
         hal_graph_destroy(graphs[r]);
     }
@@ -507,10 +510,10 @@ static void *rank_work(void *argument)
 {
     rank_thread *of = argument;
     for (uint32_t i = 0; of->status == HAL_OK && i < ROUNDS; i++) {
-        of->status = call_record(&engine, of->rank, of->call, i % 2);
+        of->status = call_record(&backend, of->rank, of->call, i % 2);
     }
     if (of->status == HAL_OK) {
-        of->status = hal_queue_wait(engine.queues[of->rank], HAL_WAIT_FOREVER);
+        of->status = hal_queue_wait(backend.queues[of->rank], HAL_WAIT_FOREVER);
     }
     snprintf(of->message, sizeof of->message, "%s", hal_status_message());
     return NULL;
@@ -520,21 +523,21 @@ static void *rank_work(void *argument)
 ORDERED_TEST(threads)
 {
     enum { RANKS = 4 };
-    const hal_collective what = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_F32};
+    const hal_collective what = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_F32};
     rank_thread threads[RANKS];
     both_open(RANKS, &small_limits);
     values_write(HAL_TYPE_F32, 20011);
     placed_call call = call_place(what, 20011, RANKS);
     call_make_odd(&call);
     memory_write(&host, &call, NULL);
-    memory_write(&engine, &call, NULL);
+    memory_write(&backend, &call, NULL);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         for (uint32_t r = 0; r < RANKS; r++) {
             assert_ok(call_record(&host, r, &call, i % 2));
         }
     }
     for (uint32_t r = 0; r < RANKS; r++) {
-        assert_ok(hal_queue_wait(engine.queues[r], HAL_WAIT_FOREVER));
+        assert_ok(hal_queue_wait(backend.queues[r], HAL_WAIT_FOREVER));
         threads[r] = (rank_thread){.rank = r, .call = &call};
         assert_int_equal(pthread_create(&threads[r].thread, NULL, rank_work, &threads[r]), 0);
     }
@@ -547,95 +550,95 @@ ORDERED_TEST(threads)
         }
         assert_ok(hal_queue_read(host.queues[r], host.buffers[r], 0, call.end, expected[r]));
     }
-    memory_compare(&engine, &call, "threads");
+    memory_compare(&backend, &call, "threads");
     both_close();
 }
 
 static void *process_rank_create(void *argument)
 {
-    static const hal_group_id id = {{7, 1, 9}};
+    static const hal_comm_id id = {{7, 1, 9}};
     const uint32_t r = (uint32_t)(uintptr_t)argument;
-    const hal_group_options options = {id, r, 2, UINT64_C(20000000000)};
-    return (void *)(uintptr_t)hal_group_create(engine.devices[r], &options, &engine.groups[r]);
+    const hal_comm_options options = {id, r, 2, UINT64_C(20000000000)};
+    return (void *)(uintptr_t)hal_comm_create(backend.devices[r], &options, &backend.comms[r]);
 }
 
-/* Two ranks whose board is that of two processes. One records more than a driver may take while the
- * other one does not come: the call returns with the time limit. */
+/* Two ranks whose mailbox is that of two processes. One records more than a driver may take while
+ * the other one does not come: the call returns with the time limit. */
 ORDERED_TEST(a_rank_that_is_far_ahead_returns)
 {
-    const hal_collective what = {.kind = HAL_ALL_GATHER, .type = HAL_TYPE_F32};
+    const hal_collective what = {.kind = HAL_COLLECTIVE_ALL_GATHER, .type = HAL_TYPE_F32};
     pthread_t thread;
     void *created = NULL;
     both_open(2, NULL);
     for (uint32_t r = 0; r < 2; r++) {
-        hal_group_destroy(engine.groups[r]);
+        hal_comm_destroy(backend.comms[r]);
     }
     assert_int_equal(pthread_create(&thread, NULL, process_rank_create, (void *)1), 0);
     assert_null(process_rank_create((void *)0));
     assert_int_equal(pthread_join(thread, &created), 0);
     assert_null(created);
-    engine.groups[0]->time_limit_ns = UINT64_C(2000000000); /* enough for nine calls */
+    backend.comms[0]->time_limit_ns = UINT64_C(2000000000); /* enough for nine calls */
     values_write(HAL_TYPE_F32, 20);
     const placed_call call = call_place(what, 10, 2);
-    memory_write(&engine, &call, NULL);
+    memory_write(&backend, &call, NULL);
     hal_status status = HAL_OK;
     uint32_t calls = 0;
     for (; status == HAL_OK && calls < 30; calls++) {
-        status = call_record(&engine, 0, &call, 0);
+        status = call_record(&backend, 0, &call, 0);
     }
     assert_int_equal(status, HAL_ERROR_TIMEOUT);
     assert_int_equal(calls, 9);
-    hal_queue_wait(engine.queues[0], HAL_WAIT_FOREVER);
+    hal_queue_wait(backend.queues[0], HAL_WAIT_FOREVER);
     both_close();
 }
 
 /* Lets hal look several times at collectives that wait for the last rank. */
 static void watches_run(void)
 {
-    hal_group_status status;
+    hal_comm_status status;
     for (uint32_t i = 0; i < 4; i++) {
         usleep(6000); /* more than between two looks */
-        for (uint32_t r = 0; r < engine.count; r++) {
-            assert_ok(hal_group_get_status(engine.groups[r], &status));
+        for (uint32_t r = 0; r < backend.count; r++) {
+            assert_ok(hal_comm_get_status(backend.comms[r], &status));
         }
     }
 }
 
-/* Two groups on the same devices, each with its queues, whose pieces take turns: those of the
- * second group wait for theirs, however long the last rank takes. */
+/* Two communicators on the same devices, each with its queues, whose pieces take turns: those of
+ * the second communicator wait for theirs, however long the last rank takes. */
 ORDERED_TEST(two_groups_on_the_same_devices)
 {
     enum { RANKS = 3 };
     static ranks other;
-    const hal_collective what = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_F32};
+    const hal_collective what = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_F32};
     both_open(RANKS, &small_limits);
     values_write(HAL_TYPE_F32, 100003);
     const placed_call call = call_place(what, 100003, RANKS);
     uint8_t *results = malloc(RANKS * call.recv_bytes);
     assert_non_null(results);
     results_compute(&call, results);
-    ranks_open(&other, RANKS, "engine:%u");
+    ranks_open(&other, RANKS, "backend:%u");
     memory_write(&other, &call, NULL);
-    memory_write(&engine, &call, expected);
+    memory_write(&backend, &call, expected);
     for (uint32_t r = 0; r < RANKS; r++) {
         if (r == RANKS - 1) {
             watches_run();
         }
-        assert_ptr_equal(other.devices[r], engine.devices[r]);
-        other.groups[r]->limits = small_limits;
-        assert_ok(call_record(&engine, r, &call, 0));
+        assert_ptr_equal(other.devices[r], backend.devices[r]);
+        other.comms[r]->limits = small_limits;
+        assert_ok(call_record(&backend, r, &call, 0));
         assert_ok(call_record(&other, r, &call, 0));
         memcpy(expected[r] + call.recv_at, results + r * call.recv_bytes, call.recv_bytes);
     }
-    memory_compare(&other, &call, "the other group");
-    memory_compare(&engine, &call, "the group");
+    memory_compare(&other, &call, "the other communicator");
+    memory_compare(&backend, &call, "the communicator");
     ranks_close(&other);
     free(results);
     both_close();
 }
 
-/* Two of three ranks have recorded a reduction when the third one ends the group: they fail, and
- * their queues go on. */
+/* Two of three ranks have recorded a reduction when the third one ends the communicator: they fail,
+ * and their queues go on. */
 static void abort_check(uint32_t kind)
 {
     enum { RANKS = 3, WORD = 7 };
@@ -644,19 +647,19 @@ static void abort_check(uint32_t kind)
     both_open(RANKS, &small_limits);
     values_write(HAL_TYPE_F32, RANKS * UINT64_C(100003));
     const placed_call call = call_place(what, 100003, RANKS);
-    memory_write(&engine, &call, expected);
-    assert_ok(call_record(&engine, 0, &call, 0));
-    assert_ok(call_record(&engine, 1, &call, 0));
-    assert_ok(hal_group_abort(engine.groups[2], "enough"));
+    memory_write(&backend, &call, expected);
+    assert_ok(call_record(&backend, 0, &call, 0));
+    assert_ok(call_record(&backend, 1, &call, 0));
+    assert_ok(hal_comm_abort(backend.comms[2], "enough"));
     for (uint32_t r = 0; r < 2; r++) {
-        assert_int_not_equal(hal_queue_wait(engine.queues[r], HAL_WAIT_FOREVER), HAL_OK);
+        assert_int_not_equal(hal_queue_wait(backend.queues[r], HAL_WAIT_FOREVER), HAL_OK);
         assert_message("enough");
     }
     for (uint32_t r = 0; r < RANKS; r++) {
-        const hal_range whole = {engine.buffers[r], 0, HAL_WHOLE};
-        assert_fails(call_record(&engine, r, &call, 0), HAL_ERROR_INVALID_STATE, "enough");
-        assert_ok(hal_queue_fill(engine.queues[r], whole, WORD));
-        assert_ok(hal_queue_read(engine.queues[r], engine.buffers[r], call.recv_at, 4, &word));
+        const hal_range whole = {backend.buffers[r], 0, HAL_WHOLE};
+        assert_fails(call_record(&backend, r, &call, 0), HAL_ERROR_INVALID_STATE, "enough");
+        assert_ok(hal_queue_fill(backend.queues[r], whole, WORD));
+        assert_ok(hal_queue_read(backend.queues[r], backend.buffers[r], call.recv_at, 4, &word));
         assert_int_equal(word, WORD);
     }
     both_close();
@@ -664,14 +667,14 @@ static void abort_check(uint32_t kind)
 
 ORDERED_TEST(an_abort_ends_reductions_in_flight)
 {
-    abort_check(HAL_ALL_REDUCE);
-    abort_check(HAL_REDUCE_SCATTER);
-    abort_check(HAL_REDUCE);
+    abort_check(HAL_COLLECTIVE_ALL_REDUCE);
+    abort_check(HAL_COLLECTIVE_REDUCE_SCATTER);
+    abort_check(HAL_COLLECTIVE_REDUCE);
 }
 
 static int tests_begin(void **state)
 {
-    setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/engine", 1);
+    setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/backend", 1);
     found = malloc(ARENA_BYTES);
     for (uint32_t r = 0; found && r < MAX_RANKS; r++) {
         sent[r] = malloc(ARENA_BYTES);

@@ -2,7 +2,7 @@
  * several sizes, failures with messages in flight, and libraries that cannot be opened. */
 #include "unit.h"
 
-#include "group/board.h"
+#include "comm/mailbox.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ typedef struct receive {
 static receive receives[RECEIVES];
 static uint32_t receive_count;
 
-/* Each group has three tags after the 0 of joins: steps, data, control. */
+/* Each communicator has three tags after the 0 of joins: steps, data, control. */
 static int is_data(uint32_t tag)
 {
     return !echoes && tag % 3 == 2;
@@ -98,12 +98,12 @@ static const hal_mpi_entries fake = {.version = HAL_MPI_ENTRIES_VERSION,
                                      .describe = fake_describe};
 
 /* Rank 0 of two, whose first step has sent and receives more than a step message holds. */
-static hal_board *step_begin(uint8_t *data)
+static hal_mailbox *step_begin(uint8_t *data)
 {
     const hal_segments out = {.host = data, .count = 1, .bytes = BYTES, .total = BYTES};
-    const hal_board_call call = {.count = BYTES};
-    hal_board *board = NULL;
-    hal_link *link = NULL;
+    const hal_mailbox_call call = {.count = BYTES};
+    hal_mailbox *mailbox = NULL;
+    hal_transport *transport = NULL;
     int done = 1;
     hal_mpi *mpi = hal_mpi_lock();
     mpi->call = &fake;
@@ -111,15 +111,16 @@ static hal_board *step_begin(uint8_t *data)
     hal_mpi_unlock();
     in_use = fails = 0;
     tests_left = -1;
-    assert_int_equal(hal_link_join(0, 2, (hal_mpi_choice){0}, UINT64_C(1000000000), "test", &link),
-                     HAL_OK);
-    assert_int_equal(hal_board_create_linked(link, "test", &board), HAL_OK);
-    assert_int_equal(hal_link_publish(link, 1, &call, HAL_STEP_ALL, &out), HAL_OK);
-    assert_int_equal(hal_link_look(link, 1, 1), HAL_OK);
-    assert_int_equal(hal_link_take(link, 1, 1, data, BYTES, &done), HAL_OK);
+    assert_int_equal(
+        hal_transport_join(0, 2, (hal_mpi_choice){0}, UINT64_C(1000000000), "test", &transport),
+        HAL_OK);
+    assert_int_equal(hal_mailbox_create_linked(transport, "test", &mailbox), HAL_OK);
+    assert_int_equal(hal_transport_publish(transport, 1, &call, HAL_STEP_ALL, &out), HAL_OK);
+    assert_int_equal(hal_transport_look(transport, 1, 1), HAL_OK);
+    assert_int_equal(hal_transport_take(transport, 1, 1, data, BYTES, &done), HAL_OK);
     assert_false(done);
     assert_int_equal(in_use, 2);
-    return board;
+    return mailbox;
 }
 
 /* Small data comes with the message of the step, a little more in two messages, much in its own. */
@@ -127,70 +128,72 @@ TEST(data_of_every_size_arrives)
 {
     static const uint64_t sizes[] = {1, 3900, 4096, 7900, 8100, 30000};
     static uint8_t data[BYTES], received[BYTES];
-    hal_board *board = step_begin(data);
-    hal_link *link = board->link;
+    hal_mailbox *mailbox = step_begin(data);
+    hal_transport *transport = mailbox->transport;
     tests_left = 2;
     for (int done = 0; !done;) {
-        assert_int_equal(hal_link_take(link, 1, 1, data, BYTES, &done), HAL_OK);
+        assert_int_equal(hal_transport_take(transport, 1, 1, data, BYTES, &done), HAL_OK);
     }
     echoes = 1;
     for (uint64_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const uint64_t bytes = sizes[i], number = 2 + i;
         const hal_segments out = {.host = data, .count = 1, .bytes = bytes, .total = bytes};
-        const hal_board_call call = {.count = bytes};
+        const hal_mailbox_call call = {.count = bytes};
         uint32_t missing = 0;
         int done = 0;
         for (uint64_t k = 0; k < bytes; k++) {
             data[k] = (uint8_t)(k * 7 + k / 251 + i + 1);
         }
         memset(received, 0, sizeof received);
-        assert_int_equal(hal_link_publish(link, number, &call, HAL_STEP_ALL, &out), HAL_OK);
-        assert_int_equal(hal_link_look(link, 1, number), HAL_OK);
+        assert_int_equal(hal_transport_publish(transport, number, &call, HAL_STEP_ALL, &out),
+                         HAL_OK);
+        assert_int_equal(hal_transport_look(transport, 1, number), HAL_OK);
         for (int attempt = 0; !done && attempt < 10; attempt++) {
-            assert_int_equal(hal_link_take(link, 1, number, received, bytes, &done), HAL_OK);
+            assert_int_equal(hal_transport_take(transport, 1, number, received, bytes, &done),
+                             HAL_OK);
         }
         assert_true(done);
         assert_memory_equal(received, data, bytes);
         assert_int_equal(received[bytes], 0);
-        assert_int_equal(hal_link_is_sent(link, &missing, &done), HAL_OK);
+        assert_int_equal(hal_transport_is_sent(transport, &missing, &done), HAL_OK);
         assert_true(done);
     }
     echoes = 0;
-    hal_board_close(board, 0);
+    hal_mailbox_close(mailbox, 0);
 }
 
 /* MPI has matched the messages when the step fails. */
 TEST(messages_in_flight_are_awaited)
 {
     static uint8_t data[BYTES];
-    hal_board *board = step_begin(data);
+    hal_mailbox *mailbox = step_begin(data);
     tests_left = 5;
-    assert_int_equal(hal_link_drop(board->link), 0);
+    assert_int_equal(hal_transport_drop(mailbox->transport), 0);
     assert_int_equal(in_use, 0);
-    hal_board_close(board, 0);
+    hal_mailbox_close(mailbox, 0);
 }
 
 TEST(messages_that_do_not_end_are_reported)
 {
     static uint8_t data[BYTES];
-    hal_board *board = step_begin(data);
-    assert_int_not_equal(hal_link_drop(board->link), 0);
+    hal_mailbox *mailbox = step_begin(data);
+    assert_int_not_equal(hal_transport_drop(mailbox->transport), 0);
     assert_int_equal(in_use, 2);
-    hal_board_close(board, 0);
+    hal_mailbox_close(mailbox, 0);
 }
 
-/* The first error is the group's failure for everyone who asks later. */
-TEST(an_error_of_mpi_is_on_the_board)
+/* The first error is the communicator's failure for everyone who asks later. */
+TEST(an_error_of_mpi_is_on_the_mailbox)
 {
     static uint8_t data[BYTES];
-    hal_board *board = step_begin(data);
+    hal_mailbox *mailbox = step_begin(data);
     fails = 7;
-    assert_int_equal(hal_board_check(board, "test"), HAL_ERROR_IO);
+    assert_int_equal(hal_mailbox_check(mailbox, "test"), HAL_ERROR_IO);
     assert_non_null(
-        strstr(hal_status_message(), "test: group: rank 0 of 2: MPI: the test's error 7"));
-    assert_int_equal(atomic_load(&board->header->failure), 2);
-    assert_int_equal(board->header->failed_status, HAL_ERROR_IO);
-    hal_board_close(board, 0);
+        strstr(hal_status_message(), "test: comm: rank 0 of 2: MPI: the test's error 7"));
+    assert_int_equal(atomic_load(&mailbox->header->failure), 2);
+    assert_int_equal(mailbox->header->failed_status, HAL_ERROR_IO);
+    hal_mailbox_close(mailbox, 0);
 }
 
 static int at_exit(hal_mpi *mpi)
@@ -206,7 +209,7 @@ TEST(a_named_library_has_no_replacement)
     hal_mpi_unlock();
     assert_int_equal(hal_mpi_start((hal_mpi_choice){"no-such", 1}, at_exit, "test"),
                      HAL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(hal_status_message(), "test: HAL_GROUP_ENGINE: expected"));
+    assert_non_null(strstr(hal_status_message(), "test: HAL_COMM_TRANSPORT: expected"));
     assert_non_null(strstr(hal_status_message(), "no-such.so: cannot open"));
 }
 

@@ -117,13 +117,13 @@ static int begin(void **state)
 TEST(collectives_are_written)
 {
     enum { RANKS = 2 };
-    static const hal_collective what = {.kind = HAL_BROADCAST, .type = HAL_TYPE_U32};
+    static const hal_collective what = {.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32};
     hal_device *device = mock_open("mock");
     hal_device *devices[RANKS] = {device, device};
     hal_queue *queues[RANKS];
     hal_buffer *buffers[RANKS];
-    hal_group *groups[RANKS];
-    assert_ok(hal_group_create_local(devices, RANKS, 0, groups));
+    hal_comm *groups[RANKS];
+    assert_ok(hal_comm_create_local(devices, RANKS, 0, groups));
     for (int i = 0; i < RANKS; i++) {
         queues[i] = mock_queue(device);
         buffers[i] = mock_buffer(device, 64);
@@ -132,14 +132,14 @@ TEST(collectives_are_written)
     }
     for (int i = 0; i < RANKS; i++) {
         assert_ok(hal_queue_wait(queues[i], HAL_WAIT_FOREVER));
-        hal_group_destroy(groups[i]);
+        hal_comm_destroy(groups[i]);
         hal_buffer_release(buffers[i]);
         hal_queue_destroy(queues[i]);
     }
     hal_device_release(device);
     read_file();
     assert_int_equal(count("\"collective\"", "\"broadcast\""), RANKS);
-    assert_int_equal(count("\"collective\"", "\"engine\":\"host\""), RANKS);
+    assert_int_equal(count("\"collective\"", "\"backend\":\"host\""), RANKS);
 }
 
 UNIT_MAIN(begin, end)

@@ -46,13 +46,13 @@ static void expect_all(const hal_device *device)
     assert_int_equal(info->subgroup_width, cpu->subgroup_width);
     assert_int_equal(info->abilities, cpu->abilities);
     assert_int_equal(info->storage_types, cpu->storage_types);
-    assert_string_equal(hal_device_get_faults(device), "");
+    assert_string_equal(hal_device_get_quirks(device), "");
 }
 
 static void expect_masked(const hal_device *device)
 {
     const hal_device_info *info = hal_device_get_info(device), *cpu = cpu_info();
-    const char *faults = hal_device_get_faults(device);
+    const char *faults = hal_device_get_quirks(device);
     assert_int_equal(info->subgroup_width, 0);
     assert_int_equal(info->abilities, cpu->abilities & ~(uint32_t)HAL_ABILITY_ATOMIC_64);
     assert_true(info->abilities & HAL_ABILITY_TIMESTAMPS);
@@ -85,7 +85,7 @@ static hal_device *hanging_device_open(const char *plugin)
         setenv("HAL_PROBE", limits[i], 1);
         device = device_open(plugin);
         assert_int_equal(probe_count, 1);
-        const char *faults = hal_device_get_faults(device);
+        const char *faults = hal_device_get_quirks(device);
         for (late = 0; (faults = strstr(faults, "within the time limit")) != NULL; faults++) {
             late++;
         }
@@ -109,7 +109,7 @@ TEST(what_is_wrong_is_not_offered)
 TEST(a_process_that_is_silent_is_ended)
 {
     hal_device *device = hanging_device_open("probed_silent");
-    assert_non_null(strstr(hal_device_get_faults(device),
+    assert_non_null(strstr(hal_device_get_quirks(device),
                            "storage_f16: its test did not end within the time limit\n"));
     hal_device_release(device);
 }
@@ -137,14 +137,14 @@ TEST(matrix_units)
     const uint32_t all =
         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
     hal_device *device = device_open("probed_matrix:0");
-    assert_string_equal(hal_device_get_faults(device), "");
+    assert_string_equal(hal_device_get_quirks(device), "");
     assert_int_equal(hal_device_get_info(device)->matrix_types, all);
     hal_device_release(device);
     for (int attempt = 0; attempt < 2; attempt++) {
         device = device_open("probed_matrix_wrong:0");
         assert_int_equal(probe_count, attempt == 0); /* then the verdict is known */
-        assert_non_null(strstr(hal_device_get_faults(device), "matrix_bf16: row 0, column 0 is "));
-        assert_null(strstr(hal_device_get_faults(device), "matrix_f16"));
+        assert_non_null(strstr(hal_device_get_quirks(device), "matrix_bf16: row 0, column 0 is "));
+        assert_null(strstr(hal_device_get_quirks(device), "matrix_f16"));
         hal_device_release(device);
     }
 }

@@ -1,15 +1,16 @@
 /* ops_array_all_reduce: arrays over two ranks on one device, deferred, constant, strided and empty
- * ones, in place, on a second queue and in graphs; groups of one rank; wrong arguments; leaks. */
+ * ones, in place, on a second queue and in graphs; communicators of one rank; wrong arguments;
+ * leaks. */
 #include "ops_arrays.h"
 
-#include <ops/group.h>
+#include <ops/comm.h>
 
 enum { RANKS = 2, ARRAYS = 6, ROWS = 3, COLUMNS = 5, COUNT = ROWS * COLUMNS };
 
 typedef struct rank_state {
     hal_queue *queue, *second;
     ops_context *context;
-    hal_group *group, *alone;
+    hal_comm *comm, *alone;
 } rank_state;
 
 static hal_device *device;
@@ -18,16 +19,16 @@ static rank_state ranks[RANKS];
 static int open_ranks(void **state)
 {
     hal_device *devices[RANKS];
-    hal_group *groups[RANKS];
+    hal_comm *comms[RANKS];
     int failed = hal_device_open("cpu", &device) != HAL_OK;
     devices[0] = devices[1] = device;
-    failed = failed || hal_group_create_local(devices, RANKS, 0, groups);
+    failed = failed || hal_comm_create_local(devices, RANKS, 0, comms);
     for (int r = 0; !failed && r < RANKS; r++) {
-        ranks[r].group = groups[r];
+        ranks[r].comm = comms[r];
         failed = hal_queue_create(device, &ranks[r].queue) ||
                  hal_queue_create(device, &ranks[r].second) ||
                  ops_context_create(ranks[r].queue, &ranks[r].context) ||
-                 hal_group_create_local(devices, 1, 0, &ranks[r].alone);
+                 hal_comm_create_local(devices, 1, 0, &ranks[r].alone);
     }
     return failed ? -1 : 0;
 }
@@ -38,8 +39,8 @@ static int close_ranks(void **state)
         ops_context_destroy(ranks[r].context);
         hal_queue_destroy(ranks[r].queue);
         hal_queue_destroy(ranks[r].second);
-        hal_group_destroy(ranks[r].group);
-        hal_group_destroy(ranks[r].alone);
+        hal_comm_destroy(ranks[r].comm);
+        hal_comm_destroy(ranks[r].alone);
     }
     hal_device_release(device);
     return 0;
@@ -113,14 +114,14 @@ static void sums_are_right(uint64_t bucket_bytes, int on_second, int in_place)
 {
     ops_array *arrays[RANKS][ARRAYS], *results[RANKS][ARRAYS];
     for (int r = 0; r < RANKS; r++) {
-        ops_group_options options = OPS_GROUP_OPTIONS_DEFAULT;
+        ops_comm_options options = OPS_COMM_OPTIONS_DEFAULT;
         ops_array **into = in_place ? arrays[r] : results[r];
         options.bucket_bytes = bucket_bytes;
         options.queue = on_second ? ranks[r].second : NULL;
         assert_ok(ops_scope_begin(ranks[r].context));
         arrays_make(r, arrays[r]);
-        assert_ok(ops_array_all_reduce(ranks[r].group, HAL_REDUCE_SUM, arrays[r], ARRAYS, &options,
-                                       into));
+        assert_ok(
+            ops_array_all_reduce(ranks[r].comm, HAL_REDUCE_SUM, arrays[r], ARRAYS, &options, into));
         if (on_second) {
             hal_point point;
             assert_ok(hal_queue_flush(ranks[r].second, &point));
@@ -147,7 +148,7 @@ TEST(inputs_keep_their_values)
     ops_array *x[RANKS], *y[RANKS];
     for (int r = 0; r < RANKS; r++) {
         x[r] = matrix(r, 1);
-        assert_ok(ops_array_all_reduce(ranks[r].group, HAL_REDUCE_MAX, &x[r], 1, NULL, &y[r]));
+        assert_ok(ops_array_all_reduce(ranks[r].comm, HAL_REDUCE_MAX, &x[r], 1, NULL, &y[r]));
     }
     for (int r = 0; r < RANKS; r++) {
         double own[COUNT], most[COUNT];
@@ -186,7 +187,7 @@ static ops_graph *graph_record(int r, ops_array *x)
     assert_ok(ops_scope_begin(context));
     assert_ok(ops_graph_begin(context));
     ops_array *y = ops_add(x, x);
-    assert_ok(ops_array_all_reduce(ranks[r].group, HAL_REDUCE_SUM, &y, 1, NULL, &y));
+    assert_ok(ops_array_all_reduce(ranks[r].comm, HAL_REDUCE_SUM, &y, 1, NULL, &y));
     y = ops_mul_scalar(y, 2);
     assert_ok(ops_graph_end(context, &x, 1, &y, 1, &graph));
     assert_ok(ops_scope_end(context));
@@ -222,10 +223,10 @@ TEST(graphs_repeat_the_collective_with_other_inputs)
     }
 }
 
-static void refused(hal_group *group, ops_array *const *arrays, uint32_t count,
-                    const ops_group_options *options, ops_array **results, const char *words)
+static void refused(hal_comm *comm, ops_array *const *arrays, uint32_t count,
+                    const ops_comm_options *options, ops_array **results, const char *words)
 {
-    assert_int_equal(ops_array_all_reduce(group, HAL_REDUCE_SUM, arrays, count, options, results),
+    assert_int_equal(ops_array_all_reduce(comm, HAL_REDUCE_SUM, arrays, count, options, results),
                      HAL_ERROR_INVALID_ARGUMENT);
     if (!strstr(hal_status_message(), words)) {
         fail_msg("'%s' lacks '%s'", hal_status_message(), words);
@@ -234,38 +235,38 @@ static void refused(hal_group *group, ops_array *const *arrays, uint32_t count,
 
 TEST(wrong_arguments_are_refused_and_leave_the_group_alone)
 {
-    hal_group_status status;
+    hal_comm_status status;
     const rank_state *rank = &ranks[0];
     ops_array *x = matrix(0, 1), *y = x, *nothings[2] = {x, NULL}, *results[2] = {x, x};
-    ops_group_options second = OPS_GROUP_OPTIONS_DEFAULT;
+    ops_comm_options second = OPS_COMM_OPTIONS_DEFAULT;
     second.queue = rank->second;
-    refused(NULL, &x, 1, NULL, &y, "group: ");
+    refused(NULL, &x, 1, NULL, &y, "comm: ");
     assert_null(y);
-    refused(rank->group, NULL, 1, NULL, &y, "arrays: ");
-    refused(rank->group, &x, 0, NULL, &y, "count: ");
-    refused(rank->group, &x, 1, NULL, NULL, "results: ");
-    refused(rank->group, nothings, 2, NULL, results, "arrays[1]: ");
+    refused(rank->comm, NULL, 1, NULL, &y, "arrays: ");
+    refused(rank->comm, &x, 0, NULL, &y, "count: ");
+    refused(rank->comm, &x, 1, NULL, NULL, "results: ");
+    refused(rank->comm, nothings, 2, NULL, results, "arrays[1]: ");
     assert_null(results[0]);
-    refused(rank->group, &x, 1, &(ops_group_options){.size = 4}, &y, "options.size: ");
+    refused(rank->comm, &x, 1, &(ops_comm_options){.size = 4}, &y, "options.size: ");
     assert_ok(ops_graph_begin(rank->context));
-    refused(rank->group, &x, 1, &second, &y, "options.queue: ");
+    refused(rank->comm, &x, 1, &second, &y, "options.queue: ");
     assert_int_not_equal(ops_graph_end(rank->context, NULL, 0, NULL, 0, &(ops_graph *){NULL}),
                          HAL_OK);
     ops_array_release(x);
-    assert_ok(hal_group_get_status(rank->group, &status));
+    assert_ok(hal_comm_get_status(rank->comm, &status));
     assert_int_equal(status.status, HAL_OK);
 }
 
-/* The last test: a failure after the checks ends the group, so that no rank waits. */
+/* The last test: a failure after the checks ends the communicator, so that no rank waits. */
 TEST(a_failure_ends_the_group)
 {
-    hal_group_status status;
+    hal_comm_status status;
     ops_array *x = matrix(0, 1), *y = x;
-    assert_int_equal(ops_array_all_reduce(ranks[0].group, 99, &x, 1, NULL, &y),
+    assert_int_equal(ops_array_all_reduce(ranks[0].comm, 99, &x, 1, NULL, &y),
                      HAL_ERROR_INVALID_ARGUMENT);
     assert_null(y);
     ops_array_release(x);
-    assert_ok(hal_group_get_status(ranks[1].group, &status));
+    assert_ok(hal_comm_get_status(ranks[1].comm, &status));
     assert_int_equal(status.status, HAL_ERROR_INVALID_STATE);
     assert_int_equal(statistics_of(ranks[0].context).arrays, 0);
 }

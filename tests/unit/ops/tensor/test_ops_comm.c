@@ -1,4 +1,4 @@
-/* ops_group_all_reduce and ops_group_broadcast: lists of tensors over two ranks on one device, with
+/* ops_comm_all_reduce and ops_comm_broadcast: lists of tensors over two ranks on one device, with
  * and without buckets and a second queue, and what they refuse. */
 #include "unit.h"
 
@@ -11,7 +11,7 @@ enum { RANKS = 2, TENSORS = 7, MOST = 70000 };
 typedef struct rank_state {
     hal_queue *queue, *second;
     ops_context *context;
-    hal_group *group;
+    hal_comm *comm;
     ops_tensor tensors[TENSORS];
 } rank_state;
 
@@ -25,12 +25,12 @@ static const int64_t counts[TENSORS] = {3, 100, MOST, 7, 64, 0, 1};
 static int open_ranks(void **state)
 {
     hal_device *devices[RANKS];
-    hal_group *groups[RANKS];
+    hal_comm *comms[RANKS];
     int failed = hal_device_open("cpu", &device) != HAL_OK;
     devices[0] = devices[1] = device;
-    failed = failed || hal_group_create_local(devices, RANKS, 0, groups);
+    failed = failed || hal_comm_create_local(devices, RANKS, 0, comms);
     for (int r = 0; !failed && r < RANKS; r++) {
-        ranks[r].group = groups[r];
+        ranks[r].comm = comms[r];
         failed = hal_queue_create(device, &ranks[r].queue) ||
                  hal_queue_create(device, &ranks[r].second) ||
                  ops_context_create(ranks[r].queue, &ranks[r].context);
@@ -44,7 +44,7 @@ static int close_ranks(void **state)
         ops_context_destroy(ranks[r].context);
         hal_queue_destroy(ranks[r].queue);
         hal_queue_destroy(ranks[r].second);
-        hal_group_destroy(ranks[r].group);
+        hal_comm_destroy(ranks[r].comm);
     }
     hal_device_release(device);
     return 0;
@@ -99,12 +99,12 @@ static void sums_are_right(uint64_t bucket_bytes, int on_second)
 {
     fill_tensors();
     for (int r = 0; r < RANKS; r++) {
-        ops_group_options options = OPS_GROUP_OPTIONS_DEFAULT;
+        ops_comm_options options = OPS_COMM_OPTIONS_DEFAULT;
         hal_point point;
         options.bucket_bytes = bucket_bytes;
         options.queue = on_second ? ranks[r].second : NULL;
-        assert_ok(ops_group_all_reduce(ranks[r].context, ranks[r].group, HAL_REDUCE_SUM,
-                                       ranks[r].tensors, TENSORS, &options));
+        assert_ok(ops_comm_all_reduce(ranks[r].context, ranks[r].comm, HAL_REDUCE_SUM,
+                                      ranks[r].tensors, TENSORS, &options));
         if (on_second) {
             assert_ok(hal_queue_flush(ranks[r].second, &point));
             assert_ok(hal_queue_wait_point(ranks[r].queue, point));
@@ -137,8 +137,8 @@ TEST(broadcasts_replace_all_tensors)
 {
     fill_tensors();
     for (int r = 0; r < RANKS; r++) {
-        assert_ok(ops_group_broadcast(ranks[r].context, ranks[r].group, 1, ranks[r].tensors,
-                                      TENSORS, NULL));
+        assert_ok(ops_comm_broadcast(ranks[r].context, ranks[r].comm, 1, ranks[r].tensors, TENSORS,
+                                     NULL));
     }
     for (int r = 0; r < RANKS; r++) {
         for (int t = 0; t < TENSORS; t++) {
@@ -153,39 +153,39 @@ TEST(broadcasts_replace_all_tensors)
 TEST(wrong_lists_are_refused_and_leave_the_group_alone)
 {
     ops_tensor view;
-    hal_group_status status;
+    hal_comm_status status;
     fill_tensors();
     rank_state *rank = &ranks[0];
     assert_ok(ops_tensor_slice(&rank->tensors[1], 0, 0, 10, 2, &view));
-    assert_int_equal(ops_group_all_reduce(rank->context, rank->group, 0, &view, 1, NULL),
+    assert_int_equal(ops_comm_all_reduce(rank->context, rank->comm, 0, &view, 1, NULL),
                      HAL_ERROR_INVALID_ARGUMENT);
     assert_ok(ops_tensor_slice(&rank->tensors[4], 0, 1, 10, 1, &view));
-    assert_int_equal(ops_group_all_reduce(rank->context, rank->group, 0, &view, 1, NULL),
+    assert_int_equal(ops_comm_all_reduce(rank->context, rank->comm, 0, &view, 1, NULL),
                      HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(ops_group_all_reduce(rank->context, NULL, 0, &view, 1, NULL),
+    assert_int_equal(ops_comm_all_reduce(rank->context, NULL, 0, &view, 1, NULL),
                      HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(ops_group_all_reduce(rank->context, rank->group, 0, NULL, 1, NULL),
+    assert_int_equal(ops_comm_all_reduce(rank->context, rank->comm, 0, NULL, 1, NULL),
                      HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(ops_group_all_reduce(rank->context, rank->group, 0, rank->tensors, 1,
-                                          &(ops_group_options){.size = 4}),
+    assert_int_equal(ops_comm_all_reduce(rank->context, rank->comm, 0, rank->tensors, 1,
+                                         &(ops_comm_options){.size = 4}),
                      HAL_ERROR_INVALID_ARGUMENT);
-    assert_ok(hal_group_get_status(rank->group, &status));
+    assert_ok(hal_comm_get_status(rank->comm, &status));
     assert_int_equal(status.status, HAL_OK);
     release_tensors();
 }
 
-/* The last test: a failure in the middle of a list ends the group, so that no rank waits. */
+/* The last test: a failure in the middle of a list ends the communicator, so that no rank waits. */
 TEST(a_failure_within_a_list_ends_the_group)
 {
-    hal_group_status status;
+    hal_comm_status status;
     fill_tensors();
     assert_int_equal(
-        ops_group_all_reduce(ranks[0].context, ranks[0].group, 99, ranks[0].tensors, TENSORS, NULL),
+        ops_comm_all_reduce(ranks[0].context, ranks[0].comm, 99, ranks[0].tensors, TENSORS, NULL),
         HAL_ERROR_INVALID_ARGUMENT);
-    assert_ok(hal_group_get_status(ranks[1].group, &status));
+    assert_ok(hal_comm_get_status(ranks[1].comm, &status));
     assert_int_equal(status.status, HAL_ERROR_INVALID_STATE);
-    assert_int_not_equal(ops_group_all_reduce(ranks[1].context, ranks[1].group, HAL_REDUCE_SUM,
-                                              ranks[1].tensors, TENSORS, NULL),
+    assert_int_not_equal(ops_comm_all_reduce(ranks[1].context, ranks[1].comm, HAL_REDUCE_SUM,
+                                             ranks[1].tensors, TENSORS, NULL),
                          HAL_OK);
     release_tensors();
 }

@@ -1,6 +1,7 @@
-/* Groups of hal whose collectives the cuda plugin runs, over a driver and an NCCL without GPUs
- * (cuda_mock.h, nccl_mock.h): which collectives go there, results of all kinds, ranks that fail or
- * do not come. Kernels do not run on that driver, so sums of hal's own have no values here. */
+/* Communicators of hal whose collectives the cuda plugin runs, over a driver and an NCCL without
+ * GPUs (cuda_mock.h, nccl_mock.h): which collectives go there, results of all kinds, ranks that
+ * fail or do not come. Kernels do not run on that driver, so sums of hal's own have no values here.
+ * */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,7 @@
 #include <time.h>
 
 #include "cuda_mock.h"
-#include "group/group.h"
+#include "comm/comm.h"
 #include "nccl_mock.h"
 
 #define SHORT_LIMIT_NS UINT64_C(300000000)
@@ -22,7 +23,7 @@ static nccl_mock *nccl;
 static hal_device *devices[RANKS];
 static hal_queue *queues[RANKS];
 static hal_buffer *sent[RANKS], *received[RANKS];
-static hal_group *groups[RANKS];
+static hal_comm *comms[RANKS];
 
 static void *load_mock(const char *path, const char *symbol)
 {
@@ -74,8 +75,8 @@ static int begin(void **state)
 static int end(void **state)
 {
     for (uint32_t i = 0; i < RANKS; i++) {
-        hal_group_destroy(groups[i]);
-        groups[i] = NULL;
+        hal_comm_destroy(comms[i]);
+        comms[i] = NULL;
         hal_buffer_release(sent[i]);
         hal_buffer_release(received[i]);
         hal_queue_destroy(queues[i]);
@@ -90,13 +91,13 @@ static int end(void **state)
     return 0;
 }
 
-static void groups_create(uint64_t time_limit_ns, const char *engine)
+static void groups_create(uint64_t time_limit_ns, const char *backend)
 {
-    hal_group_status status;
-    assert_ok(hal_group_create_local(devices, RANKS, time_limit_ns, groups));
+    hal_comm_status status;
+    assert_ok(hal_comm_create_local(devices, RANKS, time_limit_ns, comms));
     for (uint32_t i = 0; i < RANKS; i++) {
-        assert_ok(hal_group_get_status(groups[i], &status));
-        assert_string_equal(status.engine, engine);
+        assert_ok(hal_comm_get_status(comms[i], &status));
+        assert_string_equal(status.backend, backend);
         assert_int_equal(status.deterministic, 1);
     }
     nccl->units = 0; /* those of the creation are not counted */
@@ -107,13 +108,13 @@ static void groups_create(uint64_t time_limit_ns, const char *engine)
 static void limit_set(uint64_t time_limit_ns)
 {
     for (uint32_t i = 0; i < RANKS; i++) {
-        groups[i]->time_limit_ns = time_limit_ns;
+        comms[i]->time_limit_ns = time_limit_ns;
     }
 }
 
 static hal_status run(uint32_t i, hal_collective what, uint64_t count)
 {
-    return hal_queue_collective(queues[i], groups[i], &what, (hal_range){sent[i], 0, HAL_WHOLE},
+    return hal_queue_collective(queues[i], comms[i], &what, (hal_range){sent[i], 0, HAL_WHOLE},
                                 (hal_range){received[i], 0, HAL_WHOLE}, count);
 }
 
@@ -131,13 +132,13 @@ static uint32_t word(uint32_t i, uint32_t at)
     return value;
 }
 
-static const hal_collective sum = {.kind = HAL_ALL_REDUCE, .type = HAL_TYPE_U32};
+static const hal_collective sum = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_U32};
 
 static const char *engine_of(uint32_t i)
 {
-    hal_group_status status;
-    assert_ok(hal_group_get_status(groups[i], &status));
-    return status.engine;
+    hal_comm_status status;
+    assert_ok(hal_comm_get_status(comms[i], &status));
+    return status.backend;
 }
 
 /* ---- Tests ---- */
@@ -150,11 +151,12 @@ TEST(a_user_turns_the_engine_off)
     assert_non_null(nccl);
     begin(NULL);
     char text[256];
-    assert_ok(hal_group_get_engine(devices[0], sizeof text, text));
+    assert_ok(hal_comm_get_backend(devices[0], sizeof text, text));
     assert_non_null(strstr(text, "host: "));
     assert_non_null(strstr(text, "off by HAL_CUDA_NCCL"));
     groups_create(0, "host");
-    run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32, .root = 1}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32, .root = 1},
+            WORDS);
     assert_int_equal(word(0, 3), 2003);
     assert_int_equal(nccl->live, 0);
     assert_null(getenv("NCCL_NVLS_ENABLE"));
@@ -166,12 +168,13 @@ TEST(without_the_library_hal_moves_the_data)
     setenv("HAL_CUDA_NCCL", "/nowhere/libnccl.so", 1);
     begin(NULL);
     char text[256];
-    assert_ok(hal_group_get_engine(devices[0], sizeof text, text));
+    assert_ok(hal_comm_get_backend(devices[0], sizeof text, text));
     assert_non_null(strstr(text, "host: "));
     assert_non_null(strstr(text, "/nowhere/libnccl.so"));
-    fails(hal_group_get_engine(devices[0], sizeof text, NULL), HAL_ERROR_INVALID_ARGUMENT, "text");
+    fails(hal_comm_get_backend(devices[0], sizeof text, NULL), HAL_ERROR_INVALID_ARGUMENT, "text");
     groups_create(0, "host");
-    const hal_collective spread = {.kind = HAL_BROADCAST, .type = HAL_TYPE_U32, .root = 1};
+    const hal_collective spread = {
+        .kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32, .root = 1};
     run_all(spread, WORDS);
     assert_int_equal(word(0, 3), 2003);
     unsetenv("HAL_CUDA_NCCL"); /* the default from here on */
@@ -180,9 +183,9 @@ TEST(without_the_library_hal_moves_the_data)
 
 TEST_WITH(all_kinds_go_through_the_engine, begin, end)
 {
-    hal_group_status status;
+    hal_comm_status status;
     char text[256];
-    assert_ok(hal_group_get_engine(devices[1], sizeof text, text));
+    assert_ok(hal_comm_get_backend(devices[1], sizeof text, text));
     assert_string_equal(text, "nccl: NCCL 2.27.3");
     groups_create(0, "nccl");
     run_all(sum, WORDS);
@@ -190,34 +193,39 @@ TEST_WITH(all_kinds_go_through_the_engine, begin, end)
     assert_int_equal(word(1, WORDS - 1), 3000 + 2 * (WORDS - 1));
     run_all((hal_collective){.type = HAL_TYPE_U32, .reduction = HAL_REDUCE_MAX}, WORDS);
     assert_int_equal(word(0, 5), 2005);
-    run_all((hal_collective){.kind = HAL_ALL_GATHER, .type = HAL_TYPE_U32}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_ALL_GATHER, .type = HAL_TYPE_U32}, WORDS);
     assert_int_equal(word(1, 5), 1005);
     assert_int_equal(word(0, WORDS + 5), 2005);
-    run_all((hal_collective){.kind = HAL_REDUCE_SCATTER, .type = HAL_TYPE_U32}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_REDUCE_SCATTER, .type = HAL_TYPE_U32}, WORDS);
     assert_int_equal(word(0, 5), 3010);
     assert_int_equal(word(1, 5), 3010 + 2 * WORDS);
-    run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32, .root = 1}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32, .root = 1},
+            WORDS);
     assert_int_equal(word(0, 7), 2007);
     assert_int_equal(word(1, 7), 2007);
-    run_all((hal_collective){.kind = HAL_REDUCE, .type = HAL_TYPE_U32, .root = 1}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_REDUCE, .type = HAL_TYPE_U32, .root = 1},
+            WORDS);
     assert_int_equal(word(1, 7), 3014);
     assert_int_equal(word(0, 7), 2007);
-    run_all((hal_collective){.kind = HAL_ALL_TO_ALL, .type = HAL_TYPE_U32}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_ALL_TO_ALL, .type = HAL_TYPE_U32}, WORDS);
     assert_int_equal(word(0, WORDS), 2000);
     assert_int_equal(word(1, 0), 1000 + WORDS);
     for (uint32_t i = 0; i < RANKS; i++) {
         assert_ok(run(
-            i, (hal_collective){.kind = HAL_EXCHANGE, .type = HAL_TYPE_U32, .root = 1 - i}, WORDS));
+            i,
+            (hal_collective){.kind = HAL_COLLECTIVE_EXCHANGE, .type = HAL_TYPE_U32, .root = 1 - i},
+            WORDS));
     }
     assert_int_equal(word(0, 9), 2009);
     assert_int_equal(word(1, 9), 1009);
     for (uint32_t i = 0; i < RANKS; i++) {
-        assert_ok(
-            run(i, (hal_collective){.kind = HAL_EXCHANGE, .type = HAL_TYPE_U32, .root = i}, WORDS));
+        assert_ok(run(
+            i, (hal_collective){.kind = HAL_COLLECTIVE_EXCHANGE, .type = HAL_TYPE_U32, .root = i},
+            WORDS));
     }
     assert_int_equal(word(0, 9), 1009);
     assert_int_equal(word(1, 9), 2009);
-    assert_ok(hal_group_get_status(groups[0], &status));
+    assert_ok(hal_comm_get_status(comms[0], &status));
     assert_true(status.completed >= 9);
     assert_int_equal(status.deterministic, 1);
 }
@@ -251,27 +259,27 @@ TEST_WITH(the_engine_computes_only_what_has_the_right_bits, begin, end)
          NCCL_MOCK_ALL_GATHER},
         {{.type = HAL_TYPE_I16}, NCCL_MOCK_ALL_GATHER},
         {{.type = HAL_TYPE_BOOL}, NCCL_MOCK_ALL_GATHER},
-        {{.kind = HAL_REDUCE, .type = HAL_TYPE_F64}, NCCL_MOCK_ALL_GATHER},
-        {{.kind = HAL_REDUCE_SCATTER, .type = HAL_TYPE_F32}, NCCL_MOCK_RECV},
-        {{.kind = HAL_REDUCE_SCATTER, .type = HAL_TYPE_F32, .any_order = 1},
+        {{.kind = HAL_COLLECTIVE_REDUCE, .type = HAL_TYPE_F64}, NCCL_MOCK_ALL_GATHER},
+        {{.kind = HAL_COLLECTIVE_REDUCE_SCATTER, .type = HAL_TYPE_F32}, NCCL_MOCK_RECV},
+        {{.kind = HAL_COLLECTIVE_REDUCE_SCATTER, .type = HAL_TYPE_F32, .any_order = 1},
          NCCL_MOCK_REDUCE_SCATTER},
         {{.type = HAL_TYPE_I64}, NCCL_MOCK_ALL_REDUCE},
         {{.type = HAL_TYPE_I8, .reduction = HAL_REDUCE_MIN}, NCCL_MOCK_ALL_REDUCE},
-        {{.kind = HAL_ALL_GATHER, .type = HAL_TYPE_BOOL}, NCCL_MOCK_ALL_GATHER},
-        {{.kind = HAL_BROADCAST, .type = HAL_TYPE_F8_E4M3}, NCCL_MOCK_BROADCAST}};
-    hal_group_status status;
+        {{.kind = HAL_COLLECTIVE_ALL_GATHER, .type = HAL_TYPE_BOOL}, NCCL_MOCK_ALL_GATHER},
+        {{.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_F8_E4M3}, NCCL_MOCK_BROADCAST}};
+    hal_comm_status status;
     groups_create(0, "nccl");
     run_all(sum, 0); /* nothing to be moved */
     assert_int_equal(nccl->units, 0);
     run_all((hal_collective){.type = HAL_TYPE_F32}, 16);
-    assert_ok(hal_group_get_status(groups[1], &status));
+    assert_ok(hal_comm_get_status(comms[1], &status));
     assert_int_equal(status.deterministic, 1);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         if (last_call_of(cases[c].what)->kind != cases[c].kind) {
             fail_msg("case %zu", c);
         }
     }
-    assert_ok(hal_group_get_status(groups[1], &status));
+    assert_ok(hal_comm_get_status(comms[1], &status));
     assert_int_equal(status.deterministic, 0);
 }
 
@@ -279,7 +287,7 @@ TEST_WITH(the_engine_computes_only_what_has_the_right_bits, begin, end)
  * ranks; more than that, and other reductions, go as without. */
 TEST_WITH(devices_add_small_sums, begin, end)
 {
-    hal_group_status status;
+    hal_comm_status status;
     cuda->no_peers = 0;
     groups_create(0, "nccl");
     for (int any_order = 0; any_order < 2; any_order++) {
@@ -291,7 +299,7 @@ TEST_WITH(devices_add_small_sums, begin, end)
         assert_int_equal(nccl->units, 0);
         assert_int_equal(cuda->launch_count, before + RANKS); /* and no kernel of hal's */
     }
-    assert_ok(hal_group_get_status(groups[0], &status));
+    assert_ok(hal_comm_get_status(comms[0], &status));
     assert_int_equal(status.deterministic, 1);
     assert_int_equal(
         last_call_of((hal_collective){.type = HAL_TYPE_F32, .reduction = HAL_REDUCE_MAX})->kind,
@@ -303,7 +311,7 @@ TEST_WITH(devices_add_small_sums, begin, end)
 TEST_WITH(one_device_for_two_ranks_has_no_engine, begin, end)
 {
     hal_device *same[RANKS] = {devices[0], devices[0]};
-    assert_ok(hal_group_create_local(same, RANKS, 0, groups));
+    assert_ok(hal_comm_create_local(same, RANKS, 0, comms));
     assert_string_equal(engine_of(0), "host");
     assert_int_equal(nccl->live, 0);
 }
@@ -316,10 +324,10 @@ TEST_WITH(a_refused_engine_leaves_a_group, begin, end)
     while (nccl->live > 0) { /* the other rank's thread ends what it has made */
         nanosleep(&(struct timespec){0, 200000}, NULL);
     }
-    run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32}, WORDS);
     assert_int_equal(word(1, 1), 1001);
     for (uint32_t i = 0; i < RANKS; i++) {
-        hal_group_destroy(groups[i]);
+        hal_comm_destroy(comms[i]);
     }
     nccl->fails_in[NCCL_MOCK_ID] = 1;
     groups_create(0, "host");
@@ -330,9 +338,9 @@ TEST_WITH(an_engine_that_does_not_come_is_given_up, begin, end)
 {
     nccl->hold = 1;
     groups_create(50000000, "host");
-    limit_set(HAL_GROUP_TIME_LIMIT_NS);
+    limit_set(HAL_COMM_TIME_LIMIT_NS);
     nccl->hold = 0;
-    run_all((hal_collective){.kind = HAL_BROADCAST, .type = HAL_TYPE_U32}, WORDS);
+    run_all((hal_collective){.kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32}, WORDS);
     assert_int_equal(word(1, 1), 1001);
 }
 
@@ -353,12 +361,12 @@ TEST_WITH(the_order_of_a_queue_is_kept, begin, end)
     }
 }
 
-/* Collectives of two groups on the same devices, recorded by one rank before the other. */
+/* Collectives of two communicators on the same devices, recorded by one rank before the other. */
 TEST_WITH(two_groups_take_turns, begin, end)
 {
-    hal_group *others[RANKS];
+    hal_comm *others[RANKS];
     groups_create(0, "nccl");
-    assert_ok(hal_group_create_local(devices, RANKS, 0, others));
+    assert_ok(hal_comm_create_local(devices, RANKS, 0, others));
     for (uint32_t i = 0; i < RANKS; i++) {
         assert_ok(run(i, sum, WORDS));
         assert_ok(hal_queue_collective(queues[i], others[i], &sum,
@@ -369,36 +377,37 @@ TEST_WITH(two_groups_take_turns, begin, end)
     assert_int_equal(word(0, 5), 4 * 3010);
     assert_int_equal(word(1, 5), 4 * 3010);
     for (uint32_t i = 0; i < RANKS; i++) {
-        hal_group_destroy(others[i]);
+        hal_comm_destroy(others[i]);
     }
 }
 
-/* Parts of the group have engines of their own, but for those of one rank. */
+/* Parts of the communicator have backends of their own, but for those of one rank. */
 TEST_WITH(parts_of_a_group_have_engines, begin, end)
 {
     static const int32_t same[RANKS] = {3, 3}, different[RANKS] = {0, 1}, keys[RANKS] = {1, 0};
-    hal_group *parts[RANKS];
-    hal_group_status status;
+    hal_comm *parts[RANKS];
+    hal_comm_status status;
     groups_create(0, "nccl");
-    assert_ok(hal_group_split(groups, RANKS, different, keys, parts));
+    assert_ok(hal_comm_split(comms, RANKS, different, keys, parts));
     for (uint32_t i = 0; i < RANKS; i++) {
-        assert_ok(hal_group_get_status(parts[i], &status));
-        assert_string_equal(status.engine, "none");
-        hal_group_destroy(parts[i]);
+        assert_ok(hal_comm_get_status(parts[i], &status));
+        assert_string_equal(status.backend, "none");
+        hal_comm_destroy(parts[i]);
     }
-    assert_ok(hal_group_split(groups, RANKS, same, keys, parts));
-    assert_ok(hal_group_get_status(parts[0], &status));
-    assert_string_equal(status.engine, "nccl");
+    assert_ok(hal_comm_split(comms, RANKS, same, keys, parts));
+    assert_ok(hal_comm_get_status(parts[0], &status));
+    assert_string_equal(status.backend, "nccl");
     assert_int_equal(status.rank, 1);
     for (uint32_t i = 0; i < RANKS; i++) {
-        const hal_collective spread = {.kind = HAL_BROADCAST, .type = HAL_TYPE_U32, .root = 0};
+        const hal_collective spread = {
+            .kind = HAL_COLLECTIVE_BROADCAST, .type = HAL_TYPE_U32, .root = 0};
         assert_ok(hal_queue_collective(queues[i], parts[i], &spread,
                                        (hal_range){sent[i], 0, HAL_WHOLE},
                                        (hal_range){received[i], 0, HAL_WHOLE}, WORDS));
     }
     assert_int_equal(word(0, 2), 2002);
     for (uint32_t i = 0; i < RANKS; i++) {
-        hal_group_destroy(parts[i]);
+        hal_comm_destroy(parts[i]);
     }
 }
 
@@ -437,7 +446,7 @@ TEST_WITH(a_rank_that_does_not_come, begin, end)
     assert_int_equal(word(0, 0), 5);
 }
 
-/* Kernels that never end, as without the other side: the group ends them. */
+/* Kernels that never end, as without the other side: the communicator ends them. */
 TEST_WITH(a_collective_that_does_not_end, begin, end)
 {
     groups_create(0, "nccl");
@@ -460,17 +469,17 @@ TEST_WITH(a_rank_that_leaves, begin, end)
 {
     groups_create(0, "nccl");
     assert_ok(run(0, sum, WORDS));
-    hal_group_destroy(groups[1]);
-    groups[1] = NULL;
+    hal_comm_destroy(comms[1]);
+    comms[1] = NULL;
     fails(hal_queue_wait(queues[0], HAL_WAIT_FOREVER), HAL_ERROR_INVALID_STATE,
-          "it left the group");
+          "it left the communicator");
 }
 
 TEST_WITH(an_abort_ends_what_is_in_flight, begin, end)
 {
     groups_create(0, "nccl");
     assert_ok(run(0, sum, WORDS));
-    assert_ok(hal_group_abort(groups[1], "enough"));
+    assert_ok(hal_comm_abort(comms[1], "enough"));
     fails(hal_queue_wait(queues[0], HAL_WAIT_FOREVER), HAL_ERROR_INVALID_STATE, "enough");
     fails(run(1, sum, WORDS), HAL_ERROR_INVALID_STATE, "enough");
     assert_int_equal(word(0, 0), 0);
@@ -489,7 +498,7 @@ TEST_WITH(errors_of_the_library_reach_all_ranks, begin, end)
     fails(status, HAL_ERROR_IO, "starting a collective");
     fails(run(0, sum, WORDS), HAL_ERROR_IO, "result 2 of the mock");
     for (uint32_t i = 0; i < RANKS; i++) {
-        hal_group_destroy(groups[i]);
+        hal_comm_destroy(comms[i]);
         hal_queue_wait(queues[i], HAL_WAIT_FOREVER);
     }
     groups_create(0, "nccl");

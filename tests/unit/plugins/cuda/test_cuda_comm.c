@@ -1,6 +1,6 @@
-/* Groups of the cuda plugin over a driver and an NCCL without GPUs (cuda_mock.h, nccl_mock.h):
- * what NCCL is asked to do for each collective, rounds that begin late, failures of every call,
- * aborts. */
+/* Communicators of the cuda plugin over a driver and an NCCL without GPUs (cuda_mock.h,
+ * nccl_mock.h): what NCCL is asked to do for each collective, rounds that begin late, failures of
+ * every call, aborts. */
 #include "../plugin_host.h"
 #include <cuda/memory.h>
 #include <cuda/collectives/nccl.h>
@@ -17,7 +17,7 @@ typedef struct rank {
     hal_plugin_queue *queue;
     uint64_t value;
     hal_plugin_memory *send, *recv;
-    hal_plugin_group *group;
+    hal_plugin_comm *comm;
 } rank;
 
 static cuda_mock *cuda;
@@ -78,8 +78,8 @@ static int begin(void **state)
 static void groups_destroy(void)
 {
     for (uint32_t i = 0; i < RANKS; i++) {
-        plugin->group_destroy(ranks[i].group);
-        ranks[i].group = NULL;
+        plugin->comm_destroy(ranks[i].comm);
+        ranks[i].comm = NULL;
     }
 }
 
@@ -101,18 +101,18 @@ static int end(void **state)
     return 0;
 }
 
-static hal_status create(uint32_t i, const hal_plugin_group_id *id, uint32_t count)
+static hal_status create(uint32_t i, const hal_plugin_comm_id *id, uint32_t count)
 {
-    return plugin->group_create(ranks[i].device, id, i, count, &ranks[i].group);
+    return plugin->comm_create(ranks[i].device, id, i, count, &ranks[i].comm);
 }
 
 /* Polls until the thread that creates the rank's communicator is done. */
 static hal_status created(uint32_t i)
 {
-    hal_status status = plugin->group_poll(ranks[i].group);
+    hal_status status = plugin->comm_poll(ranks[i].comm);
     while (status == HAL_ERROR_TIMEOUT) {
         nanosleep(&(struct timespec){0, 200000}, NULL);
-        status = plugin->group_poll(ranks[i].group);
+        status = plugin->comm_poll(ranks[i].comm);
     }
     return status;
 }
@@ -120,8 +120,8 @@ static hal_status created(uint32_t i)
 /* The calls of the creation are not counted. */
 static void groups_create(uint32_t count)
 {
-    hal_plugin_group_id id;
-    does(plugin->group_id(&id));
+    hal_plugin_comm_id id;
+    does(plugin->comm_id(&id));
     for (uint32_t i = 0; i < count; i++) {
         does(create(i, &id, count));
     }
@@ -142,10 +142,10 @@ static void threads_await(void)
 
 /* Submits a collective of one rank on a queue. */
 static hal_status submit_on(hal_plugin_queue *queue, uint64_t value, uint32_t i,
-                            hal_plugin_group *group, hal_plugin_collective what, uint64_t send,
+                            hal_plugin_comm *comm, hal_plugin_collective what, uint64_t send,
                             uint64_t recv)
 {
-    what.group = group;
+    what.comm = comm;
     const hal_binding bindings[2] = {
         {.memory = send ? ranks[i].send : NULL, .length = send, .access = HAL_ACCESS_READ},
         {.memory = recv ? ranks[i].recv : NULL, .length = recv, .access = HAL_ACCESS_WRITE}};
@@ -165,7 +165,7 @@ static hal_status submit_on(hal_plugin_queue *queue, uint64_t value, uint32_t i,
 
 static hal_status submit(uint32_t i, hal_plugin_collective what, uint64_t send, uint64_t recv)
 {
-    return submit_on(ranks[i].queue, ++ranks[i].value, i, ranks[i].group, what, send, recv);
+    return submit_on(ranks[i].queue, ++ranks[i].value, i, ranks[i].comm, what, send, recv);
 }
 
 /* An all_reduce of WORDS U32 by all `count` ranks. */
@@ -192,15 +192,15 @@ static void reached(uint32_t i)
 
 TEST(test_the_library_is_opened_when_it_is_asked_for)
 {
-    hal_plugin_group_engine engine = {.size = sizeof engine};
+    hal_plugin_comm_backend backend = {.size = sizeof backend};
     setenv("HAL_CUDA_NCCL", "off", 1);
-    fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "off by HAL_CUDA_NCCL");
-    fails(plugin->group_id(&(hal_plugin_group_id){{0}}), HAL_ERROR_LIBRARY_MISSING, "off by");
+    fails(plugin->comm_backend(&backend), HAL_ERROR_LIBRARY_MISSING, "off by HAL_CUDA_NCCL");
+    fails(plugin->comm_id(&(hal_plugin_comm_id){{0}}), HAL_ERROR_LIBRARY_MISSING, "off by");
     assert_null(getenv("NCCL_NVLS_ENABLE"));
     setenv("HAL_CUDA_NCCL", "/nowhere/libnccl.so", 1);
     setenv("NCCL_NVLS_ENABLE", "1", 1);
-    fails(plugin->group_engine(&engine), HAL_ERROR_LIBRARY_MISSING, "NCCL cannot be opened");
-    fails(plugin->group_id(&(hal_plugin_group_id){{0}}), HAL_ERROR_LIBRARY_MISSING,
+    fails(plugin->comm_backend(&backend), HAL_ERROR_LIBRARY_MISSING, "NCCL cannot be opened");
+    fails(plugin->comm_id(&(hal_plugin_comm_id){{0}}), HAL_ERROR_LIBRARY_MISSING,
           "set HAL_CUDA_NCCL to its path");
     assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "1");
     assert_string_equal(getenv("NCCL_RUNTIME_CONNECT"), "0");
@@ -208,27 +208,27 @@ TEST(test_the_library_is_opened_when_it_is_asked_for)
     unsetenv("HAL_CUDA_NCCL");
     nccl = load_mock(NCCL_MOCK_PATH, NCCL_MOCK_SYMBOL);
     assert_non_null(nccl);
-    does(plugin->group_engine(&engine));
+    does(plugin->comm_backend(&backend));
     assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "0");
-    assert_string_equal(engine.name, "nccl");
-    assert_string_equal(engine.description, "NCCL 2.27.3");
-    assert_int_equal(engine.version, 22703);
-    assert_true(engine.sum_types & HAL_TYPE_BIT(HAL_TYPE_BF16));
-    assert_false(engine.sum_types & HAL_TYPE_BIT(HAL_TYPE_BOOL));
-    assert_false(engine.min_max_types & HAL_TYPE_BIT(HAL_TYPE_F32));
-    assert_false(engine.mean_types & HAL_TYPE_BIT(HAL_TYPE_I32));
+    assert_string_equal(backend.name, "nccl");
+    assert_string_equal(backend.description, "NCCL 2.27.3");
+    assert_int_equal(backend.version, 22703);
+    assert_true(backend.sum_types & HAL_TYPE_BIT(HAL_TYPE_BF16));
+    assert_false(backend.sum_types & HAL_TYPE_BIT(HAL_TYPE_BOOL));
+    assert_false(backend.min_max_types & HAL_TYPE_BIT(HAL_TYPE_F32));
+    assert_false(backend.mean_types & HAL_TYPE_BIT(HAL_TYPE_I32));
 }
 
 /* A rank is created when all have come, and each has sent a byte to each. */
 TEST_WITH(test_creation_goes_on_in_polls, begin, end)
 {
-    hal_plugin_group_id id;
+    hal_plugin_comm_id id;
     nccl->hold = 1;
-    does(plugin->group_id(&id));
+    does(plugin->comm_id(&id));
     does(create(0, &id, 2));
     does(create(1, &id, 2));
-    assert_int_equal(plugin->group_poll(ranks[0].group), HAL_ERROR_TIMEOUT);
-    assert_int_equal(plugin->group_poll(ranks[1].group), HAL_ERROR_TIMEOUT);
+    assert_int_equal(plugin->comm_poll(ranks[0].comm), HAL_ERROR_TIMEOUT);
+    assert_int_equal(plugin->comm_poll(ranks[1].comm), HAL_ERROR_TIMEOUT);
     nccl->hold = 0;
     does(created(0));
     does(created(1));
@@ -242,10 +242,10 @@ TEST_WITH(test_creation_goes_on_in_polls, begin, end)
 /* What NCCL makes later is ended by the thread that made it. */
 TEST_WITH(test_a_creation_that_is_left, begin, end)
 {
-    hal_plugin_group_id id;
+    hal_plugin_comm_id id;
     const uint32_t objects = cuda->live_objects;
     nccl->hold = 1;
-    does(plugin->group_id(&id));
+    does(plugin->comm_id(&id));
     does(create(0, &id, 2));
     does(create(1, &id, 2));
     while (nccl->live < 2) { /* the threads are in the call */
@@ -263,10 +263,10 @@ TEST_WITH(test_a_creation_that_is_left, begin, end)
 
 TEST_WITH(test_failed_creation_leaves_nothing, begin, end)
 {
-    hal_plugin_group_id id;
+    hal_plugin_comm_id id;
     nccl->fails_in[NCCL_MOCK_ID] = 1;
-    fails(plugin->group_id(&id), HAL_ERROR_IO, "result 2 of the mock");
-    does(plugin->group_id(&id));
+    fails(plugin->comm_id(&id), HAL_ERROR_IO, "result 2 of the mock");
+    does(plugin->comm_id(&id));
     nccl->fails_in[NCCL_MOCK_INIT] = 1;
     does(create(0, &id, 2));
     does(create(1, &id, 2));
@@ -274,8 +274,8 @@ TEST_WITH(test_failed_creation_leaves_nothing, begin, end)
     fails(created(1), HAL_ERROR_IO, "last words of the mock");
     groups_destroy();
     for (int function = NCCL_MOCK_START; function <= NCCL_MOCK_END; function++) {
-        hal_plugin_group_id one;
-        does(plugin->group_id(&one));
+        hal_plugin_comm_id one;
+        does(plugin->comm_id(&one));
         nccl->fails_in[function] = 1;
         does(create(0, &one, 1));
         fails(created(0), HAL_ERROR_IO, "creating a communicator");
@@ -322,15 +322,15 @@ TEST_WITH(test_reductions, begin, end)
 TEST_WITH(test_kinds, begin, end)
 {
     static const hal_plugin_collective scatter = {
-        .kind = HAL_REDUCE_SCATTER, .count = WORDS, .type = HAL_TYPE_U32};
+        .kind = HAL_COLLECTIVE_REDUCE_SCATTER, .count = WORDS, .type = HAL_TYPE_U32};
     static const hal_plugin_collective reduce = {
-        .kind = HAL_REDUCE, .count = WORDS, .type = HAL_TYPE_U32, .root = 2};
+        .kind = HAL_COLLECTIVE_REDUCE, .count = WORDS, .type = HAL_TYPE_U32, .root = 2};
     static const hal_plugin_collective gather = {
-        .kind = HAL_ALL_GATHER, .count = WORDS, .type = HAL_TYPE_I16};
+        .kind = HAL_COLLECTIVE_ALL_GATHER, .count = WORDS, .type = HAL_TYPE_I16};
     static const hal_plugin_collective spread = {
-        .kind = HAL_BROADCAST, .count = WORDS, .type = HAL_TYPE_BOOL, .root = 1};
+        .kind = HAL_COLLECTIVE_BROADCAST, .count = WORDS, .type = HAL_TYPE_BOOL, .root = 1};
     static const hal_plugin_collective all = {
-        .kind = HAL_ALL_TO_ALL, .count = WORDS, .type = HAL_TYPE_F8_E4M3};
+        .kind = HAL_COLLECTIVE_ALL_TO_ALL, .count = WORDS, .type = HAL_TYPE_F8_E4M3};
     groups_create(3);
     for (uint32_t i = 0; i < 3; i++) {
         does(submit(i, scatter, 12 * WORDS, 4 * WORDS));
@@ -372,14 +372,14 @@ TEST_WITH(test_exchange, begin, end)
     groups_create(3);
     for (uint32_t i = 0; i < 3; i++) {
         const hal_plugin_collective what = {
-            .kind = HAL_EXCHANGE, .count = WORDS, .type = HAL_TYPE_F64, .root = 2 - i};
+            .kind = HAL_COLLECTIVE_EXCHANGE, .count = WORDS, .type = HAL_TYPE_F64, .root = 2 - i};
         does(submit(i, what, 8 * WORDS, 8 * WORDS));
     }
     assert_int_equal(word(0, 2 * WORDS - 1), 0x03030303);
     assert_int_equal(word(2, 0), 0x01010101);
     assert_int_equal(word(1, 0), 0);
     for (uint32_t i = 0; i < 3; i++) {
-        does(plugin->group_poll(ranks[i].group));
+        does(plugin->comm_poll(ranks[i].comm));
         reached(i);
     }
 }
@@ -390,21 +390,22 @@ TEST_WITH(test_a_round_begins_with_the_last_rank, begin, end)
     groups_create(3);
     submit_all(0, 2);
     assert_int_equal(nccl->call_count, 0);
-    assert_int_equal(plugin->group_poll(ranks[0].group), HAL_ERROR_TIMEOUT);
-    does(plugin->group_poll(ranks[2].group));
+    assert_int_equal(plugin->comm_poll(ranks[0].comm), HAL_ERROR_TIMEOUT);
+    does(plugin->comm_poll(ranks[2].comm));
     assert_int_equal(plugin->wait(ranks[0].queue, 1, 0), HAL_ERROR_TIMEOUT);
     assert_int_equal(plugin->wait(ranks[1].queue, 1, 1000000), HAL_ERROR_TIMEOUT);
     submit_all(2, 3);
     assert_int_equal(nccl->call_count, 3);
     assert_int_equal(nccl->units, 1);
     for (uint32_t i = 0; i < 3; i++) {
-        does(plugin->group_poll(ranks[i].group));
+        does(plugin->comm_poll(ranks[i].comm));
         reached(i);
         assert_int_equal(word(i, 0), 0x06060606);
     }
 }
 
-/* Each call of NCCL fails once: all ranks are told, values are reached, a new group works. */
+/* Each call of NCCL fails once: all ranks are told, values are reached, a new communicator works.
+ * */
 TEST_WITH(test_every_call_can_fail, begin, end)
 {
     static const struct {
@@ -419,7 +420,7 @@ TEST_WITH(test_every_call_can_fail, begin, end)
         nccl->fails_in[failures[f].function] = failures[f].which;
         submit_all(0, 2);
         for (uint32_t i = 0; i < 2; i++) {
-            fails(plugin->group_poll(ranks[i].group), HAL_ERROR_IO, failures[f].words);
+            fails(plugin->comm_poll(ranks[i].comm), HAL_ERROR_IO, failures[f].words);
             reached(i);
             fails(submit(i, sum, 4 * WORDS, 4 * WORDS), HAL_ERROR_IO, failures[f].words);
             ranks[i].value--;
@@ -438,14 +439,14 @@ TEST_WITH(test_an_error_of_a_running_collective, begin, end)
     groups_create(2);
     submit_all(0, 2);
     nccl->async_error = NCCL_REMOTE_ERROR;
-    fails(plugin->group_poll(ranks[1].group), HAL_ERROR_IO, "running a collective");
+    fails(plugin->comm_poll(ranks[1].comm), HAL_ERROR_IO, "running a collective");
     nccl->async_error = 0;
-    fails(plugin->group_poll(ranks[0].group), HAL_ERROR_IO, "running a collective");
+    fails(plugin->comm_poll(ranks[0].comm), HAL_ERROR_IO, "running a collective");
     assert_int_equal(nccl->aborted, 2);
     groups_destroy();
     groups_create(2);
     nccl->fails_in[NCCL_MOCK_ASK] = 1;
-    fails(plugin->group_poll(ranks[1].group), HAL_ERROR_IO, "running a collective");
+    fails(plugin->comm_poll(ranks[1].comm), HAL_ERROR_IO, "running a collective");
 }
 
 /* The rank that waits for others, and kernels that do, end. */
@@ -453,11 +454,11 @@ TEST_WITH(test_abort, begin, end)
 {
     groups_create(3);
     submit_all(0, 2);
-    plugin->group_abort(ranks[2].group);
-    plugin->group_abort(ranks[0].group);
+    plugin->comm_abort(ranks[2].comm);
+    plugin->comm_abort(ranks[0].comm);
     assert_int_equal(nccl->aborted, 3);
     for (uint32_t i = 0; i < 3; i++) {
-        fails(plugin->group_poll(ranks[i].group), HAL_ERROR_INVALID_STATE, "aborted");
+        fails(plugin->comm_poll(ranks[i].comm), HAL_ERROR_INVALID_STATE, "aborted");
     }
     reached(0);
     reached(1);
@@ -466,7 +467,7 @@ TEST_WITH(test_abort, begin, end)
     cuda->hold = 1;
     submit_all(0, 2);
     assert_int_equal(plugin->wait(ranks[0].queue, ranks[0].value, 0), HAL_ERROR_TIMEOUT);
-    plugin->group_abort(ranks[0].group);
+    plugin->comm_abort(ranks[0].comm);
     reached(0);
     reached(1);
 }
@@ -486,7 +487,7 @@ TEST_WITH(test_a_slow_abort, begin, end)
     submit_all(0, 1);
     nccl->holds_abort = 1;
     assert_int_equal(pthread_create(&thread, NULL, abort_release, NULL), 0);
-    plugin->group_abort(ranks[0].group);
+    plugin->comm_abort(ranks[0].comm);
     assert_int_equal(nccl->aborted, 2);
     reached(0);
     pthread_join(thread, NULL);
@@ -498,7 +499,7 @@ TEST_WITH(test_an_abort_that_hangs, begin, end)
     groups_create(2);
     submit_all(0, 1);
     nccl->holds_abort = 1;
-    plugin->group_abort(ranks[0].group);
+    plugin->comm_abort(ranks[0].comm);
     assert_int_equal(nccl->aborted, 0);
     reached(0);
     groups_destroy();
@@ -514,21 +515,22 @@ TEST_WITH(test_ranks_leave_one_after_the_other, begin, end)
 {
     groups_create(3);
     submit_all(0, 3);
-    plugin->group_destroy(ranks[1].group);
-    ranks[1].group = NULL;
+    plugin->comm_destroy(ranks[1].comm);
+    ranks[1].comm = NULL;
     assert_int_equal(nccl->live, 3);
     groups_destroy();
     assert_int_equal(nccl->destroyed, 3);
 }
 
-/* Two groups on the same devices, each on its own queues: a device runs one after the other. */
+/* Two communicators on the same devices, each on its own queues: a device runs one after the other.
+ * */
 TEST_WITH(test_groups_of_a_device_take_turns, begin, end)
 {
-    hal_plugin_group *first[2];
+    hal_plugin_comm *first[2];
     hal_plugin_queue *queues[2];
     groups_create(2);
     for (uint32_t i = 0; i < 2; i++) {
-        first[i] = ranks[i].group;
+        first[i] = ranks[i].comm;
         does(plugin->queue_create(ranks[i].device, &queues[i]));
     }
     groups_create(2);
@@ -545,7 +547,7 @@ TEST_WITH(test_groups_of_a_device_take_turns, begin, end)
     cuda->hold = 0;
     for (uint32_t i = 0; i < 2; i++) {
         plugin->queue_destroy(ranks[i].device, queues[i]);
-        plugin->group_destroy(first[i]);
+        plugin->comm_destroy(first[i]);
     }
     submit_all(0, 2); /* the queue of the last collective is gone */
     assert_int_equal(cuda->event_waits, 2);
@@ -577,7 +579,7 @@ TEST_WITH(test_sums_of_devices_that_reach_each_other, begin, end)
         }
         for (uint32_t i = 0; i < 3; i++) {
             const peer_arguments *is = arguments_of(3 * turn + i);
-            does(plugin->group_poll(ranks[i].group));
+            does(plugin->comm_poll(ranks[i].comm));
             reached(i);
             assert_int_equal(is->rank, i);
             assert_int_equal(is->count, WORDS);
@@ -597,7 +599,7 @@ TEST_WITH(test_sums_of_devices_that_reach_each_other, begin, end)
                     4 * WORDS));
     }
     assert_int_equal(nccl->call_count, 3);
-    plugin->group_abort(ranks[0].group);
+    plugin->comm_abort(ranks[0].comm);
     assert_int_equal(*(const uint32_t *)(uintptr_t)arguments_of(0)->aborted, 1);
 }
 
