@@ -1,5 +1,5 @@
-/* The ranks of a local communicator, each with a thread and a queue: on one device, or with --spread on
- * several devices of the plugin. Called by suite_collectives.c and dense_ranks.c. */
+/* The ranks of a local communicator, each with a thread and a queue: on one device, or with
+ * --spread on several devices of the plugin. Called by suite_collectives.c and dense_ranks.c. */
 #ifndef BENCH_HARNESS_RANKS_H
 #define BENCH_HARNESS_RANKS_H
 

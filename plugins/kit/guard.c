@@ -88,12 +88,12 @@ GUARD_START(enumerate, true, (hal_device_info * infos, uint32_t capacity, uint32
 GUARD_START(device_open, true, (uint32_t index, hal_plugin_device **device), (index, device))
 GUARD_START(queue_create, false, (hal_plugin_device * device, hal_plugin_queue **queue),
             (device, queue))
-GUARD_START(group_engine, true, (hal_plugin_group_engine * engine), (engine))
-GUARD_START(group_id, true, (hal_plugin_group_id * id), (id))
-GUARD_START(group_create, false,
-            (hal_plugin_device * device, const hal_plugin_group_id *id, uint32_t rank,
-             uint32_t count, hal_plugin_group **group),
-            (device, id, rank, count, group))
+GUARD_START(comm_backend, true, (hal_plugin_comm_backend * backend), (backend))
+GUARD_START(comm_id, true, (hal_plugin_comm_id * id), (id))
+GUARD_START(comm_create, false,
+            (hal_plugin_device * device, const hal_plugin_comm_id *id, uint32_t rank,
+             uint32_t count, hal_plugin_comm **comm),
+            (device, id, rank, count, comm))
 
 GUARD_COMPILE(kernel_create,
               (hal_plugin_device * device, const hal_ir_kernel *ir, hal_plugin_kernel **kernel),
@@ -121,14 +121,14 @@ GUARD_FP(memory_info, (hal_plugin_device * device, uint64_t *free_bytes, uint64_
 GUARD_FP(memory_allocate,
          (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
          (device, kind, bytes, memory))
-GUARD_FP(group_poll, (hal_plugin_group * group), (group))
+GUARD_FP(comm_poll, (hal_plugin_comm * comm), (comm))
 GUARD_FP_VOID(memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
               (device, memory))
 GUARD_FP_VOID(kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
               (device, kernel))
 GUARD_FP_VOID(queue_destroy, (hal_plugin_device * device, hal_plugin_queue *queue), (device, queue))
-GUARD_FP_VOID(group_abort, (hal_plugin_group * group), (group))
-GUARD_FP_VOID(group_destroy, (hal_plugin_group * group), (group))
+GUARD_FP_VOID(comm_abort, (hal_plugin_comm * comm), (comm))
+GUARD_FP_VOID(comm_destroy, (hal_plugin_comm * comm), (comm))
 
 static void guarded_device_close(hal_plugin_device *device)
 {
@@ -143,8 +143,8 @@ static void guarded_device_close(hal_plugin_device *device)
     X(device_open)                                                                            \
     X(device_close) X(memory_info) X(memory_allocate) X(memory_free) X(kernel_create)         \
         X(kernel_destroy) X(queue_create) X(queue_destroy) X(submit) X(wait) X(queue_elapsed) \
-            X(kernel_create_native) X(gemm) X(group_engine) X(group_id) X(group_create)       \
-                X(group_poll) X(group_abort) X(group_destroy)
+            X(kernel_create_native) X(gemm) X(comm_backend) X(comm_id) X(comm_create)       \
+                X(comm_poll) X(comm_abort) X(comm_destroy)
 
 void kit_guard_table(hal_plugin *table)
 {

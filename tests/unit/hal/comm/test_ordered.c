@@ -1,6 +1,6 @@
-/* Communicators with a backend that moves data (tests/plugins/comm_backend.c), on two to five devices:
- * every reduction has the bits of the same collective on a communicator without a backend. All
- * bytes of a rank's memory are compared, so a reduction writes its result and nothing else. */
+/* Communicators with a backend that moves data (tests/plugins/comm_backend.c), on two to five
+ * devices: every reduction has the bits of the same collective on a communicator without a backend.
+ * All bytes of a rank's memory are compared, so a reduction writes its result and nothing else. */
 #include "unit.h"
 
 #include "comm/backend_create.h"
