@@ -189,7 +189,7 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         status = cuda_queue_reserve_parts(queue);
     }
     if (status == HAL_OK && batch_is_collective(batch)) {
-        status = cuda_group_submit(queue, batch, value);
+        status = cuda_comm_submit(queue, batch, value);
     } else if (status == HAL_OK) {
         status = commands_submit(queue, batch);
         status = status == HAL_OK ? cuda_point_submit(queue, value) : status;

@@ -36,7 +36,7 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     if (!queue) {
         return;
     }
-    cuda_group_forget_queue(queue);
+    cuda_comm_forget_queue(queue);
     if (cuda_context_push(device) == HAL_OK) {
         cuda_functions()->cuStreamSynchronize(queue->stream);
         cuda_chain_destroy_all(queue);
