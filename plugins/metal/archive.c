@@ -1,11 +1,12 @@
 /* Pipelines, and the cache of their binaries: a binary archive for each kernel, which Metal reads
  * and writes as a file; hal's cache keeps its bytes. The text is compiled to the library that names
  * the kernel in either case; an archive spares the translation to the device's code. */
+#include "archive.h"
+
+#include "quirks.h"
+#include "status.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-
-#include "metal_plugin.h"
-#include "quirks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

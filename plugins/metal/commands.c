@@ -3,8 +3,13 @@
  * Buffers are untracked. Commands of a compute encoder run at the same time, up to a barrier; an
  * encoder waits for the queue's fence at its start and updates it at its end, so that encoders run
  * one after the other, also those of different command buffers. */
-#include "metal_plugin.h"
+#include "commands.h"
+
+#include "kernel.h"
+#include "memory.h"
+#include "point.h"
 #include "quirks.h"
+#include "transfer.h"
 
 #include <string.h>
 
@@ -234,8 +239,10 @@ static hal_status command_encode(batch_encoder *encoder, const hal_batch *batch,
     }
 }
 
-hal_status metal_batch_encode(hal_plugin_queue *queue, const hal_batch *batch,
-                              metal_commands *commands, bool *fence_updated)
+/* Encodes a batch into a command buffer that is not committed yet. `fence_updated`: what that of
+ * the queue becomes by committing it. */
+static hal_status batch_encode(hal_plugin_queue *queue, const hal_batch *batch,
+                               metal_commands *commands, bool *fence_updated)
 {
     batch_encoder encoder = {
         .queue = queue, .commands = commands, .fence_updated = queue->fence_updated};
@@ -246,4 +253,44 @@ hal_status metal_batch_encode(hal_plugin_queue *queue, const hal_batch *batch,
     encoder_end(&encoder);
     *fence_updated = encoder.fence_updated;
     return status;
+}
+
+static void wait_encode(hal_plugin_queue *queue, const hal_plugin_wait *wait,
+                        metal_commands *commands)
+{
+    if (wait->queue != queue &&
+        atomic_load_explicit(&wait->queue->reached, memory_order_acquire) < wait->value) {
+        metal_shim_commands_wait_event(commands, wait->queue->event, wait->value);
+    }
+}
+
+hal_status metal_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_status status = metal_device_check(queue->device);
+    if (status == HAL_OK) {
+        status = metal_point_reserve(queue, value);
+    }
+    if (status != HAL_OK) {
+        return status;
+    }
+    metal_commands *commands = metal_shim_commands(queue->stream);
+    if (!commands) {
+        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no memory for a batch",
+                          queue->device->card->info.name);
+    }
+    bool fence_updated = false;
+    for (uint32_t i = 0; i < wait_count; i++) {
+        wait_encode(queue, &waits[i], commands);
+    }
+    status = batch_encode(queue, batch, commands, &fence_updated);
+    if (status != HAL_OK) {
+        metal_shim_release(commands);
+        return status;
+    }
+    metal_shim_commands_signal_event(commands, queue->event, value);
+    metal_shim_commands_commit(commands);
+    queue->fence_updated = fence_updated;
+    metal_point_add(queue, value, commands);
+    return HAL_OK;
 }

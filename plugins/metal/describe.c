@@ -1,5 +1,7 @@
 /* What a device is, in hal's terms. */
-#include "metal_plugin.h"
+#include "describe.h"
+
+#include "lower/lower.h"
 #include "quirks.h"
 
 #include <stdio.h>

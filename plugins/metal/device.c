@@ -1,6 +1,8 @@
 /* The list of devices of the system, and opening one. Entries of the plugin's table.
  * HAL_METAL_QUIRKS is read when devices are listed. */
-#include "metal_plugin.h"
+#include "device.h"
+
+#include "describe.h"
 #include "quirks.h"
 
 #include <stdio.h>

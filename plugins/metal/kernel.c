@@ -1,6 +1,9 @@
 /* Kernels: IR is lowered to Metal Shading Language, which the device's driver compiles. Entries of
  * the plugin's table. */
-#include "metal_plugin.h"
+#include "kernel.h"
+
+#include "archive.h"
+#include "lower/lower.h"
 
 #include <kit/clock.h>
 #include <kit/native_dump.h>

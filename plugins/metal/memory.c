@@ -1,7 +1,7 @@
 /* Memory: untracked buffers. Entries of the plugin's table. Where host and device share their
  * memory, all kinds are mapped; a discrete GPU has device memory of its own, and its mapped kinds
  * are memory of the host that kernels reach. */
-#include "metal_plugin.h"
+#include "memory.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,18 @@
 /* The metal plugin's table and its one symbol. */
-#include "metal_plugin.h"
+#include "commands.h"
+#include "kernel.h"
+#include "memory.h"
+#include "point.h"
 
 #include <kit/query.h>
+
+static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    if (queue && !metal_device_is_after_fork(device)) {
+        metal_point_destroy_all(queue);
+    }
+    metal_queue_destroy(device, queue);
+}
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -20,7 +31,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .kernel_create = metal_kernel_create,
         .kernel_destroy = metal_kernel_destroy,
         .queue_create = metal_queue_create,
-        .queue_destroy = metal_queue_destroy,
+        .queue_destroy = queue_destroy,
         .submit = metal_queue_submit,
         .wait = metal_queue_wait,
         .queue_elapsed = metal_queue_elapsed,

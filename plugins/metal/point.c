@@ -3,7 +3,7 @@
  *
  * The result of every command buffer is read, in order. One that failed makes the device lost: its
  * writes are undefined, and those of later batches that read them. */
-#include "metal_plugin.h"
+#include "point.h"
 
 #include <kit/clock.h>
 #include <time.h>

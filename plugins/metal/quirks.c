@@ -1,7 +1,7 @@
 /* The names of quirks, and HAL_METAL_QUIRKS. */
 #include "quirks.h"
 
-#include "metal_plugin.h"
+#include "status.h"
 
 #include <kit/environment.h>
 #include <string.h>

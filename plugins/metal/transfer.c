@@ -1,6 +1,8 @@
 /* The kernels of fills and copies that blit encoders do not take, as macOS's take multiples of four
  * bytes only, and fills of one byte. */
-#include "metal_plugin.h"
+#include "transfer.h"
+
+#include "archive.h"
 
 #define TRANSFER_HEAD           \
     "#include <metal_stdlib>\n" \

@@ -1,6 +1,9 @@
 /* What a device is, in hal's terms. */
-#include "opencl_plugin.h"
+#include "describe.h"
+
+#include "lower/lower.h"
 #include "quirks.h"
+#include "status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* The list of devices of all platforms, and opening one. Entries of the plugin's table.
  * HAL_OPENCL_QUIRKS is read when devices are listed. */
-#include "opencl_plugin.h"
+#include "device.h"
+
+#include "describe.h"
 #include "quirks.h"
 
 #include <stdio.h>

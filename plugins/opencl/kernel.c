@@ -1,10 +1,11 @@
 /* Kernels: IR is lowered to source, the driver compiles it, and hal's cache keeps the binaries; and
  * the kernel objects of each queue. Entries of the plugin's table. */
+#include "kernel.h"
+
+#include "lower/lower.h"
+#include "quirks.h"
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-
-#include "opencl_plugin.h"
-#include "quirks.h"
 
 #include <kit/clock.h>
 #include <kit/native_dump.h>
@@ -175,8 +176,8 @@ static void program_store(const hal_plugin_kernel *made, const uint64_t key[2])
         return;
     }
     unsigned char *binary = malloc(bytes);
-    if (binary && cl.clGetProgramInfo(made->program, CL_PROGRAM_BINARIES, sizeof binary,
-                                              &binary, NULL) == CL_SUCCESS) {
+    if (binary && cl.clGetProgramInfo(made->program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
+                                      NULL) == CL_SUCCESS) {
         (void)opencl_host()->cache_store(card->info.id, key, binary, bytes);
     }
     free(binary);
@@ -319,22 +320,22 @@ void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     free(kernel);
 }
 
-opencl_clone *opencl_kernel_clone(hal_plugin_kernel *kernel, const hal_plugin_queue *queue)
+opencl_clone *opencl_kernel_clone(hal_plugin_kernel *kernel, uint64_t queue)
 {
     opencl_clone *first = atomic_load_explicit(&kernel->clones, memory_order_acquire);
     for (opencl_clone *clone = first; clone != NULL; clone = clone->next) {
-        if (atomic_load_explicit(&clone->queue, memory_order_relaxed) == queue->serial) {
+        if (atomic_load_explicit(&clone->queue, memory_order_relaxed) == queue) {
             return clone;
         }
     }
     for (opencl_clone *clone = first; clone != NULL; clone = clone->next) {
         uint64_t none = 0;
-        if (atomic_compare_exchange_strong(&clone->queue, &none, queue->serial)) {
+        if (atomic_compare_exchange_strong(&clone->queue, &none, queue)) {
             clone_forget_arguments(clone);
             return clone;
         }
     }
-    return clone_add(kernel, queue->serial);
+    return clone_add(kernel, queue);
 }
 
 void opencl_kernel_release_clones(hal_plugin_device *device, uint64_t queue)

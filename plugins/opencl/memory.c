@@ -5,7 +5,8 @@
  * are such buffers. Elsewhere mapped memory is shadowed: the host's memory is valid, copies read
  * and write it, and kernels use a copy on the device, which commands.c updates around each of
  * them. */
-#include "opencl_plugin.h"
+#include "memory.h"
+
 #include "quirks.h"
 
 #include <stdlib.h>

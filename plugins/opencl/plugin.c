@@ -1,7 +1,19 @@
 /* The OpenCL plugin's table and its one symbol. */
-#include "opencl_plugin.h"
+#include "commands.h"
+#include "kernel.h"
+#include "memory.h"
+#include "point.h"
 
 #include <kit/query.h>
+
+/* The driver knows nothing of a queue in a child of fork. */
+static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    if (queue && opencl_device_check(device) == HAL_OK) {
+        opencl_point_destroy_all(queue);
+    }
+    opencl_queue_destroy(device, queue);
+}
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
@@ -19,7 +31,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .kernel_create = opencl_kernel_create,
         .kernel_destroy = opencl_kernel_destroy,
         .queue_create = opencl_queue_create,
-        .queue_destroy = opencl_queue_destroy,
+        .queue_destroy = queue_destroy,
         .submit = opencl_queue_submit,
         .wait = opencl_queue_wait,
         .queue_elapsed = opencl_queue_elapsed,

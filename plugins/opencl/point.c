@@ -3,7 +3,8 @@
  * A mark is an event at the end of a batch: that of its last command, or a marker. On queues
  * without profiling most batches have none, since drivers take long for an event: a wait for their
  * value is one for the next mark, for the end of the queue, or for a marker. */
-#include "opencl_plugin.h"
+#include "point.h"
+
 #include "quirks.h"
 
 #include <kit/clock.h>

@@ -1,7 +1,7 @@
 /* Which drivers have which quirk, with the reason; see quirks.h. */
 #include "quirks.h"
 
-#include "opencl_plugin.h"
+#include "status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,8 +114,7 @@ static uint32_t list_apply(const char *list, uint32_t quirks)
 
 static bool row_applies(const quirk_row *row, const char *platform, const char *device)
 {
-    return strstr(platform, row->platform) &&
-           (!row->device || strstr(device, row->device) != NULL);
+    return strstr(platform, row->platform) && (!row->device || strstr(device, row->device) != NULL);
 }
 
 uint32_t opencl_quirks(const char *platform, const char *device)

@@ -2,7 +2,8 @@
  * languages.c. */
 #include "languages.h"
 
-#include <metal/metal_plugin.h>
+#include <metal/lower/lower.h>
+#include <metal/status.h>
 
 #include "language_host.h"
 

@@ -1,7 +1,8 @@
 /* language_opencl.c: OpenCL C as the OpenCL plugin writes it. Called through languages.c. */
 #include "languages.h"
 
-#include <opencl/opencl_plugin.h>
+#include <opencl/lower/lower.h>
+#include <opencl/status.h>
 
 #include "language_host.h"
 

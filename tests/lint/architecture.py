@@ -26,7 +26,12 @@ LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "comm", "layers"),
                               "collectives", "commands", "plugin"),
              "plugins/vulkan": ("newer", "status", "driver", "quirks", "lower", "describe", "device",
                                 "memory", "kernel", "queue", "point", "slot", "commands", "send",
-                                "plugin")}
+                                "plugin"),
+             "plugins/opencl": ("driver", "status", "quirks", "card", "lower", "describe", "device",
+                                "memory", "kernel", "queue", "point", "commands", "plugin"),
+             "plugins/metal": ("driver", "status", "quirks", "card", "lower", "describe", "device",
+                               "memory", "archive", "kernel", "transfer", "queue", "point",
+                               "commands", "plugin")}
 MAX_CYCLE = 2
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

@@ -1,6 +1,6 @@
 /* The functions that the text of kernels calls, where Metal's library has none with hal's
  * definition. */
-#include "metal_plugin.h"
+#include "lower/functions.h"
 
 /* Eight elements, which Metal's vectors do not have. */
 static const char wide_vectors[] =

@@ -1,7 +1,11 @@
 /* A kernel as Metal Shading Language 3.0: the structure of scalars and the head of the kernel; the
  * kit writes the statements, lower/functions.c what they call. */
-#include "metal_plugin.h"
+#include "lower/lower.h"
+
+#include "card.h"
+#include "lower/functions.h"
 #include "quirks.h"
+#include "status.h"
 
 #include <kit/c_text.h>
 

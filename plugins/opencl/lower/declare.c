@@ -1,6 +1,6 @@
 /* Declarations of the functions that kernels call, for drivers whose header of all functions takes
  * most of the compile time. */
-#include "opencl_plugin.h"
+#include "lower/declare.h"
 
 void opencl_lower_declarations(kit_text *text)
 {

@@ -1,7 +1,12 @@
 /* A kernel as OpenCL C: pragmas, the structure of arguments and the head of the kernel; the kit
  * writes the statements. */
-#include "opencl_plugin.h"
+#include "lower/lower.h"
+
+#include "lower/declare.h"
+#include "lower/narrow.h"
+#include "lower/warp.h"
 #include "quirks.h"
+#include "status.h"
 
 #include <kit/c_text.h>
 

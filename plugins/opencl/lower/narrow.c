@@ -1,5 +1,6 @@
 /* Conversions between floats and the narrow floats of memory, as functions in front of a kernel. */
-#include "opencl_plugin.h"
+#include "lower/narrow.h"
+
 #include "quirks.h"
 
 #include <kit/c_text.h>

@@ -1,7 +1,9 @@
 /* Subgroups, matrix units and asynchronous copies of NVIDIA's GPUs, whose driver takes PTX in
  * OpenCL C and has no extension of OpenCL for them. Warps are filled in the order of work-items,
  * and the IR spreads matrices over lanes as mma.sync does. */
-#include "opencl_plugin.h"
+#include "lower/warp.h"
+
+#include "card.h"
 
 static const char shuffles[] =
     "#define TYPED __attribute__((overloadable))\n"

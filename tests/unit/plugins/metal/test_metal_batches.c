@@ -4,7 +4,11 @@
 #include "../plugin_host.h"
 #include "mock_shim.h"
 #include <kit/query.h>
-#include <metal/metal_plugin.h>
+#include <metal/commands.h>
+#include <metal/kernel.h>
+#include <metal/memory.h>
+#include <metal/point.h>
+#include <metal/status.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

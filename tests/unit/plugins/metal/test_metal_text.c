@@ -2,7 +2,8 @@
  * OpenCL plugin's tests, and the expected msl/NAME.metal. With a quirk: NAME_QUIRK.metal. */
 
 #include "../plugin_host.h"
-#include <metal/metal_plugin.h>
+#include <metal/lower/lower.h>
+#include <metal/status.h>
 #include <metal/quirks.h>
 
 static hal_status lower(const char *source, uint32_t quirks, kit_text *text)

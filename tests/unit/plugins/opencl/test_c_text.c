@@ -3,7 +3,8 @@
 
 #include "../plugin_host.h"
 #include "scratch.h"
-#include <opencl/opencl_plugin.h>
+#include <opencl/lower/lower.h>
+#include <opencl/status.h>
 #include <opencl/quirks.h>
 
 static void *no_memory(uint64_t bytes, uint64_t alignment)
