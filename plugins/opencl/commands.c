@@ -189,8 +189,8 @@ static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *bindin
     return status;
 }
 
-/* Submits one command to the driver's queue, and sets has_run. `event`, if not null, is set to that of
- * the last call. */
+/* Submits one command to the driver's queue, and sets has_run. `event`, if not null, is set to that
+ * of the last call. */
 static hal_status command_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                  const hal_command *command, uint64_t argument_offset,
                                  cl_event *event)

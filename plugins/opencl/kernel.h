@@ -36,7 +36,8 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *interface, hal_plugin_kernel **kernel);
 void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
-/* The kernel object of the queue with a serial number; null after a failure, whose message the host has. */
+/* The kernel object of the queue with a serial number; null after a failure, whose message the host
+ * has. */
 opencl_clone *opencl_kernel_clone(hal_plugin_kernel *kernel, uint64_t queue);
 /* Writes the block of offsets and scalars of a dispatch. Returns its bytes. */
 uint32_t opencl_kernel_arguments(const hal_batch *batch, const hal_command *command,
