@@ -61,10 +61,10 @@ typedef struct bench_peer {
     double ratio; /* of the device's rate to this one; without rates: of its time to the device's */
 } bench_peer;
 
-/* One of --regret's alternatives: its number among the kernels of its implementation, or 0, and
- * what ops_gemm_describe says of it, cut. */
+/* One of --regret's alternatives: the config of a portable kernel, or nothing, and what
+ * ops_gemm_describe says of it, cut. */
 typedef struct bench_candidate {
-    uint32_t number;
+    char config[96];
     double median_us, min_us;
     int runs;
     char how[192];

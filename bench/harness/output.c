@@ -85,10 +85,9 @@ static void write_row(FILE *file, const bench_row *row)
     fputc('}', file);
     for (int i = 0; i < row->candidate_count; i++) {
         const bench_candidate *candidate = &row->candidates[i];
-        fprintf(file, "%s{\"number\": %u, \"median_us\": %.6g, \"min_us\": %.6g, \"runs\": %d",
-                i == 0 ? ", \"candidates\": [" : ", ", candidate->number, candidate->median_us,
-                candidate->min_us,
-                candidate->runs);
+        fprintf(file, "%s{\"config\": \"%s\", \"median_us\": %.6g, \"min_us\": %.6g, \"runs\": %d",
+                i == 0 ? ", \"candidates\": [" : ", ", candidate->config, candidate->median_us,
+                candidate->min_us, candidate->runs);
         write_said(file, "how", candidate->how);
         fprintf(file, "}%s", i + 1 == row->candidate_count ? "]" : "");
     }

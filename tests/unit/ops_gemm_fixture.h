@@ -34,13 +34,11 @@ static inline box make_matrix(hal_type type, int64_t batch, int64_t rows, int64_
                      : box_make(type, 2, shape + 1, strides + 1, -1, 1);
 }
 
-/* After the device's info was changed, on which kept products and choices depend, too. */
+/* After the device's info was changed, on which cached plans depend. */
 static inline void forget_products(void)
 {
-    free(test_context->products);
-    free(test_context->choices);
-    test_context->products = NULL;
-    test_context->choices = NULL;
+    free(test_context->plans);
+    test_context->plans = NULL;
 }
 
 static inline product make(hal_type type, hal_type type_c, int64_t batch, int64_t m, int64_t n,

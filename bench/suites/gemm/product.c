@@ -187,7 +187,7 @@ static ops_gemm_options way_options(const gemm_way *way)
     options.precision = way->precision;
     options.levels = way->levels;
     options.impl = way->impl;
-    options.candidate = way->candidate;
+    options.config = way->config[0] ? way->config : NULL;
     if (way->has_epilogue) {
         options.epilogue = way->operands->bias_gelu;
         options.inputs = &way->operands->bias;
@@ -200,6 +200,14 @@ static hal_status way_multiply(const gemm_way *way)
 {
     const ops_gemm_options options = way_options(way);
     return ops_gemm(way->ops, &options, &way->operands->a, &way->operands->b, &way->operands->c);
+}
+
+bool gemm_way_set_config(gemm_way *way, uint32_t rank)
+{
+    way->config[0] = '\0';
+    const ops_gemm_options options = way_options(way);
+    return ops_gemm_get_config(way->ops, &options, &way->operands->a, &way->operands->b,
+                               &way->operands->c, rank, sizeof way->config, way->config) == HAL_OK;
 }
 
 void gemm_way_describe(const gemm_way *way, size_t bytes, char *text)

@@ -33,8 +33,8 @@ typedef struct gemm_way {
     hal_gemm_precision precision;
     uint32_t levels;
     ops_gemm_impl impl;
-    uint32_t candidate; /* of the plugin's native kernels, see ops_gemm_options */
-    bool has_epilogue;  /* bias_gelu of the operands */
+    char config[96];   /* a portable kernel, as ops_gemm_get_config names it; empty: the choice */
+    bool has_epilogue; /* bias_gelu of the operands */
 } gemm_way;
 
 /* m, n and k of 1 to `largest` with uniform logarithms, and one of three layouts: neither operand
@@ -59,6 +59,10 @@ void gemm_operands_release(gemm_operands *operands);
 
 /* Multiplies `calls` times and waits: a measure_function over a gemm_way. */
 void gemm_way_run(void *way, int calls);
+
+/* Sets the config of the portable kernel with the rank-th least estimated time, from 1 on. Returns
+ * whether there is one. */
+bool gemm_way_set_config(gemm_way *way, uint32_t rank);
 
 /* The line of ops_gemm_describe about a way; an empty one where it fails. */
 void gemm_way_describe(const gemm_way *way, size_t bytes, char *text);

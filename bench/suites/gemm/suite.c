@@ -12,9 +12,9 @@
 
 /* Of each class of precision the product alone and with an epilogue. */
 #define MAX_WAYS (2 * BENCH_MAX_CLASSES)
-/* To the choice of a class: the portable candidates, the plugin's of its class and strict ones, and
- * numbers of levels. */
-#define MAX_ALTERNATIVES (3 * BENCH_MAX_CANDIDATES + 1 + HAL_GEMM_MAX_LEVELS)
+/* To the choice of a class: portable kernels, the plugin's of its class and strict, and numbers of
+ * levels. */
+#define MAX_ALTERNATIVES (BENCH_MAX_CANDIDATES + 4 + HAL_GEMM_MAX_LEVELS)
 
 /* A BLAS library, on the device (`device`) or the host. */
 typedef struct peer {
@@ -114,8 +114,7 @@ static void peers_end(bench_state *bench, peer *peers, int count)
 }
 
 /* The row of a class; the classes and peers of its product have been measured in turns. */
-static bench_row *row_add(const gemm_way *way, const measurement *time,
-                          const double first_ms[2])
+static bench_row *row_add(const gemm_way *way, const measurement *time, const double first_ms[2])
 {
     const gemm_product *p = way->product;
     const char *const epilogue = way->has_epilogue ? " + bias, gelu" : "";
@@ -157,34 +156,45 @@ static bool alternative_add(const gemm_way *way, gemm_way *found, int *count, bo
 }
 
 /* Whether a way has the kernels of the choice: their descriptions differ in the reason alone, which
- * follows the last semicolon. Those of native candidates do not tell their tiles; the choice is the
- * first candidate. */
+ * follows the last semicolon. */
 static bool is_choice(const gemm_way *way, const char *chosen)
 {
     char text[512];
     gemm_way_describe(way, sizeof text, text);
     const char *end = strrchr(text, ';'), *chosen_end = strrchr(chosen, ';');
-    return way->candidate < (way->impl == OPS_GEMM_NATIVE ? 2 : UINT32_MAX) && end && chosen_end &&
-           end - text == chosen_end - chosen && memcmp(text, chosen, (size_t)(end - text)) == 0;
+    return end && chosen_end && end - text == chosen_end - chosen &&
+           memcmp(text, chosen, (size_t)(end - text)) == 0;
 }
 
-/* Adds the candidates of an implementation by their estimated time, without the choice. */
-static void candidates_add(const gemm_way *chosen, ops_gemm_impl impl, const char *text,
-                           gemm_way *found, int *count, bool *well)
+/* Adds the portable kernels by their estimated time, without the choice. */
+static void portable_add(const gemm_way *chosen, const char *text, gemm_way *found, int *count,
+                         bool *well)
 {
     enum { USUAL = 8 };
     const uint32_t asked = chosen->product->bench->options.candidates,
                    candidates = asked > 0 ? asked : USUAL;
-    bool more = chosen->impl == OPS_GEMM_ANY || chosen->impl == impl;
+    bool more = chosen->impl != OPS_GEMM_NATIVE;
     gemm_way way = *chosen;
-    way.impl = impl;
+    way.impl = OPS_GEMM_PORTABLE;
     for (uint32_t i = 1; i <= candidates && more && *well; i++) {
-        way.candidate = i;
-        more = is_choice(&way, text) || alternative_add(&way, found, count, well);
+        more = gemm_way_set_config(&way, i) &&
+               (is_choice(&way, text) || alternative_add(&way, found, count, well));
     }
 }
 
-/* The other ways to multiply than that of a class: the candidates of both implementations, and the
+/* Adds the plugin's kernel for a class, where it is not the choice. */
+static void native_add(const gemm_way *chosen, uint32_t precision, const char *text,
+                       gemm_way *found, int *count, bool *well)
+{
+    gemm_way way = *chosen;
+    way.impl = OPS_GEMM_NATIVE;
+    way.precision = precision;
+    if (chosen->impl != OPS_GEMM_PORTABLE && *well && !is_choice(&way, text)) {
+        alternative_add(&way, found, count, well);
+    }
+}
+
+/* The other ways to multiply than that of a class: kernels of both implementations, and the
  * numbers of levels of Strassen's algorithm. Returns how many this device has. */
 static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNATIVES])
 {
@@ -197,12 +207,10 @@ static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNAT
     if (chosen->impl == OPS_GEMM_ANY && !is_choice(&way, text)) {
         alternative_add(&way, found, &count, &well);
     }
-    candidates_add(chosen, OPS_GEMM_PORTABLE, text, found, &count, &well);
-    candidates_add(chosen, OPS_GEMM_NATIVE, text, found, &count, &well);
+    portable_add(chosen, text, found, &count, &well);
+    native_add(chosen, chosen->precision, text, found, &count, &well);
     if (chosen->precision == HAL_GEMM_FAST || chosen->precision == HAL_GEMM_ACCURATE) {
-        way = *chosen; /* strict kernels serve the other classes as well; of portable ones above */
-        way.precision = HAL_GEMM_STRICT;
-        candidates_add(&way, OPS_GEMM_NATIVE, text, found, &count, &well);
+        native_add(chosen, HAL_GEMM_STRICT, text, found, &count, &well); /* serves them as well */
     }
     for (uint32_t l = 0; l <= HAL_GEMM_MAX_LEVELS && chosen->precision == HAL_GEMM_NORMWISE && well;
          l++) {
@@ -223,7 +231,7 @@ static void add_best(bench_row *row, const measured *alternatives, int count)
     for (int i = 0; i < count && row->candidates != NULL; i++) {
         const gemm_way *way = alternatives[i].user;
         bench_candidate *candidate = &row->candidates[i];
-        candidate->number = way->candidate;
+        snprintf(candidate->config, sizeof candidate->config, "%s", way->config);
         candidate->median_us = alternatives[i].time.median_us;
         candidate->min_us = alternatives[i].time.min_us;
         candidate->runs = alternatives[i].time.runs;

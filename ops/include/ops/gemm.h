@@ -53,16 +53,15 @@ typedef struct ops_gemm_options {
     /* Receives the sums of C's blocks after the epilogue, from the kernel that combines the
      * products; c may be null where beta is 0, and is not written then; null: none. */
     const ops_tensor *c_sums;
-    /* To measure the choice of a kernel, with OPS_GEMM_NATIVE or OPS_GEMM_PORTABLE: the plugin's
-     * kernel, or the portable tiles and parts of k, with the i-th least estimated time, from 1;
-     * UNSUPPORTED where there are fewer. At most 255. 0: the choice. */
-    uint32_t candidate;
+    /* With OPS_GEMM_PORTABLE: the kernel, as ops_gemm_get_config names it, instead of the choice;
+     * UNSUPPORTED where the device has no such kernel for the product. Null: the choice. */
+    const char *config;
 } ops_gemm_options;
 
 #define OPS_GEMM_OPTIONS_DEFAULT                                                                \
     {                                                                                           \
         sizeof(ops_gemm_options), HAL_GEMM_STRICT, OPS_GEMM_ANY, 1.0, 0.0, NULL, NULL, 0, 0, 0, \
-            NULL, NULL, NULL, 0                                                                 \
+            NULL, NULL, NULL, NULL                                                              \
     }
 
 /* C = epilogue(alpha A B + beta C). A is m x k, B is k x n, C is m x n; rank 3 adds a leading batch
@@ -123,6 +122,15 @@ HAL_API hal_status ops_gemm(ops_context *context, const ops_gemm_options *option
 HAL_API hal_status ops_gemm_describe(ops_context *context, const ops_gemm_options *options,
                                      const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                                      uint64_t bytes, HAL_OUT char *text);
+
+/* Writes to `config`, of `bytes` bytes, of which 96 suffice, the name of the portable kernel (tiles
+ * and parts of k) with the rank-th least estimated time for a product, from 1, the choice, on:
+ * options.config of ops_gemm takes it. Names are those of this version of the library.
+ * Threads: the queue's. Errors: as ops_gemm_describe; UNSUPPORTED where there are fewer. */
+HAL_API hal_status ops_gemm_get_config(ops_context *context, const ops_gemm_options *options,
+                                       const ops_tensor *a, const ops_tensor *b,
+                                       const ops_tensor *c, uint32_t rank, uint64_t bytes,
+                                       HAL_OUT char *config);
 
 /* The levels, as kernels of their own, that ops_gemm with these options would multiply m x k by
  * k x n matrices of a type with: options.levels, or what the cost model chooses. 0: an ordinary

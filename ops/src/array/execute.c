@@ -3,7 +3,7 @@
 #include "execute.h"
 
 #include "fusion_record.h"
-#include "gemm/normwise.h"
+#include "gemm/normwise/normwise.h"
 #include "tensor/compile_policy.h"
 
 /* How to execute; passed down. */

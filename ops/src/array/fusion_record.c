@@ -1,9 +1,9 @@
 /* Recording of fusion plans, see fusion_record.h. */
 #include "fusion_record.h"
 
-#include "gemm/normwise.h"
+#include "gemm/normwise/normwise.h"
 #include "gemm/prepare.h"
-#include "gemm/product.h"
+#include "gemm/gemm.h"
 #include "kernels/reduce.h"
 #include "tensor/allocation.h"
 #include "tensor/compile_policy.h"

@@ -1,5 +1,4 @@
-/* Ways to compute a product with the portable kernel on a GPU: tiles and parts of k. Called by
- * gemm/task.c. */
+/* Ways to compute a product with the portable kernel on a GPU: tiles and parts of k. */
 #ifndef OPS_SRC_GEMM_CANDIDATES_H
 #define OPS_SRC_GEMM_CANDIDATES_H
 

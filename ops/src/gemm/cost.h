@@ -1,4 +1,4 @@
-/* The cost model of the portable kernel on GPUs. Called by gemm/candidates.c. */
+/* The cost model of the portable kernel on GPUs. */
 #ifndef OPS_SRC_GEMM_COST_H
 #define OPS_SRC_GEMM_COST_H
 

@@ -15,7 +15,7 @@ static void place_lines(ops_gemm_emitter *e, ops_gemm_side *s, int clamped)
             continue;
         }
         hal_ir_value line = ops_gemm_own_line(e, s, i);
-        if (clamped && !e->plan->whole) {
+        if (clamped && !e->key->whole) {
             hal_ir_value last = hal_ir_sub(b, s->limit, hal_ir_u32(b, group));
             line = hal_ir_min(b, line, last);
         }
@@ -59,7 +59,7 @@ static void multiply_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
     uint32_t group = e->c.operand->k_contiguous ? 1 : e->c.operand->width;
     for (uint32_t j = 0; j < e->c.thread; j += group) {
         hal_ir_value guard = HAL_IR_NONE;
-        if (!e->plan->whole && e->c.thread == 1) {
+        if (!e->key->whole && e->c.thread == 1) {
             guard = hal_ir_lt(e->b, ops_gemm_own_line(e, &e->c, j), e->n);
         }
         read_lines(e, &e->c, j, group, k, steps, guard, columns + j * steps);

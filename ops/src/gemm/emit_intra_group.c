@@ -4,7 +4,7 @@
  * The partial sums of the slices are added in shared memory, in an order that depends on the tiles
  * alone. C and the epilogue's further inputs are loaded before the first multiplication.
  *
- * The same kernel reduces the partial sums of split-K (plan.reduce_partials): they are read as
+ * The same kernel reduces the partial sums of split-K (key.reduce_partials): they are read as
  * lines of B and added instead of multiplied. */
 #include "emitter.h"
 #include "tiles.h"
@@ -68,7 +68,7 @@ static void place_results(split_emitter *s)
         hal_ir_value row = hal_ir_add(b, e->a.origin, r->row_in_block);
         hal_ir_value column = hal_ir_add(b, e->c.origin, r->column_in_block);
         hal_ir_value guard = HAL_IR_NONE;
-        if (!e->plan->whole) {
+        if (!e->key->whole) {
             hal_ir_value in_rows = hal_ir_lt(b, row, e->m);
             guard = hal_ir_and(b, in_rows, hal_ir_lt(b, column, e->n));
         }
@@ -102,7 +102,7 @@ static void place_partials(split_emitter *s)
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
     hal_ir_value row = ops_gemm_own_line(e, &e->a, 0);
-    if (!e->plan->whole) {
+    if (!e->key->whole) {
         row = hal_ir_min(b, row, hal_ir_sub(b, e->m, hal_ir_u32(b, 1)));
     }
     hal_ir_value way = hal_ir_mul(b, ops_gemm_index(e, row), e->a.stride);
@@ -115,14 +115,14 @@ static void place_lines(split_emitter *s)
 {
     ops_gemm_emitter *e = s->e;
     place_side(s, &e->c, 0);
-    if (e->plan->reduce_partials) {
+    if (e->key->reduce_partials) {
         place_partials(s);
     } else {
-        place_side(s, &e->a, !e->plan->whole);
+        place_side(s, &e->a, !e->key->whole);
     }
     for (uint32_t j = 0; j < e->c.thread; j++) {
         hal_ir_value column = ops_gemm_own_line(e, &e->c, j);
-        s->guard[j] = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(e->b, column, e->n);
+        s->guard[j] = e->key->whole ? HAL_IR_NONE : hal_ir_lt(e->b, column, e->n);
     }
 }
 
@@ -137,7 +137,7 @@ static void read_side(split_emitter *s, const ops_gemm_side *side, hal_ir_value 
     const uint32_t lines = along ? 1 : width, steps = along ? width : 1;
     for (uint32_t step = 0; step < depth; step += steps) {
         hal_ir_value at = ops_gemm_plus(e, k, ahead + step);
-        hal_ir_value inside = e->plan->whole ? HAL_IR_NONE : hal_ir_lt(b, at, e->k);
+        hal_ir_value inside = e->key->whole ? HAL_IR_NONE : hal_ir_lt(b, at, e->k);
         hal_ir_value way = ops_gemm_index(e, along ? k : at);
         way = along ? way : hal_ir_mul(b, way, side->stride);
         for (uint32_t line = 0; line < side->thread; line += lines) {
@@ -190,14 +190,14 @@ static void emit_k_loop(split_emitter *s)
     hal_ir_value k = hal_ir_add(b, turn, own);
     for (uint32_t u = 0; u < t->unroll; u++) {
         read_side(s, &e->c, k, u * s->stride, s->guard, columns + u * column_values);
-        if (!e->plan->reduce_partials) {
+        if (!e->key->reduce_partials) {
             read_side(s, &e->a, k, u * s->stride, NULL, rows + u * row_values);
         }
     }
     ops_gemm_get_sums(e);
     for (uint32_t u = 0; u < t->unroll; u++) {
         for (uint32_t step = 0; step < t->block_k; step++) {
-            if (e->plan->reduce_partials) {
+            if (e->key->reduce_partials) {
                 add_step(s, columns + u * column_values);
             } else {
                 multiply_step(s, rows + u * row_values, columns + u * column_values, step);
@@ -285,7 +285,7 @@ void ops_gemm_emit_intra_group(ops_gemm_emitter *e)
     s.stride = (uint32_t)t->intra_group_split_k * t->block_k;
     s.slice = e->slice == HAL_IR_NONE ? hal_ir_u32(b, 0) : e->slice;
     s.parts = part_count(&s);
-    s.shared = hal_ir_shared(b, "partials", e->plan->accumulator, ops_gemm_intra_group_elements(t));
+    s.shared = hal_ir_shared(b, "partials", e->key->accumulator, ops_gemm_intra_group_elements(t));
     place_results(&s);
     place_lines(&s);
     emit_k_loop(&s);

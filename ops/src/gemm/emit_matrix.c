@@ -68,7 +68,7 @@ static uint32_t pitch_of(uint32_t near, uint32_t pack, int k_contiguous)
 static hal_ir_value existing_line(pipeline *p, const stream *s, hal_ir_value line, uint32_t lines)
 {
     hal_ir_builder *b = p->e->b;
-    return p->e->plan->whole
+    return p->e->key->whole
                ? line
                : hal_ir_min(b, line, hal_ir_sub(b, s->side->limit, hal_ir_u32(b, lines)));
 }
@@ -99,7 +99,7 @@ static void place_copies(pipeline *p, stream *s)
     }
     const uint32_t apart = p->items / run;
     s->hop = HAL_IR_NONE;
-    if ((!k_contiguous || e->plan->whole) && s->words < MAX_WORDS) { /* saves registers */
+    if ((!k_contiguous || e->key->whole) && s->words < MAX_WORDS) { /* saves registers */
         s->hop = hal_ir_mul(b, s->side->stride, ops_gemm_index(e, hal_ir_u32(b, apart)));
     }
     for (uint32_t i = 0; i < s->count; i++) {
@@ -120,7 +120,7 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_g
     ops_gemm_emitter *e = p->e;
     const uint32_t depth = e->tiles->block_k;
     s->side = side;
-    s->pack = 4 / hal_type_size(e->plan->type_ab);
+    s->pack = 4 / hal_type_size(e->key->type_ab);
     s->by_halves = o->width < s->pack;
     s->words = s->by_halves ? 1 : o->width / s->pack;
     s->far = o->k_contiguous ? side->block : depth;
@@ -139,14 +139,14 @@ static void place_reads(pipeline *p)
     const uint32_t warp_n = e->c.lanes * e->c.thread;
     hal_ir_value warp = ops_gemm_quotient(e, e->item, HAL_IR_MATRIX_LANES);
     hal_ir_value column = ops_gemm_times(e, ops_gemm_rest(e, warp, e->c.block / warp_n), warp_n);
-    if (e->plan->a.k_contiguous) {
+    if (e->key->a.k_contiguous) {
         p->a.first = hal_ir_add(b, ops_gemm_times(e, e->a.first, p->a.pitch), p->t);
     } else {
         hal_ir_value row = ops_gemm_times(e, p->t, p->a.pack);
         p->a.first = hal_ir_add(b, ops_gemm_times(e, row, p->a.pitch),
                                 ops_gemm_quotient(e, e->a.first, p->a.pack));
     }
-    if (e->plan->b.k_contiguous) {
+    if (e->key->b.k_contiguous) {
         column = hal_ir_add(b, column, p->g);
         p->b.first = hal_ir_add(b, ops_gemm_times(e, column, p->b.pitch), p->t);
     } else {
@@ -201,9 +201,9 @@ static hal_ir_value access_guard(pipeline *p, stream *s, uint32_t number, uint32
 {
     hal_ir_builder *b = p->e->b;
     const uint32_t later = s->side->operand->k_contiguous ? half : 0;
-    return p->unguarded        ? HAL_IR_NONE
-           : p->e->plan->whole ? p->some
-                               : hal_ir_lt(b, ops_gemm_plus(p->e, s->step[number], later), p->left);
+    return p->unguarded       ? HAL_IR_NONE
+           : p->e->key->whole ? p->some
+                              : hal_ir_lt(b, ops_gemm_plus(p->e, s->step[number], later), p->left);
 }
 
 static hal_ir_value access_source(pipeline *p, stream *s, uint32_t number)
@@ -272,7 +272,7 @@ static void load_tile(pipeline *p, stream *s, int is_first)
 static void load_next_tile(pipeline *p)
 {
     hal_ir_builder *b = p->e->b;
-    if (p->e->plan->whole) {
+    if (p->e->key->whole) {
         load_tile(p, &p->a, 0);
         load_tile(p, &p->b, 0);
         return;
@@ -365,7 +365,7 @@ static void read_a_pairs(pipeline *p, hal_ir_value place, uint32_t step, uint32_
 static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
     const uint32_t pitch = p->a.pitch;
-    if (!p->e->plan->a.k_contiguous && p->a.pack == 2) {
+    if (!p->e->key->a.k_contiguous && p->a.pack == 2) {
         read_a_pairs(p, place, step, now);
         return;
     }
@@ -373,7 +373,7 @@ static void read_a(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
         for (uint32_t n = 0; n < 4; n++) {
             const uint32_t row = 16 * i + n % 2 * 8, along = step * WORDS + n / 2 * 4;
             const uint32_t offset =
-                p->e->plan->a.k_contiguous ? row * pitch + along : along * pitch + row;
+                p->e->key->a.k_contiguous ? row * pitch + along : along * pitch + row;
             p->words_a[now][i][n] = read_word(p, place, p->a.begin + offset);
         }
     }
@@ -418,11 +418,11 @@ static void read_b_columns(pipeline *p, hal_ir_value place, uint32_t step, uint3
 
 static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
 {
-    if (!p->e->plan->b.k_contiguous && p->b.pack == 2) {
+    if (!p->e->key->b.k_contiguous && p->b.pack == 2) {
         read_b_pairs(p, place, step, now);
         return;
     }
-    if (!p->e->plan->b.k_contiguous) {
+    if (!p->e->key->b.k_contiguous) {
         read_b_columns(p, place, step, now);
         return;
     }
@@ -480,7 +480,7 @@ static void split_words(pipeline *p, uint32_t now)
 /* Indices of the work-item's sums in a 16 x 8 tile: two columns of two rows. */
 static void tile_sums(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4])
 {
-    const int k_contiguous = p->e->plan->b.k_contiguous;
+    const int k_contiguous = p->e->key->b.k_contiguous;
     const uint32_t first = k_contiguous ? 2 * column : column / 4 * 8 + column % 4;
     for (uint32_t i = 0; i < 4; i++) {
         sums[i] = (2 * row + i / 2) * p->e->c.thread + first + i % 2 * (k_contiguous ? 1 : 4);
@@ -507,7 +507,7 @@ static void multiply_tile_step(pipeline *p, hal_type type, uint32_t row, uint32_
 
 static void multiply_step(pipeline *p, uint32_t now)
 {
-    const hal_type type = p->e->plan->type_ab;
+    const hal_type type = p->e->key->type_ab;
     const uint32_t terms = p->e->tiles->matrix;
     split_words(p, now);
     for (uint32_t j = 0; j < p->columns; j++) {
@@ -608,11 +608,11 @@ static void multiply_tiles_in_registers(pipeline *p)
     hal_ir_value stage = hal_ir_get(b, filled);
     hal_ir_set(b, filled, hal_ir_xor(b, stage, hal_ir_u32(b, 1)));
     hal_ir_value next = hal_ir_add(b, k, depth);
-    if (e->plan->whole) { /* after the last tile loads that one again, without a guard */
+    if (e->key->whole) { /* after the last tile loads that one again, without a guard */
         next = hal_ir_min(b, next, hal_ir_sub(b, e->k, depth));
     }
     place_tile(p, next, stage);
-    p->some = e->plan->whole ? HAL_IR_NONE : p->some;
+    p->some = e->key->whole ? HAL_IR_NONE : p->some;
     store_tile(p, &p->a);
     store_tile(p, &p->b);
     load_next_tile(p);
@@ -640,12 +640,12 @@ static uint32_t exchange_pitch(const ops_gemm_tiles *t)
 
 /* Whether warps exchange their sums before they store them: where a lane's neighbours cannot be
  * stored at once, it is the lanes that have to have neighbours. */
-static int exchanges_sums(const ops_gemm_plan *plan)
+static int exchanges_sums(const ops_gemm_kernel_key *key)
 {
-    const ops_gemm_tiles *t = &plan->tiles;
+    const ops_gemm_tiles *t = &key->tiles;
     const uint32_t warp_n = (uint32_t)t->lanes_n * t->thread_n;
     const uint32_t words = (uint32_t)t->block_m * (t->block_n / warp_n) * exchange_pitch(t);
-    return plan->width_c == 1 && 4 * words <= ops_gemm_matrix_bytes(plan);
+    return key->width_c == 1 && 4 * words <= ops_gemm_matrix_bytes(key);
 }
 
 /* Writes the sums of this work-item, which the ring no longer needs room for. */
@@ -680,13 +680,13 @@ static void store_exchanged(pipeline *p)
     hal_ir_builder *b = e->b;
     const uint32_t warp_m = e->a.lanes * e->a.thread, warp_n = e->c.lanes * e->c.thread;
     const uint32_t warps_n = e->c.block / warp_n, pitch = exchange_pitch(e->tiles);
-    const uint32_t lanes = HAL_IR_MATRIX_LANES, length = e->plan->unit_c ? warp_n : warp_m;
+    const uint32_t lanes = HAL_IR_MATRIX_LANES, length = e->key->unit_c ? warp_n : warp_m;
     hal_ir_value warp = ops_gemm_quotient(e, e->item, lanes),
                  lane = ops_gemm_rest(e, e->item, lanes);
     hal_ir_value begin = ops_gemm_times(e, warp, warp_m * pitch);
     hal_ir_value far = ops_gemm_quotient(e, lane, length < lanes ? length : lanes);
     hal_ir_value near = ops_gemm_rest(e, lane, length < lanes ? length : lanes);
-    hal_ir_value row = e->plan->unit_c ? far : near, column = e->plan->unit_c ? near : far;
+    hal_ir_value row = e->key->unit_c ? far : near, column = e->key->unit_c ? near : far;
     write_sums(p, begin);
     begin = hal_ir_add(b, begin, hal_ir_add(b, ops_gemm_times(e, row, pitch), column));
     row = hal_ir_add(b, row, ops_gemm_times(e, ops_gemm_quotient(e, warp, warps_n), warp_m));
@@ -695,11 +695,11 @@ static void store_exchanged(pipeline *p)
     column = hal_ir_add(b, column, e->c.origin);
     for (uint32_t i = 0; i < warp_m * warp_n; i += lanes) {
         const uint32_t further[2] = {i / length, i % length};
-        const uint32_t down = further[e->plan->unit_c ? 0 : 1], across = further[e->plan->unit_c];
+        const uint32_t down = further[e->key->unit_c ? 0 : 1], across = further[e->key->unit_c];
         ops_gemm_element element;
         hal_ir_value at[2] = {ops_gemm_plus(e, row, down), ops_gemm_plus(e, column, across)};
         hal_ir_value guard = HAL_IR_NONE;
-        if (!e->plan->whole) {
+        if (!e->key->whole) {
             guard = hal_ir_and(b, hal_ir_lt(b, at[0], e->m), hal_ir_lt(b, at[1], e->n));
         }
         ops_gemm_fetch_element(e, at[0], at[1], guard, &element);
@@ -710,13 +710,13 @@ static void store_exchanged(pipeline *p)
     }
 }
 
-uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan)
+uint32_t ops_gemm_matrix_bytes(const ops_gemm_kernel_key *key)
 {
-    const ops_gemm_tiles *t = &plan->tiles;
-    const uint32_t pack = 4 / hal_type_size(plan->type_ab), depth = t->block_k;
+    const ops_gemm_tiles *t = &key->tiles;
+    const uint32_t pack = 4 / hal_type_size(key->type_ab), depth = t->block_k;
     uint32_t words = 0;
     for (int i = 0; i < 2; i++) {
-        const int k_contiguous = i ? plan->b.k_contiguous : plan->a.k_contiguous;
+        const int k_contiguous = i ? key->b.k_contiguous : key->a.k_contiguous;
         const uint32_t lines = i ? t->block_n : t->block_m;
         const uint32_t far = k_contiguous ? lines : depth,
                        near = (k_contiguous ? depth : lines) / pack;
@@ -728,18 +728,18 @@ uint32_t ops_gemm_matrix_bytes(const ops_gemm_plan *plan)
 void ops_gemm_emit_matrix(ops_gemm_emitter *e)
 {
     const ops_gemm_tiles *t = e->tiles;
-    const uint32_t pack = 4 / hal_type_size(e->plan->type_ab);
+    const uint32_t pack = 4 / hal_type_size(e->key->type_ab);
     pipeline p = {.e = e, .steps = t->block_k / (WORDS * pack)};
     p.items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n);
     p.rows = t->thread_m / 2u;
     p.columns = t->thread_n / 2u;
     p.type = pack == 1 ? HAL_TYPE_F32 : HAL_TYPE_U32;
-    p.shared = hal_ir_shared(e->b, "tiles", p.type, ops_gemm_matrix_bytes(e->plan) / 4);
+    p.shared = hal_ir_shared(e->b, "tiles", p.type, ops_gemm_matrix_bytes(e->key) / 4);
     hal_ir_value lane = ops_gemm_rest(e, e->item, HAL_IR_MATRIX_LANES);
     p.g = ops_gemm_quotient(e, lane, 4);
     p.t = ops_gemm_rest(e, lane, 4);
-    open_stream(&p, &p.a, &e->a, &e->plan->a, 0);
-    open_stream(&p, &p.b, &e->c, &e->plan->b, p.a.far * p.a.pitch);
+    open_stream(&p, &p.a, &e->a, &e->key->a, 0);
+    open_stream(&p, &p.b, &e->c, &e->key->b, p.a.far * p.a.pitch);
     p.stage_size = p.b.begin + p.b.far * p.b.pitch;
     place_reads(&p);
     if (t->stages > 2) {
@@ -748,7 +748,7 @@ void ops_gemm_emit_matrix(ops_gemm_emitter *e)
         multiply_tiles_in_registers(&p);
     }
     ops_gemm_get_sums(e);
-    if (exchanges_sums(e->plan)) {
+    if (exchanges_sums(e->key)) {
         store_exchanged(&p);
     } else {
         ops_gemm_emit_rows(e, 0, t->thread_m);

@@ -75,7 +75,7 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
                                                            : ops_gemm_address(e, side, line, step),
                 .step = HAL_IR_NONE,
                 .to = steps * s->pitch + lines};
-    if (!e->plan->whole || s->inside != HAL_IR_NONE) {
+    if (!e->key->whole || s->inside != HAL_IR_NONE) {
         hal_ir_value guard = hal_ir_lt(b, line, side->limit);
         guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
         a.step = hal_ir_select(b, guard, step, hal_ir_u32(b, UINT32_MAX));
@@ -317,9 +317,9 @@ static void multiply_tiles(pipeline *p)
  * needs anyway; else plus zero. */
 static hal_ir_value sum_copy(ops_gemm_emitter *e, hal_ir_value sum)
 {
-    return e->plan->alpha_is_one
+    return e->key->alpha_is_one
                ? hal_ir_mul(e->b, e->alpha, sum)
-               : hal_ir_add(e->b, sum, hal_ir_number(e->b, e->plan->accumulator, 0));
+               : hal_ir_add(e->b, sum, hal_ir_number(e->b, e->key->accumulator, 0));
 }
 
 /* The index of the partial sums that slice `source` passes to slice `owner`. Vectors of all
@@ -384,7 +384,7 @@ static void sum_slices(pipeline *p)
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
         e->present[i] = sum_copy(e, e->present[i]);
     }
-    if (e->plan->alpha_is_one) {
+    if (e->key->alpha_is_one) {
         e->alpha = HAL_IR_NONE; /* applied by sum_copy */
     }
     for (uint32_t owner = 0; owner < slices; owner++) {
@@ -407,7 +407,7 @@ void ops_gemm_emit_staged(ops_gemm_emitter *e)
     pipeline p = {.e = e, .depth = t->block_k / t->intra_group_split_k};
     p.items =
         (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->intra_group_split_k;
-    p.shared = hal_ir_shared(e->b, "tiles", e->plan->type_ab, ops_gemm_shared_elements(t));
+    p.shared = hal_ir_shared(e->b, "tiles", e->key->type_ab, ops_gemm_shared_elements(t));
     open_stream(&p, &p.a, &e->a, 0);
     open_stream(&p, &p.c, &e->c, t->block_k * p.a.pitch);
     p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);

@@ -8,7 +8,7 @@ static hal_ir_value c_index(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value 
     hal_ir_builder *b = e->b;
     hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
     hal_ir_value step = ops_gemm_index(e, column);
-    step = e->plan->unit_c ? step : hal_ir_mul(b, step, e->c_column);
+    step = e->key->unit_c ? step : hal_ir_mul(b, step, e->c_column);
     return hal_ir_add(b, place, step);
 }
 
@@ -16,16 +16,16 @@ static hal_ir_value c_index(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value 
  * +0 plus -0 loses the sign of C. */
 static hal_ir_value scaled_sum(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
 {
-    if (e->plan->scale_only) {
-        return e->plan->beta_is_zero
-                   ? hal_ir_number(e->b, e->plan->accumulator, 0)
-                   : hal_ir_mul(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old));
+    if (e->key->scale_only) {
+        return e->key->beta_is_zero
+                   ? hal_ir_number(e->b, e->key->accumulator, 0)
+                   : hal_ir_mul(e->b, e->beta, ops_value_cast(e->b, e->key->accumulator, old));
     }
     hal_ir_value value = e->alpha == HAL_IR_NONE ? sum : hal_ir_mul(e->b, e->alpha, sum);
-    if (e->plan->beta_is_zero) {
+    if (e->key->beta_is_zero) {
         return value;
     }
-    return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->plan->accumulator, old), value);
+    return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->key->accumulator, old), value);
 }
 
 /* Loads a further input, unless `kept` has it: those that do not step by rows are loaded once. */
@@ -34,12 +34,12 @@ static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_v
                                   hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
 {
     hal_ir_builder *b = e->b;
-    const ops_gemm_plan *plan = e->plan;
+    const ops_gemm_kernel_key *key = e->key;
     if (kept[number] != HAL_IR_NONE) {
         return kept[number];
     }
     hal_ir_value place = e->input_base[number];
-    uint32_t by_row = plan->row_step[number], by_column = plan->column_step[number];
+    uint32_t by_row = key->row_step[number], by_column = key->column_step[number];
     if (by_row != OPS_INNER_ZERO) {
         hal_ir_value step = ops_gemm_index(e, row);
         step = by_row == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_row[number]);
@@ -50,7 +50,7 @@ static hal_ir_value further_input(ops_gemm_emitter *e, uint32_t number, hal_ir_v
         step = by_column == OPS_INNER_ONE ? step : hal_ir_mul(b, step, e->input_column[number]);
         place = hal_ir_add(b, place, step);
     }
-    hal_ir_value value = hal_ir_load_wide(b, plan->slots[3 + number], place, 0, 1, guard);
+    hal_ir_value value = hal_ir_load_wide(b, key->slots[3 + number], place, 0, 1, guard);
     if (by_row == OPS_INNER_ZERO) {
         kept[number] = value; /* when the guard fails for the first row, it does for all */
     }
@@ -61,17 +61,17 @@ static hal_ir_value apply_epilogue(ops_gemm_emitter *e, hal_ir_value value, hal_
                                    hal_ir_value column, hal_ir_value guard,
                                    hal_ir_value kept[OPS_GEMM_MAX_INPUTS])
 {
-    const ops_gemm_plan *plan = e->plan;
-    if (!plan->epilogue) {
-        return ops_value_cast(e->b, hal_type_of_value(plan->type_c), value);
+    const ops_gemm_kernel_key *key = e->key;
+    if (!key->epilogue) {
+        return ops_value_cast(e->b, hal_type_of_value(key->type_c), value);
     }
-    hal_ir_value inputs[OPS_MAX_INPUTS] = {value, plan->swapped ? column : row,
-                                           plan->swapped ? row : column, e->batch};
-    for (uint32_t i = 0; i < plan->input_count; i++) {
+    hal_ir_value inputs[OPS_MAX_INPUTS] = {value, key->swapped ? column : row,
+                                           key->swapped ? row : column, e->batch};
+    for (uint32_t i = 0; i < key->input_count; i++) {
         inputs[4 + i] = further_input(e, i, row, column, guard, kept);
     }
     hal_ir_value output;
-    hal_ir_splice(e->b, plan->epilogue->fragment, inputs, plan->epilogue->input_count, &output, 1);
+    hal_ir_splice(e->b, key->epilogue->fragment, inputs, key->epilogue->input_count, &output, 1);
     return output;
 }
 
@@ -81,26 +81,26 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
                         uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
 {
     hal_ir_builder *b = e->b;
-    const ops_gemm_plan *plan = e->plan;
+    const ops_gemm_kernel_key *key = e->key;
     hal_ir_value values[OPS_MAX_RANK], old = HAL_IR_NONE;
     hal_ir_value column = ops_gemm_own_line(e, &e->c, column_number);
     hal_ir_value guard = HAL_IR_NONE;
-    if (!plan->whole) {
+    if (!key->whole) {
         hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
         guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), in_columns);
     }
     hal_ir_value place = c_index(e, row, column);
-    if (!plan->beta_is_zero) {
-        old = hal_ir_load_wide(b, plan->slots[2], place, 0, plan->width_c, guard);
+    if (!key->beta_is_zero) {
+        old = hal_ir_load_wide(b, key->slots[2], place, 0, key->width_c, guard);
     }
-    for (uint32_t i = 0; i < plan->width_c; i++) {
+    for (uint32_t i = 0; i < key->width_c; i++) {
         hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
-        hal_ir_value c = plan->width_c == 1 || plan->beta_is_zero ? old : hal_ir_extract(b, old, i);
+        hal_ir_value c = key->width_c == 1 || key->beta_is_zero ? old : hal_ir_extract(b, old, i);
         value = scaled_sum(e, value, c);
         values[i] = apply_epilogue(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
     }
-    hal_ir_value result = plan->width_c == 1 ? values[0] : hal_ir_pack(b, plan->width_c, values);
-    hal_ir_store_wide(b, plan->slots[2], place, 0, guard, result);
+    hal_ir_value result = key->width_c == 1 ? values[0] : hal_ir_pack(b, key->width_c, values);
+    hal_ir_store_wide(b, key->slots[2], place, 0, guard, result);
 }
 
 void ops_gemm_get_sums(ops_gemm_emitter *e)
@@ -121,8 +121,8 @@ void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_i
                        hal_ir_value y)
 {
     hal_ir_value *sum = &e->present[row * e->c.thread + column];
-    *sum = e->plan->fused ? hal_ir_fma(e->b, x, y, *sum)
-                          : hal_ir_add(e->b, *sum, hal_ir_mul(e->b, x, y));
+    *sum = e->key->fused ? hal_ir_fma(e->b, x, y, *sum)
+                         : hal_ir_add(e->b, *sum, hal_ir_mul(e->b, x, y));
 }
 
 hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
@@ -156,7 +156,7 @@ void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last)
     }
     for (uint32_t i = first; i < last; i++) {
         hal_ir_value row = ops_gemm_own_line(e, &e->a, i);
-        for (uint32_t j = 0; j < e->c.thread; j += e->plan->width_c) {
+        for (uint32_t j = 0; j < e->c.thread; j += e->key->width_c) {
             store_strip(e, row, i, j, &by_column[j]);
         }
     }
@@ -165,14 +165,14 @@ void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last)
 void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,
                             hal_ir_value guard, ops_gemm_element *element)
 {
-    const ops_gemm_plan *plan = e->plan;
+    const ops_gemm_kernel_key *key = e->key;
     *element = (ops_gemm_element){.row = row, .column = column, .guard = guard};
     element->place = c_index(e, row, column);
     element->old = HAL_IR_NONE;
-    if (!plan->beta_is_zero) {
-        element->old = hal_ir_load_wide(e->b, plan->slots[2], element->place, 0, 1, guard);
+    if (!key->beta_is_zero) {
+        element->old = hal_ir_load_wide(e->b, key->slots[2], element->place, 0, 1, guard);
     }
-    for (uint32_t i = 0; i < plan->input_count; i++) {
+    for (uint32_t i = 0; i < key->input_count; i++) {
         element->inputs[i] = HAL_IR_NONE;
         element->inputs[i] = further_input(e, i, row, column, guard, element->inputs);
     }
@@ -182,7 +182,7 @@ void ops_gemm_store_element(ops_gemm_emitter *e, ops_gemm_element *element, hal_
 {
     hal_ir_value value = apply_epilogue(e, scaled_sum(e, sum, element->old), element->row,
                                         element->column, element->guard, element->inputs);
-    hal_ir_store_wide(e->b, e->plan->slots[2], element->place, 0, element->guard, value);
+    hal_ir_store_wide(e->b, e->key->slots[2], element->place, 0, element->guard, value);
 }
 
 hal_ir_value ops_gemm_index(ops_gemm_emitter *e, hal_ir_value x)

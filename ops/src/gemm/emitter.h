@@ -3,7 +3,7 @@
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 
-#include "plan.h"
+#include "kernel_key.h"
 
 #define OPS_GEMM_MAX_SUMS 256u    /* of a work-item */
 #define OPS_GEMM_MAX_FRAGMENT 64u /* rows, columns or steps of k in a work-item's registers */
@@ -22,7 +22,7 @@ typedef struct ops_gemm_side {
 
 typedef struct ops_gemm_emitter {
     hal_ir_builder *b;
-    const ops_gemm_plan *plan;
+    const ops_gemm_kernel_key *key;
     const ops_gemm_tiles *tiles;
     hal_type type; /* of indices */
     hal_ir_value alpha, beta, m, n, k, batch;

@@ -36,15 +36,15 @@ static hal_ir_value declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_
 static void declare_scalars(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
-    e->alpha = hal_ir_scalar_value(b, "alpha", e->plan->accumulator);
-    e->beta = hal_ir_scalar_value(b, "beta", e->plan->accumulator);
+    e->alpha = hal_ir_scalar_value(b, "alpha", e->key->accumulator);
+    e->beta = hal_ir_scalar_value(b, "beta", e->key->accumulator);
     e->m = hal_ir_scalar_value(b, "m", HAL_TYPE_U32);
     e->n = hal_ir_scalar_value(b, "n", HAL_TYPE_U32);
     e->k = hal_ir_scalar_value(b, "k", HAL_TYPE_U32);
     hal_ir_value row_first = hal_ir_scalar_value(b, "row_first", HAL_TYPE_U32);
     hal_ir_value batch_first = hal_ir_scalar_value(b, "batch_first", HAL_TYPE_U32);
     e->batch = hal_ir_add(b, batch_first, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
-    if (e->plan->split_k) {
+    if (e->key->split_k) {
         hal_ir_value k_all = hal_ir_scalar_value(b, "k_all", HAL_TYPE_U32);
         e->k = hal_ir_min(b, e->k, hal_ir_sub(b, k_all, hal_ir_mul(b, e->batch, e->k)));
     }
@@ -59,7 +59,7 @@ static void declare_scalars(ops_gemm_emitter *e)
     e->c_base = declare_matrix(e, 2, strides, 2);
     e->c_row = strides[0];
     e->c_column = strides[1];
-    for (uint32_t i = 0; i < e->plan->input_count; i++) {
+    for (uint32_t i = 0; i < e->key->input_count; i++) {
         e->input_base[i] = declare_matrix(e, 3 + i, strides, 2);
         e->input_row[i] = strides[0];
         e->input_column[i] = strides[1];
@@ -93,7 +93,7 @@ static void place_in_warps(ops_gemm_emitter *e)
 
 static void declare_sums(ops_gemm_emitter *e)
 {
-    hal_ir_value zero = hal_ir_number(e->b, e->plan->accumulator, 0);
+    hal_ir_value zero = hal_ir_number(e->b, e->key->accumulator, 0);
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
         e->sums[i] = hal_ir_var(e->b, zero);
     }
@@ -109,13 +109,13 @@ static void place_in_grid(ops_gemm_emitter *e)
     e->c.first = ops_gemm_times(e, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), e->c.strip);
 }
 
-void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
+void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_kernel_key *key)
 {
-    const ops_gemm_tiles *t = &plan->tiles;
-    ops_gemm_emitter e = {.b = b, .plan = plan, .tiles = t};
-    e.type = plan->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    e.a = side_make(&plan->a, plan->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
-    e.c = side_make(&plan->b, plan->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
+    const ops_gemm_tiles *t = &key->tiles;
+    ops_gemm_emitter e = {.b = b, .key = key, .tiles = t};
+    e.type = key->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    e.a = side_make(&key->a, key->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
+    e.c = side_make(&key->b, key->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
     declare_scalars(&e);
     if (t->stages || t->unroll) {
         place_in_warps(&e);
@@ -129,7 +129,7 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
         }
     } else {
         place_in_grid(&e);
-        if (!plan->scale_only) {
+        if (!key->scale_only) {
             declare_sums(&e);
             ops_gemm_emit_direct(&e);
         }
@@ -137,32 +137,32 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_plan *plan)
     }
 }
 
-void ops_gemm_put(const ops_gemm_plan *plan, const ops_gemm_work *work, ops_block *block)
+void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops_block *block)
 {
-    ops_put_number(block, plan->accumulator, work->alpha);
-    ops_put_number(block, plan->accumulator, work->beta);
+    ops_put_number(block, key->accumulator, work->alpha);
+    ops_put_number(block, key->accumulator, work->beta);
     const uint32_t counts[6] = {work->m,         work->n,           work->k,
                                 work->row_first, work->batch_first, work->k_all};
-    for (uint32_t i = 0; i < 5u + plan->split_k; i++) {
+    for (uint32_t i = 0; i < 5u + key->split_k; i++) {
         ops_put_u32(block, counts[i]);
     }
     const ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&work->a, &work->b, &work->c};
-    for (uint32_t i = 0; i < plan->input_count; i++) {
+    for (uint32_t i = 0; i < key->input_count; i++) {
         places[3 + i] = &work->inputs[i];
     }
-    for (uint32_t i = 0; i < 3u + plan->input_count; i++) {
+    for (uint32_t i = 0; i < 3u + key->input_count; i++) {
         const ops_gemm_place *p = places[i];
         int64_t numbers[4] = {p->base, p->batch_stride, p->row_stride, p->column_stride};
         uint32_t count = 4;
         if (i == 0) {
-            numbers[2] = plan->a.k_contiguous ? p->row_stride : p->column_stride;
+            numbers[2] = key->a.k_contiguous ? p->row_stride : p->column_stride;
             count = 3;
         } else if (i == 1) {
-            numbers[2] = plan->b.k_contiguous ? p->column_stride : p->row_stride;
+            numbers[2] = key->b.k_contiguous ? p->column_stride : p->row_stride;
             count = 3;
         }
         for (uint32_t j = 0; j < count; j++) {
-            ops_put_index(block, plan->index64, numbers[j]);
+            ops_put_index(block, key->index64, numbers[j]);
         }
     }
 }

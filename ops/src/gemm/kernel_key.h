@@ -1,7 +1,6 @@
-/* Everything that a portable GEMM kernel depends on, and what one dispatch of it computes. Shared
- * by the choice of tiles and the emitters of kernels. */
-#ifndef OPS_SRC_GEMM_PLAN_H
-#define OPS_SRC_GEMM_PLAN_H
+/* Everything that a portable GEMM kernel depends on, and what one dispatch of it computes. */
+#ifndef OPS_SRC_GEMM_KERNEL_KEY_H
+#define OPS_SRC_GEMM_KERNEL_KEY_H
 
 #include "tensor/expression.h"
 #include "tensor/indexing.h"
@@ -47,7 +46,7 @@ typedef struct ops_gemm_operand {
     uint8_t width;        /* elements of one access */
 } ops_gemm_operand;
 
-typedef struct ops_gemm_plan {
+typedef struct ops_gemm_kernel_key {
     const ops_expression *epilogue; /* null: none; in the cache key by its hash */
     ops_gemm_tiles tiles;           /* from here on, the bytes are part of the cache key */
     ops_gemm_operand a, b;
@@ -68,7 +67,7 @@ typedef struct ops_gemm_plan {
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
     uint8_t reserved[6]; /* 0 */
-} ops_gemm_plan;
+} ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END
 
 /* Element (row, column, batch) of a matrix is at base + row * row_stride + .... */
@@ -86,10 +85,10 @@ typedef struct ops_gemm_work {
 } ops_gemm_work;
 
 /* Bytes of the narrower of the accesses to A and B. */
-static inline uint32_t ops_gemm_access_bytes(const ops_gemm_plan *plan)
+static inline uint32_t ops_gemm_access_bytes(const ops_gemm_kernel_key *key)
 {
-    const uint32_t width = plan->a.width < plan->b.width ? plan->a.width : plan->b.width;
-    return width * hal_type_size(plan->type_ab);
+    const uint32_t width = key->a.width < key->b.width ? key->a.width : key->b.width;
+    return width * hal_type_size(key->type_ab);
 }
 
 static inline uint64_t ops_gemm_blocks(uint64_t length, uint32_t block)

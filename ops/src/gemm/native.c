@@ -1,9 +1,9 @@
-/* The native implementation: describes a product to the device's plugin and records the kernel that
- * the plugin returns. Called by gemm.c. */
-#include "tensor/overlap.h"
-#include "product.h"
-#include "product_cache.h"
+/* The native implementation, see native.h: describes a product to the device's plugin, and records
+ * the kernel that the plugin returns. */
+#include "native.h"
+
 #include "tensor/allocation.h"
+#include "tensor/overlap.h"
 #include "tensor/plan_recorder.h"
 
 #include <ops/index.h>
@@ -26,11 +26,12 @@ typedef struct blas_layout {
 } blas_layout;
 
 /* Whether a matrix is stored by rows or columns with a leading dimension and forward batches. */
-static int matrix_blas_layout(const ops_matrix *matrix, blas_layout *s)
+static bool matrix_blas_layout(const ops_matrix *matrix, blas_layout *s)
 {
     int64_t rows = matrix->rows, columns = matrix->columns;
-    int by_rows = matrix->column_stride == 1 && (rows == 1 || matrix->row_stride >= columns);
-    int by_columns = matrix->row_stride == 1 && (columns == 1 || matrix->column_stride >= rows);
+    const bool by_rows = matrix->column_stride == 1 && (rows == 1 || matrix->row_stride >= columns);
+    const bool by_columns =
+        matrix->row_stride == 1 && (columns == 1 || matrix->column_stride >= rows);
     s->transposed = !by_rows;
     int64_t length = by_rows ? columns : rows, count = by_rows ? rows : columns;
     int64_t stride = by_rows ? matrix->row_stride : matrix->column_stride;
@@ -40,7 +41,7 @@ static int matrix_blas_layout(const ops_matrix *matrix, blas_layout *s)
     return (by_rows || by_columns) && matrix->batch_stride >= 0;
 }
 
-static int starts_aligned(const ops_context *context, const ops_tensor *tensor)
+static bool starts_aligned(const ops_context *context, const ops_tensor *tensor)
 {
     uint64_t offset = (uint64_t)tensor->offset * hal_type_size(tensor->type);
     return (offset & (context->info->binding_alignment - 1)) == 0; /* a power of two */
@@ -48,7 +49,7 @@ static int starts_aligned(const ops_context *context, const ops_tensor *tensor)
 
 /* Whether an operand has to be copied: its start is not aligned as bindings are, or its strides are
  * not those of BLAS. */
-static int needs_copy(const ops_context *context, const ops_matrix *matrix)
+static bool needs_copy(const ops_context *context, const ops_matrix *matrix)
 {
     blas_layout layout;
     return !(matrix_blas_layout(matrix, &layout) && starts_aligned(context, matrix->tensor)) &&
@@ -56,7 +57,7 @@ static int needs_copy(const ops_context *context, const ops_matrix *matrix)
 }
 
 /* Whether all lines of an operand in BLAS strides start at multiples of OPS_GEMM_LINE_BYTES. */
-static int lines_are_aligned(const ops_matrix *matrix)
+static bool lines_are_aligned(const ops_matrix *matrix)
 {
     const int64_t size = hal_type_size(matrix->tensor->type);
     blas_layout layout;
@@ -70,7 +71,7 @@ static int lines_are_aligned(const ops_matrix *matrix)
  */
 static int64_t matrix_set_copy_strides(ops_matrix *matrix, uint32_t batch)
 {
-    const int by_columns =
+    const bool by_columns =
         matrix->rows > 1 &&
         (matrix->columns == 1 || (matrix->column_stride != 1 && matrix->row_stride == 1));
     const int64_t length = by_columns ? matrix->rows : matrix->columns;
@@ -83,11 +84,10 @@ static int64_t matrix_set_copy_strides(ops_matrix *matrix, uint32_t batch)
 }
 
 /* UNSUPPORTED; without a message where the portable implementation is used instead. */
-static hal_status product_decline(const ops_product *p, const char *expected, const char *got)
+static hal_status product_decline(const ops_product *p, ops_gemm_plan *plan, const char *expected,
+                                  const char *got)
 {
-    if (p->text) {
-        p->text->native_needs = expected;
-    }
+    plan->native_needs = expected;
     if (p->options->impl != OPS_GEMM_NATIVE) {
         return HAL_ERROR_UNSUPPORTED;
     }
@@ -97,21 +97,25 @@ static hal_status product_decline(const ops_product *p, const char *expected, co
                           expected, got);
 }
 
+/* Describes a product whose operands of the bits `copied` are copies, for a plan with levels,
+ * copies and the portable time. */
 static hal_status product_describe(const ops_context *context, const ops_product *p,
-                                   uint32_t copied, hal_gemm_description *d)
+                                   uint32_t copied, ops_gemm_plan *plan, hal_gemm_description *d)
 {
     blas_layout a, b, c;
     if (!matrix_blas_layout(&p->a, &a) || !matrix_blas_layout(&p->b, &b)) {
-        return product_decline(p, "a and b with a leading dimension", "other strides");
+        return product_decline(p, plan, "a and b with a leading dimension", "other strides");
     }
     if (!matrix_blas_layout(&p->c, &c) || c.transposed || !starts_aligned(context, p->c.tensor)) {
-        return product_decline(p, "c stored by rows from an aligned offset", "another layout");
+        return product_decline(p, plan, "c stored by rows from an aligned offset",
+                               "another layout");
     }
     if (ops_spans_meet(p->a.tensor, p->c.tensor) || ops_spans_meet(p->b.tensor, p->c.tensor)) {
-        return product_decline(p, "c outside of the range of a and b", "an overlap of ranges");
+        return product_decline(p, plan, "c outside of the range of a and b",
+                               "an overlap of ranges");
     }
     memset(d, 0, offsetof(hal_gemm_description, inputs));
-    d->portable_ns = 0;
+    d->portable_ns = plan->ns;
     d->size = sizeof *d;
     d->type_a = p->a.tensor->type;
     d->type_b = p->b.tensor->type;
@@ -119,11 +123,10 @@ static hal_status product_describe(const ops_context *context, const ops_product
     d->transpose_a = a.transposed;
     d->transpose_b = b.transposed;
     d->beta_is_zero = p->options->beta == 0;
-    d->precision = (uint8_t)p->options->precision;
-    d->levels = (uint8_t)p->levels;
+    d->precision = (uint8_t)p->precision;
+    d->levels = (uint8_t)plan->levels;
     d->required = p->options->impl == OPS_GEMM_NATIVE;
     d->copied = (uint8_t)copied;
-    d->candidate = (uint8_t)p->options->candidate;
     d->batch = p->batch;
     d->m = p->c.rows;
     d->n = p->c.columns;
@@ -140,8 +143,8 @@ static hal_status product_describe(const ops_context *context, const ops_product
         const ops_matrix *in = &p->inputs[i];
         if (!starts_aligned(context, in->tensor) || in->row_stride < 0 || in->column_stride < 0 ||
             in->batch_stride < 0 || ops_spans_meet(in->tensor, p->c.tensor)) {
-            return product_decline(p, "aligned further inputs with forward strides, apart from c",
-                                   "others");
+            return product_decline(
+                p, plan, "aligned further inputs with forward strides, apart from c", "others");
         }
         d->inputs[i] = (hal_gemm_input){.type = in->tensor->type,
                                         .row_stride = in->rows == 1 ? 0 : in->row_stride,
@@ -154,23 +157,24 @@ static hal_status product_describe(const ops_context *context, const ops_product
 /* The plugin has declined a description before. For OPS_GEMM_NATIVE it is asked again, since its
  * reason is not cached, unless another way follows. */
 static hal_status kernel_decline(const ops_context *context, const ops_product *p,
-                                 const hal_gemm_description *d, int is_last)
+                                 ops_gemm_plan *plan, const hal_gemm_description *d, bool is_last)
 {
     hal_kernel *kernel = NULL;
     uint64_t workspace;
     if (p->options->impl == OPS_GEMM_NATIVE && is_last) {
         const hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
         hal_kernel_release(kernel);
-        if (status) {
+        if (status != HAL_OK) {
             return status;
         }
     }
-    return product_decline(p, "a shape and types for which the plugin has a kernel", "others");
+    return product_decline(p, plan, "a shape and types for which the plugin has a kernel",
+                           "others");
 }
 
 /* The kernel of a description, or UNSUPPORTED; both are cached. */
-static hal_status kernel_find(ops_context *context, const ops_product *p,
-                              const hal_gemm_description *d, int is_last, ops_entry **entry)
+static hal_status kernel_find(ops_context *context, const ops_product *p, ops_gemm_plan *plan,
+                              const hal_gemm_description *d, bool is_last, ops_entry **entry)
 {
     const ops_expression *epilogue = p->options->epilogue;
     ops_cache_key key;
@@ -186,32 +190,22 @@ static hal_status kernel_find(ops_context *context, const ops_product *p,
     if (!*entry) {
         hal_kernel *kernel = NULL;
         hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
-        if (status && status != HAL_ERROR_UNSUPPORTED) {
+        if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
             return status;
         }
-        hal_status kept = ops_cache_insert(context, hash, status ? NULL : kernel, workspace, entry);
-        if (status || kept) {
-            return status ? status : kept;
+        HAL_TRY(
+            ops_cache_insert(context, hash, status == HAL_OK ? kernel : NULL, workspace, entry));
+        if (status != HAL_OK && (p->options->impl == OPS_GEMM_NATIVE && is_last)) {
+            return status; /* with the plugin's reason */
         }
     }
     if (!(*entry)->kernel) {
-        return kernel_decline(context, p, d, is_last);
+        return kernel_decline(context, p, plan, d, is_last);
     }
     const uint64_t most = p->options->max_workspace;
     return most && (*entry)->workspace_bytes > most
-               ? product_decline(p, "options.max_workspace of at least its workspace", "less")
+               ? product_decline(p, plan, "options.max_workspace of at least its workspace", "less")
                : HAL_OK;
-}
-
-/* A view of the matrices of a batch, which there is one of where all products share it. */
-static ops_tensor matrix_view(const ops_matrix *matrix, uint32_t batch)
-{
-    return (ops_tensor){matrix->tensor->buffer,
-                        matrix->tensor->type,
-                        3,
-                        matrix->tensor->offset,
-                        {matrix->batch_stride ? batch : 1, matrix->rows, matrix->columns},
-                        {matrix->batch_stride, matrix->row_stride, matrix->column_stride}};
 }
 
 /* The range of a tensor's elements; empty for one without elements. */
@@ -226,162 +220,60 @@ static hal_range tensor_range(const ops_tensor *tensor)
     return (hal_range){tensor->buffer, (uint64_t)first * size, (uint64_t)(end - first) * size};
 }
 
-/* `keep`: in the product cache, where no workspace is needed. */
-static hal_status kernel_record(ops_context *context, const ops_product *p, const ops_entry *entry,
-                                int keep)
+/* Gives the operands of the bits `copied` the strides of their copies, of `counts` elements. */
+static void operands_align(ops_product *p, uint32_t copied, int64_t counts[2])
 {
-    const uint32_t grid[3] = {1, 1, 1};
-    const double scalars[2] = {p->options->alpha, p->options->beta};
-    hal_range ranges[4 + OPS_GEMM_MAX_INPUTS];
-    ranges[0] = tensor_range(p->a.tensor);
-    ranges[1] = tensor_range(p->b.tensor);
-    ranges[2] = tensor_range(p->c.tensor);
-    ranges[3] = (hal_range){NULL, 0, 0};
-    for (uint32_t i = 0; i < p->options->input_count; i++) {
-        ranges[4 + i] = tensor_range(p->inputs[i].tensor);
+    ops_matrix *const matrices[2] = {&p->a, &p->b};
+    for (uint32_t i = 0; i < 2; i++) {
+        counts[i] = copied >> i & 1 ? matrix_set_copy_strides(matrices[i], p->batch) : 0;
     }
-    if (entry->workspace_bytes) {
-        hal_status status = ops_buffer_create(context, entry->workspace_bytes, &ranges[3].buffer);
-        if (status == HAL_ERROR_OUT_OF_MEMORY && p->options->impl != OPS_GEMM_NATIVE &&
-            p->levels == 0) {
-            if (p->text) {
-                ops_gemm_tell(p->text, "; no memory for the workspace: ");
-            }
-            *p->lacked_memory = 1;
-            return product_decline(p, "memory for its workspace", "too little");
-        }
-        if (status) {
-            return status;
-        }
-        ranges[3].length = entry->workspace_bytes;
-    } else if (keep) {
-        ops_product_dispatch dispatch;
-        ops_product_dispatch_set(&dispatch, entry->kernel, grid, ranges,
-                                 4 + p->options->input_count, scalars, sizeof scalars);
-        ops_product_cache_insert(context, p, &dispatch, 1, NULL, 0);
-    }
-    hal_status status = ops_record_dispatch(context, entry->kernel, grid, ranges,
-                                            4 + p->options->input_count, scalars, sizeof scalars);
-    hal_buffer_release(ranges[3].buffer);
-    return status;
 }
 
-static void native_tell(const ops_product *p, const hal_gemm_description *d, const ops_entry *entry,
-                        uint64_t copied_bytes)
+/* Gives the operands of the bits `copied` the layouts of their copies, without buffers. */
+static void operands_view(ops_product *p, uint32_t copied, ops_tensor copies[2])
 {
-    static const char *const copies[] = {"", ", a copied", ", b copied", ", both copied"};
-    if (!p->text) {
-        return;
-    }
-    ops_gemm_tell(p->text, "native: %s, a by %s, b by %s%s", hal_type_name(d->type_a),
-                  d->transpose_a ? "columns" : "rows", d->transpose_b ? "columns" : "rows",
-                  copies[d->copied]);
-    if (d->copied) {
-        ops_gemm_tell(p->text, " (%llu bytes)", (unsigned long long)copied_bytes);
-    }
-    ops_gemm_tell(p->text, ", %llu bytes of workspace; the plugin has a kernel for it",
-                  (unsigned long long)entry->workspace_bytes);
-}
-
-/* Makes the copies of A and B whose bits are set, of `counts` elements, in the strides of `p`, and
- * records the kernel. All memory is there before anything is recorded. */
-static hal_status copies_record(ops_context *context, const ops_product *product, ops_product *p,
-                                uint32_t copied, const int64_t counts[2], const ops_entry *entry)
-{
-    const ops_matrix *from[2] = {&product->a, &product->b};
-    ops_matrix *to[2] = {&p->a, &p->b};
-    ops_tensor copies[2] = {{0}, {0}};
-    hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < 2 && !status; i++) {
-        if (copied >> i & 1) {
-            const uint32_t size = hal_type_size(to[i]->tensor->type);
-            copies[i] = matrix_view(to[i], p->batch);
-            copies[i].buffer = NULL;
-            copies[i].offset = 0;
-            status = ops_buffer_create(context, (uint64_t)counts[i] * size, &copies[i].buffer);
-            to[i]->tensor = &copies[i];
-        }
-    }
-    if (status == HAL_ERROR_OUT_OF_MEMORY && p->options->impl != OPS_GEMM_NATIVE) {
-        *p->lacked_memory = 1;
-        status = product_decline(p, "memory for copies of a and b", "too little");
-        if (p->text) {
-            ops_gemm_tell(p->text, "; no memory for the copies: ");
-        }
-    }
-    for (uint32_t i = 0; i < 2 && !status; i++) {
-        if (copied >> i & 1) {
-            const ops_tensor view = matrix_view(from[i], p->batch);
-            status = ops_copy(context, &view, &copies[i]);
-        }
-    }
-    if (!status) {
-        status = kernel_record(context, p, entry, 0);
-    }
-    ops_tensor_release(&copies[0]);
-    ops_tensor_release(&copies[1]);
-    return status;
-}
-
-/* Records the product with copies of the operands whose bits are set. Finds the kernel before it
- * copies, since the plugin may have none. */
-static hal_status record_with_copies(ops_context *context, const ops_product *product,
-                                     uint32_t copied, double portable_ns, int is_last)
-{
-    ops_product p = *product;
-    ops_matrix *matrices[2] = {&p.a, &p.b};
-    hal_gemm_description description;
-    ops_entry *entry;
-    int64_t counts[2] = {0, 0};
+    ops_matrix *const matrices[2] = {&p->a, &p->b};
     for (uint32_t i = 0; i < 2; i++) {
         if (copied >> i & 1) {
-            counts[i] = matrix_set_copy_strides(matrices[i], p.batch);
+            copies[i] = ops_matrix_view(matrices[i], p->batch);
+            copies[i].buffer = NULL;
+            copies[i].offset = 0;
+            matrices[i]->tensor = &copies[i];
         }
     }
-    const uint64_t bytes = (uint64_t)(counts[0] + counts[1]) * hal_type_size(p.a.tensor->type);
-    if (p.options->max_workspace && bytes > p.options->max_workspace) {
-        return product_decline(&p, "options.max_workspace of at least the copies of a and b",
-                               "less");
-    }
-    hal_status status = product_describe(context, &p, copied, &description);
-    if (!status) {
-        description.portable_ns = portable_ns;
-        status = kernel_find(context, &p, &description, is_last, &entry);
-    }
-    if (!status) {
-        native_tell(&p, &description, entry, bytes);
-    }
-    if (status || p.is_dry) {
-        return status;
-    }
-    /* Copies may insert entries and so evict this one. */
-    const ops_entry found = *entry;
-    hal_kernel_retain(found.kernel);
-    status = copies_record(context, product, &p, copied, counts, &found);
-    hal_kernel_release(found.kernel);
-    return status;
 }
 
-static hal_status record_in_place(ops_context *context, const ops_product *product,
-                                  double portable_ns, int is_last)
+/* Plans the kernel with copies of the operands whose bits are set. */
+static hal_status plan_with_copies(ops_context *context, const ops_product *product,
+                                   uint32_t copied, bool is_last, ops_gemm_plan *plan)
 {
+    ops_product p;
+    ops_tensor copies[2];
+    int64_t counts[2];
     hal_gemm_description description;
     ops_entry *entry;
-    hal_status status = product_describe(context, product, 0, &description);
-    if (!status) {
-        description.portable_ns = portable_ns;
-        status = kernel_find(context, product, &description, is_last, &entry);
+    ops_product_copy(&p, product);
+    operands_align(&p, copied, counts);
+    const uint64_t bytes = (uint64_t)(counts[0] + counts[1]) * hal_type_size(p.a.tensor->type);
+    if (p.options->max_workspace && bytes > p.options->max_workspace) {
+        return product_decline(&p, plan, "options.max_workspace of at least the copies of a and b",
+                               "less");
     }
-    if (!status) {
-        native_tell(product, &description, entry, 0);
+    operands_view(&p, copied, copies);
+    HAL_TRY(product_describe(context, &p, copied, plan, &description));
+    HAL_TRY(kernel_find(context, &p, plan, &description, is_last, &entry));
+    plan->path = OPS_GEMM_PATH_NATIVE;
+    plan->copies |= copied << OPS_GEMM_ALIGNS_SHIFT;
+    plan->by_columns = description.transpose_a | (uint32_t)description.transpose_b << 1;
+    plan->copied_bytes = bytes;
+    plan->workspace_bytes = entry->workspace_bytes;
+    if (p.options->impl != OPS_GEMM_NATIVE) {
+        plan->spares = plan->levels ? OPS_GEMM_WITHOUT_LEVELS : OPS_GEMM_WITHOUT_PLUGIN;
     }
-    if (!status && !product->is_dry) {
-        status = kernel_record(context, product, entry, 1);
-    }
-    return status;
+    return HAL_OK;
 }
 
-static int copies_may_pay(const ops_product *p)
+static bool copies_may_pay(const ops_product *p)
 {
     return p->options->impl == OPS_GEMM_NATIVE ||
            (p->a.columns >= MIN_COPIED_STEPS &&
@@ -389,8 +281,95 @@ static int copies_may_pay(const ops_product *p)
                 MIN_COPIED_WORK);
 }
 
-int ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, int64_t n, int64_t k,
-                               uint32_t levels)
+hal_status ops_gemm_native_plan(ops_context *context, const ops_product *product, uint32_t levels,
+                                double portable_ns, ops_gemm_plan *plan)
+{
+    const uint32_t needed =
+        (needs_copy(context, &product->a) ? 1u : 0) | (needs_copy(context, &product->b) ? 2u : 0);
+    const uint32_t useful = needed | (lines_are_aligned(&product->a) ? 0 : 1u) |
+                            (lines_are_aligned(&product->b) ? 0 : 2u);
+    const bool is_last = useful == needed || !copies_may_pay(product);
+    plan->levels = levels;
+    plan->ns = portable_ns;
+    const hal_status status = plan_with_copies(context, product, needed, is_last, plan);
+    return status != HAL_ERROR_UNSUPPORTED || is_last
+               ? status
+               : plan_with_copies(context, product, useful, true, plan);
+}
+
+/* Records the kernel of a product whose operands are where it reads them. `keep`: of a product
+ * without copies and workspace. */
+static hal_status kernel_record(ops_context *context, const ops_product *p, const ops_entry *entry,
+                                hal_buffer *workspace, const ops_product *keep)
+{
+    const uint32_t grid[3] = {1, 1, 1}, count = 4 + p->options->input_count;
+    const double scalars[2] = {p->options->alpha, p->options->beta};
+    hal_range ranges[4 + OPS_GEMM_MAX_INPUTS];
+    ranges[0] = tensor_range(p->a.tensor);
+    ranges[1] = tensor_range(p->b.tensor);
+    ranges[2] = tensor_range(p->c.tensor);
+    ranges[3] = (hal_range){workspace, 0, workspace ? entry->workspace_bytes : 0};
+    for (uint32_t i = 0; i < p->options->input_count; i++) {
+        ranges[4 + i] = tensor_range(p->inputs[i].tensor);
+    }
+    if (keep && !workspace) {
+        ops_product_dispatch dispatch;
+        ops_product_dispatch_set(&dispatch, entry->kernel, grid, ranges, count, scalars,
+                                 sizeof scalars);
+        ops_gemm_cache_keep(context, keep, &dispatch, 1, NULL, 0);
+    }
+    return ops_record_dispatch(context, entry->kernel, grid, ranges, count, scalars,
+                               sizeof scalars);
+}
+
+hal_status ops_gemm_native_record(ops_context *context, const ops_product *product,
+                                  const ops_gemm_plan *plan, const ops_product *keep)
+{
+    const uint32_t copied = plan->copies >> OPS_GEMM_ALIGNS_SHIFT & 3;
+    const ops_matrix *const from[2] = {&product->a, &product->b};
+    ops_gemm_plan described = *plan;
+    ops_product p;
+    ops_tensor copies[2] = {{0}, {0}};
+    int64_t counts[2];
+    hal_gemm_description description;
+    ops_entry *entry;
+    hal_buffer *workspace = NULL;
+    ops_product_copy(&p, product);
+    operands_align(&p, copied, counts);
+    operands_view(&p, copied, copies);
+    HAL_TRY(product_describe(context, &p, copied, &described, &description));
+    HAL_TRY(kernel_find(context, &p, &described, &description, true, &entry));
+    /* Copies may insert entries and so evict this one. */
+    const ops_entry found = *entry;
+    hal_kernel_retain(found.kernel);
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < 2 && status == HAL_OK; i++) {
+        if (copied >> i & 1) {
+            const uint64_t bytes = (uint64_t)counts[i] * hal_type_size(copies[i].type);
+            status = ops_buffer_create(context, bytes, &copies[i].buffer);
+        }
+    }
+    if (status == HAL_OK && found.workspace_bytes) {
+        status = ops_buffer_create(context, found.workspace_bytes, &workspace);
+    }
+    for (uint32_t i = 0; i < 2 && status == HAL_OK; i++) {
+        if (copied >> i & 1) {
+            const ops_tensor view = ops_matrix_view(from[i], p.batch);
+            status = ops_copy(context, &view, &copies[i]);
+        }
+    }
+    if (status == HAL_OK) {
+        status = kernel_record(context, &p, &found, workspace, copied ? NULL : keep);
+    }
+    hal_buffer_release(workspace);
+    ops_tensor_release(&copies[0]);
+    ops_tensor_release(&copies[1]);
+    hal_kernel_release(found.kernel);
+    return status;
+}
+
+bool ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, int64_t n,
+                                int64_t k, uint32_t levels)
 {
     const hal_gemm_description description = {.size = sizeof description,
                                               .type_a = type,
@@ -411,21 +390,4 @@ int ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, i
         hal_kernel_create_gemm(context->device, &description, &kernel, &workspace);
     hal_kernel_release(kernel);
     return status == HAL_OK;
-}
-
-hal_status ops_gemm_native(ops_context *context, const ops_product *product)
-{
-    const uint32_t needed =
-        (needs_copy(context, &product->a) ? 1u : 0) | (needs_copy(context, &product->b) ? 2u : 0);
-    const int has_other = product->options->impl == OPS_GEMM_ANY && !product->levels;
-    const double portable_ns = has_other ? ops_gemm_portable_ns(context, product) : 0;
-    const uint32_t useful = needed | (lines_are_aligned(&product->a) ? 0 : 1u) |
-                            (lines_are_aligned(&product->b) ? 0 : 2u);
-    const int is_last = useful == needed || !copies_may_pay(product);
-    const hal_status status =
-        needed ? record_with_copies(context, product, needed, portable_ns, is_last)
-               : record_in_place(context, product, portable_ns, is_last);
-    return status != HAL_ERROR_UNSUPPORTED || is_last
-               ? status
-               : record_with_copies(context, product, useful, portable_ns, 1);
 }

@@ -1,25 +1,26 @@
-/* The portable implementation: prepares operands and chooses split-K or one kernel. Called by
- * gemm.c. */
+/* The portable implementation, see portable.h: prepares operands and chooses split-K or one
+ * kernel. */
+#include "portable.h"
+
+#include "config.h"
 #include "emitter.h"
 #include "split_k.h"
+#include "tensor/allocation.h"
 #include "tensor/loop_limit.h"
 
 #include <ops/index.h>
 
-#include <stddef.h>
-#include <string.h>
-
 /* A C that is stored by columns is computed as its transpose. A CPU's lanes run along columns, so
  * it also transposes products with few columns and many rows, and those where only A has contiguous
  * lines. */
-static int prefer_transposed(const ops_context *context, const ops_product *product)
+static bool prefer_transposed(const ops_context *context, const ops_product *product)
 {
     const ops_matrix *c = &product->c;
     if (c->column_stride != 1) {
-        return 1;
+        return true;
     }
     if (context->info->kind != HAL_DEVICE_CPU) {
-        return 0;
+        return false;
     }
     return (c->columns < 16 && c->rows > 4 * c->columns) ||
            (product->b.column_stride != 1 && product->a.row_stride == 1 &&
@@ -51,29 +52,23 @@ static void product_transpose(ops_product *product)
 
 /* A CPU's lanes read along the columns of B for every block of rows: many rows pay for a copy with
  * contiguous rows. */
-static int b_is_strided(const ops_context *context, const ops_product *product)
+static bool b_is_strided(const ops_context *context, const ops_product *product)
 {
     return context->info->kind == HAL_DEVICE_CPU && product->b.column_stride != 1 &&
            product->c.rows >= OPS_GEMM_MANY_ROWS && product->b.rows > 0;
 }
 
-static hal_status pack_b(ops_context *context, ops_product *product, ops_tensor *copy)
+/* Replaces B by a layout by rows, without a buffer. */
+static void b_set_packed(ops_product *product, ops_tensor *layout)
 {
     ops_matrix *b = &product->b;
-    int64_t batch = b->batch_stride ? product->batch : 1;
+    const int64_t batch = b->batch_stride ? product->batch : 1;
     const int64_t shape[3] = {batch, b->rows, b->columns};
-    const ops_tensor across = {b->tensor->buffer,
-                               b->tensor->type,
-                               3,
-                               b->tensor->offset,
-                               {batch, b->rows, b->columns},
-                               {b->batch_stride, b->row_stride, b->column_stride}};
-    hal_status status = ops_tensor_create(context, across.type, 3, shape, copy);
-    if (!status && !product->is_dry) {
-        status = ops_copy(context, &across, copy);
-    }
-    *b = ops_matrix_of(copy, shape);
-    return status;
+    *layout = (ops_tensor){.type = b->tensor->type,
+                           .rank = 3,
+                           .shape = {batch, b->rows, b->columns},
+                           .stride = {b->rows * b->columns, b->columns, 1}};
+    *b = ops_matrix_of(layout, shape);
 }
 
 /* The k of one kernel whose loops the device can execute; a multiple of OPS_GEMM_DEPTH_STEP. A
@@ -102,7 +97,7 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
 {
     const uint32_t count = t->product.options->input_count;
     hal_status status = HAL_OK;
-    for (int64_t i = 0; i < t->product.batch && !status; i++) {
+    for (int64_t i = 0; i < t->product.batch && status == HAL_OK; i++) {
         ops_gemm_task one = *t;
         ops_tensor tensors[3 + OPS_GEMM_MAX_INPUTS];
         ops_matrix *matrices[3 + OPS_GEMM_MAX_INPUTS] = {&one.product.a, &one.product.b,
@@ -120,150 +115,138 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
     return status;
 }
 
-/* Tells the tiles as they are chosen, before they are fitted to where operands begin. */
-static void portable_tell(const ops_gemm_task *t, int64_t longest, uint32_t depth)
-{
-    const ops_gemm_tiles *s = t->given ? t->given : &t->plan.tiles;
-    ops_gemm_text *text = t->product.text;
-    ops_gemm_tell(text, "portable: tile %u x %u x %u, %u x %u for each work-item, %s", s->block_m,
-                  s->block_n, s->block_k, s->thread_m, s->thread_n,
-                  s->matrix   ? "matrix units"
-                  : s->unroll ? "split-K in the group"
-                  : s->stages ? "staged in shared memory"
-                              : "direct");
-    if (t->work.k > longest) {
-        ops_gemm_tell(text, ", parts of %lld in k: the device limits loops", (long long)longest);
-    } else if (depth && depth < t->work.k && t->product.batch == 1) {
-        ops_gemm_tell(text, ", split-K in parts of %u: few elements of c", depth);
-    }
-    ops_gemm_tell(text, "%s", t->plan.swapped ? ", as the transposed product" : "");
-    if (t->plan.scale_only) {
-        ops_gemm_tell(text, "; k or alpha is 0");
-    } else if (text->native_needs) {
-        ops_gemm_tell(text, "; a native kernel needs %s", text->native_needs);
-    } else {
-        ops_gemm_tell(text, "; as options.impl says");
-    }
-}
-
 /* Whether there are tiles and parts of k to choose from: on a GPU where one kernel can have k. */
-static int gpu_has_ways(const ops_context *context, const ops_gemm_task *t)
+static bool task_has_candidates(const ops_context *context, const ops_gemm_task *t)
 {
     return ops_gemm_is_gpu(context->info) && t->k_all > 0 &&
            t->k_all <= longest_k(context, t->product.options);
 }
 
-/* Chooses tiles and parts of k on a GPU, for products whose k one kernel can have. `candidate` is
- * valid where t->given is set. */
-static hal_status choose_way(ops_context *context, ops_gemm_task *t, ops_gemm_candidate *candidate)
-{
-    const uint32_t number = t->product.options->candidate;
-    const uint32_t forced = context->tuning->gemm.split_depth;
-    const int has_ways = gpu_has_ways(context, t);
-    candidate->depth = forced;
-    if (number > 0 && !has_ways) {
-        return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_gemm: options.candidate: expected 0, since %s has one portable "
-                              "kernel for this product, got %u",
-                              context->info->name, number);
-    }
-    if (!has_ways) {
-        return HAL_OK;
-    }
-    t->given = &candidate->tiles;
-    const hal_status status =
-        ops_gemm_find_way(context, t, !forced, number > 0 ? number : 1, candidate);
-    candidate->depth = forced ? forced : candidate->depth;
-    return status;
-}
-
-/* Records split-K where it is faster and there is memory for it, or where one kernel's loops would
- * be too long for the device; else one kernel. `keep`: the product of the caller, for the
- * product cache; null: it is not kept. */
-static hal_status task_record(ops_context *context, ops_gemm_task *t, const ops_product *keep)
-{
-    ops_gemm_candidate candidate;
-    ops_entry *entry;
-    hal_status status = choose_way(context, t, &candidate);
-    if (!status) {
-        status = ops_gemm_plan_task(context, t);
-    }
-    if (status) {
-        return status;
-    }
-    const int64_t longest = longest_k(context, t->product.options);
-    const uint32_t depth = candidate.depth;
-    if (t->product.text) {
-        portable_tell(t, longest, depth);
-    }
-    if (t->product.is_dry) {
-        return HAL_OK;
-    }
-    if (t->work.k > longest) {
-        return record_long(context, t, (uint32_t)longest);
-    }
-    if (depth && depth < t->work.k && t->product.batch == 1) {
-        status = ops_gemm_split_k(context, t, depth, keep);
-        if (status != HAL_ERROR_OUT_OF_MEMORY) {
-            return status;
-        }
-        *t->product.lacked_memory = 1;
-        t->given = NULL; /* one kernel, with its own tiles */
-        status = ops_gemm_plan_task(context, t);
-        if (status) {
-            return status;
-        }
-    }
-    ops_product_dispatch kept;
-    status = ops_gemm_find_kernel(context, t, &entry);
-    if (!status) {
-        status = ops_gemm_record(context, t, entry, &kept);
-    }
-    if (!status && keep) {
-        ops_product_cache_insert(context, keep, &kept, 1, NULL, 0);
-    }
-    return status;
-}
-
 /* The task of a product, transposed where that is better. */
 static void task_begin(const ops_context *context, const ops_product *product, ops_gemm_task *t)
 {
-    memcpy(&t->product, product,
-           offsetof(ops_product, inputs) + product->options->input_count * sizeof(ops_matrix));
-    t->plan = (ops_gemm_plan){.swapped = 0};
+    ops_product_copy(&t->product, product);
+    t->key = (ops_gemm_kernel_key){.swapped = 0};
     t->given = NULL;
     t->k_all = (uint32_t)product->a.columns;
     t->batch_first = 0;
     if (prefer_transposed(context, product)) {
         product_transpose(&t->product);
-        t->plan.swapped = 1;
+        t->key.swapped = 1;
     }
 }
 
-double ops_gemm_portable_ns(ops_context *context, const ops_product *product)
+static hal_status candidate_find(const ops_context *context, const ops_gemm_shape *shape,
+                                 const ops_gemm_options *options, bool has_parts, uint32_t rank,
+                                 ops_gemm_candidate *candidate)
 {
-    ops_gemm_task t;
-    ops_gemm_candidate candidate;
-    task_begin(context, product, &t);
-    const int is_split = !context->tuning->gemm.split_depth;
-    return gpu_has_ways(context, &t) &&
-                   ops_gemm_find_way(context, &t, is_split, 1, &candidate) == HAL_OK
-               ? candidate.ns
-               : 0;
+    if (options->config) {
+        return ops_gemm_config_find(context->info, shape, options->config, candidate)
+                   ? HAL_OK
+                   : hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                    "ops_gemm: options.config: expected one of the portable "
+                                    "kernels of %s, got \"%s\"",
+                                    context->info->name, options->config);
+    }
+    const uint32_t count =
+        ops_gemm_find_candidate(context->info, shape, has_parts, rank, candidate);
+    return rank <= count
+               ? HAL_OK
+               : hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                "ops_gemm_get_config: rank: expected at most %u, the portable "
+                                "kernels of %s, got %u",
+                                count, context->info->name, rank);
 }
 
-hal_status ops_gemm_portable(ops_context *context, const ops_product *product)
+/* Chooses tiles and parts of k. */
+static hal_status task_choose(const ops_context *context, const ops_gemm_task *t, uint32_t without,
+                              uint32_t rank, ops_gemm_plan *plan)
+{
+    const ops_gemm_options *options = t->product.options;
+    const uint32_t forced = context->tuning->gemm.split_depth;
+    if (!task_has_candidates(context, t)) {
+        if (rank > 1 || options->config) {
+            return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                  "ops_gemm: options.config: expected none, since %s has one "
+                                  "portable kernel for this product, got %s",
+                                  context->info->name, options->config ? options->config : "one");
+        }
+        ops_gemm_task_choose_tiles(context, t, &plan->tile);
+        plan->split = forced;
+        return HAL_OK;
+    }
+    const ops_gemm_shape shape = ops_gemm_task_shape(context, t);
+    const bool has_parts = !forced && !(without & OPS_GEMM_WITHOUT_SPLIT);
+    ops_gemm_candidate candidate;
+    HAL_TRY(candidate_find(context, &shape, options, has_parts, rank, &candidate));
+    plan->tile = candidate.tiles;
+    plan->split = forced ? forced : candidate.depth;
+    plan->ns = candidate.ns;
+    return HAL_OK;
+}
+
+hal_status ops_gemm_portable_plan(ops_context *context, const ops_product *product,
+                                  uint32_t without, uint32_t rank, ops_gemm_plan *plan)
 {
     ops_gemm_task t;
-    ops_tensor copy = {0};
+    ops_tensor packed;
+    task_begin(context, product, &t);
+    const int64_t longest = longest_k(context, product->options);
+    plan->path = OPS_GEMM_PATH_PORTABLE;
+    plan->is_transposed = t.key.swapped;
+    plan->ns = 0;
+    if (b_is_strided(context, &t.product)) {
+        b_set_packed(&t.product, &packed);
+        plan->copies |= OPS_GEMM_PACKS_B;
+    }
+    HAL_TRY(ops_gemm_task_describe(context, &t));
+    HAL_TRY(task_choose(context, &t, without, rank, plan));
+    plan->is_serial = t.k_all > longest;
+    if (plan->is_serial) {
+        plan->split = (uint32_t)longest;
+    } else if (plan->split >= t.k_all || product->batch > 1 || (without & OPS_GEMM_WITHOUT_SPLIT)) {
+        plan->split = 0;
+    }
+    plan->spares = plan->split && !plan->is_serial ? OPS_GEMM_WITHOUT_SPLIT : 0;
+    return HAL_OK;
+}
+
+static hal_status kernel_record(ops_context *context, ops_gemm_task *t, const ops_product *keep)
+{
+    ops_entry *entry;
+    ops_product_dispatch kept;
+    HAL_TRY(ops_gemm_task_complete(context, t));
+    HAL_TRY(ops_gemm_task_find_kernel(context, t, &entry));
+    HAL_TRY(ops_gemm_task_record(context, t, entry, &kept));
+    if (keep) {
+        ops_gemm_cache_keep(context, keep, &kept, 1, NULL, 0);
+    }
+    return HAL_OK;
+}
+
+hal_status ops_gemm_portable_record(ops_context *context, const ops_product *product,
+                                    const ops_gemm_plan *plan, const ops_product *keep)
+{
+    ops_gemm_task t;
+    ops_tensor packed = {0};
     hal_status status = HAL_OK;
     task_begin(context, product, &t);
-    if (b_is_strided(context, &t.product)) {
-        status = pack_b(context, &t.product, &copy);
+    /* Parts of k have tiles of their own where there are no candidates to choose from. */
+    t.given = plan->split && plan->ns == 0 ? NULL : &plan->tile;
+    if (plan->copies & OPS_GEMM_PACKS_B) {
+        const ops_tensor across = ops_matrix_view(&t.product.b, product->batch);
+        b_set_packed(&t.product, &packed);
+        keep = NULL;
+        status = ops_tensor_create(context, packed.type, 3, packed.shape, &packed);
+        if (status == HAL_OK) {
+            status = ops_copy(context, &across, &packed);
+        }
     }
-    if (!status) {
-        status = task_record(context, &t, copy.buffer ? NULL : product);
+    if (status == HAL_OK) {
+        status = plan->is_serial ? record_long(context, &t, plan->split)
+                 : plan->split   ? ops_gemm_split_k(context, &t, plan->split, keep)
+                                 : kernel_record(context, &t, keep);
     }
-    ops_tensor_release(&copy);
+    ops_tensor_release(&packed);
     return status;
 }

@@ -1,8 +1,8 @@
 /* Prepared B of matrix products, see prepare.h. */
 #include "prepare.h"
 
-#include "normwise.h"
-#include "product.h"
+#include "normwise/normwise.h"
+#include "native.h"
 #include "tensor/allocation.h"
 
 #include <ops/index.h>
@@ -122,14 +122,14 @@ static uint32_t choose_levels(ops_context *context, const ops_gemm_prepare_optio
     if (options->precision != HAL_GEMM_NORMWISE) {
         return 0;
     }
-    const uint32_t native = forced ? 0 : ops_normwise_choose_native(context->info, &product);
+    const uint32_t native = forced ? 0 : ops_normwise_choose_inside(context->info, &product);
     if (native && ops_gemm_native_has_levels(context, product.type, product.m, product.n, product.k,
                                              native)) {
         return 0; /* a kernel of the plugin forms the sums while it packs B */
     }
     for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && !forced; l++) {
         product.b_levels = l;
-        best = ops_normwise_choose(context->info, &product) == l ? l : best;
+        best = ops_normwise_choose_apart(context->info, &product) == l ? l : best;
     }
     while (best && options->max_bytes && prepared_bytes(b, best) > options->max_bytes) {
         best--;

@@ -1,17 +1,8 @@
-/* B of a matrix product, prepared ahead. Used by gemm.c and by the array layer. */
+/* B of a matrix product, prepared ahead. */
 #ifndef OPS_SRC_GEMM_PREPARE_H
 #define OPS_SRC_GEMM_PREPARE_H
 
-#include "tensor/context.h"
-
-#include <ops/gemm.h>
-
-/* One buffer: the copy of B, then the sums of its blocks. */
-struct ops_gemm_prepared {
-    ops_tensor b;    /* holds the buffer's only reference */
-    ops_tensor sums; /* of normwise.h, in the same buffer; only with levels */
-    uint32_t levels; /* 0: no sums */
-};
+#include "product.h"
 
 /* As ops_gemm_prepare, with the caller's name for messages. The caller releases prepared->b. */
 hal_status ops_prepared_make(ops_context *context, const char *function,

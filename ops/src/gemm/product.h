@@ -1,12 +1,13 @@
-/* A checked matrix product. gemm.c checks it and passes it to an implementation: gemm/portable.c
- * (with gemm/split_k.c) or gemm/native.c. */
+/* A checked matrix product, and the matrices that it views. */
 #ifndef OPS_SRC_GEMM_PRODUCT_H
 #define OPS_SRC_GEMM_PRODUCT_H
 
 #include "tensor/context.h"
-#include "plan.h"
+#include "kernel_key.h"
 
 #include <ops/gemm.h>
+
+#include <stdbool.h>
 
 /* Bytes to which the lines of copies are aligned: what copy engines of matrix units ask for, and
  * for longer lines what a GPU's caches have: a line of a tile is then one of theirs, not two. */
@@ -22,6 +23,13 @@ static inline int64_t ops_gemm_copied_line(hal_type type, int64_t length)
     return (length + step - 1) / step * step;
 }
 
+/* A prepared B. One buffer: the copy of B, then the sums of its blocks. */
+struct ops_gemm_prepared {
+    ops_tensor b;    /* holds the buffer's only reference */
+    ops_tensor sums; /* see normwise, in the same buffer; only with levels */
+    uint32_t levels; /* 0: no sums */
+};
+
 /* Element (batch, row, column) of a tensor at offset + batch * batch_stride + .... The stride of a
  * dimension of length 1 is 1. */
 typedef struct ops_matrix {
@@ -30,48 +38,38 @@ typedef struct ops_matrix {
     int64_t row_stride, column_stride, batch_stride;
 } ops_matrix;
 
-/* A line about what was chosen; `bytes` of room. */
-typedef struct ops_gemm_text {
-    char *line;
-    uint64_t bytes, length;
-    const char *native_needs; /* what a native kernel expects and the product lacks, or null */
-} ops_gemm_text;
-
-/* Appends to the line what it has room for. */
-void ops_gemm_tell(ops_gemm_text *text, const char *format, ...) HAL_PRINTF(2, 3);
-
+/* C = epilogue(alpha A B + beta C) of checked arguments. A tensor without a buffer has its layout
+ * alone: it will be copied there. */
 typedef struct ops_product {
     const ops_gemm_options *options;
-    ops_gemm_text *text; /* receives what is chosen; null: it is not asked for */
-    int is_dry;          /* nothing is recorded */
-    int *lacked_memory;  /* set where another kernel was taken, since there was no memory */
-    uint32_t levels;     /* of Strassen's algorithm in the plugin's kernel; 0: none */
-    hal_type accumulator;
+    uint32_t precision; /* the class; a planner replaces HAL_GEMM_NORMWISE */
     uint32_t batch;
+    hal_type accumulator;
+    int64_t k;            /* of the caller's A and B */
+    bool has_sums;        /* options.a_sums or options.c_sums: A or C may have no tensor */
+    ops_tensor unread[2]; /* A and B of an alpha of 0, which have a k of 0 */
     ops_matrix a, b, c;
     ops_matrix inputs[OPS_GEMM_MAX_INPUTS]; /* options->input_count of them are set */
 } ops_product;
 
+/* F64 for F64, else F32. */
+hal_type ops_gemm_accumulator(hal_type type);
+
 /* Views a tensor of rank 2 or 3 as matrices, broadcast to `shape` of rank 3. */
 ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3]);
 
-/* The two implementations. The native one returns UNSUPPORTED for products that it does not
- * support. */
-hal_status ops_gemm_portable(ops_context *context, const ops_product *product);
-hal_status ops_gemm_native(ops_context *context, const ops_product *product);
+/* A view of the matrices of a batch, of which there is one where all products share it. */
+ops_tensor ops_matrix_view(const ops_matrix *matrix, uint32_t batch);
 
-/* Estimated nanoseconds of the portable implementation, a function of types, lengths, strides and
- * the device; 0 where there is no estimate. Records nothing. */
-double ops_gemm_portable_ns(ops_context *context, const ops_product *product);
+/* Of checked arguments, not for sums. */
+void ops_product_init(ops_product *product, const ops_gemm_options *options, const ops_tensor *a,
+                      const ops_tensor *b, const ops_tensor *c);
 
-/* Whether ops_gemm with these arguments, which are valid, takes a kernel of the plugin. Records
- * nothing, and needs memory for copies of strided operands alone. C may have no buffer. Not for
- * levels. Invalid arguments: 0. */
-int ops_gemm_is_native(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,
-                       const ops_tensor *b, const ops_tensor *c);
+/* Copies a product; its matrices refer to the tensors of the original. */
+void ops_product_copy(ops_product *to, const ops_product *from);
 
-/* Whether the plugin has a kernel with levels for contiguous matrices of one batch. */
-int ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, int64_t n, int64_t k,
-                               uint32_t levels);
+/* Replaces matrices of which neither rows nor columns are contiguous by `layouts` without buffers.
+ * Returns their bits: 1: A, 2: B, 4: C. */
+uint32_t ops_product_make_contiguous(ops_product *product, ops_tensor layouts[3]);
 
 #endif

@@ -3,20 +3,18 @@
  * of additions depends on shapes and the device's info alone. */
 #include "split_k.h"
 
-#include <stddef.h>
-#include <string.h>
-
 /* Batch i multiplies A's columns and B's rows from i * depth on; the last one may have fewer. */
 static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *plain,
                            const ops_tensor *sums, uint32_t depth, ops_gemm_task *parts)
 {
     const ops_product *p = &whole->product;
-    parts->plan = (ops_gemm_plan){.swapped = 0};
+    parts->key = (ops_gemm_kernel_key){.swapped = 0};
     parts->given = whole->given;
     parts->k_all = whole->k_all;
     parts->batch_first = 0;
     ops_product *q = &parts->product;
     q->options = plain;
+    q->precision = plain->precision;
     q->accumulator = p->accumulator;
     q->batch = (uint32_t)sums->shape[0];
     q->a = p->a;
@@ -34,9 +32,8 @@ static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sum
 {
     const ops_product *p = &whole->product;
     const int64_t count = sums->shape[0], m = p->c.rows, n = p->c.columns;
-    memcpy(&reduction->product, p,
-           offsetof(ops_product, inputs) + p->options->input_count * sizeof(ops_matrix));
-    reduction->plan = (ops_gemm_plan){.swapped = whole->plan.swapped, .reduce_partials = 1};
+    ops_product_copy(&reduction->product, p);
+    reduction->key = (ops_gemm_kernel_key){.swapped = whole->key.swapped, .reduce_partials = 1};
     reduction->given = NULL;
     reduction->k_all = (uint32_t)count;
     reduction->batch_first = whole->batch_first;
@@ -50,19 +47,19 @@ static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_ge
                               ops_product_dispatch kept[2])
 {
     ops_entry *entry;
-    hal_status status = ops_gemm_find_kernel(context, parts, &entry);
+    hal_status status = ops_gemm_task_find_kernel(context, parts, &entry);
     if (status) {
         return status;
     }
     const ops_entry first = *entry; /* the second lookup may evict it */
     const uint64_t insertions = context->kernels.insertions;
     hal_kernel_retain(first.kernel);
-    status = ops_gemm_find_kernel(context, reduction, &entry);
+    status = ops_gemm_task_find_kernel(context, reduction, &entry);
     if (!status) {
-        status = ops_gemm_record(context, parts, &first, &kept[0]);
+        status = ops_gemm_task_record(context, parts, &first, &kept[0]);
     }
     if (!status) {
-        status = ops_gemm_record(context, reduction, entry, &kept[1]);
+        status = ops_gemm_task_record(context, reduction, entry, &kept[1]);
     }
     if (context->kernels.insertions != insertions) {
         kept[0].kernel = NULL;
@@ -75,8 +72,7 @@ hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uin
                             const ops_product *keep)
 {
     const ops_product *p = &task->product;
-    const ops_gemm_options plain = {
-        .size = sizeof plain, .alpha = 1, .precision = p->options->precision};
+    const ops_gemm_options plain = {.size = sizeof plain, .alpha = 1, .precision = p->precision};
     const int64_t count = ((int64_t)task->k_all + depth - 1) / depth;
     const int64_t shape[3] = {count, p->c.rows, p->c.columns};
     ops_product_dispatch kept[2];
@@ -88,17 +84,17 @@ hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uin
     }
     describe_parts(task, &plain, &sums, depth, &parts);
     describe_reduction(task, &sums, &reduction);
-    status = ops_gemm_plan_task(context, &parts);
+    status = ops_gemm_task_complete(context, &parts);
     if (!status) {
-        status = ops_gemm_plan_task(context, &reduction);
+        status = ops_gemm_task_complete(context, &reduction);
     }
     if (!status) {
         status = record_both(context, &parts, &reduction, kept);
     }
     if (!status && keep) {
         const int64_t elements = count * shape[1] * shape[2];
-        ops_product_cache_insert(context, keep, kept, 2, sums.buffer,
-                                 (uint64_t)elements * hal_type_size(p->accumulator));
+        ops_gemm_cache_keep(context, keep, kept, 2, sums.buffer,
+                            (uint64_t)elements * hal_type_size(p->accumulator));
     }
     ops_tensor_release(&sums);
     return status;

@@ -1,5 +1,4 @@
-/* Split-K: one kernel computes partial sums over parts of k, a second kernel adds them. Called by
- * gemm/portable.c. */
+/* Split-K: one kernel computes partial sums over parts of k, a second kernel adds them. */
 #ifndef OPS_SRC_GEMM_SPLIT_K_H
 #define OPS_SRC_GEMM_SPLIT_K_H
 

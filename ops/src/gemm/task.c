@@ -1,7 +1,6 @@
 /* One kernel of a product, see task.h. */
 #include "task.h"
 
-#include "choice_cache.h"
 #include "kernel.h"
 #include "tiles.h"
 #include "tensor/dispatch.h"
@@ -26,20 +25,20 @@ static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
         places[i] = &t->work.inputs[i - 3];
     }
     t->bindings.count = 0;
-    t->plan.beta_is_zero = p->options->beta == 0;
-    t->plan.slots[2] =
+    t->key.beta_is_zero = p->options->beta == 0;
+    t->key.slots[2] =
         (uint8_t)ops_bind(context, &t->bindings, p->c.tensor,
-                          t->plan.beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
+                          t->key.beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
     for (uint32_t i = 0; i < count; i++) {
-        if (i != 2 && !(i == 0 && t->plan.reduce_partials)) {
-            t->plan.slots[i] =
+        if (i != 2 && !(i == 0 && t->key.reduce_partials)) {
+            t->key.slots[i] =
                 (uint8_t)ops_bind(context, &t->bindings, matrices[i]->tensor, HAL_ACCESS_READ);
         }
     }
-    if (t->plan.reduce_partials) {
-        t->plan.slots[0] = t->plan.slots[1];
+    if (t->key.reduce_partials) {
+        t->key.slots[0] = t->key.slots[1];
     }
-    ops_bindings_merge(&t->bindings, t->plan.slots, count);
+    ops_bindings_merge(&t->bindings, t->key.slots, count);
     if (t->bindings.count > context->info->max_bindings) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm: options.inputs: expected at most %u tensors, which %s "
@@ -47,7 +46,7 @@ static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
                               context->info->max_bindings, context->info->name, count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        matrix_place(&t->bindings, t->plan.slots[i], matrices[i], places[i]);
+        matrix_place(&t->bindings, t->key.slots[i], matrices[i], places[i]);
     }
     return HAL_OK;
 }
@@ -64,7 +63,7 @@ static int64_t highest_index(const ops_matrix *matrix, int64_t base, uint32_t ba
 }
 
 /* `width` is a power of two. */
-static int all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
+static bool all_multiples(const int64_t *numbers, uint32_t count, uint32_t width)
 {
     uint64_t bits = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -78,15 +77,15 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
                              const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
                              int64_t far_stride, int is_b)
 {
-    const ops_gemm_tiles *tiles = &t->plan.tiles;
-    uint32_t size = hal_type_size(t->plan.type_ab);
+    const ops_gemm_tiles *tiles = &t->key.tiles;
+    uint32_t size = hal_type_size(t->key.type_ab);
     uint32_t width = 16 / size;
     uint32_t block = is_b ? tiles->block_n : tiles->block_m;
     block = tiles->stages ? block : is_b ? tiles->strip_n : tiles->strip_m;
     block = operand->k_contiguous ? tiles->block_k : block;
     width = width < 8 ? width : 8;
     width = width < block ? width : block;
-    const int direct = !tiles->stages && !tiles->unroll;
+    const bool direct = !tiles->stages && !tiles->unroll;
     if (tiles->stages > 2 && operand->k_contiguous) {
         return 1; /* an asynchronous copy cannot transpose */
     }
@@ -109,8 +108,8 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
 static uint8_t unit_width(const ops_gemm_task *t, const ops_gemm_place *p,
                           const ops_gemm_operand *operand, int64_t start, int is_b)
 {
-    const int along_rows = is_b != operand->k_contiguous; /* of the matrix as it is */
-    const uint32_t size = hal_type_size(t->plan.type_ab);
+    const bool along_rows = is_b != operand->k_contiguous; /* of the matrix as it is */
+    const uint32_t size = hal_type_size(t->key.type_ab);
     const int64_t near = operand->k_contiguous ? t->work.k | t->work.k_all
                          : is_b                ? t->work.n
                                                : t->work.m;
@@ -140,47 +139,47 @@ static void bind_halves(ops_gemm_task *t, ops_gemm_place *p, uint32_t slot, uint
 /* The base of an operand and the start of its binding, in elements, combined bit by bit. */
 static int64_t start_bits(const ops_gemm_task *t, const ops_gemm_place *p, uint32_t slot)
 {
-    return p->base | (int64_t)(t->bindings.ranges[slot].offset / hal_type_size(t->plan.type_ab));
+    return p->base | (int64_t)(t->bindings.ranges[slot].offset / hal_type_size(t->key.type_ab));
 }
 
 /* Sets the widths that lengths and strides allow, which the choice of tiles depends on: where
  * operands begin has no part in the order of additions. */
-static void set_choice_widths(const ops_gemm_task *t, ops_gemm_plan *plan)
+static void set_choice_widths(const ops_gemm_task *t, ops_gemm_kernel_key *key)
 {
-    plan->a.width = unit_width(t, &t->work.a, &plan->a, 0, 0);
-    plan->b.width = unit_width(t, &t->work.b, &plan->b, 0, 1);
+    key->a.width = unit_width(t, &t->work.a, &key->a, 0, 0);
+    key->b.width = unit_width(t, &t->work.b, &key->b, 0, 1);
 }
 
 /* Sets the widths of matrix units' accesses to A and B; returns the bytes of the narrower one. */
-static uint32_t set_unit_widths(const ops_gemm_task *t, ops_gemm_plan *plan)
+static uint32_t set_unit_widths(const ops_gemm_task *t, ops_gemm_kernel_key *key)
 {
-    const uint32_t slot_a = plan->slots[0], slot_b = plan->slots[1];
-    plan->a.width = unit_width(t, &t->work.a, &plan->a, start_bits(t, &t->work.a, slot_a), 0);
-    plan->b.width = unit_width(t, &t->work.b, &plan->b, start_bits(t, &t->work.b, slot_b), 1);
+    const uint32_t slot_a = key->slots[0], slot_b = key->slots[1];
+    key->a.width = unit_width(t, &t->work.a, &key->a, start_bits(t, &t->work.a, slot_a), 0);
+    key->b.width = unit_width(t, &t->work.b, &key->b, start_bits(t, &t->work.b, slot_b), 1);
     if (slot_a == slot_b) {
-        const uint8_t least = plan->a.width < plan->b.width ? plan->a.width : plan->b.width;
-        plan->a.width = plan->b.width = least;
+        const uint8_t least = key->a.width < key->b.width ? key->a.width : key->b.width;
+        key->a.width = key->b.width = least;
     }
-    return ops_gemm_access_bytes(plan);
+    return ops_gemm_access_bytes(key);
 }
 
 /* Whether bindings and storage allow matrix units' accesses of so many bytes: halves inside of
  * words need 16-bit storage. */
-static int units_can_read(const ops_context *context, const ops_gemm_task *t, uint32_t access)
+static bool units_can_read(const ops_context *context, const ops_gemm_task *t, uint32_t access)
 {
-    return t->bindings.access[t->plan.slots[0]] == HAL_ACCESS_READ &&
-           t->bindings.access[t->plan.slots[1]] == HAL_ACCESS_READ &&
+    return t->bindings.access[t->key.slots[0]] == HAL_ACCESS_READ &&
+           t->bindings.access[t->key.slots[1]] == HAL_ACCESS_READ &&
            (access >= 4 || (context->info->storage_types & HAL_TYPE_BIT(HAL_TYPE_U16)));
 }
 
 /* Tiles are chosen as if operands began where vectors can. With narrower accesses twice as many
  * work-items share a tile, since each copies the same words of all its rows. Asynchronous copies
  * have whole words; single halves pass through registers. The order of additions is the same. */
-static void fit_narrow_accesses(ops_gemm_plan *plan, uint32_t access)
+static void fit_narrow_accesses(ops_gemm_kernel_key *key, uint32_t access)
 {
-    ops_gemm_tiles *tiles = &plan->tiles;
-    const int shares = tiles->thread_n == 16 && tiles->block_n <= 128 && access < 16;
-    const int is_late = access == 2 && tiles->stages > 2;
+    ops_gemm_tiles *tiles = &key->tiles;
+    const bool shares = tiles->thread_n == 16 && tiles->block_n <= 128 && access < 16;
+    const bool is_late = access == 2 && tiles->stages > 2;
     tiles->thread_n = (uint8_t)(shares ? tiles->thread_n / 2 : tiles->thread_n);
     tiles->stages = is_late ? 2 : tiles->stages;
     tiles->min_groups_per_unit = shares || is_late ? 1 : tiles->min_groups_per_unit;
@@ -189,15 +188,15 @@ static void fit_narrow_accesses(ops_gemm_plan *plan, uint32_t access)
 /* Makes the accesses of tiles for matrix units. */
 static void complete_matrix_units(ops_gemm_task *t)
 {
-    ops_gemm_plan *plan = &t->plan;
-    const uint32_t size = hal_type_size(plan->type_ab);
-    fit_narrow_accesses(plan, set_unit_widths(t, plan));
-    if (size == 2 && !plan->a.k_contiguous) {
-        plan->tiles.strip_m = 2; /* words of two rows */
+    ops_gemm_kernel_key *key = &t->key;
+    const uint32_t size = hal_type_size(key->type_ab);
+    fit_narrow_accesses(key, set_unit_widths(t, key));
+    if (size == 2 && !key->a.k_contiguous) {
+        key->tiles.strip_m = 2; /* words of two rows */
     }
     if (size == 2) {
-        bind_halves(t, &t->work.a, plan->slots[0], plan->a.width);
-        bind_halves(t, &t->work.b, plan->slots[1], plan->b.width);
+        bind_halves(t, &t->work.a, key->slots[0], key->a.width);
+        bind_halves(t, &t->work.b, key->slots[1], key->b.width);
     }
 }
 
@@ -206,7 +205,7 @@ static void describe_work(ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     const ops_gemm_options *options = p->options;
-    ops_gemm_plan *plan = &t->plan;
+    ops_gemm_kernel_key *key = &t->key;
     ops_gemm_work *work = &t->work;
     work->alpha = options->alpha;
     work->beta = options->beta;
@@ -214,14 +213,14 @@ static void describe_work(ops_gemm_task *t)
     work->n = (uint32_t)p->c.columns;
     work->k = (uint32_t)p->a.columns;
     work->k_all = t->k_all;
-    plan->type_ab = p->a.tensor->type;
-    plan->type_c = p->c.tensor->type;
-    plan->accumulator = p->accumulator;
-    plan->alpha_is_one = options->alpha == 1;
-    plan->epilogue = options->epilogue;
-    plan->input_count = (uint8_t)options->input_count;
-    plan->split_k = t->k_all % (work->k ? work->k : 1) != 0;
-    plan->scale_only = work->k == 0;
+    key->type_ab = p->a.tensor->type;
+    key->type_c = p->c.tensor->type;
+    key->accumulator = p->accumulator;
+    key->alpha_is_one = options->alpha == 1;
+    key->epilogue = options->epilogue;
+    key->input_count = (uint8_t)options->input_count;
+    key->split_k = t->k_all % (work->k ? work->k : 1) != 0;
+    key->scale_only = work->k == 0;
 }
 
 /* Chooses the width of indices and the steps of the further inputs. */
@@ -229,17 +228,17 @@ static void choose_indices(const ops_context *context, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     const ops_gemm_work *work = &t->work;
-    ops_gemm_plan *plan = &t->plan;
+    ops_gemm_kernel_key *key = &t->key;
     int64_t far = highest_index(&p->a, work->a.base, p->batch), other;
     far = (other = highest_index(&p->b, work->b.base, p->batch)) > far ? other : far;
     far = (other = highest_index(&p->c, work->c.base, p->batch)) > far ? other : far;
-    for (uint32_t i = 0; i < plan->input_count; i++) {
+    for (uint32_t i = 0; i < key->input_count; i++) {
         const ops_matrix *input = &p->inputs[i];
         far = (other = highest_index(input, work->inputs[i].base, p->batch)) > far ? other : far;
-        plan->row_step[i] = ops_inner_step(input->rows == 1 ? 0 : input->row_stride);
-        plan->column_step[i] = ops_inner_step(input->columns == 1 ? 0 : input->column_stride);
+        key->row_step[i] = ops_inner_step(input->rows == 1 ? 0 : input->row_stride);
+        key->column_step[i] = ops_inner_step(input->columns == 1 ? 0 : input->column_stride);
     }
-    plan->index64 = far >= context->tuning->index32_limit;
+    key->index64 = far >= context->tuning->index32_limit;
 }
 
 /* Chooses the direction in which operands are contiguous. */
@@ -247,29 +246,29 @@ static void choose_directions(const hal_device_info *info, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
     const ops_gemm_work *work = &t->work;
-    ops_gemm_plan *plan = &t->plan;
-    plan->fused = (info->exactness & HAL_EXACT_FMA) != 0;
-    plan->a.k_contiguous = plan->reduce_partials || p->a.column_stride == 1;
+    ops_gemm_kernel_key *key = &t->key;
+    key->fused = (info->exactness & HAL_EXACT_FMA) != 0;
+    key->a.k_contiguous = key->reduce_partials || p->a.column_stride == 1;
     /* A single column is contiguous both ways; GPUs read vectors along k. */
-    plan->b.k_contiguous = !plan->reduce_partials &&
-                           (p->b.column_stride != 1 ||
-                            (info->kind != HAL_DEVICE_CPU && work->n == 1 && p->b.row_stride == 1));
+    key->b.k_contiguous = !key->reduce_partials &&
+                          (p->b.column_stride != 1 ||
+                           (info->kind != HAL_DEVICE_CPU && work->n == 1 && p->b.row_stride == 1));
 }
 
 /* What the choice of tiles depends on. */
-static ops_gemm_shape shape_of(const ops_context *context, const ops_gemm_task *t)
+ops_gemm_shape ops_gemm_task_shape(const ops_context *context, const ops_gemm_task *t)
 {
-    const ops_gemm_plan *plan = &t->plan;
-    const uint32_t precision = t->product.options->precision;
-    ops_gemm_plan units = *plan;
+    const ops_gemm_kernel_key *key = &t->key;
+    const uint32_t precision = t->product.precision;
+    ops_gemm_kernel_key units = *key;
     ops_gemm_shape shape = {.m = t->work.m,
                             .n = t->work.n,
                             .k = t->work.k,
                             .batch = t->product.batch,
                             .precision = precision,
-                            .type = plan->type_ab,
-                            .a_k_contiguous = plan->a.k_contiguous,
-                            .b_k_contiguous = plan->b.k_contiguous};
+                            .type = key->type_ab,
+                            .a_k_contiguous = key->a.k_contiguous,
+                            .b_k_contiguous = key->b.k_contiguous};
     const uint32_t access = set_unit_widths(t, &units);
     set_choice_widths(t, &units);
     shape.a_width = units.a.width;
@@ -281,38 +280,35 @@ static ops_gemm_shape shape_of(const ops_context *context, const ops_gemm_task *
     return shape;
 }
 
-/* Chooses tiles, if none are given. */
-static void choose_tiles(ops_context *context, ops_gemm_task *t)
+void ops_gemm_task_choose_tiles(const ops_context *context, const ops_gemm_task *t,
+                                ops_gemm_tiles *tiles)
 {
     const hal_device_info *info = context->info;
     const ops_gemm_work *work = &t->work;
-    ops_gemm_plan *plan = &t->plan;
-    const uint32_t width = hal_type_size(plan->type_ab), batch = t->product.batch;
-    if (t->given) {
-        plan->tiles = *t->given;
-    } else if (plan->scale_only) {
-        ops_gemm_choose_scale_tiles(info, work->m, work->n, &plan->tiles);
-    } else if (plan->reduce_partials) {
-        ops_gemm_choose_reduce_tiles(info, work->m, work->n, work->k, width, &plan->tiles);
+    const ops_gemm_kernel_key *key = &t->key;
+    const uint32_t width = hal_type_size(key->type_ab), batch = t->product.batch;
+    if (key->scale_only) {
+        ops_gemm_choose_scale_tiles(info, work->m, work->n, tiles);
+    } else if (key->reduce_partials) {
+        ops_gemm_choose_reduce_tiles(info, work->m, work->n, work->k, width, tiles);
     } else if (ops_gemm_is_gpu(info)) {
-        const ops_gemm_shape shape = shape_of(context, t);
+        const ops_gemm_shape shape = ops_gemm_task_shape(context, t);
         ops_gemm_candidate candidate;
-        ops_gemm_choose(context, &shape, 0, &candidate);
-        plan->tiles = candidate.tiles;
+        ops_gemm_find_candidate(info, &shape, 0, 1, &candidate);
+        *tiles = candidate.tiles;
     } else {
-        ops_gemm_choose_cpu_tiles(info, work->m, work->n, batch, width, plan->b.k_contiguous,
-                                  &plan->tiles);
+        ops_gemm_choose_cpu_tiles(info, work->m, work->n, batch, width, key->b.k_contiguous, tiles);
     }
 }
 
 static void choose_operand_widths(ops_gemm_task *t)
 {
     const ops_matrix *a = &t->product.a, *b = &t->product.b;
-    ops_gemm_plan *plan = &t->plan;
-    plan->a.width = operand_width(t, &t->work.a, &plan->a, plan->slots[0], t->work.m,
-                                  plan->a.k_contiguous ? a->row_stride : a->column_stride, 0);
-    plan->b.width = operand_width(t, &t->work.b, &plan->b, plan->slots[1], t->work.n,
-                                  plan->b.k_contiguous ? b->column_stride : b->row_stride, 1);
+    ops_gemm_kernel_key *key = &t->key;
+    key->a.width = operand_width(t, &t->work.a, &key->a, key->slots[0], t->work.m,
+                                 key->a.k_contiguous ? a->row_stride : a->column_stride, 0);
+    key->b.width = operand_width(t, &t->work.b, &key->b, key->slots[1], t->work.n,
+                                 key->b.k_contiguous ? b->column_stride : b->row_stride, 1);
 }
 
 /* The neighbours of a row of C, at most `most`, that one access can store. */
@@ -320,8 +316,8 @@ static uint32_t store_width(const ops_gemm_task *t, uint32_t most)
 {
     const ops_matrix *c = &t->product.c;
     const int64_t numbers[5] = {t->work.n, t->work.c.base, c->row_stride, c->batch_stride,
-                                (int64_t)t->bindings.ranges[t->plan.slots[2]].offset /
-                                    hal_type_size(t->plan.type_c)};
+                                (int64_t)t->bindings.ranges[t->key.slots[2]].offset /
+                                    hal_type_size(t->key.type_c)};
     while (most > 1 && (c->column_stride != 1 || !all_multiples(numbers, 5, most))) {
         most /= 2;
     }
@@ -335,7 +331,7 @@ static uint32_t store_width(const ops_gemm_task *t, uint32_t most)
 static void choose_strip(ops_gemm_task *t)
 {
     enum { FEW_STEPS = 128, MANY_STEPS = 1024 };
-    ops_gemm_tiles *tiles = &t->plan.tiles;
+    ops_gemm_tiles *tiles = &t->key.tiles;
     const uint32_t width = store_width(t, tiles->strip_n), k = t->work.k;
     const uint32_t least = k <= FEW_STEPS ? 1 : k <= MANY_STEPS ? 2 : 4;
     if (tiles->stages && !tiles->matrix && width < tiles->strip_n && least < tiles->strip_n) {
@@ -348,37 +344,44 @@ static void choose_stores(ops_gemm_task *t)
 {
     const ops_matrix *c = &t->product.c;
     const ops_gemm_work *work = &t->work;
-    ops_gemm_plan *plan = &t->plan;
-    const ops_gemm_tiles *tiles = &plan->tiles;
+    ops_gemm_kernel_key *key = &t->key;
+    const ops_gemm_tiles *tiles = &key->tiles;
     const uint32_t turn = tiles->unroll
                               ? tiles->block_k * tiles->intra_group_split_k * tiles->unroll
                           : tiles->stages ? tiles->block_k
                                           : 1; /* direct: any remainder of k */
-    plan->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
-                  work->k % turn == 0 && work->k_all % turn == 0;
-    plan->unit_c = c->column_stride == 1;
-    plan->width_c = (uint8_t)(store_width(t, tiles->strip_n) < tiles->strip_n ? 1 : tiles->strip_n);
+    key->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
+                 work->k % turn == 0 && work->k_all % turn == 0;
+    key->unit_c = c->column_stride == 1;
+    key->width_c = (uint8_t)(store_width(t, tiles->strip_n) < tiles->strip_n ? 1 : tiles->strip_n);
 }
 
 static void emit_task(hal_ir_builder *b, const void *user)
 {
     const ops_gemm_task *t = user;
     ops_declare_bindings(b, &t->bindings);
-    ops_gemm_emit(b, &t->plan);
+    ops_gemm_emit(b, &t->key);
 }
 
-hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
+hal_status ops_gemm_task_describe(const ops_context *context, ops_gemm_task *t)
 {
-    hal_status status = task_bind(context, t);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(task_bind(context, t));
     describe_work(t);
     choose_indices(context, t);
     choose_directions(context->info, t);
-    choose_tiles(context, t);
+    return HAL_OK;
+}
+
+hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
+{
+    HAL_TRY(ops_gemm_task_describe(context, t));
+    if (t->given) {
+        t->key.tiles = *t->given;
+    } else {
+        ops_gemm_task_choose_tiles(context, t, &t->key.tiles);
+    }
     choose_operand_widths(t);
-    if (t->plan.tiles.matrix) {
+    if (t->key.tiles.matrix) {
         complete_matrix_units(t);
     }
     choose_strip(t);
@@ -386,36 +389,13 @@ hal_status ops_gemm_plan_task(ops_context *context, ops_gemm_task *t)
     return HAL_OK;
 }
 
-hal_status ops_gemm_find_way(ops_context *context, ops_gemm_task *t, int has_parts, uint32_t number,
-                             ops_gemm_candidate *candidate)
+hal_status ops_gemm_task_find_kernel(ops_context *context, const ops_gemm_task *t,
+                                     ops_entry **entry)
 {
-    const hal_status status = task_bind(context, t);
-    if (status) {
-        return status;
-    }
-    describe_work(t);
-    choose_directions(context->info, t);
-    const ops_gemm_shape shape = shape_of(context, t);
-    if (number == 1) {
-        ops_gemm_choose(context, &shape, has_parts, candidate);
-        return HAL_OK;
-    }
-    const uint32_t count =
-        ops_gemm_find_candidate(context->info, &shape, has_parts, number, candidate);
-    return number <= count
-               ? HAL_OK
-               : hal_status_set(HAL_ERROR_UNSUPPORTED,
-                                "ops_gemm: options.candidate: expected at most %u, the ways that "
-                                "the portable kernel has on %s, got %u",
-                                count, context->info->name, number);
-}
-
-hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, ops_entry **entry)
-{
-    const ops_gemm_plan *p = &t->plan;
+    const ops_gemm_kernel_key *p = &t->key;
     ops_cache_key key;
     ops_cache_key_begin(&key, OPS_FAMILY_GEMM);
-    ops_cache_key_append(&key, &p->tiles, sizeof *p - offsetof(ops_gemm_plan, tiles));
+    ops_cache_key_append(&key, &p->tiles, sizeof *p - offsetof(ops_gemm_kernel_key, tiles));
     ops_bindings_key(&t->bindings, p->slots, 3u + p->input_count, &key);
     if (p->epilogue) {
         ops_cache_key_append(&key, p->epilogue->hash, sizeof p->epilogue->hash);
@@ -424,11 +404,11 @@ hal_status ops_gemm_find_kernel(ops_context *context, const ops_gemm_task *t, op
 }
 
 /* Records one dispatch, or several where rows or batches exceed the grid. */
-hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry,
-                           ops_product_dispatch *kept)
+hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry,
+                                ops_product_dispatch *kept)
 {
     const uint32_t *limit = context->info->max_grid;
-    const ops_gemm_tiles *s = &t->plan.tiles;
+    const ops_gemm_tiles *s = &t->key.tiles;
     uint32_t columns = (t->work.n + s->block_n - 1) / s->block_n;
     uint32_t rows = (t->work.m + s->block_m - 1) / s->block_m;
     if (columns > limit[0]) {
@@ -448,15 +428,12 @@ hal_status ops_gemm_record(ops_context *context, ops_gemm_task *t, const ops_ent
             ops_block_begin(&block);
             t->work.row_first = (uint32_t)row * s->block_m;
             t->work.batch_first = t->batch_first + (uint32_t)batch;
-            ops_gemm_put(&t->plan, &t->work, &block);
+            ops_gemm_put(&t->key, &t->work, &block);
             if (kept && rows <= limit[1] && t->product.batch <= limit[2]) {
                 ops_product_dispatch_set(kept, entry->kernel, grid, t->bindings.ranges,
                                          t->bindings.count, block.bytes, ops_block_size(&block));
             }
-            hal_status status = ops_dispatch(context, entry, grid, &t->bindings, &block);
-            if (status) {
-                return status;
-            }
+            HAL_TRY(ops_dispatch(context, entry, grid, &t->bindings, &block));
         }
     }
     return HAL_OK;

@@ -1,4 +1,4 @@
-/* The choice of tiles of the portable GEMM kernel. Called by gemm/task.c and gemm/candidates.c. */
+/* The choice of tiles of the portable GEMM kernel. */
 #include "tiles.h"
 
 #include "kernel.h"
@@ -376,15 +376,15 @@ static int fit_stages(const hal_device_info *info, const ops_gemm_shape *shape,
                       ops_gemm_tiles *tiles)
 {
     const uint32_t least = 64 / hal_type_size(shape->type);
-    ops_gemm_plan plan = {.tiles = *tiles,
-                          .type_ab = shape->type,
-                          .a.k_contiguous = shape->a_k_contiguous,
-                          .b.k_contiguous = shape->b_k_contiguous};
-    while (ops_gemm_matrix_bytes(&plan) > info->shared_bytes && plan.tiles.block_k > least) {
-        plan.tiles.block_k /= 2;
+    ops_gemm_kernel_key key = {.tiles = *tiles,
+                               .type_ab = shape->type,
+                               .a.k_contiguous = shape->a_k_contiguous,
+                               .b.k_contiguous = shape->b_k_contiguous};
+    while (ops_gemm_matrix_bytes(&key) > info->shared_bytes && key.tiles.block_k > least) {
+        key.tiles.block_k /= 2;
     }
-    tiles->block_k = plan.tiles.block_k;
-    return ops_gemm_matrix_bytes(&plan) <= info->shared_bytes;
+    tiles->block_k = key.tiles.block_k;
+    return ops_gemm_matrix_bytes(&key) <= info->shared_bytes;
 }
 
 int ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape, uint32_t number,

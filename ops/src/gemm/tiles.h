@@ -1,8 +1,8 @@
-/* The choice of tiles. Called by gemm/task.c and gemm/candidates.c. */
+/* The choice of tiles. */
 #ifndef OPS_SRC_GEMM_TILES_H
 #define OPS_SRC_GEMM_TILES_H
 
-#include "plan.h"
+#include "kernel_key.h"
 
 /* A product, as far as the choice of tiles depends on it. */
 OPS_KEY_STRUCTURES_BEGIN

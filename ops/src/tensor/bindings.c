@@ -7,7 +7,7 @@
 static int bindings_meet(const ops_bindings *bindings, uint32_t i, uint32_t j)
 {
     const hal_range *x = &bindings->ranges[i], *y = &bindings->ranges[j];
-    return x->buffer == y->buffer && bindings->types[i] == bindings->types[j] &&
+    return x->buffer && x->buffer == y->buffer && bindings->types[i] == bindings->types[j] &&
            ((bindings->access[i] | bindings->access[j]) & HAL_ACCESS_WRITE) &&
            x->offset < y->offset + y->length && y->offset < x->offset + x->length;
 }
@@ -62,7 +62,7 @@ uint32_t ops_bind(const ops_context *context, ops_bindings *bindings, const ops_
     for (uint32_t i = 0; i < bindings->count; i++) {
         hal_range *range = &bindings->ranges[i];
         uint64_t range_end = range->offset + range->length;
-        if (range->buffer == buffer && bindings->types[i] == tensor->type &&
+        if (buffer && range->buffer == buffer && bindings->types[i] == tensor->type &&
             ((access | bindings->access[i]) & HAL_ACCESS_WRITE) && start < range_end &&
             range->offset < end) {
             range->offset = start < range->offset ? start : range->offset;

@@ -26,8 +26,7 @@ struct ops_context {
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *where[HAL_TYPE_COUNT];
     ops_expression *cast[HAL_TYPE_COUNT][HAL_TYPE_COUNT];
-    void *products; /* of gemm/product_cache.c, freed with the context; null: none yet */
-    void *choices;  /* the same of gemm/choice_cache.c */
+    void *plans; /* of gemm/cache.c, freed with the context; null: none yet */
     struct ops_plan_recorder *recorder;
     struct ops_compile_policy *compile_policy;
     ops_extension *extension; /* of the array layer; null until the first array */

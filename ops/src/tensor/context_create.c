@@ -49,8 +49,7 @@ void ops_context_destroy(ops_context *context)
     ops_plan_recorder_destroy(context->recorder);
     ops_compile_policy_destroy(context->compile_policy);
     ops_kernel_cache_deinit(&context->kernels);
-    free(context->products);
-    free(context->choices);
+    free(context->plans);
     for (uint32_t type = 0; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t i = 0; i < OPS_UNARY_COUNT; i++) {
             ops_expression_destroy(context->unary[i][type]);

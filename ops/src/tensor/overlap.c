@@ -132,7 +132,7 @@ int ops_same_view(const ops_tensor *x, const ops_tensor *y)
 
 int ops_spans_meet(const ops_tensor *x, const ops_tensor *y)
 {
-    if (x->buffer != y->buffer || ops_tensor_get_element_count(x) == 0 ||
+    if (!x->buffer || x->buffer != y->buffer || ops_tensor_get_element_count(x) == 0 ||
         ops_tensor_get_element_count(y) == 0) {
         return 0;
     }

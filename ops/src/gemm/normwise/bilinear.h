@@ -1,5 +1,5 @@
 /* Bilinear algorithms of matrix multiplication as tables, and the pass of memory before and after
- * the batched product of their operands. Used by gemm/normwise.c. */
+ * the batched product of their operands. */
 #ifndef OPS_SRC_GEMM_BILINEAR_H
 #define OPS_SRC_GEMM_BILINEAR_H
 

@@ -56,15 +56,15 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
                                  uint32_t levels)
 {
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
-    const int is_cpu = info->kind == HAL_DEVICE_CPU;
-    const int has_units = (info->matrix_types & HAL_TYPE_BIT(s->type)) != 0;
+    const bool is_cpu = info->kind == HAL_DEVICE_CPU;
+    const bool has_units = (info->matrix_types & HAL_TYPE_BIT(s->type)) != 0;
     const double per_byte = is_cpu      ? CPU_OPS_PER_BYTE
                             : has_units ? GPU_MATRIX_OPS_PER_BYTE
                                         : GPU_OPS_PER_BYTE;
     const double per_element = per_byte * 4; /* half the operations, twice the bytes in F64 */
-    const int b_is_prepared = levels && s->b_levels == levels;
+    const bool b_is_prepared = levels && s->b_levels == levels;
     const double elements = m * k + m * n + (b_is_prepared ? 0 : k * n);
-    const int is_peeled = levels && ((s->m | s->n | s->k) & ((1 << levels) - 1));
+    const bool is_peeled = levels && ((s->m | s->n | s->k) & ((1 << levels) - 1));
     const double passes = pass_elements(levels) + (is_peeled ? PEEL_PASSES : 0);
     double operations = 2 * m * n * k;
     for (uint32_t l = 0; l < levels; l++) {
@@ -111,7 +111,7 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
     return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
 }
 
-int ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
+bool ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
 {
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
     return s->batch == 1 && (s->type == HAL_TYPE_F32 || s->type == HAL_TYPE_F64) &&
@@ -119,7 +119,7 @@ int ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
            (!s->max_workspace || ops_normwise_workspace(s, levels) <= s->max_workspace);
 }
 
-uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *s)
+uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwise_shape *s)
 {
     const int64_t min_block = info->kind == HAL_DEVICE_CPU ? CPU_MIN_BLOCK : GPU_MIN_BLOCK;
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
@@ -135,7 +135,7 @@ uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_sha
     return chosen;
 }
 
-uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normwise_shape *s)
+uint32_t ops_normwise_choose_inside(const hal_device_info *info, const ops_normwise_shape *s)
 {
     if (info->kind != HAL_DEVICE_CPU || s->batch != 1 ||
         (s->type != HAL_TYPE_F32 && s->type != HAL_TYPE_F64)) {
@@ -154,9 +154,30 @@ uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normw
     return chosen;
 }
 
-int ops_normwise_takes(const hal_device_info *info, const ops_gemm_options *options)
+bool ops_normwise_takes(const hal_device_info *info, const ops_gemm_options *options)
 {
     return ops_bilinear_can_combine(info, options->epilogue, options->input_count);
+}
+
+ops_normwise_levels ops_normwise_choose(const hal_device_info *info,
+                                        const ops_gemm_options *options,
+                                        const ops_normwise_shape *shape)
+{
+    const uint32_t forced = options->levels;
+    ops_normwise_levels levels = {.inside = 0};
+    if (options->impl != OPS_GEMM_PORTABLE && options->alpha != 0 && !shape->b_levels) {
+        levels.inside = forced ? forced : ops_normwise_choose_inside(info, shape);
+    }
+    if (options->alpha == 0 || !ops_normwise_takes(info, options)) {
+        levels.why_not = "the epilogue or alpha excludes them";
+    } else if (forced) {
+        levels.apart = ops_normwise_allows(shape, forced) ? forced : 0;
+        levels.why_not = "type, batch, lengths or max_workspace exclude them";
+    } else {
+        levels.apart = ops_normwise_choose_apart(info, shape);
+        levels.why_not = "not faster by the cost model, or beyond max_workspace";
+    }
+    return levels;
 }
 
 /* `count` elements from `start` on of both axes of a matrix of rank 2 or 3 and one batch, as
@@ -242,7 +263,7 @@ static hal_status whole_multiply(ops_context *context, const ops_normwise_produc
         status = ops_tensor_create(context, b->type, 3, shape, products);
     }
     if (!status) {
-        status = ops_gemm(context, &plain, a_sums, b_sums, products);
+        status = product->multiply(context, &plain, a_sums, b_sums, products);
     }
     ops_tensor_release(&own_a_sums);
     ops_tensor_release(&own_b_sums);
@@ -251,10 +272,11 @@ static hal_status whole_multiply(ops_context *context, const ops_normwise_produc
 
 /* tail = alpha A B + beta C, of `lengths`, for the columns of A and rows of B that are left. `c`:
  * null where beta is 0. */
-static hal_status tail_multiply(ops_context *context, const ops_gemm_options *options,
+static hal_status tail_multiply(ops_context *context, const ops_normwise_product *product,
                                 const ops_tensor *a, const ops_tensor *b, const int64_t lengths[2],
                                 const ops_tensor *c, ops_tensor *tail)
 {
+    const ops_gemm_options *options = product->options;
     const int64_t shape[3] = {1, lengths[0], lengths[1]};
     ops_gemm_options plain = {.size = sizeof plain,
                               .precision = HAL_GEMM_ACCURATE,
@@ -267,7 +289,7 @@ static hal_status tail_multiply(ops_context *context, const ops_gemm_options *op
     if (!status && options->beta != 0) {
         status = ops_copy(context, c, tail);
     }
-    return status ? status : ops_gemm(context, &plain, a, b, tail);
+    return status ? status : product->multiply(context, &plain, a, b, tail);
 }
 
 /* The further inputs of the epilogue for the part of C, of `lengths`, from `start` on. */
@@ -302,14 +324,14 @@ static hal_status edge_multiply(ops_context *context, const ops_normwise_product
     plain.prepared = NULL;
     plain.inputs = inputs;
     inputs_part(product->options, c->shape + c->rank - 2, start, count, inputs);
-    return ops_gemm(context, &plain, &part_a, &part_b, &part_c);
+    return product->multiply(context, &plain, &part_a, &part_b, &part_c);
 }
 
 /* The part of C whose lengths are multiples of 2^levels: its products, what is left of k, and their
  * combination. */
 static hal_status whole_compute(ops_context *context, const ops_normwise_product *product,
                                 int64_t k, const int64_t lengths[2], const int64_t whole[2],
-                                int *c_is_written)
+                                bool *c_is_written)
 {
     const ops_gemm_options *options = product->options;
     const ops_tensor *a = product->a, *c = product->c;
@@ -319,7 +341,7 @@ static hal_status whole_compute(ops_context *context, const ops_normwise_product
     const ops_tensor whole_a = a ? matrix_part(a, origin, shape_a) : none;
     const ops_tensor whole_b = matrix_part(product->b, origin, shape_b);
     const ops_tensor whole_c = c ? matrix_part(c, origin, whole) : none;
-    const int has_tail = whole_k < k || (options->beta != 0 && options->beta != 1);
+    const bool has_tail = whole_k < k || (options->beta != 0 && options->beta != 1);
     ops_tensor tail = {0}, products = {0}, inputs[OPS_MAX_INPUTS];
     hal_status status = HAL_OK;
     if (has_tail) {
@@ -328,7 +350,7 @@ static hal_status whole_compute(ops_context *context, const ops_normwise_product
         const ops_tensor tail_a = matrix_part(a, start_a, count_a);
         const ops_tensor tail_b = matrix_part(product->b, start_b, count_b);
         status =
-            tail_multiply(context, options, &tail_a, &tail_b, whole, c ? &whole_c : NULL, &tail);
+            tail_multiply(context, product, &tail_a, &tail_b, whole, c ? &whole_c : NULL, &tail);
     }
     if (!status) {
         status = whole_multiply(context, product, &whole_a, &whole_b, &products);
@@ -347,7 +369,7 @@ static hal_status whole_compute(ops_context *context, const ops_normwise_product
                                         .sums = product->c_sums,
                                         .operand = OPS_BILINEAR_A};
         inputs_part(options, lengths, origin, whole, inputs);
-        *c_is_written = 1;
+        *c_is_written = true;
         status = ops_bilinear_record(context, &pass);
     }
     ops_tensor_release(&products);
@@ -356,7 +378,7 @@ static hal_status whole_compute(ops_context *context, const ops_normwise_product
 }
 
 hal_status ops_normwise_multiply(ops_context *context, const ops_normwise_product *product,
-                                 int *c_is_written)
+                                 bool *c_is_written)
 {
     const ops_tensor *b = product->b;
     const int64_t *shape_b = b->shape + b->rank - 2;
@@ -364,7 +386,7 @@ hal_status ops_normwise_multiply(ops_context *context, const ops_normwise_produc
                                  : product->a_sums->shape[1] << product->levels;
     const int64_t n = shape_b[1], lengths[2] = {m, n};
     const int64_t whole[2] = {whole_length(m, product->levels), whole_length(n, product->levels)};
-    *c_is_written = 0;
+    *c_is_written = false;
     hal_status status = whole_compute(context, product, shape_b[0], lengths, whole, c_is_written);
     const int64_t below[2] = {whole[0], 0}, below_count[2] = {m - whole[0], n};
     const int64_t right[2] = {0, whole[1]}, right_count[2] = {whole[0], n - whole[1]};

@@ -1,11 +1,14 @@
-/* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm. Used by gemm.c
- * and prepare.c. */
-#ifndef OPS_SRC_GEMM_NORMWISE_H
-#define OPS_SRC_GEMM_NORMWISE_H
+/* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm: the one header
+ * of this folder for the others. The planner of products calls ops_normwise_choose, and the
+ * recorder ops_normwise_multiply. */
+#ifndef OPS_SRC_GEMM_NORMWISE_NORMWISE_H
+#define OPS_SRC_GEMM_NORMWISE_NORMWISE_H
 
 #include "tensor/context.h"
 
 #include <ops/gemm.h>
+
+#include <stdbool.h>
 
 #define OPS_NORMWISE_MAX_LEVELS HAL_GEMM_MAX_LEVELS
 
@@ -21,17 +24,27 @@ typedef struct ops_normwise_shape {
  * B; UINT64_MAX for more than 64 bits can count. */
 uint64_t ops_normwise_workspace(const ops_normwise_shape *shape, uint32_t levels);
 
-/* Whether a product may have so many levels as kernels of their own: one batch of F32 or F64,
+/* Whether a product may have that many levels as kernels of their own: one batch of F32 or F64,
  * blocks that have elements, and max_workspace. */
-int ops_normwise_allows(const ops_normwise_shape *shape, uint32_t levels);
+bool ops_normwise_allows(const ops_normwise_shape *shape, uint32_t levels);
 
-/* The levels that take the least time by the cost model; 0: none gains. A function of the shape and
- * the device's kind. */
-uint32_t ops_normwise_choose(const hal_device_info *info, const ops_normwise_shape *shape);
+/* The levels of a product. */
+typedef struct ops_normwise_levels {
+    uint32_t inside;     /* to ask the plugin for: its kernel forms the sums; 0: none */
+    uint32_t apart;      /* else as kernels of their own; 0: none */
+    const char *why_not; /* the reason for no levels as kernels of their own */
+} ops_normwise_levels;
 
-/* As ops_normwise_choose, for a plugin's kernel that forms the sums of blocks while it packs and
- * stores; without regard to max_workspace, which that kernel knows. */
-uint32_t ops_normwise_choose_native(const hal_device_info *info, const ops_normwise_shape *shape);
+/* Chooses levels: options.levels, or those that take the least time by the cost model. A function
+ * of the shape, the options and the device's kind. */
+ops_normwise_levels ops_normwise_choose(const hal_device_info *info,
+                                        const ops_gemm_options *options,
+                                        const ops_normwise_shape *shape);
+
+/* The levels that take the least time as kernels of their own, and inside a plugin's kernel,
+ * without regard to max_workspace, which that kernel knows; 0: none gains. */
+uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwise_shape *shape);
+uint32_t ops_normwise_choose_inside(const hal_device_info *info, const ops_normwise_shape *shape);
 
 /* The sums of a matrix, for that part whose lengths are multiples of 2^levels, as a tensor without
  * buffer and by rows; the computation of those of B. */
@@ -40,11 +53,14 @@ hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops
                                 const ops_tensor *sums);
 
 /* Whether the kernels of a level can compute the epilogue of a product. */
-int ops_normwise_takes(const hal_device_info *info, const ops_gemm_options *options);
+bool ops_normwise_takes(const hal_device_info *info, const ops_gemm_options *options);
 
 /* C = epilogue(alpha A B + beta C) with at least one level, for checked tensors of one batch. Rows
  * and columns that are left over are products of the class ACCURATE. */
 typedef struct ops_normwise_product {
+    /* Computes an ordinary product, as ops_gemm. */
+    hal_status (*multiply)(ops_context *context, const ops_gemm_options *options,
+                           const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
     uint32_t levels;
     const ops_gemm_options *options;
     const ops_tensor *a;      /* null with a_sums, where no length has a rest */
@@ -57,6 +73,6 @@ typedef struct ops_normwise_product {
 /* `c_is_written`: whether C may have been written when an error is returned; else the product can
  * be computed in another way. */
 hal_status ops_normwise_multiply(ops_context *context, const ops_normwise_product *product,
-                                 int *c_is_written);
+                                 bool *c_is_written);
 
 #endif

@@ -1,5 +1,5 @@
-/* The ways to compute a product with the portable kernel, options.candidate: each one against sums
- * in double; what the choice depends on; products that are kept. */
+/* The portable kernels of a product, each pinned by its config, against sums in double; what the
+ * choice depends on; products that are kept. */
 #include "ops_gemm_fixture.h"
 
 #include "gemm/candidates.h"
@@ -9,21 +9,31 @@ static void try_candidates(problem q, int least)
     product p = problem_make(&q);
     hal_status status = HAL_OK;
     int count = 0;
-    char text[512], last[512] = "";
-    while (!status) {
-        p.options.candidate = (uint32_t)count + 1;
-        status =
-            ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, sizeof text, text);
-        if (!status) {
-            assert_string_not_equal(text, last);
-            memcpy(last, text, sizeof last);
-            try_product(&p, !q.is_rounded, NULL, NULL);
-            box_upload(&p.c);
-            count++;
+    char text[512], chosen[512], config[96], last[96] = "";
+    ok(ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, sizeof chosen, chosen));
+    for (;;) {
+        p.options.config = NULL;
+        status = ops_gemm_get_config(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t,
+                                     (uint32_t)count + 1, sizeof config, config);
+        if (status != HAL_OK) {
+            break;
         }
+        assert_string_not_equal(config, last);
+        memcpy(last, config, sizeof last);
+        p.options.config = config;
+        ok(ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, sizeof text, text));
+        if (count == 0) { /* the choice */
+            assert_string_equal(text, chosen);
+        }
+        try_product(&p, !q.is_rounded, NULL, NULL);
+        box_upload(&p.c);
+        count++;
     }
-    refused(status, HAL_ERROR_UNSUPPORTED, "options.candidate: expected at most");
+    refused(status, HAL_ERROR_UNSUPPORTED, "rank: expected at most");
     assert_in_range(count, least, 255);
+    p.options.config = "portable:1x1x1:1x1:0.1.0.9:0";
+    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
+            "options.config");
     release(&p);
 }
 
@@ -104,7 +114,7 @@ static void offsets_have_no_part_in_the_choice(void **state)
 }
 
 /* The same product again, of other numbers in other buffers, records the dispatches that were kept,
- * one or two, and keeps its hands off products with another alpha, beta or candidate. */
+ * one or two, and keeps its hands off products with another alpha, beta or config. */
 static void kept_products(void **state)
 {
     for (int i = 0; i < 2 * 2 * 3; i++) {
@@ -119,18 +129,18 @@ static void kept_products(void **state)
         try_product(&first, 1, NULL, NULL);
         box_upload(&first.c);
         try_product(&first, 1, NULL, NULL); /* the second kernel of two was new */
-        void *kept = test_context->products;
+        void *kept = test_context->plans;
         assert_non_null(kept);
-        test_context->products = NULL;
+        test_context->plans = NULL;
         product second = problem_make(&q);
-        test_context->products = kept;
+        test_context->plans = kept;
         const uint64_t before = test_context->kernels.insertions;
         /* A call that is planned anew has other kernels. */
         test_tune(test_context)->gemm.split_depth = 10;
         try_product(&second, 1, NULL, NULL);
         test_tune(test_context)->gemm.split_depth = 0;
         assert_int_equal(test_context->kernels.insertions, before);
-        assert_ptr_equal(test_context->products, kept);
+        assert_ptr_equal(test_context->plans, kept);
         box_upload(&second.c);
         second.options.alpha = 3;
         try_product(&second, 1, NULL, NULL);
@@ -138,7 +148,10 @@ static void kept_products(void **state)
         second.options.beta = -1;
         try_product(&second, 1, NULL, NULL);
         box_upload(&second.c);
-        second.options.candidate = 2;
+        char config[96];
+        ok(ops_gemm_get_config(test_context, &second.options, &second.a.t, &second.b.t, &second.c.t,
+                               2, sizeof config, config));
+        second.options.config = config;
         try_product(&second, 1, NULL, NULL);
         release(&first);
         release(&second);
@@ -212,10 +225,16 @@ static void kept_products_have_no_sums(void **state)
 static void processors_have_one(void **state)
 {
     product p = make(HAL_TYPE_F32, HAL_TYPE_F32, 1, 21, 23, 50, PLAIN, PLAIN, PLAIN);
+    char config[96];
     p.options.impl = OPS_GEMM_PORTABLE;
-    p.options.candidate = 1;
-    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
-            "one portable kernel");
+    ok(ops_gemm_get_config(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, 1, sizeof config,
+                           config));
+    refused(ops_gemm_get_config(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, 2, sizeof config,
+                                config),
+            HAL_ERROR_UNSUPPORTED, "one portable kernel");
+    invalid(ops_gemm_get_config(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, 0, sizeof config,
+                                config),
+            "rank");
     release(&p);
 }
 

@@ -349,27 +349,17 @@ static void plans_of_arrays_have_the_copies(void **state)
     release(&p);
 }
 
-/* The cpu plugin has one kernel for a product, right after the choice was cached, too. */
-static void candidates_are_the_plugins_kernels(void **state)
+/* Configs name portable kernels; the cpu plugin's product has one kernel. */
+static void configs_are_portable(void **state)
 {
     static const int64_t shape[3] = {16, 24, 40};
     product p = make_native(HAL_TYPE_F32, 1, shape, PLAIN, PLAIN);
     for (int i = 0; i < 2; i++) {
-        p.options.candidate = 0;
-        try_product(&p, 1, NULL, NULL);
-        p.options.candidate = 1;
-        try_product(&p, 1, NULL, NULL);
-        p.options.candidate = 2;
-        refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_UNSUPPORTED,
-                "candidate: expected 0 or 1");
+        p.options.config = "portable:none";
+        p.options.impl = i ? OPS_GEMM_ANY : OPS_GEMM_NATIVE;
+        refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t),
+                HAL_ERROR_INVALID_ARGUMENT, "options.config");
     }
-    p.options.candidate = 256;
-    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_INVALID_ARGUMENT,
-            "options.candidate");
-    p.options.candidate = 1;
-    p.options.impl = OPS_GEMM_ANY;
-    refused(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t), HAL_ERROR_INVALID_ARGUMENT,
-            "options.candidate");
     release(&p);
 }
 
@@ -387,7 +377,7 @@ int main(void)
         cmocka_unit_test(the_portable_time_is_told),
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
         cmocka_unit_test(without_a_workspace_the_portable_kernel_multiplies),
-        cmocka_unit_test(candidates_are_the_plugins_kernels),
+        cmocka_unit_test(configs_are_portable),
         cmocka_unit_test(prepared_lines_are_aligned),
         cmocka_unit_test(long_lines_fill_cache_lines),
         cmocka_unit_test(plans_of_arrays_have_the_copies),

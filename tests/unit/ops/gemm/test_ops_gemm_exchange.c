@@ -9,34 +9,34 @@ enum { THREAD_M = 4, THREAD_N = 8 };
 /* A kernel of 64 x 64 x 32 with 4 stages of F32, whose accesses to C have a width. */
 static hal_ir_kernel *emit(uint8_t width_c)
 {
-    const ops_gemm_plan plan = {.tiles = {.block_m = 64,
-                                          .block_n = 64,
-                                          .block_k = 32,
-                                          .thread_m = THREAD_M,
-                                          .thread_n = THREAD_N,
-                                          .strip_m = 1,
-                                          .strip_n = 8,
-                                          .lanes_m = 8,
-                                          .lanes_n = 4,
-                                          .stages = 4,
-                                          .intra_group_split_k = 1,
-                                          .matrix = 1},
-                                .a = {.k_contiguous = 1, .width = 4},
-                                .b = {.k_contiguous = 0, .width = 4},
-                                .type_ab = HAL_TYPE_F32,
-                                .type_c = HAL_TYPE_F32,
-                                .accumulator = HAL_TYPE_F32,
-                                .fused = 1,
-                                .alpha_is_one = 1,
-                                .beta_is_zero = 1,
-                                .unit_c = 1,
-                                .width_c = width_c,
-                                .slots = {0, 1, 2}};
+    const ops_gemm_kernel_key key = {.tiles = {.block_m = 64,
+                                               .block_n = 64,
+                                               .block_k = 32,
+                                               .thread_m = THREAD_M,
+                                               .thread_n = THREAD_N,
+                                               .strip_m = 1,
+                                               .strip_n = 8,
+                                               .lanes_m = 8,
+                                               .lanes_n = 4,
+                                               .stages = 4,
+                                               .intra_group_split_k = 1,
+                                               .matrix = 1},
+                                     .a = {.k_contiguous = 1, .width = 4},
+                                     .b = {.k_contiguous = 0, .width = 4},
+                                     .type_ab = HAL_TYPE_F32,
+                                     .type_c = HAL_TYPE_F32,
+                                     .accumulator = HAL_TYPE_F32,
+                                     .fused = 1,
+                                     .alpha_is_one = 1,
+                                     .beta_is_zero = 1,
+                                     .unit_c = 1,
+                                     .width_c = width_c,
+                                     .slots = {0, 1, 2}};
     hal_ir_builder *b = ir_kernel_begin();
     hal_ir_binding(b, "a", HAL_TYPE_F32, HAL_ACCESS_READ);
     hal_ir_binding(b, "b", HAL_TYPE_F32, HAL_ACCESS_READ);
     hal_ir_binding(b, "c", HAL_TYPE_F32, HAL_ACCESS_WRITE);
-    ops_gemm_emit(b, &plan);
+    ops_gemm_emit(b, &key);
     return ir_finish(b);
 }
 

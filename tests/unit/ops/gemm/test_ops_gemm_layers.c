@@ -1,6 +1,6 @@
 /* Products that read sums of A and write those of C: dense layers by levels of Strassen's
  * algorithm, one after the other. Small whole numbers are exact with any algorithm. */
-#include "gemm/normwise.h"
+#include "gemm/normwise/normwise.h"
 #include "ops_gemm_fixture.h"
 
 /* Two layers: Y = relu(X V + bias + residual), Z = Y W. */

@@ -104,20 +104,21 @@ static double at(const box *b, int64_t batch, int64_t row, int64_t column)
                    row * b->t.stride[rank - 2] + column * b->t.stride[rank - 1]];
 }
 
-/* The candidates on matrix units take turns. */
-static uint32_t unit_candidate(const ops_gemm_options *plain, const ops_tensor *a,
+/* The configs with matrix units take turns. */
+static const char *unit_config(const ops_gemm_options *options, const ops_tensor *a,
                                const ops_tensor *b, const ops_tensor *c)
 {
     static uint32_t turn;
-    ops_gemm_options options = *plain;
-    uint32_t count = 0, found[OPS_GEMM_MAX_CANDIDATES];
-    char how[512];
-    for (options.candidate = 1;
-         ops_gemm_describe(test_context, &options, a, b, c, sizeof how, how) == HAL_OK;
-         options.candidate++) {
-        if (strstr(how, "matrix units")) {
-            found[count++] = options.candidate;
-        }
+    static char found[OPS_GEMM_MAX_CANDIDATES][96];
+    uint32_t count = 0;
+    for (uint32_t i = 1; ops_gemm_get_config(test_context, options, a, b, c, i, sizeof found[count],
+                                             found[count]) == HAL_OK;
+         i++) {
+        ops_gemm_options pinned = *options;
+        char how[512];
+        pinned.config = found[count];
+        ok(ops_gemm_describe(test_context, &pinned, a, b, c, sizeof how, how));
+        count += strstr(how, "matrix units") != NULL;
     }
     assert_int_not_equal(count, 0);
     return found[turn++ % count];
@@ -138,7 +139,7 @@ static double worst_error(const trial *t)
                                 .beta = t->beta,
                                 .precision = t->precision,
                                 .impl = OPS_GEMM_PORTABLE};
-    options.candidate = unit_candidate(&options, &a.t, &b.t, &c.t);
+    options.config = unit_config(&options, &a.t, &b.t, &c.t);
     ok(ops_gemm(test_context, &options, &a.t, &b.t, &c.t));
     double *want = box_want(&c), worst = 0, *sizes = calloc((size_t)c.count, sizeof *sizes);
     for (int64_t i = 0; i < t->batch * t->m * t->n; i++) {

@@ -1,7 +1,7 @@
 /* Matrix products of the class NORMWISE: the table of the algorithm, levels, peeled edges,
  * epilogues, the bound and the choice of levels. */
-#include "gemm/bilinear.h"
-#include "gemm/normwise.h"
+#include "gemm/normwise/bilinear.h"
+#include "gemm/normwise/normwise.h"
 #include "ops_gemm_fixture.h"
 
 /* Brent's equations: the sum over products of u v w is 1 where the blocks of A, B and C belong
@@ -281,22 +281,22 @@ TEST(few_elements_are_not_divided)
     for (int kind = 0; kind < 2; kind++) {
         info.kind = kind ? HAL_DEVICE_DISCRETE : HAL_DEVICE_CPU;
         ops_normwise_shape s = {.type = HAL_TYPE_F32, .batch = 1, .m = 512, .n = 512, .k = 512};
-        assert_int_equal(ops_normwise_choose(&info, &s), 0);
+        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
         s.m = s.n = s.k = 16384;
-        assert_int_equal(ops_normwise_choose(&info, &s), 2);
+        assert_int_equal(ops_normwise_choose_apart(&info, &s), 2);
         s.max_workspace = ops_normwise_workspace(&s, 1);
-        assert_int_equal(ops_normwise_choose(&info, &s), 1);
+        assert_int_equal(ops_normwise_choose_apart(&info, &s), 1);
         s.max_workspace--;
-        assert_int_equal(ops_normwise_choose(&info, &s), 0);
+        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
         s.max_workspace = 0;
         s.m = 64;
-        assert_int_equal(ops_normwise_choose(&info, &s), 0);
+        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
         s.m = 16384;
         s.batch = 2;
-        assert_int_equal(ops_normwise_choose(&info, &s), 0);
+        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
         s.batch = 1;
         s.type = HAL_TYPE_BF16;
-        assert_int_equal(ops_normwise_choose(&info, &s), 0);
+        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
     }
 }
 
@@ -323,7 +323,7 @@ TEST(levels_within_a_kernel_depend_on_lengths_and_threads)
                                           .m = cases[i].m,
                                           .n = cases[i].n,
                                           .k = cases[i].k};
-            assert_int_equal(ops_normwise_choose_native(&info, &s), cases[i].levels);
+            assert_int_equal(ops_normwise_choose_inside(&info, &s), cases[i].levels);
         }
     }
 }

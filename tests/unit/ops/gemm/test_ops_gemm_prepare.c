@@ -1,7 +1,7 @@
 /* B of matrix products prepared ahead, for tensors and arrays, and what ops_gemm_describe says. */
 #include "ops_gemm_fixture.h"
 
-#include "gemm/normwise.h"
+#include "gemm/normwise/normwise.h"
 #include "ops_arrays.h"
 
 #include <inttypes.h>

@@ -1,0 +1,304 @@
+/* Checks of the arguments of products, see check.h. */
+#include "check.h"
+
+#include "normwise/normwise.h"
+#include "tensor/overlap.h"
+
+/* A zero-initialised structure, which means the plain product. */
+static bool options_are_zero(const ops_gemm_options *o)
+{
+    return o->size == 0 && o->precision == 0 && o->impl == OPS_GEMM_ANY && o->alpha == 0 &&
+           o->beta == 0 && !o->epilogue && !o->inputs && o->input_count == 0 &&
+           o->max_workspace == 0 && !o->prepared && o->levels == 0 && !o->a_sums && !o->c_sums &&
+           !o->config;
+}
+
+hal_status ops_gemm_check_options(const ops_gemm_options *options)
+{
+    HAL_TRY(ops_check_size("ops_gemm", "options", options->size, sizeof(ops_gemm_options)));
+    if (options->levels > HAL_GEMM_MAX_LEVELS) {
+        return ops_invalid("ops_gemm: options.levels: expected at most %u, got %u",
+                           HAL_GEMM_MAX_LEVELS, options->levels);
+    }
+    if (options->config && options->impl != OPS_GEMM_PORTABLE) {
+        return ops_invalid("ops_gemm: options.config: expected null without OPS_GEMM_PORTABLE, "
+                           "got %s",
+                           options->config);
+    }
+    if (options->precision > HAL_GEMM_NORMWISE || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
+        const bool is_precision = options->precision > HAL_GEMM_NORMWISE;
+        return ops_invalid("ops_gemm: options.%s: expected %s, got %u",
+                           is_precision ? "precision" : "impl",
+                           is_precision ? "HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE"
+                                        : "OPS_GEMM_ANY, _PORTABLE or _NATIVE",
+                           is_precision ? options->precision : (uint32_t)options->impl);
+    }
+    return HAL_OK;
+}
+
+static hal_status check_types(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    if (!hal_type_is_float(a->type) || a->type != b->type ||
+        (c->type != a->type && c->type != HAL_TYPE_F32)) {
+        return ops_invalid(
+            "ops_gemm: a, b, c: expected one float type, or f32 for c, got %s, %s and %s",
+            hal_type_name(a->type), hal_type_name(b->type), hal_type_name(c->type));
+    }
+    return HAL_OK;
+}
+
+static hal_status check_shapes(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    const ops_tensor *all[3] = {a, b, c};
+    bool fits = true;
+    for (uint32_t i = 0; i < 3; i++) {
+        fits = fits && (all[i]->rank == 2 || all[i]->rank == 3);
+    }
+    if (fits) {
+        const int64_t *sa = a->shape + a->rank - 2, *sb = b->shape + b->rank - 2,
+                      *sc = c->shape + c->rank - 2;
+        int64_t batch = c->rank == 3 ? c->shape[0] : 1;
+        fits = sa[1] == sb[0] && sc[0] == sa[0] && sc[1] == sb[1] &&
+               (a->rank == 2 || a->shape[0] == batch || a->shape[0] == 1) &&
+               (b->rank == 2 || b->shape[0] == batch || b->shape[0] == 1);
+    }
+    char text[3][OPS_TEXT_BYTES];
+    if (!fits) {
+        return ops_invalid("ops_gemm: a, b, c: expected shapes [m, k], [k, n] and [m, n], with or "
+                           "without a leading batch, got %s, %s and %s",
+                           ops_describe(a, text[0]), ops_describe(b, text[1]),
+                           ops_describe(c, text[2]));
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        for (uint32_t j = 0; j < all[i]->rank; j++) {
+            if (all[i]->shape[j] > INT32_MAX) {
+                return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                      "ops_gemm: shape: expected lengths up to 2^31 - 1, got %s",
+                                      ops_describe(all[i], text[0]));
+            }
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type accumulator,
+                                       const ops_tensor *c)
+{
+    const ops_expression *e = options->epilogue;
+    hal_type wanted[4] = {accumulator, HAL_TYPE_U32, HAL_TYPE_U32, HAL_TYPE_U32};
+    for (uint32_t i = 0; i < e->input_count; i++) {
+        hal_type type = i < 4 ? wanted[i] : hal_type_of_value(options->inputs[i - 4].type);
+        if (e->inputs[i] != type) {
+            return ops_invalid("ops_gemm: options.epilogue: expected %s for input %u, got %s",
+                               hal_type_name(type), i, hal_type_name(e->inputs[i]));
+        }
+    }
+    if (e->outputs[0] != hal_type_of_value(c->type)) {
+        return ops_invalid("ops_gemm: options.epilogue: expected output %s, as c has, got %s",
+                           hal_type_name(c->type), hal_type_name(e->outputs[0]));
+    }
+    return HAL_OK;
+}
+
+static hal_status check_epilogue(const ops_context *context, const ops_gemm_options *options,
+                                 hal_type accumulator, const ops_tensor *c)
+{
+    uint32_t count = options->input_count;
+    const ops_expression *e = options->epilogue;
+    if (!e) {
+        return count == 0
+                   ? HAL_OK
+                   : ops_invalid(
+                         "ops_gemm: options.input_count: expected 0 without an epilogue, got %u",
+                         count);
+    }
+    const bool has_inputs = count ? e->input_count == 4 + count : e->input_count <= 4;
+    if (e->output_count != 1 || count > OPS_GEMM_MAX_INPUTS || !has_inputs ||
+        (count && !options->inputs)) {
+        return ops_invalid("ops_gemm: options.epilogue: expected %s4 + options.input_count (%u) "
+                           "inputs and 1 output, got %u and %u",
+                           count ? "" : "at most ", count, e->input_count, e->output_count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const ops_tensor *input = &options->inputs[i];
+        HAL_TRY(ops_check_tensor(context, "ops_gemm", "options.inputs", input));
+        HAL_TRY(ops_check_broadcast("ops_gemm", "options.inputs", input, c->rank, c->shape));
+        if (ops_overlap(input, c) && !ops_same_view(input, c)) {
+            return ops_invalid("ops_gemm: options.inputs[%u]: expected c itself or other memory, "
+                               "got an overlap with c",
+                               i);
+        }
+    }
+    return check_epilogue_types(options, accumulator, c);
+}
+
+static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
+                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    HAL_TRY(ops_gemm_check_options(options));
+    HAL_TRY(ops_check_tensor(context, "ops_gemm", "a", a));
+    HAL_TRY(ops_check_tensor(context, "ops_gemm", options->prepared ? "options.prepared" : "b", b));
+    HAL_TRY(ops_check_output(context, "ops_gemm", "c", c));
+    HAL_TRY(check_types(a, b, c));
+    HAL_TRY(check_shapes(a, b, c));
+    if (ops_overlap(a, c) || ops_overlap(b, c)) {
+        return ops_invalid("ops_gemm: c: expected memory that %s does not use, got an overlap",
+                           ops_overlap(a, c) ? "a" : "b");
+    }
+    return check_epilogue(context, options, ops_gemm_accumulator(a->type), c);
+}
+
+/* Checks sums of a rows x columns matrix: an argument of ops_gemm. */
+static hal_status check_sums(const ops_context *context, const char *argument,
+                             const ops_tensor *sums, const ops_tensor *matrix, uint32_t levels,
+                             bool is_written)
+{
+    HAL_TRY(is_written ? ops_check_output(context, "ops_gemm", argument, sums)
+                       : ops_check_tensor(context, "ops_gemm", argument, sums));
+    const ops_tensor layout = ops_normwise_sums_layout(levels, matrix);
+    const int64_t rest = (matrix->shape[0] | matrix->shape[1]) & ((1 << levels) - 1);
+    char text[2][OPS_TEXT_BYTES];
+    return sums->type == matrix->type && ops_same_shape(sums, &layout) && rest == 0
+               ? HAL_OK
+               : ops_invalid("ops_gemm: %s: expected %s%s, got %s", argument,
+                             ops_describe(&layout, text[0]),
+                             rest ? " of a matrix whose lengths are multiples of 2^levels" : "",
+                             ops_describe(sums, text[1]));
+}
+
+ops_tensor ops_gemm_matrix_like(hal_type type, int64_t rows, int64_t columns)
+{
+    return (ops_tensor){NULL, type, 2, 0, {rows, columns}, {columns, 1}};
+}
+
+static hal_status check_sums_overlaps(const ops_gemm_options *options, const ops_tensor *a,
+                                      const ops_tensor *b, const ops_tensor *c)
+{
+    const ops_tensor *const outputs[2] = {c, options->c_sums};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!outputs[i]) {
+            continue;
+        }
+        bool meets = ops_overlap(a ? a : options->a_sums, outputs[i]) ||
+                     ops_overlap(b, outputs[i]) || (i == 1 && c && ops_overlap(c, outputs[i]));
+        for (uint32_t k = 0; k < options->input_count; k++) {
+            const ops_tensor *input = &options->inputs[k];
+            meets = meets || (i == 1 && ops_overlap(input, outputs[i]));
+        }
+        if (meets) {
+            return ops_invalid("ops_gemm: %s: expected memory that no other argument uses, got an "
+                               "overlap",
+                               i ? "options.c_sums" : "c");
+        }
+    }
+    return HAL_OK;
+}
+
+/* Checks a product with options.a_sums or options.c_sums. `like`: receives C's type and shape. */
+static hal_status check_sums_product(const ops_context *context, const ops_gemm_options *options,
+                                     const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                                     ops_tensor *like)
+{
+    const ops_tensor *a_sums = options->a_sums, *c_sums = options->c_sums;
+    const ops_tensor *const matrices[3] = {a, b, c};
+    static const char *const names[3] = {"a", "b", "c"};
+    HAL_TRY(ops_gemm_check_options(options));
+    if (options->precision != HAL_GEMM_NORMWISE || options->levels == 0 || !a == !a_sums ||
+        (!c && (!c_sums || options->beta != 0))) {
+        return ops_invalid("ops_gemm: options.a_sums, options.c_sums: expected HAL_GEMM_NORMWISE "
+                           "with levels, a or its sums, and c or its sums with a beta of 0, got "
+                           "others");
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        const ops_tensor *t = matrices[i];
+        if (!t && i != 1) {
+            continue;
+        }
+        HAL_TRY(i == 2 ? ops_check_output(context, "ops_gemm", names[i], t)
+                       : ops_check_tensor(context, "ops_gemm", names[i], t));
+        if (t->rank != 2 || (t->type != HAL_TYPE_F32 && t->type != HAL_TYPE_F64) ||
+            t->type != b->type) {
+            char text[OPS_TEXT_BYTES];
+            return ops_invalid("ops_gemm: %s: expected a matrix of f32 or f64, of one type with "
+                               "the others, for sums, got %s",
+                               names[i], ops_describe(t, text));
+        }
+    }
+    const int64_t m = a ? a->shape[0] : a_sums->rank == 3 ? a_sums->shape[1] << options->levels : 0;
+    const ops_tensor like_a = ops_gemm_matrix_like(b->type, m, b->shape[0]);
+    *like = ops_gemm_matrix_like(b->type, m, b->shape[1]);
+    if ((a && !ops_same_shape(a, &like_a)) || (c && !ops_same_shape(c, like))) {
+        char text[3][OPS_TEXT_BYTES];
+        return ops_invalid("ops_gemm: a, b, c: expected shapes [m, k], [k, n] and [m, n], got %s, "
+                           "%s and %s",
+                           ops_describe(a ? a : a_sums, text[0]), ops_describe(b, text[1]),
+                           ops_describe(c ? c : c_sums, text[2]));
+    }
+    if (b->shape[1] & ((1 << options->levels) - 1)) {
+        return ops_invalid("ops_gemm: b: expected a multiple of 2^levels columns for sums of a or "
+                           "c, got %lld",
+                           (long long)b->shape[1]);
+    }
+    if (a_sums) {
+        HAL_TRY(check_sums(context, "options.a_sums", a_sums, &like_a, options->levels, false));
+    }
+    if (c_sums) {
+        HAL_TRY(check_sums(context, "options.c_sums", c_sums, like, options->levels, true));
+    }
+    HAL_TRY(check_sums_overlaps(options, a, b, c));
+    HAL_TRY(check_epilogue(context, options, b->type, c ? c : like));
+    return ops_normwise_takes(context->info, options)
+               ? HAL_OK
+               : hal_status_set(
+                     HAL_ERROR_UNSUPPORTED,
+                     "ops_gemm: options.epilogue: expected one that reads no index, with "
+                     "few inputs, for sums, got another");
+}
+
+/* The matrices of a product with sums: all lengths are known, A or C may have no tensor. */
+static void product_init_sums(ops_product *product, const ops_gemm_options *options,
+                              const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                              const ops_tensor *like)
+{
+    product->options = options;
+    product->precision = HAL_GEMM_NORMWISE;
+    product->accumulator = ops_gemm_accumulator(b->type);
+    product->batch = 1;
+    product->k = b->shape[0];
+    product->has_sums = true;
+    product->a = (ops_matrix){.tensor = a, .rows = like->shape[0], .columns = b->shape[0]};
+    product->b = (ops_matrix){.tensor = b, .rows = b->shape[0], .columns = b->shape[1]};
+    product->c = (ops_matrix){.tensor = c, .rows = like->shape[0], .columns = like->shape[1]};
+}
+
+hal_status ops_gemm_resolve(const ops_gemm_options **options, const ops_tensor **b)
+{
+    static const ops_gemm_options plain = OPS_GEMM_OPTIONS_DEFAULT;
+    if (!*options || ((*options)->size == 0 && options_are_zero(*options))) {
+        *options = &plain;
+    }
+    if ((*options)->size != sizeof plain || !(*options)->prepared) {
+        return HAL_OK;
+    }
+    if (*b) {
+        return ops_invalid(
+            "ops_gemm: b: expected null with options.prepared, got a tensor; one of them is B");
+    }
+    *b = &(*options)->prepared->b;
+    return HAL_OK;
+}
+
+hal_status ops_gemm_check(const ops_context *context, const ops_gemm_options *options,
+                          const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                          ops_product *product)
+{
+    if (options->size == sizeof *options && (options->a_sums || options->c_sums)) {
+        ops_tensor like;
+        HAL_TRY(check_sums_product(context, options, a, b, c, &like));
+        product_init_sums(product, options, a, b, c, &like);
+        return HAL_OK;
+    }
+    HAL_TRY(check_tensors(context, options, a, b, c));
+    ops_product_init(product, options, a, b, c);
+    return HAL_OK;
+}

@@ -1,0 +1,20 @@
+/* Checks of the arguments of products. */
+#ifndef OPS_SRC_GEMM_CHECK_H
+#define OPS_SRC_GEMM_CHECK_H
+
+#include "product.h"
+
+/* The caller's options, or those of the plain product; B becomes the prepared one. */
+hal_status ops_gemm_resolve(const ops_gemm_options **options, const ops_tensor **b);
+
+hal_status ops_gemm_check_options(const ops_gemm_options *options);
+
+/* Checks resolved arguments and sets the product of them, which refers to them. */
+hal_status ops_gemm_check(const ops_context *context, const ops_gemm_options *options,
+                          const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                          ops_product *product);
+
+/* A matrix by rows, without a buffer. */
+ops_tensor ops_gemm_matrix_like(hal_type type, int64_t rows, int64_t columns);
+
+#endif
