@@ -4,6 +4,7 @@
 #include "fp.h"
 #include "process_state.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -13,50 +14,61 @@ static hal_plugin inner;
  * handlers once, and a handler that the program installs meanwhile would be lost. */
 static _Atomic bool has_compiled;
 
-typedef struct guard {
+/* Of entries that compute or wait. A thread cancelled in a driver would leave its locks taken. */
+typedef struct light_guard {
     kit_fp fp;
+    int cancel_state;
+} light_guard;
+
+static void light_enter(light_guard *kept)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
+    kit_fp_enter(&kept->fp);
+}
+
+static void light_leave(light_guard *kept)
+{
+    kit_fp_leave(&kept->fp);
+    pthread_setcancelstate(kept->cancel_state, &kept->cancel_state);
+}
+
+typedef struct guard {
+    light_guard light;
     kit_thread_state thread;
-    kit_process_state process;
-    bool keeps_process;
+    kit_process_state *process; /* null: not kept */
 } guard;
 
 static void guard_enter(guard *kept, bool keeps_process, bool blocks_signals)
 {
-    kept->keeps_process = keeps_process;
-    if (keeps_process) {
-        kit_process_state_keep(&kept->process);
-    }
+    light_enter(&kept->light);
+    kept->process = keeps_process ? kit_process_state_keep() : NULL;
     kit_thread_state_keep(&kept->thread, blocks_signals);
-    kit_fp_enter(&kept->fp);
 }
 
 static void guard_leave(guard *kept)
 {
-    kit_fp_leave(&kept->fp);
     kit_thread_state_restore(&kept->thread);
-    if (kept->keeps_process) {
-        kit_process_state_restore(&kept->process);
-    }
+    kit_process_state_restore(kept->process);
+    light_leave(&kept->light);
 }
 
-/* Entries that compute or wait. */
-#define GUARD_FP(name, parameters, arguments)           \
+#define GUARD_LIGHT(name, parameters, arguments)        \
     static hal_status guarded_##name parameters         \
     {                                                   \
-        kit_fp fp;                                      \
-        kit_fp_enter(&fp);                              \
+        light_guard kept;                               \
+        light_enter(&kept);                             \
         const hal_status status = inner.name arguments; \
-        kit_fp_leave(&fp);                              \
+        light_leave(&kept);                             \
         return status;                                  \
     }
 
-#define GUARD_FP_VOID(name, parameters, arguments) \
-    static void guarded_##name parameters          \
-    {                                              \
-        kit_fp fp;                                 \
-        kit_fp_enter(&fp);                         \
-        inner.name arguments;                      \
-        kit_fp_leave(&fp);                         \
+#define GUARD_LIGHT_VOID(name, parameters, arguments) \
+    static void guarded_##name parameters             \
+    {                                                 \
+        light_guard kept;                             \
+        light_enter(&kept);                           \
+        inner.name arguments;                         \
+        light_leave(&kept);                           \
     }
 
 /* Entries that start threads, and with keeps_process open drivers. */
@@ -107,28 +119,29 @@ GUARD_COMPILE(gemm,
                hal_plugin_kernel **kernel, uint64_t *workspace_bytes),
               (device, description, kernel, workspace_bytes))
 
-GUARD_FP(submit,
-         (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
-          uint32_t wait_count, uint64_t value),
-         (queue, batch, waits, wait_count, value))
-GUARD_FP(wait, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
-         (queue, value, timeout_ns))
-GUARD_FP(queue_elapsed,
-         (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
-         (queue, first, second, nanoseconds))
-GUARD_FP(memory_info, (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
-         (device, free_bytes, total_bytes))
-GUARD_FP(memory_allocate,
-         (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
-         (device, kind, bytes, memory))
-GUARD_FP(comm_poll, (hal_plugin_comm * comm), (comm))
-GUARD_FP_VOID(memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
-              (device, memory))
-GUARD_FP_VOID(kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
-              (device, kernel))
-GUARD_FP_VOID(queue_destroy, (hal_plugin_device * device, hal_plugin_queue *queue), (device, queue))
-GUARD_FP_VOID(comm_abort, (hal_plugin_comm * comm), (comm))
-GUARD_FP_VOID(comm_destroy, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT(submit,
+            (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
+             uint32_t wait_count, uint64_t value),
+            (queue, batch, waits, wait_count, value))
+GUARD_LIGHT(wait, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
+            (queue, value, timeout_ns))
+GUARD_LIGHT(queue_elapsed,
+            (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
+            (queue, first, second, nanoseconds))
+GUARD_LIGHT(memory_info, (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
+            (device, free_bytes, total_bytes))
+GUARD_LIGHT(memory_allocate,
+            (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
+            (device, kind, bytes, memory))
+GUARD_LIGHT(comm_poll, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT_VOID(memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
+                 (device, memory))
+GUARD_LIGHT_VOID(kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
+                 (device, kernel))
+GUARD_LIGHT_VOID(queue_destroy, (hal_plugin_device * device, hal_plugin_queue *queue),
+                 (device, queue))
+GUARD_LIGHT_VOID(comm_abort, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT_VOID(comm_destroy, (hal_plugin_comm * comm), (comm))
 
 static void guarded_device_close(hal_plugin_device *device)
 {
@@ -138,13 +151,15 @@ static void guarded_device_close(hal_plugin_device *device)
     guard_leave(&kept);
 }
 
-#define GUARDED(X)                                                                            \
-    X(enumerate)                                                                              \
-    X(device_open)                                                                            \
-    X(device_close) X(memory_info) X(memory_allocate) X(memory_free) X(kernel_create)         \
-        X(kernel_destroy) X(queue_create) X(queue_destroy) X(submit) X(wait) X(queue_elapsed) \
-            X(kernel_create_native) X(gemm) X(comm_backend) X(comm_id) X(comm_create)       \
-                X(comm_poll) X(comm_abort) X(comm_destroy)
+#define GUARDED(X)                                                                               \
+    X(enumerate)                                                                                 \
+    X(device_open)                                                                               \
+    X(device_close)                                                                              \
+    X(memory_info)                                                                               \
+    X(memory_allocate)                                                                           \
+    X(memory_free) X(kernel_create) X(kernel_destroy) X(queue_create) X(queue_destroy) X(submit) \
+        X(wait) X(queue_elapsed) X(kernel_create_native) X(gemm) X(comm_backend) X(comm_id)      \
+            X(comm_create) X(comm_poll) X(comm_abort) X(comm_destroy)
 
 void kit_guard_table(hal_plugin *table)
 {

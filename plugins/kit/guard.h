@@ -5,9 +5,10 @@
 #include <hal/plugin.h>
 
 /* Replaces the entries of the plugin's table by ones that call them. All of these run in the
- * default floating-point environment. Those that open a driver, compile or start threads run in the
- * locale "C" and restore the thread's signal mask, alternate stack and affinity; opening, and
- * compiling until it succeeded once, also restore signal handlers, locale and working folder.
+ * default floating-point environment, without cancellation. Those that open a driver, compile or
+ * start threads run in the locale "C" and restore the thread's signal mask, alternate stack and
+ * affinity; opening, and compiling until it succeeded once, also restore signal handlers, locale
+ * and working folder.
  * Repeated calls do nothing. */
 void kit_guard_table(hal_plugin *table);
 

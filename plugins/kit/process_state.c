@@ -92,14 +92,19 @@ void kit_thread_state_restore(kit_thread_state *state)
     pthread_sigmask(SIG_SETMASK, &state->mask, NULL);
 }
 
-void kit_process_state_keep(kit_process_state *state)
+kit_process_state *kit_process_state_keep(void)
 {
+    kit_process_state *state = malloc(sizeof *state); /* too large for small stacks */
+    if (!state) {
+        return NULL;
+    }
     for (int i = 1; i <= KIT_SIGNALS; i++) {
         state->is_kept[i] = sigaction(i, NULL, &state->handlers[i]) == 0;
     }
     const char *locale = setlocale(LC_ALL, NULL);
     state->locale = locale ? strdup(locale) : NULL;
     state->folder = open(".", FOLDER_FLAGS);
+    return state;
 }
 
 static void handler_restore(int signal, const struct sigaction *before)
@@ -123,6 +128,9 @@ static void folder_restore(int before)
 
 void kit_process_state_restore(kit_process_state *state)
 {
+    if (!state) {
+        return;
+    }
     for (int i = 1; i <= KIT_SIGNALS; i++) {
         if (state->is_kept[i]) {
             handler_restore(i, &state->handlers[i]);
@@ -137,4 +145,5 @@ void kit_process_state_restore(kit_process_state *state)
         folder_restore(state->folder);
         close(state->folder);
     }
+    free(state);
 }

@@ -37,7 +37,8 @@ typedef struct kit_process_state {
 void kit_thread_state_keep(kit_thread_state *state, bool blocks_signals);
 void kit_thread_state_restore(kit_thread_state *state);
 
-void kit_process_state_keep(kit_process_state *state);
+/* Null where the host has no memory: nothing is restored then. Restoring frees the state. */
+kit_process_state *kit_process_state_keep(void);
 void kit_process_state_restore(kit_process_state *state);
 
 #endif

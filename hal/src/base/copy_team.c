@@ -2,6 +2,7 @@
 #include "copy_team.h"
 
 #include "platform.h"
+#include "cancel.h"
 
 #include <signal.h>
 #include <string.h>
@@ -142,6 +143,7 @@ void hal_copy_team_add(hal_copy_team *team, void *target, const void *source, ui
 
 void hal_copy_team_finish(hal_copy_team *team)
 {
+    HAL_UNCANCELLED;
     hal_team_copy *copy = copy_at(team, team->finished);
     if (team->helper_count == 0) {
         memcpy(copy->target, copy->source, copy->bytes);
@@ -173,6 +175,7 @@ void hal_copy_team_copy(hal_copy_team *team, void *target, const void *source, u
 
 void hal_copy_team_end(hal_copy_team *team)
 {
+    HAL_UNCANCELLED;
     if (team->helper_count == 0) {
         return;
     }

@@ -3,6 +3,7 @@
 #include "log.h"
 
 #include "status.h"
+#include "cancel.h"
 
 #include <hal/hal.h>
 #include <pthread.h>
@@ -38,6 +39,7 @@ static uint32_t variable_level(void)
 
 static void line_write(uint32_t level, const char *message)
 {
+    HAL_UNCANCELLED;
     pthread_mutex_lock(&callback_lock);
     const hal_log_callback function = callback;
     void *user = callback_user;

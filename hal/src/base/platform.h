@@ -3,6 +3,8 @@
 #ifndef HAL_SRC_BASE_PLATFORM_H
 #define HAL_SRC_BASE_PLATFORM_H
 
+#include "cancel.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -91,6 +93,7 @@ static inline uint32_t hal_processor_count(void)
 static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
                                      uint64_t timeout_ns)
 {
+    HAL_UNCANCELLED;
     const struct timespec time = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
                                   .tv_nsec = (long)(timeout_ns % 1000000000u)};
     return pthread_cond_timedwait_relative_np(condition, lock, &time);
@@ -171,6 +174,7 @@ static inline void hal_condition_init(pthread_cond_t *condition)
 static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
                                      uint64_t timeout_ns)
 {
+    HAL_UNCANCELLED;
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
     const uint64_t nanoseconds = (uint64_t)end.tv_nsec + timeout_ns % 1000000000u;
@@ -183,6 +187,7 @@ static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t 
 /* Sleeps, or less if a signal comes. */
 static inline void hal_pause_ns(long nanoseconds)
 {
+    HAL_UNCANCELLED;
     const struct timespec time = {.tv_sec = 0, .tv_nsec = nanoseconds};
     nanosleep(&time, NULL);
 }

@@ -7,6 +7,7 @@
 #include "core/hooks.h"
 #include "core/watch.h"
 
+#include "base/cancel.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -207,6 +208,7 @@ static hal_status check_count(uint32_t count, const char *function)
 
 hal_status hal_comm_create(hal_device *device, const hal_comm_options *options, hal_comm **comm)
 {
+    HAL_UNCANCELLED;
     if (!comm || !options) {
         return hal_null_argument("hal_comm_create", comm ? "options" : "comm");
     }
@@ -248,6 +250,7 @@ hal_status hal_comm_create(hal_device *device, const hal_comm_options *options, 
 hal_status hal_comm_create_local(hal_device *const *devices, uint32_t count, uint64_t time_limit_ns,
                                  hal_comm **comms)
 {
+    HAL_UNCANCELLED;
     if (!devices || !comms) {
         return hal_null_argument("hal_comm_create_local", devices ? "comms" : "devices");
     }
@@ -336,6 +339,7 @@ hal_status hal_comm_get_status(hal_comm *comm, hal_comm_status *status)
 
 void hal_comm_destroy(hal_comm *comm)
 {
+    HAL_UNCANCELLED;
     if (comm && !hal_device_is_after_fork(comm->device)) {
         hal_watch_poll_all(1); /* collectives that have ended leave the communicator */
         hal_comm_unref(comm);

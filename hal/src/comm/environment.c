@@ -3,6 +3,7 @@
  * by programs through hal/comm.h. */
 #include "comm.h"
 
+#include "base/cancel.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -194,6 +195,7 @@ static hal_status group_create_by_mpi(hal_device *device, const hal_comm_options
 hal_status hal_comm_create_from_environment(hal_device *device, uint64_t time_limit_ns,
                                             hal_comm **comm)
 {
+    HAL_UNCANCELLED;
     hal_comm_options options = {.count = 1, .time_limit_ns = time_limit_ns};
     const char *own = secure_getenv("HAL_COMM");
     hal_mpi_choice choice = {0};

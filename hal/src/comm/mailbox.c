@@ -4,6 +4,7 @@
  * folder. */
 #include "mailbox.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/platform.h"
 #include "base/status.h"
@@ -85,6 +86,7 @@ static int mailbox_map(hal_mailbox *mailbox)
 
 static void mailbox_unref(hal_mailbox *mailbox)
 {
+    HAL_UNCANCELLED;
     if (atomic_fetch_sub(&mailbox->references, 1) > 1) {
         return;
     }

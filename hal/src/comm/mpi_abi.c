@@ -2,6 +2,8 @@
  * are those of chapter 20 and appendix A of the MPI 5.0 standard. Called by mpi_process.c. */
 #include "mpi_abi.h"
 
+#include "base/cancel.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +55,7 @@ ABI_FUNCTIONS(DECLARE)
 
 const hal_mpi_entries *hal_mpi_abi_open(char reason[256])
 {
+    HAL_UNCANCELLED;
     static const char *const names[] = {"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so"};
     void *library = NULL, *symbol = NULL;
     int missing = 0;

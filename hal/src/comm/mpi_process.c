@@ -4,6 +4,7 @@
 
 #include "mpi_abi.h"
 
+#include "base/cancel.h"
 #include "base/status.h"
 
 #include <dlfcn.h>
@@ -47,6 +48,7 @@ static void mpi_end(void)
 /* The module of a name in the folder halyard/mpi next to the library, or null with the reason. */
 static const hal_mpi_entries *module_open(const char *name, char reason[256])
 {
+    HAL_UNCANCELLED;
     const char *(*const anchor)(void) = hal_version;
     void *address, *library = NULL, *symbol = NULL;
     hal_mpi_entries_function *get;

@@ -5,6 +5,7 @@
 #include "core/held.h"
 #include "core/hooks.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/platform.h"
 #include "base/status.h"
@@ -178,6 +179,7 @@ static hal_status split_single(hal_comm *comm, int32_t color, hal_comm **split)
 hal_status hal_comm_split(hal_comm *const *comms, uint32_t count, const int32_t *colors,
                           const int32_t *keys, hal_comm **split)
 {
+    HAL_UNCANCELLED;
     hal_status status = split_check(comms, count, colors, keys, split);
     if (status != HAL_OK) {
         return status;

@@ -5,6 +5,7 @@
 #include "mailbox.h"
 #include "mpi_process.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/platform.h"
 #include "base/status.h"
@@ -473,6 +474,7 @@ hal_status hal_transport_join(uint32_t rank, uint32_t count, hal_mpi_choice choi
                               uint64_t time_limit_ns, const char *function,
                               hal_transport **transport)
 {
+    HAL_UNCANCELLED;
     hal_status status = hal_mpi_start(choice, transports_end, function);
     if (status != HAL_OK) {
         return status;
@@ -507,6 +509,7 @@ hal_status hal_transport_join(uint32_t rank, uint32_t count, hal_mpi_choice choi
 hal_status hal_transport_divide(const hal_transport *whole, const uint32_t *members, uint32_t rank,
                                 uint32_t count, uint64_t split, hal_transport **part)
 {
+    HAL_UNCANCELLED;
     uint32_t number = 0;
     hal_transport *transport = *part = transport_create(rank, count);
     if (!transport) {
@@ -547,6 +550,7 @@ void hal_transport_attach(hal_transport *transport, struct hal_mailbox_header *h
 
 void hal_transport_close(hal_transport *transport)
 {
+    HAL_UNCANCELLED;
     hal_mpi *mpi = hal_mpi_lock();
     const control_message message = {.what = CONTROL_LEAVE, .number = transport->published};
     transport->header = NULL;
@@ -573,6 +577,7 @@ static hal_status transport_unlock(const hal_transport *transport, const hal_mpi
 
 hal_status hal_transport_update(hal_transport *transport)
 {
+    HAL_UNCANCELLED;
     const hal_mpi *mpi = hal_mpi_lock();
     transports_progress(mpi);
     return transport_unlock(transport, mpi);
@@ -581,6 +586,7 @@ hal_status hal_transport_update(hal_transport *transport)
 void hal_transport_send_failure(hal_transport *transport, uint32_t rank, hal_status status,
                                 const char *text)
 {
+    HAL_UNCANCELLED;
     const hal_mpi *mpi = hal_mpi_lock();
     control_message message = {.what = CONTROL_FAILURE,
                                .failed_rank = rank,
@@ -595,6 +601,7 @@ void hal_transport_send_failure(hal_transport *transport, uint32_t rank, hal_sta
 hal_status hal_transport_send_split(hal_transport *transport, uint64_t number, int32_t color,
                                     int32_t key)
 {
+    HAL_UNCANCELLED;
     const hal_mpi *mpi = hal_mpi_lock();
     const control_message message = {
         .what = CONTROL_SPLIT, .number = number, .tag = mpi->next_tag, .color = color, .key = key};
@@ -606,6 +613,7 @@ hal_status hal_transport_send_split(hal_transport *transport, uint64_t number, i
 void hal_transport_send_backend(hal_transport *transport, uint32_t state,
                                 const hal_mailbox_offer *offer, const hal_plugin_comm_id *id)
 {
+    HAL_UNCANCELLED;
     const hal_mpi *mpi = hal_mpi_lock();
     control_message message = {.what = CONTROL_BACKEND, .number = state};
     backend_text text = {.offer = *offer};
@@ -619,6 +627,7 @@ void hal_transport_send_backend(hal_transport *transport, uint32_t state,
 
 hal_status hal_transport_look(hal_transport *transport, uint32_t q, uint64_t number)
 {
+    HAL_UNCANCELLED;
     peer *from = &transport->peers[q];
     hal_status status = HAL_OK;
     const hal_mpi *mpi = hal_mpi_lock();
@@ -656,6 +665,7 @@ hal_status hal_transport_publish(hal_transport *transport, uint64_t number,
                                  const hal_mailbox_call *call, uint32_t targets,
                                  const hal_segments *out)
 {
+    HAL_UNCANCELLED;
     const hal_mpi *mpi = hal_mpi_lock();
     for (uint32_t q = 0; q < transport->count && transport->error == 0; q++) {
         peer *to = &transport->peers[q];
@@ -684,6 +694,7 @@ hal_status hal_transport_publish(hal_transport *transport, uint64_t number,
 
 hal_status hal_transport_is_sent(hal_transport *transport, uint32_t *q, int *sent)
 {
+    HAL_UNCANCELLED;
     const hal_mpi *mpi = hal_mpi_lock();
     *sent = 1;
     for (uint32_t r = 0; r < transport->count && *sent; r++) {
@@ -697,6 +708,7 @@ hal_status hal_transport_is_sent(hal_transport *transport, uint32_t *q, int *sen
 hal_status hal_transport_take(hal_transport *transport, uint32_t q, uint64_t number, void *data,
                               uint64_t bytes, int *done)
 {
+    HAL_UNCANCELLED;
     peer *from = &transport->peers[q];
     const hal_mpi *mpi = hal_mpi_lock();
     *done = from->taken == number;
@@ -727,6 +739,7 @@ hal_status hal_transport_take(hal_transport *transport, uint32_t q, uint64_t num
 
 int hal_transport_drop(hal_transport *transport)
 {
+    HAL_UNCANCELLED;
     const uint64_t begin = hal_clock_ns();
     const hal_mpi *mpi = hal_mpi_lock();
     for (uint32_t q = 0; q < transport->count && transport->error != ENDED; q++) {

@@ -5,6 +5,7 @@
 #include "submit.h"
 #include "watch.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/platform.h"
@@ -39,6 +40,7 @@ static void advanced_init(void)
 /* The caller holds the lock. */
 static hal_status advanced_wait(uint64_t timeout_ns)
 {
+    HAL_UNCANCELLED;
     if (timeout_ns > INT64_MAX - hal_clock_ns()) {
         pthread_cond_wait(&advanced, &lock);
         return HAL_OK;
@@ -233,6 +235,7 @@ void hal_held_add(hal_queue *queue, hal_recording *recording, uint64_t value)
 
 void hal_held_drop(hal_queue *queue)
 {
+    HAL_UNCANCELLED;
     hal_held_batches *held = &queue->held;
     pthread_mutex_lock(&lock);
     while (held->is_advancing) {

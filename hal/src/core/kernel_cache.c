@@ -2,6 +2,7 @@
  * plugins asked about their work, without it. */
 #include "kernel_cache.h"
 
+#include "base/cancel.h"
 #include "base/map.h"
 #include "base/status.h"
 
@@ -38,6 +39,7 @@ static void cache_remove(hal_kernel_cache *cache, hal_kernel *kernel)
 /* Takes the caller's reference to the kernel. */
 static hal_status kernel_wait(hal_kernel_cache *cache, hal_kernel *kernel, hal_kernel **result)
 {
+    HAL_UNCANCELLED;
     pthread_mutex_lock(&cache->lock);
     while (!kernel->is_complete) {
         pthread_cond_wait(&cache->completed, &cache->lock);

@@ -2,6 +2,7 @@
  * meet none. Called by programs through hal/kernel.h. */
 #include "device.h"
 
+#include "base/cancel.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -37,6 +38,7 @@ static void *member_run(void *user)
 /* Helpers take no signals. */
 static void team_run(kernel_team *team)
 {
+    HAL_UNCANCELLED;
     pthread_t helpers[MAX_HELPERS];
     sigset_t all, before;
     const uint32_t others = hal_processor_count() - 1;

@@ -2,6 +2,7 @@
 #include "dump_file.h"
 
 #include "plugin/host.h"
+#include "base/cancel.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -91,6 +92,7 @@ hal_status hal_dump_fail(hal_status status, const char *words)
 hal_status hal_dump_file_create(const char *folder, hal_dump_file *file)
 {
     static _Atomic uint32_t last;
+    HAL_UNCANCELLED;
     hal_text name = {0};
     *file = (hal_dump_file){.handle = -1};
     do {
@@ -128,6 +130,7 @@ hal_status hal_dump_file_put(hal_dump_file *file, uint32_t kind, const hal_paylo
 
 hal_status hal_dump_file_flush(hal_dump_file *file)
 {
+    HAL_UNCANCELLED;
     hal_payload *waiting = &file->waiting;
     uint64_t done = 0;
     while (!waiting->failed && done < waiting->bytes) {
@@ -145,6 +148,7 @@ hal_status hal_dump_file_flush(hal_dump_file *file)
 
 void hal_dump_file_close(hal_dump_file *file)
 {
+    HAL_UNCANCELLED;
     if (file->handle >= 0) {
         close(file->handle);
     }

@@ -2,6 +2,7 @@
  * with times in microseconds. */
 #include "trace_file.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "plugin/host.h"
 #include "base/log.h"
@@ -84,6 +85,7 @@ static int event_begin(const char *phase, hal_trace_line line, const char *name)
  * valid JSON. Needs the lock. */
 static void buffer_write(void)
 {
+    HAL_UNCANCELLED;
     const size_t length = buffer.length;
     hal_text_add(&buffer, "\n]\n");
     const char *at = buffer.data;
@@ -126,6 +128,7 @@ static void members_add(const char *format, va_list arguments)
 
 hal_status hal_trace_open(const char *path)
 {
+    HAL_UNCANCELLED;
     file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0 || pwrite(file, "[\n", 2, 0) != 2) {
         const int error = errno;

@@ -3,6 +3,7 @@
  * time. */
 #include "cache.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/platform.h"
 #include "base/text.h"
@@ -216,6 +217,7 @@ int hal_cache_is_on(void)
 hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
                           uint64_t *bytes)
 {
+    HAL_UNCANCELLED;
     if (!device_id || !key || !data || !bytes) {
         return HAL_ERROR_INVALID_ARGUMENT;
     }
@@ -246,6 +248,7 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
 hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const void *data,
                            uint64_t bytes)
 {
+    HAL_UNCANCELLED;
     if (!device_id || !key || (!data && bytes > 0) || bytes > MAX_ENTRY_BYTES) {
         return HAL_ERROR_INVALID_ARGUMENT;
     }

@@ -3,6 +3,7 @@
 
 #include "device_info.h"
 #include "host.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "plugin_file.h"
 #include "search.h"
@@ -31,6 +32,7 @@ static hal_status fail_dlopen(const hal_module *module, const char *words)
 
 static hal_status module_open(hal_module *module, hal_plugin_query_function *query)
 {
+    HAL_UNCANCELLED;
     const hal_status there = hal_plugin_file_check(module->path);
     if (there != HAL_OK) {
         return there;

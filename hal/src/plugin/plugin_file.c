@@ -1,6 +1,7 @@
 /* Checks of plugin files before dlopen, see plugin_file.h. Called by the loader. */
 #include "plugin_file.h"
 
+#include "base/cancel.h"
 #include "base/status.h"
 
 #include <errno.h>
@@ -48,6 +49,7 @@ static uint64_t least_file_bytes(int file, const elf_header *header)
  * of the file. For another machine's file its message is "not found". */
 static hal_status content_check(const char *path, uint64_t bytes)
 {
+    HAL_UNCANCELLED;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         return HAL_OK;

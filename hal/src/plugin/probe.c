@@ -2,6 +2,7 @@
 #include "probe.h"
 
 #include "search.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/platform.h"
@@ -316,6 +317,7 @@ static void child_describe(const probe_child *child, char *text, size_t bytes)
 static void abilities_judge(char *program, const hal_module *module, uint32_t index,
                             const int *claimed, uint64_t limit, judgement *made)
 {
+    HAL_UNCANCELLED;
     int wanted[ABILITIES], left = 0;
     child_result result;
     memcpy(wanted, claimed, sizeof wanted);

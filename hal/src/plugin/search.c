@@ -1,6 +1,7 @@
 /* Search paths of plugins. Called by the registry with its lock held. */
 #include "search.h"
 
+#include "base/cancel.h"
 #include "base/array.h"
 #include "base/platform.h"
 #include "base/status.h"
@@ -103,13 +104,20 @@ static hal_status add_named(const char *folder, const char *name, hal_strings *f
     return HAL_OK;
 }
 
+/* alphasort follows the locale. */
+static int entries_compare(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 static hal_status files_add_folder(const char *folder, const char *name, hal_strings *files)
 {
+    HAL_UNCANCELLED;
     struct dirent **entries = NULL;
     if (name) {
         return add_named(folder, name, files);
     }
-    const int count = scandir(folder, &entries, is_plugin_file, alphasort);
+    const int count = scandir(folder, &entries, is_plugin_file, entries_compare);
     hal_status status = HAL_OK;
     for (int i = 0; i < count; i++) {
         if (status == HAL_OK) {
