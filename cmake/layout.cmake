@@ -9,13 +9,16 @@ if(NOT HAL_INSTALL)
     set(HALYARD_SKIP_INSTALL ON)
 endif()
 
-set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 if(APPLE)
     set(CMAKE_INSTALL_RPATH "@loader_path" "@loader_path/${bin_to_lib}")
 else()
-    set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/${bin_to_lib}")
+    set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/${bin_to_lib}" "$ORIGIN/../lib")
+    list(REMOVE_DUPLICATES CMAKE_INSTALL_RPATH)
 endif()
+# The same in the build tree: CMake ends a RUNPATH that installing replaces with colons, and an empty
+# element means the working folder, whose libraries would be opened in place of the system's.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 
 # halyard_link_build_id(TARGET): a number of its code, which the compile cache keeps kernels by.
 function(halyard_link_build_id target)

@@ -89,9 +89,9 @@ static void log_times(const char *name, const uint64_t times[3], uint64_t bytes)
 {
     char line[320];
     snprintf(line, sizeof line,
-             "kernel %s: %llu bytes of source lowered in %.3f ms, compiled by Metal in %.3f ms",
-             name, (unsigned long long)bytes, (double)(times[1] - times[0]) * 1e-6,
-             (double)(times[2] - times[1]) * 1e-6);
+             "kernel %s: %llu bytes of source lowered in %llu us, compiled by Metal in %llu us",
+             name, (unsigned long long)bytes, (unsigned long long)(times[1] - times[0]) / 1000,
+             (unsigned long long)(times[2] - times[1]) / 1000);
     metal_host()->log(HAL_LOG_DEBUG, line);
 }
 

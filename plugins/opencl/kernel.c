@@ -216,9 +216,9 @@ static void log_times(const hal_plugin_kernel *made, const uint64_t times[3], ui
     char line[320];
     snprintf(
         line, sizeof line,
-        "kernel %s: %llu bytes of source lowered in %.3f ms, compiled by the driver in %.3f ms",
-        made->name, (unsigned long long)bytes, (double)(times[1] - times[0]) * 1e-6,
-        (double)(times[2] - times[1]) * 1e-6);
+        "kernel %s: %llu bytes of source lowered in %llu us, compiled by the driver in %llu us",
+        made->name, (unsigned long long)bytes, (unsigned long long)(times[1] - times[0]) / 1000,
+        (unsigned long long)(times[2] - times[1]) / 1000);
     opencl_host()->log(HAL_LOG_DEBUG, line);
 }
 

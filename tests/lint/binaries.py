@@ -2,9 +2,9 @@
 """Holds the built libraries to their borders; the ctests lint_binaries and lint_binaries_self_test.
 Promise 25: plugins show no other symbols.
 
-binaries.py LIB_FOLDER   libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
+binaries.py BUILD_FOLDER   in lib, libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
 ops_* and needs only libhalyard and libc, and a plugin shows hal_plugin_query alone and needs
-neither library.
+neither library. No built object searches the working folder for libraries.
 binaries.py --self-test CC   builds libraries that break each border and sees the complaints
 """
 import re
@@ -19,10 +19,14 @@ LIBC = r"libc\.so|ld-linux|libpthread\.so|libdl\.so|libm\.so"
 def main(arguments):
     if arguments[0] == "--self-test":
         return self_test(arguments[1])
-    faults, plugins = check(Path(arguments[0]))
+    folder = Path(arguments[0])
+    faults, plugins = check(folder / "lib")
+    objects = list(elf_files(folder))
+    for path in objects:
+        faults += search_path(path)
     for fault in faults:
         print(fault)
-    print(f"binaries: 2 libraries, {plugins} plugins, {len(faults)} faults")
+    print(f"binaries: 2 libraries, {plugins} plugins, {len(objects)} objects, {len(faults)} faults")
     return 1 if faults else 0
 
 
@@ -48,6 +52,25 @@ def library(path, symbols, needs):
     for needed in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
         if not re.match(needs, needed):
             yield f"{path.name} needs {needed}"
+
+
+def elf_files(folder):
+    """Programs and shared objects below the folder; object files have no search path."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink() and path.suffix in ("", ".so", ".0"):
+            with path.open("rb") as file:
+                head = file.read(18)
+            if head[:4] == b"\x7fELF" and head[16] in (2, 3):
+                yield path
+
+
+def search_path(path):
+    """An empty or relative element means the working folder of the process."""
+    for entry in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]",
+                            output("readelf", "--dynamic", "--wide", path)):
+        for element in entry.split(":"):
+            if not element.startswith(("/", "$ORIGIN", "${ORIGIN}")):
+                yield f"{path.name} searches '{element}' for libraries, of the path '{entry}'"
 
 
 def exported(path):
@@ -84,13 +107,21 @@ def self_test(compiler):
         if not (any(expected in fault for fault in faults) if expected else not faults):
             print(f"expected '{expected}', got {faults}")
             surprises += 1
-    print(f"binaries: {len(cases)} samples, {surprises} surprises")
+    for entry, is_good in {"$ORIGIN/../lib": True, "$ORIGIN::": False, ":/usr/lib": False,
+                           "lib": False}.items():
+        with tempfile.TemporaryDirectory() as name:
+            build(compiler, Path(name), "a.so", "f", None, [f"-Wl,-rpath,{entry}"])
+            faults = [fault for path in elf_files(Path(name)) for fault in search_path(path)]
+        if bool(faults) == is_good:
+            print(f"search path '{entry}': got {faults}")
+            surprises += 1
+    print(f"binaries: {len(cases) + 4} samples, {surprises} surprises")
     return 1 if surprises else 0
 
 
-def build(compiler, folder, path, symbol, needs):
+def build(compiler, folder, path, symbol, needs, options=()):
     link = ["-Wl,--no-as-needed", f"-L{folder}", f"-l{needs}"] if needs else []
-    subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", folder / path, *link],
+    subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", folder / path, *link, *options],
                    input=f"int {symbol}(void);\nint {symbol}(void) {{ return 0; }}\n",
                    text=True, check=True)
 

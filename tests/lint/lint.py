@@ -32,6 +32,20 @@ NULL_TEST = re.compile(r"[!=]= NULL\)* (\{|&&|\|\|)|== NULL\b")
 ASSIGNED = re.compile(r"\(\*?\w[^=]* = .*\) != NULL")  # if ((p = f()) != NULL)
 
 
+# Text for machines and from users does not depend on the locale: floats are printed in one place of
+# each library, and these functions of libc follow the locale.
+FLOAT_TEXT = re.compile(r'%[-+ #0]*(\d+|\*)?(\.(\d+|\*)?)?[lL]?[aAeEfFgG](?![\w])')
+FLOAT_PRINTERS = ("hal/src/base/number.c", "ops/src/tensor/number.c")
+LOCALIZED = re.compile(r"\b(strto(d|f|ld)|ato(f|i|l)|is(alnum|alpha|blank|digit|lower|print|punct|space|"
+                       r"upper|xdigit)|to(lower|upper)|strn?case(cmp|str)|strcoll|strxfrm|alphasort|"
+                       r"strftime|wcsto\w+|mbsto\w+)\(|\balphasort\b")
+# Cancellation points of POSIX. A file of hal or ops that calls one disables cancellation around it.
+CANCELLATION = re.compile(r"(?<![>.\w])(open|openat|read|write|pread|pwrite|fsync|fopen|fclose|fread|fwrite|"
+                          r"fprintf|fputs|fflush|fgets|getline|nanosleep|usleep|poll|waitpid|scandir|"
+                          r"pthread_cond_wait|pthread_cond_timedwait|pthread_join|opendir|dlopen|"
+                          r"shm_open|posix_spawn)\(")
+
+
 def main(arguments):
     if arguments == ["--self-test"]:
         from samples import self_test
@@ -61,6 +75,9 @@ def check_tree(root):
         faults += null_tests(name, lines)
         if name.startswith(("hal/src/", "ops/src/", "plugins/")):
             faults += variables(name, lines)
+            faults += locale_free(name, lines)
+        if name.startswith(("hal/src/", "ops/src/")):
+            faults += cancellation(name, lines)
     for path in all_text_files(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -124,6 +141,26 @@ def variables(name, lines):
     for number, line in enumerate(lines, 1):
         if VARIABLE.search(line) and name not in VARIABLES_CHECKED:
             yield f"{name}:{number}: a set-uid process would heed the variable: use secure_getenv"
+
+
+def locale_free(name, lines):
+    for number, line in enumerate(lines, 1):
+        literals = "".join(re.findall(r'"((?:[^"\\\\]|\\\\.)*)"', line)).replace("%%", "")
+        literals = literals.replace(".f32 %f", "")  # PTX
+        if FLOAT_TEXT.search(literals) and name not in FLOAT_PRINTERS:
+            yield f"{name}:{number}: prints a float in the program's locale: use HAL_NUMBER"
+        match = LOCALIZED.search(line)
+        if match and not line.lstrip().startswith(("*", "/*")):
+            yield f"{name}:{number}: {match.group().rstrip('(')} follows the program's locale"
+
+
+def cancellation(name, lines):
+    if any("HAL_UNCANCELLED" in line for line in lines):
+        return
+    for number, line in enumerate(lines, 1):
+        match = CANCELLATION.search(line)
+        if match and not line.lstrip().startswith(("*", "/*")):
+            yield f"{name}:{number}: {match.group()}) is a cancellation point: HAL_UNCANCELLED"
 
 
 def include_direction(root, name, lines):

@@ -37,6 +37,11 @@ DOCUMENTED = "/* Closes.\n * Ownership: none. Threads: any. Errors: none. */\n"
 
 # (file, what it holds instead, what the complaint must hold)
 BAD = [
+    ("hal/src/base/a.c", HEADER + 'const char *t = "%d of %.3f";\n', "prints a float"),
+    ("plugins/cpu/queue.c", HEADER + 'const char *t = "0x%a";\n', "prints a float"),
+    ("ops/src/gemm/gemm.c", HEADER + "double d = strtod(t, 0);\n", "strtod follows"),
+    ("hal/src/base/a.c", HEADER + "int n = scandir(f, &e, 0, alphasort);\n", "alphasort follows"),
+    ("hal/src/base/a.c", HEADER + "int e = poll(0, 0, 1);\n", "is a cancellation point"),
     ("hal/src/base/long.c", HEADER + "int x;\n" * 800, "file of 801 lines"),
     ("hal/src/base/long.c", HEADER + LONGER_BODY, "f has 101 lines"),
     ("hal/src/base/bare.c", "int x;\n", "begins without a comment"),

@@ -55,6 +55,53 @@ static uint64_t flushed(const process_device *opened, int64_t count)
     return zeros;
 }
 
+/* The text of a kernel with the constants 0.7, rounded to f32, and 2.5, rounded to i32; `parsed`:
+ * of text with the decimal number 0.7. To be freed. */
+static char *constants_text(bool parsed)
+{
+    hal_ir_builder *builder = NULL;
+    hal_ir_kernel *kernel = NULL;
+    char *text = NULL;
+    PROCESS_OK(hal_ir_builder_create("constants", &builder));
+    hal_ir_group_size(builder, 1, 1, 1);
+    const hal_ir_memory_id y = hal_ir_binding(builder, "y", HAL_TYPE_F32, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_number(builder, HAL_TYPE_I32, 2.5);
+    hal_ir_store(builder, y, i, hal_ir_number(builder, HAL_TYPE_F32, parsed ? 0.5 : 0.7));
+    PROCESS_OK(hal_ir_builder_finish(builder, &kernel));
+    PROCESS_OK(hal_ir_print(kernel, &text));
+    hal_ir_kernel_destroy(kernel);
+    if (parsed) {
+        char *number = strstr(text, "0.5");
+        if (!number) {
+            process_fail("no 0.5 in the text:\n%s", text);
+            return text;
+        }
+        number[2] = '7';
+        PROCESS_OK(hal_ir_parse(text, strlen(text), &kernel));
+        free(text);
+        PROCESS_OK(hal_ir_print(kernel, &text));
+        hal_ir_kernel_destroy(kernel);
+    }
+    return text;
+}
+
+static void constants_check(int which)
+{
+    fenv_t usual;
+    fegetenv(&usual);
+    for (int parsed = 0; parsed < 2; parsed++) {
+        char *expected = constants_text(parsed);
+        environment_set(which);
+        char *text = constants_text(parsed);
+        fesetenv(&usual);
+        if (strcmp(text, expected) != 0) {
+            process_fail("%s: other constants: %s", names[which], text);
+        }
+        free(text);
+        free(expected);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const int64_t sizes[2] = {1000, process_large_count()};
@@ -71,6 +118,7 @@ int main(int argc, char **argv)
         }
     }
     for (int which = 0; which < ENVIRONMENTS; which++) {
+        constants_check(which);
         if (at_open) { /* threads and kernels of the device are made under the environment */
             process_close(&opened);
             environment_set(which);

@@ -64,6 +64,15 @@ static void trace_check(const char *folder)
     rmdir(folder);
 }
 
+static hal_status uniform_fails(const process_device *opened)
+{
+    ops_tensor y = {0};
+    PROCESS_OK(ops_tensor_create(opened->ops, HAL_TYPE_F32, 1, (int64_t[]){4}, &y));
+    const hal_status status = ops_random_uniform(opened->ops, (ops_random_key){1, 2}, 2.5, 1.5, &y);
+    ops_tensor_release(&y);
+    return status;
+}
+
 int main(void)
 {
     uint64_t expected[PROCESS_WORKS];
@@ -91,6 +100,9 @@ int main(void)
             process_fail("%s: other bits under a locale with a decimal comma",
                          process_work_name(i));
         }
+    }
+    if (uniform_fails(&opened) == HAL_OK || !strstr(hal_status_message(), "low 2.5")) {
+        process_fail("a message under the locale: %s", hal_status_message());
     }
     char *again = kernel_text(kernel);
     hal_ir_kernel *parsed = NULL;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -264,10 +265,11 @@ static hal_status call_look_at_ranks(backend_call *call, uint64_t now)
         char message[320], text[128];
         hal_step_describe(&call->is, text);
         snprintf(message, sizeof message,
-                 "it did not %s collective %llu of %s (%s) within the time limit of %.3f s, which "
+                 "it did not %s collective %llu of %s (%s) within the time limit of %s s, which "
                  "rank %u waited",
                  behind < comm->count ? "reach" : "end", (unsigned long long)call->number,
-                 hal_backend_name(comm), text, (double)comm->time_limit_ns / 1e9, comm->rank);
+                 hal_backend_name(comm), text, HAL_NUMBER((double)comm->time_limit_ns / 1e9, 3),
+                 comm->rank);
         hal_mailbox_fail(mailbox, behind < comm->count ? behind : comm->rank, HAL_ERROR_TIMEOUT,
                          message);
     }

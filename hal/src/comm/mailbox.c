@@ -6,6 +6,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -414,9 +415,9 @@ static void mailbox_fail_missing(hal_mailbox *mailbox, uint64_t time_limit_ns)
     }
     snprintf(
         message, sizeof message,
-        "expected all %u ranks within %.1f s, missing are ranks%s; the processes of a communicator "
+        "expected all %u ranks within %s s, missing are ranks%s; the processes of a communicator "
         "are on one host",
-        mailbox->count, (double)time_limit_ns / 1e9, missing);
+        mailbox->count, HAL_NUMBER((double)time_limit_ns / 1e9, 1), missing);
     if (first < mailbox->count) {
         hal_mailbox_fail(mailbox, first, HAL_ERROR_TIMEOUT, message);
     }

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -54,8 +55,9 @@ static hal_status split_await(hal_comm *comm)
         if (hal_mailbox_is_rank_dead(mailbox, q) || hal_clock_ns() - begin > comm->time_limit_ns) {
             char message[128];
             snprintf(message, sizeof message,
-                     "it did not call hal_comm_split number %llu within %.3f s, or has ended",
-                     (unsigned long long)comm->last_split, (double)comm->time_limit_ns / 1e9);
+                     "it did not call hal_comm_split number %llu within %s s, or has ended",
+                     (unsigned long long)comm->last_split,
+                     HAL_NUMBER((double)comm->time_limit_ns / 1e9, 3));
             hal_mailbox_fail(comm->mailbox, q, HAL_ERROR_TIMEOUT, message);
         }
         hal_held_advance();

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/status.h"
 
 #include <hal/ir_build.h>
@@ -126,9 +127,9 @@ static hal_status step_wait_for(group_step *step, uint32_t rank, const char *wha
     }
     hal_step_describe(&step->is.call, call);
     snprintf(message, sizeof message,
-             "it did not %s step %llu (%s) within the time limit of %.3f s, which rank %u waited",
-             what, (unsigned long long)step->number, call, (double)comm->time_limit_ns / 1e9,
-             comm->rank);
+             "it did not %s step %llu (%s) within the time limit of %s s, which rank %u waited",
+             what, (unsigned long long)step->number, call,
+             HAL_NUMBER((double)comm->time_limit_ns / 1e9, 3), comm->rank);
     return step_fail(step, rank, HAL_ERROR_TIMEOUT, message);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -424,8 +425,8 @@ static hal_status join_fail_missing(const hal_transport *transport, const join_s
         }
     }
     return hal_fail(HAL_ERROR_TIMEOUT,
-                    "%s: comm: expected all %u ranks within %.1f s, missing are ranks%s", function,
-                    transport->count, (double)limit_ns / 1e9, missing);
+                    "%s: comm: expected all %u ranks within %s s, missing are ranks%s", function,
+                    transport->count, HAL_NUMBER((double)limit_ns / 1e9, 1), missing);
 }
 
 /* Exchanges a message with every rank. */

@@ -1,6 +1,7 @@
 /* Checks of the description of a matrix product. Called by kernel_create.c. */
 #include "gemm_check.h"
 
+#include "base/number.h"
 #include "base/sized.h"
 #include "base/status.h"
 
@@ -66,8 +67,8 @@ static hal_status check_options(const hal_gemm_description *gemm)
     if (!(gemm->portable_ns >= 0)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_kernel_create_gemm: description.portable_ns: expected at least 0, got "
-                        "%g",
-                        gemm->portable_ns);
+                        "%s",
+                        HAL_NUMBER(gemm->portable_ns, -1));
     }
     for (uint32_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (hal_type_size(types[i].value) == 0) {

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/status.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,10 +219,8 @@ hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_bu
     }
     b->raw = 1;
     b->wrong_record = HAL_IR_NONE;
-    b->view = (hal_ir_kernel){.size = sizeof b->view,
-                              .version = HAL_IR_VERSION,
-                              .flags = flags,
-                              .group_size = {1, 1, 1}};
+    b->view = (hal_ir_kernel){
+        .size = sizeof b->view, .version = HAL_IR_VERSION, .flags = flags, .group_size = {1, 1, 1}};
     if (!add_name(b, name, &b->view.name)) {
         hal_ir_builder_destroy(b);
         return HAL_ERROR_OUT_OF_MEMORY;
@@ -565,7 +564,9 @@ hal_ir_value hal_ir_bool(hal_ir_builder *builder, int value)
     return hal_ir_constant_of(builder, HAL_TYPE_BOOL, value != 0);
 }
 
-hal_ir_value hal_ir_number(hal_ir_builder *builder, hal_type type, double value)
+/* Not inlined: the compiler may move conversions across fesetenv. */
+static __attribute__((noinline)) hal_ir_value number_round(hal_ir_builder *builder, hal_type type,
+                                                           double value)
 {
     const double whole = rint(value);
     switch (type) {
@@ -600,6 +601,16 @@ hal_ir_value hal_ir_number(hal_ir_builder *builder, hal_type type, double value)
         }
         return HAL_IR_NONE;
     }
+}
+
+hal_ir_value hal_ir_number(hal_ir_builder *builder, hal_type type, double value)
+{
+    fenv_t environment;
+    fegetenv(&environment);
+    fesetenv(FE_DFL_ENV);
+    const hal_ir_value made = number_round(builder, type, value);
+    fesetenv(&environment);
+    return made;
 }
 
 hal_ir_value hal_ir_id(hal_ir_builder *builder, uint32_t opcode, uint32_t dimension)
@@ -688,8 +699,8 @@ hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record)
     hal_ir_problem problem;
     hal_type type;
     uint32_t width;
-    if (!hal_ir_scope_check(&builder->scope, builder->records, builder->places,
-                            view->record_count, &record, &problem) ||
+    if (!hal_ir_scope_check(&builder->scope, builder->records, builder->places, view->record_count,
+                            &record, &problem) ||
         !hal_ir_check_record(view, view->record_count, &record, &type, &width, &problem)) {
         const char *name = hal_ir_opcode_name(record.opcode);
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: %s", !name ? "?" : name,

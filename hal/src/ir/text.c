@@ -4,6 +4,7 @@
 #include "base/platform.h"
 
 #include <errno.h>
+#include <fenv.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,8 +31,8 @@ static void skip_blanks(hal_ir_reader *reader)
 
 static int is_word_character(char c, int number)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || (number && (c == '.' || c == '+' || c == '-' || c == ':'));
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (number && (c == '.' || c == '+' || c == '-' || c == ':'));
 }
 
 static int parse_unsigned(const char *word, uint64_t limit, uint64_t *value)
@@ -64,7 +65,8 @@ static int parse_signed(const char *word, int64_t low, int64_t high, int64_t *va
     return 1;
 }
 
-/* A decimal or hexadecimal number, inf, -inf, or nan: with the bits. Independent of the locale. */
+/* A decimal or hexadecimal number, inf, -inf, or nan: with the bits. Independent of the locale and
+ * of the floating-point environment. */
 static int parse_float(const char *word, hal_type type, uint64_t *bits)
 {
     const int is_f32 = type == HAL_TYPE_F32;
@@ -84,7 +86,10 @@ static int parse_float(const char *word, hal_type type, uint64_t *bits)
         return 0;
     }
     char *end = NULL;
+    fenv_t environment;
     *bits = 0;
+    fegetenv(&environment); /* strtod follows the rounding mode, and may raise */
+    fesetenv(FE_DFL_ENV);
     if (is_f32) {
         const float value = strtof_l(word, &end, c_locale);
         memcpy(bits, &value, sizeof value);
@@ -92,6 +97,7 @@ static int parse_float(const char *word, hal_type type, uint64_t *bits)
         const double value = strtod_l(word, &end, c_locale);
         memcpy(bits, &value, sizeof value);
     }
+    fesetenv(&environment);
     freelocale(c_locale);
     return *end == 0;
 }
@@ -107,9 +113,8 @@ int hal_ir_reader_fail(hal_ir_reader *reader, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     reader->failed = 1;
-    const size_t column = reader->token < reader->line_start
-                              ? 1
-                              : reader->token - reader->line_start + 1;
+    const size_t column =
+        reader->token < reader->line_start ? 1 : reader->token - reader->line_start + 1;
     return hal_ir_reject(&reader->problem, "line %u, column %zu: %s", reader->line, column, text);
 }
 
@@ -183,8 +188,7 @@ int hal_ir_reader_word(hal_ir_reader *reader, const char *what, int number,
     return length > 0 || hal_ir_reader_fail(reader, "expected %s", what);
 }
 
-int hal_ir_reader_unsigned(hal_ir_reader *reader, const char *what, uint64_t limit,
-                           uint64_t *value)
+int hal_ir_reader_unsigned(hal_ir_reader *reader, const char *what, uint64_t limit, uint64_t *value)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(reader, what, 1, word)) {

@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/platform.h"
 #include "base/text.h"
 
@@ -379,9 +380,9 @@ static char *verdict_get(const hal_module *module, uint32_t index, const hal_cac
     judgement found = {.is_judged = 0};
     const uint64_t begin = hal_clock_ns();
     abilities_judge(program, module, index, claimed, limit, &found);
-    hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %.1f ms (%s)", module->table.name, index,
+    hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %s ms (%s)", module->table.name, index,
             found.is_judged ? "probed" : "could not probe", scope->identity,
-            (double)(hal_clock_ns() - begin) / 1e6, found.end);
+            HAL_NUMBER((double)(hal_clock_ns() - begin) / 1e6, 1), found.end);
     char *made = found.findings.failed ? NULL : strdup(hal_text_get(&found.findings));
     if (made && found.is_lasting) {
         hal_cache_store(scope->device_id, verdict_key, made, strlen(made));

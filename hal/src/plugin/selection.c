@@ -5,10 +5,39 @@
 #include "base/array.h"
 #include "base/status.h"
 
-#include <ctype.h>
 #include <hal/device.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* isspace and strcasestr follow the locale: in a Turkish one i and I are different letters. */
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Whether `text` begins with `word`, in letters of either case. */
+static bool begins_with(const char *text, const char *word)
+{
+    while (*word && lower(*text) == lower(*word)) {
+        text++;
+        word++;
+    }
+    return !*word;
+}
+
+static bool contains(const char *text, const char *word)
+{
+    while (*text && !begins_with(text, word)) {
+        text++;
+    }
+    return begins_with(text, word);
+}
 
 static hal_status candidates_add(hal_candidates *found, hal_module *module, uint32_t index)
 {
@@ -73,7 +102,8 @@ static hal_status match_all(const char *id, hal_candidates *found)
         for (uint32_t d = 0; status == HAL_OK && d < module->info_count; d++) {
             hal_text_add(&seen, "%s%s:%u is id:%s", seen.length ? ", " : "", module->table.name, d,
                          module->infos[d].id);
-            if (!id || strcasecmp(module->infos[d].id, id) == 0) {
+            if (!id || (strlen(id) == strlen(module->infos[d].id) &&
+                        begins_with(module->infos[d].id, id))) {
                 status = candidates_add(found, module, d);
             }
         }
@@ -135,7 +165,7 @@ static hal_status match_device(hal_module *module, const char *which, hal_candid
                                           : fail_device(module, which, 1);
     }
     for (uint32_t i = 0; i < module->info_count; i++) {
-        if (strcasestr(module->infos[i].name, which)) {
+        if (contains(module->infos[i].name, which)) {
             return candidates_add(found, module, i);
         }
     }
@@ -153,9 +183,10 @@ static hal_status fail_plugin(const char *name, const hal_strings *paths)
         const char *slash = strrchr(files.items[i], '/');
         hal_text_add(&text, "%s %s", i ? "," : "", slash ? slash + 1 : files.items[i]);
     }
-    const hal_status status = hal_fail(HAL_ERROR_NOT_FOUND, "expected the name of a plugin, got "
-                                       "\"%s\": no file hal_%s.so; %s", name, name,
-                                       hal_text_get(&text));
+    const hal_status status = hal_fail(HAL_ERROR_NOT_FOUND,
+                                       "expected the name of a plugin, got "
+                                       "\"%s\": no file hal_%s.so; %s",
+                                       name, name, hal_text_get(&text));
     hal_strings_free(&files);
     hal_text_free(&text);
     return status;
@@ -197,7 +228,7 @@ static hal_status match_plugin(const char *name, const char *which, hal_candidat
     }
     if (status == HAL_OK && found->count == 0) {
         status = found_plugin ? hal_fail(first, "%s", first_message ? first_message : "")
-                     : fail_plugin(name, &paths);
+                              : fail_plugin(name, &paths);
     }
     free(first_message);
     free(modules.items);
@@ -249,10 +280,10 @@ hal_status hal_selection_next(const char **rest, char item[HAL_SELECTION_ITEM_BY
     const char *begin = *rest;
     const char *end = begin + strcspn(begin, ",");
     *rest = *end ? end + 1 : NULL;
-    while (begin < end && isspace((unsigned char)*begin)) {
+    while (begin < end && is_blank(*begin)) {
         begin++;
     }
-    while (end > begin && isspace((unsigned char)end[-1])) {
+    while (end > begin && is_blank(end[-1])) {
         end--;
     }
     const size_t length = (size_t)(end - begin);

@@ -3,6 +3,7 @@
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
 #include "tensor/dispatch.h"
+#include "tensor/number.h"
 
 #include <ops/index.h>
 
@@ -423,8 +424,8 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
         start == trunc(start) && step == trunc(step) && fabs(start) < 0x1p63 && fabs(step) < 0x1p63;
     if (!hal_type_is_float(y->type) && !is_whole) {
         return ops_invalid("ops_iota: start, step: expected whole numbers of 64 bits for %s, got "
-                           "start %g and step %g",
-                           hal_type_name(y->type), start, step);
+                           "start %s and step %s",
+                           hal_type_name(y->type), OPS_NUMBER(start, -1), OPS_NUMBER(step, -1));
     }
     if (y->shape[0] == 0) {
         return HAL_OK;

@@ -3,6 +3,7 @@
 #include "tensor/indexing.h"
 #include "philox.h"
 #include "tensor/dispatch.h"
+#include "tensor/number.h"
 
 #include <ops/random.h>
 
@@ -281,8 +282,8 @@ hal_status ops_random_uniform(ops_context *context, ops_random_key key, double l
     double from = ops_round_to(y->type, low), to = ops_round_to(y->type, high);
     if (!(from < to) || !isfinite(ops_round_to(hal_type_of_value(y->type), to - from))) {
         return ops_invalid("ops_random_uniform: high: expected a finite range above low in %s, got "
-                           "low %g and high %g",
-                           hal_type_name(y->type), low, high);
+                           "low %s and high %s",
+                           hal_type_name(y->type), OPS_NUMBER(low, -1), OPS_NUMBER(high, -1));
     }
     return random_record(context, "ops_random_uniform", UNIFORM, key, y, from, to - from,
                          next_below(y->type, to));
@@ -294,8 +295,8 @@ hal_status ops_random_normal(ops_context *context, ops_random_key key, double me
     hal_status status = check_output(context, "ops_random_normal", y, 0);
     if (!status && (!isfinite(mean) || !isfinite(deviation) || deviation < 0)) {
         status = ops_invalid("ops_random_normal: deviation: expected a finite mean and a finite "
-                             "deviation of at least 0, got mean %g and deviation %g",
-                             mean, deviation);
+                             "deviation of at least 0, got mean %s and deviation %s",
+                             OPS_NUMBER(mean, -1), OPS_NUMBER(deviation, -1));
     }
     return status ? status
                   : random_record(context, "ops_random_normal", NORMAL, key, y, mean, deviation, 0);

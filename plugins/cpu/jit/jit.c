@@ -732,11 +732,11 @@ static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
     const jit_state *jit = &walk->state;
     char line[480];
     snprintf(line, sizeof(line),
-             "cpu: kernel %s: %s: %u operations, %u calls of steps%s%s, %zu bytes, %.1f us",
+             "cpu: kernel %s: %s: %u operations, %u calls of steps%s%s, %zu bytes, %llu us",
              name_of(jit->lower->ir),
              jit->lower->kernel->code != NULL ? "compiled" : "not compiled", jit->operations,
              jit->calls, jit->calls > 0 ? ":" : "", walk->called, jit->lower->kernel->code_bytes,
-             (double)nanoseconds / 1000);
+             (unsigned long long)nanoseconds / 1000);
     cpu_host()->log(HAL_LOG_DEBUG, line);
 }
 

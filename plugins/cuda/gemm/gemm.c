@@ -202,22 +202,22 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
         const cuda_fma_tile *tile = cuda_fma_tile_of(&plan->key);
         snprintf(line, sizeof line,
                  "cuda: gemm: %lldx%lldx%lld x %u of strict f32: tile %ux%u, %u groups, %u rounds "
-                 "of whole tiles, about %.0f ns",
+                 "of whole tiles, about %lld ns",
                  (long long)d->m, (long long)d->n, (long long)d->k, d->batch, (uint32_t)tile->rows,
-                 (uint32_t)tile->columns, groups, plan->rounds, plan->ns);
+                 (uint32_t)tile->columns, groups, plan->rounds, (long long)plan->ns);
         cuda_host()->log(HAL_LOG_DEBUG, line);
         return;
     }
     snprintf(
         line, sizeof line,
         "cuda: gemm: %lldx%lldx%lld x %u of %s: tile %ux%u%s%s%s, %u%s of k%s, %u groups, about "
-        "%.0f ns",
+        "%lld ns",
         (long long)d->m, (long long)d->n, (long long)d->k, d->batch, type,
         cuda_gemm_rows(&plan->key), plan->key.columns,
         plan->key.swapped ? " of the transposed product" : "", shared[plan->key.shared],
         plan->key.alternates ? ", in turn" : "", plan->key.split,
         plan->key.split == 1 ? " part" : " parts", plan->key.in_memory ? " through memory" : "",
-        groups, plan->ns);
+        groups, (long long)plan->ns);
     cuda_host()->log(HAL_LOG_DEBUG, line);
 }
 
