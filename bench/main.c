@@ -78,7 +78,7 @@ static bool open_raw(bench_state *bench)
     return bench->raw || bench_fail(bench, "%s", message);
 }
 
-static bool open_beside(bench_state *bench)
+static bool open_second(bench_state *bench)
 {
     bench_place *place = &bench->second;
     if (!bench->options.second) {
@@ -106,7 +106,7 @@ static bool open_device(bench_state *bench)
     return open_raw(bench) &&
            bench_ok(bench, hal_queue_create(bench->device, &bench->queue), "a queue") &&
            bench_ok(bench, ops_context_create(bench->queue, &bench->ops), "a context") &&
-           open_beside(bench);
+           open_second(bench);
 }
 
 static void close_device(bench_state *bench)

@@ -1,4 +1,4 @@
-/* The command line of hal-bench. Called by main.c. */
+/* The command line of hal-bench. */
 #include "options.h"
 
 #include <errno.h>
@@ -228,7 +228,7 @@ static const command_option rows[] = {
      .argument = "N",
      .help =
          "of --regret: the portable and the plugin's native kernels of least estimated time, of "
-         "each so many (8)",
+         "each this many (8)",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(candidates),
      .least = 1,
@@ -338,7 +338,7 @@ static command_result check_suite(const bench_options *options)
     if (options->peer_count > 0 && !gemm) {
         return command_line_wrong(&line,
                                   "--peer: expected the suite gemm, got %s; the other "
-                                  "suites have yardsticks",
+                                  "suites have baselines",
                                   options->suite);
     }
     if (!sequential && !grid && options->second) {

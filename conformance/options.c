@@ -1,4 +1,4 @@
-/* options.c: the command line of hal-conformance; options.h says who calls it. */
+/* options.c: the command line of hal-conformance. */
 #include "options.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* options.h: what the command line of hal-conformance says. Called by main.c. */
+/* options.h: what the command line of hal-conformance says. */
 #ifndef CONFORMANCE_OPTIONS_H
 #define CONFORMANCE_OPTIONS_H
 
@@ -15,7 +15,7 @@ typedef struct program_options {
     bool seed_given, cover, list, table, in_process, version;
 } program_options;
 
-/* 0: go on, 1: wrong usage, which was told, -1: help or the version was printed. */
+/* 0: continue, 1: wrong usage, which was told, -1: help or the version was printed. */
 int options_parse(int count, char **arguments, program_options *options);
 
 #endif

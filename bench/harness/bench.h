@@ -41,19 +41,19 @@ typedef struct bench_options {
     const char *joins[BENCH_MAX_JOINS];
     int join_count;
     uint64_t seed;       /* of random cases; 0: bench_seed_of draws one */
-    unsigned random;     /* of gemm: so many random products; 0: those of `sizes` */
+    unsigned random;     /* of gemm: number of random products; 0: those of `sizes` */
     const char *layout;  /* of gemm: n or t for A and for B, stored transposed; null: nn */
     unsigned batch;      /* of gemm: products of one call; 0: one */
     unsigned candidates; /* of --regret: kernels of each implementation */
-    bool regret;         /* of gemm: the other ways to multiply are measured, too */
-    bool epilogue;       /* of gemm: each product is measured with bias and GELU, too */
+    bool regret;         /* of gemm: the other configurations are measured as well */
+    bool epilogue;       /* of gemm: each product is also measured with bias and GELU */
     const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */
     uint64_t largest;   /* of grid: most elements of a cell; of gemm: m, n, k; 0: its own limit */
     bool list;          /* of grid and dense: prints the cells */
     const char *cases;  /* of sequential, with commas; null: all */
 } bench_options;
 
-/* A competitor's or yardstick's result in the same run. */
+/* A competitor's or baseline's result in the same run. */
 typedef struct bench_peer {
     char name[32];
     measurement time;
@@ -107,7 +107,7 @@ typedef struct bench_state {
     int row_count;
     int printed_count;
     bool as_they_come; /* rows are printed when the next one begins, not at the end */
-    char **notes;      /* sentences below the table */
+    char **notes;      /* notes below the table */
     int note_count;
     char date[16], command[1024]; /* of this run */
     double load;                  /* of the machine before the run; below 0: unknown */
@@ -126,7 +126,7 @@ bench_row *bench_add(bench_state *bench, const char *name, hal_type type);
 /* Adds a competitor's times to a row. */
 bench_peer *bench_add_peer(bench_row *row, const char *name, const measurement *time);
 
-/* Appends a sentence, printed after the table and in the JSON. */
+/* Appends a note, printed after the table and in the JSON. */
 void bench_note(bench_state *bench, const char *format, ...) HAL_PRINTF(2, 3);
 
 /* Fills in the rates of a row and of its peers from their times, and the ratios. */

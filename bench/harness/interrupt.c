@@ -1,4 +1,4 @@
-/* Signals that end a run, see interrupt.h. */
+/* Signals that end a run. */
 #include "harness/interrupt.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* SIGINT and SIGTERM while cells are measured whose rows are printed at the end: the run ends after
- * the current cell, with the rows that it has. Called by suite_grid.c, suite_dense.c and main.c. */
+/* SIGINT and SIGTERM while cells are measured whose rows are printed at the end: the run ends
+ * after the current cell, with the rows that it has. */
 #ifndef BENCH_HARNESS_INTERRUPT_H
 #define BENCH_HARNESS_INTERRUPT_H
 

@@ -1,4 +1,4 @@
-/* Measuring competitors in turns, see measure.h. */
+/* Measuring competitors in turns. */
 #include "harness/measure.h"
 
 #include <stdlib.h>

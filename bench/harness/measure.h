@@ -1,5 +1,4 @@
-/* Measuring competitors in turns, so that other load on the machine affects all of them. Called by
- * the suites. */
+/* Measuring competitors in turns, so that other load on the machine affects all of them. */
 #ifndef BENCH_HARNESS_MEASURE_H
 #define BENCH_HARNESS_MEASURE_H
 

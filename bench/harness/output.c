@@ -1,4 +1,4 @@
-/* The table and the JSON of hal-bench, see bench.h. */
+/* The table and the JSON of hal-bench. */
 #include "harness/bench.h"
 
 #include <errno.h>

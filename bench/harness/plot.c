@@ -1,4 +1,4 @@
-/* The plot of hal-bench, speed over size as SVG, see bench.h.
+/* The plot of hal-bench, speed over size as SVG.
  *
  * Every row with a size is a point. Rows whose names differ in the size alone are one line, and so
  * are the results of a peer. Words that all lines share go to the title. */

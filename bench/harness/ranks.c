@@ -1,4 +1,4 @@
-/* The ranks of a local communicator, see crew.h. */
+/* The ranks of a local communicator. */
 #include "harness/ranks.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@ enum { DEFAULT_RANKS = 2 };
 
 static void *member_run(void *argument)
 {
-    crew_member *self = argument;
-    crew *all = self->crew;
+    bench_rank *self = argument;
+    bench_ranks *all = self->all;
     uint64_t seen = 0;
     pthread_mutex_lock(&all->lock);
     for (;;) {
@@ -30,10 +30,10 @@ static void *member_run(void *argument)
 }
 
 /* The devices of the ranks; with --spread up to --ranks of the plugin's, or all of them. */
-static bool crew_open_devices(crew *all)
+static bool ranks_open_devices(bench_ranks *all)
 {
     const bench_options *options = &all->bench->options;
-    const uint32_t most = options->ranks > 0 ? options->ranks : CREW_MAX_RANKS;
+    const uint32_t most = options->ranks > 0 ? options->ranks : RANKS_MAX;
     char selection[96];
     hal_status status = HAL_OK;
     all->ranks = options->ranks > 0 ? options->ranks : DEFAULT_RANKS;
@@ -54,38 +54,38 @@ static bool crew_open_devices(crew *all)
     return all->ranks >= 2 || bench_fail(all->bench, "--spread: expected at least two devices");
 }
 
-static bool crew_open_members(crew *all)
+static bool ranks_open_members(bench_ranks *all)
 {
-    hal_comm *comms[CREW_MAX_RANKS];
-    bool well = crew_open_devices(all);
+    hal_comm *comms[RANKS_MAX];
+    bool well = ranks_open_devices(all);
     if (!well || !bench_ok(all->bench, hal_comm_create_local(all->devices, all->ranks, 0, comms),
                            "hal_comm_create_local")) {
         return false;
     }
     for (uint32_t r = 0; r < all->ranks; r++) {
-        crew_member *self = &all->members[r];
-        *self = (crew_member){.crew = all, .rank = r, .device = all->devices[r], .comm = comms[r]};
+        bench_rank *self = &all->members[r];
+        *self = (bench_rank){.all = all, .rank = r, .device = all->devices[r], .comm = comms[r]};
         well =
             well && bench_ok(all->bench, hal_queue_create(self->device, &self->queue), "a queue");
     }
     return well;
 }
 
-bool crew_open(bench_state *bench, crew *made)
+bool ranks_open(bench_state *bench, bench_ranks *made)
 {
-    *made = (crew){.bench = bench, .started = 1};
+    *made = (bench_ranks){.bench = bench, .started = 1};
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
-    bool well = crew_open_members(made);
+    bool well = ranks_open_members(made);
     for (; made->started < made->ranks && well; made->started += well) {
-        crew_member *self = &made->members[made->started];
+        bench_rank *self = &made->members[made->started];
         well = pthread_create(&self->thread, NULL, member_run, self) == 0 ||
                bench_fail(bench, "no thread for rank %u", made->started);
     }
     return well;
 }
 
-void crew_close(crew *all)
+void ranks_close(bench_ranks *all)
 {
     pthread_mutex_lock(&all->lock);
     all->ended = true;
@@ -105,7 +105,7 @@ void crew_close(crew *all)
     pthread_mutex_destroy(&all->lock);
 }
 
-void crew_run(crew *all, crew_work work, int calls)
+void ranks_run(bench_ranks *all, rank_work work, int calls)
 {
     pthread_mutex_lock(&all->lock);
     all->work = work;
@@ -122,9 +122,9 @@ void crew_run(crew *all, crew_work work, int calls)
     pthread_mutex_unlock(&all->lock);
 }
 
-void crew_fail(const crew_member *self)
+void rank_fail(const bench_rank *self)
 {
-    crew *all = self->crew;
+    bench_ranks *all = self->all;
     pthread_mutex_lock(&all->lock);
     bench_fail(all->bench, "rank %u: %s", self->rank, hal_status_message());
     pthread_mutex_unlock(&all->lock);

@@ -1,5 +1,4 @@
-/* How the ratios to the peers of a run are distributed, see bench.h. Called by main.c when a run of
- * many cases ends. */
+/* How the ratios to the peers of a run are distributed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Rows of results, and helpers of all suites, see bench.h. */
+/* Rows of results, and helpers of all suites. */
 #include "harness/bench.h"
 
 #include <stdarg.h>

@@ -1,11 +1,11 @@
-/* The yardsticks of a device, see yardsticks.h. */
+/* The baselines of a device. */
 #include "peers/bandwidth.h"
 #include "peers/raw/raw.h"
 
-bool yardsticks_create(bench_state *bench, int64_t count, yardsticks *made)
+bool baselines_create(bench_state *bench, int64_t count, baselines *made)
 {
     const uint32_t kind = bench->info->kind;
-    *made = (yardsticks){.bench = bench, .count = count};
+    *made = (baselines){.bench = bench, .count = count};
     if (kind == HAL_DEVICE_CPU || kind == HAL_DEVICE_SOFTWARE) {
         made->triad = triad_create((size_t)count, bench->options.threads);
         if (!made->triad) {
@@ -16,13 +16,13 @@ bool yardsticks_create(bench_state *bench, int64_t count, yardsticks *made)
     return !made->copies || copy_create(bench, 4 * (uint64_t)count, &made->copy);
 }
 
-void yardsticks_destroy(yardsticks *made)
+void baselines_destroy(baselines *made)
 {
     triad_destroy(made->triad);
     copy_destroy(&made->copy);
 }
 
-int yardsticks_list(yardsticks *all, measured *competitors)
+int baselines_list(baselines *all, measured *competitors)
 {
     const raw_device *raw = all->bench->raw;
     int count = 1;
@@ -44,7 +44,7 @@ int yardsticks_list(yardsticks *all, measured *competitors)
 }
 
 /* A triad moves three floats per element, a copy two. */
-void yardsticks_add(const yardsticks *all, const measured *competitors, int count, bench_row *row)
+void baselines_add(const baselines *all, const measured *competitors, int count, bench_row *row)
 {
     for (int i = 1; i < count; i++) {
         const measure_function function = competitors[i].function;

@@ -1,10 +1,10 @@
-/* CLBlast on the device's OpenCL, see device_peers.h. */
-#include <dlfcn.h>
+/* CLBlast on the device's OpenCL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "peers/device_peers.h"
+#include "peers/library.h"
 #include "peers/raw/opencl_calls.h"
 
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
@@ -68,18 +68,18 @@ static void run(void *user, int calls)
     clblast_peer *p = user;
     const size_t m = (size_t)p->matrices.m, n = (size_t)p->matrices.n, k = (size_t)p->matrices.k;
     const size_t lda = p->matrices.transpose_a ? m : k, ldb = p->matrices.transpose_b ? k : n;
-    const int way_a = p->matrices.transpose_a ? TRANSPOSED : AS_IT_IS;
-    const int way_b = p->matrices.transpose_b ? TRANSPOSED : AS_IT_IS;
+    const int order_a = p->matrices.transpose_a ? TRANSPOSED : AS_IT_IS;
+    const int order_b = p->matrices.transpose_b ? TRANSPOSED : AS_IT_IS;
     for (int i = 0; i < calls && !p->base.failed; i++) {
         if (p->matrices.type == HAL_TYPE_F64) {
             well(p,
-                 p->dgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0, p->a, 0, lda, p->b, 0, ldb, 0.0,
-                          p->c, 0, n, &p->cl.queue, NULL),
+                 p->dgemm(ROW_MAJOR, order_a, order_b, m, n, k, 1.0, p->a, 0, lda, p->b, 0, ldb,
+                          0.0, p->c, 0, n, &p->cl.queue, NULL),
                  "CLBlastDgemm");
         } else {
             well(p,
-                 p->sgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0f, p->a, 0, lda, p->b, 0, ldb, 0.0f,
-                          p->c, 0, n, &p->cl.queue, NULL),
+                 p->sgemm(ROW_MAJOR, order_a, order_b, m, n, k, 1.0f, p->a, 0, lda, p->b, 0, ldb,
+                          0.0f, p->c, 0, n, &p->cl.queue, NULL),
                  "CLBlastSgemm");
         }
     }
@@ -117,19 +117,8 @@ static void close_peer(device_peer *peer)
 
 static bool load(clblast_peer *p, char *message, size_t bytes)
 {
-    void *library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(message, bytes, "clblast: %s; Debian has it in libclblast1", dlerror());
-        return false;
-    }
-    void *sgemm = dlsym(library, "CLBlastSgemm"), *dgemm = dlsym(library, "CLBlastDgemm");
-    memcpy(&p->sgemm, &sgemm, sizeof sgemm);
-    memcpy(&p->dgemm, &dgemm, sizeof dgemm);
-    if (!sgemm || !dgemm) {
-        snprintf(message, bytes, "clblast: libclblast.so.1 lacks CLBlastSgemm or CLBlastDgemm");
-        return false;
-    }
-    return true;
+    const library_symbol symbols[] = {{&p->sgemm, "CLBlastSgemm"}, {&p->dgemm, "CLBlastDgemm"}};
+    return library_open("libclblast.so.1", symbols, 2, message, bytes);
 }
 
 device_peer *peer_clblast_open(const hal_device_info *info, char *message, size_t bytes)

@@ -1,10 +1,10 @@
-/* Device-to-device copies, see copy.h. */
+/* Device-to-device copies. */
 #include "peers/copy.h"
 
 #include "peers/raw/raw.h"
 
 /* The last word of the source arrives. */
-static bool check(copy_yardstick *c)
+static bool check(copy_baseline *c)
 {
     hal_queue *queue = c->bench->queue;
     const hal_range target = {c->target, 0, HAL_WHOLE}, source = {c->source, 0, HAL_WHOLE};
@@ -22,9 +22,9 @@ static bool check(copy_yardstick *c)
            (found == mark || bench_fail(c->bench, "hal_queue_copy: the last word is %#x", found));
 }
 
-bool copy_create(bench_state *bench, uint64_t bytes, copy_yardstick *made)
+bool copy_create(bench_state *bench, uint64_t bytes, copy_baseline *made)
 {
-    *made = (copy_yardstick){.bench = bench, .bytes = bytes / 4 * 4};
+    *made = (copy_baseline){.bench = bench, .bytes = bytes / 4 * 4};
     hal_device *device = bench->device;
     const bool well =
         bench_ok(bench, hal_buffer_create(device, HAL_MEMORY_DEVICE, made->bytes, &made->source),
@@ -38,7 +38,7 @@ bool copy_create(bench_state *bench, uint64_t bytes, copy_yardstick *made)
     return well;
 }
 
-void copy_destroy(copy_yardstick *made)
+void copy_destroy(copy_baseline *made)
 {
     hal_buffer_release(made->source);
     hal_buffer_release(made->target);
@@ -47,7 +47,7 @@ void copy_destroy(copy_yardstick *made)
 
 void copy_run(void *user, int calls)
 {
-    copy_yardstick *c = user;
+    copy_baseline *c = user;
     hal_queue *queue = c->bench->queue;
     const hal_range source = {c->source, 0, HAL_WHOLE}, target = {c->target, 0, HAL_WHOLE};
     for (int i = 0; i < calls && !c->bench->failed; i++) {

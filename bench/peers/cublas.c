@@ -1,12 +1,12 @@
-/* peer_cublas.c: cuBLAS in the device's primary context; device_peers.h says who calls it. F32 is
- * multiplied in F32, in the fast class as TF32; F16 and BF16 accumulate in F32. */
-#include <dlfcn.h>
+/* cuBLAS in the device's primary context. F32 is multiplied in F32, in the fast class as TF32; F16
+ * and BF16 accumulate in F32. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/raw/cuda_calls.h"
 #include "peers/device_peers.h"
+#include "peers/library.h"
+#include "peers/raw/cuda_calls.h"
 
 /* The library's numbers: of types, of the way to compute, of the choice of algorithm. */
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
@@ -134,33 +134,13 @@ static void close_peer(device_peer *peer)
 
 static bool load(cublas_peer *p, char *message, size_t bytes)
 {
-    static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
-                                        "libcublas.so"};
-    void *library = NULL;
-    for (size_t i = 0; !library && i < sizeof files / sizeof files[0]; i++) {
-        library = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
-    }
-    if (!library) {
-        snprintf(message, bytes, "cublas: %s", dlerror());
-        return false;
-    }
-    const struct {
-        void *place;
-        const char *name;
-    } symbols[] = {{&p->create, "cublasCreate_v2"},
-                   {&p->destroy, "cublasDestroy_v2"},
-                   {&p->set_stream, "cublasSetStream_v2"},
-                   {&p->gemm, "cublasGemmEx"},
-                   {&p->batched, "cublasGemmStridedBatchedEx"}};
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        if (!symbol) {
-            snprintf(message, bytes, "cublas: the library lacks %s", symbols[i].name);
-            return false;
-        }
-        memcpy(symbols[i].place, &symbol, sizeof symbol);
-    }
-    return true;
+    const library_symbol symbols[] = {{&p->create, "cublasCreate_v2"},
+                                      {&p->destroy, "cublasDestroy_v2"},
+                                      {&p->set_stream, "cublasSetStream_v2"},
+                                      {&p->gemm, "cublasGemmEx"},
+                                      {&p->batched, "cublasGemmStridedBatchedEx"}};
+    return library_open("libcublas.so.13 libcublas.so.12 libcublas.so.11 libcublas.so", symbols,
+                        sizeof symbols / sizeof symbols[0], message, bytes);
 }
 
 device_peer *peer_cublas_open(const hal_device_info *info, char *message, size_t bytes)

@@ -1,10 +1,11 @@
-/* BLAS libraries of the host, see peers.h. */
+/* BLAS libraries of the host. */
 #include "peers/host_blas.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "peers/library.h"
 
 static const struct {
     const char *name, *file, *variable, *set_threads, *package;
@@ -42,24 +43,15 @@ bool peer_open(const char *name, int threads, peer_blas *peer, char *message, si
     snprintf(peer->name, sizeof peer->name, "%s", name);
     snprintf(count, sizeof count, "%d", threads);
     setenv(known[which].variable, count, 1);
-    void *library = dlopen(known[which].file, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(message, bytes, "%s: %s; Debian has it in %s", name, dlerror(),
-                 known[which].package);
-        return false;
-    }
-    /* Conversions of pointers to functions by way of memory, as POSIX has it. */
-    void *sgemm = dlsym(library, "cblas_sgemm"), *dgemm = dlsym(library, "cblas_dgemm");
-    void *set = dlsym(library, known[which].set_threads);
-    memcpy(&peer->sgemm, &sgemm, sizeof sgemm);
-    memcpy(&peer->dgemm, &dgemm, sizeof dgemm);
-    if (!sgemm || !dgemm || !set) {
-        snprintf(message, bytes, "%s: %s lacks cblas_sgemm, cblas_dgemm or %s", name,
-                 known[which].file, known[which].set_threads);
-        return false;
-    }
     void (*set_threads)(long) = NULL;
-    memcpy(&set_threads, &set, sizeof set);
+    char reason[256];
+    const library_symbol symbols[] = {{&peer->sgemm, "cblas_sgemm"},
+                                      {&peer->dgemm, "cblas_dgemm"},
+                                      {&set_threads, known[which].set_threads}};
+    if (!library_open(known[which].file, symbols, 3, reason, sizeof reason)) {
+        snprintf(message, bytes, "%s: %s; Debian has it in %s", name, reason, known[which].package);
+        return false;
+    }
     set_threads(threads);
     return true;
 }

@@ -1,4 +1,4 @@
-/* BLAS libraries of the host, loaded on demand. Called by suite_gemm.c. */
+/* BLAS libraries of the host, loaded on demand. */
 #ifndef BENCH_PEERS_HOST_BLAS_H
 #define BENCH_PEERS_HOST_BLAS_H
 

@@ -1,4 +1,4 @@
-/* The triad, see triad.h. */
+/* The triad. */
 #include "peers/triad.h"
 
 #include <pthread.h>
@@ -191,14 +191,14 @@ void triad_destroy(triad *t)
     free(t);
 }
 
-void triad_run(void *yardstick, int calls)
+void triad_run(void *baseline, int calls)
 {
-    run(yardstick, calls, false);
+    run(baseline, calls, false);
 }
 
-void triad_run_streaming(void *yardstick, int calls)
+void triad_run_streaming(void *baseline, int calls)
 {
-    run(yardstick, calls, true);
+    run(baseline, calls, true);
 }
 
 bool triad_can_stream(void)

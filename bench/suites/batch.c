@@ -1,6 +1,6 @@
 /* The length of a first batch: bursts of small dependent kernels and a wait, where the queue
  * submits its first batch after 8, 16, ... commands (hal_queue_set_batch). A short first batch
- * starts an idle device early and costs one more driver call. Called by main.c. */
+ * starts an idle device early and costs one more driver call. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Collectives of --ranks ranks on the device, or of one rank on each device of the plugin with
  * --spread, each on its own thread, next to the copies through memory that such a collective needs
- * at least, and with --raw next to NCCL's own calls. Called by main.c. */
+ * at least, and with --raw next to NCCL's own calls. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ typedef struct part {
 
 typedef struct collectives {
     bench_state *bench;
-    crew all;
-    part parts[CREW_MAX_RANKS];
+    bench_ranks all;
+    part parts[RANKS_MAX];
     raw_collectives *raw; /* null without --raw */
     hal_collective what;
     uint64_t count; /* elements of f32 */
@@ -43,16 +43,16 @@ static const kind kinds[] = {
     {"exchange", HAL_COLLECTIVE_EXCHANGE, 0},
 };
 
-/* The collectives of a crew. */
-static collectives *run_of(const crew *all)
+/* The collectives of the ranks. */
+static collectives *run_of(const bench_ranks *all)
 {
     return (collectives *)((char *)all - offsetof(collectives, all));
 }
 
 /* A failure ends the communicator, so no rank waits for another one. */
-static void member_collectives(crew_member *self, int calls)
+static void member_collectives(bench_rank *self, int calls)
 {
-    const collectives *run = run_of(self->crew);
+    const collectives *run = run_of(self->all);
     const part *own = self->user;
     hal_collective what = run->what;
     hal_status status = HAL_OK;
@@ -68,7 +68,7 @@ static void member_collectives(crew_member *self, int calls)
         status = hal_queue_wait(self->queue, HAL_WAIT_FOREVER);
     }
     if (status != HAL_OK) {
-        crew_fail(self);
+        rank_fail(self);
     }
 }
 
@@ -81,9 +81,9 @@ static void copy_in_pieces(char *target, const char *source, char *slot, uint64_
 }
 
 /* What a rank publishes and receives, by memcpy between its memory and a slot. */
-static void member_copies(crew_member *self, int calls)
+static void member_copies(bench_rank *self, int calls)
 {
-    const collectives *run = run_of(self->crew);
+    const collectives *run = run_of(self->all);
     const part *own = self->user;
     const uint64_t bytes = run->count * sizeof(float), others = run->all.ranks - 1;
     const bool is_root = self->rank == 0;
@@ -118,12 +118,12 @@ static void member_copies(crew_member *self, int calls)
 
 static void run_hal(void *user, int calls)
 {
-    crew_run(&((collectives *)user)->all, member_collectives, calls);
+    ranks_run(&((collectives *)user)->all, member_collectives, calls);
 }
 
 static void run_copies(void *user, int calls)
 {
-    crew_run(&((collectives *)user)->all, member_copies, calls);
+    ranks_run(&((collectives *)user)->all, member_copies, calls);
 }
 
 static void parts_release(collectives *run)
@@ -146,7 +146,7 @@ static bool parts_make(collectives *run)
     const uint64_t count = run->count * run->all.ranks, bytes = 2 * count * sizeof(float);
     bool well = true;
     for (uint32_t r = 0; r < run->all.ranks && well; r++) {
-        const crew_member *self = &run->all.members[r];
+        const bench_rank *self = &run->all.members[r];
         part *own = &run->parts[r];
         own->host_send = calloc(1, bytes);
         own->host_recv = calloc(1, bytes);
@@ -177,7 +177,7 @@ static bool parts_make(collectives *run)
 static bool result_check(collectives *run, const kind *of)
 {
     const uint32_t reader = of->kind == HAL_COLLECTIVE_REDUCE ? 0 : run->all.ranks - 1;
-    crew_member *last = &run->all.members[reader];
+    bench_rank *last = &run->all.members[reader];
     const uint64_t elements = run->count * (of->recv_all ? run->all.ranks : 1);
     const float ranks = (float)run->all.ranks, sum = ranks * (ranks + 1) / 2;
     const uint32_t peer = (last->rank ^ 1u) < run->all.ranks ? last->rank ^ 1u : last->rank;
@@ -252,7 +252,7 @@ void suite_collectives(bench_state *bench)
         return;
     }
     run->bench = bench;
-    bool well = crew_open(bench, &run->all);
+    bool well = ranks_open(bench, &run->all);
     for (uint32_t r = 0; r < run->all.ranks; r++) {
         run->all.members[r].user = &run->parts[r];
     }
@@ -267,6 +267,6 @@ void suite_collectives(bench_state *bench)
         run->raw = NULL;
         parts_release(run);
     }
-    crew_close(&run->all);
+    ranks_close(&run->all);
     free(run);
 }

@@ -1,5 +1,5 @@
 /* Overhead of empty and tiny kernels (many in a batch, alone with a wait, in a graph), of small
- * transfers and allocations; with --raw compared with the driver's own calls. Called by main.c. */
+ * transfers and allocations; with --raw compared with the driver's own calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Large operands on a device, see pattern.h. */
+/* Large operands on a device. */
 #include "suites/pattern.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Large operands on a device: they repeat a block of random elements whose length has a large prime
- * factor, so that the host knows each without a copy, and a wrong index gives a wrong result.
- * Called by grid_data.c and dense.c. */
+/* Large operands on a device: they repeat a block of random elements whose length has a large
+ * prime factor, so that the host knows each without a copy, and a wrong index gives a wrong
+ * result. */
 #ifndef BENCH_SUITES_PATTERN_H
 #define BENCH_SUITES_PATTERN_H
 

@@ -1,5 +1,5 @@
 /* Expressions over large arrays, compared with the triad on CPUs and with copies on devices with
- * device memory. Called by main.c. */
+ * device memory. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,13 +158,13 @@ static bool check(bench_state *bench, const formula *f, pointwise *made, void *c
 }
 
 static void run_formula(bench_state *bench, const formula *f, hal_type type, int64_t count,
-                        yardsticks *all)
+                        baselines *all)
 {
     void *hosts[2] = {NULL, NULL};
     ops_expression *expression = NULL;
     pointwise made = {.bench = bench, .input_count = f->inputs};
     measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &made}};
-    const int competitor_count = yardsticks_list(all, competitors);
+    const int competitor_count = baselines_list(all, competitors);
     bool well = make(bench, f, type, count, &made, hosts, &expression);
     if (well) {
         made.expression = expression;
@@ -178,7 +178,7 @@ static void run_formula(bench_state *bench, const formula *f, hal_type type, int
         measure_alternating(competitors, competitor_count, bench->options.seconds);
         row->n = count;
         row->time = competitors[0].time;
-        yardsticks_add(all, competitors, competitor_count, row);
+        baselines_add(all, competitors, competitor_count, row);
         bench_rate(row, 0.0, (double)count * (f->inputs + 1) * hal_type_size(type));
         row->gflops = f->flops * (double)count / row->time.median_us * 1e-3;
     }
@@ -194,8 +194,8 @@ void suite_pointwise(bench_state *bench)
     const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 1;
     for (int s = 0; s < sizes; s++) {
         const int64_t count = bench->options.size_count > 0 ? bench->options.sizes[s][0] : ELEMENTS;
-        yardsticks all;
-        const bool well = yardsticks_create(bench, count, &all);
+        baselines all;
+        const bool well = baselines_create(bench, count, &all);
         for (int t = 0; t < 4 && well; t++) {
             for (size_t f = 0; f < sizeof formulas / sizeof formulas[0]; f++) {
                 if (bench_wants(bench, types[t], t == 0)) {
@@ -203,6 +203,6 @@ void suite_pointwise(bench_state *bench)
                 }
             }
         }
-        yardsticks_destroy(&all);
+        baselines_destroy(&all);
     }
 }

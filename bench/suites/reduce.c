@@ -1,5 +1,4 @@
-/* Reductions and softmax over long and short axes, compared with memory-bound yardsticks. Called by
- * main.c. */
+/* Reductions and softmax over long and short axes, compared with memory-bound baselines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +88,7 @@ static bool check(reduction *r, const float *x, const int64_t shape[2])
 }
 
 static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint32_t axis,
-                     yardsticks *all)
+                     baselines *all)
 {
     const bool softmax = kind == OPS_REDUCTION_COUNT;
     const int64_t count = shape[0] * shape[1], lines = shape[1 - axis];
@@ -97,7 +96,7 @@ static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint3
     char name[96];
     reduction r = {.bench = bench, .kind = kind, .axis = axis};
     measured competitors[1 + BENCH_MAX_PEERS] = {{.function = run_device, .user = &r}};
-    const int competitor_count = yardsticks_list(all, competitors);
+    const int competitor_count = baselines_list(all, competitors);
     bool well = x || bench_fail(bench, "out of memory");
     if (well) {
         bench_random(HAL_TYPE_F32, x, (size_t)count, 21);
@@ -123,7 +122,7 @@ static void run_case(bench_state *bench, int kind, const int64_t shape[2], uint3
         row->m = shape[0];
         row->n = shape[1];
         row->time = competitors[0].time;
-        yardsticks_add(all, competitors, competitor_count, row);
+        baselines_add(all, competitors, competitor_count, row);
         bench_rate(row, 0.0, 4.0 * (double)(softmax ? 2 * count : count + lines));
     }
     ops_tensor_release(&r.x);
@@ -138,8 +137,8 @@ void suite_reduce(bench_state *bench)
     const int sizes = bench->options.size_count > 0 ? bench->options.size_count : 3;
     for (int s = 0; s < sizes; s++) {
         const int64_t *shape = bench->options.size_count > 0 ? bench->options.sizes[s] : usual[s];
-        yardsticks all;
-        const bool well = yardsticks_create(bench, shape[0] * shape[1], &all);
+        baselines all;
+        const bool well = baselines_create(bench, shape[0] * shape[1], &all);
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && well; k++) {
             for (uint32_t axis = 0; axis < 2; axis++) {
                 if (shape[axis] > 1) {
@@ -147,6 +146,6 @@ void suite_reduce(bench_state *bench)
                 }
             }
         }
-        yardsticks_destroy(&all);
+        baselines_destroy(&all);
     }
 }

@@ -1,5 +1,5 @@
-/* The time of first results: child processes that open the device, multiply, and run a fused chain,
- * with empty caches, with the driver's caches alone, and with hal's too. Called by main.c. */
+/* The time of first results: child processes that open the device, multiply, and run a fused
+ * chain, with empty caches, with the driver's caches alone, and with hal's too. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@ enum { STEP_WORDS = RAW_STEP_WORDS, STEP_GROUP = RAW_STEP_GROUP };
 /* Null when that fails, which is said. */
 hal_kernel *step_kernel_make(bench_state *bench);
 
-/* The words that so many steps make of zeros. */
+/* The words that this many steps make of zeros. */
 void step_kernel_expect(uint32_t words[STEP_WORDS], int64_t steps);
 
 #endif

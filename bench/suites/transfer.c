@@ -1,5 +1,5 @@
 /* Copies from the device to that of --to: by hal_queue_transfer, through the host in pieces, and
- * with --raw by the driver's own call. Called by main.c. */
+ * with --raw by the driver's own call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* case.c: reports of running cases and the list of cases; case.h says who calls it. */
+/* case.c: reports of running cases and the list of cases. */
 #include "case/case.h"
 
 #include <stdarg.h>
@@ -163,10 +163,10 @@ void case_expect(case_run *run, hal_status status, hal_status wanted, const char
     case_check(run, status == wanted, "%s gave %s instead of %s (%s)", what,
                hal_status_name(status), hal_status_name(wanted),
                status == HAL_OK ? "no error" : message);
-    case_check(run, wanted == HAL_OK || message[0] != 0, "%s gave %s without a sentence", what,
+    case_check(run, wanted == HAL_OK || message[0] != 0, "%s gave %s without a message", what,
                hal_status_name(status));
     case_check(run, wanted == HAL_OK || !mention || strstr(message, mention) != NULL,
-               "%s: the sentence does not name '%s': %s", what, mention, message);
+               "%s: the message does not name '%s': %s", what, mention, message);
 }
 
 void case_own(case_run *run, void (*release)(void *object), void *object)

@@ -74,10 +74,10 @@ void case_claim_or_rewrite(case_run *run, bool claimed, const char *what);
 void case_claim_arithmetic(case_run *run, hal_type type);
 void case_claim_storage(case_run *run, hal_type type);
 
-/* Any status but HAL_OK is reported with `what` and its sentence. */
+/* Any status but HAL_OK is reported with `what` and its message. */
 void case_ok(case_run *run, hal_status status, const char *what);
 
-/* The status has to be the wanted one and its sentence not empty; it has to contain `mention`
+/* The status has to be the wanted one and its message not empty; it has to contain `mention`
  * unless that is null. */
 void case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
                  const char *what);

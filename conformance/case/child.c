@@ -1,4 +1,4 @@
-/* child.c: processes that may crash, hang, print or fork; child.h says who calls it. */
+/* child.c: processes that may crash, hang, print or fork. */
 #include "case/child.h"
 
 #include <errno.h>

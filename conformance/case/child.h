@@ -1,6 +1,5 @@
 /* child.h: processes of our own that may crash, hang, print or fork without harm, and what they
- * send back. Called by runner.c for the groups of cases and by inspect.c for the first look at the
- * device. */
+ * send back. */
 #ifndef CONFORMANCE_CASE_CHILD_H
 #define CONFORMANCE_CASE_CHILD_H
 

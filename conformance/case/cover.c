@@ -1,4 +1,4 @@
-/* cover.c: the table of what the cases cover; cover.h says who calls it. */
+/* cover.c: the table of what the cases cover. */
 #include "case/cover.h"
 
 #include <stdarg.h>

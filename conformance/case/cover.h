@@ -1,6 +1,5 @@
 /* cover.h: the table opcode x type x memory kind: which cells have to be covered, written from
- * ir.h, and which cases cover them. Called by main.c for --table; the cases say what they cover by
- * case_covers. A required cell without a case is an empty one. */
+ * ir.h, and which cases cover them. A required cell without a case is an empty one. */
 #ifndef CONFORMANCE_CASE_COVER_H
 #define CONFORMANCE_CASE_COVER_H
 

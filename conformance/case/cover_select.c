@@ -1,12 +1,10 @@
-/* cover_select.c: the few cases that cover what all of them cover (--cover); cover.h says who calls
- * it. A case covers features, which are texts:
- * - a cell of the IR is two: opcode, kind of memory and type; and its row, which may have a width
- *   and a guard, with the kind of memory;
- * - a cell of an operator is two, the row, and the type in the group of cases: an operator on each
- *   type is made of the IR's cells;
- * - each parameter in the name is one, with its value, such as "gemm(epilogue=relu"; without it if
- *   it is the seed, a size of a family, or a type at the level of the op library.
- * The choice is greedy: again and again the case that covers most of what is still uncovered, of
+/* cover_select.c: the few cases that cover what all of them cover (--cover). A case covers
+ * features, which are texts: - a cell of the IR is two: opcode, kind of memory and type; and its
+ * row, which may have a width and a guard, with the kind of memory; - a cell of an operator is
+ * two, the row, and the type in the group of cases: an operator on each type is made of the IR's
+ * cells; - each parameter in the name is one, with its value, such as "gemm(epilogue=relu";
+ * without it if it is the seed, a size of a family, or a type at the level of the op library. The
+ * choice is greedy: again and again the case that covers most of what is still uncovered, of
  * equals the first. */
 #include "case/cover.h"
 

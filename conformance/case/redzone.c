@@ -1,4 +1,4 @@
-/* redzone.c: buffers with canaries; redzone.h says who calls it. */
+/* redzone.c: buffers with canaries. */
 #include "case/redzone.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* reference.c: comparisons with a reference; reference.h says who calls it. */
+/* reference.c: comparisons with a reference. */
 #include "case/reference.h"
 
 #include <inttypes.h>

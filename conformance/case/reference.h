@@ -1,6 +1,6 @@
 /* reference.h: comparing what a device computed with a reference, element by element, and saying
- * what was worst. Called by the cases; test_conformance_compare checks that it notices
- * wrong values. Bounds come from the callers, who take them from the op's or opcode's contract. */
+ * what was worst. Bounds come from the callers, who take them from the op's or opcode's
+ * contract. */
 #ifndef CONFORMANCE_CASE_REFERENCE_H
 #define CONFORMANCE_CASE_REFERENCE_H
 

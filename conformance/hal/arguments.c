@@ -1,4 +1,4 @@
-/* arguments.c: wrong arguments of recorded commands: each has its status and a sentence, and
+/* arguments.c: wrong arguments of recorded commands: each has its status and a message, and
  * nothing is touched. */
 #include <hal/queue.h>
 

@@ -1,4 +1,4 @@
-/* collective.c: random collectives and their references; collective.h says who calls it. */
+/* collective.c: random collectives and their references. */
 #include "hal/collective.h"
 
 #include <math.h>

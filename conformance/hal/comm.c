@@ -398,7 +398,7 @@ static void rank_stays_away(case_run *run, const void *parameters)
     }
 }
 
-/* After an abort the queues go on, and the ranks can form another communicator. */
+/* After an abort the queues continue to work, and the ranks can form another communicator. */
 static void aborted(case_run *run, const void *parameters)
 {
     enum { RANKS = 2 };

@@ -134,7 +134,7 @@ static void launched(case_run *run, const void *parameters)
     sequences_run(run, collective_rank_of(run, comm, run->queue), parameters);
 }
 
-/* Whether a failure is rank 1's. Before the communicator exists other ranks may be late, too. */
+/* Whether a failure is rank 1's. Before the communicator exists other ranks may be late as well. */
 static bool message_names_rank_1(const char *message, const process_parameters *p)
 {
     const char *missing = strstr(message, "missing are ranks");

@@ -25,7 +25,7 @@ static void open_absent(case_run *run, const void *parameters)
     const hal_status status = hal_device_open("no_such_plugin", &device);
     case_expect(run, status, HAL_ERROR_NOT_FOUND, "no_such_plugin", "an absent plugin");
     case_check(run, strstr(hal_status_message(), hal_device_get_plugin_name(run->device)) != NULL,
-               "the sentence does not say what there is: %s", hal_status_message());
+               "the message does not say what there is: %s", hal_status_message());
     case_check(run, !device || device == (hal_device *)run, "a device was given with an error");
     char selection[192];
     snprintf(selection, sizeof selection, "%s:4095", hal_device_get_plugin_name(run->device));

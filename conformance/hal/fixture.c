@@ -1,4 +1,4 @@
-/* hal_case.c: a small kernel and buffers of u32; hal_case.h says who calls it. */
+/* hal_case.c: a small kernel and buffers of u32. */
 #include "hal/fixture.h"
 
 #include <stdlib.h>

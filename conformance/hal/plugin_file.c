@@ -1,5 +1,5 @@
 /* plugin_file.c: the plugin's file by itself: what it needs, what it exports, and how it answers
- * when it is asked for its table. It is loaded once more in a name space of its own, where no
+ * when it is asked for its table. It is loaded once more in another name space, where no
  * library of this program lends it a symbol and its first copy is not disturbed. */
 #include <hal/plugin.h>
 

@@ -364,7 +364,7 @@ static void copy_of_any_bytes(case_run *run, const void *parameters)
     }
 }
 
-/* Each of many dispatches of a batch has ranges and scalars of its own. */
+/* Each of many dispatches of a batch has its own ranges and scalars. */
 /* A kernel that writes a part of a binding that it only writes leaves the rest as it is. */
 static void unwritten_bytes(case_run *run, const void *parameters)
 {

@@ -148,7 +148,7 @@ static uint64_t milliseconds(void)
     return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
 }
 
-/* Groups of all queues have shared memory of their own. */
+/* Groups of all queues have their own shared memory. */
 static void shared_memory(case_run *run, worker *self)
 {
     enum { GROUPS = 24, TURNS = 16, LEAST = 3, MOST = 400, MILLISECONDS = 60 };

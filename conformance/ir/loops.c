@@ -148,7 +148,7 @@ static void add_loop(case_list *list, loop_form form, bool dynamic, uint32_t out
 
 void cases_ir_loops(case_list *list)
 {
-    /* 65,535 iterations counted one for one, 65,536, and more; as a product and a sum, too. */
+    /* 65,535 iterations counted one for one, 65,536, and more; also as a product and a sum. */
     static const uint32_t counts[][3] = {{65535, 255, 257}, /* 255 * 257 = 65535 */
                                          {65536, 256, 256},
                                          {(1 << 20) + 1, 17, 61681},

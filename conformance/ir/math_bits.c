@@ -1,5 +1,5 @@
-/* math_bits.c: the transcendental functions of hal/ir_math.h in plain C: the bits that every device
- * gives which claims to be exact. Called by elementwise.c. */
+/* math_bits.c: the transcendental functions of hal/ir_math.h in plain C: the bits that every
+ * device gives which claims to be exact. */
 #include "ir/fixture.h"
 #include "math/scalar_reader.h"
 

@@ -1,8 +1,8 @@
-/* math_exhaustive.h: the functions that hal-math-exhaustive checks, their references and inputs.
- * Used by that program and by the unit test of the polynomials. */
+/* the functions that hal-math-exhaustive checks, their references and inputs. */
 #ifndef CONFORMANCE_MATH_EXHAUSTIVE_H
 #define CONFORMANCE_MATH_EXHAUSTIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,15 +31,15 @@ typedef struct math_case {
     double bound;   /* in ULP, where arithmetic is exact */
     double promise; /* in ULP, on any device */
     double range;   /* some samples are uniform in [-range, range) */
-    int is_double;
-    int is_sampled;
-    int has_two_arguments;
+    bool is_double;
+    bool is_sampled;
+    bool has_two_arguments;
 } math_case;
 
 /* Requirements on a device's results, from its exactness bits. */
 typedef struct math_demand {
     double bound;        /* in ULP */
-    int is_rounded;      /* the one correctly rounded result, bit for bit */
+    bool is_rounded;     /* the one correctly rounded result, bit for bit */
     int keeps_denormals; /* else inputs and results that are denormal are not judged */
 } math_demand;
 

@@ -1,5 +1,5 @@
-/* math_exhaustive_cases.c: the functions, inputs and references of hal-math-exhaustive. f32 is held
- * against double; f64 and the x87's or a software long double, which has 11 bits more or better. */
+/* the functions, inputs and references of hal-math-exhaustive. f32 is held against double; f64 and
+ * the x87's or a software long double, which has 11 bits more or better. */
 #include "math/exhaustive.h"
 #include "math/ulp.h"
 
@@ -134,7 +134,7 @@ static int cannot_be_worst(double result, double reference, double worst)
     return size >= 0x1p-126 && size < 0x1p128 && fabs(result - reference) < size * worst;
 }
 
-static int is_denormal(double value, double smallest)
+static bool is_denormal(double value, double smallest)
 {
     return value != 0.0 && fabs(value) < smallest;
 }
@@ -255,7 +255,7 @@ void math_judge_f32(const math_case *function, const math_demand *demand, const 
         double distance = ulp_distance_f32(result[i], reference);
         if (demand->is_rounded && !isnan(result[i])) {
             float rounded = rounded_f32(function->function, x[i], second);
-            int is_same = memcmp(&rounded, &result[i], sizeof rounded) == 0;
+            const bool is_same = memcmp(&rounded, &result[i], sizeof rounded) == 0;
             distance = is_same ? fmin(distance, 0.5) : fmax(distance, 1.0);
         }
         if (distance > worst->distance) {
@@ -280,7 +280,7 @@ void math_judge_f64(const math_case *function, const math_demand *demand, const 
         double distance = ulp_distance_f64(result[i], reference);
         if (demand->is_rounded && !isnan(result[i])) {
             double rounded = rounded_f64(function->function, x[i], second);
-            int is_same = memcmp(&rounded, &result[i], sizeof rounded) == 0;
+            const bool is_same = memcmp(&rounded, &result[i], sizeof rounded) == 0;
             distance = is_same ? fmin(distance, 0.5) : fmax(distance, 1.0);
         }
         if (distance > worst->distance) {

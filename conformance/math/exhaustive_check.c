@@ -1,5 +1,5 @@
-/* math_exhaustive_check.c: chunk after chunk of inputs: hal-math-exhaustive's device computes a
- * chunk, then the host's threads judge it. Plain C computes where it is judged. */
+/* chunk after chunk of inputs: hal-math-exhaustive's device computes a chunk, then the host's
+ * threads judge it. Plain C computes where it is judged. */
 #include "math/exhaustive_check.h"
 
 #include <pthread.h>
@@ -138,10 +138,7 @@ static hal_status check_chunks(const check_options *options, math_device *device
     for (uint64_t first = 0; first < result->inputs; first += device->chunk) {
         const uint64_t left = result->inputs - first;
         const size_t count = left < device->chunk ? (size_t)left : device->chunk;
-        hal_status status = compute(options, device, first, count, memory);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(compute(options, device, first, count, memory));
         judge(options, memory, first, first + count, result);
     }
     return HAL_OK;

@@ -1,4 +1,4 @@
-/* math_exhaustive_check.h: checks one function of hal-math-exhaustive over all its inputs. */
+/* checks one function of hal-math-exhaustive over all its inputs. */
 #ifndef CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
 #define CONFORMANCE_MATH_EXHAUSTIVE_CHECK_H
 

@@ -1,5 +1,5 @@
-/* math_exhaustive_device.c: runs the functions of hal-math-exhaustive on a device, one kernel for
- * each. Where every bit pattern is an input the kernel makes it from its place in the grid. */
+/* runs the functions of hal-math-exhaustive on a device, one kernel for each. Where every bit
+ * pattern is an input the kernel makes it from its place in the grid. */
 #include "math/exhaustive_device.h"
 
 #define ALL_CHUNK ((size_t)1 << 24)
@@ -58,10 +58,7 @@ static hal_status build(const math_device *device, hal_ir_kernel **ir)
     const math_case *function = device->function;
     const hal_type type = type_of(function);
     hal_ir_builder *b;
-    hal_status status = hal_ir_builder_create(function->name, &b);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_ir_builder_create(function->name, &b));
     hal_ir_memory_id x = HAL_IR_NONE, y = HAL_IR_NONE;
     hal_ir_group_size(b, device->group, 1, 1);
     if (function->is_sampled) {
@@ -79,7 +76,7 @@ static hal_status build(const math_device *device, hal_ir_kernel **ir)
     hal_ir_value second =
         function->has_two_arguments ? hal_ir_load_wide(b, y, i, 0, 1, inside) : HAL_IR_NONE;
     hal_ir_store_wide(b, results, i, 0, inside, apply(b, function->function, first, second));
-    status = hal_ir_builder_finish(b, ir);
+    const hal_status status = hal_ir_builder_finish(b, ir);
     hal_ir_builder_destroy(b);
     return status;
 }
@@ -96,11 +93,8 @@ static hal_status run(math_device *device, const math_scalars *scalars, uint32_t
     }
     ranges[range_count++] = (hal_range){device->results, 0, HAL_WHOLE};
     const uint32_t grid[3] = {(scalars->count + device->group - 1) / device->group, 1, 1};
-    hal_status status = hal_queue_dispatch(device->queue, device->kernel, grid, ranges, range_count,
-                                           scalars, scalar_bytes);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_queue_dispatch(device->queue, device->kernel, grid, ranges, range_count, scalars,
+                               scalar_bytes));
     return hal_queue_read(device->queue, device->results, 0,
                           (uint64_t)scalars->count * hal_type_size(type_of(device->function)),
                           results);
@@ -109,10 +103,7 @@ static hal_status run(math_device *device, const math_scalars *scalars, uint32_t
 hal_status math_device_open(math_device *device, const char *selection)
 {
     *device = (math_device){0};
-    hal_status status = hal_device_open(selection, &device->device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_device_open(selection, &device->device));
     device->info = hal_device_get_info(device->device);
     return hal_queue_create(device->device, &device->queue);
 }
@@ -124,7 +115,7 @@ void math_device_close(math_device *device)
     hal_device_release(device->device);
 }
 
-int math_device_offers(const math_device *device, const math_case *function)
+bool math_device_offers(const math_device *device, const math_case *function)
 {
     uint32_t types = device->info->arithmetic_types & device->info->storage_types;
     return (types & HAL_TYPE_BIT(type_of(function))) != 0;
@@ -145,11 +136,8 @@ hal_status math_device_prepare(math_device *device, const math_case *function)
         device->chunk = (size_t)info->max_grid[0] * device->group;
     }
     hal_ir_kernel *ir;
-    hal_status status = build(device, &ir);
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = hal_kernel_create(device->device, ir, &device->kernel);
+    HAL_TRY(build(device, &ir));
+    hal_status status = hal_kernel_create(device->device, ir, &device->kernel);
     hal_ir_kernel_destroy(ir);
     const int argument_count = !function->is_sampled ? 0 : function->has_two_arguments ? 2 : 1;
     for (int i = 0; i < argument_count && status == HAL_OK; i++) {

@@ -1,4 +1,4 @@
-/* math_exhaustive_device.h: a function of hal-math-exhaustive as a kernel on a device. */
+/* a function of hal-math-exhaustive as a kernel on a device. */
 #ifndef CONFORMANCE_MATH_EXHAUSTIVE_DEVICE_H
 #define CONFORMANCE_MATH_EXHAUSTIVE_DEVICE_H
 
@@ -24,7 +24,7 @@ hal_status math_device_open(math_device *device, const char *selection);
 void math_device_close(math_device *device);
 
 /* Whether the device has the type of a function. */
-int math_device_offers(const math_device *device, const math_case *function);
+bool math_device_offers(const math_device *device, const math_case *function);
 
 /* Makes the kernel and the buffers of a function; begins anew for the next one. */
 hal_status math_device_prepare(math_device *device, const math_case *function);

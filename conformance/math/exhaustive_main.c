@@ -173,7 +173,7 @@ static void write_json_head(FILE *file, const check_options *options, const math
             options->step);
 }
 
-static int is_listed(const char *names, const char *name)
+static bool is_listed(const char *names, const char *name)
 {
     const size_t length = strlen(name);
     if (strcmp(names, "all") == 0) {

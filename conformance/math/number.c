@@ -1,7 +1,8 @@
-/* number.c: elements of every type; number.h says who calls it. */
+/* number.c: elements of every type. */
 #include "math/number.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 uint64_t number_mask(hal_type type)
@@ -81,7 +82,7 @@ static uint64_t round_float(hal_type type, double value)
 static uint64_t integer_bits(hal_type type, double value)
 {
     const uint64_t mask = number_mask(type);
-    const int is_signed = hal_type_is_signed(type);
+    const bool is_signed = hal_type_is_signed(type);
     const uint64_t largest = is_signed ? mask >> 1 : mask;
     const uint64_t smallest = is_signed ? largest + 1 : 0;
     if (isnan(value)) {

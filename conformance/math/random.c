@@ -1,4 +1,4 @@
-/* random.c: the seeded generator; random.h says who calls it. */
+/* random.c: the seeded generator. */
 #include "math/random.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* random.h: the generator of every random input, so that a seed and a case's name give the same
- * data on every machine. Used by the cases and by hal-bench's sibling checks. */
+ * data on every machine. */
 #ifndef CONFORMANCE_MATH_RANDOM_H
 #define CONFORMANCE_MATH_RANDOM_H
 

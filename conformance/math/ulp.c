@@ -1,4 +1,4 @@
-/* ulp.c: distances in units in the last place; ulp.h says who calls it. */
+/* ulp.c: distances in units in the last place. */
 #include "math/ulp.h"
 
 #include <math.h>

@@ -421,7 +421,7 @@ static void run_scopes(case_run *run, const void *parameters)
     case_check(run, after.arrays == before.arrays, "an array was left");
 }
 
-/* Null, and a sentence that names what is wrong. */
+/* Null, and a message that names what is wrong. */
 static void refused(case_run *run, const ops_array *array, const char *mention, const char *what)
 {
     case_check(run, !array, "%s was taken", what);

@@ -1,4 +1,4 @@
-/* array_case.c: running programs over arrays; array_case.h says who calls it. */
+/* array_case.c: running programs over arrays. */
 #include "ops/array_fixture.h"
 
 #include <inttypes.h>
@@ -101,7 +101,7 @@ ops_graph *recording_end(case_run *run, ops_array *const *inputs, uint32_t input
 ops_array *array_check(case_run *run, ops_array *array, const char *what)
 {
     if (!array) {
-        case_check(run, hal_status_message()[0] != 0, "%s gave no array and no sentence", what);
+        case_check(run, hal_status_message()[0] != 0, "%s gave no array and no message", what);
         case_check(run, run->lacking != NULL, "%s: %s", what, hal_status_message());
         case_unsupported(run, "%s: %s", run->lacking, hal_status_message());
     }

@@ -1,5 +1,5 @@
 /* array_case.h: what the cases of arrays share: leaves, and running one program over them several
- * ways. Called by the files array*.c. */
+ * ways. */
 #ifndef CONFORMANCE_OPS_ARRAY_FIXTURE_H
 #define CONFORMANCE_OPS_ARRAY_FIXTURE_H
 
@@ -46,7 +46,7 @@ void recording_begin(case_run *run);
 ops_graph *recording_end(case_run *run, ops_array *const *inputs, uint32_t input_count,
                          ops_array *const *outputs, uint32_t output_count);
 
-/* The array, which has to exist; otherwise reports `what` with hal's sentence. */
+/* The array, which has to exist; otherwise reports `what` with hal's message. */
 ops_array *array_check(case_run *run, ops_array *array, const char *what);
 
 /* Passes an array to the case. */

@@ -1,4 +1,4 @@
-/* ops_case.c: operands of the op library's cases; ops_case.h says who calls it. */
+/* ops_case.c: operands of the op library's cases. */
 #include "ops/fixture.h"
 
 #include <math.h>

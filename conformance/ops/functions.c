@@ -1,5 +1,4 @@
-/* functions.c: references and bounds of the op library's functions; functions.h says who calls
- * it. */
+/* functions.c: references and bounds of the op library's functions. */
 #include "ops/functions.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
-/* matrix.c: one matrix product on the device and in long double on the host; matrix.h says who
- * calls it. */
+/* matrix.c: one matrix product on the device and in long double on the host. */
 #include "ops/matrix.h"
 
 #include <math.h>

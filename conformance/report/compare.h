@@ -1,4 +1,4 @@
-/* compare.h: what changed since an earlier report, the file that --json wrote. Called by main.c. */
+/* compare.h: what changed since an earlier report, the file that --json wrote. */
 #ifndef CONFORMANCE_REPORT_COMPARE_H
 #define CONFORMANCE_REPORT_COMPARE_H
 
@@ -6,7 +6,7 @@
 
 typedef struct compare_report compare_report;
 
-/* Reads an earlier report. Null with a sentence in `message`. Freed with compare_free. */
+/* Reads an earlier report. Null with a message in `message`. Freed with compare_free. */
 compare_report *compare_read(const char *path, char *message, size_t bytes);
 void compare_free(compare_report *earlier);
 

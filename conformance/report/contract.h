@@ -1,5 +1,4 @@
-/* contract.h: the sentences of the plugin contract that a case proves, from docs/contract.md.
- * Called by runner.c. */
+/* contract.h: the sentences of the plugin contract that a case proves, from docs/contract.md. */
 #ifndef CONFORMANCE_REPORT_CONTRACT_H
 #define CONFORMANCE_REPORT_CONTRACT_H
 

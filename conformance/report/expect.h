@@ -1,8 +1,7 @@
-/* expect.h: the known failures of a plugin, from the expect.txt next to it. Called by main.c and
- * report.c.
+/* expect.h: the known failures of a plugin, from the expect.txt next to it.
  *
  * One line for each: the case's name, at least two spaces or a tab, and the reason. The name may
- * hold * and ?, and stands for all its seeds when it ends before ",seed=". Empty lines and lines
+ * hold * and ?, and matches all its seeds when it ends before ",seed=". Empty lines and lines
  * that begin with # are passed over. An expected failure that passes is a failure. */
 #ifndef CONFORMANCE_REPORT_EXPECT_H
 #define CONFORMANCE_REPORT_EXPECT_H
@@ -20,7 +19,7 @@ typedef struct expect_list {
     size_t count;
 } expect_list;
 
-/* Reads a file. False with a sentence in `message` when it cannot be read or a line has no
+/* Reads a file. False with a message in `message` when it cannot be read or a line has no
  * reason. */
 bool expect_read(const char *path, expect_list *list, char *message, size_t bytes);
 void expect_free(expect_list *list);

@@ -1,4 +1,4 @@
-/* report.c: what came out, for people; report.h says who calls it. */
+/* report.c: what came out, for people. */
 #include "report/report.h"
 
 #include <inttypes.h>

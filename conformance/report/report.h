@@ -1,6 +1,4 @@
-/* report.h: results as text, JSON, JUnit XML and TAP, and compared with an earlier report.
- * Called by main.c and runner.c; report.c has the first, report_file.c those for machines and
- * compare.c the last. */
+/* report.h: results as text, JSON, JUnit XML and TAP, and compared with an earlier report. */
 #ifndef CONFORMANCE_REPORT_REPORT_H
 #define CONFORMANCE_REPORT_REPORT_H
 
@@ -68,7 +66,7 @@ void report_progress(const report_result *result, size_t done, size_t count, boo
 /* The closing table: a line for each group, then the failures, the device and the sums. */
 void report_print(FILE *file, const run_report *made);
 
-/* Files for machines; the path "-" stands for standard output. False when it cannot be written,
+/* Files for machines; the path "-" is standard output. False when it cannot be written,
  * after saying so. */
 bool report_write_json(const char *path, const run_report *made);
 bool report_write_junit(const char *path, const run_report *made);

@@ -1,4 +1,4 @@
-/* finding.c: the validate layer's findings; finding.h says who calls it. */
+/* finding.c: the validate layer's findings. */
 #include "runner/finding.h"
 
 #include <hal/hal.h>

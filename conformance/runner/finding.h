@@ -1,5 +1,4 @@
-/* finding.h: what the validate layer finds while cases run, when HAL_LAYERS has it. Called by
- * worker.c. */
+/* finding.h: what the validate layer finds while cases run, when HAL_LAYERS has it. */
 #ifndef CONFORMANCE_RUNNER_FINDING_H
 #define CONFORMANCE_RUNNER_FINDING_H
 

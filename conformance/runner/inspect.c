@@ -1,4 +1,4 @@
-/* inspect.c: a first look at the device under test; inspect.h says who calls it. */
+/* inspect.c: a first look at the device under test. */
 #include "runner/inspect.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* runner.c: the processes that cases run in; runner.h says who calls it. */
+/* runner.c: the processes that cases run in. */
 #include "runner/runner.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* runner.h: runs cases in child processes, one for each group, so that a crash or a hang is the
- * result of one case and the run goes on after it; then tries failed cases of families with
+ * result of one case and the run continues after it; then tries failed cases of families with
  * smaller sizes. */
 #ifndef CONFORMANCE_RUNNER_RUNNER_H
 #define CONFORMANCE_RUNNER_RUNNER_H

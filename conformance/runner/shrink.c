@@ -1,4 +1,4 @@
-/* shrink.c: the search for the smallest case that fails; shrink.h says who calls it.
+/* shrink.c: the search for the smallest case that fails.
  *
  * One size after the other goes down: first to its least value, then by powers of two, since what
  * goes wrong often does so for a remainder of one; what is small goes up from its least value, so

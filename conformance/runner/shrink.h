@@ -1,6 +1,6 @@
 /* shrink.h: looks for smaller sizes with which a case of a family still fails. It only proposes:
  * runner.c runs what it proposes, in the child, and tells both the child's copy and its own what
- * came of it, so that a crash is an answer like any other and the search goes on after it. */
+ * came of it, so that a crash is an answer like any other and the search continues after it. */
 #ifndef CONFORMANCE_RUNNER_SHRINK_H
 #define CONFORMANCE_RUNNER_SHRINK_H
 

@@ -1,4 +1,4 @@
-/* worker.c: cases as they run in a child process; worker.h says who calls it. */
+/* worker.c: cases as they run in a child process. */
 #include "runner/worker.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* worker.h: what runs in a child process: the cases of a group one after the other, and those that
- * fail again with smaller sizes; and the messages that it sends. Called by runner.c alone. */
+ * fail again with smaller sizes; and the messages that it sends. */
 #ifndef CONFORMANCE_RUNNER_WORKER_H
 #define CONFORMANCE_RUNNER_WORKER_H
 

@@ -1,9 +1,7 @@
 /* The meaning of each operation on single values. */
 #include "interpret_value.h"
 
-#include "math_scalar.h"
-
-#include <math.h>
+#include <hal/ir_math_scalar.h>
 
 /* Functions of one operand; the other one is POW. */
 static const struct {
@@ -17,9 +15,9 @@ static uint64_t cast_float(double a, hal_type to)
     const double whole = trunc(a);
     switch (to) {
     case HAL_TYPE_F32:
-        return kit_bits_f32((float)a);
+        return math_bits_f32((float)a);
     case HAL_TYPE_F64:
-        return kit_bits_f64(a);
+        return math_bits_f64(a);
     case HAL_TYPE_BOOL:
         return a != 0;
     case HAL_TYPE_I32:
@@ -62,9 +60,9 @@ static uint64_t cast_integer(int negative, uint64_t low, hal_type to)
 {
     switch (to) {
     case HAL_TYPE_F32:
-        return kit_bits_f32(negative ? (float)(int64_t)low : (float)low);
+        return math_bits_f32(negative ? (float)(int64_t)low : (float)low);
     case HAL_TYPE_F64:
-        return kit_bits_f64(negative ? (double)(int64_t)low : (double)low);
+        return math_bits_f64(negative ? (double)(int64_t)low : (double)low);
     case HAL_TYPE_BOOL:
         return low != 0;
     default:
@@ -78,10 +76,10 @@ static uint64_t cast(hal_type from, hal_type to, uint64_t a)
         return a;
     }
     if (from == HAL_TYPE_F32) {
-        return cast_float(kit_float_f32((uint32_t)a), to);
+        return cast_float(math_float_f32((uint32_t)a), to);
     }
     if (from == HAL_TYPE_F64) {
-        return cast_float(kit_float_f64(a), to);
+        return cast_float(math_float_f64(a), to);
     }
     const int64_t value = as_signed(from, a);
     return cast_integer(hal_type_is_signed(from) && value < 0, (uint64_t)value, to);
@@ -90,9 +88,9 @@ static uint64_t cast(hal_type from, hal_type to, uint64_t a)
 /* NaN if either is; of two zeros min takes the negative one and max the positive one. */
 static uint64_t extreme_f64(uint32_t opcode, double a, double b)
 {
-    const uint64_t bits_a = kit_bits_f64(a), bits_b = kit_bits_f64(b);
+    const uint64_t bits_a = math_bits_f64(a), bits_b = math_bits_f64(b);
     if (a != a || b != b) {
-        return kit_bits_f64(a != a ? a : b);
+        return math_bits_f64(a != a ? a : b);
     }
     if (a == b) {
         return opcode == HAL_IR_MIN ? bits_a | bits_b : bits_a & bits_b;
@@ -124,39 +122,39 @@ static uint64_t operate_f32(uint32_t opcode, float a, float b, float c)
 {
     switch (opcode) {
     case HAL_IR_ADD:
-        return kit_bits_f32(a + b);
+        return math_bits_f32(a + b);
     case HAL_IR_SUB:
-        return kit_bits_f32(a - b);
+        return math_bits_f32(a - b);
     case HAL_IR_MUL:
-        return kit_bits_f32(a * b);
+        return math_bits_f32(a * b);
     case HAL_IR_DIV:
-        return kit_bits_f32(a / b);
+        return math_bits_f32(a / b);
     case HAL_IR_REM:
-        return kit_bits_f32(fmodf(a, b));
+        return math_bits_f32(fmodf(a, b));
     case HAL_IR_NEG:
-        return kit_bits_f32(a) ^ 0x80000000u;
+        return math_bits_f32(a) ^ 0x80000000u;
     case HAL_IR_ABS:
-        return kit_bits_f32(a) & 0x7fffffffu;
+        return math_bits_f32(a) & 0x7fffffffu;
     case HAL_IR_MIN:
     case HAL_IR_MAX:
-        return kit_bits_f32((float)kit_float_f64(extreme_f64(opcode, a, b)));
+        return math_bits_f32((float)math_float_f64(extreme_f64(opcode, a, b)));
     case HAL_IR_FMA:
-        return kit_bits_f32(fmaf(a, b, c));
+        return math_bits_f32(fmaf(a, b, c));
     case HAL_IR_SQRT:
-        return kit_bits_f32(sqrtf(a));
+        return math_bits_f32(sqrtf(a));
     case HAL_IR_FLOOR:
-        return kit_bits_f32(floorf(a));
+        return math_bits_f32(floorf(a));
     case HAL_IR_TRUNC:
-        return kit_bits_f32(truncf(a));
+        return math_bits_f32(truncf(a));
     case HAL_IR_RINT:
-        return kit_bits_f32(rintf(a));
+        return math_bits_f32(rintf(a));
     case HAL_IR_EQ:
     case HAL_IR_NE:
     case HAL_IR_LT:
     case HAL_IR_LE:
         return compare_floats(opcode, a, b);
     default:
-        return kit_bits_f32(math_f32(opcode, a, b));
+        return math_bits_f32(math_f32(opcode, a, b));
     }
 }
 
@@ -170,39 +168,39 @@ static uint64_t operate_f64(uint32_t opcode, double a, double b, double c)
 {
     switch (opcode) {
     case HAL_IR_ADD:
-        return kit_bits_f64(a + b);
+        return math_bits_f64(a + b);
     case HAL_IR_SUB:
-        return kit_bits_f64(a - b);
+        return math_bits_f64(a - b);
     case HAL_IR_MUL:
-        return kit_bits_f64(a * b);
+        return math_bits_f64(a * b);
     case HAL_IR_DIV:
-        return kit_bits_f64(a / b);
+        return math_bits_f64(a / b);
     case HAL_IR_REM:
-        return kit_bits_f64(fmod(a, b));
+        return math_bits_f64(fmod(a, b));
     case HAL_IR_NEG:
-        return kit_bits_f64(a) ^ UINT64_C(0x8000000000000000);
+        return math_bits_f64(a) ^ UINT64_C(0x8000000000000000);
     case HAL_IR_ABS:
-        return kit_bits_f64(a) & UINT64_C(0x7fffffffffffffff);
+        return math_bits_f64(a) & UINT64_C(0x7fffffffffffffff);
     case HAL_IR_MIN:
     case HAL_IR_MAX:
         return extreme_f64(opcode, a, b);
     case HAL_IR_FMA:
-        return kit_bits_f64(fma(a, b, c));
+        return math_bits_f64(fma(a, b, c));
     case HAL_IR_SQRT:
-        return kit_bits_f64(sqrt(a));
+        return math_bits_f64(sqrt(a));
     case HAL_IR_FLOOR:
-        return kit_bits_f64(floor(a));
+        return math_bits_f64(floor(a));
     case HAL_IR_TRUNC:
-        return kit_bits_f64(trunc(a));
+        return math_bits_f64(trunc(a));
     case HAL_IR_RINT:
-        return kit_bits_f64(rint(a));
+        return math_bits_f64(rint(a));
     case HAL_IR_EQ:
     case HAL_IR_NE:
     case HAL_IR_LT:
     case HAL_IR_LE:
         return compare_floats(opcode, a, b);
     default:
-        return kit_bits_f64(math_f64(opcode, a, b));
+        return math_bits_f64(math_f64(opcode, a, b));
     }
 }
 
@@ -229,9 +227,9 @@ static uint64_t multiply_high(hal_type type, uint64_t a, uint64_t b)
     case HAL_TYPE_U32:
         return a * b >> 32;
     case HAL_TYPE_I64:
-        return kit_mulhi_u64(a, b) - ((int64_t)a < 0 ? b : 0) - ((int64_t)b < 0 ? a : 0);
+        return math_mulhi_u64(a, b) - ((int64_t)a < 0 ? b : 0) - ((int64_t)b < 0 ? a : 0);
     default:
-        return kit_mulhi_u64(a, b);
+        return math_mulhi_u64(a, b);
     }
 }
 
@@ -318,7 +316,7 @@ static uint64_t f32_to_narrow(hal_type type, uint32_t bits)
     }
     if (magnitude < bias + (1u << 23)) { /* a denormal: the last place of `scale` is worth one */
         const float scale = ldexpf(1.0f, format.least + 23);
-        return sign | (kit_bits_f32(kit_float_f32(magnitude) + scale) - kit_bits_f32(scale));
+        return sign | (math_bits_f32(math_float_f32(magnitude) + scale) - math_bits_f32(scale));
     }
     const uint32_t rounded = (magnitude - bias + half - 1 + last) >> shift;
     return sign | (rounded > overflow ? overflow : rounded);
@@ -337,7 +335,7 @@ static uint64_t narrow_to_f32(hal_type type, uint32_t stored)
         return sign | 0x7f800000 | magnitude << shift;
     }
     if (magnitude < 1u << (format.digits - 1)) {
-        return sign | kit_bits_f32(ldexpf((float)magnitude, format.least));
+        return sign | math_bits_f32(ldexpf((float)magnitude, format.least));
     }
     const uint32_t bias = (uint32_t)(125 + format.digits + format.least) << 23;
     return sign | ((magnitude << shift) + bias);
@@ -357,11 +355,11 @@ uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uin
         break;
     }
     if (from == HAL_TYPE_F32) {
-        return operate_f32(opcode, kit_float_f32((uint32_t)a), kit_float_f32((uint32_t)b),
-                           kit_float_f32((uint32_t)c));
+        return operate_f32(opcode, math_float_f32((uint32_t)a), math_float_f32((uint32_t)b),
+                           math_float_f32((uint32_t)c));
     }
     if (from == HAL_TYPE_F64) {
-        return operate_f64(opcode, kit_float_f64(a), kit_float_f64(b), kit_float_f64(c));
+        return operate_f64(opcode, math_float_f64(a), math_float_f64(b), math_float_f64(c));
     }
     return operate_integer(opcode, from, a, b);
 }

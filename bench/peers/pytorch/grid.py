@@ -34,7 +34,7 @@ def rms_norm(x, axis):
     return x * torch.rsqrt(x.square().mean(axis, keepdim=True) + EPSILON)
 
 
-# Of x, y and the axis; the names of grid_operations.c.
+# Of x, y and the axis; the names of operations.c.
 OPERATIONS = {
     "copy": lambda x, y, axis: x.clone(memory_format=torch.contiguous_format),
     "neg": lambda x, y, axis: -x,

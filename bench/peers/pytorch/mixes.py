@@ -17,7 +17,7 @@ import torch
 from cells import main
 from torch_sequential import Series
 
-# The names of mixes_program.c.
+# The names of program.c.
 TORCH = {"neg": torch.neg, "abs": torch.abs, "relu": torch.relu, "square": torch.square,
          "tanh": torch.tanh, "sin": torch.sin, "cos": torch.cos, "exp": torch.exp,
          "atan": torch.atan, "add": torch.add, "sub": torch.sub, "mul": torch.mul,

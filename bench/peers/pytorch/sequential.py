@@ -23,7 +23,7 @@ MASK = (1 << 64) - 1
 OPERATIONS, ELEMENTS, RING = 10000, 1024, 16
 COMPILED_OPERATIONS = 500  # more take the compiler minutes
 HIDDEN, BATCHES = (16, 32, 64, 128, 256, 512), (1, 64)
-# sequential_chain.c: five that are drawn three times as often, and three.
+# chain.c: five that are drawn three times as often, and three.
 OFTEN = (torch.neg, torch.sin, torch.tanh, torch.atan, torch.erf)
 SELDOM = (torch.sinh, torch.tan, torch.expm1)
 
@@ -140,7 +140,7 @@ def chain(bench, modes):
 
 
 def recurrent_step(state, weight, rate, x):
-    """sequential_steps.c: h' = h + a (tanh(h W + x) - h)."""
+    """steps.c: h' = h + a (tanh(h W + x) - h)."""
     return state + rate * (torch.tanh(state @ weight + x) - state)
 
 

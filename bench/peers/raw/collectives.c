@@ -1,12 +1,12 @@
-/* NCCL without hal, see raw_collectives.h. The types repeat the library's documented interface, so
- * that the build needs none of it. Communicators are blocking, as most programs use them. */
+/* NCCL without hal. The types repeat the library's documented interface, so that the build needs
+ * none of it. Communicators are blocking, as most programs use them. */
 #include "peers/raw/collectives.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/library.h"
 #include "peers/raw/cuda_calls.h"
 
 enum { MOST_RANKS = 64, F32 = 7, SUM = 0 };
@@ -50,10 +50,7 @@ static bool well(raw_collectives *raw, int code, const char *call)
 
 static bool load(nccl_calls *nccl, char *message, size_t bytes)
 {
-    const struct {
-        void *place;
-        const char *name;
-    } symbols[] = {
+    const library_symbol symbols[] = {
         {&nccl->init_all, "ncclCommInitAll"},
         {&nccl->destroy, "ncclCommDestroy"},
         {&nccl->start, "ncclGroupStart"},
@@ -67,20 +64,8 @@ static bool load(nccl_calls *nccl, char *message, size_t bytes)
         {&nccl->recv, "ncclRecv"},
     };
     /* The one that hal has opened, if it has, whatever its path. */
-    void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(message, bytes, "--raw of collectives: %s", dlerror());
-        return false;
-    }
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        if (!symbol) {
-            snprintf(message, bytes, "NCCL lacks %s", symbols[i].name);
-            return false;
-        }
-        memcpy(symbols[i].place, &symbol, sizeof symbol);
-    }
-    return true;
+    return library_open("libnccl.so.2", symbols, sizeof symbols / sizeof symbols[0], message,
+                        bytes);
 }
 
 static bool rank_make(raw_collectives *raw, uint32_t r, uint64_t bytes)

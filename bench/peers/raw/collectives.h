@@ -1,4 +1,4 @@
-/* raw_collectives.h: collectives by NCCL's own calls, for suite_collectives.c: all ranks in this
+/* collectives.h: collectives by NCCL's own calls, for suites/collectives.c: all ranks in this
  * process, one on each device, in a unit of calls by one thread. */
 #ifndef BENCH_PEERS_RAW_COLLECTIVES_H
 #define BENCH_PEERS_RAW_COLLECTIVES_H
@@ -10,7 +10,7 @@
 typedef struct raw_collectives raw_collectives;
 
 /* Communicators, streams and memory: `bytes` to send and as many to receive on each device. Null
- * with a sentence, as for devices of another plugin than cuda. The devices are open already, and
+ * with a message, as for devices of another plugin than cuda. The devices are open already, and
  * stay so. */
 raw_collectives *raw_collectives_open(hal_device *const *devices, uint32_t ranks, uint64_t bytes,
                                       char *message, size_t message_bytes);

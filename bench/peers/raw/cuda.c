@@ -1,5 +1,5 @@
-/* The CUDA driver's own calls, see raw.h. One stream of the primary context, kernels from PTX, a
- * graph captured from the stream. */
+/* The CUDA driver's own calls. One stream of the primary context, kernels from PTX, a graph
+ * captured from the stream. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,67 +1,20 @@
-/* The CUDA driver without hal, see cuda_calls.h. */
+/* The CUDA driver without hal. */
 #include "peers/raw/cuda_calls.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "peers/library.h"
 
 enum { NON_BLOCKING = 1 }; /* of streams: no order with the legacy one */
 
 static bool load(cuda_calls *cuda, char *message, size_t bytes)
 {
-    const struct {
-        void *place;
-        const char *name;
-    } symbols[] = {
-        {&cuda->init, "cuInit"},
-        {&cuda->device_count, "cuDeviceGetCount"},
-        {&cuda->device_get, "cuDeviceGet"},
-        {&cuda->device_name, "cuDeviceGetName"},
-        {&cuda->device_uuid, "cuDeviceGetUuid"},
-        {&cuda->primary_retain, "cuDevicePrimaryCtxRetain"},
-        {&cuda->primary_release, "cuDevicePrimaryCtxRelease_v2"},
-        {&cuda->context_set, "cuCtxSetCurrent"},
-        {&cuda->module_load, "cuModuleLoadData"},
-        {&cuda->module_unload, "cuModuleUnload"},
-        {&cuda->module_function, "cuModuleGetFunction"},
-        {&cuda->stream_create, "cuStreamCreate"},
-        {&cuda->stream_destroy, "cuStreamDestroy_v2"},
-        {&cuda->stream_wait, "cuStreamSynchronize"},
-        {&cuda->launch, "cuLaunchKernel"},
-        {&cuda->allocate, "cuMemAlloc_v2"},
-        {&cuda->release, "cuMemFree_v2"},
-        {&cuda->allocate_ordered, "cuMemAllocAsync"},
-        {&cuda->release_ordered, "cuMemFreeAsync"},
-        {&cuda->copy, "cuMemcpyDtoDAsync_v2"},
-        {&cuda->copy_peer, "cuMemcpyPeerAsync"},
-        {&cuda->peer_enable, "cuCtxEnablePeerAccess"},
-        {&cuda->to_device, "cuMemcpyHtoD_v2"},
-        {&cuda->to_device_ordered, "cuMemcpyHtoDAsync_v2"},
-        {&cuda->to_host, "cuMemcpyDtoH_v2"},
-        {&cuda->to_host_ordered, "cuMemcpyDtoHAsync_v2"},
-        {&cuda->host_allocate, "cuMemAllocHost_v2"},
-        {&cuda->host_release, "cuMemFreeHost"},
-        {&cuda->capture_begin, "cuStreamBeginCapture_v2"},
-        {&cuda->capture_end, "cuStreamEndCapture"},
-        {&cuda->graph_instantiate, "cuGraphInstantiateWithFlags"},
-        {&cuda->graph_launch, "cuGraphLaunch"},
-        {&cuda->graph_destroy, "cuGraphDestroy"},
-        {&cuda->executable_destroy, "cuGraphExecDestroy"},
-    };
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(message, bytes, "%s", dlerror());
-        return false;
-    }
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        if (!symbol) {
-            snprintf(message, bytes, "libcuda.so.1 lacks %s", symbols[i].name);
-            return false;
-        }
-        memcpy(symbols[i].place, &symbol, sizeof symbol);
-    }
-    return true;
+#define CUDA_SYMBOL(name, symbol, parameters) {&cuda->name, symbol},
+    const library_symbol symbols[] = {CUDA_CALLS(CUDA_SYMBOL)};
+#undef CUDA_SYMBOL
+    return library_open("libcuda.so.1", symbols, sizeof symbols / sizeof symbols[0], message,
+                        bytes);
 }
 
 static bool has_id(cuda_calls *cuda, int device, const char *id)

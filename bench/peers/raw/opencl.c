@@ -1,5 +1,5 @@
-/* OpenCL's own calls, see raw.h. Arguments are set for each dispatch, as in programs whose buffers
- * change; the queue is in order. */
+/* OpenCL's own calls. Arguments are set for each dispatch, as in programs whose buffers change;
+ * the queue is in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,48 @@
-/* OpenCL without hal, see opencl_calls.h. */
+/* OpenCL without hal. */
 #include "peers/raw/opencl_calls.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "peers/library.h"
+
 enum { MOST = 64 };
 
-static bool load(opencl_calls *cl, char *message, size_t bytes);
-static cl_device_id find_device(const opencl_calls *cl, const char *wanted);
+static bool load(opencl_calls *cl, char *message, size_t bytes)
+{
+#define OPENCL_SYMBOL(name) {&cl->name, #name},
+    const library_symbol symbols[] = {OPENCL_CALLS(OPENCL_SYMBOL)};
+#undef OPENCL_SYMBOL
+    return library_open("libOpenCL.so.1", symbols, sizeof symbols / sizeof symbols[0], message,
+                        bytes);
+}
+
+/* The plugin shows the device's own name, perhaps with words around it. */
+static cl_device_id find_device(const opencl_calls *cl, const char *wanted)
+{
+    cl_platform_id platforms[MOST];
+    cl_uint platform_count = 0;
+    cl->clGetPlatformIDs(MOST, platforms, &platform_count);
+    for (cl_uint p = 0; p < platform_count && p < MOST; p++) {
+        cl_device_id devices[MOST];
+        cl_uint device_count = 0;
+        if (cl->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MOST, devices, &device_count) !=
+            CL_SUCCESS) {
+            continue;
+        }
+        for (cl_uint d = 0; d < device_count && d < MOST; d++) {
+            char name[256] = "";
+            cl->clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+            if (name[0] != 0 && strncmp(wanted, name, strnlen(wanted, 127)) == 0) {
+                return devices[d];
+            }
+            if (name[0] != 0 && strstr(wanted, name)) {
+                return devices[d];
+            }
+        }
+    }
+    return NULL;
+}
 
 bool opencl_open(opencl_calls *cl, const hal_device_info *info, char *message, size_t bytes)
 {
@@ -44,51 +78,4 @@ void opencl_close(opencl_calls *cl)
     }
     cl->queue = NULL;
     cl->context = NULL;
-}
-
-static bool load(opencl_calls *cl, char *message, size_t bytes)
-{
-    void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(message, bytes, "%s", dlerror());
-        return false;
-    }
-    void *symbol;
-#define OPENCL_LOAD(name)                                           \
-    symbol = dlsym(library, #name);                                 \
-    if (!symbol) {                                                  \
-        snprintf(message, bytes, "libOpenCL.so.1 lacks %s", #name); \
-        return false;                                               \
-    }                                                               \
-    memcpy(&cl->name, &symbol, sizeof symbol);
-    OPENCL_CALLS(OPENCL_LOAD)
-#undef OPENCL_LOAD
-    return true;
-}
-
-/* The plugin shows the device's own name, perhaps with words around it. */
-static cl_device_id find_device(const opencl_calls *cl, const char *wanted)
-{
-    cl_platform_id platforms[MOST];
-    cl_uint platform_count = 0;
-    cl->clGetPlatformIDs(MOST, platforms, &platform_count);
-    for (cl_uint p = 0; p < platform_count && p < MOST; p++) {
-        cl_device_id devices[MOST];
-        cl_uint device_count = 0;
-        if (cl->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MOST, devices, &device_count) !=
-            CL_SUCCESS) {
-            continue;
-        }
-        for (cl_uint d = 0; d < device_count && d < MOST; d++) {
-            char name[256] = "";
-            cl->clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof name - 1, name, NULL);
-            if (name[0] != 0 && strncmp(wanted, name, strnlen(wanted, 127)) == 0) {
-                return devices[d];
-            }
-            if (name[0] != 0 && strstr(wanted, name)) {
-                return devices[d];
-            }
-        }
-    }
-    return NULL;
 }

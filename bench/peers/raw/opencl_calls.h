@@ -1,5 +1,4 @@
-/* opencl_calls.h: OpenCL without hal, for raw_opencl.c and peer_clblast.c: the ICD loader opened at
- * run time, and the device that hal's plugin drives. */
+/* OpenCL without hal: the ICD loader, opened at run time, and the device of hal's plugin. */
 #ifndef BENCH_PEERS_RAW_OPENCL_CALLS_H
 #define BENCH_PEERS_RAW_OPENCL_CALLS_H
 
@@ -27,7 +26,7 @@ typedef struct opencl_calls {
     cl_command_queue queue; /* in order */
 } opencl_calls;
 
-/* Fills in all of it for the device that `info` describes. False with a sentence. */
+/* Fills in all of it for the device that `info` describes. False with a message. */
 bool opencl_open(opencl_calls *cl, const hal_device_info *info, char *message, size_t bytes);
 void opencl_close(opencl_calls *cl);
 

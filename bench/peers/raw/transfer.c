@@ -1,4 +1,4 @@
-/* cuMemcpyPeerAsync, see raw_transfer.h. */
+/* cuMemcpyPeerAsync. */
 #include "peers/raw/transfer.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* raw_transfer.h: a copy between two devices by the driver's own call, for suite_transfer.c. */
+/* transfer.h: a copy between two devices by the driver's own call, for suites/transfer.c. */
 #ifndef BENCH_PEERS_RAW_TRANSFER_H
 #define BENCH_PEERS_RAW_TRANSFER_H
 
@@ -7,7 +7,7 @@
 
 typedef struct raw_transfer raw_transfer;
 
-/* Memory on both devices of a plugin, and a stream on each. Null with a sentence, as for plugins
+/* Memory on both devices of a plugin, and a stream on each. Null with a message, as for plugins
  * whose driver is not called here. The devices are open already, and stay so. */
 raw_transfer *raw_transfer_open(const char *plugin, const hal_device_info *from,
                                 const hal_device_info *to, uint64_t bytes, char *message,

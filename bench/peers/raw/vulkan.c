@@ -1,5 +1,5 @@
-/* Vulkan's own calls, see raw.h. Command buffers of some hundred commands are recorded each time,
- * and a few are in flight at once; a barrier separates two commands that write the same memory. */
+/* Vulkan's own calls. Command buffers of some hundred commands are recorded each time, and a few
+ * are in flight at once; a barrier separates two commands that write the same memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

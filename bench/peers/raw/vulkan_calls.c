@@ -1,9 +1,10 @@
-/* Vulkan without hal, see vulkan_calls.h. */
+/* Vulkan without hal. */
 #include "peers/raw/vulkan_calls.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "peers/library.h"
 
 enum { MOST = 16 };
 
@@ -85,20 +86,16 @@ void vulkan_buffer_free(const vulkan_calls *vk, vulkan_buffer *buffer)
 
 static bool make_instance(vulkan_calls *vk, char *message, size_t bytes)
 {
-    void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(message, bytes, "%s", dlerror());
+    PFN_vkGetInstanceProcAddr find = NULL;
+    if (!library_open("libvulkan.so.1", &(library_symbol){&find, "vkGetInstanceProcAddr"}, 1,
+                      message, bytes)) {
         return false;
     }
-    PFN_vkGetInstanceProcAddr find = NULL;
-    void *symbol = dlsym(library, "vkGetInstanceProcAddr");
-    memcpy(&find, &symbol, sizeof symbol);
     const VkApplicationInfo program = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                        .apiVersion = VK_API_VERSION_1_2};
     const VkInstanceCreateInfo what = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                        .pApplicationInfo = &program};
-    PFN_vkCreateInstance create =
-        !find ? NULL : (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
+    PFN_vkCreateInstance create = (PFN_vkCreateInstance)find(NULL, "vkCreateInstance");
     if (!create || create(&what, NULL, &vk->instance) != VK_SUCCESS) {
         snprintf(message, bytes, "Vulkan gives no instance of version 1.2");
         return false;

@@ -1,5 +1,5 @@
-/* vulkan_calls.h: Vulkan without hal, for raw_vulkan.c: the loader opened at run time, and the
- * device that hal's plugin drives, with one queue that computes. */
+/* Vulkan without hal: the loader, opened at run time, and the device that hal's plugin drives, with
+ * one queue that computes. */
 #ifndef BENCH_PEERS_RAW_VULKAN_CALLS_H
 #define BENCH_PEERS_RAW_VULKAN_CALLS_H
 
@@ -41,7 +41,7 @@ typedef struct vulkan_calls {
     uint32_t family;
 } vulkan_calls;
 
-/* Fills in all of it for the device that `info` describes. False with a sentence. */
+/* Fills in all of it for the device that `info` describes. False with a message. */
 bool vulkan_open(vulkan_calls *vk, const hal_device_info *info, char *message, size_t bytes);
 void vulkan_close(vulkan_calls *vk);
 

@@ -1,4 +1,4 @@
-/* raw_vulkan_shaders.h: the two kernels of raw_vulkan.c in the words of SPIR-V 1.3. */
+/* vulkan_shaders.h: the two kernels of vulkan.c in the words of SPIR-V 1.3. */
 #ifndef BENCH_PEERS_RAW_VULKAN_SHADERS_H
 #define BENCH_PEERS_RAW_VULKAN_SHADERS_H
 

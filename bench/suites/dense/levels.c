@@ -1,4 +1,4 @@
-/* Inference by products with levels, see dense_levels.h. */
+/* Inference by products with levels. */
 #include "suites/dense/levels.h"
 
 /* relu(value + bias) */

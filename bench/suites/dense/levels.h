@@ -1,5 +1,5 @@
 /* The inference of a network by matrix products with a number of levels of Strassen's algorithm,
- * whose epilogues add the bias and compute the ReLU. Called by suite_dense.c. */
+ * whose epilogues add the bias and compute the ReLU. */
 #ifndef BENCH_SUITES_DENSE_LEVELS_H
 #define BENCH_SUITES_DENSE_LEVELS_H
 

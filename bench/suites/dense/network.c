@@ -1,4 +1,4 @@
-/* A network of dense layers, see dense.h. */
+/* A network of dense layers. */
 #include "suites/dense/network.h"
 
 #include <math.h>

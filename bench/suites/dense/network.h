@@ -1,5 +1,5 @@
 /* A network of dense layers with biases and ReLU, on a device and as its own reference in double
- * precision. Called by suite_dense.c. */
+ * precision. */
 #ifndef BENCH_SUITES_DENSE_NETWORK_H
 #define BENCH_SUITES_DENSE_NETWORK_H
 

@@ -1,5 +1,5 @@
-/* Data-parallel training of a network, see dense_ranks.h. A rank's gradients are reduced by layers:
- * those of a layer on a second queue, while the next layer's are computed. */
+/* Data-parallel training of a network. A rank's gradients are reduced by layers: those of a layer
+ * on a second queue, while the next layer's are computed. */
 #include "suites/dense/ranks.h"
 
 #include <ops/comm.h>
@@ -39,8 +39,8 @@ typedef struct rank_place {
 
 struct dense_ranks {
     bench_state *bench;
-    crew all;
-    rank_place places[CREW_MAX_RANKS];
+    bench_ranks all;
+    rank_place places[RANKS_MAX];
     /* On the first rank's queue without a communicator: as one rank trains, and with gradients that
      * are computed by layers. */
     dense_network one, by_layers;
@@ -116,7 +116,7 @@ static bool layer_finish(void *user, int layer)
 /* ---- The work of a rank ---- */
 
 /* A rank that failed must not let the others wait. */
-static void rank_end(const crew_member *self)
+static void rank_end(const bench_rank *self)
 {
     const rank_place *place = self->user;
     if (place->bench.failed) {
@@ -130,7 +130,7 @@ static dense_steps way_select(rank_place *place, int way)
     return (dense_steps){.network = &place->network, .graph = way == GRAPH ? place->graph : NULL};
 }
 
-static void member_steps(crew_member *self, int way, int calls)
+static void member_steps(bench_rank *self, int way, int calls)
 {
     rank_place *place = self->user;
     dense_steps steps = way_select(place, way);
@@ -138,22 +138,22 @@ static void member_steps(crew_member *self, int way, int calls)
     rank_end(self);
 }
 
-static void member_overlapped(crew_member *self, int calls)
+static void member_overlapped(bench_rank *self, int calls)
 {
     member_steps(self, OVERLAPPED, calls);
 }
 
-static void member_one_queue(crew_member *self, int calls)
+static void member_one_queue(bench_rank *self, int calls)
 {
     member_steps(self, ONE_QUEUE, calls);
 }
 
-static void member_graph(crew_member *self, int calls)
+static void member_graph(bench_rank *self, int calls)
 {
     member_steps(self, GRAPH, calls);
 }
 
-static void member_record(crew_member *self, int calls)
+static void member_record(bench_rank *self, int calls)
 {
     rank_place *place = self->user;
     way_select(place, GRAPH);
@@ -188,7 +188,7 @@ static bool step_hash(dense_steps *steps, uint64_t *hash)
     return well;
 }
 
-static void member_check(crew_member *self, int way)
+static void member_check(bench_rank *self, int way)
 {
     rank_place *place = self->user;
     dense_steps steps = way_select(place, way);
@@ -198,9 +198,9 @@ static void member_check(crew_member *self, int way)
 
 /* ---- All ranks ---- */
 
-static bool ranks_run(dense_ranks *run, crew_work work, int calls)
+static bool steps_run(dense_ranks *run, rank_work work, int calls)
 {
-    crew_run(&run->all, work, calls);
+    ranks_run(&run->all, work, calls);
     for (uint32_t r = 0; r < run->all.ranks; r++) {
         run->bench->failed = run->bench->failed || run->places[r].bench.failed;
     }
@@ -212,7 +212,7 @@ static bool ranks_check(dense_ranks *run, ranks_way way, uint64_t expected, bool
 {
     static const char *const ways[] = {"two queues", "one queue", "a graph"};
     const char *name = run->places[0].network.cell->name;
-    if (!ranks_run(run, member_check, (int)way)) {
+    if (!steps_run(run, member_check, (int)way)) {
         return false;
     }
     const uint64_t first = run->places[0].hash;
@@ -228,7 +228,8 @@ static bool ranks_check(dense_ranks *run, ranks_way way, uint64_t expected, bool
 }
 
 /* With the inputs of one rank the ranks have its new weights, if their number is a power of two, so
- * that the mean is exact; with inputs of their own they have the same others in each way. */
+ * that the mean is exact; with different inputs all ranks have the same other weights, however the
+ * step is configured. */
 static bool steps_check(dense_ranks *run)
 {
     const bool is_exact = (run->all.ranks & (run->all.ranks - 1)) == 0;
@@ -246,24 +247,24 @@ static bool steps_check(dense_ranks *run)
     for (uint32_t r = 0; r < run->all.ranks && well; r++) {
         well = dense_vary(&run->places[r].network, (int)r);
     }
-    well = well && ranks_run(run, member_record, 1) && ranks_check(run, OVERLAPPED, hash, false);
+    well = well && steps_run(run, member_record, 1) && ranks_check(run, OVERLAPPED, hash, false);
     hash = run->places[0].hash;
     return well && ranks_check(run, ONE_QUEUE, hash, true) && ranks_check(run, GRAPH, hash, true);
 }
 
 static void run_overlapped(void *user, int calls)
 {
-    ranks_run(user, member_overlapped, calls);
+    steps_run(user, member_overlapped, calls);
 }
 
 static void run_one_queue(void *user, int calls)
 {
-    ranks_run(user, member_one_queue, calls);
+    steps_run(user, member_one_queue, calls);
 }
 
 static void run_graph(void *user, int calls)
 {
-    ranks_run(user, member_graph, calls);
+    steps_run(user, member_graph, calls);
 }
 
 static void row_add(dense_ranks *run, const dense_cell *cell, const char *way,
@@ -366,9 +367,9 @@ dense_ranks *dense_ranks_open(bench_state *bench)
     }
     run->bench = bench;
     run->no_exchange = (dense_exchange){layer_start, layer_finish, &run->none};
-    bool well = crew_open(bench, &run->all);
+    bool well = ranks_open(bench, &run->all);
     for (uint32_t r = 0; r < run->all.ranks && well; r++) {
-        crew_member *self = &run->all.members[r];
+        bench_rank *self = &run->all.members[r];
         rank_place *place = &run->places[r];
         self->user = place;
         place->bench = (bench_state){.options = bench->options,
@@ -393,7 +394,7 @@ void dense_ranks_close(dense_ranks *run)
         hal_queue_destroy(run->places[r].second);
     }
     if (run) {
-        crew_close(&run->all);
+        ranks_close(&run->all);
     }
     free(run);
 }

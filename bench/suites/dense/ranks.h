@@ -1,5 +1,5 @@
-/* Data-parallel training of a network of dense layers by the ranks of a crew, each with a batch of
- * its own. Called by suite_dense.c. */
+/* Data-parallel training of a network of dense layers by several ranks, each with a batch of
+ * its own. */
 #ifndef BENCH_SUITES_DENSE_RANKS_H
 #define BENCH_SUITES_DENSE_RANKS_H
 

@@ -1,4 +1,4 @@
-/* Steps of a network, see dense_steps.h. */
+/* Steps of a network. */
 #include "suites/dense/steps.h"
 
 static void results_use(const dense_steps *steps, ops_array **results, uint32_t count)

@@ -1,5 +1,4 @@
-/* Steps of a network of dense layers, one after the other, as they are timed. Called by
- * suite_dense.c and dense_ranks.c. */
+/* Steps of a network of dense layers, one after the other, as they are timed. */
 #ifndef BENCH_SUITES_DENSE_STEPS_H
 #define BENCH_SUITES_DENSE_STEPS_H
 

@@ -1,7 +1,7 @@
-/* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph, the
- * inference also with a kernel for each operation and with levels of Strassen's algorithm, with
- * --ranks training by several ranks, and through --join what pytorch/dense.py and pytorch/ddp.py
- * measured. Called by main.c. */
+/* Networks of dense layers with ReLU: inference and training steps, with arrays and as a graph,
+ * the inference also with a kernel for each operation and with levels of Strassen's algorithm,
+ * with --ranks training by several ranks, and through --join what pytorch/dense.py and
+ * pytorch/ddp.py measured. */
 #include <stdio.h>
 #include <string.h>
 

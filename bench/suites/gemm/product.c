@@ -1,4 +1,4 @@
-/* Matrix products and ways to multiply them, see gemm_product.h. */
+/* Matrix products and calls that multiply them. */
 #include "suites/gemm/product.h"
 
 #include <math.h>
@@ -181,77 +181,79 @@ void gemm_operands_release(gemm_operands *operands)
     ops_expression_destroy(operands->bias_gelu);
 }
 
-static ops_gemm_options way_options(const gemm_way *way)
+static ops_gemm_options call_options(const gemm_call *call)
 {
     ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
-    options.precision = way->precision;
-    options.levels = way->levels;
-    options.impl = way->impl;
-    options.config = way->config[0] ? way->config : NULL;
-    if (way->has_epilogue) {
-        options.epilogue = way->operands->bias_gelu;
-        options.inputs = &way->operands->bias;
+    options.precision = call->precision;
+    options.levels = call->levels;
+    options.impl = call->impl;
+    options.config = call->config[0] ? call->config : NULL;
+    if (call->has_epilogue) {
+        options.epilogue = call->operands->bias_gelu;
+        options.inputs = &call->operands->bias;
         options.input_count = 1;
     }
     return options;
 }
 
-static hal_status way_multiply(const gemm_way *way)
+static hal_status call_multiply(const gemm_call *call)
 {
-    const ops_gemm_options options = way_options(way);
-    return ops_gemm(way->ops, &options, &way->operands->a, &way->operands->b, &way->operands->c);
+    const ops_gemm_options options = call_options(call);
+    return ops_gemm(call->ops, &options, &call->operands->a, &call->operands->b,
+                    &call->operands->c);
 }
 
-bool gemm_way_set_config(gemm_way *way, uint32_t rank)
+bool gemm_call_set_config(gemm_call *call, uint32_t rank)
 {
-    way->config[0] = '\0';
-    const ops_gemm_options options = way_options(way);
-    return ops_gemm_get_config(way->ops, &options, &way->operands->a, &way->operands->b,
-                               &way->operands->c, rank, sizeof way->config, way->config) == HAL_OK;
+    call->config[0] = '\0';
+    const ops_gemm_options options = call_options(call);
+    return ops_gemm_get_config(call->ops, &options, &call->operands->a, &call->operands->b,
+                               &call->operands->c, rank, sizeof call->config,
+                               call->config) == HAL_OK;
 }
 
-void gemm_way_describe(const gemm_way *way, size_t bytes, char *text)
+void gemm_call_describe(const gemm_call *call, size_t bytes, char *text)
 {
-    const ops_gemm_options options = way_options(way);
-    if (ops_gemm_describe(way->ops, &options, &way->operands->a, &way->operands->b,
-                          &way->operands->c, bytes, text) != HAL_OK) {
+    const ops_gemm_options options = call_options(call);
+    if (ops_gemm_describe(call->ops, &options, &call->operands->a, &call->operands->b,
+                          &call->operands->c, bytes, text) != HAL_OK) {
         text[0] = '\0';
     }
 }
 
-void gemm_way_run(void *way, int calls)
+void gemm_call_run(void *call, int calls)
 {
-    const gemm_way *run = way;
+    gemm_call *run = call;
     bench_state *bench = run->product->bench;
-    for (int i = 0; i < calls && !bench->failed; i++) {
-        bench_ok(bench, way_multiply(run), "ops_gemm");
+    for (int i = 0; i < calls && !run->failed; i++) {
+        run->failed = !bench_ok(bench, call_multiply(run), "ops_gemm");
     }
     bench_ok(bench, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
 }
 
 /* Multiplies once, with the wait. */
-static hal_status way_multiply_once(const gemm_way *way, double *ms)
+static hal_status call_multiply_once(const gemm_call *call, double *ms)
 {
     const double start = measure_now();
-    hal_status status = way_multiply(way);
-    if (!status) {
-        status = hal_queue_wait(way->queue, HAL_WAIT_FOREVER);
+    hal_status status = call_multiply(call);
+    if (status == HAL_OK) {
+        status = hal_queue_wait(call->queue, HAL_WAIT_FOREVER);
     }
     *ms = 1e3 * (measure_now() - start);
     return status;
 }
 
-hal_status gemm_way_try(const gemm_way *way, double times_ms[2])
+hal_status gemm_call_try(const gemm_call *call, double times_ms[2])
 {
-    const gemm_product *p = way->product;
+    const gemm_product *p = call->product;
     double unused[2], *times = times_ms ? times_ms : unused;
     /* The operands may still be on their way to the device. */
-    hal_status status = hal_queue_wait(way->queue, HAL_WAIT_FOREVER);
+    hal_status status = hal_queue_wait(call->queue, HAL_WAIT_FOREVER);
     for (int i = 0; i < (times_ms ? 2 : 1) && !status; i++) {
-        status = way_multiply_once(way, &times[i]);
+        status = call_multiply_once(call, &times[i]);
     }
     return status ? status
-                  : ops_tensor_read(way->ops, &way->operands->c, gemm_product_c_bytes(p), p->c);
+                  : ops_tensor_read(call->ops, &call->operands->c, gemm_product_c_bytes(p), p->c);
 }
 
 static double unit_of(hal_type type)
@@ -311,11 +313,11 @@ static bool product_check(const gemm_product *p, const char *who, bool is_peer, 
     return true;
 }
 
-bool gemm_way_check(const gemm_way *way, const char *who)
+bool gemm_call_check(const gemm_call *call, const char *who)
 {
-    const bool is_normwise = way->precision == HAL_GEMM_NORMWISE;
-    const uint32_t levels = way->levels ? way->levels : HAL_GEMM_MAX_LEVELS;
-    return product_check(way->product, who, false, is_normwise ? levels : 0, way->has_epilogue);
+    const bool is_normwise = call->precision == HAL_GEMM_NORMWISE;
+    const uint32_t levels = call->levels ? call->levels : HAL_GEMM_MAX_LEVELS;
+    return product_check(call->product, who, false, is_normwise ? levels : 0, call->has_epilogue);
 }
 
 bool gemm_peer_check(const gemm_product *product, const char *who)

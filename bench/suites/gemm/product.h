@@ -1,5 +1,4 @@
-/* The matrix products that suite_gemm.c measures, with their operands on the host, and ways to
- * multiply them on a device. */
+/* Matrix products with their operands on the host, and calls that multiply them on a device. */
 #ifndef BENCH_SUITES_GEMM_PRODUCT_H
 #define BENCH_SUITES_GEMM_PRODUCT_H
 
@@ -24,8 +23,8 @@ typedef struct gemm_operands {
     ops_expression *bias_gelu; /* gelu(value + bias), without --epilogue null */
 } gemm_operands;
 
-/* A way to multiply: a device with its operands, and the options of the call. */
-typedef struct gemm_way {
+/* A call of ops_gemm: a device with its operands, and the options. */
+typedef struct gemm_call {
     const gemm_product *product;
     ops_context *ops;
     hal_queue *queue;
@@ -35,7 +34,8 @@ typedef struct gemm_way {
     ops_gemm_impl impl;
     char config[96];   /* a portable kernel, as ops_gemm_get_config names it; empty: the choice */
     bool has_epilogue; /* bias_gelu of the operands */
-} gemm_way;
+    bool failed;       /* nothing more is measured */
+} gemm_call;
 
 /* m, n and k of 1 to `largest` with uniform logarithms, and one of three layouts: neither operand
  * transposed, A or B. */
@@ -57,24 +57,24 @@ size_t gemm_product_c_bytes(const gemm_product *product);
 bool gemm_operands_make(const gemm_product *product, ops_context *ops, gemm_operands *operands);
 void gemm_operands_release(gemm_operands *operands);
 
-/* Multiplies `calls` times and waits: a measure_function over a gemm_way. */
-void gemm_way_run(void *way, int calls);
+/* Multiplies `calls` times and waits: a measure_function over a gemm_call. */
+void gemm_call_run(void *call, int calls);
 
 /* Sets the config of the portable kernel with the rank-th least estimated time, from 1 on. Returns
  * whether there is one. */
-bool gemm_way_set_config(gemm_way *way, uint32_t rank);
+bool gemm_call_set_config(gemm_call *call, uint32_t rank);
 
-/* The line of ops_gemm_describe about a way; an empty one where it fails. */
-void gemm_way_describe(const gemm_way *way, size_t bytes, char *text);
+/* The line of ops_gemm_describe about a call; an empty one where it fails. */
+void gemm_call_describe(const gemm_call *call, size_t bytes, char *text);
 
-/* Multiplies and reads C. UNSUPPORTED where the device has no such way. `times_ms`: null, or
+/* Multiplies and reads C. UNSUPPORTED where the device has no such call. `times_ms`: null, or
  * receives the times of the first and a second product, each with its wait, on an idle queue. */
-hal_status gemm_way_try(const gemm_way *way, double times_ms[2]);
+hal_status gemm_call_try(const gemm_call *call, double times_ms[2]);
 
-/* Whether the host's C, as a way or a peer computed it, is the product: at elements spread over it,
- * within the bound of the class. Peers may round partial sums to the type of C. False after a
+/* Whether the host's C, which a call or a peer computed, is the product: at elements spread over
+ * it, within the bound of the class. Peers may round partial sums to the type of C. False after a
  * printed failure. */
-bool gemm_way_check(const gemm_way *way, const char *who);
+bool gemm_call_check(const gemm_call *call, const char *who);
 bool gemm_peer_check(const gemm_product *product, const char *who);
 
 #endif

@@ -1,5 +1,5 @@
 /* Matrix products of several sizes and types, in turns with BLAS libraries of the host or the
- * device. Called by main.c. */
+ * device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,16 +54,16 @@ static void run_peer(void *user, int calls)
     const gemm_product *p = run->product;
     const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
     const int lda = p->transpose_a ? m : k, ldb = p->transpose_b ? k : n;
-    const int way_a = p->transpose_a ? TRANSPOSED : AS_IT_IS;
-    const int way_b = p->transpose_b ? TRANSPOSED : AS_IT_IS;
+    const int order_a = p->transpose_a ? TRANSPOSED : AS_IT_IS;
+    const int order_b = p->transpose_b ? TRANSPOSED : AS_IT_IS;
     for (int64_t i = 0; i < calls * p->batch; i++) {
         const int64_t at = i % p->batch, in_a = at * m * k, in_b = at * k * n, in_c = at * m * n;
         if (p->type == HAL_TYPE_F64) {
-            run->host.dgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0, (const double *)p->a + in_a, lda,
-                            (const double *)p->b + in_b, ldb, 0.0, (double *)p->c + in_c, n);
+            run->host.dgemm(ROW_MAJOR, order_a, order_b, m, n, k, 1.0, (const double *)p->a + in_a,
+                            lda, (const double *)p->b + in_b, ldb, 0.0, (double *)p->c + in_c, n);
         } else {
-            run->host.sgemm(ROW_MAJOR, way_a, way_b, m, n, k, 1.0f, (const float *)p->a + in_a, lda,
-                            (const float *)p->b + in_b, ldb, 0.0f, (float *)p->c + in_c, n);
+            run->host.sgemm(ROW_MAJOR, order_a, order_b, m, n, k, 1.0f, (const float *)p->a + in_a,
+                            lda, (const float *)p->b + in_b, ldb, 0.0f, (float *)p->c + in_c, n);
         }
     }
 }
@@ -114,16 +114,16 @@ static void peers_end(bench_state *bench, peer *peers, int count)
 }
 
 /* The row of a class; the classes and peers of its product have been measured in turns. */
-static bench_row *row_add(const gemm_way *way, const measurement *time, const double first_ms[2])
+static bench_row *row_add(const gemm_call *call, const measurement *time, const double first_ms[2])
 {
-    const gemm_product *p = way->product;
-    const char *const epilogue = way->has_epilogue ? " + bias, gelu" : "";
+    const gemm_product *p = call->product;
+    const char *const epilogue = call->has_epilogue ? " + bias, gelu" : "";
     const char *class =
-        p->bench->options.precision_count > 1 ? bench_precision_name(way->precision) : "";
+        p->bench->options.precision_count > 1 ? bench_precision_name(call->precision) : "";
     char product[64], name[96], levels[12] = "";
     gemm_product_name(p, product, sizeof product);
-    if (class[0] != 0 && way->levels) {
-        snprintf(levels, sizeof levels, "%u", way->levels);
+    if (class[0] != 0 && call->levels) {
+        snprintf(levels, sizeof levels, "%u", call->levels);
     }
     snprintf(name, sizeof name, "%s%s%s%s%s", product, class[0] != 0 ? ", " : "", class, levels,
              epilogue);
@@ -135,77 +135,77 @@ static bench_row *row_add(const gemm_way *way, const measurement *time, const do
         row->time = *time;
         row->first_ms = first_ms[0];
         row->second_ms = first_ms[1];
-        gemm_way_describe(way, sizeof row->how, row->how);
+        gemm_call_describe(call, sizeof row->how, row->how);
     }
     return row;
 }
 
-/* Appends a way if this device has it. Returns whether it has; *well becomes false where it fails
+/* Appends a call if this device has it. Returns whether it has; *well becomes false where it fails
  * otherwise or its result is wrong. */
-static bool alternative_add(const gemm_way *way, gemm_way *found, int *count, bool *well)
+static bool alternative_add(const gemm_call *call, gemm_call *found, int *count, bool *well)
 {
-    const hal_status status = gemm_way_try(way, NULL);
+    const hal_status status = gemm_call_try(call, NULL);
     if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
-        *well = bench_ok(way->product->bench, status, "ops_gemm");
+        *well = bench_ok(call->product->bench, status, "ops_gemm");
     }
-    if (status != HAL_OK || !gemm_way_check(way, "an alternative")) {
+    if (status != HAL_OK || !gemm_call_check(call, "an alternative")) {
         return false;
     }
-    found[(*count)++] = *way;
+    found[(*count)++] = *call;
     return true;
 }
 
-/* Whether a way has the kernels of the choice: their descriptions differ in the reason alone, which
+/* Whether a call has the kernels of the choice: descriptions differ in the reason alone, which
  * follows the last semicolon. */
-static bool is_choice(const gemm_way *way, const char *chosen)
+static bool is_choice(const gemm_call *call, const char *chosen)
 {
     char text[512];
-    gemm_way_describe(way, sizeof text, text);
+    gemm_call_describe(call, sizeof text, text);
     const char *end = strrchr(text, ';'), *chosen_end = strrchr(chosen, ';');
     return end && chosen_end && end - text == chosen_end - chosen &&
            memcmp(text, chosen, (size_t)(end - text)) == 0;
 }
 
 /* Adds the portable kernels by their estimated time, without the choice. */
-static void portable_add(const gemm_way *chosen, const char *text, gemm_way *found, int *count,
+static void portable_add(const gemm_call *chosen, const char *text, gemm_call *found, int *count,
                          bool *well)
 {
     enum { USUAL = 8 };
     const uint32_t asked = chosen->product->bench->options.candidates,
                    candidates = asked > 0 ? asked : USUAL;
     bool more = chosen->impl != OPS_GEMM_NATIVE;
-    gemm_way way = *chosen;
-    way.impl = OPS_GEMM_PORTABLE;
+    gemm_call call = *chosen;
+    call.impl = OPS_GEMM_PORTABLE;
     for (uint32_t i = 1; i <= candidates && more && *well; i++) {
-        more = gemm_way_set_config(&way, i) &&
-               (is_choice(&way, text) || alternative_add(&way, found, count, well));
+        more = gemm_call_set_config(&call, i) &&
+               (is_choice(&call, text) || alternative_add(&call, found, count, well));
     }
 }
 
 /* Adds the plugin's kernel for a class, where it is not the choice. */
-static void native_add(const gemm_way *chosen, uint32_t precision, const char *text,
-                       gemm_way *found, int *count, bool *well)
+static void native_add(const gemm_call *chosen, uint32_t precision, const char *text,
+                       gemm_call *found, int *count, bool *well)
 {
-    gemm_way way = *chosen;
-    way.impl = OPS_GEMM_NATIVE;
-    way.precision = precision;
-    if (chosen->impl != OPS_GEMM_PORTABLE && *well && !is_choice(&way, text)) {
-        alternative_add(&way, found, count, well);
+    gemm_call call = *chosen;
+    call.impl = OPS_GEMM_NATIVE;
+    call.precision = precision;
+    if (chosen->impl != OPS_GEMM_PORTABLE && *well && !is_choice(&call, text)) {
+        alternative_add(&call, found, count, well);
     }
 }
 
-/* The other ways to multiply than that of a class: kernels of both implementations, and the
+/* The other calls that multiply than that of a class: kernels of both implementations, and the
  * numbers of levels of Strassen's algorithm. Returns how many this device has. */
-static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNATIVES])
+static int alternatives_find(const gemm_call *chosen, gemm_call found[MAX_ALTERNATIVES])
 {
     int count = 0;
     bool well = true;
-    gemm_way way = *chosen;
+    gemm_call call = *chosen;
     char text[512];
-    gemm_way_describe(chosen, sizeof text, text);
-    way.impl = OPS_GEMM_PORTABLE;
-    if (chosen->impl == OPS_GEMM_ANY && !is_choice(&way, text)) {
-        alternative_add(&way, found, &count, &well);
+    gemm_call_describe(chosen, sizeof text, text);
+    call.impl = OPS_GEMM_PORTABLE;
+    if (chosen->impl == OPS_GEMM_ANY && !is_choice(&call, text)) {
+        alternative_add(&call, found, &count, &well);
     }
     portable_add(chosen, text, found, &count, &well);
     native_add(chosen, chosen->precision, text, found, &count, &well);
@@ -214,10 +214,10 @@ static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNAT
     }
     for (uint32_t l = 0; l <= HAL_GEMM_MAX_LEVELS && chosen->precision == HAL_GEMM_NORMWISE && well;
          l++) {
-        way = *chosen;
-        way.levels = l;
-        way.precision = l > 0 ? HAL_GEMM_NORMWISE : HAL_GEMM_ACCURATE;
-        alternative_add(&way, found, &count, &well);
+        call = *chosen;
+        call.levels = l;
+        call.precision = l > 0 ? HAL_GEMM_NORMWISE : HAL_GEMM_ACCURATE;
+        alternative_add(&call, found, &count, &well);
     }
     return count;
 }
@@ -226,44 +226,44 @@ static int alternatives_find(const gemm_way *chosen, gemm_way found[MAX_ALTERNAT
 static void add_best(bench_row *row, const measured *alternatives, int count)
 {
     const measurement *best = &row->time;
-    const gemm_way *best_way = NULL;
+    const gemm_call *best_call = NULL;
     row->candidates = calloc((size_t)count + 1, sizeof *row->candidates);
     for (int i = 0; i < count && row->candidates != NULL; i++) {
-        const gemm_way *way = alternatives[i].user;
+        const gemm_call *call = alternatives[i].user;
         bench_candidate *candidate = &row->candidates[i];
-        snprintf(candidate->config, sizeof candidate->config, "%s", way->config);
+        snprintf(candidate->config, sizeof candidate->config, "%s", call->config);
         candidate->median_us = alternatives[i].time.median_us;
         candidate->min_us = alternatives[i].time.min_us;
         candidate->runs = alternatives[i].time.runs;
-        gemm_way_describe(way, sizeof candidate->how, candidate->how);
+        gemm_call_describe(call, sizeof candidate->how, candidate->how);
         row->candidate_count = i + 1;
         if (candidate->runs > 0 && candidate->min_us < best->min_us) {
             best = &alternatives[i].time;
-            best_way = way;
+            best_call = call;
         }
     }
-    if (best_way) {
-        gemm_way_describe(best_way, sizeof row->best_how, row->best_how);
+    if (best_call) {
+        gemm_call_describe(best_call, sizeof row->best_how, row->best_how);
     }
     bench_add_peer(row, BENCH_BEST, best);
 }
 
-/* A row for each of `class_count` ways; one with an epilogue follows the same without. */
-static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *classes,
+/* A row for each of `class_count` calls; one with an epilogue follows the same without. */
+static void run_case(gemm_product *p, const gemm_operands *operands, gemm_call *classes,
                      int class_count, peer *peers, int peer_count)
 {
     bench_state *bench = p->bench;
     static measured competitors[MAX_WAYS * (1 + MAX_ALTERNATIVES) + BENCH_MAX_PEERS];
-    static gemm_way alternatives[MAX_WAYS][MAX_ALTERNATIVES];
+    static gemm_call alternatives[MAX_WAYS][MAX_ALTERNATIVES];
     double first_ms[MAX_WAYS][2];
     const char *names[BENCH_MAX_PEERS];
     int count = class_count, more[MAX_WAYS] = {0};
     bool well = true;
     for (int i = 0; i < class_count && well; i++) {
         classes[i].operands = operands;
-        competitors[i] = (measured){.function = gemm_way_run, .user = &classes[i]};
-        well = bench_ok(bench, gemm_way_try(&classes[i], first_ms[i]), "ops_gemm") &&
-               gemm_way_check(&classes[i], "the device");
+        competitors[i] = (measured){.function = gemm_call_run, .user = &classes[i]};
+        well = bench_ok(bench, gemm_call_try(&classes[i], first_ms[i]), "ops_gemm") &&
+               gemm_call_check(&classes[i], "the device");
     }
     for (int i = 0; i < peer_count && well; i++) {
         if (begin_peer(p, &peers[i], &competitors[count])) {
@@ -275,7 +275,7 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_way *c
         more[i] = classes[i].has_epilogue ? 0 : alternatives_find(&classes[i], alternatives[i]);
         for (int j = 0; j < more[i]; j++) {
             competitors[count++] =
-                (measured){.function = gemm_way_run, .user = &alternatives[i][j]};
+                (measured){.function = gemm_call_run, .user = &alternatives[i][j]};
         }
     }
     if (!well) {
@@ -310,17 +310,17 @@ static void run_classes(const gemm_product *shape, peer *peers, int peer_count)
     bench_options *options = &bench->options;
     for (int i = 0, more = bench_select_precision(options, 0); more;) {
         gemm_product p = *shape;
-        gemm_way classes[MAX_WAYS];
+        gemm_call classes[MAX_WAYS];
         gemm_operands operands = {0};
         int count = 0;
         p.is_fast = options->precision == HAL_GEMM_FAST;
         do {
-            classes[count++] = (gemm_way){.product = &p,
-                                          .ops = bench->ops,
-                                          .queue = bench->queue,
-                                          .precision = options->precision,
-                                          .levels = options->levels,
-                                          .impl = options->impl};
+            classes[count++] = (gemm_call){.product = &p,
+                                           .ops = bench->ops,
+                                           .queue = bench->queue,
+                                           .precision = options->precision,
+                                           .levels = options->levels,
+                                           .impl = options->impl};
             if (options->epilogue) {
                 classes[count] = classes[count - 1];
                 classes[count++].has_epilogue = true;

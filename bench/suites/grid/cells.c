@@ -1,4 +1,4 @@
-/* The cells of hal-bench grid, see grid.h. */
+/* The cells of hal-bench grid. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

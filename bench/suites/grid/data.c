@@ -1,4 +1,4 @@
-/* Operands and checks of the cells of hal-bench grid, see grid_data.h. */
+/* Operands and checks of the cells of hal-bench grid. */
 #include "suites/grid/data.h"
 
 #include "suites/pattern.h"

@@ -1,6 +1,6 @@
 /* The operands of a cell of hal-bench grid on a device, and the check of its result. The elements
  * repeat a block of random ones whose length has a large prime factor, so that the host knows each
- * without a copy, and a wrong index gives a wrong result. Called by suite_grid.c. */
+ * without a copy, and a wrong index gives a wrong result. */
 #ifndef BENCH_SUITES_GRID_DATA_H
 #define BENCH_SUITES_GRID_DATA_H
 

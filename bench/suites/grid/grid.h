@@ -1,5 +1,5 @@
-/* The cells of hal-bench grid: what is measured (grid_cells.c) and what each operation computes
- * (grid_operations.c). Called by suite_grid.c. */
+/* The cells of hal-bench grid: what is measured (cells.c) and what each operation computes
+ * (operations.c). */
 #ifndef BENCH_SUITES_GRID_GRID_H
 #define BENCH_SUITES_GRID_GRID_H
 

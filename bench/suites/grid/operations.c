@@ -1,4 +1,4 @@
-/* What the cells of hal-bench grid compute, with references in double precision, see grid.h. */
+/* What the cells of hal-bench grid compute, with references in double precision. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

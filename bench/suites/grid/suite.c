@@ -1,5 +1,5 @@
 /* Ordinary operations over many shapes and types, compared with copies of as many bytes, with a
- * second device, and through --join with what pytorch/grid.py measured. Called by main.c. */
+ * second device, and through --join with what pytorch/grid.py measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,29 +22,29 @@ typedef struct copy_rates {
     int count;
 } copy_rates;
 
-/* The fastest yardstick that moves as many bytes; 0 after a failure. */
+/* The fastest baseline that moves as many bytes; 0 after a failure. */
 static double copy_rate(copy_rates *rates, double bytes)
 {
     measured all[1 + BENCH_MAX_PEERS] = {{0}};
-    yardsticks made;
+    baselines made;
     for (int i = 0; i < rates->count; i++) {
         if (fabs(bytes / rates->known[i].bytes - 1.0) < 0.125) {
             return rates->known[i].gbps;
         }
     }
     double fastest = 0.0;
-    if (yardsticks_create(rates->bench, (int64_t)(bytes / 8.0), &made)) {
+    if (baselines_create(rates->bench, (int64_t)(bytes / 8.0), &made)) {
         bench_row row = {0};
-        const int count = yardsticks_list(&made, all);
+        const int count = baselines_list(&made, all);
         for (int i = 1; i < count; i++) {
             measure_alternating(&all[i], 1, rates->bench->options.seconds);
         }
-        yardsticks_add(&made, all, count, &row);
+        baselines_add(&made, all, count, &row);
         for (int i = 0; i < row.peer_count; i++) {
             fastest = fmax(fastest, row.peers[i].gbps);
         }
     }
-    yardsticks_destroy(&made);
+    baselines_destroy(&made);
     if (rates->count < (int)(sizeof rates->known / sizeof rates->known[0])) {
         rates->known[rates->count].bytes = bytes;
         rates->known[rates->count++].gbps = fastest;

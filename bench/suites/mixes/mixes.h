@@ -1,5 +1,5 @@
 /* Random eager programs on small arrays, as in programs that nobody tuned. Shared by
- * mixes_program.c, which draws and prints them, and suite_mixes.c, which runs them.
+ * program.c, which draws and prints them, and suites/mixes/suite.c, which runs them.
  *
  * A program has nine variables: four of [rows, columns], two rows [1, columns], two columns
  * [rows, 1] and one of [1, 1]. Each operation overwrites one variable. */
@@ -31,7 +31,7 @@ typedef struct mixes_program {
 } mixes_program;
 
 /* Whether a variable has the axis. */
-int mixes_has_axis(int variable, int axis);
+bool mixes_has_axis(int variable, int axis);
 
 /* Draws program number `number` of a seed, with at most `most` elements in an array. */
 void mixes_draw(uint64_t seed, int number, uint64_t most, mixes_program *program);

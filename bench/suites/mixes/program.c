@@ -1,4 +1,4 @@
-/* Draws and prints random eager programs, see mixes.h. */
+/* Draws and prints random eager programs. */
 #include "suites/mixes/mixes.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ enum {
 /* Which axes the variables have, as bits. */
 static const int variable_axes[MIXES_VARIABLES] = {3, 3, 3, 3, 2, 2, 1, 1, 0};
 
-int mixes_has_axis(int variable, int axis)
+bool mixes_has_axis(int variable, int axis)
 {
     return variable_axes[variable] >> axis & 1;
 }

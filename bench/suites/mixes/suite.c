@@ -1,6 +1,6 @@
-/* Random eager programs on small arrays next to what pytorch/mixes.py measured, see mixes.h. A
- * program makes its arrays anew, releases what it overwrites, and ends when all its variables are
- * computed. The time is that of an operation. Called by main.c. */
+/* Random eager programs on small arrays next to what pytorch/mixes.py measured. A program makes
+ * its arrays anew, releases what it overwrites, and ends when all its variables are computed. The
+ * time is that of an operation. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "suites/sequential/sequential.h"
 #include "suites/suites.h"
 
-/* Results are checked after so many operations each, beginning with the device's own numbers. */
+/* Results are checked after this many operations, beginning with the device's own numbers. */
 enum { SEGMENT = 12 };
 
 typedef struct mixes_run {

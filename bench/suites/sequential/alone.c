@@ -1,5 +1,5 @@
 /* One operation and the wait for it, also with results of several sizes read back, compared with
- * the driver's own launch, see sequential.h. */
+ * the driver's own launch. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* 10,000 unary operations on 1,024 floats, each on the previous result, see sequential.h.
+/* 10,000 unary operations on 1,024 floats, each on the previous result.
  *
  * The functions come in a seeded random order. Five shrink numbers or keep their size, three
  * enlarge them and are drawn a third as often. So values stay within 2, positive and negative ones

@@ -1,4 +1,4 @@
-/* Double-precision references with a bound of the device's error, see sequential.h. */
+/* Double-precision references with a bound of the device's error. */
 #include <float.h>
 #include <math.h>
 

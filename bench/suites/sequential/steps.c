@@ -1,8 +1,7 @@
-/* The step of a recurrent network, one matrix product and five pointwise operations, see
- * sequential.h. Leaky neurons with a state h of [batch, hidden], a new input x in each step and a
- * rate a per hidden unit:
+/* The step of a recurrent network, one matrix product and five pointwise operations. Leaky neurons
+ * with a state h of [batch, hidden], a new input x in each step and a rate a per hidden unit:
  *
- *     h' = h + a (tanh(h W + x) - h)
+ * h' = h + a (tanh(h W + x) - h)
  *
  * W is scaled to a spectral radius of about 0.9 and 0.25 <= a <= 0.75, so |h| stays below 1 and
  * errors fade. H. Jaeger et al., "Optimization and applications of echo state networks with

@@ -1,6 +1,5 @@
 /* Many small dependent operations, as in eager programs: the overhead of device and library per
- * step, and the size from which a device is faster than the second device. Called by main.c; the
- * parts are sequential_*.c. */
+ * step, and the size from which a device is faster than the second device. */
 #include "suites/sequential/sequential.h"
 #include "suites/suites.h"
 

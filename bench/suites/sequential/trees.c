@@ -1,6 +1,6 @@
 /* Random expressions on 1,024 floats, each different from all others, as in programs whose shape
  * depends on data: the time of the first and second run, of compiling the kernel ahead, and of a
- * run with it, see sequential.h.
+ * run with it.
  *
  * A tree has 8 to 40 operations over 2 to 6 inputs. An operation takes results without a user yet,
  * or inputs; at the end the unused results are added. Conditions compare inputs, so that rounding

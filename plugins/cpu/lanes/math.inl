@@ -1,6 +1,6 @@
 /* Steps of the transcendental functions: the polynomials of hal/ir_math.h on plain C scalars, in
  * loops that keep everything in registers, so the bits are those of the expanded IR. */
-#include <kit/math_scalar.h>
+#include <hal/ir_math_scalar.h>
 
 /* Functions that are the same for all numbers: opcode, type, C type, name. */
 #define MATH_OF(X, T, t, name)                                                                    \
@@ -60,10 +60,10 @@
         u most = 0;                                                                               \
         EACH_LANE(n)                                                                              \
         {                                                                                         \
-            const u size = kit_bits_##name(a[i]) & ~(u)0 >> 1;                                    \
+            const u size = math_bits_##name(a[i]) & ~(u)0 >> 1;                                    \
             most = most > size ? most : size;                                                     \
         }                                                                                         \
-        return most < kit_bits_##name(limit);                                                     \
+        return most < math_bits_##name(limit);                                                     \
     }                                                                                             \
     static bool below_##name(const t *a, uint32_t n, t limit)                                     \
     {                                                                                             \

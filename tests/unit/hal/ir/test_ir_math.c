@@ -23,21 +23,21 @@ static uint64_t random_input(uint64_t number, hal_type type)
     z ^= z >> 27;
     double ordinary = (double)(int64_t)z * 0x1p-63 * exp2((double)(number % 40) - 20.0);
     if (type == HAL_TYPE_F32) {
-        return number % 3 == 0 ? z >> 32 : scalar_bits_f32((float)ordinary);
+        return number % 3 == 0 ? z >> 32 : math_bits_f32((float)ordinary);
     }
-    return number % 3 == 0 ? z : scalar_bits_f64(ordinary);
+    return number % 3 == 0 ? z : math_bits_f64(ordinary);
 }
 
 static uint64_t plain_result(uint32_t opcode, hal_type type, uint64_t x, uint64_t y)
 {
     const uint32_t index = opcode - HAL_IR_MATH_FIRST;
     if (type == HAL_TYPE_F32) {
-        const float x32 = scalar_float_f32((uint32_t)x), y32 = scalar_float_f32((uint32_t)y);
-        return scalar_bits_f32(opcode == HAL_IR_POW ? math_pow_f32(0, x32, y32)
+        const float x32 = math_float_f32((uint32_t)x), y32 = math_float_f32((uint32_t)y);
+        return math_bits_f32(opcode == HAL_IR_POW ? math_pow_f32(0, x32, y32)
                                                     : functions[index].f32(0, x32));
     }
-    const double x64 = scalar_float_f64(x), y64 = scalar_float_f64(y);
-    return scalar_bits_f64(opcode == HAL_IR_POW ? math_pow_f64(0, x64, y64)
+    const double x64 = math_float_f64(x), y64 = math_float_f64(y);
+    return math_bits_f64(opcode == HAL_IR_POW ? math_pow_f64(0, x64, y64)
                                                 : functions[index].f64(0, x64));
 }
 

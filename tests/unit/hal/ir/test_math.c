@@ -5,6 +5,8 @@
 #include "unit.h"
 #include <math.h>
 
+#include <stdbool.h>
+
 #include "math/scalar_reader.h"
 #include "math/exhaustive.h"
 #include "math/ulp.h"
@@ -142,7 +144,7 @@ TEST(test_specials)
     for (int function = MATH_EXP; function <= MATH_RSQRT; function++) {
         /* A NaN with a payload: its bits must not leak into arithmetic on integers. */
         for (uint32_t bits = 0x7f800001; bits < 0x7fffffff; bits = bits * 2 - 0x7f800000) {
-            float x32[2] = {scalar_float_f32(bits), scalar_float_f32(bits | 0x80000000)};
+            float x32[2] = {math_float_f32(bits), math_float_f32(bits | 0x80000000)};
             double x64[2] = {(double)x32[0], (double)x32[1]};
             float result32[2];
             double result64[2];
@@ -234,7 +236,7 @@ TEST(test_hard_angles)
 static void same_bits_f32(float composed, bool rare, float rare_result, float fast_result)
 {
     float expected = rare ? rare_result : fast_result;
-    assert_int_equal(scalar_bits_f32(composed), scalar_bits_f32(expected));
+    assert_int_equal(math_bits_f32(composed), math_bits_f32(expected));
 }
 
 static void check_parts_f32(float x)
@@ -268,7 +270,7 @@ static void check_parts_f32(float x)
 static void same_bits_f64(double composed, bool rare, double rare_result, double fast_result)
 {
     double expected = rare ? rare_result : fast_result;
-    assert_true(scalar_bits_f64(composed) == scalar_bits_f64(expected));
+    assert_true(math_bits_f64(composed) == math_bits_f64(expected));
 }
 
 static void check_parts_f64(double x)
@@ -293,8 +295,8 @@ static void check_parts_f64(double x)
 TEST(test_parts)
 {
     for (uint64_t i = 0; i < UINT64_C(1) << 32; i += 999983) {
-        check_parts_f32(scalar_float_f32((uint32_t)i));
-        check_parts_f64(scalar_float_f64((i << 32) + i));
+        check_parts_f32(math_float_f32((uint32_t)i));
+        check_parts_f64(math_float_f64((i << 32) + i));
     }
 }
 

@@ -1,34 +1,34 @@
 /* The transcendental functions of hal/ir_math.h as plain C on scalars, with the bits that the
- * expanded IR gives. */
-#ifndef KIT_MATH_SCALAR_H
-#define KIT_MATH_SCALAR_H
+ * expanded IR gives. An includer may define MATH_RARE_F32 and MATH_RARE2_F32 in another way. */
+#ifndef HAL_IR_MATH_SCALAR_H
+#define HAL_IR_MATH_SCALAR_H
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-static inline uint32_t kit_bits_f32(float value)
+static inline uint32_t math_bits_f32(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline float kit_float_f32(uint32_t bits)
+static inline float math_float_f32(uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static inline uint64_t kit_bits_f64(double value)
+static inline uint64_t math_bits_f64(double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline double kit_float_f64(uint64_t bits)
+static inline double math_float_f64(uint64_t bits)
 {
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -36,7 +36,7 @@ static inline double kit_float_f64(uint64_t bits)
 }
 
 /* The upper half of a product of 64 bits, from four products of 32. */
-static inline uint64_t kit_mulhi_u64(uint64_t a, uint64_t b)
+static inline uint64_t math_mulhi_u64(uint64_t a, uint64_t b)
 {
     const uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
     const uint64_t first = a_high * b_low + (a_low * b_low >> 32);
@@ -89,7 +89,7 @@ static inline uint64_t kit_mulhi_u64(uint64_t a, uint64_t b)
 #define MATH_SHL_BY_U64(x, n) ((uint64_t)(x) << (n))
 #define MATH_SHR_BY_U64(x, n) ((uint64_t)(x) >> (n))
 #define MATH_MULHI_U32(x, y) ((uint32_t)((uint64_t)(x) * (y) >> 32))
-#define MATH_MULHI_U64(x, y) kit_mulhi_u64(x, y)
+#define MATH_MULHI_U64(x, y) math_mulhi_u64(x, y)
 
 #define MATH_LT(x, y) ((x) < (y))
 #define MATH_LE(x, y) ((x) <= (y))
@@ -109,11 +109,12 @@ static inline uint64_t kit_mulhi_u64(uint64_t a, uint64_t b)
 #define MATH_U32_FROM_U64(x) ((uint32_t)(x))
 #define MATH_U64_FROM_U32(x) ((uint64_t)(x))
 #define MATH_F32_FROM_I32(x) ((float)(x))
-#define MATH_BITS_F32(x) kit_bits_f32(x)
-#define MATH_FLOAT_F32(x) kit_float_f32(x)
-#define MATH_BITS_F64(x) kit_bits_f64(x)
-#define MATH_FLOAT_F64(x) kit_float_f64(x)
+#define MATH_BITS_F32(x) math_bits_f32(x)
+#define MATH_FLOAT_F32(x) math_float_f32(x)
+#define MATH_BITS_F64(x) math_bits_f64(x)
+#define MATH_FLOAT_F64(x) math_float_f64(x)
 
+#ifndef MATH_RARE_F32
 #define MATH_RARE_F32(result, condition, function, x) \
     do {                                              \
         if (condition) {                              \
@@ -126,6 +127,7 @@ static inline uint64_t kit_mulhi_u64(uint64_t a, uint64_t b)
             (result) = function(m, x, y);                 \
         }                                                 \
     } while (0)
+#endif
 #define MATH_RARE_F64 MATH_RARE_F32
 #define MATH_RARE2_F64 MATH_RARE2_F32
 
