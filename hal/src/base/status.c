@@ -59,3 +59,13 @@ hal_status hal_fail(hal_status status, const char *format, ...)
     memcpy(message, text, strlen(text) + 1);
     return status;
 }
+
+void hal_message_save(hal_saved_message *saved)
+{
+    memcpy(saved->text, message, strlen(message) + 1);
+}
+
+void hal_message_restore(const hal_saved_message *saved)
+{
+    memcpy(message, saved->text, strlen(saved->text) + 1);
+}

@@ -12,4 +12,12 @@
  * Threads: any. Errors: none; works when memory is out. */
 hal_status hal_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 
+/* The thread's message, around calls whose failure a successful call handles itself. */
+typedef struct hal_saved_message {
+    char text[HAL_MESSAGE_BYTES];
+} hal_saved_message;
+
+void hal_message_save(hal_saved_message *saved);
+void hal_message_restore(const hal_saved_message *saved);
+
 #endif

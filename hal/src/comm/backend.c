@@ -1,15 +1,15 @@
-/* Collectives of backends, see backend.h. A collective is a batch with one command. Two gates may
+/* Collectives of backends, see backend.h. A collective is a batch with one command. Two fences may
  * be with it: the batch itself waits for its turn, since backends of one device run their
  * collectives in the order of recording, and the next batch waits until the plugin has begun, which
- * may need other ranks of this process. No gate waits for the end: a watch does, which ends the
+ * may need other ranks of this process. No fence waits for the end: a watch does, which ends the
  * communicator if another rank is lost. Called by collective.c. */
 #include "backend.h"
 
 #include "core/flush.h"
-#include "core/held.h"
+#include "core/deferred.h"
 #include "core/hooks.h"
 #include "core/record.h"
-#include "core/watch.h"
+#include "core/progress.h"
 #include "step.h"
 
 #include "base/clock.h"
@@ -27,7 +27,7 @@
 #define ABORT_NS UINT64_C(20000000000) /* for the end of work that was aborted */
 
 typedef struct backend_call {
-    hal_watch watch;            /* must be first */
+    hal_progress progress;      /* must be first */
     struct backend_call *next;  /* of the rank, recorded after this one */
     struct backend_call *later; /* in the process, among those that have not begun */
     hal_comm *comm;
@@ -44,11 +44,11 @@ typedef struct backend_call {
     int is_reported; /* a failure, to the queue */
 } backend_call;
 
-typedef struct backend_gate {
-    hal_gate gate; /* must be first */
+typedef struct backend_fence {
+    hal_host_fence fence; /* must be first */
     backend_call *call;
     int is_open;
-} backend_gate;
+} backend_fence;
 
 static pthread_mutex_t backend_lock = PTHREAD_MUTEX_INITIALIZER;
 static backend_call *waiting_calls; /* of all backends, in the order of recording */
@@ -171,7 +171,7 @@ static hal_status call_poll_begin(backend_call *call, int *has_begun)
     return status;
 }
 
-/* ---- Gates ---- */
+/* ---- Fences ---- */
 
 /* The status of the communicator; a failure ends what the backend runs. */
 static hal_status call_check(const backend_call *call)
@@ -184,19 +184,21 @@ static hal_status call_check(const backend_call *call)
     return HAL_OK;
 }
 
-static hal_status turn_advance(hal_gate *gate, int *open)
+static hal_status turn_advance(hal_host_fence *fence, bool repeats, bool *signaled)
 {
-    backend_gate *turn = (backend_gate *)gate;
+    (void)repeats;
+    backend_fence *turn = (backend_fence *)fence;
     const hal_status status = call_check(turn->call);
     turn->is_open |= status == HAL_OK && call_has_turn(turn->call);
-    *open = turn->is_open;
+    *signaled = turn->is_open;
     return status;
 }
 
 /* Of the batch after the collective. */
-static hal_status begin_advance(hal_gate *gate, int *open)
+static hal_status begin_advance(hal_host_fence *fence, bool repeats, bool *signaled)
 {
-    backend_gate *begin = (backend_gate *)gate;
+    (void)repeats;
+    backend_fence *begin = (backend_fence *)fence;
     backend_call *call = begin->call;
     hal_status status = call_check(call);
     if (status == HAL_OK && atomic_load(&call->timeline->rejected) >= call->since) {
@@ -207,13 +209,13 @@ static hal_status begin_advance(hal_gate *gate, int *open)
     if (status == HAL_OK && !begin->is_open) {
         status = call_poll_begin(call, &begin->is_open);
     }
-    *open = begin->is_open;
+    *signaled = begin->is_open;
     return status;
 }
 
-static void backend_gate_destroy(hal_gate *gate)
+static void backend_fence_destroy(hal_host_fence *fence)
 {
-    backend_gate *own = (backend_gate *)gate;
+    backend_fence *own = (backend_fence *)fence;
     if (!own->is_open) {
         hal_mailbox_fail(own->call->comm->mailbox, own->call->comm->rank, HAL_ERROR_INVALID_STATE,
                          "its queue dropped a collective");
@@ -223,19 +225,20 @@ static void backend_gate_destroy(hal_gate *gate)
     free(own);
 }
 
-/* Puts a gate before the batch in recording. */
-static hal_status gate_add(hal_queue *queue, backend_call *call,
-                           hal_status (*advance)(hal_gate *gate, int *open))
+/* Puts a fence before the batch in recording. */
+static hal_status fence_add(hal_queue *queue, backend_call *call,
+                            hal_status (*advance)(hal_host_fence *fence, bool repeats,
+                                                  bool *signaled))
 {
-    backend_gate *made = calloc(1, sizeof *made);
+    backend_fence *made = calloc(1, sizeof *made);
     if (!made) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_collective: no host memory");
     }
-    made->gate = (hal_gate){
-        .advance = advance, .destroy = backend_gate_destroy, .is_crowded = call->comm->is_crowded};
+    made->fence = (hal_host_fence){
+        .advance = advance, .destroy = backend_fence_destroy, .policy = call->comm->policy};
     made->call = call;
     atomic_fetch_add(&call->references, 1);
-    queue->recorder.recording->gate = &made->gate;
+    queue->recorder.recording->fence = &made->fence;
     return HAL_OK;
 }
 
@@ -294,7 +297,7 @@ static hal_status call_look(backend_call *call)
                             : status;
 }
 
-/* The queue's next call reports the failure, unless a gate does. */
+/* The queue's next call reports the failure, unless a fence does. */
 static void call_report(backend_call *call, hal_status status)
 {
     if (call->is_reported) {
@@ -306,7 +309,7 @@ static void call_report(backend_call *call, hal_status status)
     pthread_mutex_unlock(&backend_lock);
     hal_timeline_pin(call->timeline);
     if (!is_waiting && !atomic_load(&call->timeline->closing)) {
-        hal_held_set_deferred_error(hal_timeline_queue(call->timeline), status);
+        hal_deferred_set_error(hal_timeline_queue(call->timeline), status);
     }
     hal_timeline_unpin(call->timeline);
 }
@@ -325,9 +328,9 @@ static void call_give_up(backend_call *call)
     }
 }
 
-static int call_watch(hal_watch *watch)
+static bool call_progress(hal_progress *progress)
 {
-    backend_call *call = (backend_call *)watch;
+    backend_call *call = (backend_call *)progress;
     hal_backend *backend = call->comm->backend;
     hal_status status = HAL_OK;
     if (hal_device_is_after_fork(call->comm->device)) {
@@ -363,9 +366,9 @@ static int call_watch(hal_watch *watch)
     return 0;
 }
 
-static void call_watch_end(hal_watch *watch)
+static void call_end(hal_progress *progress)
 {
-    backend_call *call = (backend_call *)watch;
+    backend_call *call = (backend_call *)progress;
     hal_backend *backend = call->comm->backend;
     pthread_mutex_lock(&backend_lock);
     call_stop_waiting(call);
@@ -375,7 +378,7 @@ static void call_watch_end(hal_watch *watch)
     pthread_mutex_unlock(&backend_lock);
     atomic_fetch_add(&backend->completed, 1);
     if (next) {
-        hal_watch_add(&next->watch);
+        hal_progress_add(&next->progress);
     }
     call_unref(call);
 }
@@ -386,7 +389,7 @@ static backend_call *call_create(hal_comm *comm, hal_queue *queue, const hal_mai
 {
     backend_call *call = calloc(1, sizeof *call);
     if (call) {
-        call->watch = (hal_watch){.poll = call_watch, .end = call_watch_end};
+        call->progress = (hal_progress){.poll = call_progress, .end = call_end};
         call->comm = comm;
         call->timeline = &queue->timeline;
         call->is = *is;
@@ -431,7 +434,7 @@ static void call_enter_flight(backend_call *call)
     backend->last = call;
     pthread_mutex_unlock(&backend_lock);
     if (is_first) {
-        hal_watch_add(&call->watch);
+        hal_progress_add(&call->progress);
     }
 }
 
@@ -470,7 +473,7 @@ static hal_status call_submit(backend_call *call, hal_queue *queue, hal_range se
     hal_point point = {0};
     hal_status status = hal_flush_if_full(queue);
     if (status == HAL_OK && !call_has_turn(call)) {
-        status = gate_add(queue, call, turn_advance);
+        status = fence_add(queue, call, turn_advance);
     }
     if (status == HAL_OK) {
         status = command_record(call, queue, send, recv);
@@ -510,8 +513,8 @@ static hal_status backend_await_room(hal_comm *comm)
     hal_status status = HAL_OK;
     while (!group_is_local(comm) && status == HAL_OK &&
            backend->recorded - atomic_load(&backend->completed) >= MAX_IN_FLIGHT) {
-        hal_held_advance();
-        hal_watch_poll_all(1);
+        hal_deferred_advance();
+        hal_progress_poll_all(true);
         status = hal_mailbox_check(comm->mailbox, "hal_queue_collective");
         hal_pause_ns(PAUSE_NS);
     }
@@ -545,11 +548,11 @@ hal_status hal_backend_record(hal_comm *comm, hal_queue *queue, const hal_mailbo
         status = call_poll_begin(call, &has_begun);
     }
     if (status == HAL_OK && !has_begun) {
-        status = gate_add(queue, call, begin_advance);
+        status = fence_add(queue, call, begin_advance);
     }
-    const int is_gated = status == HAL_OK && !has_begun;
+    const int is_fenced = status == HAL_OK && !has_begun;
     call_enter_flight(call);
-    if (is_gated) {
+    if (is_fenced) {
         status = memory_hold(queue, send);
         status = status == HAL_OK ? memory_hold(queue, recv) : status;
         status = status == HAL_OK ? hal_flush_waits(queue, NULL) : status;

@@ -3,7 +3,7 @@
  * or none. Called by the sources that create communicators. */
 #include "backend_create.h"
 
-#include "core/held.h"
+#include "core/deferred.h"
 #include "core/hooks.h"
 
 #include "base/clock.h"
@@ -131,7 +131,7 @@ static hal_status offers_await(hal_comm *comm, const char *function)
             hal_mailbox_fail(comm->mailbox, q, HAL_ERROR_TIMEOUT,
                              "it did not offer what moves its data within the time limit");
         }
-        hal_held_advance();
+        hal_deferred_advance();
         hal_pause_ns(PAUSE_NS);
     }
     return HAL_OK;
@@ -250,7 +250,7 @@ static hal_status backends_await(hal_comm *const *comms, uint32_t count, const c
             left += !decided[i];
         }
         if (left > 0) {
-            hal_held_advance();
+            hal_deferred_advance();
             hal_pause_ns(PAUSE_NS);
         }
     }

@@ -40,7 +40,7 @@ typedef struct collective_plan {
 
 /* A collective that a graph records. */
 typedef struct collective_call {
-    hal_call call; /* must be first */
+    hal_graph_call call; /* must be first */
     hal_comm *comm;
     hal_collective what;
     uint64_t count;
@@ -119,8 +119,8 @@ static hal_status segments_stage_out(const collective_plan *of, hal_range range,
     return status;
 }
 
-/* Records a step. The batch after its gate uses the buffers that the gate reads and writes, so that
- * the pool does not reuse one that the program releases before. */
+/* Records a step. The batch after its fence uses the buffers that the fence reads and writes, so
+ * that the pool does not reuse one that the program releases before. */
 static hal_status step_record(const collective_plan *of, const hal_step_description *step)
 {
     const hal_segments *both[] = {&step->out, &step->in};
@@ -606,7 +606,7 @@ static hal_status collective_record(const collective_plan *of)
             status = kinds[of->call.kind].piece(of, at, min_u64(most, of->bytes - at));
         }
     }
-    /* The last gate has to be among the held batches, which are polled. */
+    /* The last fence has to be among the held batches, which are polled. */
     return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
 }
 
@@ -666,7 +666,7 @@ static hal_status collective_run(collective_plan *of)
     return status == HAL_OK ? HAL_OK : hal_comm_fail(of->comm, status);
 }
 
-static hal_status call_record(hal_call *call, hal_queue *queue, const hal_range *ranges)
+static hal_status call_record(hal_graph_call *call, hal_queue *queue, const hal_range *ranges)
 {
     const collective_call *what = (const collective_call *)call;
     collective_plan of;
@@ -676,7 +676,7 @@ static hal_status call_record(hal_call *call, hal_queue *queue, const hal_range 
     return status == HAL_OK ? collective_run(&of) : status;
 }
 
-static void call_destroy(hal_call *call)
+static void call_destroy(hal_graph_call *call)
 {
     collective_call *what = (collective_call *)call;
     hal_comm_unref(what->comm);

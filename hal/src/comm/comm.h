@@ -15,7 +15,7 @@ enum {                       /* device memory of a stage */
 };
 
 /* Staging memory for one queue of the rank. The outbox holds what the rank publishes, the inbox
- * what it received. The queue's order and the gates guard them. */
+ * what it received. The queue's order and the fences guard them. */
 typedef struct hal_comm_stage {
     struct hal_comm_stage *next;
     const hal_timeline *timeline;
@@ -40,7 +40,7 @@ struct hal_comm {
     hal_mailbox *mailbox; /* null: the communicator has one rank */
     hal_backend *backend; /* null: hal moves all data itself */
     uint32_t rank, count;
-    int is_crowded;  /* there are more ranks than processors */
+    const hal_poll_policy *policy; /* of its fences */
     uint64_t key[2]; /* that of the mailbox, by which others recognise this memory (direct.h) */
     uint64_t time_limit_ns;
     hal_comm_limits limits; /* the same on all ranks */

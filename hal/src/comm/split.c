@@ -2,7 +2,7 @@
  * find their new communicator without further messages. Called by programs through hal/comm.h. */
 #include "comm.h"
 
-#include "core/held.h"
+#include "core/deferred.h"
 #include "core/hooks.h"
 
 #include "base/cancel.h"
@@ -60,7 +60,7 @@ static hal_status split_await(hal_comm *comm)
                      HAL_NUMBER((double)comm->time_limit_ns / 1e9, 3));
             hal_mailbox_fail(comm->mailbox, q, HAL_ERROR_TIMEOUT, message);
         }
-        hal_held_advance();
+        hal_deferred_advance();
         hal_pause_ns(PAUSE_NS);
     }
     return HAL_OK;

@@ -1,11 +1,11 @@
 /* Steps of collectives, see step.h. A step waits without holding the device or a lock: its batch is
  * submitted when all of its data is there. docs/communicators.md has the argument why steps do not
- * deadlock. Called by collective.c; advanced by core/held.c. */
+ * deadlock. Called by collective.c; advanced by core/deferred.c. */
 #include "direct.h"
 #include "step.h"
 
 #include "core/flush.h"
-#include "core/held.h"
+#include "core/deferred.h"
 #include "core/hooks.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@
 #define DEAD_CHECK_NS UINT64_C(5000000) /* between two looks whether a rank's process lives */
 
 typedef struct group_step {
-    hal_gate gate; /* must be first */
+    hal_host_fence fence; /* must be first */
     hal_comm *comm;
     hal_timeline *timeline;
     uint64_t value; /* of the batch that produces `out` */
@@ -33,7 +33,8 @@ typedef struct group_step {
     int is_offered;    /* targets read `out` itself, which stays as it is until they have */
     int is_received;   /* all data of the sources is here */
     int has_transfers; /* the transport may use `out` and `in` */
-    int is_open;
+    bool is_open;
+    bool is_repeated;     /* the poll follows another one at once: no need to read the clock */
     uint64_t deadline_ns; /* for what the step waits for; 0: not waiting */
     uint64_t dead_check_ns;
     uint64_t published_ns; /* for the trace; 0 without layers */
@@ -101,7 +102,7 @@ static hal_status step_wait_for(group_step *step, uint32_t rank, const char *wha
 {
     const hal_comm *comm = step->comm;
     char message[256], call[128];
-    if (step->gate.is_repeated) {
+    if (step->is_repeated) {
         return HAL_OK;
     }
     const uint64_t now = hal_clock_ns();
@@ -143,7 +144,7 @@ static hal_status step_poll_own(group_step *step, int *done)
     }
     if (*done && atomic_load(&timeline->rejected) >= step->is.since) {
         char reason[256], message[320];
-        hal_held_copy_deferred_message(hal_timeline_queue(timeline), reason, sizeof reason);
+        hal_deferred_copy_message(hal_timeline_queue(timeline), reason, sizeof reason);
         snprintf(message, sizeof message, "a batch of its queue failed%s%s", *reason ? ": " : "",
                  reason);
         return step_fail(step, step->comm->rank, HAL_ERROR_INVALID_STATE, message);
@@ -395,11 +396,12 @@ static void step_tell(const group_step *step)
     hal_event_end(&event, HAL_OK);
 }
 
-static hal_status step_advance(hal_gate *gate, int *open)
+static hal_status step_advance(hal_host_fence *fence, bool repeats, bool *signaled)
 {
-    group_step *step = (group_step *)gate;
+    group_step *step = (group_step *)fence;
     const hal_comm *comm = step->comm;
-    *open = step->is_open;
+    step->is_repeated = repeats;
+    *signaled = step->is_open;
     hal_status status = hal_mailbox_check(comm->mailbox, "hal_queue_collective");
     if (status == HAL_OK && !step->is_published) {
         status = step_publish(step);
@@ -425,7 +427,7 @@ static hal_status step_advance(hal_gate *gate, int *open)
     if (status != HAL_OK || !done) {
         return status;
     }
-    step->is_open = *open = 1;
+    step->is_open = *signaled = true;
     if (hal_hooks_on(HAL_HOOK_EVENTS)) {
         step_tell(step);
     }
@@ -452,9 +454,9 @@ static void step_keep_memory(const group_step *step)
     }
 }
 
-static void step_destroy(hal_gate *gate)
+static void step_destroy(hal_host_fence *fence)
 {
-    group_step *step = (group_step *)gate;
+    group_step *step = (group_step *)fence;
     if (!step->is_open) {
         hal_mailbox_fail(step->comm->mailbox, step->comm->rank, HAL_ERROR_INVALID_STATE,
                          "its queue dropped a collective");
@@ -480,18 +482,18 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
         return status;
     }
     hal_comm_ref(comm);
-    step->gate = (hal_gate){
-        .advance = step_advance, .destroy = step_destroy, .is_crowded = comm->is_crowded};
+    step->fence =
+        (hal_host_fence){.advance = step_advance, .destroy = step_destroy, .policy = comm->policy};
     step->comm = comm;
     step->timeline = &queue->timeline;
     step->value = point.value;
     step->number = ++comm->last_step;
     step->is = *description;
     step->is_large = hal_direct_is_possible(comm->mailbox, &step->is.call);
-    queue->recorder.recording->gate = &step->gate;
+    queue->recorder.recording->fence = &step->fence;
     /* The data is on its way while the commands that follow are recorded. */
     if (hal_mailbox_check(comm->mailbox, "hal_queue_collective") == HAL_OK) {
-        step_publish(step); /* the gate repeats an error */
+        step_publish(step); /* the fence repeats an error */
     }
     return HAL_OK;
 }

@@ -1,5 +1,5 @@
 /* A step of a collective: the rank publishes data on the mailbox and receives data of others. It is
- * the gate of the batch that uses what was received. Used by collective.c. */
+ * the fence of the batch that uses what was received. Used by collective.c. */
 #ifndef HAL_SRC_COMM_STEP_H
 #define HAL_SRC_COMM_STEP_H
 
@@ -23,7 +23,7 @@ void hal_step_describe(const hal_mailbox_call *call, char text[128]);
 /* "all_reduce", ... */
 const char *hal_step_kind_name(const hal_mailbox_call *call);
 
-/* Flushes the queue, whose batch ends with the commands that produce `out`, and puts a gate before
+/* Flushes the queue, whose batch ends with the commands that produce `out`, and puts a fence before
  * the next batch. Threads: the queue's. Errors: those of the flush, OUT_OF_MEMORY. */
 hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
                            const hal_step_description *description);

@@ -1,4 +1,4 @@
-/* Recorded batches. Called by recorder.c, held.c and submit.c. */
+/* Recorded batches. */
 #include "batch.h"
 
 #include "base/array.h"
@@ -14,7 +14,7 @@ hal_recording *hal_recording_create(void)
 void hal_recording_destroy(hal_recording *recording)
 {
     if (recording) {
-        hal_gate_destroy(recording->gate);
+        hal_host_fence_destroy(recording->fence);
         free(recording->commands);
         free(recording->bindings);
         free(recording->scalars);
@@ -30,10 +30,10 @@ void hal_recording_clear(hal_recording *recording)
     recording->scalar_bytes = 0;
 }
 
-void hal_recording_remove_gate(hal_recording *recording)
+void hal_recording_remove_fence(hal_recording *recording)
 {
-    hal_gate_destroy(recording->gate);
-    recording->gate = NULL;
+    hal_host_fence_destroy(recording->fence);
+    recording->fence = NULL;
 }
 
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,

@@ -1,23 +1,22 @@
-/* A recorded batch: the arrays of a hal_batch before it is submitted, kept for reuse. Used by the
- * recorder, which fills it, and by held.c and submit.c. */
+/* A recorded batch: the arrays of a hal_batch before it is submitted, kept for reuse. */
 #ifndef HAL_SRC_CORE_BATCH_H
 #define HAL_SRC_CORE_BATCH_H
 
-#include "gate.h"
+#include "host_fence.h"
 #include "timeline.h"
 
 #include <hal/plugin.h>
 
 typedef struct hal_recording {
-    struct hal_recording *next; /* among the held or spare batches of a queue */
-    uint64_t value;             /* of its point, once it is held */
+    struct hal_recording *next; /* among the deferred or spare batches of a queue */
+    uint64_t value;             /* of its point, once it is deferred */
     hal_command *commands;
     hal_binding *bindings;
     uint8_t *scalars;
-    hal_last_use *waits; /* points that come before the batch, one per timeline */
-    hal_gate *gate;      /* opens before the batch is submitted, or null */
-    uint32_t flags;      /* HAL_BATCH_* */
-    uint32_t was_gated;  /* 1: counted among the held batches with a gate; of held.c */
+    hal_last_use *waits;   /* points that come before the batch, one per timeline */
+    hal_host_fence *fence; /* signaled before the batch is submitted; may be null */
+    uint32_t flags;        /* HAL_BATCH_* */
+    uint32_t had_fence;    /* 1: counted among the deferred batches with a fence; of deferred.c */
     uint32_t command_count, command_capacity;
     uint32_t binding_count, binding_capacity;
     uint32_t scalar_bytes, scalar_capacity;
@@ -28,11 +27,11 @@ typedef struct hal_recording {
 hal_recording *hal_recording_create(void);
 void hal_recording_destroy(hal_recording *recording);
 
-/* Removes commands, bindings and scalars; waits, the gate and capacities stay. */
+/* Removes commands, bindings and scalars; waits, the fence and capacities stay. */
 void hal_recording_clear(hal_recording *recording);
 
-/* Destroys the gate, open or not. */
-void hal_recording_remove_gate(hal_recording *recording);
+/* Destroys the fence, signaled or not. */
+void hal_recording_remove_fence(hal_recording *recording);
 
 /* Adds capacity. Errors: OUT_OF_MEMORY; the contents are unchanged. */
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,

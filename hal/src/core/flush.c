@@ -1,7 +1,7 @@
-/* Flushing of batches. Called by programs through hal/queue.h and by the sources that record. */
+/* Flushing of batches. */
 #include "flush.h"
 
-#include "held.h"
+#include "deferred.h"
 #include "hooks.h"
 #include "kernel_cache.h"
 #include "submit.h"
@@ -31,13 +31,13 @@ static hal_status batch_submit(hal_queue *queue, uint64_t value)
     return status;
 }
 
-static hal_status batch_hold(hal_queue *queue, uint64_t value)
+static hal_status batch_defer(hal_queue *queue, uint64_t value)
 {
-    hal_recording *spare = hal_held_take_spare(queue);
+    hal_recording *spare = hal_deferred_take_spare(queue);
     if (!spare) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_flush: no host memory");
     }
-    hal_held_add(queue, queue->recorder.recording, value);
+    hal_deferred_add(queue, queue->recorder.recording, value);
     queue->recorder.recording = spare;
     return HAL_OK;
 }
@@ -46,15 +46,15 @@ static hal_status batch_flush(hal_queue *queue)
 {
     hal_timeline *timeline = &queue->timeline;
     const uint64_t value = hal_timeline_next_value(timeline);
-    int ready = atomic_load_explicit(&queue->held.count, memory_order_acquire) == 0;
+    bool ready = atomic_load_explicit(&queue->deferred.count, memory_order_acquire) == 0;
     hal_status status =
-        ready ? hal_submit_poll(queue, queue->recorder.recording, &ready) : HAL_OK;
+        ready ? hal_submit_poll(queue, queue->recorder.recording, false, &ready) : HAL_OK;
     if (status != HAL_OK) {
         batch_drop(queue, value, status);
     } else if (ready) {
         status = batch_submit(queue, value);
     } else {
-        status = batch_hold(queue, value);
+        status = batch_defer(queue, value);
         if (status != HAL_OK) {
             return status;
         }
@@ -75,11 +75,11 @@ static hal_status queue_flush(hal_queue *queue, int count_waits, int timed, hal_
     if (status != HAL_OK) {
         return status;
     }
-    hal_held_advance();
-    status = hal_held_take_deferred_error(queue);
+    hal_deferred_advance();
+    status = hal_deferred_take_error(queue);
     hal_recording *recording = queue->recorder.recording;
     if (status == HAL_OK &&
-        (recording->command_count > 0 || recording->gate ||
+        (recording->command_count > 0 || recording->fence ||
          (count_waits && recording->wait_count > 0) || (timed && queue->ends_untimed))) {
         recording->flags = timed || hal_hooks_on(HAL_HOOK_BATCHES) ? 0 : HAL_BATCH_UNTIMED;
         queue->ends_untimed = recording->flags != 0;

@@ -1,5 +1,4 @@
-/* Flushes the batch in recording: submits it, or holds it for a point of another device. Used by
- * every source that records commands. */
+/* Flushes the batch in recording: submits it, or defers that until what it waits for is there. */
 #ifndef HAL_SRC_CORE_FLUSH_H
 #define HAL_SRC_CORE_FLUSH_H
 

@@ -1,36 +1,40 @@
-/* A gate keeps a batch from the device until the host has done something that no point stands for:
- * data of other ranks of a communicator has arrived. Core polls gates with the held batches
- * (held.c) and knows nothing else of them; hal/src/comm implements them. */
-#ifndef HAL_SRC_CORE_GATE_H
-#define HAL_SRC_CORE_GATE_H
+/* A host fence: a condition on the host that a batch waits for before it is submitted. Core knows
+ * nothing else of it. A fence advances only when hal polls it, in flushes and waits of any queue of
+ * the process; its owner says by a policy how a waiting thread polls it. */
+#ifndef HAL_SRC_CORE_HOST_FENCE_H
+#define HAL_SRC_CORE_HOST_FENCE_H
 
 #include <hal/queue.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-typedef struct hal_gate hal_gate;
-struct hal_gate {
-    /* Does what can be done without a wait and sets `*open` when the batch may be submitted. Called
-     * again until it is open or failed; never records commands. Threads: one at a time, no lock is
+typedef struct hal_host_fence hal_host_fence;
+
+/* How a thread polls the fence that it waits for. An attempt polls all deferred batches once; after
+ * the attempts the thread sleeps between two of them. */
+typedef struct hal_poll_policy {
+    uint32_t attempts;       /* without a sleep */
+    uint32_t attempts_alone; /* the same, while no other queue has deferred batches */
+    uint32_t polls_alone;    /* of this fence in such an attempt */
+    uint32_t yield_after;    /* attempts, after which each one yields the processor */
+    uint32_t renew_below;    /* a wait that made fewer attempts begins anew at its next fence */
+} hal_poll_policy;
+
+struct hal_host_fence {
+    /* Does what can be done without a wait, and sets `*signaled` when the batch may be submitted.
+     * Called again until it is signaled or failed; never records commands. `repeats`: the call
+     * follows another one at once, so the time has not passed. Threads: one at a time, no lock is
      * held. Errors: the batch is dropped, and its queue reports the error. */
-    hal_status (*advance)(hal_gate *gate, int *open);
-    void (*destroy)(hal_gate *gate);
-    int is_repeated; /* the poll follows another one at once: no need to read the clock */
-    int is_crowded;  /* those that open the gate may need the processor of the waiting thread */
+    hal_status (*advance)(hal_host_fence *fence, bool repeats, bool *signaled);
+    void (*destroy)(hal_host_fence *fence);
+    const hal_poll_policy *policy;
 };
 
-static inline void hal_gate_destroy(hal_gate *gate)
+static inline void hal_host_fence_destroy(hal_host_fence *fence)
 {
-    if (gate) {
-        gate->destroy(gate);
+    if (fence) {
+        fence->destroy(fence);
     }
 }
-
-/* A call that a graph records in place of a command: it records its own commands and gates each
- * time that the graph is launched. `ranges` are those of the action. */
-typedef struct hal_call hal_call;
-struct hal_call {
-    hal_status (*record)(hal_call *call, hal_queue *queue, const hal_range *ranges);
-    void (*destroy)(hal_call *call);
-};
 
 #endif

@@ -1,6 +1,6 @@
-/* Points: waiting for them and the time between them. Called by programs through hal/queue.h. */
+/* Points: waiting for them and the time between them. */
 #include "flush.h"
-#include "held.h"
+#include "deferred.h"
 #include "hooks.h"
 
 #include "base/clock.h"
@@ -67,19 +67,16 @@ static hal_status point_wait(hal_point point, uint64_t timeout_ns)
     }
     hal_timeline *timeline = &point.queue->timeline;
     const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : hal_clock_ns();
-    uint64_t left = timeout_ns, submitted = 0;
-    for (uint32_t attempt = 0; status == HAL_OK; attempt += attempt < UINT32_MAX) {
-        hal_held_advance();
+    uint64_t left = timeout_ns;
+    hal_deferred_waiter waiter = {0};
+    while (status == HAL_OK) {
+        hal_deferred_advance();
         if (atomic_load(&timeline->reached) >= point.value) {
             return HAL_OK;
         }
-        /* The next gate of the queue gets as many attempts, until one has used all of them: then
-         * another program has the processor of a rank, and gets this one, too. */
-        if (attempt < HAL_HELD_EAGER_ATTEMPTS && submitted != atomic_load(&timeline->submitted)) {
-            submitted = atomic_load(&timeline->submitted);
-            attempt = 0;
-        }
-        status = hal_held_wait((hal_last_use){timeline, point.value}, left, attempt);
+        /* The batch of a lost device may have been dropped: nothing will reach the point. */
+        HAL_TRY(point_check(point, "hal_point_wait"));
+        status = hal_deferred_wait(&waiter, (hal_last_use){timeline, point.value}, left);
         if (status == HAL_OK && begin) {
             const uint64_t passed = hal_clock_ns() - begin;
             left = passed < timeout_ns ? timeout_ns - passed : 0;

@@ -1,80 +1,80 @@
-/* The watches of the process, see watch.h. */
-#include "watch.h"
+/* The progress callbacks of the process. */
+#include "progress.h"
 
 #include "base/clock.h"
 
 #include <pthread.h>
 #include <stddef.h>
 
-#define POLL_NS UINT64_C(20000) /* between two polls of all watches */
+#define POLL_NS UINT64_C(20000) /* between two polls of all callbacks */
 
-_Atomic unsigned hal_watch_count;
+_Atomic unsigned hal_progress_count;
 
-static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
-static hal_watch *watches;
+static pthread_mutex_t progress_lock = PTHREAD_MUTEX_INITIALIZER;
+static hal_progress *callbacks;
 static _Atomic uint64_t next_poll_ns;
 
-void hal_watch_add(hal_watch *watch)
+void hal_progress_add(hal_progress *progress)
 {
-    pthread_mutex_lock(&watch_lock);
-    watch->is_busy = 0;
-    watch->next = watches;
-    watches = watch;
-    atomic_fetch_add(&hal_watch_count, 1);
-    pthread_mutex_unlock(&watch_lock);
+    pthread_mutex_lock(&progress_lock);
+    progress->is_busy = false;
+    progress->next = callbacks;
+    callbacks = progress;
+    atomic_fetch_add(&hal_progress_count, 1);
+    pthread_mutex_unlock(&progress_lock);
 }
 
 /* The caller holds the lock. */
-static void watch_remove(hal_watch *watch)
+static void callback_remove(hal_progress *progress)
 {
-    hal_watch **at = &watches;
-    while (*at != watch) {
+    hal_progress **at = &callbacks;
+    while (*at != progress) {
         at = &(*at)->next;
     }
-    *at = watch->next;
-    atomic_fetch_sub(&hal_watch_count, 1);
+    *at = progress->next;
+    atomic_fetch_sub(&hal_progress_count, 1);
 }
 
-/* Polls each watch once, and returns those that have ended as a list. A busy watch stays among the
- * others until its thread has the lock again, so its `next` is valid. */
-static hal_watch *watches_poll(void)
+/* Polls each callback once, and returns those that have ended as a list. A busy one stays among
+ * the others until its thread has the lock again, so its `next` is valid. */
+static hal_progress *callbacks_poll(void)
 {
-    hal_watch *ended = NULL;
-    pthread_mutex_lock(&watch_lock);
-    for (hal_watch *watch = watches, *next; watch; watch = next) {
-        if (watch->is_busy) {
-            next = watch->next;
+    hal_progress *ended = NULL;
+    pthread_mutex_lock(&progress_lock);
+    for (hal_progress *progress = callbacks, *next; progress; progress = next) {
+        if (progress->is_busy) {
+            next = progress->next;
             continue;
         }
-        watch->is_busy = 1;
-        pthread_mutex_unlock(&watch_lock);
-        const int has_ended = watch->poll(watch);
-        pthread_mutex_lock(&watch_lock);
-        watch->is_busy = 0;
-        next = watch->next;
+        progress->is_busy = true;
+        pthread_mutex_unlock(&progress_lock);
+        const bool has_ended = progress->poll(progress);
+        pthread_mutex_lock(&progress_lock);
+        progress->is_busy = false;
+        next = progress->next;
         if (has_ended) {
-            watch_remove(watch);
-            watch->next = ended;
-            ended = watch;
+            callback_remove(progress);
+            progress->next = ended;
+            ended = progress;
         }
     }
-    pthread_mutex_unlock(&watch_lock);
+    pthread_mutex_unlock(&progress_lock);
     return ended;
 }
 
-/* The end of a watch may add the next one, which may have ended, too. */
-void hal_watch_poll_all(int at_once)
+/* The end of one may add the next one, which may have ended as well. */
+void hal_progress_poll_all(bool at_once)
 {
-    const uint64_t now = hal_watch_is_any() ? hal_clock_ns() : 0;
+    const uint64_t now = hal_progress_is_any() ? hal_clock_ns() : 0;
     if (now == 0 || (!at_once && now < atomic_load_explicit(&next_poll_ns, memory_order_relaxed))) {
         return;
     }
     atomic_store_explicit(&next_poll_ns, now + POLL_NS, memory_order_relaxed);
-    for (hal_watch *ended; (ended = watches_poll()) != NULL;) {
+    for (hal_progress *ended; (ended = callbacks_poll()) != NULL;) {
         while (ended) {
-            hal_watch *watch = ended;
-            ended = watch->next;
-            watch->end(watch);
+            hal_progress *progress = ended;
+            ended = progress->next;
+            progress->end(progress);
         }
     }
 }

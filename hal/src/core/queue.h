@@ -1,5 +1,4 @@
-/* A queue: its timeline, the batch in recording and the batches that hal holds. Used by the sources
- * that record, flush and wait. */
+/* A queue: its timeline, the batch in recording and the batches whose submission is deferred. */
 #ifndef HAL_SRC_CORE_QUEUE_H
 #define HAL_SRC_CORE_QUEUE_H
 
@@ -10,25 +9,25 @@
 #include <hal/plugin.h>
 #include <hal/queue.h>
 
-/* Batches that wait for another device and are not submitted yet, see held.c. Fields without
- * _Atomic are guarded by its lock. */
-typedef struct hal_held_batches {
-    hal_queue *next; /* among the queues with held batches */
+/* Flushed batches that are not submitted yet, see deferred.h. Fields without _Atomic are guarded by
+ * the lock of deferred.c. */
+typedef struct hal_deferred_batches {
+    hal_queue *next; /* among the queues with deferred batches */
     hal_recording *first, *last;
     hal_recording *spare; /* empty batches for reuse */
     uint64_t visit;       /* number of the last pass that examined the queue */
-    int is_advancing;     /* a thread is submitting `first` and owns its contents */
-    int is_wanted;        /* another thread tried to advance it meanwhile */
+    bool is_advancing;    /* a thread is submitting `first` and owns its contents */
+    bool is_wanted;       /* another thread tried to advance it meanwhile */
     _Atomic uint32_t count;
-    _Atomic int has_deferred_error; /* a held batch was rejected: */
-    hal_status deferred_status;
-    char deferred_message[256];
-} hal_held_batches;
+    _Atomic int has_error; /* a deferred batch was rejected: */
+    hal_status error_status;
+    char error_message[256];
+} hal_deferred_batches;
 
 struct hal_queue {
     hal_timeline timeline;    /* must be first, see hal_timeline_queue; any thread */
     hal_fence_set dependents; /* batches that the plugin makes wait for this queue; any thread */
-    hal_held_batches held;
+    hal_deferred_batches deferred;
 
     /* Of the queue's thread. */
     hal_recorder recorder;

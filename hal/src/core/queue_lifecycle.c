@@ -1,10 +1,10 @@
 /* Creation, idling and destruction of queues. Called by programs through hal/queue.h. */
 #include "flush.h"
 #include "graph.h"
-#include "held.h"
+#include "deferred.h"
 #include "hooks.h"
 #include "staging.h"
-#include "watch.h"
+#include "progress.h"
 
 #include "base/log.h"
 #include "base/status.h"
@@ -63,7 +63,7 @@ static void queue_open(hal_queue *queue, hal_device *device, hal_plugin_queue *h
     hal_recorder *recorder = &queue->recorder;
     hal_timeline_open(&queue->timeline, hal_device_ref(device), handle);
     hal_queue_table_add(handle, &queue->timeline.reached, queue->timeline.base);
-    atomic_store(&queue->held.has_deferred_error, 0);
+    atomic_store(&queue->deferred.has_error, 0);
     queue->ends_untimed = 0;
     recorder->timeline = &queue->timeline;
     recorder->memory_limit =
@@ -87,7 +87,7 @@ static void dependents_wait(hal_fence_set *dependents)
 static void queue_close(hal_queue *queue)
 {
     hal_timeline *timeline = &queue->timeline;
-    hal_held_drop(queue);
+    hal_deferred_drop(queue);
     hal_timeline_close(timeline);
     dependents_wait(&queue->dependents);
     if (hal_hooks_on(HAL_HOOK_BATCHES)) {
@@ -97,10 +97,10 @@ static void queue_close(hal_queue *queue)
     hal_queue_table_remove(timeline->handle);
     timeline->device->plugin->queue_destroy(timeline->device->handle, timeline->handle);
     timeline->handle = NULL;
-    while (queue->held.spare) {
-        hal_recording *next = queue->held.spare->next;
-        hal_recording_destroy(queue->held.spare);
-        queue->held.spare = next;
+    while (queue->deferred.spare) {
+        hal_recording *next = queue->deferred.spare->next;
+        hal_recording_destroy(queue->deferred.spare);
+        queue->deferred.spare = next;
     }
 }
 
@@ -120,7 +120,7 @@ static void queue_destroy(hal_queue *queue)
     }
     /* Held batches first: a deferred error would keep the batch in recording from being flushed. */
     queue_wait_flushed(queue);
-    if (hal_held_take_deferred_error(queue) != HAL_OK) {
+    if (hal_deferred_take_error(queue) != HAL_OK) {
         hal_log(HAL_LOG_ERROR, "hal_queue_destroy: %s", hal_status_message());
     }
     if (hal_queue_wait(queue, HAL_WAIT_FOREVER) != HAL_OK) {
@@ -128,8 +128,8 @@ static void queue_destroy(hal_queue *queue)
         queue_wait_flushed(queue); /* batches before the failed one may be in flight */
     }
     queue_close(queue);
-    hal_watch_poll_all(1);
-    hal_held_advance();
+    hal_progress_poll_all(true);
+    hal_deferred_advance();
     hal_hook_retire(HAL_OBJECT_QUEUE, queue, sizeof *queue, queue_recycle);
     hal_device_unref(device);
 }
@@ -147,7 +147,7 @@ static hal_status queue_wait(hal_queue *queue, uint64_t timeout_ns)
     if (status == HAL_OK) {
         hal_staging_end(queue);
         hal_recorder_limit_batch(&queue->recorder, queue->recorder.batch_first);
-        status = hal_held_take_deferred_error(queue);
+        status = hal_deferred_take_error(queue);
     }
     return status;
 }

@@ -13,8 +13,8 @@ hal_status hal_record_action(hal_recorder *recorder, const hal_action *action)
         hal_entry_begin(&entry, recorder, action->range_count, action->scalar_bytes);
     for (uint32_t i = 0; status == HAL_OK && i < action->range_count; i++) {
         const hal_range *range = &action->ranges[i];
-        status = hal_entry_bind(&entry, range->buffer, range->offset, range->length,
-                                action->access[i]);
+        status =
+            hal_entry_bind(&entry, range->buffer, range->offset, range->length, action->access[i]);
     }
     if (status == HAL_OK) {
         status = hal_entry_end(&entry, action->kind, action->kernel, action->grid, action->pattern,

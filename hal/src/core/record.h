@@ -11,6 +11,14 @@
 
 #include <string.h>
 
+/* A call that a graph records in place of a command: it records its own commands and fences each
+ * time that the graph is launched. `ranges` are those of the action. */
+typedef struct hal_graph_call hal_graph_call;
+struct hal_graph_call {
+    hal_status (*record)(hal_graph_call *call, hal_queue *queue, const hal_range *ranges);
+    void (*destroy)(hal_graph_call *call);
+};
+
 /* A checked command: every range has its length, which is 0 for null buffers only. */
 typedef struct hal_action {
     uint16_t kind; /* HAL_COMMAND_* */
@@ -22,7 +30,7 @@ typedef struct hal_action {
     const void *scalars;
     const hal_range *ranges;
     const uint8_t *access; /* HAL_ACCESS_* of each range */
-    hal_call *call;        /* of a graph: records commands in place of this one; else null */
+    hal_graph_call *call;  /* of a graph: records commands in place of this one; else null */
 } hal_action;
 
 /* HAL_ACCESS_* of the ranges of a copy (source, target) and of a fill. */
@@ -98,8 +106,7 @@ static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, ha
     hal_recording *recording = recorder->recording;
     hal_plugin_kernel *handle = NULL;
     if (kernel) {
-        if (atomic_load_explicit(&kernel->batch_serial, memory_order_relaxed) !=
-            recorder->serial) {
+        if (atomic_load_explicit(&kernel->batch_serial, memory_order_relaxed) != recorder->serial) {
             const hal_status status = hal_kernel_note_use(kernel, recorder);
             if (status != HAL_OK) {
                 return status;

@@ -11,7 +11,7 @@ void hal_recorder_start_batch(hal_recorder *recorder)
     recorder->memory_bytes = 0;
     hal_hazards_clear(&recorder->hazards);
     hal_recording_clear(recorder->recording);
-    hal_recording_remove_gate(recorder->recording);
+    hal_recording_remove_fence(recorder->recording);
     hal_recorder_limit_batch(recorder, recorder->batch_limit);
 }
 

@@ -52,9 +52,9 @@ static hal_status plugin_submit(hal_queue *queue, hal_recording *recording, uint
 }
 
 /* Whether all waits are reached or can be left to the plugin. */
-static int waits_poll(hal_queue *queue, hal_recording *recording)
+static bool waits_poll(hal_queue *queue, hal_recording *recording)
 {
-    int ready = 1;
+    bool ready = true;
     uint32_t left = 0;
     for (uint32_t i = 0; i < recording->wait_count; i++) {
         const hal_last_use wait = recording->waits[i];
@@ -72,23 +72,23 @@ static int waits_poll(hal_queue *queue, hal_recording *recording)
     return ready;
 }
 
-/* The gate is polled even if a wait is not ready: other ranks may need this rank's data first. */
-hal_status hal_submit_poll(hal_queue *queue, hal_recording *recording, int *ready)
+/* The fence is polled even if a wait is not ready: whatever signals other fences may depend on what
+ * this one does. */
+hal_status hal_submit_poll(hal_queue *queue, hal_recording *recording, bool repeats, bool *ready)
 {
-    int open = 1;
+    bool signaled = !recording->fence;
     hal_status status = HAL_OK;
-    if (recording->gate) {
-        open = 0;
-        status = recording->gate->advance(recording->gate, &open);
-        if (status == HAL_OK && open) {
-            hal_recording_remove_gate(recording);
+    if (recording->fence) {
+        status = recording->fence->advance(recording->fence, repeats, &signaled);
+        if (status == HAL_OK && signaled) {
+            hal_recording_remove_fence(recording);
         }
     }
     *ready = waits_poll(queue, recording);
     if (status != HAL_OK && !*ready) {
-        return HAL_OK; /* the gate repeats its error */
+        return HAL_OK; /* the fence repeats its error */
     }
-    *ready &= open;
+    *ready &= signaled;
     return status;
 }
 
@@ -122,7 +122,7 @@ hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t
 hal_status hal_submit_empty_batch(hal_queue *queue, hal_recording *recording, uint64_t value)
 {
     hal_recording_clear(recording);
-    hal_recording_remove_gate(recording);
+    hal_recording_remove_fence(recording);
     atomic_store(&queue->timeline.rejected, value);
     return hal_submit_batch(queue, recording, value);
 }

@@ -1,14 +1,14 @@
-/* Submits batches to the plugin, with the points of other queues that they wait for. Used by
- * flush.c, held.c and transfer.c. */
+/* Submits batches to the plugin, with the points of other queues that they wait for. */
 #ifndef HAL_SRC_CORE_SUBMIT_H
 #define HAL_SRC_CORE_SUBMIT_H
 
 #include "queue.h"
 
-/* Sets `*ready` when every wait of a batch is reached or can be left to the plugin and its gate is
- * open. Polls plugins and the gate. Removes reached waits and the open gate. The caller owns the
- * recording. Errors: those of the gate, once the waits are ready: the batch is to be dropped. */
-hal_status hal_submit_poll(hal_queue *queue, hal_recording *recording, int *ready);
+/* Sets `*ready` when every wait of a batch is reached or can be left to the plugin and its fence is
+ * signaled. Polls plugins and the fence (`repeats`: see host_fence.h). Removes reached waits and
+ * the signaled fence. The caller owns the recording. Errors: those of the fence, once the waits are
+ * ready: the batch is to be dropped. */
+hal_status hal_submit_poll(hal_queue *queue, hal_recording *recording, bool repeats, bool *ready);
 
 /* Submits a batch as `value`. Errors: those of the plugin. */
 hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t value);

@@ -2,13 +2,13 @@
 #include "timeline.h"
 
 #include "hooks.h"
-#include "watch.h"
+#include "progress.h"
 
 #include <sched.h>
 
 /* Time limit for work of a lost device. */
 #define LOST_WAIT_NS UINT64_C(10000000000)
-#define WATCHED_WAIT_NS UINT64_C(1000000) /* between polls of watches */
+#define WATCHED_WAIT_NS UINT64_C(1000000) /* between polls of progress callbacks */
 
 static _Thread_local const hal_timeline *recent;
 
@@ -91,9 +91,9 @@ void hal_timeline_wait_submitted(hal_timeline *timeline, uint64_t value)
 {
     if (!hal_timeline_has_reached(timeline, value, 0) &&
         hal_timeline_has_submitted(timeline, value)) {
-        while (hal_watch_is_any() &&
+        while (hal_progress_is_any() &&
                hal_timeline_wait(timeline, value, WATCHED_WAIT_NS) == HAL_ERROR_TIMEOUT) {
-            hal_watch_poll_all(1);
+            hal_progress_poll_all(true);
         }
         hal_timeline_wait(timeline, value, UINT64_MAX);
     }

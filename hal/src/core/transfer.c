@@ -2,7 +2,7 @@
  * and peers copy directly; all else goes through staging memory and copy commands, in pieces: the
  * device moves one while the host copies the next. Called by programs through hal/queue.h. */
 #include "flush.h"
-#include "held.h"
+#include "deferred.h"
 #include "hooks.h"
 #include "record.h"
 #include "staging.h"
@@ -280,7 +280,7 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     /* A write after waits is recorded: otherwise the next point would not come after them. */
     const hal_recording *recording = queue->recorder.recording;
     const int may_be_direct =
-        buffer->kind != HAL_MEMORY_DOWNLOAD && recording->wait_count == 0 && !recording->gate;
+        buffer->kind != HAL_MEMORY_DOWNLOAD && recording->wait_count == 0 && !recording->fence;
     char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
@@ -419,7 +419,7 @@ static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue 
     if (!hal_timeline_has_submitted(copy.timeline, copy.value) ||
         hal_submit_add_dependent(to, copy) != HAL_OK) {
         status = hal_point_wait(point, HAL_WAIT_FOREVER);
-        status = status == HAL_OK ? hal_held_take_deferred_error(from) : status;
+        status = status == HAL_OK ? hal_deferred_take_error(from) : status;
     }
     if (status == HAL_OK) {
         status = hal_queue_wait_point(to, point);

@@ -1,5 +1,5 @@
 /* Communicators on two mock devices, whose batches stay in flight as long as a test wants:
- * arguments, the order of gates and batches, what failures of a plugin do to the other ranks,
+ * arguments, the order of fences and batches, what failures of a plugin do to the other ranks,
  * launchers. */
 #include "mock_sides.h"
 
@@ -108,7 +108,7 @@ SIDES_TEST(wrong_arguments_record_nothing_and_leave_the_group_alone)
     group_close();
 }
 
-/* A batch after a gate reaches the plugin when both devices have run what comes before. */
+/* A batch after a fence reaches the plugin when both devices have run what comes before. */
 SIDES_TEST(a_gate_opens_when_the_data_is_there)
 {
     group_open(0);
@@ -150,7 +150,7 @@ SIDES_TEST(a_rejected_batch_ends_the_group)
     group_close();
 }
 
-/* The queue of a rank is destroyed before its gate opens: the time limit ends the wait. */
+/* The queue of a rank is destroyed before its fence opens: the time limit ends the wait. */
 SIDES_TEST(a_queue_that_ends_waits_no_longer_than_the_limit)
 {
     group_open(20000000);

@@ -1,7 +1,7 @@
-/* Waits for held batches with gates: a wait polls gates without sleeping until one has used all
- * attempts. The sleeps are counted: the test's pthread_cond_timedwait comes before that of the C
- * library. */
-#include "core/held.h"
+/* Waits for deferred batches with host fences: a wait polls fences without sleeping until one has
+ * used all attempts. The sleeps are counted: the test's pthread_cond_timedwait comes before that of
+ * the C library. */
+#include "core/deferred.h"
 #include "core/queue.h"
 
 #include "mock_device.h"
@@ -9,7 +9,13 @@
 #include <errno.h>
 #include <pthread.h>
 
-enum { ROUNDS = HAL_HELD_EAGER_ATTEMPTS / 4 * 3 };
+enum { ATTEMPTS = 400, ROUNDS = ATTEMPTS / 4 * 3 };
+
+static const hal_poll_policy policy = {.attempts = 1000,
+                                       .attempts_alone = ATTEMPTS,
+                                       .polls_alone = 16,
+                                       .yield_after = UINT32_MAX,
+                                       .renew_below = ATTEMPTS};
 
 static uint32_t sleeps;
 
@@ -21,41 +27,42 @@ HAL_API int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *l
     return ETIMEDOUT;
 }
 
-/* Opens after a number of visits: polls that come after each other in one visit count once. */
-typedef struct slow_gate {
-    hal_gate gate; /* must be first */
+/* Signaled after a number of visits: polls that come after each other in one visit count once. */
+typedef struct slow_fence {
+    hal_host_fence fence; /* must be first */
     uint32_t visits, visits_needed;
-} slow_gate;
+} slow_fence;
 
-static hal_status slow_gate_advance(hal_gate *gate, int *open)
+static hal_status slow_fence_advance(hal_host_fence *fence, bool repeats, bool *signaled)
 {
-    slow_gate *slow = (slow_gate *)gate;
-    slow->visits += !gate->is_repeated;
-    *open = slow->visits > slow->visits_needed;
+    slow_fence *slow = (slow_fence *)fence;
+    slow->visits += !repeats;
+    *signaled = slow->visits > slow->visits_needed;
     return HAL_OK;
 }
 
-static void slow_gate_destroy(hal_gate *gate)
+static void slow_fence_destroy(hal_host_fence *fence)
 {
 }
 
-/* Flushes a batch that such a gate holds. */
-static void batch_hold(hal_buffer *buffer, slow_gate *slow, uint32_t visits)
+/* Flushes a batch that waits for such a fence. */
+static void batch_defer(hal_buffer *buffer, slow_fence *slow, uint32_t visits)
 {
-    *slow = (slow_gate){.gate = {.advance = slow_gate_advance, .destroy = slow_gate_destroy},
-                        .visits_needed = visits};
-    queue->recorder.recording->gate = &slow->gate;
+    *slow = (slow_fence){
+        .fence = {.advance = slow_fence_advance, .destroy = slow_fence_destroy, .policy = &policy},
+        .visits_needed = visits};
+    queue->recorder.recording->fence = &slow->fence;
     assert_ok(hal_queue_fill(queue, (hal_range){buffer, 0, 4}, 1));
     assert_ok(hal_queue_flush(queue, NULL));
 }
 
-DEVICE_TEST(a_wait_polls_each_gate_as_often_as_the_first)
+DEVICE_TEST(a_wait_polls_each_fence_as_often_as_the_first)
 {
-    enum { GATES = 4 };
-    slow_gate gates[GATES];
+    enum { FENCES = 4 };
+    slow_fence fences[FENCES];
     hal_buffer *buffer = mock_buffer(device, 64);
-    for (uint32_t i = 0; i < GATES; i++) {
-        batch_hold(buffer, &gates[i], 2 * ROUNDS); /* an attempt has two visits */
+    for (uint32_t i = 0; i < FENCES; i++) {
+        batch_defer(buffer, &fences[i], 2 * ROUNDS); /* an attempt has two visits */
     }
     sleeps = 0;
     assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
@@ -63,17 +70,17 @@ DEVICE_TEST(a_wait_polls_each_gate_as_often_as_the_first)
     hal_buffer_release(buffer);
 }
 
-DEVICE_TEST(a_wait_sleeps_at_all_gates_after_one_that_used_all_attempts)
+DEVICE_TEST(a_wait_sleeps_at_all_fences_after_one_that_used_all_attempts)
 {
-    slow_gate gates[2];
+    slow_fence fences[2];
     hal_buffer *buffer = mock_buffer(device, 64);
-    batch_hold(buffer, &gates[0], 3 * HAL_HELD_EAGER_ATTEMPTS);
-    batch_hold(buffer, &gates[1], 10);
+    batch_defer(buffer, &fences[0], 3 * ATTEMPTS);
+    batch_defer(buffer, &fences[1], 10);
     sleeps = 0;
     assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     const uint32_t after_both = sleeps;
     assert_true(after_both > 0);
-    batch_hold(buffer, &gates[0], 3 * HAL_HELD_EAGER_ATTEMPTS);
+    batch_defer(buffer, &fences[0], 3 * ATTEMPTS);
     sleeps = 0;
     assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     assert_true(sleeps > 0);

@@ -266,11 +266,28 @@ SIDES_TEST(a_held_batch_that_fails_is_reported_once)
     mock->hold = 0;
     assert_ok(hal_point_wait(held, HAL_WAIT_FOREVER));
     assert_fails(hal_queue_flush(other->queue, NULL), HAL_ERROR_OUT_OF_MEMORY,
-                 "hal held was dropped");
+                 "hal deferred was dropped");
     assert_ok(hal_queue_flush(other->queue, NULL));
     const hal_point later = fill(other, 2);
     assert_int_equal(later.value, held.value + 1);
     assert_ok(hal_point_wait(later, HAL_WAIT_FOREVER));
+}
+
+/* Neither the batch nor an empty one in its place is accepted: nothing will reach the point. */
+SIDES_TEST(a_held_batch_whose_queue_takes_nothing_loses_the_device)
+{
+    side *one = side_open("mock");
+    side *other = side_open("mock_two");
+    mock->hold = 1;
+    const hal_point point = fill(one, 7);
+    assert_ok(hal_queue_wait_point(other->queue, point));
+    const hal_point held = fill(other, 1);
+    two->fail_in[MOCK_SUBMIT] = 1;
+    two->fails_on = 1;
+    two->fail_with = HAL_ERROR_OUT_OF_MEMORY;
+    mock->hold = 0;
+    assert_fails(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST, "lost");
+    two->fails_on = 0;
 }
 
 /* Work recorded after a held batch that failed runs before the queue ends. */
