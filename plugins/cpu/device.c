@@ -1,12 +1,14 @@
-/* The one device: what it is, its instruction set and its threads. Entries of the plugin's table.
+/* The one device: what it is, its instruction set and its threads.
  * HAL_CPU_ISA and HAL_CPU_THREADS are read when the device is opened. */
-#include "threads/caches.h"
-#include "cpu_plugin.h"
+#include "device.h"
+
 #include "gemm/plan.h"
 #include "jit/jit.h"
+#include "memory.h"
+#include "status.h"
+#include "threads/caches.h"
 #include "threads/process.h"
 #include "threads/processors.h"
-#include "share.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,27 +1,16 @@
-/* Kernels. Entries of the plugin's table. */
-#include "check.h"
-#include "jit/code_memory.h"
-#include "cpu_plugin.h"
+/* Kernels: executables of IR, and native matrix products. */
+#include "kernel.h"
+
+#include "device.h"
+#include "status.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static void kernel_release(cpu_kernel *kernel)
+static uint64_t number_next(void)
 {
-    if (kernel->native_release) {
-        kernel->native_release(kernel->native_state);
-    }
-    cpu_check_destroy(kernel->check);
-    cpu_stream_destroy(kernel);
-    cpu_code_destroy(kernel->code, kernel->code_bytes);
-    free(kernel->dispatch);
-    free(kernel->group);
-    free(kernel->accesses);
-    free(kernel->lane_ids);
-    free(kernel->image);
-    free(kernel->slot_offset);
-    free(kernel->shared_offset);
-    free(kernel);
+    static _Atomic uint64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
 }
 
 static void raise_size(_Atomic size_t *most, size_t wanted)
@@ -41,32 +30,47 @@ static void raise_count(_Atomic uint32_t *most, uint32_t wanted)
 hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                              hal_plugin_kernel **kernel)
 {
-    const char *name = ir->names ? ir->names + ir->name : "";
-    cpu_kernel *made = calloc(1, sizeof(*made));
+    const cpu_executable_options options = {.lanes = device->lanes,
+                                            .compiles = device->compiles,
+                                            .checks = cpu_check_wanted(),
+                                            .stream_bytes = device->stream_bytes};
+    cpu_executable *executable = NULL;
     *kernel = NULL;
+    HAL_TRY(cpu_executable_create(ir, &options, &executable));
+    hal_plugin_kernel *made = calloc(1, sizeof(*made));
     if (!made) {
-        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", name);
+        cpu_executable_destroy(executable);
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel: no host memory");
     }
-    hal_status status = HAL_OK;
-    if (cpu_check_wanted() && !(made->check = cpu_check_create(ir))) {
-        status = HAL_ERROR_OUT_OF_MEMORY;
+    made->executable = executable;
+    made->number = number_next();
+    atomic_init(&made->work, executable->program.work);
+    raise_size(&device->arena_bytes, executable->program.arena_bytes);
+    raise_count(&device->slot_count, executable->program.slot_count);
+    raise_count(&device->memory_count, executable->program.memory_count);
+    *kernel = made;
+    return HAL_OK;
+}
+
+hal_status cpu_kernel_create_product(hal_plugin_device *device,
+                                     const hal_gemm_description *description,
+                                     hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
+{
+    const cpu_product_options options = {.lanes = device->lanes,
+                                         .isa = device->gemm_isa,
+                                         .compiles = device->compiles,
+                                         .threads = device->threads};
+    cpu_product *product = NULL;
+    *kernel = NULL;
+    HAL_TRY(cpu_product_create(description, &options, &product, workspace_bytes));
+    hal_plugin_kernel *made = calloc(1, sizeof(*made));
+    if (!made) {
+        cpu_product_destroy(product);
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "gemm: no host memory for a kernel");
     }
-    if (status == HAL_OK) {
-        made->compile = device->compiles && !made->check;
-        made->stream.least_bytes = device->stream_bytes;
-        status = cpu_lower_kernel(made, ir, device->lanes);
-    }
-    if (status != HAL_OK) {
-        kernel_release(made);
-        return status == HAL_ERROR_OUT_OF_MEMORY
-                   ? cpu_fail(status, "kernel %s of %u records: no host memory to lower it", name,
-                              ir->record_count)
-                   : status;
-    }
-    made->number = cpu_kernel_number();
-    raise_size(&device->arena_bytes, made->arena_bytes);
-    raise_count(&device->slot_count, made->slot_count);
-    raise_count(&device->memory_count, made->memory_count);
+    made->product = product;
+    made->number = number_next();
+    atomic_init(&made->work, cpu_product_work(product));
     *kernel = made;
     return HAL_OK;
 }
@@ -75,12 +79,8 @@ void cpu_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     (void)device;
     if (kernel) {
-        kernel_release(kernel);
+        cpu_executable_destroy(kernel->executable);
+        cpu_product_destroy(kernel->product);
+        free(kernel);
     }
-}
-
-uint64_t cpu_kernel_number(void)
-{
-    static _Atomic uint64_t last;
-    return atomic_fetch_add(&last, 1) + 1;
 }

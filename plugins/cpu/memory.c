@@ -1,5 +1,7 @@
-/* Memory: every kind is plain memory of the host. Entries of the plugin's table. */
-#include "cpu_plugin.h"
+/* Memory: every kind is plain memory of the host. */
+#include "memory.h"
+
+#include "status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +77,7 @@ hal_status cpu_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_
     }
     made->address = address;
     made->bytes = bytes;
-    made->mapped = bytes >= LARGE;
+    made->is_mapped = bytes >= LARGE;
     *memory = made;
     return HAL_OK;
 }
@@ -86,7 +88,7 @@ void cpu_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     if (!memory) {
         return;
     }
-    if (memory->mapped) {
+    if (memory->is_mapped) {
         munmap(memory->address, memory->bytes);
     } else {
         free(memory->address);
@@ -116,7 +118,6 @@ hal_status cpu_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint
     return HAL_OK;
 }
 
-/* Memory of the machine, or of the process's control group. */
 uint64_t cpu_memory_total(void)
 {
     struct sysinfo info;

@@ -1,5 +1,9 @@
 /* The cpu plugin's table and its one symbol. */
-#include "cpu_plugin.h"
+#include "device.h"
+#include "kernel.h"
+#include "memory.h"
+#include "queue.h"
+#include "status.h"
 
 #include <kit/query.h>
 
@@ -24,7 +28,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .submit = cpu_queue_submit,
         .wait = cpu_queue_wait,
         .queue_elapsed = cpu_queue_elapsed,
-        .gemm = cpu_gemm,
+        .gemm = cpu_kernel_create_product,
         .host_copy = cpu_host_copy,
     };
     return kit_plugin_query(&table, host_abi, host, cpu_set_host);

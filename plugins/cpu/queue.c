@@ -1,9 +1,14 @@
 /* Queues: a batch runs inside submit. Large commands are shared over the device's pool, small ones
- * run on the calling thread. Entries of the plugin's table. */
-#include "cpu_plugin.h"
+ * run on the calling thread. */
+#include "queue.h"
+
+#include "device.h"
+#include "dispatch.h"
+#include "memory.h"
+#include "status.h"
 #include "threads/parts.h"
 #include "threads/process.h"
-#include "share.h"
+#include "threads/share.h"
 
 #include <errno.h>
 #include <kit/clock.h>
@@ -11,8 +16,6 @@
 #include <string.h>
 #include <time.h>
 
-/* Nanoseconds from which a dispatch is measured to improve its estimate. */
-enum { MEASURE_FROM = 2000 };
 /* Pieces of copies and fills, how many of its part a thread takes at a time at least, into how many
  * chunks a part is cut, and the size from which they are shared. */
 enum { PIECE = 4 << 10, LEAST_PIECES = 16, PART_CHUNKS = 4, SHARE_BYTES = 512 << 10 };
@@ -30,59 +33,6 @@ typedef struct move {
     uint64_t chunk; /* pieces that a thread takes at a time */
     cpu_parts *parts;
 } move;
-
-static uint32_t bindings_find(const hal_batch *batch, const hal_command *command,
-                              void *bindings[HAL_IR_MAX_BINDINGS],
-                              uint64_t sizes[HAL_IR_MAX_BINDINGS])
-{
-    uint32_t i = 0;
-    for (; i < command->binding_count && i < HAL_IR_MAX_BINDINGS; i++) {
-        const hal_binding *binding = &batch->bindings[command->binding_first + i];
-        bindings[i] = binding->length > 0 ? binding->memory->address + binding->offset : NULL;
-        sizes[i] = binding->length;
-    }
-    return i;
-}
-
-uint64_t cpu_dispatch_groups(const hal_command *command)
-{
-    return (uint64_t)command->grid[0] * command->grid[1] * command->grid[2];
-}
-
-uint64_t cpu_dispatch_work(const hal_command *command)
-{
-    const uint64_t groups = cpu_dispatch_groups(command);
-    const uint64_t work = atomic_load_explicit(&command->kernel->work, memory_order_relaxed);
-    return work > UINT64_MAX / groups ? UINT64_MAX : work * groups;
-}
-
-void cpu_dispatch_begin(cpu_worker *worker, const hal_batch *batch, const hal_command *command)
-{
-    /* Only those of the kernel are set: clearing all of them shows in small dispatches. */
-    void *bindings[HAL_IR_MAX_BINDINGS];
-    uint64_t sizes[HAL_IR_MAX_BINDINGS];
-    const uint32_t found = bindings_find(batch, command, bindings, sizes);
-    for (uint32_t i = found; i < command->kernel->binding_count; i++) {
-        bindings[i] = NULL;
-        sizes[i] = 0;
-    }
-    cpu_worker_begin(worker, command->kernel, bindings, sizes,
-                     batch->scalars + command->scalar_first, command->grid);
-}
-
-void cpu_dispatch_run(cpu_worker *worker, const hal_batch *batch, const hal_command *command)
-{
-    cpu_kernel *kernel = command->kernel;
-    const uint64_t groups = cpu_dispatch_groups(command);
-    const bool measured = cpu_dispatch_work(command) >= MEASURE_FROM;
-    const uint64_t start = measured ? kit_clock_ns() : 0;
-    cpu_dispatch_begin(worker, batch, command);
-    cpu_worker_groups(worker, kernel, 0, groups);
-    if (measured) {
-        atomic_store_explicit(&kernel->work, (kit_clock_ns() - start) / groups + 1,
-                              memory_order_relaxed);
-    }
-}
 
 /* Moves bytes `first` to first + count - 1; `first` is a multiple of the pattern's size. */
 static void piece_move(const move *bytes, uint64_t first, uint64_t count)
@@ -148,30 +98,6 @@ void cpu_host_copy(hal_plugin_device *device, void *target, const void *source, 
     }
 }
 
-/* A native kernel is told how many threads to use. */
-static hal_status native_run(hal_plugin_device *device, const hal_batch *batch,
-                             const hal_command *command)
-{
-    void *bindings[HAL_IR_MAX_BINDINGS];
-    uint64_t sizes[HAL_IR_MAX_BINDINGS];
-    const cpu_kernel *kernel = command->kernel;
-    const uint64_t work = atomic_load_explicit(&kernel->work, memory_order_relaxed);
-    cpu_native_call call = {.device = device,
-                            .memory = bindings,
-                            .memory_count = bindings_find(batch, command, bindings, sizes),
-                            .scalars = batch->scalars + command->scalar_first};
-    if (kernel->native_alone || !cpu_share_is_possible(device, work)) {
-        return kernel->native(kernel, &call);
-    }
-    const uint64_t key = cpu_share_key(0, CPU_SHARE_KERNELS + kernel->number, 0);
-    const cpu_share_turn turn = cpu_share_begin(device->share, key, 1, (double)work);
-    call.pool = turn.threads > 1 ? device->pool : NULL;
-    call.threads = turn.threads;
-    const hal_status status = kernel->native(kernel, &call);
-    cpu_share_end(device->share, &turn);
-    return status;
-}
-
 static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
                               const hal_command *command)
 {
@@ -179,11 +105,7 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
     move bytes = {.pattern = command->pattern};
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
-        if (command->kernel->native) {
-            return native_run(queue->device, batch, command);
-        }
-        cpu_dispatch_run(&queue->workers[0], batch, command);
-        return HAL_OK;
+        return cpu_dispatch_run(queue->device, &queue->workers[0], batch, command);
     case HAL_COMMAND_COPY:
         bytes.bytes = bindings[0].length;
         if (bytes.bytes > 0) {
@@ -346,9 +268,9 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         status = waits_finish(waits, wait_count);
     }
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
-        const uint32_t count = cpu_share_count(queue->device, batch, i);
+        const uint32_t count = cpu_dispatch_count_shared(queue->device, batch, i);
         if (count > 0) {
-            cpu_share_run(queue, batch, i, count);
+            cpu_dispatch_run_shared(queue->device, queue->workers, batch, i, count);
             i += count;
         } else {
             status = command_run(queue, batch, &batch->commands[i++]);

@@ -1,5 +1,5 @@
 /* The services of the host, and failures with a message. */
-#include "cpu_plugin.h"
+#include "status.h"
 
 #include <stdarg.h>
 #include <stdio.h>

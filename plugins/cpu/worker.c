@@ -1,32 +1,32 @@
 /* A worker: one thread's arena and slots for running the groups of a kernel. */
-#include "check.h"
-#include "cpu_plugin.h"
+#include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Lays the slots out for a kernel and fills in what never changes. Programs with many small kernels
  * call this for each dispatch. */
-static void worker_bind(cpu_worker *worker, const cpu_kernel *kernel)
+static void worker_bind(cpu_worker *worker, const cpu_executable *executable)
 {
+    const cpu_program *program = &executable->program;
     uint8_t *const arena = worker->arena;
     void **const slots = worker->slots;
-    const size_t *const offsets = kernel->slot_offset;
-    const uint32_t count = kernel->slot_count;
-    worker->kernel = kernel->number;
-    worker->items = kernel->items;
-    memcpy(worker->place, kernel->place, sizeof(worker->place));
-    memcpy(arena, kernel->image, kernel->image_bytes);
+    const size_t *const offsets = program->slot_offset;
+    const uint32_t count = program->slot_count;
+    worker->executable = executable->number;
+    worker->items = program->items;
+    memcpy(worker->place, program->place, sizeof(worker->place));
+    memcpy(arena, program->image, program->image_bytes);
     for (uint32_t i = 0; i < count; i++) {
         slots[i] = arena + offsets[i];
     }
-    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
-        worker->memory[i] = arena + kernel->shared_offset[i - kernel->binding_count];
-        worker->bytes[i] = kernel->check ? cpu_check_bytes(kernel->check, i) : 0;
+    for (uint32_t i = program->binding_count; i < program->memory_count; i++) {
+        worker->memory[i] = arena + program->shared_offset[i - program->binding_count];
+        worker->bytes[i] = executable->check ? cpu_check_bytes(executable->check, i) : 0;
     }
 }
 
-static void run(cpu_worker *worker, const cpu_step *steps)
+static void steps_run(cpu_worker *worker, const cpu_step *steps)
 {
     const cpu_step *step = steps;
     while (step) {
@@ -34,8 +34,6 @@ static void run(cpu_worker *worker, const cpu_step *steps)
     }
 }
 
-/* Room for kernels of up to these sizes. False if the host has no memory; the earlier room remains.
- * */
 bool cpu_worker_reserve(cpu_worker *worker, size_t arena_bytes, uint32_t slot_count,
                         uint32_t memory_count)
 {
@@ -80,36 +78,36 @@ void cpu_worker_release(cpu_worker *worker)
     memset(worker, 0, sizeof(*worker));
 }
 
-/* Prepares a dispatch: `bindings` has the addresses, in the kernel's order, `bytes` their lengths,
- * null for a kernel that is not checked; scalars stay valid until the last group has run. */
-void cpu_worker_begin(cpu_worker *worker, const cpu_kernel *kernel, void *const *bindings,
+void cpu_worker_begin(cpu_worker *worker, const cpu_executable *executable, void *const *bindings,
                       const uint64_t *bytes, const uint8_t *scalars, const uint32_t grid[3])
 {
-    if (worker->kernel != kernel->number) {
-        worker_bind(worker, kernel);
+    const uint32_t binding_count = executable->program.binding_count;
+    if (worker->executable != executable->number) {
+        worker_bind(worker, executable);
     }
-    for (uint32_t i = 0; i < kernel->binding_count; i++) {
+    for (uint32_t i = 0; i < binding_count; i++) {
         worker->memory[i] = bindings[i];
         worker->bytes[i] = bytes ? bytes[i] : 0;
     }
-    worker->kernel_running = kernel;
+    worker->check = executable->check;
     for (uint32_t i = 0; i < 3; i++) {
         worker->grid[i] = grid[i];
         worker->group[i] = 0;
     }
     worker->scalars = scalars;
     worker->stream_code = NULL;
-    if (kernel->stream.patch_count > 0) {
-        cpu_stream_choose(worker, kernel);
+    if (executable->code.stream.patch_count > 0) {
+        cpu_code *code = (cpu_code *)&executable->code; /* which keeps the form when it is made */
+        worker->stream_code = cpu_code_stream(code, worker, binding_count);
     }
-    if (kernel->dispatch_code) {
-        kernel->dispatch_code(worker);
+    if (executable->code.dispatch) {
+        executable->code.dispatch(worker);
     } else {
-        run(worker, kernel->dispatch);
+        steps_run(worker, executable->program.dispatch);
     }
 }
 
-static void group_run(cpu_worker *worker, const cpu_kernel *kernel)
+static void group_run(cpu_worker *worker, const cpu_executable *executable)
 {
     if (worker->stream_code) {
         worker->restarts = 0;
@@ -119,15 +117,15 @@ static void group_run(cpu_worker *worker, const cpu_kernel *kernel)
         }
         worker->stream_code = NULL;
     }
-    if (kernel->group_code) {
-        kernel->group_code(worker);
+    if (executable->code.group) {
+        executable->code.group(worker);
     } else {
-        run(worker, kernel->group);
+        steps_run(worker, executable->program.group);
     }
 }
 
-/* Runs `count` groups from number `first` on, counted along x, then y, then z. */
-void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t first, uint64_t count)
+void cpu_worker_groups(cpu_worker *worker, const cpu_executable *executable, uint64_t first,
+                       uint64_t count)
 {
     const uint64_t row = first / worker->grid[0];
     worker->group[0] = (uint32_t)(first % worker->grid[0]);
@@ -135,7 +133,7 @@ void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t fi
     worker->group[2] = (uint32_t)(row / worker->grid[1]);
     const bool streams = worker->stream_code != NULL;
     for (uint64_t i = 0; i < count; i++) {
-        group_run(worker, kernel);
+        group_run(worker, executable);
         if (++worker->group[0] == worker->grid[0]) {
             worker->group[0] = 0;
             if (++worker->group[1] == worker->grid[1]) {
@@ -145,6 +143,6 @@ void cpu_worker_groups(cpu_worker *worker, const cpu_kernel *kernel, uint64_t fi
         }
     }
     if (streams) {
-        cpu_stream_fence();
+        cpu_code_fence();
     }
 }

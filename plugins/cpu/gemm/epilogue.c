@@ -3,6 +3,8 @@
  * element. */
 #include "gemm/epilogue.h"
 
+#include "status.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,7 +274,7 @@ static void write_records(draft *d, const cpu_epilogue *epilogue, const hal_ir_k
 }
 
 static hal_status make_piece(cpu_epilogue *epilogue, const hal_ir_kernel *fragment,
-                             const cpu_lanes *lanes, uint32_t cols, uint32_t rows)
+                             const cpu_executable_options *options, uint32_t cols, uint32_t rows)
 {
     enum { OWN_RECORDS = 64, PER_INPUT = 12 };
     const size_t records =
@@ -280,30 +282,29 @@ static hal_status make_piece(cpu_epilogue *epilogue, const hal_ir_kernel *fragme
     draft d = {.records = calloc(records, sizeof(hal_ir_record)),
                .constants = calloc(records + fragment->constant_count, sizeof(uint64_t))};
     hal_ir_value *values = calloc((size_t)fragment->record_count + 1, sizeof(hal_ir_value));
-    cpu_kernel *kernel = calloc(1, sizeof(cpu_kernel));
+    cpu_executable *executable = NULL;
     hal_status status = HAL_OK;
-    if (!d.records || !d.constants || !values || !kernel ||
-        epilogue->piece_count == CPU_EPILOGUE_PIECES) {
-        free(kernel);
+    if (!d.records || !d.constants || !values || epilogue->piece_count == CPU_EPILOGUE_PIECES) {
         status =
             cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "gemm: no host memory for an epilogue of %u records",
                      fragment->record_count);
     } else {
-        epilogue->pieces[epilogue->piece_count++] = (cpu_epilogue_piece){cols, rows, kernel};
         d.ir.group_size[0] = cols;
         d.ir.group_size[1] = rows;
         declare(&d, epilogue, fragment);
         write_records(&d, epilogue, fragment, values);
-        kernel->compile = epilogue->compiles;
-        status = cpu_lower_kernel(kernel, &d.ir, lanes);
-        kernel->number = cpu_kernel_number();
-        if (epilogue->arena_bytes < kernel->arena_bytes) {
-            epilogue->arena_bytes = kernel->arena_bytes;
+        status = cpu_executable_create(&d.ir, options, &executable);
+    }
+    if (status == HAL_OK) {
+        const cpu_program *program = &executable->program;
+        epilogue->pieces[epilogue->piece_count++] = (cpu_epilogue_piece){cols, rows, executable};
+        if (epilogue->arena_bytes < program->arena_bytes) {
+            epilogue->arena_bytes = program->arena_bytes;
         }
-        if (epilogue->slot_count < kernel->slot_count) {
-            epilogue->slot_count = kernel->slot_count;
+        if (epilogue->slot_count < program->slot_count) {
+            epilogue->slot_count = program->slot_count;
         }
-        epilogue->memory_count = kernel->memory_count;
+        epilogue->memory_count = program->memory_count;
     }
     free(d.records);
     free(d.constants);
@@ -330,16 +331,16 @@ static void run_piece(const cpu_epilogue *epilogue, cpu_worker *worker, void *co
                               tile->batch * input->batch_stride;
         memory[1 + i] = (char *)inputs[i] + first * (int64_t)hal_type_size(input->type);
     }
-    cpu_worker_begin(worker, piece->kernel, memory, NULL, (const uint8_t *)&here, grid);
-    cpu_worker_groups(worker, piece->kernel, 0, (uint64_t)grid[0] * grid[1]);
+    cpu_worker_begin(worker, piece->executable, memory, NULL, (const uint8_t *)&here, grid);
+    cpu_worker_groups(worker, piece->executable, 0, (uint64_t)grid[0] * grid[1]);
 }
 
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
-                             const hal_plugin_device *device, const struct cpu_gemm_shape *shapes,
-                             int shape_count)
+                             const cpu_executable_options *options,
+                             const struct cpu_gemm_shape *shapes, int shape_count)
 {
     memset(epilogue, 0, sizeof(*epilogue));
-    epilogue->compiles = device->compiles;
+    epilogue->compiles = options->compiles;
     epilogue->type = description->type_c == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
     epilogue->input_count = description->input_count;
     memcpy(epilogue->inputs, description->inputs, sizeof(epilogue->inputs));
@@ -351,7 +352,7 @@ hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description 
         for (uint32_t k = 0; k < count && status == HAL_OK; k++) {
             const uint32_t cols = parts[k].cols.size, rows = parts[k].rows.size;
             if (!find_piece(epilogue, cols, rows)) {
-                status = make_piece(epilogue, description->epilogue, device->lanes, cols, rows);
+                status = make_piece(epilogue, description->epilogue, options, cols, rows);
             }
         }
     }
@@ -361,7 +362,7 @@ hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description 
 void cpu_epilogue_release(cpu_epilogue *epilogue)
 {
     for (uint32_t i = 0; i < epilogue->piece_count; i++) {
-        cpu_kernel_destroy(NULL, epilogue->pieces[i].kernel);
+        cpu_executable_destroy(epilogue->pieces[i].executable);
     }
 }
 

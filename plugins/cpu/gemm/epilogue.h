@@ -3,14 +3,16 @@
 #ifndef HALYARD_CPU_GEMM_EPILOGUE_H
 #define HALYARD_CPU_GEMM_EPILOGUE_H
 
-#include "cpu_plugin.h"
-#include "gemm/gemm.h"
+#include "gemm/types.h"
+#include "worker.h"
 
-/* The kernel of one group size. Tiles are cut so that groups are full and need no guards: guarded
- * lanes access memory one by one. */
+#include <hal/plugin.h>
+
+/* The executable of one group size. Tiles are cut so that groups are full and need no guards:
+ * guarded lanes access memory one by one. */
 typedef struct cpu_epilogue_piece {
     uint32_t cols, rows;
-    cpu_kernel *kernel;
+    cpu_executable *executable;
 } cpu_epilogue_piece;
 
 enum { CPU_EPILOGUE_PIECES = 96 };
@@ -40,8 +42,8 @@ enum { CPU_EPILOGUE_SIDE = 1024 };
 /* Makes an epilogue of a description's fragment for tiles of these shapes. The fragment is used
  * during the call only. The caller releases the epilogue, also after a failure. */
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
-                             const hal_plugin_device *device, const struct cpu_gemm_shape *shapes,
-                             int shape_count);
+                             const cpu_executable_options *options,
+                             const struct cpu_gemm_shape *shapes, int shape_count);
 void cpu_epilogue_release(cpu_epilogue *epilogue);
 
 /* Applies it to a tile. `inputs` are the addresses of the first elements of the inputs. */

@@ -1,32 +1,35 @@
-/* The gemm entry of the plugin's table: a native kernel with a plan and an epilogue, which queue.c
- * runs as one call. */
-#include "gemm/gemm.h"
+/* Native matrix products with their epilogues. */
+#include "gemm/product.h"
+
 #include "gemm/epilogue.h"
+#include "gemm/gemm.h"
+#include "status.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Workers of the epilogue, one per thread of the device. */
-typedef struct cpu_crew {
+typedef struct product_workers {
     uint32_t count;
     cpu_worker workers[];
-} cpu_crew;
+} product_workers;
 
-typedef struct cpu_product {
+struct cpu_product {
     struct cpu_gemm_plan plan;
+    uint32_t threads;
     bool beta_is_zero;
     bool has_epilogue;
     bool works_on_stack;
     cpu_epilogue epilogue;
-    _Atomic(cpu_crew *) idle; /* one crew is cached; concurrent runs allocate more */
-} cpu_product;
+    _Atomic(product_workers *) idle; /* one set is cached; concurrent runs allocate more */
+};
 
 /* One run, for the callback of the epilogue. */
-typedef struct cpu_product_run {
+typedef struct product_context {
     const cpu_product *product;
-    cpu_crew *crew;
+    product_workers *set;
     void *const *inputs;
-} cpu_product_run;
+} product_context;
 
 enum { NAMED_BINDINGS = 4 }; /* A, B, C, workspace; then the inputs of the epilogue */
 
@@ -54,19 +57,19 @@ static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
     }
 }
 
-static void crew_free(cpu_crew *crew)
+static void workers_free(product_workers *set)
 {
-    for (uint32_t i = 0; crew && i < crew->count; i++) {
-        cpu_worker_release(&crew->workers[i]);
+    for (uint32_t i = 0; set && i < set->count; i++) {
+        cpu_worker_release(&set->workers[i]);
     }
-    free(crew);
+    free(set);
 }
 
-/* The idle crew, or a new one; null without memory. */
-static cpu_crew *crew_take(cpu_product *product, uint32_t count)
+/* The idle workers, or new ones; null without memory. */
+static product_workers *workers_take(cpu_product *product, uint32_t count)
 {
     const cpu_epilogue *epilogue = &product->epilogue;
-    cpu_crew *taken = atomic_exchange(&product->idle, NULL);
+    product_workers *taken = atomic_exchange(&product->idle, NULL);
     if (taken) {
         return taken;
     }
@@ -74,7 +77,7 @@ static cpu_crew *crew_take(cpu_product *product, uint32_t count)
     for (uint32_t i = 0; taken && i < count; i++) {
         if (!cpu_worker_reserve(&taken->workers[i], epilogue->arena_bytes, epilogue->slot_count,
                                 epilogue->memory_count)) {
-            crew_free(taken);
+            workers_free(taken);
             return NULL;
         }
         taken->count = i + 1;
@@ -82,22 +85,14 @@ static cpu_crew *crew_take(cpu_product *product, uint32_t count)
     return taken;
 }
 
-static void crew_give(cpu_product *product, cpu_crew *crew)
+static void workers_return(cpu_product *product, product_workers *set)
 {
-    crew_free(atomic_exchange(&product->idle, crew));
-}
-
-static void product_release(void *state)
-{
-    cpu_product *product = state;
-    crew_free(atomic_load(&product->idle));
-    cpu_epilogue_release(&product->epilogue);
-    free(product);
+    workers_free(atomic_exchange(&product->idle, set));
 }
 
 static void product_run_epilogue(void *user, const struct cpu_gemm_tile *tile)
 {
-    const cpu_product_run *here = user;
+    const product_context *here = user;
     const cpu_epilogue_tile at = {.tile = tile->data,
                                   .row = tile->row,
                                   .col = tile->col,
@@ -105,42 +100,11 @@ static void product_run_epilogue(void *user, const struct cpu_gemm_tile *tile)
                                   .ld = tile->ld,
                                   .rows = (uint32_t)tile->rows,
                                   .cols = (uint32_t)tile->cols};
-    cpu_epilogue_run(&here->product->epilogue, &here->crew->workers[tile->thread], here->inputs,
+    cpu_epilogue_run(&here->product->epilogue, &here->set->workers[tile->thread], here->inputs,
                      &at);
 }
 
-static hal_status product_run(const cpu_kernel *kernel, const cpu_native_call *call)
-{
-    cpu_product *state = kernel->native_state;
-    hal_plugin_device *device = call->device;
-    _Alignas(64) char stack[STACK_BYTES];
-    double scale[2];
-    memcpy(scale, call->scalars, sizeof(scale));
-    cpu_product_run here = {.product = state, .inputs = call->memory + NAMED_BINDINGS};
-    struct cpu_gemm_args args = {.a = call->memory[0],
-                                 .b = call->memory[1],
-                                 .c = call->memory[2],
-                                 .alpha = scale[0],
-                                 .beta = state->beta_is_zero ? 0 : scale[1],
-                                 .user = &here,
-                                 .workspace = state->works_on_stack ? stack : call->memory[3],
-                                 .pool = call->pool,
-                                 .threads = call->threads};
-    if (state->has_epilogue) {
-        here.crew = crew_take(state, device->threads);
-        if (!here.crew) {
-            return cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
-                            "gemm: no host memory for the epilogue's %u workers", device->threads);
-        }
-    }
-    cpu_gemm_run(&state->plan, &args);
-    if (state->has_epilogue) {
-        crew_give(state, here.crew);
-    }
-    return HAL_OK;
-}
-
-static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_description *from,
+static hal_status desc_of(const hal_gemm_description *from, enum cpu_gemm_isa isa,
                           struct cpu_gemm_desc *to)
 {
     *to = (struct cpu_gemm_desc){.transpose_a = from->transpose_a,
@@ -156,7 +120,7 @@ static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_descri
                                  .stride_b = from->stride_b,
                                  .stride_c = from->stride_c,
                                  .levels = from->levels,
-                                 .isa = device->gemm_isa,
+                                 .isa = isa,
                                  .epilogue = from->epilogue ? product_run_epilogue : NULL};
     if (!gemm_type_of(from->type_a, &to->type_a) || !gemm_type_of(from->type_b, &to->type_b) ||
         !gemm_type_of(from->type_c, &to->type_c)) {
@@ -171,50 +135,95 @@ static hal_status desc_of(const hal_plugin_device *device, const hal_gemm_descri
     return HAL_OK;
 }
 
-hal_status cpu_gemm(hal_plugin_device *device, const hal_gemm_description *description,
-                    hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
+static hal_status product_plan(cpu_product *product, const hal_gemm_description *description,
+                               const struct cpu_gemm_desc *desc, const cpu_product_options *options)
+{
+    const char *wrong = cpu_gemm_plan_make(&product->plan, desc);
+    if (wrong) {
+        return cpu_fail(HAL_ERROR_UNSUPPORTED, "%s", wrong);
+    }
+    if (!product->has_epilogue) {
+        return HAL_OK;
+    }
+    /* A run may share its work or not. */
+    struct cpu_gemm_shape shapes[2 * CPU_GEMM_SHAPES];
+    int count = cpu_gemm_tile_shapes(&product->plan, 1, shapes);
+    count += cpu_gemm_tile_shapes(&product->plan, (int)options->threads, shapes + count);
+    const cpu_executable_options pieces = {.lanes = options->lanes, .compiles = options->compiles};
+    return cpu_epilogue_make(&product->epilogue, description, &pieces, shapes, count);
+}
+
+hal_status cpu_product_create(const hal_gemm_description *description,
+                              const cpu_product_options *options, cpu_product **product,
+                              uint64_t *workspace_bytes)
 {
     struct cpu_gemm_desc desc;
-    *kernel = NULL;
+    *product = NULL;
     *workspace_bytes = 0;
-    hal_status status = desc_of(device, description, &desc);
-    if (status != HAL_OK) {
-        return status;
-    }
-    cpu_kernel *made = calloc(1, sizeof(*made));
-    cpu_product *state = calloc(1, sizeof(*state));
-    if (!made || !state) {
-        free(made);
-        free(state);
+    HAL_TRY(desc_of(description, options->isa, &desc));
+    cpu_product *made = calloc(1, sizeof(*made));
+    if (!made) {
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "gemm: no host memory for a kernel");
     }
-    made->native = product_run;
-    made->native_release = product_release;
-    made->native_state = state;
-    made->number = cpu_kernel_number();
-    state->beta_is_zero = description->beta_is_zero;
-    state->has_epilogue = description->epilogue != NULL;
-    const char *wrong = cpu_gemm_plan_make(&state->plan, &desc);
-    if (wrong) {
-        status = cpu_fail(HAL_ERROR_UNSUPPORTED, "%s", wrong);
-    } else if (state->has_epilogue) {
-        /* A run may share its work or not. */
-        struct cpu_gemm_shape shapes[2 * CPU_GEMM_SHAPES];
-        int count = cpu_gemm_tile_shapes(&state->plan, 1, shapes);
-        count += cpu_gemm_tile_shapes(&state->plan, (int)device->threads, shapes + count);
-        status = cpu_epilogue_make(&state->epilogue, description, device, shapes, count);
-    }
-    made->native_alone = state->plan.max_threads == 1;
-    made->work = (uint64_t)state->plan.expected_ns;
+    made->threads = options->threads;
+    made->beta_is_zero = description->beta_is_zero;
+    made->has_epilogue = description->epilogue != NULL;
+    const hal_status status = product_plan(made, description, &desc, options);
     if (status != HAL_OK) {
-        cpu_kernel_destroy(device, made);
+        cpu_product_destroy(made);
         return status;
     }
-    *workspace_bytes = (uint64_t)cpu_gemm_workspace_size(&state->plan, (int)device->threads);
-    state->works_on_stack = *workspace_bytes <= STACK_BYTES;
-    if (state->works_on_stack) {
-        *workspace_bytes = 0;
+    const uint64_t bytes = (uint64_t)cpu_gemm_workspace_size(&made->plan, (int)options->threads);
+    made->works_on_stack = bytes <= STACK_BYTES;
+    *workspace_bytes = made->works_on_stack ? 0 : bytes;
+    *product = made;
+    return HAL_OK;
+}
+
+void cpu_product_destroy(cpu_product *product)
+{
+    if (product) {
+        workers_free(atomic_load(&product->idle));
+        cpu_epilogue_release(&product->epilogue);
+        free(product);
     }
-    *kernel = made;
+}
+
+uint64_t cpu_product_work(const cpu_product *product)
+{
+    return (uint64_t)product->plan.expected_ns;
+}
+
+bool cpu_product_is_alone(const cpu_product *product)
+{
+    return product->plan.max_threads == 1;
+}
+
+hal_status cpu_product_run(cpu_product *product, const cpu_product_call *call)
+{
+    _Alignas(64) char stack[STACK_BYTES];
+    double scale[2];
+    memcpy(scale, call->scalars, sizeof(scale));
+    product_context here = {.product = product, .inputs = call->memory + NAMED_BINDINGS};
+    struct cpu_gemm_args args = {.a = call->memory[0],
+                                 .b = call->memory[1],
+                                 .c = call->memory[2],
+                                 .alpha = scale[0],
+                                 .beta = product->beta_is_zero ? 0 : scale[1],
+                                 .user = &here,
+                                 .workspace = product->works_on_stack ? stack : call->memory[3],
+                                 .pool = call->pool,
+                                 .threads = call->threads};
+    if (product->has_epilogue) {
+        here.set = workers_take(product, product->threads);
+        if (!here.set) {
+            return cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
+                            "gemm: no host memory for the epilogue's %u workers", product->threads);
+        }
+    }
+    cpu_gemm_run(&product->plan, &args);
+    if (product->has_epilogue) {
+        workers_return(product, here.set);
+    }
     return HAL_OK;
 }

@@ -15,7 +15,7 @@ void jit_call_step(jit_state *jit, const cpu_step *step)
 
 x86_operand jit_block(const jit_state *jit, uint32_t slot)
 {
-    return x86_memory(JIT_ARENA, (int32_t)jit->lower->kernel->slot_offset[slot]);
+    return x86_memory(JIT_ARENA, (int32_t)jit->lower->program->slot_offset[slot]);
 }
 
 static x86_operand slot_pointer(uint32_t slot)
@@ -75,7 +75,7 @@ bool jit_line_is_supported(const cpu_access *access)
 static void line_address_emit(jit_state *jit, const cpu_access *access, uint32_t otherwise)
 {
     x86_code *code = &jit->code;
-    const uint32_t items = jit->lower->kernel->items, shift = shift_of(access->type);
+    const uint32_t items = jit->lower->program->items, shift = shift_of(access->type);
     const int64_t offset = offset_bytes(access);
     index_load(jit, access->base, access->index_type, JIT_SCRATCH);
     x86_load_immediate(code, X86_RCX, (uint64_t)(jit_greatest_index(access->index_type) - items));
@@ -96,7 +96,7 @@ static void line_address_emit(jit_state *jit, const cpu_access *access, uint32_t
 bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls)
 {
     const cpu_access *access = step->access;
-    const uint32_t items = jit->lower->kernel->items;
+    const uint32_t items = jit->lower->program->items;
     if (!jit_line_is_supported(access)) {
         return false;
     }
@@ -227,7 +227,7 @@ enum { MOST_ROW = 64 };
 jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft)
 {
     const cpu_access *access = &jit->lower->accesses[draft->access];
-    const uint32_t *place = jit->lower->kernel->place, size = hal_type_size(access->type);
+    const uint32_t *place = jit->lower->program->place, size = hal_type_size(access->type);
     const int64_t offset = (int64_t)access->offset * (int64_t)size;
     if (access->width != 1 || offset > INT32_MAX || offset < INT32_MIN) {
         return JIT_ACCESS_NONE;
@@ -274,7 +274,7 @@ void jit_rows_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
 {
     const cpu_access *access = step->access, *names = &jit->lower->accesses[draft->access];
     const uint32_t shift = shift_of(access->type);
-    const uint32_t row = form == JIT_ACCESS_ROWS ? jit->lower->kernel->place[0] : 0;
+    const uint32_t row = form == JIT_ACCESS_ROWS ? jit->lower->program->place[0] : 0;
     const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
     x86_code *code = &jit->code;
     jit_cold *cold = jit_cold_add(jit);
@@ -373,7 +373,7 @@ static x86_form mask_form(const jit_state *jit, uint32_t bytes)
 static void masks_combine(jit_state *jit, const cpu_step *step)
 {
     x86_code *code = &jit->code;
-    const uint32_t items = jit->lower->kernel->items;
+    const uint32_t items = jit->lower->program->items;
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(step->a));
     x86_general(code, X86_LOAD, true, X86_RCX, slot_pointer(step->b));
     x86_general(code, X86_LOAD, true, X86_RDX, slot_pointer(step->d + 1));
@@ -390,7 +390,7 @@ static void masks_combine(jit_state *jit, const cpu_step *step)
 bool jit_both_emit(jit_state *jit, const cpu_step *step)
 {
     x86_code *code = &jit->code;
-    const bool has_code = jit->lower->kernel->items % CPU_BLOCK == 0;
+    const bool has_code = jit->lower->program->items % CPU_BLOCK == 0;
     jit_cold *cold = has_code ? NULL : jit_cold_add(jit);
     if (!cold && !has_code) {
         return false;
@@ -416,7 +416,7 @@ bool jit_both_emit(jit_state *jit, const cpu_step *step)
 static bool access_reach(const jit_state *jit, const cpu_draft *draft, int32_t reach[2])
 {
     const cpu_access *names = &jit->lower->accesses[draft->access];
-    const uint32_t *place = jit->lower->kernel->place;
+    const uint32_t *place = jit->lower->program->place;
     int64_t least = 0, greatest = 0;
     for (uint32_t k = 0; k < 3; k++) {
         if (place[k] == 1) {
@@ -470,7 +470,7 @@ typedef enum bound_shape {
  * whole vectors, or from row to row. */
 static bound_shape bound_shape_of(const jit_state *jit, const cpu_draft *draft)
 {
-    const uint32_t *place = jit->lower->kernel->place;
+    const uint32_t *place = jit->lower->program->place;
     const cpu_access *access = &jit->lower->accesses[draft->access];
     const uint32_t *factor = access->factor;
     const bool has_rows = place[0] % CPU_BLOCK == 0 && (place[0] & (place[0] - 1)) == 0;
@@ -490,7 +490,7 @@ static bound_shape bound_shape_of(const jit_state *jit, const cpu_draft *draft)
 static void rows_fill(jit_state *jit, uint32_t slot)
 {
     x86_code *code = &jit->code;
-    const uint32_t *place = jit->lower->kernel->place;
+    const uint32_t *place = jit->lower->program->place;
     const x86_form form = mask_form(jit, place[0]);
     const uint32_t bytes = 16u << form.length;
     x86_general(code, X86_LOAD, true, X86_RDX, slot_pointer(slot + 1));
@@ -509,9 +509,9 @@ static void rows_fill(jit_state *jit, uint32_t slot)
 static void first_lanes_emit(jit_state *jit, const cpu_step *step, bound_shape shape)
 {
     x86_code *code = &jit->code;
-    const uint32_t *place = jit->lower->kernel->place;
+    const uint32_t *place = jit->lower->program->place;
     const uint32_t chosen = x86_label(code);
-    const uint32_t extent = shape == BOUND_LANES  ? jit->lower->kernel->items
+    const uint32_t extent = shape == BOUND_LANES  ? jit->lower->program->items
                             : shape == BOUND_ROWS ? place[1]
                                                   : place[0];
     const int32_t last = (int32_t)extent - 1;

@@ -42,7 +42,7 @@ static uint32_t row_bytes(const jit_state *jit, const jit_program *program, cons
     for (uint32_t i = 0; i < program->node_count; i++) {
         const jit_node *node = &program->nodes[i];
         if (node->opcode == JIT_LOAD && node->aux == load->aux && node->part == load->part) {
-            bytes += jit->lower->kernel->place[0] * hal_type_size(node->type);
+            bytes += jit->lower->program->place[0] * hal_type_size(node->type);
         }
     }
     return bytes;
@@ -59,7 +59,7 @@ void jit_ahead_begin(jit_state *jit, const jit_program *program)
             continue;
         }
         done |= UINT64_C(1) << node->aux;
-        const uint32_t *place = jit->lower->kernel->place;
+        const uint32_t *place = jit->lower->program->place;
         const uint32_t row = place[0] * hal_type_size(node->type);
         const uint32_t streams = streams_count(jit, program, node);
         /* Pieces that are read in turns follow each other: the next turn begins after all. */

@@ -1,7 +1,7 @@
 /* HAL_DUMP=native, see code_dump.h. */
 #include "jit/code_dump.h"
 
-#include "cpu_plugin.h"
+#include "status.h"
 
 #include <fcntl.h>
 #include <kit/native_dump.h>

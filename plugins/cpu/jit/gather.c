@@ -9,32 +9,33 @@
 enum { LEAST_ROW = 4 };
 
 /* The ids of every lane, one dimension after the other; null without memory. */
-static const uint32_t *lane_ids(cpu_kernel *kernel, uint32_t n)
+static const uint32_t *lane_ids(jit_state *jit)
 {
-    if (kernel->lane_ids) {
-        return kernel->lane_ids;
+    const uint32_t n = jit->lower->n, *place = jit->lower->program->place;
+    if (jit->output->lane_ids) {
+        return jit->output->lane_ids;
     }
-    kernel->lane_ids = malloc((size_t)3 * n * sizeof(uint32_t));
-    for (uint32_t lane = 0; lane < n && kernel->lane_ids != NULL; lane++) {
-        kernel->lane_ids[lane] = lane % kernel->place[0];
-        kernel->lane_ids[n + lane] = lane / kernel->place[0] % kernel->place[1];
-        kernel->lane_ids[2 * n + lane] = lane / kernel->place[0] / kernel->place[1];
+    uint32_t *ids = malloc((size_t)3 * n * sizeof(uint32_t));
+    for (uint32_t lane = 0; lane < n && ids; lane++) {
+        ids[lane] = lane % place[0];
+        ids[n + lane] = lane / place[0] % place[1];
+        ids[2 * n + lane] = lane / place[0] / place[1];
     }
-    return kernel->lane_ids;
+    jit->output->lane_ids = ids;
+    return ids;
 }
 
 /* The affine index of 32 bits of an access as a value. */
 static jit_value affine_value(jit_state *jit, const cpu_access *access)
 {
     const uint32_t which = JIT_OPEN_LANES;
-    cpu_kernel *kernel = jit->lower->kernel;
     const hal_type type = access->index_type;
-    jit->failed = jit->failed || !lane_ids(kernel, jit->lower->n);
+    jit->failed = jit->failed || !lane_ids(jit);
     jit_value factors[3] = {JIT_NONE, JIT_NONE, JIT_NONE};
     uint32_t ones = 0;
     for (uint32_t k = 0; k < 3; k++) {
         const cpu_constant_name *known = jit->constants[access->factor[k]];
-        if (kernel->place[k] == 1 || (known && known->bits == 0)) {
+        if (jit->lower->program->place[k] == 1 || (known && known->bits == 0)) {
             continue;
         }
         if (known && known->bits == 1) {
@@ -78,7 +79,7 @@ static bool is_supported(const jit_state *jit, const cpu_draft *draft, const cpu
            hal_type_size(access->index_type) == 4 && access->type != HAL_TYPE_BOOL &&
            offset <= INT32_MAX && offset >= INT32_MIN &&
            (access->index != CPU_NONE ||
-            (jit->lower->kernel->place[0] < LEAST_ROW && !may_be_contiguous(jit, access) &&
+            (jit->lower->program->place[0] < LEAST_ROW && !may_be_contiguous(jit, access) &&
              jit_access_form_of(jit, draft) == JIT_ACCESS_NONE));
 }
 

@@ -6,7 +6,7 @@
 /* The ids of a vector's lanes in a dimension, by rax. */
 static x86_operand ids_of(jit_state *jit, const jit_node *node, uint32_t dimension)
 {
-    const uint32_t *ids = jit->lower->kernel->lane_ids + dimension * jit->lower->n;
+    const uint32_t *ids = jit->output->lane_ids + dimension * jit->lower->n;
     x86_operand operand =
         x86_memory(JIT_SCRATCH, (int32_t)(4 * node->part * jit_lanes(jit, jit->program)));
     operand.index = jit->in_loop ? JIT_LANE : X86_NO_REGISTER;

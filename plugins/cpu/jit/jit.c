@@ -8,6 +8,7 @@
 #include "jit/code_memory.h"
 #include "jit/state.h"
 #include "jit/step_kind.h"
+#include "status.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static bool exchange_append(jit_walk *walk)
     const bool wide = jit->lanes.wide || hal_type_size(type) == 8;
     const bool near = apart < jit->target->lanes / (wide ? 2u : 1u);
     if (type == HAL_TYPE_BOOL || operand->uniform || (operand->view && !near) ||
-        jit->lower->kernel->items % CPU_BLOCK != 0) {
+        jit->lower->program->items % CPU_BLOCK != 0) {
         return false;
     }
     jit_program_choose(jit, names->d);
@@ -629,10 +630,10 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
     return offset;
 }
 
-static bool walk_prepare(jit_walk *walk, cpu_lower *lower)
+static bool walk_prepare(jit_walk *walk, const cpu_lower *lower)
 {
     jit_state *jit = &walk->state;
-    const size_t names = lower->name_count + 1, slots = lower->kernel->slot_count + 1;
+    const size_t names = lower->name_count + 1, slots = lower->program->slot_count + 1;
     const size_t drafts = lower->lists[CPU_SECTION_DISPATCH].count +
                           (size_t)lower->lists[CPU_SECTION_GROUP].count + 1;
     jit->lower = lower;
@@ -733,10 +734,9 @@ static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
     char line[480];
     snprintf(line, sizeof(line),
              "cpu: kernel %s: %s: %u operations, %u calls of steps%s%s, %zu bytes, %llu us",
-             name_of(jit->lower->ir),
-             jit->lower->kernel->code != NULL ? "compiled" : "not compiled", jit->operations,
-             jit->calls, jit->calls > 0 ? ":" : "", walk->called, jit->lower->kernel->code_bytes,
-             (unsigned long long)nanoseconds / 1000);
+             name_of(jit->lower->ir), jit->output->bytes ? "compiled" : "not compiled",
+             jit->operations, jit->calls, jit->calls > 0 ? ":" : "", walk->called,
+             jit->output->size, (unsigned long long)nanoseconds / 1000);
     cpu_host()->log(HAL_LOG_DEBUG, line);
 }
 
@@ -757,34 +757,35 @@ bool cpu_jit_is_possible(const cpu_lanes *lanes)
     return target_of(lanes) != NULL;
 }
 
-void cpu_jit_compile(cpu_lower *lower)
+void cpu_jit_compile(const cpu_lower *lower, uint64_t stream_bytes, cpu_code *code)
 {
-    cpu_kernel *kernel = lower->kernel;
     jit_walk *walk = calloc(1, sizeof(*walk));
     if (!walk) {
         return;
     }
     jit_state *jit = &walk->state;
     const uint64_t start = thread_ns();
+    jit->output = code;
     jit->target = target_of(lower->lanes);
     jit->code.vex = jit->target->length != X86_ZMM;
     if (walk_prepare(walk, lower)) {
-        const uint32_t dispatch = section_emit(walk, CPU_SECTION_DISPATCH, kernel->dispatch);
-        const uint32_t group = section_emit(walk, CPU_SECTION_GROUP, kernel->group);
+        const uint32_t dispatch =
+            section_emit(walk, CPU_SECTION_DISPATCH, lower->program->dispatch);
+        const uint32_t group = section_emit(walk, CPU_SECTION_GROUP, lower->program->group);
         const bool whole = !jit->failed && !jit->uniform.failed && !jit->lanes.failed;
         if (x86_finish(&jit->code) && whole) {
-            kernel->code_bytes = jit->code.count;
-            kernel->code = cpu_code_create(jit->code.bytes, jit->code.count);
+            code->size = jit->code.count;
+            code->bytes = cpu_code_create(jit->code.bytes, jit->code.count);
         }
-        if (kernel->code) {
-            const uintptr_t base = (uintptr_t)kernel->code;
-            kernel->dispatch_code = (void (*)(cpu_worker *))(base + dispatch);
-            kernel->group_code = (void (*)(cpu_worker *))(base + group);
-            cpu_code_dump(name_of(lower->ir), lower->lanes->name, kernel->code, kernel->code_bytes);
+        if (code->bytes) {
+            const uintptr_t base = (uintptr_t)code->bytes;
+            code->dispatch = (cpu_code_function *)(base + dispatch);
+            code->group = (cpu_code_function *)(base + group);
+            cpu_code_dump(name_of(lower->ir), lower->lanes->name, code->bytes, code->size);
         }
     }
-    cpu_stream_finish(kernel);
-    if (!kernel->code && kernel->code_bytes > 0) {
+    cpu_code_finish(code, stream_bytes);
+    if (!code->bytes && code->size > 0) {
         refusal_log();
     }
     compile_log(walk, thread_ns() - start);

@@ -3,16 +3,15 @@
 #ifndef HALYARD_CPU_JIT_H
 #define HALYARD_CPU_JIT_H
 
-#include <stdbool.h>
-
-struct cpu_lower;
-struct cpu_lanes;
+#include "jit/code.h"
+#include "lower/lower.h"
 
 /* Whether kernels that run on these lanes can be compiled. */
-bool cpu_jit_is_possible(const struct cpu_lanes *lanes);
+bool cpu_jit_is_possible(const cpu_lanes *lanes);
 
-/* Fills in the code of a lowered kernel. Without memory, or where the system refuses executable
- * memory, the kernel has none, and its steps are interpreted. */
-void cpu_jit_compile(struct cpu_lower *lower);
+/* Compiles a lowered kernel. Without memory, or where the system refuses executable memory, the
+ * code is empty, and the steps are interpreted. `stream_bytes`: of a dispatch's output, from which
+ * stores bypass the caches. */
+void cpu_jit_compile(const cpu_lower *lower, uint64_t stream_bytes, cpu_code *code);
 
 #endif

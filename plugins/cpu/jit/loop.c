@@ -50,7 +50,7 @@ static void pointers_load(jit_state *jit, const jit_program *program)
 static void rows_next(jit_state *jit, const jit_program *program, uint32_t step)
 {
     x86_code *code = &jit->code;
-    const uint32_t row = jit->lower->kernel->place[0], within = x86_label(code);
+    const uint32_t row = jit->lower->program->place[0], within = x86_label(code);
     bool any = false;
     uint64_t moved = 0; /* pointers, as bits: a program may have several accesses at one */
     for (uint32_t i = 0; i < program->node_count; i++) {
@@ -117,7 +117,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
             step *= 2;
         }
         if (step > width) {
-            jit_program_unroll(program, step / width, jit->lower->kernel->place[0] <= width);
+            jit_program_unroll(program, step / width, jit->lower->program->place[0] <= width);
         }
     }
     if (program->failed) {

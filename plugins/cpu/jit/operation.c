@@ -396,7 +396,7 @@ static void emit_element(jit_state *jit, const jit_node *node)
 static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a, uint32_t after)
 {
     x86_code *code = &jit->code;
-    const uint32_t lanes = jit_lanes(jit, jit->program), row = jit->lower->kernel->place[0];
+    const uint32_t lanes = jit_lanes(jit, jit->program), row = jit->lower->program->place[0];
     const uint32_t step = lanes * jit->parts, part_end = (node->part + 1) * lanes;
     if (part_end % row != 0 && part_end != step) { /* in no step of the loop */
         x86_jump(code, after);

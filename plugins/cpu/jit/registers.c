@@ -15,11 +15,11 @@ static jit_entry *entry_of(jit_state *jit, jit_value value)
 
 uint32_t jit_items_mask(jit_state *jit, uint32_t part)
 {
-    const cpu_kernel *kernel = jit->lower->kernel;
-    if (kernel->items % CPU_BLOCK == 0) {
+    const cpu_program *program = jit->lower->program;
+    if (program->items % CPU_BLOCK == 0) {
         return 0;
     }
-    x86_operand from = x86_memory(JIT_ARENA, (int32_t)kernel->slot_offset[CPU_SLOT_FULL]);
+    x86_operand from = x86_memory(JIT_ARENA, (int32_t)program->slot_offset[CPU_SLOT_FULL]);
     from.disp += (int32_t)(part * jit_lanes(jit, jit->program));
     from.index = jit->in_loop ? JIT_LANE : X86_NO_REGISTER;
     jit->target->bool_load(jit, jit->target->mask, from);
@@ -50,7 +50,7 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t p
     const uint32_t lane = part * jit_lanes(jit, jit->program);
     const jit_access_form form =
         key & JIT_POINTER_ACCESS ? jit->pointer_forms[key & 0xffff] : JIT_ACCESS_LINE;
-    for (uint32_t row = 0; form != JIT_ACCESS_LINE && row < lane / jit->lower->kernel->place[0];
+    for (uint32_t row = 0; form != JIT_ACCESS_LINE && row < lane / jit->lower->program->place[0];
          row++) {
         if (base != JIT_SCRATCH) {
             x86_general(&jit->code, X86_STORE, true, base, x86_register(JIT_SCRATCH));
@@ -76,7 +76,7 @@ static x86_operand home_of(jit_state *jit, const jit_entry *entry)
     if (n->view) {
         return jit_pointed(jit, n->slot, n->bytes, entry->part);
     }
-    x86_operand operand = x86_memory(JIT_ARENA, (int32_t)jit->lower->kernel->slot_offset[n->slot]);
+    x86_operand operand = x86_memory(JIT_ARENA, (int32_t)jit->lower->program->slot_offset[n->slot]);
     if (!n->uniform) {
         operand.disp += (int32_t)(entry->part * jit_lanes(jit, jit->program) * n->bytes);
     }

@@ -227,7 +227,7 @@ bool jit_split_emit(jit_state *jit, const jit_program *program)
         return false;
     }
     const size_t elements = (size_t)program->value_count + program->node_count;
-    const size_t slots = (size_t)jit->lower->kernel->slot_count + 1;
+    const size_t slots = (size_t)jit->lower->program->slot_count + 1;
     jit_split split = {.jit = jit, .program = program};
     split.parents = malloc(elements * sizeof(uint32_t));
     split.touches = malloc(elements * sizeof(split_touch));

@@ -12,8 +12,9 @@
 #define HALYARD_CPU_JIT_STATE_H
 
 #include "jit/program.h"
-#include "lower/state.h"
+#include "jit/code.h"
 #include "jit/x86_encoder.h"
+#include "lower/state.h"
 
 enum {
     JIT_WORKER = X86_RBX,
@@ -201,7 +202,8 @@ extern const jit_target jit_avx2;   /* jit/avx2.c */
 
 struct jit_state {
     const jit_target *target;
-    cpu_lower *lower;
+    const cpu_lower *lower;
+    cpu_code *output;
     x86_code code;
     jit_program uniform, lanes; /* being collected, the open programs */
     jit_name *names[2];         /* in them: JIT_OPEN_* */

@@ -1,94 +1,98 @@
-/* Code whose stores bypass the caches, see stream.h. */
-#include "jit/stream.h"
-
-#include "jit/code_memory.h"
-#include "cpu_plugin.h"
+/* Stores that bypass the caches: ordinary stores read memory before they overwrite it. Code has
+ * both forms, which differ in some bytes: stream.c makes the second form when a dispatch wants it.
+ * Its stores need addresses of whole lines, which each access checks. */
+#include "jit/state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-void cpu_stream_finish(cpu_kernel *kernel)
+/* Whether a group may begin again: no memory is read and written. */
+static bool group_repeats(const hal_ir_kernel *ir)
 {
-    cpu_stream *stream = &kernel->stream;
-    const bool stores = stream->patch_count > 0 && stream->group_bytes > 0 && kernel->code != NULL;
-    cpu_stream_patch *kept =
-        stores ? realloc(stream->patches, stream->patch_count * sizeof(*kept)) : NULL;
-    if (!kept) {
-        cpu_stream_destroy(kernel);
+    bool writes = false;
+    for (uint32_t i = 0; i < ir->memory_count; i++) {
+        const uint32_t access = ir->memories[i].access;
+        if (hal_ir_is_shared(ir, i)) {
+            continue;
+        }
+        if ((access & HAL_ACCESS_READ) != 0 && (access & HAL_ACCESS_WRITE) != 0) {
+            return false;
+        }
+        writes = writes || (access & HAL_ACCESS_WRITE) != 0;
+    }
+    return writes;
+}
+
+void jit_stream_begin(jit_state *jit)
+{
+    cpu_stream *stream = &jit->output->stream;
+    jit->restart = JIT_NONE;
+    if (group_repeats(jit->lower->ir)) {
+        stream->patches = calloc(CPU_STREAM_PATCHES, sizeof(cpu_stream_patch));
+        jit->streams = stream->patches != NULL;
+    }
+}
+
+bool jit_stream_takes(const jit_state *jit, const cpu_access *access)
+{
+    const hal_ir_kernel *ir = jit->lower->ir;
+    return jit->streams && !access->shared && hal_type_size(access->type) >= 4 &&
+           jit->lower->program->items % CPU_BLOCK == 0 &&
+           (ir->memories[access->memory].access & HAL_ACCESS_WRITE) != 0;
+}
+
+void jit_stream_give_up(jit_state *jit, const cpu_access *access)
+{
+    if (jit_stream_takes(jit, access)) {
+        jit->streams = false;
+        jit->output->stream.patch_count = 0;
+    }
+}
+
+/* A byte of the code that differs in the second form. */
+static void patch_add(jit_state *jit, uint32_t at, uint32_t byte)
+{
+    cpu_stream *stream = &jit->output->stream;
+    if (stream->patch_count == CPU_STREAM_PATCHES) {
+        jit->streams = false;
         stream->patch_count = 0;
+    }
+    if (jit->streams) {
+        stream->patches[stream->patch_count++] =
+            (cpu_stream_patch){.at = at, .byte = (uint8_t)byte};
+    }
+}
+
+void jit_stream_check(jit_state *jit, const cpu_access *access, x86_operand pointer)
+{
+    x86_code *code = &jit->code;
+    if (!jit_stream_takes(jit, access)) {
         return;
     }
-    stream->patches = kept;
-    stream->least_groups = stream->least_bytes / stream->group_bytes + 1;
+    jit->output->stream.group_bytes +=
+        (uint64_t)jit->lower->program->items * hal_type_size(access->type);
+    if (jit->restart == JIT_NONE) {
+        jit->restart = x86_label(code);
+    }
+    x86_general(code, X86_LOAD, true, JIT_SCRATCH, pointer);
+    x86_test_immediate(code, JIT_SCRATCH, JIT_LINE_BYTES - 1);
+    x86_jump_if(code, X86_OVERFLOW, jit->restart);
+    patch_add(jit, code->count - 5, 0x80 | X86_NOT_EQUAL);
 }
 
-void cpu_stream_destroy(cpu_kernel *kernel)
+void jit_stream_store(jit_state *jit, x86_form form, uint32_t a, x86_operand to)
 {
-    cpu_code_destroy(atomic_load(&kernel->stream.code), kernel->code_bytes);
-    free(kernel->stream.patches);
-    kernel->stream.patches = NULL;
+    const uint32_t start = jit->code.count;
+    x86_vector(&jit->code, X86_MOVUPS_STORE, form, a, 0, to);
+    patch_add(jit, x86_opcode_at(&jit->code, start), X86_STREAM_OPCODE);
 }
 
-/* Makes the second form, once; threads that come together each make one, and one remains. */
-static void *code_find(cpu_kernel *kernel)
+void jit_stream_restart_emit(jit_state *jit)
 {
-    cpu_stream *stream = &kernel->stream;
-    void *code = atomic_load_explicit(&stream->code, memory_order_acquire);
-    if (code || atomic_load_explicit(&stream->refused, memory_order_relaxed)) {
-        return code;
+    if (jit->restart != JIT_NONE) {
+        x86_bind(&jit->code, jit->restart);
+        x86_general(&jit->code, X86_STORE, false, JIT_SCRATCH,
+                    x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, restarts)));
+        x86_jump(&jit->code, jit->leave);
+        jit->restart = JIT_NONE;
     }
-    uint8_t *bytes = malloc(kernel->code_bytes);
-    if (bytes) {
-        memcpy(bytes, kernel->code, kernel->code_bytes);
-        for (uint32_t i = 0; i < stream->patch_count; i++) {
-            bytes[stream->patches[i].at] = stream->patches[i].byte;
-        }
-        code = cpu_code_create(bytes, kernel->code_bytes);
-        free(bytes);
-    }
-    if (!code) {
-        atomic_store_explicit(&stream->refused, true, memory_order_relaxed);
-        return NULL;
-    }
-    void *other = NULL;
-    if (!atomic_compare_exchange_strong(&stream->code, &other, code)) {
-        cpu_code_destroy(code, kernel->code_bytes);
-        code = other;
-    }
-    return code;
-}
-
-/* Whether two bindings of a dispatch share memory: a group that begins again would read what it has
- * written. */
-static bool bindings_overlap(const cpu_worker *worker, const cpu_kernel *kernel)
-{
-    for (uint32_t i = 0; i < kernel->binding_count; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            const uintptr_t x = (uintptr_t)worker->memory[i], y = (uintptr_t)worker->memory[k];
-            if (x < y + worker->bytes[k] && y < x + worker->bytes[i]) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-void cpu_stream_choose(cpu_worker *worker, const cpu_kernel *kernel)
-{
-    const uint64_t groups = (uint64_t)worker->grid[0] * worker->grid[1] * (uint64_t)worker->grid[2];
-    worker->stream_code = NULL;
-    if (groups >= kernel->stream.least_groups && !bindings_overlap(worker, kernel)) {
-        const uintptr_t code = (uintptr_t)code_find((cpu_kernel *)kernel);
-        if (code != 0) {
-            const uintptr_t group = (uintptr_t)kernel->group_code - (uintptr_t)kernel->code;
-            worker->stream_code = (void (*)(cpu_worker *))(code + group);
-        }
-    }
-}
-
-void cpu_stream_fence(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_sfence();
-#endif
 }

@@ -1,8 +1,9 @@
 /* Checked kernels: the IR that they keep, and the message for an access outside its memory. */
-#include "check.h"
+#include "lanes/check.h"
 
-#include "cpu_plugin.h"
+#include "status.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,10 +72,9 @@ uint64_t cpu_check_bytes(const cpu_check *check, uint32_t memory)
     return (uint64_t)check->memories[memory].count * hal_type_size(check->memories[memory].type);
 }
 
-/* `item` counts work-items along x, then y, then z; `index` is without the access's offset. */
 void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t item, int64_t index)
 {
-    const cpu_check *check = worker->kernel_running->check;
+    const cpu_check *check = worker->check;
     const cpu_access *access = step->access;
     const uint32_t record = step->aux, *size = check->group_size;
     if (atomic_exchange(&check->reported[record], 1)) {

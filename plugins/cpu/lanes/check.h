@@ -3,9 +3,7 @@
 #ifndef HALYARD_CPU_CHECK_H
 #define HALYARD_CPU_CHECK_H
 
-#include <hal/ir.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "lanes/steps.h"
 
 /* The part of a kernel's IR that the messages need. */
 typedef struct cpu_check {
@@ -26,5 +24,9 @@ void cpu_check_destroy(cpu_check *check);
 
 /* Bytes of a shared memory. */
 uint64_t cpu_check_bytes(const cpu_check *check, uint32_t memory);
+
+/* Reports that a work-item, counted along x, then y, then z, accesses memory outside that of a
+ * checking step; `index` is without the access's offset. */
+void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t item, int64_t index);
 
 #endif

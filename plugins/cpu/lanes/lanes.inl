@@ -1,6 +1,7 @@
-/* The steps of one instruction set: included by <set>.c, compiled with that set's
- * flags and define CPU_LANES_NAME (a string) and CPU_LANES_TABLE (the function to define).
+/* The steps of one instruction set: the includer is compiled with that set's flags and
+ * defines CPU_LANES_NAME (a string) and CPU_LANES_TABLE (the function to define).
  * Every step is a plain loop over lanes, which the compiler turns into vectors. */
+#include "lanes/check.h"
 #include "lanes/steps.h"
 
 #include <math.h>
@@ -105,7 +106,7 @@ static void fill(cpu_lanes *table)
     fill_control(table);
 }
 
-/* Called by device.c while one thread at a time opens devices. */
+/* Threads: one at a time; devices are opened so. */
 const cpu_lanes *CPU_LANES_TABLE(void)
 {
     static cpu_lanes table;

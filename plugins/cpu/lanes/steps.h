@@ -71,15 +71,11 @@ struct cpu_worker {
     uint8_t *chosen;   /* room for CPU_MAX_ITEMS */
     uint8_t *arena;
     size_t arena_bytes;
-    uint64_t kernel; /* the number of the kernel that the slots are laid out for; 0: none */
-    const struct hal_plugin_kernel *kernel_running;
-    void (*stream_code)(cpu_worker *worker); /* jit/stream.h; null: the kernel's own code runs */
+    uint64_t executable; /* the number of that which the slots are laid out for; 0: none */
+    const struct cpu_check *check;           /* lanes/check.h, of a checked kernel */
+    void (*stream_code)(cpu_worker *worker); /* for large outputs, of jit/code.h; null: none */
     uint32_t restarts; /* not 0: stream_code left the group, which begins again without it */
 };
-
-/* check.c: reports that a work-item, counted along x, then y, then z, accesses memory outside
- * that of a checking step. */
-void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t item, int64_t index);
 
 /* Indices of value types in the tables. */
 enum { CPU_BOOL, CPU_I32, CPU_U32, CPU_I64, CPU_U64, CPU_F32, CPU_F64, CPU_TYPE_COUNT };

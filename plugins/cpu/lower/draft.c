@@ -1,6 +1,7 @@
 /* Drafts, names and values. After a failure the functions have
  * no effect and return something usable, so that callers check the status once at the end. */
 #include "lower/state.h"
+#include "status.h"
 
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@ void cpu_unsupported(cpu_lower *lower, const char *what)
         lower->status = HAL_ERROR_UNSUPPORTED;
         cpu_fail(HAL_ERROR_UNSUPPORTED,
                  "kernel %s: record %u (opcode %u): the cpu plugin does not support %s",
-                 lower->ir->names != NULL ? lower->ir->names + lower->ir->name : "", lower->record,
+                 lower->ir->names ? lower->ir->names + lower->ir->name : "", lower->record,
                  lower->record < lower->ir->record_count
                      ? (unsigned)lower->ir->records[lower->record].opcode
                      : 0,
@@ -54,8 +55,8 @@ cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run)
     cpu_draft_list *list = &lower->lists[section];
     list->drafts = cpu_grow(lower, list->drafts, list->count, &list->capacity, sizeof(cpu_draft));
     cpu_draft *draft = list->count == list->capacity ? &discarded : &list->drafts[list->count++];
-    *draft = (cpu_draft){
-        .access = CPU_NONE, .target = CPU_NONE, .lanewise = 1, .fence = lower->fence};
+    *draft =
+        (cpu_draft){.access = CPU_NONE, .target = CPU_NONE, .lanewise = 1, .fence = lower->fence};
     draft->step = (cpu_step){.run = run,
                              .d = CPU_NONE,
                              .a = CPU_NONE,

@@ -30,7 +30,7 @@ static void set_affine(cpu_lower *lower, hal_ir_value record, cpu_value value)
 static bool lower_row(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
-    const uint32_t row = lower->kernel->place[0];
+    const uint32_t row = lower->program->place[0];
     if (lower->ir->records[r->a].opcode != HAL_IR_LOCAL_ID ||
         lower->ir->records[r->b].opcode != HAL_IR_CONSTANT ||
         lower->values[r->a].kind != CPU_AFFINE || row == lower->ir->group_size[0]) {
@@ -106,10 +106,10 @@ uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index)
         access.index = index->name;
         access.base = access.factor[0] = access.factor[1] = access.factor[2] = CPU_NONE;
     } else {
-        const uint32_t *place = lower->kernel->place;
+        const uint32_t *place = lower->program->place;
         const bool affine = index->kind == CPU_AFFINE;
         uint64_t distance = 1;
-        access.run = affine && lower->kernel->items > 1;
+        access.run = affine && lower->program->items > 1;
         access.base = cpu_quantity_name(lower, index->base, index->type);
         for (uint32_t k = 0; k < 3; k++) {
             const cpu_quantity factor = affine ? index->factor[k] : cpu_known(0);
@@ -208,8 +208,8 @@ void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record)
     for (uint32_t k = 0; k < 3; k++) {
         value.factor[k] = cpu_known(k == r->aux ? 1 : 0);
     }
-    if (lower->kernel->place[0] != lower->ir->group_size[0]) {
-        value.factor[1] = cpu_known(lower->kernel->place[0]); /* the group is rows, see below */
+    if (lower->program->place[0] != lower->ir->group_size[0]) {
+        value.factor[1] = cpu_known(lower->program->place[0]); /* the group is rows, see below */
     }
     set_affine(lower, record, value);
 }
@@ -219,7 +219,7 @@ void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record)
 void cpu_choose_places(cpu_lower *lower)
 {
     const hal_ir_kernel *ir = lower->ir;
-    uint32_t *place = lower->kernel->place;
+    uint32_t *place = lower->program->place;
     for (uint32_t k = 0; k < 3; k++) {
         place[k] = ir->group_size[k];
     }

@@ -1,6 +1,5 @@
 /* Lowers the records of a kernel to drafts in order: arithmetic and variables here, other
  * families in their files (see lower/state.h). */
-#include "jit/jit.h"
 #include "lower/state.h"
 
 #include <hal/ir_uniform.h>
@@ -10,12 +9,12 @@
 static bool lower_prepare(cpu_lower *lower)
 {
     const hal_ir_kernel *ir = lower->ir;
-    cpu_kernel *kernel = lower->kernel;
-    kernel->items = hal_ir_group_items(ir);
-    kernel->binding_count = ir->binding_count;
-    kernel->memory_count = ir->memory_count;
-    lower->n = (kernel->items + CPU_BLOCK - 1) / CPU_BLOCK * CPU_BLOCK;
-    if (kernel->items == 0 || kernel->items > CPU_MAX_ITEMS) {
+    cpu_program *program = lower->program;
+    program->items = hal_ir_group_items(ir);
+    program->binding_count = ir->binding_count;
+    program->memory_count = ir->memory_count;
+    lower->n = (program->items + CPU_BLOCK - 1) / CPU_BLOCK * CPU_BLOCK;
+    if (program->items == 0 || program->items > CPU_MAX_ITEMS) {
         cpu_unsupported(lower, "a group of this size");
         return false;
     }
@@ -53,7 +52,7 @@ static void lower_input(cpu_lower *lower, hal_ir_value record, cpu_run *run, uin
 /* The index in the group, modulo the width of a subgroup. */
 static void lower_lane_id(cpu_lower *lower, hal_ir_value record)
 {
-    const uint32_t *place = lower->kernel->place;
+    const uint32_t *place = lower->program->place;
     cpu_value all = {.kind = CPU_AFFINE, .type = HAL_TYPE_U32, .base = cpu_known(0)};
     all.factor[0] = cpu_known(1);
     all.factor[1] = cpu_known(place[0]);
@@ -437,32 +436,47 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
     }
 }
 
-hal_status cpu_lower_kernel(cpu_kernel *kernel, const hal_ir_kernel *ir, const cpu_lanes *lanes)
+hal_status cpu_lower_kernel(cpu_program *program, const hal_ir_kernel *ir, const cpu_lanes *lanes,
+                            bool compiles, bool checks, cpu_lower **lower)
 {
-    cpu_lower lower = {.ir = ir, .lanes = lanes, .kernel = kernel, .mask = CPU_NONE};
-    if (lower_prepare(&lower)) {
-        for (uint32_t i = 0; i < ir->record_count && lower.status == HAL_OK; i++) {
-            lower.record = i;
-            lower_record(&lower, i);
-        }
-        cpu_draft *end = cpu_draft_add(&lower, CPU_SECTION_GROUP, lanes->end);
-        end->root = 1;
-        end = cpu_draft_add(&lower, CPU_SECTION_DISPATCH, lanes->end);
-        end->root = 1;
-        cpu_assign_slots(&lower);
-        if (lower.status == HAL_OK && kernel->compile) {
-            cpu_jit_compile(&lower);
-        }
+    cpu_lower *made = calloc(1, sizeof(*made));
+    *lower = made;
+    if (!made) {
+        return HAL_ERROR_OUT_OF_MEMORY;
     }
-    free(lower.plan);
-    free(lower.values);
-    free(lower.elements);
-    free(lower.names);
-    free(lower.constants);
-    free(lower.accesses);
-    free(lower.lists[0].drafts);
-    free(lower.lists[1].drafts);
-    free(lower.blocks);
-    free(lower.loops);
-    return lower.status;
+    made->ir = ir;
+    made->lanes = lanes;
+    made->program = program;
+    made->compiles = compiles;
+    made->checks = checks;
+    made->mask = CPU_NONE;
+    if (lower_prepare(made)) {
+        for (uint32_t i = 0; i < ir->record_count && made->status == HAL_OK; i++) {
+            made->record = i;
+            lower_record(made, i);
+        }
+        for (uint32_t section = 0; section < CPU_SECTION_COUNT; section++) {
+            cpu_draft *end = cpu_draft_add(made, section, lanes->end);
+            end->root = 1;
+        }
+        cpu_assign_slots(made);
+    }
+    return made->status;
+}
+
+void cpu_lower_destroy(cpu_lower *lower)
+{
+    if (lower) {
+        free(lower->plan);
+        free(lower->values);
+        free(lower->elements);
+        free(lower->names);
+        free(lower->constants);
+        free(lower->accesses);
+        free(lower->lists[CPU_SECTION_DISPATCH].drafts);
+        free(lower->lists[CPU_SECTION_GROUP].drafts);
+        free(lower->blocks);
+        free(lower->loops);
+        free(lower);
+    }
 }

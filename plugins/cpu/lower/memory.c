@@ -210,7 +210,7 @@ void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record)
 
 void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, bool uniform)
 {
-    if (!lower->kernel->check) {
+    if (!lower->checks) {
         return;
     }
     const uint32_t guard = cpu_new_name(lower, HAL_TYPE_BOOL, uniform, !uniform);

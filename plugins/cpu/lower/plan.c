@@ -268,7 +268,7 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
     const hal_ir_kernel *ir = lower->ir;
     const bool stay = copies_written_binding(ir);
     /* Vectors would reach beyond the last work-item's element. */
-    const bool whole = lower->kernel->items % CPU_BLOCK == 0;
+    const bool whole = lower->program->items % CPU_BLOCK == 0;
     for (uint32_t i = 0; i < ir->memory_count; i++) {
         memory[i] = CPU_NONE;
     }

@@ -182,7 +182,7 @@ static uint32_t slot_class(const cpu_name *name)
 static uint32_t slot_reuse(const cpu_lower *lower, cpu_slots *slots, const cpu_name *name)
 {
     const uint32_t class = slot_class(name), first = slots->free_first[class];
-    if (name->view && lower->kernel->compile) {
+    if (name->view && lower->compiles) {
         const bool waits = slots->free_count[class] - first < VIEWS_WAIT;
         return waits ? CPU_NONE : slots->free_slots[class][slots->free_first[class]++];
     }
@@ -286,53 +286,53 @@ static uint32_t constant_slot(const cpu_lower *lower, uint32_t constant)
 /* The arena: what never changes (masks and constants), then other slots, then shared memory. */
 static void arena_lay_out(cpu_lower *lower, const cpu_slots *slots)
 {
-    cpu_kernel *kernel = lower->kernel;
+    cpu_program *program = lower->program;
     size_t offset = 0;
     for (uint32_t i = 0; i < slots->count; i++) {
-        kernel->slot_offset[i] = SIZE_MAX;
+        program->slot_offset[i] = SIZE_MAX;
     }
     for (uint32_t i = CPU_SLOT_FULL; i < CPU_SLOT_FIRST; i++) {
-        kernel->slot_offset[i] = offset;
+        program->slot_offset[i] = offset;
         offset += aligned(slots->sizes[i]);
     }
     for (uint32_t i = 0; i < lower->constant_count; i++) {
         const uint32_t slot = constant_slot(lower, i);
         if (slot != CPU_NONE) {
-            kernel->slot_offset[slot] = offset;
+            program->slot_offset[slot] = offset;
             offset += aligned((size_t)lower->constants[i].bytes * CPU_BLOCK);
         }
     }
-    kernel->image_bytes = offset;
+    program->image_bytes = offset;
     for (uint32_t i = CPU_SLOT_FIRST; i < slots->count; i++) {
         if (slots->sizes[i] == 0) {
-            kernel->slot_offset[i] = kernel->slot_offset[i - 1];
-        } else if (kernel->slot_offset[i] == SIZE_MAX) {
-            kernel->slot_offset[i] = offset;
+            program->slot_offset[i] = program->slot_offset[i - 1];
+        } else if (program->slot_offset[i] == SIZE_MAX) {
+            program->slot_offset[i] = offset;
             offset += aligned(slots->sizes[i]);
         }
     }
-    for (uint32_t i = kernel->binding_count; i < kernel->memory_count; i++) {
+    for (uint32_t i = program->binding_count; i < program->memory_count; i++) {
         const hal_ir_memory *memory = &lower->ir->memories[i];
-        kernel->shared_offset[i - kernel->binding_count] = offset;
+        program->shared_offset[i - program->binding_count] = offset;
         offset += aligned((size_t)memory->count * hal_type_size(memory->type));
     }
-    kernel->arena_bytes = offset;
+    program->arena_bytes = offset;
 }
 
 /* Little-endian: the low bytes come first. */
 static void image_write(cpu_lower *lower)
 {
-    cpu_kernel *kernel = lower->kernel;
-    kernel->image = calloc(1, kernel->image_bytes);
-    if (!kernel->image) {
+    cpu_program *program = lower->program;
+    program->image = calloc(1, program->image_bytes);
+    if (!program->image) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return;
     }
-    memset(kernel->image + kernel->slot_offset[CPU_SLOT_FULL], 1, kernel->items);
+    memset(program->image + program->slot_offset[CPU_SLOT_FULL], 1, program->items);
     for (uint32_t i = 0; i < lower->constant_count; i++) {
         const uint32_t slot = constant_slot(lower, i), bytes = lower->constants[i].bytes;
         for (uint32_t lane = 0; slot != CPU_NONE && lane < CPU_BLOCK; lane++) {
-            memcpy(kernel->image + kernel->slot_offset[slot] + lane * bytes,
+            memcpy(program->image + program->slot_offset[slot] + lane * bytes,
                    &lower->constants[i].bits, bytes);
         }
     }
@@ -364,7 +364,7 @@ static void write_access(const cpu_lower *lower, cpu_access *to, const cpu_acces
 static void write_steps(cpu_lower *lower, uint32_t section, cpu_step *steps)
 {
     cpu_draft_list *list = &lower->lists[section];
-    cpu_kernel *kernel = lower->kernel;
+    cpu_program *program = lower->program;
     uint32_t index = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         list->drafts[i].index = index;
@@ -383,7 +383,7 @@ static void write_steps(cpu_lower *lower, uint32_t section, cpu_step *steps)
         step->c = slot_of(lower, draft->step.c);
         step->mask = slot_of(lower, draft->step.mask);
         if (draft->access != CPU_NONE) {
-            cpu_access *access = &kernel->accesses[kernel->access_count++];
+            cpu_access *access = &program->accesses[program->access_count++];
             write_access(lower, access, &lower->accesses[draft->access]);
             step->access = access;
         }
@@ -391,7 +391,6 @@ static void write_steps(cpu_lower *lower, uint32_t section, cpu_step *steps)
             step->jump = (int32_t)list->drafts[draft->target].index - (int32_t)draft->index;
         }
     }
-    kernel->step_count[section] = index;
 }
 
 /* Nanoseconds of a group, estimated, and measured when the kernel runs: 4 per step and 1.5 per
@@ -413,24 +412,24 @@ static uint64_t guess_work(const cpu_lower *lower)
 
 static void write_kernel(cpu_lower *lower, cpu_slots *slots)
 {
-    cpu_kernel *kernel = lower->kernel;
-    const uint32_t shared = kernel->memory_count - kernel->binding_count;
-    kernel->slot_count = slots->count;
-    kernel->dispatch = calloc(lower->lists[0].count + 1, sizeof(cpu_step));
-    kernel->group = calloc(lower->lists[1].count + 1, sizeof(cpu_step));
-    kernel->accesses = calloc(lower->access_count + 1, sizeof(cpu_access));
-    kernel->slot_offset = calloc(slots->count + 1, sizeof(size_t));
-    kernel->shared_offset = calloc(shared + 1, sizeof(size_t));
-    if (!kernel->dispatch || !kernel->group || !kernel->accesses || !kernel->slot_offset ||
-        !kernel->shared_offset) {
+    cpu_program *program = lower->program;
+    const uint32_t shared = program->memory_count - program->binding_count;
+    program->slot_count = slots->count;
+    program->dispatch = calloc(lower->lists[0].count + 1, sizeof(cpu_step));
+    program->group = calloc(lower->lists[1].count + 1, sizeof(cpu_step));
+    program->accesses = calloc(lower->access_count + 1, sizeof(cpu_access));
+    program->slot_offset = calloc(slots->count + 1, sizeof(size_t));
+    program->shared_offset = calloc(shared + 1, sizeof(size_t));
+    if (!program->dispatch || !program->group || !program->accesses || !program->slot_offset ||
+        !program->shared_offset) {
         lower->status = HAL_ERROR_OUT_OF_MEMORY;
         return;
     }
     arena_lay_out(lower, slots);
     image_write(lower);
-    write_steps(lower, CPU_SECTION_DISPATCH, kernel->dispatch);
-    write_steps(lower, CPU_SECTION_GROUP, kernel->group);
-    kernel->work = guess_work(lower);
+    write_steps(lower, CPU_SECTION_DISPATCH, program->dispatch);
+    write_steps(lower, CPU_SECTION_GROUP, program->group);
+    program->work = guess_work(lower);
 }
 
 void cpu_assign_slots(cpu_lower *lower)

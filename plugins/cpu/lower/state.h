@@ -9,7 +9,7 @@
 #ifndef HALYARD_CPU_LOWER_STATE_H
 #define HALYARD_CPU_LOWER_STATE_H
 
-#include "cpu_plugin.h"
+#include "lower/lower.h"
 
 /* Drafts that run once per dispatch on each worker, and drafts that run for each group. */
 enum { CPU_SECTION_DISPATCH = 0, CPU_SECTION_GROUP = 1, CPU_SECTION_COUNT = 2 };
@@ -98,11 +98,13 @@ typedef struct cpu_loop {
     uint32_t first, last, outer; /* drafts of the group section; the index of the enclosing loop */
 } cpu_loop;
 
-typedef struct cpu_lower {
+struct cpu_lower {
     const hal_ir_kernel *ir;
     const cpu_lanes *lanes;
-    cpu_kernel *kernel;
-    uint32_t n; /* lanes */
+    cpu_program *program;
+    bool compiles; /* views keep their slots longer, see slots.c */
+    bool checks;   /* accesses */
+    uint32_t n;    /* lanes */
     cpu_plan *plan;
     cpu_value *values; /* of each record */
     cpu_value *elements;
@@ -123,7 +125,7 @@ typedef struct cpu_lower {
     uint32_t mask;   /* name of the current mask, or CPU_NONE */
     uint32_t record; /* being lowered, for messages */
     hal_status status;
-} cpu_lower;
+};
 
 /* ---- lower/draft.c ---- */
 

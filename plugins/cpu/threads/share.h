@@ -1,12 +1,9 @@
-/* Work that the calling thread shares with the pool's: how many threads run it, and runs of
- * dispatches that they go through together. */
-#ifndef HALYARD_CPU_SHARE_H
-#define HALYARD_CPU_SHARE_H
+/* Work that the calling thread shares with the pool's: how many threads run it. */
+#ifndef PLUGINS_CPU_THREADS_SHARE_H
+#define PLUGINS_CPU_THREADS_SHARE_H
 
-#include "cpu_plugin.h"
-
-/* Dispatches of one run, at most. */
-enum { CPU_SHARE_MAX_RUN = 64 };
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The choices of a device. */
 typedef struct cpu_share cpu_share;
@@ -14,20 +11,20 @@ typedef struct cpu_share cpu_share;
 /* One piece of work, between cpu_share_begin and cpu_share_end. */
 typedef struct cpu_share_turn {
     uint64_t key;
-    uint64_t start;    /* nanoseconds by the clock */
-    double units;      /* of work: what the time is proportional to */
-    double expected;   /* nanoseconds with one thread */
-    uint32_t index;    /* of the chosen count */
-    uint32_t threads;  /* the chosen count */
+    uint64_t start;   /* nanoseconds by the clock */
+    double units;     /* of work: what the time is proportional to */
+    double expected;  /* nanoseconds with one thread */
+    uint32_t index;   /* of the chosen count */
+    uint32_t threads; /* the chosen count */
 } cpu_share_turn;
 
-/* Creates the choices of a device with so many threads, which begin with at most `processors`.
+/* Creates the choices of a device with this many threads, which begin with at most `processors`.
  * Returns null when the host has no memory. */
 cpu_share *cpu_share_create(uint32_t threads, uint32_t processors);
 void cpu_share_destroy(cpu_share *share);
 
-/* Returns whether work of so many nanoseconds can be worth sharing. */
-bool cpu_share_is_possible(const hal_plugin_device *device, uint64_t expected);
+/* Whether work of this many nanoseconds can be worth sharing. */
+bool cpu_share_is_worth(uint64_t expected);
 
 /* Kinds of work; a kernel is CPU_SHARE_KERNELS plus its number. */
 enum { CPU_SHARE_COPY, CPU_SHARE_FILL, CPU_SHARE_KERNELS };
@@ -41,12 +38,5 @@ cpu_share_turn cpu_share_begin(cpu_share *share, uint64_t key, double units, dou
 
 /* Notes what the work took. */
 void cpu_share_end(cpu_share *share, const cpu_share_turn *turn);
-
-/* Counts the commands from `first` on that can be one run: dispatches of steps, each of which is
- * work enough to be shared. */
-uint32_t cpu_share_count(const hal_plugin_device *device, const hal_batch *batch, uint32_t first);
-
-/* Runs commands first to first + count - 1, in their order. */
-void cpu_share_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t first, uint32_t count);
 
 #endif

@@ -286,7 +286,7 @@ static inline void show_difference(const cpu_trial *trial, const char *set, uint
 }
 
 /* Every instruction set of the machine must do to the buffers what the interpreter does. */
-static inline void cpu_check(const cpu_trial *trial)
+static inline void cpu_trial_check(const cpu_trial *trial)
 {
     void *wanted[CPU_FIXTURE_BINDINGS] = {NULL}, *found[CPU_FIXTURE_BINDINGS] = {NULL};
     uint32_t sets = 0;
@@ -353,7 +353,7 @@ static inline void check(hal_ir_kernel *kernel, uint32_t groups, cpu_buffer *buf
     trial.scalars = scalars;
     trial.what = what;
     memcpy(trial.buffers, buffers, count * sizeof(*buffers));
-    cpu_check(&trial);
+    cpu_trial_check(&trial);
     for (uint32_t i = 0; i < count; i++) {
         free(buffers[i].data);
     }
@@ -366,8 +366,8 @@ static inline void check_no_calls(const hal_ir_kernel *ir)
     for (uint32_t set = 0; set < CPU_SETS; set++) {
         hal_plugin_device *device = cpu_open(set);
         hal_plugin_kernel *kernel = NULL;
-        const int compiles = device && strncmp(cpu_sets[set], "avx", 3) == 0 &&
-                             !strstr(cpu_sets[set], "-steps");
+        const int compiles =
+            device && strncmp(cpu_sets[set], "avx", 3) == 0 && !strstr(cpu_sets[set], "-steps");
         if (compiles && !getenv("CPU_FIXTURE_VALIDATE")) {
             assert_int_equal(cpu_plugin()->kernel_create(device, ir, &kernel), 0);
             if (!strstr(cpu_log, " 0 calls of steps,")) {

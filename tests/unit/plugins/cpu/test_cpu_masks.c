@@ -80,7 +80,7 @@ TEST(tails)
                                .buffer_count = 3,
                                .scalars = &count,
                                .what = "tail"};
-            cpu_check(&trial);
+            cpu_trial_check(&trial);
             for (uint32_t k = 0; k < 3; k++) {
                 free(trial.buffers[k].data);
             }
@@ -170,7 +170,7 @@ TEST(numbers_of_indices)
                                .buffer_count = 2,
                                .scalars = scalars,
                                .what = "numbers of indices"};
-            cpu_check(&trial);
+            cpu_trial_check(&trial);
             free(trial.buffers[0].data);
             free(trial.buffers[1].data);
         }
@@ -279,7 +279,7 @@ TEST(scatters)
                 .buffer_count = 3,
                 .scalars = &limits[round],
                 .what = "scatter"};
-            cpu_check(&trial);
+            cpu_trial_check(&trial);
             for (uint32_t k = 0; k < 3; k++) {
                 free(trial.buffers[k].data);
             }

@@ -92,7 +92,7 @@ TEST(butterflies)
                            .buffer_count = 2};
         trial.buffers[0] = numbers(type, items * GROUPS, i);
         trial.buffers[1] = numbers(type, items * GROUPS, i + 1);
-        cpu_check(&trial);
+        cpu_trial_check(&trial);
         if (items % CPU_FIXTURE_SUBGROUP == 0) {
             check_no_calls(trial.kernel);
         }
@@ -158,7 +158,7 @@ TEST(streams)
                                .buffer_count = 3,
                                .scalars = scalars,
                                .what = "streams"};
-            cpu_check(&trial);
+            cpu_trial_check(&trial);
             for (uint32_t k = 0; k < 3; k++) {
                 free(trial.buffers[k].data);
             }
@@ -234,7 +234,7 @@ TEST(edges)
             trial.what = "edge";
             trial.buffers[0] = numbers(type, count, seed);
             trial.buffers[1] = numbers(type, count, seed + 1);
-            cpu_check(&trial);
+            cpu_trial_check(&trial);
             free(trial.buffers[0].data);
             free(trial.buffers[1].data);
         }
@@ -312,7 +312,7 @@ TEST(rows)
             for (uint32_t k = 0; k < 3; k++) {
                 trial.buffers[k] = numbers(type, k < 2 ? count : size[1] + 1, seed + k);
             }
-            cpu_check(&trial);
+            cpu_trial_check(&trial);
             for (uint32_t k = 0; k < 3; k++) {
                 free(trial.buffers[k].data);
             }
@@ -507,7 +507,7 @@ TEST(neighbours)
             trial.scalars = &scalars;
             trial.what = "neighbours";
             memcpy(trial.buffers, buffers, sizeof buffers);
-            cpu_check(&trial);
+            cpu_trial_check(&trial);
             free(trial.buffers[0].data);
             free(trial.buffers[1].data);
         }
@@ -560,7 +560,7 @@ static void check_small(uint32_t opcode, hal_type type, int positive)
         trial.buffers[k] = (cpu_buffer){.type = type, .count = ITEMS * GROUPS};
         fill_small(&trial.buffers[k], positive, opcode);
     }
-    cpu_check(&trial);
+    cpu_trial_check(&trial);
     for (uint32_t k = 0; k < 3; k++) {
         free(trial.buffers[k].data);
     }

@@ -1,6 +1,8 @@
 /* Threads of the pool take part in large runs, with more threads than processors too, and again
  * after the machine was busy. That is so on any machine; test_cpu_share_time compares times. */
-#include "cpu/cpu_plugin.h"
+#include "cpu/device.h"
+#include "cpu/kernel.h"
+#include "cpu/queue.h"
 #include "cpu_share_fixture.h"
 
 #include <time.h>
@@ -12,11 +14,11 @@ static bool run_was_helped(bench *b)
 {
     bool helped = false;
     for (uint32_t i = 1; i < b->device->threads; i++) {
-        b->queue->workers[i].kernel = 0;
+        b->queue->workers[i].executable = 0;
     }
     bench_run(b, 1);
     for (uint32_t i = 1; i < b->device->threads; i++) {
-        helped |= b->queue->workers[i].kernel == b->kernel->number;
+        helped |= b->queue->workers[i].executable == b->kernel->executable->number;
     }
     return helped;
 }
