@@ -3,8 +3,9 @@
  * cases. */
 #include "jit/state.h"
 
-void jit_call_step(jit_state *jit, const cpu_step *step)
+void jit_call_step(jit_state *jit, const cpu_draft *draft)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     x86_code *code = &jit->code;
     x86_zero_upper(code);
     x86_general(code, X86_STORE, true, JIT_WORKER, x86_register(X86_RDI));
@@ -93,8 +94,9 @@ static void line_address_emit(jit_state *jit, const cpu_access *access, uint32_t
     }
 }
 
-bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls)
+bool jit_access_emit(jit_state *jit, const cpu_draft *draft, uint32_t pointer, bool calls)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     const cpu_access *access = step->access;
     const uint32_t items = jit->lower->program->items;
     if (!jit_line_is_supported(access)) {
@@ -110,7 +112,7 @@ bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, boo
     if (!cold) {
         return false;
     }
-    cold->step = calls ? step : NULL;
+    cold->draft = calls ? draft : NULL;
     cold->pointer = pointer == JIT_NONE ? (uint32_t)JIT_VIEW_POINTER : pointer;
     if (pointer != JIT_NONE) {
         jit->pointer_forms[pointer] = JIT_ACCESS_LINE;
@@ -156,7 +158,7 @@ static bool leader_is_near(const jit_state *jit, const cpu_draft *draft, jit_acc
                 form != JIT_ACCESS_NONE && x->memory == y->memory && x->type == y->type &&
                 x->index_type == y->index_type && x->base == y->base && x->index == CPU_NONE &&
                 y->index == CPU_NONE && x->width == 1 && y->width == 1 && x->run == y->run &&
-                draft->step.mask == leader->mask && is_written_once(jit, draft->step.mask) &&
+                draft->mask == leader->mask && is_written_once(jit, draft->mask) &&
                 is_written_once(jit, x->base);
     for (uint32_t k = 0; k < 3; k++) {
         near = near && x->factor[k] == y->factor[k] && is_written_once(jit, x->factor[k]);
@@ -171,14 +173,15 @@ void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form
     jit->leader = (jit_leader){.known = true,
                                .is_view = is_view,
                                .form = form,
-                               .mask = draft->step.mask,
+                               .mask = draft->mask,
                                .pointer = pointer,
                                .access = jit->lower->accesses[draft->access]};
 }
 
-bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
-                     jit_access_form form, bool calls, jit_place *place)
+bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool calls,
+                     jit_place *place)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     const jit_leader *leader = &jit->leader;
     const bool is_view = !place;
     if (!leader_is_near(jit, draft, form) || leader->is_view != is_view) {
@@ -197,7 +200,7 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *ste
         return !calls;
     }
     x86_code *code = &jit->code;
-    cold->step = step;
+    cold->draft = draft;
     const uint32_t back = cold->back;
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, frame_pointer(leader->pointer));
     x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
@@ -269,9 +272,10 @@ bool jit_guard_is_in_loop(const jit_state *jit, const cpu_access *access, jit_ac
              (loads || (jit->of_rows[access->guard] && is_written_once(jit, access->guard)))));
 }
 
-void jit_rows_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
-                   jit_access_form form, uint32_t pointer, bool calls)
+void jit_rows_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form, uint32_t pointer,
+                   bool calls)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     const cpu_access *access = step->access, *names = &jit->lower->accesses[draft->access];
     const uint32_t shift = shift_of(access->type);
     const uint32_t row = form == JIT_ACCESS_ROWS ? jit->lower->program->place[0] : 0;
@@ -281,7 +285,7 @@ void jit_rows_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
     if (!cold) {
         return;
     }
-    cold->step = calls ? step : NULL;
+    cold->draft = calls ? draft : NULL;
     cold->pointer = pointer;
     jit->pointer_forms[pointer] = form;
     const uint32_t otherwise = cold->label, back = cold->back;
@@ -338,10 +342,11 @@ void jit_uniform_emit(jit_state *jit, const cpu_access *access)
     }
 }
 
-void jit_choose_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step)
+void jit_choose_emit(jit_state *jit, const cpu_draft *draft)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     x86_code *code = &jit->code;
-    const uint32_t condition = draft->step.a;
+    const uint32_t condition = draft->a;
     if (jit->chosen_last == 1 + condition) {
         x86_general(code, X86_LOAD, true, JIT_SCRATCH, frame_pointer(JIT_CHOSEN_POINTER));
         x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
@@ -387,8 +392,9 @@ static void masks_combine(jit_state *jit, const cpu_step *step)
     }
 }
 
-bool jit_both_emit(jit_state *jit, const cpu_step *step)
+bool jit_both_emit(jit_state *jit, const cpu_draft *draft)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     x86_code *code = &jit->code;
     const bool has_code = jit->lower->program->items % CPU_BLOCK == 0;
     jit_cold *cold = has_code ? NULL : jit_cold_add(jit);
@@ -398,7 +404,7 @@ bool jit_both_emit(jit_state *jit, const cpu_step *step)
     const uint32_t otherwise = has_code ? x86_label(code) : cold->label;
     const uint32_t back = has_code ? x86_label(code) : cold->back;
     if (cold) {
-        cold->step = step;
+        cold->draft = draft;
     }
     mask_require_full(jit, step->a, otherwise);
     mask_require_full(jit, step->b, otherwise);
@@ -438,16 +444,15 @@ static bool access_reach(const jit_state *jit, const cpu_draft *draft, int32_t r
 
 void jit_of_rows_note(jit_state *jit, const cpu_draft *draft)
 {
-    const cpu_step *names = &draft->step;
-    bool of_rows = names->run == jit->lower->lanes->choose;
+    bool of_rows = draft->action.class == CPU_STEP_CHOOSE;
     if (draft->access != CPU_NONE) {
         of_rows = jit->lower->accesses[draft->access].index == CPU_NONE &&
                   name_is(jit, jit->lower->accesses[draft->access].factor[0], 0);
-    } else if (names->run == jit->lower->lanes->both) {
-        of_rows = jit->of_rows[names->a] && jit->of_rows[names->b] &&
-                  is_written_once(jit, names->a) && is_written_once(jit, names->b);
+    } else if (draft->action.class == CPU_STEP_BOTH) {
+        of_rows = jit->of_rows[draft->a] && jit->of_rows[draft->b] &&
+                  is_written_once(jit, draft->a) && is_written_once(jit, draft->b);
     }
-    jit->of_rows[names->d] = of_rows;
+    jit->of_rows[draft->d] = of_rows;
 }
 
 /* The masks of the first lanes of a group: that of n lanes begins n bytes before `zeros`. */
@@ -532,12 +537,12 @@ static void first_lanes_emit(jit_state *jit, const cpu_step *step, bound_shape s
     x86_general(code, X86_STORE, true, X86_RCX, slot_pointer(step->d));
 }
 
-bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step)
+bool jit_bound_emit(jit_state *jit, const cpu_draft *draft)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     const cpu_access *access = step->access;
     const hal_type type = access->index_type;
-    const cpu_lanes *lanes = jit->lower->lanes;
-    const bool within = step->run == lanes->within[CPU_I32] || step->run == lanes->within[CPU_U32];
+    const bool within = draft->action.class == CPU_STEP_WITHIN;
     int32_t reach[2];
     if (access->index != CPU_NONE || hal_type_size(type) != 4 || !access_reach(jit, draft, reach)) {
         return false;
@@ -547,7 +552,7 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step
     if (!cold) {
         return false;
     }
-    cold->step = step;
+    cold->draft = draft;
     const uint32_t otherwise = cold->label, back = cold->back;
     index_load(jit, step->a, type, JIT_SCRATCH);
     index_load(jit, access->base, type, X86_RDX);

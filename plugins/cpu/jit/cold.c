@@ -99,13 +99,13 @@ static void step_replace(jit_state *jit, const jit_cold *cold)
 {
     x86_code *code = &jit->code;
     if (cold->own_room) {
-        jit_own_room_emit(jit, cold->step->access->values[0]);
+        jit_own_room_emit(jit, jit_step_of(jit, cold->draft)->access->values[0]);
     } else if (!cold->routine) {
-        jit_call_step(jit, cold->step);
+        jit_call_step(jit, cold->draft);
     } else {
         x86_zero_upper(code);
         x86_general(code, X86_STORE, true, JIT_WORKER, x86_register(X86_RDI));
-        x86_load_immediate(code, X86_RSI, (uint64_t)(uintptr_t)cold->step);
+        x86_load_immediate(code, X86_RSI, (uint64_t)(uintptr_t)jit_step_of(jit, cold->draft));
         x86_load_immediate(code, X86_RDX, (uint64_t)(uintptr_t)cold->routine);
         x86_load_immediate(code, JIT_SCRATCH, cold->line_run);
         x86_call(code, JIT_SCRATCH);
@@ -116,7 +116,7 @@ static void cold_emit(jit_state *jit, const jit_cold *cold)
 {
     x86_code *code = &jit->code;
     x86_bind(code, cold->label);
-    if (cold->step) {
+    if (cold->draft) {
         step_replace(jit, cold);
         if (cold->pointer != JIT_NONE) {
             pointer_clear(code, cold->pointer);
@@ -142,7 +142,7 @@ void jit_colds_emit(jit_state *jit)
     jit->again = x86_label(&jit->code);
     for (uint32_t i = 0; i < jit->cold_count; i++) {
         const jit_cold cold = jit->colds[i];
-        functions = functions || (!cold.step && cold.run != NULL);
+        functions = functions || (!cold.draft && cold.run != NULL);
         cold_emit(jit, &cold);
     }
     if (functions) {

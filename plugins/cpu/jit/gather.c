@@ -58,9 +58,9 @@ bool jit_affine_append(jit_state *jit, const cpu_draft *draft)
     if (hal_type_size(access->index_type) != 4) {
         return false;
     }
-    jit_program_choose(jit, draft->step.d);
+    jit_program_choose(jit, draft->d);
     jit_references_note(jit, draft, JIT_OPEN_LANES);
-    jit_name_define(jit, JIT_OPEN_LANES, draft->step.d, affine_value(jit, access));
+    jit_name_define(jit, JIT_OPEN_LANES, draft->d, affine_value(jit, access));
     return true;
 }
 
@@ -125,7 +125,7 @@ static uint32_t pointer_emit(jit_state *jit, const cpu_access *access)
 /* The work-items that access memory; JIT_NONE: all. */
 static jit_value active_value(jit_state *jit, const cpu_draft *draft)
 {
-    const uint32_t guard = jit->lower->accesses[draft->access].guard, mask = draft->step.mask;
+    const uint32_t guard = jit->lower->accesses[draft->access].guard, mask = draft->mask;
     const jit_value x =
         guard == CPU_NONE ? JIT_NONE : jit_value_of(jit, JIT_OPEN_LANES, guard, HAL_TYPE_BOOL);
     const jit_value y =
@@ -150,8 +150,9 @@ static void place_set(jit_state *jit, const cpu_draft *draft, uint32_t pointer)
     jit_last(&jit->lanes)->access = draft->access;
 }
 
-void jit_gather_append(jit_state *jit, const cpu_draft *draft, const cpu_step *step)
+void jit_gather_append(jit_state *jit, const cpu_draft *draft)
 {
+    const cpu_step *step = jit_step_of(jit, draft);
     const cpu_access *access = &jit->lower->accesses[draft->access];
     const uint32_t name = access->values[0];
     const bool is_view = jit->lower->names[name].view;

@@ -7,7 +7,6 @@
 #include "jit/code_dump.h"
 #include "jit/code_memory.h"
 #include "jit/state.h"
-#include "jit/step_kind.h"
 #include "status.h"
 
 #include <stdatomic.h>
@@ -18,10 +17,9 @@
 
 typedef struct jit_walk {
     jit_state state;
-    const cpu_step_kinds *kinds;
     const cpu_draft *draft;
     const cpu_step *step; /* of the draft */
-    cpu_step_kind kind;
+    cpu_action action;
     uint32_t section;
     char called[160]; /* what the called steps do */
 } jit_walk;
@@ -53,28 +51,28 @@ static void step_advance(jit_walk *walk, bool reads_memory)
 static void operation_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
-    const cpu_step *names = &walk->draft->step; /* slots are names here */
-    if (walk->kind.class == CPU_STEP_OPERATION && hal_ir_is_math(walk->kind.opcode)) {
+    const cpu_draft *names = walk->draft;
+    if (walk->action.class == CPU_STEP_OPERATION && hal_ir_is_math(walk->action.opcode)) {
         jit_functions_part(jit, names);
     }
     const uint32_t which = jit_program_choose(jit, names->d);
     jit_program *program = jit_program_of(jit, which);
-    const hal_type type = walk->kind.type;
-    const hal_type operand = walk->kind.opcode == HAL_IR_NARROW ? hal_type_of_value(type) : type;
+    const hal_type type = walk->action.type;
+    const hal_type operand = walk->action.opcode == HAL_IR_NARROW ? hal_type_of_value(type) : type;
     const bool select =
-        walk->kind.class == CPU_STEP_OPERATION && walk->kind.opcode == HAL_IR_SELECT;
+        walk->action.class == CPU_STEP_OPERATION && walk->action.opcode == HAL_IR_SELECT;
     jit_references_note(jit, walk->draft, which);
     jit_value a = jit_value_of(jit, which, names->a, select ? (hal_type)HAL_TYPE_BOOL : operand);
     jit_value b = names->b != CPU_NONE ? jit_value_of(jit, which, names->b, operand) : JIT_NONE;
     jit_value c = names->c != CPU_NONE ? jit_value_of(jit, which, names->c, operand) : JIT_NONE;
-    uint32_t opcode = walk->kind.opcode;
-    if (walk->kind.class == CPU_STEP_BLEND) {
+    uint32_t opcode = walk->action.opcode;
+    if (walk->action.class == CPU_STEP_BLEND) {
         const jit_value mask = jit_value_of(jit, which, names->mask, HAL_TYPE_BOOL);
         c = jit_value_of(jit, which, names->d, type);
         b = a;
         a = mask;
         opcode = JIT_BLEND;
-    } else if (walk->kind.class == CPU_STEP_MOVE) {
+    } else if (walk->action.class == CPU_STEP_MOVE) {
         opcode = JIT_MOVE;
     }
     jit_value d;
@@ -82,7 +80,7 @@ static void operation_append(jit_walk *walk)
         d = jit_operation(program, JIT_FUNCTION, type, type, a, b, JIT_NONE);
         jit_last(program)->aux = opcode;
     } else {
-        d = jit_operation(program, opcode, type, walk->kind.result, a, b, c);
+        d = jit_operation(program, opcode, type, walk->action.result, a, b, c);
     }
     jit_name_define(jit, which, names->d, d);
 }
@@ -93,9 +91,9 @@ static void operation_append(jit_walk *walk)
 static bool exchange_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
-    const cpu_step *names = &walk->draft->step;
+    const cpu_draft *names = walk->draft;
     const cpu_name *operand = &jit->lower->names[names->a];
-    const hal_type type = walk->kind.type;
+    const hal_type type = walk->action.type;
     const uint32_t apart = names->aux & (CPU_BLOCK - 1);
     const bool wide = jit->lanes.wide || hal_type_size(type) == 8;
     const bool near = apart < jit->target->lanes / (wide ? 2u : 1u);
@@ -125,30 +123,21 @@ static bool exchange_append(jit_walk *walk)
 /* What a called step does, for the log. */
 static void call_describe(const jit_walk *walk, char *text, size_t size)
 {
-    const cpu_lanes *lanes = walk->state.lower->lanes;
-    cpu_run *run = walk->step->run;
     const cpu_access *access = walk->step->access;
-    const struct {
-        cpu_run *run;
-        const char *name;
-    } others[] = {{lanes->view, "view"},      {lanes->address, "address"},
-                  {lanes->both, "both"},      {lanes->choose, "choose"},
-                  {lanes->if_masked, "if"},   {lanes->else_masked, "else"},
-                  {lanes->mask_begin, "for"}, {lanes->mask_next, "for_next"}};
-    static const char *const classes[] = {[CPU_STEP_OTHER] = "subgroup_or_atomic",
-                                          [CPU_STEP_OPERATION] = "operation",
-                                          [CPU_STEP_LOAD] = "load",
-                                          [CPU_STEP_STORE] = "store",
-                                          [CPU_STEP_BOUND] = "bound",
-                                          [CPU_STEP_EXCHANGE] = "exchange",
-                                          [CPU_STEP_PURE] = "affine"};
-    const char *name = classes[walk->kind.class];
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        name = others[i].run == run ? others[i].name : name;
-    }
-    if (walk->kind.class == CPU_STEP_OPERATION) {
-        snprintf(text, size, " operation_%u_of_type_%u", (unsigned)walk->kind.opcode,
-                 (unsigned)walk->kind.type);
+    static const char *const classes[CPU_STEP_CLASS_COUNT] = {
+        [CPU_STEP_OPERATION] = "operation", [CPU_STEP_LOAD] = "load",
+        [CPU_STEP_STORE] = "store",         [CPU_STEP_VIEW] = "view",
+        [CPU_STEP_ADDRESS] = "address",     [CPU_STEP_AFFINE] = "affine",
+        [CPU_STEP_WITHIN] = "bound",        [CPU_STEP_BEYOND] = "bound",
+        [CPU_STEP_BOTH] = "both",           [CPU_STEP_CHOOSE] = "choose",
+        [CPU_STEP_EXCHANGE] = "exchange",   [CPU_STEP_IF] = "if",
+        [CPU_STEP_ELSE] = "else",           [CPU_STEP_MASK_BEGIN] = "for",
+        [CPU_STEP_MASK_NEXT] = "for_next"};
+    const char *name = classes[walk->action.class];
+    name = name ? name : "subgroup_or_atomic";
+    if (walk->action.class == CPU_STEP_OPERATION) {
+        snprintf(text, size, " operation_%u_of_type_%u", (unsigned)walk->action.opcode,
+                 (unsigned)walk->action.type);
     } else if (access) {
         snprintf(text, size, " %s_%s_of_%u", access->index != CPU_NONE ? "indexed" : "affine", name,
                  (unsigned)access->width);
@@ -161,7 +150,7 @@ static void step_call(jit_walk *walk)
 {
     char text[64];
     const size_t length = strlen(walk->called);
-    jit_call_step(&walk->state, walk->step);
+    jit_call_step(&walk->state, walk->draft);
     walk->state.calls++;
     call_describe(walk, text, sizeof(text));
     if (!strstr(walk->called, text)) {
@@ -193,7 +182,7 @@ static void block_fill(jit_walk *walk, x86_operand from, uint32_t slot, uint32_t
 static bool element_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
-    if (walk->kind.opcode != HAL_IR_LOAD || !jit_uniform_is_supported(walk->step->access)) {
+    if (walk->action.opcode != HAL_IR_LOAD || !jit_uniform_is_supported(walk->step->access)) {
         return false;
     }
     const cpu_access *access = &jit->lower->accesses[walk->draft->access];
@@ -220,9 +209,9 @@ static bool element_append(jit_walk *walk)
 static bool input_emit(jit_walk *walk)
 {
     const cpu_step *step = walk->step;
-    const uint32_t bytes = hal_type_size(walk->kind.type);
+    const uint32_t bytes = hal_type_size(walk->action.type);
     x86_operand from;
-    switch (walk->kind.opcode) {
+    switch (walk->action.opcode) {
     case HAL_IR_GROUP_ID:
         from = x86_memory(JIT_WORKER, (int32_t)(offsetof(cpu_worker, group) + 4 * step->aux));
         break;
@@ -258,14 +247,14 @@ static jit_value guard_value(jit_walk *walk, jit_access_form form, bool loads)
 static bool address_emit(jit_walk *walk, jit_access_form form, bool calls, jit_place *place)
 {
     jit_state *jit = &walk->state;
-    if (jit_follow_emit(jit, walk->draft, walk->step, form, calls, place)) {
+    if (jit_follow_emit(jit, walk->draft, form, calls, place)) {
         return true;
     }
     *place = (jit_place){.pointer = jit->pointer_count};
     if (jit_is_of_rows(form)) {
-        jit_rows_emit(jit, walk->draft, walk->step, form, place->pointer, calls);
+        jit_rows_emit(jit, walk->draft, form, place->pointer, calls);
     } else if (form != JIT_ACCESS_LINE ||
-               !jit_access_emit(jit, walk->step, place->pointer, calls)) {
+               !jit_access_emit(jit, walk->draft, place->pointer, calls)) {
         return false;
     }
     jit->pointer_count++;
@@ -290,7 +279,7 @@ static void load_append(jit_walk *walk)
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
     jit_place place;
     if (jit_gather_is_wanted(jit, walk->draft)) {
-        jit_gather_append(jit, walk->draft, walk->step);
+        jit_gather_append(jit, walk->draft);
         return;
     }
     step_advance(walk, true);
@@ -321,8 +310,7 @@ static void post_add(jit_walk *walk, uint32_t pointer)
         jit_slot_mark(jit, jit->posted_by, names[k]);
         jit_slot_mark(jit, jit->used_by, names[k]);
     }
-    jit->posts[jit->post_count++] =
-        (jit_post){.step = walk->step, .access = walk->draft->access, .pointer = pointer};
+    jit->posts[jit->post_count++] = (jit_post){.draft = walk->draft, .pointer = pointer};
     jit->writes_memory = true;
 }
 
@@ -334,7 +322,7 @@ static void posts_precede(jit_walk *walk)
     const cpu_access *access = &jit->lower->accesses[walk->draft->access];
     bool earlier = false;
     for (uint32_t i = 0; i < jit->post_count; i++) {
-        const cpu_access *other = &jit->lower->accesses[jit->posts[i].access];
+        const cpu_access *other = &jit->lower->accesses[jit->posts[i].draft->access];
         earlier = earlier ||
                   (other->memory == access->memory && !jit_accesses_differ(jit, access, other));
     }
@@ -367,11 +355,11 @@ static void store_append(jit_walk *walk)
         step_call(walk);
         return;
     }
-    const hal_type value = hal_type_of_value(walk->kind.type);
+    const hal_type value = hal_type_of_value(walk->action.type);
     jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, name, value),
                     guard = guard_value(walk, form, false);
-    jit_operation(&jit->lanes, JIT_STORE, walk->kind.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
+    jit_operation(&jit->lanes, JIT_STORE, walk->action.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
     place_set(walk, place);
     post_add(walk, place.pointer);
 }
@@ -397,7 +385,7 @@ static void loop_emit(jit_walk *walk, uint32_t target)
     x86_code *code = &jit->code;
     const cpu_step *step = walk->step;
     const bool is_signed = hal_type_is_signed((hal_type)step->aux);
-    const bool begins = step->run == jit->lower->lanes->loop_begin;
+    const bool begins = walk->action.class == CPU_STEP_LOOP_BEGIN;
     x86_general(code, X86_LOAD, false, JIT_SCRATCH, jit_block(jit, begins ? step->a : step->d));
     if (!begins) {
         x86_general(code, X86_ADD, false, JIT_SCRATCH, jit_block(jit, step->c));
@@ -415,9 +403,8 @@ static bool control_emit(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
     x86_code *code = &jit->code;
-    const cpu_lanes *lanes = jit->lower->lanes;
     const cpu_step *step = walk->step;
-    if (step->run == lanes->end) {
+    if (walk->action.class == CPU_STEP_END) {
         jit_all_flush(jit);
         x86_jump(code, jit->leave);
         return true;
@@ -427,13 +414,14 @@ static bool control_emit(jit_walk *walk)
     }
     jit_all_flush(jit);
     const uint32_t target = jit->step_labels[walk->draft->index + (uint32_t)step->jump];
-    if (step->run == lanes->jump) {
+    if (walk->action.class == CPU_STEP_JUMP) {
         x86_jump(code, target);
-    } else if (step->run == lanes->branch) {
+    } else if (walk->action.class == CPU_STEP_BRANCH) {
         x86_general(code, X86_LOAD, false, JIT_SCRATCH, jit_block(jit, step->a));
         x86_general(code, X86_TEST, false, JIT_SCRATCH, x86_register(JIT_SCRATCH));
         x86_jump_if(code, X86_EQUAL, target);
-    } else if (step->run == lanes->loop_begin || step->run == lanes->loop_next) {
+    } else if (walk->action.class == CPU_STEP_LOOP_BEGIN ||
+               walk->action.class == CPU_STEP_LOOP_NEXT) {
         loop_emit(walk, target);
     } else { /* the step decides between the next one and the target */
         step_call(walk);
@@ -461,56 +449,88 @@ static bool draft_is_wide(const jit_walk *walk)
     return false;
 }
 
+/* A view of memory, or the address where a stored value is computed. */
+static void view_emit(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    const bool is_view = walk->action.class == CPU_STEP_VIEW;
+    const jit_access_form form = jit_access_form_of(jit, walk->draft);
+    if (jit_is_of_rows(form) || (is_view ? jit_gather_is_wanted(jit, walk->draft)
+                                         : jit_scatter_is_wanted(jit, walk->draft))) {
+        rows_view(walk, is_view);
+        return;
+    }
+    posts_precede(walk);
+    step_advance(walk, is_view);
+    for (uint32_t k = 0; k < walk->step->access->width; k++) {
+        jit->viewed[jit->lower->accesses[walk->draft->access].values[k]] = 1 + walk->draft->access;
+    }
+    if (jit_follow_emit(jit, walk->draft, JIT_ACCESS_LINE, true, NULL)) {
+        return;
+    }
+    if (jit_access_emit(jit, walk->draft, JIT_NONE, true)) {
+        jit_leader_set(jit, walk->draft, JIT_ACCESS_LINE, true, JIT_VIEW_POINTER);
+    } else {
+        jit_stream_give_up(jit, walk->step->access);
+        step_call(walk);
+    }
+}
+
+static void operation_emit(jit_walk *walk)
+{
+    const cpu_action *action = &walk->action;
+    if (jit_is_supported(walk->state.target, action->opcode, action->type, action->result)) {
+        operation_append(walk);
+    } else if (!element_append(walk)) {
+        step_advance(walk, true);
+        if (!input_emit(walk)) {
+            step_call(walk);
+        }
+    }
+}
+
+/* Masks. */
+static void mask_emit(jit_walk *walk)
+{
+    jit_state *jit = &walk->state;
+    step_advance(walk, false);
+    jit_of_rows_note(jit, walk->draft);
+    bool has_code = true;
+    switch (walk->action.class) {
+    case CPU_STEP_CHOOSE:
+        jit_choose_emit(jit, walk->draft);
+        break;
+    case CPU_STEP_BOTH:
+        has_code = jit_both_emit(jit, walk->draft);
+        break;
+    default:
+        has_code = jit_bound_emit(jit, walk->draft);
+    }
+    if (!has_code) {
+        step_call(walk);
+    }
+}
+
 static void draft_emit(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
-    const cpu_lanes *lanes = jit->lower->lanes;
-    const cpu_step_kind *kind = &walk->kind;
     if (control_emit(walk)) {
         return;
     }
     if (jit->lanes.narrow && draft_is_wide(walk)) {
         jit_all_flush(jit);
     }
-    const bool is_view = walk->step->run == lanes->view;
-    if (is_view || walk->step->run == lanes->address) {
-        const jit_access_form form = jit_access_form_of(jit, walk->draft);
-        if (jit_is_of_rows(form) || (is_view ? jit_gather_is_wanted(jit, walk->draft)
-                                             : jit_scatter_is_wanted(jit, walk->draft))) {
-            rows_view(walk, is_view);
-            return;
-        }
-        posts_precede(walk);
-        step_advance(walk, is_view);
-        for (uint32_t k = 0; k < walk->step->access->width; k++) {
-            jit->viewed[jit->lower->accesses[walk->draft->access].values[k]] =
-                1 + walk->draft->access;
-        }
-        if (jit_follow_emit(jit, walk->draft, walk->step, JIT_ACCESS_LINE, true, NULL)) {
-            return;
-        }
-        if (jit_access_emit(jit, walk->step, JIT_NONE, true)) {
-            jit_leader_set(jit, walk->draft, JIT_ACCESS_LINE, true, JIT_VIEW_POINTER);
-        } else {
-            jit_stream_give_up(jit, walk->step->access);
-            step_call(walk);
-        }
-        return;
-    }
-    switch (kind->class) {
+    switch (walk->action.class) {
     case CPU_STEP_OPERATION:
-        if (jit_is_supported(jit->target, kind->opcode, kind->type, kind->result)) {
-            operation_append(walk);
-        } else if (!element_append(walk)) {
-            step_advance(walk, true);
-            if (!input_emit(walk)) {
-                step_call(walk);
-            }
-        }
+        operation_emit(walk);
         break;
     case CPU_STEP_MOVE:
     case CPU_STEP_BLEND:
         operation_append(walk);
+        break;
+    case CPU_STEP_VIEW:
+    case CPU_STEP_ADDRESS:
+        view_emit(walk);
         break;
     case CPU_STEP_LOAD:
         load_append(walk);
@@ -518,28 +538,22 @@ static void draft_emit(jit_walk *walk)
     case CPU_STEP_STORE:
         store_append(walk);
         break;
-    case CPU_STEP_BOUND:
-        step_advance(walk, false);
-        jit_of_rows_note(jit, walk->draft);
-        if (!jit_bound_emit(jit, walk->draft, walk->step)) {
+    case CPU_STEP_WITHIN:
+    case CPU_STEP_BEYOND:
+    case CPU_STEP_BOTH:
+    case CPU_STEP_CHOOSE:
+        mask_emit(walk);
+        break;
+    case CPU_STEP_AFFINE:
+        if (!jit_affine_append(jit, walk->draft)) {
+            step_advance(walk, false);
+            jit_of_rows_note(jit, walk->draft);
             step_call(walk);
         }
         break;
     case CPU_STEP_EXCHANGE:
         if (!exchange_append(walk)) {
-            jit_all_flush(&walk->state);
-            step_call(walk);
-        }
-        break;
-    case CPU_STEP_PURE:
-        if (walk->step->access && jit_affine_append(jit, walk->draft)) {
-            break;
-        }
-        step_advance(walk, false);
-        jit_of_rows_note(jit, walk->draft);
-        if (walk->step->run == lanes->choose) {
-            jit_choose_emit(&walk->state, walk->draft, walk->step);
-        } else if (walk->step->run != lanes->both || !jit_both_emit(jit, walk->step)) {
+            jit_all_flush(jit);
             step_call(walk);
         }
         break;
@@ -603,13 +617,14 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
     }
     const uint32_t frame = entry_emit(&jit->code);
     walk->section = section;
+    jit->steps = steps;
     for (uint32_t i = 0; i < list->count; i++) {
         if (!list->drafts[i].live) {
             continue;
         }
         walk->draft = &list->drafts[i];
         walk->step = &steps[walk->draft->index];
-        walk->kind = cpu_step_kind_find(walk->kinds, walk->step->run);
+        walk->action = walk->draft->action;
         if (jit->step_labels[walk->draft->index] != JIT_NONE) {
             jit_all_flush(jit);
             x86_bind(&jit->code, jit->step_labels[walk->draft->index]);
@@ -650,11 +665,9 @@ static bool walk_prepare(jit_walk *walk, const cpu_lower *lower)
     jit->written_by = calloc(slots, sizeof(uint32_t));
     jit->posted_by = calloc(slots, sizeof(uint32_t));
     jit->step_labels = calloc(drafts, sizeof(uint32_t));
-    walk->kinds = cpu_step_kinds_of(lower->lanes);
     if (!jit->names[JIT_OPEN_UNIFORM] || !jit->names[JIT_OPEN_LANES] || !jit->references ||
         !jit->constants || !jit->used_by || !jit->written_by || !jit->posted_by ||
-        !jit->step_labels || !jit->writers || !jit->chosen || !jit->viewed || !jit->of_rows ||
-        !walk->kinds) {
+        !jit->step_labels || !jit->writers || !jit->chosen || !jit->viewed || !jit->of_rows) {
         return false;
     }
     for (uint32_t i = 0; i < lower->constant_count; i++) {
@@ -674,8 +687,8 @@ static bool walk_prepare(jit_walk *walk, const cpu_lower *lower)
                 const uint32_t name = written[k] == CPU_NONE ? lower->name_count : written[k];
                 jit->references[name]++;
                 jit->writers[name]++;
-                const bool chooses = draft->step.run == lower->lanes->choose;
-                jit->chosen[name] = jit->writers[name] == 1 && chooses ? 1 + draft->step.a : 0;
+                const bool chooses = draft->action.class == CPU_STEP_CHOOSE;
+                jit->chosen[name] = jit->writers[name] == 1 && chooses ? 1 + draft->a : 0;
             }
         }
     }

@@ -138,29 +138,28 @@ static void line_run_view(cpu_worker *worker, const cpu_step *step, line_routine
 /* What runs in the place of a step of cold code, if that is such an access. */
 static void line_find(jit_state *jit, jit_cold *cold)
 {
-    const cpu_lanes *lanes = jit->lower->lanes;
-    const cpu_step *step = cold->step;
-    const cpu_access *access = step->access;
+    const cpu_step_class class = cold->draft->action.class;
+    const cpu_access *access = jit_step_of(jit, cold->draft)->access;
     if (!access || !jit_line_is_supported(access) || access->type == HAL_TYPE_BOOL) {
         return;
     }
-    if (step->run == lanes->address) {
+    if (class == CPU_STEP_ADDRESS) {
         cold->own_room = true;
         return;
     }
-    const bool stores = step->run == lanes->store[access->type];
-    const bool loads = step->run == lanes->load[access->type] || step->run == lanes->view;
+    const bool stores = class == CPU_STEP_STORE;
+    const bool loads = class == CPU_STEP_LOAD || class == CPU_STEP_VIEW;
     if ((!stores && !loads) || hal_type_size(access->type) < jit->target->mask_from) {
         return;
     }
     cold->routine = (const void *)(uintptr_t)routine_find(jit, access->type, stores);
-    cold->line_run = step->run == lanes->view ? (uintptr_t)line_run_view : (uintptr_t)line_run;
+    cold->line_run = class == CPU_STEP_VIEW ? (uintptr_t)line_run_view : (uintptr_t)line_run;
 }
 
 void jit_lines_find(jit_state *jit)
 {
     for (uint32_t i = 0; i < jit->cold_count; i++) {
-        if (jit->colds[i].step) {
+        if (jit->colds[i].draft) {
             line_find(jit, &jit->colds[i]);
         }
     }

@@ -56,9 +56,9 @@ static void posts_emit(jit_state *jit)
         if (!cold) {
             break;
         }
-        cold->step = post->step;
+        cold->draft = post->draft;
         if (post->pointer == JIT_NONE) {
-            const int32_t slot = (int32_t)(8 * post->step->access->values[0]);
+            const int32_t slot = (int32_t)(8 * jit_step_of(jit, post->draft)->access->values[0]);
             x86_general(code, X86_LOAD, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot));
             x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot + 8));
         } else {
@@ -168,11 +168,11 @@ uint32_t jit_program_choose(jit_state *jit, uint32_t name)
     return which;
 }
 
-void jit_functions_part(jit_state *jit, const cpu_step *names)
+void jit_functions_part(jit_state *jit, const cpu_draft *draft)
 {
     const bool has_iterations = jit->lower->n > jit->target->lanes * jit->target->most_parts;
-    if (has_iterations && !jit->lower->names[names->d].uniform &&
-        (name_follows(jit, names->a) || name_follows(jit, names->b))) {
+    if (has_iterations && !jit->lower->names[draft->d].uniform &&
+        (name_follows(jit, draft->a) || name_follows(jit, draft->b))) {
         jit_all_flush(jit);
     }
 }

@@ -508,9 +508,8 @@ static void emit_again(jit_state *jit, const jit_node *node)
     jit->target->bool_test(jit, rare);
     if (cold) {
         const uint32_t opcode = node->aux;
-        const cpu_lanes *lanes = jit->lower->lanes;
-        cold->run = opcode == HAL_IR_POW ? lanes->binary[opcode][cpu_type(type)][0]
-                                         : lanes->unary[opcode][cpu_type(type)];
+        const cpu_action action = cpu_action_operation(opcode, type);
+        cold->run = cpu_lanes_find(jit->lower->lanes, &action);
         cold->d = (uint8_t)d;
         cold->x = (uint8_t)x;
         cold->y = (uint8_t)y;

@@ -103,7 +103,7 @@ typedef struct jit_place {
 typedef struct jit_cold {
     uint32_t label, back;
     cpu_run *run;
-    const cpu_step *step; /* null: the function is done again */
+    const cpu_draft *draft; /* whose step is called; null: the function is done again */
     uint8_t d, x, y, length;
     uint32_t pointer;    /* becomes null; JIT_NONE: none */
     const void *routine; /* `line_run` gets it and runs in the place of the step; null: none */
@@ -114,8 +114,7 @@ typedef struct jit_cold {
 
 /* A store whose step runs after the open lane program, unless that has stored everything. */
 typedef struct jit_post {
-    const cpu_step *step;
-    uint32_t access;  /* as a draft has it */
+    const cpu_draft *draft;
     uint32_t pointer; /* JIT_NONE: the value is computed in place, if its slot points there */
 } jit_post;
 
@@ -203,6 +202,7 @@ extern const jit_target jit_avx2;   /* jit/avx2.c */
 struct jit_state {
     const jit_target *target;
     const cpu_lower *lower;
+    const cpu_step *steps; /* of the section that is compiled */
     cpu_code *output;
     x86_code code;
     jit_program uniform, lanes; /* being collected, the open programs */
@@ -252,6 +252,12 @@ struct jit_state {
     bool streams;
     uint32_t restart; /* label: the group begins again; JIT_NONE */
 };
+
+/* The step of a draft: with slots where the draft has names. */
+static inline const cpu_step *jit_step_of(const jit_state *jit, const cpu_draft *draft)
+{
+    return &jit->steps[draft->index];
+}
 
 /* ---- jit/registers.c ---- */
 
@@ -351,7 +357,7 @@ bool jit_affine_append(jit_state *jit, const cpu_draft *draft);
 /* Whether a load, or a store, accesses elements one by one in the open lane program; appends it. */
 bool jit_gather_is_wanted(const jit_state *jit, const cpu_draft *draft);
 bool jit_scatter_is_wanted(const jit_state *jit, const cpu_draft *draft);
-void jit_gather_append(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
+void jit_gather_append(jit_state *jit, const cpu_draft *draft);
 void jit_scatter_append(jit_state *jit, const cpu_draft *draft);
 
 /* ---- jit/indexed.c ---- */
@@ -406,14 +412,14 @@ bool jit_split_emit(jit_state *jit, const jit_program *program);
 /* An operand in the slot of a uniform value. */
 x86_operand jit_block(const jit_state *jit, uint32_t slot);
 /* Calls a step. */
-void jit_call_step(jit_state *jit, const cpu_step *step);
+void jit_call_step(jit_state *jit, const cpu_draft *draft);
 /* How the access of a draft can go through memory. */
 jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft);
 /* Before a loop: computes the address of an access in rows, with its skip, into the pointer
  * `pointer`. Where an index might wrap around or work-items are masked, `calls` calls the step, and
  * the pointer becomes null. The guard is up to the loop if that has it. */
-void jit_rows_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
-                   jit_access_form form, uint32_t pointer, bool calls);
+void jit_rows_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form, uint32_t pointer,
+                   bool calls);
 /* Whether a loop decides about the guard of an access in rows. */
 bool jit_guard_is_in_loop(const jit_state *jit, const cpu_access *access, jit_access_form form,
                           bool loads);
@@ -425,23 +431,23 @@ bool jit_line_is_supported(const cpu_access *access);
 /* Before a loop: computes the address of a contiguous access into the slot of its view, or into the
  * pointer `pointer`. Where it is not contiguous `calls` calls the step, and the pointer becomes
  * null. False, without code: the access has no such form. */
-bool jit_access_emit(jit_state *jit, const cpu_step *step, uint32_t pointer, bool calls);
+bool jit_access_emit(jit_state *jit, const cpu_draft *draft, uint32_t pointer, bool calls);
 /* Whether a uniform load has code; the address of its element, in JIT_SCRATCH, by rcx. The access
  * is a draft's. */
 bool jit_uniform_is_supported(const cpu_access *access);
 void jit_uniform_emit(jit_state *jit, const cpu_access *access);
 /* An affine index compared with a bound, where all work-items are on the true side; else a call. */
-bool jit_bound_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
+bool jit_bound_emit(jit_state *jit, const cpu_draft *draft);
 /* Two masks together, where both are all work-items; else a call. */
-bool jit_both_emit(jit_state *jit, const cpu_step *step);
+bool jit_both_emit(jit_state *jit, const cpu_draft *draft);
 /* Notes whether the result of a draft that makes a mask is the same for all lanes of a row. */
 void jit_of_rows_note(jit_state *jit, const cpu_draft *draft);
 /* All work-items or none, as a uniform condition says. */
-void jit_choose_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step);
+void jit_choose_emit(jit_state *jit, const cpu_draft *draft);
 /* The address of an access at a distance from the leader; `pointer` as in jit_access_emit: false,
  * without code, if it is not. Makes an access the leader. */
-bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, const cpu_step *step,
-                     jit_access_form form, bool calls, jit_place *place);
+bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool calls,
+                     jit_place *place);
 void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool is_view,
                     uint32_t pointer);
 /* Whether a work-item accesses other elements by one access than by the other: at one index, and
@@ -469,6 +475,6 @@ void jit_all_flush(jit_state *jit);
 /* Before a transcendental function is appended: ends the programs if an operand depends on another
  * function of the lane program. A loop with functions one after the other waits for each result;
  * of a loop with one, the processor computes several iterations at a time. */
-void jit_functions_part(jit_state *jit, const cpu_step *names);
+void jit_functions_part(jit_state *jit, const cpu_draft *draft);
 
 #endif

@@ -1,17 +1,15 @@
 /* Branches and loops. Uniform ones are jumps; else both sides run under masks, and a side or an
- * iteration without active work-items is skipped. So a block always has an active work-item. Called
- * by lower.c. */
+ * iteration without active work-items is skipped. So a block always has an active work-item. */
 #include "lower/state.h"
 
 #include <hal/ir_uniform.h>
 
 static cpu_block *block_open(cpu_lower *lower, hal_ir_value record)
 {
-    static _Thread_local cpu_block discarded;
     lower->blocks = cpu_grow(lower, lower->blocks, lower->block_count, &lower->block_capacity,
                              sizeof(cpu_block));
     cpu_block *block = lower->block_count == lower->block_capacity
-                           ? &discarded
+                           ? &lower->discarded_block
                            : &lower->blocks[lower->block_count++];
     *block = (cpu_block){.record = record,
                          .first = lower->lists[CPU_SECTION_GROUP].count,
@@ -35,14 +33,15 @@ static void lower_if(cpu_lower *lower, hal_ir_value record)
     block->skip = next_draft(lower);
     if (!block->masked) {
         uint32_t name = cpu_quantity_name(lower, condition->base, HAL_TYPE_BOOL);
-        cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->branch, CPU_NONE, name, CPU_NONE);
+        cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_BRANCH, HAL_TYPE_NONE),
+                                           CPU_NONE, name, CPU_NONE);
         draft->root = 1;
         return;
     }
     block->mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, lower->lanes->if_masked, block->mask, condition->name, CPU_NONE);
-    draft->step.mask = lower->mask;
+    cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_IF, HAL_TYPE_NONE),
+                                       block->mask, condition->name, CPU_NONE);
+    draft->mask = lower->mask;
     draft->root = 1;
     lower->mask = block->mask;
 }
@@ -60,7 +59,8 @@ static void lower_else(cpu_lower *lower)
     cpu_block *block = &lower->blocks[lower->block_count - 1];
     if (!block->masked) {
         const uint32_t skip = next_draft(lower);
-        cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->jump, CPU_NONE, CPU_NONE, CPU_NONE);
+        cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_JUMP, HAL_TYPE_NONE),
+                                           CPU_NONE, CPU_NONE, CPU_NONE);
         draft->root = 1;
         jump_land(lower, block->skip);
         block->skip = skip;
@@ -69,9 +69,9 @@ static void lower_else(cpu_lower *lower)
     jump_land(lower, block->skip);
     block->skip = next_draft(lower);
     uint32_t mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, lower->lanes->else_masked, mask, block->mask, CPU_NONE);
-    draft->step.mask = block->outer_mask;
+    cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_ELSE, HAL_TYPE_NONE), mask,
+                                       block->mask, CPU_NONE);
+    draft->mask = block->outer_mask;
     draft->root = 1;
     lower->mask = mask;
 }
@@ -84,11 +84,12 @@ static uint32_t lower_binary(cpu_lower *lower, uint32_t opcode, hal_type type, h
         x->kind == CPU_UNIFORM ? cpu_quantity_name(lower, x->base, x->type) : x->name;
     const uint32_t b =
         y->kind == CPU_UNIFORM ? cpu_quantity_name(lower, y->base, y->type) : y->name;
-    const uint32_t form = x->kind == CPU_UNIFORM ? 1 : y->kind == CPU_UNIFORM ? 2 : 0;
+    cpu_action action = cpu_action_operation(opcode, type);
+    action.form = x->kind == CPU_UNIFORM ? 1 : y->kind == CPU_UNIFORM ? 2 : 0;
     if (name == CPU_NONE) {
         name = cpu_new_name(lower, result, false, false);
     }
-    cpu_draft_lanes(lower, lower->lanes->binary[opcode][cpu_type(type)][form], name, a, b);
+    cpu_draft_lanes(lower, action, name, a, b);
     return name;
 }
 
@@ -105,8 +106,8 @@ static void end_masked_for(cpu_lower *lower, const cpu_block *block)
     const uint32_t again =
         lower_binary(lower, HAL_IR_LT, HAL_TYPE_U32, HAL_TYPE_BOOL, CPU_NONE, step, &rest);
     lower_binary(lower, HAL_IR_ADD, r->type, r->type, counter->name, counter, step);
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, lower->lanes->mask_next, block->mask, again, CPU_NONE);
+    cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_MASK_NEXT, HAL_TYPE_NONE),
+                                       block->mask, again, CPU_NONE);
     draft->root = draft->updates = 1;
     draft->target = block->first;
 }
@@ -122,11 +123,11 @@ static void lower_end(cpu_lower *lower)
             const uint32_t limit = cpu_quantity_name(lower, lower->values[r->b].base, r->type);
             const uint32_t step = cpu_quantity_name(lower, lower->values[r->c].base, r->type);
             cpu_draft *draft =
-                cpu_draft_lanes(lower, lower->lanes->loop_next,
+                cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_LOOP_NEXT, HAL_TYPE_NONE),
                                 lower->values[block.record].base.name, CPU_NONE, limit);
-            draft->step.c = step;
-            draft->step.aux = r->type;
-            draft->step.n = CPU_BLOCK;
+            draft->c = step;
+            draft->aux = r->type;
+            draft->n = CPU_BLOCK;
             draft->root = draft->updates = 1;
             draft->target = block.first;
         }
@@ -150,9 +151,10 @@ static void lower_for(cpu_lower *lower, hal_ir_value record)
     cpu_block *block = block_open(lower, record);
     const uint32_t name = cpu_new_name(lower, r->type, true, false);
     block->skip = next_draft(lower);
-    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->loop_begin, name, start, limit);
-    draft->step.aux = r->type;
-    draft->step.n = CPU_BLOCK;
+    cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_LOOP_BEGIN, HAL_TYPE_NONE),
+                                       name, start, limit);
+    draft->aux = r->type;
+    draft->n = CPU_BLOCK;
     draft->root = 1;
     draft->lanewise = 0;
     block->first = next_draft(lower);
@@ -173,16 +175,14 @@ static void lower_masked_for(cpu_lower *lower, hal_ir_value record)
 
     const bool uniform = start->kind == CPU_UNIFORM;
     const uint32_t from = uniform ? cpu_quantity_name(lower, start->base, r->type) : start->name;
-    cpu_draft_lanes(lower,
-                    uniform ? lower->lanes->spread[cpu_type(r->type)]
-                            : lower->lanes->copy[cpu_type(r->type)],
-                    counter, from, CPU_NONE);
+    cpu_draft_move(lower, r->type, uniform, counter, from);
     cpu_set_varying(lower, record, counter);
     const uint32_t inside = lower_binary(lower, HAL_IR_LT, r->type, HAL_TYPE_BOOL, CPU_NONE,
                                          &lower->values[record], &lower->values[r->b]);
     block->skip = next_draft(lower);
-    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->mask_begin, mask, inside, CPU_NONE);
-    draft->step.mask = lower->mask;
+    cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_MASK_BEGIN, HAL_TYPE_NONE),
+                                       mask, inside, CPU_NONE);
+    draft->mask = lower->mask;
     draft->root = 1;
     block->first = next_draft(lower);
     lower->mask = mask;

@@ -49,34 +49,43 @@ uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view)
     return lower->name_count++;
 }
 
-cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run)
+cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_action action)
 {
-    static _Thread_local cpu_draft discarded;
     cpu_draft_list *list = &lower->lists[section];
     list->drafts = cpu_grow(lower, list->drafts, list->count, &list->capacity, sizeof(cpu_draft));
-    cpu_draft *draft = list->count == list->capacity ? &discarded : &list->drafts[list->count++];
-    *draft =
-        (cpu_draft){.access = CPU_NONE, .target = CPU_NONE, .lanewise = 1, .fence = lower->fence};
-    draft->step = (cpu_step){.run = run,
-                             .d = CPU_NONE,
-                             .a = CPU_NONE,
-                             .b = CPU_NONE,
-                             .c = CPU_NONE,
-                             .n = lower->n,
-                             .mask = CPU_NONE};
-    if (!run) {
+    cpu_draft *draft =
+        list->count == list->capacity ? &lower->discarded_draft : &list->drafts[list->count++];
+    *draft = (cpu_draft){.action = action,
+                         .d = CPU_NONE,
+                         .a = CPU_NONE,
+                         .b = CPU_NONE,
+                         .c = CPU_NONE,
+                         .n = lower->n,
+                         .mask = CPU_NONE,
+                         .access = CPU_NONE,
+                         .target = CPU_NONE,
+                         .lanewise = 1,
+                         .fence = lower->fence};
+    if (!cpu_lanes_find(lower->lanes, &action)) {
         cpu_unsupported(lower, "an operation on this type");
     }
     return draft;
 }
 
-cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_run *run, uint32_t d, uint32_t a, uint32_t b)
+cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_action action, uint32_t d, uint32_t a, uint32_t b)
 {
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, run);
-    draft->step.d = d;
-    draft->step.a = a;
-    draft->step.b = b;
+    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, action);
+    draft->d = d;
+    draft->a = a;
+    draft->b = b;
     return draft;
+}
+
+cpu_draft *cpu_draft_move(cpu_lower *lower, hal_type type, bool uniform, uint32_t d, uint32_t a)
+{
+    cpu_action action = cpu_action_of(CPU_STEP_MOVE, type);
+    action.form = uniform;
+    return cpu_draft_lanes(lower, action, d, a, CPU_NONE);
 }
 
 cpu_quantity cpu_known(uint64_t bits)
@@ -117,8 +126,8 @@ uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value)
         return value->name;
     }
     uint32_t name = cpu_new_name(lower, value->type, false, false);
-    cpu_draft_lanes(lower, lower->lanes->spread[cpu_type(value->type)], name,
-                    cpu_quantity_name(lower, value->base, value->type), CPU_NONE);
+    cpu_draft_move(lower, value->type, true, name,
+                   cpu_quantity_name(lower, value->base, value->type));
     return name;
 }
 

@@ -21,7 +21,7 @@ static void set_affine(cpu_lower *lower, hal_ir_value record, cpu_value value)
     value.name = cpu_new_name(lower, value.type, false, false);
     lower->values[record] = value;
     const uint32_t access = cpu_access_of_index(lower, &value);
-    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->affine[cpu_type(value.type)],
+    cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_AFFINE, value.type),
                                        value.name, CPU_NONE, CPU_NONE);
     draft->access = access;
 }
@@ -80,12 +80,11 @@ cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_q
     cpu_quantity result = {.name = cpu_new_name(lower, type, true, false),
                            .section = x.section > y.section ? x.section : y.section};
     const uint32_t a = cpu_quantity_name(lower, x, type), b = cpu_quantity_name(lower, y, type);
-    cpu_draft *draft =
-        cpu_draft_add(lower, result.section, lower->lanes->binary[opcode][cpu_type(type)][0]);
-    draft->step.d = result.name;
-    draft->step.a = a;
-    draft->step.b = b;
-    draft->step.n = CPU_BLOCK;
+    cpu_draft *draft = cpu_draft_add(lower, result.section, cpu_action_operation(opcode, type));
+    draft->d = result.name;
+    draft->a = a;
+    draft->b = b;
+    draft->n = CPU_BLOCK;
     return result;
 }
 
@@ -182,15 +181,14 @@ bool cpu_lower_bound(cpu_lower *lower, hal_ir_value record)
         return false;
     }
     const cpu_value *index = within ? a : b, *bound = within ? b : a;
-    const uint32_t type = cpu_type(index->type);
     const uint32_t access = cpu_access_of_index(lower, index);
     const uint32_t limit = cpu_quantity_name(lower, bound->base, bound->type);
     const uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, within ? lower->lanes->within[type] : lower->lanes->beyond[type],
-                        name, limit, CPU_NONE);
+    cpu_draft *draft = cpu_draft_lanes(
+        lower, cpu_action_of(within ? CPU_STEP_WITHIN : CPU_STEP_BEYOND, index->type), name, limit,
+        CPU_NONE);
     draft->access = access;
-    draft->step.aux = r->opcode == HAL_IR_LE;
+    draft->aux = r->opcode == HAL_IR_LE;
     cpu_set_varying(lower, record, name);
     return true;
 }

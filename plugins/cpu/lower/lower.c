@@ -36,17 +36,17 @@ static void lower_constant(cpu_lower *lower, hal_ir_value record)
 }
 
 /* Scalars, group ids and counts: uniform, set by a step. */
-static void lower_input(cpu_lower *lower, hal_ir_value record, cpu_run *run, uint32_t section)
+static void lower_input(cpu_lower *lower, hal_ir_value record, uint32_t section)
 {
     const hal_ir_record *r = &lower->ir->records[record];
     cpu_value *value = &lower->values[record];
     *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
     value->base.name = cpu_new_name(lower, r->type, true, false);
     value->base.section = section;
-    cpu_draft *draft = cpu_draft_add(lower, section, run);
-    draft->step.d = value->base.name;
-    draft->step.n = CPU_BLOCK;
-    draft->step.aux = r->opcode == HAL_IR_SCALAR ? lower->ir->scalars[r->aux].offset : r->aux;
+    cpu_draft *draft = cpu_draft_add(lower, section, cpu_action_operation(r->opcode, r->type));
+    draft->d = value->base.name;
+    draft->n = CPU_BLOCK;
+    draft->aux = r->opcode == HAL_IR_SCALAR ? lower->ir->scalars[r->aux].offset : r->aux;
 }
 
 /* The index in the group, modulo the width of a subgroup. */
@@ -60,17 +60,19 @@ static void lower_lane_id(cpu_lower *lower, hal_ir_value record)
     uint32_t whole = cpu_new_name(lower, HAL_TYPE_U32, false, false);
     uint32_t name = cpu_new_name(lower, HAL_TYPE_U32, false, false);
     uint32_t access = cpu_access_of_index(lower, &all);
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, lower->lanes->affine[CPU_U32], whole, CPU_NONE, CPU_NONE);
+    cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_AFFINE, HAL_TYPE_U32), whole,
+                                       CPU_NONE, CPU_NONE);
     draft->access = access;
-    cpu_draft_lanes(lower, lower->lanes->binary[HAL_IR_AND][CPU_U32][2], name, whole,
+    cpu_action both = cpu_action_operation(HAL_IR_AND, HAL_TYPE_U32);
+    both.form = 2;
+    cpu_draft_lanes(lower, both, name, whole,
                     cpu_quantity_name(lower, cpu_known(CPU_BLOCK - 1), HAL_TYPE_U32));
     cpu_set_varying(lower, record, name);
 }
 
-/* An operation of up to three operands, with its functions by form. An operation on uniform
- * operands runs on one block, in the earliest section that has them. */
-static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_run *const *forms,
+/* An operation of up to three operands. On uniform operands it runs on one block, in the earliest
+ * section that has them. */
+static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_action action,
                             uint32_t operand_count)
 {
     const hal_ir_record *r = &lower->ir->records[record];
@@ -105,12 +107,13 @@ static void lower_operation(cpu_lower *lower, hal_ir_value record, cpu_run *cons
         }
         cpu_set_varying(lower, record, name);
     }
-    cpu_draft *draft = cpu_draft_add(lower, section, forms[uniform ? 0 : form]);
-    draft->step.d = name;
-    draft->step.a = names[0];
-    draft->step.b = names[1];
-    draft->step.c = names[2];
-    draft->step.n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
+    action.form = (uint8_t)(uniform ? 0 : form);
+    cpu_draft *draft = cpu_draft_add(lower, section, action);
+    draft->d = name;
+    draft->a = names[0];
+    draft->b = names[1];
+    draft->c = names[2];
+    draft->n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
 }
 
 /* The same bits as another type. An affine index stays affine. */
@@ -127,8 +130,7 @@ static void lower_rename(cpu_lower *lower, hal_ir_value record)
         uint32_t name = lower->plan[record].variable != CPU_NONE
                             ? lower->values[lower->plan[record].variable].name
                             : cpu_lower_address(lower, lower->plan[record].store);
-        cpu_draft_lanes(lower, lower->lanes->copy[cpu_type(r->type)], name,
-                        cpu_spread(lower, &value), CPU_NONE);
+        cpu_draft_move(lower, r->type, false, name, cpu_spread(lower, &value));
         value.kind = CPU_VARYING;
         value.name = name;
     }
@@ -149,7 +151,9 @@ static void lower_cast(cpu_lower *lower, hal_ir_value record)
         cpu_unsupported(lower, "a cast between these types");
         return;
     }
-    lower_operation(lower, record, &lower->lanes->cast[cpu_type(from)][cpu_type(r->type)], 1);
+    cpu_action action = cpu_action_operation(HAL_IR_CAST, from);
+    action.result = r->type;
+    lower_operation(lower, record, action, 1);
 }
 
 /* Vectors are lists of values, without steps. */
@@ -184,20 +188,16 @@ static void lower_variable(cpu_lower *lower, hal_ir_value record)
     const hal_ir_record *r = &lower->ir->records[record];
     const bool uniform = lower->plan[record].uniform & HAL_IR_UNIFORM_VALUE;
     const cpu_value *initial = &lower->values[r->a];
-    const uint32_t type = cpu_type(initial->type);
     const uint32_t name = cpu_new_name(lower, initial->type, uniform, false);
     cpu_value *value = &lower->values[record];
     *value = (cpu_value){.kind = uniform ? CPU_UNIFORM : CPU_VARYING, .type = initial->type};
     value->name = name;
     value->base = (cpu_quantity){.name = name, .section = CPU_SECTION_GROUP};
-    cpu_run *run = lower->lanes->copy[type];
-    uint32_t from = initial->name;
-    if (initial->kind == CPU_UNIFORM) {
-        run = lower->lanes->spread[type];
-        from = cpu_quantity_name(lower, initial->base, initial->type);
-    }
-    cpu_draft *draft = cpu_draft_lanes(lower, run, name, from, CPU_NONE);
-    draft->step.n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
+    const bool spreads = initial->kind == CPU_UNIFORM;
+    const uint32_t from =
+        spreads ? cpu_quantity_name(lower, initial->base, initial->type) : initial->name;
+    cpu_draft *draft = cpu_draft_move(lower, initial->type, spreads, name, from);
+    draft->n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
 }
 
 static void lower_get(cpu_lower *lower, hal_ir_value record)
@@ -211,9 +211,8 @@ static void lower_get(cpu_lower *lower, hal_ir_value record)
     }
     const bool uniform = variable->kind == CPU_UNIFORM;
     const uint32_t name = cpu_new_name(lower, variable->type, uniform, false);
-    cpu_draft *draft = cpu_draft_lanes(lower, lower->lanes->copy[cpu_type(variable->type)], name,
-                                       variable->name, CPU_NONE);
-    draft->step.n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
+    cpu_draft *draft = cpu_draft_move(lower, variable->type, false, name, variable->name);
+    draft->n = uniform ? (uint32_t)CPU_BLOCK : lower->n;
     cpu_set_varying(lower, record, name);
     if (uniform) {
         lower->values[record].kind = CPU_UNIFORM;
@@ -226,7 +225,6 @@ static void lower_set(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
     const cpu_value *variable = &lower->values[r->a], *value = &lower->values[r->b];
-    const uint32_t type = cpu_type(variable->type);
     if (lower->plan[record].in_place && value->kind == CPU_VARYING &&
         value->name == variable->name) {
         return;
@@ -235,17 +233,16 @@ static void lower_set(cpu_lower *lower, hal_ir_value record)
         lower->mask == CPU_NONE || lower->plan[record].masked == lower->plan[r->a].masked;
     if (value->kind == CPU_UNIFORM && all) {
         uint32_t from = cpu_quantity_name(lower, value->base, value->type);
-        cpu_draft *draft =
-            cpu_draft_lanes(lower, lower->lanes->spread[type], variable->name, from, CPU_NONE);
-        draft->step.n = variable->kind == CPU_UNIFORM ? (uint32_t)CPU_BLOCK : lower->n;
+        cpu_draft *draft = cpu_draft_move(lower, variable->type, true, variable->name, from);
+        draft->n = variable->kind == CPU_UNIFORM ? (uint32_t)CPU_BLOCK : lower->n;
         return;
     }
     uint32_t from = cpu_spread(lower, value);
     cpu_draft *draft =
-        cpu_draft_lanes(lower, all ? lower->lanes->copy[type] : lower->lanes->blend[type],
+        cpu_draft_lanes(lower, cpu_action_of(all ? CPU_STEP_MOVE : CPU_STEP_BLEND, variable->type),
                         variable->name, from, CPU_NONE);
     if (!all) {
-        draft->step.mask = lower->mask;
+        draft->mask = lower->mask;
         draft->updates = 1;
     }
 }
@@ -253,19 +250,19 @@ static void lower_set(cpu_lower *lower, hal_ir_value record)
 static void lower_subgroup(cpu_lower *lower, hal_ir_value record)
 {
     const hal_ir_record *r = &lower->ir->records[record];
-    const uint32_t type = cpu_type(r->type);
     const uint32_t a = cpu_spread(lower, &lower->values[r->a]);
     const uint32_t name = cpu_new_name(lower, r->type, false, false);
     uint32_t b = CPU_NONE;
-    cpu_run *run = lower->lanes->shuffle_xor[type];
+    cpu_action action = cpu_action_of(CPU_STEP_EXCHANGE, r->type);
     if (r->opcode == HAL_IR_SHUFFLE) {
         b = cpu_spread(lower, &lower->values[r->b]);
-        run = lower->lanes->shuffle[type];
+        action.class = CPU_STEP_SHUFFLE;
     } else if (r->opcode == HAL_IR_SUBGROUP_REDUCE) {
-        run = r->aux < HAL_IR_REDUCE_COUNT ? lower->lanes->reduce[r->aux][type] : NULL;
+        action.class = CPU_STEP_REDUCE;
+        action.opcode = (uint16_t)r->aux;
     }
-    cpu_draft *draft = cpu_draft_lanes(lower, run, name, a, b);
-    draft->step.aux = (uint32_t)r->imm;
+    cpu_draft *draft = cpu_draft_lanes(lower, action, name, a, b);
+    draft->aux = (uint32_t)r->imm;
     draft->lanewise = 0;
     cpu_set_varying(lower, record, name);
 }
@@ -324,7 +321,7 @@ static bool lower_masks(cpu_lower *lower, hal_ir_value record)
     }
     const uint32_t x = mask->name, y = cpu_mask_of(lower, other);
     const uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-    cpu_draft_lanes(lower, lower->lanes->both, name, x, y);
+    cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_BOTH, HAL_TYPE_NONE), name, x, y);
     cpu_set_varying(lower, record, name);
     return true;
 }
@@ -337,16 +334,12 @@ static void lower_arithmetic(cpu_lower *lower, hal_ir_value record)
         cpu_unsupported(lower, "this operation");
         return;
     }
-    const uint32_t type = cpu_type(lower->ir->records[r->a].type);
     if (cpu_lower_affine(lower, record) || cpu_lower_bound(lower, record) ||
         lower_known_comparison(lower, record) || lower_masks(lower, record)) {
         return;
     }
-    if (r->b == HAL_IR_NONE) {
-        lower_operation(lower, record, &lower->lanes->unary[r->opcode][type], 1);
-        return;
-    }
-    lower_operation(lower, record, lower->lanes->binary[r->opcode][type], 2);
+    const cpu_action action = cpu_action_operation(r->opcode, lower->ir->records[r->a].type);
+    lower_operation(lower, record, action, r->b == HAL_IR_NONE ? 1 : 2);
 }
 
 static void lower_record(cpu_lower *lower, hal_ir_value record)
@@ -357,13 +350,13 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
         lower_constant(lower, record);
         break;
     case HAL_IR_SCALAR:
-        lower_input(lower, record, lower->lanes->scalar[cpu_type(r->type)], CPU_SECTION_DISPATCH);
+        lower_input(lower, record, CPU_SECTION_DISPATCH);
         break;
     case HAL_IR_GROUP_ID:
-        lower_input(lower, record, lower->lanes->group_id, CPU_SECTION_GROUP);
+        lower_input(lower, record, CPU_SECTION_GROUP);
         break;
     case HAL_IR_GROUP_COUNT:
-        lower_input(lower, record, lower->lanes->group_count, CPU_SECTION_DISPATCH);
+        lower_input(lower, record, CPU_SECTION_DISPATCH);
         break;
     case HAL_IR_LOCAL_ID:
         cpu_lower_local_id(lower, record);
@@ -373,15 +366,14 @@ static void lower_record(cpu_lower *lower, hal_ir_value record)
         break;
     case HAL_IR_FMA:
     case HAL_IR_SELECT:
-        lower_operation(lower, record,
-                        lower->lanes->ternary[r->opcode == HAL_IR_SELECT][cpu_type(r->type)], 3);
+        lower_operation(lower, record, cpu_action_operation(r->opcode, r->type), 3);
         break;
     case HAL_IR_CAST:
         lower_cast(lower, record);
         break;
     case HAL_IR_NARROW:
         if (lower->lanes->narrow[r->aux]) {
-            lower_operation(lower, record, &lower->lanes->narrow[r->aux], 1);
+            lower_operation(lower, record, cpu_action_operation(r->opcode, (hal_type)r->aux), 1);
         } else {
             lower_rename(lower, record);
         }
@@ -456,7 +448,8 @@ hal_status cpu_lower_kernel(cpu_program *program, const hal_ir_kernel *ir, const
             lower_record(made, i);
         }
         for (uint32_t section = 0; section < CPU_SECTION_COUNT; section++) {
-            cpu_draft *end = cpu_draft_add(made, section, lanes->end);
+            cpu_draft *end =
+                cpu_draft_add(made, section, cpu_action_of(CPU_STEP_END, HAL_TYPE_NONE));
             end->root = 1;
         }
         cpu_assign_slots(made);

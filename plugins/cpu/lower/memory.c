@@ -10,7 +10,8 @@ uint32_t cpu_mask_of(cpu_lower *lower, const cpu_value *value)
     }
     uint32_t condition = cpu_quantity_name(lower, value->base, HAL_TYPE_BOOL);
     uint32_t name = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
-    cpu_draft_lanes(lower, lower->lanes->choose, name, condition, CPU_NONE);
+    cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_CHOOSE, HAL_TYPE_NONE), name, condition,
+                    CPU_NONE);
     return name;
 }
 
@@ -76,7 +77,8 @@ static void load_uniform(cpu_lower *lower, hal_ir_value record)
         names[k] = cpu_new_name(lower, r->type, true, false);
         lower->accesses[access].values[k] = names[k];
     }
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->load_uniform[memory]);
+    cpu_draft *draft =
+        cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_operation(HAL_IR_LOAD, memory));
     draft->access = access;
     draft->lanewise = 0;
     add_elements(lower, record, r->type, r->width, names, true);
@@ -102,12 +104,11 @@ void cpu_lower_load(cpu_lower *lower, hal_ir_value record)
         names[k] = cpu_new_name(lower, r->type, false, in_place);
         lower->accesses[access].values[k] = names[k];
     }
-    lower->accesses[access].otherwise = lower->lanes->load[memory];
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP,
-                                     in_place ? lower->lanes->view : lower->lanes->load[memory]);
+    cpu_draft *draft = cpu_draft_add(
+        lower, CPU_SECTION_GROUP, cpu_action_of(in_place ? CPU_STEP_VIEW : CPU_STEP_LOAD, memory));
     draft->access = access;
     draft->lanewise = 0;
-    draft->step.mask = lower->mask;
+    draft->mask = lower->mask;
     add_elements(lower, record, r->type, r->width, names, false);
 }
 
@@ -122,10 +123,11 @@ uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store)
     }
     cpu_lower_check(lower, store, access, false);
     lower->accesses[access].values[0] = name;
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->address);
+    cpu_draft *draft =
+        cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_ADDRESS, HAL_TYPE_NONE));
     draft->access = access;
     draft->lanewise = 0;
-    draft->step.mask = lower->mask;
+    draft->mask = lower->mask;
     return name;
 }
 
@@ -144,15 +146,15 @@ void cpu_lower_store(cpu_lower *lower, hal_ir_value record)
         uint32_t name = cpu_spread(lower, vector ? &lower->elements[value->name + k] : value);
         lower->accesses[access].values[k] = name;
     }
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP,
-                                     lower->lanes->store[lower->ir->memories[r->aux].type]);
+    cpu_draft *draft = cpu_draft_add(
+        lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_STORE, lower->ir->memories[r->aux].type));
     draft->access = access;
     draft->root = 1;
     draft->stores = 1;
     draft->lanewise = 0;
-    draft->step.mask = lower->mask;
-    draft->step.aux = lower->plan[r->c].store == record && value->kind == CPU_VARYING &&
-                      lower->names[value->name].view;
+    draft->mask = lower->mask;
+    draft->aux = lower->plan[r->c].store == record && value->kind == CPU_VARYING &&
+                 lower->names[value->name].view;
 }
 
 void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record)
@@ -170,12 +172,12 @@ void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record)
     lower->accesses[access].values[0] = name;
     lower->accesses[access].operand[0] = operand;
     lower->accesses[access].operand[1] = comparand;
-    cpu_draft *draft = cpu_draft_add(lower, CPU_SECTION_GROUP,
-                                     lower->lanes->atomic[lower->ir->memories[r->aux].type]);
+    cpu_draft *draft = cpu_draft_add(
+        lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_ATOMIC, lower->ir->memories[r->aux].type));
     draft->access = access;
     draft->root = 1;
     draft->lanewise = 0;
-    draft->step.mask = lower->mask;
+    draft->mask = lower->mask;
     cpu_set_varying(lower, record, name);
 }
 
@@ -196,16 +198,17 @@ void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record)
         uint32_t name = cpu_new_name(lower, hal_type_of_value(memory), false, false);
         lower->accesses[from].values[k] = lower->accesses[to].values[k] = name;
     }
-    cpu_draft *load = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->load[memory]);
+    cpu_draft *load = cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_LOAD, memory));
     load->access = from;
     load->lanewise = 0;
-    load->step.mask = lower->mask;
-    cpu_draft *store = cpu_draft_add(lower, CPU_SECTION_GROUP, lower->lanes->store[memory]);
+    load->mask = lower->mask;
+    cpu_draft *store =
+        cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_STORE, memory));
     store->access = to;
     store->root = 1;
     store->stores = 1;
     store->lanewise = 0;
-    store->step.mask = lower->mask;
+    store->mask = lower->mask;
 }
 
 void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, bool uniform)
@@ -219,13 +222,13 @@ void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, boo
     if (lower->access_count == lower->access_capacity) {
         return;
     }
-    cpu_draft *draft =
-        cpu_draft_lanes(lower, uniform ? lower->lanes->check_uniform : lower->lanes->check, guard,
-                        CPU_NONE, CPU_NONE);
+    cpu_action action = cpu_action_of(CPU_STEP_CHECK, HAL_TYPE_NONE);
+    action.form = uniform;
+    cpu_draft *draft = cpu_draft_lanes(lower, action, guard, CPU_NONE, CPU_NONE);
     draft->access = lower->access_count;
     draft->lanewise = 0;
-    draft->step.mask = lower->mask;
-    draft->step.aux = record;
+    draft->mask = lower->mask;
+    draft->aux = record;
     lower->accesses[lower->access_count++] = lower->accesses[access];
     lower->accesses[access].guard = guard;
 }

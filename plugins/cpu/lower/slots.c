@@ -26,7 +26,7 @@ uint32_t cpu_names_written(const cpu_lower *lower, const cpu_draft *draft,
                            uint32_t names[CPU_REFERENCES])
 {
     uint32_t count = 0;
-    names[count++] = draft->step.d;
+    names[count++] = draft->d;
     for (uint32_t k = 0; k < 8 && draft->access != CPU_NONE && !draft->stores; k++) {
         names[count++] = lower->accesses[draft->access].values[k];
     }
@@ -38,11 +38,11 @@ uint32_t cpu_names_read(const cpu_lower *lower, const cpu_draft *draft,
                         uint32_t names[CPU_REFERENCES])
 {
     uint32_t count = 0;
-    names[count++] = draft->step.a;
-    names[count++] = draft->step.b;
-    names[count++] = draft->step.c;
-    names[count++] = draft->step.mask;
-    names[count++] = draft->updates ? draft->step.d : CPU_NONE;
+    names[count++] = draft->a;
+    names[count++] = draft->b;
+    names[count++] = draft->c;
+    names[count++] = draft->mask;
+    names[count++] = draft->updates ? draft->d : CPU_NONE;
     if (draft->access != CPU_NONE) {
         const cpu_access *access = &lower->accesses[draft->access];
         names[count++] = access->index;
@@ -164,9 +164,9 @@ static bool find_ranges(cpu_lower *lower)
     free(innermost);
     cpu_draft_list *dispatch = &lower->lists[CPU_SECTION_DISPATCH];
     for (uint32_t i = 0; i < dispatch->count; i++) {
-        if (dispatch->drafts[i].live && dispatch->drafts[i].step.d != CPU_NONE) {
-            lower->names[dispatch->drafts[i].step.d].lasting = 1;
-            lower->names[dispatch->drafts[i].step.d].live = 1;
+        if (dispatch->drafts[i].live && dispatch->drafts[i].d != CPU_NONE) {
+            lower->names[dispatch->drafts[i].d].lasting = 1;
+            lower->names[dispatch->drafts[i].d].live = 1;
         }
     }
     return true;
@@ -237,9 +237,9 @@ static void slots_assign_ranges(cpu_lower *lower, cpu_slots *slots, uint32_t *en
     for (uint32_t i = 0; i < group->count; i++) {
         const cpu_draft *draft = &group->drafts[i];
         if (draft->live && draft->lanewise && draft->access == CPU_NONE) {
-            const uint32_t reads[3] = {draft->step.a, draft->step.b, draft->step.c};
+            const uint32_t reads[3] = {draft->a, draft->b, draft->c};
             for (uint32_t k = 0; k < 3; k++) {
-                if (reads[k] != CPU_NONE && reads[k] != draft->step.d) {
+                if (reads[k] != CPU_NONE && reads[k] != draft->d) {
                     slot_leave(slots, &lower->names[reads[k]], i);
                 }
             }
@@ -376,15 +376,20 @@ static void write_steps(cpu_lower *lower, uint32_t section, cpu_step *steps)
             continue;
         }
         cpu_step *step = &steps[draft->index];
-        *step = draft->step;
-        step->d = slot_of(lower, draft->step.d);
-        step->a = slot_of(lower, draft->step.a);
-        step->b = slot_of(lower, draft->step.b);
-        step->c = slot_of(lower, draft->step.c);
-        step->mask = slot_of(lower, draft->step.mask);
+        *step = (cpu_step){.run = cpu_lanes_find(lower->lanes, &draft->action),
+                           .d = slot_of(lower, draft->d),
+                           .a = slot_of(lower, draft->a),
+                           .b = slot_of(lower, draft->b),
+                           .c = slot_of(lower, draft->c),
+                           .n = draft->n,
+                           .mask = slot_of(lower, draft->mask),
+                           .aux = draft->aux};
         if (draft->access != CPU_NONE) {
             cpu_access *access = &program->accesses[program->access_count++];
             write_access(lower, access, &lower->accesses[draft->access]);
+            if (draft->action.class == CPU_STEP_VIEW) {
+                access->otherwise = lower->lanes->load[draft->action.type];
+            }
             step->access = access;
         }
         if (draft->target != CPU_NONE) {
@@ -405,7 +410,7 @@ static uint64_t guess_work(const cpu_lower *lower)
         for (uint32_t k = 0; k < lower->loop_count && iterations < 4096; k++) {
             iterations *= lower->loops[k].first <= i && i <= lower->loops[k].last ? 16 : 1;
         }
-        quarters += draft->live ? iterations * (16 + draft->step.n / CPU_BLOCK * 6) : 0;
+        quarters += draft->live ? iterations * (16 + draft->n / CPU_BLOCK * 6) : 0;
     }
     return quarters / 4;
 }

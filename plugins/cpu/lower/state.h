@@ -9,6 +9,7 @@
 #ifndef HALYARD_CPU_LOWER_STATE_H
 #define HALYARD_CPU_LOWER_STATE_H
 
+#include "lanes/action.h"
 #include "lower/lower.h"
 
 /* Drafts that run once per dispatch on each worker, and drafts that run for each group. */
@@ -57,13 +58,17 @@ typedef struct cpu_name {
 } cpu_name;
 
 typedef struct cpu_draft {
-    cpu_step step;
-    uint32_t access;  /* number in lower.accesses, or CPU_NONE */
-    uint32_t target;  /* of a jump: a draft of the same section */
-    uint8_t root;     /* has a side effect */
-    uint8_t updates;  /* reads d as well as writing it */
-    uint8_t lanewise; /* each lane reads its own lane only: d may have the slot of an operand */
-    uint8_t stores;   /* reads the values of the access, instead of writing them */
+    cpu_action action;
+    uint32_t d, a, b, c; /* operands, as those of the step: names */
+    uint32_t n;          /* lanes */
+    uint32_t mask;       /* name, or CPU_NONE */
+    uint32_t aux;        /* as the step's */
+    uint32_t access;     /* number in lower.accesses, or CPU_NONE */
+    uint32_t target;     /* of a jump: a draft of the same section */
+    uint8_t root;        /* has a side effect */
+    uint8_t updates;     /* reads d as well as writing it */
+    uint8_t lanewise;    /* each lane reads its own lane only: d may have the slot of an operand */
+    uint8_t stores;      /* reads the values of the access, instead of writing them */
     uint8_t live;
     uint32_t index; /* among the live drafts */
     uint32_t fence; /* barriers before it */
@@ -125,6 +130,9 @@ struct cpu_lower {
     uint32_t mask;   /* name of the current mask, or CPU_NONE */
     uint32_t record; /* being lowered, for messages */
     hal_status status;
+    /* Written to where there is no memory for another one. */
+    cpu_draft discarded_draft;
+    cpu_block discarded_block;
 };
 
 /* ---- lower/draft.c ---- */
@@ -135,9 +143,11 @@ void cpu_unsupported(cpu_lower *lower, const char *what);
 void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity, size_t size);
 uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view);
 /* Adds a draft without operands; never null. */
-cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_run *run);
+cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_action action);
 /* Adds a draft over all lanes to the group section. */
-cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_run *run, uint32_t d, uint32_t a, uint32_t b);
+cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_action action, uint32_t d, uint32_t a, uint32_t b);
+/* Adds a copy of a value; `uniform`: of a uniform one to each lane. */
+cpu_draft *cpu_draft_move(cpu_lower *lower, hal_type type, bool uniform, uint32_t d, uint32_t a);
 cpu_quantity cpu_known(uint64_t bits);
 /* The name that holds a quantity; of a constant where it is known. */
 uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type type);
