@@ -37,10 +37,9 @@ static void *program_grow(jit_program *program, void *array, uint32_t count, uin
 
 static jit_value value_add(jit_program *program, jit_kind kind, hal_type type, uint32_t name)
 {
-    static _Thread_local jit_entry discarded[1];
     program->values = program_grow(program, program->values, program->value_count,
                                    &program->value_capacity, sizeof(jit_entry));
-    jit_entry *entry = discarded;
+    jit_entry *entry = &program->discarded_value;
     if (!program->failed) {
         entry = &program->values[program->value_count++];
     }
@@ -80,8 +79,7 @@ jit_value jit_named(jit_program *program, jit_kind kind, hal_type type, uint32_t
 
 jit_node *jit_last(jit_program *program)
 {
-    static _Thread_local jit_node discarded;
-    return program->failed ? &discarded : &program->nodes[program->node_count - 1];
+    return program->failed ? &program->discarded_node : &program->nodes[program->node_count - 1];
 }
 
 /* Whether a value needs no rounding to `narrow`, F16 or BF16. */

@@ -86,6 +86,9 @@ typedef struct jit_program {
     /* The function that is being expanded, for JIT_AGAIN: its operands and number. */
     uint32_t function;
     jit_value x, y;
+    /* Written to where there is no memory for another one. */
+    jit_entry discarded_value;
+    jit_node discarded_node;
 } jit_program;
 
 void jit_program_clear(jit_program *program);
