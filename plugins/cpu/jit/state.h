@@ -4,7 +4,7 @@
  * an operation), jit/loop.c (a program over all lanes), jit/split.c (one that is divided),
  * jit/access.c (addresses of memory), jit/indexed.c (instructions of indices), jit/line.c
  * (contiguous accesses under a mask), jit/open.c (the programs that are collected), jit/gather.c
- * (single elements), jit/jit.c (a kernel).
+ * (single elements), jit/walk.c (drafts), jit/jit.c (a kernel).
  *
  * Registers of compiled code: rbx has the worker, rbp its arena, r13 its slots, rcx the first lane
  * of the vector, rax is free. The others hold addresses during a loop. */
