@@ -4,7 +4,9 @@
 #include "case/cases.h"
 #include "hal/fixture.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -179,6 +181,14 @@ static void check_growth(case_run *run, void (*work)(case_run *run, uint32_t tur
 static hal_kernel *turn_kernel;
 static hal_buffer *turn_buffers[2];
 
+static void make_turn_objects(case_run *run)
+{
+    turn_kernel = scale_kernel(run, run->device);
+    for (int i = 0; i < 2; i++) {
+        turn_buffers[i] = words_create(run, run->queue, 32, 0, 0);
+    }
+}
+
 static void flush_batch(case_run *run, uint32_t turn)
 {
     scale_dispatch(run, run->queue, turn_kernel, turn_buffers[0], turn_buffers[1], 32, 1, turn);
@@ -192,10 +202,7 @@ static void flush_batch(case_run *run, uint32_t turn)
 static void batches_leave_nothing(case_run *run, const void *parameters)
 {
     enum { TURNS = 8000, LEAST = 16 };
-    turn_kernel = scale_kernel(run, run->device);
-    for (int i = 0; i < 2; i++) {
-        turn_buffers[i] = words_create(run, run->queue, 32, 0, 0);
-    }
+    make_turn_objects(run);
     check_growth(run, flush_batch, TURNS, true, LEAST, "batches");
 }
 
@@ -231,6 +238,73 @@ static void create_kernel(case_run *run, uint32_t turn)
     case_ok(run, hal_kernel_create(run->device, build_ir(run, turn), &kernel), "hal_kernel_create");
     case_own_kernel(run, kernel);
     case_release(run, before);
+}
+
+static void queue_turn(case_run *run, uint32_t turn)
+{
+    const size_t before = run->object_count;
+    hal_queue *queue = case_queue(run, run->device);
+    scale_dispatch(run, queue, turn_kernel, turn_buffers[0], turn_buffers[1], 32, 1, turn);
+    case_ok(run, hal_queue_wait(queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_release(run, before);
+}
+
+static void wait_turn(case_run *run, uint32_t turn)
+{
+    scale_dispatch(run, run->queue, turn_kernel, turn_buffers[0], turn_buffers[1], 32, 1, turn);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+static void queues_leave_nothing(case_run *run, const void *parameters)
+{
+    enum { TURNS = 60, LEAST = 4096 };
+    make_turn_objects(run);
+    check_growth(run, queue_turn, TURNS, true, LEAST, "queues");
+}
+
+static void waits_leave_nothing(case_run *run, const void *parameters)
+{
+    enum { TURNS = 4000, LEAST = 64 };
+    make_turn_objects(run);
+    check_growth(run, wait_turn, TURNS, true, LEAST, "waits");
+}
+
+/* Open descriptors of the process; 0: unknown. */
+static uint32_t descriptors_open(void)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < 4096; i++) {
+        count += fcntl(i, F_GETFD) >= 0;
+    }
+    return count;
+}
+
+/* Batches, waits, queues and kernels keep no descriptor each, and leave the working folder. */
+static void process_is_left_alone(case_run *run, const void *parameters)
+{
+    enum { TURNS = 64, ROUNDS = 4 };
+    char folder[1024] = "", now[1024] = "";
+    uint32_t before = 0, after = UINT32_MAX;
+    case_check(run, getcwd(folder, sizeof folder) != NULL, "the working folder is not known");
+    make_turn_objects(run);
+    for (int round = 0; round < ROUNDS && before < after; round++) {
+        before = descriptors_open(); /* the first round may open some for all others */
+        for (uint32_t i = 0; i < TURNS; i++) {
+            queue_turn(run, i);
+            flush_batch(run, i);
+            if (i % 16 == 0) {
+                create_kernel(run, (uint32_t)round * TURNS + i + UINT32_MAX / 4);
+            }
+        }
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        after = descriptors_open();
+    }
+    case_check(run, before >= after,
+               "in each of %d rounds of %d batches, queues and kernels more "
+               "descriptors were open, at last %u instead of %u",
+               ROUNDS, TURNS, after, before);
+    case_check(run, getcwd(now, sizeof now) && strcmp(folder, now) == 0,
+               "the working folder was %s and is %s", folder, now);
 }
 
 #define TIMED_TURNS 8 /* whose time is measured at once */
@@ -305,6 +379,9 @@ void cases_hal_lifetimes(case_list *list)
     case_add(list, process_stays_small, NULL, 0, "lifetimes/process_stays_small");
     case_add(list, batches_leave_nothing, NULL, 0, "lifetimes/batches_leave_nothing");
     case_add(list, kernels_leave_nothing, NULL, 0, "lifetimes/kernels_leave_nothing");
+    case_add(list, queues_leave_nothing, NULL, 0, "lifetimes/queues_leave_nothing");
+    case_add(list, waits_leave_nothing, NULL, 0, "lifetimes/waits_leave_nothing");
+    case_add(list, process_is_left_alone, NULL, 0, "lifetimes/process_is_left_alone");
     case_add(list, open_and_close, &few, sizeof few, "lifetimes/open_and_close(times=%d)", few);
     list->level = CASE_LEVEL_STRESS;
     case_add(list, open_and_close, &many, sizeof many, "lifetimes/open_and_close(times=%d)", many);

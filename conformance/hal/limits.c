@@ -28,6 +28,51 @@ static void many_groups(case_run *run, const void *parameters)
     words_check(run, run->queue, y, count, 7, 14, "the result");
 }
 
+typedef struct grid_case {
+    uint32_t grid[3], group[3]; /* group: 0 is the most that the device claims */
+} grid_case;
+
+/* out[place in the grid and in the group] = place * 3 + 1, from the ids of all dimensions. */
+static hal_kernel *places_kernel(case_run *run, const grid_case *tested)
+{
+    const uint32_t *grid = tested->grid, *group = tested->group;
+    hal_ir_builder *b = case_builder(run, "places");
+    hal_ir_group_size(b, group[0], group[1], group[2]);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    hal_ir_value place = hal_ir_global_id(b, 2);
+    for (uint32_t d = 2; d-- > 0;) {
+        place = hal_ir_add(b, hal_ir_mul(b, place, hal_ir_u32(b, grid[d] * group[d])),
+                           hal_ir_global_id(b, d));
+    }
+    const hal_ir_value three = hal_ir_mul(b, place, hal_ir_u32(b, 3));
+    hal_ir_store(b, out, place, hal_ir_add(b, three, hal_ir_u32(b, 1)));
+    return case_kernel(run, b);
+}
+
+static void all_places(case_run *run, const void *parameters)
+{
+    grid_case tested = *(const grid_case *)parameters;
+    uint32_t count = 1;
+    for (uint32_t d = 0; d < 3; d++) {
+        const uint32_t most = run->info->max_group_items;
+        if (tested.group[d] == 0) {
+            tested.group[d] =
+                run->info->max_group_size[d] < most ? run->info->max_group_size[d] : most;
+        }
+        if (run->info->max_grid[d] < tested.grid[d]) {
+            case_unsupported(run, "a grid has at most %u groups in dimension %u",
+                             run->info->max_grid[d], d);
+        }
+        count *= tested.grid[d] * tested.group[d];
+    }
+    hal_kernel *kernel = places_kernel(run, &tested);
+    hal_buffer *out = words_create(run, run->queue, count, 0, 0);
+    const hal_range range = range_of(out);
+    case_ok(run, hal_queue_dispatch(run->queue, kernel, tested.grid, &range, 1, NULL, 0),
+            "hal_queue_dispatch");
+    words_check(run, run->queue, out, count, 1, 3, "the result");
+}
+
 /* Kernels write and read words at offsets that need more and more bits; copies, which are checked
  * elsewhere, bring them out and in. Memory at the low bits of an offset does not change. */
 static void far_bindings(case_run *run, const void *parameters)
@@ -84,6 +129,17 @@ void cases_hal_limits(case_list *list)
     static const uint32_t groups[] = {65536, 65539, 131073};
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         case_add(list, many_groups, &groups[i], sizeof groups[i], "limits/groups(%u)", groups[i]);
+    }
+    static const grid_case grids[] = {
+        {{1, 65535, 1}, {1, 1, 1}}, {{1, 1, 65535}, {1, 1, 1}}, {{300, 301, 2}, {1, 1, 1}}};
+    for (uint32_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
+        case_add(list, all_places, &grids[i], sizeof grids[i], "limits/grid(%ux%ux%u)",
+                 grids[i].grid[0], grids[i].grid[1], grids[i].grid[2]);
+    }
+    for (uint32_t d = 0; d < 3; d++) {
+        grid_case tested = {{3, 2, 2}, {1, 1, 1}};
+        tested.group[d] = 0;
+        case_add(list, all_places, &tested, sizeof tested, "limits/group_size(dimension=%u)", d);
     }
     case_add(list, far_bindings, NULL, 0, "limits/far_bindings");
     case_add(list, long_fill, NULL, 0, "limits/long_fill");

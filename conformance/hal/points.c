@@ -186,6 +186,49 @@ static void time_limit(case_run *run, const void *parameters)
     }
 }
 
+/* A queue whose points need more than 16 bits. */
+static void many_values(case_run *run, const void *parameters)
+{
+    enum { BATCHES = 66000 };
+    hal_buffer *words = words_create(run, run->queue, 64, 0, 0);
+    hal_point point = {0}, before = {0};
+    for (uint32_t i = 1; i <= BATCHES; i++) {
+        before = point;
+        case_ok(run, hal_queue_fill(run->queue, (hal_range){words, 4 * (i % 64), 4}, i), "fill");
+        case_ok(run, hal_queue_flush(run->queue, &point), "flush");
+        if (i % 512 == 0) {
+            case_ok(run, hal_point_wait(before, HAL_WAIT_FOREVER), "hal_point_wait");
+        }
+    }
+    case_ok(run, hal_point_wait(point, HAL_WAIT_FOREVER), "hal_point_wait");
+    uint32_t found[64];
+    case_ok(run, hal_queue_read(run->queue, words, 0, sizeof found, found), "hal_queue_read");
+    for (uint32_t i = 0; i < 64; i++) {
+        const uint32_t expected = BATCHES - (BATCHES - i) % 64;
+        case_check(run, found[i] == expected, "word %u is %u instead of %u", i, found[i], expected);
+    }
+}
+
+/* Each of twelve queues adds to the words of the one before it. */
+static void many_queues(case_run *run, const void *parameters)
+{
+    enum { QUEUES = 12, COUNT = 1000 };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *words = words_create(run, run->queue, COUNT, 0, 1);
+    hal_queue *last = run->queue;
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        hal_queue *queue = case_queue(run, run->device);
+        hal_buffer *next = words_create(run, queue, COUNT, 0, 0);
+        hal_point point = {0};
+        case_ok(run, hal_queue_flush(last, &point), "flush");
+        case_ok(run, hal_queue_wait_point(queue, point), "hal_queue_wait_point");
+        scale_dispatch(run, queue, kernel, words, next, COUNT, 1, i);
+        words = next;
+        last = queue;
+    }
+    words_check(run, last, words, COUNT, QUEUES * (QUEUES - 1) / 2, 1, "the result");
+}
+
 static void elapsed(case_run *run, const void *parameters)
 {
     enum { COUNT = 1000000 };
@@ -458,6 +501,8 @@ void cases_hal_points(case_list *list)
     case_add(list, future_point, NULL, 0, "points/never_given");
     case_add(list, across_queues, NULL, 0, "points/across_queues");
     case_add(list, several_queues, NULL, 0, "points/several_queues");
+    case_add(list, many_values, NULL, 0, "points/more_than_65536");
+    case_add(list, many_queues, NULL, 0, "points/twelve_queues");
     case_add(list, ping_pong, NULL, 0, "points/ping_pong");
     case_add(list, same_queue, NULL, 0, "points/of_the_same_queue");
     case_add(list, time_limit, NULL, 0, "points/time_limit");

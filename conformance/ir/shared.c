@@ -1,5 +1,6 @@
 /* shared.c: work-items of a group that cooperate: shared arrays, barriers, values that live across
  * them, and asynchronous copies. */
+#include <stdio.h>
 #include <string.h>
 
 #include "case/cases.h"
@@ -197,6 +198,39 @@ static void expect_uniform_branch(const uint32_t *x, uint32_t *out, uint32_t ite
     }
 }
 
+enum { ARRAYS = 12 };
+
+static void build_many_arrays(hal_ir_builder *b, hal_ir_memory_id x, hal_ir_memory_id out,
+                              uint32_t items)
+{
+    hal_ir_memory_id tiles[ARRAYS];
+    const hal_ir_value lane = lane_of(b), place = place_of(b, lane, items);
+    const hal_ir_value element = hal_ir_load(b, x, place);
+    for (uint32_t k = 0; k < ARRAYS; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "tile%u", k);
+        tiles[k] = hal_ir_shared(b, name, HAL_TYPE_U32, items);
+        hal_ir_store(b, tiles[k], lane, hal_ir_mul(b, element, hal_ir_u32(b, 2 * k + 1)));
+    }
+    hal_ir_barrier(b);
+    const hal_ir_value other = hal_ir_sub(b, hal_ir_u32(b, items - 1), lane);
+    hal_ir_value sum = hal_ir_u32(b, 0);
+    for (uint32_t k = 0; k < ARRAYS; k++) {
+        sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_u32(b, 5)), hal_ir_load(b, tiles[k], other));
+    }
+    hal_ir_store(b, out, place, sum);
+}
+
+static void expect_many_arrays(const uint32_t *x, uint32_t *out, uint32_t items)
+{
+    for (uint32_t i = 0; i < items; i++) {
+        out[i] = 0;
+        for (uint32_t k = 0; k < ARRAYS; k++) {
+            out[i] = out[i] * 5 + x[items - 1 - i] * (2 * k + 1);
+        }
+    }
+}
+
 static const shared_case shared_cases[] = {
     {"reverse,group=48", {48, 1, 1}, build_reverse, expect_reverse},
     {"reverse,group=1", {1, 1, 1}, build_reverse, expect_reverse},
@@ -206,6 +240,7 @@ static const shared_case shared_cases[] = {
     {"scan,group=50", {50, 1, 1}, build_scan, expect_scan},
     {"two_arrays,group=37", {37, 1, 1}, build_two_arrays, expect_two_arrays},
     {"two_arrays,group=128", {128, 1, 1}, build_two_arrays, expect_two_arrays},
+    {"many_arrays,group=33", {33, 1, 1}, build_many_arrays, expect_many_arrays},
     {"through_binding,group=64", {64, 1, 1}, build_through_binding, expect_through_binding},
     {"uniform_branch,group=64", {64, 1, 1}, build_uniform_branch, expect_uniform_branch},
 };

@@ -103,6 +103,15 @@ static void grid_z(wrap_batch *batch)
     }
 }
 
+/* The number of groups along y is kept in 8 bits. */
+static void grid_y(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        uint32_t *grid = batch->commands[i].grid;
+        grid[1] = (grid[1] & 0xff) != 0 ? grid[1] & 0xff : grid[1];
+    }
+}
+
 /* The number of groups is kept in 16 bits. */
 static void grid_16_bits(wrap_batch *batch)
 {
@@ -259,6 +268,7 @@ const mutant mutants_batch[] = {{.name = "none", .batch = none},
                                 {.name = "scalars_256", .batch = scalars_256},
                                 {.name = "binding_17", .batch = binding_17},
                                 {.name = "grid_z", .batch = grid_z},
+                                {.name = "grid_y", .batch = grid_y},
                                 {.name = "grid_16_bits", .batch = grid_16_bits},
                                 {.name = "barrier_fill", .batch = barrier_fill},
                                 {.name = "barrier_256", .batch = barrier_256},

@@ -106,6 +106,19 @@ static void shared_overlap(wrap_ir *ir)
     }
 }
 
+/* The fifth array in shared memory and later ones are the fourth. */
+static void shared_fourth(wrap_ir *ir)
+{
+    const uint32_t fourth = ir->ir.binding_count + 3;
+    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
+        hal_ir_record *record = &ir->records[i];
+        if ((record->opcode == HAL_IR_LOAD || record->opcode == HAL_IR_STORE) &&
+            record->aux > fourth) {
+            record->aux = fourth;
+        }
+    }
+}
+
 /* A work-item in another half of the subgroup is not reached. */
 static void shuffle_far(wrap_ir *ir)
 {
@@ -165,6 +178,7 @@ const mutant mutants_kernel[] = {{.name = "cache_constants", .ir = cache_constan
                                  {.name = "cache_group", .ir = cache_group},
                                  {.name = "atomic_signed", .ir = atomic_signed},
                                  {.name = "shared_overlap", .ir = shared_overlap},
+                                 {.name = "shared_fourth", .ir = shared_fourth},
                                  {.name = "shuffle_far", .ir = shuffle_far},
                                  {.name = "guard_vector", .ir = guard_vector},
                                  {.name = "offset_negative", .ir = offset_negative},

@@ -2,11 +2,13 @@
  * it does to the process. */
 #include "mutant.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -115,6 +117,94 @@ static void prints(hal_plugin *table)
     table->kernel_create = create_and_print;
 }
 
+static hal_status create_and_move(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                  hal_plugin_kernel **kernel)
+{
+    return chdir("/") == 0 ? wrap_inside()->kernel_create(device, ir, kernel)
+                           : wrap_host()->fail(HAL_ERROR_INTERNAL, "mutant: no folder");
+}
+
+static void changes_folder(hal_plugin *table)
+{
+    table->kernel_create = create_and_move;
+}
+
+static hal_status queue_create_and_open(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    (void)!open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return wrap_inside()->queue_create(device, queue);
+}
+
+static void leak_descriptor(hal_plugin *table)
+{
+    table->queue_create = queue_create_and_open;
+}
+
+static hal_status queue_create_and_leak(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    enum { BYTES = 1 << 16 };
+    char *kept = malloc(BYTES);
+    for (int i = 0; kept && i < BYTES; i += 4096) {
+        ((volatile char *)kept)[i] = 1;
+    }
+    return wrap_inside()->queue_create(device, queue);
+}
+
+static void leak_queue(hal_plugin *table)
+{
+    table->queue_create = queue_create_and_leak;
+}
+
+static hal_status wait_and_leak(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    char *kept = malloc(256);
+    if (kept) {
+        *(volatile char *)kept = 1;
+    }
+    return wrap_inside()->wait(queue, value, timeout_ns);
+}
+
+static void leak_wait(hal_plugin *table)
+{
+    table->wait = wait_and_leak;
+}
+
+static _Atomic uint32_t live_queues;
+
+static hal_status queue_create_eight(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    if (live_queues >= 8) {
+        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no more than eight queues");
+    }
+    live_queues++;
+    return wrap_inside()->queue_create(device, queue);
+}
+
+static void queue_destroy_eight(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    live_queues--;
+    wrap_inside()->queue_destroy(device, queue);
+}
+
+static void eight_queues(hal_plugin *table)
+{
+    table->queue_create = queue_create_eight;
+    table->queue_destroy = queue_destroy_eight;
+}
+
+/* A group of more than eight work-items along z is refused, though more are claimed. */
+static hal_status create_flat(hal_plugin_device *device, const hal_ir_kernel *ir,
+                              hal_plugin_kernel **kernel)
+{
+    return ir->group_size[2] > 8 ? wrap_host()->fail(HAL_ERROR_INTERNAL, "mutant: a thick group")
+                                 : wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+static void group_z(hal_plugin *table)
+{
+    table->kernel_create = create_flat;
+}
+
 static hal_status create_or_exit(hal_plugin_device *device, const hal_ir_kernel *ir,
                                  hal_plugin_kernel **kernel)
 {
@@ -132,6 +222,12 @@ static void exits(hal_plugin *table)
 const mutant mutants_process[] = {{.name = "ir_kept", .table = ir_kept},
                                   {.name = "allocate_alone", .table = allocate_alone},
                                   {.name = "prints", .table = prints},
+                                  {.name = "changes_folder", .table = changes_folder},
+                                  {.name = "leak_descriptor", .table = leak_descriptor},
+                                  {.name = "leak_queue", .table = leak_queue},
+                                  {.name = "leak_wait", .table = leak_wait},
+                                  {.name = "eight_queues", .table = eight_queues},
+                                  {.name = "group_z", .table = group_z},
                                   {.name = "exits", .table = exits},
                                   {.name = "query_fresh", .is_fresh = true},
                                   {.name = "query_any_major", .takes_any_major = true},
