@@ -89,7 +89,6 @@ static void read_gemm(payload *from, replay_kernel *kernel)
         .transpose_b = (uint8_t)kinds[4],
         .beta_is_zero = (uint8_t)kinds[5],
         .precision = (uint8_t)kinds[6],
-        .required = 1, /* the dumped program had this kernel */
         .levels = (uint8_t)kinds[7],
         .batch = kinds[8],
         .m = sizes[0],

@@ -69,6 +69,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .formats = "ptx,cubin",
         .kernel_create_native = cuda_kernel_create_native,
         .gemm = cuda_gemm,
+        .gemm_estimate = cuda_gemm_estimate,
         .device_can_access_peer = cuda_device_can_access_peer,
         .comm_backend = cuda_comm_backend,
         .comm_id = cuda_comm_id,

@@ -119,6 +119,10 @@ GUARD_COMPILE(gemm,
                hal_plugin_kernel **kernel, uint64_t *workspace_bytes),
               (device, description, kernel, workspace_bytes))
 
+GUARD_LIGHT(gemm_estimate,
+            (hal_plugin_device * device, const hal_gemm_description *description, double most_ns,
+             double *nanoseconds),
+            (device, description, most_ns, nanoseconds))
 GUARD_LIGHT(submit,
             (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
              uint32_t wait_count, uint64_t value),
@@ -151,15 +155,16 @@ static void guarded_device_close(hal_plugin_device *device)
     guard_leave(&kept);
 }
 
-#define GUARDED(X)                                                                               \
-    X(enumerate)                                                                                 \
-    X(device_open)                                                                               \
-    X(device_close)                                                                              \
-    X(memory_info)                                                                               \
-    X(memory_allocate)                                                                           \
-    X(memory_free) X(kernel_create) X(kernel_destroy) X(queue_create) X(queue_destroy) X(submit) \
-        X(wait) X(queue_elapsed) X(kernel_create_native) X(gemm) X(comm_backend) X(comm_id)      \
-            X(comm_create) X(comm_poll) X(comm_abort) X(comm_destroy)
+#define GUARDED(X)                                                                        \
+    X(enumerate)                                                                          \
+    X(device_open)                                                                        \
+    X(device_close)                                                                       \
+    X(memory_info)                                                                        \
+    X(memory_allocate)                                                                    \
+    X(memory_free)                                                                        \
+    X(kernel_create) X(kernel_destroy) X(queue_create) X(queue_destroy) X(submit) X(wait) \
+        X(queue_elapsed) X(kernel_create_native) X(gemm) X(gemm_estimate) X(comm_backend) \
+            X(comm_id) X(comm_create) X(comm_poll) X(comm_abort) X(comm_destroy)
 
 void kit_guard_table(hal_plugin *table)
 {

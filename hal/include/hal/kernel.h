@@ -75,6 +75,14 @@ HAL_API hal_status hal_kernel_create_gemm(hal_device *device,
                                           HAL_OUT hal_kernel **kernel,
                                           HAL_OUT uint64_t *workspace_bytes);
 
+/* Estimates the time of the kernel that hal_kernel_create_gemm creates for a description without an
+ * epilogue. `nanoseconds` receives 0 where the plugin has the kernel and no estimate.
+ * Threads: any.
+ * Errors: UNSUPPORTED as hal_kernel_create_gemm, and perhaps where the kernel takes longer than
+ * `most_ns`, above 0; INVALID_ARGUMENT. */
+HAL_API hal_status hal_gemm_estimate(hal_device *device, const hal_gemm_description *description,
+                                     double most_ns, HAL_OUT double *nanoseconds);
+
 /* Adds a reference. Returns `kernel`.
  * Ownership: the new reference is the caller's.
  * Threads: any. Errors: none; null returns null. */

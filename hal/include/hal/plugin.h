@@ -309,6 +309,14 @@ typedef struct hal_plugin {
      * ones or a program's, and returns when all are copied: for devices whose threads copy faster
      * than the calling one. hal calls it for large reads and writes. Threads: any. */
     void (*host_copy)(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
+
+    /* (optional) Since 1.1. Estimated nanoseconds of the kernel that `gemm` creates for a
+     * description without an epilogue: ops compares them with its own kernels before it creates
+     * one. UNSUPPORTED declines the product, as `gemm` does, and may also be the answer where the
+     * kernel takes longer than most_ns (0: no limit). An answer of 0 means not known, or to be
+     * taken anyway. Threads: any. */
+    hal_status (*gemm_estimate)(hal_plugin_device *device, const hal_gemm_description *description,
+                                double most_ns, double *nanoseconds);
 } hal_plugin;
 
 /* The one symbol of a plugin, with this name. Keeps `host`, which stays valid for the life of the

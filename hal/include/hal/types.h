@@ -137,17 +137,10 @@ typedef struct hal_gemm_description {
     uint8_t transpose_a, transpose_b; /* 0 or 1: A is stored k x m, B is stored n x k */
     uint8_t beta_is_zero;             /* 1: C is never read, whatever beta the scalars hold */
     uint8_t precision;
-    uint8_t required; /* 1: there is no other implementation; 0: a plugin refuses a product that
-                       * it expects the portable kernel of ops to compute faster, see portable_ns */
-    uint8_t copied;   /* bit 0: A, bit 1: B is copied to lda or ldb before each product, which
-                       * counts as a part of its time; the portable kernel needs no copy */
     uint8_t levels; /* of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the bound of the
                      * result's norm in ops/gemm.h; a plugin computes the product with that many or
                      * refuses it, hal refuses it for plugins of 1.0 */
-    uint8_t candidate; /* 0: the plugin's choice; i: its kernel with the i-th least estimated time
-                        * (1: the least), to measure choices; UNSUPPORTED where it has fewer. hal
-                        * refuses it for plugins of 1.0 */
-    uint8_t reserved;  /* 0 */
+    uint8_t reserved[4]; /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */
     int64_t m, n, k;
@@ -155,7 +148,6 @@ typedef struct hal_gemm_description {
     int64_t stride_a, stride_b, stride_c; /* of the batch */
     hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];
     const hal_ir_kernel *epilogue;
-    double portable_ns; /* estimated time of the portable kernel of ops; 0: not known */
 } hal_gemm_description;
 
 /* ---- Collectives, see hal/comm.h ---- */

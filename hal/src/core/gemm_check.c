@@ -47,28 +47,18 @@ static hal_status check_options(const hal_gemm_description *gemm)
         uint32_t value;
     } flags[] = {{"transpose_a", gemm->transpose_a},
                  {"transpose_b", gemm->transpose_b},
-                 {"beta_is_zero", gemm->beta_is_zero},
-                 {"required", gemm->required}},
+                 {"beta_is_zero", gemm->beta_is_zero}},
       types[] = {{"type_a", gemm->type_a}, {"type_b", gemm->type_b}, {"type_c", gemm->type_c}};
     for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].value > 1) {
             return fail_field(flags[i].name, "0 or 1", flags[i].value);
         }
     }
-    if (gemm->copied > 3) {
-        return fail_field("copied", "bits 0 and 1", gemm->copied);
-    }
     if (gemm->precision > HAL_GEMM_FAST) {
         return fail_field("precision", "HAL_GEMM_STRICT, _ACCURATE or _FAST", gemm->precision);
     }
     if (gemm->levels > HAL_GEMM_MAX_LEVELS) {
         return fail_field("levels", "at most HAL_GEMM_MAX_LEVELS", gemm->levels);
-    }
-    if (!(gemm->portable_ns >= 0)) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_kernel_create_gemm: description.portable_ns: expected at least 0, got "
-                        "%s",
-                        HAL_NUMBER(gemm->portable_ns, -1));
     }
     for (uint32_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (hal_type_size(types[i].value) == 0) {

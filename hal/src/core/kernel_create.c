@@ -162,10 +162,9 @@ static hal_status kernel_create_built(hal_device *device, hal_ir_builder *builde
     if (status == HAL_OK) {
         status = hal_ir_builder_end(builder, "hal_kernel_create_built");
     }
-    return status == HAL_OK
-               ? kernel_create_verified("hal_kernel_create_built", "builder", device,
-                                        hal_ir_builder_view(builder), recipe, kernel)
-               : status;
+    return status == HAL_OK ? kernel_create_verified("hal_kernel_create_built", "builder", device,
+                                                     hal_ir_builder_view(builder), recipe, kernel)
+                            : status;
 }
 
 static hal_status kernel_recall(hal_device *device, const hal_kernel_recipe *recipe,
@@ -178,9 +177,9 @@ static hal_status kernel_recall(hal_device *device, const hal_kernel_recipe *rec
     hal_recipe_kernel found;
     hal_status status = hal_device_check(device, "hal_kernel_recall");
     if (status == HAL_OK && hal_recipe_find(device, recipe, &found)) {
-        status = hal_kernel_cache_get(device->kernels, found.key,
-                                      &(hal_kernel_source){.ir = found.ir, .built = found.ir},
-                                      kernel);
+        status =
+            hal_kernel_cache_get(device->kernels, found.key,
+                                 &(hal_kernel_source){.ir = found.ir, .built = found.ir}, kernel);
         hal_recipe_release(&found);
     }
     return status;
@@ -293,12 +292,6 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
                         "%s:%u, which has ABI 1.0, got %u",
                         device->plugin->name, device->index, legal.levels);
     }
-    if (legal.candidate > 0 && minor == 0) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_kernel_create_gemm: description.candidate: expected 0 for the plugin "
-                        "of %s:%u, which has ABI 1.0, got %u",
-                        device->plugin->name, device->index, legal.candidate);
-    }
     hal_ir_kernel *epilogue = NULL;
     if (legal.epilogue) {
         status = hal_ir_legalise(legal.epilogue, &device->info, minor, &epilogue);
@@ -314,6 +307,28 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
                                     kernel);
     hal_ir_kernel_destroy(epilogue);
     return status;
+}
+
+static hal_status gemm_estimate(hal_device *device, const hal_gemm_description *description,
+                                double most_ns, double *nanoseconds)
+{
+    if (!description || !nanoseconds) {
+        return hal_null_argument("hal_gemm_estimate", !description ? "description" : "nanoseconds");
+    }
+    *nanoseconds = 0;
+    hal_gemm_description legal;
+    HAL_TRY(hal_device_check(device, "hal_gemm_estimate"));
+    HAL_TRY(hal_gemm_check(description, &legal));
+    if (!device->plugin->gemm) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_gemm_estimate: the plugin of %s:%u has no matrix product",
+                        device->plugin->name, device->index);
+    }
+    legal.epilogue = NULL;
+    legal.input_count = 0;
+    return device->plugin->gemm_estimate
+               ? device->plugin->gemm_estimate(device->handle, &legal, most_ns, nanoseconds)
+               : HAL_OK;
 }
 
 static hal_status report_created(hal_status status, hal_kernel **kernel)
@@ -388,4 +403,11 @@ void hal_kernel_release(hal_kernel *kernel)
     if (hal_hook_release(HAL_OBJECT_KERNEL, kernel, "hal_kernel_release") == HAL_OK) {
         hal_kernel_unref(kernel);
     }
+}
+
+hal_status hal_gemm_estimate(hal_device *device, const hal_gemm_description *description,
+                             double most_ns, double *nanoseconds)
+{
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_gemm_estimate"));
+    return gemm_estimate(device, description, most_ns, nanoseconds);
 }

@@ -11,14 +11,6 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Multiplications from which copies that need not be made are considered: a GPU multiplies fewer in
- * less time than a copy takes. */
-static const double MIN_COPIED_WORK = 0x1p20;
-
-/* Steps of k from which such copies may pay: with fewer, the portable kernel is bound by C. (bf16,
- * H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1, x 32 0.9.) */
-enum { MIN_COPIED_STEPS = 25 };
-
 /* A matrix in BLAS terms: row-major, perhaps transposed. */
 typedef struct blas_layout {
     uint8_t transposed;
@@ -97,10 +89,9 @@ static hal_status product_decline(const ops_product *p, ops_gemm_plan *plan, con
                           expected, got);
 }
 
-/* Describes a product whose operands of the bits `copied` are copies, for a plan with levels,
- * copies and the portable time. */
+/* Describes a product for a plan with levels or none. */
 static hal_status product_describe(const ops_context *context, const ops_product *p,
-                                   uint32_t copied, ops_gemm_plan *plan, hal_gemm_description *d)
+                                   ops_gemm_plan *plan, hal_gemm_description *d)
 {
     blas_layout a, b, c;
     if (!matrix_blas_layout(&p->a, &a) || !matrix_blas_layout(&p->b, &b)) {
@@ -115,7 +106,6 @@ static hal_status product_describe(const ops_context *context, const ops_product
                                "an overlap of ranges");
     }
     memset(d, 0, offsetof(hal_gemm_description, inputs));
-    d->portable_ns = plan->ns;
     d->size = sizeof *d;
     d->type_a = p->a.tensor->type;
     d->type_b = p->b.tensor->type;
@@ -125,8 +115,6 @@ static hal_status product_describe(const ops_context *context, const ops_product
     d->beta_is_zero = p->options->beta == 0;
     d->precision = (uint8_t)p->precision;
     d->levels = (uint8_t)plan->levels;
-    d->required = p->options->impl == OPS_GEMM_NATIVE;
-    d->copied = (uint8_t)copied;
     d->batch = p->batch;
     d->m = p->c.rows;
     d->n = p->c.columns;
@@ -182,7 +170,6 @@ static hal_status kernel_find(ops_context *context, const ops_product *p, ops_ge
     ops_cache_key_begin(&key, OPS_FAMILY_NATIVE_GEMM);
     ops_cache_key_append(&key, d, offsetof(hal_gemm_description, inputs));
     ops_cache_key_append(&key, d->inputs, d->input_count * sizeof *d->inputs);
-    ops_cache_key_append(&key, &d->portable_ns, sizeof d->portable_ns);
     if (epilogue) {
         ops_cache_key_append(&key, epilogue->hash, sizeof epilogue->hash);
     }
@@ -260,7 +247,7 @@ static hal_status plan_with_copies(ops_context *context, const ops_product *prod
                                "less");
     }
     operands_view(&p, copied, copies);
-    HAL_TRY(product_describe(context, &p, copied, plan, &description));
+    HAL_TRY(product_describe(context, &p, plan, &description));
     HAL_TRY(kernel_find(context, &p, plan, &description, is_last, &entry));
     plan->path = OPS_GEMM_PATH_NATIVE;
     plan->copies |= copied << OPS_GEMM_ALIGNS_SHIFT;
@@ -273,12 +260,60 @@ static hal_status plan_with_copies(ops_context *context, const ops_product *prod
     return HAL_OK;
 }
 
-static bool copies_may_pay(const ops_product *p)
+static bool copies_may_pay(const ops_context *context, const ops_product *p)
 {
+    const ops_gemm_tuning *tuning = &context->tuning->gemm;
     return p->options->impl == OPS_GEMM_NATIVE ||
-           (p->a.columns >= MIN_COPIED_STEPS &&
+           (p->a.columns >= tuning->min_copied_steps &&
             (double)p->c.rows * (double)p->c.columns * (double)p->a.columns * p->batch >=
-                MIN_COPIED_WORK);
+                tuning->min_copied_work);
+}
+
+/* A way to call the plugin's kernel: with copies of the operands of the bits. */
+typedef struct native_way {
+    uint32_t copied;
+    double ns; /* estimated time with the copies; 0: not known */
+} native_way;
+
+/* Estimates a way; UNSUPPORTED where there is no kernel for it, or none that is faster than the
+ * portable one. */
+static hal_status way_estimate(ops_context *context, const ops_product *product, double portable_ns,
+                               ops_gemm_plan *plan, native_way *way)
+{
+    const ops_gemm_tuning *tuning = &context->tuning->gemm;
+    const double rate = tuning->copy_bytes_per_ns * context->info->compute_units;
+    ops_product p;
+    ops_tensor copies[2];
+    int64_t counts[2];
+    hal_gemm_description description;
+    double copied_ns = 0;
+    ops_product_copy(&p, product);
+    operands_align(&p, way->copied, counts);
+    operands_view(&p, way->copied, copies);
+    for (uint32_t i = 0; i < 2; i++) {
+        const double bytes = 2 * (double)counts[i] * hal_type_size(p.a.tensor->type);
+        copied_ns += way->copied >> i & 1 ? tuning->copy_launch_ns + bytes / rate : 0;
+    }
+    HAL_TRY(product_describe(context, &p, plan, &description));
+    description.epilogue = NULL;
+    description.input_count = 0;
+    description.beta_is_zero = 1;
+    const hal_status status =
+        hal_gemm_estimate(context->device, &description, portable_ns, &way->ns);
+    if (status == HAL_ERROR_UNSUPPORTED) {
+        plan->native_needs = "a shape and types for which the plugin has a kernel";
+    }
+    if (status != HAL_OK || way->ns == 0) {
+        return status;
+    }
+    way->ns += copied_ns;
+    const bool is_slower = portable_ns > 0 && portable_ns <= way->ns;
+    const bool is_excluded = way->copied && p.precision == HAL_GEMM_STRICT &&
+                             !tuning->copies_strict && p.options->impl != OPS_GEMM_NATIVE;
+    return is_slower || is_excluded
+               ? product_decline(
+                     &p, plan, "a shape that the portable kernel multiplies more slowly", "another")
+               : HAL_OK;
 }
 
 hal_status ops_gemm_native_plan(ops_context *context, const ops_product *product, uint32_t levels,
@@ -288,13 +323,29 @@ hal_status ops_gemm_native_plan(ops_context *context, const ops_product *product
         (needs_copy(context, &product->a) ? 1u : 0) | (needs_copy(context, &product->b) ? 2u : 0);
     const uint32_t useful = needed | (lines_are_aligned(&product->a) ? 0 : 1u) |
                             (lines_are_aligned(&product->b) ? 0 : 2u);
-    const bool is_last = useful == needed || !copies_may_pay(product);
+    native_way ways[2] = {{.copied = needed}, {.copied = useful}};
+    uint32_t count = 0;
+    hal_status status = HAL_OK;
     plan->levels = levels;
-    plan->ns = portable_ns;
-    const hal_status status = plan_with_copies(context, product, needed, is_last, plan);
-    return status != HAL_ERROR_UNSUPPORTED || is_last
-               ? status
-               : plan_with_copies(context, product, useful, true, plan);
+    const uint32_t possible = useful != needed && copies_may_pay(context, product) ? 2 : 1;
+    for (uint32_t i = 0; i < possible; i++) {
+        native_way way = ways[i];
+        status = way_estimate(context, product, portable_ns, plan, &way);
+        if (status == HAL_OK) {
+            ways[count++] = way;
+        } else if (status != HAL_ERROR_UNSUPPORTED) {
+            return status;
+        }
+    }
+    const bool is_swapped = count == 2 && ways[1].ns < ways[0].ns;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t copied = ways[is_swapped ? 1 - i : i].copied;
+        status = plan_with_copies(context, product, copied, i + 1 == count, plan);
+        if (status != HAL_ERROR_UNSUPPORTED) {
+            break;
+        }
+    }
+    return status;
 }
 
 /* Records the kernel of a product whose operands are where it reads them. `keep`: of a product
@@ -337,7 +388,7 @@ hal_status ops_gemm_native_record(ops_context *context, const ops_product *produ
     ops_product_copy(&p, product);
     operands_align(&p, copied, counts);
     operands_view(&p, copied, copies);
-    HAL_TRY(product_describe(context, &p, copied, &described, &description));
+    HAL_TRY(product_describe(context, &p, &described, &description));
     HAL_TRY(kernel_find(context, &p, &described, &description, true, &entry));
     /* Copies may insert entries and so evict this one. */
     const ops_entry found = *entry;

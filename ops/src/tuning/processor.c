@@ -73,4 +73,12 @@ const ops_tuning ops_tuning_processor = {
              .stores_costly = true},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = 65536, .copies_alone = true},
     .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},
+
+    /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1, x 32 0.9;
+     * copies on an H100 (docs/benchmarks, 2026-11-28-regret). */
+    .gemm = {.min_copied_work = 0x1p20,
+             .min_copied_steps = 25,
+             .copies_strict = true,
+             .copy_launch_ns = 1424.5,
+             .copy_bytes_per_ns = 19.305},
 };

@@ -126,9 +126,6 @@ static hal_status desc_of(const hal_gemm_description *from, enum cpu_gemm_isa is
         !gemm_type_of(from->type_c, &to->type_c)) {
         return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: types: expected f32, f64, f16 or bf16");
     }
-    if (from->candidate > 1) {
-        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: candidate: expected 0 or 1: one kernel");
-    }
     if (from->m > UINT32_MAX || from->n > UINT32_MAX) {
         return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: sizes: expected m and n below 2^32");
     }

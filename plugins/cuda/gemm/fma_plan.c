@@ -73,7 +73,7 @@ static void key_set_widths(cuda_gemm_key *key, const hal_gemm_description *d)
     key->width = c % 4 == 0 ? 4 : 1;
 }
 
-/* Whether a plan comes after another in the order of candidates: by time, tile and groups. */
+/* Whether a plan comes after another in the order of plans: by time, tile and groups. */
 static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
 {
     return plan->ns != other->ns               ? plan->ns > other->ns
@@ -82,11 +82,9 @@ static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other
 }
 
 /* Tries a tile with each number of groups that splits k alike for all tiles, and with a group for
- * each multiprocessor. *best becomes the first one after `last`, which may be null, of those and of
- * *best itself if `*found`. */
+ * each multiprocessor. *best becomes the first one of those and of *best itself if `*found`. */
 static void tile_search(const hal_plugin_device *device, const cuda_gemm_plan *start,
-                        uint8_t number, const cuda_gemm_plan *last, cuda_gemm_plan *best,
-                        bool *found)
+                        uint8_t number, cuda_gemm_plan *best, bool *found)
 {
     const hal_gemm_description *d = &start->product;
     cuda_gemm_plan plan = *start;
@@ -111,22 +109,21 @@ static void tile_search(const hal_plugin_device *device, const cuda_gemm_plan *s
     for (uint64_t groups = tiles; !is_last; groups += tiles) {
         is_last = groups >= most || groups > tiles * steps;
         plan_complete(&plan, (uint32_t)(is_last ? most : groups));
-        if ((!last || plan_follows(&plan, last)) && (!*found || plan_follows(best, &plan))) {
+        if (!*found || plan_follows(best, &plan)) {
             *best = plan;
             *found = true;
         }
     }
 }
 
-/* The plan with the least time after `last`, which may be null; of the tile that HAL_CUDA_GEMM
- * names, if any. */
+/* The plan with the least time, of the tile that HAL_CUDA_GEMM names, if any. */
 static bool plan_search(const hal_plugin_device *device, const cuda_gemm_plan *start,
-                        const cuda_gemm_plan *last, cuda_gemm_plan *best)
+                        cuda_gemm_plan *best)
 {
     bool found = false;
     for (uint8_t number = 1; number <= CUDA_FMA_TILES; number++) {
         if (device->gemm_tile.strict == 0 || device->gemm_tile.strict == number) {
-            tile_search(device, start, number, last, best, &found);
+            tile_search(device, start, number, best, &found);
         }
     }
     return found;
@@ -158,18 +155,8 @@ hal_status cuda_fma_plan_choose(const hal_plugin_device *device, const hal_gemm_
         return cuda_gemm_decline("k: expected 1 to 2147483647");
     }
     if (d->lda > UINT32_MAX || d->ldb > UINT32_MAX || device->units > CUDA_FMA_MAX_GROUPS ||
-        !plan_search(device, &start, NULL, plan)) {
+        !plan_search(device, &start, plan)) {
         return cuda_gemm_decline("shape: expected a result of at least 64 x 128 or 128 x 64");
-    }
-    for (uint32_t i = 1; i < d->candidate; i++) {
-        const cuda_gemm_plan last = *plan;
-        if (!plan_search(device, &start, &last, plan)) {
-            return cuda_gemm_decline(CUDA_GEMM_NO_CANDIDATE);
-        }
-    }
-    if (!d->required && device->gemm_tile.strict == 0 &&
-        (d->copied || (d->portable_ns > 0 && d->portable_ns <= plan->ns))) {
-        return cuda_gemm_decline(CUDA_GEMM_SLOWER);
     }
     /* C and the epilogue do not change the order of additions. */
     cuda_gemm_key_set_end(key, d);

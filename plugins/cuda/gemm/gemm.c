@@ -221,23 +221,33 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
     cuda_host()->log(HAL_LOG_DEBUG, line);
 }
 
-/* The strict kernel serves the other classes of F32, too, where it takes less time. */
+/* The strict kernel serves the other classes of F32 where it takes less time. */
 static hal_status plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
-                              cuda_gemm_plan *plan)
+                              double most_ns, cuda_gemm_plan *plan)
 {
     cuda_gemm_plan strict;
     if (d->precision == HAL_GEMM_STRICT) {
         return cuda_fma_plan_choose(device, d, plan);
     }
-    const bool has_strict = d->candidate == 0 && device->gemm_tile.columns == 0 &&
-                            device->gemm_tile.strict == 0 &&
+    const bool has_strict = device->gemm_tile.columns == 0 && device->gemm_tile.strict == 0 &&
                             cuda_fma_plan_choose(device, d, &strict) == HAL_OK;
-    const hal_status status = cuda_gemm_plan_choose(device, d, plan);
-    if (has_strict &&
-        strict.ns < (status == HAL_OK ? plan->ns : cuda_gemm_plan_copied_ns(device, d))) {
+    const hal_status status = cuda_gemm_plan_choose(device, d, most_ns, plan);
+    if (has_strict && (status != HAL_OK || strict.ns < plan->ns)) {
         *plan = strict;
         return HAL_OK;
     }
+    return status;
+}
+
+hal_status cuda_gemm_estimate(hal_plugin_device *device, const hal_gemm_description *description,
+                              double most_ns, double *nanoseconds)
+{
+    cuda_gemm_plan plan;
+    const bool is_forced = description->precision == HAL_GEMM_STRICT
+                               ? device->gemm_tile.strict > 0
+                               : device->gemm_tile.columns > 0;
+    const hal_status status = plan_choose(device, description, is_forced ? 0 : most_ns, &plan);
+    *nanoseconds = status == HAL_OK && !is_forced ? plan.ns : 0;
     return status;
 }
 
@@ -247,7 +257,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     cuda_gemm_plan plan;
     *kernel = NULL;
     *workspace_bytes = 0;
-    hal_status status = plan_choose(device, description, &plan);
+    hal_status status = plan_choose(device, description, 0, &plan);
     if (status != HAL_OK) {
         return status;
     }

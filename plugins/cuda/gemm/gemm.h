@@ -16,6 +16,10 @@ typedef struct cuda_gemm_module {
 hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *description,
                      hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
 
+/* The entry `gemm_estimate`; 0 ns for the tile that HAL_CUDA_GEMM names. */
+hal_status cuda_gemm_estimate(hal_plugin_device *device, const hal_gemm_description *description,
+                              double most_ns, double *nanoseconds);
+
 /* Unloads the modules of a device that is closed; `lost`: its context is gone. */
 void cuda_gemm_forget(hal_plugin_device *device, bool lost);
 

@@ -65,10 +65,6 @@ static const int64_t MAX_STRIDE = INT64_C(1) << 40; /* bytes */
 #define WIDE_TRANSPOSED 1.08 /* * TF32 above 208 columns, A across k */
 #define SHARED_CYCLES 1.57   /* 16-bit types */
 
-/* A copy that the native kernel waits for (an H100, 2026-11-28-regret; * the launch). */
-#define COPY_LAUNCH 2500.0
-#define COPY_BYTES 11.0 /* read and written, a cycle of one multiprocessor */
-
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -291,24 +287,7 @@ static double plan_cycles(const cuda_gemm_plan *plan, uint32_t units)
            time;
 }
 
-/* Cycles of the copies that are made for the product. */
-static double copied_cycles(const hal_gemm_description *d, uint32_t units)
-{
-    const double elements[2] = {(double)d->lda * (double)(d->transpose_a ? d->k : d->m) *
-                                    (d->stride_a != 0 ? d->batch : 1),
-                                (double)d->ldb * (double)(d->transpose_b ? d->n : d->k) *
-                                    (d->stride_b != 0 ? d->batch : 1)};
-    double cycles = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (d->copied >> i & 1) {
-            const double bytes = 2 * elements[i] * hal_type_size(d->type_a);
-            cycles += COPY_LAUNCH + bytes / COPY_BYTES / units;
-        }
-    }
-    return cycles;
-}
-
-/* At most the estimated cycles, without copies, of a plan of which only the tiles and their number
+/* At most the estimated cycles of a plan of which only the tiles and their number
  * are known, in a search whose plans read A and B directly, or do not. Spares most of a search. */
 static double plan_least_cycles(const cuda_gemm_plan *plan, const hal_gemm_description *d,
                                 bool direct, uint32_t units)
@@ -425,7 +404,7 @@ static bool plan_complete(const hal_plugin_device *device, const hal_gemm_descri
         return false;
     }
     plan->raster = plan_raster(plan, device->units);
-    plan->ns = (plan_cycles(plan, device->units) + copied_cycles(d, device->units)) / CLOCK;
+    plan->ns = plan_cycles(plan, device->units) / CLOCK;
     return true;
 }
 
@@ -445,7 +424,7 @@ static uint32_t key_order(const cuda_gemm_key *key)
            key->columns;
 }
 
-/* Whether a plan comes after another in the order of candidates: by time, then by its key. */
+/* Whether a plan comes after another in the order of plans: by time, then by its key. */
 static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other)
 {
     const uint32_t keys[2] = {key_order(&plan->key), key_order(&other->key)};
@@ -487,11 +466,10 @@ static bool way_is_taken(const cuda_gemm_key *key, const cuda_gemm_tile *forced)
            forced->alternates == key->alternates;
 }
 
-/* Tries all tiles, or the one that HAL_CUDA_GEMM names, and takes the first one after `last` of
- * those with the order of `like`; both may be null. */
+/* Tries all tiles, or the one that HAL_CUDA_GEMM names, and takes the first one of those with the
+ * order of `like`, which may be null. */
 static bool plan_search(const hal_plugin_device *device, const hal_gemm_description *d,
-                        const cuda_gemm_plan *last, const cuda_gemm_plan *like,
-                        cuda_gemm_plan *best)
+                        const cuda_gemm_plan *like, cuda_gemm_plan *best)
 {
     static const uint16_t columns[] = {16,  32,  48,  64,  80,  96,  112, 128,
                                        144, 160, 176, 192, 208, 224, 240, 256};
@@ -538,8 +516,7 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
                  plan_least_cycles(&plan, d, plan.key.direct, device->units) > best->ns * CLOCK)) {
                 continue;
             }
-            if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan)) &&
-                (!last || plan_follows(&plan, last))) {
+            if (plan_complete(device, d, &plan) && (!found || plan_follows(best, &plan))) {
                 *best = plan;
                 found = true;
             }
@@ -548,49 +525,14 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
     return found;
 }
 
-/* Elements from one line of a copy to the next, as ops makes it. */
-static int64_t copied_line(hal_type type, int64_t length)
-{
-    const int64_t size = hal_type_size(type),
-                  step =
-                      (length * size < 4 * CUDA_GEMM_LINE ? MAP_ALIGNMENT : CUDA_GEMM_LINE) / size;
-    return divide_up(length, step) * step;
-}
-
 static bool k_is_too_short(const hal_gemm_description *d)
 {
     return d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE && d->k < MIN_PARTS_DEPTH;
 }
 
-double cuda_gemm_plan_copied_ns(const hal_plugin_device *device, const hal_gemm_description *d)
-{
-    static const cuda_gemm_key none;
-    hal_gemm_description copied = *d;
-    cuda_gemm_operand operands[3];
-    cuda_gemm_plan plan;
-    operands_describe(d, &none, operands);
-    if (!operand_is_mappable(&operands[0])) {
-        copied.lda = copied_line(d->type_a, operands[0].inner);
-        copied.stride_a = d->stride_a != 0 ? copied.lda * operands[0].outer : 0;
-        copied.copied |= 1;
-    }
-    if (!operand_is_mappable(&operands[1])) {
-        copied.ldb = copied_line(d->type_b, operands[1].inner);
-        copied.stride_b = d->stride_b != 0 ? copied.ldb * operands[1].outer : 0;
-        copied.copied |= 2;
-    }
-    copied.beta_is_zero = 1;
-    copied.epilogue = NULL;
-    copied.input_count = 0;
-    return copied.copied != d->copied && !k_is_too_short(d) &&
-                   plan_search(device, &copied, NULL, NULL, &plan)
-               ? plan.ns
-               : INFINITY;
-}
-
-/* Whether no plan can be worth it: the portable kernel takes less time than one tile of the fewest
- * columns and the shortest part of k. Spares small products the search. */
-static bool product_is_small(const hal_gemm_description *d, uint32_t units)
+/* Whether one tile of the fewest columns and the shortest part of k takes longer than most_ns,
+ * above 0. Spares small products the search. */
+static bool product_is_small(const hal_gemm_description *d, uint32_t units, double most_ns)
 {
     cuda_gemm_plan least;
     memset(&least, 0, sizeof least);
@@ -601,13 +543,12 @@ static bool product_is_small(const hal_gemm_description *d, uint32_t units)
     const hal_gemm_description shortest = {.batch = 1, .k = divide_up(d->k, CUDA_GEMM_MAX_PARTS)};
     const double cycles = fmin(plan_least_cycles(&least, &shortest, false, units),
                                plan_least_cycles(&least, &shortest, true, units));
-    return d->portable_ns > 0 && d->portable_ns <= cycles / CLOCK;
+    return most_ns > 0 && most_ns <= cycles / CLOCK;
 }
 
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
-                                 cuda_gemm_plan *plan)
+                                 double most_ns, cuda_gemm_plan *plan)
 {
-    cuda_gemm_key *key = &plan->key;
     if (device->capability != 90 || !cuda_functions()->cuTensorMapEncodeTiled ||
         !cuda_functions()->cuTensorMapReplaceAddress) {
         return cuda_gemm_decline("device: expected compute capability 9.0 and tensor maps");
@@ -625,35 +566,20 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     if (k_is_too_short(d)) {
         return cuda_gemm_decline("k: expected at least 64 for the bound of accurate F32");
     }
-    const bool may_decline = !d->required && device->gemm_tile.columns == 0;
-    if (may_decline && product_is_small(d, device->units)) {
+    if (product_is_small(d, device->units, most_ns)) {
         return cuda_gemm_decline(CUDA_GEMM_SLOWER);
     }
     hal_gemm_description plain = *d;
     plain.beta_is_zero = 1;
     plain.epilogue = NULL;
     plain.input_count = 0;
-    if (!plan_search(device, &plain, NULL, NULL, plan)) {
+    if (!plan_search(device, &plain, NULL, plan)) {
         return cuda_gemm_decline("strides: expected multiples of 16 bytes for A and B of f32, and "
                                  "fewer tiles than 2^31");
     }
-    if (key->direct && device->gemm_tile.columns == 0 &&
-        cuda_gemm_plan_copied_ns(device, &plain) < plan->ns) {
-        return cuda_gemm_decline("strides: expected multiples of 16 bytes for A and B, whose "
-                                 "copies are faster");
-    }
-    for (uint32_t i = 1; i < d->candidate; i++) {
-        const cuda_gemm_plan last = *plan;
-        if (!plan_search(device, &plain, &last, NULL, plan)) {
-            return cuda_gemm_decline(CUDA_GEMM_NO_CANDIDATE);
-        }
-    }
-    if (may_decline && d->portable_ns > 0 && d->portable_ns <= plan->ns) {
-        return cuda_gemm_decline(CUDA_GEMM_SLOWER);
-    }
     /* C and the epilogue do not change the order of additions. */
     const cuda_gemm_plan like = *plan;
-    if ((d->epilogue || !d->beta_is_zero) && !plan_search(device, d, NULL, &like, plan)) {
+    if ((d->epilogue || !d->beta_is_zero) && !plan_search(device, d, &like, plan)) {
         return cuda_gemm_decline(CUDA_GEMM_LONG_EPILOGUE);
     }
     return HAL_OK;

@@ -19,14 +19,13 @@ typedef struct cuda_gemm_plan {
     cuda_gemm_operand operands[3];
     uint32_t tiles_m, tiles_n;
     uint32_t raster; /* rows of tiles that are taken together, see gemm/tile/module.h */
-    double ns;       /* estimated time, with the copies that are made for the product */
+    double ns;       /* estimated time */
     /* Of strict F32, see cuda_fma_block: */
     uint32_t groups, rounds, share, longer;
     bool partials; /* groups pass sums through the workspace */
 } cuda_gemm_plan;
 
 /* Reasons for which both choices decline a product. */
-#define CUDA_GEMM_NO_CANDIDATE "candidate: expected the number of one of the kernels"
 #define CUDA_GEMM_SLOWER "shape: expected one that the portable kernel multiplies more slowly"
 #define CUDA_GEMM_LONG_EPILOGUE \
     "epilogue: expected a short one, with inputs of f32, f16, bf16, i32 or u32"
@@ -39,12 +38,8 @@ static inline hal_status cuda_gemm_decline(const char *reason)
 /* Chooses the kernel with the least estimated time, a function of the description, the device's
  * number of multiprocessors and whether the driver knows clusters. The parts of k are those of the
  * product that neither reads C nor has an epilogue. Errors: UNSUPPORTED, with the reason as the
- * message. */
+ * message, also where any plan takes longer than most_ns, above 0. */
 hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
-                                 cuda_gemm_plan *plan);
-
-/* The estimated nanoseconds of the product, without reading C and an epilogue, with copies of the
- * operands whose lines tensor maps do not take, as ops makes them; infinite without such ones. */
-double cuda_gemm_plan_copied_ns(const hal_plugin_device *device, const hal_gemm_description *d);
+                                 double most_ns, cuda_gemm_plan *plan);
 
 #endif

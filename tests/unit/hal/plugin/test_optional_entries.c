@@ -113,6 +113,9 @@ TEST_WITH(without_gemm_there_is_no_native_product, reset, NULL)
     table_of(device)->gemm = NULL;
     assert_fails(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
                  HAL_ERROR_UNSUPPORTED, "has no matrix product");
+    double ns = 1;
+    assert_fails(hal_gemm_estimate(device, &product, 0, &ns), HAL_ERROR_UNSUPPORTED,
+                 "no matrix product");
     hal_device_release(device);
 }
 

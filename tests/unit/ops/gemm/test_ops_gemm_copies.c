@@ -11,9 +11,9 @@ enum { LINE = 512, ALIGNMENT = 16 };
 static hal_plugin inside; /* the table of the cpu plugin */
 static int has_memory;
 static int refused_allocations;
-static uint32_t last_copied; /* of the last product that was taken */
-static double portable_ns;   /* of the last description that was seen */
-static uint64_t workspace;   /* that kernels ask for; they do not use it */
+static double estimate_ns; /* that the plugin tells */
+static double portable_ns; /* that the plugin was told */
+static uint64_t workspace; /* that kernels ask for; they do not use it */
 
 static int is_aligned(int64_t leading, int64_t lines, int64_t stride, hal_type type)
 {
@@ -21,15 +21,26 @@ static int is_aligned(int64_t leading, int64_t lines, int64_t stride, hal_type t
     return (lines == 1 || leading * size % ALIGNMENT == 0) && stride * size % ALIGNMENT == 0;
 }
 
+static int takes(const hal_gemm_description *d)
+{
+    return is_aligned(d->lda, d->transpose_a ? d->k : d->m, d->stride_a, d->type_a) &&
+           is_aligned(d->ldb, d->transpose_b ? d->n : d->k, d->stride_b, d->type_b);
+}
+
+static hal_status estimate_of_lines(hal_plugin_device *device, const hal_gemm_description *d,
+                                    double most_ns, double *nanoseconds)
+{
+    portable_ns = most_ns;
+    *nanoseconds = estimate_ns;
+    return takes(d) ? HAL_OK : HAL_ERROR_UNSUPPORTED;
+}
+
 static hal_status gemm_of_lines(hal_plugin_device *device, const hal_gemm_description *d,
                                 hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
 {
-    portable_ns = d->portable_ns;
-    if (!is_aligned(d->lda, d->transpose_a ? d->k : d->m, d->stride_a, d->type_a) ||
-        !is_aligned(d->ldb, d->transpose_b ? d->n : d->k, d->stride_b, d->type_b)) {
+    if (!takes(d)) {
         return HAL_ERROR_UNSUPPORTED;
     }
-    last_copied = d->copied;
     const hal_status status = inside.gemm(device, d, kernel, workspace_bytes);
     *workspace_bytes += workspace;
     return status;
@@ -52,6 +63,7 @@ static int open_lines_context(void **state)
     inside = *table;
     has_memory = 1;
     table->gemm = gemm_of_lines;
+    table->gemm_estimate = estimate_of_lines;
     table->memory_allocate = allocate_some;
     return 0;
 }
@@ -103,14 +115,25 @@ static void padding_is_not_read(void **state)
     release(&p);
 }
 
+/* The bits of the operands that are copied. */
+static uint32_t copied_of(const product *p)
+{
+    const ops_tensor *b = p->options.prepared ? NULL : &p->b.t;
+    char line[LINE];
+    ok(ops_gemm_describe(test_context, &p->options, &p->a.t, b, &p->c.t, LINE, line));
+    return strstr(line, ", both copied") ? 3
+           : strstr(line, ", a copied")  ? 1
+           : strstr(line, ", b copied")  ? 2
+                                         : 0;
+}
+
 static void expect_copied(int64_t m, int64_t n, int64_t k, int layout_a, int layout_b,
                           uint32_t copied)
 {
     const int64_t shape[3] = {m, n, k};
     product p = make_native(HAL_TYPE_F32, 1, shape, layout_a, layout_b);
-    last_copied = 4;
     try_product(&p, 1, NULL, NULL);
-    assert_int_equal(last_copied, copied);
+    assert_int_equal(copied_of(&p), copied);
     release(&p);
 }
 
@@ -138,7 +161,6 @@ static void a_shared_operand_is_copied_once(void **state)
     p.b.t.offset += 3;
     truncate_to_small(&p);
     try_product(&p, 1, NULL, NULL);
-    assert_int_equal(last_copied, 2);
     ok(ops_gemm_describe(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, LINE, line));
     assert_non_null(strstr(line, "a by rows, b by rows, b copied (1536 bytes), ")); /* 16 x 24 */
     release(&p);
@@ -223,21 +245,33 @@ static void choices_without_memory_are_not_kept(void **state)
     }
 }
 
-/* The plugin is told the estimated time of the portable kernel, which reads A and B where they are;
- * none where that is no alternative. */
-static void the_portable_time_is_told(void **state)
+/* The plugin's estimate, with the copies, decides against the portable kernel, which reads A and B
+ * where they are; where that is no alternative it decides nothing. */
+static void estimates_decide(void **state)
 {
-    static const int64_t shapes[][3] = {{30, 21, 15}, {30, 21, 150}};
+    static const int64_t shapes[][3] = {{30, 21, 15}, {300, 210, 150}};
     double last = 0;
     for (int i = 0; i < 2; i++) {
         product p = make_native(HAL_TYPE_F32, 1, shapes[i], PLAIN, PLAIN);
         p.options.impl = OPS_GEMM_ANY;
+        p.options.precision = HAL_GEMM_ACCURATE;
+        estimate_ns = 1e12;
+        expect_words(&p, "portable");
         try_product(&p, 1, NULL, NULL);
         assert_true(portable_ns > last);
         last = portable_ns;
+        forget_products();
+        estimate_ns = 0; /* not known */
+        expect_words(&p, i ? "native" : "portable");
+        forget_products();
+        estimate_ns = 1e-3; /* and the copies */
+        expect_words(&p, i && portable_ns > 3000 ? "native" : "portable");
         p.options.impl = OPS_GEMM_NATIVE;
+        estimate_ns = 1e12;
+        expect_words(&p, "native");
         try_product(&p, 1, NULL, NULL);
         assert_true(portable_ns == 0);
+        estimate_ns = 0;
         release(&p);
     }
 }
@@ -300,9 +334,8 @@ static void prepared_lines_are_aligned(void **state)
         p.options.prepared = prepared;
         p.options.precision = levels ? HAL_GEMM_NORMWISE : HAL_GEMM_STRICT;
         p.options.levels = levels;
-        last_copied = 0;
         try_product(&p, 1, NULL, NULL);
-        assert_true(levels > 0 || last_copied == 0);
+        assert_true(levels > 0 || copied_of(&p) == 0);
         ops_gemm_prepared_destroy(prepared);
         release(&p);
     }
@@ -374,13 +407,13 @@ int main(void)
         cmocka_unit_test(max_workspace_bounds_copies),
         cmocka_unit_test(limits_of_memory_are_not_kept),
         cmocka_unit_test(choices_without_memory_are_not_kept),
-        cmocka_unit_test(the_portable_time_is_told),
         cmocka_unit_test(without_memory_the_portable_kernel_multiplies),
         cmocka_unit_test(without_a_workspace_the_portable_kernel_multiplies),
         cmocka_unit_test(configs_are_portable),
         cmocka_unit_test(prepared_lines_are_aligned),
         cmocka_unit_test(long_lines_fill_cache_lines),
         cmocka_unit_test(plans_of_arrays_have_the_copies),
+        cmocka_unit_test(estimates_decide), /* the last one: it leaves memory in the pool */
     };
     return cmocka_run_group_tests(tests, open_lines_context, close_lines_context);
 }

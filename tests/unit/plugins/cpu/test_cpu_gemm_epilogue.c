@@ -205,7 +205,6 @@ static void product_check(uint32_t set, const product *p, const hal_ir_kernel *e
         .type_b = p->type,
         .type_c = p->type,
         .beta_is_zero = 1,
-        .required = 1,
         .batch = BATCH,
         .input_count = 3,
         .m = p->m,

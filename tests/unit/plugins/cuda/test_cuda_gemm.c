@@ -42,29 +42,26 @@ static void test_declines(void **state)
     d.levels = 1;
     declined(&d, "levels");
     d = product(64, 64, 128);
-    d.portable_ns = 1;
-    declined(&d, "shape");
-    d.required = 1;
+    double ns = 0;
+    assert_int_equal(plugin->gemm_estimate(device, &d, 1, &ns), HAL_ERROR_UNSUPPORTED);
+    assert_int_equal(plugin->gemm_estimate(device, &d, 0, &ns), HAL_OK);
+    assert_true(ns > 1);
     plugin->kernel_destroy(device, taken(&d));
 }
 
-/* The copies of operands count: here they take longer than the portable kernel, unless there is
- * none. */
-static void test_copies_count(void **state)
+/* Odd lines are read directly, which takes longer than whole ones. */
+static void test_lines_count(void **state)
 {
     hal_gemm_description d = product(8191, 8190, 4095);
-    declined(&d, "copies");
+    double ns[2];
+    assert_int_equal(plugin->gemm_estimate(device, &d, 0, &ns[0]), HAL_OK);
     d.lda = 4096;
     d.ldb = 8192;
-    d.copied = 3;
-    plugin->kernel_destroy(device, taken(&d));
-    d = product(1024, 1024, 16);
-    d.portable_ns = 4000;
-    plugin->kernel_destroy(device, taken(&d));
-    d.copied = 3;
-    declined(&d, "shape");
-    d.required = 1;
-    plugin->kernel_destroy(device, taken(&d));
+    assert_int_equal(plugin->gemm_estimate(device, &d, 0, &ns[1]), HAL_OK);
+    assert_true(ns[1] < ns[0] / 1.5);
+    reopen("128x1"); /* a tile for all products is taken whatever its time is */
+    assert_int_equal(plugin->gemm_estimate(device, &d, 1, &ns[0]), HAL_OK);
+    assert_true(ns[0] == 0);
 }
 
 static const cuda_mock_launch *launched(hal_plugin_kernel *kernel, hal_plugin_memory *memory,
@@ -125,7 +122,6 @@ static void test_odd_lines(void **state)
 {
     hal_gemm_description d = product(1, 1021, 367);
     const double scalars[2] = {1.0, 0.0};
-    d.required = 1;
     d.ldb = 1024;
     hal_plugin_kernel *kernel = taken(&d);
     hal_plugin_memory *memory = memory_of(4096);
@@ -424,64 +420,6 @@ static void test_shapes_share_modules(void **state)
     plugin->kernel_destroy(device, third);
 }
 
-/* The first candidate is the choice; all differ, as their modules show; then there are no more. */
-static void test_candidates(void **state)
-{
-    hal_gemm_description d = product(1000, 520, 1024);
-    hal_plugin_kernel *chosen = taken(&d), *kernel = NULL;
-    uint64_t workspace = 0;
-    const uint32_t modules = mock->live_modules;
-    d.candidate = 1;
-    d.required = 1;
-    hal_plugin_kernel *first = taken(&d);
-    assert_int_equal(mock->live_modules, modules);
-    plugin->kernel_destroy(device, first);
-    plugin->kernel_destroy(device, chosen);
-    uint32_t count = 1;
-    while (count < UINT8_MAX) {
-        d.candidate++;
-        if (plugin->gemm(device, &d, &kernel, &workspace) != HAL_OK) {
-            break;
-        }
-        assert_int_equal(mock->live_modules, modules + count++);
-        plugin->kernel_destroy(device, kernel);
-    }
-    assert_in_range(count, 32, UINT8_MAX - 1); /* 16 tiles, either product; and splits */
-    declined(&d, "candidate");
-}
-
-static uint32_t candidate_count(hal_gemm_description d)
-{
-    hal_plugin_kernel *kernel = NULL;
-    uint64_t workspace = 0;
-    d.required = 1;
-    d.candidate = 0;
-    while (d.candidate < UINT8_MAX) {
-        d.candidate++;
-        if (plugin->gemm(device, &d, &kernel, &workspace) != HAL_OK) {
-            return d.candidate - 1u;
-        }
-        plugin->kernel_destroy(device, kernel);
-    }
-    return UINT8_MAX;
-}
-
-/* The search passes over tiles that cannot be the next candidate, and over no other. */
-static void test_no_candidate_is_passed_over(void **state)
-{
-    hal_gemm_description d = product(1000, 520, 1024);
-    assert_int_equal(candidate_count(d), 168);
-    d = product(333, 77, 500);
-    assert_int_equal(candidate_count(d), 109);
-    d = product(128, 64, 512);
-    d.precision = HAL_GEMM_ACCURATE;
-    d.type_a = d.type_b = d.type_c = HAL_TYPE_F32;
-    assert_int_equal(candidate_count(d), 104);
-    d = product(3001, 70, 64); /* lines that no tensor map takes */
-    d.lda = 65;
-    assert_int_equal(candidate_count(d), 25);
-}
-
 /* As many further inputs as a description has room for reach the kernel. */
 static void test_most_inputs(void **state)
 {
@@ -622,7 +560,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_declines, begin, end),
-        cmocka_unit_test_setup_teardown(test_copies_count, begin, end),
+        cmocka_unit_test_setup_teardown(test_lines_count, begin, end),
         cmocka_unit_test_setup_teardown(test_launch, begin, end),
         cmocka_unit_test_setup_teardown(test_odd_lines, begin, end),
         cmocka_unit_test_setup_teardown(test_direct, begin, end),
@@ -636,8 +574,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_old_driver, begin, end),
         cmocka_unit_test_setup_teardown(test_rounding, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
-        cmocka_unit_test_setup_teardown(test_candidates, begin, end),
-        cmocka_unit_test_setup_teardown(test_no_candidate_is_passed_over, begin, end),
         cmocka_unit_test_setup_teardown(test_most_inputs, begin, end),
         cmocka_unit_test_setup_teardown(test_one_order, begin, end),
         cmocka_unit_test_setup_teardown(test_parts_take_no_memory_of_others, begin, end),
