@@ -24,7 +24,7 @@ for library in libhalyard libhalyard_ops; do
     [ -e "$file.0" ] || fail "$file.0 is missing"
 done
 libdir=${file%/*}
-"$python" -B "$source_tree/tests/lint/binaries.py" "$libdir"
+"$python" -B "$source_tree/tests/lint/binaries.py" "$prefix" "$libdir"
 
 echo "== headers below include/halyard alone"
 [ "$(ls "$prefix/include")" = halyard ] || fail "include has $(ls "$prefix/include")"

@@ -2,7 +2,7 @@
 """Holds the built libraries to their borders; the ctests lint_binaries and lint_binaries_self_test.
 Promise 25: plugins show no other symbols.
 
-binaries.py BUILD_FOLDER   in lib, libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
+binaries.py BUILD_OR_PREFIX [LIB]   in lib, or LIB, libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
 ops_* and needs only libhalyard and libc, and a plugin shows hal_plugin_query alone and needs
 neither library. No built object searches the working folder for libraries.
 binaries.py --self-test CC   builds libraries that break each border and sees the complaints
@@ -20,7 +20,7 @@ def main(arguments):
     if arguments[0] == "--self-test":
         return self_test(arguments[1])
     folder = Path(arguments[0])
-    faults, plugins = check(folder / "lib")
+    faults, plugins = check(Path(arguments[1]) if len(arguments) > 1 else folder / "lib")
     objects = list(elf_files(folder))
     for path in objects:
         faults += search_path(path)
