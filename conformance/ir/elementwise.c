@@ -1,5 +1,6 @@
 /* elementwise.c: one kernel for each opcode that computes values, and each type: on all pairs of
- * corner values, then on random ones, with a tail that fills no group. */
+ * corner values, then on random ones, with a tail that fills no group; and one in which operands are
+ * constants of the kernel, which compilers fold. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,6 +14,7 @@ typedef struct elementwise {
     uint32_t opcode;
     hal_type type;  /* of the operands that are numbers */
     uint32_t flags; /* HAL_IR_FAST */
+    hal_type from;  /* of a case of constants: what the other operands are cast from; else NONE */
 } elementwise;
 
 /* Operands and results on the host; inputs[0] of a SELECT is BOOL. */
@@ -79,6 +81,19 @@ static elements elements_create(case_run *run, const elementwise *tested)
     return made;
 }
 
+static hal_ir_value build_result(hal_ir_builder *b, const elementwise *tested,
+                                 const hal_ir_value values[3])
+{
+    const unsigned operands = cover_operands_of(tested->opcode);
+    if (hal_ir_is_math(tested->opcode)) {
+        return hal_ir_math(b, tested->opcode, values[0], operands == 2 ? values[1] : HAL_IR_NONE,
+                           tested->flags);
+    }
+    return operands == 1   ? hal_ir_unary(b, tested->opcode, values[0])
+           : operands == 2 ? hal_ir_binary(b, tested->opcode, values[0], values[1])
+                           : hal_ir_ternary(b, tested->opcode, values[0], values[1], values[2]);
+}
+
 static hal_ir_builder *build(case_run *run, const elementwise *tested, const elements *made)
 {
     static const char *const names[3] = {"x", "y", "z"};
@@ -96,17 +111,7 @@ static hal_ir_builder *build(case_run *run, const elementwise *tested, const ele
     for (unsigned k = 0; k < operands; k++) {
         values[k] = hal_ir_load_wide(b, inputs[k], i, 0, 1, guard);
     }
-    hal_ir_value result;
-    if (hal_ir_is_math(tested->opcode)) {
-        result = hal_ir_math(b, tested->opcode, values[0], operands == 2 ? values[1] : HAL_IR_NONE,
-                             tested->flags);
-    } else if (operands == 1) {
-        result = hal_ir_unary(b, tested->opcode, values[0]);
-    } else if (operands == 2) {
-        result = hal_ir_binary(b, tested->opcode, values[0], values[1]);
-    } else {
-        result = hal_ir_ternary(b, tested->opcode, values[0], values[1], values[2]);
-    }
+    const hal_ir_value result = build_result(b, tested, values);
     hal_ir_store_wide(b, out, i, 0, guard, result);
     return b;
 }
@@ -234,27 +239,176 @@ static void judge_bits(case_run *run, const elementwise *tested, const elements 
     }
 }
 
-static void run_elementwise(case_run *run, const void *parameters)
+static void judge(case_run *run, const elementwise *tested, const elements *made)
 {
-    const elementwise *tested = parameters;
     const uint32_t exactness = run->info->exactness;
     const uint32_t all = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     const bool is_math = hal_ir_is_math(tested->opcode);
+    if (is_math) {
+        judge_ulps(run, tested, made, ir_math_bound(tested->opcode));
+    }
+    if (hal_type_is_float(tested->type) && tested->opcode == HAL_IR_DIV &&
+        (exactness & HAL_EXACT_DIVIDE) == 0) {
+        judge_ulps(run, tested, made, 2.5);
+    } else if (hal_type_is_float(tested->type) && tested->opcode == HAL_IR_SQRT &&
+               (exactness & HAL_EXACT_SQRT) == 0) {
+        judge_ulps(run, tested, made, 3.0);
+    } else if (!is_math || (exactness & all) == all) {
+        judge_bits(run, tested, made);
+    }
+}
+
+static void run_elementwise(case_run *run, const void *parameters)
+{
+    const elementwise *tested = parameters;
     case_claim_arithmetic(run, tested->type);
     case_claim_storage(run, tested->type);
     const elements made = elements_create(run, tested);
     elements_compute(run, tested, &made);
-    if (is_math) {
-        judge_ulps(run, tested, &made, ir_math_bound(tested->opcode));
+    judge(run, tested, &made);
+}
+
+/* The corners that are constants of a kernel; UINT64_MAX ends them. */
+static const uint64_t *constants_of(hal_type type)
+{
+    static const uint64_t bools[] = {0, 1, UINT64_MAX};
+    static const uint64_t words[] = {0,          1,          2,          7,         32,
+                                     0x7fffffff, 0x80000000, 0xffffffff, UINT64_MAX};
+    static const uint64_t longs[] = {0,
+                                     1,
+                                     7,
+                                     64,
+                                     0x7fffffff,
+                                     0x80000000,
+                                     0xffffffff80000000,
+                                     0xfffffffffffffffb,
+                                     0x7fffffffffffffff,
+                                     0x8000000000000000,
+                                     UINT64_MAX};
+    static const uint64_t floats[] = {0x00000000, 0x80000000, 0x00000001, 0x3f800000,
+                                      0xbf800000, 0x40200000, 0x4b000001, 0x5f800000,
+                                      0x7f800000, 0xff800000, 0x7fc00000, UINT64_MAX};
+    static const uint64_t doubles[] = {0x0000000000000000, 0x8000000000000000, 0x0000000000000001,
+                                       0x3ff0000000000000, 0xbff0000000000000, 0x4004000000000000,
+                                       0x4330000000000001, 0x43f0000000000000, 0x7ff0000000000000,
+                                       0xfff0000000000000, 0x7ff8000000000000, UINT64_MAX};
+    static const uint64_t *const of[HAL_TYPE_COUNT] = {
+        [HAL_TYPE_BOOL] = bools, [HAL_TYPE_I32] = words, [HAL_TYPE_U32] = words,
+        [HAL_TYPE_I64] = longs,  [HAL_TYPE_U64] = longs, [HAL_TYPE_F32] = floats,
+        [HAL_TYPE_F64] = doubles};
+    return of[type];
+}
+
+/* Which operand is a constant: each alone, then all of them. Returns the number of forms. */
+static unsigned constant_forms(const elementwise *tested, unsigned forms[4])
+{
+    const unsigned operands = cover_operands_of(tested->opcode);
+    unsigned count = 0;
+    for (unsigned i = 0; i < operands; i++) {
+        forms[count++] = 1u << i;
     }
-    if (hal_type_is_float(tested->type) && tested->opcode == HAL_IR_DIV &&
-        (exactness & HAL_EXACT_DIVIDE) == 0) {
-        judge_ulps(run, tested, &made, 2.5);
-    } else if (hal_type_is_float(tested->type) && tested->opcode == HAL_IR_SQRT &&
-               (exactness & HAL_EXACT_SQRT) == 0) {
-        judge_ulps(run, tested, &made, 3.0);
-    } else if (!is_math || (exactness & all) == all) {
-        judge_bits(run, tested, &made);
+    if (operands > 1) {
+        forms[count++] = (1u << operands) - 1;
+    }
+    return count;
+}
+
+static hal_type operand_type(const elementwise *tested, unsigned operand)
+{
+    const bool chooses = tested->opcode == HAL_IR_SELECT && operand == 0;
+    return chooses ? (hal_type)HAL_TYPE_BOOL : tested->type;
+}
+
+/* Of one form: a work-item has one value of the operands that are no constants, which it combines
+ * with each of the `count` constants. The outputs of a constant are in a row. */
+static void constants_run(case_run *run, const elementwise *tested, unsigned form,
+                          const uint64_t *constants, size_t count)
+{
+    const unsigned operands = cover_operands_of(tested->opcode);
+    const hal_type from = tested->from ? tested->from : tested->type;
+    const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
+    const uint64_t *corners;
+    const uint32_t lanes = (uint32_t)ir_corners(from, &corners);
+    elements made = {.count = count * lanes,
+                     .result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type};
+    uint8_t *variable = case_allocate(run, lanes, 8);
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        number_store(from, variable, lane, corners[lane]);
+    }
+    hal_ir_builder *b = ir_begin(run, "constants");
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", from, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", made.result_type, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value guard = hal_ir_lt(b, i, hal_ir_scalar_value(b, "count", HAL_TYPE_U32));
+    const hal_ir_value loaded = hal_ir_load_wide(b, in, i, 0, 1, guard);
+    const hal_ir_value wide = from == tested->type ? loaded : hal_ir_cast(b, tested->type, loaded);
+    made.results = case_allocate(run, made.count, 8);
+    for (unsigned o = 0; o < 3; o++) {
+        made.input_types[o] = operand_type(tested, o);
+        made.inputs[o] = case_allocate(run, made.count, 8);
+    }
+    for (size_t k = 0; k < count; k++) {
+        hal_ir_value values[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
+        for (unsigned o = 0; o < operands; o++) {
+            const hal_type type = made.input_types[o];
+            const uint64_t constant =
+                type == HAL_TYPE_BOOL ? constants[k] & 1 : constants[(k + 3 * o) % count];
+            const bool is_constant = form >> o & 1;
+            values[o] = is_constant            ? ir_constant(b, type, constant)
+                        : type == tested->type ? wide
+                                               : hal_ir_cast(b, type, wide);
+            for (uint32_t lane = 0; lane < lanes; lane++) {
+                const uint64_t bits =
+                    is_constant ? constant : ir_convert(from, type, corners[lane]);
+                number_store(type, made.inputs[o], k * lanes + lane, bits);
+            }
+        }
+        const hal_ir_value at = hal_ir_add(b, i, hal_ir_u32(b, (uint32_t)k * lanes));
+        hal_ir_store_wide(b, out, at, 0, guard, build_result(b, tested, values));
+    }
+    const red_zone zones[2] = {
+        zone_create(run, lanes * hal_type_size(from), variable),
+        zone_create(run, made.count * hal_type_size(made.result_type), NULL)};
+    const uint32_t group = ir_group_of(run);
+    ir_run(run, b, (lanes + group - 1) / group, zones, 2, &lanes, sizeof lanes);
+    zone_read(run, &zones[1], made.results, "result");
+    judge(run, tested, &made);
+}
+
+static void run_constants(case_run *run, const void *parameters)
+{
+    const elementwise *tested = parameters;
+    const uint64_t *constants = constants_of(tested->type);
+    unsigned forms[4];
+    const unsigned form_count = constant_forms(tested, forms);
+    size_t count = 0;
+    while (constants[count] != UINT64_MAX) {
+        count++;
+    }
+    case_claim_arithmetic(run, tested->type);
+    case_claim_storage(run, tested->type);
+    for (unsigned f = 0; f < form_count; f++) {
+        constants_run(run, tested, forms[f], constants, count);
+    }
+}
+
+static void add_constants(case_list *list, uint32_t opcode, hal_type type)
+{
+    static const hal_type narrow[HAL_TYPE_COUNT][2] = {
+        [HAL_TYPE_I64] = {HAL_TYPE_I32, HAL_TYPE_U32},
+        [HAL_TYPE_U64] = {HAL_TYPE_U32, HAL_TYPE_I32},
+        [HAL_TYPE_F64] = {HAL_TYPE_F32, HAL_TYPE_I32}};
+    elementwise tested = {.opcode = opcode, .type = type};
+    if (hal_ir_is_math(opcode) && type != HAL_TYPE_F32) {
+        return; /* the same arithmetic */
+    }
+    case_add(list, run_constants, &tested, sizeof tested, "ir/constants(opcode=%s,type=%s)",
+             hal_ir_opcode_name(opcode), hal_type_name(type));
+    for (int k = 0; k < 2 && narrow[type][k] && !hal_ir_is_math(opcode); k++) {
+        tested.from = narrow[type][k];
+        case_add(list, run_constants, &tested, sizeof tested,
+                 "ir/constants(opcode=%s,type=%s,from=%s)", hal_ir_opcode_name(opcode),
+                 hal_type_name(type), hal_type_name(tested.from));
     }
 }
 
@@ -270,6 +424,7 @@ void cases_ir_elementwise(case_list *list)
                      hal_ir_opcode_name(opcode), hal_type_name(type),
                      (unsigned long long)list->seed);
             case_covers(list, type, CASE_VALUES, "%s", hal_ir_opcode_name(opcode));
+            add_constants(list, opcode, type);
         }
     }
 }

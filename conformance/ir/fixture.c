@@ -46,3 +46,23 @@ void ir_check(case_run *run, const red_zone *zone, hal_type type, const void *ex
         case_report(run, &found, what);
     }
 }
+
+hal_ir_value ir_constant(hal_ir_builder *b, hal_type type, uint64_t bits)
+{
+    switch (type) {
+    case HAL_TYPE_BOOL:
+        return hal_ir_bool(b, bits != 0);
+    case HAL_TYPE_I32:
+        return hal_ir_i32(b, (int32_t)number_signed(type, bits));
+    case HAL_TYPE_U32:
+        return hal_ir_u32(b, (uint32_t)bits);
+    case HAL_TYPE_I64:
+        return hal_ir_i64(b, number_signed(type, bits));
+    case HAL_TYPE_U64:
+        return hal_ir_u64(b, bits);
+    case HAL_TYPE_F32:
+        return hal_ir_f32(b, number_f32(bits));
+    default:
+        return hal_ir_f64(b, number_f64(bits));
+    }
+}

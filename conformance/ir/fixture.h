@@ -32,6 +32,9 @@ void ir_check(case_run *run, const red_zone *zone, hal_type type, const void *ex
 /* Values at which an operation of a value type may go wrong; their number. */
 size_t ir_corners(hal_type type, const uint64_t **bits);
 
+/* A constant of a value type, by its bits. */
+hal_ir_value ir_constant(hal_ir_builder *b, hal_type type, uint64_t bits);
+
 /* The result of an opcode that cover_types_of knows, on operands of `type`, as ir.h defines it;
  * transcendental functions by ir_math_reference. */
 uint64_t ir_evaluate(uint32_t opcode, hal_type type, const uint64_t operands[3]);

@@ -14,26 +14,6 @@ typedef struct id_case {
     uint32_t grid[3];
 } id_case;
 
-static hal_ir_value constant_of(hal_ir_builder *b, hal_type type, uint64_t bits)
-{
-    switch (type) {
-    case HAL_TYPE_BOOL:
-        return hal_ir_bool(b, bits != 0);
-    case HAL_TYPE_I32:
-        return hal_ir_i32(b, (int32_t)number_signed(type, bits));
-    case HAL_TYPE_U32:
-        return hal_ir_u32(b, (uint32_t)bits);
-    case HAL_TYPE_I64:
-        return hal_ir_i64(b, number_signed(type, bits));
-    case HAL_TYPE_U64:
-        return hal_ir_u64(b, bits);
-    case HAL_TYPE_F32:
-        return hal_ir_f32(b, number_f32(bits));
-    default:
-        return hal_ir_f64(b, number_f64(bits));
-    }
-}
-
 /* Whether the work-item is the first of its group. */
 static hal_ir_value is_first(hal_ir_builder *b)
 {
@@ -54,7 +34,7 @@ static void run_constants(case_run *run, const void *parameters)
     const hal_ir_value first = is_first(b);
     for (size_t i = 0; i < count; i++) {
         hal_ir_store_wide(b, out, hal_ir_u32(b, 0), (int32_t)i, first,
-                          constant_of(b, type, corners[i]));
+                          ir_constant(b, type, corners[i]));
         number_store(type, expected, i, corners[i]);
     }
     ir_run(run, b, 1, &zone, 1, NULL, 0);

@@ -10,6 +10,8 @@
 
 #include "text.h"
 
+#include <stdbool.h>
+
 /* What the compiler of the language has to keep, by options or pragmas where it is not the default:
  *  - products and sums are not contracted to fma; no other arithmetic is rearranged;
  *  - signed integers wrap (the step of a FOR), and >> of a signed integer copies the sign;
@@ -68,11 +70,14 @@ typedef struct kit_c_dialect {
      * shared memory, one to a binding and a BOOL: false writes zeros and reads nothing. Statements
      * that close a set of copies, and that wait (k: sets that may be in flight). */
     const char *async_copy, *async_commit, *async_wait;
+    /* The compiler computes floor, trunc and rint of constants wrongly: the plugin declares `hidden`,
+     * a uint of 0 that it does not know. */
+    bool hides_constants;
 } kit_c_dialect;
 
 /* Appends the statements of a verified and legalised kernel, indented by one level.
  * Threads: any, with a text of their own.
- * Errors, with their sentence given to host->fail: UNSUPPORTED for an operation that the dialect
+ * Errors, with their message given to host->fail: UNSUPPORTED for an operation that the dialect
  * lacks, naming it, and for a field that is wrong or missing, naming that; OUT_OF_MEMORY. */
 hal_status kit_c_lower(const hal_host *host, const kit_c_dialect *dialect, const hal_ir_kernel *ir,
                        kit_text *text);

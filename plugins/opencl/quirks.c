@@ -34,6 +34,10 @@ static const quirk_row rows[] = {
      .reason = "5.0 offers subgroups of 16; one that is not full crashes or computes wrong values: "
                "found by ir/subgroup_short"},
     {.platform = "Portable Computing Language",
+     .quirks = OPENCL_QUIRK_WRONG_INTEGRAL,
+     .reason = "a kernel with rint, floor or trunc of a constant that is large or not finite stores "
+               "nothing: found by ir/constants with 3.1"},
+    {.platform = "Portable Computing Language",
      .quirks = OPENCL_QUIRK_EVENT_WAIT,
      .reason = "clFinish of 3.1 does not return while another thread keeps the queue busy"},
     {.platform = "NVIDIA",

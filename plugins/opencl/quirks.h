@@ -51,6 +51,8 @@
     X(OWN_DECLARATIONS, "own_declarations",                                                   \
       "kernels declare the functions that they call, "                                        \
       "and the driver's header is left out")                                                  \
+    X(WRONG_INTEGRAL, "wrong_integral",                                                       \
+      "operands of floor, trunc and rint that are constants are hidden from the compiler")    \
     X(LIMITED_LOOPS, "limited_loops", "the iterations of a kernel's loops are limited")       \
     X(CALLED_ITEMS, "called_items",                                                           \
       "kernels of halves whose groups have short rows call a "                                \

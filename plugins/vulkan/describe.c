@@ -359,6 +359,7 @@ static void describe_floats(const answers *a, vulkan_description *d)
     d->target.half_converts = (d->target.denormals & d->target.nearest_even & SPIRV_FLOAT_16) != 0;
     d->target.half_rounds = d->target.half_converts && !(d->quirks & VULKAN_QUIRK_FOLDS_HALVES);
     d->target.half_packs = d->target.half_converts && !d->target.half_rounds;
+    d->target.hides_constants = (d->quirks & VULKAN_QUIRK_WRONG_CONSTANTS) != 0;
     d->target.repairs_integral = (d->quirks & VULKAN_QUIRK_WRONG_INTEGRAL) != 0;
     d->info.exactness |= d->quirks & VULKAN_QUIRK_EXACT_FMA ? HAL_EXACT_FMA : 0;
     d->info.exactness |=

@@ -23,6 +23,10 @@ static const quirk_row rows[] = {
      .reason = "on some processors rint of f64 gives 0 for -0 and 1 for 1.5, and trunc leaves "
                "fractions: found by ir/rint and ir/trunc on one without AVX-512"},
     {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
+     .quirks = VULKAN_QUIRK_WRONG_CONSTANTS,
+     .reason = "gallivm stores nothing for x / 0, takes 0 / x for 0 and x + 0 for x; NIR compares "
+               "widened integers with wrong constants: found by ir/constants with Mesa 22.3"},
+    {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
      .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
      .reason = "lanes are taken along x"},
     {.driver = VK_DRIVER_ID_MESA_LLVMPIPE,
@@ -55,6 +59,9 @@ static const quirk_row rows[] = {
      .quirks = VULKAN_QUIRK_EXACT_FMA,
      .reason = "v_fma_f32 and v_fma_f64 round once; division of f64 is by a reciprocal"},
     {.driver = VK_DRIVER_ID_MESA_RADV,
+     .quirks = VULKAN_QUIRK_WRONG_CONSTANTS,
+     .reason = "its NIR is llvmpipe's; not tried on hardware"},
+    {.driver = VK_DRIVER_ID_MESA_RADV,
      .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
      .reason = "waves are filled in order"},
     {.driver = VK_DRIVER_ID_MESA_RADV,
@@ -71,6 +78,9 @@ static const quirk_row rows[] = {
      .quirks = VULKAN_QUIRK_EXACT_FMA,
      .reason = "mad rounds once from the eighth generation on, which OpenCL's fma relies on; not "
                "tried on hardware"},
+    {.driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+     .quirks = VULKAN_QUIRK_WRONG_CONSTANTS,
+     .reason = "its NIR is llvmpipe's; not tried on hardware"},
     {.driver = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
      .quirks = VULKAN_QUIRK_LANES_IN_ORDER,
      .reason = "threads of a group of one dimension take its work-items in order; not tried on "

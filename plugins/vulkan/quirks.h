@@ -17,6 +17,9 @@
                       "in the order of work-items")                                        \
     X(MATRICES_IN_ORDER, "matrix units are offered: a lane has the elements of a 16x8x16 " \
                          "product that docs/ir.md says, in that order")                    \
+    X(WRONG_CONSTANTS,                                                                     \
+      "constants of floats that are 0, infinite or NaN, and widened integers, are "        \
+      "hidden from the driver")                                                            \
     X(WRONG_INTEGRAL, "floor, trunc and rint of f64 are computed by additions")            \
     X(LIMITED_LOOPS, "the iterations of a kernel's loops are limited")                     \
     X(COMPILES_LATE, "a new kernel is dispatched once with no groups")                     \

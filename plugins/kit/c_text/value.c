@@ -2,6 +2,7 @@
  * class of types. Operands are names or literals, so that a pattern may repeat them. */
 #include <kit/c_text/state.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { FLOAT, SIGNED, UNSIGNED, BOOL, CLASSES };
@@ -99,6 +100,36 @@ static int class_of(hal_type type)
     return hal_type_is_float(type) ? FLOAT : hal_type_is_signed(type) ? SIGNED : UNSIGNED;
 }
 
+/* Whether a compiler can find that a value is constant, by up to `depth` operations. */
+static bool is_of_constants(const hal_ir_kernel *ir, hal_ir_value value, int depth)
+{
+    hal_ir_value operands[4];
+    const hal_ir_record *record = &ir->records[value];
+    const uint32_t count = hal_ir_operands(record, operands);
+    if (record->opcode == HAL_IR_CONSTANT) {
+        return true;
+    }
+    bool constant = count > 0 && depth > 0 && record->opcode <= HAL_IR_EXTRACT;
+    for (uint32_t i = 0; i < count && constant; i++) {
+        constant = is_of_constants(ir, operands[i], depth - 1);
+    }
+    return constant;
+}
+
+/* Where the dialect hides constants, the operand is combined with a 0 that the compiler does not
+ * know. */
+static const char *integral_pattern(const kit_c_state *state, const hal_ir_record *record)
+{
+    static const char *const hidden[] = {
+        [HAL_IR_FLOOR] = "floor(@f(@u(@a) ^ (@V)hidden))",
+        [HAL_IR_TRUNC] = "trunc(@f(@u(@a) ^ (@V)hidden))",
+        [HAL_IR_RINT] = "rint(@f(@u(@a) ^ (@V)hidden))",
+    };
+    return state->dialect->hides_constants && is_of_constants(state->ir, record->a, 4)
+               ? hidden[record->opcode]
+               : patterns[record->opcode][FLOAT];
+}
+
 /* A product with the constant 0, which gallivm (Mesa's llvmpipe) takes for 0 whatever the other
  * factor is: x - x, which is NaN where x is not finite, with the sign of the product. */
 static const char *product_pattern(const kit_c_state *state, const hal_ir_record *record)
@@ -142,6 +173,10 @@ const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
         return "@f(@a)";
     case HAL_IR_NARROW:
         return narrow_pattern(state, (hal_type)record->aux);
+    case HAL_IR_FLOOR:
+    case HAL_IR_TRUNC:
+    case HAL_IR_RINT:
+        return integral_pattern(state, record);
     case HAL_IR_FMA:
         return dialect->fma;
     case HAL_IR_MULHI:

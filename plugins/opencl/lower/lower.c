@@ -157,6 +157,19 @@ static bool copies_async(const hal_ir_kernel *ir)
     return false;
 }
 
+/* Whether the kernel has a variable `hidden`: the highest bit of an offset, of which the compiler
+ * does not know that it is 0. */
+static bool hides_constants(const opencl_card *card, const hal_ir_kernel *ir)
+{
+    for (uint32_t i = 0; i < ir->record_count && ir->binding_count > 0; i++) {
+        const uint32_t opcode = ir->records[i].opcode;
+        if (opcode == HAL_IR_FLOOR || opcode == HAL_IR_TRUNC || opcode == HAL_IR_RINT) {
+            return (card->quirks & OPENCL_QUIRK_WRONG_INTEGRAL) != 0;
+        }
+    }
+    return false;
+}
+
 /* OpenCL does not define which work-items are a subgroup. So the ids of work-items are computed
  * from subgroup and lane; all subgroups but the last are full. */
 static void use_subgroups(const opencl_card *card, const hal_ir_kernel *ir, kit_c_dialect *words,
@@ -256,6 +269,10 @@ static void write_places(const opencl_card *card, const hal_ir_kernel *ir, bool 
             kit_text_add(text, "a.o%u);\n", i);
         }
     }
+    if (hides_constants(card, ir)) {
+        kit_text_add(text, "    const uint hidden = (uint)(%s >> 63);\n",
+                     in_buffer ? "*(const __global ulong *)(block + place)" : "a.o0");
+    }
     if (uses_subgroups(ir)) {
         write_items(card, ir, text);
     }
@@ -306,6 +323,7 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
         words.fma = "(@a == 0) | (@b == 0) ? @a * @b + @c : fma(@a, @b, @c)";
     }
+    words.hides_constants = hides_constants(card, ir);
     opencl_lower_narrow(card, ir, &words, text);
     if (opencl_argument_bytes(ir) > 0 && !in_buffer) {
         write_block(ir, text);

@@ -3,6 +3,8 @@
 
 #include "lower/divide.h"
 
+#include <stdbool.h>
+
 static uint32_t fail_unsupported(lower *l, const hal_ir_record *record)
 {
     lower_fail(l, HAL_ERROR_UNSUPPORTED, "lowering to SPIR-V: expected a known opcode, got %u",
@@ -318,6 +320,18 @@ static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_typ
     }
 }
 
+/* Whether a driver can compute a record, whose result may be 0. */
+static bool is_of_constants(const lower *l, const hal_ir_record *record)
+{
+    hal_ir_value operands[4];
+    const uint32_t count = hal_ir_operands(record, operands);
+    bool constant = true;
+    for (uint32_t i = 0; i < count; i++) {
+        constant = constant && l->ir->records[operands[i]].opcode == HAL_IR_CONSTANT;
+    }
+    return constant;
+}
+
 uint32_t lower_arithmetic(lower *l, const hal_ir_record *record)
 {
     if (record->a == HAL_IR_NONE) {
@@ -332,8 +346,11 @@ uint32_t lower_arithmetic(lower *l, const hal_ir_record *record)
         return bool_operation(l, record->opcode, l->ids[record->a],
                               record->b == HAL_IR_NONE ? 0 : l->ids[record->b]);
     }
-    return hal_type_is_float(type) ? float_operation(l, record, type)
-                                   : integer_operation(l, record, type);
+    if (!hal_type_is_float(type)) {
+        return integer_operation(l, record, type);
+    }
+    const uint32_t result = float_operation(l, record, type);
+    return is_of_constants(l, record) ? lower_hide(l, record->type, result) : result;
 }
 
 uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b)

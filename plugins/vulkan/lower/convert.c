@@ -18,8 +18,9 @@ static uint32_t cast_from_bool(lower *l, hal_type to, uint32_t value)
     const uint64_t one = to == HAL_TYPE_F32   ? 0x3f800000u
                          : to == HAL_TYPE_F64 ? UINT64_C(0x3ff0000000000000)
                                               : 1;
+    const uint32_t zero = lower_constant(l, to, 0);
     return lower_select(l, lower_type(l, to), value, lower_constant(l, to, one),
-                        lower_constant(l, to, 0));
+                        hal_type_is_float(to) ? lower_hide(l, to, zero) : zero);
 }
 
 /* The conversion is undefined beyond the type, so those results are selected after it. */
@@ -50,16 +51,20 @@ static uint32_t cast_integer_to_float(lower *l, hal_type from, hal_type to, uint
 {
     return RESULT(&l->writer,
                   hal_type_is_signed(from) ? SPV_OP_CONVERT_S_TO_F : SPV_OP_CONVERT_U_TO_F,
-                  lower_type(l, to), value);
+                  lower_type(l, to), lower_hide(l, from, value));
 }
 
+/* Widened integers are hidden: Mesa's NIR (22.3) takes a comparison of one with a constant for a
+ * comparison of the narrow one with a wrong constant. */
 static uint32_t cast_integer(lower *l, hal_type from, hal_type to, uint32_t value)
 {
     if (hal_type_size(from) == hal_type_size(to)) {
         return value;
     }
-    return RESULT(&l->writer, hal_type_is_signed(from) ? SPV_OP_S_CONVERT : SPV_OP_U_CONVERT,
-                  lower_type(l, to), value);
+    const uint32_t converted =
+        RESULT(&l->writer, hal_type_is_signed(from) ? SPV_OP_S_CONVERT : SPV_OP_U_CONVERT,
+               lower_type(l, to), value);
+    return hal_type_size(to) == 8 ? lower_hide(l, to, converted) : converted;
 }
 
 static uint32_t emit_and(lower *l, uint32_t a, uint32_t mask)
@@ -104,7 +109,7 @@ static uint32_t emit_half_from_float(lower *l, uint32_t value)
 {
     spirv_writer *w = &l->writer;
     const uint32_t u32 = lower_int(l, 32), f32 = lower_float(l, 32);
-    if (l->hidden_zero != 0) {
+    if (l->target->half_packs && l->hidden_zero != 0) {
         return emit_halves(l, value, lower_constant(l, HAL_TYPE_F32, 0));
     }
     if (l->target->half_rounds) {
@@ -213,7 +218,7 @@ uint32_t lower_encode(lower *l, hal_type type, uint32_t value)
 
 uint32_t lower_encode_pair(lower *l, hal_type type, uint32_t low, uint32_t high)
 {
-    if (type == HAL_TYPE_F16 && l->hidden_zero != 0) {
+    if (type == HAL_TYPE_F16 && l->target->half_packs && l->hidden_zero != 0) {
         return emit_halves(l, low, high);
     }
     if (type == HAL_TYPE_BF16) {

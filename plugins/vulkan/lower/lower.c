@@ -10,6 +10,7 @@
 #include "lower/shared.h"
 #include "lower/subgroup.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,8 +129,9 @@ static void declare_arguments(lower *l)
     }
 }
 
-/* The highest bit of an address, where f32 is rounded to f16 by PackHalf2x16. A driver would fold
- * that with the conversion back, without rounding; it does not know that this bit is 0. */
+/* The highest bit of an address: a driver does not know that it is 0. It serves targets that hide
+ * constants, and where f32 is rounded to f16 by PackHalf2x16, which a driver would fold with the
+ * conversion back, without rounding. */
 static void hide_zero(lower *l)
 {
     const hal_ir_kernel *ir = l->ir;
@@ -140,10 +142,11 @@ static void hide_zero(lower *l)
     for (uint32_t i = 0; i < ir->record_count; i++) {
         rounds |= ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_F16;
     }
-    if (rounds && l->target->half_packs && ir->binding_count > 0) {
-        const uint32_t high = RESULT(&l->writer, SPV_OP_SHIFT_RIGHT_LOGICAL, lower_int(l, 64),
-                                     l->bindings[0], lower_u32(l, 63));
-        l->hidden_zero = RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, 32), high);
+    if (((rounds && l->target->half_packs) || l->target->hides_constants) &&
+        ir->binding_count > 0) {
+        l->hidden_long = RESULT(&l->writer, SPV_OP_SHIFT_RIGHT_LOGICAL, lower_int(l, 64),
+                                l->bindings[0], lower_u32(l, 63));
+        l->hidden_zero = RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, 32), l->hidden_long);
     }
 }
 
@@ -285,12 +288,26 @@ static void close_block(lower *l)
     lower_label(l, block->merge);
 }
 
+/* gallivm (Mesa's llvmpipe) folds 0 and NaN as operands of floats: it loses NaN and signs, and does
+ * not store x / 0. */
+static void lower_constant_record(lower *l, uint32_t index)
+{
+    const hal_ir_record *record = &l->ir->records[index];
+    const uint64_t bits = l->ir->constants[record->aux];
+    const uint32_t constant = lower_constant(l, record->type, bits);
+    const uint64_t size = bits << (64 - 8 * hal_type_size(record->type)) << 1;
+    const uint64_t infinity = record->type == HAL_TYPE_F32 ? UINT64_C(0x7f800000) << 33
+                                                           : UINT64_C(0x7ff0000000000000) << 1;
+    const bool is_special = hal_type_is_float(record->type) && (size == 0 || size >= infinity);
+    l->ids[index] = is_special ? lower_hide(l, record->type, constant) : constant;
+}
+
 static void lower_record(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];
     switch (record->opcode) {
     case HAL_IR_CONSTANT:
-        l->ids[index] = lower_constant(l, record->type, l->ir->constants[record->aux]);
+        lower_constant_record(l, index);
         break;
     case HAL_IR_SCALAR:
         l->ids[index] = load_argument(l, l->ir->binding_count + record->aux,

@@ -19,6 +19,7 @@ typedef struct spirv_target {
     uint32_t half_packs;       /* 1: PackHalf2x16 rounds, where the driver cannot fold it away */
     uint32_t shared_views;     /* 1: shared memory can be declared with several layouts */
     uint32_t shared_bytes;     /* of a group */
+    uint32_t hides_constants;  /* 1: constants are hidden where the driver folds them wrongly */
     uint32_t repairs_integral; /* 1: floor, trunc and rint of f64 are computed by additions */
     uint32_t repairs_division; /* 1: division and square root of f32 are corrected by fused
                                 * multiply-adds and f64 */

@@ -100,6 +100,18 @@ uint32_t lower_from_bits(lower *l, hal_type type, uint32_t bits)
     return RESULT(&l->writer, SPV_OP_BITCAST, lower_type(l, type), bits);
 }
 
+uint32_t lower_hide(lower *l, hal_type type, uint32_t value)
+{
+    const uint32_t width = 8 * hal_type_size(type);
+    if (!l->target->hides_constants || l->hidden_zero == 0 || type == HAL_TYPE_BOOL) {
+        return value;
+    }
+    const uint32_t hidden =
+        RESULT(&l->writer, SPV_OP_BITWISE_XOR, lower_int(l, width), lower_bits(l, type, value),
+               width == 64 ? l->hidden_long : l->hidden_zero);
+    return lower_from_bits(l, type, hidden);
+}
+
 uint32_t lower_glsl(lower *l, uint32_t instruction, uint32_t type, const uint32_t *operands,
                     uint32_t count)
 {

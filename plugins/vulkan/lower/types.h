@@ -72,6 +72,7 @@ typedef struct lower {
     uint32_t arguments;  /* pointer to the block of arguments */
     uint32_t arguments_storage;
     uint32_t hidden_zero;                   /* a word of 0 that the driver does not know; 0: none */
+    uint32_t hidden_long;                   /* the same of 64 bits */
     uint32_t bindings[HAL_IR_MAX_BINDINGS]; /* addresses */
     lower_shared shared[HAL_IR_MAX_SHARED];
     uint32_t views;          /* 1: shared arrays have several layouts */
@@ -98,6 +99,10 @@ uint32_t lower_u32(lower *l, uint32_t value);
 uint32_t lower_u64(lower *l, uint64_t value);
 uint32_t lower_number(lower *l, uint32_t bits, uint64_t value);
 uint32_t lower_constant(lower *l, hal_type type, uint64_t bits);
+
+/* The same value, of which the driver does not know that it is a constant or a conversion; on
+ * targets with hides_constants. */
+uint32_t lower_hide(lower *l, hal_type type, uint32_t value);
 
 /* Operations on results. */
 uint32_t lower_bits(lower *l, hal_type type, uint32_t value);     /* a value's bits as an integer */
