@@ -146,10 +146,10 @@ static hal_status commands_submit(hal_plugin_queue *queue, const hal_batch *batc
         } else if (command->kind == HAL_COMMAND_FILL) {
             status = fill_submit(queue, bindings, command->pattern);
         } else {
-            status = cuda_fail(HAL_ERROR_UNSUPPORTED,
-                               "cuda: submit: command %u: expected a dispatch, copy or fill, got "
-                               "kind %u",
-                               i, (unsigned)command->kind);
+            status = kit_fail(HAL_ERROR_UNSUPPORTED,
+                              "cuda: submit: command %u: expected a dispatch, copy or fill, got "
+                              "kind %u",
+                              i, (unsigned)command->kind);
         }
         i++;
     }

@@ -19,23 +19,23 @@ enum { GEMM_WAIT = 0 };
 /* Loads and starts the driver, and counts its devices. */
 static hal_status driver_start(int *count)
 {
-    hal_status status = cuda_driver_load(cuda_host());
+    hal_status status = cuda_driver_load(kit_host());
     if (status == HAL_OK) {
         const cuda_result result = cuda_functions()->cuInit(0);
         status = cuda_check(result, "starting the driver");
         if (status == HAL_ERROR_INTERNAL) {
-            status = cuda_fail(HAL_ERROR_DRIVER_MISSING,
-                               "cuda: the driver is installed and does not start (result %d); "
-                               "nvidia-smi tells more; a child of fork cannot use the driver if "
-                               "its parent did",
-                               result);
+            status = kit_fail(HAL_ERROR_DRIVER_MISSING,
+                              "cuda: the driver is installed and does not start (result %d); "
+                              "nvidia-smi tells more; a child of fork cannot use the driver if "
+                              "its parent did",
+                              result);
         }
     }
     if (status == HAL_OK) {
         status = cuda_check(cuda_functions()->cuDeviceGetCount(count), "counting devices");
     }
     if (status == HAL_OK && *count == 0) {
-        status = cuda_fail(HAL_ERROR_NO_DEVICE, "cuda: the driver has no device");
+        status = kit_fail(HAL_ERROR_NO_DEVICE, "cuda: the driver has no device");
     }
     return status;
 }
@@ -66,8 +66,8 @@ static hal_status variable_read_count(const char *name, uint32_t default_count, 
         char *end = NULL;
         const unsigned long number = strtoul(text, &end, 10);
         if (*end != 0 || number > UINT32_MAX) {
-            return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                             "%s: expected a number from 1, or 0 for never, got %.40s", name, text);
+            return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: expected a number from 1, or 0 for never, got %.40s", name, text);
         }
         *count = number == 0 ? UINT32_MAX : (uint32_t)number;
     }
@@ -98,7 +98,7 @@ static hal_status variable_read_tile(const char *name, cuda_gemm_tile *tile)
         const unsigned long most = in_memory ? CUDA_GEMM_MAX_PARTS : shared > 0 ? 4 : 8;
         if (pair[(shared > 0) + alternates] != 0 || split > most || (in_memory && split < 2) ||
             columns < 16 || columns > 256 || columns % 16 != 0 || split < 1) {
-            return cuda_fail(
+            return kit_fail(
                 HAL_ERROR_INVALID_ARGUMENT,
                 "%s: expected columns (16, 32, ... 256) x parts of k (1 to 8, with m 2 to 16 "
                 "through memory), t for the transposed product, a or b for pairs that share A or "
@@ -123,8 +123,8 @@ static hal_status variable_read_wait(const char *name, uint8_t *seconds)
     const hal_status status =
         variable_read_count(name, GEMM_WAIT > 0 ? GEMM_WAIT : UINT32_MAX, &count);
     if (status == HAL_OK && count != UINT32_MAX && count > UINT8_MAX) {
-        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                         "%s: expected 1 to 255 seconds, or 0 for no bound, got %u", name, count);
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: expected 1 to 255 seconds, or 0 for no bound, got %u", name, count);
     }
     *seconds = count == UINT32_MAX ? 0 : (uint8_t)count;
     return status;
@@ -136,8 +136,8 @@ static hal_status device_read_variables(hal_plugin_device *device)
     const char *points = secure_getenv("HAL_CUDA_POINTS");
     const bool events = points && strcmp(points, "events") == 0;
     if (points && points[0] != 0 && !events && strcmp(points, "counter") != 0) {
-        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                         "HAL_CUDA_POINTS: expected counter or events, got %.40s", points);
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "HAL_CUDA_POINTS: expected counter or events, got %.40s", points);
     }
     device->stream_writes =
         !events && cuda_functions()->cuStreamWriteValue64_v2 &&
@@ -172,9 +172,8 @@ static hal_status context_retain(hal_plugin_device *device)
     const uint32_t ordinal = (uint32_t)device->ordinal;
     hal_status status = HAL_OK;
     if (ordinal >= CUDA_MAX_DEVICES) {
-        return cuda_fail(HAL_ERROR_UNSUPPORTED,
-                         "cuda: device: expected one of the first %u, got %u",
-                         (unsigned)CUDA_MAX_DEVICES, ordinal);
+        return kit_fail(HAL_ERROR_UNSUPPORTED, "cuda: device: expected one of the first %u, got %u",
+                        (unsigned)CUDA_MAX_DEVICES, ordinal);
     }
     if (!retained[ordinal]) {
         status = cuda_check(
@@ -198,19 +197,16 @@ hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *c
     uint32_t usable = 0;
     cuda_device device = 0;
     *count = 0;
-    hal_status status = driver_start(&all);
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = device_find(UINT32_MAX, &device, &usable);
+    HAL_TRY(driver_start(&all));
+    hal_status status = device_find(UINT32_MAX, &device, &usable);
     if (status != HAL_OK) {
         return status;
     }
     if (usable == 0) {
-        return cuda_fail(HAL_ERROR_TOO_OLD,
-                         "cuda: expected a device of compute capability 7.0 or newer, got %d "
-                         "older ones",
-                         all);
+        return kit_fail(HAL_ERROR_TOO_OLD,
+                        "cuda: expected a device of compute capability 7.0 or newer, got %d "
+                        "older ones",
+                        all);
     }
     for (uint32_t i = 0; i < usable && i < capacity && status == HAL_OK; i++) {
         status = device_find(i, &device, &usable);
@@ -227,7 +223,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     *device = NULL;
     hal_plugin_device *made = calloc(1, sizeof *made);
     if (!made) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to open a device");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to open a device");
     }
     hal_status status = driver_start(&all);
     if (status == HAL_OK) {
@@ -235,7 +231,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     }
     if (status == HAL_OK && index >= usable) {
         status =
-            cuda_fail(HAL_ERROR_NOT_FOUND, "cuda:%u: expected an index below %u", index, usable);
+            kit_fail(HAL_ERROR_NOT_FOUND, "cuda:%u: expected an index below %u", index, usable);
     }
     if (status == HAL_OK) {
         status = cuda_describe_id(made->ordinal, made->id, sizeof made->id);

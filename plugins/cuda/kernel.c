@@ -84,7 +84,7 @@ static hal_status compile_fail(cuda_result result, const char *attempt, const ch
     if (status == HAL_ERROR_OUT_OF_MEMORY || status == HAL_ERROR_DEVICE_LOST || log[0] == 0) {
         return status;
     }
-    return cuda_fail(HAL_ERROR_COMPILE, "cuda: %s: %.*s", attempt, (int)MAX_LOGGED, log);
+    return kit_fail(HAL_ERROR_COMPILE, "cuda: %s: %.*s", attempt, (int)MAX_LOGGED, log);
 }
 
 static bool function_has_clusters(cuda_function function)
@@ -157,7 +157,7 @@ static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device 
         status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
     }
     if (status == HAL_OK) {
-        cuda_host()->cache_store(device->id, key, cubin, bytes);
+        kit_host()->cache_store(device->id, key, cubin, bytes);
     }
     if (linker) {
         cu->cuLinkDestroy(linker);
@@ -168,7 +168,7 @@ static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device 
 hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_source *source,
                                hal_plugin_kernel *kernel)
 {
-    const hal_host *host = cuda_host();
+    const hal_host *host = kit_host();
     uint64_t bytes = 0;
     void *cubin = NULL;
     if (host->cache_load(device->id, source->key, &cubin, &bytes) == HAL_OK) {
@@ -202,7 +202,7 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     *kernel = NULL;
     if (!made) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a kernel");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a kernel");
     }
     kernel_set_layout(device, made, ir);
     made->waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0;
@@ -228,12 +228,12 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
 {
     *kernel = NULL;
     if (strcmp(format, "ptx") != 0 && strcmp(format, "cubin") != 0) {
-        return cuda_fail(HAL_ERROR_UNSUPPORTED,
-                         "cuda: kernel_create_native: format: expected ptx or cubin, got %.40s",
-                         format);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "cuda: kernel_create_native: format: expected ptx or cubin, got %.40s",
+                        format);
     }
     if (!entry || entry[0] == 0) {
-        return cuda_fail(
+        return kit_fail(
             HAL_ERROR_INVALID_ARGUMENT,
             "cuda: kernel_create_native: entry: expected the name of a function, got none");
     }
@@ -241,7 +241,7 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
     char *image = malloc(bytes + 1); /* PTX ends with a null byte */
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
     if (!made || !image) {
-        status = cuda_fail(status, "cuda: no host memory for a kernel");
+        status = kit_fail(status, "cuda: no host memory for a kernel");
     } else {
         memcpy(image, code, bytes);
         image[bytes] = 0;

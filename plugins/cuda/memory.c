@@ -27,7 +27,7 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
     hal_plugin_memory *made = calloc(1, sizeof *made);
     *memory = NULL;
     if (!made) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a memory object");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a memory object");
     }
     made->device = device;
     made->bytes = bytes;
@@ -76,8 +76,8 @@ hal_status cuda_memory_map(hal_plugin_device *device, hal_plugin_memory *memory,
     (void)device;
     *pointer = memory->pointer;
     if (!memory->pointer) {
-        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                         "cuda: memory_map: memory: expected a mapped kind, got device memory");
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "cuda: memory_map: memory: expected a mapped kind, got device memory");
     }
     return HAL_OK;
 }

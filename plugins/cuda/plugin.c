@@ -78,5 +78,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .comm_abort = cuda_comm_abort,
         .comm_destroy = cuda_comm_destroy,
     };
-    return kit_plugin_query(&table, host_abi, host, cuda_set_host);
+    return kit_plugin_query(&table, host_abi, host, kit_set_host);
 }

@@ -59,10 +59,7 @@ static hal_status queue_poll(hal_plugin_queue *queue, uint64_t value, bool query
     if (!query || !event || (deferred != 0 && value >= deferred)) {
         return HAL_ERROR_TIMEOUT;
     }
-    hal_status status = cuda_context_push(queue->device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(cuda_context_push(queue->device));
     const cuda_result result = cuda_functions()->cuEventQuery(event);
     cuda_context_pop();
     if (result == CUDA_NOT_READY) {
@@ -165,10 +162,7 @@ static hal_status counter_request(hal_plugin_queue *queue, uint64_t value)
         atomic_load(&queue->submitted) != value) {
         return HAL_OK;
     }
-    hal_status status = cuda_context_push(queue->device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(cuda_context_push(queue->device));
     cuda_result result = 0;
     pthread_mutex_lock(&queue->point_lock);
     if (atomic_load(&queue->counted) < atomic_load(&queue->submitted)) {
@@ -209,10 +203,7 @@ hal_status cuda_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t tim
         return status;
     }
     const uint64_t start = kit_clock_ns();
-    status = counter_request(queue, value);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(counter_request(queue, value));
     /* A counter that was written for a later batch only would make the wait longer. */
     const bool is_counted = queue->counter && atomic_load(&queue->counted) == value;
     status = HAL_ERROR_TIMEOUT;
@@ -242,18 +233,18 @@ hal_status cuda_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
     *nanoseconds = 0;
     if (first > reached || second > reached || first > second || first == 0 ||
         first + CUDA_EVENTS <= submitted) {
-        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                         "cuda: queue_elapsed: points: expected reached ones among the last %d, "
-                         "got %llu to %llu; the queue has reached %llu",
-                         (int)CUDA_EVENTS, (unsigned long long)first, (unsigned long long)second,
-                         (unsigned long long)reached);
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "cuda: queue_elapsed: points: expected reached ones among the last %d, "
+                        "got %llu to %llu; the queue has reached %llu",
+                        (int)CUDA_EVENTS, (unsigned long long)first, (unsigned long long)second,
+                        (unsigned long long)reached);
     }
     if (!atomic_load(&queue->events[first % CUDA_EVENTS].is_timed) ||
         !atomic_load(&queue->events[second % CUDA_EVENTS].is_timed)) {
-        return cuda_fail(HAL_ERROR_INVALID_ARGUMENT,
-                         "cuda: queue_elapsed: points: expected batches without HAL_BATCH_UNTIMED, "
-                         "got %llu to %llu",
-                         (unsigned long long)first, (unsigned long long)second);
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "cuda: queue_elapsed: points: expected batches without HAL_BATCH_UNTIMED, "
+                        "got %llu to %llu",
+                        (unsigned long long)first, (unsigned long long)second);
     }
     hal_status status = cuda_context_push(queue->device);
     if (status == HAL_OK) {

@@ -62,7 +62,7 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
     *queue = NULL;
     hal_plugin_queue *made = calloc(1, sizeof *made);
     if (!made) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a queue");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a queue");
     }
     made->device = device;
     atomic_init(&made->awaited, true);

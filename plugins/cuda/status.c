@@ -1,10 +1,8 @@
-/* The services of the host, and failures with a message. */
+/* Failures of the driver, with a message. */
 #include "status.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-static const hal_host *the_host;
 
 /* Errors of running kernels stay with the context: the device is lost. */
 static hal_status status_of_result(cuda_result result)
@@ -43,26 +41,6 @@ static hal_status status_of_result(cuda_result result)
     }
 }
 
-void cuda_set_host(const hal_host *host)
-{
-    the_host = host;
-}
-
-const hal_host *cuda_host(void)
-{
-    return the_host;
-}
-
-hal_status cuda_fail(hal_status status, const char *format, ...)
-{
-    char message[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    return the_host->fail(status, message);
-}
-
 hal_status cuda_check(cuda_result result, const char *attempt, ...)
 {
     char attempted[256];
@@ -76,6 +54,6 @@ hal_status cuda_check(cuda_result result, const char *attempt, ...)
     va_end(arguments);
     cuda_functions()->cuGetErrorName(result, &name);
     cuda_functions()->cuGetErrorString(result, &text);
-    return cuda_fail(status_of_result(result), "cuda: %s: %s (%s)", attempted,
-                     name ? name : "unknown result", text ? text : "no text");
+    return kit_fail(status_of_result(result), "cuda: %s: %s (%s)", attempted,
+                    name ? name : "unknown result", text ? text : "no text");
 }

@@ -386,10 +386,7 @@ static hal_status do_atomic(run *r, item *w, const hal_ir_record *record)
     if (record->b != HAL_IR_NONE && !w->values[r->slots[record->b]]) {
         return HAL_OK;
     }
-    hal_status status = locate_access(r, w, record, 1, &element);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(locate_access(r, w, record, 1, &element));
     const uint64_t old = read_element(r, record->aux, element);
     uint64_t fresh = w->values[r->slots[record->c]];
     if (record->flags < HAL_IR_ATOMIC_EXCHANGE) {

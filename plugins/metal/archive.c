@@ -28,7 +28,7 @@ static FILE *temporary_file(char *path, size_t size)
 /* Null where hal has no binary, or the device refuses it. */
 static metal_archive *archive_load(const metal_card *card, const uint64_t key[2])
 {
-    const hal_host *host = metal_host();
+    const hal_host *host = kit_host();
     char path[576];
     metal_archive *archive = NULL;
     metal_error error = {0};
@@ -56,7 +56,7 @@ static void archive_store_file(const metal_card *card, const uint64_t key[2], FI
     rewind(file);
     void *data = bytes > 0 ? malloc((size_t)bytes) : NULL;
     if (data && fread(data, 1, (size_t)bytes, file) == (size_t)bytes) {
-        (void)metal_host()->cache_store(card->info.id, key, data, (uint64_t)bytes);
+        (void)kit_host()->cache_store(card->info.id, key, data, (uint64_t)bytes);
     }
     free(data);
 }
@@ -81,7 +81,7 @@ static void archive_store(const metal_card *card, const uint64_t key[2], void *l
         char line[2400];
         snprintf(line, sizeof line, "kernel %s has no binary for the cache: %s", request->entry,
                  error.message);
-        metal_host()->log(HAL_LOG_DEBUG, line);
+        kit_host()->log(HAL_LOG_DEBUG, line);
     }
     metal_shim_release(archive);
     if (file) {
@@ -115,8 +115,8 @@ hal_status metal_pipeline_create(const metal_card *card, const char *name,
     *pipeline = NULL;
     void *library = metal_shim_library(card->gpu, request->source, &error);
     if (!library) {
-        return metal_fail(HAL_ERROR_COMPILE, "kernel %s: the compiler of %s rejected it: %.2000s",
-                          name, card->info.name, error.message);
+        return kit_fail(HAL_ERROR_COMPILE, "kernel %s: the compiler of %s rejected it: %.2000s",
+                        name, card->info.name, error.message);
     }
     wanted.archive = cached ? archive_load(card, key) : NULL;
     if (wanted.archive) {
@@ -133,6 +133,6 @@ hal_status metal_pipeline_create(const metal_card *card, const char *name,
     metal_shim_release(library);
     return *pipeline != NULL
                ? HAL_OK
-               : metal_fail(HAL_ERROR_COMPILE, "kernel %s: %s made no pipeline of it: %.2000s",
-                            name, card->info.name, error.message);
+               : kit_fail(HAL_ERROR_COMPILE, "kernel %s: %s made no pipeline of it: %.2000s", name,
+                          card->info.name, error.message);
 }

@@ -51,8 +51,8 @@ static void encoder_end(batch_encoder *encoder)
 
 static hal_status fail_encoder(const batch_encoder *encoder)
 {
-    return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no memory for the commands of a batch",
-                      encoder->queue->device->card->info.name);
+    return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no memory for the commands of a batch",
+                    encoder->queue->device->card->info.name);
 }
 
 static bool needs_barrier(const batch_encoder *encoder, const hal_command *command)
@@ -124,10 +124,7 @@ static hal_status dispatch_encode(batch_encoder *encoder, const hal_batch *batch
 {
     const hal_plugin_kernel *kernel = command->kernel;
     const hal_binding *bindings = batch->bindings + command->binding_first;
-    const hal_status status = compute_begin(encoder, command);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(compute_begin(encoder, command));
     set_pipeline(encoder, kernel->pipeline);
     for (uint32_t i = 0; i < kernel->binding_count; i++) {
         const hal_binding *binding = &bindings[i];
@@ -160,10 +157,7 @@ static hal_status transfer_encode(batch_encoder *encoder, const hal_command *com
     if (!pipeline) {
         return HAL_ERROR_COMPILE; /* the host has the message */
     }
-    const hal_status status = compute_begin(encoder, command);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(compute_begin(encoder, command));
     set_pipeline(encoder, pipeline);
     if (from) {
         set_buffer(encoder, 0, from->memory->buffer, 0);
@@ -233,9 +227,9 @@ static hal_status command_encode(batch_encoder *encoder, const hal_batch *batch,
     case HAL_COMMAND_FILL:
         return fill_encode(encoder, command, bindings);
     default:
-        return metal_fail(HAL_ERROR_UNSUPPORTED,
-                          "metal: submit: command: expected a dispatch, copy or fill, got kind %u",
-                          command->kind);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "metal: submit: command: expected a dispatch, copy or fill, got kind %u",
+                        command->kind);
     }
 }
 
@@ -276,8 +270,8 @@ hal_status metal_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     metal_commands *commands = metal_shim_commands(queue->stream);
     if (!commands) {
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no memory for a batch",
-                          queue->device->card->info.name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no memory for a batch",
+                        queue->device->card->info.name);
     }
     bool fence_updated = false;
     for (uint32_t i = 0; i < wait_count; i++) {

@@ -44,7 +44,7 @@ hal_status metal_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *
         metal_gpu *gpus[MAX_CARDS];
         card_list *list = calloc(1, sizeof *list);
         if (!list) {
-            return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory to list devices");
+            return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory to list devices");
         }
         const uint32_t found = metal_shim_devices(gpus, MAX_CARDS);
         for (uint32_t i = 0; i < found; i++) {
@@ -54,8 +54,8 @@ hal_status metal_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *
         the_list = list;
     }
     if (the_list->count == 0) {
-        return metal_fail(HAL_ERROR_NO_DEVICE, "metal: the system has no usable device%s%s",
-                          the_list->unusable[0] != '\0' ? ": " : "", the_list->unusable);
+        return kit_fail(HAL_ERROR_NO_DEVICE, "metal: the system has no usable device%s%s",
+                        the_list->unusable[0] != '\0' ? ": " : "", the_list->unusable);
     }
     *count = the_list->count;
     for (uint32_t i = 0; i < the_list->count && i < capacity; i++) {
@@ -77,19 +77,18 @@ hal_status metal_device_open(uint32_t index, hal_plugin_device **device)
         return status;
     }
     if (index >= count) {
-        return metal_fail(HAL_ERROR_NOT_FOUND, "metal:%u: expected an index below %u", index,
-                          count);
+        return kit_fail(HAL_ERROR_NOT_FOUND, "metal:%u: expected an index below %u", index, count);
     }
     if (the_list->owner != getpid()) {
-        return metal_fail(HAL_ERROR_INVALID_STATE,
-                          "metal:%u: Metal does not work in a child of a process that has listed "
-                          "devices; fork before devices are listed or opened, or let the child "
-                          "execute a program",
-                          index);
+        return kit_fail(HAL_ERROR_INVALID_STATE,
+                        "metal:%u: Metal does not work in a child of a process that has listed "
+                        "devices; fork before devices are listed or opened, or let the child "
+                        "execute a program",
+                        index);
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
     if (!made) {
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal:%u: no host memory to open it", index);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "metal:%u: no host memory to open it", index);
     }
     made->card = &the_list->cards[index];
     made->owner = getpid();
@@ -97,8 +96,8 @@ hal_status metal_device_open(uint32_t index, hal_plugin_device **device)
     made->unused = metal_shim_buffer(made->card->gpu, UNUSED_BYTES, false, &host);
     if (!made->unused) {
         metal_device_close(made);
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal:%u: %s has no memory", index,
-                          the_list->cards[index].info.name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "metal:%u: %s has no memory", index,
+                        the_list->cards[index].info.name);
     }
     *device = made;
     return HAL_OK;
@@ -128,13 +127,13 @@ bool metal_device_is_after_fork(const hal_plugin_device *device)
 hal_status metal_device_check(const hal_plugin_device *device)
 {
     if (metal_device_is_after_fork(device)) {
-        return metal_fail(HAL_ERROR_INVALID_STATE,
-                          "metal: a device that was opened before fork does not work in the child");
+        return kit_fail(HAL_ERROR_INVALID_STATE,
+                        "metal: a device that was opened before fork does not work in the child");
     }
     if (atomic_load_explicit(&device->lost, memory_order_relaxed)) {
-        return metal_fail(HAL_ERROR_DEVICE_LOST,
-                          "%s: an earlier batch failed while it ran; open the device again",
-                          device->card->info.name);
+        return kit_fail(HAL_ERROR_DEVICE_LOST,
+                        "%s: an earlier batch failed while it ran; open the device again",
+                        device->card->info.name);
     }
     return HAL_OK;
 }

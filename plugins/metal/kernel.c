@@ -15,7 +15,7 @@ static hal_plugin_kernel *kernel_allocate(const hal_ir_kernel *ir)
 {
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     if (!made) {
-        metal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
+        kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
         return NULL;
     }
     const bool flat = metal_uses_subgroups(ir);
@@ -35,23 +35,23 @@ static hal_status kernel_check(const hal_plugin_device *device, const hal_ir_ker
     const char *name = ir->names + ir->name, *gpu = device->card->info.name;
     const uint32_t items = hal_ir_group_items(ir);
     if (facts->max_group_items < items) {
-        return metal_fail(HAL_ERROR_UNSUPPORTED,
-                          "kernel %s: group: expected at most %llu work-items, for which %s has "
-                          "registers, got %u",
-                          name, (unsigned long long)facts->max_group_items, gpu, items);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "kernel %s: group: expected at most %llu work-items, for which %s has "
+                        "registers, got %u",
+                        name, (unsigned long long)facts->max_group_items, gpu, items);
     }
     if (metal_uses_subgroups(ir) && facts->subgroup_width != METAL_SUBGROUP_WIDTH) {
-        return metal_fail(HAL_ERROR_UNSUPPORTED,
-                          "kernel %s: subgroups: expected %d lanes, got %llu on %s; "
-                          "HAL_METAL_QUIRKS=no_subgroups avoids them",
-                          name, (int)METAL_SUBGROUP_WIDTH,
-                          (unsigned long long)facts->subgroup_width, gpu);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "kernel %s: subgroups: expected %d lanes, got %llu on %s; "
+                        "HAL_METAL_QUIRKS=no_subgroups avoids them",
+                        name, (int)METAL_SUBGROUP_WIDTH, (unsigned long long)facts->subgroup_width,
+                        gpu);
     }
     if (facts->shared_bytes > device->card->info.shared_bytes) {
-        return metal_fail(HAL_ERROR_UNSUPPORTED,
-                          "kernel %s: shared memory: expected at most %u bytes on %s, got %llu",
-                          name, device->card->info.shared_bytes, gpu,
-                          (unsigned long long)facts->shared_bytes);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "kernel %s: shared memory: expected at most %u bytes on %s, got %llu", name,
+                        device->card->info.shared_bytes, gpu,
+                        (unsigned long long)facts->shared_bytes);
     }
     return HAL_OK;
 }
@@ -92,14 +92,14 @@ static void log_times(const char *name, const uint64_t times[3], uint64_t bytes)
              "kernel %s: %llu bytes of source lowered in %llu us, compiled by Metal in %llu us",
              name, (unsigned long long)bytes, (unsigned long long)(times[1] - times[0]) / 1000,
              (unsigned long long)(times[2] - times[1]) / 1000);
-    metal_host()->log(HAL_LOG_DEBUG, line);
+    kit_host()->log(HAL_LOG_DEBUG, line);
 }
 
 hal_status metal_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                                hal_plugin_kernel **kernel)
 {
     const char *name = ir->names + ir->name;
-    kit_text source = {.host = metal_host()};
+    kit_text source = {.host = kit_host()};
     uint64_t times[3] = {kit_clock_ns(), 0, 0};
     char entry[HAL_IR_MAX_NAME + 8];
     *kernel = NULL;
@@ -109,8 +109,8 @@ hal_status metal_kernel_create(hal_plugin_device *device, const hal_ir_kernel *i
     }
     if (status == HAL_OK) {
         times[1] = kit_clock_ns();
-        if (kit_native_dump_begin(metal_host(), name, device->card->info.name)) {
-            kit_native_dump_text(metal_host(), source.data);
+        if (kit_native_dump_begin(kit_host(), name, device->card->info.name)) {
+            kit_native_dump_text(kit_host(), source.data);
         }
         snprintf(entry, sizeof entry, "hal_%s", name);
         status = kernel_build(device, ir, source.data, entry, kernel);
@@ -128,21 +128,18 @@ hal_status metal_kernel_create_native(hal_plugin_device *device, const char *for
                                       const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
 {
     *kernel = NULL;
-    hal_status status = metal_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(metal_device_check(device));
     if (strcmp(format, "msl") != 0) {
-        return metal_fail(HAL_ERROR_UNSUPPORTED,
-                          "metal: kernel_create_native: format: expected msl, got %s", format);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "metal: kernel_create_native: format: expected msl, got %s", format);
     }
     char *source = malloc(bytes + 1);
     if (!source) {
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
     }
     memcpy(source, code, bytes);
     source[bytes] = '\0';
-    status = kernel_build(device, signature, source, entry, kernel);
+    hal_status status = kernel_build(device, signature, source, entry, kernel);
     free(source);
     return status;
 }

@@ -8,21 +8,18 @@
 static hal_status fail_allocation(const hal_plugin_device *device, uint64_t bytes)
 {
     const metal_card *card = device->card;
-    return metal_fail(HAL_ERROR_OUT_OF_MEMORY,
-                      "%s: allocating %llu bytes: %llu of %llu bytes are in use, and one "
-                      "allocation has at most %llu",
-                      card->info.name, (unsigned long long)bytes,
-                      (unsigned long long)metal_shim_allocated(card->gpu),
-                      (unsigned long long)card->memory_limit,
-                      (unsigned long long)card->info.max_allocation);
+    return kit_fail(HAL_ERROR_OUT_OF_MEMORY,
+                    "%s: allocating %llu bytes: %llu of %llu bytes are in use, and one "
+                    "allocation has at most %llu",
+                    card->info.name, (unsigned long long)bytes,
+                    (unsigned long long)metal_shim_allocated(card->gpu),
+                    (unsigned long long)card->memory_limit,
+                    (unsigned long long)card->info.max_allocation);
 }
 
 hal_status metal_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    const hal_status status = metal_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(metal_device_check(device));
     const uint64_t used = metal_shim_allocated(device->card->gpu);
     *total_bytes = device->card->memory_limit;
     *free_bytes = used < *total_bytes ? *total_bytes - used : 0;
@@ -36,12 +33,9 @@ hal_status metal_memory_allocate(hal_plugin_device *device, uint32_t kind, uint6
 {
     void *host = NULL;
     *memory = NULL;
-    const hal_status status = metal_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(metal_device_check(device));
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0) {
-        return metal_fail(
+        return kit_fail(
             HAL_ERROR_INVALID_ARGUMENT,
             "metal: memory_allocate: expected at least 1 byte of a known kind, got %llu of kind %u",
             (unsigned long long)bytes, kind);
@@ -53,7 +47,7 @@ hal_status metal_memory_allocate(hal_plugin_device *device, uint32_t kind, uint6
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     if (!made) {
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory for a memory object");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory for a memory object");
     }
     const bool is_private = kind == HAL_MEMORY_DEVICE && device->card->private_memory;
     made->bytes = bytes;
@@ -82,9 +76,9 @@ hal_status metal_memory_map(hal_plugin_device *device, hal_plugin_memory *memory
 {
     *pointer = memory->host;
     if (!memory->host) {
-        return metal_fail(HAL_ERROR_UNSUPPORTED,
-                          "%s: memory_map: memory: expected a mapped kind, got device memory",
-                          device->card->info.name);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: memory_map: memory: expected a mapped kind, got device memory",
+                        device->card->info.name);
     }
     return HAL_OK;
 }

@@ -38,5 +38,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .formats = "msl",
         .kernel_create_native = metal_kernel_create_native,
     };
-    return kit_plugin_query(&table, host_abi, host, metal_set_host);
+    return kit_plugin_query(&table, host_abi, host, kit_set_host);
 }

@@ -185,7 +185,7 @@ hal_status metal_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t
         ends[i] = time->end;
         pthread_mutex_unlock(&queue->lock);
         if (!known) {
-            return metal_fail(
+            return kit_fail(
                 HAL_ERROR_INVALID_ARGUMENT,
                 "metal: queue_elapsed: points: expected reached ones among the last %d, got %llu",
                 (int)METAL_POINTS, (unsigned long long)values[i]);

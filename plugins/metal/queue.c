@@ -30,13 +30,10 @@ static void queue_unlink(hal_plugin_device *device, hal_plugin_queue *queue)
 hal_status metal_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
     *queue = NULL;
-    const hal_status status = metal_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(metal_device_check(device));
     hal_plugin_queue *made = calloc(1, sizeof *made);
     if (!made) {
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory for a queue");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "metal: no host memory for a queue");
     }
     metal_gpu *gpu = device->card->gpu;
     made->device = device;
@@ -46,8 +43,8 @@ hal_status metal_queue_create(hal_plugin_device *device, hal_plugin_queue **queu
     made->fence = metal_shim_fence(gpu);
     if (!made->stream || !made->event || !made->fence) {
         metal_queue_destroy(device, made);
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: the system has no further queue",
-                          device->card->info.name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: the system has no further queue",
+                        device->card->info.name);
     }
     queue_link(device, made);
     *queue = made;

@@ -44,11 +44,11 @@ hal_status metal_quirks_check(void)
     const char *list = secure_getenv("HAL_METAL_QUIRKS");
     for (const char *rest = list; rest && *rest != '\0';) {
         if (list_next(&rest) == 0) {
-            return metal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                              "HAL_METAL_QUIRKS: expected names separated by commas, got %.100s; "
-                              "the names are slow_half, no_subgroups, no_matrices, no_archives, "
-                              "in_order, staged_memory",
-                              list);
+            return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "HAL_METAL_QUIRKS: expected names separated by commas, got %.100s; "
+                            "the names are slow_half, no_subgroups, no_matrices, no_archives, "
+                            "in_order, staged_memory",
+                            list);
         }
     }
     return HAL_OK;

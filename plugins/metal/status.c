@@ -1,8 +1,5 @@
-/* The services of the host, and failures with a message. */
+/* Failures of the driver, with a message. */
 #include "status.h"
-
-#include <stdarg.h>
-#include <stdio.h>
 
 /* MTLCommandBufferError, by value. */
 static const char *const command_errors[] = {
@@ -12,28 +9,6 @@ static const char *const command_errors[] = {
     [11] = "device removed", [12] = "stack overflow",
 };
 
-static const hal_host *the_host;
-
-void metal_set_host(const hal_host *host)
-{
-    the_host = host;
-}
-
-const hal_host *metal_host(void)
-{
-    return the_host;
-}
-
-hal_status metal_fail(hal_status status, const char *format, ...)
-{
-    char message[3072]; /* a compiler's log is in some */
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    return the_host ? the_host->fail(status, message) : status;
-}
-
 hal_status metal_fail_commands(const char *device, const metal_error *error)
 {
     const size_t known = sizeof command_errors / sizeof command_errors[0];
@@ -41,8 +16,8 @@ hal_status metal_fail_commands(const char *device, const metal_error *error)
         error->code >= 0 && (size_t)error->code < known && command_errors[error->code] != NULL
             ? command_errors[error->code]
             : "unknown error";
-    return metal_fail(HAL_ERROR_DEVICE_LOST,
-                      "%s: a batch failed while it ran: %s (MTLCommandBufferError %ld): %.1000s; "
-                      "open the device again",
-                      device, name, error->code, error->message);
+    return kit_fail(HAL_ERROR_DEVICE_LOST,
+                    "%s: a batch failed while it ran: %s (MTLCommandBufferError %ld): %.1000s; "
+                    "open the device again",
+                    device, name, error->code, error->message);
 }

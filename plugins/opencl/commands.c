@@ -56,10 +56,7 @@ static hal_status set_arguments(hal_plugin_queue *queue, const hal_batch *batch,
         const uint64_t serial = used ? binding->memory->serial : 0;
         cl_mem buffer = used ? binding->memory->buffer : NULL;
         if (used && binding->memory->shadowed) {
-            const hal_status status = binding_upload(queue, binding, &buffer);
-            if (status != HAL_OK) {
-                return status;
-            }
+            HAL_TRY(binding_upload(queue, binding, &buffer));
         }
         if (clone->memories[i] != serial) {
             error = cl.clSetKernelArg(clone->kernel, i, sizeof buffer, &buffer);
@@ -110,17 +107,14 @@ static hal_status dispatch_submit(hal_plugin_queue *queue, const hal_batch *batc
     if (!clone) {
         return HAL_ERROR_OUT_OF_MEMORY; /* the host has the message */
     }
-    hal_status status = set_arguments(queue, batch, command, argument_offset, clone);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(set_arguments(queue, batch, command, argument_offset, clone));
     const size_t global[3] = {command->grid[0] * kernel->group[0],
                               command->grid[1] * kernel->group[1],
                               command->grid[2] * kernel->group[2]};
     const cl_uint dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
     const cl_int error = cl.clEnqueueNDRangeKernel(queue->commands, clone->kernel, dimensions, NULL,
                                                    global, kernel->group, 0, NULL, event);
-    status = check_run(queue, error, "clEnqueueNDRangeKernel", kernel->name);
+    hal_status status = check_run(queue, error, "clEnqueueNDRangeKernel", kernel->name);
     for (uint32_t i = 0; i < kernel->binding_count && status == HAL_OK; i++) {
         const hal_binding *binding = &bindings[i];
         if (binding->length > 0 && binding->memory->shadowed &&
@@ -204,10 +198,9 @@ static hal_status command_submit(hal_plugin_queue *queue, const hal_batch *batch
     case HAL_COMMAND_FILL:
         return fill_submit(queue, bindings, command->pattern, event);
     default:
-        return opencl_fail(
-            HAL_ERROR_UNSUPPORTED,
-            "opencl: submit: command: expected a dispatch, copy or fill, got kind %u",
-            command->kind);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "opencl: submit: command: expected a dispatch, copy or fill, got kind %u",
+                        command->kind);
     }
 }
 
@@ -241,7 +234,7 @@ static hal_status stage_arguments(hal_plugin_queue *queue, const hal_batch *batc
     }
     uint8_t *blocks = calloc(1, bytes);
     if (!blocks) {
-        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for arguments");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for arguments");
     }
     uint8_t *at = blocks;
     for (uint32_t i = 0; i < batch->command_count; i++) {

@@ -59,15 +59,15 @@ static hal_status platforms_find(cl_platform_id *platforms, uint32_t *count)
     cl_uint found = 0;
     const cl_int error = cl.clGetPlatformIDs(MAX_PLATFORMS, platforms, &found);
     if (error != CL_SUCCESS && error != CL_PLATFORM_NOT_FOUND_KHR) {
-        return opencl_fail(HAL_ERROR_DRIVER_MISSING,
-                           "opencl: the loader lists no platform: clGetPlatformIDs: %s (%d)",
-                           opencl_error_name(error), (int)error);
+        return kit_fail(HAL_ERROR_DRIVER_MISSING,
+                        "opencl: the loader lists no platform: clGetPlatformIDs: %s (%d)",
+                        opencl_error_name(error), (int)error);
     }
     if (found == 0) {
-        return opencl_fail(HAL_ERROR_DRIVER_MISSING,
-                           "opencl: no driver is registered with the loader: install the device's "
-                           "OpenCL driver, whose .icd file is in /etc/OpenCL/vendors "
-                           "(OCL_ICD_VENDORS changes the folder)");
+        return kit_fail(HAL_ERROR_DRIVER_MISSING,
+                        "opencl: no driver is registered with the loader: install the device's "
+                        "OpenCL driver, whose .icd file is in /etc/OpenCL/vendors "
+                        "(OCL_ICD_VENDORS changes the folder)");
     }
     *count = found < MAX_PLATFORMS ? found : MAX_PLATFORMS;
     return HAL_OK;
@@ -95,7 +95,7 @@ hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     cl_platform_id platforms[MAX_PLATFORMS];
     uint32_t platform_count = 0;
     *count = 0;
-    hal_status status = opencl_driver_load(opencl_host());
+    hal_status status = opencl_driver_load(kit_host());
     if (status == HAL_OK && !the_list) {
         status = platforms_find(platforms, &platform_count);
     }
@@ -105,7 +105,7 @@ hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     if (!the_list) {
         card_list *list = calloc(1, sizeof *list);
         if (!list) {
-            return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory to list devices");
+            return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory to list devices");
         }
         for (uint32_t i = 0; i < platform_count; i++) {
             list_add_platform(list, platforms[i]);
@@ -114,9 +114,9 @@ hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
         the_list = list;
     }
     if (the_list->count == 0) {
-        return opencl_fail(HAL_ERROR_NO_DEVICE,
-                           "opencl: the drivers have no usable device%s%s; clinfo tells more",
-                           the_list->unusable[0] != '\0' ? ": " : "", the_list->unusable);
+        return kit_fail(HAL_ERROR_NO_DEVICE,
+                        "opencl: the drivers have no usable device%s%s; clinfo tells more",
+                        the_list->unusable[0] != '\0' ? ": " : "", the_list->unusable);
     }
     *count = the_list->count;
     for (uint32_t i = 0; i < the_list->count && i < capacity; i++) {
@@ -137,19 +137,18 @@ hal_status opencl_device_open(uint32_t index, hal_plugin_device **device)
         return status;
     }
     if (index >= count) {
-        return opencl_fail(HAL_ERROR_NOT_FOUND, "opencl:%u: expected an index below %u", index,
-                           count);
+        return kit_fail(HAL_ERROR_NOT_FOUND, "opencl:%u: expected an index below %u", index, count);
     }
     if (the_list->owner != getpid()) {
-        return opencl_fail(HAL_ERROR_INVALID_STATE,
-                           "opencl:%u: drivers do not work in a child of a process that has listed "
-                           "devices; fork before devices are listed or opened, or let the child "
-                           "execute a program",
-                           index);
+        return kit_fail(HAL_ERROR_INVALID_STATE,
+                        "opencl:%u: drivers do not work in a child of a process that has listed "
+                        "devices; fork before devices are listed or opened, or let the child "
+                        "execute a program",
+                        index);
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
     if (!made) {
-        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl:%u: no host memory to open it", index);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl:%u: no host memory to open it", index);
     }
     made->card = &the_list->cards[index];
     made->owner = getpid();
@@ -186,8 +185,8 @@ hal_status opencl_device_check(const hal_plugin_device *device)
     if (device->owner == getpid()) {
         return HAL_OK;
     }
-    return opencl_fail(HAL_ERROR_INVALID_STATE,
-                       "opencl: a device that was opened before fork does not work in the child");
+    return kit_fail(HAL_ERROR_INVALID_STATE,
+                    "opencl: a device that was opened before fork does not work in the child");
 }
 
 hal_status opencl_device_check_lost(const hal_plugin_device *device)
@@ -195,6 +194,6 @@ hal_status opencl_device_check_lost(const hal_plugin_device *device)
     if (!atomic_load_explicit(&device->lost, memory_order_relaxed)) {
         return HAL_OK;
     }
-    return opencl_fail(HAL_ERROR_DEVICE_LOST, "%s: the device was lost earlier; open it again",
-                       device->card->info.name);
+    return kit_fail(HAL_ERROR_DEVICE_LOST, "%s: the device was lost earlier; open it again",
+                    device->card->info.name);
 }

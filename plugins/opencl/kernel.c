@@ -46,7 +46,7 @@ static hal_plugin_kernel *kernel_allocate(hal_plugin_device *device, const hal_i
 /* False where there is no binary, or the driver rejects it. */
 static bool program_load(hal_plugin_kernel *made, const uint64_t key[2], const char *options)
 {
-    const hal_host *host = opencl_host();
+    const hal_host *host = kit_host();
     const opencl_card *card = made->device->card;
     void *data = NULL;
     uint64_t bytes = 0;
@@ -86,9 +86,9 @@ static hal_status fail_build(const hal_plugin_kernel *made, cl_int error)
     }
     const char *said = log && log[0] != '\0' ? log : "it gave no reason";
     const hal_status status =
-        opencl_fail(error == CL_OUT_OF_HOST_MEMORY ? HAL_ERROR_OUT_OF_MEMORY : HAL_ERROR_COMPILE,
-                    "kernel %s: the compiler of %s rejected it: %s (%d): %.*s", made->name,
-                    card->info.name, opencl_error_name(error), (int)error, (int)SHOWN, said);
+        kit_fail(error == CL_OUT_OF_HOST_MEMORY ? HAL_ERROR_OUT_OF_MEMORY : HAL_ERROR_COMPILE,
+                 "kernel %s: the compiler of %s rejected it: %s (%d): %.*s", made->name,
+                 card->info.name, opencl_error_name(error), (int)error, (int)SHOWN, said);
     free(log);
     return status;
 }
@@ -110,8 +110,7 @@ static hal_status program_compile(hal_plugin_kernel *made, const char *source, u
         snprintf(without_header, sizeof without_header, "%s " NO_HEADER, options);
         error = cl.clBuildProgram(made->program, 1, &card->device, without_header, NULL, NULL);
         if (error != CL_SUCCESS) {
-            opencl_host()->log(HAL_LOG_DEBUG,
-                               "a kernel did not compile without the driver's header");
+            kit_host()->log(HAL_LOG_DEBUG, "a kernel did not compile without the driver's header");
         }
     }
     if (error != CL_SUCCESS) {
@@ -158,10 +157,10 @@ static hal_status kernel_check_group(hal_plugin_kernel *made)
                                     CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
     const bool wrong = (card->quirks & OPENCL_QUIRK_WRONG_GROUP_LIMIT) != 0;
     if (error == CL_SUCCESS && most < items && !wrong) {
-        return opencl_fail(HAL_ERROR_UNSUPPORTED,
-                           "kernel %s: group: expected at most %zu work-items, for which %s has "
-                           "registers, got %zu",
-                           made->name, most, card->info.name, items);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "kernel %s: group: expected at most %zu work-items, for which %s has "
+                        "registers, got %zu",
+                        made->name, most, card->info.name, items);
     }
     return HAL_OK;
 }
@@ -178,7 +177,7 @@ static void program_store(const hal_plugin_kernel *made, const uint64_t key[2])
     unsigned char *binary = malloc(bytes);
     if (binary && cl.clGetProgramInfo(made->program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
                                       NULL) == CL_SUCCESS) {
-        (void)opencl_host()->cache_store(card->info.id, key, binary, bytes);
+        (void)kit_host()->cache_store(card->info.id, key, binary, bytes);
     }
     free(binary);
 }
@@ -219,19 +218,19 @@ static void log_times(const hal_plugin_kernel *made, const uint64_t times[3], ui
         "kernel %s: %llu bytes of source lowered in %llu us, compiled by the driver in %llu us",
         made->name, (unsigned long long)bytes, (unsigned long long)(times[1] - times[0]) / 1000,
         (unsigned long long)(times[2] - times[1]) / 1000);
-    opencl_host()->log(HAL_LOG_DEBUG, line);
+    kit_host()->log(HAL_LOG_DEBUG, line);
 }
 
 hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
                                 hal_plugin_kernel **kernel)
 {
-    kit_text source = {.host = opencl_host()};
+    kit_text source = {.host = kit_host()};
     hal_plugin_kernel *made = NULL;
     *kernel = NULL;
     hal_status status = opencl_device_check(device);
     if (status == HAL_OK && !(made = kernel_allocate(device, ir))) {
         status =
-            opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
+            kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", ir->names + ir->name);
     }
     uint64_t times[3] = {kit_clock_ns(), 0, 0};
     if (status == HAL_OK) {
@@ -240,8 +239,8 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     }
     if (status == HAL_OK) {
         times[1] = kit_clock_ns();
-        if (kit_native_dump_begin(opencl_host(), made->name, device->card->info.name)) {
-            kit_native_dump_text(opencl_host(), source.data);
+        if (kit_native_dump_begin(kit_host(), made->name, device->card->info.name)) {
+            kit_native_dump_text(kit_host(), source.data);
         }
         status = kernel_build(made, source.data, source.length,
                               (device->card->quirks & OPENCL_QUIRK_OWN_DECLARATIONS) != 0);
@@ -269,19 +268,18 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
         return status;
     }
     if (strcmp(format, "opencl-c") != 0) {
-        return opencl_fail(HAL_ERROR_UNSUPPORTED,
-                           "opencl: kernel_create_native: format: expected opencl-c, got %s",
-                           format);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "opencl: kernel_create_native: format: expected opencl-c, got %s", format);
     }
     hal_plugin_kernel *made = kernel_allocate(device, interface);
     if (!made) {
-        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", entry);
     }
     if (snprintf(made->entry, sizeof made->entry, "%s", entry) >= (int)sizeof made->entry) {
-        status = opencl_fail(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "opencl: kernel_create_native: entry: expected at most %zu characters, got %s",
-            sizeof made->entry - 1, entry);
+        status =
+            kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                     "opencl: kernel_create_native: entry: expected at most %zu characters, got %s",
+                     sizeof made->entry - 1, entry);
     } else {
         status = kernel_build(made, code, bytes, false);
     }

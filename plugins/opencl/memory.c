@@ -17,12 +17,12 @@ enum { ALIGNMENT = 256 };
 static hal_status fail_allocation(const hal_plugin_device *device, cl_int error, uint64_t bytes)
 {
     const hal_device_info *info = &device->card->info;
-    return opencl_fail(
-        HAL_ERROR_OUT_OF_MEMORY,
-        "%s: allocating %llu bytes: %s (%d); the device has %llu bytes, at most %llu "
-        "in one allocation",
-        info->name, (unsigned long long)bytes, opencl_error_name(error), (int)error,
-        (unsigned long long)info->memory_bytes, (unsigned long long)info->max_allocation);
+    return kit_fail(HAL_ERROR_OUT_OF_MEMORY,
+                    "%s: allocating %llu bytes: %s (%d); the device has %llu bytes, at most %llu "
+                    "in one allocation",
+                    info->name, (unsigned long long)bytes, opencl_error_name(error), (int)error,
+                    (unsigned long long)info->memory_bytes,
+                    (unsigned long long)info->max_allocation);
 }
 
 /* With room to align it, as clSVMAlloc promises only the alignment of the largest type. */
@@ -51,8 +51,8 @@ static hal_status buffer_write_once(hal_plugin_device *device, cl_mem buffer)
     }
     return error == CL_SUCCESS
                ? HAL_OK
-               : opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: writing new memory: %s (%d)",
-                             device->card->info.name, opencl_error_name(error), (int)error);
+               : kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: writing new memory: %s (%d)",
+                          device->card->info.name, opencl_error_name(error), (int)error);
 }
 
 static hal_status create_plain(hal_plugin_device *device, hal_plugin_memory *made)
@@ -109,7 +109,7 @@ hal_status opencl_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
         return status;
     }
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0) {
-        return opencl_fail(
+        return kit_fail(
             HAL_ERROR_INVALID_ARGUMENT,
             "opencl: memory_allocate: expected at least 1 byte of a known kind, got %llu "
             "of kind %u",
@@ -120,7 +120,7 @@ hal_status opencl_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     if (!made) {
-        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a memory object");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a memory object");
     }
     made->bytes = bytes;
     made->serial = atomic_fetch_add(&device->serial, 1) + 1;
@@ -166,9 +166,9 @@ hal_status opencl_memory_map(hal_plugin_device *device, hal_plugin_memory *memor
 {
     *pointer = memory->host;
     if (!memory->host) {
-        return opencl_fail(HAL_ERROR_UNSUPPORTED,
-                           "%s: memory_map: memory: expected a mapped kind, got device memory",
-                           device->card->info.name);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: memory_map: memory: expected a mapped kind, got device memory",
+                        device->card->info.name);
     }
     return HAL_OK;
 }

@@ -38,5 +38,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .formats = "opencl-c",
         .kernel_create_native = opencl_kernel_create_native,
     };
-    return kit_plugin_query(&table, host_abi, host, opencl_set_host);
+    return kit_plugin_query(&table, host_abi, host, kit_set_host);
 }

@@ -62,9 +62,9 @@ static opencl_mark mark_retain(hal_plugin_queue *queue, uint64_t value)
 static hal_status fail_lost(const hal_plugin_queue *queue, cl_int error)
 {
     atomic_store(&queue->device->lost, true);
-    return opencl_fail(HAL_ERROR_DEVICE_LOST,
-                       "%s: a command failed while it ran: %s (%d); open the device again",
-                       queue->device->card->info.name, opencl_error_name(error), (int)error);
+    return kit_fail(HAL_ERROR_DEVICE_LOST,
+                    "%s: a command failed while it ran: %s (%d); open the device again",
+                    queue->device->card->info.name, opencl_error_name(error), (int)error);
 }
 
 /* TIMEOUT where the event has not been reached. */
@@ -187,10 +187,7 @@ static hal_status marks_lock_with_room(hal_plugin_queue *queue, uint64_t timeout
  * event. */
 static hal_status mark_create(hal_plugin_queue *queue, uint64_t timeout_ns, opencl_mark *mark)
 {
-    const hal_status status = marks_lock_with_room(queue, timeout_ns);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(marks_lock_with_room(queue, timeout_ns));
     const uint64_t value = atomic_load(&queue->submitted);
     cl_int error = CL_SUCCESS;
     if (queue->mark_count == 0 || mark_at(queue, queue->mark_count - 1)->value < value) {
@@ -352,14 +349,11 @@ hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
         return opencl_device_check_lost(queue->device);
     }
-    hal_status status = opencl_device_check(queue->device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(opencl_device_check(queue->device));
     if (atomic_load(&queue->submitted) < value) {
         return HAL_ERROR_TIMEOUT;
     }
-    status = mark_wait(queue, value, timeout_ns);
+    hal_status status = mark_wait(queue, value, timeout_ns);
     if (status == HAL_OK && !queue->device->card->profiling) {
         status = marks_release_to(queue, atomic_load(&queue->reached));
     }
@@ -378,7 +372,7 @@ hal_status opencl_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
             if (mark.event) {
                 cl.clReleaseEvent(mark.event);
             }
-            return opencl_fail(
+            return kit_fail(
                 HAL_ERROR_INVALID_ARGUMENT,
                 "opencl: queue_elapsed: points: expected submitted ones among the last %d, "
                 "got %llu",

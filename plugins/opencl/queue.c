@@ -10,13 +10,10 @@
 hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
     *queue = NULL;
-    const hal_status status = opencl_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(opencl_device_check(device));
     hal_plugin_queue *made = calloc(1, sizeof *made);
     if (!made) {
-        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a queue");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory for a queue");
     }
     cl_int error = CL_SUCCESS;
     made->device = device;

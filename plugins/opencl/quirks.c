@@ -35,8 +35,9 @@ static const quirk_row rows[] = {
                "found by ir/subgroup_short"},
     {.platform = "Portable Computing Language",
      .quirks = OPENCL_QUIRK_WRONG_INTEGRAL,
-     .reason = "a kernel with rint, floor or trunc of a constant that is large or not finite stores "
-               "nothing: found by ir/constants with 3.1"},
+     .reason =
+         "a kernel with rint, floor or trunc of a constant that is large or not finite stores "
+         "nothing: found by ir/constants with 3.1"},
     {.platform = "Portable Computing Language",
      .quirks = OPENCL_QUIRK_EVENT_WAIT,
      .reason = "clFinish of 3.1 does not return while another thread keeps the queue busy"},
@@ -141,11 +142,10 @@ hal_status opencl_quirks_check(void)
                 used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
                                          i > 0 ? ", " : "", names[i]);
             }
-            return opencl_fail(
-                HAL_ERROR_INVALID_ARGUMENT,
-                "HAL_OPENCL_QUIRKS: expected names separated by commas, with a minus "
-                "before those to remove, got %.100s; the names are %s",
-                list, known);
+            return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "HAL_OPENCL_QUIRKS: expected names separated by commas, with a minus "
+                            "before those to remove, got %.100s; the names are %s",
+                            list, known);
         }
     }
     return HAL_OK;

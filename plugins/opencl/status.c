@@ -1,4 +1,4 @@
-/* The services of the host, and failures with a message. */
+/* Failures of the driver, with a message. */
 #include "status.h"
 
 #include <stdarg.h>
@@ -46,8 +46,6 @@ static const error_row errors[] = {
 };
 #undef NAMED
 
-static const hal_host *the_host;
-
 static const error_row *find_error(cl_int error)
 {
     static const error_row unknown = {0, HAL_ERROR_INTERNAL, "an unknown error"};
@@ -59,29 +57,9 @@ static const error_row *find_error(cl_int error)
     return &unknown;
 }
 
-void opencl_set_host(const hal_host *host)
-{
-    the_host = host;
-}
-
-const hal_host *opencl_host(void)
-{
-    return the_host;
-}
-
 const char *opencl_error_name(cl_int error)
 {
     return find_error(error)->name;
-}
-
-hal_status opencl_fail(hal_status status, const char *format, ...)
-{
-    char message[3072]; /* a compiler's log is in some */
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    return the_host ? the_host->fail(status, message) : status;
 }
 
 hal_status opencl_fail_result(cl_int error, const char *format, ...)
@@ -92,5 +70,5 @@ hal_status opencl_fail_result(cl_int error, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return opencl_fail(row->status, "%s: %s (%d)", message, row->name, (int)error);
+    return kit_fail(row->status, "%s: %s (%d)", message, row->name, (int)error);
 }

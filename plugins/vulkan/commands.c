@@ -199,10 +199,9 @@ static hal_status batch_check(const hal_plugin_device *device, const hal_batch *
     for (uint32_t i = 0; i < batch->command_count; i++) {
         const unsigned kind = batch->commands[i].kind;
         if (kind != HAL_COMMAND_DISPATCH && kind != HAL_COMMAND_COPY && kind != HAL_COMMAND_FILL) {
-            return vulkan_fail(
-                HAL_ERROR_UNSUPPORTED,
-                "%s: submit: command: expected a dispatch, copy or fill, got kind %u",
-                device->physical.info.name, kind);
+            return kit_fail(HAL_ERROR_UNSUPPORTED,
+                            "%s: submit: command: expected a dispatch, copy or fill, got kind %u",
+                            device->physical.info.name, kind);
         }
     }
     return HAL_OK;

@@ -23,13 +23,12 @@ static pid_t owner;
 static hal_status fail_none_usable(uint32_t count, const char *reasons)
 {
     if (count == 0) {
-        return vulkan_fail(
-            HAL_ERROR_NO_DEVICE,
-            "vulkan: the drivers find no device; check that it is there and that this "
-            "user may open it (/dev/dri, /dev/nvidia*)");
+        return kit_fail(HAL_ERROR_NO_DEVICE,
+                        "vulkan: the drivers find no device; check that it is there and that this "
+                        "user may open it (/dev/dri, /dev/nvidia*)");
     }
-    return vulkan_fail(HAL_ERROR_NO_DEVICE, "vulkan: expected a usable device, got %u others%s",
-                       count, reasons);
+    return kit_fail(HAL_ERROR_NO_DEVICE, "vulkan: expected a usable device, got %u others%s", count,
+                    reasons);
 }
 
 static hal_status devices_list(void)
@@ -38,10 +37,7 @@ static hal_status devices_list(void)
     VkPhysicalDevice handles[VULKAN_MAX_DEVICES];
     uint32_t count = VULKAN_MAX_DEVICES, usable = 0;
     char reasons[512] = "", line[400];
-    const hal_status status = vulkan_instance_get(&instance);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(vulkan_instance_get(&instance));
     const VkResult result = instance->vkEnumeratePhysicalDevices(instance->handle, &count, handles);
     if (result == VK_ERROR_INITIALIZATION_FAILED) { /* drivers say so when there is no hardware */
         return fail_none_usable(0, reasons);
@@ -51,8 +47,8 @@ static hal_status devices_list(void)
     }
     vulkan_description *described = calloc(count > 0 ? count : 1, sizeof *described);
     if (!described) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan: no host memory to list %u devices",
-                           count);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan: no host memory to list %u devices",
+                        count);
     }
     for (uint32_t i = 0; i < count; i++) {
         vulkan_description *d = &described[usable];
@@ -62,7 +58,7 @@ static hal_status devices_list(void)
             continue;
         }
         snprintf(line, sizeof line, "%.127s cannot be used: %s", d->info.name, d->unusable);
-        vulkan_host()->log(HAL_LOG_INFO, line);
+        kit_host()->log(HAL_LOG_INFO, line);
         snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s%s",
                  reasons[0] ? "; " : ": ", line);
     }
@@ -84,8 +80,8 @@ static hal_status device_load_functions(hal_plugin_device *device)
 #include "symbols.inl"
 #undef DEVICE
     if (missing) {
-        return vulkan_fail(HAL_ERROR_TOO_OLD, "%s: driver %s has no function %s; update it",
-                           device->physical.info.name, device->physical.info.driver, missing);
+        return kit_fail(HAL_ERROR_TOO_OLD, "%s: driver %s has no function %s; update it",
+                        device->physical.info.name, device->physical.info.driver, missing);
     }
     device->device_queue_count = device->physical.queue_count;
     for (uint32_t i = 0; i < device->device_queue_count; i++) {
@@ -208,10 +204,7 @@ static hal_status layout_create(hal_plugin_device *device)
 hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
     *count = 0;
-    const hal_status status = devices_list();
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(devices_list());
     for (uint32_t i = 0; i < found_count && i < capacity; i++) {
         infos[i] = found[i].info;
     }
@@ -222,16 +215,13 @@ hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
 hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
 {
     *device = NULL;
-    hal_status status = !found ? devices_list() : HAL_OK;
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(!found ? devices_list() : HAL_OK);
     if (index >= found_count) {
-        return vulkan_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: expected an index below %u", index,
-                           found_count);
+        return kit_fail(HAL_ERROR_NOT_FOUND, "vulkan:%u: expected an index below %u", index,
+                        found_count);
     }
     if (owner != 0 && owner != getpid()) {
-        return vulkan_fail(
+        return kit_fail(
             HAL_ERROR_INVALID_STATE,
             "vulkan:%u: the driver does not work in a child of a process that has opened "
             "a device; fork before devices are opened, or let the child execute a "
@@ -240,11 +230,11 @@ hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device)
     }
     hal_plugin_device *made = calloc(1, sizeof *made);
     if (!made) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "vulkan:%u: no host memory", index);
     }
     owner = getpid();
     made->physical = found[index];
-    status = vulkan_instance_get(&made->instance);
+    hal_status status = vulkan_instance_get(&made->instance);
     status = status == HAL_OK ? device_create(made) : status;
     status = status == HAL_OK ? layout_create(made) : status;
     if (status != HAL_OK) {
@@ -289,12 +279,12 @@ hal_status vulkan_device_check(const hal_plugin_device *device)
     if (!lost) {
         return HAL_OK;
     }
-    return vulkan_fail(HAL_ERROR_DEVICE_LOST,
-                       lost == VULKAN_LOST
-                           ? "%s: the device was lost earlier; open it again"
-                           : "%s: the driver refused batches that had been accepted earlier; open "
-                             "the device again",
-                       device->physical.info.name);
+    return kit_fail(HAL_ERROR_DEVICE_LOST,
+                    lost == VULKAN_LOST
+                        ? "%s: the device was lost earlier; open it again"
+                        : "%s: the driver refused batches that had been accepted earlier; open "
+                          "the device again",
+                    device->physical.info.name);
 }
 
 hal_status vulkan_device_give_up(hal_plugin_device *device)
@@ -309,8 +299,8 @@ hal_status vulkan_device_check_hardware(const hal_plugin_device *device)
     if (!(device->physical.quirks & VULKAN_QUIRK_NO_HARDWARE)) {
         return vulkan_device_check(device);
     }
-    return vulkan_fail(HAL_ERROR_UNSUPPORTED,
-                       "%s: a device without hardware (%s is set) makes kernels only; it has no "
-                       "memory and runs nothing",
-                       device->physical.info.name, device->physical.quirks_variable);
+    return kit_fail(HAL_ERROR_UNSUPPORTED,
+                    "%s: a device without hardware (%s is set) makes kernels only; it has no "
+                    "memory and runs nothing",
+                    device->physical.info.name, device->physical.quirks_variable);
 }

@@ -17,9 +17,8 @@ typedef struct vulkan_loader {
 
 static hal_status fail_missing(const char *name)
 {
-    return vulkan_fail(HAL_ERROR_TOO_OLD,
-                       "vulkan: the loader has no function %s: install a newer Vulkan loader",
-                       name);
+    return kit_fail(HAL_ERROR_TOO_OLD,
+                    "vulkan: the loader has no function %s: install a newer Vulkan loader", name);
 }
 
 static hal_status instance_create(const vulkan_instance *functions, VkInstance *handle)
@@ -27,11 +26,10 @@ static hal_status instance_create(const vulkan_instance *functions, VkInstance *
     uint32_t version = 0;
     functions->vkEnumerateInstanceVersion(&version);
     if (version < VK_API_VERSION_1_2) {
-        return vulkan_fail(
-            HAL_ERROR_TOO_OLD,
-            "vulkan: loader: expected version 1.2 or newer, got %u.%u; install a newer "
-            "Vulkan loader",
-            VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+        return kit_fail(HAL_ERROR_TOO_OLD,
+                        "vulkan: loader: expected version 1.2 or newer, got %u.%u; install a newer "
+                        "Vulkan loader",
+                        VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
     }
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                            .pEngineName = "halyard",
@@ -40,11 +38,11 @@ static hal_status instance_create(const vulkan_instance *functions, VkInstance *
                                        .pApplicationInfo = &application};
     const VkResult result = functions->vkCreateInstance(&info, NULL, handle);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER || result == VK_ERROR_INITIALIZATION_FAILED) {
-        return vulkan_fail(HAL_ERROR_DRIVER_MISSING,
-                           "vulkan: the loader finds no driver that works (vkCreateInstance: %s); "
-                           "install the device's Vulkan driver, and check VK_DRIVER_FILES and "
-                           "VK_ICD_FILENAMES if they are set",
-                           vulkan_result_name(result));
+        return kit_fail(HAL_ERROR_DRIVER_MISSING,
+                        "vulkan: the loader finds no driver that works (vkCreateInstance: %s); "
+                        "install the device's Vulkan driver, and check VK_DRIVER_FILES and "
+                        "VK_ICD_FILENAMES if they are set",
+                        vulkan_result_name(result));
     }
     return result == VK_SUCCESS ? HAL_OK
                                 : vulkan_fail_attempt("vulkan", result, "vkCreateInstance");
@@ -62,10 +60,7 @@ static hal_status instance_load(const vulkan_loader *loader, vulkan_instance *in
     memcpy(&made.name, &function, sizeof function);
 #include "symbols.inl"
 #undef GLOBAL
-    const hal_status status = instance_create(&made, &made.handle);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(instance_create(&made, &made.handle));
 #define INSTANCE(name)                                            \
     function = loader->vkGetInstanceProcAddr(made.handle, #name); \
     if (!function) {                                              \
@@ -96,7 +91,7 @@ static hal_status loader_open(vulkan_loader *loader)
                                  .missing = HAL_ERROR_LIBRARY_MISSING,
                                  .symbols = symbols,
                                  .symbol_count = sizeof symbols / sizeof symbols[0]};
-    return kit_library_open(vulkan_host(), &library, loader);
+    return kit_library_open(kit_host(), &library, loader);
 }
 
 hal_status vulkan_instance_get(const vulkan_instance **instance)

@@ -28,7 +28,7 @@ enum { CACHE_HEADER = 32 };
 static void dump_line(void *context, const char *text)
 {
     (void)context;
-    vulkan_host()->log(HAL_LOG_INFO, text);
+    kit_host()->log(HAL_LOG_INFO, text);
 }
 
 /* Two multiplicative hashes over the words of the module. */
@@ -48,7 +48,7 @@ static void source_hash(const module_source *source, uint64_t key[2])
 /* A pipeline cache for one kernel, from the compile cache if it is there; null after a failure. */
 static VkPipelineCache cache_load(hal_plugin_device *device, const uint64_t key[2], int *loaded)
 {
-    const hal_host *host = vulkan_host();
+    const hal_host *host = kit_host();
     void *data = NULL;
     uint64_t bytes = 0;
     *loaded = host->cache_load &&
@@ -91,7 +91,7 @@ static VkResult pipeline_compile(hal_plugin_device *device, const module_source 
 
 static void cache_store(hal_plugin_device *device, const uint64_t key[2], VkPipelineCache cache)
 {
-    const hal_host *host = vulkan_host();
+    const hal_host *host = kit_host();
     size_t bytes = 0;
     if (cache == VK_NULL_HANDLE || !host->cache_store ||
         device->vk.vkGetPipelineCacheData(device->handle, cache, &bytes, NULL) != VK_SUCCESS ||
@@ -134,27 +134,24 @@ static hal_status pipeline_create(hal_plugin_device *device, const module_source
         result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
         return vulkan_fail_result(device, result, "kernel %s: creating its pipeline", source->name);
     }
-    return vulkan_fail(HAL_ERROR_COMPILE,
-                       "kernel %s: the driver %s of %s rejected its SPIR-V of %llu bytes: %s",
-                       source->name, device->physical.info.driver, device->physical.info.name,
-                       (unsigned long long)source->bytes, vulkan_result_name(result));
+    return kit_fail(HAL_ERROR_COMPILE,
+                    "kernel %s: the driver %s of %s rejected its SPIR-V of %llu bytes: %s",
+                    source->name, device->physical.info.driver, device->physical.info.name,
+                    (unsigned long long)source->bytes, vulkan_result_name(result));
 }
 
 static hal_status kernel_create_from(hal_plugin_device *device, const hal_ir_kernel *ir,
                                      const module_source *source, hal_plugin_kernel **kernel)
 {
-    hal_status status = vulkan_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(vulkan_device_check(device));
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     if (!made) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", source->name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", source->name);
     }
     made->binding_count = ir->binding_count;
     made->scalar_bytes = ir->scalar_bytes;
     made->argument_bytes = spirv_argument_bytes(ir->binding_count, ir->scalar_bytes);
-    status = pipeline_create(device, source, &made->pipeline);
+    hal_status status = pipeline_create(device, source, &made->pipeline);
     if (status != HAL_OK) {
         vulkan_kernel_destroy(device, made);
         return status;
@@ -172,9 +169,9 @@ hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
     const char *name = ir->names + ir->name;
     hal_status status = spirv_lower(ir, &device->physical.target, &module, problem, sizeof problem);
     if (status != HAL_OK) {
-        return vulkan_fail(status, "kernel %s: %s", name, problem);
+        return kit_fail(status, "kernel %s: %s", name, problem);
     }
-    if (kit_native_dump_begin(vulkan_host(), name, device->physical.info.name)) {
+    if (kit_native_dump_begin(kit_host(), name, device->physical.info.name)) {
         spirv_text(module.words, module.word_count, dump_line, NULL);
     }
     const module_source source = {.name = name,
@@ -197,22 +194,22 @@ hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *fo
     uint32_t magic = 0;
     *kernel = NULL;
     if (strcmp(format, vulkan_kernel_formats) != 0) {
-        return vulkan_fail(HAL_ERROR_UNSUPPORTED,
-                           "kernel %s: kernel_create_native: format: expected %s, got %s", name,
-                           vulkan_kernel_formats, format);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "kernel %s: kernel_create_native: format: expected %s, got %s", name,
+                        vulkan_kernel_formats, format);
     }
     if (bytes >= 4) {
         memcpy(&magic, code, 4);
     }
     if (bytes < 20 || bytes % 4 != 0 || magic != SPV_MAGIC) {
-        return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
-                           "kernel %s: kernel_create_native: code: expected a SPIR-V module in the "
-                           "machine's byte order, got %llu other bytes",
-                           name, (unsigned long long)bytes);
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "kernel %s: kernel_create_native: code: expected a SPIR-V module in the "
+                        "machine's byte order, got %llu other bytes",
+                        name, (unsigned long long)bytes);
     }
     uint32_t *words = malloc(bytes); /* aligned for the driver */
     if (!words) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory", name);
     }
     memcpy(words, code, bytes);
     const module_source source = {.name = name,

@@ -150,7 +150,7 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     }
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 ||
         bytes > device->physical.info.max_allocation + ALIGNMENT) {
-        return vulkan_fail(
+        return kit_fail(
             HAL_ERROR_INVALID_ARGUMENT,
             "%s: memory_allocate: expected 1 to %llu bytes of a known kind, got %llu of "
             "kind %u",
@@ -159,8 +159,8 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     if (!made) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a memory object",
-                           device->physical.info.name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a memory object",
+                        device->physical.info.name);
     }
     /* Room to align the first byte, and for whole words at the end. */
     VkMemoryRequirements needs = {0};
@@ -196,9 +196,9 @@ hal_status vulkan_memory_map(hal_plugin_device *device, hal_plugin_memory *memor
 {
     *pointer = memory->mapped;
     if (!memory->mapped) {
-        return vulkan_fail(HAL_ERROR_UNSUPPORTED,
-                           "%s: memory_map: memory: expected a mapped kind, got device memory",
-                           device->physical.info.name);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: memory_map: memory: expected a mapped kind, got device memory",
+                        device->physical.info.name);
     }
     return HAL_OK;
 }

@@ -70,5 +70,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .formats = vulkan_kernel_formats,
         .kernel_create_native = kernel_create_native,
     };
-    return kit_plugin_query(&table, host_abi, host, vulkan_set_host);
+    return kit_plugin_query(&table, host_abi, host, kit_set_host);
 }

@@ -101,24 +101,24 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
         return status;
     }
     if (bits == 0) {
-        return vulkan_fail(HAL_ERROR_UNSUPPORTED, "%s: queue_elapsed: the device has no timestamps",
-                           device->physical.info.name);
+        return kit_fail(HAL_ERROR_UNSUPPORTED, "%s: queue_elapsed: the device has no timestamps",
+                        device->physical.info.name);
     }
     if (first == 0 || first > second || second > queue->recorded ||
         first + VULKAN_TIMES <= queue->recorded) {
-        return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
-                           "%s: queue_elapsed: points: expected submitted ones among the last %d, "
-                           "got %llu to %llu; the "
-                           "last is %llu",
-                           device->physical.info.name, (int)VULKAN_TIMES, (unsigned long long)first,
-                           (unsigned long long)second, (unsigned long long)queue->recorded);
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: queue_elapsed: points: expected submitted ones among the last %d, "
+                        "got %llu to %llu; the "
+                        "last is %llu",
+                        device->physical.info.name, (int)VULKAN_TIMES, (unsigned long long)first,
+                        (unsigned long long)second, (unsigned long long)queue->recorded);
     }
     for (int i = 0; i < 2; i++) {
         if (queue->timed[points[i] % VULKAN_TIMES] != points[i]) {
-            return vulkan_fail(HAL_ERROR_INVALID_ARGUMENT,
-                               "%s: queue_elapsed: points: expected batches without "
-                               "HAL_BATCH_UNTIMED, got %llu",
-                               device->physical.info.name, (unsigned long long)points[i]);
+            return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "%s: queue_elapsed: points: expected batches without "
+                            "HAL_BATCH_UNTIMED, got %llu",
+                            device->physical.info.name, (unsigned long long)points[i]);
         }
         const VkResult result = device->vk.vkGetQueryPoolResults(
             device->handle, queue->times, (uint32_t)(points[i] % VULKAN_TIMES), 1, sizeof ticks[i],

@@ -50,14 +50,11 @@ static void locks_create(hal_plugin_queue *queue)
 hal_status vulkan_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
     *queue = NULL;
-    const hal_status status = vulkan_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(vulkan_device_check(device));
     hal_plugin_queue *made = calloc(1, sizeof *made);
     if (!made) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a queue",
-                           device->physical.info.name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a queue",
+                        device->physical.info.name);
     }
     made->device = device;
     locks_create(made);

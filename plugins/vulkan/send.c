@@ -188,7 +188,7 @@ static hal_status send_up_to(hal_plugin_queue *queue, uint64_t value)
 
 static void helper_look(hal_plugin_queue *queue)
 {
-    const hal_host *host = vulkan_host();
+    const hal_host *host = kit_host();
     pthread_rwlock_rdlock(&exit_lock);
     if (!exiting && send_due(queue) != HAL_OK && HAL_PLUGIN_HAS(host, queue_failed)) {
         host->queue_failed(queue, "the driver refused batches that had been accepted; open the "
@@ -265,10 +265,7 @@ static hal_status queue_append(hal_plugin_queue *queue, const hal_batch *batch, 
     hal_status status = HAL_OK;
     if (!queue->open) {
         vulkan_slot *slot = NULL;
-        status = vulkan_slot_acquire(queue, &slot);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(vulkan_slot_acquire(queue, &slot));
         status = vulkan_commands_begin(device, slot);
         if (status != HAL_OK) {
             vulkan_slot_release(queue, slot, 0);
@@ -395,10 +392,7 @@ void vulkan_send_stop(hal_plugin_queue *queue)
 hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     hal_plugin_queue *queue = NULL;
-    hal_status status = vulkan_queue_create(device, &queue);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(vulkan_queue_create(device, &queue));
     static const hal_binding none[HAL_IR_MAX_BINDINGS];
     static const uint8_t zeros[HAL_IR_MAX_SCALAR_BYTES];
     const hal_command command = {.kind = HAL_COMMAND_DISPATCH, .kernel = kernel};
@@ -407,7 +401,7 @@ hal_status vulkan_queue_warm(hal_plugin_device *device, hal_plugin_kernel *kerne
                              .commands = &command,
                              .bindings = none,
                              .scalars = zeros};
-    status = vulkan_queue_submit(queue, &batch, NULL, 0, 1);
+    hal_status status = vulkan_queue_submit(queue, &batch, NULL, 0, 1);
     if (status == HAL_OK) {
         status = vulkan_queue_wait(queue, 1, UINT64_MAX);
     }

@@ -35,8 +35,8 @@ static hal_status slot_create(hal_plugin_queue *queue, vulkan_slot **slot)
                                           .queueFamilyIndex = device->physical.family};
     vulkan_slot *made = calloc(1, sizeof *made);
     if (!made) {
-        return vulkan_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a batch",
-                           device->physical.info.name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a batch",
+                        device->physical.info.name);
     }
     queue->slot_count++;
     VkResult result = device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &made->pool);

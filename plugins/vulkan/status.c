@@ -1,10 +1,5 @@
-/* The services of the host, failures with a message, and the results of Vulkan as statuses. */
+/* The results of Vulkan as statuses with a message. */
 #include "status.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-
-static const hal_host *the_host;
 
 static hal_status status_of_result(VkResult result)
 {
@@ -22,26 +17,6 @@ static hal_status status_of_result(VkResult result)
     default:
         return HAL_ERROR_INTERNAL;
     }
-}
-
-void vulkan_set_host(const hal_host *host)
-{
-    the_host = host;
-}
-
-const hal_host *vulkan_host(void)
-{
-    return the_host;
-}
-
-hal_status vulkan_fail(hal_status status, const char *format, ...)
-{
-    char message[768];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
-    return the_host ? the_host->fail(status, message) : status;
 }
 
 const char *vulkan_result_name(VkResult result)
@@ -83,11 +58,11 @@ const char *vulkan_result_name(VkResult result)
 hal_status vulkan_fail_attempt(const char *name, VkResult result, const char *attempt)
 {
     if (result == VK_ERROR_DEVICE_LOST) {
-        return vulkan_fail(HAL_ERROR_DEVICE_LOST,
-                           "%s: %s: VK_ERROR_DEVICE_LOST; a kernel may have run too long or "
-                           "accessed memory outside its bindings; open the device again",
-                           name, attempt);
+        return kit_fail(HAL_ERROR_DEVICE_LOST,
+                        "%s: %s: VK_ERROR_DEVICE_LOST; a kernel may have run too long or "
+                        "accessed memory outside its bindings; open the device again",
+                        name, attempt);
     }
-    return vulkan_fail(status_of_result(result), "%s: %s: %s (%d)", name, attempt,
-                       vulkan_result_name(result), (int)result);
+    return kit_fail(status_of_result(result), "%s: %s: %s (%d)", name, attempt,
+                    vulkan_result_name(result), (int)result);
 }

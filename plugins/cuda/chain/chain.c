@@ -115,7 +115,7 @@ static hal_status chain_create(hal_plugin_queue *queue, uint32_t capacity, bool 
     cuda_chain *made = calloc(1, sizeof *made);
     *chain = NULL;
     if (!made) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a chain");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a chain");
     }
     const hal_status status =
         cuda_chain_graph_create(queue, capacity, early_start, run, &made->graph);

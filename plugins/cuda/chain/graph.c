@@ -99,8 +99,8 @@ hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capac
                                 .nodes = calloc(capacity, sizeof *graph->nodes)};
     if (!graph->nodes) {
         *graph = (cuda_chain_graph){.capacity = 0};
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a graph of %u kernels",
-                         capacity);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a graph of %u kernels",
+                        capacity);
     }
     cuda_result result = cu->cuGraphCreate(&graph->graph, 0);
     for (uint32_t i = 0; i < capacity && result == 0; i++) {

@@ -142,7 +142,7 @@ hal_status cuda_creation_begin(hal_plugin_device *device, const nccl_id *id, uin
     cuda_creation *of = calloc(1, sizeof *of);
     hal_status status = HAL_OK;
     if (!of) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
     }
     *of = (cuda_creation){.context = device->context, .id = *id, .rank = rank, .count = count};
     pthread_mutex_init(&of->lock, NULL);
@@ -153,8 +153,8 @@ hal_status cuda_creation_begin(hal_plugin_device *device, const nccl_id *id, uin
                             "memory of a communicator's first messages");
     }
     if (status == HAL_OK && pthread_create(&thread, NULL, creation_run, of) != 0) {
-        status = cuda_fail(HAL_ERROR_OUT_OF_MEMORY,
-                           "cuda: the system has no thread that creates a communicator");
+        status = kit_fail(HAL_ERROR_OUT_OF_MEMORY,
+                          "cuda: the system has no thread that creates a communicator");
     }
     if (status != HAL_OK) {
         creation_free(of);
@@ -240,8 +240,8 @@ static void ending_await(ending *of)
     const bool is_left = of->is_left;
     pthread_mutex_unlock(&of->lock);
     if (is_left) {
-        cuda_host()->log(HAL_LOG_WARN, "cuda: NCCL has not ended a communicator within 3 s; its "
-                                       "memory stays allocated");
+        kit_host()->log(HAL_LOG_WARN, "cuda: NCCL has not ended a communicator within 3 s; its "
+                                      "memory stays allocated");
     } else {
         ending_free(of);
     }

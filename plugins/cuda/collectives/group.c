@@ -323,7 +323,7 @@ static void clique_advance(clique *of)
 
 static hal_status fail_ended(const clique *of)
 {
-    return cuda_fail(of->failure, "%s", of->message);
+    return kit_fail(of->failure, "%s", of->message);
 }
 
 hal_status cuda_comm_submit(hal_plugin_queue *queue, const hal_batch *batch, uint64_t value)
@@ -367,14 +367,11 @@ void cuda_comm_forget_queue(hal_plugin_queue *queue)
 hal_status cuda_comm_id(hal_plugin_comm_id *id)
 {
     nccl_id made;
-    hal_status status = cuda_nccl_load();
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(cuda_nccl_load());
     const nccl_result result = cuda_nccl()->ncclGetUniqueId(&made);
     if (result != NCCL_SUCCESS) {
-        return cuda_fail(HAL_ERROR_IO, "cuda: NCCL: making an id: %s",
-                         cuda_nccl()->ncclGetErrorString(result));
+        return kit_fail(HAL_ERROR_IO, "cuda: NCCL: making an id: %s",
+                        cuda_nccl()->ncclGetErrorString(result));
     }
     memset(id, 0, sizeof *id);
     memcpy(id->bytes, made.bytes, sizeof made.bytes);
@@ -446,23 +443,20 @@ hal_status cuda_comm_create(hal_plugin_device *device, const hal_plugin_comm_id 
                             uint32_t count, hal_plugin_comm **comm)
 {
     *comm = NULL;
-    hal_status status = cuda_nccl_load();
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(cuda_nccl_load());
     hal_plugin_comm *made = calloc(1, sizeof *made);
     pthread_mutex_lock(&group_lock);
     clique *of = made ? clique_for(id) : NULL;
     if (!of || of->rank_count == MAX_LOCAL) {
         pthread_mutex_unlock(&group_lock);
         free(made);
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
     }
     *made = (hal_plugin_comm){
         .next = of->ranks, .device = device, .clique = of, .rank = rank, .count = count};
     of->ranks = made;
     of->rank_count++;
-    status = communicator_begin(made);
+    hal_status status = communicator_begin(made);
     if (status != HAL_OK) {
         rank_leave(made);
         made = NULL;

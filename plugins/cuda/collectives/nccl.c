@@ -83,10 +83,10 @@ static hal_status library_open(void)
         .symbol_count = sizeof symbols / sizeof symbols[0],
     };
     if (!names[0]) {
-        return cuda_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL is off by HAL_CUDA_NCCL");
+        return kit_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL is off by HAL_CUDA_NCCL");
     }
     environment_set();
-    return kit_library_open(cuda_host(), &library, &functions);
+    return kit_library_open(kit_host(), &library, &functions);
 }
 
 hal_status cuda_nccl_load(void)
@@ -108,12 +108,9 @@ hal_status cuda_comm_backend(hal_plugin_comm_backend *backend)
     const uint32_t floats = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
                             HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_F64);
     int version = 0;
-    const hal_status status = cuda_nccl_load();
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(cuda_nccl_load());
     if (functions.ncclGetVersion(&version) != NCCL_SUCCESS) {
-        return cuda_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL does not tell its version");
+        return kit_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL does not tell its version");
     }
     hal_plugin_comm_backend made = {.size =
                                         backend->size < sizeof made ? backend->size : sizeof made,

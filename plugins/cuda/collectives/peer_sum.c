@@ -234,8 +234,8 @@ static hal_status kernel_write(const void *what, const hal_plugin_device *device
     units_add(text, is, source->ranks);
     unit_store(text, is);
     kit_text_add(text, "add.u32 %%i, %%i, %%step;\nbra NEXT;\nDONE:\nret;\n}\n");
-    return text->failed ? cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for %s",
-                                    "a kernel that adds the data of several devices")
+    return text->failed ? kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for %s",
+                                   "a kernel that adds the data of several devices")
                         : HAL_OK;
 }
 
@@ -268,12 +268,9 @@ static hal_status rank_create(cuda_peer_sum *sum, peer_rank *rank)
 {
     const size_t bytes = 2 * (size_t)sum->ranks * SLOT_BYTES;
     cuda_stream stream = NULL;
-    hal_status status = cuda_context_push(rank->device);
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = cuda_check(cuda_functions()->cuMemAlloc_v2(&rank->inbox, bytes),
-                        "memory for sums of several devices");
+    HAL_TRY(cuda_context_push(rank->device));
+    hal_status status = cuda_check(cuda_functions()->cuMemAlloc_v2(&rank->inbox, bytes),
+                                   "memory for sums of several devices");
     status = status == HAL_OK ? cuda_stream_acquire(rank->device, &stream) : status;
     if (status == HAL_OK) {
         status = cuda_check(cuda_functions()->cuMemsetD8Async(rank->inbox, 0, bytes, stream),
@@ -294,7 +291,7 @@ hal_status cuda_peer_sum_create(hal_plugin_device *const *devices, uint32_t rank
     cuda_peer_sum *made = calloc(1, sizeof *made);
     void *aborted = NULL;
     if (!made) {
-        return cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
     }
     made->ranks = ranks;
     for (uint32_t i = 0; i < ranks; i++) {
@@ -363,11 +360,8 @@ static hal_status rank_run(cuda_peer_sum *sum, uint32_t rank, const cuda_peer_pa
     for (uint32_t q = 0; q < sum->ranks; q++) {
         arguments.inboxes[q] = sum->of[q].inbox + slots + rank * (uint64_t)SLOT_BYTES;
     }
-    hal_status status = cuda_context_push(part->device);
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = kernel_prepare(sum, &sum->of[rank], is, &kernel);
+    HAL_TRY(cuda_context_push(part->device));
+    hal_status status = kernel_prepare(sum, &sum->of[rank], is, &kernel);
     if (status == HAL_OK) {
         status = cuda_check(cuda_functions()->cuLaunchKernel(
                                 kernel->function, (units + GROUP_ITEMS - 1) / GROUP_ITEMS, 1, 1,

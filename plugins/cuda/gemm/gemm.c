@@ -172,7 +172,7 @@ static hal_status module_find(hal_plugin_device *device, const cuda_gemm_key *ke
         hal_plugin_kernel loaded = {.dynamic_shared = shared_bytes(key)};
         const cuda_kernel_source source = {
             .name = "gemm", .write = gemm_write, .what = key, .key = {hash[0], hash[1]}};
-        status = !made ? cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory")
+        status = !made ? kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory")
                        : cuda_kernel_compile(device, &source, &loaded);
         if (status == HAL_OK) {
             *made = (cuda_gemm_module){.key = {hash[0], hash[1]},
@@ -205,7 +205,7 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
                  "of whole tiles, about %lld ns",
                  (long long)d->m, (long long)d->n, (long long)d->k, d->batch, (uint32_t)tile->rows,
                  (uint32_t)tile->columns, groups, plan->rounds, (long long)plan->ns);
-        cuda_host()->log(HAL_LOG_DEBUG, line);
+        kit_host()->log(HAL_LOG_DEBUG, line);
         return;
     }
     snprintf(
@@ -218,7 +218,7 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
         plan->key.alternates ? ", in turn" : "", plan->key.split,
         plan->key.split == 1 ? " part" : " parts", plan->key.in_memory ? " through memory" : "",
         groups, (long long)plan->ns);
-    cuda_host()->log(HAL_LOG_DEBUG, line);
+    kit_host()->log(HAL_LOG_DEBUG, line);
 }
 
 /* The strict kernel serves the other classes of F32 where it takes less time. */
@@ -265,7 +265,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     struct cuda_gemm_launch *launch = aligned_alloc(64, sizeof *launch);
     const cuda_gemm_module *module = NULL;
     if (!made || !launch) {
-        status = cuda_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory");
+        status = kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory");
     } else {
         memset(launch, 0, sizeof *launch);
         status = cuda_context_push(device);

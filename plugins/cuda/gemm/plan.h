@@ -32,7 +32,7 @@ typedef struct cuda_gemm_plan {
 
 static inline hal_status cuda_gemm_decline(const char *reason)
 {
-    return cuda_fail(HAL_ERROR_UNSUPPORTED, "cuda: gemm: %s", reason);
+    return kit_fail(HAL_ERROR_UNSUPPORTED, "cuda: gemm: %s", reason);
 }
 
 /* Chooses the kernel with the least estimated time, a function of the description, the device's

@@ -181,10 +181,10 @@ hal_status metal_lower(const hal_ir_kernel *ir, uint32_t quirks, kit_text *text)
     const bool subgroups = (used & METAL_SUBGROUPS) != 0;
     kit_c_dialect words = dialect;
     if (uses_f64(ir)) {
-        return metal_fail(HAL_ERROR_UNSUPPORTED,
-                          "kernel %s: type: expected types of at most 32-bit floats, got f64; no "
-                          "Metal device computes in f64",
-                          ir->names + ir->name);
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "kernel %s: type: expected types of at most 32-bit floats, got f64; no "
+                        "Metal device computes in f64",
+                        ir->names + ir->name);
     }
     kit_text_add(text, "#include <metal_stdlib>\n"
                        "using namespace metal;\n"
@@ -208,11 +208,11 @@ hal_status metal_lower(const hal_ir_kernel *ir, uint32_t quirks, kit_text *text)
     if (subgroups) {
         write_items(ir, text);
     }
-    const hal_status status = kit_c_lower(metal_host(), &words, ir, text);
+    const hal_status status = kit_c_lower(kit_host(), &words, ir, text);
     kit_text_add(text, "}\n");
     if (status == HAL_OK && text->failed) {
-        return metal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",
-                          ir->names + ir->name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",
+                        ir->names + ir->name);
     }
     return status;
 }

@@ -337,14 +337,14 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     write_parameters(ir, in_buffer, text);
     kit_text_add(text, called ? ITEM_PARAMETERS ")\n{\n" : ")\n{\n");
     write_places(card, ir, in_buffer, text);
-    const hal_status status = kit_c_lower(opencl_host(), &words, ir, text);
+    const hal_status status = kit_c_lower(kit_host(), &words, ir, text);
     kit_text_add(text, "}\n");
     if (called) {
         write_call(card, ir, in_buffer, text);
     }
     if (status == HAL_OK && text->failed) {
-        return opencl_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",
-                           ir->names + ir->name);
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory for its source",
+                        ir->names + ir->name);
     }
     return status;
 }

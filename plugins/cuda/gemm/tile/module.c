@@ -11,13 +11,10 @@ hal_status cuda_gemm_module_write(const cuda_gemm_key *key, const cuda_gemm_writ
     cuda_lowering l = {
         .kernel = key->epilogue, .quirks = cuda_quirks(90), .body = {.host = text->host}};
     void *scratch = NULL;
-    hal_status status = key->epilogue ? cuda_lowering_init(&l, &scratch) : HAL_OK;
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(key->epilogue ? cuda_lowering_init(&l, &scratch) : HAL_OK);
     l.used[CUDA_FLOAT] = writers->sums;
     writers->body(&l, key);
-    status = l.status;
+    hal_status status = l.status;
     if (status == HAL_OK) {
         writers->header(&l, key, text);
         kit_text_append(text, l.body.data, l.body.length);

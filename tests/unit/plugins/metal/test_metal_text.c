@@ -3,13 +3,13 @@
 
 #include "../plugin_host.h"
 #include <metal/lower/lower.h>
-#include <metal/status.h>
+#include <kit/host.h>
 #include <metal/quirks.h>
 
 static hal_status lower(const char *source, uint32_t quirks, kit_text *text)
 {
     hal_ir_kernel *kernel = ir_parse(source);
-    metal_set_host(plugin_host());
+    kit_set_host(plugin_host());
     const hal_status status = metal_lower(kernel, quirks, text);
     hal_ir_kernel_destroy(kernel);
     return status;

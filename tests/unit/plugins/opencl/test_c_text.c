@@ -4,7 +4,7 @@
 #include "../plugin_host.h"
 #include "scratch.h"
 #include <opencl/lower/lower.h>
-#include <opencl/status.h>
+#include <kit/host.h>
 #include <opencl/quirks.h>
 
 static void *no_memory(uint64_t bytes, uint64_t alignment)
@@ -48,7 +48,7 @@ static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
     char *source = file_read(path);
     hal_ir_kernel *kernel = ir_parse(source);
     kit_text text = {.host = plugin_host()};
-    opencl_set_host(plugin_host());
+    kit_set_host(plugin_host());
     if (opencl_lower(&card, kernel, in_buffer, &text) != HAL_OK) {
         fail_msg("%s: %s", name, message);
     }
@@ -115,7 +115,7 @@ static void expect_called(const char *source, bool called)
     const opencl_card card = {.quirks = OPENCL_QUIRK_CALLED_ITEMS};
     hal_ir_kernel *kernel = ir_parse(source);
     kit_text text = {.host = plugin_host()};
-    opencl_set_host(plugin_host());
+    kit_set_host(plugin_host());
     assert_int_equal(opencl_lower(&card, kernel, false, &text), HAL_OK);
     assert_int_equal(strstr(text.data, "work_item(") != NULL, called);
     kit_text_release(&text);
@@ -142,7 +142,7 @@ TEST(what_cannot_be_written_is_named)
     const opencl_card card = {.quirks = 0};
     hal_ir_kernel *kernel = ir_parse(text);
     kit_text made = {.host = plugin_host()};
-    opencl_set_host(plugin_host());
+    kit_set_host(plugin_host());
     assert_int_equal(opencl_lower(&card, kernel, false, &made), HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(message, "kernel lanes, record 1"));
     kit_text_release(&made);
@@ -159,7 +159,7 @@ TEST(no_memory_is_told)
     char *source = file_read(path);
     hal_ir_kernel *kernel = ir_parse(source);
     kit_text text = {.host = &poor};
-    opencl_set_host(&poor);
+    kit_set_host(&poor);
     assert_int_equal(opencl_lower(&card, kernel, false, &text), HAL_ERROR_OUT_OF_MEMORY);
     hal_ir_kernel_destroy(kernel);
     free(source);
