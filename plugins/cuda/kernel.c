@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "quirks.h"
 
+#include <kit/hash.h>
 #include <kit/native_dump.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,50 +31,24 @@ static void kernel_set_layout(hal_plugin_device *device, hal_plugin_kernel *kern
     kernel->dynamic_shared = layout.dynamic_shared;
 }
 
-static void hash_word(uint64_t word, uint64_t *a, uint64_t *b)
-{
-    *a = (*a ^ word) * 0x9e3779b97f4a7c15;
-    *a ^= *a >> 32;
-    *b = (*b + word) * 0xc2b2ae3d27d4eb4f;
-    *b ^= *b >> 29;
-}
-
-/* Two multiplicative hashes over words of 8 bytes. */
-void cuda_hash_add(uint64_t key[2], const void *data, uint64_t bytes)
-{
-    const uint8_t *at = data;
-    uint64_t a = key[0] ^ bytes, b = key[1], word;
-    for (; bytes >= 8; bytes -= 8, at += 8) {
-        memcpy(&word, at, 8);
-        hash_word(word, &a, &b);
-    }
-    if (bytes > 0) {
-        word = 0;
-        memcpy(&word, at, bytes);
-        hash_word(word, &a, &b);
-    }
-    key[0] = a;
-    key[1] = b ^ a >> 7;
-}
-
 void cuda_kernel_hash(const hal_ir_kernel *ir, uint64_t key[2])
 {
     key[0] = 0x243f6a8885a308d3;
     key[1] = 0x13198a2e03707344;
-    cuda_hash_add(key, ir->group_size, sizeof ir->group_size);
+    kit_hash_add(key, ir->group_size, sizeof ir->group_size);
     const uint32_t counts[6] = {ir->record_count, ir->memory_count,    ir->binding_count,
                                 ir->scalar_bytes, ir->groups_per_unit, ir->constant_count};
-    cuda_hash_add(key, counts, sizeof counts);
-    cuda_hash_add(key, ir->records, ir->record_count * sizeof *ir->records);
-    cuda_hash_add(key, ir->constants, ir->constant_count * sizeof *ir->constants);
+    kit_hash_add(key, counts, sizeof counts);
+    kit_hash_add(key, ir->records, ir->record_count * sizeof *ir->records);
+    kit_hash_add(key, ir->constants, ir->constant_count * sizeof *ir->constants);
     for (uint32_t i = 0; i < ir->memory_count; i++) {
         const uint32_t words[3] = {ir->memories[i].count, ir->memories[i].type,
                                    ir->memories[i].access};
-        cuda_hash_add(key, words, sizeof words);
+        kit_hash_add(key, words, sizeof words);
     }
     for (uint32_t i = 0; i < ir->scalar_count; i++) {
         const uint32_t words[2] = {ir->scalars[i].offset, ir->scalars[i].type};
-        cuda_hash_add(key, words, sizeof words);
+        kit_hash_add(key, words, sizeof words);
     }
 }
 

@@ -55,8 +55,6 @@ typedef struct cuda_kernel_source {
  * module and function. The context is current. */
 hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_source *source,
                                hal_plugin_kernel *kernel);
-/* Adds bytes to a hash of 128 bits. */
-void cuda_hash_add(uint64_t key[2], const void *data, uint64_t bytes);
 /* The hash of all of the IR but its names. */
 void cuda_kernel_hash(const hal_ir_kernel *ir, uint64_t key[2]);
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <kit/hash.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,28 +123,17 @@ static hal_status object_load(const files *f, const char *name, void **library, 
     return HAL_OK;
 }
 
-/* FNV-1a of 64 bits, from two starts. */
-static void text_key(const kit_text *text, uint64_t key[2])
-{
-    for (int k = 0; k < 2; k++) {
-        key[k] = UINT64_C(0xcbf29ce484222325) + (uint64_t)k * UINT64_C(0x9e3779b97f4a7c15);
-        for (uint64_t i = 0; i < text->length; i++) {
-            key[k] = (key[k] ^ (uint8_t)text->data[i]) * UINT64_C(0x100000001b3);
-        }
-    }
-}
-
 hal_status example_compile(const kit_text *text, const char *name, void **library,
                            example_code *run)
 {
     const hal_host *host = example_host();
     hal_device_info info;
     uint32_t count;
-    uint64_t key[2], bytes = 0;
+    uint64_t key[2] = {0}, bytes = 0;
     void *object = NULL;
     files f;
     example_enumerate(&info, 1, &count);
-    text_key(text, key);
+    kit_hash_add(key, text->data, text->length);
     if (!files_make(&f)) {
         return example_fail(HAL_ERROR_IO, "kernel %s: no temporary folder", name);
     }

@@ -112,97 +112,21 @@ static uint64_t compare_floats(uint32_t opcode, double a, double b)
     }
 }
 
-static float math_f32(uint32_t opcode, float x, float y)
-{
-    return opcode == HAL_IR_POW ? math_pow_f32(0, x, y)
-                                : functions[opcode - HAL_IR_MATH_FIRST].f32(0, x);
-}
+#define BITS 32
+#define REAL float
+#define C_NAME(name) name##f
+#include "interpret_float.inl"
+#undef BITS
+#undef REAL
+#undef C_NAME
 
-static uint64_t operate_f32(uint32_t opcode, float a, float b, float c)
-{
-    switch (opcode) {
-    case HAL_IR_ADD:
-        return math_bits_f32(a + b);
-    case HAL_IR_SUB:
-        return math_bits_f32(a - b);
-    case HAL_IR_MUL:
-        return math_bits_f32(a * b);
-    case HAL_IR_DIV:
-        return math_bits_f32(a / b);
-    case HAL_IR_REM:
-        return math_bits_f32(fmodf(a, b));
-    case HAL_IR_NEG:
-        return math_bits_f32(a) ^ 0x80000000u;
-    case HAL_IR_ABS:
-        return math_bits_f32(a) & 0x7fffffffu;
-    case HAL_IR_MIN:
-    case HAL_IR_MAX:
-        return math_bits_f32((float)math_float_f64(extreme_f64(opcode, a, b)));
-    case HAL_IR_FMA:
-        return math_bits_f32(fmaf(a, b, c));
-    case HAL_IR_SQRT:
-        return math_bits_f32(sqrtf(a));
-    case HAL_IR_FLOOR:
-        return math_bits_f32(floorf(a));
-    case HAL_IR_TRUNC:
-        return math_bits_f32(truncf(a));
-    case HAL_IR_RINT:
-        return math_bits_f32(rintf(a));
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-    case HAL_IR_LT:
-    case HAL_IR_LE:
-        return compare_floats(opcode, a, b);
-    default:
-        return math_bits_f32(math_f32(opcode, a, b));
-    }
-}
-
-static double math_f64(uint32_t opcode, double x, double y)
-{
-    return opcode == HAL_IR_POW ? math_pow_f64(0, x, y)
-                                : functions[opcode - HAL_IR_MATH_FIRST].f64(0, x);
-}
-
-static uint64_t operate_f64(uint32_t opcode, double a, double b, double c)
-{
-    switch (opcode) {
-    case HAL_IR_ADD:
-        return math_bits_f64(a + b);
-    case HAL_IR_SUB:
-        return math_bits_f64(a - b);
-    case HAL_IR_MUL:
-        return math_bits_f64(a * b);
-    case HAL_IR_DIV:
-        return math_bits_f64(a / b);
-    case HAL_IR_REM:
-        return math_bits_f64(fmod(a, b));
-    case HAL_IR_NEG:
-        return math_bits_f64(a) ^ UINT64_C(0x8000000000000000);
-    case HAL_IR_ABS:
-        return math_bits_f64(a) & UINT64_C(0x7fffffffffffffff);
-    case HAL_IR_MIN:
-    case HAL_IR_MAX:
-        return extreme_f64(opcode, a, b);
-    case HAL_IR_FMA:
-        return math_bits_f64(fma(a, b, c));
-    case HAL_IR_SQRT:
-        return math_bits_f64(sqrt(a));
-    case HAL_IR_FLOOR:
-        return math_bits_f64(floor(a));
-    case HAL_IR_TRUNC:
-        return math_bits_f64(trunc(a));
-    case HAL_IR_RINT:
-        return math_bits_f64(rint(a));
-    case HAL_IR_EQ:
-    case HAL_IR_NE:
-    case HAL_IR_LT:
-    case HAL_IR_LE:
-        return compare_floats(opcode, a, b);
-    default:
-        return math_bits_f64(math_f64(opcode, a, b));
-    }
-}
+#define BITS 64
+#define REAL double
+#define C_NAME(name) name
+#include "interpret_float.inl"
+#undef BITS
+#undef REAL
+#undef C_NAME
 
 static uint64_t divide(uint32_t opcode, hal_type type, uint64_t a, uint64_t b)
 {

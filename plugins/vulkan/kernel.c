@@ -7,6 +7,7 @@
 #include "lower/spirv_text.h"
 #include "quirks.h"
 
+#include <kit/hash.h>
 #include <kit/native_dump.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,20 +30,6 @@ static void dump_line(void *context, const char *text)
 {
     (void)context;
     kit_host()->log(HAL_LOG_INFO, text);
-}
-
-/* Two multiplicative hashes over the words of the module. */
-static void source_hash(const module_source *source, uint64_t key[2])
-{
-    uint64_t a = UINT64_C(0x9e3779b97f4a7c15), b = source->bytes;
-    for (uint64_t i = 0; i < source->bytes / 4; i++) {
-        a = (a ^ source->words[i]) * UINT64_C(0xff51afd7ed558ccd);
-        b = (b + source->words[i]) * UINT64_C(0xc4ceb9fe1a85ec53);
-        a ^= a >> 29;
-        b ^= b >> 31;
-    }
-    key[0] = a;
-    key[1] = b;
 }
 
 /* A pipeline cache for one kernel, from the compile cache if it is there; null after a failure. */
@@ -115,9 +102,9 @@ static hal_status pipeline_create(hal_plugin_device *device, const module_source
     VkShaderModule module = VK_NULL_HANDLE;
     VkResult result = device->vk.vkCreateShaderModule(device->handle, &info, NULL, &module);
     if (result == VK_SUCCESS) {
-        uint64_t key[2];
+        uint64_t key[2] = {0};
         int loaded = 0;
-        source_hash(source, key);
+        kit_hash_add(key, source->words, source->bytes);
         const VkPipelineCache cache = cache_load(device, key, &loaded);
         result = pipeline_compile(device, source, module, cache, pipeline);
         if (result == VK_SUCCESS && !loaded) {

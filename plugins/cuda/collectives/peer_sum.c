@@ -13,6 +13,7 @@
 #include "pinned.h"
 #include "stream.h"
 
+#include <kit/hash.h>
 #include <kit/text.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,9 +335,9 @@ static hal_status kernel_prepare(const cuda_peer_sum *sum, peer_rank *rank, cons
     if ((*kernel)->module) {
         return HAL_OK;
     }
-    cuda_hash_add(source.key, "peer_sum", 8);
-    cuda_hash_add(source.key, &is->index, sizeof is->index);
-    cuda_hash_add(source.key, &what.ranks, sizeof what.ranks);
+    kit_hash_add(source.key, "peer_sum", 8);
+    kit_hash_add(source.key, &is->index, sizeof is->index);
+    kit_hash_add(source.key, &what.ranks, sizeof what.ranks);
     return cuda_kernel_compile(rank->device, &source, *kernel);
 }
 

@@ -11,6 +11,7 @@
 #include "kernel.h"
 #include "quirks.h"
 
+#include <kit/hash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,7 @@ static void key_hash(const cuda_gemm_key *key, uint64_t hash[2])
     if (key->epilogue) {
         cuda_kernel_hash(key->epilogue, hash);
     }
-    cuda_hash_add(hash, &plain, sizeof plain);
+    kit_hash_add(hash, &plain, sizeof plain);
 }
 
 static hal_status gemm_write(const void *key, const hal_plugin_device *device, kit_text *text)
