@@ -160,9 +160,9 @@ hal_ir_value ops_exp_below(hal_ir_builder *b, hal_ir_value x, int is_narrow)
     /* e^r on [-log(2) / 2, log(2) / 2], as in hal/ir_math_f32.h. */
     static const float powers[] = {
         0x1.695414p-10f, 0x1.123b04p-7f, 0x1.555a22p-5f, 0x1.55549p-3f, 0x1.fffffap-2f, 1.0f, 1.0f};
-    const hal_ir_value held = hal_ir_max(b, x, hal_ir_f32(b, -88.1f));
+    const hal_ir_value held = hal_ir_max(b, x, hal_ir_f32(b, is_narrow ? -88.1f : -104.0f));
     const hal_ir_value factor = hal_ir_f32(b, 0x1.715476p0f);
-    const hal_ir_value magic = hal_ir_f32(b, MAGIC + 127.0f);
+    const hal_ir_value magic = hal_ir_f32(b, MAGIC + (is_narrow ? 127.0f : 254.0f));
     const hal_ir_value t = hal_ir_fma(b, held, factor, magic);
     const hal_ir_value n = hal_ir_sub(b, t, magic);
     if (is_narrow) {
@@ -171,5 +171,5 @@ hal_ir_value ops_exp_below(hal_ir_builder *b, hal_ir_value x, int is_narrow)
     }
     hal_ir_value r = hal_ir_fma(b, n, hal_ir_f32(b, -0x1.62e43p-1f), held);
     r = hal_ir_fma(b, n, hal_ir_f32(b, 0x1.05c61p-29f), r);
-    return scale(b, polynomial(b, r, powers, COUNT(powers)), t);
+    return scale_twice(b, polynomial(b, r, powers, COUNT(powers)), t);
 }

@@ -12,8 +12,8 @@ int ops_expands(const hal_device_info *info, uint32_t opcode);
 /* Whether `function` has a form of its own for results that are rounded to `type`. */
 int ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type);
 
-/* exp(x) of an f32 x <= 0 or NaN; 0 where it is below 2^-126. The error is at most 1.5 units in the
- * last place; with `is_narrow`, for what is rounded to a narrow type, 4 + |x| / 4. */
+/* exp(x) of an f32 x <= 0 or NaN. The error is at most 1.5 units in the last place; with
+ * `is_narrow`, for what is rounded to a narrow type, 4 + |x| / 4, and 0 below 2^-126. */
 hal_ir_value ops_exp_below(hal_ir_builder *b, hal_ir_value x, int is_narrow);
 
 #endif
