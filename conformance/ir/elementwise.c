@@ -1,6 +1,6 @@
 /* elementwise.c: one kernel for each opcode that computes values, and each type: on all pairs of
- * corner values, then on random ones, with a tail that fills no group; and one in which operands are
- * constants of the kernel, which compilers fold. */
+ * corner values, then on random ones, with a tail that fills no group; and one in which operands
+ * are constants of the kernel, which compilers fold. */
 #include <math.h>
 #include <stdio.h>
 

@@ -70,8 +70,8 @@ typedef struct kit_c_dialect {
      * shared memory, one to a binding and a BOOL: false writes zeros and reads nothing. Statements
      * that close a set of copies, and that wait (k: sets that may be in flight). */
     const char *async_copy, *async_commit, *async_wait;
-    /* The compiler computes floor, trunc and rint of constants wrongly: the plugin declares `hidden`,
-     * a uint of 0 that it does not know. */
+    /* The compiler computes floor, trunc and rint of constants wrongly: the plugin declares
+     * `hidden`, a uint of 0 that it does not know. */
     bool hides_constants;
 } kit_c_dialect;
 

@@ -87,6 +87,16 @@ static uint32_t min_nan(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* x / 0 is x * 0 where the 0 is a constant of the kernel. */
+static uint32_t constant_divisor(wrap_ir *ir, uint32_t i)
+{
+    const hal_ir_record *divisor = &ir->records[ir->records[i].b];
+    if (divisor->opcode == HAL_IR_CONSTANT && ir->constants[divisor->aux] == 0) {
+        ir->records[i].opcode = HAL_IR_MUL;
+    }
+    return i;
+}
+
 /* The negative of zero is zero, as 0 - x is. */
 static uint32_t negative_zero(wrap_ir *ir, uint32_t i)
 {
@@ -197,18 +207,12 @@ static uint32_t narrow_bf16(wrap_ir *ir, uint32_t i)
     {                                                                                       \
         .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
     }
-const mutant mutants_arithmetic[] = {MUTANT(divide_ulp, DIV, F32),
-                                     MUTANT(exp_bits, EXP, F32),
-                                     MUTANT(fma_apart, FMA, F32),
-                                     MUTANT(flush_products, MUL, F32),
-                                     MUTANT(min_nan, MIN, F32),
-                                     MUTANT(negative_zero, NEG, F32),
-                                     MUTANT(cast_edge, CAST, I32),
-                                     MUTANT(cast_twice, CAST, F32),
-                                     MUTANT(rint_half, RINT, F32),
-                                     MUTANT(divide_zero, DIV, I32),
-                                     MUTANT(shift_64, SHL, U64),
-                                     MUTANT(store_f16, STORE, NONE),
-                                     MUTANT(narrow_bf16, NARROW, NONE),
-                                     MUTANT(contract, ADD, F32),
-                                     {.name = NULL}};
+const mutant mutants_arithmetic[] = {
+    MUTANT(divide_ulp, DIV, F32),       MUTANT(exp_bits, EXP, F32),
+    MUTANT(fma_apart, FMA, F32),        MUTANT(flush_products, MUL, F32),
+    MUTANT(min_nan, MIN, F32),          MUTANT(negative_zero, NEG, F32),
+    MUTANT(constant_divisor, DIV, F32), MUTANT(cast_edge, CAST, I32),
+    MUTANT(cast_twice, CAST, F32),      MUTANT(rint_half, RINT, F32),
+    MUTANT(divide_zero, DIV, I32),      MUTANT(shift_64, SHL, U64),
+    MUTANT(store_f16, STORE, NONE),     MUTANT(narrow_bf16, NARROW, NONE),
+    MUTANT(contract, ADD, F32),         {.name = NULL}};
