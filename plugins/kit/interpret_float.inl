@@ -1,5 +1,5 @@
-/* interpret_float.inl: the operations on floats of BITS bits, which C calls REAL; C_NAME is the name
- * of its function for them. */
+/* interpret_float.inl: the operations on floats of BITS bits, which C calls REAL; C_NAME is the
+ * name of its function for them. */
 #define PASTE(a, b) a##b
 #define NAME(a, b) PASTE(a, b)
 #define OWN(name) NAME(name##_f, BITS)
