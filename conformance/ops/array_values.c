@@ -1,6 +1,7 @@
 /* array_values.c: the values of fused chains and trees against double precision. The bounds are
  * those of the single functions, carried through what comes after. */
 #include <math.h>
+#include <string.h>
 
 #include "case/cases.h"
 #include "ops/array_fixture.h"
@@ -130,11 +131,41 @@ static void run_values(case_run *run, const void *parameters)
     judge(&r, tested, leaves[0], array_run_both_ways(&r, tested->is_tree ? tree : chain));
 }
 
+/* Every bit pattern of a narrow float, NaN included, moves as it is. */
+static void run_moves(case_run *run, const void *parameters)
+{
+    const hal_type type = *(const hal_type *)parameters;
+    const size_t bytes = hal_type_size(type), count = (size_t)1 << 8 * bytes;
+    const int64_t shape[2] = {16, (int64_t)(count / 16)};
+    uint8_t *elements = case_allocate(run, count, bytes);
+    uint8_t *expected = case_allocate(run, count, bytes), *found = case_allocate(run, count, bytes);
+    case_claim_storage(run, type);
+    for (size_t i = 0; i < count; i++) {
+        number_store(type, elements, i, i);
+        number_store(type, expected, i % (count / 16) * 16 + i / (count / 16), i);
+    }
+    scope_begin(run);
+    ops_array *x = ops_array_from_host(run->ops, type, 2, shape, elements);
+    case_ok(run, ops_array_read(ops_array_transpose(x, 0, 1), count * bytes, found),
+            "ops_array_read");
+    scope_end(run);
+    for (size_t i = 0; i < count; i++) {
+        case_check(run, memcmp(found + i * bytes, expected + i * bytes, bytes) == 0,
+                   "element %zu: expected the bits 0x%llx, got 0x%llx", i,
+                   (unsigned long long)number_load(type, expected, i),
+                   (unsigned long long)number_load(type, found, i));
+    }
+}
+
 void cases_ops_array_values(case_list *list)
 {
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (!hal_type_is_float(type)) {
             continue;
+        }
+        if (hal_type_is_narrow_float(type)) {
+            case_add(list, run_moves, &type, sizeof type, "ops/array_moves(type=%s)",
+                     hal_type_name(type));
         }
         const int programs = type == HAL_TYPE_F32 || type == HAL_TYPE_F16 ? 2 : 1;
         for (int is_tree = 0; is_tree < programs; is_tree++) {

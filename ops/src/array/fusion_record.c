@@ -28,13 +28,16 @@ static void plan_views(const ops_fusion_plan *plan, uint32_t first, uint32_t end
     }
 }
 
-/* A copy alone. GPUs copy as fast by a kernel; on processors ops_copy moves the bits of types that
- * kernels convert, and leaves contiguous memory to the queue. */
+/* A copy alone, for ops_copy, which moves the bits of types that kernels convert: a conversion may
+ * change those of a NaN. Other types GPUs copy as fast by a kernel; on processors ops_copy leaves
+ * contiguous memory to the queue. */
 static int plan_is_copy(const ops_fusion_plan *plan)
 {
     const ops_array *node = plan->epilogue.nodes[0];
-    return plan->context->tuning->copy.copies_alone && plan->epilogue.node_count == 1 &&
-           node->operation == OPS_OPERATION_UNARY && node->function == OPS_IDENTITY;
+    return (plan->context->tuning->copy.copies_alone ||
+            hal_type_is_narrow_float(node->view.type)) &&
+           plan->epilogue.node_count == 1 && node->operation == OPS_OPERATION_UNARY &&
+           node->function == OPS_IDENTITY;
 }
 
 static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *const *buffers)
