@@ -75,6 +75,18 @@ typedef struct kit_c_dialect {
     bool hides_constants;
 } kit_c_dialect;
 
+/* Names of types that OpenCL C and Metal have in common; F64, and F16 in memory, differ. */
+#define KIT_C_VALUE_TYPES                                                       \
+    [HAL_TYPE_BOOL] = "bool", [HAL_TYPE_I8] = "int", [HAL_TYPE_U8] = "uint",    \
+    [HAL_TYPE_I16] = "int", [HAL_TYPE_U16] = "uint", [HAL_TYPE_I32] = "int",    \
+    [HAL_TYPE_U32] = "uint", [HAL_TYPE_I64] = "long", [HAL_TYPE_U64] = "ulong", \
+    [HAL_TYPE_F16] = "float", [HAL_TYPE_BF16] = "float", [HAL_TYPE_F32] = "float"
+#define KIT_C_MEMORY_TYPES                                                       \
+    [HAL_TYPE_BOOL] = "uchar", [HAL_TYPE_I8] = "char", [HAL_TYPE_U8] = "uchar",  \
+    [HAL_TYPE_I16] = "short", [HAL_TYPE_U16] = "ushort", [HAL_TYPE_I32] = "int", \
+    [HAL_TYPE_U32] = "uint", [HAL_TYPE_I64] = "long", [HAL_TYPE_U64] = "ulong",  \
+    [HAL_TYPE_BF16] = "ushort", [HAL_TYPE_F32] = "float"
+
 /* Appends the statements of a verified and legalised kernel, indented by one level.
  * Threads: any, with a text of their own.
  * Errors, with their message given to host->fail: UNSUPPORTED for an operation that the dialect
