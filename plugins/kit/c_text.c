@@ -5,14 +5,14 @@
 #include <string.h>
 
 /* Whether work-items may exchange data through a binding. */
-static int bindings_meet(const hal_ir_kernel *ir)
+static bool bindings_meet(const hal_ir_kernel *ir)
 {
     for (uint32_t i = 0; i < ir->binding_count; i++) {
         if (ir->memories[i].access == HAL_ACCESS_READ_WRITE) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void declare_shared(kit_c_state *state)
@@ -77,14 +77,14 @@ static void fill_words(const kit_c_state *state, const hal_ir_record *record, ki
 
 /* A butterfly: neighbours, then pairs of neighbours, and so on. In a short last subgroup missing
  * lanes take no part: lane 0 has the result and shuffles it to the others. */
-static int reduce(kit_c_state *state, hal_ir_value value)
+static bool reduce(kit_c_state *state, hal_ir_value value)
 {
     static const uint16_t opcodes[HAL_IR_REDUCE_COUNT] = {HAL_IR_ADD, HAL_IR_MIN, HAL_IR_MAX};
     const hal_ir_record *record = &state->ir->records[value];
     hal_ir_record combine = *record;
     kit_c_words words;
     if (!state->dialect->shuffle_xor) {
-        return 0;
+        return false;
     }
     fill_words(state, record, &words);
     kit_c_declare(state, value, "");
@@ -118,7 +118,7 @@ static int reduce(kit_c_state *state, hal_ir_value value)
         kit_c_expand(state, dialect->shuffle, &words);
         kit_c_put(state, ";\n");
     }
-    return 1;
+    return true;
 }
 
 static void loop(kit_c_state *state, hal_ir_value value)
@@ -141,14 +141,14 @@ static void loop(kit_c_state *state, hal_ir_value value)
     kit_c_put(state, ") {\n");
 }
 
-static int control(kit_c_state *state, hal_ir_value value)
+static bool control(kit_c_state *state, hal_ir_value value)
 {
     const hal_ir_record *record = &state->ir->records[value];
     if (record->opcode == HAL_IR_VAR || record->opcode == HAL_IR_GET) {
         kit_c_declare(state, value, record->opcode == HAL_IR_VAR ? "" : "const ");
         put_name(state, record->a);
         kit_c_put(state, ";\n");
-        return 1;
+        return true;
     }
     state->depth -= (uint32_t)hal_ir_closes_block(record->opcode);
     kit_c_new_line(state);
@@ -159,61 +159,61 @@ static int control(kit_c_state *state, hal_ir_value value)
         kit_c_put(state, " = ");
         put_name(state, record->b);
         kit_c_put(state, ";\n");
-        return 1;
+        return true;
     case HAL_IR_FOR:
         loop(state, value);
-        return 1;
+        return true;
     case HAL_IR_IF:
         kit_c_put(state, "if (");
         put_name(state, record->a);
         kit_c_put(state, ") {\n");
-        return 1;
+        return true;
     case HAL_IR_BARRIER:
         kit_c_put(state, state->dialect->barrier[state->bindings_meet]);
         kit_c_put(state, "\n");
-        return 1;
+        return true;
     default:
         kit_c_put(state, record->opcode == HAL_IR_ELSE ? "} else {\n" : "}\n");
-        return 1;
+        return true;
     }
 }
 
 /* The end of a set of asynchronous copies, or the wait for it. */
-static int async_statement(kit_c_state *state, const hal_ir_record *record, const char *pattern)
+static bool async_statement(kit_c_state *state, const hal_ir_record *record, const char *pattern)
 {
     kit_c_words words;
     if (!pattern) {
-        return 0;
+        return false;
     }
     fill_words(state, record, &words);
     kit_c_new_line(state);
     kit_c_expand(state, pattern, &words);
     kit_c_put(state, "\n");
-    return 1;
+    return true;
 }
 
-static int operation(kit_c_state *state, hal_ir_value value)
+static bool operation(kit_c_state *state, hal_ir_value value)
 {
     const hal_ir_record *record = &state->ir->records[value];
     const char *pattern = kit_c_pattern(state, record);
     kit_c_words words;
     if (!pattern) {
-        return 0;
+        return false;
     }
     fill_words(state, record, &words);
     kit_c_declare(state, value, "const ");
     kit_c_expand(state, pattern, &words);
     kit_c_put(state, ";\n");
-    return 1;
+    return true;
 }
 
 /* 0 when the dialect has no words for the record. */
-static int statement(kit_c_state *state, hal_ir_value value)
+static bool statement(kit_c_state *state, hal_ir_value value)
 {
     const hal_ir_record *record = &state->ir->records[value];
     switch (record->opcode) {
     case HAL_IR_CONSTANT:
-        return 1;
+        return true;
     case HAL_IR_LOAD:
         return kit_c_load(state, value);
     case HAL_IR_STORE:
@@ -228,10 +228,10 @@ static int statement(kit_c_state *state, hal_ir_value value)
         return async_statement(state, record, state->dialect->async_wait);
     case HAL_IR_PACK:
         vector(state, value);
-        return 1;
+        return true;
     case HAL_IR_EXTRACT:
         extract(state, value);
-        return 1;
+        return true;
     case HAL_IR_SUBGROUP_REDUCE:
         return reduce(state, value);
     case HAL_IR_VAR:

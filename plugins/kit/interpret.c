@@ -6,6 +6,7 @@
 #include "interpret_value.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,7 @@ static hal_status prepare(run *r)
     return HAL_OK;
 }
 
-static int meets(uint32_t opcode)
+static bool meets(uint32_t opcode)
 {
     return opcode == HAL_IR_BARRIER || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
            opcode == HAL_IR_SUBGROUP_REDUCE || opcode == HAL_IR_MATRIX_MULTIPLY;
@@ -143,7 +144,7 @@ static uint64_t seen(const run *r, const hal_ir_record *record, uint64_t value)
 }
 
 /* Whether a work-item has reached an operation of the whole group. */
-static int stands(const run *r, const item *w)
+static bool stands(const run *r, const item *w)
 {
     const hal_ir_record *record = &r->kernel->records[w->at];
     return meets(record->opcode) && (record->opcode != HAL_IR_BARRIER || seen(r, record, 1));
@@ -317,10 +318,10 @@ static void count_copy(run *r, const copy *one, int by)
 }
 
 /* Whether a copy of any work-item of the group to the elements is in flight. */
-static int has_copy_in_flight(const run *r, uint32_t memory, uint64_t element, uint32_t width)
+static bool has_copy_in_flight(const run *r, uint32_t memory, uint64_t element, uint32_t width)
 {
     if (!hal_ir_is_shared(r->kernel, memory)) {
-        return 0;
+        return false;
     }
     const uint32_t size = hal_type_size(r->kernel->memories[memory].type);
     const uint64_t first = r->shared_offsets[memory - r->kernel->binding_count];

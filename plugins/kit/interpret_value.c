@@ -124,6 +124,8 @@ static uint64_t compare_floats(uint32_t opcode, double a, double b)
 #define REAL double
 #define C_NAME(name) name
 #include "interpret_float.inl"
+
+#include <stdbool.h>
 #undef BITS
 #undef REAL
 #undef C_NAME
@@ -218,7 +220,7 @@ static uint64_t operate_integer(uint32_t opcode, hal_type type, uint64_t a, uint
 }
 
 /* Whether a narrow float is the upper half of F32, as BF16 is. */
-static int is_upper_half(hal_type type)
+static bool is_upper_half(hal_type type)
 {
     return hal_type_float_format(type).highest == hal_type_float_format(HAL_TYPE_F32).highest;
 }

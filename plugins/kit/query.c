@@ -4,6 +4,7 @@
 
 #include "guard.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,20 +27,20 @@ static void write_bytes(const uint8_t *bytes, uint32_t count, char *text)
 }
 
 #if defined __ELF__
-static int holds(const struct dl_phdr_info *info, uintptr_t address)
+static bool holds(const struct dl_phdr_info *info, uintptr_t address)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         const uintptr_t begin = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_LOAD && address - begin < header->p_memsz) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 /* Gives 1 when the text is written. */
-static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * header, char *text)
+static bool read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * header, char *text)
 {
     const uint8_t *place = (const uint8_t *)info->dlpi_addr + header->p_vaddr;
     const uint8_t *end = place + header->p_memsz;
@@ -49,11 +50,11 @@ static int read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * header
         const uint8_t *id = place + sizeof note + (note.n_namesz + 3) / 4 * 4;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz <= MAX_BYTES) {
             write_bytes(id, note.n_descsz, text);
-            return 1;
+            return true;
         }
         place = id + (note.n_descsz + 3) / 4 * 4;
     }
-    return 0;
+    return false;
 }
 
 static int look(struct dl_phdr_info *info, size_t size, void *text)

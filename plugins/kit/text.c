@@ -2,11 +2,12 @@
 #include "text.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Room for `more` bytes and the null byte after them. */
-static int reserve(kit_text *text, uint64_t more)
+static bool reserve(kit_text *text, uint64_t more)
 {
     const uint64_t needed = text->length + more + 1;
     if (text->failed || needed <= text->capacity) {
@@ -19,7 +20,7 @@ static int reserve(kit_text *text, uint64_t more)
     char *data = text->host->allocate(capacity, 16);
     if (!data) {
         text->failed = 1;
-        return 0;
+        return false;
     }
     if (text->data) {
         memcpy(data, text->data, text->length);
@@ -27,7 +28,7 @@ static int reserve(kit_text *text, uint64_t more)
     }
     text->data = data;
     text->capacity = capacity;
-    return 1;
+    return true;
 }
 
 void kit_text_append(kit_text *text, const char *bytes, uint64_t length)

@@ -232,8 +232,8 @@ hal_status vulkan_commands_begin(hal_plugin_device *device, vulkan_slot *slot)
                                 : vulkan_fail_result(device, result, "starting a command buffer");
 }
 
-int vulkan_commands_fit(const hal_plugin_device *device, const vulkan_slot *slot,
-                        const hal_batch *batch)
+bool vulkan_commands_fit(const hal_plugin_device *device, const vulkan_slot *slot,
+                         const hal_batch *batch)
 {
     const uint64_t bytes = argument_bytes(device, batch);
     return bytes == 0 ||

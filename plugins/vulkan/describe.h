@@ -5,6 +5,8 @@
 #include "driver.h"
 #include "lower/target.h"
 
+#include <stdbool.h>
+
 enum { VULKAN_MAX_DEVICE_QUEUES = 16, VULKAN_MAX_PUSH = 256 };
 
 /* What a physical device is. */
@@ -15,10 +17,10 @@ typedef struct vulkan_description {
     uint32_t quirks;              /* VULKAN_QUIRK_*, see quirks.h */
     const char *quirks_variable;  /* that gave the driver a quirk, or null */
     uint32_t family, queue_count; /* of the queues that compute */
-    uint32_t full_subgroups; /* 1: pipelines with subgroups require their width and full ones */
-    uint32_t has_memory_budget;
-    uint32_t has_subgroup_control;
-    uint32_t has_host_reset; /* 1: the host resets queries */
+    bool full_subgroups;          /* pipelines with subgroups require their width and full ones */
+    bool has_memory_budget;
+    bool has_subgroup_control;
+    bool has_host_reset; /* the host resets queries */
     uint32_t timestamp_bits;
     double timestamp_period; /* nanoseconds of a tick */
     VkPhysicalDeviceMemoryProperties memory;

@@ -36,9 +36,9 @@ static void queue_raise_reached(hal_plugin_queue *queue, uint64_t value)
     }
 }
 
-int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch)
+bool vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch)
 {
-    const int has_flags = batch->size >= offsetof(hal_batch, flags) + sizeof batch->flags;
+    const bool has_flags = batch->size >= offsetof(hal_batch, flags) + sizeof batch->flags;
     return queue->times != VK_NULL_HANDLE && !(has_flags && batch->flags & HAL_BATCH_UNTIMED);
 }
 

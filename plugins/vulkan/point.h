@@ -5,7 +5,7 @@
 #include "queue.h"
 
 /* Whether the end of a batch gets a time. */
-int vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch);
+bool vulkan_batch_is_timed(const hal_plugin_queue *queue, const hal_batch *batch);
 /* Waits until the point that had the query of this one is reached. */
 hal_status vulkan_point_await_time(hal_plugin_queue *queue, uint64_t value);
 /* Prepares the time of a point by the host, which costs the device nothing, after

@@ -14,8 +14,8 @@ typedef struct vulkan_slot {
     uint64_t argument_bytes;      /* in use */
     uint64_t value;
     VkPipeline bound;
-    uint32_t mapped_writes;          /* 1: mapped memory is written */
-    uint32_t is_transfer;            /* 1: has a long copy between host and device */
+    bool mapped_writes;              /* mapped memory is written */
+    bool is_transfer;                /* has a long copy between host and device */
     VkPipelineStageFlags recent;     /* stages of the commands since the last HAL_COMMAND_BARRIER */
     VkPipelineStageFlags pending[2]; /* stages that kernels, and copies, still have to wait for */
 } vulkan_slot;
@@ -26,7 +26,7 @@ enum { VULKAN_TIMES = 1024 }; /* points of a queue whose times are kept */
 typedef struct vulkan_helper {
     pthread_t thread;
     pthread_cond_t wakes;
-    int exists, sleeps, stops;
+    bool exists, sleeps, stops;
 } vulkan_helper;
 
 struct hal_plugin_queue {
@@ -50,9 +50,9 @@ struct hal_plugin_queue {
     uint32_t held_batches;  /* in it */
     uint32_t held_commands; /* in it, each batch counted as one more */
     uint32_t commands_since_wait;
-    /* 1: each batch is sent alone, as a wait took longer because its batch was sent together with
+    /* Each batch is sent alone, as a wait took longer because its batch was sent together with
      * later ones. */
-    int one_by_one;
+    bool one_by_one;
     vulkan_helper helper;
     /* A bit for each of the device's queues with batches that waited for the timeline. */
     _Atomic uint32_t dependents;

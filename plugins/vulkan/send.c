@@ -34,14 +34,14 @@ enum {
 /* The helpers make no calls while the process exits, as the driver is torn down then. They share
  * the lock, so that none waits for another. */
 static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
-static int exiting;
+static bool exiting;
 static pid_t owner; /* a child of fork has no helpers, and may have a copy of the lock in use */
 
 static void process_exit(void)
 {
     if (getpid() == owner) {
         pthread_rwlock_wrlock(&exit_lock);
-        exiting = 1;
+        exiting = true;
         pthread_rwlock_unlock(&exit_lock);
     }
 }
@@ -121,7 +121,7 @@ static hal_status send_held(hal_plugin_queue *queue, const hal_plugin_wait *wait
     return status;
 }
 
-static int point_is_reached(hal_plugin_queue *queue, uint64_t value)
+static bool point_is_reached(hal_plugin_queue *queue, uint64_t value)
 {
     return vulkan_point_wait(queue, value, 0) == HAL_OK;
 }
@@ -129,10 +129,10 @@ static int point_is_reached(hal_plugin_queue *queue, uint64_t value)
 static hal_status send_if_worth(hal_plugin_queue *queue, uint32_t least_idle, uint32_t least_busy)
 {
     const uint32_t held = queue->held_commands;
-    const int is_worth = queue->held_batches > 0 &&
-                         (held >= MOST_COMMANDS || queue->open->is_transfer ||
-                          (held >= least_idle && point_is_reached(queue, queue->sent)) ||
-                          (held >= least_busy && point_is_reached(queue, queue->sent_before)));
+    const bool is_worth = queue->held_batches > 0 &&
+                          (held >= MOST_COMMANDS || queue->open->is_transfer ||
+                           (held >= least_idle && point_is_reached(queue, queue->sent)) ||
+                           (held >= least_busy && point_is_reached(queue, queue->sent_before)));
     return is_worth ? send_held(queue, NULL, 0) : HAL_OK;
 }
 
@@ -158,7 +158,7 @@ static hal_status send_recorded(hal_plugin_queue *queue)
 static void send_one_by_one(hal_plugin_queue *queue, uint64_t end)
 {
     if (!queue->one_by_one && !point_is_reached(queue, end)) {
-        queue->one_by_one = 1;
+        queue->one_by_one = true;
         atomic_store(&queue->grouped, 0);
     }
 }
@@ -233,12 +233,12 @@ static void *helper_main(void *user)
 }
 
 /* Starts the helper, which takes no signals. */
-static int helper_create(hal_plugin_queue *queue)
+static bool helper_create(hal_plugin_queue *queue)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int is_created = pthread_create(&queue->helper.thread, NULL, helper_main, queue) == 0;
+    const bool is_created = pthread_create(&queue->helper.thread, NULL, helper_main, queue) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_created;
 }
@@ -252,7 +252,7 @@ static hal_status send_later(hal_plugin_queue *queue)
         pthread_once(&once, process_exit_register);
         helper->exists = helper_create(queue);
     } else if (helper->sleeps) {
-        helper->sleeps = 0;
+        helper->sleeps = false;
         pthread_cond_signal(&helper->wakes);
     }
     return helper->exists ? HAL_OK : send_held(queue, NULL, 0);
@@ -380,7 +380,7 @@ void vulkan_send_stop(hal_plugin_queue *queue)
         vulkan_queue_wait(queue, queue->recorded, UINT64_MAX);
     }
     pthread_mutex_lock(&queue->lock);
-    queue->helper.stops = 1;
+    queue->helper.stops = true;
     pthread_cond_signal(&queue->helper.wakes);
     pthread_mutex_unlock(&queue->lock);
     if (queue->helper.exists) {

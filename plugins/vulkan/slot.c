@@ -10,10 +10,10 @@ enum { MAX_SLOTS = 64 };
 
 enum { MIN_ARGUMENT_BYTES = 1 << 16 };
 
-static int slot_is_idle(hal_plugin_queue *queue, const vulkan_slot *slot)
+static bool slot_is_idle(hal_plugin_queue *queue, const vulkan_slot *slot)
 {
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= slot->value) {
-        return 1;
+        return true;
     }
     return vulkan_point_wait(queue, slot->value, 0) == HAL_OK;
 }

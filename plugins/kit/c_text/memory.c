@@ -76,22 +76,22 @@ static void put_converted(kit_c_state *state, hal_type type, const hal_ir_record
     kit_c_put(state, ")");
 }
 
-static int put_loaded(kit_c_state *state, const hal_ir_record *record, const place *at)
+static bool put_loaded(kit_c_state *state, const hal_ir_record *record, const place *at)
 {
     kit_c_words words;
     switch (at->type) {
     case HAL_TYPE_F16:
         fill_words(state, at, &words);
         if (!state->dialect->load_f16) {
-            return 0;
+            return false;
         }
         kit_c_expand(state, state->dialect->load_f16, &words);
-        return 1;
+        return true;
     case HAL_TYPE_BF16:
         if (at->width > 1 && state->dialect->load_bf16) {
             fill_words(state, at, &words);
             kit_c_expand(state, state->dialect->load_bf16, &words);
-            return 1;
+            return true;
         }
         kit_c_put(state, state->dialect->bit_cast[0]);
         kit_c_put_type(state, HAL_TYPE_F32, at->width);
@@ -105,22 +105,22 @@ static int put_loaded(kit_c_state *state, const hal_ir_record *record, const pla
             put_access(state, record, at);
         }
         kit_c_put(state, " << 16)");
-        return 1;
+        return true;
     default:
         break;
     }
     if (at->width > 1 && hal_type_size(at->type) < 4 && at->type != HAL_TYPE_BOOL) {
         put_converted(state, hal_type_of_value(at->type), record, at);
-        return 1;
+        return true;
     }
     put_access(state, record, at);
     kit_c_put(state, at->type == HAL_TYPE_BOOL && at->width == 1 ? " != 0" : "");
-    return 1;
+    return true;
 }
 
 /* "GUARD ? " ... " : 0" around scalars; vectors are set under an if, as a conditional expression of
  * vectors takes a vector for its condition. */
-int kit_c_load(kit_c_state *state, hal_ir_value value)
+bool kit_c_load(kit_c_state *state, hal_ir_value value)
 {
     const hal_ir_record *record = &state->ir->records[value];
     const int guarded = record->b != HAL_IR_NONE;
@@ -195,7 +195,7 @@ static void put_stored(kit_c_state *state, const place *at, hal_type from, const
     }
 }
 
-int kit_c_store(kit_c_state *state, const hal_ir_record *record)
+bool kit_c_store(kit_c_state *state, const hal_ir_record *record)
 {
     const hal_ir_record *stored = &state->ir->records[record->c];
     char name[40], guard[40];
@@ -214,7 +214,7 @@ int kit_c_store(kit_c_state *state, const hal_ir_record *record)
                           : at.type == HAL_TYPE_BF16 ? state->dialect->store_bf16
                                                      : NULL;
     if (at.type == HAL_TYPE_F16 && !pattern) {
-        return 0;
+        return false;
     }
     if (pattern) {
         fill_words(state, &at, &words);
@@ -226,10 +226,10 @@ int kit_c_store(kit_c_state *state, const hal_ir_record *record)
         put_stored(state, &at, stored->type, name);
     }
     kit_c_put(state, record->b != HAL_IR_NONE ? "; }\n" : ";\n");
-    return 1;
+    return true;
 }
 
-int kit_c_atomic(kit_c_state *state, hal_ir_value value)
+bool kit_c_atomic(kit_c_state *state, hal_ir_value value)
 {
     const hal_ir_record *record = &state->ir->records[value];
     const kit_c_dialect *dialect = state->dialect;
@@ -241,7 +241,7 @@ int kit_c_atomic(kit_c_state *state, hal_ir_value value)
     char guard[40];
     place at;
     if (!pattern) {
-        return 0;
+        return false;
     }
     find_place(state, record, 1, 0, &at);
     fill_words(state, &at, &words);
@@ -258,16 +258,16 @@ int kit_c_atomic(kit_c_state *state, hal_ir_value value)
     }
     kit_c_expand(state, pattern, &words);
     kit_c_put(state, record->b != HAL_IR_NONE ? " : 0;\n" : ";\n");
-    return 1;
+    return true;
 }
 
-int kit_c_async_copy(kit_c_state *state, const hal_ir_record *record)
+bool kit_c_async_copy(kit_c_state *state, const hal_ir_record *record)
 {
     hal_ir_record source = *record;
     char guard[40];
     place to, from;
     if (!state->dialect->async_copy) {
-        return 0;
+        return false;
     }
     source.a = record->d;
     source.aux = (uint32_t)record->imm;
@@ -289,5 +289,5 @@ int kit_c_async_copy(kit_c_state *state, const hal_ir_record *record)
     kit_c_put(state, ", ");
     kit_c_put(state, record->b != HAL_IR_NONE ? guard : "1");
     kit_c_put(state, ");\n");
-    return 1;
+    return true;
 }

@@ -42,11 +42,11 @@ const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
 /* A value rounded to BF16, as 16 bits. */
 extern const char kit_c_bits_of_bf16[];
 
-/* c_text/memory.c: statements of accesses and asynchronous copies; 0 when the dialect lacks
+/* c_text/memory.c: statements of accesses and asynchronous copies; false when the dialect lacks
  * them. */
-int kit_c_load(kit_c_state *state, hal_ir_value value);
-int kit_c_store(kit_c_state *state, const hal_ir_record *record);
-int kit_c_atomic(kit_c_state *state, hal_ir_value value);
-int kit_c_async_copy(kit_c_state *state, const hal_ir_record *record);
+bool kit_c_load(kit_c_state *state, hal_ir_value value);
+bool kit_c_store(kit_c_state *state, const hal_ir_record *record);
+bool kit_c_atomic(kit_c_state *state, hal_ir_value value);
+bool kit_c_async_copy(kit_c_state *state, const hal_ir_record *record);
 
 #endif

@@ -157,7 +157,7 @@ static uint32_t product_with_zero(lower *l, hal_type type, uint32_t x, uint32_t 
 }
 
 /* Whether a value is the constant 0 or -0. */
-static int is_zero(const lower *l, hal_ir_value value, hal_type type)
+static bool is_zero(const lower *l, hal_ir_value value, hal_type type)
 {
     const hal_ir_record *record = &l->ir->records[value];
     return record->opcode == HAL_IR_CONSTANT &&

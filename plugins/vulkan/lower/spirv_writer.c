@@ -1,6 +1,7 @@
 /* Growing sections, and a hash table over the declarations. */
 #include "lower/spirv_writer.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static uint32_t instruction_hash(uint32_t opcode, uint32_t type, const uint32_t 
     return hash ^ hash >> 13;
 }
 
-static int grow_unique(spirv_writer *writer)
+static bool grow_unique(spirv_writer *writer)
 {
     const spirv_words *declared = &writer->sections[SPIRV_DECLARATIONS];
     const uint32_t old = writer->unique_capacity;
@@ -50,7 +51,7 @@ static int grow_unique(spirv_writer *writer)
     uint32_t *table = writer->failed ? NULL : calloc(capacity, sizeof *table);
     if (!table) {
         writer->failed = 1;
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; i < old; i++) {
         if (writer->unique[i] == 0) {
@@ -71,11 +72,11 @@ static int grow_unique(spirv_writer *writer)
     free(writer->unique);
     writer->unique = table;
     writer->unique_capacity = capacity;
-    return 1;
+    return true;
 }
 
-static int same(const uint32_t *place, uint32_t opcode, uint32_t type, const uint32_t *operands,
-                uint32_t count)
+static bool same(const uint32_t *place, uint32_t opcode, uint32_t type, const uint32_t *operands,
+                 uint32_t count)
 {
     const uint32_t before = type != 0 ? 3 : 2;
     return place[0] == ((count + before) << 16 | opcode) && (type == 0 || place[1] == type) &&

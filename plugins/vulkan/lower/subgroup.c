@@ -85,16 +85,16 @@ static uint32_t lower_reduce(lower *l, const hal_ir_record *record)
                     : value;
 }
 
-int lower_needs_subgroups(const hal_ir_kernel *ir)
+bool lower_needs_subgroups(const hal_ir_kernel *ir)
 {
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const uint32_t opcode = ir->records[i].opcode;
         if (opcode == HAL_IR_LANE_ID || opcode == HAL_IR_MATRIX_MULTIPLY ||
             (opcode >= HAL_IR_SHUFFLE && opcode <= HAL_IR_SUBGROUP_REDUCE)) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 /* Records from the first to the last access of a kind; none: `first` is UINT32_MAX. An access in a

@@ -4,8 +4,10 @@
 
 #include "lower/types.h"
 
+#include <stdbool.h>
+
 void lower_find_communication(lower *l); /* sets private_access */
-int lower_needs_subgroups(const hal_ir_kernel *ir);
+bool lower_needs_subgroups(const hal_ir_kernel *ir);
 void lower_barrier(lower *l);
 uint32_t lower_subgroup(lower *l, const hal_ir_record *record);
 
