@@ -6,6 +6,7 @@
 #include "chain/chain.h"
 #include "collectives/group.h"
 #include "gemm/launch.h"
+#include "gemm/workspace.h"
 #include "kernel.h"
 #include "point.h"
 
@@ -186,7 +187,7 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         status = cuda_point_follow(queue, waits, wait_count);
     }
     if (status == HAL_OK && batch_needs_parts(queue, batch)) {
-        status = cuda_queue_reserve_parts(queue);
+        status = cuda_gemm_parts_create(queue);
     }
     if (status == HAL_OK && batch_is_collective(batch)) {
         status = cuda_comm_submit(queue, batch, value);

@@ -51,6 +51,9 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device);
 void cuda_device_close(hal_plugin_device *device, bool lost);
 uint32_t cuda_device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other);
 
+/* A count from a variable of the environment; UINT32_MAX for 0, which means never. Errors:
+ * INVALID_ARGUMENT. */
+hal_status cuda_variable_read_count(const char *name, uint32_t default_count, uint32_t *count);
 /* Between push and pop the device's context is the current one of the thread; pop restores the one
  * before it. */
 hal_status cuda_context_push(const hal_plugin_device *device);

@@ -2,7 +2,6 @@
  * cache keeps the machine code; and kernels from native code. Entries of the plugin's table. */
 #include "kernel.h"
 
-#include "gemm/launch.h"
 #include "lower/lower.h"
 #include "memory.h"
 #include "quirks.h"
@@ -12,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-_Static_assert(sizeof(cuda_gemm_block) <= CUDA_MAX_PARAMETERS, "a launch has room for the block");
 
 enum { LOG_BYTES = 8192, MAX_LOGGED = 300 };
 
@@ -259,10 +256,10 @@ void cuda_kernel_arguments(const hal_plugin_queue *queue, const hal_batch *batch
     const hal_binding *bindings = batch->bindings + command->binding_first;
     uint8_t *block = arguments->block;
     arguments->parameters = arguments->extra = NULL;
-    if (kernel->gemm) {
+    if (kernel->write) {
         /* The driver places a block that is aligned to 64 bytes by itself; a launch buffer would
          * have to begin with the padding. */
-        arguments->bytes = cuda_gemm_parameters(kernel->gemm, queue, batch, command, block);
+        arguments->bytes = kernel->write(kernel, queue, batch, command, block);
         arguments->list[0] = block;
         arguments->parameters = arguments->list;
         return;
@@ -285,7 +282,7 @@ void cuda_kernel_grid(const hal_command *command, uint32_t grid[3])
 {
     const hal_plugin_kernel *kernel = command->kernel;
     memcpy(grid, command->grid, 3 * sizeof grid[0]);
-    if (kernel->gemm) {
-        grid[0] = kernel->gemm->groups;
+    if (kernel->groups > 0) {
+        grid[0] = kernel->groups;
     }
 }

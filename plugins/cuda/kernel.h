@@ -17,12 +17,17 @@ struct hal_plugin_kernel {
     uint64_t serial; /* unique in the device; the address of a function may be reused */
     uint32_t group[3];
     uint32_t binding_count;
-    uint32_t scalar_bytes;         /* of the parameter block, after the addresses */
-    uint32_t parameter_bytes;      /* of the whole parameter block */
-    uint32_t dynamic_shared;       /* bytes */
-    bool waits_itself;             /* for the kernel before it, so it may start early in a chain */
-    bool in_clusters;              /* its groups run in clusters, see chain/chain.h */
-    struct cuda_gemm_launch *gemm; /* of a matrix product, whose module others share; or null */
+    uint32_t scalar_bytes;    /* of the parameter block, after the addresses */
+    uint32_t parameter_bytes; /* of the whole parameter block */
+    uint32_t dynamic_shared;  /* bytes */
+    bool waits_itself;        /* for the kernel before it, so it may start early in a chain */
+    bool in_clusters;         /* its groups run in clusters, see chain/chain.h */
+    /* Of a matrix product, whose module others share; else null. */
+    struct cuda_gemm_launch *gemm;
+    uint32_t groups; /* along x, whatever the dispatch says; 0: as it says */
+    /* Writes the parameter block in place of addresses and scalars; or null. Returns its bytes. */
+    uint32_t (*write)(const hal_plugin_kernel *kernel, const hal_plugin_queue *queue,
+                      const hal_batch *batch, const hal_command *command, uint8_t *block);
 };
 
 hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,

@@ -5,6 +5,8 @@
 #include "commands.h"
 #include "describe.h"
 #include "gemm/gemm.h"
+#include "gemm/variables.h"
+#include "gemm/workspace.h"
 #include "kernel.h"
 #include "memory.h"
 #include "pinned.h"
@@ -12,6 +14,17 @@
 #include "stream.h"
 
 #include <kit/query.h>
+
+static hal_status device_open(uint32_t index, hal_plugin_device **device)
+{
+    HAL_TRY(cuda_device_open(index, device));
+    const hal_status status = cuda_gemm_read_variables(*device);
+    if (status != HAL_OK) {
+        cuda_device_close(*device, false);
+        *device = NULL;
+    }
+    return status;
+}
 
 /* What the folders keep for a device goes before the device. */
 static void device_close(hal_plugin_device *device)
@@ -45,6 +58,21 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     cuda_queue_destroy(device, queue);
 }
 
+static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    HAL_TRY(cuda_queue_create(device, queue));
+    hal_status status = cuda_context_push(device);
+    if (status == HAL_OK) {
+        status = cuda_gemm_flags_create(*queue);
+        cuda_context_pop();
+    }
+    if (status != HAL_OK) {
+        queue_destroy(device, *queue);
+        *queue = NULL;
+    }
+    return status;
+}
+
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     static hal_plugin table = {
@@ -53,7 +81,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .name = "cuda",
         .version = "0.1.0",
         .enumerate = cuda_enumerate,
-        .device_open = cuda_device_open,
+        .device_open = device_open,
         .device_close = device_close,
         .memory_info = cuda_memory_info,
         .memory_allocate = cuda_memory_allocate,
@@ -61,7 +89,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .memory_map = cuda_memory_map,
         .kernel_create = cuda_kernel_create,
         .kernel_destroy = cuda_kernel_destroy,
-        .queue_create = cuda_queue_create,
+        .queue_create = queue_create,
         .queue_destroy = queue_destroy,
         .submit = cuda_queue_submit,
         .wait = cuda_queue_wait,

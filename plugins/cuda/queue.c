@@ -1,7 +1,6 @@
 /* Queues: a stream each, with its points and chains. Entries of the plugin's table. */
 #include "queue.h"
 
-#include "gemm/tile/fma.h"
 #include "pinned.h"
 #include "stream.h"
 
@@ -9,22 +8,6 @@
 #include <string.h>
 
 enum { COUNTER_BYTES = 64 };
-
-/* The flags of strict F32 products (gemm/fma.h), which are 0 between kernels. */
-static hal_status flags_create(hal_plugin_queue *queue)
-{
-    const cuda_driver *cu = cuda_functions();
-    const size_t words = CUDA_FMA_MAX_GROUPS;
-    if (queue->device->capability != 90) {
-        return HAL_OK;
-    }
-    const hal_status status =
-        cuda_check(cu->cuMemAlloc_v2(&queue->flags, 4 * words), "creating the flags of a queue");
-    return status == HAL_OK
-               ? cuda_check(cu->cuMemsetD32Async(queue->flags, 0, words, queue->stream),
-                            "clearing the flags of a queue")
-               : status;
-}
 
 /* What points need, see point.c; destroyed when the stream is idle. */
 static hal_status points_create(hal_plugin_queue *queue)
@@ -71,7 +54,6 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
     if (status == HAL_OK) {
         status = cuda_stream_acquire(device, &made->stream);
         status = status == HAL_OK ? points_create(made) : status;
-        status = status == HAL_OK ? flags_create(made) : status;
         cuda_context_pop();
     }
     if (status != HAL_OK) {
@@ -100,24 +82,4 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     }
     pthread_mutex_destroy(&queue->point_lock);
     free(queue);
-}
-
-/* The memory in which kernels add parts of matrix products (gemm/end/partial.h): words of tiles, 0
- * between kernels, and the sums of as many groups as the device has multiprocessors. */
-hal_status cuda_queue_reserve_parts(hal_plugin_queue *queue)
-{
-    const cuda_driver *cu = cuda_functions();
-    const size_t words = 4 * CUDA_GEMM_STATES,
-                 bytes = words + (size_t)queue->device->units * CUDA_GEMM_MAX_SUMS;
-    cuda_address parts = 0;
-    HAL_TRY(cuda_check(cu->cuMemAlloc_v2(&parts, bytes),
-                       "allocating %zu bytes for parts of products", bytes));
-    const hal_status status = cuda_check(cu->cuMemsetD8Async(parts, 0, words, queue->stream),
-                                         "clearing the words of parts of products");
-    if (status != HAL_OK) {
-        cu->cuMemFree_v2(parts);
-        return status;
-    }
-    queue->parts = parts;
-    return HAL_OK;
 }

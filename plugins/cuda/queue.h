@@ -2,10 +2,27 @@
 #ifndef PLUGINS_CUDA_QUEUE_H
 #define PLUGINS_CUDA_QUEUE_H
 
-#include "chain/cache.h"
 #include "device.h"
 
 enum { CUDA_EVENTS = 1024 }; /* batches of a queue whose events are kept */
+
+typedef struct cuda_chain cuda_chain; /* chain/chain.c */
+enum { CUDA_ANCHORS = 4, CUDA_SEEN_RUNS = 2048 };
+
+/* Hashes of the dispatches at which the loops seen last were cut, as a ring. */
+typedef struct cuda_loop_anchors {
+    uint64_t hashes[CUDA_ANCHORS];
+    uint32_t next;
+} cuda_loop_anchors;
+
+/* The chains of a queue, and how often runs were repeated. */
+typedef struct cuda_chain_cache {
+    cuda_chain *chains; /* a list */
+    cuda_chain *last;   /* the one launched last, or null */
+    uint64_t launches;
+    uint64_t seen[CUDA_SEEN_RUNS]; /* hashes of runs; a newer run replaces an older one */
+    uint32_t seen_again[CUDA_SEEN_RUNS];
+} cuda_chain_cache;
 
 /* The event of a batch. One without a time takes device and host a microsecond less each. */
 typedef struct cuda_batch_event {
@@ -33,8 +50,5 @@ struct hal_plugin_queue {
 
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
 void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
-
-/* Allocates the memory of parts, where a batch needs it. The context is current. */
-hal_status cuda_queue_reserve_parts(hal_plugin_queue *queue);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef HALYARD_CUDA_CHAIN_PERIOD_H
 #define HALYARD_CUDA_CHAIN_PERIOD_H
 
-#include "chain/cache.h"
+#include "queue.h"
 
 #define CUDA_CHAIN_MAX 1024u /* dispatches of a chain */
 

@@ -302,7 +302,9 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
         .dynamic_shared = shared_bytes(&plan.key),
         .waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0,
         .in_clusters = cuda_gemm_cluster(&plan.key) > 1,
-        .gemm = launch};
+        .gemm = launch,
+        .groups = launch->groups,
+        .write = cuda_gemm_parameters};
     *kernel = made;
     *workspace_bytes =
         plan.partials ? (uint64_t)plan.groups * cuda_fma_partial_bytes(&plan.key) : 0;

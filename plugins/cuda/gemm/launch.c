@@ -36,10 +36,11 @@ static void set_addresses(struct cuda_gemm_launch *launch, const hal_binding *bi
     }
 }
 
-uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_plugin_queue *queue,
+uint32_t cuda_gemm_parameters(const hal_plugin_kernel *kernel, const hal_plugin_queue *queue,
                               const hal_batch *batch, const hal_command *command, uint8_t *block)
 {
     const hal_binding *bindings = batch->bindings + command->binding_first;
+    const struct cuda_gemm_launch *launch = kernel->gemm;
     struct cuda_gemm_launch filled = *launch;
     double scalars[2];
     if (launch->strict) {

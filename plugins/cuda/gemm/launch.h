@@ -3,7 +3,9 @@
 #define HALYARD_CUDA_GEMM_LAUNCH_H
 
 #include "gemm/tile/key.h"
-#include "queue.h"
+#include "kernel.h"
+
+_Static_assert(sizeof(cuda_gemm_block) <= CUDA_MAX_PARAMETERS, "a launch has room for the block");
 
 /* A launch: the parameter block without addresses and scalars, and the number of groups. */
 struct cuda_gemm_launch {
@@ -17,7 +19,7 @@ struct cuda_gemm_launch {
 };
 
 /* Writes the parameter block of a dispatch to a queue. Returns its bytes. */
-uint32_t cuda_gemm_parameters(const struct cuda_gemm_launch *launch, const hal_plugin_queue *queue,
+uint32_t cuda_gemm_parameters(const hal_plugin_kernel *kernel, const hal_plugin_queue *queue,
                               const hal_batch *batch, const hal_command *command, uint8_t *block);
 
 #endif
