@@ -112,18 +112,22 @@ static void print_selected(const program_options *options, const case_list *list
     free(results);
 }
 
-/* Prepends a file to HAL_PLUGIN_PATH. False, with errno, when it does not exist. */
+/* Prepends a file to HAL_PLUGIN_PATH, with its whole path, as a case changes the working folder.
+ * False, with errno, when it does not exist. */
 static bool look_there_first(const char *file)
 {
     const char *others = getenv("HAL_PLUGIN_PATH");
-    const size_t bytes = strlen(file) + (!others ? 0 : strlen(others)) + 2;
-    char *path = access(file, R_OK) == 0 ? malloc(bytes) : NULL;
+    char *whole = access(file, R_OK) == 0 ? realpath(file, NULL) : NULL;
+    const size_t bytes = whole ? strlen(whole) + (!others ? 0 : strlen(others)) + 2 : 0;
+    char *path = whole ? malloc(bytes) : NULL;
     if (!path) {
+        free(whole);
         return false;
     }
-    snprintf(path, bytes, "%s%s%s", file, !others || others[0] == 0 ? "" : ":",
+    snprintf(path, bytes, "%s%s%s", whole, !others || others[0] == 0 ? "" : ":",
              !others ? "" : others);
     const bool well = setenv("HAL_PLUGIN_PATH", path, 1) == 0;
+    free(whole);
     free(path);
     return well;
 }

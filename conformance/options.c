@@ -13,9 +13,9 @@
 
 static bool read_levels(const char *text, void *options)
 {
-    static const char *const names[] = {"core", "ops", "stress", "comm"};
+    static const char *const names[] = {"core", "ops", "stress", "comm", "process"};
     static const unsigned levels[] = {CASE_LEVEL_CORE, CASE_LEVEL_OPS, CASE_LEVEL_STRESS,
-                                      CASE_LEVEL_COMM};
+                                      CASE_LEVEL_COMM, CASE_LEVEL_PROCESS};
     program_options *asked = options;
     char word[16];
     int more;
@@ -60,7 +60,7 @@ static const command_option rows[] = {
      .offset = OF(device)},
     {.name = "level",
      .argument = "LEVELS",
-     .help = "core, ops, stress, comm, or several with commas (core,ops)",
+     .help = "core, ops, stress, comm, process, or several with commas (core,ops)",
      .kind = COMMAND_CALL,
      .read = read_levels},
     {.name = "filter",

@@ -14,7 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CASE_LEVEL_CORE = 1, CASE_LEVEL_OPS = 2, CASE_LEVEL_STRESS = 4, CASE_LEVEL_COMM = 8 };
+enum {
+    CASE_LEVEL_CORE = 1,
+    CASE_LEVEL_OPS = 2,
+    CASE_LEVEL_STRESS = 4,
+    CASE_LEVEL_COMM = 8,
+    CASE_LEVEL_PROCESS = 16
+};
 
 typedef enum case_status {
     CASE_PASSED = 0,

@@ -5,6 +5,7 @@
 #include "queue.h"
 #include "status.h"
 
+#include <kit/guard.h>
 #include <kit/query.h>
 
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
@@ -31,5 +32,6 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .gemm = cpu_kernel_create_product,
         .host_copy = cpu_host_copy,
     };
+    kit_guard_waits_alone(); /* in cpu_queue_wait */
     return kit_plugin_query(&table, host_abi, host, cpu_set_host);
 }

@@ -218,7 +218,8 @@ hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t time
     const uint64_t end = forever ? 0 : start + timeout_ns;
     until.tv_sec = (time_t)(end / 1000000000);
     until.tv_nsec = (long)(end % 1000000000);
-    int result = 0;
+    int result = 0, cancel_state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     pthread_mutex_lock(&queue->lock);
     atomic_fetch_add(&queue->waiters, 1);
     while (atomic_load(&queue->reached) < value && result != ETIMEDOUT) {
@@ -227,6 +228,7 @@ hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t time
     }
     atomic_fetch_sub(&queue->waiters, 1);
     pthread_mutex_unlock(&queue->lock);
+    pthread_setcancelstate(cancel_state, &cancel_state);
     return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
 }
 

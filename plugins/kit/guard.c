@@ -17,19 +17,28 @@ static _Atomic bool has_compiled;
 /* Of entries that compute or wait. A thread cancelled in a driver would leave its locks taken. */
 typedef struct light_guard {
     kit_fp fp;
+    bool cancels;
     int cancel_state;
 } light_guard;
 
-static void light_enter(light_guard *kept)
+/* Of a plugin whose submit and wait disable cancellation by themselves where they block. */
+static bool waits_alone;
+
+static void light_enter(light_guard *kept, bool waits)
 {
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
+    kept->cancels = !(waits && waits_alone);
+    if (kept->cancels) { /* takes longer than the rest of the guard */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
+    }
     kit_fp_enter(&kept->fp);
 }
 
 static void light_leave(light_guard *kept)
 {
     kit_fp_leave(&kept->fp);
-    pthread_setcancelstate(kept->cancel_state, &kept->cancel_state);
+    if (kept->cancels) {
+        pthread_setcancelstate(kept->cancel_state, &kept->cancel_state);
+    }
 }
 
 typedef struct guard {
@@ -40,7 +49,7 @@ typedef struct guard {
 
 static void guard_enter(guard *kept, bool keeps_process, bool blocks_signals)
 {
-    light_enter(&kept->light);
+    light_enter(&kept->light, false);
     kept->process = keeps_process ? kit_process_state_keep() : NULL;
     kit_thread_state_keep(&kept->thread, blocks_signals);
 }
@@ -52,11 +61,11 @@ static void guard_leave(guard *kept)
     light_leave(&kept->light);
 }
 
-#define GUARD_LIGHT(name, parameters, arguments)        \
+#define GUARD_LIGHT(name, waits, parameters, arguments) \
     static hal_status guarded_##name parameters         \
     {                                                   \
         light_guard kept;                               \
-        light_enter(&kept);                             \
+        light_enter(&kept, waits);                      \
         const hal_status status = inner.name arguments; \
         light_leave(&kept);                             \
         return status;                                  \
@@ -66,7 +75,7 @@ static void guard_leave(guard *kept)
     static void guarded_##name parameters             \
     {                                                 \
         light_guard kept;                             \
-        light_enter(&kept);                           \
+        light_enter(&kept, waits);                    \
         inner.name arguments;                         \
         light_leave(&kept);                           \
     }
@@ -119,25 +128,26 @@ GUARD_COMPILE(gemm,
                hal_plugin_kernel **kernel, uint64_t *workspace_bytes),
               (device, description, kernel, workspace_bytes))
 
-GUARD_LIGHT(gemm_estimate,
+GUARD_LIGHT(gemm_estimate, false,
             (hal_plugin_device * device, const hal_gemm_description *description, double most_ns,
              double *nanoseconds),
             (device, description, most_ns, nanoseconds))
-GUARD_LIGHT(submit,
+GUARD_LIGHT(submit, true,
             (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
              uint32_t wait_count, uint64_t value),
             (queue, batch, waits, wait_count, value))
-GUARD_LIGHT(wait, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
+GUARD_LIGHT(wait, true, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
             (queue, value, timeout_ns))
-GUARD_LIGHT(queue_elapsed,
+GUARD_LIGHT(queue_elapsed, false,
             (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
             (queue, first, second, nanoseconds))
-GUARD_LIGHT(memory_info, (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
+GUARD_LIGHT(memory_info, false,
+            (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
             (device, free_bytes, total_bytes))
-GUARD_LIGHT(memory_allocate,
+GUARD_LIGHT(memory_allocate, false,
             (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
             (device, kind, bytes, memory))
-GUARD_LIGHT(comm_poll, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT(comm_poll, false, (hal_plugin_comm * comm), (comm))
 GUARD_LIGHT_VOID(memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
                  (device, memory))
 GUARD_LIGHT_VOID(kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
@@ -155,16 +165,23 @@ static void guarded_device_close(hal_plugin_device *device)
     guard_leave(&kept);
 }
 
-#define GUARDED(X)                                                                        \
-    X(enumerate)                                                                          \
-    X(device_open)                                                                        \
-    X(device_close)                                                                       \
-    X(memory_info)                                                                        \
-    X(memory_allocate)                                                                    \
-    X(memory_free)                                                                        \
-    X(kernel_create) X(kernel_destroy) X(queue_create) X(queue_destroy) X(submit) X(wait) \
-        X(queue_elapsed) X(kernel_create_native) X(gemm) X(gemm_estimate) X(comm_backend) \
-            X(comm_id) X(comm_create) X(comm_poll) X(comm_abort) X(comm_destroy)
+#define GUARDED(X)                                                                              \
+    X(enumerate)                                                                                \
+    X(device_open)                                                                              \
+    X(device_close)                                                                             \
+    X(memory_info)                                                                              \
+    X(memory_allocate)                                                                          \
+    X(memory_free)                                                                              \
+    X(kernel_create)                                                                            \
+    X(kernel_destroy)                                                                           \
+    X(queue_create) X(queue_destroy) X(submit) X(wait) X(queue_elapsed) X(kernel_create_native) \
+        X(gemm) X(gemm_estimate) X(comm_backend) X(comm_id) X(comm_create) X(comm_poll)         \
+            X(comm_abort) X(comm_destroy)
+
+void kit_guard_waits_alone(void)
+{
+    waits_alone = true;
+}
 
 void kit_guard_table(hal_plugin *table)
 {

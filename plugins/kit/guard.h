@@ -12,4 +12,8 @@
  * Repeated calls do nothing. */
 void kit_guard_table(hal_plugin *table);
 
+/* Called before the first query: submit and wait disable cancellation themselves, where they block.
+ * For plugins without a driver, whose submits take less time than switching it. */
+void kit_guard_waits_alone(void);
+
 #endif

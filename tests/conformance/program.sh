@@ -116,9 +116,9 @@ run 0 --plugin "$right" --cover --filter 'ir/local_id*'
 says "3 cases: 3 passed"
 
 # Parts are all of the list, once.
-"$program" --list --level core,ops,stress,comm | sort >"$scratch/all"
+"$program" --list --level core,ops,stress,comm,process | sort >"$scratch/all"
 for part in 1 2 3; do
-    "$program" --list --level core,ops,stress,comm --part $part/3
+    "$program" --list --level core,ops,stress,comm,process --part $part/3
 done | sort | cmp - "$scratch/all" || fail "three parts are not the whole"
 [ -z "$(uniq -d "$scratch/all")" ] || fail "two cases have one name: $(uniq -d "$scratch/all")"
 [ "$("$program" --list | wc -l)" -ge 2000 ] || fail "there are fewer than 2,000 cases"

@@ -180,7 +180,8 @@ def main():
         return 0
     cases = None
     if len(sys.argv) > 2:
-        listed = subprocess.run([sys.argv[2], "--list"], capture_output=True, text=True, check=True)
+        command = [sys.argv[2], "--list", "--level", "core,ops,stress,comm,process"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True)
         cases = listed.stdout.split("\n")
     check_rows(rows, cases)
     for text in faults:

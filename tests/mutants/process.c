@@ -3,7 +3,11 @@
 #include "mutant.h"
 
 #include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
+#include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +223,120 @@ static void exits(hal_plugin *table)
     table->kernel_create = create_or_exit;
 }
 
+/* ---- What an entry leaves of the process ---- */
+
+static hal_status create_with_handler(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                      hal_plugin_kernel **kernel)
+{
+    signal(SIGUSR1, SIG_IGN);
+    return wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+static void handler_left(hal_plugin *table)
+{
+    table->kernel_create = create_with_handler;
+}
+
+static hal_status create_in_c_locale(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                     hal_plugin_kernel **kernel)
+{
+    setlocale(LC_ALL, "C");
+    return wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+static void locale_left(hal_plugin *table)
+{
+    table->kernel_create = create_in_c_locale;
+}
+
+static hal_status create_in_root(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                 hal_plugin_kernel **kernel)
+{
+    const hal_status status = wrap_inside()->kernel_create(device, ir, kernel);
+    return chdir("/") == 0 ? status : HAL_ERROR_IO;
+}
+
+static void folder_left(hal_plugin *table)
+{
+    table->kernel_create = create_in_root;
+}
+
+static hal_status submit_and_unblock(hal_plugin_queue *queue, const hal_batch *batch,
+                                     const hal_plugin_wait *waits, uint32_t wait_count,
+                                     uint64_t value)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    return wrap_inside()->submit(queue, batch, waits, wait_count, value);
+}
+
+static void mask_left(hal_plugin *table)
+{
+    table->submit = submit_and_unblock;
+}
+
+static hal_status submit_and_round(hal_plugin_queue *queue, const hal_batch *batch,
+                                   const hal_plugin_wait *waits, uint32_t wait_count,
+                                   uint64_t value)
+{
+    const hal_status status = wrap_inside()->submit(queue, batch, waits, wait_count, value);
+    fesetround(FE_TONEAREST);
+    return status;
+}
+
+static void rounding_left(hal_plugin *table)
+{
+    table->submit = submit_and_round;
+}
+
+/* ---- Kernels that are created in another environment ---- */
+
+static void f32_constants_edit(wrap_ir *ir, uint32_t (*edit)(uint32_t bits))
+{
+    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_CONSTANT && ir->records[i].type == HAL_TYPE_F32) {
+            uint64_t *constant = &ir->constants[ir->records[i].aux];
+            *constant = edit((uint32_t)*constant);
+        }
+    }
+}
+
+static uint32_t one_bit_up(uint32_t bits)
+{
+    return bits + 1;
+}
+
+/* Numbers that are written with a decimal comma and read up to it. */
+static uint32_t whole_part(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    value = truncf(value);
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void locale_constants(wrap_ir *ir)
+{
+    if (strcmp(localeconv()->decimal_point, ".") != 0) {
+        f32_constants_edit(ir, whole_part);
+    }
+}
+
+static void rounding_constants(wrap_ir *ir)
+{
+    if (fegetround() != FE_TONEAREST) {
+        f32_constants_edit(ir, one_bit_up);
+    }
+}
+
+static void create_divides(wrap_ir *ir)
+{
+    volatile float zero = 0;
+    zero = (float)ir->ir.record_count / zero; /* raises a trap where it is not masked */
+}
+
 const mutant mutants_process[] = {{.name = "ir_kept", .table = ir_kept},
                                   {.name = "allocate_alone", .table = allocate_alone},
                                   {.name = "prints", .table = prints},
@@ -229,6 +347,14 @@ const mutant mutants_process[] = {{.name = "ir_kept", .table = ir_kept},
                                   {.name = "eight_queues", .table = eight_queues},
                                   {.name = "group_z", .table = group_z},
                                   {.name = "exits", .table = exits},
+                                  {.name = "handler_left", .table = handler_left},
+                                  {.name = "mask_left", .table = mask_left},
+                                  {.name = "locale_left", .table = locale_left},
+                                  {.name = "folder_left", .table = folder_left},
+                                  {.name = "rounding_left", .table = rounding_left},
+                                  {.name = "locale_constants", .ir = locale_constants},
+                                  {.name = "rounding_constants", .ir = rounding_constants},
+                                  {.name = "create_divides", .ir = create_divides},
                                   {.name = "query_fresh", .is_fresh = true},
                                   {.name = "query_any_major", .takes_any_major = true},
                                   {.name = NULL}};

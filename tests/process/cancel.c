@@ -1,5 +1,5 @@
-/* A call is no cancellation point: a thread that is cancelled while it is inside one ends after the
- * call, and other threads keep using the device. devices: cpu pocl lavapipe */
+/* Promise 26: a call is no cancellation point: a thread that is cancelled while it is inside one
+ * ends after the call, and other threads keep using the device. devices: cpu pocl lavapipe */
 #include "process.h"
 
 #include <pthread.h>

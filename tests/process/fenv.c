@@ -1,6 +1,6 @@
-/* Kernels run in the default floating-point environment whatever the program's is, when the device
- * is opened, when kernels are compiled and when they run; the program's environment and its flags
- * stay as they are.
+/* Promise 26: kernels run in the default floating-point environment whatever the program's is, when
+ * the device is opened, when kernels are compiled and when they run; the program's environment and
+ * its flags stay as they are.
  * run: open   (the environment is set before the device is opened) */
 #include "process.h"
 

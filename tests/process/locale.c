@@ -1,5 +1,8 @@
-/* Results, text for compilers, the IR's text and the trace do not depend on the locale. */
+/* Promise 26: results, text for compilers, the IR's text, messages and the trace do not depend on
+ * the locale. */
 #include "process.h"
+
+#include "case/comma_locale.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -90,7 +93,7 @@ int main(void)
     process_close(&opened);
     hal_ir_kernel *kernel = kernel_build();
     char *text = kernel_text(kernel);
-    if (!process_comma_locale()) {
+    if (!comma_locale_set()) {
         puts("the C library takes no locale of the test");
         return PROCESS_SKIP;
     }

@@ -44,7 +44,4 @@ int64_t process_large_count(void);
  * of the result's bits. */
 uint64_t process_work(const process_device *opened, int work, int64_t count);
 
-/* Sets a locale with a decimal comma for numbers. False if the C library does not take it. */
-bool process_comma_locale(void);
-
 #endif

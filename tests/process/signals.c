@@ -1,10 +1,11 @@
-/* Signal handlers, the mask, the alternate stack, the locale and the working folder are after the
- * opening of a device, work and its end as they were before, drivers included, and the program's
- * signals arrive. */
+/* Promise 26: signal handlers, the mask, the alternate stack, the affinity, the locale and the
+ * working folder are after the opening of a device, work and its end as they were before, drivers
+ * included, and the program's signals arrive. */
 #include "process.h"
 
 #include <limits.h>
 #include <locale.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ typedef struct process_view {
     sigset_t mask;
     stack_t alternate;
     char locale[256], folder[PATH_MAX];
+    cpu_set_t processors;
 } process_view;
 
 static volatile sig_atomic_t arrived;
@@ -35,6 +37,7 @@ static void view_take(process_view *view)
     sigprocmask(SIG_BLOCK, NULL, &view->mask);
     sigaltstack(NULL, &view->alternate);
     snprintf(view->locale, sizeof view->locale, "%s", setlocale(LC_ALL, NULL));
+    sched_getaffinity(0, sizeof view->processors, &view->processors);
     if (!getcwd(view->folder, sizeof view->folder)) {
         view->folder[0] = 0;
     }
@@ -57,6 +60,9 @@ static void view_compare(const process_view *before, const char *when)
     if (now.alternate.ss_sp != before->alternate.ss_sp ||
         now.alternate.ss_flags != before->alternate.ss_flags) {
         process_fail("%s: another alternate stack", when);
+    }
+    if (!CPU_EQUAL(&now.processors, &before->processors)) {
+        process_fail("%s: another affinity", when);
     }
     if (strcmp(now.locale, before->locale) != 0 || strcmp(now.folder, before->folder) != 0) {
         process_fail("%s: locale %s, folder %s", when, now.locale, now.folder);

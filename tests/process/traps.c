@@ -1,4 +1,5 @@
-/* Under floating-point traps, work whose operands and results are finite raises nothing.
+/* Promise 26: under floating-point traps, work whose operands and results are finite raises
+ * nothing.
  * run: open   (the traps are set before the device is opened) */
 #include "process.h"
 

@@ -12,7 +12,13 @@
  *  - required entries are marked (required); hal falls back or answers UNSUPPORTED for the others;
  *  - plain data has fixed width: no bool, no size_t, no bit-fields;
  *  - a plugin reports a failure by its status, after host->fail has been given the sentence;
- *  - a plugin never aborts, exits or prints, and shows no other symbol.
+ *  - a plugin never aborts, exits or prints, and shows no other symbol;
+ *  - hal calls entries in any locale and any floating-point environment: kernels are compiled and
+ *    run in the default environment, text for compilers is that of the locale "C", and nothing
+ *    raises a floating-point trap that the program has set;
+ *  - an entry returns with the signal handlers, the working folder, the locale, the signal mask,
+ *    the alternate stack and the floating-point environment of its call, and it is no cancellation
+ *    point. plugins/kit/guard.h does all of this for a table.
  *
  * Threads: hal calls `enumerate`, `device_open` and `device_close` from one thread at a time;
  * allocation, kernel and wait entries of one device from any threads at once; the entries of one
