@@ -24,9 +24,9 @@ typedef struct light_guard {
 /* Of a plugin whose submit and wait disable cancellation by themselves where they block. */
 static bool waits_alone;
 
-static void light_enter(light_guard *kept, bool waits)
+static void light_enter(light_guard *kept, bool is_submit)
 {
-    kept->cancels = !(waits && waits_alone);
+    kept->cancels = !(is_submit && waits_alone);
     if (kept->cancels) { /* takes longer than the rest of the guard */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
     }
@@ -61,21 +61,21 @@ static void guard_leave(guard *kept)
     light_leave(&kept->light);
 }
 
-#define GUARD_LIGHT(name, waits, parameters, arguments) \
-    static hal_status guarded_##name parameters         \
-    {                                                   \
-        light_guard kept;                               \
-        light_enter(&kept, waits);                      \
-        const hal_status status = inner.name arguments; \
-        light_leave(&kept);                             \
-        return status;                                  \
+#define GUARD_LIGHT(name, is_submit, parameters, arguments) \
+    static hal_status guarded_##name parameters             \
+    {                                                       \
+        light_guard kept;                                   \
+        light_enter(&kept, is_submit);                      \
+        const hal_status status = inner.name arguments;     \
+        light_leave(&kept);                                 \
+        return status;                                      \
     }
 
 #define GUARD_LIGHT_VOID(name, parameters, arguments) \
     static void guarded_##name parameters             \
     {                                                 \
         light_guard kept;                             \
-        light_enter(&kept, waits);                    \
+        light_enter(&kept, false);                    \
         inner.name arguments;                         \
         light_leave(&kept);                           \
     }
@@ -136,7 +136,7 @@ GUARD_LIGHT(submit, true,
             (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
              uint32_t wait_count, uint64_t value),
             (queue, batch, waits, wait_count, value))
-GUARD_LIGHT(wait, true, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
+GUARD_LIGHT(wait, false, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
             (queue, value, timeout_ns))
 GUARD_LIGHT(queue_elapsed, false,
             (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
@@ -165,18 +165,19 @@ static void guarded_device_close(hal_plugin_device *device)
     guard_leave(&kept);
 }
 
-#define GUARDED(X)                                                                              \
-    X(enumerate)                                                                                \
-    X(device_open)                                                                              \
-    X(device_close)                                                                             \
-    X(memory_info)                                                                              \
-    X(memory_allocate)                                                                          \
-    X(memory_free)                                                                              \
-    X(kernel_create)                                                                            \
-    X(kernel_destroy)                                                                           \
-    X(queue_create) X(queue_destroy) X(submit) X(wait) X(queue_elapsed) X(kernel_create_native) \
-        X(gemm) X(gemm_estimate) X(comm_backend) X(comm_id) X(comm_create) X(comm_poll)         \
-            X(comm_abort) X(comm_destroy)
+#define GUARDED(X)                                                                            \
+    X(enumerate)                                                                              \
+    X(device_open)                                                                            \
+    X(device_close)                                                                           \
+    X(memory_info)                                                                            \
+    X(memory_allocate)                                                                        \
+    X(memory_free)                                                                            \
+    X(kernel_create)                                                                          \
+    X(kernel_destroy)                                                                         \
+    X(queue_create)                                                                           \
+    X(queue_destroy) X(submit) X(wait) X(queue_elapsed) X(kernel_create_native) X(gemm)       \
+        X(gemm_estimate) X(comm_backend) X(comm_id) X(comm_create) X(comm_poll) X(comm_abort) \
+            X(comm_destroy)
 
 void kit_guard_waits_alone(void)
 {
@@ -192,4 +193,7 @@ void kit_guard_table(hal_plugin *table)
 #define REPLACE(name) table->name = table->name ? guarded_##name : NULL;
     GUARDED(REPLACE)
 #undef REPLACE
+    if (waits_alone) {
+        table->wait = inner.wait;
+    }
 }

@@ -4,6 +4,7 @@
  * again from the inputs. */
 #include "rows_kernel.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Tensors of results and partial results, at most. */
@@ -377,18 +378,22 @@ hal_status ops_row_record(ops_context *context, const ops_row_call *call)
     if (call->layout->slices == 1 || call->program->overflowed) {
         return ops_row_kernel_record(context, call, 0);
     }
-    sliced_rows rows;
-    rows.context = context;
-    rows.call = call;
-    rows.outputs = 1;
+    sliced_rows *rows = malloc(sizeof *rows); /* larger than what small stacks have */
+    if (!rows) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", call->function);
+    }
+    rows->context = context;
+    rows->call = call;
+    rows->outputs = 1;
     for (uint32_t i = 0; i < call->rank; i++) {
-        rows.outputs *= i == call->axis ? 1 : call->shape[i];
+        rows->outputs *= i == call->axis ? 1 : call->shape[i];
     }
-    rows.made_count = 0;
-    rows_schedule(&rows);
-    const hal_status status = record_sliced(&rows);
-    for (uint32_t i = 0; i < rows.made_count; i++) {
-        ops_tensor_release(&rows.made[i]);
+    rows->made_count = 0;
+    rows_schedule(rows);
+    const hal_status status = record_sliced(rows);
+    for (uint32_t i = 0; i < rows->made_count; i++) {
+        ops_tensor_release(&rows->made[i]);
     }
+    free(rows);
     return status;
 }
