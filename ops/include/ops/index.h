@@ -20,7 +20,8 @@ HAL_API hal_status ops_gather(ops_context *context, int32_t axis, const ops_tens
 HAL_API hal_status ops_concatenate(ops_context *context, int32_t axis, const ops_tensor *parts,
                                    uint32_t part_count, HAL_OUT const ops_tensor *y);
 
-/* y[i] = start + i * step for a tensor of rank 1 of any type but BOOL; of integers, start and step
+/* y[i] = start + i * step for a tensor of rank 1 of any type but BOOL, rounded once in F32 and F64
+ * (of F32, up to 2^48 elements; narrow floats are rounded from F32); of integers, start and step
  * are whole numbers.
  * Threads: the queue's. Errors: INVALID_ARGUMENT, those of dispatches. */
 HAL_API hal_status ops_iota(ops_context *context, double start, double step,

@@ -18,8 +18,8 @@ typedef struct ops_random_key {
     uint64_t stream;
 } ops_random_key;
 
-/* y = floats in [low, high), U32 and I32 tensors take all 32 bits and ignore low and high. y is
- * contiguous.
+/* y = floats in [low, high), of 24 random bits (53 of F64), rounded to nearest in narrow types; U32
+ * and I32 tensors take all 32 bits and ignore low and high. y is contiguous.
  * Threads: the queue's. Errors: INVALID_ARGUMENT, UNSUPPORTED, those of dispatches. */
 HAL_API hal_status ops_random_uniform(ops_context *context, ops_random_key key, double low,
                                       double high, HAL_OUT const ops_tensor *y);

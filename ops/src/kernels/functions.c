@@ -1,5 +1,7 @@
 /* The functions of one and two values, composed of operations of the IR. Called while kernels and
  * expressions are built, by programs and by every family. */
+#include "tensor/rounding.h"
+
 #include <ops/pointwise.h>
 
 #include <math.h>
@@ -132,7 +134,7 @@ static hal_ir_value split_constant(builder_ref b, hal_ir_value x, double factor)
     if (hal_ir_type_of(b, x) != HAL_TYPE_F32) {
         return hal_ir_mul(b, x, number(b, x, factor));
     }
-    double high = (float)factor;
+    double high = ops_round_to(HAL_TYPE_F32, factor);
     hal_ir_value low = hal_ir_mul(b, x, number(b, x, factor - high));
     /* An infinity times the two parts would be NaN where their signs differ. */
     hal_ir_value product = hal_ir_mul(b, x, number(b, x, high));

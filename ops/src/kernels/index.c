@@ -2,6 +2,7 @@
 #include "tensor/overlap.h"
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
+#include "tensor/context.h"
 #include "tensor/dispatch.h"
 #include "tensor/number.h"
 
@@ -16,7 +17,7 @@ typedef struct index_task {
     const char *name;     /* of the kernel */
     uint32_t family;
     ops_elementwise_body body;
-    const char *scalar_names[2]; /* after those of the layout; null: none */
+    const char *scalar_names[4]; /* after those of the layout; null: none */
     hal_type scalar_type;        /* NONE: that of indices */
     hal_type storage;            /* of the output */
     int64_t reach;               /* as in ops_layout_choose */
@@ -33,7 +34,7 @@ typedef struct index_task {
 /* What a body gets. */
 typedef struct index_body {
     const index_task *task;
-    hal_ir_value scalars[2];
+    hal_ir_value scalars[4];
 } index_body;
 
 static hal_status check_indices(const ops_context *context, const char *function,
@@ -116,7 +117,7 @@ static void emit_task(hal_ir_builder *b, const void *user)
     ops_declare_bindings(b, &t->bindings);
     ops_elementwise_declare(b, &t->space, &t->plan, &values);
     const hal_type type = t->scalar_type ? t->scalar_type : values.type;
-    for (uint32_t i = 0; i < 2 && t->scalar_names[i]; i++) {
+    for (uint32_t i = 0; i < 4 && t->scalar_names[i]; i++) {
         body.scalars[i] = hal_ir_scalar_value(b, t->scalar_names[i], type);
     }
     ops_elementwise_emit(b, &t->plan, &values, t->slots, t->bindings.types, t->body, &body);
@@ -260,6 +261,46 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
             (long long)length, axis, ops_describe(y, text[0]));
     }
     return HAL_OK;
+}
+
+/* x + y rounded, and exactly what rounding has left of it. Source: D. E. Knuth, "The Art of
+ * Computer Programming", volume 2, 4.2.2, theorem B. */
+static hal_ir_value sum_with_rest(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
+                                  hal_ir_value *rest)
+{
+    const hal_ir_value sum = hal_ir_add(b, x, y), from_y = hal_ir_sub(b, sum, x);
+    const hal_ir_value lost_x = hal_ir_sub(b, x, hal_ir_sub(b, sum, from_y));
+    *rest = hal_ir_add(b, lost_x, hal_ir_sub(b, y, from_y));
+    return sum;
+}
+
+/* start + i * step in F32 for indices that F32 does not hold, or with a start or step that it does
+ * not hold: their rests are scalars, the index is two numbers of at most 24 bits, and products and
+ * sums keep what rounding leaves. Views: y, the coordinate. */
+static void emit_exact_iota(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
+{
+    const index_body *body = user;
+    const hal_ir_value start = body->scalars[0], step = body->scalars[1];
+    const hal_ir_value start_rest = body->scalars[2], step_rest = body->scalars[3];
+    const hal_type type = iter->values->type;
+    const hal_ir_value index = ops_value_cast(b, type, iter->index[1]);
+    hal_ir_value high = hal_ir_shr(b, index, ops_index_constant(b, type, 24));
+    hal_ir_value low = hal_ir_and(b, index, ops_index_constant(b, type, 0xffffff));
+    high = hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_F32, high), hal_ir_f32(b, 0x1p24f));
+    low = hal_ir_cast(b, HAL_TYPE_F32, low);
+    const hal_ir_value far = hal_ir_mul(b, high, step), near = hal_ir_mul(b, low, step);
+    hal_ir_value rest = hal_ir_fma(b, high, step_rest, hal_ir_mul(b, low, step_rest));
+    rest = hal_ir_add(b, rest, start_rest);
+    rest = hal_ir_add(b, rest, hal_ir_fma(b, high, step, hal_ir_neg(b, far)));
+    rest = hal_ir_add(b, rest, hal_ir_fma(b, low, step, hal_ir_neg(b, near)));
+    hal_ir_value lost[2];
+    hal_ir_value value = sum_with_rest(b, start, far, &lost[0]);
+    value = sum_with_rest(b, value, near, &lost[1]);
+    rest = hal_ir_add(b, rest, hal_ir_add(b, lost[0], lost[1]));
+    /* Infinity has no rest. */
+    const hal_ir_value is_finite = hal_ir_lt(b, hal_ir_abs(b, value), hal_ir_f32(b, INFINITY));
+    value = hal_ir_select(b, is_finite, hal_ir_add(b, value, rest), value);
+    hal_ir_store_wide(b, body->task->slots[0], iter->index[0], 0, iter->guard, value);
 }
 
 /* Views: y, the coordinate. Scalars: start and step. */
@@ -430,12 +471,17 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
     if (y->shape[0] == 0) {
         return HAL_OK;
     }
+    const hal_type type = hal_type_of_value(y->type);
+    const double rest[2] = {start - ops_round_to(type, start), step - ops_round_to(type, step)};
+    /* A multiply-add rounds once, if it gets whole operands. */
+    const bool is_simple =
+        type != HAL_TYPE_F32 || (y->shape[0] <= INT64_C(1) << 24 && rest[0] == 0 && rest[1] == 0);
     index_task t = {.function = "ops_iota",
-                    .name = "iota",
-                    .family = OPS_FAMILY_IOTA,
-                    .body = emit_iota,
-                    .scalar_names = {"start", "step"},
-                    .scalar_type = hal_type_of_value(y->type)};
+                    .name = is_simple ? "iota" : "exact_iota",
+                    .family = is_simple ? OPS_FAMILY_IOTA : OPS_FAMILY_EXACT_IOTA,
+                    .body = is_simple ? emit_iota : emit_exact_iota,
+                    .scalar_names = {"start", "step", is_simple ? NULL : "start_rest", "step_rest"},
+                    .scalar_type = type};
     ops_space_begin(&t.space, 1, y->shape);
     task_add(context, &t, y, HAL_ACCESS_WRITE);
     ops_space_add_coordinate(&t.space, 0);
@@ -447,6 +493,9 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
     }
     put_whole(&block, t.scalar_type, start);
     put_whole(&block, t.scalar_type, step);
+    for (uint32_t i = 0; i < 2 && !is_simple; i++) {
+        ops_put_number(&block, type, rest[i]);
+    }
     return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
 }
 

@@ -121,17 +121,16 @@ static void normal_pair(hal_ir_builder *b, const random_form *p, const hal_ir_va
     values[1] = hal_ir_mul(b, radius, hal_ir_math(b, HAL_IR_SIN, angle, HAL_IR_NONE, 0));
 }
 
-/* A number in [0, 1) with as many bits as the elements have. */
+/* A number in [0, 1) of 24 or 53 bits. Narrow elements round what becomes of it: fewer bits here
+ * would round down, and shift the mean. */
 static hal_ir_value unit_fraction(hal_ir_builder *b, const random_form *p,
                                   const hal_ir_value *words)
 {
     if (p->type == HAL_TYPE_F64) {
         return hal_ir_mul(b, words_to_f64(b, words[0], words[1]), hal_ir_f64(b, 0x1p-53));
     }
-    uint32_t bits = (uint32_t)hal_type_float_format(p->storage).digits;
-    hal_ir_value top = hal_ir_shr(b, words[0], hal_ir_u32(b, 32 - bits));
-    return hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_F32, top),
-                      hal_ir_f32(b, ldexpf(1.0f, -(int)bits)));
+    hal_ir_value top = hal_ir_shr(b, words[0], hal_ir_u32(b, 8));
+    return hal_ir_mul(b, hal_ir_cast(b, HAL_TYPE_F32, top), hal_ir_f32(b, 0x1p-24f));
 }
 
 /* The elements of a block from its words. */
@@ -280,12 +279,13 @@ hal_status ops_random_uniform(ops_context *context, ops_random_key key, double l
         return random_record(context, "ops_random_uniform", UNIFORM, key, y, 0, 1, 0);
     }
     double from = ops_round_to(y->type, low), to = ops_round_to(y->type, high);
-    if (!(from < to) || !isfinite(ops_round_to(hal_type_of_value(y->type), to - from))) {
+    const double range = ops_subtract(to, from);
+    if (!(from < to) || !isfinite(ops_round_to(hal_type_of_value(y->type), range))) {
         return ops_invalid("ops_random_uniform: high: expected a finite range above low in %s, got "
                            "low %s and high %s",
                            hal_type_name(y->type), OPS_NUMBER(low, -1), OPS_NUMBER(high, -1));
     }
-    return random_record(context, "ops_random_uniform", UNIFORM, key, y, from, to - from,
+    return random_record(context, "ops_random_uniform", UNIFORM, key, y, from, range,
                          next_below(y->type, to));
 }
 

@@ -65,7 +65,7 @@ void ops_put_index(ops_block *block, int index64, int64_t value)
 void ops_put_number(ops_block *block, hal_type type, double value)
 {
     if (type == HAL_TYPE_F32) {
-        float number = (float)value;
+        float number = (float)ops_round_to(HAL_TYPE_F32, value);
         ops_put(block, &number, sizeof number);
     } else if (type == HAL_TYPE_F64) {
         ops_put(block, &value, sizeof value);

@@ -207,6 +207,43 @@ static void gathered_lines(void **state)
     }
 }
 
+/* Elements `from` on of start + i * step are rounded once, in F32 and from it. */
+static void iota_is(hal_type type, int64_t count, double start, double step, int64_t from)
+{
+    const uint64_t size = hal_type_size(type);
+    const int64_t looked_at = count - from;
+    uint8_t *bytes = malloc((size_t)((uint64_t)looked_at * size));
+    ops_tensor y, end;
+    ok(ops_tensor_create(test_context, type, 1, &count, &y));
+    ok(ops_tensor_slice(&y, 0, from, looked_at, 1, &end));
+    const hal_status status = ops_iota(test_context, start, step, &y);
+    if (status != HAL_ERROR_UNSUPPORTED) { /* the grid of some devices is too small */
+        ok(status);
+        ok(ops_tensor_read(test_context, &end, (uint64_t)looked_at * size, bytes));
+        for (int64_t i = 0; i < looked_at; i++) {
+            const double got = decode(type, bytes + (uint64_t)i * size);
+            const double want = in_type(type, (double)(float)(start + (double)(from + i) * step));
+            if (got != want) {
+                fail_msg("%s %g + %lld * %g: %.17g, not %.17g", hal_type_name(type), start,
+                         (long long)(from + i), step, got, want);
+            }
+        }
+    }
+    ops_tensor_release(&y);
+    free(bytes);
+}
+
+static void iota_beyond_24_bits(void **state)
+{
+    const int64_t many = INT64_C(1) << 24;
+    iota_is(HAL_TYPE_F32, 1000, -3, 0.1, 0);
+    iota_is(HAL_TYPE_F32, 1000, 0.1, 1e-9, 0);
+    iota_is(HAL_TYPE_F32, many + 300, -(double)many, 1, many - 10);
+    iota_is(HAL_TYPE_F32, many + 300, -1, 2.0 / (3.0 * (double)many), many - 10);
+    iota_is(HAL_TYPE_F16, many + 300, -16384, 0x1p-10, many - 10);
+    iota_is(HAL_TYPE_BF16, many + 256, -(double)many, 1, many - 10);
+}
+
 /* test_ops_array_moves.c and hal-conformance have the values of all but copies. */
 static void bad_arguments(void **state)
 {
@@ -239,10 +276,13 @@ static void bad_arguments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(views),        cmocka_unit_test(bad_tensors),
-        cmocka_unit_test(copies),       cmocka_unit_test(copies_of_odd_bytes),
-        cmocka_unit_test(bits_survive), cmocka_unit_test(gathered_lines),
-        cmocka_unit_test(bad_arguments)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(views),
+                                       cmocka_unit_test(bad_tensors),
+                                       cmocka_unit_test(copies),
+                                       cmocka_unit_test(copies_of_odd_bytes),
+                                       cmocka_unit_test(bits_survive),
+                                       cmocka_unit_test(gathered_lines),
+                                       cmocka_unit_test(iota_beyond_24_bits),
+                                       cmocka_unit_test(bad_arguments)};
     return RUN_ON_ALL(tests);
 }

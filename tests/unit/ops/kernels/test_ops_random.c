@@ -63,6 +63,37 @@ static void borders(void **state)
     }
 }
 
+/* Numbers of few bits are not rounded down: the mean of numbers between -1 and 1 is 0. */
+static void uniform_mean(void **state)
+{
+    enum { COUNT = 1 << 18 };
+    const int64_t count = COUNT;
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        if (!hal_type_is_float(type)) {
+            continue;
+        }
+        ops_tensor y;
+        const uint64_t size = hal_type_size(type);
+        uint8_t *bytes = malloc((size_t)(COUNT * size));
+        double sum = 0;
+        ok(ops_tensor_create(test_context, type, 1, &count, &y));
+        ok(ops_random_uniform(test_context, (ops_random_key){11, 2}, -1, 1, &y));
+        ok(ops_tensor_read(test_context, &y, COUNT * size, bytes));
+        for (int64_t i = 0; i < COUNT; i++) {
+            const double got = decode(type, bytes + (uint64_t)i * size);
+            assert_true(got >= -1 && got < 1);
+            sum += got;
+        }
+        /* Of the last number, half a step more is rounded down, as 1 is excluded. */
+        const double step = ldexp(1.0, -hal_type_float_format(type).digits);
+        if (fabs(sum / COUNT) > 0.003 + step * step) {
+            fail_msg("%s: the mean is %g", hal_type_name(type), sum / COUNT);
+        }
+        free(bytes);
+        ops_tensor_release(&y);
+    }
+}
+
 /* The same words for every type: F16 is F32 rounded; and Box and Muller's formula on the first
  * pair. */
 static void normal(void **state)
@@ -139,8 +170,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers), cmocka_unit_test(device_words),
-        cmocka_unit_test(borders),       cmocka_unit_test(normal),
-        cmocka_unit_test(permutation),   cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(borders),       cmocka_unit_test(uniform_mean),
+        cmocka_unit_test(normal),        cmocka_unit_test(permutation),
+        cmocka_unit_test(bad_arguments),
     };
     return RUN_ON_ALL(tests);
 }
