@@ -101,8 +101,8 @@ static void run_streams(case_run *run, const void *parameters)
 }
 
 /* All in [low, high), mean and variance within five standard errors. Numbers round to nearest, which
- * adds at most a twelfth of the largest step's square to the variance; the last number of the type
- * takes half a step more than others, as high is excluded. */
+ * adds a twelfth of a step's square to the variance at most. The last number takes half a step more
+ * than others, as high is excluded. */
 static void run_uniform(case_run *run, const void *parameters)
 {
     const hal_type type = *(const hal_type *)parameters;
