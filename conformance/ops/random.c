@@ -100,7 +100,7 @@ static void run_streams(case_run *run, const void *parameters)
     case_check(run, same < 3, "%zu of 4096 numbers are equal in two streams", same);
 }
 
-/* All in [low, high), mean and variance within five standard errors. Numbers round to nearest, which
+/* All in [low, high), mean and variance within five standard errors. Numbers round to nearest: that
  * adds a twelfth of a step's square to the variance at most. The last number takes half a step more
  * than others, as high is excluded. */
 static void run_uniform(case_run *run, const void *parameters)
