@@ -132,10 +132,10 @@ hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
         return HAL_ERROR_INVALID_STATE;
     }
     hal_status status = ops_execute(arrays, count);
-    if (!status && !owner->is_recording) {
+    if (status == HAL_OK && !owner->is_recording) {
         status = hal_queue_flush(owner->context->queue, NULL);
     }
-    return status ? ops_arrays_failed(owner, status) : HAL_OK;
+    return status != HAL_OK ? ops_arrays_failed(owner, status) : HAL_OK;
 }
 
 /* Reads an array that is not row-major by a copy that is. The array is computed, too: it may be
@@ -143,34 +143,34 @@ hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
 static hal_status array_read_copy(ops_array *array, uint64_t bytes, void *elements)
 {
     hal_status status = ops_execute(&array, 1);
-    ops_array *copy = status ? NULL : ops_array_copy(array);
-    if (!status) {
+    ops_array *copy = status != HAL_OK ? NULL : ops_array_copy(array);
+    if (status == HAL_OK) {
         status = copy ? ops_execute_for_host(copy) : HAL_ERROR_OUT_OF_MEMORY;
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_tensor_read(array->owner->context, &copy->view, bytes, elements);
     }
     ops_array_release(copy);
-    return status ? ops_arrays_failed(array->owner, status) : HAL_OK;
+    return status != HAL_OK ? ops_arrays_failed(array->owner, status) : HAL_OK;
 }
 
 hal_status ops_array_read(ops_array *array, uint64_t bytes, void *elements)
 {
     hal_status status = check_array("ops_array_read", array);
-    if (!status && array->owner->is_recording) {
+    if (status == HAL_OK && array->owner->is_recording) {
         status = hal_status_set(HAL_ERROR_INVALID_STATE,
                                 "ops_array_read: array: expected no graph to be recorded, got a "
                                 "recording; call ops_graph_end first");
     }
-    if (!status && !ops_tensor_is_contiguous(&array->view)) {
+    if (status == HAL_OK && !ops_tensor_is_contiguous(&array->view)) {
         return array_read_copy(array, bytes, elements);
     }
-    if (!status && array->state == OPS_NODE_DEFERRED) {
+    if (status == HAL_OK && array->state == OPS_NODE_DEFERRED) {
         status = ops_execute_for_host(array);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_tensor_read(array->owner->context, &array->view, bytes, elements);
-        if (status) {
+        if (status != HAL_OK) {
             ops_arrays_failed(array->owner, status);
         }
     }
@@ -183,10 +183,10 @@ hal_status ops_array_get_tensor(ops_array *array, ops_tensor *tensor)
         return ops_invalid("ops_array_get_tensor: tensor: expected memory for a tensor, got null");
     }
     hal_status status = check_array("ops_array_get_tensor", array);
-    if (!status && array->state == OPS_NODE_DEFERRED) {
+    if (status == HAL_OK && array->state == OPS_NODE_DEFERRED) {
         status = ops_execute(&array, 1);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         *tensor = array->view;
     }
     return status;

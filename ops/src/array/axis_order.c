@@ -7,7 +7,7 @@
 /* An operand: its strides along the result's axes, 0 where it has no order. */
 typedef struct order_voter {
     int64_t bytes;
-    int is_reordered;
+    bool is_reordered;
     int64_t stride[OPS_MAX_RANK];
 } order_voter;
 
@@ -59,10 +59,10 @@ static int voters_compare(const order_voter *voters, uint32_t count, uint32_t ax
 
 /* Whether all operands have the shape of the result and the strides of the first one, without
  * gaps: the usual case within a chain. */
-static int operands_agree(const ops_array *node)
+static bool operands_agree(const ops_array *node)
 {
     const ops_tensor *first = &node->operands[0]->view;
-    int agree = ops_same_shape(first, &node->view) && ops_is_dense(first);
+    bool agree = ops_same_shape(first, &node->view) && ops_is_dense(first);
     for (uint32_t i = 1; agree && i < node->operand_count; i++) {
         const ops_tensor *x = &node->operands[i]->view;
         agree = ops_same_shape(x, first) && ops_same_strides(x, first);

@@ -1,6 +1,5 @@
 /* The order of axes in memory that a result takes from its operands, so that a kernel reads and
- * writes neighbours where its operands have them. Used by deferred.c when it makes a node: shapes
- * and strides of the operands alone decide, whatever is fused. */
+ * writes neighbours where its operands have them. */
 #ifndef OPS_SRC_ARRAY_AXIS_ORDER_H
 #define OPS_SRC_ARRAY_AXIS_ORDER_H
 

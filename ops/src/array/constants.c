@@ -4,7 +4,7 @@
 #include <string.h>
 
 hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
-                             double value, int keep, hal_buffer **buffer)
+                             double value, bool keep, hal_buffer **buffer)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -17,12 +17,9 @@ hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal
         return HAL_OK;
     }
     ops_tensor one;
-    hal_status status = ops_tensor_create(context, type, 0, NULL, &one);
-    if (status) {
-        return status;
-    }
-    status = ops_fill(context, value, &one);
-    if (status) {
+    HAL_TRY(ops_tensor_create(context, type, 0, NULL, &one));
+    hal_status status = ops_fill(context, value, &one);
+    if (status != HAL_OK) {
         ops_tensor_release(&one);
         return status;
     }

@@ -61,7 +61,7 @@ ops_array *ops_array_from_host(ops_context *context, hal_type type, uint32_t ran
 {
     ops_tensor tensor;
     hal_status status = ops_tensor_from_host(context, type, rank, shape, elements, &tensor);
-    if (status) {
+    if (status != HAL_OK) {
         if (context && context->extension) {
             ops_arrays_failed(ops_arrays_of(context), status);
         }

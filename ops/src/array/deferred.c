@@ -3,7 +3,7 @@
 
 #include "axis_order.h"
 #include "execute.h"
-#include "fusion_group.h"
+#include "fusion_cluster.h"
 
 #include <string.h>
 
@@ -11,29 +11,29 @@
 #define FOR_EACH_COUNT static inline __attribute__((always_inline))
 
 /* Whether a product may read its first operand as sums, see execute.c. */
-static int node_is_layer(const ops_array *node)
+static bool node_is_layer(const ops_array *node)
 {
     return node->operation == OPS_OPERATION_MATMUL &&
            ops_matmul_may_take_sums(node->function, node->owner->context->info);
 }
 
-/* Sets upper bounds for the group that would compute the node: shared operands count twice. */
-FOR_EACH_COUNT void node_bound_group(ops_array *node, ops_array *const *operands, uint32_t count)
+/* Sets upper bounds for the cluster that would compute the node: shared operands count twice. */
+FOR_EACH_COUNT void node_bound_cluster(ops_array *node, ops_array *const *operands, uint32_t count)
 {
-    const int fuse = node->owner->fusion, joins = fuse && ops_node_is_elementwise(node);
+    const bool fuse = node->owner->fusion, joins = fuse && ops_node_is_elementwise(node);
     uint32_t operations = 1, leaves = 0, depth = 0, chain = 0, joined = 0, counts_once = 1;
     for (uint32_t i = 0; i < count; i++) {
         const ops_array *operand = operands[i];
         uint32_t kernels = operand->depth, layers = operand->chain;
-        if (joins && ops_fusion_group_takes_operand(node, i)) {
-            operations += operand->group_operations;
-            leaves += operand->group_leaves;
+        if (joins && ops_fusion_cluster_takes_operand(node, i)) {
+            operations += operand->cluster_operations;
+            leaves += operand->cluster_leaves;
             counts_once &= (uint32_t)operand->counts_once & (joined == 0);
             joined++;
         } else {
             leaves++;
             if (operand->state == OPS_NODE_DEFERRED &&
-                !(fuse && ops_fusion_group_may_follow(node, operand))) {
+                !(fuse && ops_fusion_cluster_may_follow(node, operand))) {
                 const int is_chained =
                     i == 0 && node_is_layer(node) && layers + 1u < OPS_CHAIN_LAYERS;
                 kernels += (uint32_t)!is_chained;
@@ -44,51 +44,51 @@ FOR_EACH_COUNT void node_bound_group(ops_array *node, ops_array *const *operands
         chain = layers > chain ? layers : chain;
     }
     node->counts_once = (uint8_t)counts_once;
-    node->group_operations = (uint16_t)operations;
-    node->group_leaves = (uint16_t)leaves;
+    node->cluster_operations = (uint16_t)operations;
+    node->cluster_leaves = (uint16_t)leaves;
     node->depth = (uint8_t)depth;
     node->chain = (uint8_t)chain;
 }
 
-static void node_count_group(ops_array *node)
+static void node_count_cluster(ops_array *node)
 {
-    node_bound_group(node, ops_node_operands(node), node->operand_count);
+    node_bound_cluster(node, ops_node_operands(node), node->operand_count);
 }
 
-/* The operand with the largest group among those in the node's group; null if none. */
+/* The operand with the largest cluster among those in the node's cluster; null if none. */
 static ops_array *node_largest_operand(const ops_array *node)
 {
     ops_array *largest = NULL;
     for (uint32_t i = 0; node->owner->fusion && i < node->operand_count; i++) {
         ops_array *x = node->operands[i];
-        if (ops_fusion_group_takes_operand(node, i) &&
-            (!largest || x->group_operations + x->group_leaves >
-                             largest->group_operations + largest->group_leaves)) {
+        if (ops_fusion_cluster_takes_operand(node, i) &&
+            (!largest || x->cluster_operations + x->cluster_leaves >
+                             largest->cluster_operations + largest->cluster_leaves)) {
             largest = x;
         }
     }
     return largest;
 }
 
-/* Counts the group exactly, unless its operations were counted so; when it is beyond the limits,
+/* Counts the cluster exactly, unless its operations were counted so; when it is beyond the limits,
  * executes its largest part. Sets *is_done when nothing can be executed: the device binds too few
  * arrays even for the node alone, which its own execution reports. */
-static hal_status node_shrink_group(ops_array *node, int *is_done)
+static hal_status node_shrink_cluster(ops_array *node, bool *is_done)
 {
-    ops_fusion_group group;
-    const int is_beyond = node->counts_once && node->group_operations > OPS_GROUP_OPERATIONS;
-    if (!is_beyond && ops_fusion_group_gather(&group, &node, 1, node->owner->fusion)) {
-        node->group_operations = (uint16_t)group.node_count;
-        node->group_leaves = (uint16_t)group.leaf_count;
+    ops_fusion_cluster cluster;
+    const bool is_beyond = node->counts_once && node->cluster_operations > OPS_CLUSTER_OPERATIONS;
+    if (!is_beyond && ops_fusion_cluster_gather(&cluster, &node, 1, node->owner->fusion)) {
+        node->cluster_operations = (uint16_t)cluster.node_count;
+        node->cluster_leaves = (uint16_t)cluster.leaf_count;
         return HAL_OK;
     }
     ops_array *operand = node_largest_operand(node);
     if (!operand) {
-        *is_done = 1;
+        *is_done = true;
         return HAL_OK;
     }
     hal_status status = ops_execute(&operand, 1);
-    node_count_group(node);
+    node_count_cluster(node);
     return status;
 }
 
@@ -98,7 +98,7 @@ FOR_EACH_COUNT void node_set_order(ops_array *node, ops_array *const *operands, 
 {
     const int has_order =
         node->operation >= OPS_OPERATION_UNARY && node->operation <= OPS_OPERATION_LOG_SOFTMAX;
-    int is_reordered = 0;
+    bool is_reordered = false;
     for (uint32_t i = 0; i < count; i++) {
         is_reordered |= operands[i]->is_reordered;
     }
@@ -115,30 +115,30 @@ static hal_status node_execute_deepest(ops_array *node)
 {
     hal_status status = HAL_OK;
     ops_array *const *operands = ops_node_operands(node);
-    for (uint32_t i = 0; i < node->operand_count && !status; i++) {
+    for (uint32_t i = 0; i < node->operand_count && status == HAL_OK; i++) {
         ops_array *operand = operands[i];
         if (operand->state == OPS_NODE_DEFERRED && operand->depth >= node->depth - 1) {
             status = ops_execute(&operand, 1);
         }
     }
-    node_count_group(node);
+    node_count_cluster(node);
     return status;
 }
 
-static inline int node_is_beyond_group(const ops_array *node)
+static inline bool node_is_beyond_cluster(const ops_array *node)
 {
-    return ops_node_is_elementwise(node) && (node->group_operations > OPS_GROUP_OPERATIONS ||
-                                             node->group_leaves > node->owner->max_leaves);
+    return ops_node_is_elementwise(node) && (node->cluster_operations > OPS_CLUSTER_OPERATIONS ||
+                                             node->cluster_leaves > node->owner->max_leaves);
 }
 
-/* Executes operands until the node's group is within the limits. */
-static hal_status node_limit_group(ops_array *node)
+/* Executes operands until the node's cluster is within the limits. */
+static hal_status node_limit_cluster(ops_array *node)
 {
     hal_status status = HAL_OK;
-    int is_done = 0;
-    while (!status && !is_done && node->state == OPS_NODE_DEFERRED) {
-        if (node_is_beyond_group(node)) {
-            status = node_shrink_group(node, &is_done);
+    bool is_done = false;
+    while (status == HAL_OK && !is_done && node->state == OPS_NODE_DEFERRED) {
+        if (node_is_beyond_cluster(node)) {
+            status = node_shrink_cluster(node, &is_done);
         } else if (node->depth > OPS_DEFERRED_DEPTH) {
             status = node_execute_deepest(node);
         } else {
@@ -169,7 +169,7 @@ FOR_EACH_COUNT ops_array *node_defer(ops_arrays *arrays, ops_operation operation
     node_set_order(node, operands, count, result);
     arrays->statistics.recorded++;
     arrays->statistics.deferred++;
-    node_bound_group(node, operands, count);
+    node_bound_cluster(node, operands, count);
     return node;
 }
 
@@ -198,12 +198,10 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
         ops_check_shape(function, result->type, result->rank, result->shape, &bytes)) {
         return NULL;
     }
-    ops_array *node = count == 1
-                          ? node_defer(arrays, operation, operation_function, operands, 1, result)
-                      : count == 2
-                          ? node_defer(arrays, operation, operation_function, operands, 2, result)
-                          : node_defer(arrays, operation, operation_function, operands, count,
-                                       result);
+    ops_array *node =
+        count == 1   ? node_defer(arrays, operation, operation_function, operands, 1, result)
+        : count == 2 ? node_defer(arrays, operation, operation_function, operands, 2, result)
+                     : node_defer(arrays, operation, operation_function, operands, count, result);
     if (!node) {
         return NULL;
     }
@@ -215,10 +213,10 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     hal_status status = HAL_OK;
     if (!arrays->fusion) {
         status = ops_execute(&node, 1);
-    } else if (node_is_beyond_group(node) || node->depth > OPS_DEFERRED_DEPTH) {
-        status = node_limit_group(node);
+    } else if (node_is_beyond_cluster(node) || node->depth > OPS_DEFERRED_DEPTH) {
+        status = node_limit_cluster(node);
     }
-    if (status) {
+    if (status != HAL_OK) {
         ops_node_release(node);
         return NULL;
     }

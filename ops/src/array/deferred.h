@@ -8,7 +8,7 @@
 typedef struct ops_result {
     hal_type type;
     uint32_t rank, axis;
-    const int64_t *shape;     /* that of an operand, or `own` */
+    const int64_t *shape; /* that of an operand, or `own` */
     int64_t own[OPS_MAX_RANK];
     const ops_tensor *like; /* of a copy: the tensor whose dense strides it gets; null: its operands
                              * decide */
@@ -33,9 +33,9 @@ hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_ty
 /* A copy of x with the dense strides of a tensor of its shape. Errors: null, as ops_defer. */
 ops_array *ops_copy_like(ops_array *x, const ops_tensor *like);
 
-/* Makes a deferred node, which owns uses of its operands. Executes operands until the node's group
- * is within the limits of one kernel; without fusion, executes the node. Null, and an error, on
- * failure. */
+/* Makes a deferred node, which owns uses of its operands. Executes operands until the node's
+ * cluster is within the limits of one kernel; without fusion, executes the node. Null, and an
+ * error, on failure. */
 ops_array *ops_defer(const char *function, ops_operation operation, uint32_t operation_function,
                      ops_array *const *operands, uint32_t count, const ops_result *result);
 

@@ -8,7 +8,7 @@
 
 /* How to execute; passed down. */
 typedef struct execution {
-    int fuse;                     /* 0: one kernel per operation */
+    bool fuse;                    /* 0: one kernel per operation */
     const ops_array *host_result; /* is computed into host memory where that is allowed, or null */
 } execution;
 
@@ -23,10 +23,10 @@ static hal_status node_move_to_device(ops_array *node)
         return HAL_OK;
     }
     hal_status status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, bytes, &to);
-    if (!status) {
+    if (status == HAL_OK) {
         status = hal_queue_transfer(context->queue, from, 0, context->queue, to, 0, bytes);
     }
-    if (status) {
+    if (status != HAL_OK) {
         hal_buffer_release(to);
         return status;
     }
@@ -39,7 +39,7 @@ static hal_status node_move_to_device(ops_array *node)
 static hal_status plan_bind_inputs(const ops_fusion_plan *plan, hal_buffer **buffers)
 {
     hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < plan->input_count && !status; i++) {
+    for (uint32_t i = 0; i < plan->input_count && status == HAL_OK; i++) {
         ops_array *input = plan->inputs[i];
         if (input->in_host_memory) {
             status = node_move_to_device(input);
@@ -51,7 +51,7 @@ static hal_status plan_bind_inputs(const ops_fusion_plan *plan, hal_buffer **buf
 
 /* Host memory saves the copy that a read would wait for. Where the host maps the device's own
  * memory there is no copy to save. */
-static int node_is_read_directly(const ops_array *node, uint64_t bytes, const execution *how)
+static bool node_is_read_directly(const ops_array *node, uint64_t bytes, const execution *how)
 {
     const uint32_t abilities = node->owner->context->info->abilities;
     return node == how->host_result && bytes > 0 && bytes <= OPS_DIRECT_READ_BYTES &&
@@ -73,11 +73,8 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
         const ops_tensor sums = ops_normwise_sums_layout(plan->c_levels, &plan->outputs[0]->view);
         const uint64_t bytes =
             (uint64_t)ops_tensor_get_element_count(&sums) * hal_type_size(sums.type);
-        const hal_status status =
-            hal_buffer_create(plan->context->device, HAL_MEMORY_DEVICE, bytes, &buffers[count - 1]);
-        if (status) {
-            return status;
-        }
+        HAL_TRY(hal_buffer_create(plan->context->device, HAL_MEMORY_DEVICE, bytes,
+                                  &buffers[count - 1]));
     }
     for (uint32_t i = 0; i + (plan->c_levels > 0) < count; i++) {
         ops_array *output = plan->outputs[i];
@@ -87,7 +84,7 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
         hal_status status = hal_buffer_create(
             plan->context->device, output->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
             bytes ? bytes : 4, &buffers[i]);
-        if (status) {
+        if (status != HAL_OK) {
             release_buffers(buffers, i);
             release_buffers(buffers + count - 1, plan->c_levels > 0);
             return status;
@@ -141,10 +138,8 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     ops_plan_recorder *recorder = plan->context->recorder;
     ops_cache_key key;
     uint64_t hash[2];
-    hal_status status = plan_bind_inputs(plan, buffers);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(plan_bind_inputs(plan, buffers));
+    hal_status status = HAL_OK;
     key.size = 0;
     ops_fusion_plan_append_key(plan, &key);
     const ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
@@ -153,10 +148,7 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     if (decision == OPS_DEFER_AGAIN) {
         return OPS_COMPILE_DEFERRED;
     }
-    status = plan_create_outputs(plan, how, outputs);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(plan_create_outputs(plan, how, outputs));
     if (recorded) {
         status = ops_recorded_plan_replay(recorded, plan->context, buffers);
     }
@@ -167,14 +159,14 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         memcpy(plan->context->compile_policy->refused_plan, hash, sizeof hash);
         status = ops_fusion_record(plan, outputs);
         plan->context->compile_policy->refuses = 0;
-        if (status) {
+        if (status != HAL_OK) {
             ops_plan_recorder_cancel(recorder);
         } else {
             ops_plan_cache_insert(arrays->plan_cache, hash, ops_plan_recorder_end(recorder));
             arrays->statistics.compiled++;
         }
     }
-    if (status) {
+    if (status != HAL_OK) {
         release_buffers(outputs, output_count);
         return status;
     }
@@ -200,14 +192,14 @@ static hal_status report_too_many_operands(const ops_array *node)
  * activation, also writes the operands of the next layer's batched product. */
 typedef struct layer_sums {
     uint32_t levels;
-    int drops_result; /* nothing else reads the array, so that only its sums are stored */
+    bool drops_result; /* nothing else reads the array, so that only its sums are stored */
     const ops_array *source;
     ops_tensor tensor; /* without a buffer: there are no sums, and the array is stored */
 } layer_sums;
 
 /* The nodes of a plan, operands first. */
 static uint32_t plan_list_nodes(const ops_fusion_plan *plan,
-                                ops_array *nodes[2 * OPS_GROUP_OPERATIONS + 1])
+                                ops_array *nodes[2 * OPS_CLUSTER_OPERATIONS + 1])
 {
     uint32_t count = 0;
     for (uint32_t i = 0; plan->has_prologue && i < plan->prologue.node_count; i++) {
@@ -223,15 +215,15 @@ static uint32_t plan_list_nodes(const ops_fusion_plan *plan,
 }
 
 /* Whether a plan reads `operand` as sums; describes them. */
-static int plan_wants_sums(const ops_fusion_plan *plan, const ops_array *operand, layer_sums *sums)
+static bool plan_wants_sums(const ops_fusion_plan *plan, const ops_array *operand, layer_sums *sums)
 {
     const uint32_t levels = ops_fusion_plan_levels(plan);
     if (levels == 0 || plan->anchor->operands[0] != operand) {
-        return 0;
+        return false;
     }
     *sums = (layer_sums){
         .levels = levels, .drops_result = ops_node_is_needed_once(operand, 1), .source = operand};
-    return 1;
+    return true;
 }
 
 /* Computes a deferred node, and others with it where they fit into its kernel. What has to be
@@ -246,7 +238,7 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
     if (root->operation == OPS_OPERATION_VIEW) {
         ops_array *x = root->operands[0];
         status = x->state == OPS_NODE_DEFERRED ? node_execute(x, NULL, 0, how, NULL) : HAL_OK;
-        if (!status) {
+        if (status == HAL_OK) {
             root->in_host_memory = x->in_host_memory;
             ops_node_set_result(root, hal_buffer_retain(x->view.buffer));
         }
@@ -258,12 +250,12 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         if (first == root) {
             return report_too_many_operands(root);
         }
-        const int by_sums = !sums.source && plan_wants_sums(&plan, first, &sums);
+        const bool by_sums = !sums.source && plan_wants_sums(&plan, first, &sums);
         status = node_execute(first, NULL, 0, how, by_sums ? &sums : NULL);
         if (by_sums && status == HAL_ERROR_OUT_OF_MEMORY && first->state == OPS_NODE_DEFERRED) {
             status = node_execute(first, NULL, 0, how, NULL);
         }
-        if (status || root->state != OPS_NODE_DEFERRED) {
+        if (status != HAL_OK || root->state != OPS_NODE_DEFERRED) {
             hal_buffer_release(sums.tensor.buffer);
             return status; /* the root may be an output of that kernel */
         }
@@ -280,17 +272,17 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         ops_array *source = plan.anchor->operands[0];
         status =
             source->state == OPS_NODE_DEFERRED ? node_execute(source, NULL, 0, how, NULL) : HAL_OK;
-        return status ? status : node_execute(root, others, other_count, how, wanted);
+        return status != HAL_OK ? status : node_execute(root, others, other_count, how, wanted);
     }
     if (status != OPS_COMPILE_DEFERRED) {
         return status;
     }
     /* One kernel per operation. */
     const execution single = {.fuse = 0, .host_result = how->host_result};
-    ops_array *nodes[2 * OPS_GROUP_OPERATIONS + 1];
+    ops_array *nodes[2 * OPS_CLUSTER_OPERATIONS + 1];
     const uint32_t count = plan_list_nodes(&plan, nodes);
     status = HAL_OK;
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         if (nodes[i]->state == OPS_NODE_DEFERRED) {
             status = node_execute(nodes[i], NULL, 0, &single, NULL);
         }
@@ -301,12 +293,12 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
 static hal_status execute_all(ops_array *const *arrays, uint32_t count, const execution *how)
 {
     hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         if (arrays[i]->state == OPS_NODE_DEFERRED) {
             status = node_execute(arrays[i], arrays + i + 1, count - i - 1, how, NULL);
         }
     }
-    return status ? ops_arrays_failed(arrays[0]->owner, status) : HAL_OK;
+    return status != HAL_OK ? ops_arrays_failed(arrays[0]->owner, status) : HAL_OK;
 }
 
 hal_status ops_execute(ops_array *const *arrays, uint32_t count)
@@ -319,9 +311,9 @@ hal_status ops_execute(ops_array *const *arrays, uint32_t count)
  * device's memory as usual. */
 hal_status ops_execute_for_host(ops_array *array)
 {
-    const int is_view = array->operation == OPS_OPERATION_VIEW;
+    const bool is_view = array->operation == OPS_OPERATION_VIEW;
     const ops_array *x = is_view ? array->operands[0] : array;
-    const int has_other_uses = array->uses > 0 || (is_view && (x->uses > 1 || x->references > 0));
+    const bool has_other_uses = array->uses > 0 || (is_view && (x->uses > 1 || x->references > 0));
     const execution how = {.fuse = array->owner->fusion, .host_result = has_other_uses ? NULL : x};
     return execute_all(&array, 1, &how);
 }

@@ -1,4 +1,4 @@
-/* Execution: computes deferred nodes. Used by every public call that needs values. */
+/* Execution: computes deferred nodes. */
 #ifndef OPS_SRC_ARRAY_EXECUTE_H
 #define OPS_SRC_ARRAY_EXECUTE_H
 

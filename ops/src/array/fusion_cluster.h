@@ -1,83 +1,85 @@
-/* Fusion groups: deferred elementwise nodes of one shape that become one expression. A fusion plan
- * has one as prologue and one as epilogue of a reduction or matrix product, or one alone.
+/* Fusion clusters: deferred elementwise nodes of one shape that become one expression. A fusion
+ * plan has one as prologue and one as epilogue of a reduction or matrix product, or one alone.
  *
- * A group is a value: it stays valid as long as its nodes, whatever is gathered later. */
-#ifndef OPS_SRC_ARRAY_FUSION_GROUP_H
-#define OPS_SRC_ARRAY_FUSION_GROUP_H
+ * A cluster is a value: it stays valid as long as its nodes, whatever is gathered later. */
+#ifndef OPS_SRC_ARRAY_FUSION_CLUSTER_H
+#define OPS_SRC_ARRAY_FUSION_CLUSTER_H
 
 #include "node.h"
 
 #include "kernels/cast.h"
 #include "tensor/expression.h"
 
-/* Operands of nodes: the index of a node, or OPS_GROUP_LEAF | the index of a leaf. */
-#define OPS_GROUP_LEAF 0x80u
+#include <stdbool.h>
 
-typedef struct ops_fusion_group {
+/* Operands of nodes: the index of a node, or OPS_CLUSTER_LEAF | the index of a leaf. */
+#define OPS_CLUSTER_LEAF 0x80u
+
+typedef struct ops_fusion_cluster {
     uint32_t node_count, leaf_count, output_count;
-    ops_array *nodes[OPS_GROUP_OPERATIONS]; /* operands before their users */
-    ops_array *leaves[OPS_GROUP_LEAVES];    /* arrays that are read */
-    uint8_t operands[OPS_GROUP_OPERATIONS][OPS_INLINE_OPERANDS];
-    uint16_t node_uses[OPS_GROUP_OPERATIONS]; /* as operands within the group */
-    uint16_t leaf_uses[OPS_GROUP_LEAVES];
+    ops_array *nodes[OPS_CLUSTER_OPERATIONS]; /* operands before their users */
+    ops_array *leaves[OPS_CLUSTER_LEAVES];    /* arrays that are read */
+    uint8_t operands[OPS_CLUSTER_OPERATIONS][OPS_INLINE_OPERANDS];
+    uint16_t node_uses[OPS_CLUSTER_OPERATIONS]; /* as operands within the cluster */
+    uint16_t leaf_uses[OPS_CLUSTER_LEAVES];
     uint8_t outputs[OPS_MAX_OUTPUTS]; /* indices of nodes that are stored */
-    ops_array *excess;                /* of a group beyond the limits: the node to compute first */
-} ops_fusion_group;
+    ops_array *excess; /* of a cluster beyond the limits: the node to compute first */
+} ops_fusion_cluster;
 
 /* Whether an operand of `node` can be computed in the node's kernel. */
-int ops_fusion_group_may_join(const ops_array *node, const ops_array *operand);
+bool ops_fusion_cluster_may_join(const ops_array *node, const ops_array *operand);
 
 /* The same for operand `number` of a node. */
-static inline int ops_fusion_group_takes_operand(const ops_array *node, uint32_t number)
+static inline bool ops_fusion_cluster_takes_operand(const ops_array *node, uint32_t number)
 {
     return ops_node_is_elementwise(node) && (node->same_shape >> number & 1) &&
            ops_node_is_elementwise(node->operands[number]) && !node->operands[number]->needs_memory;
 }
 
 /* Whether `node` can be part of the epilogue of `anchor`, one of its operands. */
-int ops_fusion_group_may_follow(const ops_array *node, const ops_array *anchor);
+bool ops_fusion_cluster_may_follow(const ops_array *node, const ops_array *anchor);
 
 /* Gathers what computes the roots, which are elementwise and of one shape. Without `fuse`, a root's
  * operands are all leaves. Returns 0 when it is beyond the limits of one kernel: bounds were kept
  * when the nodes were made, but a node that was stored since is a leaf now. */
-int ops_fusion_group_gather(ops_fusion_group *group, ops_array *const *roots, uint32_t root_count,
-                            int fuse);
+bool ops_fusion_cluster_gather(ops_fusion_cluster *cluster, ops_array *const *roots,
+                               uint32_t root_count, bool fuse);
 
 /* Gathers the rows of `reduction`, which computes `root` or an operand of it: also reductions along
  * the same axis of the same shape, and elementwise nodes of their results' shape. Returns 0 where
  * there is nothing that other fusion would not do, and beyond the limits. */
-int ops_fusion_group_gather_rows(ops_fusion_group *group, ops_array *root,
-                                 const ops_array *reduction);
+bool ops_fusion_cluster_gather_rows(ops_fusion_cluster *cluster, ops_array *root,
+                                    const ops_array *reduction);
 
 /* Emits an elementwise node, rounded to its type; of a reduction (`in` is its result) the rounding
  * alone. */
-hal_ir_value ops_fusion_group_emit_node(hal_ir_builder *b, const void *node,
-                                        const hal_ir_value *in);
-
-/* The same without rounding, for a node that is stored and has no other use: a store rounds. */
-hal_ir_value ops_fusion_group_emit_stored(hal_ir_builder *b, const void *node,
+hal_ir_value ops_fusion_cluster_emit_node(hal_ir_builder *b, const void *node,
                                           const hal_ir_value *in);
 
-/* Whether no other node of the group uses node number `node`. */
-int ops_fusion_group_only_stores(const ops_fusion_group *group, uint32_t node);
+/* The same without rounding, for a node that is stored and has no other use: a store rounds. */
+hal_ir_value ops_fusion_cluster_emit_stored(hal_ir_builder *b, const void *node,
+                                            const hal_ir_value *in);
 
-/* Whether `node` is in the group; only for the group that was gathered last. */
-int ops_fusion_group_contains(const ops_fusion_group *group, const ops_array *node);
+/* Whether no other node of the cluster uses node number `node`. */
+bool ops_fusion_cluster_only_stores(const ops_fusion_cluster *cluster, uint32_t node);
+
+/* Whether `node` is in the cluster; only for the cluster that was gathered last. */
+bool ops_fusion_cluster_contains(const ops_fusion_cluster *cluster, const ops_array *node);
 
 /* Makes leaf number `leaf` the first one. */
-void ops_fusion_group_lead_with(ops_fusion_group *group, uint32_t leaf);
+void ops_fusion_cluster_lead_with(ops_fusion_cluster *cluster, uint32_t leaf);
 
 /* Chooses the outputs: the roots, then nodes that may still be read, up to `most`. */
-void ops_fusion_group_choose_outputs(ops_fusion_group *group, ops_array *const *roots,
-                                     uint32_t root_count, uint32_t most);
+void ops_fusion_cluster_choose_outputs(ops_fusion_cluster *cluster, ops_array *const *roots,
+                                       uint32_t root_count, uint32_t most);
 
 /* Appends operations, operands and outputs to a cache key. */
-void ops_fusion_group_append_key(const ops_fusion_group *group, ops_cache_key *key);
+void ops_fusion_cluster_append_key(const ops_fusion_cluster *cluster, ops_cache_key *key);
 
 /* Makes the expression: leaf 0 is input 0; then `gap` unused inputs of U32; then the other leaves.
  * Output i is the node outputs[i]. With `is_stored` the outputs are stored in the types of their
  * nodes and used for nothing else. Ownership: the caller's. */
-hal_status ops_fusion_group_make_expression(const ops_fusion_group *group, uint32_t gap,
-                                            int is_stored, ops_expression **expression);
+hal_status ops_fusion_cluster_make_expression(const ops_fusion_cluster *cluster, uint32_t gap,
+                                              bool is_stored, ops_expression **expression);
 
 #endif

@@ -20,12 +20,12 @@ static uint32_t plan_max_outputs(const ops_fusion_plan *plan)
     return left < OPS_MAX_OUTPUTS ? left : OPS_MAX_OUTPUTS;
 }
 
-/* A node of the group that one of its leaves is computed from as well, and that is therefore stored
- * first: for example the state that a recurrent step both multiplies and adds. Null if none. */
-static ops_array *group_find_operand_of_leaf(const ops_fusion_group *group)
+/* A node of the cluster that one of its leaves is computed from as well, and that is stored first
+ * therefore: for example the state that a recurrent step both multiplies and adds. Null if none. */
+static ops_array *cluster_find_operand_of_leaf(const ops_fusion_cluster *cluster)
 {
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
-        const ops_array *leaf = group->leaves[i];
+    for (uint32_t i = 0; i < cluster->leaf_count; i++) {
+        const ops_array *leaf = cluster->leaves[i];
         ops_array *const *operands = ops_node_operands(leaf);
         for (uint32_t k = 0; k < leaf->operand_count; k++) {
             ops_array *operand = operands[k];
@@ -33,7 +33,7 @@ static ops_array *group_find_operand_of_leaf(const ops_fusion_group *group)
                 operand->state == OPS_NODE_DEFERRED && operand->operation == OPS_OPERATION_VIEW
                     ? operand->operands[0]
                     : operand;
-            if (ops_fusion_group_contains(group, operand)) {
+            if (ops_fusion_cluster_contains(cluster, operand)) {
                 return operand;
             }
         }
@@ -42,13 +42,13 @@ static ops_array *group_find_operand_of_leaf(const ops_fusion_group *group)
 }
 
 /* Whether leaf number `leaf` can be the anchor that the epilogue follows. */
-static int plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
+static bool plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
 {
-    const ops_fusion_group *group = &plan->epilogue;
-    return plan->fuse && ops_fusion_group_may_follow(plan->roots[0], group->leaves[leaf]) &&
-           group->output_count == 1 &&
-           group->leaf_count - 1 + ANCHOR_BINDINGS <= plan->context->info->max_bindings &&
-           ops_node_is_needed_once(group->leaves[leaf], group->leaf_uses[leaf]);
+    const ops_fusion_cluster *cluster = &plan->epilogue;
+    return plan->fuse && ops_fusion_cluster_may_follow(plan->roots[0], cluster->leaves[leaf]) &&
+           cluster->output_count == 1 &&
+           cluster->leaf_count - 1 + ANCHOR_BINDINGS <= plan->context->info->max_bindings &&
+           ops_node_is_needed_once(cluster->leaves[leaf], cluster->leaf_uses[leaf]);
 }
 
 static ops_array *find_deferred(ops_array *const *arrays, uint32_t count)
@@ -84,17 +84,17 @@ static ops_array *find_reduction(ops_array *node, uint32_t *budget)
     return found;
 }
 
-int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout)
+bool ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout)
 {
     const ops_context *context = plan->context;
-    const ops_fusion_group *group = &plan->epilogue;
-    const int is_limited = context->info->max_loop_iterations != 0;
+    const ops_fusion_cluster *cluster = &plan->epilogue;
+    const bool is_limited = context->info->max_loop_iterations != 0;
     const int64_t steps = is_limited ? ops_loop_limit(context, 0, 0) / MAX_ROW_LOOPS : INT64_MAX;
     uint32_t reductions = 0;
-    for (uint32_t i = 0; i < group->node_count; i++) {
-        const ops_array *node = group->nodes[i];
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
+        const ops_array *node = cluster->nodes[i];
         if (is_limited && node->operation == OPS_OPERATION_BINARY && node->function == OPS_REM) {
-            return 0; /* has loops of its own */
+            return false; /* has loops of its own */
         }
         if (node->operation != OPS_OPERATION_REDUCE) {
             continue;
@@ -106,7 +106,7 @@ int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layo
                                   hal_type_of_value(x->type), steps, &own) ||
             (is_limited && own.slices > 1) ||
             (reductions++ && memcmp(&own, layout, sizeof own) != 0)) {
-            return 0;
+            return false;
         }
         *layout = own;
     }
@@ -117,11 +117,11 @@ int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layo
  * and write up to two results of each reduction as well. */
 static uint32_t plan_max_row_outputs(const ops_fusion_plan *plan, const ops_row_layout *layout)
 {
-    const ops_fusion_group *group = &plan->epilogue;
+    const ops_fusion_cluster *cluster = &plan->epilogue;
     const uint32_t bindings = plan_max_outputs(plan);
     uint32_t results = 0;
-    for (uint32_t i = 0; i < group->node_count && layout->slices > 1; i++) {
-        results += group->nodes[i]->operation == OPS_OPERATION_REDUCE ? 2 : 0;
+    for (uint32_t i = 0; i < cluster->node_count && layout->slices > 1; i++) {
+        results += cluster->nodes[i]->operation == OPS_OPERATION_REDUCE ? 2 : 0;
     }
     const uint32_t most = bindings < OPS_ROW_OUTPUTS ? bindings : OPS_ROW_OUTPUTS;
     return most > results ? most - results : 0;
@@ -129,32 +129,32 @@ static uint32_t plan_max_row_outputs(const ops_fusion_plan *plan, const ops_row_
 
 /* Plans the rows of a reduction, if the root is computed from them, in one kernel. Returns whether
  * it did; *first receives a deferred array that has to be computed before. */
-static int plan_rows(ops_fusion_plan *plan, ops_array *from, ops_array **first)
+static bool plan_rows(ops_fusion_plan *plan, ops_array *from, ops_array **first)
 {
-    ops_fusion_group *group = &plan->epilogue;
+    ops_fusion_cluster *cluster = &plan->epilogue;
     uint32_t budget = MAX_ROW_OPERATIONS;
     ops_array *reduction = find_reduction(from, &budget);
     ops_row_layout layout;
     if (!plan->fuse || !reduction ||
-        !ops_fusion_group_gather_rows(group, plan->roots[0], reduction) ||
-        group->node_count > MAX_ROW_OPERATIONS || !ops_fusion_plan_row_layout(plan, &layout)) {
-        return 0;
+        !ops_fusion_cluster_gather_rows(cluster, plan->roots[0], reduction) ||
+        cluster->node_count > MAX_ROW_OPERATIONS || !ops_fusion_plan_row_layout(plan, &layout)) {
+        return false;
     }
     const uint32_t most = plan_max_row_outputs(plan, &layout);
     if (most == 0) {
-        return 0;
+        return false;
     }
     plan->rows = reduction;
     plan->has_epilogue = 1;
-    ops_fusion_group_choose_outputs(group, plan->roots, 1, most);
-    *first = find_deferred(group->leaves, group->leaf_count);
-    return 1;
+    ops_fusion_cluster_choose_outputs(cluster, plan->roots, 1, most);
+    *first = find_deferred(cluster->leaves, cluster->leaf_count);
+    return true;
 }
 
 /* Whether any deferred leaf leads to a reduction whose rows the root is computed from. */
-static int plan_rows_of_leaves(ops_fusion_plan *plan, ops_array **first)
+static bool plan_rows_of_leaves(ops_fusion_plan *plan, ops_array **first)
 {
-    ops_array *leaves[OPS_GROUP_LEAVES];
+    ops_array *leaves[OPS_CLUSTER_LEAVES];
     uint32_t count = 0;
     for (uint32_t i = 0; i < plan->epilogue.leaf_count; i++) {
         ops_array *leaf = plan->epilogue.leaves[i];
@@ -165,34 +165,34 @@ static int plan_rows_of_leaves(ops_fusion_plan *plan, ops_array **first)
     }
     for (uint32_t i = 0; i < count; i++) {
         if (plan_rows(plan, leaves[i], first)) {
-            return 1;
+            return true;
         }
     }
     if (count > 0) {
-        ops_fusion_group_gather(&plan->epilogue, plan->roots, 1, plan->fuse);
+        ops_fusion_cluster_gather(&plan->epilogue, plan->roots, 1, plan->fuse);
     }
-    return 0;
+    return false;
 }
 
 /* Plans the elementwise nodes; the only deferred leaf may become the anchor. */
 static ops_array *plan_epilogue(ops_fusion_plan *plan)
 {
-    ops_fusion_group *group = &plan->epilogue;
+    ops_fusion_cluster *cluster = &plan->epilogue;
     plan->has_epilogue = 1;
-    if (!ops_fusion_group_gather(group, plan->roots, 1, plan->fuse)) {
-        return group->excess;
+    if (!ops_fusion_cluster_gather(cluster, plan->roots, 1, plan->fuse)) {
+        return cluster->excess;
     }
     ops_array *first = NULL;
     if (plan_rows_of_leaves(plan, &first)) {
         return first;
     }
-    ops_fusion_group_choose_outputs(group, plan->roots, 1, plan_max_outputs(plan));
-    ops_array *shared = group_find_operand_of_leaf(group);
+    ops_fusion_cluster_choose_outputs(cluster, plan->roots, 1, plan_max_outputs(plan));
+    ops_array *shared = cluster_find_operand_of_leaf(cluster);
     if (shared) {
         return shared;
     }
-    for (uint32_t i = 0; i < group->leaf_count; i++) {
-        ops_array *leaf = group->leaves[i];
+    for (uint32_t i = 0; i < cluster->leaf_count; i++) {
+        ops_array *leaf = cluster->leaves[i];
         if (leaf->state != OPS_NODE_DEFERRED) {
             continue;
         }
@@ -218,19 +218,19 @@ static ops_array *plan_prologue(ops_fusion_plan *plan)
         !plan->fuse || !ops_node_is_needed_once(operand, 1)) {
         return find_deferred(operands, anchor->operand_count);
     }
-    ops_fusion_group *group = &plan->prologue;
-    if (!ops_fusion_group_gather(group, &operand, 1, plan->fuse)) {
+    ops_fusion_cluster *cluster = &plan->prologue;
+    if (!ops_fusion_cluster_gather(cluster, &operand, 1, plan->fuse)) {
         return operand;
     }
-    ops_fusion_group_choose_outputs(group, &operand, 1, OPS_MAX_OUTPUTS);
-    uint32_t bindings = group->leaf_count + ANCHOR_BINDINGS +
+    ops_fusion_cluster_choose_outputs(cluster, &operand, 1, OPS_MAX_OUTPUTS);
+    uint32_t bindings = cluster->leaf_count + ANCHOR_BINDINGS +
                         (plan->has_epilogue ? plan->epilogue.leaf_count - 1 : 0);
-    if (group->output_count > 1 || bindings > plan->context->info->max_bindings ||
+    if (cluster->output_count > 1 || bindings > plan->context->info->max_bindings ||
         bindings > MAX_BINDINGS) {
         return operand;
     }
     plan->has_prologue = 1;
-    return find_deferred(group->leaves, group->leaf_count);
+    return find_deferred(cluster->leaves, cluster->leaf_count);
 }
 
 static void plan_add_inputs(ops_fusion_plan *plan, ops_array *const *arrays, uint32_t count)
@@ -263,8 +263,8 @@ static void plan_append_input(const ops_fusion_plan *plan, uint32_t i, ops_cache
         alias++;
     }
     const size_t bytes = view->rank * sizeof *view->stride;
-    const int is_usual = view->offset == 0 && ops_same_shape(view, usual) &&
-                         memcmp(view->stride, usual->stride, bytes) == 0;
+    const bool is_usual = view->offset == 0 && ops_same_shape(view, usual) &&
+                          memcmp(view->stride, usual->stride, bytes) == 0;
     const uint8_t form[4] = {view->type, (uint8_t)view->rank, alias, (uint8_t)is_usual};
     ops_cache_key_append(key, form, sizeof form);
     if (!is_usual) {
@@ -283,7 +283,7 @@ uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan)
     const ops_array *root = plan->roots[0];
     const ops_tensor *a = &anchor->operands[0]->view, *b = &anchor->operands[1]->view;
     const uint32_t b_levels = ops_matmul_b_levels(anchor->function);
-    const int may = ops_matmul_may_take_sums(anchor->function, plan->context->info);
+    const bool may = ops_matmul_may_take_sums(anchor->function, plan->context->info);
     const ops_gemm_prepared prepared = {.levels = b_levels};
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = 1,
@@ -308,7 +308,7 @@ uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan)
     return (plan->drops_result ? 0 : plan->output_count) + (plan->c_levels > 0);
 }
 
-ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse,
+ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
                                 const ops_array *a_source)
 {
     plan->context = root->owner->context;
@@ -342,30 +342,32 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
     if (plan->anchor || plan->rows || !plan->fuse || count == 0) {
         return;
     }
-    ops_fusion_group *group = &plan->epilogue;
+    ops_fusion_cluster *cluster = &plan->epilogue;
     const uint32_t most = plan_max_outputs(plan);
     for (uint32_t i = 0; i < count && plan->root_count < most; i++) {
         ops_array *root = roots[i];
-        if (!ops_node_is_elementwise(root) || !ops_fusion_group_may_join(plan->roots[0], root) ||
+        if (!ops_node_is_elementwise(root) || !ops_fusion_cluster_may_join(plan->roots[0], root) ||
             !ops_node_has_order_of(plan->roots[0], root)) {
             continue;
         }
         plan->roots[plan->root_count] = root;
-        int fits = ops_fusion_group_gather(group, plan->roots, plan->root_count + 1, plan->fuse);
-        for (uint32_t k = 0; fits && k < group->leaf_count; k++) {
-            fits = group->leaves[k]->state == OPS_NODE_MEMORY;
+        int fits =
+            ops_fusion_cluster_gather(cluster, plan->roots, plan->root_count + 1, plan->fuse);
+        for (uint32_t k = 0; fits && k < cluster->leaf_count; k++) {
+            fits = cluster->leaves[k]->state == OPS_NODE_MEMORY;
         }
         plan->root_count += fits && plan->root_count + 1 <= plan_max_outputs(plan);
     }
-    ops_fusion_group_gather(group, plan->roots, plan->root_count, plan->fuse);
-    ops_fusion_group_choose_outputs(group, plan->roots, plan->root_count, plan_max_outputs(plan));
+    ops_fusion_cluster_gather(cluster, plan->roots, plan->root_count, plan->fuse);
+    ops_fusion_cluster_choose_outputs(cluster, plan->roots, plan->root_count,
+                                      plan_max_outputs(plan));
 }
 
 void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums,
                                    uint32_t a_levels)
 {
     const ops_array *anchor = plan->anchor;
-    ops_fusion_group *epilogue = &plan->epilogue;
+    ops_fusion_cluster *epilogue = &plan->epilogue;
     plan->input_count = plan->output_count = 0;
     if (plan->has_prologue) {
         plan_add_inputs(plan, plan->prologue.leaves, plan->prologue.leaf_count);
@@ -387,7 +389,7 @@ void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_su
         while (epilogue->leaves[leaf] != anchor) {
             leaf++;
         }
-        ops_fusion_group_lead_with(epilogue, leaf);
+        ops_fusion_cluster_lead_with(epilogue, leaf);
         plan_add_inputs(plan, epilogue->leaves + 1, epilogue->leaf_count - 1);
     } else {
         plan_add_inputs(plan, epilogue->leaves, epilogue->leaf_count);
@@ -425,10 +427,10 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
         key_append_node(key, plan->rows->operands[0]);
     }
     if (plan->has_epilogue) {
-        ops_fusion_group_append_key(&plan->epilogue, key);
+        ops_fusion_cluster_append_key(&plan->epilogue, key);
     }
     if (plan->has_prologue) {
-        ops_fusion_group_append_key(&plan->prologue, key);
+        ops_fusion_cluster_append_key(&plan->prologue, key);
     }
     for (uint32_t i = 0; i < plan->input_count; i++) {
         plan_append_input(plan, i, key);

@@ -6,23 +6,25 @@
 #ifndef OPS_SRC_ARRAY_FUSION_PLAN_H
 #define OPS_SRC_ARRAY_FUSION_PLAN_H
 
-#include "fusion_group.h"
+#include "fusion_cluster.h"
 
 #include "kernels/rows.h"
 
-#define OPS_PLAN_INPUTS (2u * OPS_GROUP_LEAVES + 2u)
+#include <stdbool.h>
+
+#define OPS_PLAN_INPUTS (2u * OPS_CLUSTER_LEAVES + 2u)
 _Static_assert(OPS_PLAN_INPUTS >= OPS_MAX_OPERANDS, "an anchor's operands are inputs");
 _Static_assert(OPS_PLAN_INPUTS + OPS_MAX_OUTPUTS <= OPS_PLAN_BUFFERS, "a plan can be recorded");
 
 typedef struct ops_fusion_plan {
     ops_context *context;
-    int fuse;          /* 0: operations are not fused */
+    bool fuse;         /* 0: operations are not fused */
     ops_array *anchor; /* null: elementwise nodes alone */
     ops_array *roots[OPS_MAX_OUTPUTS];
     uint32_t root_count;   /* above 1 only without an anchor */
     const ops_array *rows; /* a reduction whose rows `epilogue` is; null: elementwise nodes */
-    int has_prologue, has_epilogue;
-    ops_fusion_group prologue, epilogue;
+    bool has_prologue, has_epilogue;
+    ops_fusion_cluster prologue, epilogue;
     /* Arrays that are read: operands of the anchor or leaves of the prologue, then, from
      * epilogue_first on, leaves of the epilogue without the anchor. */
     ops_array *inputs[OPS_PLAN_INPUTS];
@@ -34,19 +36,19 @@ typedef struct ops_fusion_plan {
      * owner's); sums of the result, of c_levels, are one more output, in place of the result itself
      * where drops_result. 0: neither. */
     uint32_t a_levels, c_levels;
-    int drops_result;
+    bool drops_result;
     const ops_array *a_source; /* the operand whose sums are given, or null */
     ops_array a_sums;
 } ops_fusion_plan;
 
 /* Chooses the layout that all reductions of a plan of rows have in common, as each has it by
  * itself. Returns 0 where they differ or need several kernels. */
-int ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout);
+bool ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout);
 
 /* Plans the kernel of a deferred root. Returns a deferred array that has to be computed first, and
  * then the plan is void; null when the plan is complete but for its operands. `a_source`: an
  * array that need not be computed as the first operand of a product, since its sums are given. */
-ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, int fuse,
+ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
                                 const ops_array *a_source);
 
 /* The levels by which the plan's product reads sums of its first operand and can write those of its

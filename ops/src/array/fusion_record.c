@@ -31,7 +31,7 @@ static void plan_views(const ops_fusion_plan *plan, uint32_t first, uint32_t end
 /* A copy alone, for ops_copy, which moves the bits of types that kernels convert: a conversion may
  * change those of a NaN. Other types GPUs copy as fast by a kernel; on processors ops_copy leaves
  * contiguous memory to the queue. */
-static int plan_is_copy(const ops_fusion_plan *plan)
+static bool plan_is_copy(const ops_fusion_plan *plan)
 {
     const ops_array *node = plan->epilogue.nodes[0];
     return (plan->context->tuning->copy.copies_alone ||
@@ -42,7 +42,7 @@ static int plan_is_copy(const ops_fusion_plan *plan)
 
 static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *const *buffers)
 {
-    ops_tensor inputs[OPS_GROUP_LEAVES], outputs[OPS_MAX_OUTPUTS];
+    ops_tensor inputs[OPS_CLUSTER_LEAVES], outputs[OPS_MAX_OUTPUTS];
     ops_expression *expression;
     plan_views(plan, 0, plan->input_count, inputs);
     for (uint32_t i = 0; i < plan->output_count; i++) {
@@ -51,29 +51,26 @@ static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *co
     if (plan_is_copy(plan)) {
         return ops_copy(plan->context, &inputs[0], &outputs[0]);
     }
-    hal_status status = ops_fusion_group_make_expression(&plan->epilogue, 0, 1, &expression);
-    if (status) {
-        return status;
-    }
-    status = ops_pointwise(plan->context, expression, inputs, plan->input_count, outputs,
-                           plan->output_count);
+    HAL_TRY(ops_fusion_cluster_make_expression(&plan->epilogue, 0, 1, &expression));
+    hal_status status = ops_pointwise(plan->context, expression, inputs, plan->input_count, outputs,
+                                      plan->output_count);
     ops_expression_destroy(expression);
     return status;
 }
 
 /* Adds node number `index` of rows to a program. Returns its value. */
-static uint8_t program_add_node(ops_row_program *program, const ops_fusion_group *group,
+static uint8_t program_add_node(ops_row_program *program, const ops_fusion_cluster *cluster,
                                 uint32_t index, const uint8_t *operands)
 {
-    const ops_array *node = group->nodes[index];
-    const uint64_t only_stores = (uint64_t)ops_fusion_group_only_stores(group, index);
+    const ops_array *node = cluster->nodes[index];
+    const uint64_t only_stores = (uint64_t)ops_fusion_cluster_only_stores(cluster, index);
     const uint64_t key[2] = {OPS_ROW_KEY_NODE, node->operation | (uint64_t)node->function << 8 |
                                                    (uint64_t)node->view.type << 16 |
                                                    only_stores << 24};
     if (node->operation != OPS_OPERATION_REDUCE) {
-        return ops_row_map(program,
-                           only_stores ? ops_fusion_group_emit_stored : ops_fusion_group_emit_node,
-                           node, key, operands, node->operand_count);
+        return ops_row_map(
+            program, only_stores ? ops_fusion_cluster_emit_stored : ops_fusion_cluster_emit_node,
+            node, key, operands, node->operand_count);
     }
     const hal_type type = hal_type_of_value(node->operands[0]->view.type);
     uint8_t value = ops_row_reduce(program, node->function, type, operands, 1);
@@ -81,7 +78,7 @@ static uint8_t program_add_node(ops_row_program *program, const ops_fusion_group
         value = ops_row_index(program, hal_type_of_value(node->view.type),
                               ops_row_place(program, value));
     }
-    return ops_row_map(program, ops_fusion_group_emit_node, node, key, &value, 1);
+    return ops_row_map(program, ops_fusion_cluster_emit_node, node, key, &value, 1);
 }
 
 /* A tensor of rows' results with the reduced axis, of length 1. It has the axes of `shape` in their
@@ -105,30 +102,30 @@ static ops_tensor with_row_axis(const ops_tensor *tensor, const ops_tensor *shap
 
 static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *buffers)
 {
-    const ops_fusion_group *group = &plan->epilogue;
+    const ops_fusion_cluster *cluster = &plan->epilogue;
     const ops_tensor *shape = &plan->rows->operands[0]->view;
     const uint32_t axis = plan->rows->axis;
-    ops_tensor tensors[OPS_GROUP_LEAVES + OPS_MAX_OUTPUTS];
+    ops_tensor tensors[OPS_CLUSTER_LEAVES + OPS_MAX_OUTPUTS];
     ops_row_program program;
     ops_row_layout layout;
-    uint8_t values[OPS_GROUP_OPERATIONS];
+    uint8_t values[OPS_CLUSTER_OPERATIONS];
     ops_fusion_plan_row_layout(plan, &layout);
     ops_row_begin(&program, plan->input_count);
     plan_views(plan, 0, plan->input_count, tensors);
-    for (uint32_t i = 0; i < group->node_count; i++) {
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
         uint8_t operands[OPS_INLINE_OPERANDS];
-        for (uint32_t j = 0; j < group->nodes[i]->operand_count; j++) {
-            const uint8_t operand = group->operands[i][j];
-            operands[j] =
-                operand & OPS_GROUP_LEAF ? (uint8_t)(operand & ~OPS_GROUP_LEAF) : values[operand];
+        for (uint32_t j = 0; j < cluster->nodes[i]->operand_count; j++) {
+            const uint8_t operand = cluster->operands[i][j];
+            operands[j] = operand & OPS_CLUSTER_LEAF ? (uint8_t)(operand & ~OPS_CLUSTER_LEAF)
+                                                     : values[operand];
         }
-        values[i] = program_add_node(&program, group, i, operands);
+        values[i] = program_add_node(&program, cluster, i, operands);
     }
     const int64_t elements = ops_tensor_get_element_count(shape);
     for (uint32_t i = 0; i < plan->output_count; i++) {
         const ops_tensor y = plan_output(plan, i, buffers);
-        const int is_row = ops_tensor_get_element_count(&y) != elements;
-        ops_row_output(&program, values[group->outputs[i]]);
+        const bool is_row = ops_tensor_get_element_count(&y) != elements;
+        ops_row_output(&program, values[cluster->outputs[i]]);
         tensors[plan->input_count + i] = is_row ? with_row_axis(&y, shape, axis) : y;
     }
     const ops_row_call call = {.function = "ops_array_evaluate",
@@ -151,10 +148,7 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
     ops_tensor inputs[OPS_PLAN_INPUTS], x;
     plan_views(plan, 0, plan->input_count, inputs);
     /* The prologue's first input takes the place of x and has its shape. */
-    hal_status status = ops_tensor_broadcast(&inputs[0], shape->rank, shape->shape, &x);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_tensor_broadcast(&inputs[0], shape->rank, shape->shape, &x));
     const ops_reduce_options options = {.size = sizeof options,
                                         .prologue = prologue,
                                         .prologue_inputs = inputs + 1,
@@ -179,15 +173,15 @@ static hal_status product_create(const ops_fusion_plan *plan, ops_tensor *produc
 
 /* Whether the product is computed by another implementation with the epilogue than without, and so
  * in another order of additions. */
-static int epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_options *options,
-                                    const ops_tensor *y)
+static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_options *options,
+                                     const ops_tensor *y)
 {
     const ops_tensor *a = &plan->inputs[0]->view, *b = &plan->inputs[1]->view;
     ops_gemm_options plain = *options;
     ops_tensor product = plan->anchor->view;
     if (!options->epilogue || options->precision == HAL_GEMM_NORMWISE || options->prepared ||
         ops_gemm_is_native(plan->context, options, a, b, y)) {
-        return 0;
+        return false;
     }
     product.buffer = NULL; /* its layout alone is asked about */
     plain.epilogue = NULL;
@@ -201,25 +195,22 @@ static hal_status record_matmul_apart(const ops_fusion_plan *plan, const ops_gem
                                       const ops_tensor *y)
 {
     ops_gemm_options plain = *options;
-    ops_tensor inputs[OPS_GROUP_LEAVES];
+    ops_tensor inputs[OPS_CLUSTER_LEAVES];
     ops_expression *expression = NULL;
     if (plan->context->compile_policy->refuses) {
         return OPS_COMPILE_DEFERRED;
     }
-    hal_status status = product_create(plan, &inputs[0]);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(product_create(plan, &inputs[0]));
     const uint32_t count = 1 + options->input_count;
     plan_views(plan, plan->epilogue_first, plan->input_count, inputs + 1);
     plain.epilogue = NULL;
     plain.input_count = 0;
-    status = ops_fusion_group_make_expression(&plan->epilogue, 0, 1, &expression);
-    if (!status) {
+    hal_status status = ops_fusion_cluster_make_expression(&plan->epilogue, 0, 1, &expression);
+    if (status == HAL_OK) {
         status = ops_gemm(plan->context, &plain, &plan->inputs[0]->view, &plan->inputs[1]->view,
                           &inputs[0]);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_pointwise(plan->context, expression, inputs, count, y, 1);
     }
     ops_expression_destroy(expression);
@@ -230,7 +221,7 @@ static hal_status record_matmul_apart(const ops_fusion_plan *plan, const ops_gem
 static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expression *epilogue,
                                 const ops_tensor *y, const ops_tensor *y_sums)
 {
-    ops_tensor inputs[OPS_GROUP_LEAVES];
+    ops_tensor inputs[OPS_CLUSTER_LEAVES];
     plan_views(plan, plan->epilogue_first, plan->input_count, inputs);
     const uint32_t function = plan->anchor->function, b_levels = ops_matmul_b_levels(function);
     const ops_tensor *b = &plan->inputs[1]->view;
@@ -304,12 +295,12 @@ hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buf
     ops_expression *prologue = NULL, *epilogue = NULL;
     hal_status status = HAL_OK;
     if (plan->has_prologue) {
-        status = ops_fusion_group_make_expression(&plan->prologue, 0, 0, &prologue);
+        status = ops_fusion_cluster_make_expression(&plan->prologue, 0, 0, &prologue);
     }
-    if (!status && plan->has_epilogue) {
-        status = ops_fusion_group_make_expression(&plan->epilogue, gap, 0, &epilogue);
+    if (status == HAL_OK && plan->has_epilogue) {
+        status = ops_fusion_cluster_make_expression(&plan->epilogue, gap, 0, &epilogue);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = record_anchor(plan, prologue, epilogue, &y, plan->c_levels ? &y_sums : NULL);
     }
     ops_expression_destroy(prologue);

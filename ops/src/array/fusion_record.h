@@ -1,5 +1,5 @@
 /* Records a fusion plan as calls on tensors: ops_pointwise, ops_reduce, ops_gemm, ... There is no
- * second way to a kernel. Used by execute.c for plans that are not in the plan cache. */
+ * second way to a kernel. */
 #ifndef OPS_SRC_ARRAY_FUSION_RECORD_H
 #define OPS_SRC_ARRAY_FUSION_RECORD_H
 

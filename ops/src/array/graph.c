@@ -20,13 +20,13 @@ static uint64_t view_bytes(const ops_tensor *view)
     return (uint64_t)ops_tensor_get_element_count(view) * hal_type_size(view->type);
 }
 
-static int starts_its_buffer(const ops_array *array)
+static bool starts_its_buffer(const ops_array *array)
 {
     return array->view.offset == 0 && ops_is_dense(&array->view);
 }
 
 /* The first rows of a larger array do not fill it: a launch brings memory of their own size. */
-static int fills_its_buffer(const ops_array *array)
+static bool fills_its_buffer(const ops_array *array)
 {
     const uint64_t bytes = view_bytes(&array->view);
     return starts_its_buffer(array) &&
@@ -108,10 +108,10 @@ static hal_status check_end(const ops_arrays *arrays, ops_array *const *inputs,
 static hal_status compute_outputs(ops_array *const *outputs, uint32_t count, ops_array **owned)
 {
     hal_status status = ops_execute(outputs, count);
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         ops_array *output = outputs[i];
-        int is_own = fills_its_buffer(output) && output->operation != OPS_OPERATION_NONE &&
-                     output->operation != OPS_OPERATION_CONSTANT;
+        bool is_own = fills_its_buffer(output) && output->operation != OPS_OPERATION_NONE &&
+                      output->operation != OPS_OPERATION_CONSTANT;
         for (uint32_t j = 0; j < i; j++) {
             is_own = is_own && owned[j]->view.buffer != output->view.buffer;
         }
@@ -167,7 +167,7 @@ static hal_status graph_finish(ops_arrays *arrays, ops_array *const *inputs, uin
                        "got others (slots[i] is inputs[i]): %s",
                        hal_status_message());
     }
-    if (status) {
+    if (status != HAL_OK) {
         ops_graph_destroy(made);
         return status;
     }
@@ -237,7 +237,7 @@ static hal_status get_input_buffer(ops_array *input, const ops_tensor *recorded,
 {
     hal_status status = ops_check_operands("ops_graph_launch", &input, 1) ? ops_execute(&input, 1)
                                                                           : HAL_ERROR_INVALID_STATE;
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     if (starts_its_buffer(input) && ops_same_strides(&input->view, recorded)) {
@@ -249,7 +249,7 @@ static hal_status get_input_buffer(ops_array *input, const ops_tensor *recorded,
         return HAL_ERROR_OUT_OF_MEMORY;
     }
     status = ops_execute(&copy, 1);
-    if (!status) {
+    if (status == HAL_OK) {
         *buffer = hal_buffer_retain(copy->view.buffer);
     }
     ops_array_release(copy);
@@ -272,11 +272,11 @@ static hal_status create_outputs(const ops_graph *graph, ops_array **outputs)
         hal_buffer *buffer = NULL;
         hal_status status = hal_buffer_create(graph->arrays->context->device, HAL_MEMORY_DEVICE,
                                               bytes ? bytes : 4, &buffer);
-        outputs[i] = status ? NULL : ops_node_create(graph->arrays);
+        outputs[i] = status != HAL_OK ? NULL : ops_node_create(graph->arrays);
         if (!outputs[i]) {
             hal_buffer_release(buffer);
             release_outputs(outputs, i);
-            return status ? status : HAL_ERROR_OUT_OF_MEMORY;
+            return status != HAL_OK ? status : HAL_ERROR_OUT_OF_MEMORY;
         }
         ops_node_set_view(outputs[i], wanted);
         outputs[i]->view.buffer = buffer;
@@ -294,17 +294,17 @@ hal_status ops_graph_begin(ops_context *context)
     /* Older work that is executed during the recording would be a part of the graph alone. */
     hal_status status = HAL_OK;
     for (ops_slab *slab = arrays->slabs; slab && !arrays->is_recording; slab = slab->next) {
-        for (uint32_t i = 0; i < OPS_SLAB_NODES && !status; i++) {
+        for (uint32_t i = 0; i < OPS_SLAB_NODES && status == HAL_OK; i++) {
             ops_array *node = &slab->nodes[i];
             if (node->state == OPS_NODE_DEFERRED && node->references > 0) {
                 status = ops_execute(&node, 1);
             }
         }
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = hal_graph_begin(context->queue);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         arrays->is_recording = 1;
         arrays->recording++;
     }
@@ -325,15 +325,15 @@ hal_status ops_graph_end(ops_context *context, ops_array *const *inputs, uint32_
     }
     hal_status status = check_end(arrays, inputs, input_count, outputs, output_count, graph);
     ops_array **owned = calloc(output_count ? output_count : 1, sizeof *owned);
-    if (!status && !owned) {
+    if (status == HAL_OK && !owned) {
         status =
             hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
                            "ops_graph_end: the host has no memory for %u outputs", output_count);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = compute_outputs(outputs, output_count, owned);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = graph_finish(arrays, inputs, input_count, owned, output_count, graph);
     } else {
         char cause[512];
@@ -352,25 +352,23 @@ hal_status ops_graph_end(ops_context *context, ops_array *const *inputs, uint32_
 hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs, uint32_t input_count,
                             ops_array **outputs, uint32_t output_count)
 {
-    hal_status status = check_launch(graph, inputs, input_count, outputs, output_count);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_launch(graph, inputs, input_count, outputs, output_count));
+    hal_status status = HAL_OK;
     uint32_t bound = 0; /* inputs whose buffer is retained */
-    for (; bound < input_count && !status; bound += !status) {
+    for (; bound < input_count && status == HAL_OK; bound += status == HAL_OK) {
         graph->buffers[bound] = NULL;
         if (inputs[bound]) {
             status =
                 get_input_buffer(inputs[bound], &graph->tensors[bound], &graph->buffers[bound]);
         }
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = create_outputs(graph, outputs);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = hal_graph_launch(graph->arrays->context->queue, graph->graph, graph->buffers,
                                   input_count + output_count);
-        if (status) {
+        if (status != HAL_OK) {
             release_outputs(outputs, output_count);
         }
     }
@@ -396,12 +394,9 @@ hal_status ops_prepare(ops_context *context,
     if (!program) {
         return ops_invalid("ops_prepare: program: expected a function, got null");
     }
-    hal_status status = ops_graph_begin(context);
-    if (status) {
-        return status;
-    }
-    status = program(context, user);
+    HAL_TRY(ops_graph_begin(context));
+    hal_status status = program(context, user);
     hal_status ended = ops_arrays_cancel_recording(ops_arrays_of(context));
     arrays_end_recording(ops_arrays_of(context));
-    return status ? status : ended;
+    return status != HAL_OK ? status : ended;
 }

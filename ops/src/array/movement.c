@@ -14,7 +14,7 @@ static hal_status check_indices(const char *function, const ops_array *indices)
 static hal_status check_part(ops_array *const *parts, uint32_t i, uint32_t axis)
 {
     const ops_tensor *first = &parts[0]->view, *part = &parts[i]->view;
-    int fits = part->type == first->type && part->rank == first->rank;
+    bool fits = part->type == first->type && part->rank == first->rank;
     for (uint32_t j = 0; fits && j < first->rank; j++) {
         fits = j == axis || part->shape[j] == first->shape[j];
     }
@@ -33,9 +33,9 @@ static hal_status check_parts(ops_array *const *parts, uint32_t count, int32_t a
     hal_status status =
         ops_check_axis("ops_array_concatenate", "axis", &parts[0]->view, axis, &result->axis);
     int64_t length = 0;
-    for (uint32_t i = 0; i < count && !status; i++) {
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         status = check_part(parts, i, result->axis);
-        if (!status &&
+        if (status == HAL_OK &&
             __builtin_add_overflow(length, parts[i]->view.shape[result->axis], &length)) {
             status = ops_invalid("ops_array_concatenate: parts: expected a length that 63 bits "
                                  "count, got a longer one along axis %u",

@@ -76,13 +76,13 @@ static void arrays_destroy(ops_extension *extension)
     free(arrays);
 }
 
-static int arrays_add_slab(ops_arrays *arrays)
+static bool arrays_add_slab(ops_arrays *arrays)
 {
     ops_slab *slab = calloc(1, sizeof *slab);
     if (!slab) {
         hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "The host has no %zu bytes for %u more arrays",
                        sizeof *slab, OPS_SLAB_NODES);
-        return 0;
+        return false;
     }
     slab->next = arrays->slabs;
     arrays->slabs = slab;
@@ -90,7 +90,7 @@ static int arrays_add_slab(ops_arrays *arrays)
         slab->nodes[i].next = arrays->free;
         arrays->free = &slab->nodes[i];
     }
-    return 1;
+    return true;
 }
 
 static void scope_add(ops_scope *scope, ops_array *node)
@@ -170,7 +170,7 @@ ops_arrays *ops_arrays_make(ops_context *context, const char *function)
     arrays->plan_cache = plan_cache;
     arrays->fusion = 1;
     const uint32_t most = context->info->max_bindings - 1;
-    arrays->max_leaves = most < OPS_GROUP_LEAVES ? most : OPS_GROUP_LEAVES;
+    arrays->max_leaves = most < OPS_CLUSTER_LEAVES ? most : OPS_CLUSTER_LEAVES;
     context->extension = &arrays->extension;
     return arrays;
 }
@@ -246,8 +246,8 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->is_reordered = 0;
     node->same_shape = 0;
     node->counts_once = 1;
-    node->group_operations = 0;
-    node->group_leaves = 1;
+    node->cluster_operations = 0;
+    node->cluster_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;
     node->view.buffer = NULL;
     if (arrays->scope) {
@@ -290,8 +290,8 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     node->view.buffer = buffer;
     node->state = OPS_NODE_MEMORY;
     node->owner->statistics.deferred--;
-    node->group_operations = 0;
-    node->group_leaves = 1;
+    node->cluster_operations = 0;
+    node->cluster_leaves = 1;
     node->depth = 0;
     ops_array *const *operands = ops_node_operands(node);
     uint32_t count = node->operand_count;

@@ -6,7 +6,7 @@
  *   plan_cache    key of a fusion plan -> recorded commands
  *   node          references, uses and scopes of nodes
  *   axis_order    the order of axes in memory that a result takes from its operands
- *   fusion_group  elementwise nodes that become one expression
+ *   fusion_cluster  elementwise nodes that become one expression
  *   fusion_plan   decides what one kernel computes
  *   fusion_record records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
  *   execute       computes nodes: plan, look up, replay or record
@@ -22,6 +22,7 @@
 #include "plan_cache.h"
 
 #include <ops/array.h>
+#include <stdbool.h>
 
 typedef enum ops_node_state {
     OPS_NODE_FREE,     /* in the free list */
@@ -52,8 +53,8 @@ typedef enum ops_operation {
 
 /* Limits of one kernel: operations bound the compiler's time, leaves (arrays that it reads) the
  * bindings. docs/batching.md has the figures. */
-#define OPS_GROUP_OPERATIONS 64u
-#define OPS_GROUP_LEAVES 12u
+#define OPS_CLUSTER_OPERATIONS 64u
+#define OPS_CLUSTER_LEAVES 12u
 
 /* Limit of kernels that follow from one another and are not recorded yet. */
 #define OPS_DEFERRED_DEPTH 4u
@@ -93,7 +94,7 @@ static inline uint32_t ops_matmul_b_levels(uint32_t function)
 
 /* Whether a product may be by levels as kernels of their own, see fusion_plan.h. A processor's
  * kernel has the levels inside, unless the sums of the weights are prepared. */
-static inline int ops_matmul_may_take_sums(uint32_t function, const hal_device_info *info)
+static inline bool ops_matmul_may_take_sums(uint32_t function, const hal_device_info *info)
 {
     return ops_matmul_precision(function) == HAL_GEMM_NORMWISE &&
            (ops_matmul_b_levels(function) > 0 || info->kind != HAL_DEVICE_CPU);
@@ -107,11 +108,11 @@ typedef struct ops_arrays ops_arrays;
 struct ops_array {
     ops_arrays *owner;
     uint32_t references; /* of callers, and one of the scope if in_scope */
-    /* Scratch of ops_fusion_group_gather: valid while group_epoch is the owner's. It is between two
-     * counters that are tested together after one was stored: one load of both would wait. */
-    uint32_t group_epoch;
-    uint32_t uses; /* as an operand of deferred nodes, counted once per operand */
-    uint16_t group_index; /* scratch, too */
+    /* Scratch of ops_fusion_cluster_gather: valid while cluster_epoch is the owner's. It is between
+     * two counters that are tested together after one was stored: one load of both would wait. */
+    uint32_t cluster_epoch;
+    uint32_t uses;          /* as an operand of deferred nodes, counted once per operand */
+    uint16_t cluster_index; /* scratch, too */
     /* What ops_node_create sets is side by side: few stores set it. */
     uint8_t state, operation, function, operand_count;
     uint8_t axis; /* of a reduction, softmax, gather or concatenation */
@@ -124,10 +125,10 @@ struct ops_array {
     uint8_t b_levels;       /* of ops_array_prepare: view.buffer also holds sums; 0: it does not */
     uint8_t is_reordered;   /* the view's axes are not in row-major order, as ops_is_reordered */
     uint8_t same_shape;     /* bits of the inline operands that have the node's shape */
-    uint8_t counts_once;    /* group_operations counts no operation twice */
-    /* Upper bounds of the group that would compute it; shared operands count twice. */
-    uint16_t group_operations;
-    uint16_t group_leaves;
+    uint8_t counts_once;    /* cluster_operations counts no operation twice */
+    /* Upper bounds of the cluster that would compute it; shared operands count twice. */
+    uint16_t cluster_operations;
+    uint16_t cluster_leaves;
     uint32_t recording; /* number of the graph recording that made it, or 0 */
     union {
         ops_array *operands[OPS_INLINE_OPERANDS];
@@ -155,11 +156,11 @@ struct ops_arrays {
     ops_slab *slabs;
     ops_array *free;
     ops_scope *scope, *spare_scopes;
-    int fusion;           /* 0: each call records its own kernel */
-    uint32_t max_leaves;  /* that one kernel may read on the context's device */
-    uint32_t group_epoch; /* of the last gathering; 0 is never used */
-    uint32_t recording;   /* number of the last graph recording */
-    int is_recording;
+    int fusion;             /* 0: each call records its own kernel */
+    uint32_t max_leaves;    /* that one kernel may read on the context's device */
+    uint32_t cluster_epoch; /* of the last gathering; 0 is never used */
+    uint32_t recording;     /* number of the last graph recording */
+    bool is_recording;
     ops_constants constants;
     ops_array_statistics statistics;
 };
@@ -219,10 +220,10 @@ static inline void ops_node_set_shape(ops_array *node, hal_type type, uint32_t r
 void ops_node_set_view(ops_array *node, const ops_tensor *view);
 
 /* Shapes are short: a loop is faster than memcmp. */
-static inline int ops_node_has_shape_of(const ops_array *node, const ops_array *other)
+static inline bool ops_node_has_shape_of(const ops_array *node, const ops_array *other)
 {
     const ops_tensor *a = &node->view, *b = &other->view;
-    int same = a->rank == b->rank;
+    bool same = a->rank == b->rank;
     for (uint32_t i = 0; same && i < a->rank; i++) {
         same = a->shape[i] == b->shape[i];
     }
@@ -230,7 +231,7 @@ static inline int ops_node_has_shape_of(const ops_array *node, const ops_array *
 }
 
 /* Whether two nodes of one shape, results of operations, have one order of axes in memory. */
-static inline int ops_node_has_order_of(const ops_array *node, const ops_array *other)
+static inline bool ops_node_has_order_of(const ops_array *node, const ops_array *other)
 {
     return !(node->is_reordered | other->is_reordered) ||
            ops_same_strides(&node->view, &other->view);
@@ -246,10 +247,8 @@ ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t coun
 {
     ops_array **list = node->operands;
     if (count > OPS_INLINE_OPERANDS) {
-        const hal_status status = ops_node_make_list(node, count);
-        if (status) {
-            return status;
-        }
+        HAL_TRY(ops_node_make_list(node, count));
+        /*DECL*/
         list = node->operand_list;
     }
     uint32_t same = 0;
@@ -271,19 +270,19 @@ static inline ops_array *const *ops_node_operands(const ops_array *node)
 }
 
 /* Whether a caller has a reference, besides a scope. */
-static inline int ops_node_is_held(const ops_array *node)
+static inline bool ops_node_is_held(const ops_array *node)
 {
     return node->references > node->in_scope;
 }
 
 /* Whether nothing can read the node once `uses` of its uses are over. A scope is assumed to be done
  * with it the first time; if it is not, the node is computed again, and stored. */
-static inline int ops_node_is_needed_once(const ops_array *node, uint32_t uses)
+static inline bool ops_node_is_needed_once(const ops_array *node, uint32_t uses)
 {
     return !ops_node_is_held(node) && node->uses == uses && !(node->in_scope && node->was_computed);
 }
 
-static inline int ops_node_is_elementwise(const ops_array *node)
+static inline bool ops_node_is_elementwise(const ops_array *node)
 {
     return node->state == OPS_NODE_DEFERRED && node->operation >= OPS_OPERATION_UNARY &&
            node->operation <= OPS_OPERATION_CAST;

@@ -43,7 +43,7 @@ static hal_status check_short_axis(const char *function, int32_t axis, const ops
                                    uint32_t *checked)
 {
     hal_status status = ops_check_axis(function, "axis", &x->view, axis, checked);
-    if (!status && x->view.shape[*checked] > INT32_MAX) {
+    if (status == HAL_OK && x->view.shape[*checked] > INT32_MAX) {
         char text[OPS_TEXT_BYTES];
         status = ops_invalid("%s: x: expected at most 2^31 - 1 elements along axis %u, got %s",
                              function, *checked, ops_describe(&x->view, text));
@@ -73,9 +73,9 @@ static hal_status check_matmul(const char *function, const ops_array *a, const o
 {
     const ops_tensor *x = &a->view, *y = &b->view;
     char text[2][OPS_TEXT_BYTES];
-    int fits = x->rank >= 2 && x->rank <= 3 && y->rank >= 2 && y->rank <= 3 &&
-               hal_type_is_float(x->type) && x->type == y->type &&
-               x->shape[x->rank - 1] == y->shape[y->rank - 2];
+    bool fits = x->rank >= 2 && x->rank <= 3 && y->rank >= 2 && y->rank <= 3 &&
+                hal_type_is_float(x->type) && x->type == y->type &&
+                x->shape[x->rank - 1] == y->shape[y->rank - 2];
     int64_t one = fits && x->rank == 3 ? x->shape[0] : 1;
     int64_t other = fits && y->rank == 3 ? y->shape[0] : 1;
     if (!fits || (one != other && one != 1 && other != 1)) {
@@ -314,11 +314,11 @@ ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *optio
         return NULL;
     }
     hal_status status = ops_array_get_tensor(b, &view);
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_prepared_make(arrays->context, "ops_array_prepare", options, &view, &prepared);
     }
-    ops_array *node = status ? NULL : ops_node_create(arrays);
-    if (!status && !node) {
+    ops_array *node = status != HAL_OK ? NULL : ops_node_create(arrays);
+    if (status == HAL_OK && !node) {
         hal_buffer_release(prepared.b.buffer);
     }
     if (node) {

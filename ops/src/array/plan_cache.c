@@ -26,11 +26,11 @@ static cache_entry *cache_slot(cache_entry *entries, uint32_t capacity, const ui
     return &entries[i];
 }
 
-static int cache_rehash(ops_plan_cache *cache, uint32_t capacity)
+static bool cache_rehash(ops_plan_cache *cache, uint32_t capacity)
 {
     cache_entry *entries = calloc(capacity, sizeof *entries);
     if (!entries) {
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; i < cache->capacity; i++) {
         if (cache->entries[i].plan) {
@@ -40,7 +40,7 @@ static int cache_rehash(ops_plan_cache *cache, uint32_t capacity)
     free(cache->entries);
     cache->entries = entries;
     cache->capacity = capacity;
-    return 1;
+    return true;
 }
 
 /* Evicts what was not found lately, or everything when that is less than a quarter. */
@@ -62,7 +62,7 @@ static void cache_evict(ops_plan_cache *cache)
     }
 }
 
-static int cache_reserve(ops_plan_cache *cache)
+static bool cache_reserve(ops_plan_cache *cache)
 {
     if (cache->count == OPS_PLAN_CACHE_ENTRIES) {
         cache_evict(cache);

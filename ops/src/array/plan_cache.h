@@ -1,5 +1,4 @@
-/* The plan cache: from the key of a fusion plan to the commands that it recorded. Used by
- * execute.c, so that an equal plan is replayed instead of recorded anew. */
+/* The plan cache: from the key of a fusion plan to the commands that it recorded. */
 #ifndef OPS_SRC_ARRAY_PLAN_CACHE_H
 #define OPS_SRC_ARRAY_PLAN_CACHE_H
 

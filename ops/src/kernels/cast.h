@@ -1,5 +1,4 @@
-/* Conversions of values to what memory of a type holds. Used by the pointwise functions and by the
- * expressions of arrays. */
+/* Conversions of values to what memory of a type holds. */
 #ifndef OPS_SRC_KERNELS_CAST_H
 #define OPS_SRC_KERNELS_CAST_H
 

@@ -1,5 +1,5 @@
 /* The elements of a work-item of an elementwise kernel: where they are in each view, and how they
- * are loaded and stored. Used by the bodies of elementwise kernels. */
+ * are loaded and stored. */
 #ifndef OPS_SRC_KERNELS_ELEMENT_H
 #define OPS_SRC_KERNELS_ELEMENT_H
 

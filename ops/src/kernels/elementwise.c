@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-static int width_fits(const ops_space *space, uint32_t view, uint32_t width, uint64_t start)
+static bool width_fits(const ops_space *space, uint32_t view, uint32_t width, uint64_t start)
 {
     const int64_t *stride = space->stride[view];
     if (stride[space->rank - 1] != 1) {
-        return 1;
+        return true;
     }
-    int fits = space->base[view] % width == 0 && start % width == 0;
+    bool fits = space->base[view] % width == 0 && start % width == 0;
     for (uint32_t i = 0; fits && i + 1 < space->rank; i++) {
         fits = stride[i] % width == 0;
     }
@@ -24,7 +24,7 @@ static uint32_t usable_width(const ops_space *space, uint32_t widest, const uint
 {
     uint32_t width = widest;
     for (; width > 1; width /= 2) {
-        int fits = space->rank == 1 || space->size[space->rank - 1] % width == 0;
+        bool fits = space->rank == 1 || space->size[space->rank - 1] % width == 0;
         for (uint32_t view = 0; fits && view < space->view_count; view++) {
             fits = width_fits(space, view, width, starts ? starts[view] : 0);
         }
@@ -501,7 +501,8 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
                                      ops_space *space, ops_elementwise_plan *plan)
 {
     const hal_status status = plan_groups(context, use, space, plan);
-    plan->full_groups = status ? 0 : full_groups(&context->tuning->elementwise, use, plan);
+    plan->full_groups =
+        status != HAL_OK ? 0 : full_groups(&context->tuning->elementwise, use, plan);
     return status;
 }
 

@@ -391,7 +391,7 @@ hal_status ops_reduce_layout_grid(const ops_context *context, const char *functi
     if (!group->rows) {
         const uint64_t groups = (outputs + group->outputs - 1) / group->outputs;
         const hal_status status = ops_grid_spread(context, function, groups, grid);
-        group->is_whole = may_be_whole && !status && outputs % group->outputs == 0 &&
+        group->is_whole = may_be_whole && status == HAL_OK && outputs % group->outputs == 0 &&
                           (uint64_t)grid[0] * grid[1] == groups;
         return status;
     }

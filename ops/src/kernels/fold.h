@@ -13,6 +13,7 @@
 #include "tensor/indexing.h"
 
 #include <ops/reduce.h>
+#include <stdbool.h>
 
 /* Elements that a work-item of a group of OPS_FOLD_BY_LANES keeps at most. */
 #define OPS_KEPT_ELEMENTS 32
@@ -113,7 +114,7 @@ ops_state ops_fold(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y);
 ops_state ops_fold_next(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y);
 
 /* Whether states of a kind have a `place`, and its type. */
-static inline int ops_fold_has_place(uint32_t kind)
+static inline bool ops_fold_has_place(uint32_t kind)
 {
     return kind == OPS_REDUCE_ARGMAX || kind == OPS_FOLD_SOFTMAX;
 }

@@ -5,6 +5,7 @@
 #include <ops/pointwise.h>
 
 #include <math.h>
+#include <stdbool.h>
 
 typedef hal_ir_builder *builder_ref;
 
@@ -88,7 +89,7 @@ static const struct {
     [OPS_GE] = {"ge", TAKES_FLOAT | TAKES_INTEGER, HAL_IR_LE, 1},
 };
 
-static int takes(builder_ref b, hal_ir_value x, uint32_t kinds)
+static bool takes(builder_ref b, hal_ir_value x, uint32_t kinds)
 {
     hal_type type = hal_ir_type_of(b, x);
     return ((kinds & TAKES_FLOAT) && hal_type_is_float(type)) ||
@@ -167,8 +168,8 @@ static halved_exponential halve_exponential(builder_ref b, hal_ir_value x)
     hal_ir_value size = hal_ir_abs(b, x), zero = number(b, x, 0), one = number(b, x, 1);
     half.large = hal_ir_lt(b, number(b, x, 64), size);
     half.size = hal_ir_sub(b, size, hal_ir_select(b, half.large, one, zero));
-    half.factor = hal_ir_select(b, half.large, number(b, x, 1.3591409142295226177),
-                                number(b, x, 0.5));
+    half.factor =
+        hal_ir_select(b, half.large, number(b, x, 1.3591409142295226177), number(b, x, 0.5));
     return half;
 }
 
@@ -176,7 +177,7 @@ static halved_exponential halve_exponential(builder_ref b, hal_ir_value x)
  * is lost in rounding, and e might be infinite. */
 static hal_ir_value hyperbolic_sine(builder_ref b, hal_ir_value x)
 {
-    const int wide = hal_ir_type_of(b, x) == HAL_TYPE_F64;
+    const bool wide = hal_ir_type_of(b, x) == HAL_TYPE_F64;
     const hal_type bits = wide ? HAL_TYPE_U64 : HAL_TYPE_U32;
     halved_exponential half = halve_exponential(b, x);
     hal_ir_value e = hal_ir_math(b, HAL_IR_EXPM1, half.size, HAL_IR_NONE, 0);
@@ -269,7 +270,7 @@ static hal_ir_value plain_unary(builder_ref b, ops_unary_function function, hal_
 /* atan of the smaller by the larger side, mirrored into the octant of (x, y). */
 static hal_ir_value arc_tangent2(builder_ref b, hal_ir_value y, hal_ir_value x)
 {
-    int wide = hal_ir_type_of(b, x) == HAL_TYPE_F64;
+    bool wide = hal_ir_type_of(b, x) == HAL_TYPE_F64;
     hal_type bits = wide ? HAL_TYPE_I64 : HAL_TYPE_I32;
     hal_ir_value zero = number(b, x, 0), none = hal_ir_number(b, bits, 0);
     hal_ir_value width = hal_ir_abs(b, x), height = hal_ir_abs(b, y);

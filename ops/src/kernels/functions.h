@@ -1,4 +1,4 @@
-/* Expressions of functions of one and two values. Used by the pointwise functions and by arrays. */
+/* Expressions of functions of one and two values. */
 #ifndef OPS_SRC_KERNELS_FUNCTIONS_H
 #define OPS_SRC_KERNELS_FUNCTIONS_H
 

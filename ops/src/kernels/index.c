@@ -41,7 +41,7 @@ static hal_status check_indices(const ops_context *context, const char *function
                                 const ops_tensor *indices)
 {
     hal_status status = ops_check_tensor(context, function, "indices", indices);
-    if (!status && indices->type != HAL_TYPE_I32 && indices->type != HAL_TYPE_I64) {
+    if (status == HAL_OK && indices->type != HAL_TYPE_I32 && indices->type != HAL_TYPE_I64) {
         status = ops_invalid("%s: indices: expected i32 or i64, got %s", function,
                              hal_type_name(indices->type));
     }
@@ -61,20 +61,20 @@ static hal_status check_gather(const ops_context *context, int32_t given_axis, c
                                const ops_tensor *indices, const ops_tensor *y, uint32_t *checked)
 {
     hal_status status = ops_check_tensor(context, "ops_gather", "x", x);
-    if (!status) {
+    if (status == HAL_OK) {
         status = check_indices(context, "ops_gather", indices);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_output(context, "ops_gather", "y", y);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_axis("ops_gather", "axis", x, given_axis, checked);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     const uint32_t axis = *checked;
-    int fits = x->rank == y->rank && indices->rank == 1 && x->type == y->type;
+    bool fits = x->rank == y->rank && indices->rank == 1 && x->type == y->type;
     for (uint32_t i = 0; fits && i < x->rank; i++) {
         fits = y->shape[i] == (i == axis ? indices->shape[0] : x->shape[i]);
     }
@@ -85,7 +85,7 @@ static hal_status check_gather(const ops_context *context, int32_t given_axis, c
                            ops_describe(y, text[2]));
     }
     status = check_no_overlap("ops_gather", "x", x, y);
-    return status ? status : check_no_overlap("ops_gather", "indices", indices, y);
+    return status != HAL_OK ? status : check_no_overlap("ops_gather", "indices", indices, y);
 }
 
 /* The unsigned type of the same size, which moves every bit pattern, where the device has it. */
@@ -94,7 +94,7 @@ static hal_type bits_type(const ops_context *context, hal_type type)
     static const hal_type unsigned_of[9] = {0, HAL_TYPE_U8, HAL_TYPE_U16, 0, HAL_TYPE_U32, 0,
                                             0, 0,           HAL_TYPE_U64};
     const hal_type bits = unsigned_of[hal_type_size(type)];
-    const int stored = (context->info->storage_types & HAL_TYPE_BIT(bits)) != 0;
+    const bool stored = (context->info->storage_types & HAL_TYPE_BIT(bits)) != 0;
     const int computed =
         (context->info->arithmetic_types & HAL_TYPE_BIT(hal_type_of_value(bits))) != 0;
     return stored && computed ? bits : type;
@@ -147,16 +147,13 @@ static hal_status task_prepare(ops_context *context, index_task *t, uint32_t wid
                                      .repeatable = t->repeatable,
                                      .indexed = t->indexed,
                                      .sizes = sizes};
-    hal_status status = ops_elementwise_plan_init(context, &use, &t->space, &t->plan);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_elementwise_plan_init(context, &use, &t->space, &t->plan));
     ops_cache_key key;
     ops_cache_key_begin(&key, t->family);
     ops_bindings_key(&t->bindings, t->slots, t->tensor_count, &key);
     ops_elementwise_key(&t->space, &t->plan, &key);
-    status = ops_cache_get(context, &key, t->name, emit_task, t, entry);
-    if (!status) {
+    hal_status status = ops_cache_get(context, &key, t->name, emit_task, t, entry);
+    if (status == HAL_OK) {
         ops_block_begin(block);
         ops_elementwise_put(&t->space, &t->plan, block);
     }
@@ -169,7 +166,8 @@ static hal_status task_record(ops_context *context, index_task *t, uint32_t wide
     ops_block block;
     ops_entry *entry;
     hal_status status = task_prepare(context, t, widest, &block, &entry);
-    return status ? status : ops_dispatch(context, entry, t->plan.grid, &t->bindings, &block);
+    return status != HAL_OK ? status
+                            : ops_dispatch(context, entry, t->plan.grid, &t->bindings, &block);
 }
 
 /* An I32 or I64 index as an unsigned number, in which negative ones are huge, and *other in the
@@ -208,7 +206,7 @@ static uint32_t gather_width(const ops_tensor *x, const ops_tensor *picks, const
                              uint32_t axis)
 {
     const uint32_t last = x->rank - 1;
-    const int is_inner = axis < last && x->stride[last] == 1 && y->stride[last] == 1;
+    const bool is_inner = axis < last && x->stride[last] == 1 && y->stride[last] == 1;
     uint32_t width = is_inner && picks->shape[axis] > 1 ? OPS_MAX_WIDTH : 1;
     while (x->stride[axis] % width != 0 || x->shape[last] % width != 0) {
         width /= 2;
@@ -221,10 +219,10 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
                               uint32_t *checked)
 {
     hal_status status = ops_check_output(context, "ops_concatenate", "y", y);
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_axis("ops_concatenate", "axis", y, given_axis, checked);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     if (!parts && part_count) {
@@ -236,11 +234,8 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
     for (uint32_t i = 0; i < part_count; i++) {
         char name[24];
         snprintf(name, sizeof name, "parts[%u]", i);
-        status = ops_check_tensor(context, "ops_concatenate", name, &parts[i]);
-        if (status) {
-            return status;
-        }
-        int fits = parts[i].rank == y->rank && parts[i].type == y->type;
+        HAL_TRY(ops_check_tensor(context, "ops_concatenate", name, &parts[i]));
+        bool fits = parts[i].rank == y->rank && parts[i].type == y->type;
         for (uint32_t j = 0; fits && j < y->rank; j++) {
             fits = j == axis || parts[i].shape[j] == y->shape[j];
         }
@@ -249,10 +244,7 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
                                name, ops_describe(y, text[0]), axis,
                                ops_describe(&parts[i], text[1]));
         }
-        status = check_no_overlap("ops_concatenate", name, &parts[i], y);
-        if (status) {
-            return status;
-        }
+        HAL_TRY(check_no_overlap("ops_concatenate", name, &parts[i], y));
         length += parts[i].shape[axis];
     }
     if (length != y->shape[axis]) {
@@ -351,19 +343,19 @@ static void emit_copy(hal_ir_builder *b, const ops_element_iter *iter, const voi
 
 /* Records a copy of whole words by the queue. False when the tensors are not contiguous words, or a
  * kernel is faster. */
-static int record_word_copy(ops_context *context, const ops_tensor *x, const ops_tensor *y,
-                            hal_status *status)
+static bool record_word_copy(ops_context *context, const ops_tensor *x, const ops_tensor *y,
+                             hal_status *status)
 {
     const uint64_t size = hal_type_size(x->type);
     const uint64_t bytes = (uint64_t)ops_tensor_get_element_count(x) * size;
     const uint64_t from = (uint64_t)x->offset * size, to = (uint64_t)y->offset * size;
     if (!ops_tensor_is_contiguous(x) || !ops_tensor_is_contiguous(y) ||
         (from | to | bytes) % 4 != 0 || bytes >= context->tuning->copy.min_kernel_bytes) {
-        return 0;
+        return false;
     }
     *status = ops_record_copy(context, (hal_range){x->buffer, from, bytes},
                               (hal_range){y->buffer, to, bytes});
-    return 1;
+    return true;
 }
 
 /* Records the copy of the words of contiguous tensors that end within a word by the queue, and
@@ -394,7 +386,7 @@ hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor
 {
     uint32_t axis;
     hal_status status = check_gather(context, given_axis, x, indices, y, &axis);
-    if (status || ops_tensor_get_element_count(y) == 0) {
+    if (status != HAL_OK || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     ops_tensor from = *x, to = *y, picks = *indices;
@@ -423,10 +415,7 @@ hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor
 
     ops_block block;
     ops_entry *entry;
-    status = task_prepare(context, &t, gather_width(&from, &picks, &to, axis), &block, &entry);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(task_prepare(context, &t, gather_width(&from, &picks, &to, axis), &block, &entry));
     ops_put_index(&block, t.plan.layout.index64, x->shape[axis]);
     ops_put_index(&block, t.plan.layout.index64, x->shape[axis] > 1 ? x->stride[axis] : 0);
     return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
@@ -438,11 +427,11 @@ hal_status ops_concatenate(ops_context *context, int32_t given_axis, const ops_t
     uint32_t axis = 0;
     hal_status status = check_parts(context, given_axis, parts, part_count, y, &axis);
     int64_t start = 0;
-    for (uint32_t i = 0; i < part_count && !status; i++) {
+    for (uint32_t i = 0; i < part_count && status == HAL_OK; i++) {
         ops_tensor place;
         int64_t length = parts[i].shape[axis];
         status = ops_tensor_slice(y, given_axis, start, length, 1, &place);
-        if (!status) {
+        if (status == HAL_OK) {
             status = ops_copy(context, &parts[i], &place);
         }
         start += length;
@@ -452,10 +441,7 @@ hal_status ops_concatenate(ops_context *context, int32_t given_axis, const ops_t
 
 hal_status ops_iota(ops_context *context, double start, double step, const ops_tensor *y)
 {
-    hal_status status = ops_check_output(context, "ops_iota", "y", y);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_check_output(context, "ops_iota", "y", y));
     if (y->rank != 1 || y->type == HAL_TYPE_BOOL) {
         char text[OPS_TEXT_BYTES];
         return ops_invalid("ops_iota: y: expected rank 1 and any type but bool, got %s",
@@ -487,10 +473,7 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
     ops_space_add_coordinate(&t.space, 0);
     ops_block block;
     ops_entry *entry;
-    status = task_prepare(context, &t, 1, &block, &entry);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(task_prepare(context, &t, 1, &block, &entry));
     put_whole(&block, t.scalar_type, start);
     put_whole(&block, t.scalar_type, step);
     for (uint32_t i = 0; i < 2 && !is_simple; i++) {
@@ -502,10 +485,10 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
 hal_status ops_one_hot(ops_context *context, const ops_tensor *indices, const ops_tensor *y)
 {
     hal_status status = check_indices(context, "ops_one_hot", indices);
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_output(context, "ops_one_hot", "y", y);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     ops_tensor rows = *y, spread = *indices;
@@ -517,7 +500,7 @@ hal_status ops_one_hot(ops_context *context, const ops_tensor *indices, const op
             ops_describe(indices, text[0]), ops_describe(y, text[1]));
     }
     status = check_no_overlap("ops_one_hot", "indices", indices, y);
-    if (status || ops_tensor_get_element_count(y) == 0) {
+    if (status != HAL_OK || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     spread.shape[spread.rank] = 1;
@@ -537,10 +520,10 @@ hal_status ops_one_hot(ops_context *context, const ops_tensor *indices, const op
 hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor *y)
 {
     hal_status status = ops_check_tensor(context, "ops_copy", "x", x);
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_output(context, "ops_copy", "y", y);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     if (!ops_same_shape(x, y) || x->type != y->type) {
@@ -549,15 +532,12 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
                            ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
     status = check_no_overlap("ops_copy", "x", x, y);
-    if (status || ops_tensor_get_element_count(y) == 0 ||
+    if (status != HAL_OK || ops_tensor_get_element_count(y) == 0 ||
         record_word_copy(context, x, y, &status)) {
         return status;
     }
     ops_tensor from = *x, to = *y;
-    status = record_words_before_rest(context, &from, &to);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(record_words_before_rest(context, &from, &to));
     from.type = to.type = bits_type(context, x->type);
     index_task t = {.function = "ops_copy",
                     .name = "copy",

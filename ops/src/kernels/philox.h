@@ -1,7 +1,7 @@
 /* Philox 4x32 with 10 rounds: four random words from a counter and a key, on the host and in IR.
  *
  * Source: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel Random Numbers: As Easy as
- * 1, 2, 3", SC 2011. Used by random.c. */
+ * 1, 2, 3", SC 2011. */
 #ifndef OPS_SRC_KERNELS_PHILOX_H
 #define OPS_SRC_KERNELS_PHILOX_H
 

@@ -81,11 +81,7 @@ static hal_status check_overlaps(const pointwise_call *c)
 static hal_status check_call(const ops_context *context, const pointwise_call *c)
 {
     for (uint32_t i = 0; i < c->output_count; i++) {
-        hal_status status =
-            ops_check_output(context, c->function, c->output_names[i], &c->outputs[i]);
-        if (status) {
-            return status;
-        }
+        HAL_TRY(ops_check_output(context, c->function, c->output_names[i], &c->outputs[i]));
         if (!ops_same_shape(&c->outputs[i], &c->outputs[0])) {
             char text[2][OPS_TEXT_BYTES];
             return ops_invalid("%s: %s: expected the shape of %s %s, got %s", c->function,
@@ -98,16 +94,16 @@ static hal_status check_call(const ops_context *context, const pointwise_call *c
     for (uint32_t i = 0; i < c->input_count; i++) {
         hal_status status =
             ops_check_tensor(context, c->function, c->input_names[i], &c->inputs[i]);
-        if (!status && !ops_same_shape(&c->inputs[i], out)) {
+        if (status == HAL_OK && !ops_same_shape(&c->inputs[i], out)) {
             status = ops_check_broadcast(c->function, c->input_names[i], &c->inputs[i], out->rank,
                                          out->shape);
         }
-        if (status) {
+        if (status != HAL_OK) {
             return status;
         }
     }
     hal_status status = check_types(c);
-    return status ? status : check_overlaps(c);
+    return status != HAL_OK ? status : check_overlaps(c);
 }
 
 static hal_status plan_bind(const ops_context *context, const pointwise_call *c, pointwise_plan *p)
@@ -115,7 +111,7 @@ static hal_status plan_bind(const ops_context *context, const pointwise_call *c,
     const uint32_t count = c->input_count + c->output_count;
     /* Outputs first, so that an input in the same memory finds its output's binding. */
     for (uint32_t i = 0; i < count; i++) {
-        const int is_output = i < c->output_count;
+        const bool is_output = i < c->output_count;
         const uint32_t view = is_output ? c->input_count + i : i - c->output_count;
         const ops_tensor *tensor = is_output ? &c->outputs[i] : &c->inputs[view];
         const uint32_t slot =
@@ -201,17 +197,17 @@ static void emit_pointwise(hal_ir_builder *b, const void *user)
 static hal_status pointwise_record(ops_context *context, const pointwise_call *c)
 {
     hal_status status = check_call(context, c);
-    if (status || ops_tensor_get_element_count(&c->outputs[0]) == 0) {
+    if (status != HAL_OK || ops_tensor_get_element_count(&c->outputs[0]) == 0) {
         return status;
     }
     pointwise_plan p;
     p.expression = c->expression;
     p.bindings.count = 0;
     status = plan_bind(context, c, &p);
-    if (!status) {
+    if (status == HAL_OK) {
         status = plan_choose(context, c, &p);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     const hal_ir_kernel *fragment = c->expression->fragment;
@@ -221,11 +217,8 @@ static hal_status pointwise_record(ops_context *context, const pointwise_call *c
     ops_cache_key_append(&key, c->expression->hash, sizeof c->expression->hash);
     ops_bindings_key(&p.bindings, p.slots, p.space.view_count, &key);
     ops_elementwise_key(&p.space, &p.plan, &key);
-    status =
-        ops_cache_get(context, &key, fragment->names + fragment->name, emit_pointwise, &p, &entry);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(
+        ops_cache_get(context, &key, fragment->names + fragment->name, emit_pointwise, &p, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_elementwise_put(&p.space, &p.plan, &block);
@@ -277,16 +270,16 @@ static hal_ir_value build_cast(hal_ir_builder *b, const hal_ir_value *in, const 
 
 /* Records a fill of whole words by the queue. False when y or the value does not consist of
  * them. */
-static int record_word_fill(ops_context *context, const ops_tensor *y, double value,
-                            hal_status *status)
+static bool record_word_fill(ops_context *context, const ops_tensor *y, double value,
+                             hal_status *status)
 {
     uint64_t size = hal_type_size(y->type);
     uint64_t offset = (uint64_t)y->offset * size,
              bytes = (uint64_t)ops_tensor_get_element_count(y) * size;
-    int is_zero = value == 0 && 1 / value > 0;
-    int is_word = y->type == HAL_TYPE_F32 || y->type == HAL_TYPE_I32 || y->type == HAL_TYPE_U32;
+    bool is_zero = value == 0 && 1 / value > 0;
+    bool is_word = y->type == HAL_TYPE_F32 || y->type == HAL_TYPE_I32 || y->type == HAL_TYPE_U32;
     if (!(is_zero || is_word) || !ops_tensor_is_contiguous(y) || offset % 4 || bytes % 4) {
-        return 0;
+        return false;
     }
     ops_block block;
     uint32_t pattern;
@@ -294,7 +287,7 @@ static int record_word_fill(ops_context *context, const ops_tensor *y, double va
     ops_put_number(&block, is_word ? y->type : (hal_type)HAL_TYPE_U32, value);
     memcpy(&pattern, block.bytes, sizeof pattern);
     *status = ops_record_fill(context, (hal_range){y->buffer, offset, bytes}, pattern);
-    return 1;
+    return true;
 }
 
 /* A fill by a kernel. */
@@ -332,19 +325,13 @@ static hal_status fill_strided(ops_context *context, const ops_tensor *y, double
     ops_space_add(&p.space, y, ops_base(&p.bindings, slot, y));
     ops_space_collapse(&p.space, 0);
     const ops_elementwise_use use = {.function = "ops_fill", .widest = 1, .reserved = 16};
-    hal_status status = ops_elementwise_plan_init(context, &use, &p.space, &p.plan);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_elementwise_plan_init(context, &use, &p.space, &p.plan));
     ops_cache_key key;
     ops_entry *entry;
     ops_cache_key_begin(&key, OPS_FAMILY_FILL);
     ops_bindings_key(&p.bindings, &slot, 1, &key);
     ops_elementwise_key(&p.space, &p.plan, &key);
-    status = ops_cache_get(context, &key, "fill", emit_fill, &p, &entry);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_cache_get(context, &key, "fill", emit_fill, &p, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_elementwise_put(&p.space, &p.plan, &block);
@@ -377,17 +364,11 @@ hal_status ops_pointwise(ops_context *context, const ops_expression *expression,
 hal_status ops_unary(ops_context *context, ops_unary_function function, const ops_tensor *x,
                      const ops_tensor *y)
 {
-    hal_status status = check_operands("ops_unary", context, x, y, y);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_operands("ops_unary", context, x, y, y));
     ops_expression *expression;
     const hal_type rounded =
         hal_type_of_value(y->type) == hal_type_of_value(x->type) ? y->type : x->type;
-    status = ops_unary_expression(context, "ops_unary", function, rounded, &expression);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_unary_expression(context, "ops_unary", function, rounded, &expression));
     pointwise_call c = {"ops_unary", expression, x, y, 1, 1, names_xyz, names_xyz + 1};
     return pointwise_record(context, &c);
 }
@@ -395,15 +376,9 @@ hal_status ops_unary(ops_context *context, ops_unary_function function, const op
 hal_status ops_binary(ops_context *context, ops_binary_function function, const ops_tensor *x,
                       const ops_tensor *y, const ops_tensor *z)
 {
-    hal_status status = check_operands("ops_binary", context, x, y, z);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_operands("ops_binary", context, x, y, z));
     ops_expression *expression;
-    status = ops_binary_expression(context, "ops_binary", function, x->type, &expression);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_binary_expression(context, "ops_binary", function, x->type, &expression));
     ops_tensor inputs[2] = {*x, *y};
     pointwise_call c = {"ops_binary", expression, inputs, z, 2, 1, names_xyz, names_xyz + 2};
     return pointwise_record(context, &c);
@@ -417,7 +392,7 @@ static hal_status function_make(const char *caller, const char *name, hal_type t
 {
     hal_type types[2] = {type, type};
     const hal_status status = ops_expression_make(name, types, count, build, user, expression);
-    if (!status || status == HAL_ERROR_OUT_OF_MEMORY) {
+    if (status == HAL_OK || status == HAL_ERROR_OUT_OF_MEMORY) {
         return status;
     }
     char taken[64] = "";
@@ -445,9 +420,8 @@ hal_status ops_unary_expression_make(ops_context *context, const char *caller,
     }
     const rounded_function rounded = {context->info, function, type};
     ops_expression **kept = &context->unary[function][type];
-    const hal_status status =
-        function_make(caller, ops_unary_name(function), hal_type_of_value(type), 1, build_unary,
-                      &rounded, kept);
+    const hal_status status = function_make(
+        caller, ops_unary_name(function), hal_type_of_value(type), 1, build_unary, &rounded, kept);
     *expression = *kept;
     return status;
 }
@@ -473,17 +447,15 @@ hal_status ops_where(ops_context *context, const ops_tensor *condition, const op
 {
     static const char *const names[] = {"condition", "x", "y", "out"};
     hal_status status = check_operands("ops_where", context, x, y, out);
-    if (status || !condition) {
-        return status ? status : ops_invalid("ops_where: condition: expected a pointer, got null");
+    if (status != HAL_OK || !condition) {
+        return status != HAL_OK ? status
+                                : ops_invalid("ops_where: condition: expected a pointer, got null");
     }
     hal_type type = hal_type_of_value(x->type);
     ops_expression **kept = &context->where[type];
     if (!*kept) {
         hal_type types[3] = {HAL_TYPE_BOOL, type, type};
-        status = ops_expression_make("where", types, 3, build_where, NULL, kept);
-        if (status) {
-            return status;
-        }
+        HAL_TRY(ops_expression_make("where", types, 3, build_where, NULL, kept));
     }
     ops_tensor inputs[3] = {*condition, *x, *y};
     pointwise_call c = {"ops_where", *kept, inputs, out, 3, 1, names, names + 3};
@@ -492,10 +464,7 @@ hal_status ops_where(ops_context *context, const ops_tensor *condition, const op
 
 hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor *y)
 {
-    hal_status status = check_operands("ops_cast", context, x, y, y);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_operands("ops_cast", context, x, y, y));
     hal_type from = hal_type_of_value(x->type), to = hal_type_of_value(y->type);
     if (from == HAL_TYPE_NONE || to == HAL_TYPE_NONE) {
         return ops_invalid("ops_cast: %s: expected a hal_type, got %u",
@@ -505,10 +474,7 @@ hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor 
     /* Casts saturate and round for the storage type: one expression per y->type. */
     ops_expression **kept = &context->cast[from][y->type];
     if (!*kept) {
-        status = ops_expression_make("cast", &from, 1, build_cast, &y->type, kept);
-        if (status) {
-            return status;
-        }
+        HAL_TRY(ops_expression_make("cast", &from, 1, build_cast, &y->type, kept));
     }
     pointwise_call c = {"ops_cast", *kept, x, y, 1, 1, names_xyz, names_xyz + 1};
     return pointwise_record(context, &c);
@@ -517,7 +483,7 @@ hal_status ops_cast(ops_context *context, const ops_tensor *x, const ops_tensor 
 hal_status ops_fill(ops_context *context, double value, const ops_tensor *y)
 {
     hal_status status = ops_check_output(context, "ops_fill", "y", y);
-    if (status || ops_tensor_get_element_count(y) == 0 ||
+    if (status != HAL_OK || ops_tensor_get_element_count(y) == 0 ||
         record_word_fill(context, y, value, &status)) {
         return status;
     }

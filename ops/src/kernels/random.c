@@ -38,12 +38,9 @@ typedef struct random_scalars {
 } random_scalars;
 
 static hal_status check_output(const ops_context *context, const char *function,
-                               const ops_tensor *y, int integers)
+                               const ops_tensor *y, bool integers)
 {
-    hal_status status = ops_check_output(context, function, "y", y);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_check_output(context, function, "y", y));
     char text[OPS_TEXT_BYTES];
     int words = y->type == HAL_TYPE_U32 || y->type == HAL_TYPE_I32;
     if (!hal_type_is_float(y->type) && !(integers && words)) {
@@ -201,17 +198,15 @@ static hal_status random_record(ops_context *context, const char *function, uint
         return HAL_OK;
     }
     random_plan p = {.form = {.kind = kind}};
-    hal_status status = random_plan_init(context, function, y, &p);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(random_plan_init(context, function, y, &p));
     ops_cache_key cache_key;
     ops_entry *entry;
     ops_cache_key_begin(&cache_key, OPS_FAMILY_RANDOM);
     ops_cache_key_append(&cache_key, &p.form, sizeof p.form);
-    status = ops_cache_get(context, &cache_key, kind == NORMAL ? "random_normal" : "random_uniform",
-                           emit_random, &p, &entry);
-    if (status) {
+    hal_status status =
+        ops_cache_get(context, &cache_key, kind == NORMAL ? "random_normal" : "random_uniform",
+                      emit_random, &p, &entry);
+    if (status != HAL_OK) {
         return status;
     }
     ops_block block;
@@ -271,10 +266,7 @@ static void numbers_shuffle(int32_t *numbers, uint32_t count, ops_random_key key
 hal_status ops_random_uniform(ops_context *context, ops_random_key key, double low, double high,
                               const ops_tensor *y)
 {
-    hal_status status = check_output(context, "ops_random_uniform", y, 1);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_output(context, "ops_random_uniform", y, 1));
     if (hal_type_is_integer(y->type)) {
         return random_record(context, "ops_random_uniform", UNIFORM, key, y, 0, 1, 0);
     }
@@ -293,21 +285,19 @@ hal_status ops_random_normal(ops_context *context, ops_random_key key, double me
                              double deviation, const ops_tensor *y)
 {
     hal_status status = check_output(context, "ops_random_normal", y, 0);
-    if (!status && (!isfinite(mean) || !isfinite(deviation) || deviation < 0)) {
+    if (status == HAL_OK && (!isfinite(mean) || !isfinite(deviation) || deviation < 0)) {
         status = ops_invalid("ops_random_normal: deviation: expected a finite mean and a finite "
                              "deviation of at least 0, got mean %s and deviation %s",
                              OPS_NUMBER(mean, -1), OPS_NUMBER(deviation, -1));
     }
-    return status ? status
-                  : random_record(context, "ops_random_normal", NORMAL, key, y, mean, deviation, 0);
+    return status != HAL_OK
+               ? status
+               : random_record(context, "ops_random_normal", NORMAL, key, y, mean, deviation, 0);
 }
 
 hal_status ops_random_permutation(ops_context *context, ops_random_key key, const ops_tensor *y)
 {
-    hal_status status = ops_check_output(context, "ops_random_permutation", "y", y);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_check_output(context, "ops_random_permutation", "y", y));
     if (y->rank != 1 || y->type != HAL_TYPE_I32 || y->shape[0] > INT32_MAX) {
         char text[OPS_TEXT_BYTES];
         return ops_invalid("ops_random_permutation: y: expected i32 of rank 1, got %s",
@@ -325,7 +315,7 @@ hal_status ops_random_permutation(ops_context *context, ops_random_key key, cons
     }
     numbers_shuffle(numbers, count, key);
     uint64_t bytes = (uint64_t)count * sizeof *numbers;
-    status = ops_tensor_write(context, y, numbers, bytes);
+    hal_status status = ops_tensor_write(context, y, numbers, bytes);
     free(numbers);
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct reduce_call {
 } reduce_call;
 
 /* A zero-initialised structure, which means no prologue and no epilogue. */
-static int options_are_zero(const ops_reduce_options *o)
+static bool options_are_zero(const ops_reduce_options *o)
 {
     return o->size == 0 && !o->prologue && !o->prologue_inputs && o->prologue_input_count == 0 &&
            !o->epilogue && !o->epilogue_inputs && o->epilogue_input_count == 0;
@@ -27,7 +27,7 @@ static hal_status check_shapes(const reduce_call *c)
 {
     const ops_tensor *x = c->x, *y = c->y;
     char text[2][OPS_TEXT_BYTES];
-    int fits = y->rank == x->rank || y->rank + 1 == x->rank;
+    bool fits = y->rank == x->rank || y->rank + 1 == x->rank;
     for (uint32_t i = 0, j = 0; fits && i < x->rank; i++) {
         if (i == c->axis) {
             fits = y->rank != x->rank || y->shape[j++] == 1;
@@ -73,10 +73,10 @@ static hal_status check_further_inputs(const ops_context *context, const char *n
     }
     for (uint32_t i = 0; i < count; i++) {
         hal_status status = ops_check_tensor(context, "ops_reduce", name, &inputs[i]);
-        if (!status) {
+        if (status == HAL_OK) {
             status = ops_check_broadcast("ops_reduce", name, &inputs[i], shape->rank, shape->shape);
         }
-        if (status) {
+        if (status != HAL_OK) {
             return status;
         }
         if (expression->inputs[1 + i] != hal_type_of_value(inputs[i].type)) {
@@ -91,11 +91,8 @@ static hal_status check_further_inputs(const ops_context *context, const char *n
 static hal_status check_prologue(const ops_context *context, reduce_call *c)
 {
     const ops_reduce_options *o = &c->options;
-    hal_status status = check_further_inputs(context, "prologue", o->prologue, o->prologue_inputs,
-                                             o->prologue_input_count, c->x);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_further_inputs(context, "prologue", o->prologue, o->prologue_inputs,
+                                 o->prologue_input_count, c->x));
     c->type = hal_type_of_value(c->x->type);
     if (o->prologue) {
         if (o->prologue->inputs[0] != c->type) {
@@ -133,11 +130,8 @@ static hal_status check_result(const reduce_call *c)
 static hal_status check_epilogue(const ops_context *context, reduce_call *c)
 {
     const ops_reduce_options *o = &c->options;
-    hal_status status = check_further_inputs(context, "epilogue", o->epilogue, o->epilogue_inputs,
-                                             o->epilogue_input_count, c->y);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_further_inputs(context, "epilogue", o->epilogue, o->epilogue_inputs,
+                                 o->epilogue_input_count, c->y));
     c->result = c->type;
     if (c->kind == OPS_REDUCE_ARGMAX) {
         c->result = o->epilogue ? o->epilogue->inputs[0] : hal_type_of_value(c->y->type);
@@ -151,7 +145,7 @@ static hal_status check_epilogue(const ops_context *context, reduce_call *c)
 
 static hal_status check_overlap(const reduce_call *c)
 {
-    int overlaps = ops_overlap(c->x, c->y);
+    bool overlaps = ops_overlap(c->x, c->y);
     for (uint32_t i = 0; i < c->options.prologue_input_count; i++) {
         overlaps |= ops_overlap(&c->options.prologue_inputs[i], c->y);
     }
@@ -167,25 +161,25 @@ static hal_status check_overlap(const reduce_call *c)
 static hal_status check(const ops_context *context, int32_t axis, reduce_call *c)
 {
     hal_status status = ops_check_tensor(context, "ops_reduce", "x", c->x);
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_output(context, "ops_reduce", "y", c->y);
     }
-    if (!status && (uint32_t)c->kind >= OPS_REDUCTION_COUNT) {
+    if (status == HAL_OK && (uint32_t)c->kind >= OPS_REDUCTION_COUNT) {
         status = ops_invalid("ops_reduce: kind: expected an ops_reduction, got %d", (int)c->kind);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_axis("ops_reduce", "axis", c->x, axis, &c->axis);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = check_shapes(c);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = check_prologue(context, c);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = check_epilogue(context, c);
     }
-    return status ? status : check_overlap(c);
+    return status != HAL_OK ? status : check_overlap(c);
 }
 
 /* A tensor of the output's shape with x's rank: length 1 at the axis. */
@@ -196,7 +190,7 @@ static ops_tensor with_axis(const ops_tensor *tensor, const ops_tensor *y, const
     ops_tensor made = *tensor;
     made.rank = c->x->rank;
     for (uint32_t i = 0, j = 0; i < made.rank; i++) {
-        int missing = i == c->axis && y->rank < made.rank;
+        bool missing = i == c->axis && y->rank < made.rank;
         made.shape[i] = missing ? 1 : y->shape[j];
         made.stride[i] = missing ? 0 : strides[j];
         j += !missing;
@@ -255,7 +249,7 @@ static hal_status reduce_record(ops_context *context, const reduce_call *c)
     hal_status status =
         ops_row_layout_choose(context, "ops_reduce", c->options.prologue ? c->made : c->x, c->axis,
                               c->type, steps, &layout);
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     const uint32_t elements = 1 + c->options.prologue_input_count;
@@ -281,15 +275,11 @@ hal_status ops_reduce_as(ops_context *context, ops_reduction reduction, int32_t 
 {
     reduce_call c = {.kind = reduction, .x = x, .y = y};
     if (options && !options_are_zero(options)) {
-        hal_status status =
-            ops_check_size("ops_reduce", "options", options->size, sizeof(ops_reduce_options));
-        if (status) {
-            return status;
-        }
+        HAL_TRY(ops_check_size("ops_reduce", "options", options->size, sizeof(ops_reduce_options)));
         c.options = *options;
     }
     hal_status status = check(context, axis, &c);
-    if (status || ops_tensor_get_element_count(y) == 0) {
+    if (status != HAL_OK || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     const ops_tensor usual = ops_row_major(x);

@@ -89,7 +89,7 @@ static hal_ir_value binary_emit(hal_ir_builder *b, const void *user, const hal_i
 uint8_t ops_row_opcode(ops_row_program *program, uint32_t opcode, uint8_t x, uint8_t y)
 {
     const uint8_t operands[2] = {x, y};
-    const int is_unary = y == OPS_ROW_NONE;
+    const bool is_unary = y == OPS_ROW_NONE;
     const uint64_t key[2] = {is_unary ? OPS_ROW_KEY_UNARY : OPS_ROW_KEY_BINARY, opcode};
     return ops_row_map(program, is_unary ? unary_emit : binary_emit,
                        (const void *)(uintptr_t)opcode, key, operands, is_unary ? 1 : 2);
@@ -218,7 +218,7 @@ hal_status ops_row_layout_choose(const ops_context *context, const char *functio
     int64_t slices = slices_wanted(context, group, outputs, length);
     hal_status status = least_slices(context, function, group, length, steps, &least);
     slices = slices < least ? least : slices;
-    if (status || slices < 2) {
+    if (status != HAL_OK || slices < 2) {
         return status;
     }
     /* Whole steps of loops, and as many slices as they fill. */
@@ -242,8 +242,8 @@ void ops_row_layout_keep(const ops_context *context, const ops_tensor *x, uint32
     }
 }
 
-int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
-                         uint32_t words)
+bool ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
+                          uint32_t words)
 {
     const ops_reduce_layout *group = &layout->group;
     const int64_t kept = ops_reduce_layout_chunks(group, length) * group->width;
@@ -282,8 +282,8 @@ void ops_row_needs(const ops_row_program *program, const ops_row_schedule *sched
         const int is_reduced =
             step && ops_row_is_reduction(step) && schedule->ready[v] == phase + 1;
         needed[v] = needed[v] && schedule->is_element[v];
-        const int is_loaded = v + 1 == stored && phase > schedule->first_need[v];
-        const int is_computed = (needed[v] && !is_loaded) || is_reduced;
+        const bool is_loaded = v + 1 == stored && phase > schedule->first_need[v];
+        const bool is_computed = (needed[v] && !is_loaded) || is_reduced;
         for (uint32_t i = 0; step && is_computed && i < step->operand_count; i++) {
             needed[program->operands[step->first_operand + i]] = 1;
         }
@@ -345,13 +345,13 @@ static void schedule_make(const ops_row_program *program, const ops_axis *axis,
 }
 
 /* Whether every chunk of a view starts at a multiple of the chunk's size. */
-static int view_is_vector(const ops_row_pass *pass, uint32_t view)
+static bool view_is_vector(const ops_row_pass *pass, uint32_t view)
 {
     const uint32_t width = pass->group.width, slot = pass->slots[view];
     const uint64_t start =
         pass->bindings.ranges[slot].offset / hal_type_size(pass->bindings.types[slot]);
-    int fits = width > 1 && pass->axis.step[view] == OPS_INNER_ONE &&
-               pass->space.base[view] % width == 0 && start % width == 0;
+    bool fits = width > 1 && pass->axis.step[view] == OPS_INNER_ONE &&
+                pass->space.base[view] % width == 0 && start % width == 0;
     for (uint32_t i = 0; fits && i < pass->space.rank; i++) {
         fits = pass->space.stride[view][i] % width == 0;
     }
@@ -359,7 +359,7 @@ static int view_is_vector(const ops_row_pass *pass, uint32_t view)
 }
 
 /* Whether the output's memory holds the costly value from its first loop to the last one. */
-static int stores_costly(const ops_context *context, const ops_row_pass *pass)
+static bool stores_costly(const ops_context *context, const ops_row_pass *pass)
 {
     const ops_row_program *program = pass->program;
     const ops_row_schedule *schedule = &pass->schedule;
@@ -369,36 +369,36 @@ static int stores_costly(const ops_context *context, const ops_row_pass *pass)
         schedule->first_need[value] >= schedule->last ||
         pass->bindings.types[slot] != program->costly_type ||
         pass->axis.step[view] == OPS_INNER_ZERO) {
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; i < view; i++) {
         if (pass->slots[i] == slot) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 /* Whether an input has the memory of an output. */
-static int outputs_are_read(const ops_row_pass *pass)
+static bool outputs_are_read(const ops_row_pass *pass)
 {
     const uint32_t inputs = pass->program->input_count;
     for (uint32_t i = 0; i < inputs * pass->program->output_count; i++) {
         if (pass->slots[i % inputs] == pass->slots[inputs + i / inputs]) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-static int program_has(const ops_row_program *program, uint32_t kind)
+static bool program_has(const ops_row_program *program, uint32_t kind)
 {
     for (uint32_t i = 0; i < program->value_count - program->input_count; i++) {
         if (program->steps[i].kind == kind) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 /* Bytes of shared memory of the reductions, at most. */
@@ -487,7 +487,7 @@ static void choose_parts(const ops_context *context, ops_row_pass *pass)
 {
     const uint32_t view = pass->program->input_count;
     const ops_space *space = &pass->space;
-    int are_ragged = 0;
+    bool are_ragged = false;
     for (uint32_t i = 0; i < space->rank; i++) {
         are_ragged |= space->size[i] > 1 && space->stride[view][i] % OPS_ROW_PART != 0;
     }
@@ -546,10 +546,10 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
 }
 
 /* Whether all that a kernel does is to fold single values of elements once. */
-static int folds_once(const ops_row_pass *pass)
+static bool folds_once(const ops_row_pass *pass)
 {
     const ops_row_program *program = pass->program;
-    int folds = pass->schedule.last == 1 && !pass->schedule.stores_elements;
+    bool folds = pass->schedule.last == 1 && !pass->schedule.stores_elements;
     for (uint32_t v = program->input_count; v < program->value_count; v++) {
         const ops_row_step *step = ops_row_step_of(program, v);
         folds &= !ops_row_is_reduction(step) || !ops_fold_has_place(step->kind);
@@ -587,7 +587,7 @@ static hal_status bind_tensors(const ops_context *context, const ops_row_call *c
     most = most < OPS_MAX_VIEWS ? most : OPS_MAX_VIEWS;
     for (uint32_t i = 0; i < count && !program->overflowed; i++) {
         /* Outputs first, so that an input that is the same view finds its binding. */
-        const int is_output = i < program->output_count;
+        const bool is_output = i < program->output_count;
         const uint32_t view = is_output ? program->input_count + i : i - program->output_count;
         uint32_t slot = view >= OPS_MAX_VIEWS
                             ? HAL_IR_MAX_BINDINGS
@@ -640,10 +640,7 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
 {
     const ops_row_program *program = call->program;
     const uint32_t count = program->input_count + program->output_count;
-    hal_status status = bind_tensors(context, call, pass);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(bind_tensors(context, call, pass));
     pass->program = program;
     pass->group = call->layout->group;
     pass->slice_length = call->layout->slice_length;
@@ -690,10 +687,10 @@ hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
     pass.form = (ops_row_form){.chunks = 0};
     uint32_t grid[3];
     hal_status status = pass_plan(context, call, slice_stride, &pass);
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_reduce_layout_grid(context, call->function, &pass.space, &pass.group, grid);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     if (pass.form.is_sliced) {
@@ -713,10 +710,7 @@ hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
     ops_cache_key_append(&key, &pass.form, sizeof pass.form);
     ops_bindings_key(&pass.bindings, pass.slots, count, &key);
     ops_fold_key(&pass.space, &pass.layout, &pass.group, &pass.axis, &key);
-    status = ops_cache_get(context, &key, call->name, ops_row_emit, &pass, &entry);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_cache_get(context, &key, call->name, ops_row_emit, &pass, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_row_put(&pass, &block);

@@ -1,8 +1,8 @@
 /* Row programs: elementwise steps and reductions along one axis that one kernel computes. A group
  * takes a row, or several: it keeps their elements in registers where they fit, and reads them once
- * for each reduction otherwise. Few long rows are cut into slices for several groups. Used by
- * reduce.c, softmax.c and the array layer. rows.c plans and dispatches a kernel, rows_kernel.c
- * builds it, and rows_sliced.c divides programs of slices into kernels.
+ * for each reduction otherwise. Few long rows are cut into slices for several groups. rows.c plans
+ * and dispatches a kernel, rows_kernel.c builds it, and rows_sliced.c divides programs of slices
+ * into kernels.
  *
  * A program is a list of values: first the inputs, then one value for each step. A value is of the
  * row (the same for all its elements: an input that is broadcast along the axis, a reduction, and
@@ -12,6 +12,8 @@
 
 #include "fold.h"
 #include "tensor/bindings.h"
+
+#include <stdbool.h>
 
 #define OPS_ROW_VALUES 128u
 #define OPS_ROW_OPERANDS 320u
@@ -112,8 +114,8 @@ void ops_row_layout_keep(const ops_context *context, const ops_tensor *x, uint32
                          hal_type type, ops_row_layout *layout);
 
 /* Whether a kernel keeps `words` words of 32 bits for each element of a row in registers. */
-int ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
-                         uint32_t words);
+bool ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
+                          uint32_t words);
 
 /* A program over a shape. */
 typedef struct ops_row_call {

@@ -45,14 +45,14 @@ static const uint8_t *step_operands(const emitter *e, uint32_t value)
     return e->program->operands + ops_row_step_of(e->program, value)->first_operand;
 }
 
-static int is_reduction(const emitter *e, uint32_t value)
+static bool is_reduction(const emitter *e, uint32_t value)
 {
     return value >= e->program->input_count &&
            ops_row_is_reduction(ops_row_step_of(e->program, value));
 }
 
 /* Whether the loop of a phase computes a reduction. */
-static int is_reduced_in(const emitter *e, uint32_t value, uint32_t phase)
+static bool is_reduced_in(const emitter *e, uint32_t value, uint32_t phase)
 {
     return is_reduction(e, value) && e->pass->schedule.ready[value] == phase + 1;
 }
@@ -64,7 +64,7 @@ static uint32_t chain_count(const emitter *e, uint32_t value)
     return step->kind == OPS_FOLD_SOFTMAX && step->operand_count == 1 ? 1 : e->pass->group.chains;
 }
 
-static int is_nested(const emitter *e, uint32_t value)
+static bool is_nested(const emitter *e, uint32_t value)
 {
     const uint32_t kind = ops_row_step_of(e->program, value)->kind;
     return e->pass->group.blocks && !e->pass->form.chunks &&
@@ -332,12 +332,12 @@ static void emit_batch(emitter *e, uint32_t phase, const uint8_t *needed, const 
 {
     const ops_row_schedule *schedule = &e->pass->schedule;
     const uint32_t slots = batch->chunks * e->pass->group.width;
-    const int is_kept = e->pass->form.chunks != 0;
+    const bool is_kept = e->pass->form.chunks != 0;
     const uint32_t first_output = e->program->input_count, stored = e->pass->form.stored;
     uint8_t computes[OPS_ROW_VALUES] = {0};
     for (uint32_t v = 0; v < e->program->value_count; v++) {
         computes[v] = needed[v] && (!is_kept || schedule->first_need[v] == phase);
-        const int is_cached = v < e->program->input_count && e->pass->form.is_cached[v];
+        const bool is_cached = v < e->program->input_count && e->pass->form.is_cached[v];
         if (computes[v] && is_cached && phase > schedule->first_need[v]) {
             cache_access(e, v, batch, 0);
         } else if (computes[v] && v < e->program->input_count) {

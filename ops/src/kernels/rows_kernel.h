@@ -5,6 +5,8 @@
 
 #include "rows.h"
 
+#include <stdbool.h>
+
 #define OPS_ROW_NEVER 255u
 
 /* Elements that work-items side by side store at once: whole sectors of memory where they begin at
@@ -57,7 +59,7 @@ typedef struct ops_row_pass {
     int64_t slice_stride, mean_length;
 } ops_row_pass;
 
-static inline int ops_row_is_reduction(const ops_row_step *step)
+static inline bool ops_row_is_reduction(const ops_row_step *step)
 {
     return step->kind <= OPS_FOLD_SOFTMAX;
 }

@@ -34,7 +34,7 @@ typedef struct sliced_part {
     ops_row_program program;
 } sliced_part;
 
-static int is_reduction(const ops_row_program *program, uint32_t value)
+static bool is_reduction(const ops_row_program *program, uint32_t value)
 {
     return value >= program->input_count && ops_row_is_reduction(ops_row_step_of(program, value));
 }
@@ -44,13 +44,13 @@ static const uint8_t *step_operands(const ops_row_program *program, uint32_t val
     return program->operands + ops_row_step_of(program, value)->first_operand;
 }
 
-static int is_place(const ops_row_program *program, uint32_t value)
+static bool is_place(const ops_row_program *program, uint32_t value)
 {
     return value >= program->input_count && ops_row_step_of(program, value)->kind == OPS_ROW_PLACE;
 }
 
 /* Whether a phase reduces to the value. */
-static int is_reduced_in(const sliced_rows *rows, uint32_t value, uint32_t phase)
+static bool is_reduced_in(const sliced_rows *rows, uint32_t value, uint32_t phase)
 {
     return is_reduction(rows->call->program, value) && rows->ready[value] == phase + 1;
 }
@@ -68,7 +68,7 @@ static uint32_t tensor_axis(const ops_row_call *call, const ops_tensor *tensor)
     return call->axis < missing ? UINT32_MAX : call->axis - missing;
 }
 
-static int varies_along_axis(const ops_row_call *call, const ops_tensor *tensor)
+static bool varies_along_axis(const ops_row_call *call, const ops_tensor *tensor)
 {
     const uint32_t axis = tensor_axis(call, tensor);
     return axis != UINT32_MAX && tensor->shape[axis] != 1 && tensor->stride[axis] != 0;
@@ -103,15 +103,12 @@ static hal_status values_create(sliced_rows *rows, uint32_t length, hal_type typ
                               call->function, MAX_MADE / 2);
     }
     ops_tensor *values = &rows->made[rows->made_count];
-    hal_status status = ops_tensor_create(rows->context, type, 1, shape, values);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_tensor_create(rows->context, type, 1, shape, values));
     rows->made_count++;
     int64_t stride = 1;
     values->rank = call->rank;
     for (uint32_t i = call->rank; i-- > 0;) {
-        const int is_axis = i == call->axis;
+        const bool is_axis = i == call->axis;
         values->shape[i] = is_axis ? length : call->shape[i];
         values->stride[i] = is_axis ? rows->outputs : stride;
         stride *= is_axis ? 1 : values->shape[i];
@@ -120,7 +117,7 @@ static hal_status values_create(sliced_rows *rows, uint32_t length, hal_type typ
 }
 
 /* Whether results of a phase's reductions are used by later kernels. */
-static int phase_is_used_later(const sliced_rows *rows, uint32_t phase)
+static bool phase_is_used_later(const sliced_rows *rows, uint32_t phase)
 {
     return phase + 1 < rows->last || rows->stores_elements;
 }
@@ -141,13 +138,13 @@ static hal_status phase_allocate(sliced_rows *rows, uint32_t phase)
 {
     const ops_row_program *program = rows->call->program;
     hal_status status = HAL_OK;
-    for (uint32_t v = program->input_count; v < program->value_count && !status; v++) {
+    for (uint32_t v = program->input_count; v < program->value_count && status == HAL_OK; v++) {
         const ops_row_step *step = ops_row_step_of(program, v);
         if (!is_reduced_in(rows, v, phase)) {
             continue;
         }
         status = states_create(rows, step, rows->call->layout->slices, &rows->partial[v]);
-        if (!status && phase_is_used_later(rows, phase)) {
+        if (status == HAL_OK && phase_is_used_later(rows, phase)) {
             status = states_create(rows, step, 1, &rows->row[v]);
         }
     }
@@ -361,12 +358,12 @@ static hal_status record_sliced(sliced_rows *rows)
 {
     sliced_part part; /* large, and filled in as far as it is used */
     hal_status status = HAL_OK;
-    for (uint32_t phase = 0; phase < rows->last && !status; phase++) {
+    for (uint32_t phase = 0; phase < rows->last && status == HAL_OK; phase++) {
         status = phase_allocate(rows, phase);
-        if (!status) {
+        if (status == HAL_OK) {
             status = record_slices(rows, phase, &part);
         }
-        if (!status) {
+        if (status == HAL_OK) {
             status = record_folds(rows, phase, &part);
         }
     }

@@ -52,7 +52,7 @@ static const float power_5[] = {0x1.5c0870p-10f, 0x1.3d0ce6p-7f, 0x1.c6b6e8p-5f,
  * which has the range of f32. */
 static hal_ir_value exp_rounded(hal_ir_builder *b, hal_type type, hal_ir_value x)
 {
-    const int is_wide = type == HAL_TYPE_BF16;
+    const bool is_wide = type == HAL_TYPE_BF16;
     const float low = is_wide ? -104.0f : -18.0f, high = is_wide ? 89.0f : 12.0f;
     x = hal_ir_max(b, x, hal_ir_f32(b, low));
     x = hal_ir_min(b, x, hal_ir_f32(b, high));
@@ -76,7 +76,7 @@ static hal_ir_value tanh_rounded(hal_ir_builder *b, hal_type type, hal_ir_value 
                                  0x1.baaa04p-1f, -0x1.946e22p-1f, -0x1.ac9084p-2f, 0x1.4f8518p-2f,
                                  0x1.52c5fcp-3f, -0x1.1ae862p-3f, 0x1.a3d550p-5f,  -0x1.355264p-4f,
                                  0x1.bceaccp-4f, -0x1.34405ap-3f, 0x1.39decap-2f};
-    const int is_wide = type == HAL_TYPE_BF16;
+    const bool is_wide = type == HAL_TYPE_BF16;
     const float limit = is_wide ? 3.6f : 4.6f;
     x = hal_ir_max(b, x, hal_ir_f32(b, -limit));
     x = hal_ir_min(b, x, hal_ir_f32(b, limit));
@@ -129,12 +129,12 @@ static hal_ir_value sigmoid_rounded(hal_ir_builder *b, hal_type type, hal_ir_val
     return hal_ir_mul(b, hal_ir_select(b, is_below, t, one), inverse);
 }
 
-int ops_expands(const hal_device_info *info, uint32_t opcode)
+bool ops_expands(const hal_device_info *info, uint32_t opcode)
 {
     return !(info->math_f32 >> hal_ir_math_index(opcode) & 1);
 }
 
-int ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type)
+bool ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type)
 {
     const uint32_t opcode = function == OPS_EXP || function == OPS_SIGMOID ? HAL_IR_EXP
                             : function == OPS_TANH                         ? HAL_IR_TANH
@@ -155,7 +155,7 @@ hal_ir_value ops_unary_rounded(hal_ir_builder *b, const hal_device_info *info,
                                      : gelu_rounded(b, x);
 }
 
-hal_ir_value ops_exp_below(hal_ir_builder *b, hal_ir_value x, int is_narrow)
+hal_ir_value ops_exp_below(hal_ir_builder *b, hal_ir_value x, bool is_narrow)
 {
     /* e^r on [-log(2) / 2, log(2) / 2], as in hal/ir_math_f32.h. */
     static const float powers[] = {

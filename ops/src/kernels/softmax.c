@@ -13,7 +13,7 @@ typedef struct softmax_call {
     const char *function;
     uint32_t axis;
     const ops_tensor *x, *y;
-    int logarithm;
+    bool logarithm;
     hal_type type;
 } softmax_call;
 
@@ -22,13 +22,13 @@ static hal_status check_arguments(const ops_context *context, const char *functi
                                   uint32_t *axis)
 {
     hal_status status = ops_check_tensor(context, function, "x", x);
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_output(context, function, "y", y);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_axis(function, "axis", x, given_axis, axis);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     char text[2][OPS_TEXT_BYTES];
@@ -92,7 +92,7 @@ static uint8_t add_result(ops_row_program *program, const softmax_call *c, uint8
 }
 
 /* With `online`, maximum and sum are computed together. */
-static hal_status program_record(ops_context *context, const softmax_call *c, int online,
+static hal_status program_record(ops_context *context, const softmax_call *c, bool online,
                                  const ops_row_layout *layout)
 {
     ops_row_program program;
@@ -120,26 +120,24 @@ static hal_status program_record(ops_context *context, const softmax_call *c, in
 }
 
 static hal_status softmax_record(ops_context *context, const char *function, int32_t given_axis,
-                                 const ops_tensor *x, const ops_tensor *y, int logarithm)
+                                 const ops_tensor *x, const ops_tensor *y, bool logarithm)
 {
     uint32_t axis;
     hal_status status = check_arguments(context, function, given_axis, x, y, &axis);
-    if (status || ops_tensor_get_element_count(y) == 0) {
+    if (status != HAL_OK || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     const softmax_call c = {function, axis, x, y, logarithm, hal_type_of_value(x->type)};
     ops_row_layout layout;
     /* A kernel has up to three loops over the row. */
-    status = ops_row_layout_choose(context, function, x, axis, c.type,
-                                   ops_loop_limit(context, 0, 0) / 3, &layout);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_row_layout_choose(context, function, x, axis, c.type,
+                                  ops_loop_limit(context, 0, 0) / 3, &layout));
     ops_row_layout_keep(context, x, axis, c.type, &layout);
     /* A processor reads the row again from its cache; exp would cost more. */
-    const int online = layout.slices > 1 || (context->tuning->rows.softmax_is_online &&
-                                             !ops_row_layout_keeps(context, &layout, x->shape[axis],
-                                                                   hal_type_size(c.type) / 4));
+    const bool online =
+        layout.slices > 1 ||
+        (context->tuning->rows.softmax_is_online &&
+         !ops_row_layout_keeps(context, &layout, x->shape[axis], hal_type_size(c.type) / 4));
     return program_record(context, &c, online, &layout);
 }
 

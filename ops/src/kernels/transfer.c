@@ -25,7 +25,8 @@ static ops_tensor host_view(const host_memory *memory, const ops_tensor *tensor)
     return view;
 }
 
-static hal_status check_strides(const host_memory *memory, const ops_tensor *tensor, int is_written)
+static hal_status check_strides(const host_memory *memory, const ops_tensor *tensor,
+                                bool is_written)
 {
     const int64_t *strides = memory->strides;
     for (uint32_t i = 0; i < tensor->rank; i++) {
@@ -51,12 +52,9 @@ static hal_status check_strides(const host_memory *memory, const ops_tensor *ten
 }
 
 static hal_status check_call(const ops_context *context, const host_memory *memory,
-                             const ops_tensor *tensor, const void *elements, int is_written)
+                             const ops_tensor *tensor, const void *elements, bool is_written)
 {
-    hal_status status = ops_check_tensor(context, memory->function, "tensor", tensor);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_check_tensor(context, memory->function, "tensor", tensor));
     const uint64_t count = (uint64_t)ops_tensor_get_element_count(tensor);
     const uint64_t needed = count * hal_type_size(tensor->type);
     if (!memory->strides && memory->bytes != needed) {
@@ -72,7 +70,7 @@ static hal_status check_call(const ops_context *context, const host_memory *memo
 }
 
 /* Copies between a packed block and strided elements, row by row. */
-static void copy_rows(const ops_tensor *view, char *strided, char *packed, int is_packing)
+static void copy_rows(const ops_tensor *view, char *strided, char *packed, bool is_packing)
 {
     const size_t size = hal_type_size(view->type);
     const uint32_t last = view->rank - 1;
@@ -119,13 +117,9 @@ static hal_status write_packed(ops_context *context, const ops_tensor *tensor, c
         return hal_queue_write(context->queue, tensor->buffer, offset, elements, bytes);
     }
     ops_tensor copy;
-    hal_status status =
-        ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy);
-    if (status) {
-        return status;
-    }
-    status = hal_queue_write(context->queue, copy.buffer, 0, elements, bytes);
-    if (!status) {
+    HAL_TRY(ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy));
+    hal_status status = hal_queue_write(context->queue, copy.buffer, 0, elements, bytes);
+    if (status == HAL_OK) {
         status = ops_copy(context, &copy, tensor);
     }
     ops_tensor_release(&copy);
@@ -140,13 +134,9 @@ static hal_status read_packed(ops_context *context, const ops_tensor *tensor, vo
         return hal_queue_read(context->queue, tensor->buffer, offset, bytes, elements);
     }
     ops_tensor copy;
-    hal_status status =
-        ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy);
-    if (status) {
-        return status;
-    }
-    status = ops_copy(context, tensor, &copy);
-    if (!status) {
+    HAL_TRY(ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy));
+    hal_status status = ops_copy(context, tensor, &copy);
+    if (status == HAL_OK) {
         status = hal_queue_read(context->queue, copy.buffer, 0, bytes, elements);
     }
     ops_tensor_release(&copy);
@@ -156,12 +146,9 @@ static hal_status read_packed(ops_context *context, const ops_tensor *tensor, vo
 hal_status ops_tensor_from_host(ops_context *context, hal_type type, uint32_t rank,
                                 const int64_t *shape, const void *elements, ops_tensor *tensor)
 {
-    hal_status status = ops_tensor_create(context, type, rank, shape, tensor);
-    if (status) {
-        return status;
-    }
-    status = ops_tensor_write(context, tensor, elements, bytes_of(tensor));
-    if (status) {
+    HAL_TRY(ops_tensor_create(context, type, rank, shape, tensor));
+    hal_status status = ops_tensor_write(context, tensor, elements, bytes_of(tensor));
+    if (status != HAL_OK) {
         ops_tensor_release(tensor);
     }
     return status;
@@ -188,7 +175,7 @@ hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tens
 {
     const host_memory memory = {"ops_tensor_write_strided", strides, bytes};
     hal_status status = check_call(context, &memory, tensor, elements, 0);
-    if (status || ops_tensor_get_element_count(tensor) == 0) {
+    if (status != HAL_OK || ops_tensor_get_element_count(tensor) == 0) {
         return status;
     }
     if (!strides || tensor->rank == 0) {
@@ -197,7 +184,7 @@ hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tens
     const ops_tensor view = host_view(&memory, tensor);
     char *packed;
     status = packed_block(&memory, bytes_of(tensor), &packed);
-    if (!status) {
+    if (status == HAL_OK) {
         copy_rows(&view, (char *)(uintptr_t)elements, packed, 1);
         status = write_packed(context, tensor, packed);
         free(packed);
@@ -210,7 +197,7 @@ hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tenso
 {
     const host_memory memory = {"ops_tensor_read_strided", strides, bytes};
     hal_status status = check_call(context, &memory, tensor, elements, 1);
-    if (status || ops_tensor_get_element_count(tensor) == 0) {
+    if (status != HAL_OK || ops_tensor_get_element_count(tensor) == 0) {
         return status;
     }
     if (!strides || tensor->rank == 0) {
@@ -219,9 +206,9 @@ hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tenso
     const ops_tensor view = host_view(&memory, tensor);
     char *packed;
     status = packed_block(&memory, bytes_of(tensor), &packed);
-    if (!status) {
+    if (status == HAL_OK) {
         status = read_packed(context, tensor, packed);
-        if (!status) {
+        if (status == HAL_OK) {
             copy_rows(&view, elements, packed, 0);
         }
         free(packed);

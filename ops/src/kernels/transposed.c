@@ -185,7 +185,7 @@ static ops_tile_order order_of(const ops_space *space, uint32_t view, uint32_t f
                                const uint32_t tile[OPS_TILE_AXES])
 {
     const uint32_t a = first == 0 ? 1 : 0, b = 2;
-    const int has_third = tile[2] > 1;
+    const bool has_third = tile[2] > 1;
     const int64_t *stride = space->stride[view];
     const int swap = has_third && llabs(stride[axis_dimension(space->rank, b)]) <
                                       llabs(stride[axis_dimension(space->rank, a)]);
@@ -195,9 +195,9 @@ static ops_tile_order order_of(const ops_space *space, uint32_t view, uint32_t f
 
 /* Whether the views of the set can be accessed `width` elements at a time along the first `joint`
  * axes, as one dimension. */
-static int width_fits(const ops_space *space, const ops_elementwise_use *use, uint32_t views,
-                      const ops_tile_order *order, const uint32_t tile[OPS_TILE_AXES],
-                      uint32_t width)
+static bool width_fits(const ops_space *space, const ops_elementwise_use *use, uint32_t views,
+                       const ops_tile_order *order, const uint32_t tile[OPS_TILE_AXES],
+                       uint32_t width)
 {
     const uint32_t first = axis_dimension(space->rank, order->axis[0]);
     uint64_t size = 1, length = 1;
@@ -208,7 +208,7 @@ static int width_fits(const ops_space *space, const ops_elementwise_use *use, ui
         length *= tile[order->axis[i]];
         joined |= UINT32_C(1) << dimension;
     }
-    int fits = size % width == 0 && length % width == 0;
+    bool fits = size % width == 0 && length % width == 0;
     for (uint32_t view = 0; view < space->view_count; view++) {
         const uint64_t start = use->starts ? use->starts[view] : 0;
         if (!(views >> view & 1) || space->stride[view][first] != 1) {
@@ -223,16 +223,16 @@ static int width_fits(const ops_space *space, const ops_elementwise_use *use, ui
 }
 
 /* Whether the first `joint` axes and the next one are one dimension of all views of the set. */
-static int axes_join(const ops_space *space, uint32_t views, const ops_tile_order *order,
-                     const uint32_t tile[OPS_TILE_AXES])
+static bool axes_join(const ops_space *space, uint32_t views, const ops_tile_order *order,
+                      const uint32_t tile[OPS_TILE_AXES])
 {
     const uint32_t axis = order->axis[order->joint - 1], next = order->axis[order->joint];
     if (next == 2 && tile[2] == 1) {
-        return 0;
+        return false;
     }
     const uint32_t inner = axis_dimension(space->rank, axis),
                    outer = axis_dimension(space->rank, next);
-    int joins = tile[axis] == space->size[inner];
+    bool joins = tile[axis] == space->size[inner];
     for (uint32_t view = 0; view < space->view_count; view++) {
         const int64_t *stride = space->stride[view];
         joins &= !(views >> view & 1) || stride[outer] == space->size[inner] * stride[inner];
@@ -268,7 +268,7 @@ static void plan_orders(ops_space *space, const ops_elementwise_use *use, uint32
                         uint32_t output, ops_elementwise_plan *plan)
 {
     const uint32_t all = (UINT32_C(1) << space->view_count) - 1;
-    int contiguous = 1;
+    bool contiguous = true;
     for (uint32_t view = 0; view < space->view_count; view++) {
         contiguous &=
             !(plan->staged >> view & 1) || space->stride[view][axis_dimension(space->rank, 1)] == 1;
@@ -490,9 +490,9 @@ static void tile_places(const tile_emitter *e, const ops_tile_order *order, uint
 }
 
 /* Whether all tiles have all elements of the space along an axis: another one continues it. */
-static int axis_is_whole(const ops_elementwise_plan *plan, uint32_t axis)
+static bool axis_is_whole(const ops_elementwise_plan *plan, uint32_t axis)
 {
-    int whole = 0;
+    bool whole = false;
     for (uint32_t i = 0; i + 1 < OPS_TILE_AXES; i++) {
         whole |= i + 1 < plan->loaded.joint && plan->loaded.axis[i] == axis;
         whole |= i + 1 < plan->computed.joint && plan->computed.axis[i] == axis;
@@ -674,7 +674,7 @@ static void tile_load(const tile_emitter *e, const ops_element_rows *tile, const
         }
         for (uint32_t i = 0; i < round.each; i++) {
             /* Neighbours of one column are neighbours in shared memory. */
-            const int apart = e->plan->loaded.joint > 1;
+            const bool apart = e->plan->loaded.joint > 1;
             hal_ir_value place = round_shared(e, &round, shared, i, 0);
             for (uint32_t j = 0; j < width; j++) {
                 place = apart && j > 0 ? round_shared(e, &round, shared, i, j) : place;

@@ -1,4 +1,4 @@
-/* Device memory for tensors and temporaries. Used by ops_tensor_create, and so by every family. */
+/* Device memory for tensors and temporaries. */
 #ifndef OPS_SRC_TENSOR_ALLOCATION_H
 #define OPS_SRC_TENSOR_ALLOCATION_H
 

@@ -4,7 +4,7 @@
 #include "context.h"
 
 /* Whether two ranges of one buffer overlap, of which one is written, and have one type. */
-static int bindings_meet(const ops_bindings *bindings, uint32_t i, uint32_t j)
+static bool bindings_meet(const ops_bindings *bindings, uint32_t i, uint32_t j)
 {
     const hal_range *x = &bindings->ranges[i], *y = &bindings->ranges[j];
     return x->buffer && x->buffer == y->buffer && bindings->types[i] == bindings->types[j] &&

@@ -55,7 +55,7 @@ hal_status ops_check_output(const ops_context *context, const char *function, co
                             const ops_tensor *tensor)
 {
     hal_status status = ops_check_tensor(context, function, argument, tensor);
-    if (!status && !ops_tensor_is_contiguous(tensor) && ops_elements_overlap(tensor)) {
+    if (status == HAL_OK && !ops_tensor_is_contiguous(tensor) && ops_elements_overlap(tensor)) {
         char text[OPS_TEXT_BYTES];
         return ops_invalid("%s: %s: expected distinct addresses for all elements of an output, got "
                            "strides of %s that repeat some",
@@ -67,7 +67,7 @@ hal_status ops_check_output(const ops_context *context, const char *function, co
 hal_status ops_check_broadcast(const char *function, const char *argument, const ops_tensor *tensor,
                                uint32_t rank, const int64_t *shape)
 {
-    int fits = tensor->rank <= rank;
+    bool fits = tensor->rank <= rank;
     for (uint32_t i = 0; fits && i < tensor->rank; i++) {
         int64_t length = tensor->shape[i];
         fits = length == 1 || length == shape[rank - tensor->rank + i];

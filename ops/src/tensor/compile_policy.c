@@ -50,7 +50,7 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
     const uint64_t cost =
         (kernels - 1) * policy->tuning->launch_ns + 2 * bytes / policy->tuning->bytes_per_ns;
     uint32_t at = plan_slot(key);
-    int is_first = policy->plans[at].key != key[1];
+    bool is_first = policy->plans[at].key != key[1];
     if (is_first) {
         policy->plans[at].key = key[1];
         policy->plans[at].spent_ns = 0;
@@ -84,15 +84,15 @@ void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2
 }
 
 /* Whether a plan will be compiled soon; lets it be compiled now. */
-static int plan_is_ripe(ops_compile_policy *policy, const uint64_t key[2])
+static bool plan_is_ripe(ops_compile_policy *policy, const uint64_t key[2])
 {
     const uint32_t at = plan_slot(key);
     if (policy->plans[at].key != key[1] ||
         2 * policy->plans[at].spent_ns < policy->recent_compile_ns) {
-        return 0;
+        return false;
     }
     policy->plans[at].spent_ns = UINT64_MAX / 2;
-    return 1;
+    return true;
 }
 
 uint32_t ops_compile_policy_take(ops_compile_policy *policy, const uint64_t kernel[2],

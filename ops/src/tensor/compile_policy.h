@@ -11,6 +11,8 @@
 
 #include "tuning/tuning.h"
 
+#include <stdbool.h>
+
 /* Deferred plans whose cost is counted. */
 #define OPS_DEFERRED_PLANS 1024u
 
@@ -28,7 +30,7 @@ typedef struct ops_compile_policy {
     const ops_compile_tuning *tuning;
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
     uint32_t eager_plans;       /* that will still be compiled at their first use */
-    int refuses;                /* a missing kernel is OPS_COMPILE_DEFERRED */
+    bool refuses;               /* a missing kernel is OPS_COMPILE_DEFERRED */
     uint64_t refused_plan[2];   /* while it refuses: the plan's hash */
     uint32_t pending_count;
     ops_pending_kernel pending[OPS_PENDING_KERNELS];

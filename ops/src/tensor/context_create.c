@@ -28,7 +28,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
         made->recorder && made->compile_policy
             ? ops_kernel_cache_init(&made->kernels)
             : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_context_create: no host memory");
-    if (status) {
+    if (status != HAL_OK) {
         ops_plan_recorder_destroy(made->recorder);
         ops_compile_policy_destroy(made->compile_policy);
         free(made);

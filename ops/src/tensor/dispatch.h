@@ -1,4 +1,4 @@
-/* Recording a dispatch of a cached kernel. Used by every family. */
+/* Recording a dispatch of a cached kernel. */
 #ifndef OPS_SRC_TENSOR_DISPATCH_H
 #define OPS_SRC_TENSOR_DISPATCH_H
 

@@ -30,7 +30,7 @@ hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expre
     hal_ir_kernel *fragment = NULL;
     hal_status status = hal_ir_builder_finish(builder, &fragment);
     hal_ir_builder_destroy(builder);
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     ops_expression *made = NULL;
@@ -49,7 +49,7 @@ hal_status ops_expression_create(hal_ir_builder *builder, ops_expression **expre
         status = hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
                                 "ops_expression_create: the host has no %zu bytes", sizeof *made);
     }
-    if (status) {
+    if (status != HAL_OK) {
         hal_ir_kernel_destroy(fragment);
         return status;
     }
@@ -79,10 +79,7 @@ hal_status ops_expression_make(const char *name, const hal_type *inputs, uint32_
                                ops_expression **expression)
 {
     hal_ir_builder *builder;
-    hal_status status = hal_ir_builder_create_fragment(name, &builder);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(hal_ir_builder_create_fragment(name, &builder));
     hal_ir_value values[OPS_MAX_INPUTS];
     for (uint32_t i = 0; i < input_count; i++) {
         values[i] = hal_ir_input(builder, i, inputs[i]);

@@ -34,14 +34,14 @@ static void dimensions_sort(ops_space *space, uint32_t leader)
     }
 }
 
-static int dimensions_can_merge(const ops_space *space, uint32_t outer, uint32_t inner)
+static bool dimensions_can_merge(const ops_space *space, uint32_t outer, uint32_t inner)
 {
     for (uint32_t view = 0; view < space->view_count; view++) {
         if (space->stride[view][outer] != space->size[inner] * space->stride[view][inner]) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 /* The highest index of a view in its binding. */
@@ -180,10 +180,10 @@ int64_t ops_space_elements(const ops_space *space)
     return count;
 }
 
-static int view_is_dense(const ops_space *space, uint32_t view)
+static bool view_is_dense(const ops_space *space, uint32_t view)
 {
     int64_t stride = 1;
-    int dense = 1;
+    bool dense = true;
     for (uint32_t i = space->rank; i-- > 0;) {
         dense = dense && space->stride[view][i] == stride;
         stride *= space->size[i];
@@ -369,20 +369,20 @@ hal_status ops_grid_spread(const ops_context *context, const char *function, uin
     return HAL_OK;
 }
 
-int ops_space_is_transposed(const ops_space *space)
+bool ops_space_is_transposed(const ops_space *space)
 {
     for (uint32_t view = 0; view < space->view_count; view++) {
         int64_t inner = space->stride[view][space->rank - 1];
         if (space->stride[view][space->rank - 2] == 1 && inner != 0) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-int ops_space_has_plain_lines(const ops_space *space)
+bool ops_space_has_plain_lines(const ops_space *space)
 {
-    int plain = 1;
+    bool plain = true;
     for (uint32_t view = 0; view < space->view_count; view++) {
         plain = plain && ops_inner_step(space->stride[view][space->rank - 1]) != OPS_INNER_ANY;
     }

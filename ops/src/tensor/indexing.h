@@ -8,6 +8,8 @@
 
 #include "context.h"
 
+#include <stdbool.h>
+
 #define OPS_MAX_VIEWS (HAL_IR_MAX_BINDINGS + 2u)
 
 /* Tensors ("views") that a kernel iterates over together. */
@@ -70,8 +72,8 @@ int64_t ops_space_elements(const ops_space *space);
 
 /* Whether a view is contiguous along the second innermost dimension; whether the innermost lines of
  * all views are contiguous, or one element. */
-int ops_space_is_transposed(const ops_space *space);
-int ops_space_has_plain_lines(const ops_space *space);
+bool ops_space_is_transposed(const ops_space *space);
+bool ops_space_has_plain_lines(const ops_space *space);
 
 /* Describes the kernel for a space. `reserved`: bytes of scalars that the caller adds. `reach`: the
  * largest distance in elements that the kernel goes beyond a view's elements of the space. */

@@ -133,7 +133,7 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
     }
     if (2 * (cache->count + 1) > cache->capacity) {
         hal_status status = cache_grow(cache);
-        if (status) {
+        if (status != HAL_OK) {
             hal_kernel_release(kernel);
             return status;
         }
@@ -151,7 +151,7 @@ static hal_status kernel_build(hal_device *device, const hal_kernel_recipe *reci
 {
     hal_ir_builder *builder;
     hal_status status = hal_ir_builder_create(name, &builder);
-    if (!status) {
+    if (status == HAL_OK) {
         emit(builder, user);
         status = ir ? hal_ir_builder_finish(builder, ir)
                     : hal_kernel_create_built(device, builder, recipe, kernel);
@@ -217,16 +217,16 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     }
     hal_kernel *kernel = NULL;
     hal_status status = cache_recall(context, hash, &kernel);
-    if (status || kernel) {
-        return status ? status : ops_cache_insert(context, hash, kernel, 0, entry);
+    if (status != HAL_OK || kernel) {
+        return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
     }
     if (context->compile_policy->refuses) {
         hal_ir_kernel *ir;
         status = kernel_build(context->device, NULL, name, emit, user, &ir, NULL);
-        if (!status) {
+        if (status == HAL_OK) {
             ops_compile_policy_keep(context->compile_policy, hash, ir);
         }
-        return status ? status : OPS_COMPILE_DEFERRED;
+        return status != HAL_OK ? status : OPS_COMPILE_DEFERRED;
     }
     const uint32_t count = ops_compile_policy_take(context->compile_policy, hash, taken);
     if (count > 0) {
@@ -236,5 +236,5 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     const uint64_t begin = now_ns();
     status = kernel_build(context->device, &recipe, name, emit, user, NULL, &kernel);
     ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
-    return status ? status : ops_cache_insert(context, hash, kernel, 0, entry);
+    return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
 }

@@ -1,4 +1,4 @@
-/* The kernels of a context, found by all that decides what they look like. Used by every family. */
+/* The kernels of a context, found by all that decides what they look like. */
 #ifndef OPS_SRC_TENSOR_KERNEL_CACHE_H
 #define OPS_SRC_TENSOR_KERNEL_CACHE_H
 

@@ -1,5 +1,5 @@
 /* The steps that a loop of a kernel may take, for devices whose drivers limit the iterations of
- * loops. Used by the families that divide their work by it. */
+ * loops. */
 #ifndef OPS_SRC_TENSOR_LOOP_LIMIT_H
 #define OPS_SRC_TENSOR_LOOP_LIMIT_H
 

@@ -61,7 +61,7 @@ static void search_add(search *s, int64_t stride, int64_t low, int64_t high)
 
 /* Whether terms `at` and finer ones can add up to `distance`: for each multiple of the coarsest
  * stride that leaves what the others can reach. True where that takes too many steps. */
-static int search_reaches(search *s, uint32_t at, int64_t distance)
+static bool search_reaches(search *s, uint32_t at, int64_t distance)
 {
     if (at == s->count) {
         return distance == 0;
@@ -73,7 +73,7 @@ static int search_reaches(search *s, uint32_t at, int64_t distance)
         divisor = greatest_divisor(divisor, s->terms[i].stride);
     }
     if (distance % divisor != 0) {
-        return 0;
+        return false;
     }
     const term *t = &s->terms[at];
     int64_t first = -floor_divide(high - distance, t->stride);
@@ -82,18 +82,18 @@ static int search_reaches(search *s, uint32_t at, int64_t distance)
     last = last < t->high ? last : t->high;
     for (int64_t i = first; i <= last; i++) {
         if (++s->steps > MAX_STEPS || search_reaches(s, at + 1, distance - i * t->stride)) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-int ops_elements_overlap(const ops_tensor *tensor)
+bool ops_elements_overlap(const ops_tensor *tensor)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         if (tensor->shape[i] == 0) {
-            return 0;
+            return false;
         }
         left |= tensor->shape[i] > 1 ? 1u << i : 0;
     }
@@ -106,35 +106,35 @@ int ops_elements_overlap(const ops_tensor *tensor)
             }
         }
         if (llabs(tensor->stride[finest]) < span) {
-            return 1;
+            return true;
         }
         span += (tensor->shape[finest] - 1) * llabs(tensor->stride[finest]);
         left &= ~(1u << finest);
     }
-    return 0;
+    return false;
 }
 
-int ops_same_view(const ops_tensor *x, const ops_tensor *y)
+bool ops_same_view(const ops_tensor *x, const ops_tensor *y)
 {
     if (x->buffer != y->buffer || x->type != y->type || x->offset != y->offset ||
         x->rank > y->rank) {
-        return 0;
+        return false;
     }
     int64_t strides[OPS_MAX_RANK];
     ops_broadcast_strides(x, y->rank, y->shape, strides);
     for (uint32_t i = 0; i < y->rank; i++) {
         if (y->shape[i] > 1 && strides[i] != y->stride[i]) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
-int ops_spans_meet(const ops_tensor *x, const ops_tensor *y)
+bool ops_spans_meet(const ops_tensor *x, const ops_tensor *y)
 {
     if (!x->buffer || x->buffer != y->buffer || ops_tensor_get_element_count(x) == 0 ||
         ops_tensor_get_element_count(y) == 0) {
-        return 0;
+        return false;
     }
     int64_t first[2], end[2];
     ops_span(x, &first[0], &end[0]);
@@ -145,10 +145,10 @@ int ops_spans_meet(const ops_tensor *x, const ops_tensor *y)
 
 /* Elements share memory where x's coordinates times its strides, less y's times its, add up to y's
  * offset less x's. Where element sizes differ, all of it is in bytes, with a byte of each. */
-int ops_overlap(const ops_tensor *x, const ops_tensor *y)
+bool ops_overlap(const ops_tensor *x, const ops_tensor *y)
 {
     if (!ops_spans_meet(x, y)) {
-        return 0;
+        return false;
     }
     int64_t size_x = hal_type_size(x->type), size_y = hal_type_size(y->type);
     if (size_x == size_y) {

@@ -30,7 +30,7 @@ struct ops_recorded_plan {
 };
 
 struct ops_plan_recorder {
-    int is_open, is_incomplete;
+    bool is_open, is_incomplete;
     hal_buffer *buffers[OPS_PLAN_BUFFERS]; /* null: a temporary that was released */
     uint64_t bytes[OPS_PLAN_BUFFERS];      /* of temporaries */
     uint32_t operand_count, buffer_count;
@@ -72,21 +72,21 @@ static void recorder_release_kernels(ops_plan_recorder *recorder)
 }
 
 /* `array` is the address of a pointer. */
-static int array_reserve(void *array, uint32_t *capacity, uint32_t needed, size_t size)
+static bool array_reserve(void *array, uint32_t *capacity, uint32_t needed, size_t size)
 {
     void *old, *made;
     if (needed <= *capacity) {
-        return 1;
+        return true;
     }
     uint32_t wanted = needed > 2 * *capacity ? needed : 2 * *capacity;
     memcpy(&old, array, sizeof old);
     made = realloc(old, wanted * size);
     if (!made) {
-        return 0;
+        return false;
     }
     memcpy(array, &made, sizeof made);
     *capacity = wanted;
-    return 1;
+    return true;
 }
 
 static uint32_t recorder_slot_of(const ops_plan_recorder *recorder, const hal_buffer *buffer)
@@ -214,6 +214,21 @@ void ops_plan_recorder_cancel(ops_plan_recorder *recorder)
     recorder_release_kernels(recorder);
 }
 
+<<<<<<< HEAD
+=======
+bool ops_plan_recorder_pause(ops_plan_recorder *recorder)
+{
+    const bool is_open = recorder->is_open;
+    recorder->is_open = 0;
+    return is_open;
+}
+
+void ops_plan_recorder_resume(ops_plan_recorder *recorder, bool is_open)
+{
+    recorder->is_open = is_open;
+}
+
+>>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on)
 void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *buffer,
                                      uint64_t bytes)
 {
@@ -241,13 +256,13 @@ hal_status ops_recorded_plan_replay(const ops_recorded_plan *plan, ops_context *
     uint32_t count = plan->operand_count;
     hal_status status = HAL_OK;
     memcpy(buffers, operands, count * sizeof *buffers);
-    for (uint32_t i = 0; i < plan->temporary_count && !status; i++) {
+    for (uint32_t i = 0; i < plan->temporary_count && status == HAL_OK; i++) {
         status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, plan->temporaries[i],
                                    &buffers[count]);
-        count += !status;
+        count += status == HAL_OK;
         status = status == HAL_ERROR_OUT_OF_MEMORY ? OPS_PLAN_NO_MEMORY : status;
     }
-    for (uint32_t i = 0; i < plan->command_count && !status; i++) {
+    for (uint32_t i = 0; i < plan->command_count && status == HAL_OK; i++) {
         status = command_replay(plan, &plan->commands[i], context, buffers);
     }
     while (count > plan->operand_count) {
@@ -272,7 +287,7 @@ hal_status ops_record_dispatch(ops_context *context, hal_kernel *kernel, const u
 {
     hal_status status = hal_queue_dispatch(context->queue, kernel, grid, ranges, range_count,
                                            scalars, scalar_bytes);
-    if (status || !context->recorder->is_open) {
+    if (status != HAL_OK || !context->recorder->is_open) {
         return status;
     }
     plan_command *command =
@@ -288,7 +303,7 @@ hal_status ops_record_dispatch(ops_context *context, hal_kernel *kernel, const u
 hal_status ops_record_copy(ops_context *context, hal_range source, hal_range target)
 {
     hal_status status = hal_queue_copy(context->queue, source, target);
-    if (!status && context->recorder->is_open) {
+    if (status == HAL_OK && context->recorder->is_open) {
         const hal_range ranges[2] = {source, target};
         plan_command *command = recorder_add_command(context->recorder, ranges, 2, NULL, 0);
         if (command) {
@@ -301,7 +316,7 @@ hal_status ops_record_copy(ops_context *context, hal_range source, hal_range tar
 hal_status ops_record_fill(ops_context *context, hal_range target, uint32_t pattern)
 {
     hal_status status = hal_queue_fill(context->queue, target, pattern);
-    if (!status && context->recorder->is_open) {
+    if (status == HAL_OK && context->recorder->is_open) {
         plan_command *command = recorder_add_command(context->recorder, &target, 1, NULL, 0);
         if (command) {
             command->kind = COMMAND_FILL;

@@ -53,7 +53,7 @@ void ops_put_u64(ops_block *block, uint64_t value)
     block->alignment = 8;
 }
 
-void ops_put_index(ops_block *block, int index64, int64_t value)
+void ops_put_index(ops_block *block, bool index64, int64_t value)
 {
     if (index64) {
         ops_put_u64(block, (uint64_t)value);

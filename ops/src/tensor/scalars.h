@@ -3,6 +3,7 @@
 #define OPS_SRC_TENSOR_SCALARS_H
 
 #include <hal/hal.h>
+#include <stdbool.h>
 
 /* Laid out as hal_ir_scalar_value does. */
 typedef struct ops_block {
@@ -30,7 +31,7 @@ void ops_put_u32(ops_block *block, uint32_t value);
 void ops_put_u64(ops_block *block, uint64_t value);
 
 /* Appends a place, stride or count of 64 or 32 bits; negative ones wrap. */
-void ops_put_index(ops_block *block, int index64, int64_t value);
+void ops_put_index(ops_block *block, bool index64, int64_t value);
 
 /* Appends `value` as a scalar of a value type. */
 void ops_put_number(ops_block *block, hal_type type, double value);

@@ -44,17 +44,17 @@ void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_
     }
 }
 
-int ops_same_shape(const ops_tensor *x, const ops_tensor *y)
+bool ops_same_shape(const ops_tensor *x, const ops_tensor *y)
 {
     if (x->rank != y->rank) {
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; i < x->rank; i++) {
         if (x->shape[i] != y->shape[i]) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 ops_tensor ops_row_major(const ops_tensor *tensor)
@@ -69,34 +69,34 @@ ops_tensor ops_row_major(const ops_tensor *tensor)
     return made;
 }
 
-int ops_is_reordered(const ops_tensor *tensor)
+bool ops_is_reordered(const ops_tensor *tensor)
 {
     int64_t least = INT64_MAX; /* of the axes before */
     for (uint32_t i = 0; i < tensor->rank; i++) {
         const int64_t stride = tensor->shape[i] > 1 ? llabs(tensor->stride[i]) : 0;
         if (stride > least) {
-            return 1;
+            return true;
         }
         least = stride ? stride : least;
     }
-    return 0;
+    return false;
 }
 
-int ops_same_strides(const ops_tensor *x, const ops_tensor *y)
+bool ops_same_strides(const ops_tensor *x, const ops_tensor *y)
 {
-    int same = 1;
+    bool same = true;
     for (uint32_t i = 0; same && i < x->rank; i++) {
         same = x->shape[i] == 1 || x->stride[i] == y->stride[i];
     }
     return same;
 }
 
-int ops_is_dense(const ops_tensor *tensor)
+bool ops_is_dense(const ops_tensor *tensor)
 {
     uint32_t placed = 0; /* one bit per axis */
     int64_t stride = 1;
     if (ops_tensor_get_element_count(tensor) == 0) {
-        return 1;
+        return true;
     }
     for (uint32_t k = 0; k < tensor->rank; k++) {
         uint32_t i = 0; /* the next axis, from the innermost one outwards */
@@ -105,12 +105,12 @@ int ops_is_dense(const ops_tensor *tensor)
             i++;
         }
         if (i == tensor->rank) {
-            return 0;
+            return false;
         }
         placed |= 1u << i;
         stride *= tensor->shape[i];
     }
-    return 1;
+    return true;
 }
 
 void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end)
@@ -125,7 +125,7 @@ void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end)
     *end = high + 1;
 }
 
-int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count)
+bool ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count)
 {
     int64_t low = tensor->offset, high = tensor->offset;
     int empty = 0;
@@ -137,7 +137,7 @@ int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *
         if (length < 0 || __builtin_mul_overflow(*count, length, count) ||
             __builtin_mul_overflow(length - 1, tensor->stride[i], &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) {
-            return 0;
+            return false;
         }
     }
     *first = empty ? 0 : low;

@@ -1,8 +1,9 @@
-/* Shapes, strides and spans of tensors, without a context. Used by every family. */
+/* Shapes, strides and spans of tensors, without a context. */
 #ifndef OPS_SRC_TENSOR_SHAPE_H
 #define OPS_SRC_TENSOR_SHAPE_H
 
 #include <ops/tensor.h>
+#include <stdbool.h>
 
 /* Sets INVALID_ARGUMENT with a formatted message, and returns it. */
 #define ops_invalid(...) hal_status_set(HAL_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
@@ -21,20 +22,20 @@ hal_status ops_check_axis(const char *function, const char *argument, const ops_
 void ops_broadcast_strides(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,
                            int64_t *strides);
 
-int ops_same_shape(const ops_tensor *x, const ops_tensor *y);
+bool ops_same_shape(const ops_tensor *x, const ops_tensor *y);
 
 /* The tensor with row-major strides, which are counted as if it had elements, and no offset. */
 ops_tensor ops_row_major(const ops_tensor *tensor);
 
 /* Whether some axes are in memory in another order than the row-major one. Axes of length 1 and of
  * stride 0 have no place in the order. */
-int ops_is_reordered(const ops_tensor *tensor);
+bool ops_is_reordered(const ops_tensor *tensor);
 
 /* Whether the elements of two tensors of one shape have the same places but for the offset. */
-int ops_same_strides(const ops_tensor *x, const ops_tensor *y);
+bool ops_same_strides(const ops_tensor *x, const ops_tensor *y);
 
 /* Whether the elements fill memory without gaps, in any order of axes. */
-int ops_is_dense(const ops_tensor *tensor);
+bool ops_is_dense(const ops_tensor *tensor);
 
 /* The lowest and one beyond the highest element that a tensor touches, in elements. */
 void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end);
@@ -42,6 +43,6 @@ void ops_span(const ops_tensor *tensor, int64_t *first, int64_t *end);
 /* The same for tensors that come from outside. False for a negative length, and where elements or
  * places are beyond what 63 bits count, even if other axes have a length of 0; a tensor without
  * elements spans nothing. `count`: the product of the lengths, 0 taken for 1. */
-int ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count);
+bool ops_extent(const ops_tensor *tensor, int64_t *first, int64_t *end, int64_t *count);
 
 #endif

@@ -47,19 +47,13 @@ hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
                            context ? "tensor" : "context");
     }
     uint64_t bytes;
-    hal_status status = ops_check_shape("ops_tensor_create", type, rank, shape, &bytes);
-    if (status) {
-        return status;
-    }
-    status = ops_check_storage(context, "ops_tensor_create", "tensor", type);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_check_shape("ops_tensor_create", type, rank, shape, &bytes));
+    HAL_TRY(ops_check_storage(context, "ops_tensor_create", "tensor", type));
     ops_tensor made;
     describe_contiguous(&made, type, rank, shape);
     /* A tensor without elements still has a buffer, so that it is a tensor of its device. */
-    status = ops_buffer_create(context, bytes ? bytes : 4, &made.buffer);
-    if (!status) {
+    hal_status status = ops_buffer_create(context, bytes ? bytes : 4, &made.buffer);
+    if (status == HAL_OK) {
         *tensor = made;
     }
     return status;
@@ -76,19 +70,13 @@ void ops_tensor_release(ops_tensor *tensor)
 hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_t start,
                             int64_t count, int64_t step, ops_tensor *view)
 {
-    hal_status status = check_view("ops_tensor_slice", tensor, view);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_view("ops_tensor_slice", tensor, view));
     uint32_t axis;
-    status = ops_check_axis("ops_tensor_slice", "axis", tensor, given_axis, &axis);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_check_axis("ops_tensor_slice", "axis", tensor, given_axis, &axis));
     char text[OPS_TEXT_BYTES];
     const int64_t length = tensor->shape[axis];
     int64_t reach = 0, last = start;
-    int fits = count >= 0 && start >= 0;
+    bool fits = count >= 0 && start >= 0;
     if (fits && count > 0) {
         fits = !__builtin_mul_overflow(count - 1, step, &reach) &&
                !__builtin_add_overflow(start, reach, &last) && start < length && last >= 0 &&
@@ -107,8 +95,9 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_
     made.shape[axis] = count;
     made.stride[axis] = count > 1 ? tensor->stride[axis] * step : tensor->stride[axis];
     uint64_t bytes; /* steps of 0 make any number of elements */
-    status = ops_check_shape("ops_tensor_slice", made.type, made.rank, made.shape, &bytes);
-    if (!status) {
+    hal_status status =
+        ops_check_shape("ops_tensor_slice", made.type, made.rank, made.shape, &bytes);
+    if (status == HAL_OK) {
         *view = made;
     }
     return status;
@@ -116,10 +105,7 @@ hal_status ops_tensor_slice(const ops_tensor *tensor, int32_t given_axis, int64_
 
 hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes, ops_tensor *view)
 {
-    hal_status status = check_view("ops_tensor_permute", tensor, view);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_view("ops_tensor_permute", tensor, view));
     if (!axes && tensor->rank > 0) {
         return ops_invalid("ops_tensor_permute: axes: expected a pointer, got null");
     }
@@ -130,10 +116,7 @@ hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes, ops
         uint32_t axis;
         char name[24];
         snprintf(name, sizeof name, "axes[%u]", i);
-        status = ops_check_axis("ops_tensor_permute", name, tensor, axes[i], &axis);
-        if (status) {
-            return status;
-        }
+        HAL_TRY(ops_check_axis("ops_tensor_permute", name, tensor, axes[i], &axis));
         if (seen >> axis & 1) {
             return ops_invalid(
                 "ops_tensor_permute: %s: expected each axis of %s once, got %d again", name,
@@ -150,16 +133,13 @@ hal_status ops_tensor_permute(const ops_tensor *tensor, const int32_t *axes, ops
 hal_status ops_tensor_transpose(const ops_tensor *tensor, int32_t axis1, int32_t axis2,
                                 ops_tensor *view)
 {
-    hal_status status = check_view("ops_tensor_transpose", tensor, view);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_view("ops_tensor_transpose", tensor, view));
     uint32_t one, other;
-    status = ops_check_axis("ops_tensor_transpose", "axis1", tensor, axis1, &one);
-    if (!status) {
+    hal_status status = ops_check_axis("ops_tensor_transpose", "axis1", tensor, axis1, &one);
+    if (status == HAL_OK) {
         status = ops_check_axis("ops_tensor_transpose", "axis2", tensor, axis2, &other);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     ops_tensor made = *tensor;
@@ -174,14 +154,11 @@ hal_status ops_tensor_transpose(const ops_tensor *tensor, int32_t axis1, int32_t
 hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, const int64_t *shape,
                               ops_tensor *view)
 {
-    hal_status status = check_view("ops_tensor_reshape", tensor, view);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_view("ops_tensor_reshape", tensor, view));
     char text[OPS_TEXT_BYTES];
     int64_t wanted[OPS_MAX_RANK], known = 1;
     uint32_t open = OPS_MAX_RANK;
-    int fits = rank <= OPS_MAX_RANK && (rank == 0 || shape);
+    bool fits = rank <= OPS_MAX_RANK && (rank == 0 || shape);
     for (uint32_t i = 0; fits && i < rank; i++) {
         wanted[i] = shape[i];
         if (shape[i] == -1 && open == OPS_MAX_RANK) {
@@ -208,8 +185,8 @@ hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, const int
                            ops_describe(tensor, text));
     }
     uint64_t bytes;
-    status = ops_check_shape("ops_tensor_reshape", tensor->type, rank, wanted, &bytes);
-    if (status) {
+    hal_status status = ops_check_shape("ops_tensor_reshape", tensor->type, rank, wanted, &bytes);
+    if (status != HAL_OK) {
         return status; /* without elements, the other axes may be of any length */
     }
     ops_tensor made;
@@ -225,13 +202,13 @@ hal_status ops_tensor_broadcast(const ops_tensor *tensor, uint32_t rank, const i
 {
     hal_status status = check_view("ops_tensor_broadcast", tensor, view);
     uint64_t bytes;
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_shape("ops_tensor_broadcast", tensor->type, rank, shape, &bytes);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_check_broadcast("ops_tensor_broadcast", "tensor", tensor, rank, shape);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     ops_tensor made = {tensor->buffer, tensor->type, rank, tensor->offset, {0}, {0}};

@@ -192,13 +192,13 @@ static void long_chains_are_cut(void **state)
         ops_array *t = made(ops_array_unary(functions[i % 3], x));
         ops_array_release(x);
         x = t;
-        assert_true(statistics().arrays <= before.arrays + OPS_GROUP_OPERATIONS + 2);
+        assert_true(statistics().arrays <= before.arrays + OPS_CLUSTER_OPERATIONS + 2);
     }
     ok(ops_array_read(x, sizeof got, got));
     assert_int_equal(statistics().recorded, before.recorded + 10000);
     assert_int_equal(statistics().evaluated, before.evaluated + 10000);
-    assert_int_equal(statistics().kernels,
-                     before.kernels + (10000 + OPS_GROUP_OPERATIONS - 1) / OPS_GROUP_OPERATIONS);
+    const uint32_t most = OPS_CLUSTER_OPERATIONS;
+    assert_int_equal(statistics().kernels, before.kernels + (10000 + most - 1) / most);
     for (int i = 0; i < 10000; i++) {
         expected = i % 3 == 0 ? -expected : i % 3 == 1 ? (float)sin(expected) : fabsf(expected);
     }

@@ -182,8 +182,8 @@ static void epochs_wrap_around(void **state)
     ok(ops_array_read(x, sizeof got, values[0]));
     ok(ops_array_read(y, sizeof got, values[1]));
     ok(ops_array_read(z, sizeof got, values[2]));
-    x->group_epoch = y->group_epoch = z->group_epoch = 0; /* in no group yet */
-    ops_arrays_of(test_context)->group_epoch = UINT32_MAX;
+    x->cluster_epoch = y->cluster_epoch = z->cluster_epoch = 0; /* in no cluster yet */
+    ops_arrays_of(test_context)->cluster_epoch = UINT32_MAX;
     ok(ops_array_read(ops_sub(ops_mul(y, z), x), sizeof got, got));
     for (int i = 0; i < 9; i++) {
         float product = values[1][i] * values[2][i];
