@@ -127,47 +127,60 @@ static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
     }
 }
 
-/* Replays or records the plan. OPS_COMPILE_DEFERRED: its operations have to be computed one by
- * one. `sums`: receives those of the result, with the caller's reference to their buffer. */
+/* Records the plan and inserts it into the plan cache. *is_deferred: missing kernels are not to be
+ * compiled now; receives whether one was missing, so that nothing was recorded. */
+static hal_status plan_record(const ops_fusion_plan *plan, ops_arrays *arrays,
+                              const uint64_t hash[2], hal_buffer *const *buffers, bool *is_deferred)
+{
+    const uint32_t count = plan->input_count + ops_fusion_plan_buffer_count(plan);
+    const bool may_defer = *is_deferred;
+    ops_compile_policy *policy = plan->context->compile_policy;
+    ops_plan_recorder *recorder = plan->context->recorder;
+    ops_plan_recorder_begin(recorder, buffers, count);
+    if (may_defer) {
+        ops_compile_policy_begin_keeping(policy, hash);
+    }
+    const hal_status status = ops_fusion_record(plan, buffers + plan->input_count);
+    *is_deferred = may_defer && ops_compile_policy_end_keeping(policy) && status != HAL_OK;
+    if (status != HAL_OK) {
+        ops_plan_recorder_cancel(recorder);
+        return *is_deferred ? HAL_OK : status;
+    }
+    ops_plan_cache_insert(arrays->plan_cache, hash, ops_plan_recorder_end(recorder));
+    arrays->statistics.compiled++;
+    return HAL_OK;
+}
+
+/* Replays or records the plan. *is_deferred: its operations have to be computed one by one. `sums`:
+ * receives those of the result, with the caller's reference to their buffer. */
 static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
-                               const execution *how, ops_tensor *sums)
+                               const execution *how, ops_tensor *sums, bool *is_deferred)
 {
     hal_buffer *buffers[OPS_PLAN_INPUTS + OPS_MAX_OUTPUTS];
     hal_buffer **outputs = buffers + plan->input_count;
-    const uint32_t output_count = ops_fusion_plan_buffer_count(plan);
-    ops_plan_recorder *recorder = plan->context->recorder;
     ops_cache_key key;
     uint64_t hash[2];
     HAL_TRY(plan_bind_inputs(plan, buffers));
-    hal_status status = HAL_OK;
     key.size = 0;
     ops_fusion_plan_append_key(plan, &key);
     const ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
     const ops_compile_decision decision =
         recorded ? OPS_COMPILE_NOW : plan_defer_compile(plan, arrays, hash);
+    *is_deferred = decision != OPS_COMPILE_NOW;
     if (decision == OPS_DEFER_AGAIN) {
-        return OPS_COMPILE_DEFERRED;
+        return HAL_OK;
     }
     HAL_TRY(plan_create_outputs(plan, how, outputs));
+    hal_status status = HAL_OK;
+    bool lacks_memory = false;
     if (recorded) {
-        status = ops_recorded_plan_replay(recorded, plan->context, buffers);
+        status = ops_recorded_plan_replay(recorded, plan->context, buffers, &lacks_memory);
     }
-    if (!recorded || status == OPS_PLAN_NO_MEMORY) {
-        ops_plan_recorder_begin(recorder, buffers, plan->input_count + output_count);
-        /* A first time may find the kernel in the kernel cache after all. */
-        plan->context->compile_policy->refuses = decision == OPS_DEFER_FIRST;
-        memcpy(plan->context->compile_policy->refused_plan, hash, sizeof hash);
-        status = ops_fusion_record(plan, outputs);
-        plan->context->compile_policy->refuses = 0;
-        if (status != HAL_OK) {
-            ops_plan_recorder_cancel(recorder);
-        } else {
-            ops_plan_cache_insert(arrays->plan_cache, hash, ops_plan_recorder_end(recorder));
-            arrays->statistics.compiled++;
-        }
+    if (!recorded || lacks_memory) {
+        status = plan_record(plan, arrays, hash, buffers, is_deferred);
     }
-    if (status != HAL_OK) {
-        release_buffers(outputs, output_count);
+    if (status != HAL_OK || *is_deferred) {
+        release_buffers(outputs, ops_fusion_plan_buffer_count(plan));
         return status;
     }
     if (plan->c_levels) {
@@ -266,7 +279,8 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         plan.c_levels = wanted->levels;
         plan.drops_result = wanted->drops_result;
     }
-    status = plan_execute(&plan, root->owner, how, wanted ? &wanted->tensor : NULL);
+    bool is_deferred;
+    status = plan_execute(&plan, root->owner, how, wanted ? &wanted->tensor : NULL, &is_deferred);
     hal_buffer_release(sums.tensor.buffer);
     if (status == HAL_ERROR_OUT_OF_MEMORY && plan.a_levels) { /* once more, without sums */
         ops_array *source = plan.anchor->operands[0];
@@ -274,7 +288,7 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
             source->state == OPS_NODE_DEFERRED ? node_execute(source, NULL, 0, how, NULL) : HAL_OK;
         return status != HAL_OK ? status : node_execute(root, others, other_count, how, wanted);
     }
-    if (status != OPS_COMPILE_DEFERRED) {
+    if (status != HAL_OK || !is_deferred) {
         return status;
     }
     /* One kernel per operation. */

@@ -197,8 +197,8 @@ static hal_status record_matmul_apart(const ops_fusion_plan *plan, const ops_gem
     ops_gemm_options plain = *options;
     ops_tensor inputs[OPS_CLUSTER_LEAVES];
     ops_expression *expression = NULL;
-    if (plan->context->compile_policy->refuses) {
-        return OPS_COMPILE_DEFERRED;
+    if (plan->context->compile_policy->keeps_missing) {
+        return ops_compile_policy_refuse(plan->context->compile_policy);
     }
     HAL_TRY(product_create(plan, &inputs[0]));
     const uint32_t count = 1 + options->input_count;

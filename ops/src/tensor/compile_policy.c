@@ -61,6 +61,25 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
                                                                    : OPS_DEFER_AGAIN;
 }
 
+void ops_compile_policy_begin_keeping(ops_compile_policy *policy, const uint64_t plan[2])
+{
+    policy->keeps_missing = true;
+    policy->has_refused = false;
+    memcpy(policy->kept_for, plan, sizeof policy->kept_for);
+}
+
+bool ops_compile_policy_end_keeping(ops_compile_policy *policy)
+{
+    policy->keeps_missing = false;
+    return policy->has_refused;
+}
+
+hal_status ops_compile_policy_refuse(ops_compile_policy *policy)
+{
+    policy->has_refused = true;
+    return HAL_ERROR_NOT_FOUND;
+}
+
 void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],
                              hal_ir_kernel *ir)
 {
@@ -79,7 +98,7 @@ void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2
     }
     ops_pending_kernel *kept = &policy->pending[policy->pending_count++];
     memcpy(kept->kernel, kernel, sizeof kept->kernel);
-    memcpy(kept->plan, policy->refused_plan, sizeof kept->plan);
+    memcpy(kept->plan, policy->kept_for, sizeof kept->plan);
     kept->ir = ir;
 }
 

@@ -30,17 +30,15 @@ typedef struct ops_compile_policy {
     const ops_compile_tuning *tuning;
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
     uint32_t eager_plans;       /* that will still be compiled at their first use */
-    bool refuses;               /* a missing kernel is OPS_COMPILE_DEFERRED */
-    uint64_t refused_plan[2];   /* while it refuses: the plan's hash */
+    bool keeps_missing;         /* missing kernels are kept, not compiled; of `kept_for` */
+    bool has_refused;           /* a call, since ops_compile_policy_begin_keeping */
+    uint64_t kept_for[2];       /* the hash of a deferred plan */
     uint32_t pending_count;
     ops_pending_kernel pending[OPS_PENDING_KERNELS];
     struct {
         uint64_t key, spent_ns;
     } plans[OPS_DEFERRED_PLANS]; /* direct-mapped by key; a collision forgets what was spent */
 } ops_compile_policy;
-
-/* Status of a kernel that is missing while `refuses` is set. It never leaves the library. */
-#define OPS_COMPILE_DEFERRED ((hal_status)-1)
 
 /* Null without memory. The table has to outlive the policy. */
 ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning);
@@ -60,7 +58,15 @@ typedef enum ops_compile_decision {
 ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_t key[2],
                                        uint32_t kernels, uint64_t bytes);
 
-/* Keeps the kernel of the refused plan, which passes to the policy. */
+/* From here on, kernels that are missing are kept for a deferred plan and not compiled: the call
+ * that needs one is refused. The end returns whether one was. */
+void ops_compile_policy_begin_keeping(ops_compile_policy *policy, const uint64_t plan[2]);
+bool ops_compile_policy_end_keeping(ops_compile_policy *policy);
+
+/* Refuses a call in between: returns NOT_FOUND, without a message. */
+hal_status ops_compile_policy_refuse(ops_compile_policy *policy);
+
+/* Keeps a kernel of that plan, which passes to the policy. */
 void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],
                              hal_ir_kernel *ir);
 

@@ -220,13 +220,13 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     if (status != HAL_OK || kernel) {
         return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
     }
-    if (context->compile_policy->refuses) {
+    if (context->compile_policy->keeps_missing) {
         hal_ir_kernel *ir;
         status = kernel_build(context->device, NULL, name, emit, user, &ir, NULL);
         if (status == HAL_OK) {
             ops_compile_policy_keep(context->compile_policy, hash, ir);
         }
-        return status != HAL_OK ? status : OPS_COMPILE_DEFERRED;
+        return status != HAL_OK ? status : ops_compile_policy_refuse(context->compile_policy);
     }
     const uint32_t count = ops_compile_policy_take(context->compile_policy, hash, taken);
     if (count > 0) {

@@ -93,8 +93,8 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
 typedef void (*ops_kernel_emit)(hal_ir_builder *builder, const void *user);
 
 /* Finds the kernel of a key; builds it with `emit`, compiles and inserts it where there is none.
- * Errors: those of the builder, the compiler and ops_cache_insert; OPS_COMPILE_DEFERRED where the
- * compile policy refuses. */
+ * Errors: those of the builder, the compiler and ops_cache_insert; NOT_FOUND, without a
+ * message, where the compile policy keeps missing kernels. */
 hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const char *name,
                          ops_kernel_emit emit, const void *user, ops_entry **entry);
 

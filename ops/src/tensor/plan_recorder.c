@@ -250,7 +250,7 @@ void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *bu
 }
 
 hal_status ops_recorded_plan_replay(const ops_recorded_plan *plan, ops_context *context,
-                                    hal_buffer *const *operands)
+                                    hal_buffer *const *operands, bool *lacks_memory)
 {
     hal_buffer *buffers[OPS_PLAN_BUFFERS];
     uint32_t count = plan->operand_count;
@@ -260,8 +260,8 @@ hal_status ops_recorded_plan_replay(const ops_recorded_plan *plan, ops_context *
         status = hal_buffer_create(context->device, HAL_MEMORY_DEVICE, plan->temporaries[i],
                                    &buffers[count]);
         count += status == HAL_OK;
-        status = status == HAL_ERROR_OUT_OF_MEMORY ? OPS_PLAN_NO_MEMORY : status;
     }
+    *lacks_memory = status == HAL_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < plan->command_count && status == HAL_OK; i++) {
         status = command_replay(plan, &plan->commands[i], context, buffers);
     }

@@ -45,13 +45,11 @@ void ops_plan_recorder_resume(ops_plan_recorder *recorder, bool is_open);
 void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *buffer,
                                      uint64_t bytes);
 
-/* Records a plan's commands with buffers in place of its operands.
- * Errors: OPS_PLAN_NO_MEMORY (it never leaves the library) when there is no memory for the
- * temporaries: nothing was recorded, and the call itself may do without them or report what is
- * missing. Errors of dispatches. */
-#define OPS_PLAN_NO_MEMORY ((hal_status)-2)
+/* Records a plan's commands with buffers in place of its operands. *lacks_memory: there was none
+ * for the temporaries, and nothing was recorded; the call itself may do without them or report what
+ * is missing. Errors: OUT_OF_MEMORY as told, those of dispatches. */
 hal_status ops_recorded_plan_replay(const ops_recorded_plan *plan, ops_context *context,
-                                    hal_buffer *const *operands);
+                                    hal_buffer *const *operands, bool *lacks_memory);
 void ops_recorded_plan_destroy(ops_recorded_plan *plan);
 
 /* Commands on the context's queue. */
