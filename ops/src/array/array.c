@@ -1,5 +1,5 @@
 /* Public calls on single arrays and contexts: lifetime and scopes, properties, values, views,
- * scalar operands, settings. Calls of operations are in operation.c and movement.c, those that make
+ * settings. Calls of operations are in operation.c and movement.c, those that make
  * arrays in creation.c. */
 #include "deferred.h"
 #include "execute.h"
@@ -245,24 +245,6 @@ ops_array *ops_array_reshape(ops_array *x, uint32_t rank, const int64_t *shape)
                           ? array_make_view(from, &view)
                           : NULL;
     ops_array_release(copy);
-    return node;
-}
-
-ops_array *ops_array_binary_scalar(ops_binary_function function, ops_array *x, double y)
-{
-    ops_arrays *arrays = ops_check_operands("ops_array_binary_scalar", &x, 1);
-    ops_array *scalar = arrays ? ops_array_scalar(arrays->context, x->view.type, y) : NULL;
-    ops_array *node = ops_array_binary(function, x, scalar);
-    ops_array_release(scalar);
-    return node;
-}
-
-ops_array *ops_array_scalar_binary(ops_binary_function function, double x, ops_array *y)
-{
-    ops_arrays *arrays = ops_check_operands("ops_array_scalar_binary", &y, 1);
-    ops_array *scalar = arrays ? ops_array_scalar(arrays->context, y->view.type, x) : NULL;
-    ops_array *node = ops_array_binary(function, scalar, y);
-    ops_array_release(scalar);
     return node;
 }
 

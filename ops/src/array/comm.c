@@ -1,23 +1,13 @@
-<<<<<<< HEAD:ops/src/array/comm.c
 /* Reductions of arrays over the ranks of a communicator. */
 #include "tensor/comm.h"
-=======
-/* Reductions of arrays over the ranks of a group. */
-#include "tensor/group.h"
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/array/group.c
 
 #include "execute.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-<<<<<<< HEAD:ops/src/array/comm.c
 static hal_status arguments_check(hal_comm *comm, ops_array *const *arrays, uint32_t count,
                                   const ops_comm_options *options, bool *is_alone)
-=======
-static hal_status arguments_check(hal_group *group, ops_array *const *arrays, uint32_t count,
-                                  const ops_group_options *options, bool *is_alone)
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/array/group.c
 {
     static const char function[] = "ops_array_all_reduce";
     if (!arrays || count == 0) {
@@ -128,13 +118,8 @@ hal_status ops_array_all_reduce(hal_comm *comm, uint32_t reduction, ops_array *c
                                 uint32_t count, const ops_comm_options *options,
                                 ops_array **results)
 {
-<<<<<<< HEAD:ops/src/array/comm.c
     const hal_collective what = ops_comm_reduction(reduction, options);
     bool is_alone = false;
-=======
-    const hal_collective what = ops_group_reduction(reduction, options);
-    bool is_alone = false;
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/array/group.c
     if (!results) {
         return ops_invalid("ops_array_all_reduce: results: expected a pointer, got null");
     }

@@ -144,6 +144,24 @@ ops_array *ops_array_binary(ops_binary_function function, ops_array *x, ops_arra
     return ops_defer("ops_array_binary", OPS_OPERATION_BINARY, function, operands, 2, &result);
 }
 
+ops_array *ops_array_binary_scalar(ops_binary_function function, ops_array *x, double y)
+{
+    ops_arrays *arrays = ops_check_operands("ops_array_binary_scalar", &x, 1);
+    ops_array *scalar = arrays ? ops_array_scalar(arrays->context, x->view.type, y) : NULL;
+    ops_array *node = ops_array_binary(function, x, scalar);
+    ops_array_release(scalar);
+    return node;
+}
+
+ops_array *ops_array_scalar_binary(ops_binary_function function, double x, ops_array *y)
+{
+    ops_arrays *arrays = ops_check_operands("ops_array_scalar_binary", &y, 1);
+    ops_array *scalar = arrays ? ops_array_scalar(arrays->context, y->view.type, x) : NULL;
+    ops_array *node = ops_array_binary(function, scalar, y);
+    ops_array_release(scalar);
+    return node;
+}
+
 ops_array *ops_array_where(ops_array *condition, ops_array *x, ops_array *y)
 {
     ops_array *const operands[3] = {condition, x, y};

@@ -1,348 +1,15 @@
-/* Row programs: their construction, the choice of group and slices, and the dispatch. */
+/* The plan of one kernel of rows and its dispatch, see rows.h. */
+#include "rows.h"
+
 #include "rows_kernel.h"
 
 #include "tensor/context.h"
 #include "tensor/dispatch.h"
-#include "tensor/expression.h"
-#include "tensor/loop_limit.h"
 
 #include <string.h>
 
-_Static_assert(OPS_KEPT_ELEMENTS == OPS_ROW_SLOTS / 2, "rows that groups are chosen for are kept");
-
 /* Bytes that the alignment of shared arrays takes. */
 #define CACHE_ALIGNMENT 512
-
-void ops_row_begin(ops_row_program *program, uint32_t input_count)
-{
-    program->input_count = program->value_count = input_count;
-    program->operand_count = program->output_count = 0;
-    program->overflowed = input_count >= OPS_ROW_VALUES;
-    program->costly = OPS_ROW_NONE;
-    program->exponential = OPS_ROW_EXP_FULL;
-}
-
-static uint8_t program_add(ops_row_program *p, const ops_row_step *step, const uint8_t *operands,
-                           uint32_t count)
-{
-    if (p->overflowed || p->value_count == OPS_ROW_VALUES ||
-        p->operand_count + count > OPS_ROW_OPERANDS) {
-        p->overflowed = 1;
-        return 0;
-    }
-    ops_row_step *made = &p->steps[p->value_count - p->input_count];
-    *made = *step;
-    made->first_operand = (uint16_t)p->operand_count;
-    made->operand_count = (uint16_t)count;
-    memcpy(p->operands + p->operand_count, operands, count);
-    p->operand_count += count;
-    return (uint8_t)p->value_count++;
-}
-
-uint8_t ops_row_map(ops_row_program *program, ops_row_function function, const void *user,
-                    const uint64_t key[2], const uint8_t *operands, uint32_t count)
-{
-    const ops_row_step step = {
-        .kind = OPS_ROW_MAP, .function = function, .user = user, .key = {key[0], key[1]}};
-    return program_add(program, &step, operands, count);
-}
-
-uint8_t ops_row_reduce(ops_row_program *program, uint32_t kind, hal_type type,
-                       const uint8_t *operands, uint32_t count)
-{
-    const ops_row_step step = {.kind = (uint8_t)kind, .type = type};
-    return program_add(program, &step, operands, count);
-}
-
-uint8_t ops_row_place(ops_row_program *program, uint8_t reduction)
-{
-    const ops_row_step step = {.kind = OPS_ROW_PLACE};
-    return program_add(program, &step, &reduction, 1);
-}
-
-void ops_row_output(ops_row_program *program, uint8_t value)
-{
-    program->overflowed |= program->output_count == OPS_ROW_OUTPUTS;
-    if (!program->overflowed) {
-        program->outputs[program->output_count++] = value;
-    }
-}
-
-void ops_row_keep(ops_row_program *program, uint8_t value, hal_type type)
-{
-    program->costly = value;
-    program->costly_type = type;
-}
-
-static hal_ir_value unary_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
-{
-    const uint32_t opcode = (uint32_t)(uintptr_t)user;
-    return hal_ir_is_math(opcode) ? hal_ir_math(b, opcode, in[0], HAL_IR_NONE, 0)
-                                  : hal_ir_unary(b, opcode, in[0]);
-}
-
-static hal_ir_value binary_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
-{
-    return hal_ir_binary(b, (uint32_t)(uintptr_t)user, in[0], in[1]);
-}
-
-uint8_t ops_row_opcode(ops_row_program *program, uint32_t opcode, uint8_t x, uint8_t y)
-{
-    const uint8_t operands[2] = {x, y};
-    const bool is_unary = y == OPS_ROW_NONE;
-    const uint64_t key[2] = {is_unary ? OPS_ROW_KEY_UNARY : OPS_ROW_KEY_BINARY, opcode};
-    return ops_row_map(program, is_unary ? unary_emit : binary_emit,
-                       (const void *)(uintptr_t)opcode, key, operands, is_unary ? 1 : 2);
-}
-
-static hal_ir_value expression_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
-{
-    const ops_expression *expression = user;
-    hal_ir_value result = HAL_IR_NONE;
-    hal_ir_splice(b, expression->fragment, in, expression->input_count, &result, 1);
-    return result;
-}
-
-uint8_t ops_row_expression(ops_row_program *program, const ops_expression *expression,
-                           const uint8_t *operands, uint32_t count)
-{
-    return ops_row_map(program, expression_emit, expression, expression->hash, operands, count);
-}
-
-/* A row of nothing but the least value keeps the place of the neutral state: its first element is
- * the greatest. */
-static hal_ir_value index_emit(hal_ir_builder *b, const void *user, const hal_ir_value *in)
-{
-    hal_ir_value none = hal_ir_eq(b, in[0], hal_ir_u32(b, UINT32_MAX));
-    hal_ir_value place = hal_ir_select(b, none, hal_ir_u32(b, 0), in[0]);
-    return hal_ir_cast(b, (hal_type)(uintptr_t)user, place);
-}
-
-uint8_t ops_row_index(ops_row_program *program, hal_type type, uint8_t place)
-{
-    const uint64_t key[2] = {OPS_ROW_KEY_INDEX, type};
-    return ops_row_map(program, index_emit, (const void *)(uintptr_t)type, key, &place, 1);
-}
-
-/* The number of slices where the outputs alone would leave compute units idle. */
-static int64_t slices_wanted(const ops_context *context, const ops_reduce_layout *group,
-                             int64_t outputs, int64_t length)
-{
-    const hal_device_info *info = context->info;
-    const ops_rows_tuning *tuning = &context->tuning->rows;
-    if (outputs == 0) {
-        return 1;
-    }
-    const int64_t groups = (outputs + group->outputs - 1) / group->outputs;
-    const int64_t across = outputs < group->outputs ? outputs : group->outputs;
-    const int64_t items = (int64_t)group->outputs * group->along;
-    const int64_t units = info->compute_units, wanted = tuning->unit_groups * units;
-    int64_t most = length / ((int64_t)group->along * tuning->min_steps);
-    int64_t by_size = length * across / tuning->min_slice;
-    if (units < tuning->min_slicing_units || length * across < tuning->min_sliced) {
-        by_size = 1;
-    }
-    most = by_size < most ? by_size : most;
-    most = most < tuning->max_slices ? most : tuning->max_slices;
-    most = most < info->max_grid[2] ? most : info->max_grid[2];
-    int64_t slices;
-    if (wanted > 0) {
-        slices = 2 * groups > wanted ? 1 : (wanted + groups - 1) / groups;
-    } else {
-        /* One more group than fit at once would double the time. */
-        slices = groups * items >= units * tuning->busy_items
-                     ? 1
-                     : units * tuning->full_items / (groups * items);
-    }
-    return slices < most ? slices : most;
-}
-
-/* The least number of slices whose loops the device can execute. */
-static hal_status least_slices(const ops_context *context, const char *function,
-                               const ops_reduce_layout *group, int64_t length, int64_t steps,
-                               int64_t *least)
-{
-    const int64_t step = (int64_t)group->width * group->unroll;
-    *least = 1;
-    if (ops_reduce_layout_chunks(group, length) * group->width < steps) {
-        return HAL_OK;
-    }
-    const int64_t slice = steps / step * step * group->along;
-    *least = slice ? (length + slice - 1) / slice : INT64_MAX;
-    if (*least > context->info->max_grid[2] || *least >= ops_loop_limit(context, 0, 0)) {
-        return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "%s: x: expected at most %lld steps along the axis for each "
-                              "work-item, since %s limits the iterations of loops, got %lld "
-                              "elements; reduce in parts, or without a prologue",
-                              function, (long long)steps, context->info->name, (long long)length);
-    }
-    return HAL_OK;
-}
-
-/* The space of the outputs, and the axis. */
-static void outputs_space(const ops_tensor *x, uint32_t axis, ops_space *space, ops_axis *taken)
-{
-    ops_space_begin(space, x->rank, x->shape);
-    ops_space_add(space, x, 0);
-    ops_axis_take(space, axis, taken);
-    ops_space_collapse(space, 0);
-}
-
-/* Chooses the group. Returns the number of outputs. */
-static int64_t layout_choose_group(const ops_context *context, const ops_tensor *x, uint32_t axis,
-                                   hal_type type, ops_row_layout *layout)
-{
-    ops_space space;
-    ops_axis taken;
-    outputs_space(x, axis, &space, &taken);
-    ops_reduce_layout_choose(context, &space, &taken, type, &layout->group);
-    layout->slices = 1;
-    layout->slice_length = (uint32_t)taken.length;
-    return ops_space_elements(&space);
-}
-
-void ops_row_layout_whole(const ops_context *context, const ops_tensor *x, uint32_t axis,
-                          hal_type type, ops_row_layout *layout)
-{
-    layout_choose_group(context, x, axis, type, layout);
-}
-
-hal_status ops_row_layout_choose(const ops_context *context, const char *function,
-                                 const ops_tensor *x, uint32_t axis, hal_type type, int64_t steps,
-                                 ops_row_layout *layout)
-{
-    int64_t least;
-    const int64_t outputs = layout_choose_group(context, x, axis, type, layout);
-    const ops_reduce_layout *group = &layout->group;
-    const int64_t length = x->shape[axis];
-    int64_t slices = slices_wanted(context, group, outputs, length);
-    hal_status status = least_slices(context, function, group, length, steps, &least);
-    slices = slices < least ? least : slices;
-    if (status != HAL_OK || slices < 2) {
-        return status;
-    }
-    /* Whole steps of loops, and as many slices as they fill. */
-    const int64_t step = (int64_t)group->along * group->width * group->unroll;
-    const int64_t slice = ((length + slices - 1) / slices + step - 1) / step * step;
-    layout->slice_length = (uint32_t)slice;
-    layout->slices = (uint32_t)((length + slice - 1) / slice);
-    ops_reduce_layout_set_length(context, slice, type, &layout->group);
-    return HAL_OK;
-}
-
-void ops_row_layout_keep(const ops_context *context, const ops_tensor *x, uint32_t axis,
-                         hal_type type, ops_row_layout *layout)
-{
-    ops_space space;
-    ops_axis taken;
-    if (layout->slices == 1) {
-        outputs_space(x, axis, &space, &taken);
-        ops_reduce_layout_keep(context, &space, &taken, hal_type_size(x->type), type,
-                               &layout->group);
-    }
-}
-
-bool ops_row_layout_keeps(const ops_context *context, const ops_row_layout *layout, int64_t length,
-                          uint32_t words)
-{
-    const ops_reduce_layout *group = &layout->group;
-    const int64_t kept = ops_reduce_layout_chunks(group, length) * group->width;
-    const uint32_t items = group->outputs * group->along * group->layers;
-    const ops_rows_tuning *tuning = &context->tuning->rows;
-    const int64_t most = items > tuning->large_group ? tuning->max_large_kept : tuning->max_kept;
-    /* An order with blocks is that of loops. */
-    return layout->slices == 1 && !group->blocks && length > 0 && kept <= OPS_ROW_SLOTS / 2 &&
-           kept * words <= most;
-}
-
-void ops_row_order(const ops_row_program *program, uint8_t *is_element, uint8_t *ready)
-{
-    memset(ready, 0, program->value_count);
-    for (uint32_t v = program->input_count; v < program->value_count; v++) {
-        const ops_row_step *step = ops_row_step_of(program, v);
-        is_element[v] = 0;
-        for (uint32_t i = 0; i < step->operand_count; i++) {
-            const uint8_t operand = program->operands[step->first_operand + i];
-            ready[v] = ready[operand] > ready[v] ? ready[operand] : ready[v];
-            is_element[v] |= step->kind == OPS_ROW_MAP && is_element[operand];
-        }
-        ready[v] += ops_row_is_reduction(step);
-    }
-}
-
-void ops_row_needs(const ops_row_program *program, const ops_row_schedule *schedule, uint32_t phase,
-                   const ops_axis *axis, uint32_t stored, uint8_t *needed)
-{
-    memset(needed, 0, program->value_count);
-    for (uint32_t i = 0; phase == schedule->last && i < program->output_count; i++) {
-        needed[program->outputs[i]] |= axis->step[program->input_count + i] != OPS_INNER_ZERO;
-    }
-    for (uint32_t v = program->value_count; v-- > 0;) {
-        const ops_row_step *step = v < program->input_count ? NULL : ops_row_step_of(program, v);
-        const int is_reduced =
-            step && ops_row_is_reduction(step) && schedule->ready[v] == phase + 1;
-        needed[v] = needed[v] && schedule->is_element[v];
-        const bool is_loaded = v + 1 == stored && phase > schedule->first_need[v];
-        const bool is_computed = (needed[v] && !is_loaded) || is_reduced;
-        for (uint32_t i = 0; step && is_computed && i < step->operand_count; i++) {
-            needed[program->operands[step->first_operand + i]] = 1;
-        }
-    }
-}
-
-/* The most values of elements that are computed up to a phase and used after it. */
-static uint32_t schedule_live(const ops_row_program *program, const ops_row_schedule *schedule)
-{
-    uint8_t last_use[OPS_ROW_VALUES] = {0};
-    for (uint32_t v = program->input_count; v < program->value_count; v++) {
-        const ops_row_step *step = ops_row_step_of(program, v);
-        uint32_t use =
-            ops_row_is_reduction(step) ? schedule->ready[v] - 1u : schedule->first_need[v];
-        for (uint32_t i = 0; use != OPS_ROW_NEVER && i < step->operand_count; i++) {
-            uint8_t *last = &last_use[program->operands[step->first_operand + i]];
-            *last = use > *last ? (uint8_t)use : *last;
-        }
-    }
-    for (uint32_t i = 0; i < program->output_count; i++) {
-        last_use[program->outputs[i]] = (uint8_t)schedule->last;
-    }
-    uint32_t most = 1;
-    for (uint32_t phase = 0; phase < schedule->last; phase++) {
-        uint32_t live = 0;
-        for (uint32_t v = 0; v < program->value_count; v++) {
-            live += schedule->first_need[v] <= phase && last_use[v] > phase;
-        }
-        most = live > most ? live : most;
-    }
-    return most;
-}
-
-static void schedule_make(const ops_row_program *program, const ops_axis *axis,
-                          ops_row_schedule *schedule)
-{
-    uint8_t needed[OPS_ROW_VALUES];
-    schedule->last = 0;
-    schedule->stores_elements = 0;
-    for (uint32_t v = 0; v < program->input_count; v++) {
-        schedule->is_element[v] = axis->step[v] != OPS_INNER_ZERO;
-    }
-    memset(schedule->first_need, OPS_ROW_NEVER, program->value_count);
-    ops_row_order(program, schedule->is_element, schedule->ready);
-    for (uint32_t i = 0; i < program->output_count; i++) {
-        const uint8_t ready = schedule->ready[program->outputs[i]];
-        schedule->last = ready > schedule->last ? ready : schedule->last;
-        schedule->stores_elements |= axis->step[program->input_count + i] != OPS_INNER_ZERO;
-    }
-    for (uint32_t phase = 0; phase <= schedule->last; phase++) {
-        ops_row_needs(program, schedule, phase, axis, 0, needed);
-        for (uint32_t v = 0; v < program->value_count; v++) {
-            if (needed[v] && schedule->first_need[v] == OPS_ROW_NEVER) {
-                schedule->first_need[v] = (uint8_t)phase;
-            }
-        }
-    }
-    schedule->live = schedule_live(program, schedule);
-}
 
 /* Whether every chunk of a view starts at a multiple of the chunk's size. */
 static bool view_is_vector(const ops_row_pass *pass, uint32_t view)
@@ -385,16 +52,6 @@ static bool outputs_are_read(const ops_row_pass *pass)
     const uint32_t inputs = pass->program->input_count;
     for (uint32_t i = 0; i < inputs * pass->program->output_count; i++) {
         if (pass->slots[i % inputs] == pass->slots[inputs + i / inputs]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool program_has(const ops_row_program *program, uint32_t kind)
-{
-    for (uint32_t i = 0; i < program->value_count - program->input_count; i++) {
-        if (program->steps[i].kind == kind) {
             return true;
         }
     }
@@ -474,8 +131,8 @@ static void choose_unroll(const ops_context *context, ops_row_pass *pass)
     const int64_t elements = ops_reduce_layout_chunks(group, pass->axis.length) * group->width;
     if (pass->form.cached_length && group->axis_first && !group->blocks &&
         elements >= context->tuning->rows.min_cached_loads &&
-        !program_has(pass->program, OPS_FOLD_SOFTMAX) &&
-        !program_has(pass->program, OPS_REDUCE_ARGMAX)) {
+        !ops_row_program_has(pass->program, OPS_FOLD_SOFTMAX) &&
+        !ops_row_program_has(pass->program, OPS_REDUCE_ARGMAX)) {
         group->unroll *= 2;
     }
 }
@@ -529,7 +186,7 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     /* Their number is chosen for as many. Values of two words, or with their places, leave no
      * registers for all of them. */
     if (pass->form.is_sliced && !pass->form.rest_by_chunks) {
-        const uint32_t items = words > 1 || program_has(pass->program, OPS_REDUCE_ARGMAX)
+        const uint32_t items = words > 1 || ops_row_program_has(pass->program, OPS_REDUCE_ARGMAX)
                                    ? tuning->full_items / 2
                                    : tuning->full_items;
         const uint32_t groups = items / (group->outputs * group->along);
@@ -608,22 +265,6 @@ static hal_status bind_tensors(const ops_context *context, const ops_row_call *c
                : HAL_OK;
 }
 
-static void program_key(const ops_row_program *program, ops_cache_key *key)
-{
-    const uint32_t counts[5] = {program->input_count, program->value_count, program->operand_count,
-                                program->output_count, program->exponential};
-    ops_cache_key_append(key, counts, sizeof counts);
-    for (uint32_t v = program->input_count; v < program->value_count; v++) {
-        const ops_row_step *step = ops_row_step_of(program, v);
-        const uint64_t form[3] = {step->kind | (uint64_t)step->type << 8 |
-                                      (uint64_t)step->operand_count << 16,
-                                  step->key[0], step->key[1]};
-        ops_cache_key_append(key, form, sizeof form);
-    }
-    ops_cache_key_append(key, program->operands, program->operand_count);
-    ops_cache_key_append(key, program->outputs, program->output_count);
-}
-
 /* The group is chosen by the shape of the operand, so that work before and after it changes no
  * order of additions. Where inputs are broadcast, the outputs may be one dimension nevertheless. */
 static void flatten_group(const ops_space *space, ops_reduce_layout *group)
@@ -671,7 +312,7 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     }
     ops_layout_choose(context, &pass->space, count * 8 + 32 + 8 * means,
                       ops_axis_reach(&pass->axis, count), &pass->layout);
-    schedule_make(program, &pass->axis, &pass->schedule);
+    ops_row_schedule_make(program, &pass->axis, &pass->schedule);
     if (call->layout->slices == 1) {
         share_rows(context, pass);
     }
@@ -706,7 +347,7 @@ hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
     ops_cache_key key;
     ops_entry *entry;
     ops_cache_key_begin(&key, OPS_FAMILY_ROWS);
-    program_key(call->program, &key);
+    ops_row_program_append_key(call->program, &key);
     ops_cache_key_append(&key, &pass.form, sizeof pass.form);
     ops_bindings_key(&pass.bindings, pass.slots, count, &key);
     ops_fold_key(&pass.space, &pass.layout, &pass.group, &pass.axis, &key);

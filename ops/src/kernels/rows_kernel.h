@@ -1,13 +1,11 @@
-/* What rows.c has planned for the kernel of a row program, which rows_kernel.c builds; and what
- * rows_sliced.c needs of rows.c. */
+/* The kernel of a row program: what is planned for it, and its IR. */
 #ifndef OPS_SRC_KERNELS_ROWS_KERNEL_H
 #define OPS_SRC_KERNELS_ROWS_KERNEL_H
 
-#include "rows.h"
+#include "rows_program.h"
+#include "tensor/bindings.h"
 
 #include <stdbool.h>
-
-#define OPS_ROW_NEVER 255u
 
 /* Elements that work-items side by side store at once: whole sectors of memory where they begin at
  * a multiple of as many. */
@@ -34,17 +32,6 @@ typedef struct ops_row_form {
 } ops_row_form;
 OPS_KEY_STRUCTURES_END
 
-/* The order of a kernel: phase p has a loop over the elements that computes the reductions whose
- * operands are ready; the last one stores elements. */
-typedef struct ops_row_schedule {
-    uint32_t last; /* phase whose loop stores elements */
-    int stores_elements;
-    uint8_t is_element[OPS_ROW_VALUES]; /* differs from element to element */
-    uint8_t ready[OPS_ROW_VALUES];      /* first phase that can use the value */
-    uint8_t first_need[OPS_ROW_VALUES]; /* first phase that uses it; OPS_ROW_NEVER */
-    uint32_t live;                      /* elements' values kept from phase to phase, at most */
-} ops_row_schedule;
-
 typedef struct ops_row_pass {
     const ops_row_program *program;
     ops_row_form form;
@@ -58,30 +45,6 @@ typedef struct ops_row_pass {
     uint32_t slice_length;
     int64_t slice_stride, mean_length;
 } ops_row_pass;
-
-static inline bool ops_row_is_reduction(const ops_row_step *step)
-{
-    return step->kind <= OPS_FOLD_SOFTMAX;
-}
-
-static inline const ops_row_step *ops_row_step_of(const ops_row_program *program, uint32_t value)
-{
-    return &program->steps[value - program->input_count];
-}
-
-/* Computes of each value whether it differs from element to element, and the first phase that can
- * use it; `is_element` of inputs is given. */
-void ops_row_order(const ops_row_program *program, uint8_t *is_element, uint8_t *ready);
-
-/* Marks the values of elements that the loop of a phase computes, or loads; `stored` as in
- * ops_row_form. */
-void ops_row_needs(const ops_row_program *program, const ops_row_schedule *schedule, uint32_t phase,
-                   const ops_axis *axis, uint32_t stored, uint8_t *needed);
-
-/* Records the dispatch of one kernel. With slices, outputs are elements (slice_stride 0) or partial
- * results: slice_stride is the distance from one slice's to the next, in elements. */
-hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
-                                 int64_t slice_stride);
 
 /* Emits the kernel; `pass` is an ops_row_pass. Writes the scalars that the kernel declares. */
 void ops_row_emit(hal_ir_builder *b, const void *pass);

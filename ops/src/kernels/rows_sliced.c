@@ -2,7 +2,7 @@
  * leave partial results of every slice, which a second kernel folds; a last kernel computes the
  * elements. What a phase needs of earlier ones are the rows' values; everything else is computed
  * again from the inputs. */
-#include "rows_kernel.h"
+#include "rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,6 @@
-<<<<<<< HEAD:ops/src/tensor/comm.c
 /* Collectives over lists of tensors, see comm.h. Small tensors are copied to a bucket, which is
  * reduced at once. */
 #include "comm.h"
-=======
-/* Collectives over lists of tensors, see group.h. Small tensors are copied to a bucket, which is
- * reduced at once. */
-#include "group.h"
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/tensor/group.c
 
 #define BUCKET_ALIGNMENT UINT64_C(256) /* bytes; tensors begin at multiples of it in a bucket */
 
@@ -151,13 +145,8 @@ static hal_status tensors_run(const char *function, ops_context *context, hal_co
                               hal_collective what, const ops_tensor *tensors, uint32_t count,
                               const ops_comm_options *options)
 {
-<<<<<<< HEAD:ops/src/tensor/comm.c
     bool is_alone = false;
     hal_status status = ops_comm_check(function, context, comm, options, &is_alone);
-=======
-    bool is_alone = false;
-    hal_status status = ops_group_check(function, context, group, options, &is_alone);
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/tensor/group.c
     if (status == HAL_OK) {
         status = tensors_check(function, context, tensors, count);
     }
@@ -168,32 +157,19 @@ static hal_status tensors_run(const char *function, ops_context *context, hal_co
 
 hal_collective ops_comm_reduction(uint32_t reduction, const ops_comm_options *options)
 {
-<<<<<<< HEAD:ops/src/tensor/comm.c
     return (hal_collective){.kind = HAL_COLLECTIVE_ALL_REDUCE,
-=======
-    return (hal_collective){.kind = HAL_ALL_REDUCE,
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/tensor/group.c
                             .reduction = reduction,
                             .any_order = options && options->size >= sizeof *options &&
                                          options->any_order != 0};
 }
 
-<<<<<<< HEAD:ops/src/tensor/comm.c
 bool ops_comm_takes_tensor(const ops_tensor *tensor)
-=======
-bool ops_group_takes_tensor(const ops_tensor *tensor)
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/tensor/group.c
 {
     return ops_tensor_is_contiguous(tensor) && tensor_range(tensor).offset % 4 == 0;
 }
 
-<<<<<<< HEAD:ops/src/tensor/comm.c
 hal_status ops_comm_check(const char *function, const ops_context *context, hal_comm *comm,
                           const ops_comm_options *options, bool *is_alone)
-=======
-hal_status ops_group_check(const char *function, const ops_context *context, hal_group *group,
-                           const ops_group_options *options, bool *is_alone)
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on):ops/src/tensor/group.c
 {
     hal_comm_status group_status;
     if (!context || !comm) {

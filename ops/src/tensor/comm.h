@@ -1,4 +1,4 @@
-/* Collectives over lists of tensors. Used by array/comm.c, which reduces arrays. */
+/* Collectives over lists of tensors. */
 #ifndef OPS_SRC_TENSOR_COMM_H
 #define OPS_SRC_TENSOR_COMM_H
 

@@ -214,21 +214,6 @@ void ops_plan_recorder_cancel(ops_plan_recorder *recorder)
     recorder_release_kernels(recorder);
 }
 
-<<<<<<< HEAD
-=======
-bool ops_plan_recorder_pause(ops_plan_recorder *recorder)
-{
-    const bool is_open = recorder->is_open;
-    recorder->is_open = 0;
-    return is_open;
-}
-
-void ops_plan_recorder_resume(ops_plan_recorder *recorder, bool is_open)
-{
-    recorder->is_open = is_open;
-}
-
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on)
 void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *buffer,
                                      uint64_t bytes)
 {

@@ -32,14 +32,6 @@ ops_recorded_plan *ops_plan_recorder_end(ops_plan_recorder *recorder);
 /* Closes the recording of a call that failed. */
 void ops_plan_recorder_cancel(ops_plan_recorder *recorder);
 
-<<<<<<< HEAD
-=======
-/* Between these calls nothing is kept: a question about what would be recorded is no part of the
- * plan. The first one returns what the second one takes: whether a recording is open. */
-bool ops_plan_recorder_pause(ops_plan_recorder *recorder);
-void ops_plan_recorder_resume(ops_plan_recorder *recorder, bool is_open);
-
->>>>>>> a74aeb9b (ops: fusion clusters, bool for truth values, HAL_TRY for statuses that are passed on)
 /* Tells an open recording about an allocation; a null buffer is one that failed. A plan must not
  * repeat what a call did because memory was short, so such a recording is incomplete. */
 void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *buffer,
