@@ -5,6 +5,7 @@
 #include "tensor/allocation.h"
 #include "tensor/overlap.h"
 #include "tensor/plan_recorder.h"
+#include "tensor/kernel_cache.h"
 
 #include <ops/index.h>
 

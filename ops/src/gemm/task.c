@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "tiles.h"
 #include "tensor/dispatch.h"
+#include "tensor/kernel_cache.h"
 
 #include <stddef.h>
 

@@ -6,6 +6,7 @@
 #include "tensor/plan_recorder.h"
 #include "elementwise.h"
 #include "tensor/dispatch.h"
+#include "tensor/kernel_cache.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "philox.h"
 #include "tensor/dispatch.h"
 #include "tensor/number.h"
+#include "tensor/kernel_cache.h"
 
 #include <ops/random.h>
 

@@ -5,6 +5,7 @@
 
 #include "tensor/context.h"
 #include "tensor/dispatch.h"
+#include "tensor/kernel_cache.h"
 
 #include <string.h>
 

@@ -2,7 +2,9 @@
 #ifndef OPS_SRC_TENSOR_BINDINGS_H
 #define OPS_SRC_TENSOR_BINDINGS_H
 
-#include "kernel_cache.h"
+#include "kernel_table.h"
+
+#include <ops/tensor.h>
 
 /* Tensors share a binding where their aligned ranges of one buffer overlap and one is written. */
 typedef struct ops_bindings {

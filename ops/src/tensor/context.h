@@ -2,7 +2,7 @@
 #ifndef OPS_SRC_TENSOR_CONTEXT_H
 #define OPS_SRC_TENSOR_CONTEXT_H
 
-#include "kernel_cache.h"
+#include "kernel_table.h"
 #include "rounding.h"
 #include "scalars.h"
 #include "shape.h"
@@ -21,7 +21,7 @@ struct ops_context {
     hal_device *device;
     const hal_device_info *info;
     const ops_tuning *tuning; /* of the device's class */
-    ops_kernel_cache kernels;
+    ops_kernel_table kernels;
     ops_expression *unary[OPS_UNARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *where[HAL_TYPE_COUNT];

@@ -26,7 +26,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->compile_policy = ops_compile_policy_create(&made->tuning->compile);
     hal_status status =
         made->recorder && made->compile_policy
-            ? ops_kernel_cache_init(&made->kernels)
+            ? ops_kernel_table_init(&made->kernels)
             : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_context_create: no host memory");
     if (status != HAL_OK) {
         ops_plan_recorder_destroy(made->recorder);
@@ -48,7 +48,7 @@ void ops_context_destroy(ops_context *context)
     }
     ops_plan_recorder_destroy(context->recorder);
     ops_compile_policy_destroy(context->compile_policy);
-    ops_kernel_cache_deinit(&context->kernels);
+    ops_kernel_table_deinit(&context->kernels);
     free(context->plans);
     for (uint32_t type = 0; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t i = 0; i < OPS_UNARY_COUNT; i++) {

@@ -4,6 +4,7 @@
 #include "kernels/elementwise.h"
 #include "tensor/dispatch.h"
 #include "tensor/expression.h"
+#include "tensor/kernel_cache.h"
 
 #include <string.h>
 
