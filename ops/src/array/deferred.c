@@ -13,8 +13,7 @@
 /* Whether a product may read its first operand as sums, see execute.c. */
 static bool node_is_layer(const ops_array *node)
 {
-    return node->operation == OPS_OPERATION_MATMUL &&
-           ops_matmul_may_take_sums(node->function, node->owner->context->info);
+    return node->operation == OPS_OPERATION_MATMUL && ops_matmul_may_take_sums(node);
 }
 
 /* Sets upper bounds for the cluster that would compute the node: shared operands count twice. */

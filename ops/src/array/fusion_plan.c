@@ -282,13 +282,13 @@ uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan)
     }
     const ops_array *root = plan->roots[0];
     const ops_tensor *a = &anchor->operands[0]->view, *b = &anchor->operands[1]->view;
-    const uint32_t b_levels = ops_matmul_b_levels(anchor->function);
-    const bool may = ops_matmul_may_take_sums(anchor->function, plan->context->info);
+    const uint32_t b_levels = ops_matmul_b_levels(anchor);
+    const bool may = ops_matmul_may_take_sums(anchor);
     const ops_gemm_prepared prepared = {.levels = b_levels};
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = 1,
-                                      .precision = ops_matmul_precision(anchor->function),
-                                      .levels = ops_matmul_levels(anchor->function),
+                                      .precision = ops_matmul_precision(anchor),
+                                      .levels = ops_matmul_levels(anchor),
                                       .input_count =
                                           plan->has_epilogue ? plan->epilogue.leaf_count - 1 : 0,
                                       .prepared = &prepared};
@@ -416,8 +416,10 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
     ops_cache_key_append(key, form, sizeof form);
     key_append_node(key, plan->outputs[0]);
     if (anchor) {
-        const uint8_t operation[4] = {anchor->operation, anchor->function, anchor->axis,
-                                      anchor->view.type};
+        const bool is_product = anchor->operation == OPS_OPERATION_MATMUL;
+        const uint8_t operation[5] = {anchor->operation, anchor->function, anchor->axis,
+                                      anchor->view.type,
+                                      (uint8_t)(is_product ? ops_matmul_b_levels(anchor) : 0)};
         ops_cache_key_append(key, operation, sizeof operation);
         key_append_node(key, ops_node_operands(anchor)[0]);
     }

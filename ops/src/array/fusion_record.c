@@ -223,15 +223,15 @@ static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expressio
 {
     ops_tensor inputs[OPS_CLUSTER_LEAVES];
     plan_views(plan, plan->epilogue_first, plan->input_count, inputs);
-    const uint32_t function = plan->anchor->function, b_levels = ops_matmul_b_levels(function);
+    const uint32_t b_levels = ops_matmul_b_levels(plan->anchor);
     const ops_tensor *b = &plan->inputs[1]->view;
     const ops_gemm_prepared prepared = ops_prepared_of(b, b_levels);
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = 1,
-                                      .precision = ops_matmul_precision(function),
+                                      .precision = ops_matmul_precision(plan->anchor),
                                       .levels = plan->a_levels   ? plan->a_levels
                                                 : plan->c_levels ? plan->c_levels
-                                                                 : ops_matmul_levels(function),
+                                                                 : ops_matmul_levels(plan->anchor),
                                       .epilogue = epilogue,
                                       .inputs = inputs,
                                       .input_count = plan->input_count - plan->epilogue_first,

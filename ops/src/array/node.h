@@ -63,43 +63,6 @@ typedef enum ops_operation {
  * one reads, and a layer that is recorded by itself does not. */
 #define OPS_CHAIN_LAYERS 16u
 
-/* The `function` of MATMUL: bits of the precision, of the levels that the caller asks for, and of
- * those whose sums the second operand holds. */
-#define OPS_MATMUL_PRECISION_BITS 4u
-#define OPS_MATMUL_LEVELS_BITS 2u
-
-_Static_assert(OPS_MATMUL_PRECISION_BITS + 2 * OPS_MATMUL_LEVELS_BITS <= 8 &&
-                   HAL_GEMM_MAX_LEVELS >> OPS_MATMUL_LEVELS_BITS == 0,
-               "`function` has 8 bits");
-
-static inline uint32_t ops_matmul_function(uint32_t precision, uint32_t levels, uint32_t b_levels)
-{
-    return precision | (levels | b_levels << OPS_MATMUL_LEVELS_BITS) << OPS_MATMUL_PRECISION_BITS;
-}
-
-static inline uint32_t ops_matmul_precision(uint32_t function)
-{
-    return function & ((1u << OPS_MATMUL_PRECISION_BITS) - 1);
-}
-
-static inline uint32_t ops_matmul_levels(uint32_t function)
-{
-    return function >> OPS_MATMUL_PRECISION_BITS & ((1u << OPS_MATMUL_LEVELS_BITS) - 1);
-}
-
-static inline uint32_t ops_matmul_b_levels(uint32_t function)
-{
-    return function >> (OPS_MATMUL_PRECISION_BITS + OPS_MATMUL_LEVELS_BITS);
-}
-
-/* Whether a product may be by levels as kernels of their own, see fusion_plan.h. A processor's
- * kernel has the levels inside, unless the sums of the weights are prepared. */
-static inline bool ops_matmul_may_take_sums(uint32_t function, const hal_device_info *info)
-{
-    return ops_matmul_precision(function) == HAL_GEMM_NORMWISE &&
-           (ops_matmul_b_levels(function) > 0 || info->kind != HAL_DEVICE_CPU);
-}
-
 #define OPS_INLINE_OPERANDS 3u
 #define OPS_MAX_OPERANDS 24u
 
@@ -286,6 +249,42 @@ static inline bool ops_node_is_elementwise(const ops_array *node)
 {
     return node->state == OPS_NODE_DEFERRED && node->operation >= OPS_OPERATION_UNARY &&
            node->operation <= OPS_OPERATION_CAST;
+}
+
+/* The `function` of MATMUL: bits of the precision, and of the levels that the caller asks for. */
+#define OPS_MATMUL_PRECISION_BITS 4u
+
+_Static_assert(HAL_GEMM_NORMWISE >> OPS_MATMUL_PRECISION_BITS == 0 &&
+                   HAL_GEMM_MAX_LEVELS << OPS_MATMUL_PRECISION_BITS <= UINT8_MAX,
+               "`function` has 8 bits");
+
+static inline uint32_t ops_matmul_function(uint32_t precision, uint32_t levels)
+{
+    return precision | levels << OPS_MATMUL_PRECISION_BITS;
+}
+
+static inline uint32_t ops_matmul_precision(const ops_array *matmul)
+{
+    return matmul->function & ((1u << OPS_MATMUL_PRECISION_BITS) - 1);
+}
+
+static inline uint32_t ops_matmul_levels(const ops_array *matmul)
+{
+    return matmul->function >> OPS_MATMUL_PRECISION_BITS;
+}
+
+/* The levels whose sums the second operand holds and the product may use. */
+static inline uint32_t ops_matmul_b_levels(const ops_array *matmul)
+{
+    return ops_matmul_precision(matmul) == HAL_GEMM_NORMWISE ? matmul->operands[1]->b_levels : 0;
+}
+
+/* Whether a product may be by levels as kernels of their own, see fusion_plan.h. */
+static inline bool ops_matmul_may_take_sums(const ops_array *matmul)
+{
+    return ops_matmul_precision(matmul) == HAL_GEMM_NORMWISE &&
+           (ops_matmul_b_levels(matmul) > 0 ||
+            !matmul->owner->context->tuning->gemm.has_levels_inside);
 }
 
 /* "add", "matmul", ...: the operation of a node, for messages. */

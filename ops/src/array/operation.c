@@ -302,9 +302,8 @@ static ops_array *defer_matmul(const char *function, ops_array *a, ops_array *b,
     if (check_matmul(function, a, b, &result)) {
         return NULL;
     }
-    const uint32_t b_levels = precision == HAL_GEMM_NORMWISE ? b->b_levels : 0;
-    return ops_defer(function, OPS_OPERATION_MATMUL,
-                     ops_matmul_function(precision, levels, b_levels), operands, 2, &result);
+    return ops_defer(function, OPS_OPERATION_MATMUL, ops_matmul_function(precision, levels),
+                     operands, 2, &result);
 }
 
 ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 typedef struct ops_gemm_tuning {
-    uint32_t split_depth; /* steps of k of each part of a product; 0: by estimated time */
+    bool has_levels_inside; /* a plugin's kernel has the levels, unless weights are prepared */
+    uint32_t split_depth;   /* steps of k of each part of a product; 0: by estimated time */
 
     /* Copies of A and B into lines that a plugin's kernel takes, which it does not need. */
     double min_copied_work;   /* multiplications: a GPU multiplies fewer in less time than a copy */

@@ -76,7 +76,8 @@ const ops_tuning ops_tuning_processor = {
 
     /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1, x 32 0.9;
      * copies on an H100 (docs/benchmarks, 2026-11-28-regret). */
-    .gemm = {.min_copied_work = 0x1p20,
+    .gemm = {.has_levels_inside = true,
+             .min_copied_work = 0x1p20,
              .min_copied_steps = 25,
              .copies_strict = true,
              .copy_launch_ns = 1424.5,
