@@ -322,54 +322,53 @@ static const command_line line = {
     .operand_offset = OF(suite),
 };
 
-/* Options that only one suite has. */
-static command_result check_suite(const bench_options *options)
+/* Options that only some suites have. */
+static command_result check_owners(const bench_options *options)
 {
-    const bool sequential = strcmp(options->suite, "sequential") == 0;
-    const bool grid = strcmp(options->suite, "grid") == 0;
-    const bool dense = strcmp(options->suite, "dense") == 0;
-    const bool mixes = strcmp(options->suite, "mixes") == 0;
-    const bool transfer = strcmp(options->suite, "transfer") == 0;
+    const bool seeded = options->random == 0; /* --random has a seed and a largest size */
+    const struct {
+        const char *option;
+        bool is_given;
+        const char *suites;
+    } owners[] = {
+        {"--once", options->once, "start"},
+        {"--peer", options->peer_count > 0, "gemm"},
+        {"--second", options->second != NULL, "sequential,grid"},
+        {"--seed", seeded && options->seed != 0, "sequential,grid,mixes"},
+        {"--epilogue", options->epilogue, "gemm"},
+        {"--regret", options->regret, "gemm"},
+        {"--random", options->random != 0, "gemm,grid,mixes"},
+        {"--layout", options->layout != NULL, "gemm"},
+        {"--batch", options->batch != 0, "gemm"},
+        {"--join", options->join_count > 0, "sequential,grid,dense,mixes"},
+        {"--cases", options->cases != NULL, "sequential"},
+        {"--filter", options->filter != NULL, "grid,dense,mixes"},
+        {"--list", options->list, "grid,dense,mixes"},
+        {"--largest", seeded && options->largest != 0, "grid,mixes"},
+        {"--to", options->to != NULL, "transfer"},
+        {"--ranks", options->ranks != 0, "collectives,dense"},
+        {"--spread", options->spread, "collectives,dense"},
+        {"--any-order", options->any_order, "collectives,dense"},
+    };
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
+        if (owners[i].is_given && !bench_lists(owners[i].suites, options->suite)) {
+            return command_line_wrong(&line, "%s: expected a suite of %s, got %s", owners[i].option,
+                                      owners[i].suites, options->suite);
+        }
+    }
+    return COMMAND_GO_ON;
+}
+
+/* Options that go together, or do not. */
+static command_result check_values(const bench_options *options)
+{
     const bool gemm = strcmp(options->suite, "gemm") == 0;
-    if (options->once && strcmp(options->suite, "start") != 0) {
-        return command_line_wrong(&line, "--once: expected the suite start, got %s",
-                                  options->suite);
-    }
-    if (options->peer_count > 0 && !gemm) {
-        return command_line_wrong(&line,
-                                  "--peer: expected the suite gemm, got %s; the other "
-                                  "suites have baselines",
-                                  options->suite);
-    }
-    if (!sequential && !grid && options->second) {
-        return command_line_wrong(&line, "--second: expected the suite sequential or grid, got %s",
-                                  options->suite);
-    }
-    if (!sequential && !grid && !mixes && options->random == 0 && options->seed != 0) {
-        return command_line_wrong(
-            &line, "--seed: expected the suite sequential, grid or mixes, or gemm --random, got %s",
-            options->suite);
-    }
-    if (!gemm && options->epilogue) {
-        return command_line_wrong(&line, "--epilogue: expected the suite gemm, got %s",
-                                  options->suite);
-    }
-    if ((!gemm && options->regret) || (!gemm && !grid && !mixes && options->random != 0)) {
-        return command_line_wrong(&line,
-                                  "--random, --regret: expected the suite gemm, of --random also "
-                                  "grid and mixes, got %s",
-                                  options->suite);
-    }
-    if (options->layout && (!gemm || options->random != 0 || strspn(options->layout, "nt") != 2 ||
-                            options->layout[2] != 0)) {
-        return command_line_wrong(&line,
-                                  "--layout: expected nn, nt, tn or tt, with the suite gemm "
-                                  "without --random, got %s",
+    if (options->layout && (strspn(options->layout, "nt") != 2 || options->layout[2] != 0)) {
+        return command_line_wrong(&line, "--layout: expected nn, nt, tn or tt, got %s",
                                   options->layout);
     }
-    if (options->batch != 0 && (!gemm || options->random != 0)) {
-        return command_line_wrong(
-            &line, "--batch: expected the suite gemm without --random, got %s", options->suite);
+    if (options->random != 0 && (options->size_count > 0 || options->layout || options->batch)) {
+        return command_line_wrong(&line, "--random: expected no --sizes, --layout or --batch");
     }
     for (int i = 0; gemm && i < options->size_count; i++) {
         if (options->sizes[i][2] == 0) {
@@ -378,42 +377,8 @@ static command_result check_suite(const bench_options *options)
                                       (long long)options->sizes[i][1]);
         }
     }
-    if (options->random != 0 && options->size_count > 0) {
-        return command_line_wrong(&line, "--random: expected no --sizes, got both");
-    }
-    if (!sequential && !grid && !dense && !mixes && options->join_count > 0) {
-        return command_line_wrong(
-            &line, "--join: expected the suite sequential, grid, dense or mixes, got %s",
-            options->suite);
-    }
-    if (!sequential && options->cases) {
-        return command_line_wrong(&line, "--cases: expected the suite sequential, got %s",
-                                  options->suite);
-    }
-    if (!grid && !dense && !mixes && (options->filter || options->list)) {
-        return command_line_wrong(&line,
-                                  "--filter, --list: expected the suite grid, dense or mixes, got "
-                                  "%s",
-                                  options->suite);
-    }
-    if (!grid && !mixes && options->random == 0 && options->largest != 0) {
-        return command_line_wrong(
-            &line, "--largest: expected the suite grid or mixes, or gemm --random, got %s",
-            options->suite);
-    }
-    if (transfer && !options->to) {
+    if (strcmp(options->suite, "transfer") == 0 && !options->to) {
         return command_line_wrong(&line, "transfer: expected --to, got nothing");
-    }
-    if ((options->ranks != 0 || options->spread || options->any_order) && !dense &&
-        strcmp(options->suite, "collectives") != 0) {
-        return command_line_wrong(
-            &line,
-            "--ranks, --spread, --any-order: expected the suite collectives or dense, got %s",
-            options->suite);
-    }
-    if (!transfer && options->to) {
-        return command_line_wrong(&line, "--to: expected the suite transfer, got %s",
-                                  options->suite);
     }
     return COMMAND_GO_ON;
 }
@@ -426,7 +391,10 @@ int bench_options_parse(int count, char **arguments, bool (*is_suite)(const char
         result = command_line_wrong(&line, "expected one of the suites, got %s", options->suite);
     }
     if (result == COMMAND_GO_ON) {
-        result = check_suite(options);
+        result = check_owners(options);
+    }
+    if (result == COMMAND_GO_ON) {
+        result = check_values(options);
     }
     return result == COMMAND_GO_ON ? 0 : result == COMMAND_HELP_PRINTED ? -1 : 1;
 }

@@ -1,4 +1,4 @@
-/* hal_case.c: a small kernel and buffers of u32. */
+/* fixture.c: a small kernel and buffers of u32. */
 #include "hal/fixture.h"
 
 #include <stdlib.h>

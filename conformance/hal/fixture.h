@@ -1,4 +1,4 @@
-/* hal_case.h: what the cases of the layer share: a small kernel and buffers of u32. What they make
+/* fixture.h: what the cases of the layer share: a small kernel and buffers of u32. What they make
  * is released at the case's end. */
 #ifndef CONFORMANCE_HAL_FIXTURE_H
 #define CONFORMANCE_HAL_FIXTURE_H

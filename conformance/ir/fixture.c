@@ -1,4 +1,4 @@
-/* ir_case.c: building, running and checking one small kernel. */
+/* fixture.c: building, running and checking one small kernel. */
 #include "ir/fixture.h"
 
 uint32_t ir_group_of(const case_run *run)

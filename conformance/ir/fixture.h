@@ -1,4 +1,4 @@
-/* ir_case.h: what the cases of the IR share: building, running and checking one small kernel, and
+/* fixture.h: what the cases of the IR share: building, running and checking one small kernel, and
  * the reference for each opcode in plain C. */
 #ifndef CONFORMANCE_IR_FIXTURE_H
 #define CONFORMANCE_IR_FIXTURE_H

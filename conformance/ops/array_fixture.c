@@ -1,4 +1,4 @@
-/* array_case.c: running programs over arrays. */
+/* array_fixture.c: running programs over arrays. */
 #include "ops/array_fixture.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* array_case.h: what the cases of arrays share: leaves, and running one program over them several
- * ways. */
+/* array_fixture.h: what the cases of arrays share: leaves, and running one program over them in
+ * several forms. */
 #ifndef CONFORMANCE_OPS_ARRAY_FIXTURE_H
 #define CONFORMANCE_OPS_ARRAY_FIXTURE_H
 

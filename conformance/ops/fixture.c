@@ -1,4 +1,4 @@
-/* ops_case.c: operands of the op library's cases. */
+/* fixture.c: operands of the op library's cases. */
 #include "ops/fixture.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* ops_case.h: what the cases of the op library share: operands with a layout in memory, canaries
+/* fixture.h: what the cases of the op library share: operands with a layout in memory, canaries
  * around and between their elements, and their elements on the host in row-major order. */
 #ifndef CONFORMANCE_OPS_FIXTURE_H
 #define CONFORMANCE_OPS_FIXTURE_H

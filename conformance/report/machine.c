@@ -96,10 +96,14 @@ static void write_tap_text(FILE *file, const char *text)
 }
 
 /* The YAML of a failure; a text in double quotes is the same in JSON. */
-static void write_tap_block(FILE *file, const report_result *result)
+static void write_tap_block(FILE *file, const run_report *made, const report_result *result)
 {
+    char again[2048];
+    report_command(made, "", result->entry->name, again, sizeof again);
     fprintf(file, "  ---\n  message: ");
     json_write_text(file, result->detail);
+    fprintf(file, "\n  again: ");
+    json_write_text(file, again);
     if (result->smallest) {
         fprintf(file, "\n  smallest: ");
         json_write_text(file, result->smallest);
@@ -133,6 +137,12 @@ bool report_write_json(const char *path, const run_report *made)
         json_write_text(file, result->entry->name);
         fprintf(file, ", \"status\": \"%s\", \"detail\": ", report_status_name(result->status));
         json_write_text(file, result->detail);
+        if (report_is_failure(result)) {
+            char again[2048];
+            report_command(made, "", result->entry->name, again, sizeof again);
+            fprintf(file, ", \"again\": ");
+            json_write_text(file, again);
+        }
         if (result->smallest) {
             fprintf(file, ", \"smallest\": {\"name\": ");
             json_write_text(file, result->smallest);
@@ -228,7 +238,7 @@ bool report_write_tap(const char *path, const run_report *made)
         }
         fputc('\n', file);
         if (report_is_failure(result)) {
-            write_tap_block(file, result);
+            write_tap_block(file, made, result);
         }
     }
     return close_written(file, path);

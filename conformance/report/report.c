@@ -11,14 +11,6 @@ enum { MOST_TOLD = 10 };
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
-static void print_device(FILE *file, const report_device *device);
-static void add_to(report_summary *summary, case_status status);
-static size_t end_of_group(const run_report *made, size_t first);
-static void print_group(FILE *file, const report_result *results, size_t count);
-static void print_failures(FILE *file, const run_report *made);
-static void print_again(FILE *file, const run_report *made, const char *program, const char *name);
-static void print_next_steps(FILE *file, const run_report *made);
-
 const char *report_status_name(case_status status)
 {
     switch (status) {
@@ -62,6 +54,36 @@ void report_apply_expectations(report_result *result, expect_list *expected)
     }
     free(result->detail);
     result->detail = strdup(text);
+}
+
+/* A seed that the name does not hold has to be said. */
+void report_command(const run_report *made, const char *options, const char *name, char *text,
+                    size_t bytes)
+{
+    char seed[32] = "";
+    if (made->seed != 1 && !strstr(name, "seed=")) {
+        snprintf(seed, sizeof seed, " --seed %" PRIu64, made->seed);
+    }
+    snprintf(text, bytes, "hal-conformance%s%s%s --device %s%s --filter '%s'", options,
+             made->plugin_file ? " --plugin " : "", made->plugin_file ? made->plugin_file : "",
+             made->device->selection, seed, name);
+}
+
+static void add_to(report_summary *summary, case_status status)
+{
+    switch (status) {
+    case CASE_PASSED:
+        summary->passed++;
+        break;
+    case CASE_UNSUPPORTED:
+        summary->unsupported++;
+        break;
+    case CASE_EXPECTED_FAILURE:
+        summary->expected_failures++;
+        break;
+    default:
+        summary->failed++;
+    }
 }
 
 report_summary report_count(const report_result *results, size_t count)
@@ -110,25 +132,6 @@ void report_begin(const run_report *made)
             made->device->plugin_version, made->count, made->seed);
 }
 
-void report_print(FILE *file, const run_report *made)
-{
-    fprintf(file, "\n%-24s %7s %7s %12s %9s %9s\n", "group", "passed", "failed", "unsupported",
-            "expected", "seconds");
-    for (size_t first = 0; first < made->count; first = end_of_group(made, first)) {
-        print_group(file, made->results + first, end_of_group(made, first) - first);
-    }
-    print_failures(file, made);
-    fputc('\n', file);
-    print_device(file, made->device);
-    fprintf(file, "  hal-conformance %s, library %s, seed %" PRIu64 ", %s, %.0f s\n",
-            report_tool_version(), made->device->hal_version, made->seed, made->began,
-            made->seconds);
-    const report_summary sum = report_count(made->results, made->count);
-    fprintf(file, "%zu cases: %zu passed, %zu failed, %zu unsupported, %zu expected failures\n",
-            made->count, sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
-    print_next_steps(file, made);
-}
-
 static void print_device(FILE *file, const report_device *device)
 {
     const char *driver = device->info.driver, *id = device->info.id;
@@ -136,23 +139,6 @@ static void print_device(FILE *file, const report_device *device)
     fprintf(file, "  id %s, driver %s, plugin %s %s\n", id[0] == 0 ? "none" : id,
             driver[0] == 0 ? "none" : driver, device->plugin, device->plugin_version);
     fprintf(file, "  %s\n", device->plugin_path);
-}
-
-static void add_to(report_summary *summary, case_status status)
-{
-    switch (status) {
-    case CASE_PASSED:
-        summary->passed++;
-        break;
-    case CASE_UNSUPPORTED:
-        summary->unsupported++;
-        break;
-    case CASE_EXPECTED_FAILURE:
-        summary->expected_failures++;
-        break;
-    default:
-        summary->failed++;
-    }
 }
 
 static size_t end_of_group(const run_report *made, size_t first)
@@ -176,6 +162,14 @@ static void print_group(FILE *file, const report_result *results, size_t count)
             sum.failed, sum.unsupported, sum.expected_failures, seconds);
 }
 
+static void print_again(FILE *file, const run_report *made, const char *before, const char *options,
+                        const char *name)
+{
+    char command[2048];
+    report_command(made, options, name, command, sizeof command);
+    fprintf(file, "    %s%s\n", before, command);
+}
+
 static void print_failures(FILE *file, const run_report *made)
 {
     size_t in_group = 0;
@@ -196,25 +190,11 @@ static void print_failures(FILE *file, const run_report *made)
                     result->smallest_detail);
         }
         const char *name = result->smallest ? result->smallest : result->entry->name;
-        print_again(file, made, "again: hal-conformance", name);
+        print_again(file, made, "again: ", "", name);
         if (strstr(result->detail, "ended by signal")) {
-            print_again(file, made, "in a debugger: gdb --args hal-conformance --in-process", name);
+            print_again(file, made, "in a debugger: gdb --args ", " --in-process", name);
         }
     }
-}
-
-/* A seed that the name does not hold has to be said. */
-static void print_again(FILE *file, const run_report *made, const char *program, const char *name)
-{
-    fprintf(file, "    %s", program);
-    if (made->plugin_file) {
-        fprintf(file, " --plugin %s", made->plugin_file);
-    }
-    fprintf(file, " --device %s", made->device->selection);
-    if (made->seed != 1 && !strstr(name, "seed=")) {
-        fprintf(file, " --seed %" PRIu64, made->seed);
-    }
-    fprintf(file, " --filter '%s'\n", name);
 }
 
 /* Advice printed after failures. */
@@ -234,4 +214,23 @@ static void print_next_steps(FILE *file, const run_report *made)
     if (sum.passed == 0 && made->count > 1) {
         fprintf(file, "Nothing passed: see what hal-info says of the device first.\n");
     }
+}
+
+void report_print(FILE *file, const run_report *made)
+{
+    fprintf(file, "\n%-24s %7s %7s %12s %9s %9s\n", "group", "passed", "failed", "unsupported",
+            "expected", "seconds");
+    for (size_t first = 0; first < made->count; first = end_of_group(made, first)) {
+        print_group(file, made->results + first, end_of_group(made, first) - first);
+    }
+    print_failures(file, made);
+    fputc('\n', file);
+    print_device(file, made->device);
+    fprintf(file, "  hal-conformance %s, library %s, seed %" PRIu64 ", %s, %.0f s\n",
+            report_tool_version(), made->device->hal_version, made->seed, made->began,
+            made->seconds);
+    const report_summary sum = report_count(made->results, made->count);
+    fprintf(file, "%zu cases: %zu passed, %zu failed, %zu unsupported, %zu expected failures\n",
+            made->count, sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
+    print_next_steps(file, made);
 }

@@ -56,6 +56,10 @@ void report_apply_expectations(report_result *result, expect_list *expected);
 report_summary report_count(const report_result *results, size_t count);
 void report_free_results(report_result *results, size_t count);
 
+/* The command that runs one case again; `options` begin with a space or are empty. */
+void report_command(const run_report *made, const char *options, const char *name, char *text,
+                    size_t bytes);
+
 /* On standard error: what is going to be tested. */
 void report_begin(const run_report *made);
 

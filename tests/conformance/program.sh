@@ -90,6 +90,10 @@ run 1 --plugin "$wrong" "${some[@]}" --compare earlier.json
 says "plugin was 'mock' and is 'wrong'"
 says "compared: 1 newly failing, 0 newly passing"
 python3 "$check" "$scratch"
+again=$(sed -n 's/.*"again": "hal-conformance \(.*\)", "group".*/\1/p' "$scratch/report.json" | sed "s/'//g")
+[ -n "$again" ] || fail "report.json has no command that repeats the failure"
+# shellcheck disable=SC2086 # words, without spaces in them
+run 1 $again
 run 0 --plugin "$right" "${some[@]}" --compare report.json
 says "compared: 0 newly failing, 1 newly passing"
 run 2 --plugin "$right" --filter device/nulls --compare report.xml

@@ -8,25 +8,6 @@
 
 enum { MOST = 16 };
 
-static bool make_instance(vulkan_calls *vk, char *message, size_t bytes);
-static bool find_device(vulkan_calls *vk, const char *wanted);
-static bool find_family(vulkan_calls *vk);
-static bool make_device(vulkan_calls *vk);
-
-bool vulkan_open(vulkan_calls *vk, const hal_device_info *info, char *message, size_t bytes)
-{
-    *vk = (vulkan_calls){0};
-    if (!make_instance(vk, message, bytes)) {
-        return false;
-    }
-    if (!find_device(vk, info->name) || !find_family(vk) || !make_device(vk)) {
-        snprintf(message, bytes, "Vulkan has no device called %s that computes", info->name);
-        vulkan_close(vk);
-        return false;
-    }
-    return true;
-}
-
 void vulkan_close(vulkan_calls *vk)
 {
     if (vk->device && vk->vkDestroyDevice) {
@@ -37,51 +18,6 @@ void vulkan_close(vulkan_calls *vk)
     }
     vk->device = NULL;
     vk->instance = NULL;
-}
-
-VkResult vulkan_buffer_make(const vulkan_calls *vk, uint64_t bytes,
-                            VkMemoryPropertyFlags properties, vulkan_buffer *made)
-{
-    const VkBufferCreateInfo what = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .size = bytes,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_DST_BIT};
-    VkPhysicalDeviceMemoryProperties memory;
-    VkMemoryRequirements needs;
-    *made = (vulkan_buffer){0};
-    VkResult result = vk->vkCreateBuffer(vk->device, &what, NULL, &made->buffer);
-    if (result != VK_SUCCESS) {
-        return result;
-    }
-    vk->vkGetBufferMemoryRequirements(vk->device, made->buffer, &needs);
-    vk->vkGetPhysicalDeviceMemoryProperties(vk->physical, &memory);
-    uint32_t type = 0;
-    while (type < memory.memoryTypeCount &&
-           ((needs.memoryTypeBits >> type & 1) == 0 ||
-            (memory.memoryTypes[type].propertyFlags & properties) != properties)) {
-        type++;
-    }
-    const VkMemoryAllocateInfo size = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                       .allocationSize = needs.size,
-                                       .memoryTypeIndex = type};
-    result = type == memory.memoryTypeCount
-                 ? VK_ERROR_FEATURE_NOT_PRESENT
-                 : vk->vkAllocateMemory(vk->device, &size, NULL, &made->memory);
-    if (result == VK_SUCCESS) {
-        result = vk->vkBindBufferMemory(vk->device, made->buffer, made->memory, 0);
-    }
-    if (result != VK_SUCCESS) {
-        vulkan_buffer_free(vk, made);
-    }
-    return result;
-}
-
-void vulkan_buffer_free(const vulkan_calls *vk, vulkan_buffer *buffer)
-{
-    vk->vkDestroyBuffer(vk->device, buffer->buffer, NULL);
-    vk->vkFreeMemory(vk->device, buffer->memory, NULL);
-    *buffer = (vulkan_buffer){0};
 }
 
 static bool make_instance(vulkan_calls *vk, char *message, size_t bytes)
@@ -155,4 +91,63 @@ static bool make_device(vulkan_calls *vk)
 #undef VULKAN_LOAD
     vk->vkGetDeviceQueue(vk->device, vk->family, 0, &vk->queue);
     return true;
+}
+
+bool vulkan_open(vulkan_calls *vk, const hal_device_info *info, char *message, size_t bytes)
+{
+    *vk = (vulkan_calls){0};
+    if (!make_instance(vk, message, bytes)) {
+        return false;
+    }
+    if (!find_device(vk, info->name) || !find_family(vk) || !make_device(vk)) {
+        snprintf(message, bytes, "Vulkan has no device called %s that computes", info->name);
+        vulkan_close(vk);
+        return false;
+    }
+    return true;
+}
+
+void vulkan_buffer_free(const vulkan_calls *vk, vulkan_buffer *buffer)
+{
+    vk->vkDestroyBuffer(vk->device, buffer->buffer, NULL);
+    vk->vkFreeMemory(vk->device, buffer->memory, NULL);
+    *buffer = (vulkan_buffer){0};
+}
+
+VkResult vulkan_buffer_make(const vulkan_calls *vk, uint64_t bytes,
+                            VkMemoryPropertyFlags properties, vulkan_buffer *made)
+{
+    const VkBufferCreateInfo what = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .size = bytes,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                              VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                              VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+    VkPhysicalDeviceMemoryProperties memory;
+    VkMemoryRequirements needs;
+    *made = (vulkan_buffer){0};
+    VkResult result = vk->vkCreateBuffer(vk->device, &what, NULL, &made->buffer);
+    if (result != VK_SUCCESS) {
+        return result;
+    }
+    vk->vkGetBufferMemoryRequirements(vk->device, made->buffer, &needs);
+    vk->vkGetPhysicalDeviceMemoryProperties(vk->physical, &memory);
+    uint32_t type = 0;
+    while (type < memory.memoryTypeCount &&
+           ((needs.memoryTypeBits >> type & 1) == 0 ||
+            (memory.memoryTypes[type].propertyFlags & properties) != properties)) {
+        type++;
+    }
+    const VkMemoryAllocateInfo size = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .allocationSize = needs.size,
+                                       .memoryTypeIndex = type};
+    result = type == memory.memoryTypeCount
+                 ? VK_ERROR_FEATURE_NOT_PRESENT
+                 : vk->vkAllocateMemory(vk->device, &size, NULL, &made->memory);
+    if (result == VK_SUCCESS) {
+        result = vk->vkBindBufferMemory(vk->device, made->buffer, made->memory, 0);
+    }
+    if (result != VK_SUCCESS) {
+        vulkan_buffer_free(vk, made);
+    }
+    return result;
 }
