@@ -133,7 +133,7 @@ static ops_array *random_numbers(const work_operands *w)
 /* Constants with fractions, which kernels in text spell. */
 static ops_array *constants(const work_operands *w)
 {
-    return ops_add_scalar(ops_mul_scalar(w->a, 0.75), -1.25);
+    return ops_add_scalar(ops_mul_scalar(w->a, 0.7), -1.3);
 }
 
 static const struct {
@@ -154,7 +154,7 @@ static const struct {
                           {"cast to bf16", narrow},
                           {"cast to i32", integers},
                           {"normal", random_numbers},
-                          {"a * 0.75 - 1.25", constants}};
+                          {"a * 0.7 - 1.3", constants}};
 
 const char *process_work_name(int work)
 {
