@@ -2,6 +2,8 @@
  * operation computes what a careless lowering of it would. */
 #include "edit.h"
 
+#include <string.h>
+
 /* A float result is one unit too large where its bits of `mask` are `bits`. */
 static uint32_t add_ulp(wrap_ir *ir, uint32_t i, uint32_t mask, uint32_t bits)
 {
@@ -25,6 +27,54 @@ static uint32_t add_ulp(wrap_ir *ir, uint32_t i, uint32_t mask, uint32_t bits)
 static uint32_t divide_ulp(wrap_ir *ir, uint32_t i)
 {
     return add_ulp(ir, i, 63, 21);
+}
+
+static bool is_constant(const wrap_ir *ir, hal_ir_value value, uint64_t *bits)
+{
+    const hal_ir_record *record = &ir->records[value];
+    *bits = record->opcode == HAL_IR_CONSTANT ? ir->constants[record->aux] : 0;
+    return record->opcode == HAL_IR_CONSTANT;
+}
+
+/* x + 0 is x, also where x is -0. */
+static uint32_t add_zero(wrap_ir *ir, uint32_t i)
+{
+    uint64_t bits;
+    return is_constant(ir, ir->records[i].b, &bits) && bits == 0
+               ? (edit_replace(ir, i, ir->records[i].a), i)
+               : i;
+}
+
+/* A quotient by a constant that is no power of two is one too small where nothing is left. */
+static uint32_t divide_constant(wrap_ir *ir, uint32_t i)
+{
+    uint64_t bits;
+    if (!is_constant(ir, ir->records[i].b, &bits) || bits <= 1 || (bits & (bits - 1)) == 0) {
+        return i;
+    }
+    const hal_ir_value one = wrap_ir_constant(ir, i++, HAL_TYPE_U32, 1);
+    const hal_ir_value less =
+        wrap_ir_operation(ir, i, HAL_IR_SUB, HAL_TYPE_U32, ir->records[i].a, one);
+    ir->records[++i].a = less;
+    return i;
+}
+
+/* A quotient by a constant is the product with the reciprocal, though division is exact. */
+static uint32_t divide_reciprocal(wrap_ir *ir, uint32_t i)
+{
+    uint64_t bits;
+    float divisor;
+    if (is_constant(ir, ir->records[i].b, &bits)) {
+        const uint32_t low = (uint32_t)bits;
+        memcpy(&divisor, &low, sizeof divisor);
+        const float reciprocal = 1.0f / divisor;
+        uint32_t word;
+        memcpy(&word, &reciprocal, sizeof word);
+        const hal_ir_value factor = wrap_ir_constant(ir, i++, HAL_TYPE_F32, word);
+        ir->records[i].opcode = HAL_IR_MUL;
+        ir->records[i].b = factor;
+    }
+    return i;
 }
 
 /* exp is within its bound, but differs in bits from a device that claims all exactness. */
@@ -207,12 +257,22 @@ static uint32_t narrow_bf16(wrap_ir *ir, uint32_t i)
     {                                                                                       \
         .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
     }
-const mutant mutants_arithmetic[] = {
-    MUTANT(divide_ulp, DIV, F32),       MUTANT(exp_bits, EXP, F32),
-    MUTANT(fma_apart, FMA, F32),        MUTANT(flush_products, MUL, F32),
-    MUTANT(min_nan, MIN, F32),          MUTANT(negative_zero, NEG, F32),
-    MUTANT(constant_divisor, DIV, F32), MUTANT(cast_edge, CAST, I32),
-    MUTANT(cast_twice, CAST, F32),      MUTANT(rint_half, RINT, F32),
-    MUTANT(divide_zero, DIV, I32),      MUTANT(shift_64, SHL, U64),
-    MUTANT(store_f16, STORE, NONE),     MUTANT(narrow_bf16, NARROW, NONE),
-    MUTANT(contract, ADD, F32),         {.name = NULL}};
+const mutant mutants_arithmetic[] = {MUTANT(divide_ulp, DIV, F32),
+                                     MUTANT(add_zero, ADD, F32),
+                                     MUTANT(divide_constant, DIV, U32),
+                                     MUTANT(divide_reciprocal, DIV, F32),
+                                     MUTANT(exp_bits, EXP, F32),
+                                     MUTANT(fma_apart, FMA, F32),
+                                     MUTANT(flush_products, MUL, F32),
+                                     MUTANT(min_nan, MIN, F32),
+                                     MUTANT(negative_zero, NEG, F32),
+                                     MUTANT(constant_divisor, DIV, F32),
+                                     MUTANT(cast_edge, CAST, I32),
+                                     MUTANT(cast_twice, CAST, F32),
+                                     MUTANT(rint_half, RINT, F32),
+                                     MUTANT(divide_zero, DIV, I32),
+                                     MUTANT(shift_64, SHL, U64),
+                                     MUTANT(store_f16, STORE, NONE),
+                                     MUTANT(narrow_bf16, NARROW, NONE),
+                                     MUTANT(contract, ADD, F32),
+                                     {.name = NULL}};
