@@ -22,7 +22,7 @@ typedef enum ops_reduction {
 } ops_reduction;
 
 /* Pointwise work around a reduction. Start from OPS_REDUCE_OPTIONS_DEFAULT, which has none, and
- * change fields; a zero-initialised structure has none, too. */
+ * change fields; a zero-initialised structure has none either. */
 typedef struct ops_reduce_options {
     uint32_t size;                  /* sizeof(ops_reduce_options) */
     const ops_expression *prologue; /* inputs: x and further inputs, all broadcast to x's shape */

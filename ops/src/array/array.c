@@ -138,8 +138,8 @@ hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
     return status != HAL_OK ? ops_arrays_failed(owner, status) : HAL_OK;
 }
 
-/* Reads an array that is not row-major by a copy that is. The array is computed, too: it may be
- * used again. */
+/* Reads an array that is not row-major by a copy that is. The array itself is computed first: it
+ * may be used again. */
 static hal_status array_read_copy(ops_array *array, uint64_t bytes, void *elements)
 {
     hal_status status = ops_execute(&array, 1);

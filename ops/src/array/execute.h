@@ -4,8 +4,8 @@
 
 #include "node.h"
 
-/* Results of up to so many bytes that the host reads next are computed into memory that it reads
- * directly; docs/batching.md. */
+/* Results of at most this many bytes that the host reads next are computed into memory that it
+ * reads directly; docs/batching.md. */
 #define OPS_DIRECT_READ_BYTES 16384u
 
 /* Records what computes the arrays, which have one context. Arrays in memory are skipped. */

@@ -94,7 +94,7 @@ bool ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *lay
     for (uint32_t i = 0; i < cluster->node_count; i++) {
         const ops_array *node = cluster->nodes[i];
         if (is_limited && node->operation == OPS_OPERATION_BINARY && node->function == OPS_REM) {
-            return false; /* has loops of its own */
+            return false; /* has loops */
         }
         if (node->operation != OPS_OPERATION_REDUCE) {
             continue;

@@ -2,19 +2,21 @@
  *
  * A node is in memory (view.buffer holds its elements) or deferred (it will be computed from its
  * operands). The files of this folder from the bottom up; each uses only those before it:
- *   constants     one-element buffers of scalars
- *   plan_cache    key of a fusion plan -> recorded commands
- *   node          references, uses and scopes of nodes
- *   axis_order    the order of axes in memory that a result takes from its operands
+ *   constants       one-element buffers of scalars
+ *   plan_cache      key of a fusion plan -> recorded commands
+ *   node            references, uses and scopes of nodes
+ *   axis_order      the order of axes in memory that a result takes from its operands
  *   fusion_cluster  elementwise nodes that become one expression
- *   fusion_plan   decides what one kernel computes
- *   fusion_record records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
- *   execute       computes nodes: plan, look up, replay or record
- *   operation     public calls that make deferred nodes
- *   movement      public calls that make deferred nodes which move elements by index
- *   array         the other public calls: lifetime, host data, views
- *   graph         graphs over arrays
- *   group         reductions of arrays over the ranks of a group */
+ *   fusion_plan     decides what one kernel computes
+ *   fusion_record   records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
+ *   execute         computes nodes: plan, look up, replay or record
+ *   deferred        makes deferred nodes, and executes operands beyond the limits of a kernel
+ *   movement        public calls that make deferred nodes which move elements by index
+ *   array           public calls on single arrays: lifetime, values, views
+ *   creation        public calls that make arrays of host data, constants and random numbers
+ *   operation       public calls of operations
+ *   graph           graphs over arrays
+ *   comm            reductions of arrays over the ranks of a communicator */
 #ifndef OPS_SRC_ARRAY_NODE_H
 #define OPS_SRC_ARRAY_NODE_H
 
@@ -75,7 +77,7 @@ struct ops_array {
      * two counters that are tested together after one was stored: one load of both would wait. */
     uint32_t cluster_epoch;
     uint32_t uses;          /* as an operand of deferred nodes, counted once per operand */
-    uint16_t cluster_index; /* scratch, too */
+    uint16_t cluster_index; /* scratch as well */
     /* What ops_node_create sets is side by side: few stores set it. */
     uint8_t state, operation, function, operand_count;
     uint8_t axis; /* of a reduction, softmax, gather or concatenation */

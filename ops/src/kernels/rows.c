@@ -74,7 +74,7 @@ static uint64_t reductions_bytes(const ops_row_pass *pass)
     return bytes;
 }
 
-/* Marks the inputs that more than one loop reads, but for those of single bytes. Returns the bytes
+/* Marks the inputs that more than one loop reads, except those of single bytes. Returns the bytes
  * of an element of them all. */
 static uint64_t mark_repeated(const ops_row_pass *pass, uint8_t *is_repeated)
 {

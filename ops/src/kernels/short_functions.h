@@ -5,11 +5,11 @@
 #include <ops/pointwise.h>
 #include <stdbool.h>
 
-/* Whether the device has no version of its own of a function of the IR for f32, so that hal would
+/* Whether the device has no version of a function of the IR for f32, so that hal would
  * expand it. */
 bool ops_expands(const hal_device_info *info, uint32_t opcode);
 
-/* Whether `function` has a form of its own for results that are rounded to `type`. */
+/* Whether `function` has another form for results that are rounded to `type`. */
 bool ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type);
 
 /* exp(x) of an f32 x <= 0 or NaN. The error is at most 1.5 units in the last place; with

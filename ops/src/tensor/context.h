@@ -11,7 +11,7 @@
 
 #include <ops/pointwise.h>
 
-/* State that a higher layer keeps with a context, as the first member of its own structure. */
+/* State that a higher layer keeps with a context, as the first member of its structure. */
 typedef struct ops_extension {
     void (*destroy)(struct ops_extension *extension);
 } ops_extension;
