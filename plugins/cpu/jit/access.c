@@ -1,7 +1,11 @@
 /* Calls of steps, and the addresses of contiguous accesses. Code for the usual case: the whole
  * group is active and the index does not wrap; everything else calls the step, which knows all
  * cases. */
-#include "jit/state.h"
+#include "jit/access.h"
+
+#include "jit/slow.h"
+#include "jit/registers.h"
+#include "jit/stream.h"
 
 void jit_call_step(jit_state *jit, const cpu_draft *draft)
 {
@@ -108,23 +112,23 @@ bool jit_access_emit(jit_state *jit, const cpu_draft *draft, uint32_t pointer, b
         return false;
     }
     x86_code *code = &jit->code;
-    jit_cold *cold = jit_cold_add(jit);
-    if (!cold) {
+    jit_slow *slow = jit_slow_add(jit);
+    if (!slow) {
         return false;
     }
-    cold->draft = calls ? draft : NULL;
-    cold->pointer = pointer == JIT_NONE ? (uint32_t)JIT_VIEW_POINTER : pointer;
+    slow->draft = calls ? draft : NULL;
+    slow->pointer = pointer == JIT_NONE ? (uint32_t)JIT_VIEW_POINTER : pointer;
     if (pointer != JIT_NONE) {
         jit->pointer_forms[pointer] = JIT_ACCESS_LINE;
     }
-    const uint32_t otherwise = cold->label, back = cold->back;
+    const uint32_t otherwise = slow->label, back = slow->back;
     mask_require_full(jit, step->mask, otherwise);
     mask_require_full(jit, access->guard, otherwise);
     line_address_emit(jit, access, otherwise);
     if (pointer == JIT_NONE) {
         x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(access->values[0]));
     }
-    x86_general(code, X86_STORE, true, JIT_SCRATCH, frame_pointer(cold->pointer));
+    x86_general(code, X86_STORE, true, JIT_SCRATCH, frame_pointer(slow->pointer));
     x86_bind(code, back);
     jit_stream_check(jit, access,
                      pointer == JIT_NONE ? slot_pointer(access->values[0])
@@ -195,16 +199,16 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, jit_access_form for
     if (!is_view) {
         *place = (jit_place){.pointer = leader->pointer, .distance = (int32_t)distance};
     }
-    jit_cold *cold = calls ? jit_cold_add(jit) : NULL;
-    if (!cold) {
+    jit_slow *slow = calls ? jit_slow_add(jit) : NULL;
+    if (!slow) {
         return !calls;
     }
     x86_code *code = &jit->code;
-    cold->draft = draft;
-    const uint32_t back = cold->back;
+    slow->draft = draft;
+    const uint32_t back = slow->back;
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, frame_pointer(leader->pointer));
     x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
-    x86_jump_if(code, X86_EQUAL, cold->label);
+    x86_jump_if(code, X86_EQUAL, slow->label);
     if (is_view) {
         x86_add_immediate(code, JIT_SCRATCH, (int32_t)distance);
         x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->access->values[0]));
@@ -253,7 +257,7 @@ jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft)
                                                           : JIT_ACCESS_NONE;
 }
 
-void jit_own_room_emit(jit_state *jit, uint32_t slot)
+void jit_private_emit(jit_state *jit, uint32_t slot)
 {
     x86_general(&jit->code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(slot + 1));
     x86_general(&jit->code, X86_STORE, true, JIT_SCRATCH, slot_pointer(slot));
@@ -281,14 +285,14 @@ void jit_rows_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form,
     const uint32_t row = form == JIT_ACCESS_ROWS ? jit->lower->program->place[0] : 0;
     const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
     x86_code *code = &jit->code;
-    jit_cold *cold = jit_cold_add(jit);
-    if (!cold) {
+    jit_slow *slow = jit_slow_add(jit);
+    if (!slow) {
         return;
     }
-    cold->draft = calls ? draft : NULL;
-    cold->pointer = pointer;
+    slow->draft = calls ? draft : NULL;
+    slow->pointer = pointer;
     jit->pointer_forms[pointer] = form;
-    const uint32_t otherwise = cold->label, back = cold->back;
+    const uint32_t otherwise = slow->label, back = slow->back;
     mask_require_full(jit, step->mask, otherwise);
     if (!jit_guard_is_in_loop(jit, names, form, calls)) {
         mask_require_full(jit, access->guard, otherwise);
@@ -374,7 +378,7 @@ static x86_form mask_form(const jit_state *jit, uint32_t bytes)
     return (x86_form){.length = (uint8_t)length};
 }
 
-/* d = a and b, in its own room. */
+/* d = a and b, in its private buffer. */
 static void masks_combine(jit_state *jit, const cpu_step *step)
 {
     x86_code *code = &jit->code;
@@ -397,14 +401,14 @@ bool jit_both_emit(jit_state *jit, const cpu_draft *draft)
     const cpu_step *step = jit_step_of(jit, draft);
     x86_code *code = &jit->code;
     const bool has_code = jit->lower->program->items % CPU_BLOCK == 0;
-    jit_cold *cold = has_code ? NULL : jit_cold_add(jit);
-    if (!cold && !has_code) {
+    jit_slow *slow = has_code ? NULL : jit_slow_add(jit);
+    if (!slow && !has_code) {
         return false;
     }
-    const uint32_t otherwise = has_code ? x86_label(code) : cold->label;
-    const uint32_t back = has_code ? x86_label(code) : cold->back;
-    if (cold) {
-        cold->draft = draft;
+    const uint32_t otherwise = has_code ? x86_label(code) : slow->label;
+    const uint32_t back = has_code ? x86_label(code) : slow->back;
+    if (slow) {
+        slow->draft = draft;
     }
     mask_require_full(jit, step->a, otherwise);
     mask_require_full(jit, step->b, otherwise);
@@ -491,7 +495,7 @@ static bound_shape bound_shape_of(const jit_state *jit, const cpu_draft *draft)
     return name_is(jit, factor[0], 0) && name_is(jit, factor[1], 1) ? BOUND_ROWS : BOUND_ANY;
 }
 
-/* Fills the own room of a mask with the row at rcx. */
+/* Fills the private buffer of a mask with the row at rcx. */
 static void rows_fill(jit_state *jit, uint32_t slot)
 {
     x86_code *code = &jit->code;
@@ -548,12 +552,12 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft)
         return false;
     }
     x86_code *code = &jit->code;
-    jit_cold *cold = jit_cold_add(jit);
-    if (!cold) {
+    jit_slow *slow = jit_slow_add(jit);
+    if (!slow) {
         return false;
     }
-    cold->draft = draft;
-    const uint32_t otherwise = cold->label, back = cold->back;
+    slow->draft = draft;
+    const uint32_t otherwise = slow->label, back = slow->back;
     index_load(jit, step->a, type, JIT_SCRATCH);
     index_load(jit, access->base, type, X86_RDX);
     x86_general(code, X86_LEA, true, X86_RSI, x86_memory(X86_RDX, reach[1]));

@@ -1,7 +1,9 @@
 /* Prefetches: the processor's own prefetchers do not keep up with loops whose loads are many
  * operations apart, or read rows at several places of one memory in turns. Other loops need no
  * help, and would spend time on it. */
-#include "jit/state.h"
+#include "jit/ahead.h"
+
+#include "jit/registers.h"
 
 /* Bytes that a loop reads between a prefetch and the load of the same place. */
 enum { AHEAD = 2048 };

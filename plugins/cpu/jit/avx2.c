@@ -2,6 +2,7 @@
  * instruction sets. Values of type BOOL are in vectors: a lane has 32 bits, all 0 or all 1. Where
  * other values of a program have 64 bits, vectors have 4 lanes, and masks 16 bytes. */
 #include "jit/emit.h"
+#include "jit/registers.h"
 
 #include <string.h>
 

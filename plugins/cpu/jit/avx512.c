@@ -1,6 +1,7 @@
 /* Instructions of operations with AVX-512: what jit/operation.c does not share between instruction
  * sets. Values of type BOOL are in mask registers. */
 #include "jit/emit.h"
+#include "jit/registers.h"
 
 /* Masks 6 and 7 are free within an operation; mask 0 is no mask. */
 enum { JIT_MASK_A = 6, JIT_MASK_B = 7 };

@@ -3,6 +3,7 @@
 #ifndef HALYARD_CPU_JIT_EMIT_H
 #define HALYARD_CPU_JIT_EMIT_H
 
+#include "jit/registers.h"
 #include "jit/state.h"
 
 /* Predicates of comparisons of floats. */

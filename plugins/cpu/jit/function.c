@@ -1,7 +1,12 @@
 /* Transcendental functions as routines that all kernels call: one for each function, type and
  * number of vectors that are computed together. They are made at their first use and last as long
  * as the process. */
-#include "jit/state.h"
+#include "jit/function.h"
+
+#include "jit/slow_emit.h"
+#include "jit/operation.h"
+#include "jit/registers.h"
+#include "jit/routine.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -65,7 +70,7 @@ static void routine_emit(jit_state *jit, const void *what)
     const int32_t size = JIT_FRAME_SPILLS + 64 * (int32_t)jit->frame_vectors + 56;
     x86_add_immediate(code, X86_RSP, size);
     x86_return(code);
-    jit_colds_emit(jit);
+    jit_slow_emit(jit);
     if (!code->failed) {
         const int32_t down = -size;
         memcpy(code->bytes + at, &down, sizeof(down));

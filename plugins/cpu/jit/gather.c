@@ -1,7 +1,12 @@
 /* Affine indices as numbers, and accesses whose elements are neither contiguous nor in rows:
  * gathers, and scatters where the instruction set has them; jit/indexed.c has their
  * instructions. */
-#include "jit/state.h"
+#include "jit/gather.h"
+
+#include "jit/access.h"
+#include "jit/indexed.h"
+#include "jit/open.h"
+#include "jit/registers.h"
 
 #include <stdlib.h>
 
@@ -162,7 +167,7 @@ void jit_gather_append(jit_state *jit, const cpu_draft *draft)
         jit_all_flush(jit);
     }
     if (is_view) {
-        jit_own_room_emit(jit, step->access->values[0]);
+        jit_private_emit(jit, step->access->values[0]);
     }
     const uint32_t pointer = pointer_emit(jit, access);
     jit_references_note(jit, draft, JIT_OPEN_LANES);

@@ -1,7 +1,10 @@
 /* Instructions of indices: affine numbers, gathers and scatters. Memory with elements of less than
  * 4 bytes is gathered in words of 4 bytes that begin at multiples of 4, so that none reaches into
  * another page. */
+#include "jit/indexed.h"
+
 #include "jit/emit.h"
+#include "jit/registers.h"
 
 /* The ids of a vector's lanes in a dimension, by rax. */
 static x86_operand ids_of(jit_state *jit, const jit_node *node, uint32_t dimension)

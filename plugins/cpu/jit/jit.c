@@ -3,7 +3,12 @@
 
 #include "jit/code_dump.h"
 #include "jit/code_memory.h"
+#include "jit/slow_emit.h"
+#include "jit/line.h"
+#include "jit/open.h"
+#include "jit/stream.h"
 #include "jit/walk.h"
+#include "lower/slots.h"
 #include "status.h"
 
 #include <stdatomic.h>
@@ -52,7 +57,7 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
     jit_state *jit = &walk->state;
     const cpu_draft_list *list = &jit->lower->lists[section];
     const uint32_t offset = jit->code.count;
-    jit->cold_count = jit->frame_vectors = 0;
+    jit->slow_count = jit->frame_vectors = 0;
     jit->leave = x86_label(&jit->code);
     for (uint32_t i = 0; i <= list->count; i++) {
         jit->step_labels[i] = JIT_NONE;
@@ -86,7 +91,7 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
     leave_emit(jit);
     jit_stream_restart_emit(jit);
     jit_lines_find(jit);
-    jit_colds_emit(jit);
+    jit_slow_emit(jit);
     const int32_t size = -(int32_t)(JIT_FRAME_SPILLS + 64 * jit->frame_vectors);
     if (!jit->code.failed) {
         memcpy(jit->code.bytes + frame, &size, sizeof(size));
@@ -159,7 +164,7 @@ static void walk_release(jit_walk *walk)
     free(jit->written_by);
     free(jit->posted_by);
     free(jit->step_labels);
-    free(jit->colds);
+    free(jit->slow_paths);
     free(jit->asides);
     jit_program_release(&jit->uniform);
     jit_program_release(&jit->lanes);

@@ -1,7 +1,12 @@
 /* Contiguous accesses under a mask, as the last group of an array has them: routines that all
  * kernels call, one for each type of memory. They are made at their first use and last as long as
  * the process. */
-#include "jit/state.h"
+#include "jit/line.h"
+
+#include "jit/access.h"
+#include "jit/operation.h"
+#include "jit/registers.h"
+#include "jit/routine.h"
 
 #include <pthread.h>
 
@@ -135,16 +140,16 @@ static void line_run_view(cpu_worker *worker, const cpu_step *step, line_routine
     line_run(worker, step, routine);
 }
 
-/* What runs in the place of a step of cold code, if that is such an access. */
-static void line_find(jit_state *jit, jit_cold *cold)
+/* What runs in the place of a step of slow paths, if that is such an access. */
+static void line_find(jit_state *jit, jit_slow *slow)
 {
-    const cpu_step_class class = cold->draft->action.class;
-    const cpu_access *access = jit_step_of(jit, cold->draft)->access;
+    const cpu_step_class class = slow->draft->action.class;
+    const cpu_access *access = jit_step_of(jit, slow->draft)->access;
     if (!access || !jit_line_is_supported(access) || access->type == HAL_TYPE_BOOL) {
         return;
     }
     if (class == CPU_STEP_ADDRESS) {
-        cold->own_room = true;
+        slow->is_private = true;
         return;
     }
     const bool stores = class == CPU_STEP_STORE;
@@ -152,15 +157,15 @@ static void line_find(jit_state *jit, jit_cold *cold)
     if ((!stores && !loads) || hal_type_size(access->type) < jit->target->mask_from) {
         return;
     }
-    cold->routine = (const void *)(uintptr_t)routine_find(jit, access->type, stores);
-    cold->line_run = class == CPU_STEP_VIEW ? (uintptr_t)line_run_view : (uintptr_t)line_run;
+    slow->routine = (const void *)(uintptr_t)routine_find(jit, access->type, stores);
+    slow->line_run = class == CPU_STEP_VIEW ? (uintptr_t)line_run_view : (uintptr_t)line_run;
 }
 
 void jit_lines_find(jit_state *jit)
 {
-    for (uint32_t i = 0; i < jit->cold_count; i++) {
-        if (jit->colds[i].draft) {
-            line_find(jit, &jit->colds[i]);
+    for (uint32_t i = 0; i < jit->slow_count; i++) {
+        if (jit->slow_paths[i].draft) {
+            line_find(jit, &jit->slow_paths[i]);
         }
     }
 }

@@ -1,5 +1,10 @@
 /* Translates a lane program into a loop over the vectors of a group. */
-#include "jit/state.h"
+#include "jit/loop.h"
+
+#include "jit/ahead.h"
+#include "jit/function.h"
+#include "jit/operation.h"
+#include "jit/registers.h"
 
 /* Registers for the addresses that a loop needs; the rest is loaded at each use. */
 static const uint8_t pointer_registers[JIT_POINTER_REGISTERS] = {

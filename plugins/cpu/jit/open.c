@@ -1,5 +1,10 @@
 /* The open programs: which values they have for names, and their end. */
-#include "jit/state.h"
+#include "jit/open.h"
+
+#include "jit/slow.h"
+#include "jit/loop.h"
+#include "jit/split.h"
+#include "lower/slots.h"
 
 jit_program *jit_program_of(jit_state *jit, uint32_t which)
 {
@@ -52,11 +57,11 @@ static void posts_emit(jit_state *jit)
     x86_code *code = &jit->code;
     for (uint32_t i = 0; i < jit->post_count; i++) {
         const jit_post *post = &jit->posts[i];
-        jit_cold *cold = jit_cold_add(jit);
-        if (!cold) {
+        jit_slow *slow = jit_slow_add(jit);
+        if (!slow) {
             break;
         }
-        cold->draft = post->draft;
+        slow->draft = post->draft;
         if (post->pointer == JIT_NONE) {
             const int32_t slot = (int32_t)(8 * jit_step_of(jit, post->draft)->access->values[0]);
             x86_general(code, X86_LOAD, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot));
@@ -66,8 +71,8 @@ static void posts_emit(jit_state *jit)
                         x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * post->pointer)));
             x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
         }
-        x86_jump_if(code, X86_EQUAL, cold->label);
-        x86_bind(code, cold->back);
+        x86_jump_if(code, X86_EQUAL, slow->label);
+        x86_bind(code, slow->back);
     }
     jit->post_count = 0;
 }

@@ -2,7 +2,15 @@
  * the others. Operands are taken in registers first, then the result's
  * register, then the one operand that may be in memory: taking a register may store another
  * value. */
+#include "jit/operation.h"
+
+#include "jit/access.h"
+#include "jit/ahead.h"
+#include "jit/slow.h"
 #include "jit/emit.h"
+#include "jit/indexed.h"
+#include "jit/registers.h"
+#include "jit/stream.h"
 
 #include <stdlib.h>
 
@@ -502,21 +510,21 @@ static void emit_again(jit_state *jit, const jit_node *node)
     const uint32_t x = jit_use(jit, node, 2);
     const uint32_t y = node->a[3] != JIT_NONE ? jit_use(jit, node, 3) : x;
     const uint32_t d = jit_result_over(jit, node, 0);
-    jit_cold *cold = jit_cold_add(jit);
+    jit_slow *slow = jit_slow_add(jit);
     const hal_type type = node->type;
     register_copy(jit, type, d, a);
     jit->target->bool_test(jit, rare);
-    if (cold) {
+    if (slow) {
         const uint32_t opcode = node->aux;
         const cpu_action action = cpu_action_operation(opcode, type);
-        cold->run = cpu_lanes_find(jit->lower->lanes, &action);
-        cold->d = (uint8_t)d;
-        cold->x = (uint8_t)x;
-        cold->y = (uint8_t)y;
-        cold->length = jit_form(jit, type).length;
-        jit_registers_used(jit, &cold->vectors, &cold->masks);
-        x86_jump_if(&jit->code, X86_NOT_EQUAL, cold->label);
-        x86_bind(&jit->code, cold->back);
+        slow->run = cpu_lanes_find(jit->lower->lanes, &action);
+        slow->d = (uint8_t)d;
+        slow->x = (uint8_t)x;
+        slow->y = (uint8_t)y;
+        slow->length = jit_form(jit, type).length;
+        jit_registers_used(jit, &slow->vectors, &slow->masks);
+        x86_jump_if(&jit->code, X86_NOT_EQUAL, slow->label);
+        x86_bind(&jit->code, slow->back);
     }
 }
 

@@ -1,6 +1,8 @@
 /* Where the values of a lane program are: registers, slots, the frame. A value that is needed last
  * leaves its register first. */
-#include "jit/state.h"
+#include "jit/registers.h"
+
+#include "jit/stream.h"
 
 x86_form jit_form(const jit_state *jit, hal_type type)
 {

@@ -1,5 +1,5 @@
 /* Making routines that all kernels call. */
-#include "jit/state.h"
+#include "jit/routine.h"
 
 #include "jit/code_memory.h"
 
@@ -22,7 +22,7 @@ void *jit_routine_make(const jit_state *caller, bool wide, jit_routine_emit *emi
     if (x86_finish(&jit->code) && !jit->failed && !jit->program->failed) {
         made = cpu_code_create(jit->code.bytes, jit->code.count);
     }
-    free(jit->colds);
+    free(jit->slow_paths);
     jit_program_release(&jit->lanes);
     x86_code_release(&jit->code);
     free(jit);

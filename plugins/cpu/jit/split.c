@@ -1,7 +1,11 @@
 /* Divides a lane program into several loops where its parts access neighbouring pieces of one
  * memory: the prefetchers of a processor follow a loop that reads one piece, and not one that goes
  * through several at once. */
-#include "jit/state.h"
+#include "jit/split.h"
+
+#include "jit/access.h"
+#include "jit/loop.h"
+#include "jit/registers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Stores that bypass the caches: ordinary stores read memory before they overwrite it. Code has
  * both forms, which differ in some bytes: stream.c makes the second form when a dispatch wants it.
  * Its stores need addresses of whole lines, which each access checks. */
-#include "jit/state.h"
+#include "jit/stream.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,13 @@
  * before the open lane program if they do not touch its slots; all others end it. */
 #include "jit/walk.h"
 
+#include "jit/access.h"
+#include "jit/gather.h"
+#include "jit/open.h"
+#include "jit/operation.h"
+#include "jit/stream.h"
+#include "lower/slots.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -266,7 +273,7 @@ static void load_append(jit_walk *walk)
     }
     step_advance(walk, true);
     if (walk->step->access->width == 1 && jit_is_of_rows(form) && jit->lower->names[name].view) {
-        jit_own_room_emit(jit, walk->step->access->values[0]);
+        jit_private_emit(jit, walk->step->access->values[0]);
     }
     if (walk->step->access->width != 1 || jit_slot_is(jit->posted_by, jit, name) ||
         jit->pointer_count >= JIT_LOOP_POINTERS || !address_emit(walk, form, true, &place)) {
@@ -356,7 +363,7 @@ static void rows_view(jit_walk *walk, bool is_load)
     }
     step_advance(walk, false);
     jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
-    jit_own_room_emit(jit, walk->step->access->values[0]);
+    jit_private_emit(jit, walk->step->access->values[0]);
 }
 
 /* ---- control ---- */

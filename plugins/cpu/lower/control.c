@@ -1,6 +1,8 @@
 /* Branches and loops. Uniform ones are jumps; else both sides run under masks, and a side or an
  * iteration without active work-items is skipped. So a block always has an active work-item. */
-#include "lower/state.h"
+#include "lower/control.h"
+
+#include "lower/draft.h"
 
 #include <hal/ir_uniform.h>
 

@@ -1,6 +1,7 @@
 /* Drafts, names and values. After a failure the functions have
  * no effect and return something usable, so that callers check the status once at the end. */
-#include "lower/state.h"
+#include "lower/draft.h"
+
 #include "status.h"
 
 #include <stdlib.h>

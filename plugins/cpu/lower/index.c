@@ -1,7 +1,9 @@
 /* Uniform quantities, and values that are affine in the ids of a work-item in its group: base +
  * place[0] * factor[0] + place[1] * factor[1] + place[2] * factor[2]. Most indices are affine; a
  * load at one copies rows and needs no index in lanes. */
-#include "lower/state.h"
+#include "lower/index.h"
+
+#include "lower/draft.h"
 
 static uint64_t wrap_to_type(hal_type type, uint64_t bits)
 {

@@ -1,6 +1,13 @@
 /* Lowers the records of a kernel to drafts in order: arithmetic and variables here, other
  * families in their files (see lower/state.h). */
-#include "lower/state.h"
+#include "lower/lower.h"
+
+#include "lower/control.h"
+#include "lower/draft.h"
+#include "lower/index.h"
+#include "lower/memory.h"
+#include "lower/plan.h"
+#include "lower/slots.h"
 
 #include <hal/ir_uniform.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 /* Loads, stores, atomics and asynchronous copies. A load of memory that is not written while its
  * value is needed is a view: the slot points to the memory. A stored value may be computed
  * there. */
-#include "lower/state.h"
+#include "lower/memory.h"
+
+#include "lower/draft.h"
+#include "lower/index.h"
 
 uint32_t cpu_mask_of(cpu_lower *lower, const cpu_value *value)
 {

@@ -1,7 +1,7 @@
 /* Analyses a kernel before it is lowered: uniformity, blocks, the last use of each value, and
  * copies to avoid: a value is computed in the slot of its variable or in the memory of its store,
  * and a variable or memory is read in place. */
-#include "lower/state.h"
+#include "lower/plan.h"
 
 #include <hal/ir_uniform.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* From drafts to steps: removes unused drafts, finds the live range of each name, assigns slots,
  * and writes the arrays of the kernel. */
-#include "lower/state.h"
+#include "lower/slots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ enum { VIEWS_WAIT = 32 };
 typedef struct cpu_slots {
     uint32_t *free_slots[CLASS_COUNT];
     uint32_t free_first[CLASS_COUNT], free_count[CLASS_COUNT];
-    uint32_t
-        *sizes; /* bytes of each slot; 0: the slot after a view, which is the view's own room */
+    uint32_t *
+        sizes; /* bytes of each slot; 0: the slot after a view, which is the view's private buffer */
     uint32_t count, capacity;
 } cpu_slots;
 

@@ -1,16 +1,19 @@
-/* The state of one lowering from IR to steps, and what the files of lower/ offer each other, from
- * the bottom up: lower/draft.c   drafts, names, values lower/plan.c    finds ahead what can be
- * computed in place, read in place, or left out lower/index.c   uniform quantities, and indices
- * that are affine in the ids of a work-item lower/memory.c  loads, stores, atomics lower/control.c
- * branches, loops and their masks lower/slots.c   removes unused drafts, assigns a slot to each
- * name, writes the steps lower/lower.c         the records in order; arithmetic, variables
- *
- * A draft is a step whose operands are names. Names are unlimited; slots are few and reused. */
-#ifndef HALYARD_CPU_LOWER_STATE_H
-#define HALYARD_CPU_LOWER_STATE_H
+/* The state of one lowering. A draft is a step whose operands are names: names are unlimited, slots
+ * are few and reused. The files, from the bottom up:
+ *   draft      drafts, names, values
+ *   plan       finds ahead what can be computed in place, read in place, or left out
+ *   index      uniform quantities, and indices that are affine in the ids of a work-item
+ *   memory     loads, stores, atomics
+ *   control    branches, loops and their masks
+ *   slots      removes unused drafts, assigns a slot to each name, writes the steps
+ *   lower      the records in order; arithmetic, variables */
+#ifndef PLUGINS_CPU_LOWER_STATE_H
+#define PLUGINS_CPU_LOWER_STATE_H
 
 #include "lanes/action.h"
-#include "lower/lower.h"
+#include "lower/program.h"
+
+#include <hal/status.h>
 
 /* Drafts that run once per dispatch on each worker, and drafts that run for each group. */
 enum { CPU_SECTION_DISPATCH = 0, CPU_SECTION_GROUP = 1, CPU_SECTION_COUNT = 2 };
@@ -50,7 +53,7 @@ typedef struct cpu_value {
 typedef struct cpu_name {
     uint8_t bytes;   /* of a lane */
     uint8_t uniform; /* one block */
-    uint8_t view;    /* the slot may point to memory; its own room is the slot after it */
+    uint8_t view;    /* the slot may point to memory; its private buffer is the slot after it */
     uint8_t lasting; /* constants and names of the dispatch section: their slots are not reused */
     uint8_t live;
     uint32_t first, last; /* drafts of the group section */
@@ -103,7 +106,7 @@ typedef struct cpu_loop {
     uint32_t first, last, outer; /* drafts of the group section; the index of the enclosing loop */
 } cpu_loop;
 
-struct cpu_lower {
+typedef struct cpu_lower {
     const hal_ir_kernel *ir;
     const cpu_lanes *lanes;
     cpu_program *program;
@@ -133,68 +136,6 @@ struct cpu_lower {
     /* Written to where there is no memory for another one. */
     cpu_draft discarded_draft;
     cpu_block discarded_block;
-};
-
-/* ---- lower/draft.c ---- */
-
-/* Fails with "the cpu plugin does not support <what>"; the first failure counts. */
-void cpu_unsupported(cpu_lower *lower, const char *what);
-/* Makes room for one more element. Returns the array, moved or not. */
-void *cpu_grow(cpu_lower *lower, void *array, uint32_t count, uint32_t *capacity, size_t size);
-uint32_t cpu_new_name(cpu_lower *lower, hal_type type, bool uniform, bool view);
-/* Adds a draft without operands; never null. */
-cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_action action);
-/* Adds a draft over all lanes to the group section. */
-cpu_draft *cpu_draft_lanes(cpu_lower *lower, cpu_action action, uint32_t d, uint32_t a, uint32_t b);
-/* Adds a copy of a value; `uniform`: of a uniform one to each lane. */
-cpu_draft *cpu_draft_move(cpu_lower *lower, hal_type type, bool uniform, uint32_t d, uint32_t a);
-cpu_quantity cpu_known(uint64_t bits);
-/* The name that holds a quantity; of a constant where it is known. */
-uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type type);
-/* The name of a value in all lanes; a uniform value is copied to each of them. */
-uint32_t cpu_spread(cpu_lower *lower, const cpu_value *value);
-void cpu_set_varying(cpu_lower *lower, hal_ir_value record, uint32_t name);
-
-/* ---- lower/plan.c ---- */
-
-bool cpu_plan_records(cpu_lower *lower);
-
-/* ---- lower/index.c ---- */
-
-cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_quantity x,
-                         cpu_quantity y);
-bool cpu_lower_affine(cpu_lower *lower, hal_ir_value record);
-bool cpu_lower_bound(cpu_lower *lower, hal_ir_value record);
-void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record);
-void cpu_choose_places(cpu_lower *lower);
-uint32_t cpu_access_of_index(cpu_lower *lower, const cpu_value *index);
-
-/* ---- lower/memory.c ---- */
-
-/* A condition in lanes; a uniform one becomes all or none. */
-uint32_t cpu_mask_of(cpu_lower *lower, const cpu_value *value);
-
-void cpu_lower_load(cpu_lower *lower, hal_ir_value record);
-void cpu_lower_store(cpu_lower *lower, hal_ir_value record);
-void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record);
-void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record);
-uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store);
-/* In checked kernels: adds a step that checks an access, and whose result guards it. */
-void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, bool uniform);
-
-/* ---- lower/control.c ---- */
-
-void cpu_lower_control(cpu_lower *lower, hal_ir_value record);
-
-/* ---- lower/slots.c ---- */
-
-/* The names that a draft writes, and those that it reads; CPU_NONE among them. Returns how
- * many. */
-enum { CPU_REFERENCES = 24 };
-uint32_t cpu_names_written(const cpu_lower *lower, const cpu_draft *draft,
-                           uint32_t names[CPU_REFERENCES]);
-uint32_t cpu_names_read(const cpu_lower *lower, const cpu_draft *draft,
-                        uint32_t names[CPU_REFERENCES]);
-void cpu_assign_slots(cpu_lower *lower);
+} cpu_lower;
 
 #endif

@@ -1,26 +1,9 @@
 /* Code that rarely runs, after the rest of a function: does a transcendental function again, calls
  * a step where an access has no short form. */
-#include "jit/state.h"
+#include "jit/slow_emit.h"
 
-#include <stdlib.h>
-
-jit_cold *jit_cold_add(jit_state *jit)
-{
-    if (jit->cold_count == jit->cold_capacity) {
-        const uint32_t wanted = jit->cold_capacity == 0 ? 32 : jit->cold_capacity * 2;
-        jit_cold *grown = realloc(jit->colds, wanted * sizeof(jit_cold));
-        if (!grown) {
-            jit->failed = true;
-            return NULL;
-        }
-        jit->colds = grown;
-        jit->cold_capacity = wanted;
-    }
-    jit_cold *cold = &jit->colds[jit->cold_count++];
-    *cold = (jit_cold){
-        .label = x86_label(&jit->code), .back = x86_label(&jit->code), .pointer = JIT_NONE};
-    return cold;
-}
+#include "jit/access.h"
+#include "jit/registers.h"
 
 /* Called by compiled code: runs a step of a function on one block of lanes. */
 static void function_run(cpu_run *run, void *d, void *x, void *y)
@@ -36,21 +19,21 @@ static const uint8_t saved_general[] = {X86_RCX, X86_RDX, X86_RSI, X86_RDI,
 enum { SAVED_GENERAL = sizeof(saved_general) };
 
 /* Vectors and masks in use, to the frame or back: a C function may overwrite them. */
-static void vectors_move(jit_state *jit, const jit_cold *cold, bool save)
+static void vectors_move(jit_state *jit, const jit_slow *slow, bool save)
 {
     x86_code *code = &jit->code;
     const x86_form form = {.length = jit->target->length};
     for (uint32_t i = 0; i < JIT_VECTORS; i++) {
-        if (cold->vectors >> i & 1) {
+        if (slow->vectors >> i & 1) {
             x86_vector(code, save ? X86_MOVDQU32_STORE : X86_MOVDQU32, form, i, 0,
                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_VECTORS + 64 * i)));
         }
     }
     for (uint32_t i = 1; i < JIT_MASKS; i++) {
         const x86_operand place = x86_memory(X86_RSP, (int32_t)(JIT_FRAME_MASKS + 8 * i));
-        if ((cold->masks >> i & 1) && save) {
+        if ((slow->masks >> i & 1) && save) {
             x86_mask_store(code, place, i);
-        } else if (cold->masks >> i & 1) {
+        } else if (slow->masks >> i & 1) {
             x86_mask_move(code, i, place);
         }
     }
@@ -95,55 +78,55 @@ static void pointer_clear(x86_code *code, uint32_t pointer)
 }
 
 /* Calls the step, or what runs in its place. */
-static void step_replace(jit_state *jit, const jit_cold *cold)
+static void step_replace(jit_state *jit, const jit_slow *slow)
 {
     x86_code *code = &jit->code;
-    if (cold->own_room) {
-        jit_own_room_emit(jit, jit_step_of(jit, cold->draft)->access->values[0]);
-    } else if (!cold->routine) {
-        jit_call_step(jit, cold->draft);
+    if (slow->is_private) {
+        jit_private_emit(jit, jit_step_of(jit, slow->draft)->access->values[0]);
+    } else if (!slow->routine) {
+        jit_call_step(jit, slow->draft);
     } else {
         x86_zero_upper(code);
         x86_general(code, X86_STORE, true, JIT_WORKER, x86_register(X86_RDI));
-        x86_load_immediate(code, X86_RSI, (uint64_t)(uintptr_t)jit_step_of(jit, cold->draft));
-        x86_load_immediate(code, X86_RDX, (uint64_t)(uintptr_t)cold->routine);
-        x86_load_immediate(code, JIT_SCRATCH, cold->line_run);
+        x86_load_immediate(code, X86_RSI, (uint64_t)(uintptr_t)jit_step_of(jit, slow->draft));
+        x86_load_immediate(code, X86_RDX, (uint64_t)(uintptr_t)slow->routine);
+        x86_load_immediate(code, JIT_SCRATCH, slow->line_run);
         x86_call(code, JIT_SCRATCH);
     }
 }
 
-static void cold_emit(jit_state *jit, const jit_cold *cold)
+static void path_emit(jit_state *jit, const jit_slow *slow)
 {
     x86_code *code = &jit->code;
-    x86_bind(code, cold->label);
-    if (cold->draft) {
-        step_replace(jit, cold);
-        if (cold->pointer != JIT_NONE) {
-            pointer_clear(code, cold->pointer);
+    x86_bind(code, slow->label);
+    if (slow->draft) {
+        step_replace(jit, slow);
+        if (slow->pointer != JIT_NONE) {
+            pointer_clear(code, slow->pointer);
         }
-    } else if (!cold->run) {
-        pointer_clear(code, cold->pointer);
+    } else if (!slow->run) {
+        pointer_clear(code, slow->pointer);
     } else {
-        const x86_form form = {.length = cold->length};
-        x86_vector(code, X86_MOVDQU32_STORE, form, cold->x, 0, x86_memory(X86_RSP, JIT_FRAME_X));
-        x86_vector(code, X86_MOVDQU32_STORE, form, cold->y, 0, x86_memory(X86_RSP, JIT_FRAME_Y));
-        vectors_move(jit, cold, true);
-        x86_load_immediate(code, JIT_SCRATCH, (uint64_t)(uintptr_t)cold->run);
+        const x86_form form = {.length = slow->length};
+        x86_vector(code, X86_MOVDQU32_STORE, form, slow->x, 0, x86_memory(X86_RSP, JIT_FRAME_X));
+        x86_vector(code, X86_MOVDQU32_STORE, form, slow->y, 0, x86_memory(X86_RSP, JIT_FRAME_Y));
+        vectors_move(jit, slow, true);
+        x86_load_immediate(code, JIT_SCRATCH, (uint64_t)(uintptr_t)slow->run);
         x86_call_label(code, jit->again);
-        vectors_move(jit, cold, false);
-        x86_vector(code, X86_MOVDQU32, form, cold->d, 0, x86_memory(X86_RSP, JIT_FRAME_D));
+        vectors_move(jit, slow, false);
+        x86_vector(code, X86_MOVDQU32, form, slow->d, 0, x86_memory(X86_RSP, JIT_FRAME_D));
     }
-    x86_jump(code, cold->back);
+    x86_jump(code, slow->back);
 }
 
-void jit_colds_emit(jit_state *jit)
+void jit_slow_emit(jit_state *jit)
 {
     bool functions = false;
     jit->again = x86_label(&jit->code);
-    for (uint32_t i = 0; i < jit->cold_count; i++) {
-        const jit_cold cold = jit->colds[i];
-        functions = functions || (!cold.draft && cold.run != NULL);
-        cold_emit(jit, &cold);
+    for (uint32_t i = 0; i < jit->slow_count; i++) {
+        const jit_slow slow = jit->slow_paths[i];
+        functions = functions || (!slow.draft && slow.run != NULL);
+        path_emit(jit, &slow);
     }
     if (functions) {
         again_emit(jit);
