@@ -119,7 +119,7 @@ bool jit_access_emit(jit_state *jit, const cpu_draft *draft, uint32_t pointer, b
     slow->draft = calls ? draft : NULL;
     slow->pointer = pointer == JIT_NONE ? (uint32_t)JIT_VIEW_POINTER : pointer;
     if (pointer != JIT_NONE) {
-        jit->pointer_forms[pointer] = JIT_ACCESS_LINE;
+        jit->open.pointer_forms[pointer] = JIT_ACCESS_LINE;
     }
     const uint32_t otherwise = slow->label, back = slow->back;
     mask_require_full(jit, step->mask, otherwise);
@@ -140,20 +140,20 @@ bool jit_access_emit(jit_state *jit, const cpu_draft *draft, uint32_t pointer, b
 static uint32_t guard_of(const jit_state *jit, const cpu_access *access, bool *is_chosen)
 {
     const uint32_t guard = access->guard;
-    *is_chosen = guard != CPU_NONE && jit->chosen[guard] != 0;
-    return *is_chosen ? jit->chosen[guard] - 1 : guard;
+    *is_chosen = guard != CPU_NONE && jit->facts.chosen[guard] != 0;
+    return *is_chosen ? jit->facts.chosen[guard] - 1 : guard;
 }
 
 static bool is_written_once(const jit_state *jit, uint32_t name)
 {
-    return name == CPU_NONE || jit->writers[name] <= 1;
+    return name == CPU_NONE || jit->facts.writers[name] <= 1;
 }
 
 /* Whether an access has the leader's address but for its offset, if names that are written once
  * have kept their values. In rows the guard is up to the loop. */
 static bool leader_is_near(const jit_state *jit, const cpu_draft *draft, jit_access_form form)
 {
-    const jit_leader *leader = &jit->leader;
+    const jit_leader *leader = &jit->open.leader;
     const cpu_access *x = &jit->lower->accesses[draft->access], *y = &leader->access;
     bool x_is_chosen, y_is_chosen;
     const uint32_t x_guard = guard_of(jit, x, &x_is_chosen),
@@ -174,19 +174,19 @@ static bool leader_is_near(const jit_state *jit, const cpu_draft *draft, jit_acc
 void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool is_view,
                     uint32_t pointer)
 {
-    jit->leader = (jit_leader){.known = true,
-                               .is_view = is_view,
-                               .form = form,
-                               .mask = draft->mask,
-                               .pointer = pointer,
-                               .access = jit->lower->accesses[draft->access]};
+    jit->open.leader = (jit_leader){.known = true,
+                                    .is_view = is_view,
+                                    .form = form,
+                                    .mask = draft->mask,
+                                    .pointer = pointer,
+                                    .access = jit->lower->accesses[draft->access]};
 }
 
 bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool calls,
                      jit_place *place)
 {
     const cpu_step *step = jit_step_of(jit, draft);
-    const jit_leader *leader = &jit->leader;
+    const jit_leader *leader = &jit->open.leader;
     const bool is_view = !place;
     if (!leader_is_near(jit, draft, form) || leader->is_view != is_view) {
         return false;
@@ -223,7 +223,8 @@ bool jit_follow_emit(jit_state *jit, const cpu_draft *draft, jit_access_form for
 /* A value that is known when compiling. */
 static bool name_is(const jit_state *jit, uint32_t name, uint64_t bits)
 {
-    return name != CPU_NONE && jit->constants[name] && jit->constants[name]->bits == bits;
+    return name != CPU_NONE && jit->facts.constants[name] &&
+           jit->facts.constants[name]->bits == bits;
 }
 
 /* A group of up to so many work-items and one dimension is a row too if it has a guard: one that
@@ -240,7 +241,7 @@ jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft)
         return JIT_ACCESS_NONE;
     }
     const jit_access_form otherwise = access->run == 1 ? JIT_ACCESS_LINE : JIT_ACCESS_NONE;
-    const bool is_guarded = access->guard != CPU_NONE && !jit->chosen[access->guard];
+    const bool is_guarded = access->guard != CPU_NONE && !jit->facts.chosen[access->guard];
     if (access->run == 1 && (place[1] != 1 || place[0] > MOST_ROW || !is_guarded)) {
         return otherwise;
     }
@@ -272,8 +273,8 @@ bool jit_guard_is_in_loop(const jit_state *jit, const cpu_access *access, jit_ac
 {
     return access->guard != CPU_NONE &&
            (form == JIT_ACCESS_ROWS ||
-            (form == JIT_ACCESS_ROW_ELEMENT &&
-             (loads || (jit->of_rows[access->guard] && is_written_once(jit, access->guard)))));
+            (form == JIT_ACCESS_ROW_ELEMENT && (loads || (jit->facts.of_rows[access->guard] &&
+                                                          is_written_once(jit, access->guard)))));
 }
 
 void jit_rows_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form, uint32_t pointer,
@@ -291,7 +292,7 @@ void jit_rows_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form,
     }
     slow->draft = calls ? draft : NULL;
     slow->pointer = pointer;
-    jit->pointer_forms[pointer] = form;
+    jit->open.pointer_forms[pointer] = form;
     const uint32_t otherwise = slow->label, back = slow->back;
     mask_require_full(jit, step->mask, otherwise);
     if (!jit_guard_is_in_loop(jit, names, form, calls)) {
@@ -351,12 +352,12 @@ void jit_choose_emit(jit_state *jit, const cpu_draft *draft)
     const cpu_step *step = jit_step_of(jit, draft);
     x86_code *code = &jit->code;
     const uint32_t condition = draft->a;
-    if (jit->chosen_last == 1 + condition) {
+    if (jit->open.chosen_last == 1 + condition) {
         x86_general(code, X86_LOAD, true, JIT_SCRATCH, frame_pointer(JIT_CHOSEN_POINTER));
         x86_general(code, X86_STORE, true, JIT_SCRATCH, slot_pointer(step->d));
         return;
     }
-    jit->chosen_last = is_written_once(jit, condition) ? 1 + condition : 0;
+    jit->open.chosen_last = is_written_once(jit, condition) ? 1 + condition : 0;
     const uint32_t chosen = x86_label(code);
     x86_general(code, X86_LOAD, false, X86_RCX, jit_block(jit, step->a));
     x86_general(code, X86_LOAD, true, JIT_SCRATCH, slot_pointer(CPU_SLOT_FULL));
@@ -433,7 +434,7 @@ static bool access_reach(const jit_state *jit, const cpu_draft *draft, int32_t r
             continue;
         }
         const cpu_constant_name *factor =
-            names->factor[k] == CPU_NONE ? NULL : jit->constants[names->factor[k]];
+            names->factor[k] == CPU_NONE ? NULL : jit->facts.constants[names->factor[k]];
         if (!factor) {
             return false;
         }
@@ -453,10 +454,10 @@ void jit_of_rows_note(jit_state *jit, const cpu_draft *draft)
         of_rows = jit->lower->accesses[draft->access].index == CPU_NONE &&
                   name_is(jit, jit->lower->accesses[draft->access].factor[0], 0);
     } else if (draft->action.class == CPU_STEP_BOTH) {
-        of_rows = jit->of_rows[draft->a] && jit->of_rows[draft->b] &&
+        of_rows = jit->facts.of_rows[draft->a] && jit->facts.of_rows[draft->b] &&
                   is_written_once(jit, draft->a) && is_written_once(jit, draft->b);
     }
-    jit->of_rows[draft->d] = of_rows;
+    jit->facts.of_rows[draft->d] = of_rows;
 }
 
 /* The masks of the first lanes of a group: that of n lanes begins n bytes before `zeros`. */
@@ -592,9 +593,9 @@ bool jit_bound_emit(jit_state *jit, const cpu_draft *draft)
 bool jit_accesses_differ(const jit_state *jit, const cpu_access *x, const cpu_access *y)
 {
     bool same = x->index == CPU_NONE && y->index == CPU_NONE && x->base == y->base &&
-                x->index_type == y->index_type && jit->writers[x->base] <= 1;
+                x->index_type == y->index_type && jit->facts.writers[x->base] <= 1;
     for (uint32_t k = 0; k < 3 && same; k++) {
-        same = x->factor[k] == y->factor[k] && jit->writers[x->factor[k]] <= 1;
+        same = x->factor[k] == y->factor[k] && jit->facts.writers[x->factor[k]] <= 1;
     }
     return same && x->width == 1 && y->width == 1 && x->offset != y->offset;
 }

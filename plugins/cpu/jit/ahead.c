@@ -21,7 +21,7 @@ static uint32_t streams_count(const jit_state *jit, const jit_program *program,
     uint64_t found = 0; /* pointers, as bits */
     for (uint32_t i = 0; i < program->node_count; i++) {
         const jit_node *node = &program->nodes[i];
-        if (node->opcode == JIT_LOAD && jit->pointer_forms[node->aux] == JIT_ACCESS_ROWS &&
+        if (node->opcode == JIT_LOAD && jit->open.pointer_forms[node->aux] == JIT_ACCESS_ROWS &&
             jit->lower->accesses[node->access].memory == memory) {
             found |= UINT64_C(1) << node->aux;
         }
@@ -31,10 +31,11 @@ static uint32_t streams_count(const jit_state *jit, const jit_program *program,
 
 static bool is_ahead(const jit_state *jit, const jit_node *node)
 {
-    const jit_access_form form = jit->pointer_forms[node->aux];
-    return jit->in_loop && !jit->lower->accesses[node->access].shared &&
-           (form == JIT_ACCESS_ROWS ? jit->is_long || streams_count(jit, jit->program, node) > 1
-                                    : form == JIT_ACCESS_LINE && jit->is_long);
+    const jit_access_form form = jit->open.pointer_forms[node->aux];
+    return jit->loop.in_loop && !jit->lower->accesses[node->access].shared &&
+           (form == JIT_ACCESS_ROWS
+                ? jit->loop.is_long || streams_count(jit, jit->loop.program, node) > 1
+                : form == JIT_ACCESS_LINE && jit->loop.is_long);
 }
 
 /* Bytes of a row that the loads at a pointer read. */
@@ -57,7 +58,7 @@ void jit_ahead_begin(jit_state *jit, const jit_program *program)
     for (uint32_t i = 0; i < program->node_count; i++) {
         const jit_node *node = &program->nodes[i];
         if (node->opcode != JIT_LOAD || (done >> node->aux & 1) || !is_ahead(jit, node) ||
-            jit->pointer_forms[node->aux] != JIT_ACCESS_ROWS) {
+            jit->open.pointer_forms[node->aux] != JIT_ACCESS_ROWS) {
             continue;
         }
         done |= UINT64_C(1) << node->aux;
@@ -84,7 +85,7 @@ void jit_ahead_emit(jit_state *jit, const jit_node *loads, uint32_t count, x86_o
         return;
     }
     int32_t last = INT32_MIN / 2;
-    if (jit->pointer_forms[loads->aux] == JIT_ACCESS_LINE) {
+    if (jit->open.pointer_forms[loads->aux] == JIT_ACCESS_LINE) {
         if (place.disp % JIT_LINE_BYTES != 0) { /* another vector of the line asks for it */
             return;
         }

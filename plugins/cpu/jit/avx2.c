@@ -97,7 +97,7 @@ static void emit_shift_by_constant(jit_state *jit, const jit_node *node, uint32_
 static void emit_shift(jit_state *jit, const jit_node *node)
 {
     const hal_type type = node->type;
-    const jit_entry *count = &jit->program->values[node->a[1]];
+    const jit_entry *count = &jit->loop.program->values[node->a[1]];
     const bool left = node->opcode == HAL_IR_SHL, is_signed = hal_type_is_signed(type);
     const uint32_t width = is_wide(type) ? 64 : 32, counts = JIT_TEMPORARY_A;
     if (count->kind == JIT_CONSTANT) {
@@ -420,7 +420,7 @@ static void emit_bool_of(jit_state *jit, hal_type from, uint32_t d, uint32_t a)
 
 static void emit_cast(jit_state *jit, const jit_node *node)
 {
-    const hal_type from = node->type, to = jit->program->values[node->d].type;
+    const hal_type from = node->type, to = jit->loop.program->values[node->d].type;
     const uint32_t a = jit_use(jit, node, 0), d = jit_result(jit, node);
     if (from == to) {
         emit(jit, X86_MOVDQU32, to, d, 0, x86_register(a));
@@ -465,7 +465,7 @@ static void emit_bf16_bits(jit_state *jit, uint32_t d, uint32_t a)
 static void lanes_pack(jit_state *jit, bool is_signed)
 {
     const uint32_t a = JIT_TEMPORARY_A, b = JIT_TEMPORARY_B;
-    const bool wide = jit->program->wide;
+    const bool wide = jit->loop.program->wide;
     if (!wide) {
         emit_form(jit, X86_EXTRACTI128, X86_YMM, a, 0, x86_register(b), 1);
     }
@@ -478,7 +478,7 @@ static void lanes_pack(jit_state *jit, bool is_signed)
 static void lanes_store(jit_state *jit, uint32_t bytes, bool is_signed, x86_operand to)
 {
     const uint32_t a = JIT_TEMPORARY_A;
-    const bool wide = jit->program->wide;
+    const bool wide = jit->loop.program->wide;
     lanes_pack(jit, is_signed);
     if (bytes == 1) {
         emit_form(jit, is_signed ? X86_PACKSSWB : X86_PACKUSWB, X86_XMM, a, a, x86_register(a), 0);
@@ -500,7 +500,7 @@ static void words_move(jit_state *jit, uint32_t words, x86_operand memory, uint3
 {
     x86_code *code = &jit->code;
     const uint32_t full = x86_label(code), done = x86_label(code);
-    const uint32_t lanes = jit_lanes(jit, jit->program);
+    const uint32_t lanes = jit_lanes(jit, jit->loop.program);
     const x86_operand saved = x86_memory(X86_RSP, JIT_FRAME_Y);
     if (load) {
         emit_form(jit, X86_PXORD, X86_XMM, words, words, x86_register(words), 0);
@@ -623,7 +623,7 @@ static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
     emit(jit, X86_PTEST, HAL_TYPE_BOOL, mask, 0, x86_constant(&jit->code, UINT32_MAX, 4));
     x86_jump_if(&jit->code, X86_EQUAL, done);
     x86_jump_if(&jit->code, X86_BELOW, full);
-    if (jit_lanes(jit, jit->program) == 8) {
+    if (jit_lanes(jit, jit->loop.program) == 8) {
         elements_store(jit, type, a, to, mask);
     } else {
         emit(jit, by_size(type, X86_MASKMOVPS_STORE, X86_MASKMOVPD_STORE), type, a,

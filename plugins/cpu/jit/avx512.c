@@ -71,7 +71,7 @@ static void emit_float_least(jit_state *jit, const jit_node *node)
 static void emit_shift(jit_state *jit, const jit_node *node)
 {
     const hal_type type = node->type;
-    const jit_entry *count = &jit->program->values[node->a[1]];
+    const jit_entry *count = &jit->loop.program->values[node->a[1]];
     const bool left = node->opcode == HAL_IR_SHL, is_signed = hal_type_is_signed(type);
     const uint32_t width = is_wide(type) ? 64 : 32;
     const uint32_t a = jit_use(jit, node, 0);
@@ -100,8 +100,8 @@ static void emit_comparison(jit_state *jit, const jit_node *node)
     const hal_type type = node->type;
     /* The operand in a register goes first. */
     const bool swap = type != HAL_TYPE_BOOL &&
-                      jit->program->values[node->a[0]].reg == JIT_NO_REGISTER &&
-                      jit->program->values[node->a[1]].reg != JIT_NO_REGISTER;
+                      jit->loop.program->values[node->a[0]].reg == JIT_NO_REGISTER &&
+                      jit->loop.program->values[node->a[1]].reg != JIT_NO_REGISTER;
     if (type == HAL_TYPE_BOOL) {
         const uint32_t a = jit_use(jit, node, 0), b = jit_use(jit, node, 1);
         x86_mask_binary(&jit->code, node->opcode == HAL_IR_EQ ? X86_KXNOR : X86_KXOR,
@@ -190,7 +190,7 @@ static uint32_t cast_name(hal_type from, hal_type to)
 
 static void emit_cast(jit_state *jit, const jit_node *node)
 {
-    const hal_type from = node->type, to = jit->program->values[node->d].type;
+    const hal_type from = node->type, to = jit->loop.program->values[node->d].type;
     const bool wide = is_wide(to) || is_wide(from);
     const hal_type form = wide ? (hal_type)HAL_TYPE_I64 : (hal_type)HAL_TYPE_I32;
     if (from == to) {
@@ -369,8 +369,8 @@ static void bool_both(jit_state *jit, uint32_t d, uint32_t a, uint32_t b)
 static void bool_load(jit_state *jit, uint32_t d, x86_operand from)
 {
     const x86_form form = {.length = X86_XMM};
-    x86_vector(&jit->code, jit->program->wide ? X86_MOVQ : X86_MOVDQU8, form, JIT_TEMPORARY_A, 0,
-               from);
+    x86_vector(&jit->code, jit->loop.program->wide ? X86_MOVQ : X86_MOVDQU8, form, JIT_TEMPORARY_A,
+               0, from);
     x86_vector(&jit->code, X86_PTESTMB, form, d, JIT_TEMPORARY_A, x86_register(JIT_TEMPORARY_A));
 }
 
@@ -381,7 +381,7 @@ static void bool_store(jit_state *jit, uint32_t a, x86_operand to)
     x86_vector(&jit->code, X86_PBROADCASTD, form, JIT_TEMPORARY_A, 0,
                x86_constant(&jit->code, 0x01010101, 4));
     x86_vector(&jit->code, X86_MOVDQU8, chosen, JIT_TEMPORARY_A, 0, x86_register(JIT_TEMPORARY_A));
-    x86_vector(&jit->code, jit->program->wide ? X86_MOVQ_STORE : X86_MOVDQU8_STORE, form,
+    x86_vector(&jit->code, jit->loop.program->wide ? X86_MOVQ_STORE : X86_MOVDQU8_STORE, form,
                JIT_TEMPORARY_A, 0, to);
 }
 
@@ -397,7 +397,7 @@ static void bool_fill(jit_state *jit, uint32_t d, x86_operand from)
 
 static void bool_test(jit_state *jit, uint32_t a)
 {
-    x86_mask_test(&jit->code, a, jit->program->wide ? 1 : 2);
+    x86_mask_test(&jit->code, a, jit->loop.program->wide ? 1 : 2);
 }
 
 static void general_broadcast(jit_state *jit, uint32_t d, uint32_t general)

@@ -70,7 +70,8 @@ static inline bool is_commutative(uint32_t opcode)
 static inline jit_node node_ordered(const jit_state *jit, const jit_node *node)
 {
     jit_node result = *node;
-    const jit_entry *a = &jit->program->values[node->a[0]], *b = &jit->program->values[node->a[1]];
+    const jit_entry *a = &jit->loop.program->values[node->a[0]],
+                    *b = &jit->loop.program->values[node->a[1]];
     if (is_commutative(node->opcode) && node->a[0] != node->a[1] && a->reg == JIT_NO_REGISTER &&
         b->reg != JIT_NO_REGISTER) {
         result.a[0] = node->a[1];

@@ -20,17 +20,17 @@ static void *routines[TARGETS][HAL_IR_MATH_COUNT][FORMS][PART_FORMS];
 
 static void operands_place(jit_state *jit, jit_value x, jit_value y)
 {
-    for (uint32_t part = 0; part < jit->parts; part++) {
-        jit_register_set(jit, x * jit->parts + part, JIT_FUNCTION_X + part);
+    for (uint32_t part = 0; part < jit->loop.parts; part++) {
+        jit_register_set(jit, x * jit->loop.parts + part, JIT_FUNCTION_X + part);
         if (y != JIT_NONE) {
-            jit_register_set(jit, y * jit->parts + part, JIT_FUNCTION_Y + part);
+            jit_register_set(jit, y * jit->loop.parts + part, JIT_FUNCTION_Y + part);
         }
     }
 }
 
 static void routine_body(jit_state *jit, uint32_t opcode, hal_type type)
 {
-    jit_program *program = jit->program;
+    jit_program *program = jit->loop.program;
     const bool binary = opcode == HAL_IR_POW;
     const jit_value x = jit_named(program, JIT_TEMPORARY, type, JIT_NONE);
     const jit_value y =
@@ -38,8 +38,8 @@ static void routine_body(jit_state *jit, uint32_t opcode, hal_type type)
     const jit_value d = jit_math(program, opcode, type, x, y, opcode);
     jit_operation(program, JIT_RESULT, type, HAL_TYPE_NONE, d, JIT_NONE, JIT_NONE);
     jit_last(program)->aux = JIT_FUNCTION_X;
-    if (jit->parts > 1) {
-        jit_program_unroll(program, jit->parts, false);
+    if (jit->loop.parts > 1) {
+        jit_program_unroll(program, jit->loop.parts, false);
     }
     if (program->failed) {
         return;
@@ -63,11 +63,11 @@ static void routine_emit(jit_state *jit, const void *what)
 {
     const function_form *form = what;
     x86_code *code = &jit->code;
-    jit->parts = form->parts;
+    jit->loop.parts = form->parts;
     x86_add_immediate(code, X86_RSP, 0);
     const uint32_t at = code->count - 4;
     routine_body(jit, form->opcode, form->type);
-    const int32_t size = JIT_FRAME_SPILLS + 64 * (int32_t)jit->frame_vectors + 56;
+    const int32_t size = JIT_FRAME_SPILLS + 64 * (int32_t)jit->registers.frame_vectors + 56;
     x86_add_immediate(code, X86_RSP, size);
     x86_return(code);
     jit_slow_emit(jit);
@@ -96,15 +96,16 @@ static void *routine_find(const jit_state *caller, uint32_t opcode, hal_type typ
 
 void jit_function_emit(jit_state *jit, const jit_node *nodes)
 {
-    void *routine = routine_find(jit, nodes->aux, nodes->type, jit->program->wide, jit->parts);
+    void *routine =
+        routine_find(jit, nodes->aux, nodes->type, jit->loop.program->wide, jit->loop.parts);
     jit->failed = jit->failed || !routine;
     jit_arguments(jit, nodes);
     x86_load_immediate(&jit->code, JIT_SCRATCH, (uint64_t)(uintptr_t)routine);
     x86_call(&jit->code, JIT_SCRATCH);
-    for (uint32_t part = 0; part < jit->parts; part++) {
+    for (uint32_t part = 0; part < jit->loop.parts; part++) {
         jit_register_set(jit, nodes[part].d, JIT_FUNCTION_X + part);
     }
-    for (uint32_t part = 0; part < jit->parts; part++) {
+    for (uint32_t part = 0; part < jit->loop.parts; part++) {
         jit_release(jit, &nodes[part]);
     }
 }

@@ -39,7 +39,7 @@ static jit_value affine_value(jit_state *jit, const cpu_access *access)
     jit_value factors[3] = {JIT_NONE, JIT_NONE, JIT_NONE};
     uint32_t ones = 0;
     for (uint32_t k = 0; k < 3; k++) {
-        const cpu_constant_name *known = jit->constants[access->factor[k]];
+        const cpu_constant_name *known = jit->facts.constants[access->factor[k]];
         if (jit->lower->program->place[k] == 1 || (known && known->bits == 0)) {
             continue;
         }
@@ -51,9 +51,9 @@ static jit_value affine_value(jit_state *jit, const cpu_access *access)
     }
     const jit_value base = jit_value_of(jit, which, access->base, type);
     const jit_value d =
-        jit_operation(&jit->lanes, JIT_AFFINE, type, type, base, factors[0], factors[1]);
-    jit_last(&jit->lanes)->a[3] = factors[2];
-    jit_last(&jit->lanes)->aux = ones;
+        jit_operation(&jit->open.lanes, JIT_AFFINE, type, type, base, factors[0], factors[1]);
+    jit_last(&jit->open.lanes)->a[3] = factors[2];
+    jit_last(&jit->open.lanes)->aux = ones;
     return d;
 }
 
@@ -73,7 +73,7 @@ bool jit_affine_append(jit_state *jit, const cpu_draft *draft)
  * then, which steps find out. */
 static bool may_be_contiguous(const jit_state *jit, const cpu_access *access)
 {
-    const cpu_constant_name *factor = jit->constants[access->factor[0]];
+    const cpu_constant_name *factor = jit->facts.constants[access->factor[0]];
     return factor && factor->bits == 1;
 }
 
@@ -105,12 +105,12 @@ bool jit_scatter_is_wanted(const jit_state *jit, const cpu_draft *draft)
 static uint32_t pointer_emit(jit_state *jit, const cpu_access *access)
 {
     x86_code *code = &jit->code;
-    const uint32_t pointer = jit->pointer_count++;
+    const uint32_t pointer = jit->open.pointer_count++;
     const int64_t size = (int64_t)hal_type_size(access->type);
     const int64_t ahead =
         access->offset * size +
         (access->index_type == HAL_TYPE_U32 ? (int64_t)JIT_FLIPPED * size : INT64_C(0));
-    jit->pointer_forms[pointer] = JIT_ACCESS_LANES;
+    jit->open.pointer_forms[pointer] = JIT_ACCESS_LANES;
     x86_general(code, X86_LOAD, true, X86_RDX,
                 x86_memory(JIT_WORKER, (int32_t)offsetof(cpu_worker, memory)));
     x86_load_immediate(code, JIT_SCRATCH, (uint64_t)ahead);
@@ -137,8 +137,8 @@ static jit_value active_value(jit_state *jit, const cpu_draft *draft)
         mask == CPU_NONE ? JIT_NONE : jit_value_of(jit, JIT_OPEN_LANES, mask, HAL_TYPE_BOOL);
     return x == JIT_NONE   ? y
            : y == JIT_NONE ? x
-                           : jit_operation(&jit->lanes, HAL_IR_AND, HAL_TYPE_BOOL, HAL_TYPE_BOOL, x,
-                                           y, JIT_NONE);
+                           : jit_operation(&jit->open.lanes, HAL_IR_AND, HAL_TYPE_BOOL,
+                                           HAL_TYPE_BOOL, x, y, JIT_NONE);
 }
 
 static jit_value index_value(jit_state *jit, const cpu_access *access)
@@ -151,8 +151,8 @@ static jit_value index_value(jit_state *jit, const cpu_access *access)
 /* The node that was appended last accesses memory at a pointer. */
 static void place_set(jit_state *jit, const cpu_draft *draft, uint32_t pointer)
 {
-    jit_last(&jit->lanes)->aux = pointer;
-    jit_last(&jit->lanes)->access = draft->access;
+    jit_last(&jit->open.lanes)->aux = pointer;
+    jit_last(&jit->open.lanes)->access = draft->access;
 }
 
 void jit_gather_append(jit_state *jit, const cpu_draft *draft)
@@ -161,9 +161,9 @@ void jit_gather_append(jit_state *jit, const cpu_draft *draft)
     const cpu_access *access = &jit->lower->accesses[draft->access];
     const uint32_t name = access->values[0];
     const bool is_view = jit->lower->names[name].view;
-    if (jit->writes_memory || jit->pointer_count >= JIT_LOOP_POINTERS ||
-        jit_slot_is(jit->posted_by, jit, name) ||
-        (is_view && jit_slot_is(jit->used_by, jit, name))) {
+    if (jit->open.writes_memory || jit->open.pointer_count >= JIT_LOOP_POINTERS ||
+        jit_slot_is(jit->open.posted_by, jit, name) ||
+        (is_view && jit_slot_is(jit->open.used_by, jit, name))) {
         jit_all_flush(jit);
     }
     if (is_view) {
@@ -172,25 +172,25 @@ void jit_gather_append(jit_state *jit, const cpu_draft *draft)
     const uint32_t pointer = pointer_emit(jit, access);
     jit_references_note(jit, draft, JIT_OPEN_LANES);
     const jit_value index = index_value(jit, access), active = active_value(jit, draft);
-    const jit_value d = jit_operation(&jit->lanes, JIT_GATHER, access->type,
+    const jit_value d = jit_operation(&jit->open.lanes, JIT_GATHER, access->type,
                                       hal_type_of_value(access->type), active, index, JIT_NONE);
     place_set(jit, draft, pointer);
-    const bool writes_memory = jit->writes_memory;
+    const bool writes_memory = jit->open.writes_memory;
     jit_name_define(jit, JIT_OPEN_LANES, name, d);
-    jit->writes_memory = writes_memory; /* its slot is no view of memory */
+    jit->open.writes_memory = writes_memory; /* its slot is no view of memory */
 }
 
 void jit_scatter_append(jit_state *jit, const cpu_draft *draft)
 {
     const cpu_access *access = &jit->lower->accesses[draft->access];
-    if (jit->pointer_count >= JIT_LOOP_POINTERS) {
+    if (jit->open.pointer_count >= JIT_LOOP_POINTERS) {
         jit_all_flush(jit);
     }
     const uint32_t pointer = pointer_emit(jit, access);
     jit_references_note(jit, draft, JIT_OPEN_LANES);
     const jit_value value = jit_value_of(jit, JIT_OPEN_LANES, access->values[0], access->type);
     const jit_value index = index_value(jit, access), active = active_value(jit, draft);
-    jit_operation(&jit->lanes, JIT_SCATTER, access->type, HAL_TYPE_NONE, active, index, value);
+    jit_operation(&jit->open.lanes, JIT_SCATTER, access->type, HAL_TYPE_NONE, active, index, value);
     place_set(jit, draft, pointer);
-    jit->writes_memory = true;
+    jit->open.writes_memory = true;
 }

@@ -11,8 +11,8 @@ static x86_operand ids_of(jit_state *jit, const jit_node *node, uint32_t dimensi
 {
     const uint32_t *ids = jit->output->lane_ids + dimension * jit->lower->n;
     x86_operand operand =
-        x86_memory(JIT_SCRATCH, (int32_t)(4 * node->part * jit_lanes(jit, jit->program)));
-    operand.index = jit->in_loop ? JIT_LANE : X86_NO_REGISTER;
+        x86_memory(JIT_SCRATCH, (int32_t)(4 * node->part * jit_lanes(jit, jit->loop.program)));
+    operand.index = jit->loop.in_loop ? JIT_LANE : X86_NO_REGISTER;
     operand.scale = 4;
     x86_load_immediate(&jit->code, JIT_SCRATCH, (uint64_t)(uintptr_t)ids);
     return operand;

@@ -57,7 +57,7 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
     jit_state *jit = &walk->state;
     const cpu_draft_list *list = &jit->lower->lists[section];
     const uint32_t offset = jit->code.count;
-    jit->slow_count = jit->frame_vectors = 0;
+    jit->slow_count = jit->registers.frame_vectors = 0;
     jit->leave = x86_label(&jit->code);
     for (uint32_t i = 0; i <= list->count; i++) {
         jit->step_labels[i] = JIT_NONE;
@@ -82,17 +82,17 @@ static uint32_t section_emit(jit_walk *walk, uint32_t section, const cpu_step *s
         if (jit->step_labels[walk->draft->index] != JIT_NONE) {
             jit_all_flush(jit);
             x86_bind(&jit->code, jit->step_labels[walk->draft->index]);
-        } else if (walk->draft->fence != jit->fence) {
+        } else if (walk->draft->fence != jit->open.fence) {
             jit_all_flush(jit);
         }
-        jit->fence = walk->draft->fence;
+        jit->open.fence = walk->draft->fence;
         jit_draft_emit(walk);
     }
     leave_emit(jit);
     jit_stream_restart_emit(jit);
     jit_lines_find(jit);
     jit_slow_emit(jit);
-    const int32_t size = -(int32_t)(JIT_FRAME_SPILLS + 64 * jit->frame_vectors);
+    const int32_t size = -(int32_t)(JIT_FRAME_SPILLS + 64 * jit->registers.frame_vectors);
     if (!jit->code.failed) {
         memcpy(jit->code.bytes + frame, &size, sizeof(size));
     }
@@ -106,26 +106,27 @@ static bool walk_prepare(jit_walk *walk, const cpu_lower *lower)
     const size_t drafts = lower->lists[CPU_SECTION_DISPATCH].count +
                           (size_t)lower->lists[CPU_SECTION_GROUP].count + 1;
     jit->lower = lower;
-    jit->generation[JIT_OPEN_UNIFORM] = jit->generation[JIT_OPEN_LANES] = 1;
-    jit->names[JIT_OPEN_UNIFORM] = calloc(names, sizeof(jit_name));
-    jit->names[JIT_OPEN_LANES] = calloc(names, sizeof(jit_name));
-    jit->references = calloc(names, sizeof(uint32_t));
-    jit->writers = calloc(names, sizeof(uint32_t));
-    jit->chosen = calloc(names, sizeof(uint32_t));
-    jit->of_rows = calloc(names, sizeof(bool));
-    jit->viewed = calloc(names, sizeof(uint32_t));
-    jit->constants = calloc(names, sizeof(*jit->constants));
-    jit->used_by = calloc(slots, sizeof(uint32_t));
-    jit->written_by = calloc(slots, sizeof(uint32_t));
-    jit->posted_by = calloc(slots, sizeof(uint32_t));
+    jit->open.generation[JIT_OPEN_UNIFORM] = jit->open.generation[JIT_OPEN_LANES] = 1;
+    jit->open.names[JIT_OPEN_UNIFORM] = calloc(names, sizeof(jit_name));
+    jit->open.names[JIT_OPEN_LANES] = calloc(names, sizeof(jit_name));
+    jit->facts.references = calloc(names, sizeof(uint32_t));
+    jit->facts.writers = calloc(names, sizeof(uint32_t));
+    jit->facts.chosen = calloc(names, sizeof(uint32_t));
+    jit->facts.of_rows = calloc(names, sizeof(bool));
+    jit->facts.viewed = calloc(names, sizeof(uint32_t));
+    jit->facts.constants = calloc(names, sizeof(*jit->facts.constants));
+    jit->open.used_by = calloc(slots, sizeof(uint32_t));
+    jit->open.written_by = calloc(slots, sizeof(uint32_t));
+    jit->open.posted_by = calloc(slots, sizeof(uint32_t));
     jit->step_labels = calloc(drafts, sizeof(uint32_t));
-    if (!jit->names[JIT_OPEN_UNIFORM] || !jit->names[JIT_OPEN_LANES] || !jit->references ||
-        !jit->constants || !jit->used_by || !jit->written_by || !jit->posted_by ||
-        !jit->step_labels || !jit->writers || !jit->chosen || !jit->viewed || !jit->of_rows) {
+    if (!jit->open.names[JIT_OPEN_UNIFORM] || !jit->open.names[JIT_OPEN_LANES] ||
+        !jit->facts.references || !jit->facts.constants || !jit->open.used_by ||
+        !jit->open.written_by || !jit->open.posted_by || !jit->step_labels || !jit->facts.writers ||
+        !jit->facts.chosen || !jit->facts.viewed || !jit->facts.of_rows) {
         return false;
     }
     for (uint32_t i = 0; i < lower->constant_count; i++) {
-        jit->constants[lower->constants[i].name] = &lower->constants[i];
+        jit->facts.constants[lower->constants[i].name] = &lower->constants[i];
     }
     jit_stream_begin(jit);
     for (uint32_t section = 0; section < CPU_SECTION_COUNT; section++) {
@@ -135,14 +136,15 @@ static bool walk_prepare(jit_walk *walk, const cpu_lower *lower)
             const uint32_t reads = draft->live ? cpu_names_read(lower, draft, read) : 0;
             const uint32_t writes = draft->live ? cpu_names_written(lower, draft, written) : 0;
             for (uint32_t k = 0; k < reads; k++) {
-                jit->references[read[k] == CPU_NONE ? lower->name_count : read[k]]++;
+                jit->facts.references[read[k] == CPU_NONE ? lower->name_count : read[k]]++;
             }
             for (uint32_t k = 0; k < writes; k++) {
                 const uint32_t name = written[k] == CPU_NONE ? lower->name_count : written[k];
-                jit->references[name]++;
-                jit->writers[name]++;
+                jit->facts.references[name]++;
+                jit->facts.writers[name]++;
                 const bool chooses = draft->action.class == CPU_STEP_CHOOSE;
-                jit->chosen[name] = jit->writers[name] == 1 && chooses ? 1 + draft->a : 0;
+                jit->facts.chosen[name] =
+                    jit->facts.writers[name] == 1 && chooses ? 1 + draft->a : 0;
             }
         }
     }
@@ -152,22 +154,22 @@ static bool walk_prepare(jit_walk *walk, const cpu_lower *lower)
 static void walk_release(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
-    free(jit->names[JIT_OPEN_UNIFORM]);
-    free(jit->names[JIT_OPEN_LANES]);
-    free(jit->references);
-    free(jit->writers);
-    free(jit->chosen);
-    free(jit->viewed);
-    free(jit->of_rows);
-    free(jit->constants);
-    free(jit->used_by);
-    free(jit->written_by);
-    free(jit->posted_by);
+    free(jit->open.names[JIT_OPEN_UNIFORM]);
+    free(jit->open.names[JIT_OPEN_LANES]);
+    free(jit->facts.references);
+    free(jit->facts.writers);
+    free(jit->facts.chosen);
+    free(jit->facts.viewed);
+    free(jit->facts.of_rows);
+    free(jit->facts.constants);
+    free(jit->open.used_by);
+    free(jit->open.written_by);
+    free(jit->open.posted_by);
     free(jit->step_labels);
     free(jit->slow_paths);
-    free(jit->asides);
-    jit_program_release(&jit->uniform);
-    jit_program_release(&jit->lanes);
+    free(jit->loop.asides);
+    jit_program_release(&jit->open.uniform);
+    jit_program_release(&jit->open.lanes);
     x86_code_release(&jit->code);
 }
 
@@ -239,7 +241,7 @@ void cpu_jit_compile(const cpu_lower *lower, uint64_t stream_bytes, cpu_code *co
         const uint32_t dispatch =
             section_emit(walk, CPU_SECTION_DISPATCH, lower->program->dispatch);
         const uint32_t group = section_emit(walk, CPU_SECTION_GROUP, lower->program->group);
-        const bool whole = !jit->failed && !jit->uniform.failed && !jit->lanes.failed;
+        const bool whole = !jit->failed && !jit->open.uniform.failed && !jit->open.lanes.failed;
         if (x86_finish(&jit->code) && whole) {
             code->size = jit->code.count;
             code->bytes = cpu_code_create(jit->code.bytes, jit->code.count);

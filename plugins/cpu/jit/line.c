@@ -78,7 +78,7 @@ static void routine_emit(jit_state *jit, const void *what)
     if (!stores) {
         x86_vector(code, X86_MOVDQU32_STORE, form, LINE_VALUE, 0, values);
     }
-    x86_add_immediate(code, JIT_LANE, (int32_t)jit_lanes(jit, jit->program));
+    x86_add_immediate(code, JIT_LANE, (int32_t)jit_lanes(jit, jit->loop.program));
     x86_general(code, X86_CMP, false, JIT_LANE, x86_register(LINE_COUNT));
     x86_jump_if(code, X86_BELOW, again);
     x86_add_immediate(code, X86_RSP, JIT_FRAME_VECTORS);

@@ -16,25 +16,26 @@ enum { UNROLL_FROM = 20, FUNCTION_NODES = 24 };
 
 static void pointer_add(jit_state *jit, uint32_t key)
 {
-    for (uint32_t i = 0; i < jit->loop_pointers; i++) {
-        if (jit->pointers[i].key == key) {
+    for (uint32_t i = 0; i < jit->registers.loop_pointers; i++) {
+        if (jit->registers.pointers[i].key == key) {
             return;
         }
     }
-    if (jit->loop_pointers < JIT_POINTER_REGISTERS) {
-        const uint8_t reg = pointer_registers[jit->loop_pointers];
+    if (jit->registers.loop_pointers < JIT_POINTER_REGISTERS) {
+        const uint8_t reg = pointer_registers[jit->registers.loop_pointers];
         const x86_operand place =
             key & JIT_POINTER_ACCESS
                 ? x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * (key & 0xffff)))
                 : x86_memory(JIT_SLOTS, (int32_t)(8 * key));
         x86_general(&jit->code, X86_LOAD, true, reg, place);
-        jit->pointers[jit->loop_pointers++] = (jit_pointer){.key = key, .reg = reg};
+        jit->registers.pointers[jit->registers.loop_pointers++] =
+            (jit_pointer){.key = key, .reg = reg};
     }
 }
 
 static void pointers_load(jit_state *jit, const jit_program *program)
 {
-    jit->loop_pointers = 0;
+    jit->registers.loop_pointers = 0;
     for (uint32_t i = 0; i < program->value_count; i++) {
         const jit_entry *entry = &program->values[i];
         if (entry->name != JIT_NONE && jit->lower->names[entry->name].view &&
@@ -61,7 +62,7 @@ static void rows_next(jit_state *jit, const jit_program *program, uint32_t step)
     for (uint32_t i = 0; i < program->node_count; i++) {
         const jit_node *node = &program->nodes[i];
         if ((node->opcode != JIT_LOAD && node->opcode != JIT_STORE) ||
-            jit->pointer_forms[node->aux] == JIT_ACCESS_LINE || (moved >> node->aux & 1)) {
+            jit->open.pointer_forms[node->aux] == JIT_ACCESS_LINE || (moved >> node->aux & 1)) {
             continue;
         }
         if (!any && row > step) {
@@ -74,9 +75,10 @@ static void rows_next(jit_state *jit, const jit_program *program, uint32_t step)
         const x86_operand place =
             x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * node->aux));
         uint32_t reg = JIT_SCRATCH;
-        for (uint32_t k = 0; k < jit->loop_pointers; k++) {
-            reg =
-                jit->pointers[k].key == JIT_POINTER_ACCESS + node->aux ? jit->pointers[k].reg : reg;
+        for (uint32_t k = 0; k < jit->registers.loop_pointers; k++) {
+            reg = jit->registers.pointers[k].key == JIT_POINTER_ACCESS + node->aux
+                      ? jit->registers.pointers[k].reg
+                      : reg;
         }
         if (reg == JIT_SCRATCH) {
             x86_general(code, X86_LOAD, true, reg, place);
@@ -111,8 +113,8 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     const jit_target *target = jit->target;
     const uint32_t width = jit_lanes(jit, program), lanes = is_uniform ? width : jit->lower->n;
     uint32_t step = width;
-    jit->is_long = program->is_part || program_length(program) >= UNROLL_FROM;
-    if (jit->is_long && !is_uniform) {
+    jit->loop.is_long = program->is_part || program_length(program) >= UNROLL_FROM;
+    if (jit->loop.is_long && !is_uniform) {
         /* Functions put the other values into memory anyway. */
         const bool functions = program_length(program) > program->node_count;
         const uint32_t vectors = functions ? 2u * target->vectors : target->vectors - 1u;
@@ -129,24 +131,24 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
         jit->failed = true;
         return;
     }
-    jit->parts = step / width;
-    jit->program = program;
-    jit->is_uniform = is_uniform;
-    jit->in_loop = lanes > step;
-    jit->aside_count = 0;
+    jit->loop.parts = step / width;
+    jit->loop.program = program;
+    jit->loop.is_uniform = is_uniform;
+    jit->loop.in_loop = lanes > step;
+    jit->loop.aside_count = 0;
     jit_program_finish(program);
     jit_registers_clear(jit);
     pointers_load(jit, program);
     jit_ahead_begin(jit, program);
     const uint32_t again = x86_label(code);
-    if (jit->in_loop) {
+    if (jit->loop.in_loop) {
         x86_general(code, X86_XOR, false, JIT_LANE, x86_register(JIT_LANE));
         x86_bind(code, again);
     }
     for (uint32_t i = 0; i < program->node_count; i++) {
         if (program->nodes[i].opcode == JIT_FUNCTION) {
             jit_function_emit(jit, &program->nodes[i]);
-            i += jit->parts - 1;
+            i += jit->loop.parts - 1;
         } else if (program->nodes[i].opcode == JIT_LOAD) {
             const uint32_t count = jit_loads_count(jit, program, i);
             jit_loads_emit(jit, &program->nodes[i], count);
@@ -155,7 +157,7 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
             jit_node_emit(jit, &program->nodes[i]);
         }
     }
-    if (jit->in_loop) {
+    if (jit->loop.in_loop) {
         x86_add_immediate(code, JIT_LANE, (int32_t)step);
         rows_next(jit, program, step);
         x86_compare_immediate(code, JIT_LANE, (int32_t)lanes);
@@ -163,5 +165,5 @@ void jit_loop_emit(jit_state *jit, jit_program *program, bool is_uniform)
     }
     jit_asides_emit(jit);
     jit->operations += program->node_count;
-    jit->failed = jit->failed || jit->frame_vectors > 4096;
+    jit->failed = jit->failed || jit->registers.frame_vectors > 4096;
 }

@@ -8,15 +8,15 @@
 
 jit_program *jit_program_of(jit_state *jit, uint32_t which)
 {
-    return which == JIT_OPEN_UNIFORM ? &jit->uniform : &jit->lanes;
+    return which == JIT_OPEN_UNIFORM ? &jit->open.uniform : &jit->open.lanes;
 }
 
 /* What the open program knows of a name. */
 jit_name *jit_name_in(jit_state *jit, uint32_t which, uint32_t name)
 {
-    jit_name *known = &jit->names[which][name];
-    if (known->generation != jit->generation[which]) {
-        *known = (jit_name){.generation = jit->generation[which], .value = JIT_NONE};
+    jit_name *known = &jit->open.names[which][name];
+    if (known->generation != jit->open.generation[which]) {
+        *known = (jit_name){.generation = jit->open.generation[which], .value = JIT_NONE};
     }
     return known;
 }
@@ -31,9 +31,10 @@ static void program_keep(jit_state *jit, uint32_t which)
             continue;
         }
         const jit_name *known = jit_name_in(jit, which, entry->name);
-        entry->keep = known->value == i &&
-                      (known->read_first || known->references != jit->references[entry->name] ||
-                       jit->lower->names[entry->name].lasting);
+        entry->keep =
+            known->value == i &&
+            (known->read_first || known->references != jit->facts.references[entry->name] ||
+             jit->lower->names[entry->name].lasting);
     }
 }
 
@@ -48,15 +49,15 @@ void jit_program_flush(jit_state *jit, uint32_t which)
         }
     }
     jit_program_clear(program);
-    jit->generation[which]++;
+    jit->open.generation[which]++;
 }
 
 /* Stores that the loop has not done. */
 static void posts_emit(jit_state *jit)
 {
     x86_code *code = &jit->code;
-    for (uint32_t i = 0; i < jit->post_count; i++) {
-        const jit_post *post = &jit->posts[i];
+    for (uint32_t i = 0; i < jit->open.post_count; i++) {
+        const jit_post *post = &jit->open.posts[i];
         jit_slow *slow = jit_slow_add(jit);
         if (!slow) {
             break;
@@ -74,7 +75,7 @@ static void posts_emit(jit_state *jit)
         x86_jump_if(code, X86_EQUAL, slow->label);
         x86_bind(code, slow->back);
     }
-    jit->post_count = 0;
+    jit->open.post_count = 0;
 }
 
 /* Ends the open programs. */
@@ -83,10 +84,10 @@ void jit_all_flush(jit_state *jit)
     jit_program_flush(jit, JIT_OPEN_UNIFORM);
     jit_program_flush(jit, JIT_OPEN_LANES);
     posts_emit(jit);
-    jit->leader.known = false;
-    jit->chosen_last = 0;
-    jit->pointer_count = 0;
-    jit->writes_memory = false;
+    jit->open.leader.known = false;
+    jit->open.chosen_last = 0;
+    jit->open.pointer_count = 0;
+    jit->open.writes_memory = false;
 }
 
 static uint32_t slot_of_name(const jit_state *jit, uint32_t name)
@@ -97,14 +98,14 @@ static uint32_t slot_of_name(const jit_state *jit, uint32_t name)
 bool jit_slot_is(const uint32_t *marks, const jit_state *jit, uint32_t name)
 {
     const uint32_t slot = slot_of_name(jit, name);
-    return slot != CPU_NONE && marks[slot] == jit->generation[JIT_OPEN_LANES];
+    return slot != CPU_NONE && marks[slot] == jit->open.generation[JIT_OPEN_LANES];
 }
 
 void jit_slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name)
 {
     const uint32_t slot = slot_of_name(jit, name);
     if (slot != CPU_NONE) {
-        marks[slot] = jit->generation[JIT_OPEN_LANES];
+        marks[slot] = jit->open.generation[JIT_OPEN_LANES];
     }
 }
 
@@ -113,12 +114,12 @@ jit_value jit_value_of(jit_state *jit, uint32_t which, uint32_t name, hal_type t
 {
     jit_program *program = jit_program_of(jit, which);
     jit_name *known = jit_name_in(jit, which, name);
-    const cpu_constant_name *constant = jit->constants[name];
+    const cpu_constant_name *constant = jit->facts.constants[name];
     if (constant) {
         return jit_constant(program, type, constant->bits);
     }
     if (which == JIT_OPEN_LANES) {
-        jit_slot_mark(jit, jit->used_by, name);
+        jit_slot_mark(jit, jit->open.used_by, name);
     }
     if (known->value == JIT_NONE) {
         known->value = jit_named(program, jit->lower->names[name].uniform ? JIT_UNIFORM : JIT_LANES,
@@ -136,9 +137,9 @@ void jit_name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value va
         program->values[value].name = name;
     }
     if (which == JIT_OPEN_LANES) {
-        jit_slot_mark(jit, jit->used_by, name);
-        jit_slot_mark(jit, jit->written_by, name);
-        jit->writes_memory = jit->writes_memory || jit->lower->names[name].view;
+        jit_slot_mark(jit, jit->open.used_by, name);
+        jit_slot_mark(jit, jit->open.written_by, name);
+        jit->open.writes_memory = jit->open.writes_memory || jit->lower->names[name].view;
     }
 }
 
@@ -147,7 +148,7 @@ static bool name_follows(jit_state *jit, uint32_t name)
 {
     const jit_value value =
         name == CPU_NONE ? JIT_NONE : jit_name_in(jit, JIT_OPEN_LANES, name)->value;
-    return value != JIT_NONE && jit->lanes.values[value].follows;
+    return value != JIT_NONE && jit->open.lanes.values[value].follows;
 }
 
 void jit_references_note(jit_state *jit, const cpu_draft *draft, uint32_t which)
@@ -167,7 +168,8 @@ void jit_references_note(jit_state *jit, const cpu_draft *draft, uint32_t which)
 uint32_t jit_program_choose(jit_state *jit, uint32_t name)
 {
     const uint32_t which = jit->lower->names[name].uniform ? JIT_OPEN_UNIFORM : JIT_OPEN_LANES;
-    if (jit_slot_is(which == JIT_OPEN_UNIFORM ? jit->used_by : jit->posted_by, jit, name)) {
+    if (jit_slot_is(which == JIT_OPEN_UNIFORM ? jit->open.used_by : jit->open.posted_by, jit,
+                    name)) {
         jit_all_flush(jit);
     }
     return which;

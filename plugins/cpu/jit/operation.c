@@ -25,7 +25,7 @@ static void emit_unary(jit_state *jit, const jit_node *node, uint32_t name, hal_
 static void emit_fma(jit_state *jit, const jit_node *node)
 {
     jit_node n = *node;
-    const jit_entry *values = jit->program->values;
+    const jit_entry *values = jit->loop.program->values;
     if (values[n.a[0]].reg == JIT_NO_REGISTER && values[n.a[1]].reg != JIT_NO_REGISTER &&
         n.a[0] != n.a[1]) {
         n.a[0] = node->a[1];
@@ -84,7 +84,7 @@ static void emit_narrow(jit_state *jit, const jit_node *node)
     const hal_type type = node->type;
     const hal_type value = hal_type_of_value(type);
     const uint32_t a = jit_use(jit, node, 0), d = jit_result(jit, node);
-    const jit_entry *entry = &jit->program->values[node->a[0]];
+    const jit_entry *entry = &jit->loop.program->values[node->a[0]];
     if ((type == HAL_TYPE_F16 && entry->is_f16) || (type == HAL_TYPE_BF16 && entry->is_bf16)) {
         emit(jit, X86_MOVDQU32, HAL_TYPE_F32, d, 0, x86_register(a));
     } else if (type == HAL_TYPE_F16) {
@@ -227,8 +227,10 @@ void jit_memory_store(jit_state *jit, hal_type type, uint32_t a, x86_operand to,
 static void jump_if_null(jit_state *jit, uint32_t pointer, uint32_t label)
 {
     uint32_t reg = JIT_SCRATCH;
-    for (uint32_t i = 0; i < jit->loop_pointers; i++) {
-        reg = jit->pointers[i].key == JIT_POINTER_ACCESS + pointer ? jit->pointers[i].reg : reg;
+    for (uint32_t i = 0; i < jit->registers.loop_pointers; i++) {
+        reg = jit->registers.pointers[i].key == JIT_POINTER_ACCESS + pointer
+                  ? jit->registers.pointers[i].reg
+                  : reg;
     }
     if (reg == JIT_SCRATCH) {
         x86_general(&jit->code, X86_LOAD, true, reg,
@@ -243,23 +245,23 @@ static void jump_if_null(jit_state *jit, uint32_t pointer, uint32_t label)
 static void aside_add(jit_state *jit, jit_aside_kind kind, jit_value value, uint32_t reg,
                       uint32_t label, uint32_t back)
 {
-    if (jit->aside_count == jit->aside_capacity) {
-        const uint32_t wanted = jit->aside_capacity == 0 ? 32 : jit->aside_capacity * 2;
-        jit_aside *grown = realloc(jit->asides, wanted * sizeof(jit_aside));
+    if (jit->loop.aside_count == jit->loop.aside_capacity) {
+        const uint32_t wanted = jit->loop.aside_capacity == 0 ? 32 : jit->loop.aside_capacity * 2;
+        jit_aside *grown = realloc(jit->loop.asides, wanted * sizeof(jit_aside));
         if (!grown) {
             jit->failed = true;
             return;
         }
-        jit->asides = grown;
-        jit->aside_capacity = wanted;
+        jit->loop.asides = grown;
+        jit->loop.aside_capacity = wanted;
     }
-    jit->asides[jit->aside_count++] = (jit_aside){
+    jit->loop.asides[jit->loop.aside_count++] = (jit_aside){
         .kind = kind, .value = value, .reg = (uint8_t)reg, .label = label, .back = back};
 }
 
 static void aside_emit(jit_state *jit, const jit_aside *aside)
 {
-    jit_entry *entry = &jit->program->values[aside->value];
+    jit_entry *entry = &jit->loop.program->values[aside->value];
     const x86_operand reg = x86_register(aside->reg);
     if (aside->kind == JIT_ASIDE_LOAD) {
         jit_load_home(jit, aside->value, aside->reg);
@@ -275,11 +277,11 @@ void jit_asides_emit(jit_state *jit)
 {
     x86_code *code = &jit->code;
     const uint32_t after = x86_label(code);
-    if (jit->aside_count > 0) {
+    if (jit->loop.aside_count > 0) {
         x86_jump(code, after);
     }
-    for (uint32_t i = 0; i < jit->aside_count && !jit->failed; i++) {
-        const jit_aside *aside = &jit->asides[i];
+    for (uint32_t i = 0; i < jit->loop.aside_count && !jit->failed; i++) {
+        const jit_aside *aside = &jit->loop.asides[i];
         if (aside->label != JIT_NONE) {
             x86_bind(code, aside->label);
         }
@@ -289,7 +291,7 @@ void jit_asides_emit(jit_state *jit)
         }
     }
     x86_bind(code, after);
-    jit->aside_count = 0;
+    jit->loop.aside_count = 0;
 }
 
 /* One element of memory to all lanes. */
@@ -344,7 +346,7 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
     x86_code *code = &jit->code;
     const uint32_t elsewhere = x86_label(code), none = x86_label(code), after = x86_label(code);
     const bool is_guarded = nodes->a[0] != JIT_NONE;
-    const bool is_element = jit->pointer_forms[nodes->aux] == JIT_ACCESS_ROW_ELEMENT;
+    const bool is_element = jit->open.pointer_forms[nodes->aux] == JIT_ACCESS_ROW_ELEMENT;
     const uint32_t guard = is_guarded ? jit_use(jit, nodes, 0) : 0;
     const hal_type type = nodes->type;
     uint32_t d[JIT_VECTORS];
@@ -404,8 +406,8 @@ static void emit_element(jit_state *jit, const jit_node *node)
 static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a, uint32_t after)
 {
     x86_code *code = &jit->code;
-    const uint32_t lanes = jit_lanes(jit, jit->program), row = jit->lower->program->place[0];
-    const uint32_t step = lanes * jit->parts, part_end = (node->part + 1) * lanes;
+    const uint32_t lanes = jit_lanes(jit, jit->loop.program), row = jit->lower->program->place[0];
+    const uint32_t step = lanes * jit->loop.parts, part_end = (node->part + 1) * lanes;
     if (part_end % row != 0 && part_end != step) { /* in no step of the loop */
         x86_jump(code, after);
         return;
@@ -420,7 +422,7 @@ static void last_lane_store(jit_state *jit, const jit_node *node, uint32_t a, ui
     const x86_operand vector = x86_memory(X86_RSP, JIT_FRAME_X);
     const x86_operand lane = x86_memory(X86_RSP, JIT_FRAME_Y);
     x86_operand last = vector;
-    last.disp += (int32_t)((jit_lanes(jit, jit->program) - 1) * bytes);
+    last.disp += (int32_t)((jit_lanes(jit, jit->loop.program) - 1) * bytes);
     jit_memory_store(jit, node->type, a, vector, 0, false);
     const x86_operand to =
         jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, bytes, node->part); /* without the lane */
@@ -437,7 +439,7 @@ static void emit_store(jit_state *jit, const jit_node *node)
     const uint32_t guard = node->a[1] == JIT_NONE ? 0 : jit_use(jit, node, 1);
     jump_if_null(jit, node->aux, elsewhere);
     aside_add(jit, JIT_ASIDE_STORE, node->a[0], a, elsewhere, after);
-    if (jit->pointer_forms[node->aux] == JIT_ACCESS_ROW_ELEMENT) {
+    if (jit->open.pointer_forms[node->aux] == JIT_ACCESS_ROW_ELEMENT) {
         jump_if_masked(jit, node, 1, guard, after); /* it is the same for all lanes of a row */
         last_lane_store(jit, node, a, after);
     } else {
@@ -447,13 +449,14 @@ static void emit_store(jit_state *jit, const jit_node *node)
             jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part);
         to.disp += node->distance;
         const cpu_access *access = &jit->lower->accesses[node->access];
-        if (mask == 0 && jit->pointer_forms[node->aux] == JIT_ACCESS_LINE &&
+        if (mask == 0 && jit->open.pointer_forms[node->aux] == JIT_ACCESS_LINE &&
             node->distance % JIT_LINE_BYTES == 0 && jit_stream_takes(jit, access)) {
             jit_stream_store(jit, jit_form(jit, hal_type_of_value(node->type)), a, to);
             x86_bind(&jit->code, after);
             return;
         }
-        jit_memory_store(jit, node->type, a, to, mask, jit->program->values[node->a[0]].is_bf16);
+        jit_memory_store(jit, node->type, a, to, mask,
+                         jit->loop.program->values[node->a[0]].is_bf16);
     }
     x86_bind(&jit->code, after);
 }
@@ -495,7 +498,7 @@ static void emit_exchange(jit_state *jit, const jit_node *node)
         emit_permutation(jit, node->type, d, x86_register(a), node->aux);
         return;
     }
-    const uint32_t lanes = jit_lanes(jit, jit->program), apart = node->aux & ~(lanes - 1);
+    const uint32_t lanes = jit_lanes(jit, jit->loop.program), apart = node->aux & ~(lanes - 1);
     const uint32_t d = jit_result(jit, node);
     const x86_operand from = jit_elsewhere(jit, node, apart);
     emit_permutation(jit, node->type, d, from, node->aux & (lanes - 1));
@@ -592,14 +595,14 @@ static void emit_integer(jit_state *jit, const jit_node *node)
 static void emit_sides(jit_state *jit, const jit_node *node)
 {
     const uint32_t far = jit_use(jit, node, 0);
-    if (jit->choice_count == JIT_MOST_CHOICES) {
+    if (jit->loop.choice_count == JIT_MOST_CHOICES) {
         jit->failed = true;
         return;
     }
-    jit_choice *choice = &jit->choices[jit->choice_count++];
+    jit_choice *choice = &jit->loop.choices[jit->loop.choice_count++];
     *choice = (jit_choice){.otherwise = x86_label(&jit->code),
                            .join = x86_label(&jit->code),
-                           .locked = jit->locked_vectors};
+                           .locked = jit->registers.locked_vectors};
     jit->target->bool_test(jit, far);
     jit_release(jit, node);
     jit_registers_lock(jit);
@@ -609,7 +612,8 @@ static void emit_sides(jit_state *jit, const jit_node *node)
 /* The sides of a choice use the registers that are free at its beginning. */
 static void emit_choice(jit_state *jit, const jit_node *node)
 {
-    jit_choice *choice = &jit->choices[jit->choice_count > 0 ? jit->choice_count - 1 : 0];
+    jit_choice *choice =
+        &jit->loop.choices[jit->loop.choice_count > 0 ? jit->loop.choice_count - 1 : 0];
     switch (node->opcode) {
     case JIT_DECLARE:
         jit_result(jit, node);
@@ -626,12 +630,13 @@ static void emit_choice(jit_state *jit, const jit_node *node)
     case JIT_JOIN:
         jit_registers_restore(jit);
         x86_bind(&jit->code, choice->join);
-        jit->locked_vectors = choice->locked;
-        jit->choice_count -= jit->choice_count > 0;
+        jit->registers.locked_vectors = choice->locked;
+        jit->loop.choice_count -= jit->loop.choice_count > 0;
         break;
     default: {
         const uint32_t d = jit_use(jit, node, 0), a = jit_use(jit, node, 1);
-        jit->failed = jit->failed || !(jit->locked_vectors >> d & 1); /* d has lost its register */
+        jit->failed =
+            jit->failed || !(jit->registers.locked_vectors >> d & 1); /* d has lost its register */
         emit(jit, X86_MOVDQU32, node->type, d, 0, x86_register(a));
         jit_release(jit, node);
     }
@@ -646,7 +651,7 @@ static void emit_result(jit_state *jit, const jit_node *node)
         jit_register_empty(jit, to);
         register_copy(jit, node->type, to, a);
     }
-    jit->locked_vectors |= UINT32_C(1) << to; /* for the results that follow */
+    jit->registers.locked_vectors |= UINT32_C(1) << to; /* for the results that follow */
 }
 
 bool jit_is_supported(const jit_target *target, uint32_t opcode, hal_type type, hal_type result)

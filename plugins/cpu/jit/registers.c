@@ -6,13 +6,13 @@
 
 x86_form jit_form(const jit_state *jit, hal_type type)
 {
-    const bool half = jit->program->wide && hal_type_size(type) != 8;
+    const bool half = jit->loop.program->wide && hal_type_size(type) != 8;
     return (x86_form){.length = (uint8_t)(jit->target->length - half)};
 }
 
 static jit_entry *entry_of(jit_state *jit, jit_value value)
 {
-    return &jit->program->values[value];
+    return &jit->loop.program->values[value];
 }
 
 uint32_t jit_items_mask(jit_state *jit, uint32_t part)
@@ -22,8 +22,8 @@ uint32_t jit_items_mask(jit_state *jit, uint32_t part)
         return 0;
     }
     x86_operand from = x86_memory(JIT_ARENA, (int32_t)program->slot_offset[CPU_SLOT_FULL]);
-    from.disp += (int32_t)(part * jit_lanes(jit, jit->program));
-    from.index = jit->in_loop ? JIT_LANE : X86_NO_REGISTER;
+    from.disp += (int32_t)(part * jit_lanes(jit, jit->loop.program));
+    from.index = jit->loop.in_loop ? JIT_LANE : X86_NO_REGISTER;
     jit->target->bool_load(jit, jit->target->mask, from);
     return jit->target->mask;
 }
@@ -31,9 +31,9 @@ uint32_t jit_items_mask(jit_state *jit, uint32_t part)
 uint32_t jit_pointer_register(jit_state *jit, uint32_t key)
 {
     uint32_t base = JIT_SCRATCH;
-    for (uint32_t i = 0; i < jit->loop_pointers; i++) {
-        if (jit->pointers[i].key == key) {
-            base = jit->pointers[i].reg;
+    for (uint32_t i = 0; i < jit->registers.loop_pointers; i++) {
+        if (jit->registers.pointers[i].key == key) {
+            base = jit->registers.pointers[i].reg;
         }
     }
     if (base == JIT_SCRATCH) {
@@ -49,9 +49,9 @@ uint32_t jit_pointer_register(jit_state *jit, uint32_t key)
 x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part)
 {
     uint32_t base = jit_pointer_register(jit, key);
-    const uint32_t lane = part * jit_lanes(jit, jit->program);
+    const uint32_t lane = part * jit_lanes(jit, jit->loop.program);
     const jit_access_form form =
-        key & JIT_POINTER_ACCESS ? jit->pointer_forms[key & 0xffff] : JIT_ACCESS_LINE;
+        key & JIT_POINTER_ACCESS ? jit->open.pointer_forms[key & 0xffff] : JIT_ACCESS_LINE;
     for (uint32_t row = 0; form != JIT_ACCESS_LINE && row < lane / jit->lower->program->place[0];
          row++) {
         if (base != JIT_SCRATCH) {
@@ -64,7 +64,7 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t p
         return x86_memory(base, 0);
     }
     x86_operand operand = x86_memory(base, (int32_t)(lane * bytes));
-    if (jit->in_loop) {
+    if (jit->loop.in_loop) {
         operand.index = JIT_LANE;
         operand.scale = (uint8_t)bytes;
     }
@@ -80,9 +80,9 @@ static x86_operand home_of(jit_state *jit, const jit_entry *entry)
     }
     x86_operand operand = x86_memory(JIT_ARENA, (int32_t)jit->lower->program->slot_offset[n->slot]);
     if (!n->uniform) {
-        operand.disp += (int32_t)(entry->part * jit_lanes(jit, jit->program) * n->bytes);
+        operand.disp += (int32_t)(entry->part * jit_lanes(jit, jit->loop.program) * n->bytes);
     }
-    if (!n->uniform && jit->in_loop) {
+    if (!n->uniform && jit->loop.in_loop) {
         operand.index = JIT_LANE;
         operand.scale = n->bytes;
     }
@@ -93,8 +93,8 @@ static x86_operand home_of(jit_state *jit, const jit_entry *entry)
  * bits of the step's. */
 static void lane_toggle(jit_state *jit, uint32_t apart)
 {
-    const uint32_t step = jit_lanes(jit, jit->program) * jit->parts;
-    if (jit->in_loop && (apart & ~(step - 1)) != 0) {
+    const uint32_t step = jit_lanes(jit, jit->loop.program) * jit->loop.parts;
+    if (jit->loop.in_loop && (apart & ~(step - 1)) != 0) {
         x86_load_immediate(&jit->code, JIT_SCRATCH, apart & ~(step - 1));
         x86_general(&jit->code, X86_XOR, false, JIT_LANE, x86_register(JIT_SCRATCH));
     }
@@ -102,7 +102,7 @@ static void lane_toggle(jit_state *jit, uint32_t apart)
 
 x86_operand jit_elsewhere(jit_state *jit, const jit_node *node, uint32_t apart)
 {
-    const uint32_t lanes = jit_lanes(jit, jit->program), step = lanes * jit->parts;
+    const uint32_t lanes = jit_lanes(jit, jit->loop.program), step = lanes * jit->loop.parts;
     jit_entry entry = *entry_of(jit, node->a[0]);
     entry.part = (uint8_t)(entry.part ^ (apart & (step - 1)) / lanes);
     lane_toggle(jit, apart);
@@ -117,7 +117,7 @@ void jit_elsewhere_end(jit_state *jit, uint32_t apart)
 static x86_operand frame_of(jit_state *jit, jit_entry *entry)
 {
     if (entry->frame == JIT_NONE) {
-        entry->frame = jit->frame_vectors++;
+        entry->frame = jit->registers.frame_vectors++;
     }
     return x86_memory(X86_RSP, (int32_t)(JIT_FRAME_SPILLS + 64 * entry->frame));
 }
@@ -147,15 +147,16 @@ static void value_store(jit_state *jit, const jit_entry *entry, x86_operand to)
 void jit_store_home(jit_state *jit, jit_value value)
 {
     const jit_entry *entry = entry_of(jit, value);
-    const uint32_t lanes = jit_lanes(jit, jit->program);
+    const uint32_t lanes = jit_lanes(jit, jit->loop.program);
     x86_operand to = home_of(jit, entry);
-    const uint32_t viewed = jit->viewed[entry->name];
-    if (viewed != 0 && !jit->is_uniform &&
+    const uint32_t viewed = jit->facts.viewed[entry->name];
+    if (viewed != 0 && !jit->loop.is_uniform &&
         jit_stream_takes(jit, &jit->lower->accesses[viewed - 1])) {
         jit_stream_store(jit, jit_form(jit, entry->type), entry->reg, to);
         return;
     }
-    for (uint32_t lane = 0; lane < (jit->is_uniform ? (uint32_t)CPU_BLOCK : lanes); lane += lanes) {
+    for (uint32_t lane = 0; lane < (jit->loop.is_uniform ? (uint32_t)CPU_BLOCK : lanes);
+         lane += lanes) {
         value_store(jit, entry, to);
         to.disp += (int32_t)(lanes * hal_type_size(entry->type));
     }
@@ -193,10 +194,11 @@ static void register_empty(jit_state *jit, jit_value value)
 static uint32_t register_take(jit_state *jit, jit_value value)
 {
     const bool mask = is_mask(jit, entry_of(jit, value));
-    jit_value *in = mask ? jit->in_mask : jit->in_vector;
-    uint32_t *pinned = mask ? &jit->pinned_masks : &jit->pinned_vectors;
+    jit_value *in = mask ? jit->registers.in_mask : jit->registers.in_vector;
+    uint32_t *pinned = mask ? &jit->registers.pinned_masks : &jit->registers.pinned_vectors;
     const uint32_t temporaries = 7u << JIT_TEMPORARY_A;
-    const uint32_t locked = mask ? 0 : jit->locked_vectors | jit->target->reserved | temporaries;
+    const uint32_t locked =
+        mask ? 0 : jit->registers.locked_vectors | jit->target->reserved | temporaries;
     const uint32_t count = mask ? JIT_MASKS : JIT_VECTORS;
     uint32_t best = JIT_NONE;
     for (uint32_t reg = mask; reg < count; reg++) {
@@ -227,9 +229,9 @@ static uint32_t register_take(jit_state *jit, jit_value value)
 static void register_pin(jit_state *jit, const jit_entry *entry)
 {
     if (is_mask(jit, entry)) {
-        jit->pinned_masks |= UINT32_C(1) << entry->reg;
+        jit->registers.pinned_masks |= UINT32_C(1) << entry->reg;
     } else {
-        jit->pinned_vectors |= UINT32_C(1) << entry->reg;
+        jit->registers.pinned_vectors |= UINT32_C(1) << entry->reg;
     }
 }
 
@@ -297,7 +299,7 @@ uint32_t jit_result(jit_state *jit, const jit_node *node)
 
 void jit_register_set(jit_state *jit, jit_value value, uint32_t reg)
 {
-    jit->in_vector[reg] = value;
+    jit->registers.in_vector[reg] = value;
     entry_of(jit, value)->reg = (uint8_t)reg;
 }
 
@@ -305,7 +307,7 @@ uint32_t jit_result_over(jit_state *jit, const jit_node *node, uint32_t k)
 {
     jit_entry *entry = entry_of(jit, node->a[k]);
     bool other = node->next[k] != JIT_NONE || entry->reg == JIT_NO_REGISTER ||
-                 (jit->locked_vectors >> entry->reg & 1) != 0;
+                 (jit->registers.locked_vectors >> entry->reg & 1) != 0;
     for (uint32_t i = 0; i < JIT_OPERANDS; i++) {
         other = other || (i != k && node->a[i] == node->a[k]);
     }
@@ -322,7 +324,7 @@ static void value_forget(jit_state *jit, jit_value value)
 {
     jit_entry *entry = entry_of(jit, value);
     if (entry->reg != JIT_NO_REGISTER) {
-        jit_value *in = is_mask(jit, entry) ? jit->in_mask : jit->in_vector;
+        jit_value *in = is_mask(jit, entry) ? jit->registers.in_mask : jit->registers.in_vector;
         in[entry->reg] = JIT_NONE;
         entry->reg = JIT_NO_REGISTER;
     }
@@ -333,16 +335,16 @@ static void value_forget(jit_state *jit, jit_value value)
 static bool is_in_place(const jit_state *jit, const jit_node *nodes, uint32_t reg)
 {
     const uint32_t k = reg >= JIT_FUNCTION_Y, part = reg - (k ? JIT_FUNCTION_Y : JIT_FUNCTION_X);
-    return part < jit->parts && nodes[part].a[k] != JIT_NONE &&
-           nodes[part].a[k] == jit->in_vector[reg] && nodes[part].next[k] == JIT_NONE;
+    return part < jit->loop.parts && nodes[part].a[k] != JIT_NONE &&
+           nodes[part].a[k] == jit->registers.in_vector[reg] && nodes[part].next[k] == JIT_NONE;
 }
 
 static void masks_empty(jit_state *jit)
 {
     for (uint32_t reg = 1; reg < JIT_MASKS; reg++) {
-        if (jit->in_mask[reg] != JIT_NONE) {
-            register_empty(jit, jit->in_mask[reg]);
-            jit->in_mask[reg] = JIT_NONE;
+        if (jit->registers.in_mask[reg] != JIT_NONE) {
+            register_empty(jit, jit->registers.in_mask[reg]);
+            jit->registers.in_mask[reg] = JIT_NONE;
         }
     }
 }
@@ -351,7 +353,7 @@ static void masks_empty(jit_state *jit)
 static void registers_spare(jit_state *jit, const jit_node *nodes)
 {
     for (uint32_t reg = 0; reg < JIT_VECTORS; reg++) {
-        if (jit->in_vector[reg] != JIT_NONE && !is_in_place(jit, nodes, reg)) {
+        if (jit->registers.in_vector[reg] != JIT_NONE && !is_in_place(jit, nodes, reg)) {
             jit_register_empty(jit, reg);
         }
     }
@@ -372,25 +374,25 @@ static void argument_place(jit_state *jit, jit_value value, uint32_t reg)
 void jit_arguments(jit_state *jit, const jit_node *nodes)
 {
     registers_spare(jit, nodes);
-    for (uint32_t part = 0; part < jit->parts; part++) {
+    for (uint32_t part = 0; part < jit->loop.parts; part++) {
         if (nodes[part].a[1] != JIT_NONE) {
             argument_place(jit, nodes[part].a[1], JIT_FUNCTION_Y + part);
         }
         argument_place(jit, nodes[part].a[0], JIT_FUNCTION_X + part);
     }
     for (uint32_t reg = JIT_FUNCTION_X; reg < JIT_FUNCTION_Y + JIT_MOST_PARTS; reg++) {
-        if (jit->in_vector[reg] != JIT_NONE) {
-            entry_of(jit, jit->in_vector[reg])->reg = JIT_NO_REGISTER;
-            jit->in_vector[reg] = JIT_NONE;
+        if (jit->registers.in_vector[reg] != JIT_NONE) {
+            entry_of(jit, jit->registers.in_vector[reg])->reg = JIT_NO_REGISTER;
+            jit->registers.in_vector[reg] = JIT_NONE;
         }
     }
 }
 
 void jit_register_empty(jit_state *jit, uint32_t reg)
 {
-    if (jit->in_vector[reg] != JIT_NONE) {
-        register_empty(jit, jit->in_vector[reg]);
-        jit->in_vector[reg] = JIT_NONE;
+    if (jit->registers.in_vector[reg] != JIT_NONE) {
+        register_empty(jit, jit->registers.in_vector[reg]);
+        jit->registers.in_vector[reg] = JIT_NONE;
     }
 }
 
@@ -417,17 +419,17 @@ void jit_release(jit_state *jit, const jit_node *node)
             value_forget(jit, node->d);
         }
     }
-    jit->pinned_vectors = jit->pinned_masks = 0;
+    jit->registers.pinned_vectors = jit->registers.pinned_masks = 0;
 }
 
 void jit_registers_used(const jit_state *jit, uint32_t *vectors, uint32_t *masks)
 {
     *vectors = *masks = 0;
     for (uint32_t reg = 0; reg < JIT_VECTORS; reg++) {
-        *vectors |= (uint32_t)(jit->in_vector[reg] != JIT_NONE) << reg;
+        *vectors |= (uint32_t)(jit->registers.in_vector[reg] != JIT_NONE) << reg;
     }
     for (uint32_t reg = 0; reg < JIT_MASKS; reg++) {
-        *masks |= (uint32_t)(jit->in_mask[reg] != JIT_NONE) << reg;
+        *masks |= (uint32_t)(jit->registers.in_mask[reg] != JIT_NONE) << reg;
     }
 }
 
@@ -436,31 +438,32 @@ void jit_registers_lock(jit_state *jit)
     uint32_t vectors, masks;
     masks_empty(jit);
     jit_registers_used(jit, &vectors, &masks);
-    jit->locked_vectors |= vectors;
+    jit->registers.locked_vectors |= vectors;
 }
 
 void jit_registers_restore(jit_state *jit)
 {
     for (uint32_t reg = 0; reg < JIT_VECTORS; reg++) {
-        if (jit->in_vector[reg] != JIT_NONE && !(jit->locked_vectors >> reg & 1)) {
-            value_forget(jit, jit->in_vector[reg]);
+        if (jit->registers.in_vector[reg] != JIT_NONE &&
+            !(jit->registers.locked_vectors >> reg & 1)) {
+            value_forget(jit, jit->registers.in_vector[reg]);
         }
     }
     for (uint32_t reg = 0; reg < JIT_MASKS; reg++) {
-        if (jit->in_mask[reg] != JIT_NONE) {
-            value_forget(jit, jit->in_mask[reg]);
+        if (jit->registers.in_mask[reg] != JIT_NONE) {
+            value_forget(jit, jit->registers.in_mask[reg]);
         }
     }
 }
 
 void jit_registers_clear(jit_state *jit)
 {
-    jit->locked_vectors = jit->choice_count = 0;
+    jit->registers.locked_vectors = jit->loop.choice_count = 0;
     for (uint32_t i = 0; i < JIT_VECTORS; i++) {
-        jit->in_vector[i] = JIT_NONE;
+        jit->registers.in_vector[i] = JIT_NONE;
     }
     for (uint32_t i = 0; i < JIT_MASKS; i++) {
-        jit->in_mask[i] = JIT_NONE;
+        jit->registers.in_mask[i] = JIT_NONE;
     }
-    jit->pinned_vectors = jit->pinned_masks = 0;
+    jit->registers.pinned_vectors = jit->registers.pinned_masks = 0;
 }

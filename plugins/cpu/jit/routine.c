@@ -16,14 +16,14 @@ void *jit_routine_make(const jit_state *caller, bool wide, jit_routine_emit *emi
     jit->lower = &lower;
     jit->target = caller->target;
     jit->code.vex = caller->code.vex;
-    jit->program = &jit->lanes;
-    jit->program->wide = wide;
+    jit->loop.program = &jit->open.lanes;
+    jit->loop.program->wide = wide;
     emit(jit, what);
-    if (x86_finish(&jit->code) && !jit->failed && !jit->program->failed) {
+    if (x86_finish(&jit->code) && !jit->failed && !jit->loop.program->failed) {
         made = cpu_code_create(jit->code.bytes, jit->code.count);
     }
     free(jit->slow_paths);
-    jit_program_release(&jit->lanes);
+    jit_program_release(&jit->open.lanes);
     x86_code_release(&jit->code);
     free(jit);
     return made;

@@ -70,7 +70,7 @@ static bool nodes_join(jit_split *split)
         if (node->opcode == JIT_EXCHANGE || node->opcode == JIT_GATHER ||
             node->opcode == JIT_SCATTER ||
             (node->opcode >= JIT_DECLARE && node->opcode < JIT_FUNCTION) ||
-            (is_access && split->jit->pointer_forms[node->aux] != JIT_ACCESS_LINE)) {
+            (is_access && split->jit->open.pointer_forms[node->aux] != JIT_ACCESS_LINE)) {
             return false;
         }
         if (node->d != JIT_NONE) {
@@ -117,7 +117,7 @@ static bool slots_join(jit_split *split)
             if (split->slot_written[slot]) {
                 roots_join(split, i, *first - 1);
             }
-            const uint32_t viewed = split->jit->viewed[entry->name];
+            const uint32_t viewed = split->jit->facts.viewed[entry->name];
             if (names[entry->name].view && viewed == 0) {
                 return false;
             }

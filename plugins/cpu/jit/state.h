@@ -139,58 +139,77 @@ typedef struct jit_name {
 
 enum { JIT_OPEN_UNIFORM, JIT_OPEN_LANES };
 
-struct jit_state {
-    const jit_target *target;
-    const cpu_lower *lower;
-    const cpu_step *steps; /* of the section that is compiled */
-    cpu_code *output;
-    x86_code code;
-    jit_program uniform, lanes; /* being collected, the open programs */
-    jit_name *names[2];         /* in them: JIT_OPEN_* */
-    uint32_t *references;       /* of each name, in all drafts */
-    uint32_t *writers;          /* of each name: drafts that write it */
-    /* Of names that are a mask of all work-items or of none: 1 + the condition's name; else 0. */
-    uint32_t *chosen;
-    bool *of_rows;    /* of names: masks that are the same for all lanes of a row */
-    uint32_t *viewed; /* 1 + the access of each name whose slot points to its memory; else 0 */
-    const cpu_constant_name **constants; /* of each name; null: not a constant */
+/* Facts about the names of all drafts. */
+typedef struct jit_facts {
+    uint32_t *references; /* in all drafts */
+    uint32_t *writers;    /* drafts that write it */
+    uint32_t *chosen;     /* 1 + the condition's name of a mask of all work-items or none; else 0 */
+    bool *of_rows;        /* masks that are the same for all lanes of a row */
+    uint32_t *viewed;     /* 1 + the access of a name whose slot points to its memory; else 0 */
+    const cpu_constant_name **constants; /* null: not a constant */
+} jit_facts;
+
+/* The open programs, in which operations are collected. */
+typedef struct jit_open {
+    jit_program uniform, lanes;
+    jit_name *names[2];     /* in them: JIT_OPEN_* */
+    uint32_t generation[2]; /* of the programs */
     /* By slot: the last lane program that uses it, that writes it, and after which a store reads
      * it. */
     uint32_t *used_by, *written_by, *posted_by;
-    uint32_t generation[2]; /* of the open programs */
-    bool writes_memory;     /* the open lane program does */
+    bool writes_memory; /* the lane program does */
     uint32_t fence;
     jit_post posts[JIT_MAX_POINTERS];
     uint32_t post_count;
-    uint32_t pointer_count, frame_vectors;
+    uint32_t pointer_count;
     jit_access_form pointer_forms[JIT_MAX_POINTERS];
     jit_leader leader;
-    uint32_t chosen_last; /* as in `chosen`: the condition of JIT_CHOSEN_POINTER, or 0 */
-    jit_slow *slow_paths;
-    uint32_t slow_count, slow_capacity;
-    uint32_t again; /* label of the routine that does a function again; JIT_NONE */
-    uint32_t *step_labels;
-    uint32_t leave;
-    /* During the translation of a program. */
-    jit_program *program;
-    bool is_uniform;
-    bool in_loop, is_long; /* of so many operations that several vectors may be computed together */
-    uint32_t parts;        /* vectors that are computed together */
+    uint32_t chosen_last; /* as jit_facts.chosen: the condition of JIT_CHOSEN_POINTER, or 0 */
+} jit_open;
+
+/* What registers have during the translation of a program. */
+typedef struct jit_registers {
     jit_pointer pointers[JIT_POINTER_REGISTERS];
     uint32_t loop_pointers;
     jit_value in_vector[JIT_VECTORS], in_mask[JIT_MASKS];
     uint32_t pinned_vectors, pinned_masks; /* by the current node */
     uint32_t locked_vectors;               /* by the open choices */
+    uint32_t frame_vectors;                /* of the section's frame */
+} jit_registers;
+
+/* The program that is translated. */
+typedef struct jit_loop {
+    jit_program *program;
+    bool is_uniform;
+    bool in_loop;
+    bool is_long;   /* enough operations to compute several vectors together */
+    uint32_t parts; /* vectors that are computed together */
     jit_aside *asides;
     uint32_t aside_count, aside_capacity;
     jit_choice choices[JIT_MOST_CHOICES];
     uint32_t choice_count;
-    /* Statistics for the log. */
-    uint32_t operations, calls;
-    bool failed;
-    /* Of stores that bypass the caches, jit_stream.c. */
-    bool streams;
+} jit_loop;
+
+struct jit_state {
+    const jit_target *target;
+    const cpu_lower *lower;
+    const cpu_step *steps; /* of the section that is compiled */
+    cpu_code *output;
+    jit_facts facts;
+    jit_open open;
+    jit_registers registers;
+    jit_loop loop;
+    /* Emission. */
+    x86_code code;
+    jit_slow *slow_paths;
+    uint32_t slow_count, slow_capacity;
+    uint32_t again; /* label of the routine that does a function again; JIT_NONE */
+    uint32_t *step_labels;
+    uint32_t leave;
+    bool streams;     /* stores may bypass the caches */
     uint32_t restart; /* label: the group begins again; JIT_NONE */
+    bool failed;
+    uint32_t operations, calls; /* for the log */
 };
 
 /* The step of a draft: with slots where the draft has names. */

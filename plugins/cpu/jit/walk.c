@@ -19,16 +19,16 @@ static void step_advance(jit_walk *walk, bool reads_memory)
 {
     jit_state *jit = &walk->state;
     uint32_t names[CPU_REFERENCES];
-    bool conflict = reads_memory && jit->writes_memory;
+    bool conflict = reads_memory && jit->open.writes_memory;
     uint32_t count = cpu_names_written(jit->lower, walk->draft, names);
     for (uint32_t k = 0; k < count; k++) {
-        conflict = conflict || jit_slot_is(jit->used_by, jit, names[k]);
+        conflict = conflict || jit_slot_is(jit->open.used_by, jit, names[k]);
     }
     cpu_draft draft = *walk->draft;
     draft.stores = 0;
     count = cpu_names_read(jit->lower, &draft, names);
     for (uint32_t k = 0; k < count && !conflict; k++) {
-        conflict = jit_slot_is(jit->written_by, jit, names[k]);
+        conflict = jit_slot_is(jit->open.written_by, jit, names[k]);
     }
     if (conflict) {
         jit_all_flush(jit);
@@ -84,24 +84,24 @@ static bool exchange_append(jit_walk *walk)
     const cpu_name *operand = &jit->lower->names[names->a];
     const hal_type type = walk->action.type;
     const uint32_t apart = names->aux & (CPU_BLOCK - 1);
-    const bool wide = jit->lanes.wide || hal_type_size(type) == 8;
+    const bool wide = jit->open.lanes.wide || hal_type_size(type) == 8;
     const bool near = apart < jit->target->lanes / (wide ? 2u : 1u);
     if (type == HAL_TYPE_BOOL || operand->uniform || (operand->view && !near) ||
         jit->lower->program->items % CPU_BLOCK != 0) {
         return false;
     }
     jit_program_choose(jit, names->d);
-    if (!near && jit_slot_is(jit->written_by, jit, names->a)) {
+    if (!near && jit_slot_is(jit->open.written_by, jit, names->a)) {
         jit_all_flush(jit);
     }
     jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, names->a, type);
-    const jit_value d = jit_operation(&jit->lanes, near ? HAL_IR_SHUFFLE_XOR : JIT_EXCHANGE, type,
-                                      type, a, JIT_NONE, JIT_NONE);
-    jit_last(&jit->lanes)->aux = apart;
-    jit->lanes.narrow = jit->lanes.narrow || (near && apart >= jit->target->lanes / 2u);
+    const jit_value d = jit_operation(&jit->open.lanes, near ? HAL_IR_SHUFFLE_XOR : JIT_EXCHANGE,
+                                      type, type, a, JIT_NONE, JIT_NONE);
+    jit_last(&jit->open.lanes)->aux = apart;
+    jit->open.lanes.narrow = jit->open.lanes.narrow || (near && apart >= jit->target->lanes / 2u);
     if (!near) {
-        jit_slot_mark(jit, jit->posted_by, names->a);
+        jit_slot_mark(jit, jit->open.posted_by, names->a);
     }
     jit_name_define(jit, JIT_OPEN_LANES, names->d, d);
     return true;
@@ -175,21 +175,21 @@ static bool element_append(jit_walk *walk)
         return false;
     }
     const cpu_access *access = &jit->lower->accesses[walk->draft->access];
-    if (jit->writes_memory) {
+    if (jit->open.writes_memory) {
         jit_all_flush(jit);
     }
     jit_program_choose(jit, access->values[0]);
     const jit_value base = jit_name_in(jit, JIT_OPEN_UNIFORM, access->base)->value;
-    if (base != JIT_NONE && jit->uniform.values[base].kind == JIT_TEMPORARY) {
+    if (base != JIT_NONE && jit->open.uniform.values[base].kind == JIT_TEMPORARY) {
         jit_program_flush(jit, JIT_OPEN_UNIFORM); /* the address is computed from its block */
     }
     jit_references_note(jit, walk->draft, JIT_OPEN_UNIFORM);
     const jit_value guard = access->guard == CPU_NONE
                                 ? JIT_NONE
                                 : jit_value_of(jit, JIT_OPEN_UNIFORM, access->guard, HAL_TYPE_BOOL);
-    const jit_value d = jit_operation(&jit->uniform, JIT_ELEMENT, access->type,
+    const jit_value d = jit_operation(&jit->open.uniform, JIT_ELEMENT, access->type,
                                       hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
-    jit_last(&jit->uniform)->aux = walk->draft->access;
+    jit_last(&jit->open.uniform)->aux = walk->draft->access;
     jit_name_define(jit, JIT_OPEN_UNIFORM, access->values[0], d);
     return true;
 }
@@ -239,14 +239,14 @@ static bool address_emit(jit_walk *walk, jit_access_form form, bool calls, jit_p
     if (jit_follow_emit(jit, walk->draft, form, calls, place)) {
         return true;
     }
-    *place = (jit_place){.pointer = jit->pointer_count};
+    *place = (jit_place){.pointer = jit->open.pointer_count};
     if (jit_is_of_rows(form)) {
         jit_rows_emit(jit, walk->draft, form, place->pointer, calls);
     } else if (form != JIT_ACCESS_LINE ||
                !jit_access_emit(jit, walk->draft, place->pointer, calls)) {
         return false;
     }
-    jit->pointer_count++;
+    jit->open.pointer_count++;
     jit_leader_set(jit, walk->draft, form, false, place->pointer);
     return true;
 }
@@ -254,7 +254,7 @@ static bool address_emit(jit_walk *walk, jit_access_form form, bool calls, jit_p
 /* The operation that was appended last accesses memory there. */
 static void place_set(jit_walk *walk, jit_place place)
 {
-    jit_node *node = jit_last(&walk->state.lanes);
+    jit_node *node = jit_last(&walk->state.open.lanes);
     node->access = walk->draft->access;
     node->aux = place.pointer;
     node->distance = place.distance;
@@ -275,19 +275,19 @@ static void load_append(jit_walk *walk)
     if (walk->step->access->width == 1 && jit_is_of_rows(form) && jit->lower->names[name].view) {
         jit_private_emit(jit, walk->step->access->values[0]);
     }
-    if (walk->step->access->width != 1 || jit_slot_is(jit->posted_by, jit, name) ||
-        jit->pointer_count >= JIT_LOOP_POINTERS || !address_emit(walk, form, true, &place)) {
+    if (walk->step->access->width != 1 || jit_slot_is(jit->open.posted_by, jit, name) ||
+        jit->open.pointer_count >= JIT_LOOP_POINTERS || !address_emit(walk, form, true, &place)) {
         step_call(walk);
         return;
     }
     jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
     const jit_value guard = guard_value(walk, form, true);
-    const jit_value d = jit_operation(&jit->lanes, JIT_LOAD, access->type,
+    const jit_value d = jit_operation(&jit->open.lanes, JIT_LOAD, access->type,
                                       hal_type_of_value(access->type), guard, JIT_NONE, JIT_NONE);
     place_set(walk, place);
-    const bool writes_memory = jit->writes_memory;
+    const bool writes_memory = jit->open.writes_memory;
     jit_name_define(jit, JIT_OPEN_LANES, name, d);
-    jit->writes_memory = writes_memory; /* its slot is no view of memory */
+    jit->open.writes_memory = writes_memory; /* its slot is no view of memory */
 }
 
 static void post_add(jit_walk *walk, uint32_t pointer)
@@ -296,11 +296,11 @@ static void post_add(jit_walk *walk, uint32_t pointer)
     uint32_t names[CPU_REFERENCES];
     const uint32_t count = cpu_names_read(jit->lower, walk->draft, names);
     for (uint32_t k = 0; k < count; k++) {
-        jit_slot_mark(jit, jit->posted_by, names[k]);
-        jit_slot_mark(jit, jit->used_by, names[k]);
+        jit_slot_mark(jit, jit->open.posted_by, names[k]);
+        jit_slot_mark(jit, jit->open.used_by, names[k]);
     }
-    jit->posts[jit->post_count++] = (jit_post){.draft = walk->draft, .pointer = pointer};
-    jit->writes_memory = true;
+    jit->open.posts[jit->open.post_count++] = (jit_post){.draft = walk->draft, .pointer = pointer};
+    jit->open.writes_memory = true;
 }
 
 /* Stores to one memory stay in order: a step that is still to come would overwrite what the loop
@@ -310,8 +310,8 @@ static void posts_precede(jit_walk *walk)
     jit_state *jit = &walk->state;
     const cpu_access *access = &jit->lower->accesses[walk->draft->access];
     bool earlier = false;
-    for (uint32_t i = 0; i < jit->post_count; i++) {
-        const cpu_access *other = &jit->lower->accesses[jit->posts[i].draft->access];
+    for (uint32_t i = 0; i < jit->open.post_count; i++) {
+        const cpu_access *other = &jit->lower->accesses[jit->open.posts[i].draft->access];
         earlier = earlier ||
                   (other->memory == access->memory && !jit_accesses_differ(jit, access, other));
     }
@@ -330,7 +330,7 @@ static void store_append(jit_walk *walk)
         jit_scatter_append(jit, walk->draft);
         return;
     }
-    if (jit->post_count >= JIT_MAX_POINTERS || jit->pointer_count >= JIT_LOOP_POINTERS) {
+    if (jit->open.post_count >= JIT_MAX_POINTERS || jit->open.pointer_count >= JIT_LOOP_POINTERS) {
         jit_all_flush(jit);
     }
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
@@ -348,7 +348,8 @@ static void store_append(jit_walk *walk)
     jit_references_note(jit, walk->draft, JIT_OPEN_LANES);
     const jit_value a = jit_value_of(jit, JIT_OPEN_LANES, name, value),
                     guard = guard_value(walk, form, false);
-    jit_operation(&jit->lanes, JIT_STORE, walk->action.type, HAL_TYPE_NONE, a, guard, JIT_NONE);
+    jit_operation(&jit->open.lanes, JIT_STORE, walk->action.type, HAL_TYPE_NONE, a, guard,
+                  JIT_NONE);
     place_set(walk, place);
     post_add(walk, place.pointer);
 }
@@ -452,7 +453,8 @@ static void view_emit(jit_walk *walk)
     posts_precede(walk);
     step_advance(walk, is_view);
     for (uint32_t k = 0; k < walk->step->access->width; k++) {
-        jit->viewed[jit->lower->accesses[walk->draft->access].values[k]] = 1 + walk->draft->access;
+        jit->facts.viewed[jit->lower->accesses[walk->draft->access].values[k]] =
+            1 + walk->draft->access;
     }
     if (jit_follow_emit(jit, walk->draft, JIT_ACCESS_LINE, true, NULL)) {
         return;
@@ -506,7 +508,7 @@ void jit_draft_emit(jit_walk *walk)
     if (control_emit(walk)) {
         return;
     }
-    if (jit->lanes.narrow && draft_is_wide(walk)) {
+    if (jit->open.lanes.narrow && draft_is_wide(walk)) {
         jit_all_flush(jit);
     }
     switch (walk->action.class) {

@@ -16,8 +16,8 @@ enum { VIEWS_WAIT = 32 };
 typedef struct cpu_slots {
     uint32_t *free_slots[CLASS_COUNT];
     uint32_t free_first[CLASS_COUNT], free_count[CLASS_COUNT];
-    uint32_t *
-        sizes; /* bytes of each slot; 0: the slot after a view, which is the view's private buffer */
+    /* Bytes of each slot; 0: the slot after a view, which is the private buffer of the view. */
+    uint32_t *sizes;
     uint32_t count, capacity;
 } cpu_slots;
 
