@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 enum { ALIGNMENT = 256 };
+#define UNKNOWN_TOTAL (UINT64_C(4) << 30)
 
 /* Larger allocations are whole pages of the system, huge ones if available. */
 #define LARGE (UINT64_C(2) << 20)
@@ -122,9 +123,10 @@ uint64_t cpu_memory_total(void)
 {
     struct sysinfo info;
     const uint64_t limit = group_limit();
-    uint64_t total = 0;
+    uint64_t total = read_number("/proc/meminfo", "MemTotal:", 0) * 1024;
     if (sysinfo(&info) == 0) {
         total = (uint64_t)info.totalram * info.mem_unit;
     }
+    total = total == 0 ? UNKNOWN_TOTAL : total; /* a sandbox tells neither */
     return limit < total ? limit : total;
 }

@@ -1,7 +1,10 @@
-/* Placement of the pool's threads, see placement.h. */
+/* Placement of the pool's threads. */
 #include "threads/placement.h"
 
+#include "threads/processors.h"
+
 #include <kit/clock.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Limit of the time for moving threads, as a fraction of all time. The system may stop the caller
@@ -10,14 +13,55 @@ enum { PLACEMENT_SHARE = 100, MAX_PAUSE_NS = 20000000 };
 
 void cpu_placement_init(cpu_placement *placement, uint32_t threads)
 {
-    placement->limit = 0;
-    atomic_init(&placement->avoided, -1);
-    atomic_init(&placement->count, 0);
-    atomic_init(&placement->next_ns, 0);
-    if (threads <= CPU_MAX_THREADS &&
-        sched_getaffinity(0, sizeof(placement->allowed), &placement->allowed) == 0 &&
-        (uint32_t)CPU_COUNT(&placement->allowed) >= threads) {
+    *placement = (cpu_placement){.avoided = -1};
+    if (threads > CPU_MAX_THREADS) {
+        return;
+    }
+    size_t bytes = 0;
+    placement->allowed = cpu_processors_set(0, &placement->bytes);
+    placement->own = placement->allowed ? cpu_processors_set(0, &bytes) : NULL;
+    placement->others = placement->own ? cpu_processors_set(0, &bytes) : NULL;
+    if (placement->others && bytes == placement->bytes &&
+        (uint32_t)CPU_COUNT_S(bytes, placement->allowed) >= threads) {
         placement->limit = threads;
+    }
+    for (uint32_t i = 0; i < CPU_MAX_THREADS; i++) {
+        placement->kept_off[i] = -1;
+    }
+}
+
+void cpu_placement_release(cpu_placement *placement)
+{
+    CPU_FREE(placement->allowed);
+    CPU_FREE(placement->own);
+    CPU_FREE(placement->others);
+}
+
+/* The processors of a thread that keeps off one; -1: off none. */
+static void others_set(cpu_placement *placement, int processor)
+{
+    memcpy(placement->others, placement->allowed, placement->bytes);
+    if (processor >= 0) {
+        CPU_CLR_S((size_t)processor, placement->bytes, placement->others);
+    }
+}
+
+/* Moves a thread, if it may still run where placement left it. */
+static void thread_move(cpu_placement *placement, uint32_t index, int processor)
+{
+    const pid_t thread = atomic_load(&placement->threads[index]);
+    const size_t bytes = placement->bytes;
+    if (thread == 0 || sched_getaffinity(thread, bytes, placement->own) != 0) {
+        return;
+    }
+    others_set(placement, placement->kept_off[index]);
+    if (!CPU_EQUAL_S(bytes, placement->own, placement->others)) {
+        atomic_store(&placement->threads[index], 0);
+        return;
+    }
+    others_set(placement, processor);
+    if (sched_setaffinity(thread, bytes, placement->others) == 0) {
+        placement->kept_off[index] = processor;
     }
 }
 
@@ -45,14 +89,9 @@ void cpu_placement_avoid_caller(cpu_placement *placement)
         return;
     }
     atomic_store(&placement->avoided, here);
-    cpu_set_t others = placement->allowed;
-    CPU_CLR(here, &others);
     const uint32_t count = atomic_load(&placement->count);
     for (uint32_t i = 0; i < count; i++) {
-        const pid_t thread = atomic_load(&placement->threads[i]);
-        if (thread != 0) {
-            sched_setaffinity(thread, sizeof(others), &others);
-        }
+        thread_move(placement, i, here);
     }
     const uint64_t end = kit_clock_ns(), pause = (end - start) * PLACEMENT_SHARE;
     atomic_store_explicit(&placement->next_ns, end + (pause < MAX_PAUSE_NS ? pause : MAX_PAUSE_NS),

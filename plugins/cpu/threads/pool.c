@@ -1,7 +1,7 @@
-/* The pool's threads, see thread_pool.h. A call opens: its number goes into `call`, with room for
- * so many helpers. A helper joins by a compare-and-swap that counts it, so after the caller closes
- * the call it knows exactly which helpers it has to wait for. Idle helpers look for a call for a
- * while and then sleep on a futex. */
+/* The pool's threads. A call opens: its number goes into `call`, with room for this many helpers. A
+ * helper joins by a compare-and-swap that counts it, so after the caller closes the call it knows
+ * exactly which helpers it has to wait for. Idle helpers look for a call for a while and then sleep
+ * on a futex. */
 #include "threads/pool.h"
 
 #include "threads/placement.h"
@@ -16,10 +16,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { RELAX_TURNS = 256 };
+/* Stacks of helpers, and the part of a limited address space that they may take. */
+enum { STACK_BYTES = 1 << 20, STACKS_DIVISOR = 4 };
 /* How long an idle helper looks for the next call, and how long a caller yields before it sleeps.
  * A caller wakes sleeping helpers by a system call, so helpers outlast the pauses of a program that
  * prepares its next batch. */
@@ -163,16 +166,32 @@ static void helpers_wait(cpu_thread_pool *pool, uint32_t joined)
     }
 }
 
+/* Helpers whose stacks take a part of a limited address space; the rest is for the program. */
+static uint32_t helpers_fit(uint32_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return wanted;
+    }
+    const uint64_t most = limit.rlim_cur / STACKS_DIVISOR / STACK_BYTES;
+    return most < wanted ? (uint32_t)most : wanted;
+}
+
 /* The signals of the program are for its own threads. */
 static void helpers_start(cpu_thread_pool *pool, uint32_t wanted)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attributes;
+    const bool is_small = pthread_attr_init(&attributes) == 0 &&
+                          pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0;
     while (pool->count < wanted &&
-           pthread_create(&pool->helpers[pool->count], NULL, helper_main, pool) == 0) {
+           pthread_create(&pool->helpers[pool->count], is_small ? &attributes : NULL, helper_main,
+                          pool) == 0) {
         pool->count++;
     }
+    pthread_attr_destroy(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -186,7 +205,7 @@ cpu_thread_pool *cpu_thread_pool_create(uint32_t threads)
     cpu_thread_pool *pool = memset(memory, 0, bytes);
     pthread_mutex_init(&pool->lock, NULL);
     cpu_placement_init(&pool->placement, threads);
-    helpers_start(pool, threads - 1);
+    helpers_start(pool, helpers_fit(threads - 1));
     return pool;
 }
 
@@ -199,6 +218,7 @@ void cpu_thread_pool_destroy(cpu_thread_pool *pool)
         pthread_join(pool->helpers[i], NULL);
     }
     pthread_mutex_destroy(&pool->lock);
+    cpu_placement_release(&pool->placement);
     free(pool);
 }
 

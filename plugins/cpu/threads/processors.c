@@ -2,6 +2,7 @@
  * have unknown text grant no limit. */
 #include "threads/processors.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 1024 };
+enum { PATH_BYTES = 1024, MAX_PROCESSORS = 1 << 20 };
 
 static bool line_read(const char *path, char *line, int bytes)
 {
@@ -88,12 +89,31 @@ static bool has_cpu(const char *controllers)
     return false;
 }
 
+/* The system refuses sets of fewer processors than it could have. */
+cpu_set_t *cpu_processors_set(pid_t thread, size_t *bytes)
+{
+    for (size_t processors = CPU_SETSIZE; processors <= MAX_PROCESSORS; processors *= 2) {
+        cpu_set_t *set = CPU_ALLOC(processors);
+        *bytes = CPU_ALLOC_SIZE(processors);
+        if (!set || sched_getaffinity(thread, *bytes, set) == 0) {
+            return set;
+        }
+        CPU_FREE(set);
+        if (errno != EINVAL) {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
 uint32_t cpu_processors_allowed(void)
 {
-    cpu_set_t set;
-    const long count = sched_getaffinity(0, sizeof(set), &set) == 0
-                           ? CPU_COUNT(&set)
-                           : sysconf(_SC_NPROCESSORS_ONLN);
+    size_t bytes = 0;
+    cpu_set_t *set = cpu_processors_set(0, &bytes);
+    const long count = set ? CPU_COUNT_S(bytes, set) : sysconf(_SC_NPROCESSORS_ONLN);
+    if (set) {
+        CPU_FREE(set);
+    }
     return count < 1 ? 1 : (uint32_t)count;
 }
 

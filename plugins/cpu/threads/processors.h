@@ -2,6 +2,8 @@
 #ifndef HALYARD_CPU_PROCESSORS_H
 #define HALYARD_CPU_PROCESSORS_H
 
+#include <sched.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Returns the processors that the process may run on (at least 1). */
@@ -11,5 +13,9 @@ uint32_t cpu_processors_allowed(void);
  * UINT32_MAX without a quota. Reads proc/self/cgroup and sys/fs/cgroup (version 1 and 2) under the
  * folder `root`, which is "" but for tests. */
 uint32_t cpu_processors_quota(const char *root);
+
+/* The processors that a thread may use (0: the caller), in a set of *bytes bytes however many the
+ * system has. The caller releases it by CPU_FREE. Null: the system does not tell, or no memory. */
+cpu_set_t *cpu_processors_set(pid_t thread, size_t *bytes);
 
 #endif

@@ -1,6 +1,7 @@
 /* Quotas of control groups, read from folders that look like a system's. */
 #include "cpu/threads/processors.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,30 @@
 #include <unistd.h>
 
 #include "unit.h"
+
+/* A system with more processors than a usual set has takes larger sets only. */
+static size_t least_bytes;
+enum { MANY = 1500 };
+
+int __real_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *set);
+int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *set);
+
+int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *set)
+{
+    if (bytes < least_bytes) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (least_bytes == 0) {
+        return __real_sched_getaffinity(thread, bytes, set);
+    }
+    memset(set, 0, bytes);
+    for (size_t i = 0; i < MANY; i++) {
+        CPU_SET_S(i, bytes, set);
+    }
+    CPU_SET_S(least_bytes * 8 - 1, bytes, set);
+    return 0;
+}
 
 static char root[] = "/tmp/halyard-processors-XXXXXX";
 
@@ -91,6 +116,13 @@ static void test_this_machine(void **state)
     assert_true(cpu_processors_quota("") >= 1);
 }
 
+static void test_many_processors(void **state)
+{
+    least_bytes = 4 * sizeof(cpu_set_t);
+    assert_int_equal(cpu_processors_allowed(), MANY + 1);
+    least_bytes = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +130,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_container, root_make, root_remove),
         cmocka_unit_test_setup_teardown(test_version_1, root_make, root_remove),
         cmocka_unit_test(test_this_machine),
+        cmocka_unit_test(test_many_processors),
     };
     return cmocka_run_group_tests_name("cpu processors", tests, NULL, NULL);
 }

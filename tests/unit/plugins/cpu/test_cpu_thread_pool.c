@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,6 +27,16 @@ typedef struct job {
 } job;
 
 static uint32_t threads_granted = UINT32_MAX;
+static size_t stacks; /* bytes of the stacks of threads so far */
+static rlim_t address_space = RLIM_INFINITY;
+
+int __wrap_getrlimit(__rlimit_resource_t resource, struct rlimit *limit);
+
+int __wrap_getrlimit(__rlimit_resource_t resource, struct rlimit *limit)
+{
+    *limit = (struct rlimit){.rlim_cur = address_space, .rlim_max = RLIM_INFINITY};
+    return 0;
+}
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*function)(void *), void *argument);
@@ -40,6 +51,11 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
         return EAGAIN;
     }
     threads_granted -= threads_granted != UINT32_MAX;
+    size_t stack = 8 << 20;
+    if (attributes) {
+        pthread_attr_getstacksize(attributes, &stack);
+    }
+    stacks += stack;
     return __real_pthread_create(thread, attributes, function, argument);
 }
 
@@ -289,6 +305,20 @@ static void test_busy_pool_is_not_waited_for(void **state)
 }
 
 /* Where the system refuses threads the pool works with those that it has. */
+/* Stacks take a part of a limited address space: the rest is for the program. */
+static void test_stacks_leave_address_space(void **state)
+{
+    address_space = (rlim_t)64 << 20;
+    stacks = 0;
+    cpu_thread_pool *pool = cpu_thread_pool_create(1024);
+    assert_non_null(pool);
+    assert_true(stacks <= address_space / 2);
+    assert_true(cpu_thread_pool_size(pool) > 4);
+    job_check(pool, cpu_thread_pool_size(pool));
+    cpu_thread_pool_destroy(pool);
+    address_space = RLIM_INFINITY;
+}
+
 static void test_threads_are_refused(void **state)
 {
     for (uint32_t granted = 0; granted < 16; granted += 3) {
@@ -310,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_late_threads_are_not_waited_for),
         cmocka_unit_test(test_several_callers),
         cmocka_unit_test(test_busy_pool_is_not_waited_for),
+        cmocka_unit_test(test_stacks_leave_address_space),
         cmocka_unit_test(test_threads_are_refused),
     };
     return cmocka_run_group_tests_name("cpu thread pool", tests, NULL, NULL);
