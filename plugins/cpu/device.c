@@ -314,24 +314,15 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     if (index != 0) {
         return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
     }
-    hal_status status = choose_set(&set);
-    if (status == HAL_OK) {
-        status = choose_threads(&threads);
-    }
-    if (status == HAL_OK) {
-        status = choose_compiler(set->lanes(), &compiles);
-    }
-    if (status == HAL_OK) {
-        status = choose_streaming(&stream_bytes);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(choose_set(&set));
+    HAL_TRY(choose_threads(&threads));
+    HAL_TRY(choose_compiler(set->lanes(), &compiles));
+    HAL_TRY(choose_streaming(&stream_bytes));
     hal_plugin_device *made = calloc(1, sizeof(*made));
     if (!made) {
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no host memory for a device");
     }
-    status = threads_start(made, threads);
+    const hal_status status = threads_start(made, threads);
     if (status != HAL_OK) {
         free(made);
         return status;

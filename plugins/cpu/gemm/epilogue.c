@@ -77,7 +77,7 @@ static hal_status epilogue_check(const hal_gemm_description *description, hal_ty
     return HAL_OK;
 }
 
-/* Groups of `most`, or the one of the rest. Its count is 0 where there is none. */
+/* Groups of `most`, or the one of the rest. Its count is 0 if that is empty. */
 static span span_cut(uint32_t length, uint32_t most, bool is_rest)
 {
     const uint32_t whole = length / most, rest = length % most;

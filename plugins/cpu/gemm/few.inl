@@ -84,7 +84,7 @@ ALWAYS_INLINE void V(rows)(const struct cpu_gemm_strip *s, const T *b, T *c, V(m
 }
 
 /* Columns of neighbouring panels, as many vectors at a time as the rows have registers for. Each
- * element is summed in the order of a tile. Returns the columns that are done: all, but for those
+ * element is summed in the order of a tile. Returns the columns that are done: all except those
  * of which a tile is as good. */
 ALWAYS_INLINE int64_t V(few_rows_of)(const struct cpu_gemm_strip *s, const int rows, const int nv)
 {

@@ -4,8 +4,8 @@
  *
  * A unit treats denormal numbers as zero. Packing notes the least exponent of each panel: if the
  * least bit of the least product is at least the least normal number, no sum can be denormal, and
- * the unit has the bits of IEEE arithmetic. Else the task goes on with the emulation, which adds in
- * the same order. So the result is that of IEEE arithmetic in one order for all numbers. */
+ * the unit has the bits of IEEE arithmetic. Else the task continues with the emulation, which adds
+ * in the same order. So the result is that of IEEE arithmetic in one order for all numbers. */
 #include "gemm/pairs.h"
 
 #include "threads/caches.h"

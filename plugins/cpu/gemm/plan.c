@@ -34,7 +34,7 @@ enum { AXPY_SIDE = 24, AXPY_ROWS = 8, AXPY_LENGTH = 16 };
 /* The most vectors of a row, and of few rows, that are summed in chains, and the least k. */
 enum { CHAINED_ROW = 7, CHAINED_ROWS = 3, CHAINED_DEPTH = 12 };
 
-/* What takes as long as so many multiply-adds of a vector: writing a row of a tile, waiting for a
+/* Costs in multiply-adds of a vector: writing a row of a tile, waiting for a
  * sum, adding up the lanes of a sum, transposing a vector or one element where few are; passes: a
  * copy, sums along the long side, tiles that are transposed. And how many elements are converted
  * meanwhile. */
@@ -71,7 +71,7 @@ static const char *desc_check(const struct cpu_gemm_desc *d)
     }
     if (d->levels > 0 && (d->batch != 1 || types[0] != types[1] || types[0] != types[2] ||
                           (types[0] != CPU_GEMM_F32 && types[0] != CPU_GEMM_F64))) {
-        return "gemm: levels: expected 0 but for one batch of f32 or f64";
+        return "gemm: levels: expected 0 except for one batch of f32 or f64";
     }
     if (d->isa >= CPU_GEMM_ISA_COUNT || !cpu_gemm_isa_supported(d->isa)) {
         return "gemm: isa: expected an instruction set of this processor";

@@ -33,7 +33,7 @@ typedef struct product_context {
 
 enum { NAMED_BINDINGS = 4 }; /* A, B, C, workspace; then the inputs of the epilogue */
 
-/* Workspaces up to so many bytes are on the stack of a run: a buffer would take as long as a small
+/* Workspaces up to this size are on the stack of a run: a buffer would take as long as a small
  * product. */
 enum { STACK_BYTES = CPU_GEMM_SINGLE_BYTES };
 

@@ -2,8 +2,7 @@
  * Takes the names of micro.inl. */
 
 /* One tile: rows x nv vectors, the last of them masked by `last`, or whole ones, which may be
- * streamed. One pointer serves three rows of
- * A, so that few address registers are needed. */
+ * streamed. One pointer serves three rows of A, so that few address registers are needed. */
 ALWAYS_INLINE void V(tile)(const struct cpu_gemm_strip *s, const T *b, T *c, V(mask) last,
                            const bool is_whole, const bool asks, const char *ahead,
                            const int64_t step, const int rows, const int nv)

@@ -13,7 +13,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* Rows of B that a tile asks for ahead: no hardware does, where each is in a page of its own. */
+/* Rows of B that a tile asks for ahead: no hardware does, where each is in a separate page. */
 enum { PREFETCH_ROWS = 8 };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))

@@ -149,7 +149,7 @@ static bool is_written_once(const jit_state *jit, uint32_t name)
     return name == CPU_NONE || jit->facts.writers[name] <= 1;
 }
 
-/* Whether an access has the leader's address but for its offset, if names that are written once
+/* Whether an access has the leader's address except for its offset, if names that are written once
  * have kept their values. In rows the guard is up to the loop. */
 static bool leader_is_near(const jit_state *jit, const cpu_draft *draft, jit_access_form form)
 {
@@ -227,7 +227,7 @@ static bool name_is(const jit_state *jit, uint32_t name, uint64_t bits)
            jit->facts.constants[name]->bits == bits;
 }
 
-/* A group of up to so many work-items and one dimension is a row too if it has a guard: one that
+/* A group of up to this many work-items and one dimension is a row too if it has a guard: one that
  * ends within the group is as likely as not. */
 enum { MOST_ROW = 64 };
 

@@ -209,7 +209,7 @@ static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
     cpu_host()->log(HAL_LOG_DEBUG, line);
 }
 
-/* Null: there is none. By the name, because a table is filled by instructions of its own set. */
+/* Null: not compiled. By the name, because a table is filled by instructions of its set. */
 static const jit_target *target_of(const cpu_lanes *lanes)
 {
 #if defined(__x86_64__)

@@ -10,7 +10,7 @@
 static const uint8_t pointer_registers[JIT_POINTER_REGISTERS] = {
     X86_RDX, X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11, X86_R12, X86_R14, X86_R15};
 
-/* Programs of so many nodes compute several vectors together; shorter ones need no help to
+/* Programs of this many nodes compute several vectors together; shorter ones need no help to
  * overlap. */
 enum { UNROLL_FROM = 20, FUNCTION_NODES = 24 };
 

@@ -318,7 +318,7 @@ void jit_program_unroll(jit_program *program, uint32_t parts, bool are_rows)
     *program = result;
 }
 
-/* What a kept value's slot has is read by others, too. */
+/* What a kept value's slot has is also read by others. */
 void jit_program_round_once(jit_program *program)
 {
     enum { ANY = UINT8_MAX };

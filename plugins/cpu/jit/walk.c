@@ -25,7 +25,7 @@ static void step_advance(jit_walk *walk, bool reads_memory)
         conflict = conflict || jit_slot_is(jit->open.used_by, jit, names[k]);
     }
     cpu_draft draft = *walk->draft;
-    draft.stores = 0;
+    draft.stores = false;
     count = cpu_names_read(jit->lower, &draft, names);
     for (uint32_t k = 0; k < count && !conflict; k++) {
         conflict = jit_slot_is(jit->open.written_by, jit, names[k]);

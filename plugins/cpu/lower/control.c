@@ -37,14 +37,14 @@ static void lower_if(cpu_lower *lower, hal_ir_value record)
         uint32_t name = cpu_quantity_name(lower, condition->base, HAL_TYPE_BOOL);
         cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_BRANCH, HAL_TYPE_NONE),
                                            CPU_NONE, name, CPU_NONE);
-        draft->root = 1;
+        draft->root = true;
         return;
     }
     block->mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, true);
     cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_IF, HAL_TYPE_NONE),
                                        block->mask, condition->name, CPU_NONE);
     draft->mask = lower->mask;
-    draft->root = 1;
+    draft->root = true;
     lower->mask = block->mask;
 }
 
@@ -63,7 +63,7 @@ static void lower_else(cpu_lower *lower)
         const uint32_t skip = next_draft(lower);
         cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_JUMP, HAL_TYPE_NONE),
                                            CPU_NONE, CPU_NONE, CPU_NONE);
-        draft->root = 1;
+        draft->root = true;
         jump_land(lower, block->skip);
         block->skip = skip;
         return;
@@ -74,7 +74,7 @@ static void lower_else(cpu_lower *lower)
     cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_ELSE, HAL_TYPE_NONE), mask,
                                        block->mask, CPU_NONE);
     draft->mask = block->outer_mask;
-    draft->root = 1;
+    draft->root = true;
     lower->mask = mask;
 }
 
@@ -110,7 +110,7 @@ static void end_masked_for(cpu_lower *lower, const cpu_block *block)
     lower_binary(lower, HAL_IR_ADD, r->type, r->type, counter->name, counter, step);
     cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_MASK_NEXT, HAL_TYPE_NONE),
                                        block->mask, again, CPU_NONE);
-    draft->root = draft->updates = 1;
+    draft->root = draft->updates = true;
     draft->target = block->first;
 }
 
@@ -130,7 +130,7 @@ static void lower_end(cpu_lower *lower)
             draft->c = step;
             draft->aux = r->type;
             draft->n = CPU_BLOCK;
-            draft->root = draft->updates = 1;
+            draft->root = draft->updates = true;
             draft->target = block.first;
         }
         lower->loops = cpu_grow(lower, lower->loops, lower->loop_count, &lower->loop_capacity,
@@ -157,8 +157,8 @@ static void lower_for(cpu_lower *lower, hal_ir_value record)
                                        name, start, limit);
     draft->aux = r->type;
     draft->n = CPU_BLOCK;
-    draft->root = 1;
-    draft->lanewise = 0;
+    draft->root = true;
+    draft->lanewise = false;
     block->first = next_draft(lower);
     cpu_value *value = &lower->values[record];
     *value = (cpu_value){.kind = CPU_UNIFORM, .type = r->type, .name = CPU_NONE};
@@ -170,7 +170,7 @@ static void lower_masked_for(cpu_lower *lower, hal_ir_value record)
     const hal_ir_record *r = &lower->ir->records[record];
     const cpu_value *start = &lower->values[r->a];
     cpu_block *block = block_open(lower, record);
-    block->masked = 1;
+    block->masked = true;
     block->condition = cpu_new_name(lower, r->type, false, false);
     block->mask = cpu_new_name(lower, HAL_TYPE_BOOL, false, false);
     const uint32_t counter = block->condition, mask = block->mask;
@@ -185,7 +185,7 @@ static void lower_masked_for(cpu_lower *lower, hal_ir_value record)
     cpu_draft *draft = cpu_draft_lanes(lower, cpu_action_of(CPU_STEP_MASK_BEGIN, HAL_TYPE_NONE),
                                        mask, inside, CPU_NONE);
     draft->mask = lower->mask;
-    draft->root = 1;
+    draft->root = true;
     block->first = next_draft(lower);
     lower->mask = mask;
 }

@@ -65,7 +65,7 @@ cpu_draft *cpu_draft_add(cpu_lower *lower, uint32_t section, cpu_action action)
                          .mask = CPU_NONE,
                          .access = CPU_NONE,
                          .target = CPU_NONE,
-                         .lanewise = 1,
+                         .lanewise = true,
                          .fence = lower->fence};
     if (!cpu_lanes_find(lower->lanes, &action)) {
         cpu_unsupported(lower, "an operation on this type");
@@ -114,7 +114,7 @@ uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type typ
     if (lower->status != HAL_OK) {
         return 0;
     }
-    lower->names[name].lasting = 1;
+    lower->names[name].lasting = true;
     lower->constants[lower->constant_count++] =
         (cpu_constant_name){.bits = quantity.bits, .name = name, .bytes = bytes, .next = *hash};
     *hash = lower->constant_count;

@@ -250,7 +250,7 @@ static void lower_set(cpu_lower *lower, hal_ir_value record)
                         variable->name, from, CPU_NONE);
     if (!all) {
         draft->mask = lower->mask;
-        draft->updates = 1;
+        draft->updates = true;
     }
 }
 
@@ -270,7 +270,7 @@ static void lower_subgroup(cpu_lower *lower, hal_ir_value record)
     }
     cpu_draft *draft = cpu_draft_lanes(lower, action, name, a, b);
     draft->aux = (uint32_t)r->imm;
-    draft->lanewise = 0;
+    draft->lanewise = false;
     cpu_set_varying(lower, record, name);
 }
 
@@ -457,7 +457,7 @@ hal_status cpu_lower_kernel(cpu_program *program, const hal_ir_kernel *ir, const
         for (uint32_t section = 0; section < CPU_SECTION_COUNT; section++) {
             cpu_draft *end =
                 cpu_draft_add(made, section, cpu_action_of(CPU_STEP_END, HAL_TYPE_NONE));
-            end->root = 1;
+            end->root = true;
         }
         cpu_assign_slots(made);
     }

@@ -83,7 +83,7 @@ static void load_uniform(cpu_lower *lower, hal_ir_value record)
     cpu_draft *draft =
         cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_operation(HAL_IR_LOAD, memory));
     draft->access = access;
-    draft->lanewise = 0;
+    draft->lanewise = false;
     add_elements(lower, record, r->type, r->width, names, true);
 }
 
@@ -110,7 +110,7 @@ void cpu_lower_load(cpu_lower *lower, hal_ir_value record)
     cpu_draft *draft = cpu_draft_add(
         lower, CPU_SECTION_GROUP, cpu_action_of(in_place ? CPU_STEP_VIEW : CPU_STEP_LOAD, memory));
     draft->access = access;
-    draft->lanewise = 0;
+    draft->lanewise = false;
     draft->mask = lower->mask;
     add_elements(lower, record, r->type, r->width, names, false);
 }
@@ -129,7 +129,7 @@ uint32_t cpu_lower_address(cpu_lower *lower, hal_ir_value store)
     cpu_draft *draft =
         cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_ADDRESS, HAL_TYPE_NONE));
     draft->access = access;
-    draft->lanewise = 0;
+    draft->lanewise = false;
     draft->mask = lower->mask;
     return name;
 }
@@ -152,9 +152,9 @@ void cpu_lower_store(cpu_lower *lower, hal_ir_value record)
     cpu_draft *draft = cpu_draft_add(
         lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_STORE, lower->ir->memories[r->aux].type));
     draft->access = access;
-    draft->root = 1;
-    draft->stores = 1;
-    draft->lanewise = 0;
+    draft->root = true;
+    draft->stores = true;
+    draft->lanewise = false;
     draft->mask = lower->mask;
     draft->aux = lower->plan[r->c].store == record && value->kind == CPU_VARYING &&
                  lower->names[value->name].view;
@@ -178,8 +178,8 @@ void cpu_lower_atomic(cpu_lower *lower, hal_ir_value record)
     cpu_draft *draft = cpu_draft_add(
         lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_ATOMIC, lower->ir->memories[r->aux].type));
     draft->access = access;
-    draft->root = 1;
-    draft->lanewise = 0;
+    draft->root = true;
+    draft->lanewise = false;
     draft->mask = lower->mask;
     cpu_set_varying(lower, record, name);
 }
@@ -203,14 +203,14 @@ void cpu_lower_async_copy(cpu_lower *lower, hal_ir_value record)
     }
     cpu_draft *load = cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_LOAD, memory));
     load->access = from;
-    load->lanewise = 0;
+    load->lanewise = false;
     load->mask = lower->mask;
     cpu_draft *store =
         cpu_draft_add(lower, CPU_SECTION_GROUP, cpu_action_of(CPU_STEP_STORE, memory));
     store->access = to;
-    store->root = 1;
-    store->stores = 1;
-    store->lanewise = 0;
+    store->root = true;
+    store->stores = true;
+    store->lanewise = false;
     store->mask = lower->mask;
 }
 
@@ -229,7 +229,7 @@ void cpu_lower_check(cpu_lower *lower, hal_ir_value record, uint32_t access, boo
     action.form = uniform;
     cpu_draft *draft = cpu_draft_lanes(lower, action, guard, CPU_NONE, CPU_NONE);
     draft->access = lower->access_count;
-    draft->lanewise = 0;
+    draft->lanewise = false;
     draft->mask = lower->mask;
     draft->aux = record;
     lower->accesses[lower->access_count++] = lower->accesses[access];

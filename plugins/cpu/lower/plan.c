@@ -197,7 +197,7 @@ static void plan_variables(cpu_lower *lower)
     }
     for (uint32_t i = 0; i < lower->ir->record_count; i++) {
         if (records[i].opcode == HAL_IR_SET && set_in_place(lower, i)) {
-            lower->plan[i].in_place = 1;
+            lower->plan[i].in_place = true;
             lower->plan[records[i].b].variable = records[i].a;
         }
     }
@@ -208,7 +208,7 @@ static void plan_variables(cpu_lower *lower)
     }
 }
 
-/* Asynchronous copies read a binding besides the memory that they are chained to. */
+/* Asynchronous copies read a binding and the memory that they are chained to. */
 static bool copies_written_binding(const hal_ir_kernel *ir)
 {
     for (uint32_t i = 0; i < ir->record_count; i++) {
@@ -290,7 +290,7 @@ static void plan_accesses(cpu_lower *lower, uint32_t *memory)
         const uint32_t last = lower->plan[i].last_use;
         if (record->opcode == HAL_IR_LOAD && plain && record->width == 1 && is_varying(lower, i) &&
             !written_until(lower, i, last)) {
-            lower->plan[i].in_place = 1;
+            lower->plan[i].in_place = true;
             *viewed = last > *viewed ? last : *viewed;
         }
         if (record->opcode == HAL_IR_STORE && plain && ir->records[record->c].width == 1 && !stay &&

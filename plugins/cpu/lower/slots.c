@@ -7,7 +7,7 @@
 
 enum { CLASS_COUNT = 16 };
 
-/* Views of compiled kernels leave so many slots free before they reuse one: the address of an
+/* Views of compiled kernels leave this many slots free before they reuse one: the address of an
  * access is found before the loop that uses it, and must not overwrite a slot of that loop. */
 enum { VIEWS_WAIT = 32 };
 
@@ -71,11 +71,11 @@ static bool mark_draft(cpu_lower *lower, cpu_draft *draft)
     if (!wanted || draft->live) {
         return false;
     }
-    draft->live = 1;
+    draft->live = true;
     count = cpu_names_read(lower, draft, names);
     for (uint32_t k = 0; k < count; k++) {
         if (names[k] != CPU_NONE) {
-            lower->names[names[k]].live = 1;
+            lower->names[names[k]].live = true;
         }
     }
     return true;
@@ -165,8 +165,8 @@ static bool find_ranges(cpu_lower *lower)
     cpu_draft_list *dispatch = &lower->lists[CPU_SECTION_DISPATCH];
     for (uint32_t i = 0; i < dispatch->count; i++) {
         if (dispatch->drafts[i].live && dispatch->drafts[i].d != CPU_NONE) {
-            lower->names[dispatch->drafts[i].d].lasting = 1;
-            lower->names[dispatch->drafts[i].d].live = 1;
+            lower->names[dispatch->drafts[i].d].lasting = true;
+            lower->names[dispatch->drafts[i].d].live = true;
         }
     }
     return true;

@@ -28,8 +28,8 @@ typedef struct cpu_plan {
     uint32_t store;    /* the STORE in whose memory the value is computed, or CPU_NONE */
     uint32_t next; /* list of the references of a VAR, or of the accesses of a memory, in order */
     uint32_t previous;
-    uint8_t uniform;  /* HAL_IR_UNIFORM_* */
-    uint8_t in_place; /* SET: the slot has the value; GET: reads the VAR's slot; LOAD: a view */
+    uint8_t uniform; /* HAL_IR_UNIFORM_* */
+    bool in_place;   /* SET: the slot has the value; GET: reads the VAR's slot; LOAD: a view */
 } cpu_plan;
 
 /* A uniform value: known when lowering, or in a name of one block. */
@@ -52,10 +52,10 @@ typedef struct cpu_value {
 
 typedef struct cpu_name {
     uint8_t bytes;   /* of a lane */
-    uint8_t uniform; /* one block */
-    uint8_t view;    /* the slot may point to memory; its private buffer is the slot after it */
-    uint8_t lasting; /* constants and names of the dispatch section: their slots are not reused */
-    uint8_t live;
+    bool uniform;    /* one block */
+    bool view;       /* the slot may point to memory; its private buffer is the slot after it */
+    bool lasting;    /* constants and names of the dispatch section: their slots are not reused */
+    bool live;
     uint32_t first, last; /* drafts of the group section */
     uint32_t slot;
 } cpu_name;
@@ -68,11 +68,11 @@ typedef struct cpu_draft {
     uint32_t aux;        /* as the step's */
     uint32_t access;     /* number in lower.accesses, or CPU_NONE */
     uint32_t target;     /* of a jump: a draft of the same section */
-    uint8_t root;        /* has a side effect */
-    uint8_t updates;     /* reads d as well as writing it */
-    uint8_t lanewise;    /* each lane reads its own lane only: d may have the slot of an operand */
-    uint8_t stores;      /* reads the values of the access, instead of writing them */
-    uint8_t live;
+    bool root;           /* has a side effect */
+    bool updates;        /* reads d as well as writing it */
+    bool lanewise;       /* each lane reads its own lane only: d may have the slot of an operand */
+    bool stores;         /* reads the values of the access, instead of writing them */
+    bool live;
     uint32_t index; /* among the live drafts */
     uint32_t fence; /* barriers before it */
 } cpu_draft;
@@ -99,7 +99,7 @@ typedef struct cpu_block {
     uint32_t outer_mask; /* name, or CPU_NONE */
     uint32_t condition;  /* name: of IF; of a masked FOR its counter */
     uint32_t mask;       /* of a masked FOR */
-    uint8_t masked;
+    bool masked;
 } cpu_block;
 
 typedef struct cpu_loop {

@@ -8,8 +8,8 @@
  * if the system does not report it. */
 int64_t cpu_cache_bytes(int level);
 
-/* Output of so many bytes from one command is written with streaming stores: most of it would leave
- * the caches before it is read, and ordinary stores read memory before they overwrite it. */
+/* Output of this many bytes from one command is written with streaming stores: most of it would
+ * leave the caches before it is read, and ordinary stores read memory before they overwrite it. */
 int64_t cpu_streaming_bytes(void);
 
 #endif

@@ -21,7 +21,7 @@ static const float BUDGET_LIMIT = 64.0F; /* ordinary runs */
 static const float UNKNOWN_COST = 2.0F;  /* of the best: expected of a count without a sample */
 static const float MARGIN = 0.9F;        /* another count must take less than this of the best */
 static const float GIVE_UP = 1.25F;      /* a trial ends early above this */
-static const float OUTLIER = 16.0F;      /* a sample counts as at most so many times the mean */
+static const float OUTLIER = 16.0F;      /* a sample counts as at most this many times the mean */
 
 static float least(float a, float b)
 {

@@ -1,4 +1,4 @@
-/* Work that several threads take in chunks. A thread has a part of its own, the same in every call
+/* Work that several threads take in chunks. Each thread has a part, the same in every call
  * with equal sizes, so that its caches keep what it used before; when its part is done it takes
  * from the others. A thread that never comes delays nothing. */
 #ifndef HALYARD_CPU_PARTS_H
@@ -10,7 +10,7 @@
 
 enum { CPU_PARTS_MAX = 64 }; /* more threads share parts */
 
-/* Stages of work, numbered from 0, each with units of its own. A stage begins when all units of
+/* Stages of work, numbered from 0, each with its units. A stage begins when all units of
  * the one before are done. */
 typedef struct cpu_parts {
     uint32_t count;

@@ -227,7 +227,7 @@ uint32_t cpu_thread_pool_size(const cpu_thread_pool *pool)
     return pool->count + 1;
 }
 
-/* Threads of the pool that a call of so many threads wants. */
+/* Threads of the pool that a call of this many threads wants. */
 static uint32_t helpers_wanted(const cpu_thread_pool *pool, uint32_t threads)
 {
     return threads - 1 < pool->count ? threads - 1 : pool->count;

@@ -11,7 +11,7 @@ uint32_t cpu_processors_allowed(void);
 
 /* Returns the processors' worth of time that the control groups of the process grant, rounded up;
  * UINT32_MAX without a quota. Reads proc/self/cgroup and sys/fs/cgroup (version 1 and 2) under the
- * folder `root`, which is "" but for tests. */
+ * folder `root`, which is "" except in tests. */
 uint32_t cpu_processors_quota(const char *root);
 
 /* The processors that a thread may use (0: the caller), in a set of *bytes bytes however many the
