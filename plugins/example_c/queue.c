@@ -45,9 +45,7 @@ static void batch_run(hal_plugin_queue *queue, const hal_batch *batch)
 {
     for (uint32_t i = 0; i < batch->command_count; i++) {
         if (!command_run(queue, batch, &batch->commands[i])) {
-            if (HAL_PLUGIN_HAS(example_host(), queue_failed)) {
-                example_host()->queue_failed(queue, "a batch has a command of an unknown kind");
-            }
+            example_host()->queue_failed(queue, "a batch has a command of an unknown kind");
             pthread_mutex_lock(&queue->device->lock);
             queue->device->lost = 1;
             pthread_mutex_unlock(&queue->device->lock);
@@ -93,7 +91,7 @@ static void *queue_thread(void *user)
         const int works = !device->lost;
         pthread_cond_broadcast(&device->changed);
         pthread_mutex_unlock(&device->lock);
-        if (works && HAL_PLUGIN_HAS(host, queue_reached)) {
+        if (works) {
             host->queue_reached(queue, value);
         }
         pthread_mutex_lock(&device->lock);

@@ -190,7 +190,7 @@ static void helper_look(hal_plugin_queue *queue)
 {
     const hal_host *host = kit_host();
     pthread_rwlock_rdlock(&exit_lock);
-    if (!exiting && send_due(queue) != HAL_OK && HAL_PLUGIN_HAS(host, queue_failed)) {
+    if (!exiting && send_due(queue) != HAL_OK) {
         host->queue_failed(queue, "the driver refused batches that had been accepted; open the "
                                   "device again");
     }

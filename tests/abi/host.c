@@ -1,5 +1,5 @@
-/* A host of minor 0: its hal_host ends before the fields that came later, and a plugin of a later
- * minor works with it all the same.
+/* A host of minor 0: its hal_host ends before the fields of later minors, and a plugin of any minor
+ * works with it.
  *
  *     abi_host_0 PLUGIN.so   each device of the plugin
  *
@@ -58,6 +58,23 @@ static hal_status cache_store(const char *device_id, const uint64_t key[2], cons
     (void)data;
     (void)bytes;
     return HAL_OK;
+}
+
+static void report(const char *message)
+{
+    fprintf(stderr, "%s\n", message);
+}
+
+static void queue_reached(hal_plugin_queue *queue, uint64_t value)
+{
+    (void)queue;
+    (void)value;
+}
+
+static void queue_failed(hal_plugin_queue *queue, const char *message)
+{
+    (void)queue;
+    snprintf(sentence, sizeof sentence, "%s", message);
 }
 
 static void expect(int right, const char *what)
@@ -209,7 +226,7 @@ static void run(hal_plugin_device *device)
 int main(int argc, char **argv)
 {
     const uint32_t host_abi = HAL_PLUGIN_ABI_MAJOR << 16; /* minor 0 */
-    const size_t host_bytes = offsetof(hal_host, flags);
+    const size_t host_bytes = offsetof(hal_host, queue_failed) + sizeof(services.queue_failed);
     const hal_host services = {.size = (uint32_t)host_bytes,
                                .abi = host_abi,
                                .allocate = allocate,
@@ -217,7 +234,10 @@ int main(int argc, char **argv)
                                .log = log_line,
                                .fail = fail,
                                .cache_load = cache_load,
-                               .cache_store = cache_store};
+                               .cache_store = cache_store,
+                               .report = report,
+                               .queue_reached = queue_reached,
+                               .queue_failed = queue_failed};
     void *library = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     hal_plugin_query_function query = NULL;
     if (library) {

@@ -197,7 +197,7 @@ static void check(const hal_ir_kernel *kernel, uint32_t lacks)
     if (hal_ir_verify(kernel) != HAL_OK) {
         abort();
     }
-    const hal_status status = hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal);
+    const hal_status status = hal_ir_legalise(kernel, &info, &legal);
     if (status == HAL_OK ? hal_ir_verify(legal) != HAL_OK : status != HAL_ERROR_UNSUPPORTED) {
         abort();
     }

@@ -38,11 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     const hal_device_info info = device(data[0]);
-    const hal_status status = hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal);
+    const hal_status status = hal_ir_legalise(kernel, &info, &legal);
     if (status == HAL_OK) {
         uint64_t hash[2], hash_again[2];
         if (hal_ir_verify(legal) != HAL_OK ||
-            hal_ir_legalise(legal, &info, HAL_PLUGIN_ABI_MINOR, &again) != HAL_OK) {
+            hal_ir_legalise(legal, &info, &again) != HAL_OK) {
             abort();
         }
         hal_ir_hash(legal, hash);

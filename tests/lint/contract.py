@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Keeps docs/contract.md complete: which sentence of the plugin contract is tested by what.
+"""Which sentence of the plugin contract is tested by what: tests/lint/contract.txt is the one table.
 
 contract.py ROOT [HAL-CONFORMANCE]
-  Each sentence of the four texts has a row in docs/contract.md or is listed in contract.txt as one
-  that asks nothing of a plugin. Each row's sentence stands in its text. A row names cases and the
-  mutants that they catch, or a test, or says why there is none, or refers to another row. With
-  HAL-CONFORMANCE, each case is one of its.
+  Each sentence of the four texts has a row in the table, and each row's sentence stands in its text.
+  A row names cases and the mutants that they catch, or a test, or says why there is none, or refers
+  to another row. docs/contract.md is what --write makes of the table. With HAL-CONFORMANCE, each
+  case is one of its.
+contract.py ROOT --write
+  Writes docs/contract.md.
 contract.py ROOT --missing
-  Prints the sentences that are in neither.
+  Prints the sentences that have no row.
+contract.py --self-test
 """
 import fnmatch
 import pathlib
@@ -15,15 +18,29 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(sys.argv[1])
+ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(".")
 TEXTS = {
     "hal/plugin.h": "hal/include/hal/plugin.h",
     "hal/ir.h": "hal/include/hal/ir.h",
     "docs/plugin-abi.md": "docs/plugin-abi.md",
     "docs/ir.md": "docs/ir.md",
 }
-OTHERS = ROOT / "tests/lint/contract.txt"
+REASONS = ("hal", "kernel", "name", "rule", "process", "heading")
+TABLE = ROOT / "tests/lint/contract.txt"
 PAGE = ROOT / "docs/contract.md"
+HEAD = """# What proves each sentence of the plugin contract
+Each sentence of [plugin.h](../hal/include/hal/plugin.h), [ir.h](../hal/include/hal/ir.h), [plugin-abi.md](plugin-abi.md) and
+[ir.md](ir.md) that promises or demands something of a plugin, with the cases of `hal-conformance` that fail when it is
+violated and the [mutants](conformance.md#mutants) that they catch: wrong plugins that violate it. A failing case names
+its sentences by these numbers.
+
+Numbers are stable: a new sentence gets the next free number of its subject. A cell says where a sentence is proven
+otherwise: by a unit test of hal, which refuses the plugin before a case can run (its deliberately wrong plugins are in
+`tests/plugins/broken.c`, named here as ways), or not at all, with the reason.
+
+This page is generated: edit `tests/lint/contract.txt` and run `tests/lint/contract.py . --write`. The test
+`lint_contract` compares the table with the four texts, with `tests/mutants/mutants.txt` and with the list of cases.
+"""
 faults = []
 
 
@@ -48,8 +65,11 @@ def units_of_header(text):
     for comment in re.findall(r"/\*(.*?)\*/", text, re.S):
         if comment.strip().startswith("----"):
             continue
-        lines = [re.sub(r"^\s*\*? ?", "", line) for line in comment.split("\n")]
-        for paragraph in re.split(r"\n\s*\n|\n\s*- ", "\n".join(lines)):
+        comment = comment.split("Overview.")[0]  # repeats the other comments
+        lines = [re.sub(r"^\s*\*? ?", "", line) for line in comment.split("\n")
+                 if not re.search("-----", line)]
+        # Paragraphs, list items, and lines of tables of two columns.
+        for paragraph in re.split(r"\n\s*\n|\n\s*- |\n(?= \w.* \| )", "\n".join(lines)):
             units += split(paragraph)
     return units
 
@@ -71,18 +91,28 @@ def units_of_page(text):
     return units
 
 
-def rows_of_page():
-    """[(text, number, sentence, cases, mutants)]"""
-    rows, text = [], None
-    for line in PAGE.read_text().split("\n"):
-        if line.startswith("## "):
-            text = line[3:].strip()
-        match = re.match(r"\| ([A-Z0-9]+-[0-9]+) \| (.*) \| (.*) \| (.*) \|$", line)
-        if match:
-            rows.append((text, *match.groups()))
-        elif re.match(r"\| [A-Z0-9]+-", line):
-            fault(f"docs/contract.md: expected four columns, got {line}")
-    return rows
+def read_table(lines):
+    """[(text, number, sentence, proof, mutants)], {text: sentences that ask nothing}"""
+    rows, others, text = [], {name: [] for name in TEXTS}, None
+    for line in lines:
+        cells = line.rstrip(" |").split(" | ")
+        if line.startswith("= "):
+            text = line[2:]
+        elif re.match("[A-Z0-9]+-[0-9]+$", cells[0]) and len(cells) in (3, 4):
+            rows.append((text, *cells, *[""] * (4 - len(cells))))
+        elif cells[0] in REASONS:
+            others[text].append(line.split(" | ", 1)[1])
+        elif line and not line.startswith("#"):
+            fault(f"contract.txt: expected a row of the table, got {line}")
+    return rows, others
+
+
+def page_of(rows):
+    parts = [HEAD]
+    for name in dict.fromkeys(row[0] for row in rows):
+        parts.append(f"\n## {name}\n| number | sentence | cases | mutants |\n|---|---|---|---|\n")
+        parts += [f"| {' | '.join(row[1:])} |\n" for row in rows if row[0] == name]
+    return "".join(parts)
 
 
 def mutants_of_tests():
@@ -94,26 +124,22 @@ def mutants_of_tests():
     return mutants
 
 
-def check_sentences(rows):
-    others = [line.split(" | ", 2) for line in OTHERS.read_text().split("\n")
-              if line and not line.startswith("#")]
+def check_sentences(rows, others):
     missing = []
     for name, path in TEXTS.items():
         text = (ROOT / path).read_text()
         units = units_of_header(text) if path.endswith(".h") else units_of_page(text)
         here = [plain(row[2]) for row in rows if row[0] == name]
-        known = {plain(other[2]) for other in others if len(other) == 3 and other[1] == name}
+        known = {plain(other) for other in others[name]}
         for sentence in here:
             if not any(sentence in unit for unit in units):
-                fault(f"docs/contract.md: {name} does not say: {sentence}")
-        for unit in units:
-            if unit not in known and not any(sentence in unit for sentence in here):
-                missing.append((name, unit))
+                fault(f"contract.txt: {name} does not say: {sentence}")
         for sentence in sorted(known - set(units)):
-            fault(f"tests/lint/contract.txt: {name} does not say: {sentence}")
+            fault(f"contract.txt: {name} does not say: {sentence}")
+        missing += [(name, unit) for unit in dict.fromkeys(units)
+                    if unit not in known and not any(sentence in unit for sentence in here)]
     for name, unit in missing:
-        fault(f"{name}: no row in docs/contract.md for: {unit}. If it asks nothing of a plugin, "
-              "add it to tests/lint/contract.txt")
+        fault(f"contract.txt: {name}: no row for: {unit}")
     return missing
 
 
@@ -131,39 +157,39 @@ def check_rows(rows, cases):
     mutants, used, numbers = mutants_of_tests(), set(), set()
     for _, number, _, tests, caught in rows:
         if number in numbers:
-            fault(f"docs/contract.md: two rows are numbered {number}")
+            fault(f"contract.txt: two rows are numbered {number}")
         numbers.add(number)
         patterns = re.findall(r"`([^`]+)`", tests)
         if tests.startswith("none: ") or tests.startswith("test: ") or tests.startswith("see "):
             if caught:
-                fault(f"docs/contract.md: {number}: mutants without a case")
+                fault(f"contract.txt: {number}: mutants without a case")
             for name in patterns if tests.startswith("test: ") else []:
                 if not test_exists(name):
-                    fault(f"docs/contract.md: {number}: no test is called {name}")
+                    fault(f"contract.txt: {number}: no test is called {name}")
             continue
         if not patterns:
-            fault(f"docs/contract.md: {number}: no case")
+            fault(f"contract.txt: {number}: no case")
         for pattern in patterns:
             if cases and not fnmatch.filter(cases, case_pattern(pattern)):
-                fault(f"docs/contract.md: {number}: hal-conformance has no case {pattern}")
+                fault(f"contract.txt: {number}: hal-conformance has no case {pattern}")
         names = [name for name in caught.split(", ") if name and not caught.startswith("none: ")]
         if not caught:
-            fault(f"docs/contract.md: {number}: no mutant")
+            fault(f"contract.txt: {number}: no mutant")
         for name in names:
             used.add(name)
             case = mutants.get(name)
             if case is None:
-                fault(f"docs/contract.md: {number}: no mutant is called {name}")
+                fault(f"contract.txt: {number}: no mutant is called {name}")
             elif not any(fnmatch.fnmatchcase(case, case_pattern(pattern)) or
                          fnmatch.fnmatchcase(pattern, case_pattern(case)) or case == pattern
                          for pattern in patterns):
-                fault(f"docs/contract.md: {number}: {name} is caught by {case}, which is not "
+                fault(f"contract.txt: {number}: {name} is caught by {case}, which is not "
                       "among the row's cases")
     for row in rows:
         if row[3].startswith("see ") and row[3][4:] not in numbers:
-            fault(f"docs/contract.md: {row[1]} refers to {row[3][4:]}, which is no row")
+            fault(f"contract.txt: {row[1]} refers to {row[3][4:]}, which is no row")
     for name in sorted(set(mutants) - used):
-        fault(f"docs/contract.md: no row names the mutant {name}")
+        fault(f"contract.txt: no row names the mutant {name}")
 
 
 def case_pattern(pattern):
@@ -171,9 +197,27 @@ def case_pattern(pattern):
     return pattern.replace("[", "[[]")
 
 
+def self_test():
+    """A stale page and a row of the wrong form are noticed."""
+    lines = ["= hal/ir.h", "A-1 | Be fast. | test: `test_x`", "name | What it is.", "B-1 | x"]
+    rows, others = read_table(lines)
+    assert rows == [("hal/ir.h", "A-1", "Be fast.", "test: `test_x`", "")], rows
+    assert others["hal/ir.h"] == ["What it is."] and len(faults) == 1, faults
+    assert "| A-1 | Be fast. | test: `test_x` |  |\n" in page_of(rows)
+    assert page_of(rows) != page_of([("hal/ir.h", "A-1", "Be slow.", "test: `test_x`", "")])
+    units = units_of_header("/* Overview. Not this. */ /* One. Two:\n * - three is\n *  a | table\n */")
+    assert units == ["One.", "Two:", "three is", "a | table"], units
+    return 0
+
+
 def main():
-    rows = rows_of_page()
-    missing = check_sentences(rows)
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    rows, others = read_table(TABLE.read_text().split("\n"))
+    if sys.argv[2:] == ["--write"]:
+        PAGE.write_text(page_of(rows))
+        return 0
+    missing = check_sentences(rows, others)
     if sys.argv[2:] == ["--missing"]:
         for name, unit in missing:
             print(f"{name} | {unit}")
@@ -184,6 +228,8 @@ def main():
         listed = subprocess.run(command, capture_output=True, text=True, check=True)
         cases = listed.stdout.split("\n")
     check_rows(rows, cases)
+    if PAGE.read_text() != page_of(rows):
+        fault("docs/contract.md is older than the table: run tests/lint/contract.py . --write")
     for text in faults:
         print(text)
     print(f"contract: {len(rows)} sentences, {len(mutants_of_tests())} mutants, "

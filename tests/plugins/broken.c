@@ -20,7 +20,7 @@ enum {
     BAD_STATUS,
     BAD_INFO,
     BAD_STRIDE,
-    OLD_MINOR,
+    EARLY_END,
     COUNTS,
     OTHER_NAME,
     NEEDY,
@@ -169,7 +169,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     case TINY:
         table.size = 4;
         break;
-    case OLD_MINOR: /* nothing after `wait` */
+    case EARLY_END: /* nothing after `wait` */
         table.size = offsetof(hal_plugin, queue_elapsed);
         table.gemm = (hal_status(*)(hal_plugin_device *, const hal_gemm_description *,
                                     hal_plugin_kernel **, uint64_t *))(void (*)(void))nothing;

@@ -1,19 +1,12 @@
-/* The mock plugin as plugins of other minor versions than hal's. Built three times, for
- * test_plugin_minors and conformance:
- *   hal_minor_0.so   states minor 0, with tables and records as short as that one had them, and
- *                    refuses opcodes that are newer;
- *   hal_shorter.so   SHORTER: the table ends before its optional entries at the end, and the memory
- *                    after it is filled with addresses that must not be called;
- *   hal_longer.so    LONGER: as a later minor might be: a longer table and longer infos. */
-#if defined SHORTER
+/* The mock plugin with tables and records of other sizes than hal's, as plugins of another minor
+ * version have them. Built twice, for test_plugin_minors and conformance:
+ *   hal_shorter.so   SHORTER: records without the reserved fields, and a table that ends before its
+ *                    optional entries; the memory after it has addresses that must not be called;
+ *   hal_longer.so    LONGER: a later minor: a longer table and longer records. */
+#ifdef SHORTER
 #define MOCK_NAME "shorter"
-#define MINOR HAL_PLUGIN_ABI_MINOR
-#elif defined LONGER
-#define MOCK_NAME "longer"
-#define MINOR (HAL_PLUGIN_ABI_MINOR + 1)
 #else
-#define MOCK_NAME "minor_0"
-#define MINOR 0u
+#define MOCK_NAME "longer"
 #endif
 
 #define hal_plugin_query mock_query
@@ -21,10 +14,6 @@
 #undef hal_plugin_query
 
 #include <stddef.h>
-
-/* What minor 0 has of each structure. */
-#define INFO_BYTES offsetof(hal_device_info, max_loop_iterations)
-#define HOST_BYTES offsetof(hal_host, flags)
 
 /* An info as a later minor has it. */
 typedef struct longer_info {
@@ -45,7 +34,7 @@ static hal_status enumerate_other_size(hal_device_info *infos, uint32_t capacity
 #ifdef LONGER
     const uint32_t stride = sizeof(longer_info);
 #else
-    const uint32_t stride = INFO_BYTES;
+    const uint32_t stride = offsetof(hal_device_info, reserved[1]);
 #endif
     *count = state.device_count;
     for (uint32_t i = 0; i < state.device_count && i < capacity; i++) {
@@ -58,22 +47,12 @@ static hal_status enumerate_other_size(hal_device_info *infos, uint32_t capacity
     return HAL_OK;
 }
 
-/* Refuses opcodes that a plugin of this minor does not know. */
 static hal_status kernel_create_minor(hal_plugin_device *device, const hal_ir_kernel *ir,
                                       hal_plugin_kernel **kernel)
 {
-#define ROW(NAME, number, since, ...) [number] = since,
-    static const uint8_t since[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
-#undef ROW
-    if (ir->size < sizeof *ir) {
-        return state.host->fail(HAL_ERROR_INTERNAL, "a kernel that is shorter than one of minor 0");
-    }
-    for (uint32_t i = 0; i < ir->record_count; i++) {
-        if (since[ir->records[i].opcode] > MINOR) {
-            return state.host->fail(HAL_ERROR_INTERNAL, "an opcode that this minor does not have");
-        }
-    }
-    return kernel_create(device, ir, kernel);
+    return ir->size < sizeof *ir
+               ? state.host->fail(HAL_ERROR_INTERNAL, "a kernel that is shorter than one of minor 0")
+               : kernel_create(device, ir, kernel);
 }
 
 static hal_status submit_minor(hal_plugin_queue *queue, const hal_batch *batch,
@@ -115,14 +94,13 @@ static void describe_devices(void)
 const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
 {
     static longer_table table;
-    const hal_plugin *mock = host->size < HOST_BYTES ? NULL : mock_query(host_abi, host);
+    const hal_plugin *mock = host->size < sizeof *host ? NULL : mock_query(host_abi, host);
     if (!mock) {
         return NULL;
     }
     describe_devices();
     memset(&table, 0xff, sizeof table);
     table.known = *mock;
-    table.known.abi = HAL_PLUGIN_ABI_MAJOR << 16 | MINOR;
     table.known.enumerate = enumerate_other_size;
     table.known.kernel_create = kernel_create_minor;
     table.known.submit = submit_minor;
@@ -130,11 +108,11 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     table.known.formats = NULL;
     table.known.kernel_create_native = NULL;
     table.known.gemm = NULL;
-#if defined SHORTER
+#ifdef SHORTER
     const size_t end = offsetof(hal_plugin, queue_elapsed);
     memset((char *)&table + end, 0xff, sizeof table - end);
     table.known.size = (uint32_t)end;
-#elif defined LONGER
+#else
     table.known.size = sizeof table;
     table.known.abi = HAL_PLUGIN_ABI + 9;
 #endif

@@ -28,7 +28,7 @@ foreach(mock mock mock_two wrong)
 endforeach()
 
 # The mock plugin as of another minor than hal's, see minors.c.
-foreach(minor minor_0 shorter longer)
+foreach(minor shorter longer)
     string(TOUPPER ${minor} way)
     test_plugin(minors ${minor} minors.c ${way})
     target_sources(test_plugin_${minor} PRIVATE
@@ -78,7 +78,7 @@ foreach(entry IN LISTS optional_entries)
     if(entry MATCHES "formats|native")
         set(wrapped test_plugin_mock)
     elseif(entry STREQUAL device_can_access_peer)
-        set(wrapped test_plugin_minor_0)
+        set(wrapped test_plugin_longer)
     endif()
     wrapping_plugin(without without_${entry} ${CMAKE_CURRENT_SOURCE_DIR}/abi/without.c)
     target_compile_definitions(test_plugin_without_${entry} PRIVATE WITHOUT=${entry})
@@ -93,7 +93,7 @@ endforeach()
 
 # The place in the list is the number of the way in broken.c.
 set(ways no_symbol no_table newer other_major short missing bad_name tiny no_device no_driver
-         bad_status bad_info bad_stride old_minor counts other_name needy older cut many
+         bad_status bad_info bad_stride early_end counts other_name needy older cut many
          fewer unwritten absurd)
 set(number 0)
 foreach(way IN LISTS ways)

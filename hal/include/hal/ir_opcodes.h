@@ -11,13 +11,12 @@
 #include <stdint.h>
 
 /* Raised with each opcode, and with each field of the IR's structures, that is appended. */
-#define HAL_IR_VERSION 3u /* 2: MATRIX_MULTIPLY, 3: POPCOUNT */
+#define HAL_IR_VERSION 1u
 
 /* X(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, result), in ascending
  * order of the numbers:
  *   NAME      HAL_IR_<NAME> is the constant, `number` its value, which never changes
- *   since     the minor version of the plugin ABI that added the opcode. hal expands or refuses it
- *             for plugins of an earlier one
+ *   since     the minor version of the plugin ABI that added the opcode
  *   name      in text and messages; hal_ir_<name> is the builder's function
  *   ARITY     UNARY, BINARY, TERNARY: the builder's function is generated from this table and takes
  *             that many values; OTHER: it is written by hand
@@ -81,7 +80,7 @@
     /* a >> (b mod width of a): arithmetic for signed types, logical for unsigned */               \
     X(SHR, 37, 0, shr, BINARY, BITS, INTEGERS, EXPRESSION, "T a,b", "TT--", 'T')                   \
     /* How many bits are 1 */                                                                      \
-    X(POPCOUNT, 38, 1, popcount, UNARY, BITS, INTEGERS, EXPRESSION, "T a", "T---", 'T')            \
+    X(POPCOUNT, 38, 0, popcount, UNARY, BITS, INTEGERS, EXPRESSION, "T a", "T---", 'T')            \
                                                                                                    \
     /* Comparisons give BOOL; with NaN all are false but NE. SELECT: b where a is true, else c. */ \
     X(EQ, 40, 0, eq, BINARY, COMPARISON, VALUES, EXPRESSION, "T a,b", "TT--", 'b')                 \
@@ -144,7 +143,7 @@
       "T---", 'T')                                                                                 \
     /* A B + C of matrices spread over 32 lanes, see hal/ir.h. a: A, U32 of width 4; b: B, U32 of  \
      * width 2; c: C, and the result: F32 of width 4; aux: element type of A and B */              \
-    X(MATRIX_MULTIPLY, 83, 1, matrix_multiply, OTHER, SUBGROUP, NONE, CONVERGENT, "S T a,b,c",     \
+    X(MATRIX_MULTIPLY, 83, 0, matrix_multiply, OTHER, SUBGROUP, NONE, CONVERGENT, "S T a,b,c",     \
       "WWW-", 'f')                                                                                 \
                                                                                                    \
     /* Transcendental functions. hal expands them by ir_math.h unless the device claims them, with \

@@ -36,7 +36,7 @@
     X(BF16, 11, 0, bf16, 2, uint16_t, F32, FLOAT, 8, -133, 127, 1)  \
     X(F32, 12, 0, f32, 4, float, F32, FLOAT, 24, -149, 127, 1)      \
     X(F64, 13, 0, f64, 8, double, F64, FLOAT, 53, -1074, 1023, 1)   \
-    X(F8_E4M3, 14, 1, f8_e4m3, 1, uint8_t, F32, FLOAT, 4, -9, 8, 0)
+    X(F8_E4M3, 14, 0, f8_e4m3, 1, uint8_t, F32, FLOAT, 4, -9, 8, 0)
 
 /* An element type. Memory may hold any of them. Values are BOOL, I32, U32, I64, U64, F32 or F64:
  * a load widens, a store narrows (floats to nearest even, integers by dropping high bits). BOOL

@@ -1,28 +1,33 @@
-/* The plugin contract: what a backend's shared object and hal say to each other.
+/* The plugin contract: the interface between hal and a backend's shared object.
  *
- * Stands alone with status.h, types.h and ir.h. A plugin links neither hal nor ops: it exports one
- * symbol, hal_plugin_query, and everything else crosses as tables and plain data.
+ * Overview. (It repeats the comments below, which count.)
  *
- * Rules, which docs/plugin-abi.md explains:
- *  - every table begins with its own size; fields are only appended; an entry that is not wholly
- *    within the size that the other side states, or is null, is "not offered";
- *  - elements of arrays (commands, bindings, waits, records of the IR) keep their layout within a
- *    major version; values of enums never change, new ones are appended, and neither side hands
- *    over one that the other's minor does not have;
- *  - required entries are marked (required); hal falls back or answers UNSUPPORTED for the others;
- *  - plain data has fixed width: no bool, no size_t, no bit-fields;
- *  - a plugin reports a failure by its status, after host->fail has been given the sentence;
- *  - a plugin never aborts, exits or prints, and shows no other symbol;
- *  - hal calls entries in any locale and any floating-point environment: kernels are compiled and
- *    run in the default environment, text for compilers is that of the locale "C", and nothing
- *    raises a floating-point trap that the program has set;
- *  - an entry returns with the signal handlers, the working folder, the locale, the signal mask,
- *    the alternate stack and the floating-point environment of its call, and it is no cancellation
- *    point. plugins/kit/guard.h does all of this for a table.
+ * A plugin is a shared object hal_NAME.so. It links neither hal nor ops, exports the one symbol
+ * hal_plugin_query, and exchanges tables of functions and plain data with hal. This header stands
+ * alone with status.h, types.h and ir.h. docs/write-a-plugin.md goes from an empty folder to a
+ * plugin that passes hal-conformance; docs/plugin-abi.md has the rules of versions.
  *
- * Threads: hal calls `enumerate`, `device_open` and `device_close` from one thread at a time;
- * allocation, kernel and wait entries of one device from any threads at once; the entries of one
- * queue from one thread at a time, different queues at once. */
+ * The life of a plugin, in the order in which hal calls it:
+ *
+ *  1. hal_plugin_query(abi, host) returns the plugin's table. The plugin keeps `host`, whose
+ *     functions it may call from then on.
+ *  2. `enumerate` describes the devices. hal checks each record, cuts limits down to what it can
+ *     use, and rewrites every kernel for the features that a record claims.
+ *  3. `device_open` opens a device. All further objects belong to a device.
+ *  4. `memory_allocate` returns memory of one of four kinds, `memory_map` the host's view of the
+ *     three mapped kinds. hal pools memory: both are rare.
+ *  5. `kernel_create` compiles a kernel from verified and legalised IR. hal keeps one kernel per
+ *     content, and plugins may keep compiled code on disk by host->cache_store.
+ *  6. `queue_create` makes a timeline: a counter that starts at 0 and is raised by batches.
+ *  7. `submit` runs a batch: an array of dispatches, copies and fills. When its work has ended, the
+ *     queue has reached the batch's value. Work may run inside the call or after it.
+ *  8. `wait` returns when a value is reached. A plugin with threads may say so earlier, by
+ *     host->queue_reached.
+ *  9. `queue_destroy`, `kernel_destroy` and `memory_free` come when no work uses the object,
+ *     `device_close` after all of the device's objects are destroyed. A plugin is never unloaded.
+ *
+ * A plugin may have the required entries only: hal works without each of the others, see the table
+ * in docs/plugin-abi.md. */
 #ifndef HAL_PLUGIN_H
 #define HAL_PLUGIN_H
 
@@ -34,10 +39,91 @@
 extern "C" {
 #endif
 
+/* ---- Rules ---- */
+
+/* Data:
+ *  - A plugin links neither hal nor ops. It exports one symbol, hal_plugin_query.
+ *  - Every table begins with its own size. Fields are only appended. An entry that is null, or not
+ *    wholly within the size that the other side states, is not offered: HAL_PLUGIN_HAS.
+ *  - Elements of arrays (commands, bindings, waits, records of the IR) keep their layout within a
+ *    major version.
+ *  - Values of enums never change and new ones are appended. Neither side passes a value that the
+ *    other's minor version does not have.
+ *  - Plain data has fixed width: no bool, no size_t, no bit-fields.
+ *  - Reserved fields are 0.
+ *
+ * Errors:
+ *  - A plugin reports a failure by the status that it returns, after it has passed the message to
+ *    host->fail: "expected X, got Y", and what to do. hal puts the plugin's name and the call in
+ *    front of it.
+ *  - A call that fails leaves no object.
+ *  - Work that fails after `submit` has returned loses the device, see `submit`.
+ *
+ * The process:
+ *  - A plugin never aborts, exits or prints.
+ *  - hal calls entries in any locale and any floating-point environment. Kernels are compiled and
+ *    run in the default environment, text for compilers is that of the locale "C", and nothing
+ *    raises a floating-point trap that the program has set.
+ *  - An entry returns with the signal handlers, the working folder, the locale, the signal mask,
+ *    the alternate stack and the floating-point environment of its call, and it is no cancellation
+ *    point. plugins/kit/guard.h does all of this for a table.
+ *
+ * Ownership:
+ *  - The plugin's table and hal_host live as long as the process.
+ *  - What hal passes in (batches, IR, descriptions, code, strings) belongs to hal and is valid
+ *    during the call. A plugin copies what it keeps.
+ *  - An object belongs to hal from the call that returns it until the call that destroys it, also
+ *    when its device is lost.
+ *  - Memory of host->allocate and host->cache_load belongs to the plugin, which passes it to
+ *    host->release.
+ *
+ * Threads. "Any" means several threads at once, also for one object.
+ *
+ *  entry                                              | called from
+ *  ---------------------------------------------------+-------------------------------------------
+ *  hal_plugin_query, enumerate, device_open, _close   | one thread at a time, not always the same
+ *  memory_*, kernel_*, gemm, gemm_estimate, host_copy | any
+ *  queue_create, device_can_access_peer               | any
+ *  comm_backend, _id, _create, _poll, _abort          | any
+ *  queue_destroy, comm_destroy                        | any, but one for an object
+ *  submit, queue_elapsed                              | one at a time for a queue
+ *  wait                                               | any, also during `submit` of the same queue
+ *
+ *  host function                                      | may be called from
+ *  ---------------------------------------------------+-------------------------------------------
+ *  allocate, release, log, report                     | any, also the plugin's own threads
+ *  fail                                               | the thread of the call that fails
+ *  cache_load, cache_store                            | the thread and call of device_open,
+ *                                                     | kernel_create, _native or gemm
+ *  queue_reached, queue_failed                        | any, until queue_destroy is called
+ *
+ * No host function calls back into the plugin or waits for the device, so a plugin may hold its own
+ * locks meanwhile. A plugin may start threads. In a child after fork hal does not use the parent's
+ * objects; the child may open devices anew.
+ *
+ * What a plugin may rely on; hal checks it before the plugin is called:
+ *
+ *  what                                | is
+ *  ------------------------------------+----------------------------------------------------------
+ *  a grid                              | 1 to hal_device_info.max_grid in each dimension
+ *  the size of a group                 | 1 to max_group_size in each dimension, at most
+ *                                      | max_group_items work-items
+ *  bindings of a kernel                | at most max_bindings, in the order of the kernel
+ *  the offset of a dispatch's binding  | a multiple of binding_alignment
+ *  a binding's length                  | at most max_binding; within its memory
+ *  overlapping bindings of a dispatch  | only where none of them is written
+ *  scalars of a dispatch               | at most HAL_IR_MAX_SCALAR_BYTES, from a multiple of 8 on
+ *  a fill                              | offset and length are multiples of 4
+ *  a copy                              | source and target do not overlap
+ *  memory, kernels, queues             | of this device, not destroyed until the batch has ended
+ *  values of a queue                   | 1, 2, 3, ... */
+
+/* ---- Versions and objects ---- */
+
 /* Major in the high half, minor in the low half. Major 1 is frozen: minors only append.
  * docs/plugin-abi.md has the rules and the log of what each minor appended. */
 #define HAL_PLUGIN_ABI_MAJOR 1u
-#define HAL_PLUGIN_ABI_MINOR 1u
+#define HAL_PLUGIN_ABI_MINOR 0u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
 /* Objects of the plugin, opaque to hal. */
@@ -47,57 +133,58 @@ typedef struct hal_plugin_kernel hal_plugin_kernel;
 typedef struct hal_plugin_queue hal_plugin_queue;
 typedef struct hal_plugin_comm hal_plugin_comm;
 
-/* The largest size of a device's record in this major version: `enumerate` has this much room for
- * each. */
+/* Bytes that `enumerate` has for each record: a record does not exceed them in this major. */
 #define HAL_DEVICE_INFO_MAX_BYTES 2048u
 
 /* ---- What a queue runs ---- */
 
 typedef enum hal_command_kind { /* hal_command.kind */
-    HAL_COMMAND_DISPATCH = 0,   /* bindings as the kernel declares them */
-    HAL_COMMAND_COPY = 1,       /* bindings: source (read), target (write), of equal length; offsets
-                                 * and length are any number of bytes; the target may be memory of
-                                 * another device, see device_can_access_peer */
-    HAL_COMMAND_FILL = 2,       /* binding: target; its bytes are `pattern`, 4 bytes repeated */
-    HAL_COMMAND_COLLECTIVE = 3  /* since 1.1, to plugins with comm_create, as the only command of
-                                 * its batch: bindings: what is sent (read) and received (write);
-                                 * scalars: a hal_plugin_collective */
+    HAL_COMMAND_DISPATCH = 0,   /* Runs `kernel` over `grid`; bindings and scalars as the kernel
+                                 * declares them. */
+    HAL_COMMAND_COPY = 1,       /* Bindings: source (read), target (write), of equal length. Offsets
+                                 * and length are any number of bytes. The target may be memory of
+                                 * another device, see device_can_access_peer. */
+    HAL_COMMAND_FILL = 2,       /* Binding: target (write). Its bytes become `pattern`, 4 bytes
+                                 * repeated. */
+    HAL_COMMAND_COLLECTIVE = 3  /* Only to plugins with comm_create, as the only command of its
+                                 * batch. Bindings: what is sent (read) and received (write);
+                                 * scalars: a hal_plugin_collective. */
 } hal_command_kind;
 
-/* hal_command.flags: nothing of this command may begin before all earlier commands of the queue
- * have ended and their writes are seen. Commands without it may overlap with those before. */
+/* hal_command.flags: the command begins after all earlier commands of the queue have ended, and
+ * sees their writes. Commands without it may overlap with earlier commands of their batch. */
 #define HAL_COMMAND_BARRIER 1u
 
-/* A range of memory: `offset` and `length` in bytes; access as HAL_ACCESS_*. A length of 0 is a
- * binding that the kernel does not touch; its memory is null. */
+/* A range of memory. A length of 0 is a binding that the kernel does not touch; its memory is
+ * null. */
 typedef struct hal_binding {
     hal_plugin_memory *memory;
-    uint64_t offset;
-    uint64_t length;
-    uint32_t access;
+    uint64_t offset;   /* bytes from the beginning of the memory */
+    uint64_t length;   /* bytes */
+    uint32_t access;   /* HAL_ACCESS_* */
     uint32_t reserved; /* 0 */
 } hal_binding;
 
-/* One command. Bindings and scalars lie in the batch's arrays. */
+/* One command. Its bindings and scalars are ranges of the batch's arrays. */
 typedef struct hal_command {
-    uint16_t kind;
-    uint16_t flags;
+    uint16_t kind;          /* hal_command_kind */
+    uint16_t flags;         /* HAL_COMMAND_BARRIER */
     uint16_t binding_count;
     uint16_t scalar_bytes;
     uint32_t binding_first; /* index in hal_batch.bindings */
     uint32_t scalar_first;  /* bytes into hal_batch.scalars, a multiple of 8 */
-    uint32_t grid[3];       /* groups; none is 0 */
-    uint32_t pattern;       /* of a fill, whose offset and length are multiples of 4 */
+    uint32_t grid[3];       /* groups, at least 1 in each dimension */
+    uint32_t pattern;       /* of a fill */
     hal_plugin_kernel *kernel;
 } hal_command;
 
 /* hal_batch.flags */
 enum {
-    HAL_BATCH_UNTIMED = 1 /* queue_elapsed never gets the batch's value, as no program has its
-                           * point: the end of the batch needs no time */
+    HAL_BATCH_UNTIMED = 1 /* queue_elapsed never gets the batch's value: its end needs no time */
 };
 
-/* The batch of one flush. The arrays belong to hal and are valid during the call. */
+/* The commands of one flush; may have none. The arrays belong to hal and are valid during the
+ * call. */
 typedef struct hal_batch {
     uint32_t size; /* sizeof(hal_batch) */
     uint32_t command_count;
@@ -110,38 +197,38 @@ typedef struct hal_batch {
     uint32_t reserved;
 } hal_batch;
 
-/* A value that another queue of the device, or of one that it reaches, has to reach first. It has
- * been submitted to that queue. */
+/* A value that another queue has to reach before the batch begins. It has been submitted to that
+ * queue, which is of the same device or of one that device_can_access_peer has confirmed. */
 typedef struct hal_plugin_wait {
     hal_plugin_queue *queue;
     uint64_t value;
 } hal_plugin_wait;
 
-/* The scalars of a COLLECTIVE. Sizes and places of what is sent and received are those of
- * hal_collective_kind; a rank that sends or receives nothing has a binding of length 0. */
+/* The scalars of a COLLECTIVE. hal_collective_kind has the sizes of what is sent and received; a
+ * rank that sends or receives nothing has a binding of length 0. */
 typedef struct hal_plugin_collective {
     hal_plugin_comm *comm; /* of the queue's device */
-    uint64_t count;          /* of elements, at least 1 */
+    uint64_t count;          /* elements, at least 1 */
     uint32_t kind;           /* hal_collective_kind */
-    uint32_t reduction;      /* hal_reduction; of kinds that reduce */
-    uint32_t root;
-    uint32_t type; /* hal_type of the elements; any one for kinds that do not reduce */
+    uint32_t reduction;      /* hal_reduction, of kinds that reduce */
+    uint32_t root;           /* rank */
+    uint32_t type;           /* hal_type of the elements; any for kinds that do not reduce */
 } hal_plugin_collective;
 
-/* What a plugin's backend for collectives is. Sets have the bits of HAL_TYPE_BIT. */
+/* A plugin's backend for collectives. Sets of types have the bits of HAL_TYPE_BIT. */
 typedef struct hal_plugin_comm_backend {
     uint32_t size;
-    uint32_t version;       /* of its library; ranks of a communicator need the same */
-    char name[16];          /* as in hal_comm_status.backend: lower case letters */
-    char description[232];  /* of library and version, for people */
-    uint32_t sum_types;     /* of sums, added in any order and rounded after each addition */
-    uint32_t mean_types;    /* likewise of means; of floats over a power of two of ranks only */
-    uint32_t min_max_types; /* of MIN and MAX, with the bits of the IR's opcodes */
+    uint32_t version;       /* of its library; the ranks of a communicator need the same */
+    char name[16];          /* for hal_comm_status.backend: lower case letters */
+    char description[232];  /* library and version, for people */
+    uint32_t sum_types;     /* sums, added in any order and rounded after each addition */
+    uint32_t mean_types;    /* means, likewise; floats over a power of two of ranks only */
+    uint32_t min_max_types; /* MIN and MAX, with the bits of the IR's opcodes */
     uint32_t reserved;      /* 0 */
-    uint32_t ordered_types; /* of sums and means by all_reduce that are added in the order of the
-                             * ranks and rounded once, where all ranks are in one process */
-    uint32_t ordered_bytes; /* of the elements, up to which they are */
-    uint32_t ordered_ranks; /* up to which they are */
+    uint32_t ordered_types; /* sums and means by all_reduce that are added in the order of the
+                             * ranks and rounded once, if all ranks are in one process */
+    uint32_t ordered_bytes; /* greatest size of the elements of those */
+    uint32_t ordered_ranks; /* greatest number of ranks of those */
 } hal_plugin_comm_backend;
 
 /* Names a communicator of the backend that is about to be created. Plain bytes. */
@@ -152,186 +239,250 @@ typedef struct hal_plugin_comm_id {
 /* ---- What hal offers to plugins ---- */
 
 typedef enum hal_host_flag { /* hal_host.flags */
-    HAL_HOST_VALIDATE = 1 /* validation is on: a plugin that can check more does, and reports it */
+    HAL_HOST_VALIDATE = 1    /* validation is on: a plugin that can check kernels does */
 } hal_host_flag;
 
+/* hal's services. The table of threads above says where each may be called. */
 typedef struct hal_host {
     uint32_t size;
     uint32_t abi; /* HAL_PLUGIN_ABI of hal */
-    /* Memory of the host; alignment a power of two. Null when there is none. */
+
+    /* Allocates memory of the host, for the plugin to free with `release`.
+     *   alignment  a power of two
+     * Errors: null without memory. */
     void *(*allocate)(uint64_t bytes, uint64_t alignment);
+
+    /* Frees memory of `allocate` or `cache_load`; null is allowed. */
     void (*release)(void *memory);
-    /* Hands a line to the program's log, when `level` is asked for. */
+
+    /* Writes a line to the program's log, if the log's level includes it.
+     *   level    hal_log_level
+     *   message  copied; without a line feed */
     void (*log)(uint32_t level, const char *message);
-    /* Sets the thread's error sentence and gives `status` back: return host->fail(...). */
+
+    /* Sets the message of the calling thread's failure, which hal reports to the program.
+     *   message  copied
+     * Returns `status`, so that a plugin can write: return host->fail(status, message). */
     hal_status (*fail)(hal_status status, const char *message);
-    /* The compile cache on disk. `load` gives NOT_FOUND, or memory to free with `release`. hal adds
-     * plugin, build, driver and architecture to the key by itself, as it knows for whom it called:
-     * only inside device_open, kernel_create, kernel_create_native and gemm, on the thread that
-     * hal called them on; elsewhere there is nothing in it. `device_id` is the id of the device's
-     * info: with another one nothing is found or stored, which a warning in the log says. */
+
+    /* Reads an entry of the compile cache on disk.
+     *   device_id     hal_device_info.id. With another id nothing is found or stored, and the log
+     *                 has a warning.
+     *   key           a hash of everything that decides the data, except plugin, build, driver and
+     *                 architecture: hal adds those
+     *   data, bytes   memory that the plugin frees with `release`
+     * Only inside device_open, kernel_create, kernel_create_native and gemm, on the thread that hal
+     * called them on; elsewhere the cache is empty.
+     * Errors: NOT_FOUND. */
     hal_status (*cache_load)(const char *device_id, const uint64_t key[2], void **data,
                              uint64_t *bytes);
+
+    /* Writes an entry of the compile cache; parameters and places as for `cache_load`. The data is
+     * copied. Errors: NOT_FOUND without a cache, IO. A plugin may ignore them. */
     hal_status (*cache_store)(const char *device_id, const uint64_t key[2], const void *data,
                               uint64_t bytes);
-    /* Since 1.1. HAL_HOST_*; settled when the first device is opened. */
-    uint32_t flags;
+
+    uint32_t flags;    /* HAL_HOST_*; constant from the first device_open on */
     uint32_t reserved; /* 0 */
-    /* Since 1.1. Hands over a finding of validation: what a kernel did wrong, with the names of
-     * kernel and binding, instruction and work-item. hal counts it and says it to the program, once
-     * for the same words; the kernel goes on as the plugin sees fit. Threads: any. */
+
+    /* Reports a finding of validation: what a kernel did wrong, with the names of kernel and
+     * binding, instruction and work-item. hal counts findings and tells the program each text once.
+     * The kernel continues as the plugin chooses. */
     void (*report)(const char *message);
-    /* Since 1.1. Tells hal that a queue has reached `value`, so that hal need not ask `wait`. What
-     * the batch wrote is seen by a thread that learns of it. Optional: hal asks `wait` where it was
-     * not told. Not for values of a lost device. Threads: any, until queue_destroy. */
+
+    /* Tells hal that a queue has reached `value`. Optional: hal calls `wait` for values that it was
+     * not told. A thread that learns of the value sees what the batch wrote. Not for values of a
+     * lost device. */
     void (*queue_reached)(hal_plugin_queue *queue, uint64_t value);
-    /* Since 1.1. Keeps the sentence of work that failed after submit had returned, the first one
-     * of a queue. A wait or submit of the queue that then fails without `fail` is reported with it.
-     * Threads: any, until queue_destroy of the queue is called. */
+
+    /* Keeps the message of work that failed after `submit` had returned, the first one of a queue.
+     * hal reports it with each later failure of `wait` or `submit` for the queue that has no
+     * message from `fail`. */
     void (*queue_failed)(hal_plugin_queue *queue, const char *message);
 } hal_host;
 
 /* ---- What a plugin offers to hal ---- */
 
+/* Entries marked (required) are not null. The table of threads above says from where each is
+ * called. Errors: every status except TIMEOUT is allowed where none is named. */
 typedef struct hal_plugin {
     uint32_t size;
     uint32_t abi;         /* HAL_PLUGIN_ABI that the plugin was built with */
-    const char *name;     /* as in HAL_BACKEND: lower case letters, digits, underscores */
+    const char *name;     /* (required) as in HAL_BACKEND: lower case letters, digits, _ */
     const char *version;  /* for people */
     const char *build_id; /* changes whenever the plugin's code does: part of the cache's key */
 
-    /* (required) Writes up to `capacity` infos, one after the other, each of the size that it
-     * states, their full number to *count. With no device: an error LIBRARY_MISSING,
-     * DRIVER_MISSING, NO_DEVICE or TOO_OLD with its sentence. */
+    /* (required) Describes the devices.
+     *   infos     records, written one after the other, each of the size that it states
+     *   capacity  records that there is room for, of HAL_DEVICE_INFO_MAX_BYTES each
+     *   count     number of all devices; hal calls again if it exceeds `capacity`
+     * Errors: without a device LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE or TOO_OLD. */
     hal_status (*enumerate)(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 
-    /* (required) Opens device `index` of enumerate; close comes after all that belongs to it. */
+    /* (required) Opens the device of record `index` of the last enumerate. */
     hal_status (*device_open)(uint32_t index, hal_plugin_device **device);
+
+    /* (required) Closes a device. All of its objects have been destroyed. */
     void (*device_close)(hal_plugin_device *device);
 
-    /* (optional) Bytes free and in all at the moment. Without it hal counts for itself. */
+    /* (optional) Bytes of device memory that are free, and all of them, at the moment. */
     hal_status (*memory_info)(hal_plugin_device *device, uint64_t *free_bytes,
                               uint64_t *total_bytes);
 
-    /* (required) At least `bytes` of memory of a kind, aligned to 256 bytes. Free is never called
-     * while a batch that names the memory is in flight. */
+    /* (required) Allocates memory.
+     *   kind   hal_memory_kind
+     *   bytes  at least 1. The memory has at least that many, aligned to 256 bytes. Its content is
+     *          undefined.
+     * Errors: OUT_OF_MEMORY, after which hal frees unused memory and tries again. */
     hal_status (*memory_allocate)(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory);
+
+    /* (required) Frees memory that no batch in flight names. */
     void (*memory_free)(hal_plugin_device *device, hal_plugin_memory *memory);
 
-    /* (required) The host's view of memory of a mapped kind; the pointer stays valid until the
-     * memory is freed, what the host wrote is seen by batches submitted after it, what a batch
-     * wrote is seen by the host once the batch is waited for: by itself, or by memory_flush and
-     * memory_invalidate. */
+    /* (required) Returns the host's view of memory of a mapped kind. The pointer is valid until the
+     * memory is freed. Batches see what the host wrote before they were submitted,
+     * and the host sees what a batch wrote once it has waited for it: by itself, or by memory_flush
+     * and memory_invalidate. */
     hal_status (*memory_map)(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
 
-    /* (required) A kernel from verified and legalised IR, which is valid during the call only.
-     * Destroy is never called while a batch that names the kernel is in flight. */
+    /* (required) Compiles a kernel.
+     *   ir  verified, and legalised for the device's record; valid during the call
+     * Errors: COMPILE with the compiler's log, UNSUPPORTED. */
     hal_status (*kernel_create)(hal_plugin_device *device, const hal_ir_kernel *ir,
                                 hal_plugin_kernel **kernel);
+
+    /* (required) Destroys a kernel of kernel_create, kernel_create_native or gemm that no batch in
+     * flight names. */
     void (*kernel_destroy)(hal_plugin_device *device, hal_plugin_kernel *kernel);
 
-    /* (required) An in-order timeline. Destroy comes when all of its work is done, and that of all
-     * batches that named it in their waits. */
+    /* (required) Creates an in-order timeline, which has reached 0. */
     hal_status (*queue_create)(hal_plugin_device *device, hal_plugin_queue **queue);
+
+    /* (required) Destroys a queue. All of its work has ended, and so has that of all batches that
+     * named it in their waits. */
     void (*queue_destroy)(hal_plugin_device *device, hal_plugin_queue *queue);
 
-    /* (required) Runs a batch after what was submitted before and after `waits`; the queue then
-     * has reached `value`. Values grow by 1. The work may be done inside the call or later. A
-     * failed submit has run nothing; where it may have, it is DEVICE_LOST. Work that fails after
-     * the call loses the device: all values then count as reached, `wait` gives DEVICE_LOST for
-     * them, and so does every later submit of the device's queues. */
+    /* (required) Runs a batch, in this call or later. It begins after the batches that were
+     * submitted to the queue before have ended and `waits` are reached, and sees their writes. When
+     * it has ended, the queue has reached `value`.
+     *   value  1 for the first batch of a queue, then rises by 1; after a failed submit the same
+     *          value comes again
+     * Errors: a status other than DEVICE_LOST means that nothing of the batch has run or will run.
+     * DEVICE_LOST is for all other failures and for every submit on a lost device.
+     *
+     * Work that fails after the call has returned OK loses the device: the values of its batch and
+     * of all later batches count as reached, `wait` returns DEVICE_LOST for them, and so does every
+     * later submit to a queue of the device. */
     hal_status (*submit)(hal_plugin_queue *queue, const hal_batch *batch,
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 
-    /* (required) Waits until the queue has reached `value`, for at most `timeout_ns` nanoseconds
-     * (0: only looks; UINT64_MAX: without limit). TIMEOUT when it has not by then. TIMEOUT needs no
-     * sentence: hal ignores one. The value has been submitted. May be called from any thread. */
+    /* (required) Waits until the queue has reached a value.
+     *   value       has been submitted
+     *   timeout_ns  nanoseconds, at most; 0 looks without waiting, UINT64_MAX waits without limit
+     * Errors: TIMEOUT if the value is not reached by then, without a message; DEVICE_LOST. */
     hal_status (*wait)(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 
-    /* (optional) Device time in nanoseconds between the ends of two batches, both reached. `first`
-     * is at least 1 and not above `second`. The times of the last 1024 submitted batches are known;
-     * the answer for an older one is the time or INVALID_ARGUMENT. */
+    /* (optional) Device time in nanoseconds between the ends of two batches, both reached.
+     *   first   at least 1
+     *   second  at least `first`
+     * The times of the last 1024 submitted batches are known.
+     * Errors: INVALID_ARGUMENT for an older one, or its time. */
     hal_status (*queue_elapsed)(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
 
-    /* (optional) A kernel from native code. `formats` lists what is taken, separated by commas. The
-     * signature says what bindings, scalars and group size the code has. */
+    /* (optional) Names of the formats of native code that kernel_create_native takes, separated by
+     * commas. */
     const char *formats;
+
+    /* (optional) A kernel from native code.
+     *   format       one of `formats`
+     *   code, bytes  copied by the plugin
+     *   entry        name of the function in the code
+     *   signature    a kernel without records: bindings, scalars and group size of the code
+     * Errors: COMPILE with the compiler's log. */
     hal_status (*kernel_create_native)(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *signature,
                                        hal_plugin_kernel **kernel);
 
-    /* (optional) A native matrix product, see hal_gemm_description, and the bytes of workspace
-     * that its binding 3 needs. UNSUPPORTED declines: the portable kernel is used. */
+    /* (optional) A kernel for a matrix product.
+     *   description      see hal_gemm_description, which has bindings, scalars and grid
+     *   workspace_bytes  size of the workspace that binding 3 needs; 0: none
+     * Errors: UNSUPPORTED declines the product: the portable kernel is used. */
     hal_status (*gemm)(hal_plugin_device *device, const hal_gemm_description *description,
                        hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
 
-    /* (optional) Whether `device` reaches `other`, another open device of the plugin (1 or 0): then
-     * batches of its queues may wait for queues of the other, and their COPY commands may have
-     * memory of the other, of any kind, as the target. Both devices stay open, and the memory
-     * stays, until such a batch has run. Asked again and again, so only the first answer for a pair
-     * may take time. Without the entry, or at 0, hal goes through the host. Threads: any. */
+    /* (optional) Returns 1 if `device` can access the memory of `other`, another open device of the
+     * plugin, else 0. If so, batches of its queues may wait for queues of the other, and their COPY
+     * commands may have memory of the other, of any kind, as the target. Both devices stay open,
+     * and the memory stays, until such a batch has ended. hal asks often: only the first answer for
+     * a pair may take time. */
     uint32_t (*device_can_access_peer)(hal_plugin_device *device, hal_plugin_device *other);
 
-    /* (optional) Since 1.1. For mapped memory that is not coherent. hal calls flush after the host
-     * wrote a range of mapped memory and before a batch that uses it is submitted, and invalidate
-     * after the batches that wrote a range were waited for and before the host reads it. Ranges are
-     * in bytes and have any alignment. Threads: any. */
+    /* (optional) For mapped memory that is not coherent. hal calls memory_flush after the host
+     * wrote a range and before a batch that uses it is submitted, and memory_invalidate after the
+     * batches that wrote a range were waited for and before the host reads it. Ranges are in bytes
+     * and have any alignment. */
     hal_status (*memory_flush)(hal_plugin_device *device, hal_plugin_memory *memory,
                                uint64_t offset, uint64_t bytes);
     hal_status (*memory_invalidate)(hal_plugin_device *device, hal_plugin_memory *memory,
                                     uint64_t offset, uint64_t bytes);
 
-    /* (optional) Since 1.1. A backend for collectives between devices of this plugin, in one
-     * process or several; the six entries come together. `comm_backend` tells what it is, or fails
-     * with LIBRARY_MISSING or TOO_OLD and its sentence. `comm_id` makes an id, which hal passes to
-     * all ranks. Threads: any. */
+    /* (optional) Describes the plugin's backend for collectives between its devices, in one process
+     * or several. The six entries of communicators come together.
+     *   backend  `size` is that of hal's record
+     * Errors: LIBRARY_MISSING, TOO_OLD. */
     hal_status (*comm_backend)(hal_plugin_comm_backend *backend);
+
+    /* Makes an id of a communicator, which hal passes to all ranks. */
     hal_status (*comm_id)(hal_plugin_comm_id *id);
 
-    /* Begins to create a rank of a communicator; does not wait for the other ranks. */
+    /* Begins to create a rank of a communicator, and does not wait for the other ranks.
+     *   rank, count  0 to count - 1 */
     hal_status (*comm_create)(hal_plugin_device *device, const hal_plugin_comm_id *id,
-                               uint32_t rank, uint32_t count, hal_plugin_comm **comm);
+                              uint32_t rank, uint32_t count, hal_plugin_comm **comm);
 
-    /* Goes on with the creation, or with collectives that were submitted; does not wait. OK when
-     * all of them have begun: the communicator is created, and the queue reaches the values of the
-     * collectives without further calls. TIMEOUT, which needs no sentence, until then. A batch with
-     * a collective may be submitted before those of the other ranks of this process, and `submit`
-     * does not wait for them; hal submits no further batch of the queue, of the communicator or
-     * with a wait for the value before OK, and calls no collective of the device before. Another
-     * status: the communicator has failed. Threads: any. */
+    /* Advances the creation, or collectives that were submitted, and does not wait. OK once all of
+     * them have begun: the communicator is created, and the queue reaches the values of the
+     * collectives without further calls. TIMEOUT until then, without a message. Another status: the
+     * communicator has failed.
+     * A batch with a collective may be submitted before those of the other ranks of this process,
+     * and `submit` does not wait for them. Before OK hal submits no further batch of the queue, of
+     * the communicator or with a wait for the value, and no collective of the device. */
     hal_status (*comm_poll)(hal_plugin_comm *comm);
 
     /* Ends all ranks of the communicator in this process: collectives in flight end with any data,
-     * and their values are reached. May be repeated. Threads: any. */
+     * and their values are reached. May be called again. */
     void (*comm_abort)(hal_plugin_comm *comm);
 
-    /* Leaves the communicator. Comes after all collectives of the rank have ended. */
+    /* Destroys a rank. All of its collectives have ended. */
     void (*comm_destroy)(hal_plugin_comm *comm);
 
-    /* (optional) Since 1.1. Copies bytes between memories of the host that do not overlap, mapped
-     * ones or a program's, and returns when all are copied: for devices whose threads copy faster
-     * than the calling one. hal calls it for large reads and writes. Threads: any. */
+    /* (optional) Copies bytes between memories of the host that do not overlap, mapped ones or a
+     * program's, and returns when all are copied: for devices whose threads copy faster than the
+     * calling one. hal calls it for large reads and writes. */
     void (*host_copy)(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
 
-    /* (optional) Since 1.1. Estimated nanoseconds of the kernel that `gemm` creates for a
-     * description without an epilogue: ops compares them with its own kernels before it creates
-     * one. UNSUPPORTED declines the product, as `gemm` does, and may also be the answer where the
-     * kernel takes longer than most_ns (0: no limit). An answer of 0 means not known, or to be
-     * taken anyway. Threads: any. */
+    /* (optional) Estimates the time of the kernel that `gemm` creates for a description without an
+     * epilogue: ops compares it with its own kernels before it creates one.
+     *   most_ns      0: no limit
+     *   nanoseconds  0: not known, or the product is to be taken anyway
+     * Errors: UNSUPPORTED declines the product, as `gemm` does, and may be the answer where the
+     * kernel takes longer than `most_ns`. */
     hal_status (*gemm_estimate)(hal_plugin_device *device, const hal_gemm_description *description,
                                 double most_ns, double *nanoseconds);
 } hal_plugin;
 
-/* The one symbol of a plugin, with this name. Keeps `host`, which stays valid for the life of the
- * process, and gives its table, or null when host_abi is of a major version that it does not know.
- * May be called more than once; gives the same table each time. */
+/* The one symbol of a plugin.
+ *   host_abi  HAL_PLUGIN_ABI of hal
+ *   host      hal's services, valid for the life of the process; the plugin keeps the pointer
+ * Returns the plugin's table, or null if host_abi is of a major version that the plugin does not
+ * know. May be called more than once and returns the same table each time. */
 typedef const hal_plugin *(*hal_plugin_query_function)(uint32_t host_abi, const hal_host *host);
 #define HAL_PLUGIN_QUERY_SYMBOL "hal_plugin_query"
 
-/* Whether a table reaches as far as an entry and has it. */
+/* Whether a table is long enough for an entry and has it. */
 #define HAL_PLUGIN_HAS(table, entry)                                                              \
     ((uint64_t)((const char *)&(table)->entry - (const char *)(table)) + sizeof((table)->entry) <= \
          (table)->size &&                                                                         \

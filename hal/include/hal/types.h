@@ -139,7 +139,7 @@ typedef struct hal_gemm_description {
     uint8_t precision;
     uint8_t levels; /* of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the bound of the
                      * result's norm in ops/gemm.h; a plugin computes the product with that many or
-                     * refuses it, hal refuses it for plugins of 1.0 */
+                     * refuses it */
     uint8_t reserved[4]; /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */

@@ -10,7 +10,7 @@
 
 /* The sizes of minor 0, by its last field, so that appended fields do not change them. hal refuses
  * smaller structures. A device's record may lack the reserved fields. */
-#define HAL_DEVICE_INFO_LEAST_BYTES HAL_BYTES_UP_TO(hal_device_info, item_register_bytes)
+#define HAL_DEVICE_INFO_LEAST_BYTES HAL_BYTES_UP_TO(hal_device_info, max_loop_iterations)
 #define HAL_GEMM_DESCRIPTION_LEAST_BYTES HAL_BYTES_UP_TO(hal_gemm_description, epilogue)
 #define HAL_IR_KERNEL_LEAST_BYTES HAL_BYTES_UP_TO(hal_ir_kernel, names)
 #define HAL_IR_LEAST_VERSION 1u

@@ -120,7 +120,7 @@ static hal_status kernel_create_verified(const char *function, const char *argum
     }
     dump_ir("as built", ir);
     hal_ir_kernel *legal = NULL;
-    hal_status status = hal_ir_legalise(ir, &device->info, device->plugin->abi & 0xffff, &legal);
+    hal_status status = hal_ir_legalise(ir, &device->info, &legal);
     if (status != HAL_OK) {
         return status;
     }
@@ -285,16 +285,9 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
                         "hal_kernel_create_gemm: the plugin of %s:%u has no matrix product",
                         device->plugin->name, device->index);
     }
-    const uint32_t minor = device->plugin->abi & 0xffff;
-    if (legal.levels > 0 && minor == 0) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_kernel_create_gemm: description.levels: expected 0 for the plugin of "
-                        "%s:%u, which has ABI 1.0, got %u",
-                        device->plugin->name, device->index, legal.levels);
-    }
     hal_ir_kernel *epilogue = NULL;
     if (legal.epilogue) {
-        status = hal_ir_legalise(legal.epilogue, &device->info, minor, &epilogue);
+        status = hal_ir_legalise(legal.epilogue, &device->info, &epilogue);
         if (status != HAL_OK) {
             return status;
         }

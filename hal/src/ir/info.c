@@ -3,7 +3,7 @@
 #include "internal.h"
 
 #define ROW(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, operands, result) \
-    [number] = {#name, syntax, operands, result, HAL_IR_TRAITS_##TRAITS, since, HAL_TYPES_##TYPES},
+    [number] = {#name, syntax, operands, result, HAL_IR_TRAITS_##TRAITS, HAL_TYPES_##TYPES},
 static const hal_ir_info table[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
 #undef ROW
 

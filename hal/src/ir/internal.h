@@ -62,7 +62,6 @@ typedef struct hal_ir_info {
     char operands[5];
     char result;
     uint8_t traits; /* HAL_IR_TRAIT_* */
-    uint16_t since; /* minor version of the plugin ABI that added the opcode */
     uint32_t types; /* HAL_TYPE_BIT of the operands of rule T */
 } hal_ir_info;
 

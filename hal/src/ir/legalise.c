@@ -1,6 +1,5 @@
 /* The legaliser: rewrites a kernel for a device in three passes and checks it against the device's
- * limits. The first pass expands newer opcodes and transcendental functions, whose expansions use
- * fma; the second lowers the rest; the third drops unused values. Most kernels for GPUs need the
+ * limits. The first pass expands transcendental functions, whose expansions use fma; the second lowers the rest; the third drops unused values. Most kernels for GPUs need the
  * third one only. */
 #include "legalise.h"
 
@@ -8,97 +7,49 @@
 #include "rewrite.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Keeps transcendental functions that the device claims, and expands others. */
-static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record, int is_known)
+static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record)
 {
     const hal_device_info *info = r->info;
-    const int is_f32 = record->type == HAL_TYPE_F32;
+    const bool is_f32 = record->type == HAL_TYPE_F32;
     const uint32_t claims = is_f32 ? info->math_f32 : info->math_f64;
-    const int claimed = is_known && (claims >> hal_ir_math_index(record->opcode) & 1);
-    const int fast = is_known && (record->flags & HAL_IR_FAST) && is_f32 &&
-                     (info->abilities & HAL_ABILITY_FAST_MATH);
-    if (!fast && !claimed) {
+    const bool is_claimed = claims >> hal_ir_math_index(record->opcode) & 1;
+    const bool is_fast = (record->flags & HAL_IR_FAST) && is_f32 &&
+                         (info->abilities & HAL_ABILITY_FAST_MATH);
+    if (!is_fast && !is_claimed) {
         return hal_ir_expand_math(r->to, record->opcode, record->type, r->values[record->a],
                                   hal_ir_rewrite_operand(r, record->b));
     }
     hal_ir_record kept = *record;
-    kept.flags = fast ? HAL_IR_FAST : 0;
+    kept.flags = is_fast ? HAL_IR_FAST : 0;
     return hal_ir_rewrite_copy(r, &kept);
 }
 
-/* Sums of neighbouring bits: in pairs, fours and bytes, which a product then adds. */
-static hal_ir_value expand_popcount(hal_ir_builder *b, hal_type type, hal_ir_value x)
-{
-    static const uint64_t masks[] = {UINT64_C(0x5555555555555555), UINT64_C(0x3333333333333333),
-                                     UINT64_C(0x0f0f0f0f0f0f0f0f)};
-    const uint32_t width = 8 * hal_type_size(type);
-    const hal_type whole = width == 64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    hal_ir_value sums = type == whole ? x : hal_ir_bitcast(b, whole, x);
-    for (uint32_t i = 0; i < 3; i++) {
-        const hal_ir_value mask = hal_ir_constant_of(b, whole, masks[i] >> (64 - width));
-        const hal_ir_value distance = hal_ir_constant_of(b, whole, UINT64_C(1) << i);
-        const hal_ir_value shifted = hal_ir_shr(b, sums, distance);
-        const hal_ir_value upper = hal_ir_and(b, shifted, mask);
-        const hal_ir_value lower = hal_ir_and(b, sums, mask);
-        sums = hal_ir_add(b, lower, upper);
-    }
-    const uint64_t ones = UINT64_C(0x0101010101010101) >> (64 - width);
-    const hal_ir_value product = hal_ir_mul(b, sums, hal_ir_constant_of(b, whole, ones));
-    const hal_ir_value count = hal_ir_shr(b, product, hal_ir_constant_of(b, whole, width - 8));
-    return type == whole ? count : hal_ir_bitcast(b, type, count);
-}
-
-/* An opcode that the plugin does not know: by older ones where there is an expansion. */
-static hal_ir_value expand_newer(hal_ir_rewrite *r, const hal_ir_record *record, uint32_t minor)
-{
-    if (record->opcode == HAL_IR_POPCOUNT) {
-        return expand_popcount(r->to, record->type, r->values[record->a]);
-    }
-    const hal_ir_info *info = hal_ir_info_of(record->opcode);
-    hal_ir_builder_fail(
-        r->to, HAL_ERROR_UNSUPPORTED,
-        "kernel %s: %s: expected opcodes of plugin ABI %u.%u, which %s has, got one "
-        "of %u.%u; rebuild the plugin",
-        r->from->names + r->from->name, info->name, HAL_PLUGIN_ABI_MAJOR, minor, r->info->name,
-        HAL_PLUGIN_ABI_MAJOR, info->since);
-    return HAL_IR_NONE;
-}
-
-static hal_ir_value expand_record(hal_ir_rewrite *r, const hal_ir_record *record, uint32_t minor)
-{
-    const int is_known = hal_ir_info_of(record->opcode)->since <= minor;
-    if (hal_ir_is_math(record->opcode)) {
-        return expand_math(r, record, is_known);
-    }
-    return is_known ? hal_ir_rewrite_copy(r, record) : expand_newer(r, record, minor);
-}
-
 /* Whether the first pass has anything to do. */
-static int has_expandable(const hal_ir_kernel *ir, uint32_t minor)
+static bool has_expandable(const hal_ir_kernel *ir)
 {
     for (uint32_t i = 0; i < ir->record_count; i++) {
-        const uint32_t opcode = ir->records[i].opcode;
-        if (hal_ir_is_math(opcode) || hal_ir_info_of(opcode)->since > minor) {
-            return 1;
+        if (hal_ir_is_math(ir->records[i].opcode)) {
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 /* The first pass. */
 static hal_status expand_kernel(const hal_ir_kernel *from, const hal_device_info *info,
-                                uint32_t minor, hal_ir_kernel **made)
+                                hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
-    const hal_status status = hal_ir_rewrite_begin(&r, from, info, NULL);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_ir_rewrite_begin(&r, from, info, NULL));
     for (uint32_t i = 0; i < from->record_count; i++) {
-        r.values[i] = expand_record(&r, &from->records[i], minor);
+        const hal_ir_record *record = &from->records[i];
+        r.values[i] = hal_ir_is_math(record->opcode) ? expand_math(&r, record)
+                                                     : hal_ir_rewrite_copy(&r, record);
     }
     return hal_ir_rewrite_end(&r, made);
 }
@@ -290,28 +241,28 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
 }
 
 /* Whether constants, scalars and ids come first, as the builder puts them; the parser may not. */
-static int has_leading_first(const hal_ir_kernel *ir)
+static bool has_leading_first(const hal_ir_kernel *ir)
 {
-    int others = 0;
+    bool has_others = false;
     for (uint32_t i = 0; i < ir->record_count; i++) {
-        const int leads =
+        const bool is_leading =
             (hal_ir_info_of(ir->records[i].opcode)->traits & HAL_IR_TRAIT_LEADING) != 0;
-        if (leads && others) {
-            return 0;
+        if (is_leading && has_others) {
+            return false;
         }
-        others |= !leads;
+        has_others |= !is_leading;
     }
-    return 1;
+    return true;
 }
 
 /* The first two passes where they change the kernel, else a copy of it. Any INVALID_IR is a fault
  * of a pass. */
-static hal_status run_passes(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
+static hal_status run_passes(const hal_ir_kernel *ir, const hal_device_info *info,
                              hal_ir_kernel **made)
 {
-    const int expands = has_expandable(ir, minor);
+    const bool expands = has_expandable(ir);
     hal_ir_kernel *expanded = NULL;
-    hal_status status = expands ? expand_kernel(ir, info, minor, &expanded) : HAL_OK;
+    hal_status status = expands ? expand_kernel(ir, info, &expanded) : HAL_OK;
     const hal_ir_kernel *from = expands ? expanded : ir;
     if (status == HAL_OK && (hal_ir_needs_lowering(from, info) || !has_leading_first(from))) {
         status = hal_ir_lower(from, info, made);
@@ -331,12 +282,12 @@ static hal_status run_passes(const hal_ir_kernel *ir, const hal_device_info *inf
                : status;
 }
 
-hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
+hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
                            hal_ir_kernel **legal)
 {
     hal_ir_kernel *made = NULL;
     *legal = NULL;
-    hal_status status = run_passes(ir, info, minor, &made);
+    hal_status status = run_passes(ir, info, &made);
     if (status == HAL_OK) {
         status = drop_dead_records(made);
     }

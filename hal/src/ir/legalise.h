@@ -6,9 +6,7 @@
 #include <hal/ir.h>
 #include <hal/plugin.h>
 
-/* Makes an equivalent kernel that uses only features of `info` and opcodes of minor version `minor`
- * of the plugin ABI:
- *  - newer opcodes are expanded if possible;
+/* Makes an equivalent kernel that uses only features of `info`:
  *  - transcendental functions are expanded (ir_math.h) unless the device claims them, or f32 has
  *    HAL_IR_FAST and the device HAL_ABILITY_FAST_MATH; otherwise the flag is dropped;
  *  - asynchronous copies become a load and a store if the device has none;
@@ -20,9 +18,9 @@
  *  - fma of f32 is computed in f64, rounded to odd and then to f32, if the device does not fuse it;
  *  - unused operations without effects are dropped.
  * `ir` has been verified.
- * Errors: UNSUPPORTED if device or plugin lack a feature without a replacement (types, limits, fma
- * of f64, atomics of 64 bits, an opcode); OUT_OF_MEMORY. */
-hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info, uint32_t minor,
+ * Errors: UNSUPPORTED if the device lacks a feature without a replacement (types, limits, fma of
+ * f64, atomics of 64 bits); OUT_OF_MEMORY. */
+hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
                            hal_ir_kernel **legal);
 
 #endif

@@ -13,6 +13,7 @@
 #define KNOWN_ABILITIES                                                        \
     (HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_MAP_DEVICE | \
      HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH | HAL_ABILITY_ZERO_COPY)
+#define KNOWN_MATH ((UINT32_C(1) << HAL_IR_MATH_COUNT) - 1)
 
 /* The range of the mask of SHUFFLE_XOR. */
 #define MAX_SUBGROUP_WIDTH 128u
@@ -111,32 +112,6 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Types of the plugin's minor version. */
-static uint32_t known_types(const hal_plugin *plugin)
-{
-#define ROW(NAME, number, since, ...) [number] = since,
-    static const uint16_t versions[HAL_TYPE_COUNT] = {HAL_TYPE_TABLE(ROW)};
-#undef ROW
-    uint32_t types = 0;
-    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        types |= versions[type] <= (plugin->abi & 0xffff) ? HAL_TYPE_BIT(type) : 0;
-    }
-    return types;
-}
-
-/* Transcendental functions of the plugin's minor version, as in math_f32. */
-static uint32_t known_math(const hal_plugin *plugin)
-{
-#define ROW(NAME, number, since, ...) [number] = since,
-    static const uint16_t versions[HAL_IR_OPCODE_COUNT] = {HAL_IR_OPCODE_TABLE(ROW)};
-#undef ROW
-    uint32_t functions = 0;
-    for (uint32_t i = 0; i < HAL_IR_MATH_COUNT; i++) {
-        functions |= (uint32_t)(versions[HAL_IR_MATH_FIRST + i] <= (plugin->abi & 0xffff)) << i;
-    }
-    return functions;
-}
-
 static void info_limit(const hal_plugin *plugin, hal_device_info *info)
 {
     info->size = sizeof *info;
@@ -161,11 +136,11 @@ static void info_limit(const hal_plugin *plugin, hal_device_info *info)
     if (!plugin->queue_elapsed) {
         info->abilities &= ~(uint32_t)HAL_ABILITY_TIMESTAMPS;
     }
-    info->storage_types &= known_types(plugin);
-    info->arithmetic_types &= known_types(plugin);
-    info->math_f32 &= known_math(plugin);
-    info->math_f64 &= known_math(plugin);
-    info->matrix_types &= HAL_TYPES_MATRIX & known_types(plugin);
+    info->storage_types &= HAL_STORAGE_TYPES;
+    info->arithmetic_types &= HAL_STORAGE_TYPES;
+    info->math_f32 &= KNOWN_MATH;
+    info->math_f64 &= KNOWN_MATH;
+    info->matrix_types &= HAL_TYPES_MATRIX;
     memset(info->reserved, 0, sizeof info->reserved);
 }
 

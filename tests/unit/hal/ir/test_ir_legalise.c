@@ -10,7 +10,7 @@
 static hal_ir_kernel *legalised(const char *text, const hal_device_info *info)
 {
     hal_ir_kernel *kernel = ir_read(text), *legal = NULL;
-    assert_ok(hal_ir_legalise(kernel, info, HAL_PLUGIN_ABI_MINOR, &legal));
+    assert_ok(hal_ir_legalise(kernel, info, &legal));
     assert_ok(hal_ir_verify(legal));
     hal_ir_kernel_destroy(kernel);
     return legal;
@@ -66,19 +66,13 @@ static void same(const char *text, const hal_device_info *info, uint32_t gone)
     hal_ir_kernel_destroy(legal);
 }
 
-static void refused_at(const char *text, const hal_device_info *info, uint32_t minor,
-                       const char *words)
+static void refused(const char *text, const hal_device_info *info, const char *words)
 {
     hal_ir_kernel *kernel = ir_read(text), *legal = NULL;
-    assert_int_equal(hal_ir_legalise(kernel, info, minor, &legal), HAL_ERROR_UNSUPPORTED);
+    assert_int_equal(hal_ir_legalise(kernel, info, &legal), HAL_ERROR_UNSUPPORTED);
     assert_null(legal);
     assert_message(words);
     hal_ir_kernel_destroy(kernel);
-}
-
-static void refused(const char *text, const hal_device_info *info, const char *words)
-{
-    refused_at(text, info, HAL_PLUGIN_ABI_MINOR, words);
 }
 
 static uint64_t random_state = 1;
@@ -120,7 +114,7 @@ TEST(what_the_device_has_is_left_alone)
                   "async_copy 1 s[%l], x[%l]\nasync_commit\nasync_wait 0\n"
                   "%r = subgroup_reduce add f32 %c\n%p = pack f32x2 %r, %a\nstore y[%l], %p\n");
     hal_ir_kernel *legal = NULL;
-    assert_ok(hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal));
+    assert_ok(hal_ir_legalise(kernel, &info, &legal));
     assert_int_equal(legal->record_count, kernel->record_count);
     assert_memory_equal(legal->records, kernel->records,
                         kernel->record_count * sizeof *kernel->records);
@@ -141,7 +135,7 @@ TEST(transcendental_functions_are_expanded)
             const hal_ir_value y = opcode == HAL_IR_POW ? x : HAL_IR_NONE;
             hal_ir_output(b, 0, hal_ir_math(b, opcode, x, y, HAL_IR_FAST));
             hal_ir_kernel *fragment = ir_finish(b), *legal = NULL;
-            assert_ok(hal_ir_legalise(fragment, &info, HAL_PLUGIN_ABI_MINOR, &legal));
+            assert_ok(hal_ir_legalise(fragment, &info, &legal));
             assert_int_equal(ir_count(legal, opcode), 0);
             hal_ir_kernel_destroy(fragment);
             hal_ir_kernel_destroy(legal);
@@ -563,23 +557,6 @@ TEST(fragments_are_legalised_too)
         }
     }
     hal_ir_kernel_destroy(fragment);
-    hal_ir_kernel_destroy(legal);
-}
-
-#define MATRICES                                                                              \
-    HEAD("32 1 1", "f32")                                                                     \
-    "%x = local_id u32 x\n%z = constant f32 0\n%a = pack u32x4 %x, %x, %x, %x\n"              \
-    "%b = pack u32x2 %x, %x\n%c = pack f32x4 %z, %z, %z, %z\n"                                \
-    "%d = matrix_multiply f32 f32x4 %a, %b, %c\n%e = extract f32 %d, 0\nstore y[%x], %e\n"
-
-TEST(newer_opcodes_without_an_expansion_are_refused)
-{
-    hal_device_info info = ir_device();
-    info.matrix_types = HAL_TYPES_MATRIX;
-    refused_at(MATRICES, &info, 0, "matrix_multiply: expected opcodes of plugin ABI 1.0");
-    refused_at(MATRICES, &info, 0, "got one of 1.1");
-    hal_ir_kernel *legal = legalised(MATRICES, &info);
-    assert_int_equal(ir_count(legal, HAL_IR_MATRIX_MULTIPLY), 1);
     hal_ir_kernel_destroy(legal);
 }
 

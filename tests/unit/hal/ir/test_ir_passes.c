@@ -28,7 +28,7 @@ static long legalise(const char *body, uint32_t *kept)
              body);
     hal_ir_kernel *kernel = ir_read(text), *legal = NULL;
     allocations = 0;
-    assert_ok(hal_ir_legalise(kernel, &device, HAL_PLUGIN_ABI_MINOR, &legal));
+    assert_ok(hal_ir_legalise(kernel, &device, &legal));
     const long made = allocations;
     *kept = legal->record_count;
     hal_ir_kernel_destroy(kernel);

@@ -25,7 +25,8 @@ static hal_device_info usual(void)
                              .max_group_items = 128,
                              .max_group_size = {128, 128, 64},
                              .max_grid = {65535, 65535, 65535},
-                             .max_queues = 2};
+                             .max_queues = 2,
+                             .max_loop_iterations = 7};
 }
 
 /* Infos from records of `size` bytes each, which lie so far apart. */
@@ -44,7 +45,7 @@ static hal_status take(const hal_device_info *info, uint32_t size, hal_device_in
 
 TEST(records_of_every_minor)
 {
-    static const uint32_t sizes[] = {offsetof(hal_device_info, max_loop_iterations), 472,
+    static const uint32_t sizes[] = {offsetof(hal_device_info, reserved[1]), 472,
                                      sizeof(hal_device_info) + 8, HAL_DEVICE_INFO_MAX_BYTES};
     const hal_device_info info = usual();
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -55,7 +56,7 @@ TEST(records_of_every_minor)
             assert_string_equal(infos[i].name, "Device");
             assert_int_equal(infos[i].compute_units, 4 + i);
             assert_int_equal(infos[i].max_queues, 2);
-            assert_int_equal(infos[i].max_loop_iterations, 0);
+            assert_int_equal(infos[i].max_loop_iterations, 7);
         }
         free(infos);
     }
@@ -77,7 +78,7 @@ TEST(sizes_that_cannot_be)
 {
     static const uint32_t sizes[] = {0,
                                      4,
-                                     offsetof(hal_device_info, max_loop_iterations) - 8,
+                                     offsetof(hal_device_info, reserved[1]) - 8,
                                      sizeof(hal_device_info) + 4,
                                      HAL_DEVICE_INFO_MAX_BYTES + 8,
                                      UINT32_MAX - 7,
@@ -165,8 +166,8 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     assert_int_equal(got.max_queues, 1);
     assert_int_equal(got.exactness, 0xf);
     assert_int_equal(got.abilities, 0x3f & ~HAL_ABILITY_TIMESTAMPS);
-    assert_int_equal(got.storage_types, 0x3ffe); /* the types of the plugin's minor, 0 */
-    assert_int_equal(got.arithmetic_types, 0x3ffe);
+    assert_int_equal(got.storage_types, 0x7ffe);
+    assert_int_equal(got.arithmetic_types, 0x7ffe);
     assert_int_equal(got.math_f32, 0x3fff);
     assert_int_equal(got.math_f64, 0x3fff);
     assert_int_equal(got.matrix_types, 1 << HAL_TYPE_F16 | 1 << HAL_TYPE_BF16 | 1 << HAL_TYPE_F32);

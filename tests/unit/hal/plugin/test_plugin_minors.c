@@ -105,12 +105,6 @@ static void expect_transfer(const char *plugin)
     }
 }
 
-TEST(the_first_minor_works)
-{
-    expect_entries("minor_0", 1);
-    expect_transfer("minor_0");
-}
-
 TEST(a_table_without_its_last_entries_works)
 {
     expect_entries("shorter", 0);
@@ -121,27 +115,6 @@ TEST(a_later_minor_works_and_its_tail_is_not_read)
 {
     expect_entries("longer", 1);
     expect_transfer("longer");
-}
-
-static const char matrices[] =
-    "kernel matrices\ngroup 32 1 1\nbinding y f32 write\n"
-    "%x = local_id u32 x\n%z = constant f32 0\n%a = pack u32x4 %x, %x, %x, %x\n"
-    "%b = pack u32x2 %x, %x\n%c = pack f32x4 %z, %z, %z, %z\n"
-    "%d = matrix_multiply f32 f32x4 %a, %b, %c\n%e = extract f32 %d, 0\nstore y[%x], %e\n";
-
-TEST(a_newer_opcode_is_refused)
-{
-    hal_device *device = open_device("minor_0", 0);
-    hal_ir_kernel *ir = NULL;
-    hal_kernel *kernel = NULL;
-    assert_ok(hal_ir_parse(matrices, strlen(matrices), &ir));
-    assert_int_equal(hal_kernel_create(device, ir, &kernel), HAL_ERROR_UNSUPPORTED);
-    assert_null(kernel);
-    assert_non_null(strstr(hal_status_message(),
-                           "matrix_multiply: expected opcodes of plugin ABI 1.0, which Device A "
-                           "has, got one of 1.1"));
-    hal_ir_kernel_destroy(ir);
-    hal_device_release(device);
 }
 
 static int begin(void **state)

@@ -32,7 +32,7 @@ static hal_ir_kernel *legalised(const char *text, uint32_t sm)
 {
     const hal_device_info info = info_of(sm);
     hal_ir_kernel *kernel = ir_parse(text), *legal = NULL;
-    assert_ok(hal_ir_legalise(kernel, &info, HAL_PLUGIN_ABI_MINOR, &legal));
+    assert_ok(hal_ir_legalise(kernel, &info, &legal));
     hal_ir_kernel_destroy(kernel);
     return legal;
 }
