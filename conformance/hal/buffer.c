@@ -45,7 +45,7 @@ static void map_kind(case_run *run, const void *parameters)
     hal_buffer *buffer = case_buffer(run, run->device, kind, COUNT * 4);
     hal_buffer *out = words_create(run, run->queue, COUNT, 0, 0);
     if (kind == HAL_MEMORY_DEVICE) {
-        case_claim(run, (run->info->abilities & HAL_ABILITY_MAP_DEVICE) != 0,
+        case_claim(run, (run->info->features & HAL_FEATURE_MAP_DEVICE) != 0,
                    "mapping of device memory");
     }
     case_ok(run, hal_buffer_map_begin(buffer, &pointer), "map_begin");

@@ -288,7 +288,7 @@ static void fast_math(case_run *run, const void *parameters)
     case_ok(run, hal_queue_dispatch(run->queue, case_kernel(run, b), grid, &range, 1, NULL, 0),
             "dispatch");
     case_ok(run, hal_queue_read(run->queue, out, 0, sizeof values, values), "read");
-    const bool exact = (run->info->abilities & HAL_ABILITY_FAST_MATH) == 0;
+    const bool exact = (run->info->features & HAL_FEATURE_FAST_MATH) == 0;
     for (int k = 0; k < COUNT; k++) {
         const float error = values[COUNT + k] - values[k];
         case_check(run, exact ? error == 0.0f : error * error < 1e-6f * values[k] * values[k],

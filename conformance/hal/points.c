@@ -237,7 +237,7 @@ static void elapsed(case_run *run, const void *parameters)
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
     hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
-    case_claim(run, (run->info->abilities & HAL_ABILITY_TIMESTAMPS) != 0, "time stamps");
+    case_claim(run, (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0, "time stamps");
     /* The write may have used mapped memory, so time is measured from a batch. */
     case_ok(run, hal_queue_fill(run->queue, range_of(y), 0), "fill");
     case_ok(run, hal_queue_flush(run->queue, &first), "flush");
@@ -417,7 +417,7 @@ static void elapsed_unit(case_run *run, const void *parameters)
 {
     hal_point first = {0};
     uint64_t least = UINT64_MAX;
-    case_claim(run, (run->info->abilities & HAL_ABILITY_TIMESTAMPS) != 0, "time stamps");
+    case_claim(run, (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0, "time stamps");
     const long_work work = long_work_create(run);
     for (int i = 0; i < 3; i++) {
         uint64_t nanoseconds = 0;
@@ -443,7 +443,7 @@ static void elapsed_sum(case_run *run, const void *parameters)
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
     hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
-    case_claim(run, (run->info->abilities & HAL_ABILITY_TIMESTAMPS) != 0, "time stamps");
+    case_claim(run, (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0, "time stamps");
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     const uint64_t begin = host_time();
     for (int i = 0; i < POINTS; i++) {
@@ -474,7 +474,7 @@ static void elapsed_far(case_run *run, const void *parameters)
     hal_point points[POINTS] = {{0}};
     uint64_t parts[2] = {0}, whole = 0;
     hal_buffer *x = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 256);
-    case_claim(run, (run->info->abilities & HAL_ABILITY_TIMESTAMPS) != 0, "time stamps");
+    case_claim(run, (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0, "time stamps");
     for (int turn = 0; turn < TURNS; turn++) {
         for (uint32_t i = 0; i < POINTS; i++) {
             case_ok(run, hal_queue_fill(run->queue, range_of(x), i), "fill");

@@ -177,7 +177,7 @@ static void claim_atomics(case_run *run, hal_type type)
 {
     case_claim_arithmetic(run, type);
     if (hal_type_size(type) == 8) {
-        case_claim(run, (run->info->abilities & HAL_ABILITY_ATOMIC_64) != 0, "64-bit atomics");
+        case_claim(run, (run->info->features & HAL_FEATURE_ATOMIC_64) != 0, "64-bit atomics");
     }
 }
 

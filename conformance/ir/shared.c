@@ -355,7 +355,7 @@ static void run_async(case_run *run, const void *parameters)
     const size_t count = (size_t)GROUPS * 2 * group * width;
     case_claim_storage(run, type);
     case_claim_arithmetic(run, type);
-    case_claim_or_rewrite(run, (run->info->abilities & HAL_ABILITY_ASYNC_COPY) != 0,
+    case_claim_or_rewrite(run, (run->info->features & HAL_FEATURE_ASYNC_COPY) != 0,
                           "asynchronous copies");
     uint8_t *x = case_allocate(run, count, 8), *expected = case_allocate(run, count, 8);
     random_state random = {run->seed};

@@ -35,8 +35,8 @@ static void write_device(FILE *file, const report_device *device)
         fprintf(file, "%s\"%s\": ", i == 0 ? "" : ", ", texts[i].key);
         json_write_text(file, texts[i].value);
     }
-    fprintf(file, ", \"subgroup_width\": %u, \"exactness\": %u, \"abilities\": %u}",
-            device->info.subgroup_width, device->info.exactness, device->info.abilities);
+    fprintf(file, ", \"subgroup_width\": %u, \"exactness\": %u, \"features\": %u}",
+            device->info.subgroup_width, device->info.exactness, device->info.features);
 }
 
 static bool close_written(FILE *file, const char *path)

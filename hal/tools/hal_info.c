@@ -1,4 +1,4 @@
-/* hal-info: lists the devices of this machine with their abilities, limits and memory, the reasons
+/* hal-info: lists the devices of this machine with their features, limits and memory, the reasons
  * for the default choice, and plugins that did not load. With --json for programs. */
 #include "command_line.h"
 #include "json.h"
@@ -33,12 +33,12 @@ static const word exactness_words[] = {{HAL_EXACT_FMA, "fma"},
                                        {HAL_EXACT_SQRT, "sqrt"},
                                        {HAL_EXACT_DENORMALS, "denormals"},
                                        {0, NULL}};
-static const word ability_words[] = {{HAL_ABILITY_ASYNC_COPY, "async_copy"},
-                                     {HAL_ABILITY_ATOMIC_64, "atomic_64"},
-                                     {HAL_ABILITY_MAP_DEVICE, "map_device"},
-                                     {HAL_ABILITY_TIMESTAMPS, "timestamps"},
-                                     {HAL_ABILITY_FAST_MATH, "fast_math"},
-                                     {HAL_ABILITY_ZERO_COPY, "zero_copy"},
+static const word feature_words[] = {{HAL_FEATURE_ASYNC_COPY, "async_copy"},
+                                     {HAL_FEATURE_ATOMIC_64, "atomic_64"},
+                                     {HAL_FEATURE_MAP_DEVICE, "map_device"},
+                                     {HAL_FEATURE_TIMESTAMPS, "timestamps"},
+                                     {HAL_FEATURE_FAST_MATH, "fast_math"},
+                                     {HAL_FEATURE_ZERO_COPY, "zero_copy"},
                                      {0, NULL}};
 
 typedef struct info_options {
@@ -177,7 +177,7 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     json_words("arithmetic_types", info->arithmetic_types, type_words);
     json_words("matrix_types", info->matrix_types, type_words);
     json_words("exactness", info->exactness, exactness_words);
-    json_words("abilities", info->abilities, ability_words);
+    json_words("features", info->features, feature_words);
     char fault[512];
     const char *rest = seen.faults, *comma = "";
     printf(",\n       \"driver_faults\": [");
@@ -312,7 +312,7 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("arithmetic types", info->arithmetic_types, type_words);
     print_words("matrix types", info->matrix_types, type_words);
     print_words("exactness", info->exactness, exactness_words);
-    print_words("abilities", info->abilities, ability_words);
+    print_words("features", info->features, feature_words);
     printf("  %-20s %s\n", "collectives", seen.backend);
     char fault[512];
     for (const char *rest = seen.faults; line_next(&rest, fault, sizeof fault);) {

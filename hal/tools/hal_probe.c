@@ -1,10 +1,10 @@
 /* hal-probe: known-answer kernels for what drivers get wrong. libhalyard starts it in a process of
  * its own, as a driver may crash or hang (src/plugin/probe.c):
  *
- *     hal-probe DEVICE ABILITY...
+ *     hal-probe DEVICE FEATURE...
  *
- * Writes "begin ABILITY" before a test and "right ABILITY", "wrong ABILITY reason" or, without
- * memory, "unknown ABILITY" after it, and "done" at the end; nothing about abilities that it does
+ * Writes "begin FEATURE" before a test and "right FEATURE", "wrong FEATURE reason" or, without
+ * memory, "unknown FEATURE" after it, and "done" at the end; nothing about features that it does
  * not know, or that the device does not claim in this process. What else is written to standard
  * output, by drivers, goes to standard error. Exits with 0, with 1 where the device cannot be
  * opened or is lost, and with 2 without memory or files. */
@@ -308,12 +308,12 @@ static const probe_test tests[] = {
     TEST(matrix_f16, matrix_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
     TEST(matrix_bf16, matrix_types, HAL_TYPE_BIT(HAL_TYPE_BF16)),
     TEST(matrix_f32, matrix_types, HAL_TYPE_BIT(HAL_TYPE_F32)),
-    TEST(atomic_64, abilities, HAL_ABILITY_ATOMIC_64),
+    TEST(atomic_64, features, HAL_FEATURE_ATOMIC_64),
     TEST(storage_f16, storage_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
-    TEST(timestamps, abilities, HAL_ABILITY_TIMESTAMPS),
+    TEST(timestamps, features, HAL_FEATURE_TIMESTAMPS),
 };
 
-/* A claimed ability that answers with an error is wrong, unless memory was short. */
+/* A claimed feature that answers with an error is wrong, unless memory was short. */
 static void test_run(probe *p, const probe_test *test)
 {
     uint32_t claimed;

@@ -116,9 +116,9 @@ hal_status cuda_describe(cuda_device device, hal_device_info *info)
              version % 1000 / 10, release[0] ? ", " : "", release);
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", capability);
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
-    info->abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH |
-                      HAL_ABILITY_ZERO_COPY |
-                      (quirks & CUDA_QUIRK_ASYNC_COPY ? HAL_ABILITY_ASYNC_COPY : 0);
+    info->features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH |
+                      HAL_FEATURE_ZERO_COPY |
+                      (quirks & CUDA_QUIRK_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0);
     info->matrix_types =
         quirks & CUDA_QUIRK_MATRIX_UNITS
             ? HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)

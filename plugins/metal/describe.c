@@ -62,7 +62,7 @@ static void describe_limits(metal_card *card)
 }
 
 /* GPUs by Apple have 32 lanes; those by others choose a width for each kernel. */
-static void describe_abilities(metal_card *card)
+static void describe_features(metal_card *card)
 {
     const metal_facts *facts = &card->facts;
     hal_device_info *info = &card->info;
@@ -70,9 +70,9 @@ static void describe_abilities(metal_card *card)
     info->arithmetic_types = info->storage_types & HAL_TYPES_VALUES;
     /* Denormals of f32 may be flushed to zero (Metal Shading Language Specification, 8.1). */
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
-    info->abilities = HAL_ABILITY_TIMESTAMPS;
+    info->features = HAL_FEATURE_TIMESTAMPS;
     if (!card->private_memory) {
-        info->abilities |= HAL_ABILITY_MAP_DEVICE | HAL_ABILITY_ZERO_COPY;
+        info->features |= HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
     }
     if (facts->apple_family >= 7 && !(card->quirks & METAL_QUIRK_NO_SUBGROUPS)) {
         info->subgroup_width = METAL_SUBGROUP_WIDTH;
@@ -115,7 +115,7 @@ bool metal_describe(metal_card *card, char reason[160])
     card->private_memory = !facts->unified || (card->quirks & METAL_QUIRK_STAGED_MEMORY) != 0;
     card->info.size = sizeof card->info;
     describe_limits(card);
-    describe_abilities(card);
+    describe_features(card);
     describe_identity(card);
     return true;
 }

@@ -45,7 +45,7 @@ static bool has_extension(const answers *a, const char *extension)
 }
 
 /* The first requirement that the device does not meet, or null. */
-static const char *missing_ability(const answers *a)
+static const char *missing_feature(const answers *a)
 {
     unsigned major = 0, minor = 0;
     sscanf(a->version, "OpenCL %u.%u", &major, &minor);
@@ -118,7 +118,7 @@ static void describe_warps(opencl_card *card, const answers *a)
     }
     if (generation >= 8) {
         card->info.matrix_types = HAL_TYPES_MATRIX;
-        card->info.abilities |= HAL_ABILITY_ASYNC_COPY;
+        card->info.features |= HAL_FEATURE_ASYNC_COPY;
     }
 }
 
@@ -170,13 +170,13 @@ static void describe_types(opencl_card *card, const answers *a)
     }
     if (has_extension(a, "cl_khr_int64_base_atomics") &&
         has_extension(a, "cl_khr_int64_extended_atomics")) {
-        info->abilities |= HAL_ABILITY_ATOMIC_64;
+        info->features |= HAL_FEATURE_ATOMIC_64;
     }
     if (card->profiling) {
-        info->abilities |= HAL_ABILITY_TIMESTAMPS;
+        info->features |= HAL_FEATURE_TIMESTAMPS;
     }
     if (card->fine_shared) {
-        info->abilities |= HAL_ABILITY_MAP_DEVICE | HAL_ABILITY_ZERO_COPY;
+        info->features |= HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
     }
 }
 
@@ -269,7 +269,7 @@ bool opencl_describe(opencl_card *card, const char *platform, char reason[160])
     device_query(device, CL_DEVICE_VERSION, a->version, sizeof a->version - 1);
     device_query(device, CL_DEVICE_PROFILE, a->profile, sizeof a->profile - 1);
     device_query(device, CL_DEVICE_EXTENSIONS, a->extensions, sizeof a->extensions - 1);
-    const char *missing = missing_ability(a);
+    const char *missing = missing_feature(a);
     if (!missing) {
         cl_device_svm_capabilities svm = 0;
         device_query(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);

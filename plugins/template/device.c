@@ -33,7 +33,7 @@ static const hal_device_info the_device = {
                         HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32) |
                         HAL_TYPE_BIT(HAL_TYPE_F64),
     .exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS,
-    .abilities = HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_MAP_DEVICE,
+    .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE,
     .max_queues = 1,
 };
 

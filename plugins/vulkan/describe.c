@@ -193,8 +193,8 @@ static void find_queues(const vulkan_instance *instance, vulkan_description *d)
     }
 }
 
-/* The first required ability that the device lacks, or null. */
-static const char *missing_ability(const answers *a, const vulkan_description *d)
+/* The first required feature that the device lacks, or null. */
+static const char *missing_feature(const answers *a, const vulkan_description *d)
 {
     if (a->properties.properties.apiVersion < VK_API_VERSION_1_2) {
         return "Vulkan 1.2";
@@ -245,8 +245,8 @@ static void describe_memory(const answers *a, vulkan_description *d)
     d->info.max_bindings = HAL_IR_MAX_BINDINGS;
     d->info.max_vector_bytes = 16;
     d->timestamp_period = (double)a->properties.properties.limits.timestampPeriod;
-    d->info.abilities |= HAL_ABILITY_ZERO_COPY;
-    d->info.abilities |= d->timestamp_bits > 0 ? HAL_ABILITY_TIMESTAMPS : 0;
+    d->info.features |= HAL_FEATURE_ZERO_COPY;
+    d->info.features |= d->timestamp_bits > 0 ? HAL_FEATURE_TIMESTAMPS : 0;
 }
 
 /* From vendors' extensions, as Vulkan does not tell; else a guess, which only affects how work is
@@ -311,7 +311,7 @@ static void describe_types(const answers *a, vulkan_description *d)
     d->info.arithmetic_types = values;
     d->info.storage_types = stored;
     if (a->features12.shaderBufferInt64Atomics && a->features12.shaderSharedInt64Atomics) {
-        d->info.abilities |= HAL_ABILITY_ATOMIC_64;
+        d->info.features |= HAL_FEATURE_ATOMIC_64;
     }
     d->target.shared_views = a->has_layout && a->layout.workgroupMemoryExplicitLayout &&
                              a->layout.workgroupMemoryExplicitLayout8BitAccess &&
@@ -457,7 +457,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     d->memory = memory.memoryProperties;
     describe_names(a, &d->info);
     find_queues(instance, d);
-    const char *missing = missing_ability(a, d);
+    const char *missing = missing_feature(a, d);
     if (missing) {
         snprintf(d->unusable, sizeof d->unusable, "it has no %s", missing);
     }

@@ -100,7 +100,7 @@ static hal_status device_create(hal_plugin_device *device)
     const uint32_t stored = is->info.storage_types;
     const VkBool32 has_8 = (stored & HAL_TYPE_BIT(HAL_TYPE_I8)) != 0;
     const VkBool32 has_16 = (stored & HAL_TYPE_BIT(HAL_TYPE_I16)) != 0;
-    const VkBool32 atomics = (is->info.abilities & HAL_ABILITY_ATOMIC_64) != 0;
+    const VkBool32 atomics = (is->info.features & HAL_FEATURE_ATOMIC_64) != 0;
     VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR layout = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR,
         .workgroupMemoryExplicitLayout = VK_TRUE,

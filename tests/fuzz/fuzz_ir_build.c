@@ -192,7 +192,7 @@ static void check(const hal_ir_kernel *kernel, uint32_t lacks)
                                   .storage_types = HAL_STORAGE_TYPES,
                                   .arithmetic_types = HAL_STORAGE_TYPES,
                                   .exactness = lacks & 4 ? 0 : 15,
-                                  .abilities = lacks & 8 ? 0 : HAL_ABILITY_ASYNC_COPY};
+                                  .features = lacks & 8 ? 0 : HAL_FEATURE_ASYNC_COPY};
     hal_ir_kernel *legal = NULL;
     if (hal_ir_verify(kernel) != HAL_OK) {
         abort();

@@ -24,9 +24,9 @@ static hal_device_info device(uint8_t lacks)
                              .storage_types = lacks & 4 ? all & ~halves : all,
                              .arithmetic_types = all,
                              .exactness = lacks & 8 ? 0 : 15,
-                             .abilities = lacks & 16 ? HAL_ABILITY_FAST_MATH
-                                                     : HAL_ABILITY_ASYNC_COPY |
-                                                           HAL_ABILITY_ATOMIC_64,
+                             .features = lacks & 16 ? HAL_FEATURE_FAST_MATH
+                                                     : HAL_FEATURE_ASYNC_COPY |
+                                                           HAL_FEATURE_ATOMIC_64,
                              .math_f32 = lacks & 32 ? 0 : UINT32_MAX,
                              .math_f64 = lacks & 64 ? 0 : UINT32_MAX};
 }

@@ -85,7 +85,7 @@ static void describe_devices(void)
         snprintf(info->id, sizeof info->id, "minor-%u", i);
         info->exactness =
             HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
-        info->abilities = HAL_ABILITY_TIMESTAMPS;
+        info->features = HAL_FEATURE_TIMESTAMPS;
         info->max_queues = 1;
     }
     state.reach = 1;

@@ -1,5 +1,5 @@
 /* A plugin over host memory that does as the unit tests tell it: fails the n-th call, holds work
- * back, is lost, claims any ability; records what it gets and notices what hal must not do.
+ * back, is lost, claims any feature; records what it gets and notices what hal must not do.
  * Kernels run through the kit's interpreter. Built as hal_mock.so, hal_mock_two.so
  * and, with a fault, hal_wrong.so; loaded by the unit tests and tests/conformance. */
 #include "mock.h"
@@ -204,7 +204,7 @@ static hal_status memory_map(hal_plugin_device *device, hal_plugin_memory *memor
 {
     const hal_status status = call(MOCK_MAP);
     if (memory->kind == HAL_MEMORY_DEVICE &&
-        !(state.infos[device->index].abilities & HAL_ABILITY_MAP_DEVICE)) {
+        !(state.infos[device->index].features & HAL_FEATURE_MAP_DEVICE)) {
         misuse("memory mapped that the device does not map");
     }
     *pointer = status == MOCK_NOTHING ? NULL : memory->data;

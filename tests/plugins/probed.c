@@ -32,7 +32,7 @@ static hal_status enumerate_hardware(hal_device_info *infos, uint32_t capacity, 
         infos[0].kind = HAL_DEVICE_VIRTUAL;
         if (strstr(wrap_name(), "shy") && is_in_probe()) {
             infos[0].subgroup_width = 0;
-            infos[0].abilities = 0;
+            infos[0].features = 0;
             infos[0].storage_types &= ~HAL_TYPE_BIT(HAL_TYPE_F16);
         }
     }
@@ -47,7 +47,7 @@ static hal_status enumerate_matrix(hal_device_info *infos, uint32_t capacity, ui
         infos[0].subgroup_width = HAL_IR_MATRIX_LANES;
         infos[0].matrix_types =
             HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
-        infos[0].abilities = HAL_ABILITY_ATOMIC_64;
+        infos[0].features = HAL_FEATURE_ATOMIC_64;
     }
     return status;
 }

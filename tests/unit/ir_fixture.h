@@ -52,7 +52,7 @@ static inline hal_device_info ir_device(void)
                              .storage_types = HAL_STORAGE_TYPES,
                              .arithmetic_types = HAL_STORAGE_TYPES,
                              .exactness = 15,
-                             .abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64};
+                             .features = HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64};
 }
 
 /* How many records have an opcode. */

@@ -44,7 +44,7 @@ HAL_API hal_device *hal_buffer_get_device(const hal_buffer *buffer);
 HAL_API void hal_buffer_set_label(hal_buffer *buffer, const char *label);
 
 /* Maps the whole buffer for the host: every kind but HAL_MEMORY_DEVICE, and that kind too on a
- * device with HAL_ABILITY_MAP_DEVICE. No work that uses the buffer may be in flight between begin
+ * device with HAL_FEATURE_MAP_DEVICE. No work that uses the buffer may be in flight between begin
  * and end: call hal_queue_wait before begin, and flush no such work before end.
  * Ownership: the pointer is valid until hal_buffer_map_end. Threads: any, one mapping at a time.
  * Errors: INVALID_ARGUMENT for null, UNSUPPORTED for a kind that cannot be mapped, INVALID_STATE if

@@ -59,7 +59,7 @@ HAL_API void hal_device_release(hal_device *device);
 HAL_API const hal_device_info *hal_device_get_info(const hal_device *device);
 
 /* Returns what hal does not offer of the device although its plugin claims it, as the driver gets
- * it wrong: lines "ability: reason"; "" for nothing. hal asks once per driver, by short kernels of
+ * it wrong: lines "feature: reason"; "" for nothing. hal asks once per driver, by short kernels of
  * known answers in a process of its own; HAL_PROBE=off skips it.
  * Ownership: the device's, valid as long as the device. Threads: any. Errors: none; null returns
  * "". */

@@ -129,7 +129,7 @@ HAL_API hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns);
 HAL_API hal_status hal_point_wait(hal_point point, uint64_t timeout_ns);
 
 /* Returns the device time from one point to a later one of the same queue; both are reached.
- * Threads: the queue's. Errors: UNSUPPORTED without HAL_ABILITY_TIMESTAMPS, INVALID_STATE before
+ * Threads: the queue's. Errors: UNSUPPORTED without HAL_FEATURE_TIMESTAMPS, INVALID_STATE before
  * the points are reached, INVALID_ARGUMENT, also where first is not among the last 1024 points of
  * the queue. Units: nanoseconds. */
 HAL_API hal_status hal_point_get_elapsed(hal_point first, hal_point second,

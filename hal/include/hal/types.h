@@ -32,14 +32,14 @@ typedef enum hal_exactness { /* bits; devices with all of them give the same res
     HAL_EXACT_DENORMALS = 8 /* denormals are kept, in operands and results */
 } hal_exactness;
 
-typedef enum hal_ability {        /* bits of hal_device_info.abilities */
-    HAL_ABILITY_ASYNC_COPY = 1,   /* ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT */
-    HAL_ABILITY_ATOMIC_64 = 2,    /* ATOMIC on I64 and U64 */
-    HAL_ABILITY_MAP_DEVICE = 4,   /* memory of kind HAL_MEMORY_DEVICE can be mapped */
-    HAL_ABILITY_TIMESTAMPS = 8,   /* queue_elapsed counts device time */
-    HAL_ABILITY_FAST_MATH = 16,   /* has its own fast versions for HAL_IR_FAST */
-    HAL_ABILITY_ZERO_COPY = 32    /* kernels access mapped memory directly, without a copy */
-} hal_ability;
+typedef enum hal_feature {        /* bits of hal_device_info.features */
+    HAL_FEATURE_ASYNC_COPY = 1,   /* ASYNC_COPY, ASYNC_COMMIT, ASYNC_WAIT */
+    HAL_FEATURE_ATOMIC_64 = 2,    /* ATOMIC on I64 and U64 */
+    HAL_FEATURE_MAP_DEVICE = 4,   /* memory of kind HAL_MEMORY_DEVICE can be mapped */
+    HAL_FEATURE_TIMESTAMPS = 8,   /* queue_elapsed counts device time */
+    HAL_FEATURE_FAST_MATH = 16,   /* has its own fast versions for HAL_IR_FAST */
+    HAL_FEATURE_ZERO_COPY = 32    /* kernels access mapped memory directly, without a copy */
+} hal_feature;
 
 /* Filled by enumerate. All counts and sizes are what one dispatch or allocation may use. */
 typedef struct hal_device_info {
@@ -67,7 +67,7 @@ typedef struct hal_device_info {
                                   * hal_types_storable has what memory may hold */
     uint32_t arithmetic_types;   /* HAL_TYPE_BIT of what values may be */
     uint32_t exactness;          /* HAL_EXACT_* */
-    uint32_t abilities;          /* HAL_ABILITY_* */
+    uint32_t features;          /* HAL_FEATURE_* */
     uint32_t math_f32;           /* bit (opcode - HAL_IR_MATH_FIRST): the plugin takes the opcode */
     uint32_t math_f64;           /* itself and gives the bits of ir_math.h */
     uint32_t max_queues;         /* that work at the same time; 1 where they take turns; 0: not

@@ -21,7 +21,7 @@
       "folder of the compile cache, or off; unset: halyard in XDG_CACHE_HOME, else in ~/.cache")   \
     X(HAL_PROBE, "TIME", "hal/src/plugin/probe.c",                                                 \
       "off or 0, or milliseconds, at most 600000, for each step of the process that probes a "     \
-      "driver for abilities that it gets wrong; unset: 10000")                                     \
+      "driver for features that it gets wrong; unset: 10000")                                     \
     X(HAL_DUMP, "LIST", "hal/src/layers/layer.c",                                                  \
       "ir: kernels go to the log, before and after legalising; native: what a plugin made of "     \
       "them, with HAL_LOG=info; batch: what queues run goes to files for hal-replay")              \

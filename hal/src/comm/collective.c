@@ -65,7 +65,7 @@ static hal_status range_map(const collective_plan *of, hal_range range, uint32_t
     hal_memory *memory = NULL;
     void *mapped = NULL;
     segments->host = NULL;
-    if (!(of->comm->device->info.abilities & HAL_ABILITY_MAP_DEVICE)) {
+    if (!(of->comm->device->info.features & HAL_FEATURE_MAP_DEVICE)) {
         return HAL_OK;
     }
     hal_status status = hal_buffer_use(range.buffer, &of->queue->recorder, &memory);
@@ -585,7 +585,7 @@ static uint64_t padded_stride(const collective_plan *of)
     const hal_device *device = of->comm->device;
     const uint64_t padded = hal_reduce_padded_count(device, of->call.count);
     const uint64_t stride = align_piece(padded * of->size);
-    return (device->info.abilities & HAL_ABILITY_MAP_DEVICE) && is_one_step(of) &&
+    return (device->info.features & HAL_FEATURE_MAP_DEVICE) && is_one_step(of) &&
                    of->bytes <= PADDED_BYTES && padded != of->call.count &&
                    of->comm->count * stride <= of->comm->mailbox->slot_bytes
                ? stride

@@ -110,9 +110,9 @@ static hal_status elapsed_check(hal_point first, hal_point second, const uint64_
                         (unsigned long long)first.value);
     }
     const hal_device *device = timeline->device;
-    if (!(device->info.abilities & HAL_ABILITY_TIMESTAMPS) || !device->plugin->queue_elapsed) {
+    if (!(device->info.features & HAL_FEATURE_TIMESTAMPS) || !device->plugin->queue_elapsed) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_point_get_elapsed: %s:%u does not support HAL_ABILITY_TIMESTAMPS",
+                        "hal_point_get_elapsed: %s:%u does not support HAL_FEATURE_TIMESTAMPS",
                         device->plugin->name, device->index);
     }
     if (!hal_timeline_has_reached(timeline, second.value, 1)) {

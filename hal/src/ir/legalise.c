@@ -19,7 +19,7 @@ static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record)
     const uint32_t claims = is_f32 ? info->math_f32 : info->math_f64;
     const bool is_claimed = claims >> hal_ir_math_index(record->opcode) & 1;
     const bool is_fast = (record->flags & HAL_IR_FAST) && is_f32 &&
-                         (info->abilities & HAL_ABILITY_FAST_MATH);
+                         (info->features & HAL_FEATURE_FAST_MATH);
     if (!is_fast && !is_claimed) {
         return hal_ir_expand_math(r->to, record->opcode, record->type, r->values[record->a],
                                   hal_ir_rewrite_operand(r, record->b));
@@ -231,7 +231,7 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
                             hal_type_name(record->type));
         }
         if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8 &&
-            !(info->abilities & HAL_ABILITY_ATOMIC_64)) {
+            !(info->features & HAL_FEATURE_ATOMIC_64)) {
             return hal_fail(HAL_ERROR_UNSUPPORTED,
                             "kernel %s: atomic: expected a type of 32 bits on %s, got %s", name,
                             info->name, hal_type_name(record->type));

@@ -8,7 +8,7 @@
 
 /* Makes an equivalent kernel that uses only features of `info`:
  *  - transcendental functions are expanded (ir_math.h) unless the device claims them, or f32 has
- *    HAL_IR_FAST and the device HAL_ABILITY_FAST_MATH; otherwise the flag is dropped;
+ *    HAL_IR_FAST and the device HAL_FEATURE_FAST_MATH; otherwise the flag is dropped;
  *  - asynchronous copies become a load and a store if the device has none;
  *  - subgroup operations use shared memory, with HAL_IR_EMULATED_SUBGROUP lanes, if the device has
  *    no subgroups;

@@ -34,11 +34,11 @@ static int needs_lowering(const hal_device_info *info, const hal_ir_kernel *kern
     case HAL_IR_STORE:
         return is_access_lowered(info, kernel->memories[record->aux].type, record->width);
     case HAL_IR_ASYNC_COPY:
-        return !(info->abilities & HAL_ABILITY_ASYNC_COPY) ||
+        return !(info->features & HAL_FEATURE_ASYNC_COPY) ||
                is_access_lowered(info, kernel->memories[record->aux].type, record->width);
     case HAL_IR_ASYNC_COMMIT:
     case HAL_IR_ASYNC_WAIT:
-        return !(info->abilities & HAL_ABILITY_ASYNC_COPY);
+        return !(info->features & HAL_FEATURE_ASYNC_COPY);
     case HAL_IR_NARROW:
         return !(info->storage_types & HAL_TYPE_BIT(record->aux));
     case HAL_IR_FMA:
@@ -183,7 +183,7 @@ static void lower_async_copy(hal_ir_rewrite *r, const hal_ir_record *record)
     const uint32_t binding = (uint32_t)record->imm;
     const hal_ir_value guard = hal_ir_rewrite_operand(r, record->b);
     for (uint32_t i = 0; i < record->width; i += part) {
-        if (r->info->abilities & HAL_ABILITY_ASYNC_COPY) {
+        if (r->info->features & HAL_FEATURE_ASYNC_COPY) {
             const hal_ir_value to = index_add(r, r->values[record->a], i);
             const hal_ir_value from = index_add(r, r->values[record->d], i);
             hal_ir_async_copy(r->to, record->aux, to, binding, from, part, guard);

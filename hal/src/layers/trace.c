@@ -3,7 +3,7 @@
  * the device; per device its memory.
  *
  * Each command becomes one batch; commands of a graph stay together. Devices with
- * HAL_ABILITY_TIMESTAMPS report the time between the ends of batches, aligned with the host's clock
+ * HAL_FEATURE_TIMESTAMPS report the time between the ends of batches, aligned with the host's clock
  * at waits. On other devices the host waits for each batch and uses its own clock.
  *
  * Called by layer.c, and by core through its table of hooks. */
@@ -222,7 +222,7 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
                            .commands = event->recording->command_count};
     memcpy(batch->name, name, sizeof name);
     const hal_device *device = event->device;
-    const int counts = (device->info.abilities & HAL_ABILITY_TIMESTAMPS) != 0 &&
+    const int counts = (device->info.features & HAL_FEATURE_TIMESTAMPS) != 0 &&
                        device->plugin->queue_elapsed != NULL;
     if (!is_collective && (!counts || trace->count == PENDING)) {
         const uint64_t value = event->value - queue->timeline.base;

@@ -10,9 +10,9 @@
 
 /* Bits that hal knows. */
 #define KNOWN_EXACTNESS (HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS)
-#define KNOWN_ABILITIES                                                        \
-    (HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64 | HAL_ABILITY_MAP_DEVICE | \
-     HAL_ABILITY_TIMESTAMPS | HAL_ABILITY_FAST_MATH | HAL_ABILITY_ZERO_COPY)
+#define KNOWN_FEATURES                                                        \
+    (HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE | \
+     HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH | HAL_FEATURE_ZERO_COPY)
 #define KNOWN_MATH ((UINT32_C(1) << HAL_IR_MATH_COUNT) - 1)
 
 /* The range of the mask of SHUFFLE_XOR. */
@@ -132,9 +132,9 @@ static void info_limit(const hal_plugin *plugin, hal_device_info *info)
     info->max_queues += info->max_queues == 0;
 
     info->exactness &= KNOWN_EXACTNESS;
-    info->abilities &= KNOWN_ABILITIES;
+    info->features &= KNOWN_FEATURES;
     if (!plugin->queue_elapsed) {
-        info->abilities &= ~(uint32_t)HAL_ABILITY_TIMESTAMPS;
+        info->features &= ~(uint32_t)HAL_FEATURE_TIMESTAMPS;
     }
     info->storage_types &= HAL_STORAGE_TYPES;
     info->arithmetic_types &= HAL_STORAGE_TYPES;

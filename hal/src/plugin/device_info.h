@@ -7,7 +7,7 @@
 
 /* Converts `count` records of `enumerate`, which have the size of the plugin's headers, to hal's
  * size: missing fields are 0, further fields are dropped. Strings become printable UTF-8 with a
- * closing zero, limits are cut to hal's, unknown bits are cleared, and so are abilities without an
+ * closing zero, limits are cut to hal's, unknown bits are cleared, and so are features without an
  * entry in the plugin's table.
  * Ownership: *infos is the caller's, to free. Threads: any.
  * Errors: BAD_PLUGIN with device and field, OUT_OF_MEMORY. */

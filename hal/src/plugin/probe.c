@@ -1,4 +1,4 @@
-/* Abilities that drivers get wrong, see probe.h. */
+/* Features that drivers get wrong, see probe.h. */
 #include "probe.h"
 
 #include "search.h"
@@ -29,26 +29,26 @@
 static const uint64_t verdict_key[2] = {UINT64_C(0x4c41482d50524f42), 1};
 
 /* What is probed: bits of a field of the device's record. The names are those of hal-probe. */
-typedef struct ability {
+typedef struct feature {
     const char *name;
     size_t field;
     uint32_t bits;
-} ability;
+} feature;
 
-#define ABILITY(name, field, bits)                   \
+#define FEATURE(name, field, bits)                   \
     {                                                \
         name, offsetof(hal_device_info, field), bits \
     }
-static const ability abilities[] = {
-    ABILITY("subgroups", subgroup_width, UINT32_MAX),
-    ABILITY("matrix_f16", matrix_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
-    ABILITY("matrix_bf16", matrix_types, HAL_TYPE_BIT(HAL_TYPE_BF16)),
-    ABILITY("matrix_f32", matrix_types, HAL_TYPE_BIT(HAL_TYPE_F32)),
-    ABILITY("atomic_64", abilities, HAL_ABILITY_ATOMIC_64),
-    ABILITY("storage_f16", storage_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
-    ABILITY("timestamps", abilities, HAL_ABILITY_TIMESTAMPS),
+static const feature features[] = {
+    FEATURE("subgroups", subgroup_width, UINT32_MAX),
+    FEATURE("matrix_f16", matrix_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
+    FEATURE("matrix_bf16", matrix_types, HAL_TYPE_BIT(HAL_TYPE_BF16)),
+    FEATURE("matrix_f32", matrix_types, HAL_TYPE_BIT(HAL_TYPE_F32)),
+    FEATURE("atomic_64", features, HAL_FEATURE_ATOMIC_64),
+    FEATURE("storage_f16", storage_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
+    FEATURE("timestamps", features, HAL_FEATURE_TIMESTAMPS),
 };
-enum { ABILITIES = sizeof abilities / sizeof abilities[0] };
+enum { FEATURES = sizeof features / sizeof features[0] };
 
 /* A process of hal-probe. */
 typedef struct probe_child {
@@ -77,7 +77,7 @@ typedef struct judgement {
     char end[64];   /* of the last process */
 } judgement;
 
-static uint32_t *ability_field(hal_device_info *info, const ability *of)
+static uint32_t *feature_field(hal_device_info *info, const feature *of)
 {
     return (uint32_t *)(void *)((char *)info + of->field);
 }
@@ -165,15 +165,15 @@ static int child_spawn(probe_child *child, char *program, char **arguments, char
 static int child_start(probe_child *child, char *program, const hal_module *module, uint32_t index,
                        const int *wanted)
 {
-    char *arguments[ABILITIES + 3] = {program};
+    char *arguments[FEATURES + 3] = {program};
     int count = 2, error = ENOMEM;
     hal_text path = {0}, device = {0};
     hal_text_add(&path, "HAL_PLUGIN_PATH=%s", module->path);
     hal_text_add(&device, "%s:%u", module->table.name, index);
     arguments[1] = device.data;
-    for (int i = 0; i < ABILITIES; i++) {
+    for (int i = 0; i < FEATURES; i++) {
         if (wanted[i]) {
-            arguments[count++] = (char *)(uintptr_t)abilities[i].name;
+            arguments[count++] = (char *)(uintptr_t)features[i].name;
         }
     }
     char **environment = child_environment(path.data);
@@ -229,7 +229,7 @@ static void child_follow(probe_child *child, uint64_t limit)
         const uint32_t lines = child->lines;
         const int count = poll(&ready, 1, (int)((deadline - now) / 1000000u) + 1);
         is_open = count > 0 ? child_read(child) : count == 0 || errno == EINTR;
-        if (child->lines != lines && child->lines <= 2 * ABILITIES) {
+        if (child->lines != lines && child->lines <= 2 * FEATURES) {
             deadline = hal_clock_ns() + limit * 1000000u;
         }
     }
@@ -265,8 +265,8 @@ static child_result child_judge(const probe_child *child, int *wanted, hal_text 
         char word[16] = "", name[32] = "";
         const int parts = sscanf(line, "%15s %31[a-z0-9_]%n", word, name, &at);
         is_done |= strncmp(line, "done\n", 5) == 0;
-        for (int i = 0; parts == 2 && i < ABILITIES; i++) {
-            if (!wanted[i] || strcmp(name, abilities[i].name) != 0) {
+        for (int i = 0; parts == 2 && i < FEATURES; i++) {
+            if (!wanted[i] || strcmp(name, features[i].name) != 0) {
                 continue;
             }
             if (strcmp(word, "begin") == 0) {
@@ -286,7 +286,7 @@ static child_result child_judge(const probe_child *child, int *wanted, hal_text 
         return CHILD_FAILED;
     }
     if (begun >= 0) {
-        hal_text_add(findings, "%s: %s\n", abilities[begun].name,
+        hal_text_add(findings, "%s: %s\n", features[begun].name,
                      child->is_late              ? "its test did not end within the time limit"
                      : WIFSIGNALED(child->state) ? "its test crashed"
                                                  : "its test ended the process");
@@ -314,12 +314,12 @@ static void child_describe(const probe_child *child, char *text, size_t bytes)
     }
 }
 
-/* Runs hal-probe, again without the ability whose test ended it. */
-static void abilities_judge(char *program, const hal_module *module, uint32_t index,
+/* Runs hal-probe, again without the feature whose test ended it. */
+static void features_judge(char *program, const hal_module *module, uint32_t index,
                             const int *claimed, uint64_t limit, judgement *made)
 {
     HAL_UNCANCELLED;
-    int wanted[ABILITIES], left = 0;
+    int wanted[FEATURES], left = 0;
     child_result result;
     memcpy(wanted, claimed, sizeof wanted);
     made->is_lasting = 1;
@@ -337,7 +337,7 @@ static void abilities_judge(char *program, const hal_module *module, uint32_t in
         }
         free(child);
         left = 0;
-        for (int i = 0; i < ABILITIES; i++) {
+        for (int i = 0; i < FEATURES; i++) {
             left |= wanted[i];
         }
     } while (result == CHILD_ANSWERED && left);
@@ -348,11 +348,11 @@ static void abilities_judge(char *program, const hal_module *module, uint32_t in
 /* Clears what the lines of a verdict name. */
 static void verdict_apply(const char *verdict, hal_device_info *info)
 {
-    for (int i = 0; i < ABILITIES; i++) {
-        const size_t length = strlen(abilities[i].name);
+    for (int i = 0; i < FEATURES; i++) {
+        const size_t length = strlen(features[i].name);
         for (const char *line = verdict; *line; line = line_next(line)) {
-            if (strncmp(line, abilities[i].name, length) == 0 && line[length] == ':') {
-                *ability_field(info, &abilities[i]) &= ~abilities[i].bits;
+            if (strncmp(line, features[i].name, length) == 0 && line[length] == ':') {
+                *feature_field(info, &features[i]) &= ~features[i].bits;
             }
         }
     }
@@ -379,7 +379,7 @@ static char *verdict_get(const hal_module *module, uint32_t index, const hal_cac
     }
     judgement found = {.is_judged = 0};
     const uint64_t begin = hal_clock_ns();
-    abilities_judge(program, module, index, claimed, limit, &found);
+    features_judge(program, module, index, claimed, limit, &found);
     hal_log(HAL_LOG_INFO, "%s:%u: %s the driver %s in %s ms (%s)", module->table.name, index,
             found.is_judged ? "probed" : "could not probe", scope->identity,
             HAL_NUMBER((double)(hal_clock_ns() - begin) / 1e6, 1), found.end);
@@ -395,10 +395,10 @@ static char *verdict_get(const hal_module *module, uint32_t index, const hal_cac
 void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
                       hal_device_info *info, char **findings)
 {
-    int claimed[ABILITIES], is_any = 0;
+    int claimed[FEATURES], is_any = 0;
     *findings = NULL;
-    for (int i = 0; i < ABILITIES; i++) {
-        claimed[i] = (*ability_field(info, &abilities[i]) & abilities[i].bits) != 0;
+    for (int i = 0; i < FEATURES; i++) {
+        claimed[i] = (*feature_field(info, &features[i]) & features[i].bits) != 0;
         is_any |= claimed[i];
     }
     if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !is_any ||

@@ -1,4 +1,4 @@
-/* Abilities that a device claims and its driver gets wrong. Known-answer kernels run once per
+/* Features that a device claims and its driver gets wrong. Known-answer kernels run once per
  * driver in a child process (tools/hal_probe.c), and the verdict is kept in the compile cache.
  * Called by core/device_lifecycle.c. */
 #ifndef HAL_SRC_PLUGIN_PROBE_H
@@ -7,7 +7,7 @@
 #include "cache.h"
 #include "loader.h"
 
-/* Clears in `info` what the driver gets wrong, and adds a line "ability: reason" for each to
+/* Clears in `info` what the driver gets wrong, and adds a line "feature: reason" for each to
  * *findings, which is null or the caller's to free. Processors and software devices are not probed:
  * they have no vendor's driver. Nor is any device without a compile cache, which would repeat the
  * work in each process, or with HAL_PROBE=off. Threads: under the registry's lock. */

@@ -53,9 +53,9 @@ static hal_status plan_bind_inputs(const ops_fusion_plan *plan, hal_buffer **buf
  * memory there is no copy to save. */
 static bool node_is_read_directly(const ops_array *node, uint64_t bytes, const execution *how)
 {
-    const uint32_t abilities = node->owner->context->info->abilities;
+    const uint32_t features = node->owner->context->info->features;
     return node == how->host_result && bytes > 0 && bytes <= OPS_DIRECT_READ_BYTES &&
-           (abilities & HAL_ABILITY_ZERO_COPY) && !(abilities & HAL_ABILITY_MAP_DEVICE);
+           (features & HAL_FEATURE_ZERO_COPY) && !(features & HAL_FEATURE_MAP_DEVICE);
 }
 
 static void release_buffers(hal_buffer **buffers, uint32_t count)

@@ -172,7 +172,7 @@ static int tiles_fit(const hal_device_info *info, const ops_gemm_tiles *t, uint3
         (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->intra_group_split_k;
     uint32_t registers = t->thread_m * t->thread_n * (width < 4 ? 4 : width);
     uint32_t most = info->item_register_bytes ? info->item_register_bytes / SUMS_SHARE : 512;
-    int copies = (info->abilities & HAL_ABILITY_ASYNC_COPY) && width >= 4;
+    int copies = (info->features & HAL_FEATURE_ASYNC_COPY) && width >= 4;
     return items <= info->max_group_items && items <= info->max_group_size[0] &&
            registers <= most && ops_gemm_shared_elements(t) * width <= info->shared_bytes &&
            (t->stages <= 2 || copies);
@@ -241,7 +241,7 @@ static const gpu_tiles *unit_tiles(int is_f32, int by_registers, uint32_t access
 static int units_copy(const hal_device_info *info)
 {
     enum { LEAST_SHARED = 64 << 10 };
-    return (info->abilities & HAL_ABILITY_ASYNC_COPY) && info->shared_bytes >= LEAST_SHARED;
+    return (info->features & HAL_FEATURE_ASYNC_COPY) && info->shared_bytes >= LEAST_SHARED;
 }
 
 /* The device's tiles for a type and precision, `*count` of them; the first ones may be too wide. */

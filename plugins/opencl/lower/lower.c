@@ -292,7 +292,7 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     if (uses_subgroups(ir) && card->info.subgroup_width > 0) {
         use_subgroups(card, ir, &words, text);
     }
-    if (copies_async(ir) && card->info.abilities & HAL_ABILITY_ASYNC_COPY) {
+    if (copies_async(ir) && card->info.features & HAL_FEATURE_ASYNC_COPY) {
         opencl_lower_copies(&words, text);
     }
     words.scalar = in_buffer ? "s@i" : "a.s@i";

@@ -335,7 +335,7 @@ static int begin(void **state)
     hal_device_info *info = &mock->infos[0];
     info->subgroup_width = HAL_IR_MATRIX_LANES;
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
-    info->abilities = HAL_ABILITY_ASYNC_COPY | HAL_ABILITY_ATOMIC_64;
+    info->features = HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64;
     info->math_f32 = info->math_f64 = UINT32_MAX;
     info->storage_types = HAL_STORAGE_TYPES;
     info->matrix_types =

@@ -107,9 +107,9 @@ TEST_WITH(another_recipe_is_not_known, reset, NULL)
 TEST_WITH(a_changed_device_forgets, reset, NULL)
 {
     create(&recipe);
-    device->info.abilities ^= 1; /* as the probe of a driver does */
+    device->info.features ^= 1; /* as the probe of a driver does */
     assert_null(recalled());
-    device->info.abilities ^= 1;
+    device->info.features ^= 1;
     hal_kernel *found = recalled();
     assert_non_null(found);
     hal_kernel_release(found);

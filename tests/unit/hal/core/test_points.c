@@ -369,7 +369,7 @@ SIDES_TEST(time_between_points)
     one = side_open("mock:1");
     const hal_point fourth = fill(one, 4);
     assert_fails(hal_point_get_elapsed(fourth, fourth, &nanoseconds), HAL_ERROR_UNSUPPORTED,
-                 "does not support HAL_ABILITY_TIMESTAMPS");
+                 "does not support HAL_FEATURE_TIMESTAMPS");
 }
 
 static void *release_later(void *argument)
@@ -492,8 +492,8 @@ SIDES_TEST(polling_for_a_held_batch_stalls_no_other_queue)
 static int begin(void **state)
 {
     const int failed = sides_begin(state);
-    mock->infos[0].abilities = HAL_ABILITY_TIMESTAMPS;
-    mock->infos[2].abilities = HAL_ABILITY_MAP_DEVICE;
+    mock->infos[0].features = HAL_FEATURE_TIMESTAMPS;
+    mock->infos[2].features = HAL_FEATURE_MAP_DEVICE;
     mock->device_count = 3;
     return failed;
 }

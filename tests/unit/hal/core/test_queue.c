@@ -441,7 +441,7 @@ DEVICE_TEST(native_products_may_decline)
 static int begin(void **state)
 {
     mock = mock_find("mock");
-    mock->infos[1].abilities = HAL_ABILITY_MAP_DEVICE;
+    mock->infos[1].features = HAL_FEATURE_MAP_DEVICE;
     mock->infos[1].memory_bytes = 0;
     return device_begin(state);
 }

@@ -311,7 +311,7 @@ TEST(dropped_batches_are_all_that_is_lost)
 static int begin(void **state)
 {
     const int failed = sides_begin(state);
-    mock->infos[1].abilities = HAL_ABILITY_MAP_DEVICE;
+    mock->infos[1].features = HAL_FEATURE_MAP_DEVICE;
     return failed;
 }
 

@@ -150,7 +150,7 @@ TEST(claims_and_fast_versions_are_kept)
                                                     "%d = cast f64 %c\n%e = exp.fast f64 %d\n"
                                                     "%f = cast f32 %e\nstore y[%i], %f\n";
     hal_device_info info = ir_device();
-    info.abilities |= HAL_ABILITY_FAST_MATH;
+    info.features |= HAL_FEATURE_FAST_MATH;
     hal_ir_kernel *legal = legalised(text, &info);
     assert_int_equal(ir_count(legal, HAL_IR_EXP), 1); /* the fast one of f32 alone */
     assert_int_equal(ir_count(legal, HAL_IR_LOG), 0);
@@ -186,13 +186,13 @@ TEST(asynchronous_copies_become_plain_ones)
         "%w = load u32x4 s[%i + 256]\nstore y[%i + 256], %w\n";
     hal_device_info info = ir_device();
     fill_with_bits();
-    info.abilities = 0;
+    info.features = 0;
     same(text, &info, HAL_IR_ASYNC_COPY);
     same(text, &info, HAL_IR_ASYNC_WAIT);
     same(text, &info, HAL_IR_ASYNC_COMMIT);
     info.max_vector_bytes = 8;
     same(text, &info, HAL_IR_ASYNC_COPY);
-    info.abilities = HAL_ABILITY_ASYNC_COPY;
+    info.features = HAL_FEATURE_ASYNC_COPY;
     same(text, &info, 0);
     hal_ir_kernel *legal = legalised(text, &info);
     assert_int_equal(ir_count(legal, HAL_IR_ASYNC_COPY), 2);
@@ -498,7 +498,7 @@ TEST(limits_are_held)
                                        "%f = constant f32 1.0\nstore y[%i], %f if %b\n",
                   &info));
     info = ir_device();
-    info.abilities = 0;
+    info.features = 0;
     refused("kernel k\nbinding x u64 read_write\n%i = constant u64 0\n"
             "%o = atomic add u64 x[%i], %i\n",
             &info, "kernel k: atomic: expected a type of 32 bits on Testbed, got u64");
@@ -566,7 +566,7 @@ TEST(all_rewrites_work_together)
     hal_device_info info = ir_device();
     info.subgroup_width = 0;
     info.exactness = 0;
-    info.abilities = 0;
+    info.features = 0;
     info.max_vector_bytes = 4;
     info.storage_types = HAL_TYPE_BIT(HAL_TYPE_U16) | HAL_TYPE_BIT(HAL_TYPE_U32);
     fill_with_floats(-4, 4);

@@ -152,7 +152,7 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     info.preferred_group = UINT32_MAX;
     info.compute_units = 0;
     info.max_queues = 0;
-    info.exactness = info.abilities = info.storage_types = info.arithmetic_types = UINT32_MAX;
+    info.exactness = info.features = info.storage_types = info.arithmetic_types = UINT32_MAX;
     info.math_f32 = info.math_f64 = info.matrix_types = UINT32_MAX;
     info.reserved[4] = 1;
     const hal_device_info got = taken(&info, &plugin);
@@ -165,7 +165,7 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     assert_int_equal(got.compute_units, 1);
     assert_int_equal(got.max_queues, 1);
     assert_int_equal(got.exactness, 0xf);
-    assert_int_equal(got.abilities, 0x3f & ~HAL_ABILITY_TIMESTAMPS);
+    assert_int_equal(got.features, 0x3f & ~HAL_FEATURE_TIMESTAMPS);
     assert_int_equal(got.storage_types, 0x7ffe);
     assert_int_equal(got.arithmetic_types, 0x7ffe);
     assert_int_equal(got.math_f32, 0x3fff);
@@ -179,7 +179,7 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     assert_int_equal(taken(&info, &plugin).preferred_group, 32);
 
     const hal_plugin with_entry = {.name = "tested", .queue_elapsed = any_elapsed};
-    assert_int_equal(taken(&info, &with_entry).abilities, 0x3f);
+    assert_int_equal(taken(&info, &with_entry).features, 0x3f);
 }
 
 TEST(strings_end_and_are_fit_to_be_shown)

@@ -203,7 +203,7 @@ TEST(claims_are_cut_down_to_what_can_be)
     assert_int_equal(info->preferred_group, HAL_IR_MAX_GROUP_ITEMS);
     assert_int_equal(info->shared_bytes, HAL_IR_MAX_SHARED_BYTES);
     assert_int_equal(info->exactness, 15);
-    assert_int_equal(info->abilities & HAL_ABILITY_TIMESTAMPS, 0);
+    assert_int_equal(info->features & HAL_FEATURE_TIMESTAMPS, 0);
     hal_registry_report_destroy(report);
 }
 

@@ -68,7 +68,7 @@ TEST_WITH(without_queue_elapsed_there_are_no_times, reset, NULL)
     assert_ok(hal_point_get_elapsed(point, point, &nanoseconds));
     table_of(device)->queue_elapsed = NULL;
     assert_fails(hal_point_get_elapsed(point, point, &nanoseconds), HAL_ERROR_UNSUPPORTED,
-                 "does not support HAL_ABILITY_TIMESTAMPS");
+                 "does not support HAL_FEATURE_TIMESTAMPS");
     hal_queue_destroy(queue);
     hal_buffer_release(buffer);
     hal_device_release(device);
@@ -180,7 +180,7 @@ static int begin(void **state)
 {
     mock_begin(state);
     mock = mock_find("mock");
-    mock->infos[0].abilities = HAL_ABILITY_TIMESTAMPS;
+    mock->infos[0].features = HAL_FEATURE_TIMESTAMPS;
     return 0;
 }
 

@@ -70,8 +70,8 @@ static void expect_entries(const char *plugin, int has_elapsed)
     const hal_status status = elapsed(device, &nanoseconds);
     assert_int_equal(status, has_elapsed ? HAL_OK : HAL_ERROR_UNSUPPORTED);
     assert_int_equal(nanoseconds == UINT64_MAX, !has_elapsed);
-    assert_int_equal(hal_device_get_info(device)->abilities,
-                     has_elapsed ? HAL_ABILITY_TIMESTAMPS : 0);
+    assert_int_equal(hal_device_get_info(device)->features,
+                     has_elapsed ? HAL_FEATURE_TIMESTAMPS : 0);
     /* None of them has these, however their tables end. */
     hal_kernel *kernel = NULL;
     uint64_t workspace = 0;

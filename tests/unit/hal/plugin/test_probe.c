@@ -1,4 +1,4 @@
-/* Abilities that a driver gets wrong: hal-probe finds them, hal does not offer them, and the
+/* Features that a driver gets wrong: hal-probe finds them, hal does not offer them, and the
  * verdict is kept. The plugins of tests/plugins/probed.c are the cpu plugin, as hardware. */
 #include "unit.h"
 
@@ -44,7 +44,7 @@ static void expect_all(const hal_device *device)
 {
     const hal_device_info *info = hal_device_get_info(device), *cpu = cpu_info();
     assert_int_equal(info->subgroup_width, cpu->subgroup_width);
-    assert_int_equal(info->abilities, cpu->abilities);
+    assert_int_equal(info->features, cpu->features);
     assert_int_equal(info->storage_types, cpu->storage_types);
     assert_string_equal(hal_device_get_quirks(device), "");
 }
@@ -54,8 +54,8 @@ static void expect_masked(const hal_device *device)
     const hal_device_info *info = hal_device_get_info(device), *cpu = cpu_info();
     const char *faults = hal_device_get_quirks(device);
     assert_int_equal(info->subgroup_width, 0);
-    assert_int_equal(info->abilities, cpu->abilities & ~(uint32_t)HAL_ABILITY_ATOMIC_64);
-    assert_true(info->abilities & HAL_ABILITY_TIMESTAMPS);
+    assert_int_equal(info->features, cpu->features & ~(uint32_t)HAL_FEATURE_ATOMIC_64);
+    assert_true(info->features & HAL_FEATURE_TIMESTAMPS);
     assert_int_equal(info->storage_types, cpu->storage_types & ~HAL_TYPE_BIT(HAL_TYPE_F16));
     assert_non_null(strstr(faults, "subgroups: work-item 0 has sum "));
     assert_non_null(strstr(faults, "atomic_64: its test crashed\n"));

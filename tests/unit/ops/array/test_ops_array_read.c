@@ -23,8 +23,8 @@ static int begin(void **state)
 {
     mock_begin(state);
     mock = mock_find("mock");
-    mock->infos[0].abilities = HAL_ABILITY_ZERO_COPY;
-    mock->infos[2].abilities = HAL_ABILITY_ZERO_COPY | HAL_ABILITY_MAP_DEVICE;
+    mock->infos[0].features = HAL_FEATURE_ZERO_COPY;
+    mock->infos[2].features = HAL_FEATURE_ZERO_COPY | HAL_FEATURE_MAP_DEVICE;
     mock->device_count = 3;
     return 0;
 }

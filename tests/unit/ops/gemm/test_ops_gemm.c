@@ -60,7 +60,7 @@ static void every_tile(void **state)
     one.compute_units = 1;
     for (int i = 0; i < 16 * 2 * 4; i++) {
         const int64_t *n = shapes[i / 8];
-        one.abilities = i & 1 ? kept->abilities : kept->abilities & ~HAL_ABILITY_ASYNC_COPY;
+        one.features = i & 1 ? kept->features : kept->features & ~HAL_FEATURE_ASYNC_COPY;
         one.shared_bytes = i / 8 < 14 ? kept->shared_bytes : 8 << 10;
         try_problem((problem){.batch = i % 5 ? 1 : 2,
                               .m = n[0],

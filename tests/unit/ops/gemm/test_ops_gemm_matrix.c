@@ -17,7 +17,7 @@ static mock_state *mock;
 static int64_t beyond_k; /* steps of k in memory after the trial's k */
 static int64_t start;    /* of A and B, in elements after a place where vectors can begin */
 
-static int open_device(void **state, uint32_t units, uint32_t abilities, uint32_t shared_bytes)
+static int open_device(void **state, uint32_t units, uint32_t features, uint32_t shared_bytes)
 {
     mock_begin(state);
     mock = mock_find("mock");
@@ -25,7 +25,7 @@ static int open_device(void **state, uint32_t units, uint32_t abilities, uint32_
     info->subgroup_width = 32;
     info->shared_bytes = 227 << 10;
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
-    info->abilities |= HAL_ABILITY_ASYNC_COPY;
+    info->features |= HAL_FEATURE_ASYNC_COPY;
     info->matrix_types =
         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
     mock->problem[0] = 0;
@@ -37,20 +37,20 @@ static int open_device(void **state, uint32_t units, uint32_t abilities, uint32_
     planned = *test_context->info;
     planned.compute_units = units;
     planned.shared_bytes = shared_bytes;
-    planned.abilities = (planned.abilities & ~HAL_ABILITY_ASYNC_COPY) | abilities;
+    planned.features = (planned.features & ~HAL_FEATURE_ASYNC_COPY) | features;
     test_set_device(test_context, &planned);
     return 0;
 }
 
 static int open_units(void **state, uint32_t units)
 {
-    return open_device(state, units, HAL_ABILITY_ASYNC_COPY, 227 << 10);
+    return open_device(state, units, HAL_FEATURE_ASYNC_COPY, 227 << 10);
 }
 
 /* With so much shared memory that stages are less deep. */
 static int open_shallow(void **state)
 {
-    return open_device(state, 1, HAL_ABILITY_ASYNC_COPY, 96 << 10);
+    return open_device(state, 1, HAL_FEATURE_ASYNC_COPY, 96 << 10);
 }
 
 /* Without asynchronous copies and with as much shared memory as Vulkan and OpenCL have. */

@@ -45,8 +45,8 @@ static hal_device_info as_class(const device_class *class, const hal_device_info
     as.compute_units = class->compute_units;
     as.max_grid[0] = as.max_grid[1] = as.max_grid[2] = class->grid;
     as.matrix_types = class->has_units ? units : 0;
-    as.abilities &= ~(uint64_t)HAL_ABILITY_ASYNC_COPY;
-    as.abilities |= class->copies ? HAL_ABILITY_ASYNC_COPY : 0;
+    as.features &= ~(uint64_t)HAL_FEATURE_ASYNC_COPY;
+    as.features |= class->copies ? HAL_FEATURE_ASYNC_COPY : 0;
     return as;
 }
 

@@ -226,7 +226,7 @@ static hal_device_info large_device(void)
                              .subgroup_width = 32,
                              .shared_bytes = 227 << 10,
                              .max_vector_bytes = 16,
-                             .abilities = HAL_ABILITY_ASYNC_COPY};
+                             .features = HAL_FEATURE_ASYNC_COPY};
 }
 
 static void few_elements_and_long_k(void **state)

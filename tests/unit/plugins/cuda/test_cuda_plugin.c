@@ -29,7 +29,7 @@ TEST_WITH(test_info, begin, end)
     assert_string_equal(info.architecture, "sm_90");
     assert_int_equal(info.kind, HAL_DEVICE_DISCRETE);
     assert_int_equal(info.shared_bytes, 232448);
-    assert_true(info.abilities & HAL_ABILITY_ASYNC_COPY);
+    assert_true(info.features & HAL_FEATURE_ASYNC_COPY);
     hal_plugin_device *other = NULL;
     fails(plugin->device_open(1, &other), HAL_ERROR_NOT_FOUND, "expected an index below 1");
 }

@@ -280,7 +280,7 @@ TEST_WITH(discrete_devices_have_private_memory, set_up, tear_down)
     assert_string_equal(infos[0].id, "registry:1000");
     assert_int_equal(infos[1].kind, HAL_DEVICE_DISCRETE);
     assert_int_equal(infos[1].subgroup_width, 0);
-    assert_int_equal(infos[1].abilities & HAL_ABILITY_ZERO_COPY, 0);
+    assert_int_equal(infos[1].features & HAL_FEATURE_ZERO_COPY, 0);
     assert_int_equal(f->plugin->device_open(1, &device), HAL_OK);
     assert_int_equal(f->plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 64, &memory), HAL_OK);
     assert_int_equal(f->plugin->memory_map(device, memory, &pointer), HAL_ERROR_UNSUPPORTED);

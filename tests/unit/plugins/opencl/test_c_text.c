@@ -42,7 +42,7 @@ static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
         .info = {.subgroup_width = quirks & OPENCL_QUIRK_WARPS ? (uint32_t)OPENCL_WARP_WIDTH
                                                                : OPENCL_SUBGROUP_WIDTH,
                  .matrix_types = quirks & OPENCL_QUIRK_WARPS ? HAL_TYPES_MATRIX : 0,
-                 .abilities = quirks & OPENCL_QUIRK_WARPS ? HAL_ABILITY_ASYNC_COPY : 0}};
+                 .features = quirks & OPENCL_QUIRK_WARPS ? HAL_FEATURE_ASYNC_COPY : 0}};
     char path[512];
     snprintf(path, sizeof path, "%s/%s.ir", C_TEXT_FOLDER, name);
     char *source = file_read(path);
