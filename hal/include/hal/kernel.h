@@ -15,11 +15,11 @@ extern "C" {
 
 typedef struct hal_kernel hal_kernel;
 
-/* What a kernel is built from, in place of its IR. */
-typedef struct hal_kernel_recipe {
+/* Identifies a kernel by what it is built from, without its IR. */
+typedef struct hal_kernel_fingerprint {
     uint64_t hash[2]; /* of all that decides the IR but the device and the code that builds it */
     const void *code; /* an address in the library or program that builds it */
-} hal_kernel_recipe;
+} hal_kernel_fingerprint;
 
 /* Creates a kernel, or returns a new reference to the existing one. Compilation is complete when it
  * returns, so a program may prepare its kernels ahead of time.
@@ -30,21 +30,21 @@ HAL_API hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir
                                      HAL_OUT hal_kernel **kernel);
 
 /* hal_ir_builder_finish and hal_kernel_create in one: what was built is checked once and not
- * copied. The builder is then only to be destroyed. `recipe`: null, or lets hal_kernel_recall find
- * the kernel.
+ * copied. The builder is then only to be destroyed. `fingerprint`: null, or the one by which
+ * hal_kernel_recall finds the kernel.
  * Ownership: the caller's reference. Threads: the builder's. Errors: those of both. */
 HAL_API hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *builder,
-                                           const hal_kernel_recipe *recipe,
+                                           const hal_kernel_fingerprint *fingerprint,
                                            HAL_OUT hal_kernel **kernel);
 
-/* Creates the kernel of a recipe that hal_kernel_create_built had before, here or in another
+/* Creates the kernel of a fingerprint that hal_kernel_create_built had before, here or in another
  * process, from the compile cache: nothing is built. `*kernel` is null, and the status OK, where it
  * is not known: without a compile cache, while a layer listens or HAL_DUMP is set, on processors,
  * where the device or the code of hal or of the builder has changed, and where the linker gave
  * them no build id (-Wl,--build-id).
  * Ownership: the caller's reference. Threads: any.
  * Errors: INVALID_ARGUMENT for null, those of hal_kernel_create. */
-HAL_API hal_status hal_kernel_recall(hal_device *device, const hal_kernel_recipe *recipe,
+HAL_API hal_status hal_kernel_recall(hal_device *device, const hal_kernel_fingerprint *fingerprint,
                                      HAL_OUT hal_kernel **kernel);
 
 /* Creates `count` kernels as hal_kernel_create does, several at a time: threads that live within

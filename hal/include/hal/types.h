@@ -1,9 +1,10 @@
-/* Types that programs and plugins share: what a device is, kinds of memory, levels of the log, and
- * the description of a matrix product. Included by device.h and by plugin.h; stands alone with
- * status.h and ir.h.
+/* Types that programs and plugins share: the record of a device, kinds of memory, levels of the
+ * log, the description of a matrix product, and kinds of collectives.
  *
- * Enums have names, so that compilers warn when a value of one is given as another. Structures have
- * fields of fixed width, since they cross the plugin interface: docs/plugin-abi.md. */
+ * device.h and plugin.h include it; it stands alone with status.h and ir.h. Structures cross the
+ * plugin interface: their fields have fixed width, they begin with their size, and fields are only
+ * appended (docs/plugin-abi.md). Enums have names, so that compilers warn when a value of one is
+ * given as another. */
 #ifndef HAL_TYPES_H
 #define HAL_TYPES_H
 
@@ -16,16 +17,17 @@ extern "C" {
 
 /* ---- Devices ---- */
 
-/* hal_device_info.kind; the default choice prefers them in the order 1, 2, 3, 5, 4. */
+/* hal_device_info.kind. The default choice prefers DISCRETE, INTEGRATED, VIRTUAL, CPU, SOFTWARE. */
 typedef enum hal_device_kind {
     HAL_DEVICE_DISCRETE = 1,
     HAL_DEVICE_INTEGRATED = 2,
     HAL_DEVICE_VIRTUAL = 3,
-    HAL_DEVICE_SOFTWARE = 4, /* a GPU's interface computed by a processor: the last resort */
+    HAL_DEVICE_SOFTWARE = 4, /* a GPU's interface on a processor */
     HAL_DEVICE_CPU = 5       /* the processor itself */
 } hal_device_kind;
 
-typedef enum hal_exactness { /* bits; devices with all of them give the same results */
+/* Bits of hal_device_info.exactness. Devices with all of them give the same results. */
+typedef enum hal_exactness {
     HAL_EXACT_FMA = 1,      /* fused multiply-add is fused, of f32 and, where offered, of f64 */
     HAL_EXACT_DIVIDE = 2,   /* division is correctly rounded */
     HAL_EXACT_SQRT = 4,     /* square root is correctly rounded */
@@ -41,15 +43,18 @@ typedef enum hal_feature {        /* bits of hal_device_info.features */
     HAL_FEATURE_ZERO_COPY = 32    /* kernels access mapped memory directly, without a copy */
 } hal_feature;
 
-/* Filled by enumerate. All counts and sizes are what one dispatch or allocation may use. */
+/* The record of a device. A plugin's `enumerate` fills it; hal checks it, replaces 0 where it means
+ * "not known", and lowers limits to what it can use. Limits are inclusive, for one dispatch or one
+ * allocation. */
 typedef struct hal_device_info {
     uint32_t size;               /* sizeof(hal_device_info) of the plugin */
     uint32_t kind;               /* HAL_DEVICE_* */
     char name[128];              /* for people */
-    char id[64];                 /* stable: UUID or PCI address of the card, else kind and name */
+    char id[64];                 /* the same in each process: UUID or PCI address, else kind and
+                                  * name */
     char driver[64];             /* driver and its version */
-    char architecture[64];       /* part of the compile cache's key: what code is made for */
-    uint64_t memory_bytes;       /* of the device; 0: not known */
+    char architecture[64];       /* what code is compiled for: part of the compile cache's key */
+    uint64_t memory_bytes;       /* all memory of the device; 0: not known */
     uint64_t max_allocation;     /* bytes of one allocation */
     uint64_t max_binding;        /* bytes of one binding */
     uint32_t binding_alignment;  /* a binding's offset is a multiple of this many bytes */
@@ -61,25 +66,25 @@ typedef struct hal_device_info {
     uint32_t shared_bytes;       /* of a group's shared memory */
     uint32_t max_bindings;       /* of one kernel, up to HAL_IR_MAX_BINDINGS */
     uint32_t max_vector_bytes;   /* of one load or store; wider ones are split by hal */
-    uint32_t preferred_group;    /* work-items of a group that suits plain pointwise work; 0: no
-                                  * wish, hal says 64 */
-    uint32_t storage_types;      /* HAL_TYPE_BIT of what the plugin loads and stores itself;
-                                  * hal_types_storable has what memory may hold */
-    uint32_t arithmetic_types;   /* HAL_TYPE_BIT of what values may be */
+    uint32_t preferred_group;    /* work-items of a group for pointwise kernels; 0: not known, hal
+                                  * says 64 */
+    uint32_t storage_types;      /* HAL_TYPE_BIT of types that the plugin loads and stores itself;
+                                  * hal_types_storable adds those that hal converts */
+    uint32_t arithmetic_types;   /* HAL_TYPE_BIT of types of values */
     uint32_t exactness;          /* HAL_EXACT_* */
     uint32_t features;          /* HAL_FEATURE_* */
-    uint32_t math_f32;           /* bit (opcode - HAL_IR_MATH_FIRST): the plugin takes the opcode */
-    uint32_t math_f64;           /* itself and gives the bits of ir_math.h */
-    uint32_t max_queues;         /* that work at the same time; 1 where they take turns; 0: not
-                                  * known, hal says 1 */
-    uint32_t matrix_types;       /* HAL_TYPE_BIT of what MATRIX_MULTIPLY takes: F16, BF16, F32 */
-    uint32_t item_vector_bytes;  /* of the vectors that the device's compiler makes out of one
-                                  * work-item's arithmetic; 0: its operations are scalar */
-    uint32_t item_register_bytes; /* what one work-item may hold in registers; 0: not known */
-    uint32_t max_loop_iterations; /* of all loops of a kernel together that a work-item executes;
-                                   * each execution of a loop counts one more; 0: no limit. hal
-                                   * refuses kernels whose constants exceed it; bounds that are not
-                                   * constants are kept below it by the program */
+    uint32_t math_f32;           /* bit (opcode - HAL_IR_MATH_FIRST): the plugin computes the opcode
+                                  * itself, with the bits of ir_math.h */
+    uint32_t math_f64;           /* likewise for f64 */
+    uint32_t max_queues;         /* queues that run at the same time; 0: not known, hal says 1 */
+    uint32_t matrix_types;       /* HAL_TYPE_BIT of types of MATRIX_MULTIPLY: F16, BF16, F32 */
+    uint32_t item_vector_bytes;  /* of vectors that the device's compiler makes of one work-item's
+                                  * arithmetic; 0: its operations are scalar */
+    uint32_t item_register_bytes; /* registers of one work-item; 0: not known */
+    uint32_t max_loop_iterations; /* of all loops of a kernel together, for one work-item; each
+                                   * execution of a loop counts one more; 0: no limit. hal refuses
+                                   * kernels whose constant bounds exceed it; programs keep other
+                                   * bounds below it */
     uint32_t reserved[5];         /* 0 */
 } hal_device_info;
 
@@ -89,7 +94,7 @@ typedef enum hal_memory_kind { /* kinds of memory of hal_buffer_create */
     HAL_MEMORY_DEVICE = 0,   /* fastest for kernels */
     HAL_MEMORY_UPLOAD = 1,   /* mapped; written by the host, read by the device */
     HAL_MEMORY_DOWNLOAD = 2, /* mapped; written by the device, read by the host */
-    HAL_MEMORY_SHARED = 3,   /* mapped; both at full right */
+    HAL_MEMORY_SHARED = 3,   /* mapped; read and written by both */
     HAL_MEMORY_KIND_COUNT = 4
 } hal_memory_kind;
 
@@ -112,9 +117,9 @@ typedef struct hal_gemm_input {
 
 typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
     HAL_GEMM_STRICT = 0,   /* IEEE arithmetic of the accumulator's type */
-    HAL_GEMM_ACCURATE = 1, /* the strict bound by other means */
-    HAL_GEMM_FAST = 2,     /* whatever the matrix units do */
-    HAL_GEMM_NORMWISE = 3  /* of ops only: a bound of the result's norm; plugins get ACCURATE */
+    HAL_GEMM_ACCURATE = 1, /* the bound of STRICT; the method is free */
+    HAL_GEMM_FAST = 2,     /* the arithmetic of the device's matrix units */
+    HAL_GEMM_NORMWISE = 3  /* ops only: a bound of the result's norm; plugins get ACCURATE */
 } hal_gemm_precision;
 
 #define HAL_GEMM_MAX_INPUTS 16u
@@ -122,11 +127,11 @@ typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), row-major, C of m rows and n columns, op(A) m x k,
  * op(B) k x n; leading dimensions and batch strides in elements. Narrow floats accumulate in F32.
- * C is not read when beta is 0. ops never asks for k = 0, nor dispatches with alpha = 0: it scales
- * C by itself then. A plugin may refuse k = 0 with UNSUPPORTED.
+ * C is not read when beta is 0. For k = 0 or alpha = 0 ops scales C itself; a plugin may refuse
+ * k = 0 with UNSUPPORTED.
  *
- * The kernel that comes of it has the bindings 0: A, 1: B, 2: C (read and write), 3: workspace
- * (length 0 when none is needed), 4 and up: the epilogue's further inputs; and the scalars
+ * The kernel has the bindings 0: A, 1: B, 2: C (read and write), 3: workspace
+ * (length 0 if none is needed), 4 and up: the epilogue's further inputs; and the scalars
  * {double alpha, double beta}. It is dispatched with a grid of 1, 1, 1.
  *
  * The epilogue is null or a fragment. Its inputs are 0: the value (F32, or F64 for F64 matrices),
@@ -137,9 +142,8 @@ typedef struct hal_gemm_description {
     uint8_t transpose_a, transpose_b; /* 0 or 1: A is stored k x m, B is stored n x k */
     uint8_t beta_is_zero;             /* 1: C is never read, whatever beta the scalars hold */
     uint8_t precision;
-    uint8_t levels; /* of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the bound of the
-                     * result's norm in ops/gemm.h; a plugin computes the product with that many or
-                     * refuses it */
+    uint8_t levels;      /* of recursion of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the
+                          * bound in ops/gemm.h; a plugin uses that many or refuses the product */
     uint8_t reserved[4]; /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */

@@ -1,5 +1,5 @@
 /* The linker's number of a library or program, which changes whenever its code does. Used by
- * core/recipe.c. */
+ * core/fingerprint.c. */
 #ifndef HAL_SRC_BASE_BUILD_ID_H
 #define HAL_SRC_BASE_BUILD_ID_H
 

@@ -1,5 +1,5 @@
-/* Kernels in the compile cache by what they were built from, see recipe.h. */
-#include "recipe.h"
+/* Kernels in the compile cache by what they were built from, see fingerprint.h. */
+#include "fingerprint.h"
 
 #include "hooks.h"
 
@@ -12,13 +12,13 @@
 #include <xxhash.h>
 
 /* All that a kernel's legalised IR depends on; the scope of the cache has plugin and driver. */
-typedef struct recipe_text {
+typedef struct fingerprint_text {
     char what[8];
     uint64_t hash[2];
     uint8_t builder[HAL_BUILD_ID_BYTES]; /* build id of the code that builds the kernel */
     uint8_t own[HAL_BUILD_ID_BYTES];     /* and of hal, which legalises it */
     hal_device_info info;                /* with what the probe has taken from it */
-} recipe_text;
+} fingerprint_text;
 
 /* The start of an entry; the packed kernel follows. */
 typedef struct entry_head {
@@ -26,15 +26,16 @@ typedef struct entry_head {
 } entry_head;
 
 /* Returns whether there is a key: the code has build ids. */
-static int recipe_key(const hal_device *device, const hal_kernel_recipe *recipe, uint64_t key[2])
+static int fingerprint_key(const hal_device *device, const hal_kernel_fingerprint *fingerprint,
+                           uint64_t key[2])
 {
-    recipe_text text;
+    fingerprint_text text;
     memset(&text, 0, sizeof text);
-    memcpy(text.what, "recipe", 6);
-    memcpy(text.hash, recipe->hash, sizeof text.hash);
+    memcpy(text.what, "recall", 6);
+    memcpy(text.hash, fingerprint->hash, sizeof text.hash);
     memcpy(&text.info, &device->info, sizeof text.info);
-    if (hal_build_id_get(recipe->code, text.builder) == 0 ||
-        hal_build_id_get((const void *)(uintptr_t)hal_recipe_find, text.own) == 0) {
+    if (hal_build_id_get(fingerprint->code, text.builder) == 0 ||
+        hal_build_id_get((const void *)(uintptr_t)hal_fingerprint_find, text.own) == 0) {
         return 0;
     }
     const XXH128_hash_t hash = XXH3_128bits(&text, sizeof text);
@@ -43,18 +44,19 @@ static int recipe_key(const hal_device *device, const hal_kernel_recipe *recipe,
     return 1;
 }
 
-static int recipe_is_used(const hal_device *device)
+static int fingerprint_is_used(const hal_device *device)
 {
     const char *dump = secure_getenv("HAL_DUMP");
     return device->info.kind != HAL_DEVICE_CPU && (!dump || dump[0] == 0) &&
            !hal_hooks_on(HAL_HOOK_EVENTS | HAL_HOOK_CALLS | HAL_HOOK_BATCHES);
 }
 
-int hal_recipe_find(hal_device *device, const hal_kernel_recipe *recipe, hal_recipe_kernel *found)
+int hal_fingerprint_find(hal_device *device, const hal_kernel_fingerprint *fingerprint,
+                         hal_fingerprint_kernel *found)
 {
     uint64_t key[2], bytes = 0;
     found->entry = NULL;
-    if (!recipe_is_used(device) || !recipe_key(device, recipe, key)) {
+    if (!fingerprint_is_used(device) || !fingerprint_key(device, fingerprint, key)) {
         return 0;
     }
     const hal_cache_scope *outer = hal_cache_enter(&device->cache);
@@ -69,23 +71,23 @@ int hal_recipe_find(hal_device *device, const hal_kernel_recipe *recipe, hal_rec
                                          bytes - sizeof(entry_head));
     }
     if (bytes <= sizeof(entry_head) || !found->ir) {
-        hal_recipe_release(found);
+        hal_fingerprint_release(found);
         return 0;
     }
     return 1;
 }
 
-void hal_recipe_release(hal_recipe_kernel *found)
+void hal_fingerprint_release(hal_fingerprint_kernel *found)
 {
     free(found->entry);
     found->entry = NULL;
 }
 
-void hal_recipe_store(hal_device *device, const hal_kernel_recipe *recipe, const hal_ir_kernel *ir,
-                      const uint64_t key[2])
+void hal_fingerprint_store(hal_device *device, const hal_kernel_fingerprint *fingerprint,
+                           const hal_ir_kernel *ir, const uint64_t key[2])
 {
     uint64_t place[2];
-    if (!recipe_is_used(device) || !recipe_key(device, recipe, place)) {
+    if (!fingerprint_is_used(device) || !fingerprint_key(device, fingerprint, place)) {
         return;
     }
     const size_t bytes = sizeof(entry_head) + hal_ir_kernel_packed_bytes(ir);

@@ -3,7 +3,7 @@
 #include "gemm_check.h"
 #include "hooks.h"
 #include "kernel_cache.h"
-#include "recipe.h"
+#include "fingerprint.h"
 
 #include "base/list.h"
 #include "base/log.h"
@@ -103,11 +103,12 @@ static hal_status kernel_create_legal(const char *function, hal_device *device,
                                 &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
 }
 
-/* Of a verified kernel, which is an argument of the function. `recipe`: null, or what it was built
- * from. */
+/* Of a verified kernel, which is an argument of the function. `fingerprint`: null, or its
+ * key in the compile cache. */
 static hal_status kernel_create_verified(const char *function, const char *argument,
                                          hal_device *device, const hal_ir_kernel *ir,
-                                         const hal_kernel_recipe *recipe, hal_kernel **kernel)
+                                         const hal_kernel_fingerprint *fingerprint,
+                                         hal_kernel **kernel)
 {
     if (ir->flags & HAL_IR_FRAGMENT) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected a kernel, got fragment %s",
@@ -128,8 +129,8 @@ static hal_status kernel_create_verified(const char *function, const char *argum
     status = kernel_create_legal(function, device, ir, legal, kernel);
     if (status == HAL_OK) {
         hal_kernel_cache_add_source(device->kernels, *kernel, source);
-        if (recipe) {
-            hal_recipe_store(device, recipe, legal, (*kernel)->key);
+        if (fingerprint) {
+            hal_fingerprint_store(device, fingerprint, legal, (*kernel)->key);
         }
     }
     hal_ir_kernel_destroy(legal);
@@ -152,7 +153,8 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal
 }
 
 static hal_status kernel_create_built(hal_device *device, hal_ir_builder *builder,
-                                      const hal_kernel_recipe *recipe, hal_kernel **kernel)
+                                      const hal_kernel_fingerprint *fingerprint,
+                                      hal_kernel **kernel)
 {
     if (!kernel || !builder) {
         return hal_null_argument("hal_kernel_create_built", kernel ? "builder" : "kernel");
@@ -162,25 +164,26 @@ static hal_status kernel_create_built(hal_device *device, hal_ir_builder *builde
     if (status == HAL_OK) {
         status = hal_ir_builder_end(builder, "hal_kernel_create_built");
     }
-    return status == HAL_OK ? kernel_create_verified("hal_kernel_create_built", "builder", device,
-                                                     hal_ir_builder_view(builder), recipe, kernel)
-                            : status;
+    return status == HAL_OK
+               ? kernel_create_verified("hal_kernel_create_built", "builder", device,
+                                        hal_ir_builder_view(builder), fingerprint, kernel)
+               : status;
 }
 
-static hal_status kernel_recall(hal_device *device, const hal_kernel_recipe *recipe,
+static hal_status kernel_recall(hal_device *device, const hal_kernel_fingerprint *fingerprint,
                                 hal_kernel **kernel)
 {
-    if (!kernel || !recipe) {
-        return hal_null_argument("hal_kernel_recall", kernel ? "recipe" : "kernel");
+    if (!kernel || !fingerprint) {
+        return hal_null_argument("hal_kernel_recall", kernel ? "fingerprint" : "kernel");
     }
     *kernel = NULL;
-    hal_recipe_kernel found;
+    hal_fingerprint_kernel found;
     hal_status status = hal_device_check(device, "hal_kernel_recall");
-    if (status == HAL_OK && hal_recipe_find(device, recipe, &found)) {
+    if (status == HAL_OK && hal_fingerprint_find(device, fingerprint, &found)) {
         status =
             hal_kernel_cache_get(device->kernels, found.key,
                                  &(hal_kernel_source){.ir = found.ir, .built = found.ir}, kernel);
-        hal_recipe_release(&found);
+        hal_fingerprint_release(&found);
     }
     return status;
 }
@@ -339,21 +342,21 @@ hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_ke
 }
 
 hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *builder,
-                                   const hal_kernel_recipe *recipe, hal_kernel **kernel)
+                                   const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel)
 {
     hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_built");
     if (status == HAL_OK) {
-        status = report_created(kernel_create_built(device, builder, recipe, kernel), kernel);
+        status = report_created(kernel_create_built(device, builder, fingerprint, kernel), kernel);
     }
     return status;
 }
 
-hal_status hal_kernel_recall(hal_device *device, const hal_kernel_recipe *recipe,
+hal_status hal_kernel_recall(hal_device *device, const hal_kernel_fingerprint *fingerprint,
                              hal_kernel **kernel)
 {
     hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_recall");
     if (status == HAL_OK) {
-        status = kernel_recall(device, recipe, kernel);
+        status = kernel_recall(device, fingerprint, kernel);
     }
     return status == HAL_OK && *kernel ? report_created(status, kernel) : status;
 }

@@ -32,7 +32,7 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
 }
 
 /* Builds the IR of a kernel; compiles it where `ir` is null. */
-static hal_status kernel_build(hal_device *device, const hal_kernel_recipe *recipe,
+static hal_status kernel_build(hal_device *device, const hal_kernel_fingerprint *fingerprint,
                                const char *name, ops_kernel_emit emit, const void *user,
                                hal_ir_kernel **ir, hal_kernel **kernel)
 {
@@ -41,25 +41,25 @@ static hal_status kernel_build(hal_device *device, const hal_kernel_recipe *reci
     if (status == HAL_OK) {
         emit(builder, user);
         status = ir ? hal_ir_builder_finish(builder, ir)
-                    : hal_kernel_create_built(device, builder, recipe, kernel);
+                    : hal_kernel_create_built(device, builder, fingerprint, kernel);
         hal_ir_builder_destroy(builder);
     }
     return status;
 }
 
 /* A key has all that the kernel depends on, but for the device and the code of this library. */
-static hal_kernel_recipe recipe_of(const uint64_t key[2])
+static hal_kernel_fingerprint fingerprint_of(const uint64_t key[2])
 {
-    return (hal_kernel_recipe){.hash = {key[0], key[1]},
-                               .code = (const void *)(uintptr_t)ops_cache_get};
+    return (hal_kernel_fingerprint){.hash = {key[0], key[1]},
+                                    .code = (const void *)(uintptr_t)ops_cache_get};
 }
 
 /* Finds a kernel that an earlier process built, or leaves *kernel null. */
 static hal_status cache_recall(ops_context *context, const uint64_t key[2], hal_kernel **kernel)
 {
-    const hal_kernel_recipe recipe = recipe_of(key);
+    const hal_kernel_fingerprint fingerprint = fingerprint_of(key);
     const uint64_t begin = now_ns();
-    const hal_status status = hal_kernel_recall(context->device, &recipe, kernel);
+    const hal_status status = hal_kernel_recall(context->device, &fingerprint, kernel);
     if (*kernel) {
         ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     }
@@ -118,9 +118,9 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     if (count > 0) {
         return cache_compile_pending(context, taken, count, entry);
     }
-    const hal_kernel_recipe recipe = recipe_of(hash);
+    const hal_kernel_fingerprint fingerprint = fingerprint_of(hash);
     const uint64_t begin = now_ns();
-    status = kernel_build(context->device, &recipe, name, emit, user, NULL, &kernel);
+    status = kernel_build(context->device, &fingerprint, name, emit, user, NULL, &kernel);
     ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
     return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
 }

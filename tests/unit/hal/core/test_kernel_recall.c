@@ -10,7 +10,7 @@
 #include "scratch.h"
 
 static char folder[SCRATCH_BYTES];
-static hal_kernel_recipe recipe;
+static hal_kernel_fingerprint fingerprint;
 
 /* y[i] = x[i] * n + 1, with an array in shared memory. */
 static hal_ir_builder *built(void)
@@ -32,14 +32,14 @@ static hal_ir_builder *built(void)
 static int reset(void **state)
 {
     char command[512];
-    recipe = (hal_kernel_recipe){.hash = {1, 2},
-                                 .code = (const void *)(uintptr_t)hal_kernel_recall};
+    fingerprint = (hal_kernel_fingerprint){.hash = {1, 2},
+                                           .code = (const void *)(uintptr_t)hal_kernel_recall};
     snprintf(command, sizeof command, "rm -rf '%s'/*", folder);
     assert_int_equal(system(command), 0);
     return device_reset(state);
 }
 
-static void create(const hal_kernel_recipe *with)
+static void create(const hal_kernel_fingerprint *with)
 {
     hal_kernel *made;
     hal_ir_builder *b = built();
@@ -51,14 +51,14 @@ static void create(const hal_kernel_recipe *with)
 static hal_kernel *recalled(void)
 {
     hal_kernel *found = (hal_kernel *)device;
-    assert_ok(hal_kernel_recall(device, &recipe, &found));
+    assert_ok(hal_kernel_recall(device, &fingerprint, &found));
     return found;
 }
 
 TEST_WITH(a_kernel_comes_back_without_being_built, reset, NULL)
 {
     assert_null(recalled());
-    create(&recipe);
+    create(&fingerprint);
     hal_kernel *first = recalled(), *second = recalled(), *other;
     assert_non_null(first);
     assert_ptr_equal(first, second);
@@ -86,19 +86,19 @@ TEST_WITH(a_kernel_comes_back_without_being_built, reset, NULL)
     hal_kernel_release(first);
 }
 
-TEST_WITH(another_recipe_is_not_known, reset, NULL)
+TEST_WITH(another_fingerprint_is_not_known, reset, NULL)
 {
     create(NULL);
     assert_null(recalled());
-    create(&recipe);
-    recipe.hash[1] = 3;
+    create(&fingerprint);
+    fingerprint.hash[1] = 3;
     assert_null(recalled());
-    recipe.hash[1] = 2;
-    recipe.code = dlsym(RTLD_DEFAULT, "strlen"); /* another library's */
+    fingerprint.hash[1] = 2;
+    fingerprint.code = dlsym(RTLD_DEFAULT, "strlen"); /* another library's */
     assert_null(recalled());
-    recipe.code = &recipe; /* of the test, which may have no build id */
-    create(&recipe);
-    recipe.code = (const void *)(uintptr_t)hal_kernel_recall;
+    fingerprint.code = &fingerprint; /* of the test, which may have no build id */
+    create(&fingerprint);
+    fingerprint.code = (const void *)(uintptr_t)hal_kernel_recall;
     hal_kernel *found = recalled();
     assert_non_null(found);
     hal_kernel_release(found);
@@ -106,7 +106,7 @@ TEST_WITH(another_recipe_is_not_known, reset, NULL)
 
 TEST_WITH(a_changed_device_forgets, reset, NULL)
 {
-    create(&recipe);
+    create(&fingerprint);
     device->info.features ^= 1; /* as the probe of a driver does */
     assert_null(recalled());
     device->info.features ^= 1;
@@ -120,7 +120,7 @@ TEST_WITH(a_changed_device_forgets, reset, NULL)
 
 TEST_WITH(with_a_dump_or_without_a_cache_kernels_are_built, reset, NULL)
 {
-    create(&recipe);
+    create(&fingerprint);
     setenv("HAL_DUMP", "native", 1);
     assert_null(recalled());
     unsetenv("HAL_DUMP");
@@ -135,13 +135,13 @@ TEST_WITH(with_a_dump_or_without_a_cache_kernels_are_built, reset, NULL)
 TEST_WITH(the_plugin_may_fail, reset, NULL)
 {
     hal_kernel *found = (hal_kernel *)device;
-    create(&recipe);
+    create(&fingerprint);
     atomic_store(&mock->fail_in[MOCK_KERNEL], 1);
-    assert_int_equal(hal_kernel_recall(device, &recipe, &found), HAL_ERROR_INTERNAL);
+    assert_int_equal(hal_kernel_recall(device, &fingerprint, &found), HAL_ERROR_INTERNAL);
     assert_null(found);
     assert_int_equal(hal_kernel_recall(device, NULL, &found), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_kernel_recall(NULL, &recipe, &found), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_kernel_recall(device, &recipe, NULL), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_kernel_recall(NULL, &fingerprint, &found), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_kernel_recall(device, &fingerprint, NULL), HAL_ERROR_INVALID_ARGUMENT);
 }
 
 /* A packed kernel moves as bytes. */
