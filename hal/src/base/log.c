@@ -2,6 +2,7 @@
  * through the host table, and by programs through hal/hal.h. */
 #include "log.h"
 
+#include "fork.h"
 #include "status.h"
 #include "cancel.h"
 
@@ -20,6 +21,7 @@ static _Atomic uint32_t enabled;
 static _Atomic int errors_enabled; /* whatever the level */
 
 static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(callback_lock, HAL_FORK_LEAF)
 static hal_log_callback callback;
 static void *callback_user;
 

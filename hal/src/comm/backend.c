@@ -12,6 +12,7 @@
 #include "core/progress.h"
 #include "step.h"
 
+#include "base/fork.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -51,6 +52,7 @@ typedef struct backend_fence {
 } backend_fence;
 
 static pthread_mutex_t backend_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(backend_lock, HAL_FORK_LAYER)
 static backend_call *waiting_calls; /* of all backends, in the order of recording */
 
 static int call_reduces(const hal_mailbox_call *call)

@@ -5,6 +5,7 @@
 #include "mailbox.h"
 
 #include "base/cancel.h"
+#include "base/fork.h"
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/platform.h"
@@ -26,6 +27,7 @@
 #define REMOVE_LOCK UINT64_C(1000000) /* byte that guards the removal of a mailbox */
 
 static pthread_mutex_t local_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(local_lock, HAL_FORK_LAYER)
 static hal_mailbox *local_mailboxes; /* that some ranks have not joined yet */
 
 static uint64_t round_up(uint64_t value, uint64_t multiple)

@@ -5,6 +5,7 @@
 #include "mpi_abi.h"
 
 #include "base/cancel.h"
+#include "base/fork.h"
 #include "base/status.h"
 
 #include <dlfcn.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 static hal_mpi state = {.next_tag = 1};
 static int (*before_exit)(hal_mpi *mpi);
 static _Atomic pid_t owner; /* a forked child does not use MPI */

@@ -5,6 +5,7 @@
 #include "submit.h"
 #include "progress.h"
 
+#include "base/fork.h"
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -20,6 +21,7 @@
 #define POLL_INTERVAL_NS UINT64_C(100000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 static pthread_cond_t advanced; /* a queue is not advancing any more; on the monotonic clock */
 static pthread_once_t advanced_once = PTHREAD_ONCE_INIT;
 static hal_queue *deferred_queues;

@@ -1,6 +1,7 @@
 /* The progress callbacks of the process. */
 #include "progress.h"
 
+#include "base/fork.h"
 #include "base/clock.h"
 
 #include <pthread.h>
@@ -11,6 +12,7 @@
 _Atomic unsigned hal_progress_count;
 
 static pthread_mutex_t progress_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(progress_lock, HAL_FORK_LAYER)
 static hal_progress *callbacks;
 static _Atomic uint64_t next_poll_ns;
 

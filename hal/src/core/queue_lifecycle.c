@@ -6,6 +6,7 @@
 #include "staging.h"
 #include "progress.h"
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "plugin/queue_table.h"
@@ -20,6 +21,7 @@
 _Static_assert(offsetof(hal_queue, timeline) == 0, "hal_timeline_queue needs it");
 
 static pthread_mutex_t recycled_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(recycled_lock, HAL_FORK_LAYER)
 static hal_queue *recycled_queues;
 
 static void queue_recycle(void *object)

@@ -8,6 +8,7 @@
 #include "dump_contents.h"
 #include "layer.h"
 #include "plugin/host.h"
+#include "base/fork.h"
 #include "base/platform.h"
 #include "base/status.h"
 
@@ -18,6 +19,7 @@
 
 /* Guards the whole layer. Its holder waits for devices, never for other threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 
 /* Creates a file and removes it: the folder has to take files. */
 static hal_status dump_begin(void)

@@ -3,6 +3,7 @@
 
 #include "plugin/host.h"
 #include "base/cancel.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ hal_status hal_dump_file_create(const char *folder, hal_dump_file *file)
             hal_text_free(&name);
             return hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a record");
         }
-        file->handle = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        file->handle = hal_file_open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     } while (file->handle < 0 && errno == EEXIST);
     file->path = name.data;
     if (file->handle < 0) {
@@ -132,13 +133,8 @@ hal_status hal_dump_file_flush(hal_dump_file *file)
 {
     HAL_UNCANCELLED;
     hal_payload *waiting = &file->waiting;
-    uint64_t done = 0;
-    while (!waiting->failed && done < waiting->bytes) {
-        const ssize_t written = write(file->handle, waiting->data + done, waiting->bytes - done);
-        if (written < 0 && errno != EINTR) {
-            return file_fail(file);
-        }
-        done += written > 0 ? (uint64_t)written : 0;
+    if (!waiting->failed && !hal_file_write(file->handle, waiting->data, waiting->bytes)) {
+        return file_fail(file);
     }
     waiting->bytes = 0;
     return waiting->failed

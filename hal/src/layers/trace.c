@@ -7,6 +7,7 @@
  * at waits. On other devices the host waits for each batch and uses its own clock.
  *
  * Called by layer.c, and by core through its table of hooks. */
+#include "base/fork.h"
 #include "base/clock.h"
 #include "core/kernel.h"
 #include "core/pool.h"
@@ -46,6 +47,7 @@ typedef struct hal_queue_trace {
 
 /* Names of kernels by the plugin's object, groups by device. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 static hal_map kernel_names;
 static hal_map device_groups;
 static uint32_t last_group = HAL_TRACE_HOST;
@@ -53,6 +55,7 @@ static uint32_t last_line;
 
 /* Guards the traces of queues: any thread may wait for a queue. Taken before `lock`. */
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(queue_lock, HAL_FORK_LAYER)
 
 static uint32_t device_group(hal_device *device)
 {

@@ -5,7 +5,10 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "plugin/host.h"
+#include "base/file.h"
+#include "base/fork.h"
 #include "base/log.h"
+#include "base/platform.h"
 #include "base/status.h"
 #include "base/text.h"
 
@@ -17,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUFFER_BYTES 65536u
@@ -25,6 +29,7 @@
 
 /* Guards the state below. `file` is negative before the start and after an error. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(lock, HAL_FORK_LEAF)
 static int file = -1;
 static off_t written;
 static uint64_t written_ns;
@@ -88,16 +93,7 @@ static void buffer_write(void)
     HAL_UNCANCELLED;
     const size_t length = buffer.length;
     hal_text_add(&buffer, "\n]\n");
-    const char *at = buffer.data;
-    off_t offset = written;
-    size_t left = buffer.failed ? 0 : buffer.length;
-    ssize_t wrote = 1;
-    while (left > 0 && (wrote = pwrite(file, at, left, offset)) > 0) {
-        at += wrote;
-        offset += wrote;
-        left -= (size_t)wrote;
-    }
-    if (buffer.failed || left > 0) {
+    if (buffer.failed || !hal_file_write_at(file, buffer.data, buffer.length, written)) {
         hal_log(HAL_LOG_ERROR, "HAL_TRACE: writing stopped: %s",
                 buffer.failed ? "no host memory" : strerror(errno));
         close(file);
@@ -126,11 +122,39 @@ static void members_add(const char *format, va_list arguments)
     }
 }
 
+/* Opens a file that no other process writes, and empties it: `path`, or a name with the number of
+ * this process before the suffix. Returns -1 with errno. */
+static int file_create(const char *path)
+{
+    struct stat what;
+    int made = hal_file_open(path, O_WRONLY | O_CREAT, 0666);
+    if (made >= 0 && fstat(made, &what) == 0 && S_ISREG(what.st_mode) &&
+        !hal_file_lock_byte(made, 0)) {
+        const char *slash = strrchr(path, '/');
+        const char *base = slash ? slash + 1 : path;
+        const char *dot = strrchr(base, '.');
+        const char *suffix = dot && dot != base ? dot : path + strlen(path);
+        hal_text name = {0};
+        hal_text_add(&name, "%.*s-%ld%s", (int)(suffix - path), path, (long)getpid(), suffix);
+        close(made);
+        made = name.failed ? -1 : hal_file_open(name.data, O_WRONLY | O_CREAT, 0666);
+        if (made >= 0) {
+            hal_file_lock_byte(made, 0);
+        }
+        hal_text_free(&name);
+    }
+    if (made >= 0 && ftruncate(made, 0) != 0 && errno != EINVAL) {
+        close(made);
+        return -1;
+    }
+    return made;
+}
+
 hal_status hal_trace_open(const char *path)
 {
     HAL_UNCANCELLED;
-    file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0 || pwrite(file, "[\n", 2, 0) != 2) {
+    file = file_create(path);
+    if (file < 0 || !hal_file_write_at(file, "[\n", 2, 0)) {
         const int error = errno;
         if (file >= 0) {
             close(file);

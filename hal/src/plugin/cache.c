@@ -1,13 +1,15 @@
-/* The compile cache on disk. Called by plugins through the host table while hal opens a device or
- * creates a kernel. Errors never fail a program: without a folder kernels are compiled each
- * time. */
+/* The compile cache on disk, for plugins through the host table and for hal. Errors never fail a
+ * program: without a folder kernels are compiled each time. */
 #include "cache.h"
 
 #include "base/cancel.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/place.h"
 #include "base/platform.h"
 #include "base/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -16,12 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #define MAGIC "HALCACHE"
 #define VERSION 1u
 #define MAX_ENTRY_BYTES (UINT64_C(1) << 30)
+#define NAME_BYTES 32u /* of an entry; a temporary file has a dot and a suffix after them */
+#define STALE_SECONDS 3600
 
 /* The header of an entry's file; the entry's bytes follow. */
 typedef struct header {
@@ -38,7 +43,7 @@ typedef struct header {
 static _Thread_local const hal_cache_scope *current;
 
 static _Atomic int has_warned;
-static _Atomic uint32_t temporary_count;
+static atomic_flag has_removed_stale = ATOMIC_FLAG_INIT;
 
 static int folders_create(char *path)
 {
@@ -75,7 +80,7 @@ static int folder_name(hal_text *folder)
         return 0;
     }
     if (named && *named) {
-        hal_text_add(folder, "%s", named);
+        hal_place_add(folder, named);
     } else if (cache && *cache == '/') {
         hal_text_add(folder, "%s/halyard", cache);
     } else if (home && *home == '/') {
@@ -124,24 +129,7 @@ static int entry_path(int (*get_folder)(hal_text *folder), const hal_cache_scope
     return !path->failed;
 }
 
-static int file_read(int file, void *data, uint64_t bytes)
-{
-    char *at = data;
-    while (bytes > 0) {
-        const ssize_t got = read(file, at, bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return 0;
-        }
-        at += got;
-        bytes -= (uint64_t)got;
-    }
-    return 1;
-}
-
-/* Errors: IO for an invalid entry. */
+/* Errors: NOT_FOUND for what is not a file of this user or of root, IO for an invalid entry. */
 static hal_status entry_read(int file, const hal_cache_scope *scope, const uint64_t key[2],
                              void **data, uint64_t *bytes)
 {
@@ -149,8 +137,11 @@ static hal_status entry_read(int file, const hal_cache_scope *scope, const uint6
     header head;
     struct stat what;
     header_init(&expected, scope, key);
-    if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) || what.st_uid != geteuid() ||
-        !file_read(file, &head, sizeof head) ||
+    if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) ||
+        (what.st_uid != geteuid() && what.st_uid != 0)) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    if (!hal_file_read(file, &head, sizeof head) ||
         memcmp(&head, &expected, offsetof(header, length)) != 0 ||
         head.own_checksum != XXH3_64bits(&head, offsetof(header, own_checksum)) ||
         head.length > MAX_ENTRY_BYTES || (uint64_t)what.st_size != sizeof head + head.length) {
@@ -160,7 +151,7 @@ static hal_status entry_read(int file, const hal_cache_scope *scope, const uint6
     if (!read) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
-    if (!file_read(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
+    if (!hal_file_read(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
         free(read);
         return HAL_ERROR_IO;
     }
@@ -169,21 +160,33 @@ static hal_status entry_read(int file, const hal_cache_scope *scope, const uint6
     return HAL_OK;
 }
 
-static int file_write(int file, const void *data, uint64_t bytes)
+static bool is_temporary(const char *name)
 {
-    const char *at = data;
-    while (bytes > 0) {
-        const ssize_t written = write(file, at, bytes);
-        if (written < 0 && errno == EINTR) {
-            continue;
+    return strspn(name, "0123456789abcdef") == NAME_BYTES && name[NAME_BYTES] == '.';
+}
+
+/* Removes temporary files of processes that ended while they wrote, from the folder of `path`.
+ * Once in a process: its length is the number of entries. */
+static void stale_remove(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = atomic_flag_test_and_set(&has_removed_stale)
+                       ? NULL
+                       : strndup(path, (size_t)(slash - path));
+    DIR *entries = folder ? opendir(folder) : NULL;
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        struct stat what;
+        if (is_temporary(entry->d_name) &&
+            fstatat(dirfd(entries), entry->d_name, &what, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(what.st_mode) && what.st_uid == geteuid() &&
+            time(NULL) - what.st_mtime > STALE_SECONDS) {
+            unlinkat(dirfd(entries), entry->d_name, 0);
         }
-        if (written <= 0) {
-            return 0;
-        }
-        at += written;
-        bytes -= (uint64_t)written;
     }
-    return 1;
+    if (entries) {
+        closedir(entries);
+    }
+    free(folder);
 }
 
 /* The thread's scope if it is that of the device, else null. */
@@ -230,11 +233,12 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
         return HAL_ERROR_NOT_FOUND;
     }
     hal_status status = HAL_ERROR_NOT_FOUND;
-    const int file = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* O_NONBLOCK: the open of a pipe without a writer would wait for one. */
+    const int file = hal_file_open(path.data, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     if (file >= 0) {
         status = entry_read(file, scope, key, data, bytes);
         if (status == HAL_ERROR_IO) {
-            /* Truncated, of another version, or of another user: it is compiled again. */
+            /* Truncated, or of another version: it is compiled again. */
             hal_log(HAL_LOG_INFO, "cache: dropping the unusable entry %s", path.data);
             unlink(path.data);
             status = HAL_ERROR_NOT_FOUND;
@@ -259,19 +263,19 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
         hal_text_free(&path);
         return HAL_ERROR_NOT_FOUND;
     }
-    hal_text_add(&temporary, "%s.%ld.%u", path.data, (long)getpid(),
-                 atomic_fetch_add(&temporary_count, 1));
+    stale_remove(path.data);
+    hal_text_add(&temporary, "%s.XXXXXX", path.data);
     header head;
     header_init(&head, scope, key);
     head.length = bytes;
     head.checksum = XXH3_64bits(data, bytes);
     head.own_checksum = XXH3_64bits(&head, offsetof(header, own_checksum));
     hal_status status = HAL_ERROR_IO;
-    const int file =
-        temporary.failed ? -1 : open(temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int file = temporary.failed ? -1 : hal_file_create_unique(temporary.data);
     if (file >= 0) {
-        const int written = file_write(file, &head, sizeof head) && file_write(file, data, bytes);
-        if (close(file) == 0 && written && rename(temporary.data, path.data) == 0) {
+        const bool is_written =
+            hal_file_write(file, &head, sizeof head) && hal_file_write(file, data, bytes);
+        if (close(file) == 0 && is_written && rename(temporary.data, path.data) == 0) {
             status = HAL_OK;
         } else {
             unlink(temporary.data);

@@ -1,6 +1,8 @@
 /* Queues of plugins by their handle, see queue_table.h. */
 #include "queue_table.h"
 
+#include "base/fork.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@ typedef struct entry {
 } entry;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(lock, HAL_FORK_LEAF)
 static entry *entries;
 
 /* The caller holds the lock. */

@@ -1,15 +1,31 @@
 /* All plugin files that the process has found. */
 #include "registry.h"
 
+#include "base/fork.h"
 #include "base/status.h"
 
 #include <hal/device.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_module *modules_known;
+
+/* The thread that holds the lock; meaningful to that thread only. */
+static pthread_t owner;
+static atomic_bool is_owned;
+
+static bool is_own(void)
+{
+    return atomic_load(&is_owned) && pthread_equal(owner, pthread_self());
+}
+
+__attribute__((constructor)) static void guard_lock(void)
+{
+    hal_fork_guard(&lock, HAL_FORK_REGISTRY, is_own);
+}
 
 static hal_module *module_find(const char *path)
 {
@@ -29,10 +45,13 @@ static hal_module *module_find(const char *path)
 void hal_registry_lock(void)
 {
     pthread_mutex_lock(&lock);
+    owner = pthread_self();
+    atomic_store(&is_owned, true);
 }
 
 void hal_registry_unlock(void)
 {
+    atomic_store(&is_owned, false);
     pthread_mutex_unlock(&lock);
 }
 

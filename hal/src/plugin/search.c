@@ -1,14 +1,14 @@
-/* Search paths of plugins. Called by the registry with its lock held. */
+/* Search paths of plugins, see search.h. */
 #include "search.h"
 
 #include "base/cancel.h"
 #include "base/array.h"
+#include "base/place.h"
 #include "base/platform.h"
 #include "base/status.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
-#include <hal/hal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,24 +16,33 @@
 
 static const char *const suffixes[] = {".so", ".dylib"};
 
+/* dlopen would search a name without a slash elsewhere. */
+static hal_status paths_add(hal_strings *paths, const char *name, size_t length)
+{
+    char *named = strndup(name, length);
+    hal_text absolute = {0};
+    if (named) {
+        hal_place_add(&absolute, named);
+    }
+    char *whole = named && !absolute.failed ? realpath(absolute.data, NULL) : NULL;
+    const char *path = whole ? whole : absolute.data;
+    const hal_status status =
+        named && !absolute.failed
+            ? hal_strings_add(paths, path, strlen(path))
+            : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");
+    free(whole);
+    hal_text_free(&absolute);
+    free(named);
+    return status;
+}
+
 static hal_status paths_add_variable(hal_strings *paths)
 {
     const char *rest = getenv("HAL_PLUGIN_PATH");
     while (rest && *rest) {
         const size_t length = strcspn(rest, ":");
         if (length > 0) {
-            char *named = strndup(rest, length);
-            /* dlopen would search a name without a slash elsewhere. */
-            char *whole = named ? realpath(named, NULL) : NULL;
-            const char *path = whole ? whole : named;
-            const hal_status status =
-                path ? hal_strings_add(paths, path, strlen(path))
-                     : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");
-            free(whole);
-            free(named);
-            if (status != HAL_OK) {
-                return status;
-            }
+            HAL_TRY(paths_add(paths, rest, length));
         }
         rest += length + (rest[length] == ':');
     }
@@ -42,28 +51,20 @@ static hal_status paths_add_variable(hal_strings *paths)
 
 char *hal_search_own_file(const char *name)
 {
-    const char *(*const anchor)(void) = hal_version;
-    void *address;
-    memcpy(&address, &anchor, sizeof address);
-    Dl_info library;
-    if (!dladdr(address, &library) || !library.dli_fname) {
-        return NULL;
-    }
-    char *whole = realpath(library.dli_fname, NULL);
-    char *slash = whole ? strrchr(whole, '/') : NULL;
     char *path = NULL;
-    if (slash) {
-        *slash = 0;
-        path = asprintf(&path, "%s/halyard/%s", whole, name) < 0 ? NULL : path;
-    }
-    free(whole);
-    return path;
+    const char *folder = hal_place_library();
+    return folder && asprintf(&path, "%s/halyard/%s", folder, name) >= 0 ? path : NULL;
 }
 
 static hal_status paths_add_own_folder(hal_strings *paths)
 {
+    if (!hal_place_library()) {
+        return HAL_OK;
+    }
     char *folder = hal_search_own_file("plugins");
-    const hal_status status = folder ? hal_strings_add(paths, folder, strlen(folder)) : HAL_OK;
+    const hal_status status =
+        folder ? hal_strings_add(paths, folder, strlen(folder))
+               : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the folder of plugins");
     free(folder);
     return status;
 }
@@ -117,8 +118,11 @@ static hal_status files_add_folder(const char *folder, const char *name, hal_str
     if (name) {
         return add_named(folder, name, files);
     }
+    errno = 0;
     const int count = scandir(folder, &entries, is_plugin_file, entries_compare);
-    hal_status status = HAL_OK;
+    hal_status status = count < 0 && errno == ENOMEM
+                            ? hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to list %s", folder)
+                            : HAL_OK;
     for (int i = 0; i < count; i++) {
         if (status == HAL_OK) {
             status = files_add(folder, entries[i]->d_name, files);

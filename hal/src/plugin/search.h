@@ -1,4 +1,4 @@
-/* Search paths of plugins, and plugin files found there. Used by the registry. */
+/* Search paths of plugins, and plugin files found there. Needs the registry's lock. */
 #ifndef HAL_SRC_PLUGIN_SEARCH_H
 #define HAL_SRC_PLUGIN_SEARCH_H
 
