@@ -6,6 +6,7 @@
 
 #include <hal/hal.h>
 #include <hal/variables.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,11 +142,11 @@ static opened_device device_look(const hal_plugin_report *plugin, uint32_t index
 }
 
 /* Copies the line that begins at *rest, and moves on. Returns 0 at the end. */
-static int line_next(const char **rest, char *text, size_t bytes)
+static bool line_next(const char **rest, char *text, size_t bytes)
 {
     const size_t length = strcspn(*rest, "\n");
     snprintf(text, bytes, "%.*s", (int)length, *rest);
-    const int is_line = **rest != 0;
+    const bool is_line = **rest != 0;
     *rest += length + ((*rest)[length] == '\n');
     return is_line;
 }
@@ -379,7 +380,7 @@ int main(int argc, char **argv)
         print_text(report);
     }
     const char *backend = getenv("HAL_BACKEND");
-    const int unusable = backend && backend[0] && !report->choice[0];
+    const bool unusable = backend && backend[0] && !report->choice[0];
     hal_registry_report_destroy(report);
     return unusable;
 }

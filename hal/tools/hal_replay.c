@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <hal/dump.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -85,7 +86,7 @@ static const command_line line = {
 };
 
 /* Maps the file until the process ends. */
-static int file_map(const char *path, const void **data, uint64_t *bytes)
+static bool file_map(const char *path, const void **data, uint64_t *bytes)
 {
     struct stat information;
     const int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,5 +1,5 @@
 /* Probes plugins in a child process, so that one that crashes, hangs or exits when it is loaded or
- * asked for its devices becomes a line of a report. Used by hal-info. */
+ * asked for its devices becomes a line of a report. */
 #ifndef HAL_TOOLS_PLUGIN_PROBE_H
 #define HAL_TOOLS_PLUGIN_PROBE_H
 

@@ -2,6 +2,7 @@
 #include "replay_compare.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* An element: its bits, its value, and its rank among all numbers of its type. */
@@ -104,9 +105,9 @@ static void comparison_add(replay_comparison *result, uint64_t index, hal_type t
     const uint64_t ulps = here.rank > recorded.rank ? (uint64_t)here.rank - (uint64_t)recorded.rank
                                                     : (uint64_t)recorded.rank - (uint64_t)here.rank;
     const double tolerance = bound->tolerance < 0.0 ? usual_tolerance(type) : bound->tolerance;
-    const int near = floats && isfinite(absolute) &&
-                     ((tolerance > 0.0 && absolute <= tolerance * largest) ||
-                      (bound->ulps != UINT64_MAX && ulps <= bound->ulps));
+    const bool near = floats && isfinite(absolute) &&
+                      ((tolerance > 0.0 && absolute <= tolerance * largest) ||
+                       (bound->ulps != UINT64_MAX && ulps <= bound->ulps));
     result->unequal++;
     result->beyond += !near;
     if (result->unequal == 1 || absolute > result->absolute) {

@@ -1,4 +1,4 @@
-/* Compares results of a replay with recorded ones. Called by replay_run.c. */
+/* Compares results of a replay with recorded ones. */
 #ifndef HAL_TOOLS_REPLAY_COMPARE_H
 #define HAL_TOOLS_REPLAY_COMPARE_H
 

@@ -2,6 +2,7 @@
 #include "replay_file.h"
 
 #include <hal/dump.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,7 +144,7 @@ static void read_kernel(payload *from, replay_kernel *kernel)
     }
 }
 
-static int command_is_valid(const replay_command *command)
+static bool command_is_valid(const replay_command *command)
 {
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
@@ -153,7 +154,7 @@ static int command_is_valid(const replay_command *command)
     case HAL_COMMAND_FILL:
         return command->binding_count == 1;
     default:
-        return 0;
+        return false;
     }
 }
 
@@ -199,7 +200,7 @@ static void read_batch(payload *from, replay_record *record)
     }
 }
 
-static int read_payload(payload *from, replay_record *record)
+static bool read_payload(payload *from, replay_record *record)
 {
     switch (record->kind) {
     case HAL_DUMP_DEVICE:
@@ -230,19 +231,19 @@ static int read_payload(payload *from, replay_record *record)
         record->message = take_string(from);
         break;
     default:
-        return 0;
+        return false;
     }
     return !from->bad && from->left.count == 0;
 }
 
-int replay_file_begin(replay_file *file, const void *data, uint64_t bytes)
+bool replay_file_begin(replay_file *file, const void *data, uint64_t bytes)
 {
     payload from = {{data, bytes}, 0};
     *file = (replay_file){.at = HEAD_BYTES};
     if (bytes < HEAD_BYTES || memcmp(data, HAL_DUMP_MAGIC, 8) != 0) {
         snprintf(file->message, sizeof file->message,
                  "expected a file of HAL_DUMP=batch, which begins with " HAL_DUMP_MAGIC);
-        return 0;
+        return false;
     }
     take_bytes(&from, 8);
     const uint32_t version = take_u32(&from);
@@ -252,10 +253,10 @@ int replay_file_begin(replay_file *file, const void *data, uint64_t bytes)
                  "expected version %u, got %u: use the hal-replay of the library that wrote the "
                  "file",
                  HAL_DUMP_VERSION, version);
-        return 0;
+        return false;
     }
     file->rest = from.left;
-    return 1;
+    return true;
 }
 
 int replay_file_next(replay_file *file, replay_record *record)
@@ -287,11 +288,11 @@ int replay_file_next(replay_file *file, replay_record *record)
     return 1;
 }
 
-int replay_next_command(replay_bytes *commands, replay_command *command)
+bool replay_next_command(replay_bytes *commands, replay_command *command)
 {
     payload from = {*commands, 0};
     if (commands->count == 0) {
-        return 0;
+        return false;
     }
     read_command(&from, command);
     *commands = from.left;

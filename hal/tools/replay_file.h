@@ -1,10 +1,10 @@
 /* Parses a file of HAL_DUMP=batch, which is not trusted: every length, count and number is checked
- * before use. hal/dump.h has the format. Called by hal_replay.c,
- * replay_run.c and the fuzz target fuzz_replay_file. */
+ * before use. hal/dump.h has the format. */
 #ifndef HAL_TOOLS_REPLAY_FILE_H
 #define HAL_TOOLS_REPLAY_FILE_H
 
 #include <hal/plugin.h>
+#include <stdbool.h>
 
 /* Bytes of the file; text without a closing zero. */
 typedef struct replay_bytes {
@@ -65,12 +65,12 @@ typedef struct replay_file {
 } replay_file;
 
 /* Parses the header. Returns 0 with a message for an invalid file. */
-int replay_file_begin(replay_file *file, const void *data, uint64_t bytes);
+bool replay_file_begin(replay_file *file, const void *data, uint64_t bytes);
 
 /* Parses the next record. Returns 1, 0 at the end, -1 with a message for a damaged file. */
 int replay_file_next(replay_file *file, replay_record *record);
 
 /* Removes the next command from a batch's `commands`. Returns 0 at the end. */
-int replay_next_command(replay_bytes *commands, replay_command *command);
+bool replay_next_command(replay_bytes *commands, replay_command *command);
 
 #endif

@@ -1,7 +1,8 @@
 /* Matrix products as plain IR, for plugins without an own product. Slow and simple: each work-item
- * computes one element of C. Called by replay_kernel.c and replay_run.c. */
+ * computes one element of C. */
 #include "replay_kernel.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { GROUP = 64, GRID_X = 32768 };
@@ -183,8 +184,9 @@ void replay_plain_grid(const hal_gemm_description *gemm, uint32_t grid[3])
     const uint64_t plane = (uint64_t)gemm->m * (uint64_t)gemm->n;
     const uint64_t groups = (plane * gemm->batch + GROUP - 1) / GROUP;
     const uint64_t y = (groups + GRID_X - 1) / GRID_X;
-    const int fits = gemm->m > 0 && gemm->n > 0 && plane / (uint64_t)gemm->n == (uint64_t)gemm->m &&
-                     plane < UINT64_C(1) << 40 && gemm->batch < 1u << 20 && y <= UINT16_MAX;
+    const bool fits = gemm->m > 0 && gemm->n > 0 &&
+                      plane / (uint64_t)gemm->n == (uint64_t)gemm->m && plane < UINT64_C(1) << 40 &&
+                      gemm->batch < 1u << 20 && y <= UINT16_MAX;
     grid[0] = fits ? (uint32_t)(groups < GRID_X ? groups : GRID_X) : 0;
     grid[1] = fits ? (uint32_t)y : 0;
     grid[2] = 1;

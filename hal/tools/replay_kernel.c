@@ -4,6 +4,7 @@
 #include "../src/base/array.h"
 
 #include <hal/dump.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,7 +152,7 @@ hal_type replay_binding_type(const replay_made *made, uint32_t binding)
 {
     enum { WORKSPACE = 3, INPUTS = 4 };
     if (!made->is_gemm) {
-        const int known = made->ir && binding < made->ir->binding_count;
+        const bool known = made->ir && binding < made->ir->binding_count;
         return known ? made->ir->memories[binding].type : (hal_type)HAL_TYPE_NONE;
     }
     const hal_gemm_description *gemm = &made->gemm;

@@ -1,10 +1,11 @@
-/* Kernels of a file, created for the device of the replay. Called by replay_run.c. */
+/* Kernels of a file, created for the device of the replay. */
 #ifndef HAL_TOOLS_REPLAY_KERNEL_H
 #define HAL_TOOLS_REPLAY_KERNEL_H
 
 #include "replay_file.h"
 
 #include <hal/hal.h>
+#include <stdbool.h>
 
 /* One kernel. `kernel` is null, with a `reason`, if the device does not support it. */
 typedef struct replay_made {
@@ -47,7 +48,7 @@ void replay_plain_grid(const hal_gemm_description *gemm, uint32_t grid[3]);
 hal_type replay_gemm_accumulator(const hal_gemm_description *gemm);
 
 /* Whether a kernel for subgroups of `from` lanes computes the same with `to`. */
-int replay_lanes_fit(const hal_ir_kernel *ir, uint32_t from, uint32_t to);
+bool replay_lanes_fit(const hal_ir_kernel *ir, uint32_t from, uint32_t to);
 
 /* The same kernel with its subgroup operations, of `lanes` lanes, through shared memory.
  * Ownership: *fixed is for hal_ir_kernel_destroy. Errors: OUT_OF_MEMORY, UNSUPPORTED. */

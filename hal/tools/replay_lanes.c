@@ -1,7 +1,8 @@
 /* Rewrites subgroup operations through shared memory, for devices whose subgroups have another
- * number of lanes. Called by replay_kernel.c. */
+ * number of lanes. */
 #include "replay_kernel.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,14 @@ enum { MAX_LANES = 128, MAX_RECORDS = 128, MAX_CONSTANTS = 32 }; /* per replaced
 
 static const hal_ir_value NONE = HAL_IR_NONE;
 
-static int is_lane_operation(uint32_t opcode)
+static bool is_lane_operation(uint32_t opcode)
 {
     return opcode == HAL_IR_LANE_ID || opcode == HAL_IR_SHUFFLE || opcode == HAL_IR_SHUFFLE_XOR ||
            opcode == HAL_IR_SUBGROUP_REDUCE;
 }
 
 /* Allocates the arrays and copies the declarations. */
-static int rewrite_begin(rewrite *r)
+static bool rewrite_begin(rewrite *r)
 {
     enum { NAME_ROOM = HAL_TYPE_COUNT * 24 };
     const hal_ir_kernel *from = r->from;
@@ -49,7 +50,7 @@ static int rewrite_begin(rewrite *r)
         malloc((from->constant_count + replaced * MAX_CONSTANTS) * sizeof *r->constants);
     r->names = malloc(from->name_bytes + NAME_ROOM);
     if (!r->records || !r->values || !r->memories || !r->constants || !r->names) {
-        return 0;
+        return false;
     }
     if (from->memory_count > 0) {
         memcpy(r->memories, from->memories, from->memory_count * sizeof *r->memories);
@@ -61,7 +62,7 @@ static int rewrite_begin(rewrite *r)
     r->memory_count = from->memory_count;
     r->constant_count = from->constant_count;
     r->name_bytes = from->name_bytes;
-    return 1;
+    return true;
 }
 
 static hal_ir_value emit(rewrite *r, hal_ir_record record)
@@ -195,17 +196,17 @@ static hal_ir_value emit_lane_operation(rewrite *r, const hal_ir_record *record)
     }
 }
 
-int replay_lanes_fit(const hal_ir_kernel *ir, uint32_t from, uint32_t to)
+bool replay_lanes_fit(const hal_ir_kernel *ir, uint32_t from, uint32_t to)
 {
     const uint32_t least = from < to ? from : to;
     for (uint32_t i = 0; from != to && i < ir->record_count; i++) {
         const hal_ir_record *record = &ir->records[i];
         if (is_lane_operation(record->opcode) &&
             (record->opcode != HAL_IR_SHUFFLE_XOR || (uint32_t)record->imm >= least)) {
-            return 0;
+            return false;
         }
     }
-    return 1;
+    return true;
 }
 
 hal_status replay_fix_lanes(const hal_ir_kernel *ir, uint32_t lanes, hal_ir_kernel **fixed)

@@ -3,6 +3,7 @@
 
 #include "../src/base/array.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,7 +128,7 @@ hal_status replay_memory_set_type(replay_memory *memory, uint64_t begin, uint64_
     hal_status status = HAL_OK;
     while (status == HAL_OK && begin < end) {
         uint64_t piece = end;
-        const int known = if_unknown && replay_memory_type(memory, begin, &piece) != HAL_TYPE_NONE;
+        const bool known = if_unknown && replay_memory_type(memory, begin, &piece) != HAL_TYPE_NONE;
         if (!known) {
             status = types_put(memory, (replay_typed){begin, piece, type});
         }

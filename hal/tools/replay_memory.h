@@ -1,5 +1,5 @@
 /* The memories of a replay: recorded contents in host memory, and the types of ranges as far as
- * known from kernels. Called by replay_run.c. */
+ * known from kernels. */
 #ifndef HAL_TOOLS_REPLAY_MEMORY_H
 #define HAL_TOOLS_REPLAY_MEMORY_H
 

@@ -31,7 +31,7 @@ static void json_bytes(FILE *json, const char *key, replay_bytes bytes)
 
 static void json_next(replay_report *report, const char *kind, uint64_t batch)
 {
-    const int first = report->different + report->not_run + report->not_ended == 1;
+    const bool first = report->different + report->not_run + report->not_ended == 1;
     fprintf(report->json, "%s\n  {\"kind\": \"%s\", \"batch\": %llu", first ? "" : ",", kind,
             (unsigned long long)batch);
 }

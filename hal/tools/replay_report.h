@@ -1,5 +1,4 @@
-/* The report of a replay, as text on standard output and as JSON. Called by replay_run.c and
- * hal_replay.c. */
+/* The report of a replay, as text on standard output and as JSON. */
 #ifndef HAL_TOOLS_REPLAY_REPORT_H
 #define HAL_TOOLS_REPLAY_REPORT_H
 

@@ -4,6 +4,7 @@
 #include "../src/base/array.h"
 
 #include <hal/dump.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +133,7 @@ static hal_type written_type(const replay_run *run, const replay_command *comman
                              const replay_made *kernel, uint32_t binding)
 {
     const hal_type type = replay_binding_type(kernel, binding);
-    const int may_move = hal_type_is_integer(type) && !hal_type_is_signed(type);
+    const bool may_move = hal_type_is_integer(type) && !hal_type_is_signed(type);
     for (uint32_t i = 0; may_move && i < command->binding_count; i++) {
         const replay_range *range = &command->bindings[i];
         const replay_memory *memory = replay_memory_find(&run->memories, range->memory);
@@ -159,7 +160,7 @@ static hal_status track_dispatch(replay_run *run, const replay_command *command,
     for (uint32_t i = 0; status == HAL_OK && i < command->binding_count; i++) {
         const replay_range *range = &command->bindings[i];
         replay_memory *memory = replay_memory_find(&run->memories, range->memory);
-        const int writes = (range->access & HAL_ACCESS_WRITE) != 0;
+        const bool writes = (range->access & HAL_ACCESS_WRITE) != 0;
         if (range->length == 0 || (kernel->is_gemm && i == GEMM_WORKSPACE)) {
             continue; /* the replay has its own workspace */
         }
@@ -253,7 +254,7 @@ static hal_status dispatch_plain(replay_run *run, const replay_command *command,
     memcpy(scale, command->scalars.data, sizeof scale);
     single[0] = (float)scale[0];
     single[1] = (float)scale[1];
-    const int is_double = replay_gemm_accumulator(&kernel->gemm) == HAL_TYPE_F64;
+    const bool is_double = replay_gemm_accumulator(&kernel->gemm) == HAL_TYPE_F64;
     replay_plain_grid(&kernel->gemm, grid);
     return hal_queue_dispatch(run->queue, kernel->kernel, grid, bindings, count,
                               is_double ? (const void *)scale : single,
@@ -437,7 +438,7 @@ static hal_status record_outcome(replay_run *run, const replay_record *record)
     if (!run->is_open) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "outcome: expected a batch before it");
     }
-    const int failed = record->status != HAL_OK;
+    const bool failed = record->status != HAL_OK;
     if (failed) {
         hal_status_set(record->status, "failed on the recorded device (%s: %.*s)",
                        hal_status_name(record->status), (int)record->message.count,

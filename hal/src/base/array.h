@@ -1,4 +1,4 @@
-/* Growing arrays. Used by every folder of hal:
+/* Growing arrays:
  *
  *     struct { hal_candidate *items; uint32_t count, capacity; } found = {0};
  *     if (!HAL_ARRAY_RESERVE(found.items, found.capacity, (uint64_t)found.count + 1)) {
@@ -12,6 +12,7 @@
 #ifndef HAL_SRC_BASE_ARRAY_H
 #define HAL_SRC_BASE_ARRAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +23,12 @@
     hal_array_reserve(&(items), &(capacity), (needed), sizeof *(items))
 
 /* As HAL_ARRAY_RESERVE; `items` points to the array's pointer, which may have any type. */
-static inline int hal_array_reserve(void *items, uint32_t *capacity, uint64_t needed,
-                                    size_t item_bytes)
+static inline bool hal_array_reserve(void *items, uint32_t *capacity, uint64_t needed,
+                                     size_t item_bytes)
 {
     enum { FIRST_ITEMS = 8 };
     if (needed <= *capacity) {
-        return 1;
+        return true;
     }
     uint64_t wanted = *capacity ? 2 * (uint64_t)*capacity : FIRST_ITEMS;
     wanted = wanted < needed ? needed : wanted;
@@ -35,17 +36,17 @@ static inline int hal_array_reserve(void *items, uint32_t *capacity, uint64_t ne
         wanted = UINT32_MAX;
     }
     if (wanted < needed || wanted > SIZE_MAX / item_bytes) {
-        return 0;
+        return false;
     }
     void *now;
     memcpy(&now, items, sizeof now); /* not by a void **, which would break strict aliasing */
     void *larger = realloc(now, (size_t)wanted * item_bytes);
     if (!larger) {
-        return 0;
+        return false;
     }
     memcpy(items, &larger, sizeof larger);
     *capacity = (uint32_t)wanted;
-    return 1;
+    return true;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #if defined __ELF__
 #include <elf.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -13,16 +14,16 @@ typedef struct search {
     uint32_t bytes;
 } search;
 
-static int object_has(const struct dl_phdr_info *object, uintptr_t address)
+static bool object_has(const struct dl_phdr_info *object, uintptr_t address)
 {
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         if (segment->p_type == PT_LOAD &&
             address - (object->dlpi_addr + segment->p_vaddr) < segment->p_memsz) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static void notes_read(const uint8_t *at, size_t bytes, search *s)

@@ -5,6 +5,7 @@
 #include "cancel.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Bytes of a transfer for each member, the caller included: starting a helper takes as long as
@@ -35,12 +36,12 @@ static hal_team_copy *copy_at(hal_copy_team *team, uint32_t number)
 }
 
 /* Takes a block of a copy and copies it; false without one. The caller holds the lock. */
-static int block_copy(hal_copy_team *team, hal_team_copy *copy)
+static bool block_copy(hal_copy_team *team, hal_team_copy *copy)
 {
     const uint64_t start = copy->taken, left = copy->bytes - start;
     const uint64_t length = left < BLOCK ? left : BLOCK;
     if (length == 0) {
-        return 0;
+        return false;
     }
     copy->taken += length;
     atomic_fetch_add(&copy->busy, 1);
@@ -50,7 +51,7 @@ static int block_copy(hal_copy_team *team, hal_team_copy *copy)
     if (atomic_fetch_sub(&copy->busy, 1) == 1) {
         pthread_cond_signal(&team->done);
     }
-    return 1;
+    return true;
 }
 
 /* Returns when another copy is added, or the team ends. A short while without sleeping: the next

@@ -1,6 +1,6 @@
 /* Copies of large blocks between host memories by several threads: one thread moves 6 to 12 GB/s on
  * servers whose bus moves 55. The helper threads live from begin to end, within one call of the
- * program, so exit and fork meet none. Used by core/transfer.c. */
+ * program, so exit and fork meet none. */
 #ifndef HAL_SRC_BASE_COPY_TEAM_H
 #define HAL_SRC_BASE_COPY_TEAM_H
 

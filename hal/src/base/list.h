@@ -1,11 +1,11 @@
-/* Lists of words, separated by commas and spaces, of variables, plugins and command lines. Used by
- * hal and, through tools/command_line.c, by the programs:
+/* Lists of words, separated by commas and spaces, of variables, plugins and command lines:
  *
  *     const char *rest = "a, b", *word;
  *     for (size_t length; (length = hal_list_next(&rest, &word)) > 0;) { ... } */
 #ifndef HAL_SRC_BASE_LIST_H
 #define HAL_SRC_BASE_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -18,16 +18,16 @@ static inline size_t hal_list_next(const char **rest, const char **word)
     return length;
 }
 
-static inline int hal_list_has(const char *list, const char *word)
+static inline bool hal_list_has(const char *list, const char *word)
 {
     const size_t wanted = strlen(word);
     const char *item;
     for (size_t length; (length = hal_list_next(&list, &item)) > 0;) {
         if (length == wanted && strncmp(item, word, length) == 0) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 #endif

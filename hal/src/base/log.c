@@ -1,5 +1,4 @@
-/* The log, to standard error or the program's callback. Called by all sources of hal, by plugins
- * through the host table, and by programs through hal/hal.h. */
+/* The log, to standard error or the program's callback. */
 #include "log.h"
 
 #include "fork.h"
@@ -9,6 +8,7 @@
 #include <hal/hal.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 /* The enabled level plus 1; 0 before the variable is read. */
 static _Atomic uint32_t enabled;
 
-static _Atomic int errors_enabled; /* whatever the level */
+static atomic_bool errors_enabled; /* whatever the level */
 
 static pthread_mutex_t callback_lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(callback_lock, HAL_FORK_LEAF)
@@ -98,7 +98,7 @@ hal_status hal_log_check_variable(void)
 
 void hal_log_show_errors(void)
 {
-    atomic_store(&errors_enabled, 1);
+    atomic_store(&errors_enabled, true);
 }
 
 void hal_log(uint32_t level, const char *format, ...)

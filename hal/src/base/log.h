@@ -1,4 +1,4 @@
-/* The log, which HAL_LOG or hal_log_set_callback enables. Called by all sources of hal. */
+/* The log, which HAL_LOG or hal_log_set_callback enables. */
 #ifndef HAL_SRC_BASE_LOG_H
 #define HAL_SRC_BASE_LOG_H
 

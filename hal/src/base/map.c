@@ -1,6 +1,7 @@
 /* Hash table with open addressing and linear probing, see map.h. */
 #include "map.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,16 +52,16 @@ static void entry_remove(hal_map *map, uint32_t hole)
     map->count--;
 }
 
-static int map_reserve(hal_map *map, uint32_t count)
+static bool map_reserve(hal_map *map, uint32_t count)
 {
     if (4 * (uint64_t)count <= 3 * (uint64_t)map->capacity) {
-        return 1;
+        return true;
     }
     const uint64_t capacity = map->capacity ? 2 * (uint64_t)map->capacity : FIRST_CAPACITY;
     hal_map larger = {.count = map->count, .capacity = (uint32_t)capacity};
     larger.entries = capacity <= UINT32_MAX ? calloc(capacity, sizeof *larger.entries) : NULL;
     if (!larger.entries) {
-        return 0;
+        return false;
     }
     for (uint32_t i = 0; i < map->capacity; i++) {
         if (map->entries[i].value) {
@@ -69,7 +70,7 @@ static int map_reserve(hal_map *map, uint32_t count)
     }
     free(map->entries);
     *map = larger;
-    return 1;
+    return true;
 }
 
 void *hal_map_find(const hal_map *map, uint64_t key, hal_map_match match, const void *wanted)
@@ -86,33 +87,33 @@ void *hal_map_find(const hal_map *map, uint64_t key, hal_map_match match, const 
     return map->entries[i].value;
 }
 
-int hal_map_add(hal_map *map, uint64_t key, void *value)
+bool hal_map_add(hal_map *map, uint64_t key, void *value)
 {
     if (!map_reserve(map, map->count + 1)) {
-        return 0;
+        return false;
     }
     entry_append(map, key, value);
     map->count++;
-    return 1;
+    return true;
 }
 
-int hal_map_remove(hal_map *map, uint64_t key, const void *value)
+bool hal_map_remove(hal_map *map, uint64_t key, const void *value)
 {
     const uint32_t i = map->capacity ? entry_index(map, key, value) : 0;
     if (!map->capacity || !map->entries[i].value) {
-        return 0;
+        return false;
     }
     entry_remove(map, i);
-    return 1;
+    return true;
 }
 
-int hal_map_put(hal_map *map, uint64_t key, void *value)
+bool hal_map_put(hal_map *map, uint64_t key, void *value)
 {
     struct hal_map_entry *entry =
         map->capacity ? &map->entries[entry_index(map, key, NULL)] : NULL;
     if (entry && entry->value) {
         entry->value = value;
-        return 1;
+        return true;
     }
     return hal_map_add(map, key, value);
 }

@@ -1,4 +1,4 @@
-/* The hash table of hal: 64-bit keys to pointers. Used by every folder of hal.
+/* The hash table of hal: 64-bit keys to pointers.
  *
  * A key is an address (hal_map_key) or a hash. If hashes may collide, values contain the whole key,
  * and a function compares it:
@@ -13,6 +13,7 @@
 #ifndef HAL_SRC_BASE_MAP_H
 #define HAL_SRC_BASE_MAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Open addressing, at most three quarters full. Begins as {0}. Threads: one at a time. */
@@ -26,7 +27,7 @@ typedef struct hal_map {
 } hal_map;
 
 /* Whether a value of a key is the wanted one. */
-typedef int (*hal_map_match)(const void *value, const void *wanted);
+typedef bool (*hal_map_match)(const void *value, const void *wanted);
 
 static inline uint64_t hal_map_key(const void *address)
 {
@@ -38,10 +39,10 @@ void *hal_map_find(const hal_map *map, uint64_t key, hal_map_match match, const 
 
 /* Adds a value, which is not null, to those of the key. Returns 0, without a change, if memory is
  * out. */
-int hal_map_add(hal_map *map, uint64_t key, void *value);
+bool hal_map_add(hal_map *map, uint64_t key, void *value);
 
 /* Removes one value of a key. Returns whether the key had it. */
-int hal_map_remove(hal_map *map, uint64_t key, const void *value);
+bool hal_map_remove(hal_map *map, uint64_t key, const void *value);
 
 /* The value of a key; null if it has none. */
 static inline void *hal_map_get(const hal_map *map, uint64_t key)
@@ -50,7 +51,7 @@ static inline void *hal_map_get(const hal_map *map, uint64_t key)
 }
 
 /* Sets the value of a key, which is not null. Returns 0, without a change, if memory is out. */
-int hal_map_put(hal_map *map, uint64_t key, void *value);
+bool hal_map_put(hal_map *map, uint64_t key, void *value);
 
 /* Removes a key. Returns its value; null if it had none. */
 void *hal_map_take(hal_map *map, uint64_t key);

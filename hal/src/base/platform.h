@@ -1,5 +1,5 @@
-/* What glibc and macOS do differently. Included by the files that use it; nothing else in hal asks
- * which system it is on, but for the check of ELF files. */
+/* What glibc and macOS do differently. Only this file, file.c and the check of ELF files ask which
+ * system hal is on. */
 #ifndef HAL_SRC_BASE_PLATFORM_H
 #define HAL_SRC_BASE_PLATFORM_H
 
@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -25,18 +26,18 @@ static inline int hal_file_reserve(int file, uint64_t bytes)
 }
 
 /* Locks of shared memory do not exist: the end of another process is found by time limits only. */
-static inline int hal_file_lock_byte(int file, uint64_t offset)
+static inline bool hal_file_lock_byte(int file, uint64_t offset)
 {
     (void)file;
     (void)offset;
-    return 1;
+    return true;
 }
 
-static inline int hal_file_is_byte_locked(int file, uint64_t offset)
+static inline bool hal_file_is_byte_locked(int file, uint64_t offset)
 {
     (void)file;
     (void)offset;
-    return 1;
+    return true;
 }
 
 /* Memory of other processes cannot be read. */
@@ -51,7 +52,7 @@ static inline int hal_process_read(int64_t process, const struct iovec *to,
 }
 
 /* Whether the process has the rights of another user than the one who started it. */
-static inline int hal_process_is_secure(void)
+static inline bool hal_process_is_secure(void)
 {
     return issetugid();
 }
@@ -116,14 +117,14 @@ static inline struct flock hal_file_byte(uint64_t offset)
 
 /* Locks a byte until the file is closed, at the latest when the process ends. Returns 0 when
  * another open file has it locked. */
-static inline int hal_file_lock_byte(int file, uint64_t offset)
+static inline bool hal_file_lock_byte(int file, uint64_t offset)
 {
     struct flock lock = hal_file_byte(offset);
     return fcntl(file, F_OFD_SETLK, &lock) == 0;
 }
 
 /* Whether another open file has the byte locked. */
-static inline int hal_file_is_byte_locked(int file, uint64_t offset)
+static inline bool hal_file_is_byte_locked(int file, uint64_t offset)
 {
     struct flock lock = hal_file_byte(offset);
     return fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
@@ -146,7 +147,7 @@ static inline char **hal_environment(void)
     return environ;
 }
 
-static inline int hal_process_is_secure(void)
+static inline bool hal_process_is_secure(void)
 {
     return getauxval(AT_SECURE) != 0;
 }

@@ -3,6 +3,7 @@
 #ifndef HAL_SRC_BASE_SIZED_H
 #define HAL_SRC_BASE_SIZED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define HAL_BYTES_UP_TO(structure, field) \
@@ -20,6 +21,6 @@
 
 /* Copies a structure of any size to `own`, which has `bytes`, and zeroes the fields that it lacks.
  * Returns 0 when it is shorter than `least`, or has another byte than 0 after `bytes`. */
-int hal_sized_take(void *own, size_t bytes, const void *given, size_t least);
+bool hal_sized_take(void *own, size_t bytes, const void *given, size_t least);
 
 #endif

@@ -1,5 +1,4 @@
-/* Status names and the per-thread message of the last failure. Called by every source of hal
- * through hal_fail, and by programs through hal/status.h. */
+/* Status names and the per-thread message of the last failure. */
 #include "status.h"
 
 #include <stdarg.h>

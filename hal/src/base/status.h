@@ -1,4 +1,4 @@
-/* Reports a failure: `return hal_fail(HAL_ERROR_X, "message", ...)`. Used by all sources of hal. */
+/* Reports a failure: `return hal_fail(HAL_ERROR_X, "message", ...)`. */
 #ifndef HAL_SRC_BASE_STATUS_H
 #define HAL_SRC_BASE_STATUS_H
 

@@ -2,14 +2,15 @@
 #include "text.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int text_reserve(hal_text *text, size_t more)
+static bool text_reserve(hal_text *text, size_t more)
 {
     if (text->capacity - text->length >= more) {
-        return 1;
+        return true;
     }
     size_t capacity = text->capacity ? text->capacity : 128;
     while (capacity - text->length < more) {
@@ -17,11 +18,11 @@ static int text_reserve(hal_text *text, size_t more)
     }
     char *data = realloc(text->data, capacity);
     if (!data) {
-        return 0;
+        return false;
     }
     text->data = data;
     text->capacity = capacity;
-    return 1;
+    return true;
 }
 
 void hal_text_add(hal_text *text, const char *format, ...)
@@ -31,7 +32,7 @@ void hal_text_add(hal_text *text, const char *format, ...)
     const int needed = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
     if (needed < 0 || !text_reserve(text, (size_t)needed + 1)) {
-        text->failed = 1;
+        text->failed = true;
         return;
     }
     va_start(arguments, format);

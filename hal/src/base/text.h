@@ -3,6 +3,7 @@
 #define HAL_SRC_BASE_TEXT_H
 
 #include <hal/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Begins as {0}. Out of memory sets `failed` and leaves the text as it is. */
@@ -10,7 +11,7 @@ typedef struct hal_text {
     char *data;
     size_t length;
     size_t capacity;
-    int failed;
+    bool failed;
 } hal_text;
 
 /* Appends to the text. Threads: the text's. */

@@ -19,12 +19,12 @@ struct hal_kernel_cache {
     _Atomic uint32_t retired_count;
 };
 
-static int has_key(const void *kernel, const void *key)
+static bool has_key(const void *kernel, const void *key)
 {
     return memcmp(((const hal_kernel *)kernel)->key, key, sizeof(uint64_t[2])) == 0;
 }
 
-static int has_source(const void *kernel, const void *source)
+static bool has_source(const void *kernel, const void *source)
 {
     return memcmp(((const hal_kernel *)kernel)->source, source, sizeof(uint64_t[2])) == 0;
 }

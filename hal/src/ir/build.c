@@ -11,6 +11,7 @@
 #include <fenv.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,8 @@ struct hal_ir_builder {
     uint32_t constant_capacity, name_capacity;
     hal_ir_scope scope;
     uint32_t wrong_record;
-    int raw;
-    int finished;
+    bool raw;
+    bool finished;
     hal_status status;
     char message[HAL_MESSAGE_BYTES];
 };
@@ -39,14 +40,14 @@ struct hal_ir_builder {
 #define RESERVE(b, items, capacity, count) \
     (HAL_ARRAY_RESERVE((b)->items, (b)->capacity, (uint64_t)(count)) || builder_out_of_memory(b))
 
-static int builder_out_of_memory(hal_ir_builder *b)
+static bool builder_out_of_memory(hal_ir_builder *b)
 {
     hal_ir_builder_fail(b, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
-    return 0;
+    return false;
 }
 
 /* Maps hold indices as pointers; null means none. */
-static int index_add(hal_ir_builder *b, hal_map *map, uint64_t key, uint32_t index)
+static bool index_add(hal_ir_builder *b, hal_map *map, uint64_t key, uint32_t index)
 {
     return hal_map_add(map, key, (void *)((uintptr_t)index + 1)) || builder_out_of_memory(b);
 }
@@ -57,21 +58,21 @@ static uint32_t index_find(const hal_map *map, uint64_t key)
     return found ? (uint32_t)(found - 1) : HAL_IR_NONE;
 }
 
-static int add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
+static bool add_name(hal_ir_builder *b, const char *name, uint32_t *offset)
 {
     const uint32_t bytes = (uint32_t)strlen(name) + 1;
     if (!RESERVE(b, names, name_capacity, b->view.name_bytes + bytes)) {
-        return 0;
+        return false;
     }
     b->view.names = b->names;
     *offset = b->view.name_bytes;
     memcpy(b->names + *offset, name, bytes);
     b->view.name_bytes += bytes;
-    return 1;
+    return true;
 }
 
 /* Moves the leading records to the front and renumbers operands. */
-static int order_records(hal_ir_builder *b)
+static bool order_records(hal_ir_builder *b)
 {
     const uint32_t count = b->view.record_count;
     hal_ir_record *ordered = malloc((count + 1) * sizeof *ordered);
@@ -79,7 +80,7 @@ static int order_records(hal_ir_builder *b)
     if (!ordered || !renamed) {
         free(ordered);
         free(renamed);
-        return 0;
+        return false;
     }
     uint32_t next = 0;
     for (int front = 1; front >= 0; front--) {
@@ -98,21 +99,21 @@ static int order_records(hal_ir_builder *b)
     b->records = ordered;
     b->record_capacity = count;
     b->view.records = ordered;
-    return 1;
+    return true;
 }
 
 /* Adds the name of a memory or scalar. Errors: another one has it. */
-static int declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset)
+static bool declare_name(hal_ir_builder *b, const char *what, const char *name, uint32_t *offset)
 {
     if (!name || !hal_ir_is_name(name)) {
         hal_ir_builder_fail(b, HAL_ERROR_INVALID_ARGUMENT,
                             "%s: name: expected a letter or _, then letters, digits and _, got "
                             "\"%.*s\"",
                             what, (int)HAL_IR_MAX_NAME, !name ? "(null)" : name);
-        return 0;
+        return false;
     }
     const hal_ir_kernel *view = &b->view;
-    int taken = 0;
+    bool taken = false;
     for (uint32_t i = 0; i < view->memory_count; i++) {
         taken |= strcmp(b->names + b->memories[i].name, name) == 0;
     }
@@ -124,7 +125,7 @@ static int declare_name(hal_ir_builder *b, const char *what, const char *name, u
                             "%s: name: expected one that no binding, shared array or scalar has, "
                             "got %s",
                             what, name);
-        return 0;
+        return false;
     }
     return add_name(b, name, offset);
 }
@@ -217,7 +218,7 @@ hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_bu
     if (!b) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_ir_builder_create: %s: no host memory", name);
     }
-    b->raw = 1;
+    b->raw = true;
     b->wrong_record = HAL_IR_NONE;
     b->view = (hal_ir_kernel){
         .size = sizeof b->view, .version = HAL_IR_VERSION, .flags = flags, .group_size = {1, 1, 1}};
@@ -275,7 +276,7 @@ static hal_status builder_close(hal_ir_builder *builder, const char *function)
                         "%s: builder: expected one that was not finished, got that of kernel %s",
                         function, builder->names + builder->view.name);
     }
-    builder->finished = 1;
+    builder->finished = true;
     if (builder->scope.depth > 0) {
         const uint32_t opener = builder->scope.opener[builder->scope.depth];
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_IR, "%s: expected an end",
@@ -316,11 +317,11 @@ hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kern
     return status == HAL_OK ? hal_ir_kernel_copy(&builder->view, kernel) : status;
 }
 
-int hal_ir_builder_is_usable(hal_ir_builder *builder)
+bool hal_ir_builder_is_usable(hal_ir_builder *builder)
 {
     if (!builder) {
         hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_ir: builder: expected a valid pointer, got null");
-        return 0;
+        return false;
     }
     if (builder->finished && builder->status == HAL_OK) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_STATE,
@@ -341,7 +342,7 @@ void hal_ir_builder_fail(hal_ir_builder *builder, hal_status status, const char 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const int fragment = (builder->view.flags & HAL_IR_FRAGMENT) != 0;
+    const bool fragment = (builder->view.flags & HAL_IR_FRAGMENT) != 0;
     hal_fail(status, "%s %s, record %u: %s", fragment ? "fragment" : "kernel",
              builder->names + builder->view.name, builder->view.record_count, text);
     if (builder->status == HAL_OK) {

@@ -2,6 +2,7 @@
 #include "internal.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,19 +43,19 @@ static hal_ir_value append_conversion(hal_ir_builder *builder, hal_type type, ha
     return hal_ir_append(builder, record);
 }
 
-static int memory_is_declared(hal_ir_builder *builder, hal_ir_memory_id memory, const char *opcode)
+static bool memory_is_declared(hal_ir_builder *builder, hal_ir_memory_id memory, const char *opcode)
 {
     if (!hal_ir_builder_is_usable(builder)) {
-        return 0;
+        return false;
     }
     const uint32_t count = hal_ir_builder_view(builder)->memory_count;
     if (memory >= count) {
         hal_ir_builder_fail(builder, HAL_ERROR_INVALID_ARGUMENT,
                             "%s: memory: expected one of the %u memories of this builder, got %u",
                             opcode, count, memory);
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
 /* A width for the record's 8 bits; the check rejects 9. */

@@ -1,8 +1,8 @@
-/* The type rules and the scope rule of the IR, by the table of ir/info.c. Called by the builder for
- * each new record and by the verifier for kernels from elsewhere. */
+/* The type rules and the scope rule of the IR, by the table of ir/info.c. */
 #include "internal.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* The state of the check of one record. */
@@ -15,32 +15,32 @@ typedef struct check {
     hal_ir_problem *problem;
 } check;
 
-static int check_allowed(check *c)
+static bool check_allowed(check *c)
 {
-    const int fragment = (c->kernel->flags & HAL_IR_FRAGMENT) != 0;
+    const bool fragment = (c->kernel->flags & HAL_IR_FRAGMENT) != 0;
     if (fragment && !(c->info->traits & HAL_IR_TRAIT_FRAGMENT)) {
         return hal_ir_reject(c->problem, "not allowed in a fragment, which is an expression");
     }
     if (!fragment && (c->info->traits & HAL_IR_TRAIT_NO_KERNEL)) {
         return hal_ir_reject(c->problem, "only fragments have inputs and outputs");
     }
-    return 1;
+    return true;
 }
 
-static int check_number(check *c, const char *field, uint32_t value, uint32_t limit)
+static bool check_number(check *c, const char *field, uint32_t value, uint32_t limit)
 {
     if (value >= limit) {
         return hal_ir_reject(c->problem, "%s: expected less than %u, got %u", field, limit, value);
     }
-    return 1;
+    return true;
 }
 
 /* Memory `aux` allows the access and has a type for it. */
-static int check_memory(check *c)
+static bool check_memory(check *c)
 {
     const hal_ir_kernel *kernel = c->kernel;
     if (!check_number(c, "memory", c->record->aux, kernel->memory_count)) {
-        return 0;
+        return false;
     }
     const hal_ir_memory *memory = &kernel->memories[c->record->aux];
     if ((c->info->traits & HAL_IR_TRAIT_READS) && !(memory->access & HAL_ACCESS_READ)) {
@@ -57,7 +57,7 @@ static int check_memory(check *c)
         return hal_ir_reject(c->problem, "memory %s: expected i32, u32, i64 or u64, got %s",
                              kernel->names + memory->name, hal_type_name(memory->type));
     }
-    return 1;
+    return true;
 }
 
 /* The bit of a letter of a syntax; 0 of other characters. */
@@ -67,13 +67,13 @@ static inline uint64_t letter_bit(char letter)
 }
 
 /* aux, imm and flags: used ones in range, unused ones 0. */
-static int check_fields(check *c)
+static bool check_fields(check *c)
 {
     const hal_ir_kernel *kernel = c->kernel;
     const hal_ir_record *record = c->record;
     uint64_t letters = 0;
     for (const char *s = c->info->syntax; *s != 0; s++) {
-        int good = 1;
+        bool good = true;
         letters |= letter_bit(*s);
         switch (*s) {
         case 'k':
@@ -111,15 +111,14 @@ static int check_fields(check *c)
             break;
         }
         if (!good) {
-            return 0;
+            return false;
         }
     }
-    const int uses_aux = (letters & (letter_bit('k') | letter_bit('s') | letter_bit('x') |
-                                     letter_bit('n') | letter_bit('S') | letter_bit('R') |
-                                     letter_bit('M') | letter_bit('N'))) != 0;
-    const int uses_imm =
-        (letters & (letter_bit('i') | letter_bit('M') | letter_bit('B'))) != 0;
-    const int uses_flags = (letters & (letter_bit('A') | letter_bit('F'))) != 0;
+    const bool uses_aux =
+        (letters & (letter_bit('k') | letter_bit('s') | letter_bit('x') | letter_bit('n') |
+                    letter_bit('S') | letter_bit('R') | letter_bit('M') | letter_bit('N'))) != 0;
+    const bool uses_imm = (letters & (letter_bit('i') | letter_bit('M') | letter_bit('B'))) != 0;
+    const bool uses_flags = (letters & (letter_bit('A') | letter_bit('F'))) != 0;
     if ((!uses_aux && record->aux != 0) || (!uses_imm && record->imm != 0) ||
         (!uses_flags && record->flags != 0)) {
         return hal_ir_reject(c->problem, "%s: expected 0 in an unused field",
@@ -127,7 +126,7 @@ static int check_fields(check *c)
                              : !uses_imm && record->imm != 0 ? "imm"
                                                              : "flags");
     }
-    return 1;
+    return true;
 }
 
 static hal_ir_value operand_of(const hal_ir_record *record, uint32_t slot)
@@ -135,7 +134,7 @@ static hal_ir_value operand_of(const hal_ir_record *record, uint32_t slot)
     return slot == 0 ? record->a : slot == 1 ? record->b : slot == 2 ? record->c : record->d;
 }
 
-static int check_stored(check *c, uint32_t slot, const hal_ir_record *made)
+static bool check_stored(check *c, uint32_t slot, const hal_ir_record *made)
 {
     const hal_type memory = c->kernel->memories[c->record->aux].type;
     if (made->type != hal_type_of_value(memory)) {
@@ -143,10 +142,10 @@ static int check_stored(check *c, uint32_t slot, const hal_ir_record *made)
                              'a' + slot, hal_type_name(hal_type_of_value(memory)),
                              hal_type_name(memory), hal_type_name(made->type));
     }
-    return 1;
+    return true;
 }
 
-static int check_common(check *c, uint32_t slot, hal_type type)
+static bool check_common(check *c, uint32_t slot, hal_type type)
 {
     if (!(c->info->types & HAL_TYPE_BIT(type))) {
         return hal_ir_reject(c->problem, "operand %c: expected a type that %s takes, got %s",
@@ -157,18 +156,18 @@ static int check_common(check *c, uint32_t slot, hal_type type)
                              'a' + slot, hal_type_name(c->common), hal_type_name(type));
     }
     c->common = type;
-    return 1;
+    return true;
 }
 
-static int check_expected(check *c, uint32_t slot, hal_type type, hal_type expected,
-                          const char *what)
+static bool check_expected(check *c, uint32_t slot, hal_type type, hal_type expected,
+                           const char *what)
 {
     return type == expected ||
            hal_ir_reject(c->problem, "operand %c: expected %s for %s, got %s", 'a' + slot,
                          hal_type_name(expected), what, hal_type_name(type));
 }
 
-static int check_scalar_operand(check *c, uint32_t slot, char rule)
+static bool check_scalar_operand(check *c, uint32_t slot, char rule)
 {
     const hal_ir_record *records = c->kernel->records;
     const hal_type type = records[operand_of(c->record, slot)].type;
@@ -194,7 +193,7 @@ static int check_scalar_operand(check *c, uint32_t slot, char rule)
     }
 }
 
-static int check_operand(check *c, uint32_t slot)
+static bool check_operand(check *c, uint32_t slot)
 {
     const hal_ir_record *record = c->record;
     const hal_ir_value value = operand_of(record, slot);
@@ -215,7 +214,7 @@ static int check_operand(check *c, uint32_t slot)
                              'a' + slot, value);
     }
     const hal_ir_record *made = &c->kernel->records[value];
-    const int is_var = made->opcode == HAL_IR_VAR;
+    const bool is_var = made->opcode == HAL_IR_VAR;
     if (rule == 'V') {
         return is_var || hal_ir_reject(c->problem, "operand %c: expected a var, got %%%u (%s)",
                                        'a' + slot, value, hal_ir_opcode_name(made->opcode));
@@ -226,7 +225,7 @@ static int check_operand(check *c, uint32_t slot)
                              is_var ? "; read it with get" : "");
     }
     if (rule == 'P') {
-        return 1; /* checked by check_pack */
+        return true; /* checked by check_pack */
     }
     if (rule == 'S') {
         return check_stored(c, slot, made);
@@ -245,13 +244,13 @@ static int check_operand(check *c, uint32_t slot)
     return check_scalar_operand(c, slot, rule);
 }
 
-static int is_width(uint32_t width, int vector)
+static bool is_width(uint32_t width, bool vector)
 {
     return (width == 1 && !vector) || width == 2 || width == 4 || width == 8;
 }
 
 /* Two or four scalars of one type, or two vectors of width 4. */
-static int check_pack(check *c, hal_type *type)
+static bool check_pack(check *c, hal_type *type)
 {
     const hal_ir_record *records = c->kernel->records;
     hal_ir_value operands[4];
@@ -273,10 +272,10 @@ static int check_pack(check *c, hal_type *type)
         }
     }
     *type = records[operands[0]].type;
-    return 1;
+    return true;
 }
 
-static int result_of(check *c, hal_type *type, uint32_t *width)
+static bool result_of(check *c, hal_type *type, uint32_t *width)
 {
     const hal_ir_kernel *kernel = c->kernel;
     const hal_ir_record *record = c->record;
@@ -285,21 +284,21 @@ static int result_of(check *c, hal_type *type, uint32_t *width)
     switch (c->info->result) {
     case 'T':
         *type = c->common;
-        return 1;
+        return true;
     case 'b':
         *type = HAL_TYPE_BOOL;
-        return 1;
+        return true;
     case 'u':
         *type = HAL_TYPE_U32;
-        return 1;
+        return true;
     case 'f':
         *type = HAL_TYPE_F32;
         *width = 4;
-        return 1;
+        return true;
     case 'v':
     case 'e':
         *type = kernel->records[record->a].type;
-        return 1;
+        return true;
     case 'p':
         *width = record->width;
         return check_pack(c, type);
@@ -315,19 +314,19 @@ static int result_of(check *c, hal_type *type, uint32_t *width)
                              c->info->name, *type < HAL_TYPE_COUNT ? hal_type_name(*type) : "?");
     case 's':
         *width = kernel->records[record->c].width;
-        return 1;
+        return true;
     case 'w':
         *width = record->width;
         return is_width(*width, 0) ||
                hal_ir_reject(c->problem, "width: expected 1, 2, 4 or 8, got %u", *width);
     default:
         *width = 0;
-        return 1;
+        return true;
     }
 }
 
 /* Tiles have fixed shapes. */
-static int check_matrices(check *c)
+static bool check_matrices(check *c)
 {
     static const struct {
         hal_type type;
@@ -349,11 +348,11 @@ static int check_matrices(check *c)
 }
 
 /* The step of a FOR, where it is constant. */
-static int check_step(check *c)
+static bool check_step(check *c)
 {
     const hal_ir_record *step = &c->kernel->records[c->record->c];
     if (step->opcode != HAL_IR_CONSTANT) {
-        return 1;
+        return true;
     }
     const uint64_t bits = c->kernel->constants[step->aux];
     return !(bits == 0 || (step->type == HAL_TYPE_I32 && bits > INT32_MAX)) ||
@@ -361,7 +360,7 @@ static int check_step(check *c)
 }
 
 /* Rules of single opcodes that no letter of the table expresses. */
-static int check_opcode_rules(check *c)
+static bool check_opcode_rules(check *c)
 {
     const hal_ir_kernel *kernel = c->kernel;
     const hal_ir_record *record = c->record;
@@ -412,42 +411,42 @@ static int check_opcode_rules(check *c)
             return hal_ir_reject(c->problem, "memories: expected a binding that is read and a "
                                              "shared array of its type");
         }
-        return 1;
+        return true;
     }
     default:
-        return 1;
+        return true;
     }
 }
 
-int hal_ir_reject(hal_ir_problem *problem, const char *format, ...)
+bool hal_ir_reject(hal_ir_problem *problem, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(problem->text, sizeof problem->text, format, arguments);
     va_end(arguments);
-    return 0;
+    return false;
 }
 
-int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
-                        hal_type *type, uint32_t *width, hal_ir_problem *problem)
+bool hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
+                         hal_type *type, uint32_t *width, hal_ir_problem *problem)
 {
     check c = {kernel, count, record, hal_ir_info_of(record->opcode), HAL_TYPE_NONE, problem};
     if (!c.info) {
         return hal_ir_reject(problem, "opcode: expected one of HAL_IR_*, got %u", record->opcode);
     }
     if (!check_allowed(&c) || !check_fields(&c)) {
-        return 0;
+        return false;
     }
     for (uint32_t slot = 0; slot < 4; slot++) {
         if (!check_operand(&c, slot)) {
-            return 0;
+            return false;
         }
     }
     return result_of(&c, type, width) && check_opcode_rules(&c);
 }
 
-int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
-                      hal_ir_place *place, hal_ir_problem *problem)
+bool hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
+                       hal_ir_place *place, hal_ir_problem *problem)
 {
     const uint32_t opcode = records[index].opcode;
     if (hal_ir_closes_block(opcode)) {
@@ -470,12 +469,12 @@ int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_
         scope->opener[scope->depth] = index;
     }
     *place = (hal_ir_place){scope->block[scope->depth], scope->depth};
-    return 1;
+    return true;
 }
 
-int hal_ir_scope_check(const hal_ir_scope *scope, const hal_ir_record *records,
-                       const hal_ir_place *places, uint32_t count, const hal_ir_record *record,
-                       hal_ir_problem *problem)
+bool hal_ir_scope_check(const hal_ir_scope *scope, const hal_ir_record *records,
+                        const hal_ir_place *places, uint32_t count, const hal_ir_record *record,
+                        hal_ir_problem *problem)
 {
     hal_ir_value operands[4];
     const uint32_t operand_count = hal_ir_operands(record, operands);
@@ -491,5 +490,5 @@ int hal_ir_scope_check(const hal_ir_scope *scope, const hal_ir_record *records,
                                  operands[i], hal_ir_opcode_name(records[operands[i]].opcode));
         }
     }
-    return 1;
+    return true;
 }

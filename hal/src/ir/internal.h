@@ -5,6 +5,7 @@
 
 #include <hal/ir.h>
 #include <hal/ir_build.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Bits of hal_ir_info.traits. */
@@ -79,16 +80,16 @@ typedef struct hal_ir_problem {
 } hal_ir_problem;
 
 /* Sets the message. Returns 0. */
-int hal_ir_reject(hal_ir_problem *problem, const char *format, ...) HAL_PRINTF(2, 3);
+bool hal_ir_reject(hal_ir_problem *problem, const char *format, ...) HAL_PRINTF(2, 3);
 
 /* Checks a record against the table: opcode, operands, types, fields, but not scopes. Operands are
  * records before `count`; the kernel's declarations have been checked. Returns 1 with the type and
  * width of the result, or 0 with the problem. */
-int hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
-                        hal_type *type, uint32_t *width, hal_ir_problem *problem);
+bool hal_ir_check_record(const hal_ir_kernel *kernel, uint32_t count, const hal_ir_record *record,
+                         hal_type *type, uint32_t *width, hal_ir_problem *problem);
 
 /* A name is a letter or _, then letters, digits and _, at most HAL_IR_MAX_NAME of them. */
-int hal_ir_is_name(const char *name);
+bool hal_ir_is_name(const char *name);
 
 /* The bytes of a block of scalars: the end of the last one, rounded up to the largest size. */
 uint32_t hal_ir_scalar_block(const hal_ir_scalar *scalars, uint32_t count);
@@ -109,19 +110,19 @@ typedef struct hal_ir_scope {
 
 /* Moves the scope past record `index`: closes and opens blocks, and sets the place of its value.
  * 1, or 0 and the problem. */
-int hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
-                      hal_ir_place *place, hal_ir_problem *problem);
+bool hal_ir_scope_pass(hal_ir_scope *scope, const hal_ir_record *records, uint32_t index,
+                       hal_ir_place *place, hal_ir_problem *problem);
 
 /* Checks that the operands of a record are visible; `places` has those of the `count` records. */
-int hal_ir_scope_check(const hal_ir_scope *scope, const hal_ir_record *records,
-                       const hal_ir_place *places, uint32_t count, const hal_ir_record *record,
-                       hal_ir_problem *problem);
+bool hal_ir_scope_check(const hal_ir_scope *scope, const hal_ir_record *records,
+                        const hal_ir_place *places, uint32_t count, const hal_ir_record *record,
+                        hal_ir_problem *problem);
 
 /* ---- The builder's raw entries, for parser, splice and legaliser ---- */
 
 /* Whether calls on the builder have an effect: it is not null, not finished and has not failed.
  * Sets the thread's message otherwise. */
-int hal_ir_builder_is_usable(hal_ir_builder *builder);
+bool hal_ir_builder_is_usable(hal_ir_builder *builder);
 
 /* Appends a record. Type and width are checked, or filled in where they are 0. Errors: sticky. */
 hal_ir_value hal_ir_append(hal_ir_builder *builder, hal_ir_record record);
@@ -136,8 +137,8 @@ hal_status hal_ir_builder_end(hal_ir_builder *builder, const char *function);
 /* hal_ir_builder_finish without its check, for a caller that verifies what comes of the kernel. */
 hal_status hal_ir_builder_finish_unverified(hal_ir_builder *builder, hal_ir_kernel **kernel);
 
-/* A builder that keeps the order of records and makes no constants or ids by itself. Used by the
- * parser. */
+/* A builder that keeps the order of records and makes no constants or ids by itself: the
+ * parser's. */
 hal_status hal_ir_builder_create_raw(const char *name, uint32_t flags, hal_ir_builder **builder);
 
 /* The index of a constant in the pool, which holds each once. */

@@ -1,10 +1,11 @@
 /* Counts the iterations of loops that a work-item of a kernel executes, for devices that limit
- * them. Called by core/kernel_create.c and core/command.c, and by ops for its expressions. */
+ * them. */
 #include "iterations.h"
 
 #include "internal.h"
 
 #include <hal/ir_build.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Iterations of the loops by which a plugin may compute REM: exact, with 40 bits of the quotient an
@@ -73,9 +74,9 @@ uint64_t hal_ir_loop_iterations(const hal_ir_kernel *kernel)
     return hal_ir_scalar_iterations(kernel, NULL);
 }
 
-int hal_ir_has_scalar_loops(const hal_ir_kernel *kernel)
+bool hal_ir_has_scalar_loops(const hal_ir_kernel *kernel)
 {
-    int is_found = 0;
+    bool is_found = false;
     for (uint32_t i = 0; i < kernel->record_count; i++) {
         const hal_ir_record *record = &kernel->records[i], *all = kernel->records;
         is_found |= record->opcode == HAL_IR_FOR && (all[record->a].opcode == HAL_IR_SCALAR ||

@@ -1,9 +1,10 @@
 /* Lowers memory accesses, asynchronous copies, NARROW, fma and subgroup operations to those of a
- * device, in kernels and fragments. Called by the legaliser. */
+ * device, in kernels and fragments. */
 #include "rewrite.h"
 #include "base/array.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static uint32_t access_width(const hal_device_info *info, hal_type storage, uint
 }
 
 /* Whether memory of a type is accessed otherwise than as the record does. */
-static int is_access_lowered(const hal_device_info *info, hal_type type, uint32_t width)
+static bool is_access_lowered(const hal_device_info *info, hal_type type, uint32_t width)
 {
     const hal_type storage = hal_ir_lower_storage(info, type);
     return storage != type || access_width(info, storage, width) != width;
@@ -26,8 +27,8 @@ static int is_access_lowered(const hal_device_info *info, hal_type type, uint32_
 
 /* Whether the device lacks what the record needs. A record that it has may still use a vector that
  * is split. */
-static int needs_lowering(const hal_device_info *info, const hal_ir_kernel *kernel,
-                          const hal_ir_record *record)
+static bool needs_lowering(const hal_device_info *info, const hal_ir_kernel *kernel,
+                           const hal_ir_record *record)
 {
     switch (record->opcode) {
     case HAL_IR_LOAD:
@@ -52,36 +53,36 @@ static int needs_lowering(const hal_device_info *info, const hal_ir_kernel *kern
         return !(info->matrix_types & HAL_TYPE_BIT(record->aux)) ||
                info->subgroup_width != HAL_IR_MATRIX_LANES;
     default:
-        return 0;
+        return false;
     }
 }
 
-int hal_ir_needs_lowering(const hal_ir_kernel *kernel, const hal_device_info *info)
+bool hal_ir_needs_lowering(const hal_ir_kernel *kernel, const hal_device_info *info)
 {
     for (uint32_t i = 0; i < kernel->memory_count; i++) {
         const hal_type type = kernel->memories[i].type;
         if (hal_ir_lower_storage(info, type) != type) {
-            return 1;
+            return true;
         }
     }
     for (uint32_t i = 0; i < kernel->record_count; i++) {
         if (needs_lowering(info, kernel, &kernel->records[i])) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-static int offset_add(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum)
+static bool offset_add(hal_ir_rewrite *r, int32_t offset, uint32_t by, int32_t *sum)
 {
     if (offset > INT32_MAX - 8) {
         hal_ir_builder_fail(
             r->to, HAL_ERROR_UNSUPPORTED,
             "offset: expected at most 2147483639 in an access that is split, got %d", offset);
-        return 0;
+        return false;
     }
     *sum = offset + (int32_t)by;
-    return 1;
+    return true;
 }
 
 /* Marks the vector of a record as split. Returns its elements, to be set. */
@@ -216,7 +217,7 @@ static hal_ir_value lower_fma(hal_ir_rewrite *r, const hal_ir_record *record)
     const hal_device_info *info = r->info;
     const hal_ir_value x = r->values[record->a], y = r->values[record->b];
     const hal_ir_value z = r->values[record->c];
-    const int is_f64 = record->type == HAL_TYPE_F64;
+    const bool is_f64 = record->type == HAL_TYPE_F64;
     if (!(info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_F64)) ||
         (is_f64 && (info->exactness & HAL_EXACT_DENORMALS))) {
         hal_ir_builder_fail(r->to, HAL_ERROR_UNSUPPORTED,
@@ -253,16 +254,16 @@ static hal_ir_value lower_matrix(hal_ir_rewrite *r, const hal_ir_record *record)
 }
 
 /* Whether an operand of the record is a vector that is split. */
-static int uses_split(const hal_ir_rewrite *r, const hal_ir_record *record)
+static bool uses_split(const hal_ir_rewrite *r, const hal_ir_record *record)
 {
     hal_ir_value operands[4];
     const uint32_t count = hal_ir_operands(record, operands);
     for (uint32_t i = 0; i < count; i++) {
         if (r->splits[operands[i]] != HAL_IR_NONE) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static hal_ir_value lower_record(hal_ir_rewrite *r, uint32_t index)

@@ -1,4 +1,4 @@
-/* Fused multiply-add from additions and products of f64. Called by ir/lower.c.
+/* Fused multiply-add from additions and products of f64.
  *
  * A sum that is rounded again is first rounded to odd: if it is inexact and its last bit is even,
  * it is replaced by the neighbour on the side of the error. The second rounding then sees on which

@@ -1,8 +1,9 @@
 /* Operations in terms of others: storage of narrow floats by integers, subgroup operations by
- * shared memory. Called by the lowering pass. Each step is a statement: C does not order the
- * evaluation of arguments, and the order of records must not depend on the compiler. */
+ * shared memory. Each step is a statement: C does not order the evaluation of arguments, and the
+ * order of records must not depend on the compiler. */
 #include "rewrite.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -129,7 +130,7 @@ static hal_ir_value float_to_bfloat(hal_ir_builder *b, hal_ir_value x)
 }
 
 /* BF16 is the upper half of F32. */
-static int is_upper_half(hal_type type)
+static bool is_upper_half(hal_type type)
 {
     return hal_type_float_format(type).highest == hal_type_float_format(HAL_TYPE_F32).highest;
 }
@@ -179,7 +180,7 @@ static hal_ir_value butterfly_reduce(hal_ir_rewrite *r, const hal_ir_record *rec
     hal_ir_builder *b = r->to;
     const uint32_t items = hal_ir_group_items(r->from);
     const uint32_t lanes = items < HAL_IR_EMULATED_SUBGROUP ? items : HAL_IR_EMULATED_SUBGROUP;
-    const int some_short = items % lanes != 0;
+    const bool some_short = items % lanes != 0;
     hal_ir_value values[HAL_IR_EMULATED_SUBGROUP], there[HAL_IR_EMULATED_SUBGROUP];
     for (uint32_t i = 0; i < lanes; i++) {
         there[i] = HAL_IR_NONE;

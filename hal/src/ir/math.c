@@ -1,9 +1,9 @@
 /* Expands transcendental functions: includes hal/ir_math.h with macros that call the builder, so
- * each C variable there is an SSA value. Called by the legaliser. */
+ * each C variable there is an SSA value. */
 #include "math.h"
 #include "internal.h"
 
-static int is_fragment(const hal_ir_builder *builder)
+static bool is_fragment(const hal_ir_builder *builder)
 {
     return (hal_ir_builder_view(builder)->flags & HAL_IR_FRAGMENT) != 0;
 }
@@ -101,6 +101,7 @@ static int is_fragment(const hal_ir_builder *builder)
 /* clang-format on */
 
 #include <hal/ir_math.h>
+#include <stdbool.h>
 
 /* All but POW, which has two operands. */
 static const struct {
@@ -111,7 +112,7 @@ static const struct {
 hal_ir_value hal_ir_expand_math(hal_ir_builder *builder, uint32_t opcode, hal_type type,
                                 hal_ir_value x, hal_ir_value y)
 {
-    const int is_f64 = type == HAL_TYPE_F64;
+    const bool is_f64 = type == HAL_TYPE_F64;
     if (hal_ir_is_math(opcode) && (type == HAL_TYPE_F32 || is_f64)) {
         const uint32_t index = opcode - HAL_IR_MATH_FIRST;
         if (opcode == HAL_IR_POW) {

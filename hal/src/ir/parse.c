@@ -9,6 +9,7 @@
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
 #endif
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -28,23 +29,23 @@ typedef struct parser {
     hal_map name_of; /* index + 1 in `names`, by hash of the name */
     uint32_t *lines; /* of each record */
     uint32_t line_capacity;
-    int has_scalar_bytes;
+    bool has_scalar_bytes;
 } parser;
 
-static int parse_head(parser *p)
+static bool parse_head(parser *p)
 {
     char word[HAL_IR_WORD_BYTES], name[HAL_IR_WORD_BYTES];
     hal_ir_reader *reader = &p->reader;
     hal_ir_reader_line(reader);
     if (!hal_ir_reader_word(reader, "`kernel` or `fragment`", 0, word)) {
-        return 0;
+        return false;
     }
-    const int fragment = strcmp(word, "fragment") == 0;
+    const bool fragment = strcmp(word, "fragment") == 0;
     if (!fragment && strcmp(word, "kernel") != 0) {
         return hal_ir_reader_fail(reader, "expected `kernel` or `fragment`, got `%s`", word);
     }
     if (!hal_ir_reader_word(reader, "a name", 0, name) || !hal_ir_reader_end(reader)) {
-        return 0;
+        return false;
     }
     const hal_status status =
         hal_ir_builder_create_raw(name, fragment ? HAL_IR_FRAGMENT : 0, &p->builder);
@@ -52,15 +53,15 @@ static int parse_head(parser *p)
 }
 
 /* The name after a %. */
-static int parse_value_name(parser *p, const char **name, uint32_t *length)
+static bool parse_value_name(parser *p, const char **name, uint32_t *length)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(&p->reader, "the name of a value", 0, word)) {
-        return 0;
+        return false;
     }
     *name = p->reader.text + p->reader.token;
     *length = (uint32_t)strlen(word);
-    return 1;
+    return true;
 }
 
 typedef struct wanted_name {
@@ -69,7 +70,7 @@ typedef struct wanted_name {
     uint32_t length;
 } wanted_name;
 
-static int name_matches(const void *index, const void *wanted)
+static bool name_matches(const void *index, const void *wanted)
 {
     const wanted_name *w = wanted;
     const value_name *name = &w->names[(uintptr_t)index - 1];
@@ -85,12 +86,12 @@ static const value_name *name_find(const parser *p, const char *name, uint32_t l
     return index ? &p->names[index - 1] : NULL;
 }
 
-static int parse_operand(parser *p, hal_ir_value *value)
+static bool parse_operand(parser *p, hal_ir_value *value)
 {
     const char *name = NULL;
     uint32_t length = 0;
     if (!hal_ir_reader_expect(&p->reader, '%') || !parse_value_name(p, &name, &length)) {
-        return 0;
+        return false;
     }
     const value_name *found = name_find(p, name, length);
     if (!found) {
@@ -98,17 +99,17 @@ static int parse_operand(parser *p, hal_ir_value *value)
                                   (int)length, name);
     }
     *value = found->value;
-    return 1;
+    return true;
 }
 
-static int parse_guard(parser *p, hal_ir_record *record)
+static bool parse_guard(parser *p, hal_ir_record *record)
 {
     char word[HAL_IR_WORD_BYTES];
     if (hal_ir_reader_at_end(&p->reader)) {
-        return 1;
+        return true;
     }
     if (!hal_ir_reader_word(&p->reader, "`if` and a guard", 0, word)) {
-        return 0;
+        return false;
     }
     if (strcmp(word, "if") != 0) {
         return hal_ir_reader_fail(&p->reader, "expected `if` and a guard, got `%s`", word);
@@ -117,12 +118,12 @@ static int parse_guard(parser *p, hal_ir_record *record)
 }
 
 /* One to four operands. */
-static int parse_operands(parser *p, hal_ir_record *record)
+static bool parse_operands(parser *p, hal_ir_record *record)
 {
     hal_ir_value *operands[4] = {&record->a, &record->b, &record->c, &record->d};
     for (int i = 0; i < 4; i++) {
         if (!parse_operand(p, operands[i])) {
-            return 0;
+            return false;
         }
         if (!hal_ir_reader_accept(&p->reader, ',')) {
             break;
@@ -132,65 +133,65 @@ static int parse_operands(parser *p, hal_ir_record *record)
 }
 
 /* Reports the builder's error at the present token. */
-static int check_builder(parser *p)
+static bool check_builder(parser *p)
 {
     return hal_ir_builder_get_status(p->builder) == HAL_OK ||
            hal_ir_reader_fail(&p->reader, "%s", hal_status_message());
 }
 
-static int parse_declared_name(parser *p, int scalar, uint32_t *number)
+static bool parse_declared_name(parser *p, bool scalar, uint32_t *number)
 {
     char word[HAL_IR_WORD_BYTES];
     const hal_ir_kernel *view = hal_ir_builder_view(p->builder);
     const uint32_t count = scalar ? view->scalar_count : view->memory_count;
     if (!hal_ir_reader_word(&p->reader, scalar ? "a scalar" : "a memory", 0, word)) {
-        return 0;
+        return false;
     }
     for (*number = 0; *number < count; (*number)++) {
         const uint32_t name = scalar ? view->scalars[*number].name : view->memories[*number].name;
         if (strcmp(view->names + name, word) == 0) {
-            return 1;
+            return true;
         }
     }
     return hal_ir_reader_fail(&p->reader, "expected a declared %s, got `%s`",
                               scalar ? "scalar" : "binding or shared array", word);
 }
 
-static int parse_keyword(parser *p, const char *what, const char *const *names, uint32_t *number)
+static bool parse_keyword(parser *p, const char *what, const char *const *names, uint32_t *number)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(&p->reader, what, 0, word)) {
-        return 0;
+        return false;
     }
     for (*number = 0; names[*number] != NULL; (*number)++) {
         if (strcmp(names[*number], word) == 0) {
-            return 1;
+            return true;
         }
     }
     return hal_ir_reader_fail(&p->reader, "expected %s, got `%s`", what, word);
 }
 
 /* memory[%index], or with an offset: memory[%index + 4] */
-static int parse_memory_operand(parser *p, hal_ir_value *index, uint32_t *memory, int32_t *offset)
+static bool parse_memory_operand(parser *p, hal_ir_value *index, uint32_t *memory, int32_t *offset)
 {
     hal_ir_reader *reader = &p->reader;
     if (!parse_declared_name(p, 0, memory) || !hal_ir_reader_expect(reader, '[') ||
         !parse_operand(p, index)) {
-        return 0;
+        return false;
     }
-    const int minus = offset && hal_ir_reader_accept(reader, '-');
+    const bool minus = offset && hal_ir_reader_accept(reader, '-');
     if (minus || (offset && hal_ir_reader_accept(reader, '+'))) {
         uint64_t number = 0;
         const uint64_t limit = minus ? UINT64_C(1) << 31 : INT32_MAX;
         if (!hal_ir_reader_unsigned(reader, "an offset", limit, &number)) {
-            return 0;
+            return false;
         }
         *offset = (int32_t)(minus ? 0 - (int64_t)number : (int64_t)number);
     }
     return hal_ir_reader_expect(reader, ']');
 }
 
-static int parse_part(parser *p, hal_ir_record *record, char part)
+static bool parse_part(parser *p, hal_ir_record *record, char part)
 {
     hal_ir_reader *reader = &p->reader;
     uint64_t number = 0;
@@ -213,13 +214,13 @@ static int parse_part(parser *p, hal_ir_record *record, char part)
         return parse_operands(p, record);
     case 'T':
         if (!hal_ir_reader_type(reader, &record->type, &width)) {
-            return 0;
+            return false;
         }
         record->width = (uint8_t)width;
         return width != 0 || hal_ir_reader_fail(reader, "width: expected 2, 4 or 8, got 0");
     case 'k':
         if (!hal_ir_reader_constant(reader, record->type, &number)) {
-            return 0;
+            return false;
         }
         record->aux = hal_ir_pool(p->builder, number);
         return check_builder(p);
@@ -233,29 +234,29 @@ static int parse_part(parser *p, hal_ir_record *record, char part)
         return parse_keyword(p, "a kind of atomic", hal_ir_atomic_names, &record->flags);
     case 'n':
         if (!hal_ir_reader_unsigned(reader, "a number", HAL_IR_MAX_FRAGMENT_VALUES - 1, &number)) {
-            return 0;
+            return false;
         }
         record->aux = (uint32_t)number;
         hal_ir_count_fragment(p->builder, record->opcode, record->aux);
-        return 1;
+        return true;
     case 'i':
         if (!hal_ir_reader_signed(reader, "a number", &signed_number)) {
-            return 0;
+            return false;
         }
         record->imm = (int32_t)signed_number;
-        return 1;
+        return true;
     case 'W':
         if (!hal_ir_reader_unsigned(reader, "a width", 8, &number)) {
-            return 0;
+            return false;
         }
         record->width = (uint8_t)number;
-        return 1;
+        return true;
     case 'S':
         if (!hal_ir_reader_type(reader, &type, NULL)) {
-            return 0;
+            return false;
         }
         record->aux = type;
-        return 1;
+        return true;
     case 'F':
         return !hal_ir_reader_accept(reader, '.') ||
                parse_keyword(p, "fast", (const char *const[]){"", "fast", NULL}, &record->flags);
@@ -268,26 +269,26 @@ static int parse_part(parser *p, hal_ir_record *record, char part)
     case ',':
         return hal_ir_reader_expect(reader, ',');
     default:
-        return 1;
+        return true;
     }
 }
 
-static int out_of_memory(parser *p)
+static bool out_of_memory(parser *p)
 {
     hal_ir_builder_fail(p->builder, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
     return check_builder(p);
 }
 
-static int add_line(parser *p, uint32_t record)
+static bool add_line(parser *p, uint32_t record)
 {
     if (!HAL_ARRAY_RESERVE(p->lines, p->line_capacity, (uint64_t)record + 1)) {
         return out_of_memory(p);
     }
     p->lines[record] = p->reader.line;
-    return 1;
+    return true;
 }
 
-static int name_define(parser *p, const char *name, uint32_t length, hal_ir_value value)
+static bool name_define(parser *p, const char *name, uint32_t length, hal_ir_value value)
 {
     if (name_find(p, name, length)) {
         p->reader.token = (size_t)(name - p->reader.text);
@@ -299,10 +300,10 @@ static int name_define(parser *p, const char *name, uint32_t length, hal_ir_valu
         return out_of_memory(p);
     }
     p->names[p->name_count++] = (value_name){name, length, value};
-    return 1;
+    return true;
 }
 
-static int parse_record(parser *p, const char *opcode, const char *name, uint32_t name_length)
+static bool parse_record(parser *p, const char *opcode, const char *name, uint32_t name_length)
 {
     hal_ir_reader *reader = &p->reader;
     const uint32_t number = hal_ir_builder_view(p->builder)->record_count;
@@ -315,7 +316,7 @@ static int parse_record(parser *p, const char *opcode, const char *name, uint32_
         return hal_ir_reader_fail(reader, "expected an opcode or a declaration, got `%s`", opcode);
     }
     const hal_ir_info *info = hal_ir_info_of(code);
-    const int has_value = info->result != '-' && info->result != 's' && info->result != 'w';
+    const bool has_value = info->result != '-' && info->result != 's' && info->result != 'w';
     if (has_value && !name) {
         return hal_ir_reader_fail(reader, "expected a name for the value: %%name = %s", opcode);
     }
@@ -325,29 +326,29 @@ static int parse_record(parser *p, const char *opcode, const char *name, uint32_
     hal_ir_record record = hal_ir_record_blank(code);
     for (const char *s = info->syntax; *s != 0; s++) {
         if (!parse_part(p, &record, *s)) {
-            return 0;
+            return false;
         }
     }
     if (!add_line(p, number)) {
-        return 0;
+        return false;
     }
     const hal_ir_value value = hal_ir_append(p->builder, record);
     return check_builder(p) && (!name || name_define(p, name, name_length, value));
 }
 
-static int parse_group(parser *p)
+static bool parse_group(parser *p)
 {
     uint64_t size[3];
     for (int i = 0; i < 3; i++) {
         if (!hal_ir_reader_unsigned(&p->reader, "a group size", UINT32_MAX, &size[i])) {
-            return 0;
+            return false;
         }
     }
     hal_ir_group_size(p->builder, (uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2]);
     return check_builder(p);
 }
 
-static int parse_memory(parser *p, int shared)
+static bool parse_memory(parser *p, bool shared)
 {
     static const char *const accesses[] = {"read", "write", "read_write", NULL};
     char name[HAL_IR_WORD_BYTES];
@@ -355,18 +356,18 @@ static int parse_memory(parser *p, int shared)
     hal_type type = HAL_TYPE_NONE;
     if (!hal_ir_reader_word(reader, "a name", 0, name) ||
         !hal_ir_reader_type(reader, &type, NULL)) {
-        return 0;
+        return false;
     }
     if (shared) {
         uint64_t count = 0;
         if (!hal_ir_reader_unsigned(reader, "a count of elements", UINT32_MAX, &count)) {
-            return 0;
+            return false;
         }
         hal_ir_shared(p->builder, name, type, (uint32_t)count);
     } else {
         uint32_t access = 0;
         if (!parse_keyword(p, "an access", accesses, &access)) {
-            return 0;
+            return false;
         }
         hal_ir_binding(p->builder, name, type, HAL_ACCESS_READ + access);
     }
@@ -374,7 +375,7 @@ static int parse_memory(parser *p, int shared)
 }
 
 /* Without an offset the scalar is placed as in a C struct. */
-static int parse_scalar(parser *p)
+static bool parse_scalar(parser *p)
 {
     char name[HAL_IR_WORD_BYTES];
     hal_ir_reader *reader = &p->reader;
@@ -382,12 +383,12 @@ static int parse_scalar(parser *p)
     uint64_t offset = 0;
     if (!hal_ir_reader_word(reader, "a name", 0, name) ||
         !hal_ir_reader_type(reader, &type, NULL)) {
-        return 0;
+        return false;
     }
     const hal_ir_kernel *view = hal_ir_builder_view(p->builder);
     if (!hal_ir_reader_at_end(reader)) {
         if (!hal_ir_reader_unsigned(reader, "an offset", HAL_IR_MAX_SCALAR_BYTES, &offset)) {
-            return 0;
+            return false;
         }
     } else if (view->scalar_count > 0) {
         const hal_ir_scalar *last = &view->scalars[view->scalar_count - 1];
@@ -397,13 +398,13 @@ static int parse_scalar(parser *p)
     }
     hal_ir_declare_scalar(p->builder, name, type, (uint32_t)offset);
     if (!check_builder(p)) {
-        return 0;
+        return false;
     }
     if (!p->has_scalar_bytes) {
         hal_ir_set_scalar_bytes(p->builder,
                                 hal_ir_scalar_block(view->scalars, view->scalar_count));
     }
-    return 1;
+    return true;
 }
 
 /* 1 or 0; -1 if the word does not begin a declaration. */
@@ -439,7 +440,7 @@ static int parse_declaration(parser *p, const char *word)
 }
 
 /* A declaration or a record. */
-static int parse_line(parser *p)
+static bool parse_line(parser *p)
 {
     char word[HAL_IR_WORD_BYTES];
     hal_ir_reader *reader = &p->reader;
@@ -451,15 +452,15 @@ static int parse_line(parser *p)
                parse_record(p, word, name, length);
     }
     if (!hal_ir_reader_word(reader, "a declaration or a record", 0, word)) {
-        return 0;
+        return false;
     }
     const int declared = parse_declaration(p, word);
-    return declared >= 0 ? declared : parse_record(p, word, NULL, 0);
+    return declared >= 0 ? declared != 0 : parse_record(p, word, NULL, 0);
 }
 
 static hal_status parse_kernel(parser *p, hal_ir_kernel **kernel)
 {
-    int good = parse_head(p);
+    bool good = parse_head(p);
     while (good && hal_ir_reader_line(&p->reader)) {
         good = parse_line(p) && hal_ir_reader_end(&p->reader);
     }

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/text.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ static void print_head(hal_text *text, const hal_ir_kernel *kernel)
 {
     static const char *const access[] = {"", "read", "write", "read_write"};
     const char *names = kernel->names;
-    const int fragment = (kernel->flags & HAL_IR_FRAGMENT) != 0;
+    const bool fragment = (kernel->flags & HAL_IR_FRAGMENT) != 0;
     hal_text_add(text, "%s %s\n", fragment ? "fragment" : "kernel", names + kernel->name);
     if (fragment) {
         return;

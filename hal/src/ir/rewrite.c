@@ -1,4 +1,4 @@
-/* Builds a kernel from the records of another one. Used by the passes of the legaliser. */
+/* Builds a kernel from the records of another one. */
 #include "rewrite.h"
 
 #include "base/status.h"

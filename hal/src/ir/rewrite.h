@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #include <hal/plugin.h>
+#include <stdbool.h>
 
 typedef struct hal_ir_rewrite {
     const hal_ir_kernel *from;
@@ -44,7 +45,7 @@ hal_status hal_ir_rewrite_end(hal_ir_rewrite *r, hal_ir_kernel **made);
 /* ---- The pass that lowers everything except transcendental functions, ir/lower.c ---- */
 
 /* Whether the pass changes the kernel. */
-int hal_ir_needs_lowering(const hal_ir_kernel *kernel, const hal_device_info *info);
+bool hal_ir_needs_lowering(const hal_ir_kernel *kernel, const hal_device_info *info);
 
 hal_status hal_ir_lower(const hal_ir_kernel *from, const hal_device_info *info,
                         hal_ir_kernel **made);

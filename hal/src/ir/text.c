@@ -1,4 +1,4 @@
-/* Tokens of IR text. Called by the parser; safe on any bytes. */
+/* Tokens of IR text; safe on any bytes. */
 #include "text.h"
 
 #include "base/platform.h"
@@ -7,6 +7,7 @@
 #include <fenv.h>
 #include <locale.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +30,18 @@ static void skip_blanks(hal_ir_reader *reader)
     }
 }
 
-static int is_word_character(char c, int number)
+static bool is_word_character(char c, bool number)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            (number && (c == '.' || c == '+' || c == '-' || c == ':'));
 }
 
-static int parse_unsigned(const char *word, uint64_t limit, uint64_t *value)
+static bool parse_unsigned(const char *word, uint64_t limit, uint64_t *value)
 {
     const int base = word[0] == '0' && (word[1] == 'x' || word[1] == 'X') ? 16 : 10;
     char *end = NULL;
     if (word[0] < '0' || word[0] > '9') {
-        return 0; /* strtoull would take a sign or blanks */
+        return false; /* strtoull would take a sign or blanks */
     }
     errno = 0;
     const unsigned long long number = strtoull(word, &end, base);
@@ -48,28 +49,28 @@ static int parse_unsigned(const char *word, uint64_t limit, uint64_t *value)
     return errno == 0 && end != word && *end == 0 && number <= limit;
 }
 
-static int parse_signed(const char *word, int64_t low, int64_t high, int64_t *value)
+static bool parse_signed(const char *word, int64_t low, int64_t high, int64_t *value)
 {
     uint64_t magnitude = 0;
     if (word[0] == '-') {
         if (!parse_unsigned(word + 1, (uint64_t)0 - (uint64_t)low, &magnitude)) {
-            return 0;
+            return false;
         }
         *value = (int64_t)(0 - magnitude);
-        return 1;
+        return true;
     }
     if (!parse_unsigned(word, (uint64_t)high, &magnitude)) {
-        return 0;
+        return false;
     }
     *value = (int64_t)magnitude;
-    return 1;
+    return true;
 }
 
 /* A decimal or hexadecimal number, inf, -inf, or nan: with the bits. Independent of the locale and
  * of the floating-point environment. */
-static int parse_float(const char *word, hal_type type, uint64_t *bits)
+static bool parse_float(const char *word, hal_type type, uint64_t *bits)
 {
-    const int is_f32 = type == HAL_TYPE_F32;
+    const bool is_f32 = type == HAL_TYPE_F32;
     if (strncmp(word, "nan:", 4) == 0) {
         const uint64_t infinity = is_f32 ? 0x7f800000 : UINT64_C(0x7ff0000000000000);
         const uint64_t magnitude = is_f32 ? 0x7fffffff : INT64_MAX;
@@ -77,13 +78,13 @@ static int parse_float(const char *word, hal_type type, uint64_t *bits)
                (*bits & magnitude) > infinity;
     }
     const char *digits = word + (word[0] == '-');
-    const int infinite = strcmp(digits, "inf") == 0;
+    const bool infinite = strcmp(digits, "inf") == 0;
     if (!infinite && (digits[0] < '0' || digits[0] > '9')) {
-        return 0;
+        return false;
     }
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (c_locale == (locale_t)0) {
-        return 0;
+        return false;
     }
     char *end = NULL;
     fenv_t environment;
@@ -102,46 +103,47 @@ static int parse_float(const char *word, hal_type type, uint64_t *bits)
     return *end == 0;
 }
 
-int hal_ir_reader_fail(hal_ir_reader *reader, const char *format, ...)
+bool hal_ir_reader_fail(hal_ir_reader *reader, const char *format, ...)
 {
     if (reader->failed) {
-        return 0;
+        return false;
     }
     char text[256];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    reader->failed = 1;
-    const size_t column =
-        reader->token < reader->line_start ? 1 : reader->token - reader->line_start + 1;
+    reader->failed = true;
+    const size_t column = reader->token < reader->line_start
+                              ? 1
+                              : reader->token - reader->line_start + 1;
     return hal_ir_reject(&reader->problem, "line %u, column %zu: %s", reader->line, column, text);
 }
 
-int hal_ir_reader_line(hal_ir_reader *reader)
+bool hal_ir_reader_line(hal_ir_reader *reader)
 {
     while (!reader->failed) {
         skip_blanks(reader);
         if (reader->at == reader->bytes) {
-            return 0;
+            return false;
         }
         if (reader->text[reader->at] != '\n') {
-            return 1;
+            return true;
         }
         reader->at++;
         reader->line++;
         reader->line_start = reader->at;
     }
-    return 0;
+    return false;
 }
 
-int hal_ir_reader_at_end(hal_ir_reader *reader)
+bool hal_ir_reader_at_end(hal_ir_reader *reader)
 {
     skip_blanks(reader);
     return reader->at == reader->bytes || reader->text[reader->at] == '\n';
 }
 
-int hal_ir_reader_end(hal_ir_reader *reader)
+bool hal_ir_reader_end(hal_ir_reader *reader)
 {
     if (reader->failed || hal_ir_reader_at_end(reader)) {
         return !reader->failed;
@@ -150,27 +152,27 @@ int hal_ir_reader_end(hal_ir_reader *reader)
     return hal_ir_reader_fail(reader, "expected the end of the line");
 }
 
-int hal_ir_reader_accept(hal_ir_reader *reader, char c)
+bool hal_ir_reader_accept(hal_ir_reader *reader, char c)
 {
     skip_blanks(reader);
     if (reader->failed || reader->at == reader->bytes || reader->text[reader->at] != c) {
-        return 0;
+        return false;
     }
     reader->token = reader->at++;
-    return 1;
+    return true;
 }
 
-int hal_ir_reader_expect(hal_ir_reader *reader, char c)
+bool hal_ir_reader_expect(hal_ir_reader *reader, char c)
 {
     if (hal_ir_reader_accept(reader, c)) {
-        return 1;
+        return true;
     }
     reader->token = reader->at;
     return hal_ir_reader_fail(reader, "expected `%c`", c);
 }
 
-int hal_ir_reader_word(hal_ir_reader *reader, const char *what, int number,
-                       char word[HAL_IR_WORD_BYTES])
+bool hal_ir_reader_word(hal_ir_reader *reader, const char *what, bool number,
+                        char word[HAL_IR_WORD_BYTES])
 {
     uint32_t length = 0;
     word[0] = 0;
@@ -188,34 +190,35 @@ int hal_ir_reader_word(hal_ir_reader *reader, const char *what, int number,
     return length > 0 || hal_ir_reader_fail(reader, "expected %s", what);
 }
 
-int hal_ir_reader_unsigned(hal_ir_reader *reader, const char *what, uint64_t limit, uint64_t *value)
+bool hal_ir_reader_unsigned(hal_ir_reader *reader, const char *what, uint64_t limit,
+                            uint64_t *value)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(reader, what, 1, word)) {
-        return 0;
+        return false;
     }
     return parse_unsigned(word, limit, value) ||
            hal_ir_reader_fail(reader, "%s: expected a whole number from 0 to %llu, got `%s`", what,
                               (unsigned long long)limit, word);
 }
 
-int hal_ir_reader_signed(hal_ir_reader *reader, const char *what, int64_t *value)
+bool hal_ir_reader_signed(hal_ir_reader *reader, const char *what, int64_t *value)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(reader, what, 1, word)) {
-        return 0;
+        return false;
     }
     return parse_signed(word, INT32_MIN, INT32_MAX, value) ||
            hal_ir_reader_fail(reader, "%s: expected an integer of 32 bits, got `%s`", what, word);
 }
 
-int hal_ir_reader_constant(hal_ir_reader *reader, hal_type type, uint64_t *bits)
+bool hal_ir_reader_constant(hal_ir_reader *reader, hal_type type, uint64_t *bits)
 {
     char word[HAL_IR_WORD_BYTES];
     int64_t number = 0;
-    int good;
+    bool good;
     if (!hal_ir_reader_word(reader, "a constant", 1, word)) {
-        return 0;
+        return false;
     }
     switch (type) {
     case HAL_TYPE_BOOL:
@@ -244,11 +247,11 @@ int hal_ir_reader_constant(hal_ir_reader *reader, hal_type type, uint64_t *bits)
                                       hal_type_name(type), word);
 }
 
-int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
+bool hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
 {
     char word[HAL_IR_WORD_BYTES];
     if (!hal_ir_reader_word(reader, "a type", 0, word)) {
-        return 0;
+        return false;
     }
     char *times = !width ? NULL : strrchr(word, 'x');
     uint64_t lanes = 1;
@@ -264,7 +267,7 @@ int hal_ir_reader_type(hal_ir_reader *reader, hal_type *type, uint32_t *width)
             if (width) {
                 *width = (uint32_t)lanes;
             }
-            return 1;
+            return true;
         }
     }
     return hal_ir_reader_fail(reader, "expected a type, got `%s`", word);

@@ -1,17 +1,16 @@
-/* The verifier: checks every rule of hal/ir.h. Called by kernel creation for IR from elsewhere and
- * by the legaliser for what it has rewritten; the builder checks each record as it is appended, and
- * leaves the rest to the verifier. Trusts nothing except that arrays are as long as their counts.
- * Takes time linear in the records. */
+/* The verifier: checks every rule of hal/ir.h. It trusts nothing except that arrays are as long as
+ * their counts. Takes time linear in the records. */
 #include "internal.h"
 #include "base/sized.h"
 #include "base/status.h"
 
 #include <hal/ir_uniform.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Size, version and pointers: checked before anything else is read. */
-static int check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     if (kernel->size < HAL_IR_KERNEL_LEAST_BYTES || kernel->version < HAL_IR_LEAST_VERSION ||
         kernel->version > HAL_IR_VERSION) {
@@ -27,17 +26,17 @@ static int check_shape(const hal_ir_kernel *kernel, hal_ir_problem *problem)
         (kernel->constant_count > 0 && !kernel->constants) || !kernel->names) {
         return hal_ir_reject(problem, "arrays: expected one for each count above 0, got null");
     }
-    return 1;
+    return true;
 }
 
-static int verify_record(const hal_ir_kernel *kernel, uint32_t index, hal_ir_scope *scope,
-                         hal_ir_place *places, hal_ir_problem *problem)
+static bool verify_record(const hal_ir_kernel *kernel, uint32_t index, hal_ir_scope *scope,
+                          hal_ir_place *places, hal_ir_problem *problem)
 {
     const hal_ir_record *record = &kernel->records[index];
     hal_type type;
     uint32_t width;
     if (!hal_ir_check_record(kernel, index, record, &type, &width, problem)) {
-        return 0;
+        return false;
     }
     if (type != record->type || width != record->width) {
         return hal_ir_reject(problem, "result: expected type %u and width %u, got %u and %u", type,
@@ -45,7 +44,7 @@ static int verify_record(const hal_ir_kernel *kernel, uint32_t index, hal_ir_sco
     }
     /* Before the record opens or closes a block: its operands belong to the blocks around it. */
     if (!hal_ir_scope_check(scope, kernel->records, places, index, record, problem)) {
-        return 0;
+        return false;
     }
     return hal_ir_scope_pass(scope, kernel->records, index, &places[index], problem);
 }
@@ -60,7 +59,7 @@ static hal_status fail_record(const hal_ir_kernel *kernel, uint32_t record,
 }
 
 /* Each input and output of a fragment has one record. */
-static int check_fragment_values(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_fragment_values(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     uint64_t inputs = 0, outputs = 0; /* HAL_IR_MAX_FRAGMENT_VALUES bits */
     uint32_t input_records = 0, output_records = 0;
@@ -84,7 +83,7 @@ static int check_fragment_values(const hal_ir_kernel *kernel, hal_ir_problem *pr
         return hal_ir_reject(problem, "outputs: expected one record of each of %u, got %u of %u",
                              kernel->output_count, output_records, distinct_outputs);
     }
-    return 1;
+    return true;
 }
 
 static hal_status verify_records(const hal_ir_kernel *kernel, uint32_t *wrong)
@@ -128,19 +127,19 @@ static hal_status verify_matrices(const hal_ir_kernel *kernel, uint32_t *wrong)
     return HAL_OK;
 }
 
-static int is_convergent(const hal_ir_record *record)
+static bool is_convergent(const hal_ir_record *record)
 {
     return (hal_ir_info_of(record->opcode)->traits & HAL_IR_TRAIT_CONVERGENT) != 0;
 }
 
-static int has_convergent(const hal_ir_kernel *kernel)
+static bool has_convergent(const hal_ir_kernel *kernel)
 {
     for (uint32_t i = 0; i < kernel->record_count; i++) {
         if (is_convergent(&kernel->records[i])) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong)
@@ -169,7 +168,7 @@ static hal_status verify_uniformity(const hal_ir_kernel *kernel, uint32_t *wrong
     return status;
 }
 
-static int check_counts(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_counts(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     if ((kernel->flags & ~HAL_IR_FRAGMENT) != 0 || kernel->reserved != 0) {
         return hal_ir_reject(problem,
@@ -214,7 +213,7 @@ static int check_counts(const hal_ir_kernel *kernel, hal_ir_problem *problem)
         (kernel->input_count != 0 || kernel->output_count != 0)) {
         return hal_ir_reject(problem, "only fragments have inputs and outputs");
     }
-    return 1;
+    return true;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -223,7 +222,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Every name is valid and ends inside the pool; those of memories and scalars differ. */
-static int check_names(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_names(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     const char *declared[HAL_IR_MAX_BINDINGS + HAL_IR_MAX_SHARED + HAL_IR_MAX_SCALAR_BYTES / 4 + 1];
     uint32_t count = 0;
@@ -252,16 +251,16 @@ static int check_names(const hal_ir_kernel *kernel, hal_ir_problem *problem)
                                  declared[i]);
         }
     }
-    return 1;
+    return true;
 }
 
-static int check_memories(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_memories(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     uint64_t shared_bytes = 0;
     for (uint32_t i = 0; i < kernel->memory_count; i++) {
         const hal_ir_memory *memory = &kernel->memories[i];
         const char *name = kernel->names + memory->name;
-        const int shared = hal_ir_is_shared(kernel, i);
+        const bool shared = hal_ir_is_shared(kernel, i);
         if (hal_type_size(memory->type) == 0) {
             return hal_ir_reject(problem, "memory %s: type: expected one of HAL_TYPE_*, got %u",
                                  name, memory->type);
@@ -286,10 +285,10 @@ static int check_memories(const hal_ir_kernel *kernel, hal_ir_problem *problem)
         return hal_ir_reject(problem, "shared arrays: expected at most %u bytes, got %llu",
                              HAL_IR_MAX_SHARED_BYTES, (unsigned long long)shared_bytes);
     }
-    return 1;
+    return true;
 }
 
-static int check_scalars(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_scalars(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     uint32_t end = 0;
     for (uint32_t i = 0; i < kernel->scalar_count; i++) {
@@ -315,10 +314,10 @@ static int check_scalars(const hal_ir_kernel *kernel, hal_ir_problem *problem)
         return hal_ir_reject(problem, "scalar_bytes: expected at least %u, got %u", end,
                              kernel->scalar_bytes);
     }
-    return 1;
+    return true;
 }
 
-static int check_fragment(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_fragment(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     if (kernel->memory_count != 0 || kernel->scalar_count != 0 || kernel->scalar_bytes != 0 ||
         kernel->groups_per_unit != 0 || kernel->group_size[0] != 1 || kernel->group_size[1] != 1 ||
@@ -332,7 +331,7 @@ static int check_fragment(const hal_ir_kernel *kernel, hal_ir_problem *problem)
                              "%u",
                              HAL_IR_MAX_FRAGMENT_VALUES, kernel->input_count, kernel->output_count);
     }
-    return 1;
+    return true;
 }
 
 hal_status hal_ir_verify(const hal_ir_kernel *kernel)
@@ -342,7 +341,7 @@ hal_status hal_ir_verify(const hal_ir_kernel *kernel)
 }
 
 /* All but the records. */
-static int check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *problem)
+static bool check_declarations(const hal_ir_kernel *kernel, hal_ir_problem *problem)
 {
     return check_counts(kernel, problem) && check_names(kernel, problem) &&
            check_memories(kernel, problem) && check_scalars(kernel, problem) &&
@@ -361,7 +360,7 @@ static hal_status verify_whole(const hal_ir_kernel *kernel, uint32_t *record)
     return status == HAL_OK && has_convergent(kernel) ? verify_uniformity(kernel, record) : status;
 }
 
-static hal_status verify_kernel(const hal_ir_kernel *kernel, int with_records, uint32_t *record)
+static hal_status verify_kernel(const hal_ir_kernel *kernel, bool with_records, uint32_t *record)
 {
     hal_ir_problem problem;
     *record = HAL_IR_NONE;
@@ -386,15 +385,15 @@ hal_status hal_ir_verify_appended(const hal_ir_kernel *kernel, uint32_t *record)
     return verify_kernel(kernel, 0, record);
 }
 
-int hal_ir_is_name(const char *name)
+bool hal_ir_is_name(const char *name)
 {
     uint32_t length = 0;
     for (; name[length] != 0; length++) {
         const char c = name[length];
-        const int letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        const int digit = c >= '0' && c <= '9';
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        const bool digit = c >= '0' && c <= '9';
         if (length == HAL_IR_MAX_NAME || !(letter || (digit && length > 0))) {
-            return 0;
+            return false;
         }
     }
     return length > 0;

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +43,10 @@ typedef struct header {
 
 static _Thread_local const hal_cache_scope *current;
 
-static _Atomic int has_warned;
+static atomic_bool has_warned;
 static atomic_flag has_removed_stale = ATOMIC_FLAG_INIT;
 
-static int folders_create(char *path)
+static bool folders_create(char *path)
 {
     struct stat what;
     if (stat(path, &what) == 0) {
@@ -53,10 +54,10 @@ static int folders_create(char *path)
     }
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        const int made = mkdir(path, 0700) == 0 || errno == EEXIST;
+        const bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
         *slash = '/';
         if (!made) {
-            return 0;
+            return false;
         }
     }
     return mkdir(path, 0700) == 0 || errno == EEXIST;
@@ -64,20 +65,20 @@ static int folders_create(char *path)
 
 static void warn_once(const char *path)
 {
-    if (!atomic_exchange(&has_warned, 1)) {
+    if (!atomic_exchange(&has_warned, true)) {
         hal_log(HAL_LOG_WARN, "cache: cannot write %s: %s; kernels are compiled anew each time",
                 path, strerror(errno));
     }
 }
 
 /* HAL_CACHE_DIR, else XDG_CACHE_HOME/halyard, else ~/.cache/halyard. */
-static int folder_name(hal_text *folder)
+static bool folder_name(hal_text *folder)
 {
     const char *named = getenv("HAL_CACHE_DIR");
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     if (hal_process_is_secure() || (named && strcmp(named, "off") == 0)) {
-        return 0;
+        return false;
     }
     if (named && *named) {
         hal_place_add(folder, named);
@@ -86,22 +87,22 @@ static int folder_name(hal_text *folder)
     } else if (home && *home == '/') {
         hal_text_add(folder, "%s/.cache/halyard", home);
     } else {
-        return 0;
+        return false;
     }
     return !folder->failed;
 }
 
 /* The folder, which is created if missing. */
-static int cache_folder(hal_text *folder)
+static bool cache_folder(hal_text *folder)
 {
     if (!folder_name(folder)) {
-        return 0;
+        return false;
     }
     if (!folders_create(folder->data)) {
         warn_once(folder->data);
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
 static void header_init(header *made, const hal_cache_scope *scope, const uint64_t key[2])
@@ -115,11 +116,11 @@ static void header_init(header *made, const hal_cache_scope *scope, const uint64
 }
 
 /* The file's name is a hash of all that an entry depends on. `get_folder`: one of the above. */
-static int entry_path(int (*get_folder)(hal_text *folder), const hal_cache_scope *scope,
-                      const uint64_t key[2], hal_text *path)
+static bool entry_path(bool (*get_folder)(hal_text *folder), const hal_cache_scope *scope,
+                       const uint64_t key[2], hal_text *path)
 {
     if (!get_folder(path)) {
-        return 0;
+        return false;
     }
     header made;
     header_init(&made, scope, key);
@@ -209,10 +210,10 @@ const hal_cache_scope *hal_cache_enter(const hal_cache_scope *scope)
     return outer;
 }
 
-int hal_cache_is_on(void)
+bool hal_cache_is_on(void)
 {
     hal_text folder = {0};
-    const int is_on = cache_folder(&folder);
+    const bool is_on = cache_folder(&folder);
     hal_text_free(&folder);
     return is_on;
 }

@@ -4,6 +4,7 @@
 #define HAL_SRC_PLUGIN_CACHE_H
 
 #include <hal/plugin.h>
+#include <stdbool.h>
 
 /* The device for which a thread creates an object: the part of the key that plugins do not
  * choose. */
@@ -17,7 +18,7 @@ typedef struct hal_cache_scope {
 const hal_cache_scope *hal_cache_enter(const hal_cache_scope *scope);
 
 /* Whether there is a folder for entries. Threads: any. */
-int hal_cache_is_on(void);
+bool hal_cache_is_on(void);
 
 /* Loads an entry of the thread's scope into memory, which the host's `release` frees. Threads: any.
  * Errors, all without a message: NOT_FOUND, OUT_OF_MEMORY, INVALID_ARGUMENT. */

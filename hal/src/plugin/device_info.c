@@ -1,9 +1,10 @@
-/* Converts a plugin's description of a device to hal's. Called by the loader. */
+/* Converts a plugin's description of a device to hal's. */
 #include "device_info.h"
 
 #include "base/sized.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,7 @@ static size_t character_bytes(const char *text)
         code = code << 6 | ((unsigned char)text[i] & 0x3f);
     }
     static const uint32_t least_of[] = {0, 0, 0xa0, 0x800, 0x10000}; /* 0x80 to 0x9f: controls */
-    const int surrogate = code >= 0xd800 && code < 0xe000;
+    const bool surrogate = code >= 0xd800 && code < 0xe000;
     return first >= 0xc0 && first < 0xf8 && code >= least_of[length] && code <= 0x10ffff &&
                    !surrogate
                ? length

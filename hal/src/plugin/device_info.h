@@ -1,4 +1,4 @@
-/* Checks descriptions of devices against the contract. Used by the loader. */
+/* Checks descriptions of devices against the contract. */
 #ifndef HAL_SRC_PLUGIN_DEVICE_INFO_H
 #define HAL_SRC_PLUGIN_DEVICE_INFO_H
 

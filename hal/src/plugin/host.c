@@ -1,5 +1,4 @@
-/* Services for plugins, and translation of their answers. Called by the loader and by all sources
- * that call plugins. */
+/* Services for plugins, and translation of their answers. */
 #include "host.h"
 
 #include "cache.h"
@@ -10,11 +9,12 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* A plugin has set a message on this thread since its last failure was translated. */
-static _Thread_local int has_plugin_message;
+static _Thread_local bool has_plugin_message;
 
 /* Null without validation. */
 static void (*_Atomic validation_report)(const char *message);
@@ -59,7 +59,7 @@ static void host_log(uint32_t level, const char *message)
 static hal_status host_fail(hal_status status, const char *message)
 {
     if (message && message[0]) {
-        has_plugin_message = 1;
+        has_plugin_message = true;
         hal_fail(status, "%s", message);
     }
     return status;
@@ -101,7 +101,7 @@ void hal_host_start_validation(void (*report)(const char *message))
 
 void hal_host_clear_error(void)
 {
-    has_plugin_message = 0;
+    has_plugin_message = false;
 }
 
 void hal_host_take_queue_message(const hal_plugin_queue *queue)
@@ -121,7 +121,7 @@ hal_status hal_host_failed(hal_status status, const char *format, ...)
     va_end(arguments);
 
     const char *words = has_plugin_message ? hal_status_message() : hal_status_name(status);
-    has_plugin_message = 0;
+    has_plugin_message = false;
     if (status <= HAL_OK || status >= HAL_STATUS_COUNT) {
         return hal_fail(HAL_ERROR_INTERNAL, "%s: expected a status of the plugin, got %d", what,
                         (int)status);

@@ -1,4 +1,4 @@
-/* Opens plugin files and checks them against the contract. Called by the registry. */
+/* Opens plugin files and checks them against the contract. */
 #include "loader.h"
 
 #include "device_info.h"
@@ -10,6 +10,7 @@
 #include "base/status.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 static hal_status fail_dlopen(const hal_module *module, const char *words)
 {
     const size_t length = strlen(module->path);
-    const int own = strncmp(words, module->path, length) == 0 && words[length] == ':';
+    const bool own = strncmp(words, module->path, length) == 0 && words[length] == ':';
     if (own || !strstr(words, "cannot open shared object file")) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: expected a loadable file, got: %s",
                         module->path, words);
@@ -70,7 +71,7 @@ static hal_status check_entries(const hal_module *module)
 #define ENTRY(entry) {#entry, module->table.entry != NULL}
     const struct {
         const char *name;
-        int is_set;
+        bool is_set;
     } required[] = {
         ENTRY(name),           ENTRY(enumerate),     ENTRY(device_open),
         ENTRY(device_close),   ENTRY(memory_allocate), ENTRY(memory_free),
@@ -90,14 +91,14 @@ static hal_status check_entries(const hal_module *module)
     return HAL_OK;
 }
 
-static int is_plugin_name(const char *name)
+static bool is_plugin_name(const char *name)
 {
     const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
     return length > 0 && length < HAL_PLUGIN_NAME_BYTES && name[length] == 0 &&
            strcmp(name, "auto") != 0 && strcmp(name, "id") != 0;
 }
 
-int hal_module_file_is(const hal_module *module, const char *name)
+bool hal_module_file_is(const hal_module *module, const char *name)
 {
     return module->file_name && strlen(name) == module->file_name_bytes &&
            strncmp(name, module->file_name, module->file_name_bytes) == 0;
@@ -238,7 +239,7 @@ hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query)
     const hal_status status = table ? table_copy(module, table) : fail_version(module, query);
     module_set_status(module, status);
     if (status == HAL_OK) {
-        module->loaded = 1;
+        module->loaded = true;
         hal_log(HAL_LOG_INFO, "plugin %s %s loaded from %s", module->table.name,
                 module->table.version, module->path);
     }

@@ -1,8 +1,9 @@
-/* A plugin file with its table and devices. Used by the registry, under its lock. */
+/* A plugin file with its table and devices. Needs the registry's lock. */
 #ifndef HAL_SRC_PLUGIN_LOADER_H
 #define HAL_SRC_PLUGIN_LOADER_H
 
 #include <hal/plugin.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define HAL_PLUGIN_NAME_BYTES 48
@@ -15,9 +16,9 @@ typedef struct hal_module {
     hal_status status; /* of the last attempt to load or to enumerate */
     char *message;     /* of that failure; null after success */
     char *excluded;    /* why it is never loaded; null: it may be */
-    int loaded;        /* `table` is set */
+    bool loaded;       /* `table` is set */
     hal_plugin table;  /* zero beyond the size of the plugin's */
-    int enumerated;    /* `infos` are set */
+    bool enumerated;   /* `infos` are set */
     hal_device_info *infos;
     uint32_t info_count;
 } hal_module;
@@ -30,7 +31,7 @@ hal_module *hal_module_create(const char *path);
 hal_status hal_module_load(hal_module *module);
 
 /* Whether the file is hal_<name>.so. */
-int hal_module_file_is(const hal_module *module, const char *name);
+bool hal_module_file_is(const hal_module *module, const char *name);
 
 /* The part of loading after dlopen: queries, checks and copies the table. */
 hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query);

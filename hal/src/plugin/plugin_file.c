@@ -1,4 +1,4 @@
-/* Checks of plugin files before dlopen, see plugin_file.h. Called by the loader. */
+/* Checks of plugin files before dlopen, see plugin_file.h. */
 #include "plugin_file.h"
 
 #include "base/cancel.h"
@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ typedef ElfW(Phdr) elf_segment;
 extern const elf_header __ehdr_start __attribute__((visibility("hidden")));
 
 /* Class and byte order are those of this process. */
-static int is_native_elf(const elf_header *header)
+static bool is_native_elf(const elf_header *header)
 {
     return memcmp(header->e_ident, __ehdr_start.e_ident, EI_VERSION) == 0 &&
            header->e_phentsize == sizeof(elf_segment);
@@ -55,7 +56,7 @@ static hal_status content_check(const char *path, uint64_t bytes)
         return HAL_OK;
     }
     elf_header header;
-    const int native =
+    const bool native =
         pread(file, &header, sizeof header, 0) == sizeof header && is_native_elf(&header);
     const uint64_t needed = native ? least_file_bytes(file, &header) : 0;
     close(file);

@@ -1,4 +1,4 @@
-/* Checks a plugin's file before dlopen. Used by the loader. */
+/* Checks a plugin's file before dlopen. */
 #ifndef HAL_SRC_PLUGIN_PLUGIN_FILE_H
 #define HAL_SRC_PLUGIN_PLUGIN_FILE_H
 

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +59,8 @@ typedef struct probe_child {
     size_t length;
     uint32_t lines;
     int state;   /* of waitpid; 0 where another thread of the program has waited for it */
-    int is_late; /* a step took longer than the limit */
-    int is_gone;
+    bool is_late; /* a step took longer than the limit */
+    bool is_gone;
 } probe_child;
 
 /* What a process of hal-probe brought. */
@@ -72,8 +73,8 @@ typedef enum child_result {
 /* What all of them brought. */
 typedef struct judgement {
     hal_text findings;
-    int is_judged;
-    int is_lasting; /* another process would come to the same */
+    bool is_judged;
+    bool is_lasting; /* another process would come to the same */
     char end[64];   /* of the last process */
 } judgement;
 
@@ -114,7 +115,7 @@ static char **child_environment(char *plugin_path)
     char **made = calloc(count + 3, sizeof *made);
     /* Another thread may take variables out meanwhile. */
     for (size_t i = 0; made && i < count && environment[i]; i++) {
-        const int is_own = strncmp(environment[i], "HAL_", 4) == 0;
+        const bool is_own = strncmp(environment[i], "HAL_", 4) == 0;
         if (!is_own || strncmp(environment[i], "HAL_CACHE_DIR=", 14) == 0) {
             made[kept++] = environment[i];
         }
@@ -187,7 +188,7 @@ static int child_start(probe_child *child, char *program, const hal_module *modu
 }
 
 /* Keeps what there is room for. Returns 0 when the child has closed its output. */
-static int child_read(probe_child *child)
+static bool child_read(probe_child *child)
 {
     char part[512];
     const ssize_t got = read(child->output, part, sizeof part);
@@ -201,19 +202,19 @@ static int child_read(probe_child *child)
     }
     memcpy(child->text + child->length, part, kept);
     child->length += kept;
-    return 1;
+    return true;
 }
 
 /* Returns 0 when the child has not ended in time. */
-static int child_wait(probe_child *child, uint64_t deadline)
+static bool child_wait(probe_child *child, uint64_t deadline)
 {
     for (;;) {
         const pid_t ended = waitpid(child->process, &child->state, WNOHANG);
         if (ended > 0 || (ended < 0 && errno != EINTR)) {
-            return 1;
+            return true;
         }
         if (hal_clock_ns() >= deadline) {
-            return 0;
+            return false;
         }
         hal_pause_ns(1000000);
     }
@@ -244,7 +245,7 @@ static void child_follow(probe_child *child, uint64_t limit)
 
 /* Whether someone else has ended the child: a terminal, a supervisor, or the system without
  * memory. */
-static int child_is_killed(const probe_child *child)
+static bool child_is_killed(const probe_child *child)
 {
     const int by = WIFSIGNALED(child->state) ? WTERMSIG(child->state) : 0;
     return !child->is_late &&
@@ -293,7 +294,7 @@ static child_result child_judge(const probe_child *child, int *wanted, hal_text 
         wanted[begun] = 0;
         answers++;
     }
-    const int is_refused = WIFEXITED(child->state) && WEXITSTATUS(child->state) == 1;
+    const bool is_refused = WIFEXITED(child->state) && WEXITSTATUS(child->state) == 1;
     return !child->is_gone         ? CHILD_FAILED
            : answers > 0           ? CHILD_ANSWERED
            : is_done || is_refused ? CHILD_ENDED

@@ -1,6 +1,5 @@
 /* Features that a device claims and its driver gets wrong. Known-answer kernels run once per
- * driver in a child process (tools/hal_probe.c), and the verdict is kept in the compile cache.
- * Called by core/device_lifecycle.c. */
+ * driver in a child process (tools/hal_probe.c), and the verdict is kept in the compile cache. */
 #ifndef HAL_SRC_PLUGIN_PROBE_H
 #define HAL_SRC_PLUGIN_PROBE_H
 

@@ -4,6 +4,7 @@
 #include "base/fork.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,11 +85,11 @@ void hal_queue_table_fail(hal_plugin_queue *queue, const char *message)
     pthread_mutex_unlock(&lock);
 }
 
-int hal_queue_table_message(const hal_plugin_queue *queue, char *message, size_t bytes)
+bool hal_queue_table_message(const hal_plugin_queue *queue, char *message, size_t bytes)
 {
     pthread_mutex_lock(&lock);
     const entry *e = entry_find(queue);
-    const int has = e && e->message;
+    const bool has = e && e->message;
     if (has) {
         snprintf(message, bytes, "%s", e->message);
     }

@@ -1,10 +1,11 @@
-/* The open queues of plugins by their handle, for what plugins say of them from threads of their
- * own: that a value is reached, that work failed. Used by host.c and core/queue_lifecycle.c. */
+/* The open queues of plugins by their handle, for reports of plugins from their threads: a value
+ * is reached, work has failed. */
 #ifndef HAL_SRC_PLUGIN_QUEUE_TABLE_H
 #define HAL_SRC_PLUGIN_QUEUE_TABLE_H
 
 #include <hal/plugin.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Adds a queue. `reached` is raised to base + value when the plugin says that `value` is reached.
@@ -19,6 +20,6 @@ void hal_queue_table_complete(hal_plugin_queue *queue, uint64_t value);
 void hal_queue_table_fail(hal_plugin_queue *queue, const char *message);
 
 /* Copies the first message of host->queue_failed; returns 0 if there is none. Threads: any. */
-int hal_queue_table_message(const hal_plugin_queue *queue, char *message, size_t bytes);
+bool hal_queue_table_message(const hal_plugin_queue *queue, char *message, size_t bytes);
 
 #endif

@@ -7,6 +7,7 @@
 #include <hal/device.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ hal_status hal_registry_find(const char *name, hal_strings *paths, hal_modules *
             status = hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the list of plugins");
             break;
         }
-        int twice = 0;
+        bool twice = false;
         for (uint32_t j = 0; j < modules->count; j++) {
             twice |= modules->items[j] == module;
         }

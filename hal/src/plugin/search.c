@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,7 @@ static hal_status add_named(const char *folder, const char *name, hal_strings *f
         if (asprintf(&path, "%s/%s", folder, file) < 0) {
             return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the path of %s", file);
         }
-        const int there = lstat(path, &what) == 0;
+        const bool there = lstat(path, &what) == 0;
         free(path);
         if (there) {
             return files_add(folder, file, files);
@@ -134,16 +135,16 @@ static hal_status files_add_folder(const char *folder, const char *name, hal_str
 }
 
 /* Whether a path that is not there was meant as a file. */
-static int names_file(const char *path)
+static bool names_file(const char *path)
 {
     const size_t length = strlen(path);
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         const size_t bytes = strlen(suffixes[i]);
         if (length > bytes && strcmp(path + length - bytes, suffixes[i]) == 0) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
 size_t hal_plugin_name_bytes(const char *file)
@@ -193,7 +194,7 @@ hal_status hal_search_files(const hal_strings *paths, const char *name, hal_stri
     for (uint32_t i = 0; i < paths->count; i++) {
         const char *path = paths->items[i];
         struct stat what;
-        const int exists = stat(path, &what) == 0;
+        const bool exists = stat(path, &what) == 0;
         hal_status status = HAL_OK;
         if (exists && S_ISDIR(what.st_mode)) {
             status = files_add_folder(path, name, files);

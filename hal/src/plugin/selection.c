@@ -1,5 +1,5 @@
-/* Selection of devices: the grammar of HAL_BACKEND and the default choice. Called by
- * hal_device_open and by the registry's report, with the registry's lock held. */
+/* Selection of devices: the grammar of HAL_BACKEND and the default choice. Needs the registry's
+ * lock. */
 #include "selection.h"
 
 #include "base/array.h"
@@ -140,7 +140,7 @@ static uint32_t preferred_device(hal_module *module)
     return best;
 }
 
-static hal_status fail_device(const hal_module *module, const char *which, int by_index)
+static hal_status fail_device(const hal_module *module, const char *which, bool by_index)
 {
     hal_text text = {0};
     for (uint32_t i = 0; i < module->info_count; i++) {
@@ -162,14 +162,14 @@ static hal_status match_device(hal_module *module, const char *which, hal_candid
     if (which[strspn(which, "0123456789")] == 0) {
         const unsigned long long index = strtoull(which, NULL, 10);
         return index < module->info_count ? candidates_add(found, module, (uint32_t)index)
-                                          : fail_device(module, which, 1);
+                                          : fail_device(module, which, true);
     }
     for (uint32_t i = 0; i < module->info_count; i++) {
         if (contains(module->infos[i].name, which)) {
             return candidates_add(found, module, i);
         }
     }
-    return fail_device(module, which, 0);
+    return fail_device(module, which, false);
 }
 
 static hal_status fail_plugin(const char *name, const hal_strings *paths)
@@ -199,10 +199,10 @@ static hal_status match_plugin(const char *name, const char *which, hal_candidat
     hal_status status = hal_registry_find(name, &paths, &modules);
     hal_status first = HAL_OK;
     char *first_message = NULL;
-    int found_plugin = 0;
+    bool found_plugin = false;
     for (uint32_t i = 0; status == HAL_OK && found->count == 0 && i < modules.count; i++) {
         hal_module *module = modules.items[i];
-        const int by_file_name = hal_module_file_is(module, name);
+        const bool by_file_name = hal_module_file_is(module, name);
         if (module->file_name && !by_file_name) {
             continue;
         }
@@ -214,7 +214,7 @@ static hal_status match_plugin(const char *name, const char *which, hal_candidat
         if (module_status != HAL_OK && !by_file_name) {
             continue;
         }
-        found_plugin = 1;
+        found_plugin = true;
         if (module_status == HAL_OK) {
             module_status = hal_module_enumerate(module);
         }
@@ -350,7 +350,7 @@ void hal_selection_explain(const hal_modules *modules, hal_text *choice, hal_tex
     if (chosen) {
         hal_text_add(choice, "%s:%u", chosen->module->table.name, chosen->index);
     }
-    const int by_default = strcmp(item, "auto") == 0;
+    const bool by_default = strcmp(item, "auto") == 0;
     for (uint32_t i = 0; i < modules->count; i++) {
         hal_module *module = modules->items[i];
         if (hal_registry_hidden_by(modules, i)) {
@@ -358,7 +358,7 @@ void hal_selection_explain(const hal_modules *modules, hal_text *choice, hal_tex
         }
         for (uint32_t d = 0; module->enumerated && d < module->info_count; d++) {
             const hal_candidate candidate = {module, d};
-            const int taken = chosen && chosen->module == module && chosen->index == d;
+            const bool taken = chosen && chosen->module == module && chosen->index == d;
             hal_text_add(reasoning, "%s:%u: ", module->table.name, d);
             if (taken) {
                 hal_text_add(reasoning, "chosen by %s%s%s\n", origin, by_default ? "" : ", item ",
