@@ -2,7 +2,6 @@
 #include "example_c.h"
 
 #include <dlfcn.h>
-#include <kit/hash.h>
 #include <fcntl.h>
 #include <kit/hash.h>
 #include <spawn.h>
