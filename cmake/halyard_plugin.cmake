@@ -16,7 +16,7 @@ function(halyard_add_plugin name)
         $<TARGET_PROPERTY:halyard::halyard,INTERFACE_INCLUDE_DIRECTORIES>)
     # What kit_plugin_query reads; macOS always has a UUID.
     if(NOT APPLE)
-        target_link_options(${target} PRIVATE -Wl,--build-id)
+        target_link_options(${target} PRIVATE -Wl,--build-id -Wl,-z,nodelete)
     endif()
     if(HALYARD_PLUGIN_OUTPUT_DIR)
         set(output ${HALYARD_PLUGIN_OUTPUT_DIR})

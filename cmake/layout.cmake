@@ -20,10 +20,11 @@ endif()
 # element means the working folder, whose libraries would be opened in place of the system's.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 
-# halyard_link_build_id(TARGET): a number of its code, which the compile cache keeps kernels by.
+# halyard_link_build_id(TARGET): a number of its code, which the compile cache keeps kernels by. The
+# library stays loaded after dlclose: threads, handlers and plugins have its addresses.
 function(halyard_link_build_id target)
     if(NOT APPLE)
-        target_link_options(${target} PRIVATE -Wl,--build-id)
+        target_link_options(${target} PRIVATE -Wl,--build-id -Wl,-z,nodelete)
     endif()
 endfunction()
 

@@ -109,9 +109,17 @@ static const char *build_id(void)
 const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
                                    void (*set_host)(const hal_host *host))
 {
+    static const hal_host *known;
     if (!host || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
         return NULL;
     }
+    if (known && known != host) {
+        host->fail(HAL_ERROR_INVALID_STATE,
+                   "another copy of libhalyard in this process uses the plugin; load one copy, or "
+                   "give each its own folder of plugins by HAL_PLUGIN_PATH");
+        return NULL;
+    }
+    known = host;
     set_host(host);
     table->build_id = build_id();
     kit_guard_table(table);

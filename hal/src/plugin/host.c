@@ -104,6 +104,11 @@ void hal_host_clear_error(void)
     has_plugin_message = false;
 }
 
+bool hal_host_has_message(void)
+{
+    return has_plugin_message;
+}
+
 void hal_host_take_queue_message(const hal_plugin_queue *queue)
 {
     char message[HAL_MESSAGE_BYTES];

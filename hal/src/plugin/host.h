@@ -5,6 +5,7 @@
 
 #include <hal/plugin.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* The table of services; never freed. */
 const hal_host *hal_host_services(void);
@@ -17,11 +18,14 @@ void hal_host_start_validation(void (*report)(const char *message));
  * any. */
 void hal_host_clear_error(void);
 
+/* Whether the plugin has set a message on this thread since then. */
+bool hal_host_has_message(void);
+
 /* Sets the thread's message after a plugin's failure: "<what>: <message of the plugin, or name of
  * the status>". Returns `status`; an unknown number becomes INTERNAL. Threads: any. */
 hal_status hal_host_failed(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 
-/* Takes the sentence of host->queue_failed as that of a failure on this thread which has none.
+/* Takes the message of host->queue_failed as that of a failure on this thread that has none.
  * Called before hal_host_failed for a call that names the queue. Threads: any. */
 void hal_host_take_queue_message(const hal_plugin_queue *queue);
 

@@ -21,6 +21,9 @@
 /* The message of dlopen is about the file itself, or about a library that it needs. */
 static hal_status fail_dlopen(const hal_module *module, const char *words)
 {
+    if (strstr(words, "annot allocate memory")) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "plugin %s: %s", module->path, words);
+    }
     const size_t length = strlen(module->path);
     const bool own = strncmp(words, module->path, length) == 0 && words[length] == ':';
     if (own || !strstr(words, "cannot open shared object file")) {
@@ -235,8 +238,12 @@ hal_status hal_module_load(hal_module *module)
 
 hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query)
 {
+    hal_host_clear_error();
     const hal_plugin *table = query(HAL_PLUGIN_ABI, hal_host_services());
-    const hal_status status = table ? table_copy(module, table) : fail_version(module, query);
+    const hal_status status = table                    ? table_copy(module, table)
+                              : hal_host_has_message() ? hal_host_failed(HAL_ERROR_INVALID_STATE,
+                                                                         "plugin %s", module->path)
+                                                       : fail_version(module, query);
     module_set_status(module, status);
     if (status == HAL_OK) {
         module->loaded = true;

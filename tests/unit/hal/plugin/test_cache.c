@@ -7,9 +7,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[SCRATCH_BYTES];
@@ -66,6 +69,123 @@ static int reset(void **state)
     hal_cache_enter(&device->cache);
     empty_folder();
     return 0;
+}
+
+static void file_make(const char *name, time_t age)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const int file = open(path, O_WRONLY | O_CREAT, 0600);
+    const struct timespec times[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
+    assert_true(file >= 0 && futimens(file, times) == 0);
+    close(file);
+}
+
+static bool file_is_there(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* The first test: a process removes them once. */
+TEST_WITH(temporary_files_of_ended_processes_are_removed, reset, NULL)
+{
+    file_make("0123456789abcdef0123456789abcdef.1.0", 7200);
+    file_make("0123456789abcdef0123456789abcdef.AbCdEf", 60);
+    file_make("0123456789abcdef0123456789abcdef", 7200);
+    file_make("notes.1.0", 7200);
+    assert_ok(store(key, "machine code"));
+    assert_false(file_is_there("0123456789abcdef0123456789abcdef.1.0"));
+    assert_true(file_is_there("0123456789abcdef0123456789abcdef.AbCdEf"));
+    assert_true(file_is_there("0123456789abcdef0123456789abcdef"));
+    assert_true(file_is_there("notes.1.0"));
+}
+
+/* In containers many processes have one number. */
+TEST_WITH(temporary_files_block_no_entry, reset, NULL)
+{
+    char path[512], name[600];
+    assert_ok(store(key, "old"));
+    only_file(path);
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "%s.%ld.%d", strrchr(path, '/') + 1, (long)getpid(), i);
+        file_make(name, 0);
+    }
+    assert_ok(store(key, "new"));
+    expect(key, "new");
+}
+
+TEST_WITH(pipes_and_devices_are_no_entries, reset, NULL)
+{
+    char path[512];
+    assert_ok(store(key, "machine code"));
+    only_file(path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect(key, NULL); /* does not wait for a writer */
+    assert_int_equal(access(path, F_OK), 0);
+    assert_ok(store(key, "machine code"));
+    expect(key, "machine code");
+}
+
+/* Two users of a folder do not remove each other's entries, and use those that root prepared. */
+TEST_WITH(entries_of_other_users, reset, NULL)
+{
+    char path[512];
+    if (geteuid() != 0) {
+        skip();
+    }
+    assert_ok(store(key, "machine code"));
+    only_file(path);
+    assert_int_equal(chown(path, 12345, 12345), 0);
+    expect(key, NULL);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(chown(path, 0, 0), 0);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(chmod(folder, 0755), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        void *data = NULL;
+        uint64_t bytes = 0;
+        _exit(seteuid(12345) != 0 || hal_cache_load("mock-id-0", key, &data, &bytes) != HAL_OK);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+TEST_WITH(a_limit_of_file_sizes_ends_no_process, reset, NULL)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit limit = {1000, 1000};
+        static char data[5000];
+        _exit(setrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+              hal_cache_store("mock-id-0", key, data, sizeof data) != HAL_ERROR_IO);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect(key, NULL);
+}
+
+/* A relative folder is that of the process's start. */
+TEST_WITH(relative_folders_stay, reset, NULL)
+{
+    char before[512], relative[1024] = "";
+    assert_non_null(getcwd(before, sizeof before));
+    for (const char *at = before; *at; at++) {
+        strcat(relative, *at == '/' && at[1] ? "../" : "");
+    }
+    strcat(relative, folder + 1);
+    setenv("HAL_CACHE_DIR", relative, 1);
+    assert_int_equal(chdir("/dev"), 0);
+    const hal_status status = store(key, "machine code");
+    assert_int_equal(chdir(before), 0);
+    assert_ok(status);
+    setenv("HAL_CACHE_DIR", folder, 1);
+    expect(key, "machine code");
 }
 
 TEST_WITH(entries_come_back, reset, NULL)
