@@ -2,6 +2,7 @@
 #include "memory.h"
 
 #include "status.h"
+#include "threads/control_group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,15 +36,6 @@ static uint64_t read_number(const char *path, const char *key, uint64_t otherwis
     }
     fclose(file);
     return result;
-}
-
-static uint64_t group_limit(void)
-{
-    uint64_t limit = read_number("/sys/fs/cgroup/memory.max", "", UINT64_MAX);
-    if (limit == UINT64_MAX) {
-        limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes", "", UINT64_MAX);
-    }
-    return limit;
 }
 
 hal_status cpu_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
@@ -107,22 +99,22 @@ hal_status cpu_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, 
 hal_status cpu_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     (void)device;
-    const uint64_t limit = group_limit();
-    const uint64_t used = read_number("/sys/fs/cgroup/memory.current", "", 0);
-    uint64_t available = read_number("/proc/meminfo", "MemAvailable:", 0) * 1024;
+    uint64_t limit, left;
+    cpu_control_group_memory("", &limit, &left);
+    const uint64_t available = read_number("/proc/meminfo", "MemAvailable:", 0) * 1024;
     *total_bytes = cpu_memory_total();
-    if (limit != UINT64_MAX) {
-        const uint64_t left = limit > used ? limit - used : 0;
-        available = left < available ? left : available;
-    }
-    *free_bytes = available < *total_bytes ? available : *total_bytes;
+    *free_bytes = available < left ? available : left;
+    *free_bytes = *free_bytes < *total_bytes ? *free_bytes : *total_bytes;
     return HAL_OK;
 }
 
+/* Memory of the machine, or of the process's control groups. Without sysinfo, which sandboxes deny,
+ * that of /proc. */
 uint64_t cpu_memory_total(void)
 {
     struct sysinfo info;
-    const uint64_t limit = group_limit();
+    uint64_t limit, left;
+    cpu_control_group_memory("", &limit, &left);
     uint64_t total = read_number("/proc/meminfo", "MemTotal:", 0) * 1024;
     if (sysinfo(&info) == 0) {
         total = (uint64_t)info.totalram * info.mem_unit;

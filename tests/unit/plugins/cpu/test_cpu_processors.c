@@ -1,4 +1,5 @@
 /* Quotas of control groups, read from folders that look like a system's. */
+#include "cpu/threads/control_group.h"
 #include "cpu/threads/processors.h"
 
 #include <errno.h>
@@ -66,6 +67,34 @@ static int root_remove(void **state)
     return system(command);
 }
 
+/* Of a nested group, the least limit above it counts, and the least that is left. */
+static void test_memory(void **state)
+{
+    uint64_t limit = 0, left = 0;
+    cpu_control_group_memory(root, &limit, &left);
+    assert_true(limit == UINT64_MAX && left == UINT64_MAX);
+    file_write("proc/self/cgroup", "0::/a/b\n");
+    file_write("sys/fs/cgroup/a/b/memory.max", "max\n");
+    file_write("sys/fs/cgroup/a/b/memory.current", "50\n");
+    cpu_control_group_memory(root, &limit, &left);
+    assert_true(limit == UINT64_MAX && left == UINT64_MAX);
+    file_write("sys/fs/cgroup/a/memory.max", "536870912\n");
+    file_write("sys/fs/cgroup/a/memory.current", "36870912\n");
+    cpu_control_group_memory(root, &limit, &left);
+    assert_true(limit == 536870912 && left == 500000000);
+    file_write("sys/fs/cgroup/a/b/memory.max", "1000000000\n");
+    file_write("sys/fs/cgroup/a/b/memory.current", "999999999\n");
+    cpu_control_group_memory(root, &limit, &left);
+    assert_true(limit == 536870912 && left == 1);
+    /* Version 1, where what is used may exceed a limit that was lowered. */
+    file_write("proc/self/cgroup", "3:cpu:/x\n4:memory:/x/y\n");
+    file_write("sys/fs/cgroup/memory/x/y/memory.limit_in_bytes", "9223372036854771712\n");
+    file_write("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "1000\n");
+    file_write("sys/fs/cgroup/memory/x/memory.usage_in_bytes", "2000\n");
+    cpu_control_group_memory(root, &limit, &left);
+    assert_true(limit == 1000 && left == 0);
+}
+
 static void test_version_2(void **state)
 {
     assert_int_equal(cpu_processors_quota(root), UINT32_MAX);
@@ -126,6 +155,7 @@ static void test_many_processors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_memory, root_make, root_remove),
         cmocka_unit_test_setup_teardown(test_version_2, root_make, root_remove),
         cmocka_unit_test_setup_teardown(test_container, root_make, root_remove),
         cmocka_unit_test_setup_teardown(test_version_1, root_make, root_remove),
