@@ -7,4 +7,11 @@
 /* Adds bytes to a key, which begins as any two words. Threads: any. */
 void kit_hash_add(uint64_t key[2], const void *data, uint64_t bytes);
 
+/* Multiplicative hash of a number for small tables. The upper bits of the result depend on all bits
+ * of the number: shift right. */
+static inline uint64_t kit_mix(uint64_t number)
+{
+    return (number ^ number >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 #endif

@@ -1,6 +1,8 @@
 /* Hash table with open addressing and linear probing, see map.h. */
 #include "map.h"
 
+#include "mix.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +11,7 @@
 
 static uint32_t home_entry(const hal_map *map, uint64_t key)
 {
-    /* Addresses differ in about bits 4 to 40; the product moves them into the upper half. */
-    const uint64_t mixed = (key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> 32) & (map->capacity - 1);
+    return (uint32_t)(hal_mix(key) >> 32) & (map->capacity - 1);
 }
 
 /* Index of the first entry of the key with `value`, or with any value if that is null; else of the

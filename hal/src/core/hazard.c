@@ -1,6 +1,8 @@
 /* Hazard tracking within a batch. Called by record.h for each command. */
 #include "hazard.h"
 
+#include "base/mix.h"
+
 #include <string.h>
 
 #define MAX_SEARCHED 8 /* ranges that a search finds faster than the filters are updated */
@@ -8,7 +10,7 @@
 /* One of the 256 bits of a filter. */
 static uint32_t filter_bit(const struct hal_memory *memory)
 {
-    return (uint32_t)(((uint64_t)(uintptr_t)memory >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+    return (uint32_t)(hal_mix((uintptr_t)memory) >> 56);
 }
 
 /* Adds the ranges that are not in the filters yet. */

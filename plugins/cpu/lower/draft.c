@@ -4,6 +4,7 @@
 
 #include "status.h"
 
+#include <kit/hash.h>
 #include <stdlib.h>
 
 void cpu_unsupported(cpu_lower *lower, const char *what)
@@ -100,8 +101,7 @@ uint32_t cpu_quantity_name(cpu_lower *lower, cpu_quantity quantity, hal_type typ
     if (quantity.name != CPU_NONE) {
         return quantity.name;
     }
-    uint32_t *hash = &lower->constant_hashes[(quantity.bits * UINT64_C(0x9e3779b97f4a7c15) >> 32) %
-                                             CPU_CONSTANT_HASHES];
+    uint32_t *hash = &lower->constant_hashes[(kit_mix(quantity.bits) >> 32) % CPU_CONSTANT_HASHES];
     for (uint32_t i = *hash; i != 0; i = lower->constants[i - 1].next) {
         if (lower->constants[i - 1].bits == quantity.bits &&
             lower->constants[i - 1].bytes == bytes) {

@@ -1,6 +1,7 @@
 /* Hashes and copies of runs, see chain/run.h. */
 #include "chain/run.h"
 
+#include <kit/hash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,15 +51,14 @@ static uint64_t dispatch_hash(const hal_batch *batch, const hal_command *command
     const hal_binding *bindings = batch->bindings + command->binding_first;
     uint64_t hash = command->kernel->serial + ((uint64_t)command->grid[0] << 32);
     for (uint32_t k = 0; k < command->binding_count; k++) {
-        hash =
-            (hash + (bindings[k].memory ? bindings[k].memory->address : 0) + bindings[k].offset) *
-            0x9e3779b97f4a7c15;
+        const uint64_t address = bindings[k].memory ? bindings[k].memory->address : 0;
+        hash = kit_mix(hash + address + bindings[k].offset);
     }
     if (command->scalar_bytes > 0) {
         const uint32_t bytes = command->scalar_bytes < 8 ? command->scalar_bytes : 8;
         uint64_t word = 0;
         memcpy(&word, batch->scalars + command->scalar_first, bytes);
-        hash = (hash ^ hash >> 32 ^ word) * 0x9e3779b97f4a7c15;
+        hash = kit_mix(hash ^ word);
     }
     return hash;
 }
