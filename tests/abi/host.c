@@ -226,7 +226,8 @@ static void run(hal_plugin_device *device)
 int main(int argc, char **argv)
 {
     const uint32_t host_abi = HAL_PLUGIN_ABI_MAJOR << 16; /* minor 0 */
-    const size_t host_bytes = offsetof(hal_host, queue_failed) + sizeof(services.queue_failed);
+    const size_t host_bytes =
+        offsetof(hal_host, queue_failed) + sizeof(((hal_host *)NULL)->queue_failed);
     const hal_host services = {.size = (uint32_t)host_bytes,
                                .abi = host_abi,
                                .allocate = allocate,

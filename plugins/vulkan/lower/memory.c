@@ -6,7 +6,6 @@
 #include "lower/convert.h"
 #include "lower/shared.h"
 
-#include <kit/hash.h>
 
 enum { MAX_PIECES = 8 };
 
@@ -30,8 +29,7 @@ static uint32_t address_of(lower *l, const hal_ir_record *record)
     spirv_writer *w = &l->writer;
     const uint32_t u64 = lower_int(l, 64);
     const uint32_t size = hal_type_size(l->ir->memories[record->aux].type);
-    lower_address *known = &l->addresses[kit_mix((uint64_t)record->a << 32 | record->aux) >> 58 &
-                                         (LOWER_ADDRESSES - 1)];
+    lower_address *known = &l->addresses[(record->a * 31 + record->aux) * 0x9e3779b1u >> 26 & (LOWER_ADDRESSES - 1)];
     if (known->id == 0 || known->memory != record->aux || known->index != record->a ||
         known->depth > l->depth || l->open_blocks[known->depth] != known->block) {
         const hal_type type = l->ir->records[record->a].type;
