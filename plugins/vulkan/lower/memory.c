@@ -6,7 +6,6 @@
 #include "lower/convert.h"
 #include "lower/shared.h"
 
-
 enum { MAX_PIECES = 8 };
 
 /* The labels after and before the branch around an access; `merge` is 0 without a guard. */
