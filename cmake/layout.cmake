@@ -21,10 +21,12 @@ endif()
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 
 # halyard_link_build_id(TARGET): a number of its code, which the compile cache keeps kernels by. The
-# library stays loaded after dlclose: threads, handlers and plugins have its addresses.
+# library stays loaded after dlclose, as threads, handlers and plugins have its addresses, and calls
+# its own functions, also where another copy or the program has some of the same name.
 function(halyard_link_build_id target)
     if(NOT APPLE)
-        target_link_options(${target} PRIVATE -Wl,--build-id -Wl,-z,nodelete)
+        target_link_options(${target} PRIVATE -Wl,--build-id -Wl,-z,nodelete
+            -Wl,-Bsymbolic-functions)
     endif()
 endfunction()
 

@@ -112,7 +112,7 @@ if [ -z "$self_test" ]; then
 fi
 noticed "a field in another place" \
     's/^( *uint16_t) kind;/\1 other;/; s/^( *uint16_t) flags;/\1 kind;/; s/ other;/ flags;/'
-noticed "a field in the middle" 's/^    uint32_t access;$/&\n    uint32_t extra[2];/'
+noticed "a field in the middle" 's/^    uint32_t access; .*$/&\n    uint32_t extra[2];/'
 noticed "a field at the end of what lies in arrays" 's/^\} hal_plugin_wait;/    uint64_t more;\n&/'
 noticed "a field with another type of the same size" 's/int64_t m, n, k;/uint64_t m, n, k;/'
 noticed "a hole" 's/uint8_t reserved\[2\];/uint8_t reserved[1];/'

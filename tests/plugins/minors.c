@@ -51,7 +51,8 @@ static hal_status kernel_create_minor(hal_plugin_device *device, const hal_ir_ke
                                       hal_plugin_kernel **kernel)
 {
     return ir->size < sizeof *ir
-               ? state.host->fail(HAL_ERROR_INTERNAL, "a kernel that is shorter than one of minor 0")
+               ? state.host->fail(HAL_ERROR_INTERNAL,
+                                  "a kernel that is shorter than that of minor 0")
                : kernel_create(device, ir, kernel);
 }
 

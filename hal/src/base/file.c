@@ -57,7 +57,8 @@ static bool bytes_write(int file, const char *at, uint64_t bytes, off_t offset)
     const size_signal blocked = size_signal_block();
     int error = 0;
     while (bytes > 0 && error == 0) {
-        const ssize_t written = offset < 0 ? write(file, at, bytes) : pwrite(file, at, bytes, offset);
+        const ssize_t written =
+            offset < 0 ? write(file, at, bytes) : pwrite(file, at, bytes, offset);
         if (written > 0) {
             at += written;
             bytes -= (uint64_t)written;

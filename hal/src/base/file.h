@@ -11,8 +11,8 @@
  * and writes to it does not write into the file. Returns -1 with errno. */
 int hal_file_open(const char *path, int flags, mode_t mode);
 
-/* Creates a file with a name that no other has, for the user alone. `name` ends in XXXXXX, which are
- * replaced. Returns -1 with errno. */
+/* Creates a file with a name that no other has, for the user alone. `name` ends in XXXXXX, which
+ * are replaced. Returns -1 with errno. */
 int hal_file_create_unique(char *name);
 
 /* Reads `bytes` bytes; false at the end of the file, or with errno. */

@@ -13,8 +13,8 @@ typedef enum hal_fork_order {
     HAL_FORK_LEAF = 2      /* no other lock is taken under it */
 } hal_fork_order;
 
-/* Adds a lock. `is_own`: null, or whether the calling thread holds the lock: then fork does not wait
- * for it, and the child holds it. Threads: before main, by a constructor. */
+/* Adds a lock. `is_own`: null, or whether the calling thread holds the lock: then fork does not
+ * wait for it, and the child holds it. Threads: before main, by a constructor. */
 void hal_fork_guard(pthread_mutex_t *lock, hal_fork_order order, bool (*is_own)(void));
 
 /* Guards a lock of static storage. */

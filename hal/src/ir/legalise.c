@@ -1,6 +1,6 @@
 /* The legaliser: rewrites a kernel for a device in three passes and checks it against the device's
- * limits. The first pass expands transcendental functions, whose expansions use fma; the second lowers the rest; the third drops unused values. Most kernels for GPUs need the
- * third one only. */
+ * limits. The first pass expands transcendental functions, whose expansions use fma; the second
+ * lowers the rest; the third drops unused values. Most kernels for GPUs need the third one only. */
 #include "legalise.h"
 
 #include "math.h"

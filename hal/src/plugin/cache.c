@@ -152,7 +152,8 @@ static hal_status entry_read(int file, const hal_cache_scope *scope, const uint6
     if (!read) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
-    if (!hal_file_read(file, read, head.length) || XXH3_64bits(read, head.length) != head.checksum) {
+    if (!hal_file_read(file, read, head.length) ||
+        XXH3_64bits(read, head.length) != head.checksum) {
         free(read);
         return HAL_ERROR_IO;
     }

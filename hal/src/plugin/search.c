@@ -21,18 +21,12 @@ static const char *const suffixes[] = {".so", ".dylib"};
 static hal_status paths_add(hal_strings *paths, const char *name, size_t length)
 {
     char *named = strndup(name, length);
-    hal_text absolute = {0};
-    if (named) {
-        hal_place_add(&absolute, named);
-    }
-    char *whole = named && !absolute.failed ? realpath(absolute.data, NULL) : NULL;
-    const char *path = whole ? whole : absolute.data;
+    char *whole = named ? realpath(named, NULL) : NULL;
+    const char *path = whole ? whole : named;
     const hal_status status =
-        named && !absolute.failed
-            ? hal_strings_add(paths, path, strlen(path))
-            : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");
+        path ? hal_strings_add(paths, path, strlen(path))
+             : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");
     free(whole);
-    hal_text_free(&absolute);
     free(named);
     return status;
 }

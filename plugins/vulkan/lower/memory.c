@@ -28,7 +28,8 @@ static uint32_t address_of(lower *l, const hal_ir_record *record)
     spirv_writer *w = &l->writer;
     const uint32_t u64 = lower_int(l, 64);
     const uint32_t size = hal_type_size(l->ir->memories[record->aux].type);
-    lower_address *known = &l->addresses[(record->a * 31 + record->aux) * 0x9e3779b1u >> 26 & (LOWER_ADDRESSES - 1)];
+    lower_address *known =
+        &l->addresses[(record->a * 31 + record->aux) * 0x9e3779b1u >> 26 & (LOWER_ADDRESSES - 1)];
     if (known->id == 0 || known->memory != record->aux || known->index != record->a ||
         known->depth > l->depth || l->open_blocks[known->depth] != known->block) {
         const hal_type type = l->ir->records[record->a].type;

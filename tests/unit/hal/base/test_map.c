@@ -40,7 +40,7 @@ TEST(random_puts_and_takes)
     assert_int_equal(map.count, 0);
 }
 
-static int is_address(const void *value, const void *wanted)
+static bool is_address(const void *value, const void *wanted)
 {
     return value == wanted;
 }
