@@ -1,6 +1,8 @@
 /* Reading and writing of files, see file.h. */
 #include "file.h"
 
+#include "cancel.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -54,6 +56,7 @@ static void size_signal_unblock(const size_signal *blocked, int error)
 /* A negative offset: at the file's position. */
 static bool bytes_write(int file, const char *at, uint64_t bytes, off_t offset)
 {
+    HAL_UNCANCELLED;
     const size_signal blocked = size_signal_block();
     int error = 0;
     while (bytes > 0 && error == 0) {
@@ -88,16 +91,19 @@ static int move_up(int file)
 
 int hal_file_open(const char *path, int flags, mode_t mode)
 {
+    HAL_UNCANCELLED;
     return move_up(open(path, flags | O_CLOEXEC, mode));
 }
 
 int hal_file_create_unique(char *name)
 {
+    HAL_UNCANCELLED;
     return move_up(mkostemp(name, O_CLOEXEC));
 }
 
 bool hal_file_read(int file, void *data, uint64_t bytes)
 {
+    HAL_UNCANCELLED;
     char *at = data;
     while (bytes > 0) {
         const ssize_t got = read(file, at, bytes);
