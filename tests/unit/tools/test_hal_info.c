@@ -2,11 +2,9 @@
  * which crash hide no others (promise 9). */
 #include "assert_json.h"
 #include "mock_fixture.h"
-#include "scratch.h"
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static char output[1 << 20];
 
@@ -99,27 +97,6 @@ TEST(crashes_are_told_where_children_have_no_status)
     pclose(pipe);
     signal(SIGCHLD, SIG_DFL);
     expect("hal_crashes.so: crashed (signal 6");
-}
-
-TEST(output_that_cannot_be_written_is_a_failure)
-{
-    assert_int_equal(run(TEST_PLUGINS "/mock", "3>&1 >/dev/full 2>&3"), 2);
-    assert_int_equal(run(TEST_PLUGINS "/mock", "--help >/dev/full"), 2);
-    assert_int_equal(run(TEST_PLUGINS "/mock", ">&-"), 2);
-}
-
-/* A folder of an old file system, with a name in Latin-1. */
-TEST(json_is_utf_8)
-{
-    char path[SCRATCH_BYTES + 16];
-    char folder[SCRATCH_BYTES];
-    assert_true(scratch_folder(folder, "latin"));
-    snprintf(path, sizeof path, "%s/caf\xe9.so", folder);
-    assert_int_equal(run(path, "--json"), 0);
-    assert_json(output);
-    expect("caf\\u00e9.so");
-    assert_null(strchr(output, '\xe9'));
-    rmdir(folder);
 }
 
 TEST(a_selection_that_fits_nothing_is_said_first)
