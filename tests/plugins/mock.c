@@ -101,7 +101,10 @@ static hal_status call(enum mock_entry entry)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
     if (atomic_load(&state.fail_in[entry]) > 0 && atomic_fetch_sub(&state.fail_in[entry], 1) == 1) {
-        atomic_store(&state.fail_in[entry], atomic_load(&state.fails_on));
+        if (atomic_load(&state.fail_more) > 0) {
+            atomic_fetch_sub(&state.fail_more, 1);
+            atomic_store(&state.fail_in[entry], 1);
+        }
         const hal_status status = atomic_load(&state.fail_with);
         return atomic_load(&state.no_words) ? status
                                             : state.host->fail(status, "the mock was told to fail");

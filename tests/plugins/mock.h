@@ -41,7 +41,7 @@ typedef struct mock_state {
     uint32_t device_count;
     hal_device_info infos[MOCK_DEVICES];
     _Atomic int fail_in[MOCK_ENTRIES]; /* the n-th call from now on fails; 0: none */
-    _Atomic int fails_on;              /* 1: and all later ones of that entry */
+    _Atomic int fail_more;             /* and as many after it */
     _Atomic int fail_with;             /* with this status, or MOCK_NOTHING */
     _Atomic int stall[MOCK_ENTRIES];   /* calls do not return while this is set */
     _Atomic int hold;                  /* submitted work does not begin */

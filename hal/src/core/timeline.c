@@ -1,14 +1,16 @@
-/* Progress of queues. Called by every source that records or waits for points. */
+/* Progress of queues. */
 #include "timeline.h"
 
 #include "hooks.h"
 #include "progress.h"
 
+#include "base/status.h"
+
 #include <sched.h>
 
 /* Time limit for work of a lost device. */
 #define LOST_WAIT_NS UINT64_C(10000000000)
-#define WATCHED_WAIT_NS UINT64_C(1000000) /* between polls of progress callbacks */
+#define POLLED_WAIT_NS UINT64_C(1000000) /* between polls of progress callbacks */
 
 static _Thread_local const hal_timeline *recent;
 
@@ -19,15 +21,25 @@ static void timeline_set_reached(hal_timeline *timeline, uint64_t value)
     }
 }
 
-/* Work on a lost device may still be running; memory it uses is kept until the plugin reports
- * completion. The caller has pinned the timeline or is its queue. */
-static void timeline_complete_lost_work(hal_timeline *timeline)
+/* Work may still be running after a wait that failed, or on a lost device; memory it uses is kept
+ * until the plugin reports completion. A device whose plugin does not is lost. The caller has pinned
+ * the timeline or is its queue. */
+static void timeline_complete_work(hal_timeline *timeline)
 {
     const uint64_t value = atomic_load(&timeline->submitted);
-    if (atomic_load(&timeline->reached) < value && timeline->base < value) {
-        timeline->device->plugin->wait(timeline->handle, value - timeline->base, LOST_WAIT_NS);
-        timeline_set_reached(timeline, value);
+    if (atomic_load(&timeline->reached) >= value || timeline->base >= value) {
+        return;
     }
+    hal_saved_message before;
+    hal_message_save(&before);
+    const hal_status status =
+        timeline->device->plugin->wait(timeline->handle, value - timeline->base, LOST_WAIT_NS);
+    if (status != HAL_OK && !atomic_load(&timeline->device->lost)) {
+        hal_device_failed(timeline->device, HAL_ERROR_DEVICE_LOST,
+                          "waiting for work whose memory is released");
+    }
+    timeline_set_reached(timeline, value);
+    hal_message_restore(&before);
 }
 
 /* Whether the timeline was closed or its device lost. The device of a closed timeline may be closed
@@ -38,7 +50,7 @@ static int timeline_has_ended(hal_timeline *timeline, int complete_lost_work)
     const int closed = atomic_load(&timeline->closing);
     const int lost = !closed && atomic_load(&timeline->device->lost);
     if (lost && complete_lost_work) {
-        timeline_complete_lost_work(timeline);
+        timeline_complete_work(timeline);
     }
     hal_timeline_unpin(timeline);
     return closed || lost;
@@ -89,13 +101,20 @@ hal_status hal_timeline_wait(hal_timeline *timeline, uint64_t value, uint64_t ti
 
 void hal_timeline_wait_submitted(hal_timeline *timeline, uint64_t value)
 {
-    if (!hal_timeline_has_reached(timeline, value, 0) &&
-        hal_timeline_has_submitted(timeline, value)) {
-        while (hal_progress_is_any() &&
-               hal_timeline_wait(timeline, value, WATCHED_WAIT_NS) == HAL_ERROR_TIMEOUT) {
-            hal_progress_poll_all(true);
+    if (hal_timeline_has_reached(timeline, value, 0) ||
+        !hal_timeline_has_submitted(timeline, value)) {
+        return;
+    }
+    while (hal_progress_is_any() &&
+           hal_timeline_wait(timeline, value, POLLED_WAIT_NS) == HAL_ERROR_TIMEOUT) {
+        hal_progress_poll_all(true);
+    }
+    if (hal_timeline_wait(timeline, value, UINT64_MAX) != HAL_OK) {
+        hal_timeline_pin(timeline);
+        if (!atomic_load(&timeline->closing)) {
+            timeline_complete_work(timeline);
         }
-        hal_timeline_wait(timeline, value, UINT64_MAX);
+        hal_timeline_unpin(timeline);
     }
 }
 
@@ -122,9 +141,7 @@ void hal_timeline_open(hal_timeline *timeline, hal_device *device, hal_plugin_qu
 
 void hal_timeline_close(hal_timeline *timeline)
 {
-    if (atomic_load(&timeline->device->lost)) {
-        timeline_complete_lost_work(timeline);
-    }
+    timeline_complete_work(timeline);
     /* Uses may name the batch that was never flushed. */
     const uint64_t last = hal_timeline_next_value(timeline);
     atomic_store(&timeline->submitted, last);

@@ -283,11 +283,12 @@ SIDES_TEST(a_held_batch_whose_queue_takes_nothing_loses_the_device)
     assert_ok(hal_queue_wait_point(other->queue, point));
     const hal_point held = fill(other, 1);
     two->fail_in[MOCK_SUBMIT] = 1;
-    two->fails_on = 1;
+    two->fail_more = 1000;
     two->fail_with = HAL_ERROR_OUT_OF_MEMORY;
     mock->hold = 0;
     assert_fails(hal_point_wait(held, HAL_WAIT_FOREVER), HAL_ERROR_DEVICE_LOST, "lost");
-    two->fails_on = 0;
+    two->fail_more = 0;
+    two->fail_in[MOCK_SUBMIT] = 0;
 }
 
 /* Work recorded after a held batch that failed runs before the queue ends. */

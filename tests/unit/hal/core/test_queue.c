@@ -44,6 +44,29 @@ DEVICE_TEST(writes_are_in_the_order_of_the_queue)
     hal_buffer_release(copy);
 }
 
+/* The mock notices memory that is freed under work. */
+DEVICE_TEST(memory_outlives_its_work_though_waits_fail)
+{
+    for (int failures = 1; failures <= 3; failures++) {
+        hal_device *own = mock_open("mock:1");
+        hal_queue *other = mock_queue(own);
+        hal_buffer *buffer = mock_buffer(own, 64);
+        mock->slow = 1;
+        assert_ok(hal_queue_fill(other, (hal_range){buffer, 0, HAL_WHOLE}, 1));
+        assert_ok(hal_queue_flush(other, NULL));
+        hal_buffer_release(buffer);
+        mock->fail_with = HAL_ERROR_INTERNAL;
+        mock->fail_in[MOCK_WAIT] = 1;
+        mock->fail_more = failures - 1;
+        hal_queue_destroy(other);
+        mock->fail_more = 0;
+        mock->fail_in[MOCK_WAIT] = 0;
+        hal_device_release(own);
+        mock->slow = 0;
+        assert_int_equal(mock->misuses, 0);
+    }
+}
+
 /* On a device that maps its memory the host writes it, but never under work that is in flight. */
 DEVICE_TEST(mapped_devices_are_written_directly)
 {
