@@ -74,6 +74,8 @@ static void offer_post(const hal_comm *comm, hal_plugin_comm_backend *backend)
     hal_mailbox_offer offer = {.compares = hal_log_is_enabled(HAL_LOG_DEBUG) ||
                                            hal_hooks_on(HAL_HOOK_CALLS)};
     hal_plugin_comm_id id = {0};
+    hal_saved_message before; /* a rank without a backend is no failure */
+    hal_message_save(&before);
     int offered = backend_find(comm->device, backend);
     if (!offered && plugin_has_backend(comm->device->plugin)) {
         offer_none(comm, hal_status_message());
@@ -86,6 +88,7 @@ static void offer_post(const hal_comm *comm, hal_plugin_comm_backend *backend)
             offered = offer_none(comm, hal_status_message());
         }
     }
+    hal_message_restore(&before);
     if (offered) {
         const char *device = comm->device->info.id;
         offer.library =
@@ -160,9 +163,12 @@ static int offers_agree(const hal_comm *comm, int *compares)
 /* The rank's own part cannot be created. */
 static void backend_refuse(const hal_comm *comm, hal_status status)
 {
+    hal_saved_message before;
+    hal_message_save(&before);
     hal_device_failed(comm->device, status, "creating a backend");
     hal_log(HAL_LOG_WARN, "communicator: rank %u of %u: %s", comm->rank, comm->count,
             hal_status_message());
+    hal_message_restore(&before);
     hal_mailbox_post_backend(comm->mailbox, comm->rank, HAL_MAILBOX_BACKEND_REFUSED);
 }
 
@@ -267,11 +273,14 @@ hal_status hal_comm_get_backend(hal_device *device, uint64_t bytes, char *text)
     if (status != HAL_OK) {
         return status;
     }
+    hal_saved_message before;
+    hal_message_save(&before);
     if (backend_find(device, &backend)) {
         snprintf(text, bytes, "%s: %s", backend.name, backend.description);
     } else {
         snprintf(text, bytes, "host: %s", hal_status_message());
     }
+    hal_message_restore(&before);
     return HAL_OK;
 }
 

@@ -332,7 +332,10 @@ hal_status hal_comm_get_status(hal_comm *comm, hal_comm_status *status)
                                 .deterministic = !atomic_load(&comm->has_varied)};
     if (mailbox) {
         const hal_mailbox_header *header = mailbox->header;
+        hal_saved_message before; /* the failure of the communicator is the answer of this call */
+        hal_message_save(&before);
         hal_mailbox_check(comm->mailbox, "hal_comm_get_status");
+        hal_message_restore(&before);
         status->completed = atomic_load(&hal_mailbox_rank_at(mailbox, comm->rank)->consumed) +
                             hal_backend_completed(comm);
         if (atomic_load_explicit(&header->failure, memory_order_acquire) == 2) {

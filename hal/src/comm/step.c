@@ -492,8 +492,11 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
     step->is_large = hal_direct_is_possible(comm->mailbox, &step->is.call);
     queue->recorder.recording->fence = &step->fence;
     /* The data is on its way while the commands that follow are recorded. */
+    hal_saved_message before; /* the fence repeats an error */
+    hal_message_save(&before);
     if (hal_mailbox_check(comm->mailbox, "hal_queue_collective") == HAL_OK) {
-        step_publish(step); /* the fence repeats an error */
+        step_publish(step);
     }
+    hal_message_restore(&before);
     return HAL_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "base/fork.h"
 #include "base/clock.h"
+#include "base/status.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -72,6 +73,8 @@ void hal_progress_poll_all(bool at_once)
         return;
     }
     atomic_store_explicit(&next_poll_ns, now + POLL_NS, memory_order_relaxed);
+    hal_saved_message before; /* the callbacks' failures are their owners', not the caller's */
+    hal_message_save(&before);
     for (hal_progress *ended; (ended = callbacks_poll()) != NULL;) {
         while (ended) {
             hal_progress *progress = ended;
@@ -79,4 +82,5 @@ void hal_progress_poll_all(bool at_once)
             progress->end(progress);
         }
     }
+    hal_message_restore(&before);
 }

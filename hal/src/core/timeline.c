@@ -64,10 +64,18 @@ int hal_timeline_is_known_reached(hal_timeline *timeline, uint64_t value)
 
 int hal_timeline_has_reached(hal_timeline *timeline, uint64_t value, int poll)
 {
-    return atomic_load_explicit(&timeline->reached, memory_order_acquire) >= value ||
-           timeline_has_ended(timeline, 1) ||
-           (poll && hal_timeline_has_submitted(timeline, value) &&
-            hal_timeline_wait(timeline, value, 0) == HAL_OK);
+    if (atomic_load_explicit(&timeline->reached, memory_order_acquire) >= value ||
+        timeline_has_ended(timeline, 1)) {
+        return 1;
+    }
+    if (!poll || !hal_timeline_has_submitted(timeline, value)) {
+        return 0;
+    }
+    hal_saved_message before; /* a wait for the point reports the failure */
+    hal_message_save(&before);
+    const hal_status status = hal_timeline_wait(timeline, value, 0);
+    hal_message_restore(&before);
+    return status == HAL_OK;
 }
 
 hal_status hal_timeline_wait(hal_timeline *timeline, uint64_t value, uint64_t timeout_ns)

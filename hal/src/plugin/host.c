@@ -19,6 +19,10 @@ static _Thread_local bool has_plugin_message;
 /* Null without validation. */
 static void (*_Atomic validation_report)(const char *message);
 
+/* What a plugin said last on this thread. It becomes part of the thread's message only when hal
+ * reports a failure. */
+static _Thread_local char plugin_message[HAL_MESSAGE_BYTES];
+
 _Atomic uint32_t hal_host_forks;
 static pthread_once_t watching = PTHREAD_ONCE_INIT;
 
@@ -73,13 +77,22 @@ static void host_report(const char *message)
     }
 }
 
+static hal_status host_keep_message(hal_status status, const char *message)
+{
+    if (message && message[0]) {
+        has_plugin_message = true;
+        snprintf(plugin_message, sizeof plugin_message, "%s", message);
+    }
+    return status;
+}
+
 static hal_host services = {
     .size = sizeof services,
     .abi = HAL_PLUGIN_ABI,
     .allocate = host_allocate,
     .release = host_release,
     .log = host_log,
-    .fail = host_fail,
+    .fail = host_keep_message,
     .cache_load = hal_cache_load,
     .cache_store = hal_cache_store,
     .report = host_report,
@@ -113,6 +126,7 @@ void hal_host_take_queue_message(const hal_plugin_queue *queue)
 {
     char message[HAL_MESSAGE_BYTES];
     if (!has_plugin_message && hal_queue_table_message(queue, message, sizeof message)) {
+        plugin_message[0] = 0;
         host_fail(HAL_ERROR_DEVICE_LOST, message);
     }
 }
@@ -123,6 +137,9 @@ hal_status hal_host_failed(hal_status status, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
+    if (has_plugin_message && plugin_message[0]) {
+        hal_fail(status, "%s", plugin_message);
+    }
     va_end(arguments);
 
     const char *words = has_plugin_message ? hal_status_message() : hal_status_name(status);
@@ -136,8 +153,10 @@ hal_status hal_host_failed(hal_status status, const char *format, ...)
 
 hal_status hal_host_made(hal_status status, const void *object)
 {
-    return status == HAL_OK && !object
-               ? host_fail(HAL_ERROR_INTERNAL,
-                           "expected an object of the plugin, got success without one")
-               : status;
+    if (status != HAL_OK || object) {
+        return status;
+    }
+    plugin_message[0] = 0;
+    return host_fail(HAL_ERROR_INTERNAL,
+                     "expected an object of the plugin, got success without one");
 }
