@@ -106,7 +106,10 @@ static inline int hal_condition_wait(pthread_cond_t *condition, pthread_mutex_t 
 
 static inline int hal_file_reserve(int file, uint64_t bytes)
 {
-    return posix_fallocate(file, 0, (off_t)bytes);
+    int error;
+    while ((error = posix_fallocate(file, 0, (off_t)bytes)) == EINTR) {
+    }
+    return error;
 }
 
 static inline struct flock hal_file_byte(uint64_t offset)

@@ -1,7 +1,7 @@
-/* Boards of communicators, see mailbox.h. A mailbox between processes is a file of shared memory
- * that is unlinked as soon as all ranks have joined. Each rank locks one byte of it: the system
- * drops the lock when the process ends, which tells the others. Called by the sources of this
- * folder. */
+/* Mailboxes of communicators, see mailbox.h. A mailbox between processes is a file of shared memory
+ * that is unlinked as soon as all ranks have joined. Each rank locks one byte of it, and the rank
+ * that creates it one more before others see it: the system drops the locks when the process ends,
+ * which tells the others. */
 #include "mailbox.h"
 
 #include "base/cancel.h"
@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@
 #define SLOT_ALIGNMENT UINT64_C(4096)
 #define PAUSE_NS 200000
 #define REMOVE_LOCK UINT64_C(1000000) /* byte that guards the removal of a mailbox */
+#define CREATE_LOCK UINT64_C(1000001) /* byte that the rank that created it has locked */
 
 static pthread_mutex_t local_lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(local_lock, HAL_FORK_LAYER)
@@ -114,16 +116,54 @@ static void mailbox_set_ready(hal_mailbox *mailbox)
 static hal_status fail_system(const char *function, const char *what)
 {
     const int error = errno;
-    const hal_status status = error == ENOMEM || error == ENOSPC ? HAL_ERROR_OUT_OF_MEMORY
-                              : error == ENOSYS                  ? HAL_ERROR_UNSUPPORTED
-                                                                 : HAL_ERROR_IO;
+    const hal_status status = error == ENOMEM || error == ENOSPC   ? HAL_ERROR_OUT_OF_MEMORY
+                              : error == ENOSYS || error == ENOENT ? HAL_ERROR_UNSUPPORTED
+                                                                   : HAL_ERROR_IO;
     return hal_fail(status, "%s: shared memory of the communicator: %s: %s", function, what,
                     strerror(error));
 }
 
-/* Waits until the rank that created the file has written its size and header. */
+/* Creates a file of shared memory that does not exist, with CREATE_LOCK before other processes see
+ * it. Returns -1 with errno, EEXIST if there is one. */
+static int file_create(const char *name)
+{
+    int file = -1;
+#ifdef O_TMPFILE
+    char path[64], unnamed[64];
+    snprintf(path, sizeof path, "/dev/shm%s", name);
+    file = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file >= 0) {
+        snprintf(unnamed, sizeof unnamed, "/proc/self/fd/%d", file);
+        if (hal_file_lock_byte(file, CREATE_LOCK) &&
+            linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) {
+            return file;
+        }
+        const int error = errno;
+        close(file);
+        errno = error;
+        if (error == EEXIST) {
+            return -1;
+        }
+    }
+#endif
+    file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (file >= 0) {
+        hal_file_lock_byte(file, CREATE_LOCK);
+    }
+    return file;
+}
+
+/* Whether the rank that created the file has ended. Its name is gone before that, unless the rank
+ * was killed. */
+static bool creator_is_dead(const hal_mailbox *mailbox)
+{
+    return !hal_file_is_byte_locked(mailbox->file, CREATE_LOCK);
+}
+
+/* Waits until the rank that created the file has written its size and header; *stale: it has ended
+ * before that. */
 static hal_status mailbox_await_header(hal_mailbox *mailbox, uint64_t time_limit_ns,
-                                       const char *function)
+                                       const char *function, bool *stale)
 {
     const uint64_t begin = hal_clock_ns();
     struct stat found = {0};
@@ -135,6 +175,10 @@ static hal_status mailbox_await_header(hal_mailbox *mailbox, uint64_t time_limit
         }
         if ((uint64_t)found.st_size >= sizeof(hal_mailbox_header)) {
             break;
+        }
+        *stale = creator_is_dead(mailbox);
+        if (*stale) {
+            return HAL_OK;
         }
         if (hal_clock_ns() - begin > time_limit_ns) {
             return hal_fail(HAL_ERROR_TIMEOUT, "%s: id: the rank that came first did not finish",
@@ -151,6 +195,10 @@ static hal_status mailbox_await_header(hal_mailbox *mailbox, uint64_t time_limit
         return fail_system(function, "mmap");
     }
     while (atomic_load_explicit(&mailbox->header->ready, memory_order_acquire) != VERSION) {
+        *stale = creator_is_dead(mailbox);
+        if (*stale) {
+            return HAL_OK;
+        }
         if (hal_clock_ns() - begin > time_limit_ns) {
             return hal_fail(HAL_ERROR_TIMEOUT, "%s: id: the rank that came first did not finish",
                             function);
@@ -169,28 +217,31 @@ int hal_mailbox_is_rank_dead(const hal_mailbox *mailbox, uint32_t rank)
 }
 
 /* Whether a rank of an existing mailbox has ended: the mailbox is left over from a job of the same
- * name that was killed while it started. Of the ranks that see it, the one with the lock removes
- * it. */
-static int mailbox_remove_stale(hal_mailbox *mailbox, const char *name)
+ * name that was killed while it started. */
+static bool mailbox_is_stale(const hal_mailbox *mailbox)
 {
-    int stale = 0;
+    bool stale = creator_is_dead(mailbox);
     for (uint32_t q = 0; q < mailbox->count; q++) {
-        stale |= hal_mailbox_is_rank_dead(mailbox, q);
+        stale |= hal_mailbox_is_rank_dead(mailbox, q) != 0;
     }
-    if (!stale) {
-        return 0;
-    }
+    return stale;
+}
+
+/* Of the ranks that see a stale mailbox, the one with the lock removes it. */
+static void mailbox_remove_stale(hal_mailbox *mailbox, const char *name)
+{
     struct stat found = {0};
     if (!hal_file_lock_byte(mailbox->file, REMOVE_LOCK)) {
         hal_pause_ns(PAUSE_NS);
     } else if (fstat(mailbox->file, &found) == 0 && found.st_nlink > 0) {
         shm_unlink(name);
     }
-    munmap(mailbox->header, mailbox->bytes);
+    if (mailbox->header) {
+        munmap(mailbox->header, mailbox->bytes);
+    }
     close(mailbox->file);
     mailbox->header = NULL;
     mailbox->file = -1;
-    return 1;
 }
 
 static hal_status mailbox_open_shared(hal_mailbox *mailbox, uint64_t time_limit_ns,
@@ -198,7 +249,7 @@ static hal_status mailbox_open_shared(hal_mailbox *mailbox, uint64_t time_limit_
 {
     char name[32];
     name_of(&mailbox->id, name);
-    while ((mailbox->file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600)) < 0) {
+    while ((mailbox->file = file_create(name)) < 0) {
         if (errno != EEXIST) {
             return fail_system(function, "shm_open");
         }
@@ -207,10 +258,12 @@ static hal_status mailbox_open_shared(hal_mailbox *mailbox, uint64_t time_limit_
             return fail_system(function, "shm_open");
         }
         if (mailbox->file >= 0) {
-            const hal_status status = mailbox_await_header(mailbox, time_limit_ns, function);
-            if (status != HAL_OK || !mailbox_remove_stale(mailbox, name)) {
-                return status;
+            bool stale = false;
+            HAL_TRY(mailbox_await_header(mailbox, time_limit_ns, function, &stale));
+            if (!stale && !mailbox_is_stale(mailbox)) {
+                return HAL_OK;
             }
+            mailbox_remove_stale(mailbox, name);
         }
     }
     /* Memory that is not reserved would end the process by a signal when it is short. */
