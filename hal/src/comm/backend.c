@@ -2,7 +2,7 @@
  * be with it: the batch itself waits for its turn, since backends of one device run their
  * collectives in the order of recording, and the next batch waits until the plugin has begun, which
  * may need other ranks of this process. No fence waits for the end: a watch does, which ends the
- * communicator if another rank is lost. Called by collective.c. */
+ * communicator if another rank is lost. */
 #include "backend.h"
 
 #include "core/flush.h"
@@ -10,6 +10,7 @@
 #include "core/hooks.h"
 #include "core/record.h"
 #include "core/progress.h"
+#include "comm.h"
 #include "step.h"
 
 #include "base/fork.h"

@@ -1,5 +1,4 @@
-/* Collectives that the backend of a rank runs (engine_create.h), in place of steps. Used by
- * collective.c and ordered.c. */
+/* Collectives that the backend of a rank runs (backend_create.h), in place of steps. */
 #ifndef HAL_SRC_COMM_BACKEND_H
 #define HAL_SRC_COMM_BACKEND_H
 

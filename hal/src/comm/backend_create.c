@@ -1,6 +1,6 @@
 /* Creation of backends, see engine_create.h. Each rank posts on the mailbox what its plugin offers,
  * then whether its part was created. All ranks decide by the same posts: either all have a backend
- * or none. Called by the sources that create communicators. */
+ * or none. */
 #include "backend_create.h"
 
 #include "core/deferred.h"

@@ -1,10 +1,9 @@
 /* Backends of ranks: what a plugin's own library for collectives is (hal/plugin.h, comm_backend),
- * and its creation and end. All ranks of a communicator have a backend, or none. Used by backend.h,
- * which runs collectives there, and by comm.c. */
+ * and its creation and end. All ranks of a communicator have a backend, or none. */
 #ifndef HAL_SRC_COMM_BACKEND_CREATE_H
 #define HAL_SRC_COMM_BACKEND_CREATE_H
 
-#include "comm.h"
+#include "rank.h"
 
 struct backend_call;
 

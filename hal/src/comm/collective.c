@@ -1,11 +1,11 @@
 /* Collectives: each is a sequence of pieces, each piece one or two steps (step.h) with the commands
- * between them. All ranks cut a collective into the same pieces. Called by programs through
- * hal/comm.h, and by core/graph.c when a graph with a collective is launched. */
+ * between them. All ranks cut a collective into the same pieces. */
 #include "core/flush.h"
 #include "core/graph.h"
 #include "core/hooks.h"
 #include "core/record.h"
 #include "backend.h"
+#include "comm.h"
 #include "ordered.h"
 #include "reduce.h"
 #include "step.h"

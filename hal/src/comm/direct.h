@@ -1,7 +1,7 @@
 /* Direct reads: a rank copies data out of the memory of another rank's process, without a slot
  * between. The rank that publishes offers an address; it keeps the memory unchanged until all
  * targets have read it. A target that the system does not allow to read says so, and from then on
- * all ranks publish to slots. Used by step.c. */
+ * all ranks publish to slots. */
 #ifndef HAL_SRC_COMM_DIRECT_H
 #define HAL_SRC_COMM_DIRECT_H
 

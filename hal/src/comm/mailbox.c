@@ -393,20 +393,6 @@ hal_status hal_mailbox_create_linked(hal_transport *transport, const char *funct
     return HAL_OK;
 }
 
-int hal_mailbox_header_fail(hal_mailbox_header *header, uint32_t rank, hal_status status,
-                            const char *text)
-{
-    uint32_t expected = 0;
-    if (!atomic_compare_exchange_strong(&header->failure, &expected, 1)) {
-        return 0;
-    }
-    header->failed_rank = rank;
-    header->failed_status = status;
-    snprintf(header->message, sizeof header->message, "%s", text);
-    atomic_store_explicit(&header->failure, 2, memory_order_release);
-    return 1;
-}
-
 void hal_mailbox_post_offer(hal_mailbox *mailbox, uint32_t rank, const hal_mailbox_offer *offer,
                             const hal_plugin_comm_id *id)
 {

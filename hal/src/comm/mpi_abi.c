@@ -1,5 +1,5 @@
 /* MPI libraries with the standard binary interface, see mpi_abi.h. Types, constants and signatures
- * are those of chapter 20 and appendix A of the MPI 5.0 standard. Called by mpi_process.c. */
+ * are those of chapter 20 and appendix A of the MPI 5.0 standard. */
 #include "mpi_abi.h"
 
 #include "base/cancel.h"

@@ -1,5 +1,4 @@
-/* The table for MPI libraries with the standard binary interface of MPI 5 (libmpi_abi). Used by
- * mpi_process.c. */
+/* The table for MPI libraries with the standard binary interface of MPI 5 (libmpi_abi). */
 #ifndef HAL_SRC_COMM_MPI_ABI_H
 #define HAL_SRC_COMM_MPI_ABI_H
 

@@ -1,7 +1,6 @@
 /* The functions of an MPI library that hal calls. The libraries differ in their binary interfaces,
  * so a table of functions stands between: one is in hal, for libraries with the standard interface
  * of MPI 5 (mpi_abi.c), others are modules that are built with the headers of a library (hal/mpi).
- * Used by mpi_process.c and the modules.
  *
  * Functions return MPI_SUCCESS, which is 0, or an error of MPI. Threads: one at a time. */
 #ifndef HAL_SRC_COMM_MPI_ENTRIES_H

@@ -1,5 +1,5 @@
 /* MPI in this process, see mpi_process.h. A library stays open until the process ends: MPI cannot
- * be started twice. Called by transport.c. */
+ * be started twice. */
 #include "mpi_process.h"
 
 #include "mpi_abi.h"

@@ -1,5 +1,5 @@
 /* MPI in this process: the library that was opened, the lock of all calls, and the world's ranks.
- * Used by transport.c and environment.c. */
+ * */
 #ifndef HAL_SRC_COMM_MPI_PROCESS_H
 #define HAL_SRC_COMM_MPI_PROCESS_H
 

@@ -1,7 +1,7 @@
 /* Reductions in the order of the ranks on a backend, see ordered.h. Two forms: gathered, where each
  * rank receives all contributions and adds all elements, and scattered, where it receives those of
  * its chunk, adds them, and all gather the chunks (R. Rabenseifner, "Optimization of Collective
- * Reduction Operations", 2004). Called by collective.c. */
+ * Reduction Operations", 2004). */
 #include "ordered.h"
 
 #include "backend.h"

@@ -1,10 +1,9 @@
 /* Reductions in the order of the ranks on a backend: the backend moves the contributions, and each
- * rank adds them with hal's kernel, so the bits are those of hal's own collectives. Used by
- * collective.c where the backend itself would give other bits (hal_backend_takes). */
+ * rank adds them with hal's kernel, so the bits are those of hal's own collectives. */
 #ifndef HAL_SRC_COMM_ORDERED_H
 #define HAL_SRC_COMM_ORDERED_H
 
-#include "comm.h"
+#include "rank.h"
 
 /* Records an all_reduce, reduce_scatter or reduce of at least one element, whose kernels exist
  * (hal_reduce_prepare). Ranges have exact lengths or are {0}. Temporary memory: at most 64 MiB for

@@ -1,5 +1,4 @@
-/* Reduction kernels of communicators: one work-item per element. Called by
- * collective.c and ordered.c. */
+/* Reduction kernels of communicators: one work-item per element. */
 #include "reduce.h"
 
 #include "core/flush.h"

@@ -1,9 +1,8 @@
-/* The reduction of the ranks' contributions by a kernel, in the order of the ranks. Used by
- * collective.c and ordered.c. */
+/* The reduction of the ranks' contributions by a kernel, in the order of the ranks. */
 #ifndef HAL_SRC_COMM_REDUCE_H
 #define HAL_SRC_COMM_REDUCE_H
 
-#include "comm.h"
+#include "rank.h"
 
 /* Creates the kernels of a type and reduction for the rank: those of hal_reduce_record or, if
  * `padded`, of hal_reduce_record_padded. Errors: UNSUPPORTED, INVALID_ARGUMENT for the mean of

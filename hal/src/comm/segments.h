@@ -1,4 +1,4 @@
-/* Data of a step in the host's memory, in parts for the ranks. Used by step.c and transport.c. */
+/* Data of a step in the host's memory, in parts for the ranks. */
 #ifndef HAL_SRC_COMM_SEGMENTS_H
 #define HAL_SRC_COMM_SEGMENTS_H
 

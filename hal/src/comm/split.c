@@ -1,5 +1,5 @@
 /* Division of communicators. All ranks write color and key to the mailbox, wait for each other, and
- * find their new communicator without further messages. Called by programs through hal/comm.h. */
+ * find their new communicator without further messages. */
 #include "comm.h"
 
 #include "core/deferred.h"

@@ -1,7 +1,8 @@
 /* Steps of collectives, see step.h. A step waits without holding the device or a lock: its batch is
  * submitted when all of its data is there. docs/communicators.md has the argument why steps do not
- * deadlock. Called by collective.c; advanced by core/deferred.c. */
+ * deadlock. */
 #include "direct.h"
+#include "comm.h"
 #include "step.h"
 
 #include "core/flush.h"

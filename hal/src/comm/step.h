@@ -1,9 +1,9 @@
 /* A step of a collective: the rank publishes data on the mailbox and receives data of others. It is
- * the fence of the batch that uses what was received. Used by collective.c. */
+ * the fence of the batch that uses what was received. */
 #ifndef HAL_SRC_COMM_STEP_H
 #define HAL_SRC_COMM_STEP_H
 
-#include "comm.h"
+#include "rank.h"
 #include "segments.h"
 
 typedef struct hal_step_description {

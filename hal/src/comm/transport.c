@@ -1,8 +1,7 @@
-/* Links of ranks by messages of MPI, see transport.h. All state is guarded by the lock of
- * mpi_process.h. Called by the sources of this folder. */
+/* Transports of ranks by messages of MPI, see transport.h. All state is guarded by the lock of
+ * mpi_process.h. */
 #include "transport.h"
 
-#include "mailbox.h"
 #include "mpi_process.h"
 
 #include "base/cancel.h"
@@ -542,7 +541,7 @@ uint32_t hal_transport_rank(const hal_transport *transport)
     return transport->rank;
 }
 
-void hal_transport_attach(hal_transport *transport, struct hal_mailbox_header *header)
+void hal_transport_attach(hal_transport *transport, hal_mailbox_header *header)
 {
     hal_mpi_lock();
     transport->header = header;

@@ -1,5 +1,5 @@
 /* The transport of a rank to the others of its communicator: messages of MPI that do what common
- * memory does for a mailbox. Used by mailbox.c, step.c, split.c and environment.c.
+ * memory does for a mailbox.
  *
  * A pair of ranks has three channels, told apart by tags. Step messages come in the order of the
  * steps, one for each step from every rank to every other; those for the targets of a step have the
@@ -9,24 +9,12 @@
 #ifndef HAL_SRC_COMM_TRANSPORT_H
 #define HAL_SRC_COMM_TRANSPORT_H
 
+#include "mailbox_state.h"
 #include "mpi_process.h"
 #include "segments.h"
 
-#include <hal/comm.h>
-
 #define HAL_TRANSPORT_WINDOW 16
 
-/* The call of a collective; ranks compare it before they read data. */
-typedef struct hal_mailbox_call {
-    uint8_t kind, reduction, type;
-    uint8_t any_order; /* 0 or 1 */
-    uint32_t root;
-    uint64_t count;
-} hal_mailbox_call;
-
-struct hal_mailbox_header;
-struct hal_mailbox_offer;
-struct hal_plugin_comm_id;
 typedef struct hal_transport hal_transport;
 
 /* Joins the communicator of all processes of the MPI job.
@@ -46,7 +34,7 @@ uint32_t hal_transport_count(const hal_transport *transport);
 uint32_t hal_transport_rank(const hal_transport *transport);
 
 /* Says which header the transport keeps up to date; called once. Threads: any. */
-void hal_transport_attach(hal_transport *transport, struct hal_mailbox_header *header);
+void hal_transport_attach(hal_transport *transport, hal_mailbox_header *header);
 
 /* Leaves the communicator. The transport frees itself when the other ranks have left, too. Threads:
  * any. */
@@ -64,8 +52,8 @@ hal_status hal_transport_send_split(hal_transport *transport, uint64_t number, i
 /* Tells the others the state of the rank's backend, see hal_mailbox_post_offer. An error shows in
  * the next hal_transport_update. Threads: any. */
 void hal_transport_send_backend(hal_transport *transport, uint32_t state,
-                                const struct hal_mailbox_offer *offer,
-                                const struct hal_plugin_comm_id *id);
+                                const hal_mailbox_offer *offer,
+                                const hal_plugin_comm_id *id);
 
 /* Receives the step messages of rank q up to step `number`; `messages` and `consumed` of
  * the header tell what came. Threads: those of the steps. Errors: IO, INVALID_ARGUMENT for data

@@ -1,4 +1,4 @@
-/* Buffers. Called by programs through hal/buffer.h and by the sources that record commands. */
+/* Buffers: memory of a device, or a part of a larger one. */
 #include "buffer.h"
 
 #include "hooks.h"

@@ -1,5 +1,4 @@
-/* A buffer: a reference-counted owner of a block of device memory. Used by record.h and by the
- * sources of transfers and graphs. */
+/* A buffer: a reference-counted owner of a block of device memory. */
 #ifndef HAL_SRC_CORE_BUFFER_H
 #define HAL_SRC_CORE_BUFFER_H
 

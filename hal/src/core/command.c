@@ -1,5 +1,5 @@
 /* Commands of a queue: arguments are checked, then the command is recorded in the batch or in a
- * graph. Called by programs through hal/queue.h. */
+ * graph. */
 #include "flush.h"
 #include "graph.h"
 #include "hooks.h"

@@ -1,5 +1,4 @@
-/* State and references of an open device. Called by programs through hal/device.h and by every
- * source of core. */
+/* State and references of an open device. */
 #include "device.h"
 
 #include "hooks.h"

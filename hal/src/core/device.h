@@ -1,5 +1,4 @@
-/* An open device: its identity, state and references. Used by all of core and by the layers;
- * device_lifecycle.c opens and closes devices. */
+/* An open device: its identity, state and references. */
 #ifndef HAL_SRC_CORE_DEVICE_H
 #define HAL_SRC_CORE_DEVICE_H
 

@@ -1,5 +1,4 @@
-/* Opens and closes devices, each once per process, and owns their pool and kernel cache. Called by
- * layers/device_open.c, by programs through hal/device.h and by the last release of a device. */
+/* Opens and closes devices, each once per process, and owns their pool and kernel cache. */
 #include "device.h"
 #include "hooks.h"
 #include "kernel_cache.h"

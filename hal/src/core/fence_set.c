@@ -1,5 +1,4 @@
-/* Last uses of memory and kernels by queues, see fence_set.h. Called by buffer.c, pool.c, kernel.c
- * and submit.c. */
+/* Last uses of memory and kernels by queues, see fence_set.h. */
 #include "fence_set.h"
 
 #include "base/status.h"

@@ -1,4 +1,4 @@
-/* Checks of the description of a matrix product. Called by kernel_create.c. */
+/* Checks of the description of a matrix product. */
 #include "gemm_check.h"
 
 #include "base/number.h"

@@ -1,4 +1,4 @@
-/* Checks of the description of a matrix product. Used by kernel_create.c. */
+/* Checks of the description of a matrix product. */
 #ifndef HAL_SRC_CORE_GEMM_CHECK_H
 #define HAL_SRC_CORE_GEMM_CHECK_H
 

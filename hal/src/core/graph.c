@@ -1,5 +1,4 @@
-/* Graphs: commands that are kept and launched with other buffers in their slots. Called by programs
- * through hal/graph.h and by command.c while a graph is in recording. */
+/* Graphs: commands that are kept and launched with other buffers in their slots. */
 #include "graph.h"
 
 #include "flush.h"

@@ -1,4 +1,4 @@
-/* Hazard tracking within a batch. Called by record.h for each command. */
+/* Hazard tracking within a batch. */
 #include "hazard.h"
 
 #include "base/mix.h"

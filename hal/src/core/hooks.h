@@ -1,5 +1,4 @@
 /* The one table through which core calls the layers above it: validate, trace, fault and dump.
- * Used by every source of core; installed by layers/layer.c when the first device is opened.
  *
  * `hal_hooks_mask` says which kinds of hooks somebody listens to. Each call site tests it first,
  * so with no layer on a hook costs one relaxed load. A new hook is a field of hal_hooks, an inline

@@ -1,4 +1,4 @@
-/* Kernel objects. Called by kernel_cache.c and kernel_create.c, and by the sources that record. */
+/* Kernel objects. */
 #include "kernel.h"
 
 #include "hooks.h"

@@ -1,5 +1,4 @@
-/* A kernel: the plugin's object and what commands need to know of it. Used by record.h and
- * command.c; kernel_cache.h has its references. */
+/* A kernel: the plugin's object and what commands need to know of it. */
 #ifndef HAL_SRC_CORE_KERNEL_H
 #define HAL_SRC_CORE_KERNEL_H
 

@@ -1,5 +1,5 @@
 /* The kernels of a device: one object per hash, shared by reference, destroyed when no work uses it
- * any more. Used by kernel_create.c, and by graph.c and flush.c. */
+ * any more. */
 #ifndef HAL_SRC_CORE_KERNEL_CACHE_H
 #define HAL_SRC_CORE_KERNEL_CACHE_H
 

@@ -1,5 +1,5 @@
 /* Creation of kernels: IR is verified and legalised, then looked up by its hash and compiled once
- * per device. Called by programs through hal/kernel.h. */
+ * per device. */
 #include "gemm_check.h"
 #include "hooks.h"
 #include "kernel_cache.h"

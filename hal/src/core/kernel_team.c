@@ -1,5 +1,5 @@
 /* Creation of several kernels at a time, by threads that live within the call, so exit and fork
- * meet none. Called by programs through hal/kernel.h. */
+ * meet none. */
 #include "device.h"
 
 #include "base/cancel.h"

@@ -1,6 +1,5 @@
 /* The memory pool of a device. Released blocks are kept in size classes together with their last
- * uses, so that a block is reused without a call to the driver and without a wait. Used by buffer.c
- * and device_lifecycle.c. */
+ * uses, so that a block is reused without a call to the driver and without a wait. */
 #ifndef HAL_SRC_CORE_POOL_H
 #define HAL_SRC_CORE_POOL_H
 

@@ -1,5 +1,4 @@
-/* Checks and properties of queues. Called by programs through hal/queue.h and by the sources that
- * record and flush. */
+/* Checks and properties of queues. */
 #include "queue.h"
 
 #include "hooks.h"

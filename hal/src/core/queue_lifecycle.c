@@ -1,4 +1,4 @@
-/* Creation, idling and destruction of queues. Called by programs through hal/queue.h. */
+/* Creation, idling and destruction of queues. */
 #include "flush.h"
 #include "graph.h"
 #include "deferred.h"

@@ -1,4 +1,4 @@
-/* Records checked commands of any kind. Called by command.c, graph.c and transfer.c. */
+/* Records checked commands of any kind. */
 #include "record.h"
 
 #include "hooks.h"

@@ -1,4 +1,4 @@
-/* State of the batch in recording. Called by buffer.c, flush.c and the sources of queues. */
+/* State of the batch in recording. */
 #include "recorder.h"
 
 #include "hooks.h"

@@ -1,5 +1,5 @@
-/* The batch that a queue's thread is recording: commands, limits and hazards. Used by record.h,
- * which appends commands, and by flush.c, which submits the batch. Threads: the queue's. */
+/* The batch that a queue's thread is recording: commands, limits and hazards. Threads: the queue's.
+ * */
 #ifndef HAL_SRC_CORE_RECORDER_H
 #define HAL_SRC_CORE_RECORDER_H
 

@@ -1,4 +1,4 @@
-/* Staging memory, see staging.h. Called by transfer.c and queue_lifecycle.c. */
+/* Staging memory, see staging.h. */
 #include "staging.h"
 
 #include "buffer.h"

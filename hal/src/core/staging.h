@@ -1,7 +1,7 @@
 /* Staging memory for writes: a ring of chunks of upload memory per queue, so that a write calls
  * neither the pool nor the driver, and stays in memory that the processor has cached. A chunk is
  * reused when the device has read it; a program that makes small writes faster than the device
- * reads waits. Used by transfer.c. */
+ * reads waits. */
 #ifndef HAL_SRC_CORE_STAGING_H
 #define HAL_SRC_CORE_STAGING_H
 

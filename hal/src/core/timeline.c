@@ -22,8 +22,8 @@ static void timeline_set_reached(hal_timeline *timeline, uint64_t value)
 }
 
 /* Work may still be running after a wait that failed, or on a lost device; memory it uses is kept
- * until the plugin reports completion. A device whose plugin does not is lost. The caller has pinned
- * the timeline or is its queue. */
+ * until the plugin reports completion. A device whose plugin does not is lost. The caller has
+ * pinned the timeline or is its queue. */
 static void timeline_complete_work(hal_timeline *timeline)
 {
     const uint64_t value = atomic_load(&timeline->submitted);

@@ -1,6 +1,6 @@
 /* Transfers between host and buffers and between devices. Idle mapped memory is written directly,
  * and peers copy directly; all else goes through staging memory and copy commands, in pieces: the
- * device moves one while the host copies the next. Called by programs through hal/queue.h. */
+ * device moves one while the host copies the next. */
 #include "flush.h"
 #include "deferred.h"
 #include "hooks.h"

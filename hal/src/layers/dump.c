@@ -2,8 +2,7 @@
  * before and after, to a file halyard-<process>-<number>.batch in HAL_DUMP_DIR, or in the current
  * folder. hal/dump.h has the format, hal-replay runs the files, docs/layers.md describes both.
  *
- * Batches run one at a time: the host waits for the queue before and after each. Called by layer.c;
- * dump_queue.c writes the files, dump_objects.c notes memories and kernels. */
+ * Batches run one at a time: the host waits for the queue before and after each. */
 #include "dump_queue.h"
 #include "dump_contents.h"
 #include "layer.h"

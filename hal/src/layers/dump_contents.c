@@ -1,5 +1,4 @@
-/* Contents of device memory in files of HAL_DUMP=batch, see dump_contents.h. Called by
- * dump_queue.c. */
+/* Contents of device memory in files of HAL_DUMP=batch, see dump_contents.h. */
 #include "dump_contents.h"
 
 #include "core/batch.h"

@@ -1,4 +1,4 @@
-/* Writes files of HAL_DUMP=batch, see dump_file.h. Called by the other files of the layer. */
+/* Writes files of HAL_DUMP=batch, see dump_file.h. */
 #include "dump_file.h"
 
 #include "plugin/host.h"

@@ -1,4 +1,4 @@
-/* Kernels as records of HAL_DUMP=batch; hal/dump.h has the format. Called by dump_objects.c. */
+/* Kernels as records of HAL_DUMP=batch; hal/dump.h has the format. */
 #include "dump_kernel.h"
 
 #include <hal/dump.h>

@@ -1,4 +1,4 @@
-/* The source of a kernel as a record of HAL_DUMP=batch. Called by dump_objects.c. */
+/* The source of a kernel as a record of HAL_DUMP=batch. */
 #ifndef HAL_SRC_LAYERS_DUMP_KERNEL_H
 #define HAL_SRC_LAYERS_DUMP_KERNEL_H
 

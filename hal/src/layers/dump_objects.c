@@ -1,4 +1,4 @@
-/* Noted objects of HAL_DUMP=batch, see dump_objects.h. Called by the other files of the layer. */
+/* Noted objects of HAL_DUMP=batch, see dump_objects.h. */
 #include "dump_objects.h"
 
 #include "core/kernel.h"

@@ -1,4 +1,4 @@
-/* Files of queues in HAL_DUMP=batch, see dump_queue.h. Called by dump.c. */
+/* Files of queues in HAL_DUMP=batch, see dump_queue.h. */
 #include "dump_queue.h"
 
 #include "core/queue.h"

@@ -1,4 +1,4 @@
-/* Reads a device's memory for HAL_DUMP=batch. Called by dump_contents.c. */
+/* Reads a device's memory for HAL_DUMP=batch. */
 #include "dump_read.h"
 
 #include "core/device.h"

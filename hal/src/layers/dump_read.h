@@ -1,5 +1,5 @@
 /* Reads a device's memory by copies on a private queue. Calls the plugin directly: no layer sees
- * the calls. Called by dump_contents.c. */
+ * the calls. */
 #ifndef HAL_SRC_LAYERS_DUMP_READ_H
 #define HAL_SRC_LAYERS_DUMP_READ_H
 

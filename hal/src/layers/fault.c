@@ -3,9 +3,7 @@
  *     HAL_FAULT=allocation:3      the third allocation of device memory fails
  *     HAL_FAULT=compile:1+        every kernel, from the first on
  *     HAL_FAULT=submit:2,wait:7   several, with commas
- *     HAL_FAULT=lost:5            the device is lost at the fifth submit or wait
- *
- * Called by layer.c. */
+ *     HAL_FAULT=lost:5            the device is lost at the fifth submit or wait */
 #include "plugin/host.h"
 #include "layer.h"
 #include "base/platform.h"

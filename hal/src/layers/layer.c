@@ -1,5 +1,4 @@
-/* Selects the layers that are on and installs the hooks through which core calls them. Called by
- * device_open.c. */
+/* Selects the layers that are on and installs the hooks through which core calls them. */
 #include "layer.h"
 
 #include "plugin/registry.h"

@@ -1,5 +1,5 @@
 /* A file of timed events in the JSON format that Perfetto and Chrome open. It is valid JSON after
- * each flush, whenever the process ends. Called by layers/trace.c. */
+ * each flush, whenever the process ends. */
 #ifndef HAL_SRC_LAYERS_TRACE_FILE_H
 #define HAL_SRC_LAYERS_TRACE_FILE_H
 

@@ -1,8 +1,7 @@
 /* The validate layer's hooks: HAL_LAYERS=validate checks the calls of programs for what the fast
  * path does not check. docs/layers.md lists its findings; core/hooks.h describes each hook.
  *
- * Certain errors return a status. Every finding is counted, and logged once per place. Called by
- * core through the table of layer.c. */
+ * Certain errors return a status. Every finding is counted, and logged once per place. */
 #ifndef HAL_SRC_LAYERS_VALIDATE_H
 #define HAL_SRC_LAYERS_VALIDATE_H
 

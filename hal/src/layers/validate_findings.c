@@ -1,5 +1,4 @@
-/* Findings of the validate layer, counted and logged once per place. Called by the other files of
- * the layer, and by plugins through the host table. */
+/* Findings of the validate layer, counted and logged once per place. */
 #include "validate_state.h"
 
 #include "plugin/host.h"

@@ -1,5 +1,4 @@
-/* Checks the objects of a dispatch, and the sizes of the bindings of a matrix product. Called by
- * core through the table of layer.c. */
+/* Checks the objects of a dispatch, and the sizes of the bindings of a matrix product. */
 #include "validate_state.h"
 
 #include "core/buffer.h"

@@ -1,5 +1,5 @@
 /* Lifetimes of a program's objects in the validate layer: references, calls in flight, released
- * objects in quarantine, and leaks at exit. Called by core through the table of layer.c. */
+ * objects in quarantine, and leaks at exit. */
 #include "validate_state.h"
 
 #include "core/device.h"

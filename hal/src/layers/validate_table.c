@@ -1,5 +1,5 @@
 /* The table of the validate layer: all objects of the program by address, and a list of those that
- * are not retired. Called by the other files of the layer. */
+ * are not retired. */
 #include "validate_state.h"
 
 #include "base/map.h"
