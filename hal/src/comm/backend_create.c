@@ -117,10 +117,7 @@ static hal_status offers_await(hal_comm *comm, const char *function)
 {
     const uint64_t begin = hal_clock_ns();
     for (uint32_t q = 0; rank_offers(comm) && q < comm->count;) {
-        const hal_status status = hal_mailbox_check(comm->mailbox, function);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(hal_mailbox_check(comm->mailbox, function));
         if (backend_state(comm, q) != HAL_MAILBOX_BACKEND_UNKNOWN) {
             q++;
             continue;
@@ -248,10 +245,7 @@ static hal_status backends_await(hal_comm *const *comms, uint32_t count, const c
             if (decided[i]) {
                 continue;
             }
-            const hal_status status = hal_mailbox_check(comm->mailbox, function);
-            if (status != HAL_OK) {
-                return status;
-            }
+            HAL_TRY(hal_mailbox_check(comm->mailbox, function));
             decided[i] = (uint8_t)backend_decide(comm, begin);
             left += !decided[i];
         }
@@ -269,10 +263,7 @@ hal_status hal_comm_get_backend(hal_device *device, uint64_t bytes, char *text)
     if (!text || bytes == 0) {
         return hal_null_argument("hal_comm_get_backend", text ? "bytes" : "text");
     }
-    const hal_status status = hal_comm_check_device(device, "hal_comm_get_backend");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_comm_check_device(device, "hal_comm_get_backend"));
     hal_saved_message before;
     hal_message_save(&before);
     if (backend_find(device, &backend)) {

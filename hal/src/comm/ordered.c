@@ -7,6 +7,8 @@
 #include "backend.h"
 #include "reduce.h"
 
+#include "base/status.h"
+
 #define CHUNK_ALIGNMENT UINT64_C(256) /* bytes */
 
 typedef struct ordered_plan {
@@ -160,9 +162,6 @@ hal_status hal_ordered_record(hal_comm *comm, hal_queue *queue, const hal_mailbo
                        .since = since,
                        .size = hal_type_size((hal_type)call->type)};
     of.bytes = call->count * of.size;
-    const hal_status status = hal_comm_stage_for(comm, queue, &of.stage);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_comm_stage_for(comm, queue, &of.stage));
     return call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ? reduce_scatter(&of) : whole_reduce(&of);
 }

@@ -43,10 +43,7 @@ static hal_status split_await(hal_comm *comm)
     hal_mailbox *mailbox = comm->mailbox;
     const uint64_t begin = hal_clock_ns();
     for (uint32_t q = 0; q < comm->count;) {
-        hal_status status = hal_mailbox_check(mailbox, "hal_comm_split");
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(hal_mailbox_check(mailbox, "hal_comm_split"));
         if (atomic_load_explicit(&hal_mailbox_rank_at(mailbox, q)->split, memory_order_acquire) >=
             comm->last_split) {
             q++;

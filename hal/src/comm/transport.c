@@ -475,10 +475,7 @@ hal_status hal_transport_join(uint32_t rank, uint32_t count, hal_mpi_choice choi
                               hal_transport **transport)
 {
     HAL_UNCANCELLED;
-    hal_status status = hal_mpi_start(choice, transports_end, function);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_mpi_start(choice, transports_end, function));
     const hal_mpi_world world = hal_mpi_lock()->world;
     hal_mpi_unlock();
     if (world.rank != rank || world.count != count) {
@@ -493,7 +490,7 @@ hal_status hal_transport_join(uint32_t rank, uint32_t count, hal_mpi_choice choi
         free(join);
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", function);
     }
-    status = join_run(*transport, join, time_limit_ns, function);
+    hal_status status = join_run(*transport, join, time_limit_ns, function);
     if (status != HAL_OK) {
         free((*transport)->messages);
         free(*transport);

@@ -39,10 +39,7 @@ static hal_status memory_wait_for_uses(hal_memory *memory, hal_recorder *recorde
         }
     }
     for (uint32_t i = 0; i < uses->count; i++) {
-        const hal_status status = hal_recorder_add_wait(recorder, uses->items[i]);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(hal_recorder_add_wait(recorder, uses->items[i]));
     }
     uses->count = 0;
     return HAL_OK;
@@ -55,13 +52,8 @@ hal_status hal_buffer_create(hal_device *device, hal_memory_kind kind, uint64_t 
         return hal_null_argument("hal_buffer_create", "buffer");
     }
     *buffer = NULL;
-    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_buffer_create");
-    if (status == HAL_OK) {
-        status = hal_device_check(device, "hal_buffer_create");
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_buffer_create"));
+    HAL_TRY(hal_device_check(device, "hal_buffer_create"));
     if (kind >= HAL_MEMORY_KIND_COUNT) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_buffer_create: kind: expected one of HAL_MEMORY_*, got %u", kind);
@@ -75,10 +67,7 @@ hal_status hal_buffer_create(hal_device *device, hal_memory_kind kind, uint64_t 
     }
     /* The host often maps a new buffer at once, so its memory should be idle. */
     hal_memory *memory = NULL;
-    status = hal_pool_take(device->pool, kind, bytes, kind != HAL_MEMORY_DEVICE, &memory);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_pool_take(device->pool, kind, bytes, kind != HAL_MEMORY_DEVICE, &memory));
     hal_buffer *made = memory->description ? memory->description : malloc(sizeof *made);
     memory->description = NULL;
     if (!made) {
@@ -181,12 +170,9 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
         return hal_null_argument("hal_buffer_map_begin", buffer ? "pointer" : "buffer");
     }
     *pointer = NULL;
-    hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_begin");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_begin"));
     hal_device *device = buffer->device;
-    status = hal_device_check(device, "hal_buffer_map_begin");
+    hal_status status = hal_device_check(device, "hal_buffer_map_begin");
     if (status != HAL_OK) {
         return status;
     }
@@ -231,10 +217,7 @@ hal_status hal_buffer_map_end(hal_buffer *buffer)
     if (!buffer) {
         return hal_null_argument("hal_buffer_map_end", "buffer");
     }
-    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_end");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_end"));
     if (!atomic_exchange(&buffer->mapped, 0)) {
         return hal_fail(HAL_ERROR_INVALID_STATE,
                         "hal_buffer_map_end: buffer: expected a mapped one, got \"%s\", which is "

@@ -236,11 +236,8 @@ static hal_status dispatch_hooked(hal_queue *queue, hal_kernel *kernel, const ui
                                   const hal_range *bindings, uint32_t binding_count,
                                   const void *scalars, uint32_t scalar_bytes)
 {
-    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_dispatch");
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = hal_hooks_table()->dispatch(kernel, bindings, binding_count);
+    HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_dispatch"));
+    hal_status status = hal_hooks_table()->dispatch(kernel, bindings, binding_count);
     if (status == HAL_OK) {
         status = check_queue(queue, "hal_queue_dispatch");
     }
@@ -354,13 +351,8 @@ static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range targe
 
 static hal_status queue_fill(hal_queue *queue, hal_range target, uint32_t pattern)
 {
-    hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, target.buffer, "hal_queue_fill");
-    if (status == HAL_OK) {
-        status = check_queue(queue, "hal_queue_fill");
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, target.buffer, "hal_queue_fill"));
+    HAL_TRY(check_queue(queue, "hal_queue_fill"));
     char fault[FAULT_BYTES];
     if (!target.buffer) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
@@ -394,18 +386,12 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
         return dispatch_hooked(queue, kernel, grid, bindings, binding_count, scalars,
                                scalar_bytes);
     }
-    hal_status status = check_queue(queue, "hal_queue_dispatch");
-    if (status == HAL_OK) {
-        status = check_dispatch(queue, kernel, grid, bindings, binding_count, scalars,
-                                scalar_bytes);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(check_queue(queue, "hal_queue_dispatch"));
+    HAL_TRY(check_dispatch(queue, kernel, grid, bindings, binding_count, scalars, scalar_bytes));
     if (queue->graph || grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
         return dispatch_action(queue, kernel, grid, bindings, scalars);
     }
-    status = hal_flush_if_full(queue);
+    hal_status status = hal_flush_if_full(queue);
     return status == HAL_OK ? dispatch_record(queue, kernel, grid, bindings, scalars) : status;
 }
 

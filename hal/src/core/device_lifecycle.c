@@ -185,13 +185,8 @@ hal_status hal_device_open_selected(const char *selection, hal_device **device)
 
 hal_status hal_device_get_memory(hal_device *device, hal_memory_statistics *statistics)
 {
-    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_memory");
-    if (status == HAL_OK) {
-        status = hal_device_check(device, "hal_device_get_memory");
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_memory"));
+    HAL_TRY(hal_device_check(device, "hal_device_get_memory"));
     if (!statistics) {
         return hal_null_argument("hal_device_get_memory", "statistics");
     }

@@ -48,10 +48,7 @@ hal_status hal_fence_set_add(hal_fence_set *uses, hal_last_use use)
         }
     }
     if (uses->count == uses->capacity && hal_fence_set_pending(uses, 1) == uses->capacity) {
-        const hal_status status = fence_set_grow(uses);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(fence_set_grow(uses));
     }
     uses->items[uses->count++] = use;
     return HAL_OK;

@@ -71,12 +71,9 @@ static hal_status batch_flush(hal_queue *queue)
  * point can be asked for: an empty batch comes after one that has none. */
 static hal_status queue_flush(hal_queue *queue, int count_waits, int timed, hal_point *point)
 {
-    hal_status status = hal_queue_check(queue, "hal_queue_flush");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_queue_check(queue, "hal_queue_flush"));
     hal_deferred_advance();
-    status = hal_deferred_take_error(queue);
+    hal_status status = hal_deferred_take_error(queue);
     hal_recording *recording = queue->recorder.recording;
     if (status == HAL_OK &&
         (recording->command_count > 0 || recording->fence ||

@@ -78,10 +78,7 @@ static hal_status check_epilogue(const hal_gemm_description *gemm)
                    ? fail_field("input_count", "0 without an epilogue", gemm->input_count)
                    : HAL_OK;
     }
-    const hal_status status = hal_ir_verify(gemm->epilogue);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_ir_verify(gemm->epilogue));
     if (!(gemm->epilogue->flags & HAL_IR_FRAGMENT) || gemm->epilogue->output_count != 1 ||
         gemm->epilogue->input_count > 4 + gemm->input_count) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,

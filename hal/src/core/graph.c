@@ -35,13 +35,8 @@ struct hal_graph {
 
 static hal_status graph_begin(hal_queue *queue)
 {
-    hal_status status = hal_queue_check(queue, "hal_graph_begin");
-    if (status == HAL_OK) {
-        status = hal_queue_flush(queue, NULL);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_queue_check(queue, "hal_graph_begin"));
+    HAL_TRY(hal_queue_flush(queue, NULL));
     hal_graph *graph = calloc(1, sizeof *graph);
     if (!graph) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_graph_begin: no host memory");
@@ -309,11 +304,8 @@ hal_status hal_graph_launch(hal_queue *queue, hal_graph *graph, hal_buffer *cons
     if (!hal_hooks_on(HAL_HOOK_CALLS)) {
         return graph_launch(queue, graph, buffers, buffer_count);
     }
-    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_launch");
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = hal_hook_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_launch");
+    HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_graph_launch"));
+    hal_status status = hal_hook_enter(HAL_OBJECT_GRAPH, graph, "hal_graph_launch");
     if (status == HAL_OK) {
         const uint32_t count =
             graph && buffers && buffer_count == graph->slot_count ? buffer_count : 0;

@@ -95,13 +95,8 @@ static hal_status elapsed_check(hal_point first, hal_point second, const uint64_
                         "hal_point_get_elapsed: second: expected a point of the same queue, not "
                         "before first");
     }
-    hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, first.queue, "hal_point_get_elapsed");
-    if (status == HAL_OK) {
-        status = point_check(second, "hal_point_get_elapsed");
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_QUEUE, first.queue, "hal_point_get_elapsed"));
+    HAL_TRY(point_check(second, "hal_point_get_elapsed"));
     hal_timeline *timeline = &first.queue->timeline;
     if (atomic_load(&timeline->closing) || first.value <= timeline->base) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
@@ -126,14 +121,9 @@ static hal_status elapsed_check(hal_point first, hal_point second, const uint64_
 
 hal_status hal_queue_wait_point(hal_queue *queue, hal_point point)
 {
-    hal_status status = hal_hook_use(HAL_OBJECT_QUEUE, point.queue, "hal_queue_wait_point");
-    if (status == HAL_OK) {
-        status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait_point");
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = queue_wait_point(queue, point);
+    HAL_TRY(hal_hook_use(HAL_OBJECT_QUEUE, point.queue, "hal_queue_wait_point"));
+    HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait_point"));
+    hal_status status = queue_wait_point(queue, point);
     if (status == HAL_OK) {
         hal_hook_waited(queue, point);
     }
@@ -154,15 +144,13 @@ hal_status hal_point_wait(hal_point point, uint64_t timeout_ns)
 
 hal_status hal_point_get_elapsed(hal_point first, hal_point second, uint64_t *nanoseconds)
 {
-    hal_status status = elapsed_check(first, second, nanoseconds);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(elapsed_check(first, second, nanoseconds));
     const hal_timeline *timeline = &first.queue->timeline;
     hal_device *device = timeline->device;
     hal_host_clear_error();
-    status = device->plugin->queue_elapsed(timeline->handle, first.value - timeline->base,
-                                           second.value - timeline->base, nanoseconds);
+    const hal_status status =
+        device->plugin->queue_elapsed(timeline->handle, first.value - timeline->base,
+                                      second.value - timeline->base, nanoseconds);
     return status == HAL_OK ? HAL_OK
                             : hal_device_failed(device, status,
                                                 "asking for the time between "

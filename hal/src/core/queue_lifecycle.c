@@ -160,20 +160,15 @@ hal_status hal_queue_create(hal_device *device, hal_queue **queue)
         return hal_null_argument("hal_queue_create", "queue");
     }
     *queue = NULL;
-    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_queue_create");
-    if (status == HAL_OK) {
-        status = hal_device_check(device, "hal_queue_create");
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_queue_create"));
+    HAL_TRY(hal_device_check(device, "hal_queue_create"));
     hal_queue *made = queue_allocate();
     if (!made) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_create: no host memory");
     }
     hal_plugin_queue *handle = NULL;
     hal_host_clear_error();
-    status = device->plugin->queue_create(device->handle, &handle);
+    hal_status status = device->plugin->queue_create(device->handle, &handle);
     status = hal_host_made(status, handle);
     if (status != HAL_OK) {
         queue_recycle(made);

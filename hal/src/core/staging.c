@@ -78,10 +78,7 @@ static hal_status chunk_next(hal_queue *queue, struct hal_staging *staging, int 
     const uint32_t next = (staging->current + 1) % staging->count;
     const staging_chunk *chunk = &staging->chunks[next];
     if (staging->chunks[staging->current].last == recorded) {
-        const hal_status status = hal_flush_untimed(queue, NULL);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(hal_flush_untimed(queue, NULL));
     }
     if (unless_busy && chunk->last > 0) {
         *busy = staging->asked == recorded ||

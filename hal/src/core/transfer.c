@@ -30,10 +30,7 @@
 static hal_status check_range(const hal_queue *queue, const hal_buffer *buffer, uint64_t offset,
                               uint64_t bytes, const char *function, const char *argument)
 {
-    const hal_status status = hal_queue_check(queue, function);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_queue_check(queue, function));
     if (!buffer) {
         return hal_null_argument(function, argument);
     }
@@ -109,16 +106,13 @@ static hal_status write_piece(hal_queue *queue, hal_range target, const void *da
 {
     hal_range staged = {0};
     void *pointer = NULL;
-    hal_status status = hal_staging_take(queue, target.length, &staged, &pointer);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_staging_take(queue, target.length, &staged, &pointer));
     if (!pointer) {
         return write_through_buffer(queue, target, data);
     }
     memcpy(pointer, data, target.length);
     hal_hook_host_access(queue, &staged, HAL_ACCESS_WRITE);
-    status = hal_buffer_flush(staged.buffer, staged.offset, staged.length);
+    hal_status status = hal_buffer_flush(staged.buffer, staged.offset, staged.length);
     return status == HAL_OK ? record_copy(queue, staged, target) : status;
 }
 
@@ -513,11 +507,8 @@ hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source, uint6
                               hal_queue *target_queue, hal_buffer *target, uint64_t target_offset,
                               uint64_t bytes)
 {
-    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, source_queue, "hal_queue_transfer");
-    if (status != HAL_OK) {
-        return status;
-    }
-    status = hal_hook_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
+    HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, source_queue, "hal_queue_transfer"));
+    hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, target_queue, "hal_queue_transfer");
     if (status == HAL_OK) {
         status = queue_transfer(source_queue, (hal_range){source, source_offset, bytes},
                                 target_queue, (hal_range){target, target_offset, bytes});
