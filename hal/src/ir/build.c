@@ -629,17 +629,6 @@ hal_ir_value hal_ir_id(hal_ir_builder *builder, uint32_t opcode, uint32_t dimens
     return append_leading(builder, &record);
 }
 
-hal_ir_value hal_ir_global_id(hal_ir_builder *builder, uint32_t dimension)
-{
-    if (!hal_ir_builder_is_usable(builder)) {
-        return HAL_IR_NONE;
-    }
-    const hal_ir_value group = hal_ir_id(builder, HAL_IR_GROUP_ID, dimension);
-    const hal_ir_value local = hal_ir_id(builder, HAL_IR_LOCAL_ID, dimension);
-    const uint32_t size = dimension < 3 ? builder->view.group_size[dimension] : 1;
-    return hal_ir_add(builder, hal_ir_mul(builder, group, hal_ir_u32(builder, size)), local);
-}
-
 hal_ir_value hal_ir_input(hal_ir_builder *builder, uint32_t number, hal_type type)
 {
     if (!hal_ir_builder_is_usable(builder)) {
