@@ -58,7 +58,8 @@ static int parts_fit(const hal_device_info *info, const ops_gemm_shape *shape, u
 {
     const uint32_t sum = shape->type == HAL_TYPE_F64 ? 8 : 4;
     ops_gemm_tiles reduce;
-    ops_gemm_choose_reduce_tiles(info, shape->m, shape->n, (uint32_t)parts, sum, &reduce);
+    ops_gemm_choose_reduce_tiles(info, shape->tuning, shape->m, shape->n, (uint32_t)parts, sum,
+                                 &reduce);
     return ops_gemm_blocks((uint64_t)shape->n, reduce.block_n) <= info->max_grid[0] &&
            (double)shape->m * (double)shape->n * (double)parts * sum <= (double)info->max_binding;
 }

@@ -4,42 +4,14 @@
 
 #include "tensor/expression.h"
 #include "tensor/indexing.h"
+#include "tuning/gemm.h"
 
 #define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)
-
-/* Rows of A from which a CPU gains from a B with contiguous rows; with few it reads a transposed B
- * faster. */
-#define OPS_GEMM_MANY_ROWS 64
 
 /* Parts of k are multiples of so many steps, so that they start aligned. */
 #define OPS_GEMM_DEPTH_STEP 64u
 
-/* How C is divided. A work-item computes thread_m x thread_n elements as strips of strip_m x
- * strip_n neighbours; its strips are as far apart as the strips of its warp extend, so that
- * neighbouring work-items access neighbouring memory. All sizes are powers of two. Three kinds of
- * kernel:
- * - direct (stages 0, unroll 0): work-items read A and B from global memory, block_k steps at once.
- * - staged (stages > 0): tiles of A and B of depth block_k pass through a ring of `stages` tiles in
- *   shared memory; 2 stages are copied through registers, more by asynchronous copies.
- * - intra-group split-K (unroll > 0): no staging; each slice of the group takes block_k steps of k
- *   in turn, with the loads of `unroll` turns in flight; partial sums meet in shared memory. */
 OPS_KEY_STRUCTURES_BEGIN
-typedef struct ops_gemm_tiles {
-    uint16_t block_m, block_n, block_k;
-    uint16_t intra_group_split_k; /* slices of k that the group sums at once */
-    uint16_t lanes_m, lanes_n;    /* work-items of a warp along rows and columns; 0: of the group */
-    uint8_t thread_m, thread_n;
-    uint8_t strip_m, strip_n;
-    uint8_t stages;
-    uint8_t min_groups_per_unit; /* hint: groups resident on a compute unit; 0: no hint */
-    uint8_t unroll;
-    /* Matrix-unit products per F32 product (3 or 1), 1 for halves, 0: multiply-add. Lanes are 8 x 4
-     * and strips 1 x 8, or 1 x 2 where B is contiguous along k (gemm/emit_matrix.c). */
-    uint8_t matrix;
-    uint8_t flush;       /* sums of a tile start at zero and are added to the accumulators */
-    uint8_t reserved[3]; /* 0 */
-} ops_gemm_tiles;
-
 /* A or B. A line is a row of A or a column of B. */
 typedef struct ops_gemm_operand {
     uint8_t k_contiguous; /* neighbours in memory are neighbours in k; else in the line */

@@ -19,12 +19,12 @@ static bool prefer_transposed(const ops_context *context, const ops_product *pro
     if (c->column_stride != 1) {
         return true;
     }
-    if (context->info->kind != HAL_DEVICE_CPU) {
+    const int64_t many_rows = context->tuning->gemm.many_rows;
+    if (many_rows == 0) {
         return false;
     }
     return (c->columns < 16 && c->rows > 4 * c->columns) ||
-           (product->b.column_stride != 1 && product->a.row_stride == 1 &&
-            c->rows >= OPS_GEMM_MANY_ROWS);
+           (product->b.column_stride != 1 && product->a.row_stride == 1 && c->rows >= many_rows);
 }
 
 static void matrix_transpose(ops_matrix *matrix)
@@ -54,8 +54,9 @@ static void product_transpose(ops_product *product)
  * contiguous rows. */
 static bool b_is_strided(const ops_context *context, const ops_product *product)
 {
-    return context->info->kind == HAL_DEVICE_CPU && product->b.column_stride != 1 &&
-           product->c.rows >= OPS_GEMM_MANY_ROWS && product->b.rows > 0;
+    const int64_t many_rows = context->tuning->gemm.many_rows;
+    return many_rows > 0 && product->b.column_stride != 1 && product->c.rows >= many_rows &&
+           product->b.rows > 0;
 }
 
 /* Replaces B by a layout by rows, without a buffer. */

@@ -59,8 +59,8 @@ static hal_status check_not_recording(const ops_context *context, const char *fu
 static ops_tensor copy_layout(const ops_context *context, const ops_tensor *b, int64_t rows_of_a)
 {
     const int64_t rows = b->shape[b->rank - 2], columns = b->shape[b->rank - 1];
-    const int prefers_rows =
-        context->info->kind == HAL_DEVICE_CPU && rows_of_a >= OPS_GEMM_MANY_ROWS;
+    const int64_t many_rows = context->tuning->gemm.many_rows;
+    const bool prefers_rows = many_rows > 0 && rows_of_a >= many_rows;
     const int by_columns =
         !prefers_rows && b->stride[b->rank - 1] != 1 && b->stride[b->rank - 2] == 1;
     const int64_t length = by_columns ? rows : columns, lines = by_columns ? columns : rows;

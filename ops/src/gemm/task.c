@@ -262,7 +262,8 @@ ops_gemm_shape ops_gemm_task_shape(const ops_context *context, const ops_gemm_ta
     const ops_gemm_kernel_key *key = &t->key;
     const uint32_t precision = t->product.precision;
     ops_gemm_kernel_key units = *key;
-    ops_gemm_shape shape = {.m = t->work.m,
+    ops_gemm_shape shape = {.tuning = &context->tuning->gemm,
+                            .m = t->work.m,
                             .n = t->work.n,
                             .k = t->work.k,
                             .batch = t->product.batch,
@@ -274,7 +275,8 @@ ops_gemm_shape ops_gemm_task_shape(const ops_context *context, const ops_gemm_ta
     set_choice_widths(t, &units);
     shape.a_width = units.a.width;
     shape.b_width = units.b.width;
-    if (ops_gemm_units_multiply(context->info, precision, shape.m, shape.n, shape.k, shape.type) &&
+    if (ops_gemm_units_multiply(context->info, shape.tuning, precision, shape.m, shape.n, shape.k,
+                                shape.type) &&
         units_can_read(context, t, access)) {
         shape.access = ops_gemm_access_bytes(&units);
     }
@@ -285,20 +287,22 @@ void ops_gemm_task_choose_tiles(const ops_context *context, const ops_gemm_task 
                                 ops_gemm_tiles *tiles)
 {
     const hal_device_info *info = context->info;
+    const ops_gemm_tuning *tuning = &context->tuning->gemm;
     const ops_gemm_work *work = &t->work;
     const ops_gemm_kernel_key *key = &t->key;
     const uint32_t width = hal_type_size(key->type_ab), batch = t->product.batch;
     if (key->scale_only) {
-        ops_gemm_choose_scale_tiles(info, work->m, work->n, tiles);
+        ops_gemm_choose_scale_tiles(info, tuning, work->m, work->n, tiles);
     } else if (key->reduce_partials) {
-        ops_gemm_choose_reduce_tiles(info, work->m, work->n, work->k, width, tiles);
+        ops_gemm_choose_reduce_tiles(info, tuning, work->m, work->n, work->k, width, tiles);
     } else if (ops_gemm_is_gpu(info)) {
         const ops_gemm_shape shape = ops_gemm_task_shape(context, t);
         ops_gemm_candidate candidate;
         ops_gemm_find_candidate(info, &shape, 0, 1, &candidate);
         *tiles = candidate.tiles;
     } else {
-        ops_gemm_choose_cpu_tiles(info, work->m, work->n, batch, width, key->b.k_contiguous, tiles);
+        ops_gemm_choose_cpu_tiles(info, tuning, work->m, work->n, batch, width, key->b.k_contiguous,
+                                  tiles);
     }
 }
 

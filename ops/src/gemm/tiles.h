@@ -5,26 +5,15 @@
 #include "kernel_key.h"
 
 /* A product, as far as the choice of tiles depends on it. */
-OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_gemm_shape {
+    const ops_gemm_tuning *tuning;
     int64_t m, n, k;
     uint32_t batch, precision;
     uint32_t access; /* bytes of matrix units' narrower access to A and B; 0: they are not used */
     hal_type type;   /* of A and B */
     uint8_t a_k_contiguous, b_k_contiguous;
     uint8_t a_width, b_width; /* elements of the widest access along the contiguous axis */
-    uint8_t reserved[7];      /* 0 */
 } ops_gemm_shape;
-OPS_KEY_STRUCTURES_END
-
-/* Of tiles, on a device whose units are all busy: groups of a unit at once, and nanoseconds. */
-typedef struct ops_gemm_rates {
-    float resident; /* groups that a unit has at once */
-    float step;     /* of a step of k of one group, when a unit has as many as it can */
-    float alone;    /* the same of a group that has a unit for itself */
-    float end;      /* of the start and the end of a group */
-    float odd_end;  /* the same where the elements of C's lines are no multiple of 4 */
-} ops_gemm_rates;
 
 /* The tiles of a number from 0 on that a GPU has for a part of `k` steps of the product's; with a
  * block of 0 where it has none of that number. `rates`: null for direct kernels and intra-group
@@ -33,8 +22,8 @@ int ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape,
                        int64_t k, ops_gemm_tiles *tiles, const ops_gemm_rates **rates);
 
 /* Whether matrix units multiply such matrices in such a precision. */
-int ops_gemm_units_multiply(const hal_device_info *info, uint32_t precision, int64_t m, int64_t n,
-                            int64_t k, hal_type type);
+bool ops_gemm_units_multiply(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                             uint32_t precision, int64_t m, int64_t n, int64_t k, hal_type type);
 
 /* Whether a device has tiles like a GPU's, among which gemm/candidates.c chooses. */
 static inline int ops_gemm_is_gpu(const hal_device_info *info)
@@ -44,17 +33,19 @@ static inline int ops_gemm_is_gpu(const hal_device_info *info)
 }
 
 /* Tiles on other devices; `width` is the size of A's and B's elements in bytes. */
-void ops_gemm_choose_cpu_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t batch,
-                               uint32_t width, int b_k_contiguous, ops_gemm_tiles *tiles);
+void ops_gemm_choose_cpu_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                               int64_t m, int64_t n, uint32_t batch, uint32_t width,
+                               int b_k_contiguous, ops_gemm_tiles *tiles);
 
 /* Tiles of the kernel that only scales C. */
-void ops_gemm_choose_scale_tiles(const hal_device_info *info, int64_t m, int64_t n,
-                                 ops_gemm_tiles *tiles);
+void ops_gemm_choose_scale_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                                 int64_t m, int64_t n, ops_gemm_tiles *tiles);
 
 /* Tiles of the kernel that adds `parts` partial sums of `width` bytes for each of m x n
  * elements. */
-void ops_gemm_choose_reduce_tiles(const hal_device_info *info, int64_t m, int64_t n, uint32_t parts,
-                                  uint32_t width, ops_gemm_tiles *tiles);
+void ops_gemm_choose_reduce_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                                  int64_t m, int64_t n, uint32_t parts, uint32_t width,
+                                  ops_gemm_tiles *tiles);
 
 /* Elements of shared memory that staged tiles need, and that intra-group split-K needs. */
 uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *tiles);

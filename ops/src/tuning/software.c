@@ -5,6 +5,8 @@
  * that no measurement of it decided have the values of gpu.c or processor.c. */
 #include "tuning.h"
 
+#include "gemm.inl"
+
 const ops_tuning ops_tuning_software = {
     .device_class = "software gpu",
     .index32_limit = INT64_C(1) << 31,
@@ -41,12 +43,26 @@ const ops_tuning ops_tuning_software = {
              .stores_costly = true},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = UINT64_MAX},
     .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},
-
-    /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1, x 32 0.9;
-     * copies on an H100 (docs/benchmarks, 2026-11-28-regret). */
-    .gemm = {.min_copied_work = 0x1p20,
-             .min_copied_steps = 25,
-             .copies_strict = false,
-             .copy_launch_ns = 1424.5,
-             .copy_bytes_per_ns = 19.305},
+    /* Levels of Strassen's algorithm: the ratios of an H100 (docs/dense.md). */
+    .gemm = {OPS_GEMM_PORTABLE_TUNING,
+             /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1,
+              * x 32 0.9 (docs/benchmarks, 2026-11-28-regret). */
+             .min_copied_work = 0x1p20, .min_copied_steps = 25, .copies_strict = false,
+             .copy_launch_ns = 1424.5, .copy_bytes_per_ns = 19.305, .groups_per_unit = 4,
+             /* 16 vectors of 8 floats, since compilers prefer half of the widest vectors. */
+             .vectorised = {.block_m = 128,
+                            .block_n = 16,
+                            .block_k = 4,
+                            .thread_m = 8,
+                            .thread_n = 16,
+                            .strip_m = 8,
+                            .strip_n = 8,
+                            .intra_group_split_k = 1},
+             .wide_n = 256, .wide_m = 16, .tall_n = 64, .tall_m = 64,
+             .normwise = {.ops_per_byte = 12,
+                          .units_ops_per_byte = 40,
+                          .ops_per_launch = 2e8,
+                          .peel_passes = 7,
+                          .min_block = 1024,
+                          .min_gain = 1.03}},
 };

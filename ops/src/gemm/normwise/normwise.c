@@ -9,41 +9,12 @@
 
 #include "bilinear.h"
 #include "tensor/allocation.h"
+#include "tuning/tuning.h"
 
 #include <ops/index.h>
 
 #include <math.h>
 #include <string.h>
-
-/* The cost model counts time in operations of a plain product: those that the device does while it
- * moves a byte, and while it starts a kernel. The ratios are those of a 16-core processor and an
- * H100 (docs/benchmarks, docs/dense.md); where they are too high a level is left out that would
- * have gained little. */
-#define CPU_OPS_PER_BYTE 36.0
-#define CPU_OPS_PER_LAUNCH 1e6
-#define GPU_OPS_PER_BYTE 12.0
-#define GPU_MATRIX_OPS_PER_BYTE 40.0
-#define GPU_OPS_PER_LAUNCH 2e8
-
-/* Of a kernel that forms the sums while it packs. One thread and two have caches and memory to
- * themselves, and two compute twice as much while a byte moves; each further one takes from that,
- * up to the ratio of 16 (docs/dense.md). */
-#define NATIVE_OPS_PER_BYTE_OF_ONE 6.0
-#define NATIVE_OPS_PER_BYTE_OF_TWO 12.0
-#define NATIVE_OPS_PER_BYTE_AND_THREAD 14.0
-#define NATIVE_OPS_PER_BYTE_OF_MANY 40.0
-
-/* Passes over all operands that peeled edges and unaligned rows cost. */
-#define PEEL_PASSES 7.0
-
-/* Least length of a block that is multiplied, and least gain in time. */
-enum { CPU_MIN_BLOCK = 1024, GPU_MIN_BLOCK = 1024 };
-#define MIN_GAIN 1.03
-
-/* The same within the kernel: least lengths of matrices for one level and two, and a gain that
- * small tiles and few tasks, which the model does not know, may take from. */
-static const int64_t native_min_length[OPS_NORMWISE_MAX_LEVELS + 1] = {0, 1200, 2048};
-#define NATIVE_MIN_GAIN 1.05
 
 /* Elements that the pass over an operand reads and writes, relative to its own: a level turns 4
  * blocks into 7. */
@@ -55,24 +26,21 @@ static double pass_elements(uint32_t levels)
 static double cost_in_operations(const hal_device_info *info, const ops_normwise_shape *s,
                                  uint32_t levels)
 {
+    const ops_normwise_tuning *tuning = &ops_tuning_select(info)->gemm.normwise;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
-    const bool is_cpu = info->kind == HAL_DEVICE_CPU;
     const bool has_units = (info->matrix_types & HAL_TYPE_BIT(s->type)) != 0;
-    const double per_byte = is_cpu      ? CPU_OPS_PER_BYTE
-                            : has_units ? GPU_MATRIX_OPS_PER_BYTE
-                                        : GPU_OPS_PER_BYTE;
+    const double per_byte = has_units ? tuning->units_ops_per_byte : tuning->ops_per_byte;
     const double per_element = per_byte * 4; /* half the operations, twice the bytes in F64 */
     const bool b_is_prepared = levels && s->b_levels == levels;
     const double elements = m * k + m * n + (b_is_prepared ? 0 : k * n);
     const bool is_peeled = levels && ((s->m | s->n | s->k) & ((1 << levels) - 1));
-    const double passes = pass_elements(levels) + (is_peeled ? PEEL_PASSES : 0);
+    const double passes = pass_elements(levels) + (is_peeled ? tuning->peel_passes : 0);
     double operations = 2 * m * n * k;
     for (uint32_t l = 0; l < levels; l++) {
         operations *= 7.0 / 8.0;
     }
     const double launches = levels == 0 ? 0 : b_is_prepared ? 2 : 3;
-    return operations + per_element * elements * passes +
-           launches * (is_cpu ? CPU_OPS_PER_LAUNCH : GPU_OPS_PER_LAUNCH);
+    return operations + per_element * elements * passes + launches * tuning->ops_per_launch;
 }
 
 /* The last level reads A and B once, and writes and reads 7 sums of their 4 blocks; a level before
@@ -80,12 +48,13 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
 static double native_cost_in_operations(const hal_device_info *info, const ops_normwise_shape *s,
                                         uint32_t levels)
 {
+    const ops_normwise_tuning *tuning = &ops_tuning_select(info)->gemm.normwise;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
     const double further = info->compute_units > 2 ? (double)info->compute_units - 2 : 0;
     const double first =
-        info->compute_units > 1 ? NATIVE_OPS_PER_BYTE_OF_TWO : NATIVE_OPS_PER_BYTE_OF_ONE;
-    const double grown = first + further * NATIVE_OPS_PER_BYTE_AND_THREAD;
-    const double per_byte = fmin(grown, NATIVE_OPS_PER_BYTE_OF_MANY);
+        info->compute_units > 1 ? tuning->inside_ops_of_two : tuning->inside_ops_of_one;
+    const double grown = first + further * tuning->inside_ops_of_thread;
+    const double per_byte = fmin(grown, tuning->inside_ops_of_many);
     double operations = 2 * m * n * k, passes = 1, sums = levels ? 1 : 0.5; /* 0: B is packed */
     for (uint32_t l = 0; l < levels; l++) {
         operations *= 7.0 / 8.0;
@@ -121,11 +90,11 @@ bool ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
 
 uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwise_shape *s)
 {
-    const int64_t min_block = info->kind == HAL_DEVICE_CPU ? CPU_MIN_BLOCK : GPU_MIN_BLOCK;
+    const ops_normwise_tuning *tuning = &ops_tuning_select(info)->gemm.normwise;
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
-    double least = cost_in_operations(info, s, 0) / MIN_GAIN;
+    double least = cost_in_operations(info, s, 0) / tuning->min_gain;
     uint32_t chosen = 0;
-    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >> l >= min_block; l++) {
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >> l >= tuning->min_block; l++) {
         const double cost = cost_in_operations(info, s, l);
         if (cost < least && ops_normwise_allows(s, l)) {
             least = cost;
@@ -137,14 +106,16 @@ uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwi
 
 uint32_t ops_normwise_choose_inside(const hal_device_info *info, const ops_normwise_shape *s)
 {
-    if (info->kind != HAL_DEVICE_CPU || s->batch != 1 ||
+    const ops_normwise_tuning *tuning = &ops_tuning_select(info)->gemm.normwise;
+    if (tuning->inside_min_length[1] == 0 || s->batch != 1 ||
         (s->type != HAL_TYPE_F32 && s->type != HAL_TYPE_F64)) {
         return 0;
     }
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
-    double least = native_cost_in_operations(info, s, 0) / NATIVE_MIN_GAIN;
+    double least = native_cost_in_operations(info, s, 0) / tuning->inside_min_gain;
     uint32_t chosen = 0;
-    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >= native_min_length[l]; l++) {
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >= tuning->inside_min_length[l];
+         l++) {
         const double cost = native_cost_in_operations(info, s, l);
         if (cost < least) {
             least = cost;

@@ -82,8 +82,13 @@ static void outer_products(void **state)
     const hal_device_info *kept = test_context->info;
     hal_device_info other = *kept;
     ops_gemm_candidate candidate;
-    ops_gemm_shape shape = {
-        .m = 5168, .n = 926, .k = 2, .batch = 1, .type = HAL_TYPE_F32, .a_k_contiguous = 1};
+    ops_gemm_shape shape = {.tuning = &ops_tuning_gpu.gemm,
+                            .m = 5168,
+                            .n = 926,
+                            .k = 2,
+                            .batch = 1,
+                            .type = HAL_TYPE_F32,
+                            .a_k_contiguous = 1};
     other.kind = HAL_DEVICE_DISCRETE;
     other.compute_units = 132;
     other.max_grid[0] = 0x7fffffff;
@@ -131,7 +136,7 @@ static void groups_keep_to_each_dimension(void **state)
     for (uint32_t most = 1; most <= 64; most *= 4) {
         ops_gemm_tiles tiles;
         info.max_group_size[1] = most;
-        ops_gemm_choose_cpu_tiles(&info, 4096, 4096, 1, 4, 0, &tiles);
+        ops_gemm_choose_cpu_tiles(&info, &ops_tuning_processor.gemm, 4096, 4096, 1, 4, 0, &tiles);
         assert_in_range(tiles.block_m / tiles.thread_m, most < 16 ? most : 16, most);
     }
 }

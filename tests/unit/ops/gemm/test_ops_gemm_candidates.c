@@ -258,7 +258,8 @@ static void small_groups_have_candidates(void **state)
 {
     static const int64_t shapes[][3] = {{5, 5, 5}, {1, 1, 1}, {70, 90, 100}, {3, 130, 700}};
     for (int i = 0; i < 4; i++) {
-        const ops_gemm_shape shape = {.m = shapes[i][0],
+        const ops_gemm_shape shape = {.tuning = &test_context->tuning->gemm,
+                                      .m = shapes[i][0],
                                       .n = shapes[i][1],
                                       .k = shapes[i][2],
                                       .batch = 1,

@@ -83,12 +83,13 @@ static void expect_whole_tiles(const hal_device_info *info, const ops_gemm_shape
 {
     const uint32_t width = hal_type_size(s->type);
     ops_gemm_tiles t;
-    ops_gemm_choose_scale_tiles(info, s->m, s->n, &t);
+    ops_gemm_choose_scale_tiles(info, s->tuning, s->m, s->n, &t);
     expect_whole(info, &t);
-    ops_gemm_choose_reduce_tiles(info, s->m, s->n, 1 + next_random() % 70, width, &t);
+    ops_gemm_choose_reduce_tiles(info, s->tuning, s->m, s->n, 1 + next_random() % 70, width, &t);
     expect_whole(info, &t);
     if (!ops_gemm_is_gpu(info)) {
-        ops_gemm_choose_cpu_tiles(info, s->m, s->n, s->batch, width, s->b_k_contiguous, &t);
+        ops_gemm_choose_cpu_tiles(info, s->tuning, s->m, s->n, s->batch, width, s->b_k_contiguous,
+                                  &t);
         expect_whole(info, &t);
         return;
     }
@@ -122,7 +123,8 @@ static void tiles_are_whole(void **state)
         const hal_device_info info = as_class(&classes[c], test_context->info);
         for (int i = 0; i < SAMPLES; i++) {
             const hal_type type = types[i % 4];
-            ops_gemm_shape s = {.m = any_length() + (i % 9 == 0) * 70000,
+            ops_gemm_shape s = {.tuning = &ops_tuning_select(&info)->gemm,
+                                .m = any_length() + (i % 9 == 0) * 70000,
                                 .n = any_length() + (i % 9 == 1) * 70000,
                                 .k = any_length(),
                                 .batch = 1 + i % 3,
@@ -134,7 +136,7 @@ static void tiles_are_whole(void **state)
                                 .b_width = 1 << next_random() % 2};
             s.m += s.m == 0;
             s.n += s.n == 0;
-            if (ops_gemm_units_multiply(&info, s.precision, s.m, s.n, s.k, type)) {
+            if (ops_gemm_units_multiply(&info, s.tuning, s.precision, s.m, s.n, s.k, type)) {
                 s.access = 16;
             }
             expect_whole_tiles(&info, &s);
@@ -164,7 +166,7 @@ static void shapes_are_described(void **state)
     ok(hal_buffer_create(test_device, HAL_MEMORY_DEVICE, BYTES, &to));
     for (uint32_t c = 0; c < CLASSES; c++) {
         const hal_device_info as = as_class(&classes[c], info);
-        test_context->info = &as;
+        test_set_device(test_context, &as);
         forget_products();
         for (int i = 0; i < SAMPLES; i++) {
             static const double factors[] = {0, 1, -2.5};
@@ -183,7 +185,7 @@ static void shapes_are_described(void **state)
             ok(ops_gemm_describe(test_context, &options, &a, &b, &y, sizeof text, text));
             assert_non_null(strstr(text, m && n && batch ? ", " : "nothing to compute"));
         }
-        test_context->info = info;
+        test_set_device(test_context, info);
     }
     forget_products();
     hal_buffer_release(from);

@@ -200,7 +200,8 @@ static void same_bits(void **state)
 static uint32_t depth_of(const hal_device_info *info, hal_type type, int64_t m, int64_t k,
                          int64_t n)
 {
-    const ops_gemm_shape shape = {.m = m,
+    const ops_gemm_shape shape = {.tuning = &ops_tuning_gpu.gemm,
+                                  .m = m,
                                   .n = n,
                                   .k = k,
                                   .batch = 1,
@@ -279,7 +280,8 @@ static void stages_fit_the_memory(void **state)
 {
     hal_device_info info = large_device();
     info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16);
-    ops_gemm_shape shape = {.m = 2048,
+    ops_gemm_shape shape = {.tuning = &ops_tuning_gpu.gemm,
+                            .m = 2048,
                             .n = 2048,
                             .k = 2048,
                             .batch = 1,
@@ -326,7 +328,8 @@ static void every_shape_has_one(void **state)
         const int64_t *s = shapes[i / 2];
         hal_device_info info = large_device();
         info.max_grid[0] = i % 2 ? 65535 : 0x7fffffff;
-        const ops_gemm_shape shape = {.m = s[1],
+        const ops_gemm_shape shape = {.tuning = &ops_tuning_gpu.gemm,
+                                      .m = s[1],
                                       .n = s[2],
                                       .k = s[3],
                                       .batch = (uint32_t)s[0],
@@ -354,8 +357,8 @@ static void reduction_fits(void **state)
         info.max_group_items = info.max_group_size[0] = 64u << i / 4 % 3;
         info.shared_bytes = 1024u << i % 3;
         ops_gemm_tiles t;
-        ops_gemm_choose_reduce_tiles(&info, sizes[i % 4], sizes[i / 4 % 4], parts[i / 12 % 5],
-                                     width, &t);
+        ops_gemm_choose_reduce_tiles(&info, &ops_tuning_gpu.gemm, sizes[i % 4], sizes[i / 4 % 4],
+                                     parts[i / 12 % 5], width, &t);
         assert_in_range((uint32_t)t.lanes_m * t.lanes_n * t.intra_group_split_k, 1,
                         info.max_group_items);
         assert_in_range(ops_gemm_intra_group_elements(&t) * width, 1, info.shared_bytes);
