@@ -22,20 +22,20 @@ static uint64_t group_count(const ops_gemm_shape *shape, const ops_gemm_tiles *t
            ops_gemm_blocks((uint64_t)shape->n, t->block_n) * shape->batch;
 }
 
-static int tiles_fit_grid(const hal_device_info *info, const ops_gemm_shape *shape,
-                          const ops_gemm_tiles *t)
+static bool tiles_fit_grid(const hal_device_info *info, const ops_gemm_shape *shape,
+                           const ops_gemm_tiles *t)
 {
     return ops_gemm_blocks((uint64_t)shape->n, t->block_n) <= info->max_grid[0];
 }
 
 /* Whether tiles may be worth a try: they exceed the matrix less than twice, or are small, and are
  * not too many where larger ones would do. */
-static int tiles_are_sensible(const hal_device_info *info, const ops_gemm_shape *shape,
-                              const ops_gemm_tiles *t)
+static bool tiles_are_sensible(const hal_device_info *info, const ops_gemm_shape *shape,
+                               const ops_gemm_tiles *t)
 {
     enum { SMALL_SIDE = 32 };
-    const int can_grow = (t->block_m < SMALL_SIDE && t->block_m < shape->m) ||
-                         (t->block_n < SMALL_SIDE && t->block_n < shape->n);
+    const bool can_grow = (t->block_m < SMALL_SIDE && t->block_m < shape->m) ||
+                          (t->block_n < SMALL_SIDE && t->block_n < shape->n);
     return tiles_fit_grid(info, shape, t) &&
            (t->block_m <= SMALL_SIDE || t->block_m / 2 < shape->m) &&
            (t->block_n <= SMALL_SIDE || t->block_n / 2 < shape->n) &&
@@ -54,7 +54,7 @@ static void candidate_add(candidate_list *list, uint32_t number, uint32_t depth)
 }
 
 /* Whether the partial sums and their reduction fit the device. */
-static int parts_fit(const hal_device_info *info, const ops_gemm_shape *shape, uint64_t parts)
+static bool parts_fit(const hal_device_info *info, const ops_gemm_shape *shape, uint64_t parts)
 {
     const uint32_t sum = shape->type == HAL_TYPE_F64 ? 8 : 4;
     ops_gemm_tiles reduce;
@@ -98,11 +98,11 @@ static int compare(const void *a, const void *b)
 /* Lists the sensible tiles, or if there are none those that fit the grid, or all: intra-group
  * split-K fits any group, so that the list is not empty. Processors take kernels that stage nothing
  * only where they have no others. */
-static void candidates_list(candidate_list *list, int has_parts)
+static void candidates_list(candidate_list *list, bool has_parts)
 {
     const hal_device_info *info = list->info;
     const ops_gemm_shape *shape = list->shape;
-    const int is_cpu = info->kind == HAL_DEVICE_CPU || info->item_vector_bytes > 0;
+    const bool is_cpu = info->kind == HAL_DEVICE_CPU || info->item_vector_bytes > 0;
     for (int level = 0; level < 3 && list->count == 0; level++) {
         ops_gemm_tiles t;
         const ops_gemm_rates *rates;
@@ -121,7 +121,7 @@ static void candidates_list(candidate_list *list, int has_parts)
 }
 
 uint32_t ops_gemm_find_candidate(const hal_device_info *info, const ops_gemm_shape *shape,
-                                 int has_parts, uint32_t number, ops_gemm_candidate *found)
+                                 bool has_parts, uint32_t number, ops_gemm_candidate *found)
 {
     candidate_list list;
     list.info = info;

@@ -13,9 +13,9 @@ typedef struct ops_gemm_candidate {
     double ns;                   /* estimated time */
 } ops_gemm_candidate;
 
-/* Finds the candidate with the i-th least estimated time, from 1; `has_parts`: among those with
- * parts of k, too. Returns how many there are, at most OPS_GEMM_MAX_CANDIDATES. */
+/* Finds the candidate with the i-th least estimated time, from 1; `has_parts`: also among those
+ * with parts of k. Returns how many there are, at most OPS_GEMM_MAX_CANDIDATES. */
 uint32_t ops_gemm_find_candidate(const hal_device_info *info, const ops_gemm_shape *shape,
-                                 int has_parts, uint32_t number, ops_gemm_candidate *found);
+                                 bool has_parts, uint32_t number, ops_gemm_candidate *found);
 
 #endif

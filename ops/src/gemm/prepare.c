@@ -16,13 +16,8 @@ static hal_status check_prepare(const ops_context *context, const char *function
                                 const ops_gemm_prepare_options *options, const ops_tensor *b)
 {
     char text[OPS_TEXT_BYTES];
-    hal_status status = ops_check_tensor(context, function, "b", b);
-    if (!status) {
-        status = ops_check_size(function, "options", options->size, sizeof *options);
-    }
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_check_tensor(context, function, "b", b));
+    HAL_TRY(ops_check_size(function, "options", options->size, sizeof *options));
     if (!hal_type_is_float(b->type) || b->rank < 2 || b->rank > 3 ||
         b->shape[b->rank - 1] > INT32_MAX || b->shape[b->rank - 2] > INT32_MAX) {
         return ops_invalid("%s: b: expected floats of shape [k, n] or [batch, k, n] with lengths "
@@ -154,10 +149,7 @@ hal_status ops_prepared_make(ops_context *context, const char *function,
 {
     static const ops_gemm_prepare_options defaults = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
     options = options ? options : &defaults;
-    hal_status status = check_prepare(context, function, options, b);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(check_prepare(context, function, options, b));
     ops_tensor copy = copy_layout(context, b, options->rows);
     const uint32_t levels = choose_levels(context, options, &copy);
     const uint64_t bytes = prepared_bytes(&copy, levels);
@@ -167,19 +159,16 @@ hal_status ops_prepared_make(ops_context *context, const char *function,
                            function, (unsigned long long)bytes,
                            (unsigned long long)options->max_bytes);
     }
-    status = ops_buffer_create(context, bytes ? bytes : 4, &copy.buffer);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_buffer_create(context, bytes ? bytes : 4, &copy.buffer));
     *prepared = ops_prepared_of(&copy, levels);
-    status = check_not_recording(context, function, copy.buffer);
-    if (!status && bytes) {
+    hal_status status = check_not_recording(context, function, copy.buffer);
+    if (status == HAL_OK && bytes) {
         status = ops_copy(context, b, &prepared->b);
     }
-    if (!status && levels) {
+    if (status == HAL_OK && levels) {
         status = ops_normwise_prepare(context, levels, &prepared->b, &prepared->sums);
     }
-    if (status) {
+    if (status != HAL_OK) {
         hal_buffer_release(copy.buffer);
     }
     return status;
@@ -198,7 +187,7 @@ hal_status ops_gemm_prepare(ops_context *context, const ops_gemm_prepare_options
                               "ops_gemm_prepare: the host has no memory for an object");
     }
     const hal_status status = ops_prepared_make(context, "ops_gemm_prepare", options, b, made);
-    if (status) {
+    if (status != HAL_OK) {
         free(made);
         return status;
     }

@@ -47,18 +47,15 @@ static hal_status record_both(ops_context *context, ops_gemm_task *parts, ops_ge
                               ops_product_dispatch kept[2])
 {
     ops_entry *entry;
-    hal_status status = ops_gemm_task_find_kernel(context, parts, &entry);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_gemm_task_find_kernel(context, parts, &entry));
     const ops_entry first = *entry; /* the second lookup may evict it */
     const uint64_t insertions = context->kernels.insertions;
     hal_kernel_retain(first.kernel);
-    status = ops_gemm_task_find_kernel(context, reduction, &entry);
-    if (!status) {
+    hal_status status = ops_gemm_task_find_kernel(context, reduction, &entry);
+    if (status == HAL_OK) {
         status = ops_gemm_task_record(context, parts, &first, &kept[0]);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = ops_gemm_task_record(context, reduction, entry, &kept[1]);
     }
     if (context->kernels.insertions != insertions) {
@@ -78,20 +75,17 @@ hal_status ops_gemm_split_k(ops_context *context, const ops_gemm_task *task, uin
     ops_product_dispatch kept[2];
     ops_gemm_task parts, reduction;
     ops_tensor sums;
-    hal_status status = ops_tensor_create(context, p->accumulator, 3, shape, &sums);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_tensor_create(context, p->accumulator, 3, shape, &sums));
     describe_parts(task, &plain, &sums, depth, &parts);
     describe_reduction(task, &sums, &reduction);
-    status = ops_gemm_task_complete(context, &parts);
-    if (!status) {
+    hal_status status = ops_gemm_task_complete(context, &parts);
+    if (status == HAL_OK) {
         status = ops_gemm_task_complete(context, &reduction);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = record_both(context, &parts, &reduction, kept);
     }
-    if (!status && keep) {
+    if (status == HAL_OK && keep) {
         const int64_t elements = count * shape[1] * shape[2];
         ops_gemm_cache_keep(context, keep, kept, 2, sums.buffer,
                             (uint64_t)elements * hal_type_size(p->accumulator));

@@ -46,7 +46,7 @@ static ops_gemm_tiles choose_vectorised(const hal_device_info *info, const ops_g
 
 /* No larger than the matrix: idle lanes and rows cost as much as busy ones. */
 static ops_gemm_tiles choose_cpu_lanes(const ops_gemm_tuning *tuning, int64_t m, int64_t n,
-                                       int b_k_contiguous)
+                                       bool b_k_contiguous)
 {
     ops_gemm_tiles t = {.block_k = 8, .thread_n = 1, .strip_n = 1, .intra_group_split_k = 1};
     t.block_n = cover(n, 16, b_k_contiguous ? tuning->tall_n : tuning->wide_n);
@@ -58,15 +58,15 @@ static ops_gemm_tiles choose_cpu_lanes(const ops_gemm_tuning *tuning, int64_t m,
     return t;
 }
 
-static int tiles_fit(const hal_device_info *info, const ops_gemm_tuning *tuning,
-                     const ops_gemm_tiles *t, uint32_t width)
+static bool tiles_fit(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                      const ops_gemm_tiles *t, uint32_t width)
 {
     uint32_t items =
         (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->intra_group_split_k;
     uint32_t registers = t->thread_m * t->thread_n * (width < 4 ? 4 : width);
     uint32_t most =
         info->item_register_bytes ? info->item_register_bytes / tuning->sums_share : 512;
-    int copies = (info->features & HAL_FEATURE_ASYNC_COPY) && width >= 4;
+    const bool copies = (info->features & HAL_FEATURE_ASYNC_COPY) && width >= 4;
     return items <= info->max_group_items && items <= info->max_group_size[0] &&
            registers <= most && ops_gemm_shared_elements(t) * width <= info->shared_bytes &&
            (t->stages <= 2 || copies);
@@ -74,7 +74,7 @@ static int tiles_fit(const hal_device_info *info, const ops_gemm_tuning *tuning,
 
 void ops_gemm_choose_cpu_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
                                int64_t m, int64_t n, uint32_t batch, uint32_t width,
-                               int b_k_contiguous, ops_gemm_tiles *tiles)
+                               bool b_k_contiguous, ops_gemm_tiles *tiles)
 {
     *tiles = info->item_vector_bytes > 0 ? choose_vectorised(info, tuning, m, n, batch, width)
                                          : choose_cpu_lanes(tuning, m, n, b_k_contiguous);
@@ -84,7 +84,7 @@ void ops_gemm_choose_cpu_tiles(const hal_device_info *info, const ops_gemm_tunin
 static ops_gemm_tiles complete_intra_group_tiles(const hal_device_info *info,
                                                  const ops_gemm_tuning *tuning, uint16_t block_m,
                                                  uint16_t block_n, int64_t k, uint32_t width,
-                                                 int a_k_contiguous)
+                                                 bool a_k_contiguous)
 {
     const uint32_t warp = 32, wide = width > 4 ? 2 : 1;
     ops_gemm_tiles t = {
@@ -134,7 +134,7 @@ static const ops_gemm_tile_table *unit_tiles(const ops_gemm_tuning *tuning, bool
 /* Whether tiles of matrix units are filled by asynchronous copies: they need deep stages. With
  * 48 KiB on an H100 halves at 4096 had 163 TFLOP/s, through registers 224 to 230; F32 as
  * TF32 70 and 108. */
-static int units_copy(const hal_device_info *info)
+static bool units_copy(const hal_device_info *info)
 {
     enum { LEAST_SHARED = 64 << 10 };
     return (info->features & HAL_FEATURE_ASYNC_COPY) && info->shared_bytes >= LEAST_SHARED;
@@ -146,8 +146,8 @@ static const ops_gemm_tile *precise_unit_tiles(const hal_device_info *info,
 {
     const uint32_t precision = shape->precision, access = shape->access;
     const hal_type type = shape->type;
-    const int is_f32 = type == HAL_TYPE_F32;
-    const int by_registers = !units_copy(info);
+    const bool is_f32 = type == HAL_TYPE_F32;
+    const bool by_registers = !units_copy(info);
     const ops_gemm_tile_table *all = unit_tiles(shape->tuning, is_f32, by_registers, access);
     const ops_gemm_tile *table = all->rows;
     *count = all->count;
@@ -160,16 +160,16 @@ static const ops_gemm_tile *precise_unit_tiles(const hal_device_info *info,
 
 /* Fast products with wide accesses have room for the largest tiles; others have second sums, or
  * places of elements. */
-static int units_are_roomy(uint32_t precision, uint32_t access)
+static bool units_are_roomy(uint32_t precision, uint32_t access)
 {
     return precision == HAL_GEMM_FAST && access == 16;
 }
 
 static void complete_matrix_tiles(const hal_device_info *info, uint32_t precision, hal_type type,
-                                  uint32_t access, int b_k_contiguous, ops_gemm_tiles *tiles)
+                                  uint32_t access, bool b_k_contiguous, ops_gemm_tiles *tiles)
 {
-    const int is_f32 = type == HAL_TYPE_F32;
-    const int by_registers = !units_copy(info);
+    const bool is_f32 = type == HAL_TYPE_F32;
+    const bool by_registers = !units_copy(info);
     tiles->matrix = is_f32 && precision == HAL_GEMM_ACCURATE ? 3 : 1;
     tiles->flush = precision == HAL_GEMM_ACCURATE;
     if (tiles->flush && !is_f32 && access < 16) {
@@ -253,8 +253,8 @@ static void set_outer_tiles(const hal_device_info *info, const ops_gemm_tuning *
 
 /* Blocks of intra-group split-K that candidates have: of at most max_split_block lines, of which a
  * side is at most 8 times smaller than the matrix allows. Returns 0 after the last one. */
-static int intra_group_candidate(const hal_device_info *info, const ops_gemm_shape *shape,
-                                 uint32_t number, int64_t k, ops_gemm_tiles *tiles)
+static bool intra_group_candidate(const hal_device_info *info, const ops_gemm_shape *shape,
+                                  uint32_t number, int64_t k, ops_gemm_tiles *tiles)
 {
     enum { SIDES = 4 };
     const uint16_t most_m = cover(shape->m, 1, shape->tuning->max_split_block),
@@ -273,8 +273,8 @@ static int intra_group_candidate(const hal_device_info *info, const ops_gemm_sha
 
 /* Makes stages less deep until they fit into shared memory, down to two steps of k. Returns whether
  * they do. */
-static int fit_stages(const hal_device_info *info, const ops_gemm_shape *shape,
-                      ops_gemm_tiles *tiles)
+static bool fit_stages(const hal_device_info *info, const ops_gemm_shape *shape,
+                       ops_gemm_tiles *tiles)
 {
     const uint32_t least = 64 / hal_type_size(shape->type);
     ops_gemm_kernel_key key = {.tiles = *tiles,
@@ -288,8 +288,8 @@ static int fit_stages(const hal_device_info *info, const ops_gemm_shape *shape,
     return ops_gemm_matrix_bytes(&key) <= info->shared_bytes;
 }
 
-int ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape, uint32_t number,
-                       int64_t k, ops_gemm_tiles *tiles, const ops_gemm_rates **rates)
+bool ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape, uint32_t number,
+                        int64_t k, ops_gemm_tiles *tiles, const ops_gemm_rates **rates)
 {
     const ops_gemm_tile_table *staged = &shape->tuning->staged;
     const uint32_t count = staged->count, width = hal_type_size(shape->type);
@@ -305,19 +305,19 @@ int ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape,
             tiles->min_groups_per_unit =
                 (uint8_t)(tiles->min_groups_per_unit ? (tiles->min_groups_per_unit + 1) / 2 : 4);
         }
-        return 1;
+        return true;
     }
     number -= count;
     if (number == 0) {
         if (shape->k <= shape->tuning->outer_max_k) {
             set_outer_tiles(info, shape->tuning, shape->m, shape->n, shape->k, tiles);
         }
-        return 1;
+        return true;
     }
     number--;
     if (shape->access > 0) {
         const ops_gemm_tile *table = precise_unit_tiles(info, shape, &units);
-        const int is_roomy = units_are_roomy(shape->precision, shape->access);
+        const bool is_roomy = units_are_roomy(shape->precision, shape->access);
         if (number < units) {
             if (is_roomy || table[number].tiles.block_n <= 128) {
                 *tiles = table[number].tiles;
@@ -328,7 +328,7 @@ int ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape,
                     *tiles = (ops_gemm_tiles){0};
                 }
             }
-            return 1;
+            return true;
         }
     }
     return intra_group_candidate(info, shape, number - units, k, tiles);

@@ -17,16 +17,16 @@ typedef struct ops_gemm_shape {
 
 /* The tiles of a number from 0 on that a GPU has for a part of `k` steps of the product's; with a
  * block of 0 where it has none of that number. `rates`: null for direct kernels and intra-group
- * split-K. Returns 0 after the last one. */
-int ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape, uint32_t number,
-                       int64_t k, ops_gemm_tiles *tiles, const ops_gemm_rates **rates);
+ * split-K. Returns false after the last one. */
+bool ops_gemm_get_tiles(const hal_device_info *info, const ops_gemm_shape *shape, uint32_t number,
+                        int64_t k, ops_gemm_tiles *tiles, const ops_gemm_rates **rates);
 
 /* Whether matrix units multiply such matrices in such a precision. */
 bool ops_gemm_units_multiply(const hal_device_info *info, const ops_gemm_tuning *tuning,
                              uint32_t precision, int64_t m, int64_t n, int64_t k, hal_type type);
 
 /* Whether a device has tiles like a GPU's, among which gemm/candidates.c chooses. */
-static inline int ops_gemm_is_gpu(const hal_device_info *info)
+static inline bool ops_gemm_is_gpu(const hal_device_info *info)
 {
     return info->item_vector_bytes == 0 &&
            (info->kind != HAL_DEVICE_CPU || info->subgroup_width == 0);
@@ -35,7 +35,7 @@ static inline int ops_gemm_is_gpu(const hal_device_info *info)
 /* Tiles on other devices; `width` is the size of A's and B's elements in bytes. */
 void ops_gemm_choose_cpu_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
                                int64_t m, int64_t n, uint32_t batch, uint32_t width,
-                               int b_k_contiguous, ops_gemm_tiles *tiles);
+                               bool b_k_contiguous, ops_gemm_tiles *tiles);
 
 /* Tiles of the kernel that only scales C. */
 void ops_gemm_choose_scale_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,

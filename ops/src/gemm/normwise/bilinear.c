@@ -497,10 +497,10 @@ hal_status ops_bilinear_record(ops_context *context, const ops_bilinear_pass *pa
                          .input_count = (uint8_t)pass->input_count};
     plan_views(pass, &p);
     hal_status status = plan_bind(context, &p);
-    if (!status) {
+    if (status == HAL_OK) {
         status = plan_choose(context, &p);
     }
-    if (status) {
+    if (status != HAL_OK) {
         return status;
     }
     ops_cache_key key;
@@ -512,11 +512,8 @@ hal_status ops_bilinear_record(ops_context *context, const ops_bilinear_pass *pa
     }
     ops_bindings_key(&p.bindings, p.slots, p.view_count, &key);
     ops_elementwise_key(&p.space, &p.plan, &key);
-    status = ops_cache_get(context, &key, pass->combines ? "gemm_combine" : "gemm_operand_sums",
-                           emit_pass, &p, &entry);
-    if (status) {
-        return status;
-    }
+    HAL_TRY(ops_cache_get(context, &key, pass->combines ? "gemm_combine" : "gemm_operand_sums",
+                          emit_pass, &p, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_elementwise_put(&p.space, &p.plan, &block);

@@ -198,7 +198,7 @@ static hal_status operand_sums_make(ops_context *context, uint32_t levels,
     const uint64_t bytes =
         (uint64_t)ops_tensor_get_element_count(sums) * hal_type_size(matrix->type);
     const hal_status status = ops_buffer_create(context, bytes, &sums->buffer);
-    return status ? status : operand_sums(context, levels, operand, matrix, sums);
+    return status != HAL_OK ? status : operand_sums(context, levels, operand, matrix, sums);
 }
 
 hal_status ops_normwise_prepare(ops_context *context, uint32_t levels, const ops_tensor *b,
@@ -225,15 +225,15 @@ static hal_status whole_multiply(ops_context *context, const ops_normwise_produc
         status = operand_sums_make(context, product->levels, OPS_BILINEAR_A, a, &own_a_sums);
         a_sums = &own_a_sums;
     }
-    if (!status && !b_sums) {
+    if (status == HAL_OK && !b_sums) {
         status = operand_sums_make(context, product->levels, OPS_BILINEAR_B, b, &own_b_sums);
         b_sums = &own_b_sums;
     }
-    if (!status) {
+    if (status == HAL_OK) {
         const int64_t shape[3] = {a_sums->shape[0], a_sums->shape[1], b_sums->shape[2]};
         status = ops_tensor_create(context, b->type, 3, shape, products);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = product->multiply(context, &plain, a_sums, b_sums, products);
     }
     ops_tensor_release(&own_a_sums);
@@ -257,10 +257,10 @@ static hal_status tail_multiply(ops_context *context, const ops_normwise_product
         plain.impl = OPS_GEMM_PORTABLE;
     }
     hal_status status = ops_tensor_create(context, a->type, 3, shape, tail);
-    if (!status && options->beta != 0) {
+    if (status == HAL_OK && options->beta != 0) {
         status = ops_copy(context, c, tail);
     }
-    return status ? status : product->multiply(context, &plain, a, b, tail);
+    return status != HAL_OK ? status : product->multiply(context, &plain, a, b, tail);
 }
 
 /* The further inputs of the epilogue for the part of C, of `lengths`, from `start` on. */
@@ -323,10 +323,10 @@ static hal_status whole_compute(ops_context *context, const ops_normwise_product
         status =
             tail_multiply(context, product, &tail_a, &tail_b, whole, c ? &whole_c : NULL, &tail);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         status = whole_multiply(context, product, &whole_a, &whole_b, &products);
     }
-    if (!status) {
+    if (status == HAL_OK) {
         const ops_bilinear_pass pass = {.levels = product->levels,
                                         .combines = 1,
                                         .from = &products,
@@ -361,8 +361,8 @@ hal_status ops_normwise_multiply(ops_context *context, const ops_normwise_produc
     hal_status status = whole_compute(context, product, shape_b[0], lengths, whole, c_is_written);
     const int64_t below[2] = {whole[0], 0}, below_count[2] = {m - whole[0], n};
     const int64_t right[2] = {0, whole[1]}, right_count[2] = {whole[0], n - whole[1]};
-    if (!status) {
+    if (status == HAL_OK) {
         status = edge_multiply(context, product, below, below_count);
     }
-    return status ? status : edge_multiply(context, product, right, right_count);
+    return status != HAL_OK ? status : edge_multiply(context, product, right, right_count);
 }
