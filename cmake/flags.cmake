@@ -20,7 +20,9 @@ add_compile_options(
     -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
     -Wpointer-arith -Wwrite-strings
     # A contracted a*b+c would differ between compilers and devices.
-    -ffp-contract=off)
+    -ffp-contract=off
+    # A large frame on a small stack meets the guard page instead of stepping over it.
+    $<$<NOT:$<PLATFORM_ID:Darwin>>:-fstack-clash-protection>)
 if(HAL_WERROR)
     add_compile_options(-Werror)
 endif()

@@ -1,6 +1,6 @@
 /* Handwritten digits in CSV: 64 grey values 0..16, row by row, then the class 0..9. */
-#ifndef DIGITS_DATA_H
-#define DIGITS_DATA_H
+#ifndef EXAMPLES_DIGITS_DATA_H
+#define EXAMPLES_DIGITS_DATA_H
 
 #include <stddef.h>
 #include <stdint.h>

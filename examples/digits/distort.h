@@ -1,8 +1,8 @@
 /* Small distortions of 8 x 8 pictures as matrices: a picture as a row of 64 times a distortion
  * matrix is the picture shifted, rotated and scaled. The device applies them by a matrix
  * product. */
-#ifndef DIGITS_DISTORT_H
-#define DIGITS_DISTORT_H
+#ifndef EXAMPLES_DIGITS_DISTORT_H
+#define EXAMPLES_DIGITS_DISTORT_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* A dense classifier: ReLU layers, softmax cross-entropy, momentum with weight decay. All work is
  * recorded with the op library on the context's device. */
-#ifndef DIGITS_NETWORK_H
-#define DIGITS_NETWORK_H
+#ifndef EXAMPLES_DIGITS_NETWORK_H
+#define EXAMPLES_DIGITS_NETWORK_H
 
 #include <ops/ops.h>
 

@@ -1,7 +1,7 @@
 /* The ranks of a training program: devices of this process with a thread each, or processes that a
  * launcher started. Used by main.c of digits and mlp. */
-#ifndef DIGITS_RANKS_H
-#define DIGITS_RANKS_H
+#ifndef EXAMPLES_DIGITS_RANKS_H
+#define EXAMPLES_DIGITS_RANKS_H
 
 #include <ops/ops.h>
 

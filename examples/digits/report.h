@@ -1,6 +1,6 @@
 /* The program's output: a progress bar, a table, misclassified digits, and JSON. */
-#ifndef DIGITS_REPORT_H
-#define DIGITS_REPORT_H
+#ifndef EXAMPLES_DIGITS_REPORT_H
+#define EXAMPLES_DIGITS_REPORT_H
 
 #include "data.h"
 

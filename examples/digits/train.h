@@ -1,6 +1,6 @@
 /* Training and testing of a network on digits, on the device of a context. */
-#ifndef DIGITS_TRAIN_H
-#define DIGITS_TRAIN_H
+#ifndef EXAMPLES_DIGITS_TRAIN_H
+#define EXAMPLES_DIGITS_TRAIN_H
 
 #include "data.h"
 

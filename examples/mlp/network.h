@@ -1,7 +1,7 @@
 /* A dense classifier written with arrays: layers of y = relu(x W + b), the last one without relu,
  * softmax cross-entropy and gradient descent. Used by train.c. */
-#ifndef MLP_NETWORK_H
-#define MLP_NETWORK_H
+#ifndef EXAMPLES_MLP_NETWORK_H
+#define EXAMPLES_MLP_NETWORK_H
 
 #include <ops/ops.h>
 

@@ -1,6 +1,6 @@
 /* Training and testing of a network on digits, on the device of a context. Used by main.c. */
-#ifndef MLP_TRAIN_H
-#define MLP_TRAIN_H
+#ifndef EXAMPLES_MLP_TRAIN_H
+#define EXAMPLES_MLP_TRAIN_H
 
 #include "../digits/data.h"
 

@@ -4,8 +4,8 @@
  *     h' = h + a (tanh(h W + E[letter]) - h)      a: how fast each hidden unit forgets, fixed
  *     probabilities of the next letter = softmax(h' V + b)
  * */
-#ifndef RNN_MODEL_H
-#define RNN_MODEL_H
+#ifndef EXAMPLES_RNN_MODEL_H
+#define EXAMPLES_RNN_MODEL_H
 
 #include <ops/ops.h>
 

@@ -1,7 +1,7 @@
 /* The text to learn from: README.md and the pages in docs of a folder, as numbers of the letters
  * (bytes) that occur in it, cut into streams that are read in parallel. */
-#ifndef RNN_TEXT_H
-#define RNN_TEXT_H
+#ifndef EXAMPLES_RNN_TEXT_H
+#define EXAMPLES_RNN_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Training of the network on a text, and the text that it writes, on the device of a context. */
-#ifndef RNN_TRAIN_H
-#define RNN_TRAIN_H
+#ifndef EXAMPLES_RNN_TRAIN_H
+#define EXAMPLES_RNN_TRAIN_H
 
 #include "text.h"
 

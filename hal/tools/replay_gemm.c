@@ -158,10 +158,7 @@ hal_status replay_plain_gemm(const hal_gemm_description *gemm, const hal_ir_kern
     }
     e.index_type =
         largest_index(gemm) > UINT32_MAX || count > UINT32_MAX ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    hal_status status = hal_ir_builder_create("gemm", &e.b);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_ir_builder_create("gemm", &e.b));
     emit_declarations(&e);
     hal_ir_if(e.b, emit_element(&e, count));
     const hal_ir_value at = emit_index(&e, e.row, gemm->ldc, e.column, 1, gemm->stride_c);
@@ -173,7 +170,7 @@ hal_status replay_plain_gemm(const hal_gemm_description *gemm, const hal_ir_kern
     value = emit_epilogue(&e, epilogue, value);
     hal_ir_store(e.b, e.c, at, hal_ir_cast(e.b, hal_type_of_value(gemm->type_c), value));
     hal_ir_end(e.b);
-    status = hal_ir_builder_finish(e.b, ir);
+    hal_status status = hal_ir_builder_finish(e.b, ir);
     hal_ir_builder_destroy(e.b);
     return status;
 }

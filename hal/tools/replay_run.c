@@ -13,11 +13,7 @@ enum { GEMM_WORKSPACE = 3, GEMM_INPUTS = 4 };
 static hal_status record_memory(replay_run *run, const replay_record *record)
 {
     replay_memory *memory;
-    const hal_status status =
-        replay_memory_add(&run->memories, run->device, record->id, record->bytes, &memory);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(replay_memory_add(&run->memories, run->device, record->id, record->bytes, &memory));
     return memory->bytes % 4 == 0
                ? hal_queue_fill(run->queue, (hal_range){memory->buffer, 0, HAL_WHOLE}, 0)
                : hal_queue_write(run->queue, memory->buffer, 0, memory->recorded, memory->bytes);
@@ -420,11 +416,7 @@ static hal_status written_compare(replay_run *run, const replay_written *written
         run->here = larger;
         run->here_bytes = bytes;
     }
-    const hal_status status =
-        hal_queue_read(run->queue, memory->buffer, written->begin, bytes, run->here);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_queue_read(run->queue, memory->buffer, written->begin, bytes, run->here));
     written_compare_types(run, written, memory);
     /* Differences do not spread to later batches. */
     return run->free_running || memcmp(run->here, memory->recorded + written->begin, bytes) == 0

@@ -1,7 +1,7 @@
 /* The CUDA driver's interface, as far as the plugin uses it: types, constants and the table of its
  * functions, declared here without a header of the vendor. */
-#ifndef HALYARD_CUDA_DRIVER_H
-#define HALYARD_CUDA_DRIVER_H
+#ifndef PLUGINS_CUDA_DRIVER_H
+#define PLUGINS_CUDA_DRIVER_H
 
 #include <hal/plugin.h>
 #include <stddef.h>

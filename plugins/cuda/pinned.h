@@ -1,7 +1,7 @@
 /* Small pieces of pinned host memory. The driver takes milliseconds to pin even a page, so pieces
  * are cut from one slab per device, which stays with the process like the device's context. */
-#ifndef HALYARD_CUDA_PINNED_H
-#define HALYARD_CUDA_PINNED_H
+#ifndef PLUGINS_CUDA_PINNED_H
+#define PLUGINS_CUDA_PINNED_H
 
 #include "device.h"
 

@@ -1,7 +1,7 @@
 /* What some devices have and others lack, as far as the plugin depends on it: each quirk with its
  * effect here, and the condition for it in the table of quirks.c. */
-#ifndef HALYARD_CUDA_QUIRKS_H
-#define HALYARD_CUDA_QUIRKS_H
+#ifndef PLUGINS_CUDA_QUIRKS_H
+#define PLUGINS_CUDA_QUIRKS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The objects of the C example, and the functions that its files offer each other, by file. */
-#ifndef EXAMPLE_C_H
-#define EXAMPLE_C_H
+#ifndef PLUGINS_EXAMPLE_C_EXAMPLE_C_H
+#define PLUGINS_EXAMPLE_C_EXAMPLE_C_H
 
 #include <hal/plugin.h>
 #include <kit/fibers.h>

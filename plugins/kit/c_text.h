@@ -5,8 +5,8 @@
  * pointer to the elements of each binding, in the binding's memory type; this module appends the
  * shared arrays (m with the numbers that follow) and one statement for each record. Values are
  * called v and the number of their record; constants are written where they are used. */
-#ifndef KIT_C_TEXT_H
-#define KIT_C_TEXT_H
+#ifndef PLUGINS_KIT_C_TEXT_H
+#define PLUGINS_KIT_C_TEXT_H
 
 #include "text.h"
 

@@ -1,6 +1,6 @@
 /* The host's clock. */
-#ifndef KIT_CLOCK_H
-#define KIT_CLOCK_H
+#ifndef PLUGINS_KIT_CLOCK_H
+#define PLUGINS_KIT_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

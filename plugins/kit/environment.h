@@ -1,6 +1,6 @@
 /* secure_getenv on systems whose C library lacks it: set-uid processes read no variable. */
-#ifndef KIT_ENVIRONMENT_H
-#define KIT_ENVIRONMENT_H
+#ifndef PLUGINS_KIT_ENVIRONMENT_H
+#define PLUGINS_KIT_ENVIRONMENT_H
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * may be inside loops and branches, as long as all work-items reach them.
  *
  * A kernel without barriers needs no fibers: call its code for one work-item after the other. */
-#ifndef KIT_FIBERS_H
-#define KIT_FIBERS_H
+#ifndef PLUGINS_KIT_FIBERS_H
+#define PLUGINS_KIT_FIBERS_H
 
 #include <hal/plugin.h>
 

@@ -1,6 +1,6 @@
 /* Keys of the compile cache: hashes of 128 bits. */
-#ifndef KIT_HASH_H
-#define KIT_HASH_H
+#ifndef PLUGINS_KIT_HASH_H
+#define PLUGINS_KIT_HASH_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The services of the host, which all files of a plugin use, and failures with a message. */
-#ifndef KIT_HOST_H
-#define KIT_HOST_H
+#ifndef PLUGINS_KIT_HOST_H
+#define PLUGINS_KIT_HOST_H
 
 #include <hal/plugin.h>
 

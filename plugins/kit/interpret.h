@@ -1,8 +1,8 @@
 /* A plain reference interpreter of the IR: one work-item after the other, one record at a time, up
  * to the next barrier. Tests compare faster engines with it, and a new plugin may use it as its
  * engine. Clarity before speed. Needs ir.h, ir_math.h and status.h alone. */
-#ifndef KIT_INTERPRET_H
-#define KIT_INTERPRET_H
+#ifndef PLUGINS_KIT_INTERPRET_H
+#define PLUGINS_KIT_INTERPRET_H
 
 #include <hal/ir.h>
 #include <hal/status.h>

@@ -1,6 +1,6 @@
 /* Operations of the interpreter on single values, as zero-extended bits of 64. */
-#ifndef KIT_INTERPRET_VALUE_H
-#define KIT_INTERPRET_VALUE_H
+#ifndef PLUGINS_KIT_INTERPRET_VALUE_H
+#define PLUGINS_KIT_INTERPRET_VALUE_H
 
 #include <hal/ir.h>
 

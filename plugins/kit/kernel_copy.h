@@ -1,6 +1,6 @@
 /* A copy of a kernel's IR: the argument of kernel_create is valid during the call only. */
-#ifndef KIT_KERNEL_COPY_H
-#define KIT_KERNEL_COPY_H
+#ifndef PLUGINS_KIT_KERNEL_COPY_H
+#define PLUGINS_KIT_KERNEL_COPY_H
 
 #include <hal/plugin.h>
 

@@ -3,8 +3,8 @@
  * A plugin keeps one list of what it calls, symbols.inl, with a line SYMBOL(name) for what it
  * needs and OPTIONAL(name) for what it can do without, and reads it twice: as members of a struct
  * of function pointers, and as the array of kit_symbol that fills it. */
-#ifndef KIT_LIBRARY_H
-#define KIT_LIBRARY_H
+#ifndef PLUGINS_KIT_LIBRARY_H
+#define PLUGINS_KIT_LIBRARY_H
 
 #include <hal/plugin.h>
 #include <stddef.h>

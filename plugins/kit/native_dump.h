@@ -1,6 +1,6 @@
 /* HAL_DUMP=native: logs the code that a plugin passes to its driver (HAL_LOG=info). */
-#ifndef KIT_NATIVE_DUMP_H
-#define KIT_NATIVE_DUMP_H
+#ifndef PLUGINS_KIT_NATIVE_DUMP_H
+#define PLUGINS_KIT_NATIVE_DUMP_H
 
 #include <hal/plugin.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* The exported symbol of a plugin, and its implementation. */
-#ifndef KIT_QUERY_H
-#define KIT_QUERY_H
+#ifndef PLUGINS_KIT_QUERY_H
+#define PLUGINS_KIT_QUERY_H
 
 #include <hal/plugin.h>
 

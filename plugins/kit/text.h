@@ -1,8 +1,8 @@
 /* Text that grows, for lowerings that write a language. After a failed allocation `failed` is set
  * and later calls do nothing, so that the caller checks once, at the end. A text belongs to one
  * thread at a time. */
-#ifndef KIT_TEXT_H
-#define KIT_TEXT_H
+#ifndef PLUGINS_KIT_TEXT_H
+#define PLUGINS_KIT_TEXT_H
 
 #include <hal/plugin.h>
 

@@ -1,8 +1,8 @@
 /* What the plugin calls of Metal, in C: the interface of driver.m, the only file in Objective-C. An
  * object is a pointer that the caller owns one reference of, to be released by metal_shim_release;
  * the getters and encoders do not change ownership. */
-#ifndef HALYARD_METAL_SHIM_H
-#define HALYARD_METAL_SHIM_H
+#ifndef PLUGINS_METAL_DRIVER_H
+#define PLUGINS_METAL_DRIVER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Quirks: what the plugin does differently on request. No device is known to need one; they exist
  * for the first runs on hardware. */
-#ifndef HALYARD_METAL_QUIRKS_H
-#define HALYARD_METAL_QUIRKS_H
+#ifndef PLUGINS_METAL_QUIRKS_H
+#define PLUGINS_METAL_QUIRKS_H
 
 #include <hal/status.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* The functions of OpenCL that the plugin calls, in a table that is filled when the loader is
  * opened. */
-#ifndef HALYARD_OPENCL_DRIVER_H
-#define HALYARD_OPENCL_DRIVER_H
+#ifndef PLUGINS_OPENCL_DRIVER_H
+#define PLUGINS_OPENCL_DRIVER_H
 
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS /* clCreateCommandQueue: 1.2 is the floor */

@@ -1,7 +1,7 @@
 /* What is known of single drivers and cannot be asked of them: each quirk with its name and effect
  * here, and the conditions in the table of quirks.c. */
-#ifndef HALYARD_OPENCL_QUIRKS_H
-#define HALYARD_OPENCL_QUIRKS_H
+#ifndef PLUGINS_OPENCL_QUIRKS_H
+#define PLUGINS_OPENCL_QUIRKS_H
 
 #include <hal/status.h>
 #include <stdint.h>

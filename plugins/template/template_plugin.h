@@ -1,8 +1,8 @@
 /* The objects of the template plugin, and the functions that its files offer each other, by
  * file. To write a plugin, copy the folder and replace "template" by your name; see README.md
  * here and docs/write-a-plugin.md. */
-#ifndef TEMPLATE_PLUGIN_H
-#define TEMPLATE_PLUGIN_H
+#ifndef PLUGINS_TEMPLATE_TEMPLATE_PLUGIN_H
+#define PLUGINS_TEMPLATE_TEMPLATE_PLUGIN_H
 
 #include <hal/plugin.h>
 #include <kit/interpret.h>

@@ -1,8 +1,8 @@
 /* Extensions that are newer than the oldest Vulkan headers with which the plugin is built (1.3.239,
  * of Debian 12): VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16. Names and numbers are those
  * of the registry. */
-#ifndef HALYARD_VULKAN_NEWER_H
-#define HALYARD_VULKAN_NEWER_H
+#ifndef PLUGINS_VULKAN_NEWER_H
+#define PLUGINS_VULKAN_NEWER_H
 
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>

@@ -1,7 +1,7 @@
 /* What is known of single drivers and cannot be asked of them: each quirk with its effect here, and
  * the condition for it in the table of quirks.c. Nothing else in the plugin looks at a driver. */
-#ifndef HALYARD_VULKAN_QUIRKS_H
-#define HALYARD_VULKAN_QUIRKS_H
+#ifndef PLUGINS_VULKAN_QUIRKS_H
+#define PLUGINS_VULKAN_QUIRKS_H
 
 #include <stdint.h>
 #include <vulkan/vulkan_core.h>

@@ -20,6 +20,7 @@ ROOMS = ("hal", "ops", "plugins", "conformance", "bench", "examples", "tests")
 PUBLIC_HEADERS = ("hal/include", "ops/include")
 # The polynomials are source that its includer instantiates, not an interface.
 TEMPLATES = re.compile(r"hal/include/hal/ir_math\w*\.h")
+GUARD = re.compile(r"^#ifndef (\w+)\n#define \1$", re.MULTILINE)
 STAND_ALONE = ("plugin.h", "types.h", "ir.h", "ir_opcodes.h", "ir_types.h", "status.h")
 # Words and names are put together here so that this file does not trip over itself.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
@@ -73,6 +74,7 @@ def check_tree(root):
         faults += columns(name, lines)
         faults += include_direction(root, name, lines)
         faults += null_tests(name, lines)
+        faults += guard(name, lines)
         if name.startswith(("hal/src/", "ops/src/", "plugins/")):
             faults += variables(name, lines)
             faults += locale_free(name, lines)
@@ -129,6 +131,14 @@ def backend_names(name, lines):
         word = BACKENDS.search(line)
         if word:
             yield f"{name}:{number}: names the backend '{word.group()}'"
+
+
+def guard(name, lines):
+    """A header's guard is its path in capitals; of a public header, its path below include."""
+    guard = GUARD.search("\n".join(lines)) if name.endswith(".h") else None
+    wanted = re.sub(r"\W", "_", re.sub(r"^(hal|ops)/include/", "", name)).upper()
+    if guard and guard.group(1) != wanted:
+        yield f"{name}:1: expected the guard {wanted}, got {guard.group(1)}"
 
 
 def null_tests(name, lines):

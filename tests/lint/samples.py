@@ -70,6 +70,7 @@ BAD = [
     ("conformance/case/up.c", HEADER + '#include "runner/runner.h"\n', "in a higher folder"),
     ("conformance/report/up.c", HEADER + '#include "../options.h"\n', "in a higher folder"),
     ("examples/a/in.c", HEADER + '#include "kit/arena.h"\n', "may not include plugins/"),
+    ("plugins/cpu/queue.h", HEADER + "#ifndef QUEUE_H\n#define QUEUE_H\n#endif\n", "expected the guard PLU"),
     ("plugins/cpu/null.c", HEADER + "int f(char *p)\n{\n    return p == NU" "LL;\n}\n", "write !p"),
     ("plugins/cpu/null.c", HEADER + "int f(char *p)\n{\n    if (p != NU" "LL) {\n    }\n}\n", "write !p"),
     ("plugins/cpu/wide.c", HEADER + "/* " + "x" * 95 + " */\n", "a line of 101 columns"),

@@ -1,7 +1,7 @@
 /* What the classes of the stand-in share: violations, memory, commands and the order of commands.
  * The C files of this folder use no Objective-C. */
-#ifndef STANDIN_H
-#define STANDIN_H
+#ifndef TESTS_METAL_STANDIN_H
+#define TESTS_METAL_STANDIN_H
 
 #include "msl/msl.h"
 

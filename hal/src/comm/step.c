@@ -244,12 +244,9 @@ static hal_status step_publish(group_step *step)
     }
     if (mailbox->transport) {
         step->has_transfers = 1;
-        status = step_own_status(step, hal_transport_publish(mailbox->transport, step->number,
-                                                             &step->is.call, step->is.targets,
-                                                             &step->is.out));
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(step_own_status(step, hal_transport_publish(mailbox->transport, step->number,
+                                                            &step->is.call, step->is.targets,
+                                                            &step->is.out)));
     } else if (step->is_large && hal_direct_is_worth(mailbox, step->comm->rank, &step->is.out)) {
         step->is_offered = 1;
         hal_direct_offer(mailbox, step->comm->rank, step->number, &step->is.out);
@@ -345,11 +342,7 @@ static hal_status step_receive_all(group_step *step, int *done)
     step->next = missing;
     *done = missing == comm->count;
     if (*done && transport) {
-        const hal_status status =
-            step_own_status(step, hal_transport_is_sent(transport, &missing, done));
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(step_own_status(step, hal_transport_is_sent(transport, &missing, done)));
     }
     return *done ? HAL_OK : step_wait_for(step, missing, "reach");
 }

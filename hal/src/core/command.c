@@ -312,10 +312,7 @@ static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range targe
     static const char *const names[2] = {"source", "target"};
     for (uint32_t i = 0; i < 2; i++) {
         char fault[FAULT_BYTES];
-        status = hal_hook_use(HAL_OBJECT_BUFFER, ranges[i].buffer, "hal_queue_copy");
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, ranges[i].buffer, "hal_queue_copy"));
         if (!ranges[i].buffer) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                             "hal_queue_copy: %s: expected a buffer, got null", names[i]);
@@ -323,10 +320,7 @@ static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range targe
         if (!range_check(queue->timeline.device, &ranges[i], 1, fault)) {
             return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_copy: %s: %s", names[i], fault);
         }
-        status = check_multiple_of_4(names[i], &ranges[i]);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(check_multiple_of_4(names[i], &ranges[i]));
     }
     if (ranges[0].length != ranges[1].length) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,

@@ -1,8 +1,8 @@
 /* Deferred submits: flushed batches that wait for a point of another device, because the plugin
  * cannot wait for it, or for a host fence. hal has no threads: they are submitted in later flushes
  * and waits of any queue. */
-#ifndef HAL_SRC_CORE_HELD_H
-#define HAL_SRC_CORE_HELD_H
+#ifndef HAL_SRC_CORE_DEFERRED_H
+#define HAL_SRC_CORE_DEFERRED_H
 
 #include "queue.h"
 

@@ -94,10 +94,7 @@ static hal_status kernel_create_legal(const char *function, hal_device *device,
                                       hal_kernel **kernel)
 {
     uint64_t key[2];
-    const hal_status status = check_limits(function, device, legal);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(check_limits(function, device, legal));
     hal_ir_hash(legal, key);
     return hal_kernel_cache_get(device->kernels, key,
                                 &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
@@ -121,12 +118,9 @@ static hal_status kernel_create_verified(const char *function, const char *argum
     }
     dump_ir("as built", ir);
     hal_ir_kernel *legal = NULL;
-    hal_status status = hal_ir_legalise(ir, &device->info, &legal);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_ir_legalise(ir, &device->info, &legal));
     dump_ir("legalised", legal);
-    status = kernel_create_legal(function, device, ir, legal, kernel);
+    hal_status status = kernel_create_legal(function, device, ir, legal, kernel);
     if (status == HAL_OK) {
         hal_kernel_cache_add_source(device->kernels, *kernel, source);
         if (fingerprint) {
@@ -228,10 +222,7 @@ static hal_status kernel_create_native(hal_device *device, const char *format, c
                                                                        : "signature");
     }
     *kernel = NULL;
-    const hal_status status = check_native(device, format, bytes, signature);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(check_native(device, format, bytes, signature));
     uint64_t parts[6];
     hal_ir_hash(signature, parts);
     parts[2] = XXH3_64bits(format, strlen(format));
@@ -290,10 +281,7 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
     }
     hal_ir_kernel *epilogue = NULL;
     if (legal.epilogue) {
-        status = hal_ir_legalise(legal.epilogue, &device->info, &epilogue);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(hal_ir_legalise(legal.epilogue, &device->info, &epilogue));
         legal.epilogue = epilogue;
     }
     status = kernel_create_unshared(device,

@@ -303,10 +303,7 @@ hal_status hal_ir_lower(const hal_ir_kernel *from, const hal_device_info *info,
                         hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
-    hal_status status = hal_ir_rewrite_begin(&r, from, info, hal_ir_lower_storage);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_ir_rewrite_begin(&r, from, info, hal_ir_lower_storage));
     if (info->subgroup_width == 0) {
         hal_ir_lower_subgroup_begin(&r);
     }

@@ -216,10 +216,7 @@ hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
                         !text ? "text" : "kernel");
     }
     *text = NULL;
-    hal_status status = hal_ir_verify(kernel);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_ir_verify(kernel));
     hal_text out = {0};
     uint32_t depth = 1;
     print_head(&out, kernel);

@@ -39,12 +39,8 @@ hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
     memset(r, 0, sizeof *r);
     r->from = from;
     r->info = info;
-    const hal_status status = from->flags & HAL_IR_FRAGMENT
-                                  ? hal_ir_builder_create_fragment(name, &r->to)
-                                  : hal_ir_builder_create(name, &r->to);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(from->flags & HAL_IR_FRAGMENT ? hal_ir_builder_create_fragment(name, &r->to)
+                                          : hal_ir_builder_create(name, &r->to));
     r->values = malloc((from->record_count + 1) * sizeof *r->values);
     r->splits = malloc((from->record_count + 1) * sizeof *r->splits);
     if (!r->values || !r->splits) {

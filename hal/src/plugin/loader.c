@@ -125,10 +125,7 @@ static hal_status table_copy(hal_module *module, const hal_plugin *table)
     const size_t whole = table->size - table->size % sizeof(void *);
     memcpy(&module->table, table,
            whole < sizeof module->table ? whole : sizeof module->table);
-    const hal_status status = check_entries(module);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(check_entries(module));
     const char *name = module->table.name;
     if (!is_plugin_name(name)) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,

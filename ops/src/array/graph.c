@@ -235,11 +235,8 @@ static hal_status check_launch(const ops_graph *graph, ops_array *const *inputs,
 static hal_status get_input_buffer(ops_array *input, const ops_tensor *recorded,
                                    hal_buffer **buffer)
 {
-    hal_status status = ops_check_operands("ops_graph_launch", &input, 1) ? ops_execute(&input, 1)
-                                                                          : HAL_ERROR_INVALID_STATE;
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(ops_check_operands("ops_graph_launch", &input, 1) ? ops_execute(&input, 1)
+                                                              : HAL_ERROR_INVALID_STATE);
     if (starts_its_buffer(input) && ops_same_strides(&input->view, recorded)) {
         *buffer = hal_buffer_retain(input->view.buffer);
         return HAL_OK;
@@ -248,7 +245,7 @@ static hal_status get_input_buffer(ops_array *input, const ops_tensor *recorded,
     if (!copy) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
-    status = ops_execute(&copy, 1);
+    hal_status status = ops_execute(&copy, 1);
     if (status == HAL_OK) {
         *buffer = hal_buffer_retain(copy->view.buffer);
     }

@@ -204,12 +204,8 @@ static hal_status random_record(ops_context *context, const char *function, uint
     ops_entry *entry;
     ops_cache_key_begin(&cache_key, OPS_FAMILY_RANDOM);
     ops_cache_key_append(&cache_key, &p.form, sizeof p.form);
-    hal_status status =
-        ops_cache_get(context, &cache_key, kind == NORMAL ? "random_normal" : "random_uniform",
-                      emit_random, &p, &entry);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(ops_cache_get(context, &cache_key, kind == NORMAL ? "random_normal" : "random_uniform",
+                          emit_random, &p, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_put_index(&block, p.form.index64, ops_tensor_get_element_count(y));

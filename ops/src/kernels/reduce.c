@@ -246,12 +246,8 @@ static hal_status reduce_record(ops_context *context, const reduce_call *c)
     ops_row_layout layout;
     const int64_t steps = ops_loop_limit(context, ops_loops_of(c->options.prologue),
                                          ops_loops_of(c->options.epilogue));
-    hal_status status =
-        ops_row_layout_choose(context, "ops_reduce", c->options.prologue ? c->made : c->x, c->axis,
-                              c->type, steps, &layout);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(ops_row_layout_choose(context, "ops_reduce", c->options.prologue ? c->made : c->x,
+                                  c->axis, c->type, steps, &layout));
     const uint32_t elements = 1 + c->options.prologue_input_count;
     ops_row_begin(&pass.program, elements + c->options.epilogue_input_count);
     const uint8_t operand = pass_add_elements(c, &pass);

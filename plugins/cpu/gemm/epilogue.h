@@ -1,7 +1,7 @@
 /* An epilogue: a fragment of IR as a kernel over a tile of C, run by the lanes while the tile is in
  * cache. */
-#ifndef HALYARD_CPU_GEMM_EPILOGUE_H
-#define HALYARD_CPU_GEMM_EPILOGUE_H
+#ifndef PLUGINS_CPU_GEMM_EPILOGUE_H
+#define PLUGINS_CPU_GEMM_EPILOGUE_H
 
 #include "gemm/types.h"
 #include "worker.h"

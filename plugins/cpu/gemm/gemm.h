@@ -1,8 +1,8 @@
 /* The cpu plugin's native matrix product: C = alpha * op(A) * op(B) + beta * C, row-major.
  * Called by the plugin's gemm entry; knows nothing of hal. A plan is made once from a description
  * and may then be run from any number of threads at a time, each with its own workspace. */
-#ifndef HALYARD_CPU_GEMM_H
-#define HALYARD_CPU_GEMM_H
+#ifndef PLUGINS_CPU_GEMM_GEMM_H
+#define PLUGINS_CPU_GEMM_GEMM_H
 
 #include "gemm/plan.h"
 #include "threads/pool.h"

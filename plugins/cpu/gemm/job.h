@@ -1,6 +1,6 @@
 /* A run of the matrix product: its phases, and the part that every task reads. */
-#ifndef HALYARD_CPU_GEMM_JOB_H
-#define HALYARD_CPU_GEMM_JOB_H
+#ifndef PLUGINS_CPU_GEMM_JOB_H
+#define PLUGINS_CPU_GEMM_JOB_H
 
 #include "gemm/plan.h"
 #include "threads/parts.h"

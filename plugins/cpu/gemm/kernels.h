@@ -1,7 +1,7 @@
 /* The routines of one instruction set for the matrix product: a table over dense blocks, one for
  * f32 and one for f64 accumulation. Filled in by gemm/micro_<isa>.c. */
-#ifndef HALYARD_CPU_GEMM_KERNELS_H
-#define HALYARD_CPU_GEMM_KERNELS_H
+#ifndef PLUGINS_CPU_GEMM_KERNELS_H
+#define PLUGINS_CPU_GEMM_KERNELS_H
 
 #include "gemm/types.h"
 

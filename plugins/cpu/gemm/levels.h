@@ -1,8 +1,8 @@
 /* Levels of Strassen's algorithm inside the matrix product: the sums of blocks of A and B are
  * formed while they are packed, and products are combined before they are stored, so that one level
  * adds no pass over memory. */
-#ifndef HALYARD_CPU_GEMM_LEVELS_H
-#define HALYARD_CPU_GEMM_LEVELS_H
+#ifndef PLUGINS_CPU_GEMM_LEVELS_H
+#define PLUGINS_CPU_GEMM_LEVELS_H
 
 #include "gemm/job.h"
 

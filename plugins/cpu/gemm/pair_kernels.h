@@ -4,8 +4,8 @@
  * Words are pairs of neighbours along k. A tile is 16 x 16 words: of A 16 rows, each with 16 pairs,
  * of B 16 pairs, each of 16 columns. A panel is 32 rows of A or 32 columns of B: two tiles for each
  * block of 32 elements of k, zero where the matrix ends. */
-#ifndef HALYARD_CPU_GEMM_PAIR_KERNELS_H
-#define HALYARD_CPU_GEMM_PAIR_KERNELS_H
+#ifndef PLUGINS_CPU_GEMM_PAIR_KERNELS_H
+#define PLUGINS_CPU_GEMM_PAIR_KERNELS_H
 
 #include "gemm/kernels.h"
 

@@ -1,6 +1,6 @@
 /* The route of bf16 products on matrix units: units of its phases. */
-#ifndef HALYARD_CPU_GEMM_PAIRS_H
-#define HALYARD_CPU_GEMM_PAIRS_H
+#ifndef PLUGINS_CPU_GEMM_PAIRS_H
+#define PLUGINS_CPU_GEMM_PAIRS_H
 
 #include "gemm/job.h"
 

@@ -1,7 +1,7 @@
 /* Plans of the matrix product: instruction set, route, block sizes and the layout of the
  * workspace. */
-#ifndef HALYARD_CPU_GEMM_PLAN_H
-#define HALYARD_CPU_GEMM_PLAN_H
+#ifndef PLUGINS_CPU_GEMM_PLAN_H
+#define PLUGINS_CPU_GEMM_PLAN_H
 
 #include "gemm/kernels.h"
 

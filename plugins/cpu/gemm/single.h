@@ -1,7 +1,7 @@
 /* Products that are one task of one thread: run without phases, which would take as long as a small
  * product. */
-#ifndef HALYARD_CPU_GEMM_SINGLE_H
-#define HALYARD_CPU_GEMM_SINGLE_H
+#ifndef PLUGINS_CPU_GEMM_SINGLE_H
+#define PLUGINS_CPU_GEMM_SINGLE_H
 
 #include "gemm/plan.h"
 

@@ -1,6 +1,6 @@
 /* The routes of products with a short side. */
-#ifndef HALYARD_CPU_GEMM_SKINNY_H
-#define HALYARD_CPU_GEMM_SKINNY_H
+#ifndef PLUGINS_CPU_GEMM_SKINNY_H
+#define PLUGINS_CPU_GEMM_SKINNY_H
 
 #include "gemm/plan.h"
 

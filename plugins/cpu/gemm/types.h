@@ -1,6 +1,6 @@
 /* The types of the native matrix product, see gemm.h. */
-#ifndef HALYARD_CPU_GEMM_TYPES_H
-#define HALYARD_CPU_GEMM_TYPES_H
+#ifndef PLUGINS_CPU_GEMM_TYPES_H
+#define PLUGINS_CPU_GEMM_TYPES_H
 
 #include <stdbool.h>
 #include <stdint.h>

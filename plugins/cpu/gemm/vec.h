@@ -1,7 +1,7 @@
 /* Included first by every gemm_micro_<isa>.c: unrolling, dispatch on the storage type, and the
  * scalar conversions of f16 and bf16, which also serve the ends of rows. */
-#ifndef HALYARD_CPU_GEMM_VEC_H
-#define HALYARD_CPU_GEMM_VEC_H
+#ifndef PLUGINS_CPU_GEMM_VEC_H
+#define PLUGINS_CPU_GEMM_VEC_H
 
 #include "gemm/kernels.h"
 

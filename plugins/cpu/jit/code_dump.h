@@ -1,6 +1,6 @@
 /* HAL_DUMP=native: shows compiled kernels. */
-#ifndef HALYARD_CPU_CODE_DUMP_H
-#define HALYARD_CPU_CODE_DUMP_H
+#ifndef PLUGINS_CPU_JIT_CODE_DUMP_H
+#define PLUGINS_CPU_JIT_CODE_DUMP_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* Executable memory for compiled kernels. A page is never writable and executable at once: it is
  * written first and then made executable, or written through a second mapping where the system
  * refuses the first way. */
-#ifndef HALYARD_CPU_CODE_MEMORY_H
-#define HALYARD_CPU_CODE_MEMORY_H
+#ifndef PLUGINS_CPU_JIT_CODE_MEMORY_H
+#define PLUGINS_CPU_JIT_CODE_MEMORY_H
 
 #include <stddef.h>
 

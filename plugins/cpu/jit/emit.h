@@ -1,7 +1,7 @@
 /* Short forms for vector instructions, which the files with instructions of operations share:
  * jit/operation.c, jit/avx512.c, jit_avx2.c. */
-#ifndef HALYARD_CPU_JIT_EMIT_H
-#define HALYARD_CPU_JIT_EMIT_H
+#ifndef PLUGINS_CPU_JIT_EMIT_H
+#define PLUGINS_CPU_JIT_EMIT_H
 
 #include "jit/registers.h"
 #include "jit/state.h"

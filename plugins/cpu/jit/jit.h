@@ -1,7 +1,7 @@
 /* Compiles the steps of a kernel to machine code: AVX-512 and AVX2 on x86-64. README.md explains
  * how. */
-#ifndef HALYARD_CPU_JIT_H
-#define HALYARD_CPU_JIT_H
+#ifndef PLUGINS_CPU_JIT_JIT_H
+#define PLUGINS_CPU_JIT_JIT_H
 
 #include "jit/code.h"
 #include "lower/lower.h"

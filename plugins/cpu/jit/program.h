@@ -1,7 +1,7 @@
 /* Lane programs: straight-line operations on vectors of lanes, between the steps of a kernel that
  * are compiled together. */
-#ifndef HALYARD_CPU_JIT_PROGRAM_H
-#define HALYARD_CPU_JIT_PROGRAM_H
+#ifndef PLUGINS_CPU_JIT_PROGRAM_H
+#define PLUGINS_CPU_JIT_PROGRAM_H
 
 #include <hal/ir.h>
 #include <stdbool.h>

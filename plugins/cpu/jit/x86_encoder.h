@@ -1,8 +1,8 @@
 /* Encodes the x86-64 instructions that compiled kernels consist of: AVX-512 (EVEX), masks, AVX2
  * (VEX), and some of the general-purpose ones.  test_cpu_x86.c compares every form
  * with an assembler. */
-#ifndef HALYARD_CPU_X86_ENCODER_H
-#define HALYARD_CPU_X86_ENCODER_H
+#ifndef PLUGINS_CPU_JIT_X86_ENCODER_H
+#define PLUGINS_CPU_JIT_X86_ENCODER_H
 
 #include <stdbool.h>
 #include <stddef.h>

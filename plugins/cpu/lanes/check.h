@@ -1,7 +1,7 @@
 /* Kernels whose accesses are checked, for hal's validation: a step before each access checks
  * that it is within its memory. */
-#ifndef HALYARD_CPU_CHECK_H
-#define HALYARD_CPU_CHECK_H
+#ifndef PLUGINS_CPU_LANES_CHECK_H
+#define PLUGINS_CPU_LANES_CHECK_H
 
 #include "lanes/steps.h"
 

@@ -1,7 +1,7 @@
 /* Steps: the form of a kernel on the cpu plugin. Each step applies one operation to all work-items
  * of a group, one per lane; lanes.inl implements it for each instruction set. */
-#ifndef HALYARD_CPU_STEPS_H
-#define HALYARD_CPU_STEPS_H
+#ifndef PLUGINS_CPU_LANES_STEPS_H
+#define PLUGINS_CPU_LANES_STEPS_H
 
 #include <hal/ir.h>
 #include <stdbool.h>

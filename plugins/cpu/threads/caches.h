@@ -1,6 +1,6 @@
 /* Sizes of the processor's caches, and when stores had better bypass them. */
-#ifndef HALYARD_CPU_CACHES_H
-#define HALYARD_CPU_CACHES_H
+#ifndef PLUGINS_CPU_THREADS_CACHES_H
+#define PLUGINS_CPU_THREADS_CACHES_H
 
 #include <stdint.h>
 

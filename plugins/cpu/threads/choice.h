@@ -1,7 +1,7 @@
 /* Chooses how many threads run a piece of work, from the times that earlier runs of it took. Pure:
  * no clock, no threads, no locks. */
-#ifndef HALYARD_CPU_THREAD_CHOICE_H
-#define HALYARD_CPU_THREAD_CHOICE_H
+#ifndef PLUGINS_CPU_THREADS_CHOICE_H
+#define PLUGINS_CPU_THREADS_CHOICE_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* Work that several threads take in chunks. Each thread has a part, the same in every call
  * with equal sizes, so that its caches keep what it used before; when its part is done it takes
  * from the others. A thread that never comes delays nothing. */
-#ifndef HALYARD_CPU_PARTS_H
-#define HALYARD_CPU_PARTS_H
+#ifndef PLUGINS_CPU_THREADS_PARTS_H
+#define PLUGINS_CPU_THREADS_PARTS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

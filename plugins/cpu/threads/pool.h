@@ -1,8 +1,8 @@
 /* The threads of a device. A call runs one function on the calling thread and on those of the pool
  * that come in time: the caller never waits for a thread that has not begun. So a thread that the
  * system schedules late costs parallelism, not time. */
-#ifndef HALYARD_CPU_THREAD_POOL_H
-#define HALYARD_CPU_THREAD_POOL_H
+#ifndef PLUGINS_CPU_THREADS_POOL_H
+#define PLUGINS_CPU_THREADS_POOL_H
 
 #include <stdint.h>
 

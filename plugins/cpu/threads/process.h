@@ -1,6 +1,6 @@
 /* The process that a device belongs to. */
-#ifndef HALYARD_CPU_PROCESS_H
-#define HALYARD_CPU_PROCESS_H
+#ifndef PLUGINS_CPU_THREADS_PROCESS_H
+#define PLUGINS_CPU_THREADS_PROCESS_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The processors that the process may use. */
-#ifndef HALYARD_CPU_PROCESSORS_H
-#define HALYARD_CPU_PROCESSORS_H
+#ifndef PLUGINS_CPU_THREADS_PROCESSORS_H
+#define PLUGINS_CPU_THREADS_PROCESSORS_H
 
 #include <sched.h>
 #include <stddef.h>

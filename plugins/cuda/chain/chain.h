@@ -6,8 +6,8 @@
  * the grid that do not fill one (driver 580.159.04; the documentation of CUDA 13.0 says nothing).
  * So no node changes between kernels with and without clusters: runs with clusters have dedicated
  * chains only. */
-#ifndef HALYARD_CUDA_CHAIN_H
-#define HALYARD_CUDA_CHAIN_H
+#ifndef PLUGINS_CUDA_CHAIN_CHAIN_H
+#define PLUGINS_CUDA_CHAIN_CHAIN_H
 
 #include "chain/period.h"
 #include "chain/run.h"

@@ -1,8 +1,8 @@
 /* An executable graph of the driver with one kernel node after the other. A node is told its kernel
  * and parameters only where they differ from those that it holds, and nodes after the end of a run
  * are disabled. */
-#ifndef HALYARD_CUDA_CHAIN_GRAPH_H
-#define HALYARD_CUDA_CHAIN_GRAPH_H
+#ifndef PLUGINS_CUDA_CHAIN_GRAPH_H
+#define PLUGINS_CUDA_CHAIN_GRAPH_H
 
 #include "chain/run.h"
 

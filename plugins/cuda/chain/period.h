@@ -1,7 +1,7 @@
 /* Where a run of dispatches that repeats itself, as a loop does, is cut: at the same dispatch as
  * before, so that whole iterations come again as the same run wherever batches end. */
-#ifndef HALYARD_CUDA_CHAIN_PERIOD_H
-#define HALYARD_CUDA_CHAIN_PERIOD_H
+#ifndef PLUGINS_CUDA_CHAIN_PERIOD_H
+#define PLUGINS_CUDA_CHAIN_PERIOD_H
 
 #include "queue.h"
 

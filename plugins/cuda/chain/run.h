@@ -1,7 +1,7 @@
 /* A run: dispatches in a row of one batch. It is hashed and compared, so that a run which comes
  * again is recognised. */
-#ifndef HALYARD_CUDA_CHAIN_RUN_H
-#define HALYARD_CUDA_CHAIN_RUN_H
+#ifndef PLUGINS_CUDA_CHAIN_RUN_H
+#define PLUGINS_CUDA_CHAIN_RUN_H
 
 #include "kernel.h"
 #include "memory.h"

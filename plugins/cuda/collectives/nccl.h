@@ -1,8 +1,8 @@
 /* NCCL's interface, as far as the plugin uses it: types, constants and the table of its functions,
  * declared here without a header of the vendor. The library is opened when the first communicator
  * is created. */
-#ifndef HALYARD_CUDA_NCCL_H
-#define HALYARD_CUDA_NCCL_H
+#ifndef PLUGINS_CUDA_COLLECTIVES_NCCL_H
+#define PLUGINS_CUDA_COLLECTIVES_NCCL_H
 
 #include "driver.h"
 

@@ -1,8 +1,8 @@
 /* Sums of few elements by the devices of one process, which write to each other's memory: each rank
  * sends its contribution to an inbox of all others, waits for theirs, and adds all in the order of
  * the ranks. One kernel a rank; for small data less than half of the time of a ring. */
-#ifndef HALYARD_CUDA_PEER_SUM_H
-#define HALYARD_CUDA_PEER_SUM_H
+#ifndef PLUGINS_CUDA_COLLECTIVES_PEER_SUM_H
+#define PLUGINS_CUDA_COLLECTIVES_PEER_SUM_H
 
 #include "device.h"
 

@@ -10,8 +10,8 @@
  *
  * Tiles at the lower and right edge of C are moved inside, and store their part alone, so that
  * loads need no bounds; a tile is no larger than C. */
-#ifndef HALYARD_CUDA_GEMM_FMA_H
-#define HALYARD_CUDA_GEMM_FMA_H
+#ifndef PLUGINS_CUDA_GEMM_FMA_H
+#define PLUGINS_CUDA_GEMM_FMA_H
 
 #include "gemm/tile/fma.h"
 

@@ -1,6 +1,6 @@
 /* The choice of the kernel of a strict F32 product. */
-#ifndef HALYARD_CUDA_GEMM_FMA_PLAN_H
-#define HALYARD_CUDA_GEMM_FMA_PLAN_H
+#ifndef PLUGINS_CUDA_GEMM_FMA_PLAN_H
+#define PLUGINS_CUDA_GEMM_FMA_PLAN_H
 
 #include "gemm/plan.h"
 

@@ -1,6 +1,6 @@
 /* Native matrix products: the plugin's entry `gemm`. */
-#ifndef HALYARD_CUDA_GEMM_H
-#define HALYARD_CUDA_GEMM_H
+#ifndef PLUGINS_CUDA_GEMM_GEMM_H
+#define PLUGINS_CUDA_GEMM_GEMM_H
 
 #include "device.h"
 

@@ -1,6 +1,6 @@
 /* What a launch of a native matrix product needs. */
-#ifndef HALYARD_CUDA_GEMM_LAUNCH_H
-#define HALYARD_CUDA_GEMM_LAUNCH_H
+#ifndef PLUGINS_CUDA_GEMM_LAUNCH_H
+#define PLUGINS_CUDA_GEMM_LAUNCH_H
 
 #include "gemm/tile/key.h"
 #include "kernel.h"

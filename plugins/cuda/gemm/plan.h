@@ -1,6 +1,6 @@
 /* The choice of the kernel of a matrix product, and what its tensor maps describe. */
-#ifndef HALYARD_CUDA_GEMM_PLAN_H
-#define HALYARD_CUDA_GEMM_PLAN_H
+#ifndef PLUGINS_CUDA_GEMM_PLAN_H
+#define PLUGINS_CUDA_GEMM_PLAN_H
 
 #include "device.h"
 #include "gemm/tile/key.h"

@@ -7,8 +7,8 @@
  * A kernel may compute the transpose, C' = B' A' (`swapped`); m, n, A and B are then those of the
  * transposed product. Groups may share a tile: each sums a part of k, and adds all parts of a slice
  * of the tile in the order of k (`split`), in a cluster or through memory (`in_memory`). */
-#ifndef HALYARD_CUDA_GEMM_TEXT_H
-#define HALYARD_CUDA_GEMM_TEXT_H
+#ifndef PLUGINS_CUDA_GEMM_WGMMA_H
+#define PLUGINS_CUDA_GEMM_WGMMA_H
 
 #include "gemm/tile/key.h"
 

@@ -3,8 +3,8 @@
  * A kernel becomes one entry with one parameter, a block of bytes: the addresses of the bindings, 8
  * bytes each, then the scalars as the IR lays them out. The entry is always named CUDA_ENTRY, so
  * that no name of the IR collides with a word of PTX. */
-#ifndef HALYARD_CUDA_LOWER_H
-#define HALYARD_CUDA_LOWER_H
+#ifndef PLUGINS_CUDA_LOWER_LOWER_H
+#define PLUGINS_CUDA_LOWER_LOWER_H
 
 #include "lower/text.h"
 

@@ -1,7 +1,7 @@
 /* State of one C-family lowering, and what its files offer to each other: c_text/write.c is at the
  * bottom, c_text/value.c and c_text/memory.c use it, and c_text.c uses all of them. */
-#ifndef KIT_C_TEXT_STATE_H
-#define KIT_C_TEXT_STATE_H
+#ifndef PLUGINS_KIT_C_TEXT_STATE_H
+#define PLUGINS_KIT_C_TEXT_STATE_H
 
 #include <kit/c_text.h>
 

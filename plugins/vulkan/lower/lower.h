@@ -3,8 +3,8 @@
  * The arguments of a dispatch are a block: the address of each binding, 8 bytes each, then the
  * scalars. Up to `push_bytes` the block is the push constants; a larger block is in memory, and the
  * push constants are its address. There are no descriptors. */
-#ifndef HALYARD_VULKAN_LOWER_H
-#define HALYARD_VULKAN_LOWER_H
+#ifndef PLUGINS_VULKAN_LOWER_LOWER_H
+#define PLUGINS_VULKAN_LOWER_LOWER_H
 
 #include "lower/target.h"
 

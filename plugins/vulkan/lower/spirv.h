@@ -1,7 +1,7 @@
 /* The part of the SPIR-V specification that the lowering writes: numbers of instructions,
  * capabilities and the like, under the specification's own names. */
-#ifndef HALYARD_VULKAN_SPIRV_H
-#define HALYARD_VULKAN_SPIRV_H
+#ifndef PLUGINS_VULKAN_LOWER_SPIRV_H
+#define PLUGINS_VULKAN_LOWER_SPIRV_H
 
 enum { SPV_MAGIC = 0x07230203, SPV_VERSION_1_5 = 0x00010500 };
 

@@ -1,7 +1,7 @@
 /* A module as text, for HAL_DUMP=native: in the assembler's language, with numbers (!1) where the
  * specification has names, so that spirv-as reads it back to the same words. */
-#ifndef HALYARD_VULKAN_SPIRV_TEXT_H
-#define HALYARD_VULKAN_SPIRV_TEXT_H
+#ifndef PLUGINS_VULKAN_LOWER_SPIRV_TEXT_H
+#define PLUGINS_VULKAN_LOWER_SPIRV_TEXT_H
 
 #include <stdint.h>
 

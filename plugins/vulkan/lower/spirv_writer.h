@@ -3,8 +3,8 @@
  *
  * After a failed allocation `failed` is set and further calls have no effect, so only the end
  * checks it. Threads: each writer on one thread. */
-#ifndef HALYARD_VULKAN_SPIRV_WRITER_H
-#define HALYARD_VULKAN_SPIRV_WRITER_H
+#ifndef PLUGINS_VULKAN_LOWER_SPIRV_WRITER_H
+#define PLUGINS_VULKAN_LOWER_SPIRV_WRITER_H
 
 #include "lower/spirv.h"
 

@@ -1,6 +1,6 @@
 /* What a device lets SPIR-V modules use: set by describe.c, read by the lowering. */
-#ifndef HALYARD_VULKAN_TARGET_H
-#define HALYARD_VULKAN_TARGET_H
+#ifndef PLUGINS_VULKAN_LOWER_TARGET_H
+#define PLUGINS_VULKAN_LOWER_TARGET_H
 
 #include <stdint.h>
 

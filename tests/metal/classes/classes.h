@@ -1,6 +1,6 @@
 /* The classes behind the protocols of Metal.h. Manual reference counting; no blocks. */
-#ifndef STANDIN_CLASSES_H
-#define STANDIN_CLASSES_H
+#ifndef TESTS_METAL_CLASSES_CLASSES_H
+#define TESTS_METAL_CLASSES_CLASSES_H
 
 #import <Metal/Metal.h>
 

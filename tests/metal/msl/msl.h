@@ -1,8 +1,8 @@
 /* Metal Shading Language on the host's processor, for the stand-in framework of tests/metal: scan.c
  * rewrites a source as C++ for OpenCL, compile.c makes a shared object of it with clang, execute.c
  * runs grids of work-items, math.c has the inexact functions. */
-#ifndef MSL_H
-#define MSL_H
+#ifndef TESTS_METAL_MSL_MSL_H
+#define TESTS_METAL_MSL_MSL_H
 
 #include <stddef.h>
 #include <stdint.h>

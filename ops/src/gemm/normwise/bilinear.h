@@ -1,7 +1,7 @@
 /* Bilinear algorithms of matrix multiplication as tables, and the pass of memory before and after
  * the batched product of their operands. */
-#ifndef OPS_SRC_GEMM_BILINEAR_H
-#define OPS_SRC_GEMM_BILINEAR_H
+#ifndef OPS_SRC_GEMM_NORMWISE_BILINEAR_H
+#define OPS_SRC_GEMM_NORMWISE_BILINEAR_H
 
 #include "tensor/context.h"
 

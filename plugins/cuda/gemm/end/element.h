@@ -1,6 +1,6 @@
 /* One element of C: alpha, beta, and the epilogue's fragment. */
-#ifndef HALYARD_CUDA_GEMM_ELEMENT_H
-#define HALYARD_CUDA_GEMM_ELEMENT_H
+#ifndef PLUGINS_CUDA_GEMM_END_ELEMENT_H
+#define PLUGINS_CUDA_GEMM_END_ELEMENT_H
 
 #include "gemm/end/inputs.h"
 #include "gemm/tile/key.h"

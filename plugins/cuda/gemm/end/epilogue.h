@@ -1,7 +1,7 @@
 /* The epilogue of the wgmma kernel: from the sums in registers to C, in boxes that leave shared
  * memory by tensor maps, or by rows. */
-#ifndef HALYARD_CUDA_GEMM_EPILOGUE_H
-#define HALYARD_CUDA_GEMM_EPILOGUE_H
+#ifndef PLUGINS_CUDA_GEMM_END_EPILOGUE_H
+#define PLUGINS_CUDA_GEMM_END_EPILOGUE_H
 
 #include "gemm/end/inputs.h"
 #include "gemm/tile/key.h"

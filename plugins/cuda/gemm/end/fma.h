@@ -1,7 +1,7 @@
 /* What follows the last stage of a tile, or of a share of it: sums of slices and of other groups,
  * and the store. */
-#ifndef HALYARD_CUDA_GEMM_FMA_END_H
-#define HALYARD_CUDA_GEMM_FMA_END_H
+#ifndef PLUGINS_CUDA_GEMM_END_FMA_H
+#define PLUGINS_CUDA_GEMM_END_FMA_H
 
 #include "gemm/tile/fma.h"
 #include "lower/text.h"

@@ -3,8 +3,8 @@
  * both rows of a work-item; one with the same values in all columns once a tile. Two or four
  * neighbours take one access where strides allow. Inputs of other layouts are loaded element by
  * element (gemm/end/element.c). */
-#ifndef HALYARD_CUDA_GEMM_INPUTS_H
-#define HALYARD_CUDA_GEMM_INPUTS_H
+#ifndef PLUGINS_CUDA_GEMM_END_INPUTS_H
+#define PLUGINS_CUDA_GEMM_END_INPUTS_H
 
 #include "gemm/tile/key.h"
 #include "lower/text.h"

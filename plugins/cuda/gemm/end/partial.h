@@ -6,8 +6,8 @@
  * leaves its slice to the group that is the last to write. Whichever group adds a slice adds the
  * parts in the order of k, so that the bits do not depend on time. The last group to go on makes
  * the word 0 again. */
-#ifndef HALYARD_CUDA_GEMM_PARTIAL_H
-#define HALYARD_CUDA_GEMM_PARTIAL_H
+#ifndef PLUGINS_CUDA_GEMM_END_PARTIAL_H
+#define PLUGINS_CUDA_GEMM_END_PARTIAL_H
 
 #include "gemm/tile/key.h"
 #include "lower/text.h"

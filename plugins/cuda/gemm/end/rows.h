@@ -1,6 +1,6 @@
 /* Stores a box of C by rows, where no tensor map describes C: rows that begin anywhere. */
-#ifndef HALYARD_CUDA_GEMM_ROWS_H
-#define HALYARD_CUDA_GEMM_ROWS_H
+#ifndef PLUGINS_CUDA_GEMM_END_ROWS_H
+#define PLUGINS_CUDA_GEMM_END_ROWS_H
 
 #include "gemm/tile/key.h"
 

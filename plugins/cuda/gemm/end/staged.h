@@ -1,8 +1,8 @@
 /* The staged epilogue of the wgmma kernel: the sums go to shared memory, and from there by rows to
  * C. It adds the sums of the groups of a cluster, which share a tile, and needs no tensor map of
  * C. */
-#ifndef HALYARD_CUDA_GEMM_STAGED_H
-#define HALYARD_CUDA_GEMM_STAGED_H
+#ifndef PLUGINS_CUDA_GEMM_END_STAGED_H
+#define PLUGINS_CUDA_GEMM_END_STAGED_H
 
 #include "gemm/tile/key.h"
 #include "lower/text.h"

@@ -4,8 +4,8 @@
  * Each of the four warps copies its own lines of a stage, by the aligned pieces of 16 bytes that
  * they meet, into a ring of `raw` stages that no other warp uses (cp.async), waits for the oldest
  * one, and writes that one shifted into the stage of the ring that the units read. */
-#ifndef HALYARD_CUDA_GEMM_DIRECT_H
-#define HALYARD_CUDA_GEMM_DIRECT_H
+#ifndef PLUGINS_CUDA_GEMM_PRODUCER_DIRECT_H
+#define PLUGINS_CUDA_GEMM_PRODUCER_DIRECT_H
 
 #include "gemm/tile/key.h"
 

@@ -5,8 +5,8 @@
  * lines begin at multiples of that. One that is contiguous along k is transposed by copies of
  * single elements. (By registers, with loads of 16 bytes, an H100 takes 2 to 24 % more time.)
  * */
-#ifndef HALYARD_CUDA_GEMM_FMA_LOAD_H
-#define HALYARD_CUDA_GEMM_FMA_LOAD_H
+#ifndef PLUGINS_CUDA_GEMM_PRODUCER_FMA_H
+#define PLUGINS_CUDA_GEMM_PRODUCER_FMA_H
 
 #include "gemm/tile/fma.h"
 

@@ -1,6 +1,6 @@
 /* The tiles of strict F32 products. */
-#ifndef HALYARD_CUDA_GEMM_FMA_TILE_H
-#define HALYARD_CUDA_GEMM_FMA_TILE_H
+#ifndef PLUGINS_CUDA_GEMM_TILE_FMA_H
+#define PLUGINS_CUDA_GEMM_TILE_FMA_H
 
 #include "gemm/tile/key.h"
 

@@ -1,6 +1,6 @@
 /* What a kernel of matrix products depends on, and its parameters. */
-#ifndef HALYARD_CUDA_GEMM_KEY_H
-#define HALYARD_CUDA_GEMM_KEY_H
+#ifndef PLUGINS_CUDA_GEMM_TILE_KEY_H
+#define PLUGINS_CUDA_GEMM_TILE_KEY_H
 
 #include <hal/ir.h>
 #include <hal/plugin.h>

@@ -1,7 +1,7 @@
 /* What the texts of all matrix products have in common: the module around a kernel's body, and the
  * order of tiles. */
-#ifndef HALYARD_CUDA_GEMM_MODULE_H
-#define HALYARD_CUDA_GEMM_MODULE_H
+#ifndef PLUGINS_CUDA_GEMM_TILE_MODULE_H
+#define PLUGINS_CUDA_GEMM_TILE_MODULE_H
 
 #include "gemm/tile/key.h"
 #include "lower/text.h"

@@ -12,8 +12,8 @@
  *
  * Fences of clusters order shared memory alone (.sync_restrict, PTX 8.6): those of all memory wait
  * for the device's, half a microsecond each. */
-#ifndef HALYARD_CUDA_GEMM_RING_H
-#define HALYARD_CUDA_GEMM_RING_H
+#ifndef PLUGINS_CUDA_GEMM_TILE_RING_H
+#define PLUGINS_CUDA_GEMM_TILE_RING_H
 
 #include "gemm/tile/key.h"
 

@@ -1,7 +1,7 @@
 /* The sums of a tile by wgmma, in registers %f0 and on, and the small parts of F32 that three-term
  * products need. */
-#ifndef HALYARD_CUDA_GEMM_SUMS_H
-#define HALYARD_CUDA_GEMM_SUMS_H
+#ifndef PLUGINS_CUDA_GEMM_TILE_SUMS_H
+#define PLUGINS_CUDA_GEMM_TILE_SUMS_H
 
 #include "gemm/tile/key.h"
 

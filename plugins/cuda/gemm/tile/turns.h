@@ -43,8 +43,8 @@
  *   barriers of a group that has ended.
  * - A warpgroup has its own box of C, and a barrier of its own for it (1 or 2). The work-item that
  *   stores it waits until the store before has read it, of the same tile or the one before. */
-#ifndef HALYARD_CUDA_GEMM_TURNS_H
-#define HALYARD_CUDA_GEMM_TURNS_H
+#ifndef PLUGINS_CUDA_GEMM_TILE_TURNS_H
+#define PLUGINS_CUDA_GEMM_TILE_TURNS_H
 
 #include "gemm/tile/key.h"
 

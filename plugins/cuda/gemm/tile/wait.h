@@ -1,6 +1,6 @@
 /* Waits of the kernels of native matrix products, which HAL_CUDA_GEMM_WAIT bounds. */
-#ifndef HALYARD_CUDA_GEMM_WAIT_H
-#define HALYARD_CUDA_GEMM_WAIT_H
+#ifndef PLUGINS_CUDA_GEMM_TILE_WAIT_H
+#define PLUGINS_CUDA_GEMM_TILE_WAIT_H
 
 #include "gemm/tile/key.h"
 

@@ -1,7 +1,7 @@
 /* Declarations of Apple's Metal framework that a compute backend may use, for tests/metal only. Not
  * Apple's header: names, values and types follow public metadata, and facts.py compares them. */
-#ifndef METAL_STANDIN_METAL_H
-#define METAL_STANDIN_METAL_H
+#ifndef TESTS_METAL_FRAMEWORK_METAL_METAL_H
+#define TESTS_METAL_FRAMEWORK_METAL_METAL_H
 
 #import <Foundation/Foundation.h>
 

@@ -1,7 +1,7 @@
 /* What the tests of the cpu plugin share: the plugin opened as hal opens it, with each of its
  * instruction sets in turn, and kernels judged by the reference interpreter. */
-#ifndef HALYARD_CPU_FIXTURE_H
-#define HALYARD_CPU_FIXTURE_H
+#ifndef TESTS_UNIT_PLUGINS_CPU_CPU_FIXTURE_H
+#define TESTS_UNIT_PLUGINS_CPU_CPU_FIXTURE_H
 
 #include "unit.h"
 #include <dlfcn.h>

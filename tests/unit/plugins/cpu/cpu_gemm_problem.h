@@ -1,8 +1,8 @@
 /* Matrix products of the cpu plugin's plans as tests see them: operands with guard pages after the
  * matrices and NaN between their rows, runs, and the comparison with a plain product in double, or
  * long double for f64. */
-#ifndef HALYARD_CPU_GEMM_PROBLEM_H
-#define HALYARD_CPU_GEMM_PROBLEM_H
+#ifndef TESTS_UNIT_PLUGINS_CPU_CPU_GEMM_PROBLEM_H
+#define TESTS_UNIT_PLUGINS_CPU_CPU_GEMM_PROBLEM_H
 
 #include "cpu/gemm/gemm.h"
 #include "cpu/gemm/levels.h"

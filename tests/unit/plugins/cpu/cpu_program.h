@@ -1,7 +1,7 @@
 /* Random kernels and their run on each instruction set: for test_cpu_programs and the fuzz target
  * fuzz_cpu_programs. */
-#ifndef HALYARD_CPU_PROGRAM_H
-#define HALYARD_CPU_PROGRAM_H
+#ifndef TESTS_UNIT_PLUGINS_CPU_CPU_PROGRAM_H
+#define TESTS_UNIT_PLUGINS_CPU_CPU_PROGRAM_H
 
 #include "cpu_fixture.h"
 

@@ -1,7 +1,7 @@
 /* What the tests of sharing have in common: a device with some threads that runs a kernel over
  * cells, and threads that keep processors busy. */
-#ifndef HALYARD_CPU_SHARE_FIXTURE_H
-#define HALYARD_CPU_SHARE_FIXTURE_H
+#ifndef TESTS_UNIT_PLUGINS_CPU_CPU_SHARE_FIXTURE_H
+#define TESTS_UNIT_PLUGINS_CPU_CPU_SHARE_FIXTURE_H
 
 #include "cpu_fixture.h"
 

@@ -1,6 +1,6 @@
 /* Sums of products that matrix products are compared with. */
-#ifndef HALYARD_TEST_CPU_SUM_H
-#define HALYARD_TEST_CPU_SUM_H
+#ifndef TESTS_UNIT_PLUGINS_CPU_CPU_SUM_H
+#define TESTS_UNIT_PLUGINS_CPU_CPU_SUM_H
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* The cuda plugin over a driver without a GPU (cuda_mock.h), for the tests of its parts: a device
  * and a queue for each test, kernels, memory and batches. */
-#ifndef TESTS_UNIT_CUDA_FIXTURE_H
-#define TESTS_UNIT_CUDA_FIXTURE_H
+#ifndef TESTS_UNIT_PLUGINS_CUDA_CUDA_FIXTURE_H
+#define TESTS_UNIT_PLUGINS_CUDA_CUDA_FIXTURE_H
 
 #include "../plugin_host.h"
 #include <cuda/kernel.h>

@@ -1,7 +1,7 @@
 /* Native matrix products of the cuda plugin over a driver without a GPU (cuda_mock.h), for the
  * tests of them: a device for each test, descriptions, kernels and launches. */
-#ifndef TESTS_UNIT_CUDA_GEMM_FIXTURE_H
-#define TESTS_UNIT_CUDA_GEMM_FIXTURE_H
+#ifndef TESTS_UNIT_PLUGINS_CUDA_CUDA_GEMM_FIXTURE_H
+#define TESTS_UNIT_PLUGINS_CUDA_CUDA_GEMM_FIXTURE_H
 
 #include "../plugin_host.h"
 #include <cuda/gemm/tile/key.h>

@@ -1,7 +1,7 @@
 /* A CUDA driver without a GPU, for tests of the cuda plugin: memory is the host's, streams do their
  * work at once, launches are only written down. Built as libcuda.so.1; cuda_mock.c has it. */
-#ifndef TESTS_UNIT_CUDA_MOCK_H
-#define TESTS_UNIT_CUDA_MOCK_H
+#ifndef TESTS_UNIT_PLUGINS_CUDA_CUDA_MOCK_H
+#define TESTS_UNIT_PLUGINS_CUDA_CUDA_MOCK_H
 
 #include <stdatomic.h>
 #include <stdint.h>

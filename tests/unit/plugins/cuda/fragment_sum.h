@@ -1,6 +1,6 @@
 /* An epilogue for the tests of native matrix products. */
-#ifndef TESTS_UNIT_CUDA_FRAGMENT_SUM_H
-#define TESTS_UNIT_CUDA_FRAGMENT_SUM_H
+#ifndef TESTS_UNIT_PLUGINS_CUDA_FRAGMENT_SUM_H
+#define TESTS_UNIT_PLUGINS_CUDA_FRAGMENT_SUM_H
 
 #include "../plugin_host.h"
 #include <hal/ir_build.h>

@@ -1,8 +1,8 @@
 /* An NCCL without GPUs, for tests of the cuda plugin over cuda_mock.h: ranks of one process, whose
  * memory is the host's. The end of a unit waits until all ranks have called, and data has moved.
  * Built as libnccl.so.2; nccl_mock.c has it. */
-#ifndef TESTS_UNIT_NCCL_MOCK_H
-#define TESTS_UNIT_NCCL_MOCK_H
+#ifndef TESTS_UNIT_PLUGINS_CUDA_NCCL_MOCK_H
+#define TESTS_UNIT_PLUGINS_CUDA_NCCL_MOCK_H
 
 #include <stdatomic.h>
 #include <stddef.h>

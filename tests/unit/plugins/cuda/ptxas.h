@@ -1,7 +1,7 @@
 /* Texts of kernels: words in them, and NVIDIA's assembler, PTXAS, which is empty where it is not
  * installed. */
-#ifndef TESTS_CUDA_PTXAS_H
-#define TESTS_CUDA_PTXAS_H
+#ifndef TESTS_UNIT_PLUGINS_CUDA_PTXAS_H
+#define TESTS_UNIT_PLUGINS_CUDA_PTXAS_H
 
 #include <stdbool.h>
 #include <stdint.h>
