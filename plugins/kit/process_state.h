@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#if defined __APPLE__
+#if __has_include(<xlocale.h>)
 #include <xlocale.h>
 #endif
 

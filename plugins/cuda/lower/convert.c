@@ -42,7 +42,7 @@ static void lower_cast(cuda_lowering *l, uint32_t index)
     } else if (hal_type_is_float(to) && (hal_type_is_integer(from) || to == HAL_TYPE_F32)) {
         cuda_emit(l, "cvt.rn$$ $, $;", cuda_type(to), cuda_type(from), cuda_define(l, index), a);
     } else {
-        /* The driver's assembler extends the sign in a shift by a constant of what cvt.s64.u32 gave. */
+        /* The driver's assembler shifts what cvt.s64.u32 gave as if its sign had been extended. */
         const hal_type wide = from == HAL_TYPE_U32 && to == HAL_TYPE_I64 ? HAL_TYPE_U64 : to;
         cuda_emit(l, "cvt$$ $, $;", cuda_type(wide), cuda_type(from), cuda_define(l, index), a);
     }
