@@ -4,7 +4,6 @@ lint_architecture and lint_architecture_self_test.
 
 architecture.py ROOT BUILD [--report]   no file of a library calls or includes one of a higher folder;
                                         no files include or call each other in a circle, but for
-                                        pairs in the units of MAX_CYCLE_OF
 architecture.py --self-test             sees small trees that break each rule
 """
 import json
@@ -35,7 +34,6 @@ LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "comm", "layers"),
                                "memory", "archive", "kernel", "transfer", "queue", "point",
                                "commands", "plugin")}
 MAX_CYCLE = 1
-MAX_CYCLE_OF = {"hal/src": 2, "ops/src": 2}  # cycles that are still there
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -54,7 +52,7 @@ def main(arguments):
         for kind, edges in (("include", includes), ("call", calls)):
             cycles = [cycle for cycle in strongly_connected(edges) if len(cycle) > 1]
             faults += [f"{unit}: a cycle of {kind}s through {len(cycle)} files: {' '.join(cycle)}"
-                       for cycle in cycles if len(cycle) > MAX_CYCLE_OF.get(unit, MAX_CYCLE)]
+                       for cycle in cycles if len(cycle) > MAX_CYCLE]
             if "--report" in arguments:
                 sizes = sorted((len(cycle) for cycle in cycles), reverse=True)
                 print(f"{unit}: {kind} cycles of {sizes} files")
