@@ -3,7 +3,7 @@
 lint_architecture and lint_architecture_self_test.
 
 architecture.py ROOT BUILD [--report]   no file of a library calls or includes one of a higher folder;
-                                        no files include or call each other in a circle, but for
+                                        no files include or call each other in a circle
 architecture.py --self-test             sees small trees that break each rule
 """
 import json
