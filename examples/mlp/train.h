@@ -27,7 +27,7 @@ typedef struct train_outcome {
 } train_outcome;
 
 /* Each rank of the communicator (null: none) learns from an equal part of every batch, or with an
- * equal part of the layers, and ends with the same outcome but for step_us; the number of ranks
+ * equal part of the layers, and ends with the same outcome except for step_us; the number of ranks
  * divides TRAIN_BATCH or the width. */
 hal_status train_and_test(ops_context *context, hal_comm *comm, const train_settings *settings,
                           const digits_data *training, const digits_data *test,

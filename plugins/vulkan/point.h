@@ -11,7 +11,7 @@ hal_status vulkan_point_await_time(hal_plugin_queue *queue, uint64_t value);
 /* Prepares the time of a point by the host, which costs the device nothing, after
  * vulkan_point_await_time. Where the host cannot, commands.c does it. */
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value);
-/* Waits for a value that was sent; on a device that was given up, too. */
+/* Waits for a value that was sent; on a device that was given up as well. */
 hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);

@@ -1,7 +1,7 @@
 /* Promise 5: processes end with status 0 while threads are at work: those of the cpu plugin on a
  * batch that nobody waits for, and one of the program's own that records and flushes for ever. Half
  * of them end by returning from main, half by exit in the other thread.
- * usage: exits COUNT   runs itself so many times */
+ * usage: exits COUNT   runs itself that many times */
 #include <hal/hal.h>
 #include <pthread.h>
 #include <spawn.h>

@@ -15,7 +15,7 @@ enum { POOL = 12, MOST_ELEMENTS = 64, MOST_CALLS = 64 };
 typedef struct machine {
     const uint8_t *data, *end;
     ops_array *pool[POOL];
-    uint8_t is_far[POOL]; /* so many elements that only shapes are looked at */
+    uint8_t is_far[POOL]; /* that many elements that only shapes are looked at */
     uint32_t scopes;
     int recording, unfused;
     ops_array *spare; /* for places of the pool that are empty */

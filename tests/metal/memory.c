@@ -1,5 +1,5 @@
 /* Memory of buffers, with pages on both sides that end a kernel's access: the end of a buffer is
- * the end of a page, but for its alignment. */
+ * the end of a page, except for its alignment. */
 #include "standin.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The stand-in's checks: each test breaks one rule of Metal and expects a command buffer that
- * fails, with the sentence. What follows the rules has to pass, too. Runs without
+ * fails, with the sentence. What follows the rules has to pass as well. Runs without
  * METAL_STANDIN_STRICT. */
 #import <Metal/Metal.h>
 

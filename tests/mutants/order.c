@@ -10,7 +10,7 @@
 
 #define MOST_PENDING 64u /* batches of a queue */
 #define SHORT 2u         /* commands of a batch that a wait with a limit runs */
-#define LOOKS 64u        /* a look at a longer batch runs it once in so many */
+#define LOOKS 64u        /* a look at a longer batch runs it once in that many */
 
 /* A batch that has not run yet. */
 typedef struct pending {
@@ -40,7 +40,7 @@ static struct {
     bool limit_lies;        /* a wait that ends by its limit says that all is done */
     bool overtakes;         /* a batch overtakes the one before it */
     bool copies_short;      /* copies to another device lose the last bytes */
-    uint32_t early_from;    /* a wait does without the last batch from so many on; 0: never */
+    uint32_t early_from;    /* a wait does without the last batch from that many on; 0: never */
 } faults;
 
 static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch);

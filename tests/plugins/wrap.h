@@ -65,7 +65,7 @@ bool wrap_ir_copy(wrap_ir *copy, const hal_ir_kernel *ir, uint32_t more);
 void wrap_ir_free(wrap_ir *copy);
 
 /* Puts a record in front of record `at`, while there is room; gives `at`, its value. What referred
- * to record `at` or a later one goes on to do so. */
+ * to record `at` or a later one continues to do so. */
 hal_ir_value wrap_ir_insert(wrap_ir *copy, uint32_t at, hal_ir_record record);
 
 /* The same with a constant of these bits. */

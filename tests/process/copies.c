@@ -1,5 +1,5 @@
 /* Two copies of the library in a process with one folder of plugins: the second one is refused with
- * the reason, and the first one goes on after the second one is closed.
+ * the reason, and the first one continues after the second one is closed.
  * devices: cpu */
 #include "process.h"
 

@@ -27,7 +27,7 @@ int main(void)
     pthread_t thread;
     pthread_attr_t attributes;
     setenv("HAL_CACHE_DIR", "off", 1);
-    /* Two pages that stay untouched: a frame that steps over one of them is seen, too. */
+    /* Two pages that stay untouched: a frame that steps over one of them is seen as well. */
     uint8_t *memory =
         mmap(NULL, STACK + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {

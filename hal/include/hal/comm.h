@@ -11,7 +11,7 @@
  * the ranks are.
  *
  * A failure of one rank ends the communicator on all ranks: their collectives in flight fail with
- * the rank's status and message, later ones at once. Other work of their queues goes on.
+ * the rank's status and message, later ones at once. Other work of their queues continues.
  *
  * docs/communicators.md describes algorithms, failures and launchers. */
 #ifndef HAL_COMM_H

@@ -124,7 +124,7 @@ HAL_API hal_ir_value hal_ir_binary(hal_ir_builder *builder, uint32_t opcode, hal
 HAL_API hal_ir_value hal_ir_ternary(hal_ir_builder *builder, uint32_t opcode, hal_ir_value x,
                                     hal_ir_value y, hal_ir_value z);
 
-/* A transcendental function with flags (HAL_IR_FAST); `y` is HAL_IR_NONE but for POW.
+/* A transcendental function with flags (HAL_IR_FAST); `y` is HAL_IR_NONE except for POW.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_math(hal_ir_builder *builder, uint32_t opcode, hal_ir_value x,
                                  hal_ir_value y, uint32_t flags);
@@ -159,7 +159,7 @@ HAL_API void hal_ir_store_wide(hal_ir_builder *builder, hal_ir_memory_id memory,
                                hal_ir_value value);
 
 /* An atomic operation of kind HAL_IR_ATOMIC_* on one element; gives the old value. `comparand` is
- * HAL_IR_NONE but for COMPARE_EXCHANGE. Order between work-items is relaxed.
+ * HAL_IR_NONE except for COMPARE_EXCHANGE. Order between work-items is relaxed.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_atomic(hal_ir_builder *builder, uint32_t kind,
                                    hal_ir_memory_id memory, hal_ir_value index,
@@ -167,7 +167,7 @@ HAL_API hal_ir_value hal_ir_atomic(hal_ir_builder *builder, uint32_t kind,
                                    hal_ir_value comparand);
 
 /* Copies `width` elements from a binding to shared memory of the same type while the work-item
- * goes on. They are there after hal_ir_async_wait of the set they were committed in, and for the
+ * continues. They are there after hal_ir_async_wait of the set they were committed in, and for the
  * other work-items after a barrier that follows it.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API void hal_ir_async_copy(hal_ir_builder *builder, hal_ir_memory_id shared,

@@ -317,7 +317,7 @@ static void call_report(backend_call *call, hal_status status)
     hal_timeline_unpin(call->timeline);
 }
 
-/* Work that goes on after the abort: the device is of no use any more. The time counts from when
+/* Work that continues after the abort: the device is of no use any more. The time counts from when
  * the device has reached the collective, which earlier work may delay. */
 static void call_give_up(backend_call *call)
 {

@@ -512,7 +512,7 @@ static hal_status check_ranges(collective_plan *of)
     return status == HAL_OK ? check_overlap(of) : status;
 }
 
-/* Fills `of`. Errors: INVALID_ARGUMENT, UNSUPPORTED; the communicator goes on. */
+/* Fills `of`. Errors: INVALID_ARGUMENT, UNSUPPORTED; the communicator continues. */
 static hal_status collective_check(hal_queue *queue, hal_comm *comm, const hal_collective *what,
                                    hal_range send, hal_range recv, uint64_t count,
                                    collective_plan *of)
@@ -610,7 +610,7 @@ static hal_status collective_record(const collective_plan *of)
     return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
 }
 
-/* A backend copies the rank's own part, but for a rank that exchanges with itself. */
+/* A backend copies the rank's own part, except for a rank that exchanges with itself. */
 static hal_status backend_record(const collective_plan *of)
 {
     hal_status status = hal_backend_compare(of->comm, of->queue, &of->call, of->since);

@@ -1,4 +1,4 @@
-/* Direct reads, see direct.h. Each read copies the key of the process, too, which tells one that
+/* Direct reads, see direct.h. Each read copies the key of the process as well, which tells one that
  * ended and whose number another process got, and one of another container. */
 #include "direct.h"
 

@@ -39,7 +39,7 @@ typedef struct hal_mpi_entries {
                    hal_mpi_request *request);
     int (*test)(hal_mpi_request *request, int *done);
     void (*cancel)(hal_mpi_request *request); /* a receive ends unless it is matched; test tells */
-    void (*forget)(hal_mpi_request *request); /* goes on without the caller */
+    void (*forget)(hal_mpi_request *request); /* continues without the caller */
     void (*describe)(int error, char *text, uint32_t bytes);
 } hal_mpi_entries;
 

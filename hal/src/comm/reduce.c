@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define GROUP_ITEMS 256u
-#define UNROLLED_RANKS 4u /* communicators of up to so many ranks have a kernel of their own */
+#define UNROLLED_RANKS 4u /* communicators of up to that many ranks have a kernel of their own */
 
 /* Where the own contribution is, and the result. */
 typedef enum reduce_form {

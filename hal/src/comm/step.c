@@ -85,7 +85,7 @@ static hal_status step_own_status(group_step *step, hal_status status)
     return step_fail(step, step->comm->rank, status, message);
 }
 
-/* Whether the step goes on without `rank`, whose process may have ended. */
+/* Whether the step continues without `rank`, whose process may have ended. */
 static int step_needs_no_more_of(const group_step *step, uint32_t rank)
 {
     const hal_mailbox *mailbox = step->comm->mailbox;
@@ -347,7 +347,7 @@ static hal_status step_receive_all(group_step *step, int *done)
     return *done ? HAL_OK : step_wait_for(step, missing, "reach");
 }
 
-/* Puts what the step offers in the slot, too, once a rank cannot read it. Ranks that refuse each
+/* Puts what the step offers in the slot as well, once a rank cannot read it. Ranks that refuse each
  * other do so before they receive. */
 static void step_help_refused(const group_step *step)
 {

@@ -67,7 +67,7 @@ static hal_status batch_flush(hal_queue *queue)
     return status;
 }
 
-/* With `count_waits`, a batch that only has waits is flushed, too. With `timed`, the time of the
+/* With `count_waits`, a batch that only has waits is flushed as well. With `timed`, the time of the
  * point can be asked for: an empty batch comes after one that has none. */
 static hal_status queue_flush(hal_queue *queue, int count_waits, int timed, hal_point *point)
 {

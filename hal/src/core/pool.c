@@ -304,7 +304,7 @@ void hal_pool_destroy(hal_pool *pool)
 hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle,
                          hal_memory **memory)
 {
-    bytes = bytes ? bytes : 1; /* an empty buffer has memory, too, and can be mapped */
+    bytes = bytes ? bytes : 1; /* an empty buffer has memory as well, and can be mapped */
     pthread_mutex_lock(&pool->lock);
     hal_memory *block = pool_find(pool, kind, block_size(bytes), idle);
     if (block) {
@@ -329,7 +329,7 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     pool_class *class = &pool->classes[memory->kind][class_index(memory->bytes)];
     pthread_mutex_lock(&pool->lock);
     pool->in_use_bytes -= memory->bytes;
-    pool->pooled_bytes += memory->bytes; /* of a kept block, too, which is not taken again */
+    pool->pooled_bytes += memory->bytes; /* of a kept block as well, which is not taken again */
     /* Device memory is reused last in, first out: it may still be in caches. Memory that the host
      * touches must be idle, so it is reused first in, first out. */
     hal_memory **at =

@@ -197,7 +197,7 @@ static inline void hal_ir_record_rename(hal_ir_record *record, const hal_ir_valu
 /* Bytes of the block. */
 size_t hal_ir_kernel_packed_bytes(const hal_ir_kernel *kernel);
 
-/* Copies a kernel to a block of so many bytes, aligned to 8. Returns the block. */
+/* Copies a kernel to a block of that many bytes, aligned to 8. Returns the block. */
 hal_ir_kernel *hal_ir_kernel_pack(const hal_ir_kernel *kernel, void *block);
 
 /* Sets the pointers of a packed kernel that has moved. Returns it, or null where the block is not

@@ -148,7 +148,7 @@ static void keep_used_constants(hal_ir_kernel *kernel, uint32_t *renamed)
     }
 }
 
-/* The last pass, in place: what is left of a verified kernel is one, too. */
+/* The last pass, in place: what is left of a verified kernel is one as well. */
 static hal_status drop_dead_records(hal_ir_kernel *kernel)
 {
     const uint32_t records = kernel->record_count, constants = kernel->constant_count;

@@ -49,7 +49,7 @@ HAL_API hal_status ops_comm_broadcast(ops_context *context, hal_comm *comm, uint
  * collectives; options.queue is null then.
  * Ownership: the results are the innermost scope's or the caller's; nulls after a failure.
  * Threads: the queue's. Errors, options, bits: as ops_comm_all_reduce; those of the evaluation,
- * which end the communicator, too. */
+ * which end the communicator as well. */
 HAL_API hal_status ops_array_all_reduce(hal_comm *comm, uint32_t reduction,
                                         ops_array *const *arrays, uint32_t count,
                                         const ops_comm_options *options,

@@ -19,7 +19,7 @@ typedef enum ops_gemm_impl {
 } ops_gemm_impl;
 
 /* Start from OPS_GEMM_OPTIONS_DEFAULT, the plain product in strict arithmetic, and change fields. A
- * zero-initialised structure is the plain product, too. With other fields set, a size of 0 is an
+ * zero-initialised structure is the plain product as well. With other fields set, a size of 0 is an
  * error, so that a forgotten alpha is not taken for 0. */
 typedef struct ops_gemm_options {
     uint32_t size; /* sizeof(ops_gemm_options) */
@@ -39,7 +39,7 @@ typedef struct ops_gemm_options {
     const ops_tensor *inputs;
     uint32_t input_count;
     /* Levels of Strassen's algorithm for _NORMWISE, at most HAL_GEMM_MAX_LEVELS: so many even where
-     * they take longer, and none where the product cannot have so many. 0: as many as the cost
+     * they take longer, and none where the product cannot have that many. 0: as many as the cost
      * model expects to gain. Other classes ignore it. */
     uint32_t levels;
     /* Bytes of temporary memory that levels of _NORMWISE, or copies of A and B for a native kernel,
@@ -155,7 +155,7 @@ typedef struct ops_gemm_prepare_options {
     int64_t rows;       /* of the matrices A that follow, about; 0: not known; levels then take
                          * them for as many as B has */
     uint64_t max_bytes; /* that the object may take; at least a copy of B. 0: no limit */
-    uint32_t levels; /* of _NORMWISE, as in ops_gemm_options: the sums are those of so many, or of
+    uint32_t levels; /* of _NORMWISE, as in ops_gemm_options: the sums are those of that many, or of
                          * fewer where max_bytes or the lengths allow no more */
 } ops_gemm_prepare_options;
 

@@ -148,7 +148,7 @@ HAL_API hal_status ops_pointwise(ops_context *context, const ops_expression *exp
 /* y = f(x) and z = f(x, y); operands of one value type, the result of that or of BOOL. A type that
  * differs from the result's in storage only (F16 and F32, say) is converted at the store. Functions
  * of narrow floats, and those of arrays, may have shorter forms than ops_unary_value: the error is
- * at most 2 units in the last place, but for gelu, silu, erf and tan (docs/conformance.md).
+ * at most 2 units in the last place, except for gelu, silu, erf and tan (docs/conformance.md).
  * Threads: the queue's. Errors: as ops_pointwise. */
 HAL_API hal_status ops_unary(ops_context *context, ops_unary_function function, const ops_tensor *x,
                              HAL_OUT const ops_tensor *y);

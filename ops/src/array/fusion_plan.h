@@ -1,7 +1,7 @@
 /* Fusion plans: what one kernel computes. A plan is an anchor (a reduction, softmax, matrix product
  * or move by index) with the elementwise nodes before it (prologue) and after it (epilogue), or,
  * without an anchor, elementwise nodes alone (in `epilogue`), or rows: reductions along one axis
- * with what is computed for them and from them, such as a normalisation (in `epilogue`, too).
+ * with what is computed for them and from them, such as a normalisation (in `epilogue` as well).
  * execute.c makes plans and passes them to fusion_record.c. */
 #ifndef OPS_SRC_ARRAY_FUSION_PLAN_H
 #define OPS_SRC_ARRAY_FUSION_PLAN_H
@@ -46,7 +46,7 @@ typedef struct ops_fusion_plan {
 bool ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout);
 
 /* Plans the kernel of a deferred root. Returns a deferred array that has to be computed first, and
- * then the plan is void; null when the plan is complete but for its operands. `a_source`: an
+ * then the plan is void; null when the plan is complete except for its operands. `a_source`: an
  * array that need not be computed as the first operand of a product, since its sums are given. */
 ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
                                 const ops_array *a_source);

@@ -82,7 +82,7 @@ static uint8_t program_add_node(ops_row_program *program, const ops_fusion_clust
 }
 
 /* A tensor of rows' results with the reduced axis, of length 1. It has the axes of `shape` in their
- * order, but for some of length 1. */
+ * order, except for some of length 1. */
 static ops_tensor with_row_axis(const ops_tensor *tensor, const ops_tensor *shape, uint32_t axis)
 {
     ops_tensor made = *tensor;

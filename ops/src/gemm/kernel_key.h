@@ -8,7 +8,7 @@
 
 #define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)
 
-/* Parts of k are multiples of so many steps, so that they start aligned. */
+/* Parts of k are multiples of that many steps, so that they start aligned. */
 #define OPS_GEMM_DEPTH_STEP 64u
 
 OPS_KEY_STRUCTURES_BEGIN

@@ -164,7 +164,7 @@ static uint32_t set_unit_widths(const ops_gemm_task *t, ops_gemm_kernel_key *key
     return ops_gemm_access_bytes(key);
 }
 
-/* Whether bindings and storage allow matrix units' accesses of so many bytes: halves inside of
+/* Whether bindings and storage allow matrix units' accesses of that many bytes: halves inside of
  * words need 16-bit storage. */
 static bool units_can_read(const ops_context *context, const ops_gemm_task *t, uint32_t access)
 {

@@ -18,7 +18,7 @@ OPS_KEY_STRUCTURES_BEGIN
 /* The axes of a tile in the order of a view's memory. */
 typedef struct ops_tile_order {
     uint8_t axis[OPS_TILE_AXES];
-    uint8_t joint; /* the first so many are one dimension, of which all but the last are whole */
+    uint8_t joint; /* the first that many are one dimension, of which all but the last are whole */
 } ops_tile_order;
 
 typedef struct ops_elementwise_plan {

@@ -131,7 +131,7 @@ static void group_along_axis(const ops_context *context, int64_t outputs, int64_
 }
 
 /* Several short rows of outputs for a group, each whole vectors of work-items: idle lanes cost less
- * than lanes that are not side by side. A step of a group costs as much as some vectors, so many
+ * than lanes that are not side by side. A step of a group costs as much as some vectors, that many
  * rows share it, unless compute units are idle then. False: one row is enough work. */
 static bool group_layers(const ops_context *context, const ops_space *space, int64_t length,
                          uint32_t items, ops_reduce_layout *group)

@@ -125,7 +125,7 @@ static void choose_cache(const ops_context *context, ops_row_pass *pass)
 }
 
 /* With few work-items on a compute unit, more loads at once: the order of additions has no part in
- * that but for blocks of steps. Programs with two values for a state lack the registers. */
+ * that except for blocks of steps. Programs with two values for a state lack the registers. */
 static void choose_unroll(const ops_context *context, ops_row_pass *pass)
 {
     ops_reduce_layout *group = &pass->group;

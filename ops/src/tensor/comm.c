@@ -63,7 +63,7 @@ static hal_status bucket_copy(const group_list *list, uint32_t first, uint32_t e
     return status;
 }
 
-/* The places between tensors are reduced, too, and never read. */
+/* The places between tensors are reduced as well, and never read. */
 static hal_status bucket_record(const group_list *list, uint32_t first, uint32_t end,
                                 uint64_t bytes)
 {

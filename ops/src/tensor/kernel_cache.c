@@ -47,7 +47,7 @@ static hal_status kernel_build(hal_device *device, const hal_kernel_fingerprint 
     return status;
 }
 
-/* A key has all that the kernel depends on, but for the device and the code of this library. */
+/* A key has all that the kernel depends on, except for the device and the code of this library. */
 static hal_kernel_fingerprint fingerprint_of(const uint64_t key[2])
 {
     return (hal_kernel_fingerprint){.hash = {key[0], key[1]},

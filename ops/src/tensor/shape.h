@@ -31,7 +31,7 @@ ops_tensor ops_row_major(const ops_tensor *tensor);
  * stride 0 have no place in the order. */
 bool ops_is_reordered(const ops_tensor *tensor);
 
-/* Whether the elements of two tensors of one shape have the same places but for the offset. */
+/* Whether the elements of two tensors of one shape have the same places except for the offset. */
 bool ops_same_strides(const ops_tensor *x, const ops_tensor *y);
 
 /* Whether the elements fill memory without gaps, in any order of axes. */

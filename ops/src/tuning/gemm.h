@@ -107,7 +107,7 @@ typedef struct ops_gemm_tuning {
     uint16_t max_split_block;                  /* lines of a block of intra-group split-K */
     uint16_t max_items;                        /* work-items of a group without staging */
     uint16_t max_values; /* elements in flight in registers; where the device tells its registers */
-    uint16_t sums_share, values_share; /* sums may take one of so many, values one of so many */
+    uint16_t sums_share, values_share; /* sums may take one of that many, values one of that many */
     uint16_t outer_max_k; /* steps of k of products that may write more than they read again */
     uint8_t outer_rows, outer_steps; /* rows and steps of their work-items */
     uint8_t reduce_unroll;           /* loads in flight of the kernel that adds partial sums */

@@ -19,7 +19,7 @@ struct cpu_gemm_strip {
     void *c;
     int64_t ldc;
     double alpha, beta;
-    bool in_chains; /* few rows: each element has several sums, of every so many terms */
+    bool in_chains; /* few rows: each element has several sums, of every that many terms */
     bool streams;   /* whole vectors of C are aligned and are written past the caches */
     /* What comes into the second cache with even and with odd panels: memory, and bytes for each
      * k. Null: nothing. */

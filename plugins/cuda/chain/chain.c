@@ -129,7 +129,7 @@ static hal_status chain_create(hal_plugin_queue *queue, uint32_t capacity, bool 
     return HAL_OK;
 }
 
-/* How often a run was seen before. It counts runs that no chain holds, too, as more of them may
+/* How often a run was seen before. It counts runs that no chain holds as well, as more of them may
  * take turns than there are chains; a run with the same slot restarts the count. */
 static uint32_t run_seen_again(hal_plugin_queue *queue, uint64_t hash)
 {

@@ -18,7 +18,7 @@ hal_status cuda_creation_begin(hal_plugin_device *device, const nccl_id *id, uin
  * After the end it answers the same each time. */
 nccl_result cuda_creation_poll(cuda_creation *creation, nccl_comm *comm);
 
-/* Frees the creation. One in progress goes on by itself and ends what it makes. */
+/* Frees the creation. One in progress continues by itself and ends what it makes. */
 void cuda_creation_leave(cuda_creation *creation);
 
 /* Ends communicators by ncclCommAbort or ncclCommDestroy, in one unit. Waits for up to 3 s; then

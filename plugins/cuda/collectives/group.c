@@ -130,7 +130,7 @@ static void clique_fail(clique *of, nccl_comm comm, nccl_result result, const ch
 
 /* ---- Rounds; the caller holds the lock ---- */
 
-/* The parts of all_to_all as messages; that to the rank itself is one, too. */
+/* The parts of all_to_all as messages; that to the rank itself is one as well. */
 static nccl_result all_to_all_call(const hal_plugin_comm *rank)
 {
     const nccl_library *nccl = cuda_nccl();
@@ -193,7 +193,7 @@ static nccl_result rank_call(const hal_plugin_comm *rank)
     }
 }
 
-/* The rank's queue goes on after the last collective of the device. The context is current. */
+/* The rank's queue continues after the last collective of the device. The context is current. */
 static hal_status rank_follow(const hal_plugin_comm *rank)
 {
     const hal_plugin_wait *last = &rank->device->last_collective;

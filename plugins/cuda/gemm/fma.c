@@ -67,7 +67,7 @@ static void write_load_segment(kit_text *t, const cuda_gemm_key *key, uint32_t n
     kit_text_add(t, "LOADS%u:\n", number);
 }
 
-/* Fills the ring but for one stage. */
+/* Fills the ring except for one stage. */
 static void write_first_loads(kit_text *t, const cuda_gemm_key *key)
 {
     const cuda_fma_tile *tile = cuda_fma_tile_of(key);

@@ -450,8 +450,8 @@ static bool plans_have_one_order(const cuda_gemm_plan *plan, const cuda_gemm_pla
     return a->split == b->split && a->in_memory == b->in_memory && a->swapped == b->swapped;
 }
 
-/* Whether a tile is that of HAL_CUDA_GEMM but for its columns, or may be chosen where that names
- * none. Pairs whose parts are added through memory are slower on an H100 but for few products,
+/* Whether a tile is that of HAL_CUDA_GEMM except for its columns, or may be chosen where that names
+ * none. Pairs whose parts are added through memory are slower on an H100 except for few products,
  * which gain little, as are pairs whose warpgroups take turns; turns were measured with 16-bit
  * types alone. */
 static bool way_is_taken(const cuda_gemm_key *key, const cuda_gemm_tile *forced)

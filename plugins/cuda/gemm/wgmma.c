@@ -294,7 +294,7 @@ static void write_ranks(kit_text *t, const cuda_gemm_key *key)
                  half, CUDA_GEMM_LINE);
 }
 
-/* The barriers are there before any warp of the cluster goes on; nothing of global memory is read
+/* The barriers are there before any warp of the cluster continues; nothing of global memory is read
  * before the kernels before this one have ended. */
 static void write_start(kit_text *t, const cuda_gemm_key *key)
 {

@@ -1,5 +1,5 @@
 /* The runner of hal-conformance: cases that crash, hang, print, fork or end their process are
- * results, the run goes on after them, what a device claims counts, and what fails is shrunk. On
+ * results, the run continues after them, what a device claims counts, and what fails is shrunk. On
  * the cpu plugin. */
 
 #include "unit.h"
@@ -163,7 +163,7 @@ static void claimed(case_run *run, const void *parameters)
     case_ok(run, HAL_ERROR_UNSUPPORTED, "a call");
 }
 
-/* Runs the cases of a list, each for so many seconds at most. The results are to be freed. */
+/* Runs the cases of a list, each for that many seconds at most. The results are to be freed. */
 static report_result *run_list_within(case_list *list, expect_list *expected, unsigned jobs,
                                       unsigned seconds)
 {

@@ -33,7 +33,7 @@ uint32_t cuda_fma_sums_bytes(const cuda_fma_tile *tile)
     return tile->slices * slice_bytes(tile);
 }
 
-/* Pieces of a work-item, of so many elements; at most `most` of them at once. */
+/* Pieces of a work-item, of that many elements; at most `most` of them at once. */
 static uint32_t piece_count(const cuda_fma_tile *tile, uint32_t width)
 {
     return (uint32_t)tile->rows * tile->columns / width / CUDA_FMA_THREADS;

@@ -20,8 +20,8 @@ typedef struct cuda_fma_operand {
     uint32_t pitch; /* elements from step to step */
     uint32_t width; /* elements of an access */
     /* Access i of a work-item is i / across passes and i mod across jumps behind its first one: */
-    uint32_t passes, pass; /* of so many lines (along k) or steps of k */
-    uint32_t across, jump; /* of so many steps; along k */
+    uint32_t passes, pass; /* of that many lines (along k) or steps of k */
+    uint32_t across, jump; /* of that many steps; along k */
 } cuda_fma_operand;
 
 cuda_fma_operand cuda_fma_operand_of(const cuda_gemm_key *key, bool is_b);

@@ -158,7 +158,7 @@ static bool a_is_shared(const cuda_gemm_key *key)
     return cuda_gemm_rounds(key) && !key->transpose_a;
 }
 
-/* Where a work-item's elements of A are in a stage, but for the step: rows of a warp along k, or
+/* Where a work-item's elements of A are in a stage, except for the step: rows of a warp along k, or
  * boxes of 32 rows across k. %swizzle_a is the swizzled part. */
 static void write_place_of_a(kit_text *t, const cuda_gemm_key *key)
 {

@@ -14,7 +14,7 @@ uint32_t cuda_gemm_sum_registers(const cuda_gemm_key *key);
 void cuda_gemm_sums_begin(kit_text *t, const cuda_gemm_key *key);
 void cuda_gemm_sums_tile(kit_text *t, const cuda_gemm_key *key);
 
-/* Writes: %x0 is the row of the tile that a work-item's first sums have; its others are so many
+/* Writes: %x0 is the row of the tile that a work-item's first sums have; its others are that many
  * rows further down. */
 void cuda_gemm_write_row(kit_text *t, const cuda_gemm_key *key);
 uint32_t cuda_gemm_row_step(const cuda_gemm_key *key);

@@ -108,7 +108,7 @@ SIDES_TEST(queues_of_a_device_wait_in_the_plugin)
     assert_ok(hal_point_wait(point, 0));
 }
 
-/* Of memory that the host sees, too, where nothing has to be recorded to read it. */
+/* Of memory that the host sees as well, where nothing has to be recorded to read it. */
 SIDES_TEST(reading_comes_after_what_the_queue_waits_for)
 {
     side *one = side_open("mock:2");

@@ -100,7 +100,7 @@ static void opening_may_fail(void **state)
     fails("mock:1", HAL_ERROR_TOO_OLD, "the mock was told to fail");
     mock->fail_in[MOCK_DEVICE_OPEN] = 1;
     opens("mock:1,mock_two", "mock_two", 0);
-    mock->fail_in[MOCK_DEVICE_OPEN] = 1; /* auto goes on to the next */
+    mock->fail_in[MOCK_DEVICE_OPEN] = 1; /* auto continues to the next */
     opens("auto", "mock", 1);
 }
 

@@ -1,5 +1,5 @@
 /* Products and what follows them in arrays, over the mock plugin, which has a kernel for products
- * of up to 1,000 rows, but for none whose epilogue reads a mask: an epilogue must not take a
+ * of up to 1,000 rows, except for none whose epilogue reads a mask: an epilogue must not take a
  * product to another kernel, whose sums have another order. */
 #include "ops_mock_place.h"
 

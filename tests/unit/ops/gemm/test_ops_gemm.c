@@ -374,7 +374,7 @@ static void bad_arguments(void **state)
     release(&p);
 }
 
-/* Options of products whose kernels were found before are checked, too. */
+/* Options of products whose kernels were found before are checked as well. */
 static void bad_levels_of_a_repeated_product(void **state)
 {
     const int64_t shape[2] = {16, 16};

@@ -270,7 +270,7 @@ static void product_of_arrays(uint32_t levels, int prepares, float values[2][SQU
     release_all(x, w, ready, y);
 }
 
-/* Arrays have the bits of ops_gemm with so many levels, which differ from each other. */
+/* Arrays have the bits of ops_gemm with that many levels, which differ from each other. */
 TEST(arrays_are_multiplied_by_the_levels_that_are_asked_for)
 {
     static float values[2][SQUARE], c[3][SQUARE], again[SQUARE];
@@ -502,7 +502,7 @@ static void collect(void *user, hal_log_level level, const char *message)
     }
 }
 
-/* Products that were described before are logged, too. */
+/* Products that were described before are logged as well. */
 TEST(repeated_products_are_logged)
 {
     problem q = {.m = 64, .n = 64, .k = 64};

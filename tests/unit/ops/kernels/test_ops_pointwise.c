@@ -681,7 +681,7 @@ static void uncountable_tensors(void **state)
     invalid(ops_tensor_slice(&wide, 0, 1, 1, 1, &view), "63 bits");
     invalid(ops_tensor_permute(&wide, axes, &view), "63 bits");
     invalid(ops_tensor_reshape(&wide, 1, shape, &view), "63 bits");
-    wide.shape[2] = 0; /* none at all, but for strides the other axes count */
+    wide.shape[2] = 0; /* none at all, except for strides the other axes count */
     assert_int_equal(ops_tensor_get_element_count(&wide), 0);
     invalid(ops_copy(test_context, &wide, &wide), "expected elements within the buffer");
     wide.rank = 2;

@@ -1,4 +1,4 @@
-/* Which inputs go through shared memory: those whose direct reads touch so many sectors more that
+/* Which inputs go through shared memory: those whose direct reads touch that many sectors more that
  * writing and reading shared memory costs less. And in which tiles: those whose sides are long in
  * the memory of input and output. */
 #include "unit.h"

@@ -381,7 +381,7 @@ TEST_WITH(two_groups_take_turns, begin, end)
     }
 }
 
-/* Parts of the communicator have backends of their own, but for those of one rank. */
+/* Parts of the communicator have backends of their own, except for those of one rank. */
 TEST_WITH(parts_of_a_group_have_engines, begin, end)
 {
     static const int32_t same[RANKS] = {3, 3}, different[RANKS] = {0, 1}, keys[RANKS] = {1, 0};

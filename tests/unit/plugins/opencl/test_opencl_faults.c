@@ -517,7 +517,7 @@ static int look_inside(const used *u, const mock *counts)
     return wait_inside(u, counts, 0);
 }
 
-/* The next mark is too late, too, unless it has ended. */
+/* The next mark is too late as well, unless it has ended. */
 static int look_before_a_mark(const used *u, const mock *counts)
 {
     CHECK(events_of(u, counts, 1, 16) == 1);

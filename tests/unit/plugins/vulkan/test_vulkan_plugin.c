@@ -557,7 +557,7 @@ static int try_full(const hal_plugin *plugin, hal_plugin_device *device)
     }
     pthread_join(thread, NULL);
     wrong |= atomic_load(&full.wrong);
-    /* The destructions wait without a limit, too. */
+    /* The destructions wait without a limit as well. */
     fflush(NULL);
     _Exit(wrong);
 }
