@@ -180,6 +180,14 @@ static void host_report(const char *message)
 {
 }
 
+static void host_queue_reached(hal_plugin_queue *queue, uint64_t value)
+{
+}
+
+static void host_queue_failed(hal_plugin_queue *queue, const char *message)
+{
+}
+
 /* A host of another major version is refused; one of this version gets the same table each time. */
 static void query(case_run *run, const void *parameters)
 {
@@ -191,7 +199,9 @@ static void query(case_run *run, const void *parameters)
                             .fail = host_fail,
                             .cache_load = host_cache_load,
                             .cache_store = host_cache_store,
-                            .report = host_report};
+                            .report = host_report,
+                            .queue_reached = host_queue_reached,
+                            .queue_failed = host_queue_failed};
     static hal_host other;
     void *symbol = dlsym(library_apart(run), HAL_PLUGIN_QUERY_SYMBOL);
     hal_plugin_query_function ask = NULL;

@@ -106,11 +106,44 @@ static const char *build_id(void)
     return text;
 }
 
+/* The name of a function of minor 0 that the host lacks, or null. Plugins call them without asking,
+ * some only after a failure and on a thread of their own, where a null pointer would end the
+ * process. */
+static const char *missing_function(const hal_host *host)
+{
+    const char *missing = NULL;
+#define REQUIRE(name) missing = HAL_PLUGIN_HAS(host, name) ? missing : #name;
+    REQUIRE(allocate)
+    REQUIRE(release)
+    REQUIRE(log)
+    REQUIRE(fail)
+    REQUIRE(cache_load)
+    REQUIRE(cache_store)
+    REQUIRE(report)
+    REQUIRE(queue_reached)
+    REQUIRE(queue_failed)
+#undef REQUIRE
+    return missing;
+}
+
+static bool host_is_complete(const hal_host *host)
+{
+    char message[128];
+    const char *missing = missing_function(host);
+    if (missing && HAL_PLUGIN_HAS(host, fail)) {
+        snprintf(message, sizeof message,
+                 "expected a host with all functions of ABI %u.0, got one without %s",
+                 HAL_PLUGIN_ABI_MAJOR, missing);
+        host->fail(HAL_ERROR_INVALID_ARGUMENT, message);
+    }
+    return !missing;
+}
+
 const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
                                    void (*set_host)(const hal_host *host))
 {
     static const hal_host *known;
-    if (!host || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
+    if (!host || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR || !host_is_complete(host)) {
         return NULL;
     }
     if (known && known != host) {

@@ -38,8 +38,7 @@ static VkPipelineCache cache_load(hal_plugin_device *device, const uint64_t key[
     const hal_host *host = kit_host();
     void *data = NULL;
     uint64_t bytes = 0;
-    *loaded = host->cache_load &&
-              host->cache_load(device->physical.info.id, key, &data, &bytes) == HAL_OK;
+    *loaded = host->cache_load(device->physical.info.id, key, &data, &bytes) == HAL_OK;
     const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = *loaded ? (size_t)bytes : 0,
                                             .pInitialData = data};
@@ -80,7 +79,7 @@ static void cache_store(hal_plugin_device *device, const uint64_t key[2], VkPipe
 {
     const hal_host *host = kit_host();
     size_t bytes = 0;
-    if (cache == VK_NULL_HANDLE || !host->cache_store ||
+    if (cache == VK_NULL_HANDLE ||
         device->vk.vkGetPipelineCacheData(device->handle, cache, &bytes, NULL) != VK_SUCCESS ||
         bytes <= CACHE_HEADER) {
         return;

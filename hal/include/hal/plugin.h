@@ -242,7 +242,8 @@ typedef enum hal_host_flag { /* hal_host.flags */
     HAL_HOST_VALIDATE = 1    /* validation is on: a plugin that can check kernels does */
 } hal_host_flag;
 
-/* hal's services. The table of threads above says where each may be called. */
+/* hal's services. All functions of minor 0 are there: a plugin calls them without asking. The table
+ * of threads above says where each may be called. */
 typedef struct hal_host {
     uint32_t size;
     uint32_t abi; /* HAL_PLUGIN_ABI of hal */

@@ -1,6 +1,7 @@
 /* plugin_host.h: a host for a plugin under test, whose cache has one entry; the message of the
- * thread's last failure is in `message`, the last line of its log in `logged`; kernels as text;
- * expected texts in files. Included by the tests of plugins and lowerings. */
+ * thread's last failure is in `message`, the last line of its log in `logged`, what failed after
+ * submit in host_failures(); kernels as text; expected texts in files. Included by the tests of
+ * plugins and lowerings. */
 #ifndef TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 #define TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 
@@ -72,6 +73,38 @@ static inline hal_status host_store(const char *id, const uint64_t key[2], const
     return HAL_OK;
 }
 
+static inline void host_report(const char *text)
+{
+    fprintf(stderr, "%s\n", text);
+    abort();
+}
+
+static inline void host_reached(hal_plugin_queue *queue, uint64_t value)
+{
+}
+
+/* Work that failed after submit: how often, and the last time. Read it where no plugin's thread can
+ * add to it. */
+typedef struct host_failure {
+    const hal_plugin_queue *queue;
+    uint32_t count;
+    char message[512];
+} host_failure;
+
+static inline host_failure *host_failures(void)
+{
+    static host_failure failure;
+    return &failure;
+}
+
+static inline void host_failed(hal_plugin_queue *queue, const char *text)
+{
+    host_failure *failure = host_failures();
+    failure->queue = queue;
+    failure->count++;
+    snprintf(failure->message, sizeof failure->message, "%s", text);
+}
+
 static inline const hal_host *plugin_host(void)
 {
     static const hal_host host = {.size = sizeof host,
@@ -81,7 +114,10 @@ static inline const hal_host *plugin_host(void)
                                   .log = host_log,
                                   .fail = host_fail,
                                   .cache_load = host_load,
-                                  .cache_store = host_store};
+                                  .cache_store = host_store,
+                                  .report = host_report,
+                                  .queue_reached = host_reached,
+                                  .queue_failed = host_failed};
     return &host;
 }
 
@@ -95,7 +131,11 @@ static inline const hal_plugin *plugin_load(const char *path)
         return NULL;
     }
     *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
-    return query(HAL_PLUGIN_ABI, plugin_host());
+    const hal_plugin *plugin = query(HAL_PLUGIN_ABI, plugin_host());
+    if (!plugin) {
+        fprintf(stderr, "%s: %s\n", path, message);
+    }
+    return plugin;
 }
 
 static inline hal_ir_kernel *ir_parse(const char *text)

@@ -58,6 +58,25 @@ static void fixture_report(const char *message)
     abort();
 }
 
+static hal_status fixture_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
+{
+    return HAL_ERROR_NOT_FOUND;
+}
+
+static hal_status fixture_store(const char *id, const uint64_t key[2], const void *data,
+                                uint64_t bytes)
+{
+    return HAL_ERROR_NOT_FOUND;
+}
+
+static void fixture_reached(hal_plugin_queue *queue, uint64_t value)
+{
+}
+
+static void fixture_failed(hal_plugin_queue *queue, const char *message)
+{
+}
+
 /* With CPU_FIXTURE_VALIDATE in the environment the plugin checks every access. */
 static const hal_plugin *cpu_plugin(void)
 {
@@ -67,7 +86,11 @@ static const hal_plugin *cpu_plugin(void)
                             .release = free,
                             .log = fixture_log,
                             .fail = fixture_fail,
-                            .report = fixture_report};
+                            .cache_load = fixture_load,
+                            .cache_store = fixture_store,
+                            .report = fixture_report,
+                            .queue_reached = fixture_reached,
+                            .queue_failed = fixture_failed};
     static const hal_plugin *plugin;
     if (!plugin) {
         host.flags = getenv("CPU_FIXTURE_VALIDATE") ? HAL_HOST_VALIDATE : 0;

@@ -433,7 +433,8 @@ static int try_refused_next(const hal_plugin *plugin, hal_plugin_device *device)
     return refusal_close(&r, wrong);
 }
 
-/* It is refused when the helper submits it. */
+/* It is refused when the helper submits it: hal hears so once, as no call of the program fails.
+ * The helper has the queue's lock meanwhile, and so has told when the wait ends. */
 static int try_refused_helper(const hal_plugin *plugin, hal_plugin_device *device)
 {
     refusal r;
@@ -449,6 +450,8 @@ static int try_refused_helper(const hal_plugin *plugin, hal_plugin_device *devic
     }
     wrong |= expect(status, HAL_ERROR_DEVICE_LOST, NULL);
     wrong |= expect(plugin->wait(r.queue, 2, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "refused");
+    const host_failure *heard = host_failures();
+    wrong |= heard->count != 1 || heard->queue != r.queue || !strstr(heard->message, "refused");
     return refusal_close(&r, wrong);
 }
 
@@ -725,12 +728,14 @@ static void run(const char *situation, const char *loader)
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == SKIPPED) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) {
         print_message("%s: no Vulkan device on this machine\n", situation);
         skip();
     }
-    assert_int_equal(WEXITSTATUS(status), 0);
+    if (status != 0) {
+        fail_msg("%s: ended with %d, by signal %d", situation, WEXITSTATUS(status),
+                 WTERMSIG(status));
+    }
 }
 
 TEST(no_loader)
