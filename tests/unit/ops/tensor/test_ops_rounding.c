@@ -90,6 +90,7 @@ static char *constants(hal_type type)
         hal_ir_store(b, y, hal_ir_u32(b, (uint32_t)i), hal_ir_number(b, type, values[i]));
     }
     assert_int_equal(hal_ir_builder_finish(b, &kernel), HAL_OK);
+    hal_ir_builder_destroy(b);
     assert_int_equal(hal_ir_print(kernel, &text), HAL_OK);
     hal_ir_kernel_destroy(kernel);
     return text;
