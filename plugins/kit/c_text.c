@@ -192,6 +192,18 @@ static bool async_statement(kit_c_state *state, const hal_ir_record *record, con
     return true;
 }
 
+static void declare_result(kit_c_state *state, hal_ir_value value, const char *pattern,
+                           const kit_c_words *words)
+{
+    const bool is_hidden = kit_c_is_hidden(state, value);
+    kit_c_words bits = *words; /* of the result */
+    bits.from = words->type;
+    kit_c_declare(state, value, "const ");
+    kit_c_expand(state, is_hidden ? "@f(@u(" : "", &bits);
+    kit_c_expand(state, pattern, words);
+    kit_c_expand(state, is_hidden ? ") ^ (@V)hidden);\n" : ";\n", &bits);
+}
+
 static bool operation(kit_c_state *state, hal_ir_value value)
 {
     const hal_ir_record *record = &state->ir->records[value];
@@ -201,10 +213,19 @@ static bool operation(kit_c_state *state, hal_ir_value value)
         return false;
     }
     fill_words(state, record, &words);
-    kit_c_declare(state, value, "const ");
-    kit_c_expand(state, pattern, &words);
-    kit_c_put(state, ";\n");
+    declare_result(state, value, pattern, &words);
     return true;
+}
+
+/* A constant is a literal where it is used, unless it is hidden. */
+static void constant(kit_c_state *state, hal_ir_value value)
+{
+    kit_c_words words;
+    if (kit_c_is_hidden(state, value)) {
+        fill_words(state, &state->ir->records[value], &words);
+        kit_c_literal(state, value, words.operands[0]);
+        declare_result(state, value, "@a", &words);
+    }
 }
 
 /* 0 when the dialect has no words for the record. */
@@ -213,6 +234,7 @@ static bool statement(kit_c_state *state, hal_ir_value value)
     const hal_ir_record *record = &state->ir->records[value];
     switch (record->opcode) {
     case HAL_IR_CONSTANT:
+        constant(state, value);
         return true;
     case HAL_IR_LOAD:
         return kit_c_load(state, value);

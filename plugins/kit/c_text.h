@@ -70,10 +70,18 @@ typedef struct kit_c_dialect {
      * shared memory, one to a binding and a BOOL: false writes zeros and reads nothing. Statements
      * that close a set of copies, and that wait (k: sets that may be in flight). */
     const char *async_copy, *async_commit, *async_wait;
-    /* The compiler computes floor, trunc and rint of constants wrongly: the plugin declares
-     * `hidden`, a uint of 0 that it does not know. */
-    bool hides_constants;
+    /* KIT_C_HIDE_*: values that the compiler must not know, as it folds them wrongly. Their bits
+     * are combined with `hidden`, a uint of 0 that it does not know and the plugin declares. */
+    uint32_t hides;
 } kit_c_dialect;
+
+/* What a dialect hides. */
+enum {
+    KIT_C_HIDE_INTEGRAL = 1, /* the operand of floor, trunc and rint, where it is of constants */
+    KIT_C_HIDE_WIDENED = 2,  /* a conversion from I32 to 64 bits */
+    KIT_C_HIDE_ZEROS = 4,    /* constants of floats that are 0 or NaN */
+    KIT_C_HIDE_EXTREMA = 8,  /* those of F64, in kernels with min or max of F64 */
+};
 
 /* Names of types that OpenCL C and Metal have in common; F64, and F16 in memory, differ. */
 #define KIT_C_VALUE_TYPES                                                       \
@@ -86,6 +94,9 @@ typedef struct kit_c_dialect {
     [HAL_TYPE_I16] = "short", [HAL_TYPE_U16] = "ushort", [HAL_TYPE_I32] = "int", \
     [HAL_TYPE_U32] = "uint", [HAL_TYPE_I64] = "long", [HAL_TYPE_U64] = "ulong",  \
     [HAL_TYPE_BF16] = "ushort", [HAL_TYPE_F32] = "float"
+
+/* Of KIT_C_HIDE_*, those that may meet a value of the kernel. Threads: any. */
+uint32_t kit_c_hides(const hal_ir_kernel *ir);
 
 /* Appends the statements of a verified and legalised kernel, indented by one level.
  * Threads: any, with a text of their own.

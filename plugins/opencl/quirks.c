@@ -58,6 +58,11 @@ static const quirk_row rows[] = {
      .quirks = OPENCL_QUIRK_WARPS,
      .reason = "has no subgroups of OpenCL; takes inline PTX, and fills warps in the order of "
                "work-items"},
+    {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_WRONG_EXTREMA,
+     .reason = "folds the comparison of a value that was converted from f32 with a constant 0, "
+               "and gives 0 for min(0, -0): found by ir/constants; the repair is not tried on "
+               "hardware"},
     {.platform = "rusticl",
      .device = "llvmpipe",
      .quirks = OPENCL_QUIRK_SOFTWARE,
@@ -76,6 +81,15 @@ static const quirk_row rows[] = {
     {.platform = "rusticl",
      .quirks = OPENCL_QUIRK_EVENT_WAIT,
      .reason = "clFinish of Mesa 22.3.6 waits for what was enqueued since the last clFlush only"},
+    {.platform = "rusticl",
+     .quirks = OPENCL_QUIRK_WRONG_WIDENING,
+     .reason = "a comparison of such an integer with a constant that i32 can hold is always true "
+               "or false: NIR takes the least i32 for 2^31; found by ir/constants with Mesa 22.3"},
+    {.platform = "rusticl",
+     .device = "llvmpipe",
+     .quirks = OPENCL_QUIRK_WRONG_ZEROS,
+     .reason = "gallivm takes 0 / x for 0 and x + 0 for x, and loses NaN: found by ir/constants "
+               "with Mesa 22.3"},
     {.platform = "rusticl",
      .device = "llvmpipe",
      .quirks = OPENCL_QUIRK_LIMITED_LOOPS,

@@ -53,6 +53,13 @@
       "and the driver's header is left out")                                                  \
     X(WRONG_INTEGRAL, "wrong_integral",                                                       \
       "operands of floor, trunc and rint that are constants are hidden from the compiler")    \
+    X(WRONG_WIDENING, "wrong_widening",                                                       \
+      "integers that are widened from i32 to 64 bits are hidden from the compiler")           \
+    X(WRONG_ZEROS, "wrong_zeros",                                                             \
+      "constants of floats that are 0 or NaN are hidden from the compiler")                   \
+    X(WRONG_EXTREMA, "wrong_extrema",                                                         \
+      "constants of f64 that are 0 or NaN are hidden from the compiler, in kernels with "     \
+      "min or max of f64")                                                                    \
     X(LIMITED_LOOPS, "limited_loops", "the iterations of a kernel's loops are limited")       \
     X(CALLED_ITEMS, "called_items",                                                           \
       "kernels of halves whose groups have short rows call a "                                \

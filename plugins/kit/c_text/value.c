@@ -116,8 +116,8 @@ static bool is_of_constants(const hal_ir_kernel *ir, hal_ir_value value, int dep
     return constant;
 }
 
-/* Where the dialect hides constants, the operand is combined with a 0 that the compiler does not
- * know. */
+/* Where the dialect hides it, an operand of constants is combined with a 0 that the compiler does
+ * not know. */
 static const char *integral_pattern(const kit_c_state *state, const hal_ir_record *record)
 {
     static const char *const hidden[] = {
@@ -125,9 +125,9 @@ static const char *integral_pattern(const kit_c_state *state, const hal_ir_recor
         [HAL_IR_TRUNC] = "trunc(@f(@u(@a) ^ (@V)hidden))",
         [HAL_IR_RINT] = "rint(@f(@u(@a) ^ (@V)hidden))",
     };
-    return state->dialect->hides_constants && is_of_constants(state->ir, record->a, 4)
-               ? hidden[record->opcode]
-               : patterns[record->opcode][FLOAT];
+    const bool is_hidden = (state->dialect->hides & KIT_C_HIDE_INTEGRAL) != 0 &&
+                           is_of_constants(state->ir, record->a, 4);
+    return is_hidden ? hidden[record->opcode] : patterns[record->opcode][FLOAT];
 }
 
 /* A product with the constant 0, which gallivm (Mesa's llvmpipe) takes for 0 whatever the other

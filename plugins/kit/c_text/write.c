@@ -81,8 +81,9 @@ static void write_float_literal(const kit_c_state *state, hal_type type, uint64_
 }
 
 /* Literals of negative numbers are parenthesised. */
-static void write_literal(const kit_c_state *state, const hal_ir_record *record, char name[40])
+void kit_c_literal(const kit_c_state *state, hal_ir_value value, char name[40])
 {
+    const hal_ir_record *record = &state->ir->records[value];
     const uint64_t bits = state->ir->constants[record->aux];
     const int64_t number = record->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
     const bool wide = record->type == HAL_TYPE_I64;
@@ -218,8 +219,8 @@ void kit_c_declare(kit_c_state *state, hal_ir_value value, const char *qualifier
 void kit_c_name(const kit_c_state *state, hal_ir_value value, char name[40])
 {
     const hal_ir_record *record = &state->ir->records[value];
-    if (record->opcode == HAL_IR_CONSTANT) {
-        write_literal(state, record, name);
+    if (record->opcode == HAL_IR_CONSTANT && !kit_c_is_hidden(state, value)) {
+        kit_c_literal(state, value, name);
         return;
     }
     name[0] = 'v';

@@ -133,17 +133,21 @@ static bool copies_async(const hal_ir_kernel *ir)
     return false;
 }
 
-/* Whether the kernel has a variable `hidden`: the highest bit of an offset, of which the compiler
- * does not know that it is 0. */
-static bool hides_constants(const opencl_card *card, const hal_ir_kernel *ir)
+/* KIT_C_HIDE_*: where not 0, the kernel has a variable `hidden`: the highest bit of an offset, of
+ * which the compiler does not know that it is 0. */
+static uint32_t hides(const opencl_card *card, const hal_ir_kernel *ir)
 {
-    for (uint32_t i = 0; i < ir->record_count && ir->binding_count > 0; i++) {
-        const uint32_t opcode = ir->records[i].opcode;
-        if (opcode == HAL_IR_FLOOR || opcode == HAL_IR_TRUNC || opcode == HAL_IR_RINT) {
-            return (card->quirks & OPENCL_QUIRK_WRONG_INTEGRAL) != 0;
-        }
+    static const struct {
+        uint32_t quirk, hides;
+    } rows[] = {{OPENCL_QUIRK_WRONG_INTEGRAL, KIT_C_HIDE_INTEGRAL},
+                {OPENCL_QUIRK_WRONG_WIDENING, KIT_C_HIDE_WIDENED},
+                {OPENCL_QUIRK_WRONG_ZEROS, KIT_C_HIDE_ZEROS},
+                {OPENCL_QUIRK_WRONG_EXTREMA, KIT_C_HIDE_EXTREMA}};
+    uint32_t wrong = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        wrong |= card->quirks & rows[i].quirk ? rows[i].hides : 0;
     }
-    return false;
+    return ir->binding_count > 0 ? kit_c_hides(ir) & wrong : 0;
 }
 
 /* OpenCL does not define which work-items are a subgroup. So the ids of work-items are computed
@@ -245,7 +249,7 @@ static void write_places(const opencl_card *card, const hal_ir_kernel *ir, bool 
             kit_text_add(text, "a.o%u);\n", i);
         }
     }
-    if (hides_constants(card, ir)) {
+    if (hides(card, ir) != 0) {
         kit_text_add(text, "    const uint hidden = (uint)(%s >> 63);\n",
                      in_buffer ? "*(const __global ulong *)(block + place)" : "a.o0");
     }
@@ -299,7 +303,7 @@ hal_status opencl_lower(const opencl_card *card, const hal_ir_kernel *ir, bool i
     if (card->quirks & OPENCL_QUIRK_FMA_OF_ZERO) {
         words.fma = "(@a == 0) | (@b == 0) ? @a * @b + @c : fma(@a, @b, @c)";
     }
-    words.hides_constants = hides_constants(card, ir);
+    words.hides = hides(card, ir);
     opencl_lower_narrow(card, ir, &words, text);
     if (opencl_argument_bytes(ir) > 0 && !in_buffer) {
         write_block(ir, text);

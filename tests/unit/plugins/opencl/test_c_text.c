@@ -75,7 +75,7 @@ static void check_difference(const char *name, uint32_t quirks, const char *expe
 TEST(texts_are_as_expected)
 {
     static const char *const names[] = {"scale",   "memory",    "control",
-                                        "numbers", "subgroups", "rows"};
+                                        "numbers", "subgroups", "rows", "folded"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         check(names[i], 0, false, names[i]);
     }
@@ -103,6 +103,13 @@ TEST(quirks_have_their_own_words)
     check_difference("memory", OPENCL_QUIRK_WARPS, "memory_warps");
     check_difference("numbers", OPENCL_QUIRK_WARPS, "numbers_warps");
     check_difference("numbers", OPENCL_QUIRK_FMA_OF_ZERO, "numbers_fma_of_zero");
+}
+
+TEST(what_is_folded_wrongly_is_hidden)
+{
+    check_difference("folded", OPENCL_QUIRK_WRONG_WIDENING, "folded_wrong_widening");
+    check_difference("folded", OPENCL_QUIRK_WRONG_ZEROS, "folded_wrong_zeros");
+    check_difference("folded", OPENCL_QUIRK_WRONG_EXTREMA, "folded_wrong_extrema");
 }
 
 TEST(declarations_stand_in_front)
