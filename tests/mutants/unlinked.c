@@ -1,10 +1,10 @@
 /* unlinked.c: uses a library that the mutant is not linked with: it loads only into programs that
  * have it. */
-#include <math.h>
+#include <hal/status.h>
 
-double mutant_needs_math(double x);
+const char *mutant_needs_hal(hal_status status);
 
-__attribute__((used)) double mutant_needs_math(double x)
+__attribute__((used)) const char *mutant_needs_hal(hal_status status)
 {
-    return lgamma(x);
+    return hal_status_name(status);
 }
