@@ -29,7 +29,7 @@ if "${bench[@]}" --cases alone --join "$folder/join.json" 2>"$folder/error" >"$f
     echo "JSON that breaks off is no error"
     exit 1
 fi
-grep -q "join.json: no JSON" "$folder/error"
+grep -q "join.json: expected JSON" "$folder/error"
 
 # Bursts are right whatever the first batch's length.
 "$1" batch --device cpu --seconds 0.01 --sizes 3,70 --json "$folder/rows.json"
