@@ -40,7 +40,7 @@ words() {
 try() {
     fault=$1
     shift
-    HAL_LAYERS=fault HAL_FAULT=$fault timeout "$limit" "$@" >"$folder/output" 2>"$folder/errors"
+    HAL_LAYERS=fault HAL_FAULT=$fault timeout -k 5 "$limit" "$@" >"$folder/output" 2>"$folder/errors"
     status=$?
     runs=$((runs + 1))
     ! grep -qE 'Sanitizer|runtime error' "$folder/errors" || fail "a sanitizer's finding"
@@ -50,14 +50,14 @@ try() {
             fail "it succeeds with other results"
         } ;;
         1) grep -qE "$(words "${fault%%:*}")" "$folder/errors" || fail "its message does not tell" ;;
-        124) fail "it hangs" ;;
+        124 | 137) fail "it hangs" ;;
         *) fail "it ends with status $status" ;;
     esac
 }
 
 runs=0
 fault=none
-timeout "$limit" "$@" >"$folder/usual" 2>"$folder/errors" || fail "fails by itself"
+timeout -k 5 "$limit" "$@" >"$folder/usual" 2>"$folder/errors" || fail "fails by itself"
 usual=$(printed usual)
 for kind in allocation compile submit wait lost; do
     n=1 borne=0

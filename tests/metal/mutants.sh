@@ -30,9 +30,9 @@ build() {
 # meets TEST: its exit status.
 meets() {
     case $1 in
-        plugin) HAL_PLUGIN_PATH=$folder/plugin timeout "$limit" "$test_plugin" ;;
-        watched) HAL_PLUGIN_PATH=$folder/plugin METAL_STANDIN_WATCH=1 timeout "$limit" "$test_plugin" ;;
-        core:*) timeout $((6 * limit)) "$bin/hal-conformance" --plugin "$folder/plugin/hal_metal.so" --shrink 0 \
+        plugin) HAL_PLUGIN_PATH=$folder/plugin timeout -k 5 "$limit" "$test_plugin" ;;
+        watched) HAL_PLUGIN_PATH=$folder/plugin METAL_STANDIN_WATCH=1 timeout -k 5 "$limit" "$test_plugin" ;;
+        core:*) timeout -k 5 $((6 * limit)) "$bin/hal-conformance" --plugin "$folder/plugin/hal_metal.so" --shrink 0 \
             --timeout "$limit" --level core --jobs 2 --filter "${1#core:}" ;;
     esac >"$folder/log" 2>&1
 }
@@ -43,7 +43,7 @@ tests=$(sed -n 's/^[a-z_]* | \([^|]*\) | .*/\1/p' "$list" | sort -u)
 while read -r test; do
     meets "$test" || { echo "$test fails without a fault"; tail -n 20 "$folder/log"; exit 1; }
 done <<<"$tests"
-failed=0 count=0 limit=10 # a wrong version may hang
+failed=0 count=0 limit=10 # a wrong version may hang, with every signal blocked: -k
 while IFS= read -r line; do
     [[ $line != '#'* ]] || continue
     name=${line%% |*} rest=${line#* | }
