@@ -4,26 +4,21 @@
 #include "axis_order.h"
 #include "execute.h"
 #include "fusion_cluster.h"
+#include "matmul.h"
 
 #include <string.h>
 
 /* Of what is inlined for one, two and any number of operands. */
 #define FOR_EACH_COUNT static inline __attribute__((always_inline))
 
-/* Whether a product may read its first operand as sums, see execute.c. */
-static bool node_is_layer(const ops_array *node)
-{
-    return node->operation == OPS_OPERATION_MATMUL && ops_matmul_may_take_sums(node);
-}
-
 /* Sets upper bounds for the cluster that would compute the node: shared operands count twice. */
 FOR_EACH_COUNT void node_bound_cluster(ops_array *node, ops_array *const *operands, uint32_t count)
 {
     const bool fuse = node->owner->fusion, joins = fuse && ops_node_is_elementwise(node);
-    uint32_t operations = 1, leaves = 0, depth = 0, chain = 0, joined = 0, counts_once = 1;
+    uint32_t operations = 1, leaves = 0, depth = 0, joined = 0, counts_once = 1;
     for (uint32_t i = 0; i < count; i++) {
         const ops_array *operand = operands[i];
-        uint32_t kernels = operand->depth, layers = operand->chain;
+        uint32_t before = operand->depth;
         if (joins && ops_fusion_cluster_takes_operand(node, i)) {
             operations += operand->cluster_operations;
             leaves += operand->cluster_leaves;
@@ -33,20 +28,16 @@ FOR_EACH_COUNT void node_bound_cluster(ops_array *node, ops_array *const *operan
             leaves++;
             if (operand->state == OPS_NODE_DEFERRED &&
                 !(fuse && ops_fusion_cluster_may_follow(node, operand))) {
-                const int is_chained =
-                    i == 0 && node_is_layer(node) && layers + 1u < OPS_CHAIN_LAYERS;
-                kernels += (uint32_t)!is_chained;
-                layers = is_chained ? layers + 1 : 0;
+                before +=
+                    i == 0 && ops_matmul_may_take_sums(node) ? OPS_LAYER_DEPTH : OPS_KERNEL_DEPTH;
             }
         }
-        depth = kernels > depth ? kernels : depth;
-        chain = layers > chain ? layers : chain;
+        depth = before > depth ? before : depth;
     }
     node->counts_once = (uint8_t)counts_once;
     node->cluster_operations = (uint16_t)operations;
     node->cluster_leaves = (uint16_t)leaves;
     node->depth = (uint8_t)depth;
-    node->chain = (uint8_t)chain;
 }
 
 static void node_count_cluster(ops_array *node)
@@ -116,7 +107,8 @@ static hal_status node_execute_deepest(ops_array *node)
     ops_array *const *operands = ops_node_operands(node);
     for (uint32_t i = 0; i < node->operand_count && status == HAL_OK; i++) {
         ops_array *operand = operands[i];
-        if (operand->state == OPS_NODE_DEFERRED && operand->depth >= node->depth - 1) {
+        if (operand->state == OPS_NODE_DEFERRED &&
+            operand->depth + OPS_KERNEL_DEPTH >= node->depth) {
             status = ops_execute(&operand, 1);
         }
     }

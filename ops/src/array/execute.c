@@ -3,7 +3,6 @@
 #include "execute.h"
 
 #include "fusion_record.h"
-#include "gemm/normwise/normwise.h"
 #include "tensor/compile_policy.h"
 
 /* How to execute; passed down. */
@@ -65,32 +64,35 @@ static void release_buffers(hal_buffer **buffers, uint32_t count)
     }
 }
 
+static uint64_t view_bytes(const ops_tensor *view)
+{
+    return (uint64_t)ops_tensor_get_element_count(view) * hal_type_size(view->type);
+}
+
 static hal_status plan_create_outputs(const ops_fusion_plan *plan, const execution *how,
                                       hal_buffer **buffers)
 {
-    const uint32_t count = ops_fusion_plan_buffer_count(plan);
-    if (plan->c_levels) { /* the last buffer */
-        const ops_tensor sums = ops_normwise_sums_layout(plan->c_levels, &plan->outputs[0]->view);
-        const uint64_t bytes =
-            (uint64_t)ops_tensor_get_element_count(&sums) * hal_type_size(sums.type);
-        HAL_TRY(hal_buffer_create(plan->context->device, HAL_MEMORY_DEVICE, bytes,
-                                  &buffers[count - 1]));
-    }
-    for (uint32_t i = 0; i + (plan->c_levels > 0) < count; i++) {
-        ops_array *output = plan->outputs[i];
-        const ops_tensor *view = &output->view;
-        uint64_t bytes = (uint64_t)ops_tensor_get_element_count(view) * hal_type_size(view->type);
+    hal_device *device = plan->context->device;
+    const uint32_t stored = ops_fusion_plan_stored_count(plan);
+    hal_status status = HAL_OK;
+    uint32_t made = 0;
+    while (made < stored && status == HAL_OK) {
+        ops_array *output = plan->outputs[made];
+        const uint64_t bytes = view_bytes(&output->view);
         output->in_host_memory = (uint8_t)node_is_read_directly(output, bytes, how);
-        hal_status status = hal_buffer_create(
-            plan->context->device, output->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
-            bytes ? bytes : 4, &buffers[i]);
-        if (status != HAL_OK) {
-            release_buffers(buffers, i);
-            release_buffers(buffers + count - 1, plan->c_levels > 0);
-            return status;
-        }
+        status = hal_buffer_create(device,
+                                   output->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
+                                   bytes ? bytes : 4, &buffers[made]);
+        made += status == HAL_OK;
     }
-    return HAL_OK;
+    if (status == HAL_OK && plan->writes) {
+        status = hal_buffer_create(device, HAL_MEMORY_DEVICE, view_bytes(&plan->writes->array.view),
+                                   &buffers[stored]);
+    }
+    if (status != HAL_OK) {
+        release_buffers(buffers, made);
+    }
+    return status;
 }
 
 /* A recording of a graph is where kernels are compiled ahead. */
@@ -98,13 +100,13 @@ static ops_compile_decision plan_defer_compile(const ops_fusion_plan *plan,
                                                const ops_arrays *arrays, const uint64_t hash[2])
 {
     const uint32_t kernels = ops_fusion_plan_operation_count(plan);
-    if (kernels == 1 || arrays->is_recording || !plan->fuse || plan->a_levels || plan->c_levels) {
+    if (kernels == 1 || arrays->is_recording || !plan->fuse || plan->reads || plan->writes) {
         return OPS_COMPILE_NOW;
     }
     const ops_tensor *like =
         plan->has_prologue ? &plan->anchor->operands[0]->view : &plan->outputs[0]->view;
-    uint64_t bytes = (uint64_t)ops_tensor_get_element_count(like) * hal_type_size(like->type);
-    return ops_defer_compile(plan->context->compile_policy, hash, kernels, bytes * (kernels - 1));
+    return ops_defer_compile(plan->context->compile_policy, hash, kernels,
+                             view_bytes(like) * (kernels - 1));
 }
 
 /* Marks all nodes as computed and gives the outputs their buffers. */
@@ -122,7 +124,11 @@ static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
     }
     arrays->statistics.evaluated += ops_fusion_plan_operation_count(plan);
     arrays->statistics.kernels++;
-    for (uint32_t i = 0; i < plan->output_count && !plan->drops_result; i++) {
+    const uint32_t stored = ops_fusion_plan_stored_count(plan);
+    if (plan->writes) {
+        plan->writes->array.view.buffer = buffers[stored];
+    }
+    for (uint32_t i = 0; i < stored; i++) {
         ops_node_set_result(plan->outputs[i], buffers[i]);
     }
 }
@@ -151,10 +157,10 @@ static hal_status plan_record(const ops_fusion_plan *plan, ops_arrays *arrays,
     return HAL_OK;
 }
 
-/* Replays or records the plan. *is_deferred: its operations have to be computed one by one. `sums`:
- * receives those of the result, with the caller's reference to their buffer. */
+/* Replays or records the plan. *is_deferred: its operations have to be computed one by one. The
+ * reference to the buffer of sums that it writes is the caller's. */
 static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
-                               const execution *how, ops_tensor *sums, bool *is_deferred)
+                               const execution *how, bool *is_deferred)
 {
     hal_buffer *buffers[OPS_PLAN_INPUTS + OPS_MAX_OUTPUTS];
     hal_buffer **outputs = buffers + plan->input_count;
@@ -183,9 +189,6 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         release_buffers(outputs, ops_fusion_plan_buffer_count(plan));
         return status;
     }
-    if (plan->c_levels) {
-        *sums = ops_fusion_plan_sums(plan, outputs);
-    }
     plan_set_results(plan, arrays, outputs);
     return HAL_OK;
 }
@@ -199,16 +202,6 @@ static hal_status report_too_many_operands(const ops_array *node)
                           ops_node_operation_name(node), info->max_bindings - 1, info->name,
                           node->operand_count);
 }
-
-/* Sums of an array for the product that reads it: the asymmetric fusion of dense layers by levels
- * of Strassen's algorithm. The kernel that combines the products of one layer, with bias and
- * activation, also writes the operands of the next layer's batched product. */
-typedef struct layer_sums {
-    uint32_t levels;
-    bool drops_result; /* nothing else reads the array, so that only its sums are stored */
-    const ops_array *source;
-    ops_tensor tensor; /* without a buffer: there are no sums, and the array is stored */
-} layer_sums;
 
 /* The nodes of a plan, operands first. */
 static uint32_t plan_list_nodes(const ops_fusion_plan *plan,
@@ -227,26 +220,14 @@ static uint32_t plan_list_nodes(const ops_fusion_plan *plan,
     return count;
 }
 
-/* Whether a plan reads `operand` as sums; describes them. */
-static bool plan_wants_sums(const ops_fusion_plan *plan, const ops_array *operand, layer_sums *sums)
-{
-    const uint32_t levels = ops_fusion_plan_levels(plan);
-    if (levels == 0 || plan->anchor->operands[0] != operand) {
-        return false;
-    }
-    *sums = (layer_sums){
-        .levels = levels, .drops_result = ops_node_is_needed_once(operand, 1), .source = operand};
-    return true;
-}
-
 /* Computes a deferred node, and others with it where they fit into its kernel. What has to be
- * computed first recurses, at most OPS_DEFERRED_DEPTH chains of layers and the operations of one
- * plan deep. `wanted`: sums of the node, made where its kernel can; null: none are wanted. */
+ * computed first recurses, at most OPS_DEFERRED_DEPTH plans and the operations of one plan deep.
+ * `wanted`: sums of the node, made where its kernel can; null: none are wanted. */
 static hal_status node_execute(ops_array *root, ops_array *const *others, uint32_t other_count,
-                               const execution *how, layer_sums *wanted)
+                               const execution *how, ops_matmul_sums *wanted)
 {
     ops_fusion_plan plan; /* large, and filled in as far as it is used */
-    layer_sums sums = {.levels = 0};
+    ops_matmul_sums sums = {.levels = 0};
     hal_status status = HAL_OK;
     if (root->operation == OPS_OPERATION_VIEW) {
         ops_array *x = root->operands[0];
@@ -259,30 +240,29 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
     }
     ops_array *first;
     while ((first = ops_fusion_plan_make(&plan, root, how->fuse,
-                                         sums.tensor.buffer ? sums.source : NULL))) {
+                                         sums.array.view.buffer ? &sums : NULL))) {
         if (first == root) {
             return report_too_many_operands(root);
         }
-        const bool by_sums = !sums.source && plan_wants_sums(&plan, first, &sums);
+        const bool by_sums = !sums.source && ops_fusion_plan_wants_sums(&plan, first, &sums);
         status = node_execute(first, NULL, 0, how, by_sums ? &sums : NULL);
         if (by_sums && status == HAL_ERROR_OUT_OF_MEMORY && first->state == OPS_NODE_DEFERRED) {
             status = node_execute(first, NULL, 0, how, NULL);
         }
         if (status != HAL_OK || root->state != OPS_NODE_DEFERRED) {
-            hal_buffer_release(sums.tensor.buffer);
+            hal_buffer_release(sums.array.view.buffer);
             return status; /* the root may be an output of that kernel */
         }
     }
     ops_fusion_plan_add_roots(&plan, others, other_count);
-    ops_fusion_plan_list_operands(&plan, &sums.tensor, sums.levels);
-    if (wanted && ops_fusion_plan_levels(&plan) == wanted->levels) {
-        plan.c_levels = wanted->levels;
-        plan.drops_result = wanted->drops_result;
+    ops_fusion_plan_list_operands(&plan);
+    if (wanted) {
+        ops_fusion_plan_write_sums(&plan, wanted);
     }
     bool is_deferred;
-    status = plan_execute(&plan, root->owner, how, wanted ? &wanted->tensor : NULL, &is_deferred);
-    hal_buffer_release(sums.tensor.buffer);
-    if (status == HAL_ERROR_OUT_OF_MEMORY && plan.a_levels) { /* once more, without sums */
+    status = plan_execute(&plan, root->owner, how, &is_deferred);
+    hal_buffer_release(sums.array.view.buffer);
+    if (status == HAL_ERROR_OUT_OF_MEMORY && plan.reads) { /* once more, without sums */
         ops_array *source = plan.anchor->operands[0];
         status =
             source->state == OPS_NODE_DEFERRED ? node_execute(source, NULL, 0, how, NULL) : HAL_OK;

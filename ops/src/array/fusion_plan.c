@@ -1,7 +1,6 @@
 /* Fusion plans, see fusion_plan.h. */
 #include "fusion_plan.h"
 
-#include "gemm/prepare.h"
 #include "tensor/loop_limit.h"
 
 #include <string.h>
@@ -211,7 +210,8 @@ static ops_array *plan_prologue(ops_fusion_plan *plan)
     const ops_array *anchor = plan->anchor;
     ops_array *const *operands = ops_node_operands(anchor);
     ops_array *operand = operands[0];
-    if (anchor->operation == OPS_OPERATION_MATMUL && operand == plan->a_source) {
+    if (anchor->operation == OPS_OPERATION_MATMUL && plan->reads &&
+        operand == plan->reads->source) {
         return find_deferred(operands + 1, 1);
     }
     if (anchor->operation != OPS_OPERATION_REDUCE || !ops_node_is_elementwise(operand) ||
@@ -274,42 +274,48 @@ static void plan_append_input(const ops_fusion_plan *plan, uint32_t i, ops_cache
     }
 }
 
-uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan)
+/* The levels of ops_matmul_sums_levels. */
+static uint32_t plan_sums_levels(const ops_fusion_plan *plan)
 {
-    const ops_array *anchor = plan->anchor;
-    if (!plan->fuse || !anchor || anchor->operation != OPS_OPERATION_MATMUL) {
-        return 0;
+    const uint32_t inputs = plan->has_epilogue ? plan->epilogue.leaf_count - 1 : 0;
+    return plan->fuse && plan->anchor && plan->anchor->operation == OPS_OPERATION_MATMUL
+               ? ops_matmul_sums_levels(plan->anchor, plan->roots[0], inputs)
+               : 0;
+}
+
+bool ops_fusion_plan_wants_sums(const ops_fusion_plan *plan, const ops_array *operand,
+                                ops_matmul_sums *sums)
+{
+    const uint32_t levels = plan_sums_levels(plan);
+    if (levels == 0 || plan->anchor->operands[0] != operand) {
+        return false;
     }
-    const ops_array *root = plan->roots[0];
-    const ops_tensor *a = &anchor->operands[0]->view, *b = &anchor->operands[1]->view;
-    const uint32_t b_levels = ops_matmul_b_levels(anchor);
-    const bool may = ops_matmul_may_take_sums(anchor);
-    const ops_gemm_prepared prepared = {.levels = b_levels};
-    const ops_gemm_options options = {.size = sizeof options,
-                                      .alpha = 1,
-                                      .precision = ops_matmul_precision(anchor),
-                                      .levels = ops_matmul_levels(anchor),
-                                      .input_count =
-                                          plan->has_epilogue ? plan->epilogue.leaf_count - 1 : 0,
-                                      .prepared = &prepared};
-    uint32_t levels = 0;
-    if (!may || a->rank != 2 || b->rank != 2 || root->is_reordered || root->view.type != a->type ||
-        anchor->view.type != a->type ||
-        ops_gemm_choose_levels(plan->context, &options, a->type, a->shape[0], b->shape[1],
-                               a->shape[1], &levels)) {
-        return 0;
+    sums->levels = levels;
+    sums->drops_result = ops_node_is_needed_once(operand, 1);
+    sums->source = operand;
+    return true;
+}
+
+void ops_fusion_plan_write_sums(ops_fusion_plan *plan, ops_matmul_sums *sums)
+{
+    if (plan_sums_levels(plan) == sums->levels) {
+        ops_matmul_sums_describe(sums, plan->outputs[0]);
+        plan->writes = sums;
     }
-    const int64_t rest = (a->shape[0] | a->shape[1] | b->shape[1]) & ((1 << levels) - 1);
-    return (b_levels == 0 || levels == b_levels) && rest == 0 ? levels : 0;
+}
+
+uint32_t ops_fusion_plan_stored_count(const ops_fusion_plan *plan)
+{
+    return plan->writes && plan->writes->drops_result ? 0 : plan->output_count;
 }
 
 uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan)
 {
-    return (plan->drops_result ? 0 : plan->output_count) + (plan->c_levels > 0);
+    return ops_fusion_plan_stored_count(plan) + (plan->writes != NULL);
 }
 
 ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
-                                const ops_array *a_source)
+                                ops_matmul_sums *sums)
 {
     plan->context = root->owner->context;
     plan->fuse = fuse;
@@ -318,9 +324,8 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fus
     plan->anchor = NULL;
     plan->rows = NULL;
     plan->has_prologue = plan->has_epilogue = 0;
-    plan->a_levels = plan->c_levels = 0;
-    plan->drops_result = 0;
-    plan->a_source = a_source;
+    plan->reads = sums;
+    plan->writes = NULL;
     if (ops_node_is_elementwise(root)) {
         ops_array *first = plan_epilogue(plan);
         if (first) {
@@ -363,8 +368,7 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
                                       plan_max_outputs(plan));
 }
 
-void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums,
-                                   uint32_t a_levels)
+void ops_fusion_plan_list_operands(ops_fusion_plan *plan)
 {
     const ops_array *anchor = plan->anchor;
     ops_fusion_cluster *epilogue = &plan->epilogue;
@@ -373,11 +377,12 @@ void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_su
         plan_add_inputs(plan, plan->prologue.leaves, plan->prologue.leaf_count);
     } else if (anchor) {
         plan_add_inputs(plan, ops_node_operands(anchor), anchor->operand_count);
-        if (anchor->operation == OPS_OPERATION_MATMUL && plan->inputs[0] == plan->a_source) {
-            plan->a_levels = a_levels;
-            plan->a_sums = (ops_array){.state = OPS_NODE_MEMORY, .view = *a_sums};
-            plan->inputs[0] = &plan->a_sums;
-        }
+    }
+    if (plan->reads && anchor && anchor->operation == OPS_OPERATION_MATMUL &&
+        plan->inputs[0] == plan->reads->source) {
+        plan->inputs[0] = &plan->reads->array;
+    } else {
+        plan->reads = NULL;
     }
     plan->epilogue_first = plan->input_count;
     if (!plan->has_epilogue) {
@@ -408,18 +413,20 @@ uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan)
 void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
 {
     const ops_array *anchor = plan->anchor;
-    const uint32_t sums =
-        plan->a_levels << 1 | plan->c_levels << 3 | (uint32_t)plan->drops_result << 5;
+    const ops_matmul_sums *reads = plan->reads, *writes = plan->writes;
+    const uint32_t sums = (reads ? reads->levels << 1 : 0) |
+                          (writes ? writes->levels << 3 | (uint32_t)writes->drops_result << 5 : 0);
     const uint8_t form[4] = {(uint8_t)((uint32_t)plan->has_prologue | sums),
                              (uint8_t)plan->has_epilogue, (uint8_t)plan->input_count,
                              (uint8_t)((anchor != NULL) + 2 * (plan->rows != NULL))};
     ops_cache_key_append(key, form, sizeof form);
     key_append_node(key, plan->outputs[0]);
     if (anchor) {
-        const bool is_product = anchor->operation == OPS_OPERATION_MATMUL;
+        const ops_gemm_prepared *prepared =
+            anchor->operation == OPS_OPERATION_MATMUL ? ops_matmul_prepared(anchor) : NULL;
         const uint8_t operation[5] = {anchor->operation, anchor->function, anchor->axis,
                                       anchor->view.type,
-                                      (uint8_t)(is_product ? ops_matmul_b_levels(anchor) : 0)};
+                                      (uint8_t)ops_gemm_prepared_get_levels(prepared)};
         ops_cache_key_append(key, operation, sizeof operation);
         key_append_node(key, ops_node_operands(anchor)[0]);
     }

@@ -7,6 +7,7 @@
 #define OPS_SRC_ARRAY_FUSION_PLAN_H
 
 #include "fusion_cluster.h"
+#include "matmul.h"
 
 #include "kernels/rows.h"
 
@@ -31,14 +32,9 @@ typedef struct ops_fusion_plan {
     uint32_t input_count, epilogue_first;
     ops_array *outputs[OPS_MAX_OUTPUTS]; /* arrays that are stored */
     uint32_t output_count;
-    /* Products by levels of Strassen's algorithm, one layer after the other: the anchor's first
-     * operand is read as sums of a_levels, which `a_sums` holds (a view, and no node of the
-     * owner's); sums of the result, of c_levels, are one more output, in place of the result itself
-     * where drops_result. 0: neither. */
-    uint32_t a_levels, c_levels;
-    bool drops_result;
-    const ops_array *a_source; /* the operand whose sums are given, or null */
-    ops_array a_sums;
+    /* Sums that take the place of the anchor's first operand, and those of the result, which are
+     * one more output, or the only one, see matmul.h. Null: none. */
+    ops_matmul_sums *reads, *writes;
 } ops_fusion_plan;
 
 /* Chooses the layout that all reductions of a plan of rows have in common, as each has it by
@@ -46,26 +42,30 @@ typedef struct ops_fusion_plan {
 bool ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *layout);
 
 /* Plans the kernel of a deferred root. Returns a deferred array that has to be computed first, and
- * then the plan is void; null when the plan is complete except for its operands. `a_source`: an
- * array that need not be computed as the first operand of a product, since its sums are given. */
+ * then the plan is void; null when the plan is complete except for its operands. `sums`: of an
+ * array that need not be computed as the first operand of a product; null: none are given. */
 ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
-                                const ops_array *a_source);
+                                ops_matmul_sums *sums);
 
-/* The levels by which the plan's product reads sums of its first operand and can write those of its
- * result: its lengths leave no rest. 0: it is no such product. */
-uint32_t ops_fusion_plan_levels(const ops_fusion_plan *plan);
+/* Describes the sums of `operand` that the plan's product reads in its place. Returns whether it
+ * does. */
+bool ops_fusion_plan_wants_sums(const ops_fusion_plan *plan, const ops_array *operand,
+                                ops_matmul_sums *sums);
 
-/* Buffers that the plan writes: those of the outputs, unless they are dropped, then that of the
- * result's sums. */
+/* Makes the sums of the result an output of the plan, if its product has as many levels. */
+void ops_fusion_plan_write_sums(ops_fusion_plan *plan, ops_matmul_sums *sums);
+
+/* Arrays that the plan stores: its outputs unless their sums take their place. */
+uint32_t ops_fusion_plan_stored_count(const ops_fusion_plan *plan);
+
+/* Buffers that the plan writes: those of what it stores, then that of the result's sums. */
 uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan);
 
 /* Adds further roots to a plan of elementwise nodes, where they fit into its kernel. */
 void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, uint32_t count);
 
-/* Lists inputs and outputs: the last step of planning. `a_sums`, of `a_levels`: those of the plan's
- * a_source. */
-void ops_fusion_plan_list_operands(ops_fusion_plan *plan, const ops_tensor *a_sums,
-                                   uint32_t a_levels);
+/* Lists inputs and outputs: the last step of planning. */
+void ops_fusion_plan_list_operands(ops_fusion_plan *plan);
 
 /* Operations of the plan: the kernels that it takes without fusion. */
 uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan);

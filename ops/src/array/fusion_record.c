@@ -1,17 +1,11 @@
 /* Recording of fusion plans, see fusion_record.h. */
 #include "fusion_record.h"
 
-#include "gemm/normwise/normwise.h"
-#include "gemm/prepare.h"
-#include "gemm/gemm.h"
+#include "matmul_record.h"
+
 #include "kernels/reduce.h"
-#include "tensor/allocation.h"
-#include "tensor/compile_policy.h"
 
 #include <ops/index.h>
-
-/* Inputs of an ops_gemm epilogue before the plan's own: row, column and batch. */
-#define GEMM_POSITION_INPUTS 3u
 
 static ops_tensor plan_output(const ops_fusion_plan *plan, uint32_t i, hal_buffer *const *buffers)
 {
@@ -161,95 +155,14 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
                          y, shape);
 }
 
-/* The product by itself, which the epilogue reads. */
-static hal_status product_create(const ops_fusion_plan *plan, ops_tensor *product)
-{
-    *product = plan->anchor->view;
-    product->buffer = NULL;
-    const uint64_t bytes =
-        (uint64_t)ops_tensor_get_element_count(product) * hal_type_size(product->type);
-    return ops_buffer_create(plan->context, bytes ? bytes : 4, &product->buffer);
-}
-
-/* Whether the product is computed by another implementation with the epilogue than without, and so
- * in another order of additions. */
-static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_options *options,
-                                     const ops_tensor *y)
-{
-    const ops_tensor *a = &plan->inputs[0]->view, *b = &plan->inputs[1]->view;
-    ops_gemm_options plain = *options;
-    ops_tensor product = plan->anchor->view;
-    if (!options->epilogue || options->precision == HAL_GEMM_NORMWISE || options->prepared ||
-        ops_gemm_is_native(plan->context, options, a, b, y)) {
-        return false;
-    }
-    product.buffer = NULL; /* its layout alone is asked about */
-    plain.epilogue = NULL;
-    plain.input_count = 0;
-    return ops_gemm_is_native(plan->context, &plain, a, b, &product);
-}
-
-/* The product, then its epilogue, which may be a new kernel: while those are refused, the product
- * is not recorded either, as it would be once more in a kernel for each operation. */
-static hal_status record_matmul_apart(const ops_fusion_plan *plan, const ops_gemm_options *options,
-                                      const ops_tensor *y)
-{
-    ops_gemm_options plain = *options;
-    ops_tensor inputs[OPS_CLUSTER_LEAVES];
-    ops_expression *expression = NULL;
-    if (plan->context->compile_policy->keeps_missing) {
-        return ops_compile_policy_refuse(plan->context->compile_policy);
-    }
-    HAL_TRY(product_create(plan, &inputs[0]));
-    const uint32_t count = 1 + options->input_count;
-    plan_views(plan, plan->epilogue_first, plan->input_count, inputs + 1);
-    plain.epilogue = NULL;
-    plain.input_count = 0;
-    hal_status status = ops_fusion_cluster_make_expression(&plan->epilogue, 0, 1, &expression);
-    if (status == HAL_OK) {
-        status = ops_gemm(plan->context, &plain, &plan->inputs[0]->view, &plan->inputs[1]->view,
-                          &inputs[0]);
-    }
-    if (status == HAL_OK) {
-        status = ops_pointwise(plan->context, expression, inputs, count, y, 1);
-    }
-    ops_expression_destroy(expression);
-    ops_tensor_release(&inputs[0]);
-    return status;
-}
-
-static hal_status record_matmul(const ops_fusion_plan *plan, const ops_expression *epilogue,
-                                const ops_tensor *y, const ops_tensor *y_sums)
-{
-    ops_tensor inputs[OPS_CLUSTER_LEAVES];
-    plan_views(plan, plan->epilogue_first, plan->input_count, inputs);
-    const uint32_t b_levels = ops_matmul_b_levels(plan->anchor);
-    const ops_tensor *b = &plan->inputs[1]->view;
-    const ops_gemm_prepared prepared = ops_prepared_of(b, b_levels);
-    const ops_gemm_options options = {.size = sizeof options,
-                                      .alpha = 1,
-                                      .precision = ops_matmul_precision(plan->anchor),
-                                      .levels = plan->a_levels   ? plan->a_levels
-                                                : plan->c_levels ? plan->c_levels
-                                                                 : ops_matmul_levels(plan->anchor),
-                                      .epilogue = epilogue,
-                                      .inputs = inputs,
-                                      .input_count = plan->input_count - plan->epilogue_first,
-                                      .prepared = b_levels ? &prepared : NULL,
-                                      .a_sums = plan->a_levels ? &plan->inputs[0]->view : NULL,
-                                      .c_sums = y_sums};
-    if (epilogue_changes_product(plan, &options, y)) {
-        return record_matmul_apart(plan, &options, y);
-    }
-    return ops_gemm(plan->context, &options, plan->a_levels ? NULL : &plan->inputs[0]->view,
-                    b_levels ? NULL : b, y);
-}
-
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
-                                const ops_expression *epilogue, const ops_tensor *y,
-                                const ops_tensor *y_sums)
+                                const ops_expression *epilogue, hal_buffer *const *buffers)
 {
     const ops_array *anchor = plan->anchor;
+    if (anchor->operation == OPS_OPERATION_MATMUL) {
+        return ops_matmul_record(plan, epilogue, buffers);
+    }
+    const ops_tensor output = plan_output(plan, 0, buffers), *y = &output;
     const ops_tensor *x = &plan->inputs[0]->view;
     ops_tensor parts[OPS_MAX_OPERANDS];
     switch (anchor->operation) {
@@ -264,18 +177,9 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
     case OPS_OPERATION_CONCATENATE:
         plan_views(plan, 0, plan->input_count, parts);
         return ops_concatenate(plan->context, anchor->axis, parts, plan->input_count, y);
-    case OPS_OPERATION_ONE_HOT:
-        return ops_one_hot(plan->context, x, y);
     default:
-        return record_matmul(plan, epilogue, plan->drops_result ? NULL : y, y_sums);
+        return ops_one_hot(plan->context, x, y);
     }
-}
-
-ops_tensor ops_fusion_plan_sums(const ops_fusion_plan *plan, hal_buffer *const *buffers)
-{
-    ops_tensor sums = ops_normwise_sums_layout(plan->c_levels, &plan->outputs[0]->view);
-    sums.buffer = buffers[ops_fusion_plan_buffer_count(plan) - 1];
-    return sums;
 }
 
 hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buffers)
@@ -286,12 +190,8 @@ hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buf
     if (!plan->anchor) {
         return record_elementwise(plan, buffers);
     }
-    const uint32_t gap = plan->anchor->operation == OPS_OPERATION_MATMUL ? GEMM_POSITION_INPUTS : 0;
-    const ops_tensor y = plan_output(plan, 0, buffers);
-    ops_tensor y_sums;
-    if (plan->c_levels) {
-        y_sums = ops_fusion_plan_sums(plan, buffers);
-    }
+    const uint32_t gap =
+        plan->anchor->operation == OPS_OPERATION_MATMUL ? OPS_MATMUL_POSITION_INPUTS : 0;
     ops_expression *prologue = NULL, *epilogue = NULL;
     hal_status status = HAL_OK;
     if (plan->has_prologue) {
@@ -301,7 +201,7 @@ hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buf
         status = ops_fusion_cluster_make_expression(&plan->epilogue, gap, 0, &epilogue);
     }
     if (status == HAL_OK) {
-        status = record_anchor(plan, prologue, epilogue, &y, plan->c_levels ? &y_sums : NULL);
+        status = record_anchor(plan, prologue, epilogue, buffers);
     }
     ops_expression_destroy(prologue);
     ops_expression_destroy(epilogue);

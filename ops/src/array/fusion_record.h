@@ -5,10 +5,7 @@
 
 #include "fusion_plan.h"
 
-/* The sums of the result of a plan with c_levels, in the last of its buffers. */
-ops_tensor ops_fusion_plan_sums(const ops_fusion_plan *plan, hal_buffer *const *buffers);
-
-/* Records the plan; output i of the plan is written to buffers[i]. */
+/* Records the plan. `buffers`: those of ops_fusion_plan_buffer_count. */
 hal_status ops_fusion_record(const ops_fusion_plan *plan, hal_buffer *const *buffers);
 
 #endif

@@ -1,11 +1,21 @@
 /* Nodes, see node.h. */
 #include "node.h"
 
+#include <ops/gemm.h>
 #include <ops/pointwise.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void node_free_owned(ops_array *node)
+{
+    if (node->operand_count > OPS_INLINE_OPERANDS) {
+        free(node->operand_list);
+    } else if (node->operation == OPS_OPERATION_PREPARED) {
+        ops_gemm_prepared_destroy(node->prepared);
+    }
+}
 
 static void arrays_free_slabs(ops_arrays *arrays)
 {
@@ -18,9 +28,7 @@ static void arrays_free_slabs(ops_arrays *arrays)
                 continue;
             }
             hal_buffer_release(node->view.buffer);
-            if (node->operand_count > OPS_INLINE_OPERANDS) {
-                free(node->operand_list);
-            }
+            node_free_owned(node);
         }
         free(slab);
     }
@@ -125,9 +133,7 @@ static void node_free(ops_array *node)
                 waiting = operand;
             }
         }
-        if (freed->operand_count > OPS_INLINE_OPERANDS) {
-            free(freed->operand_list);
-        }
+        node_free_owned(freed);
         if (freed->view.buffer) {
             hal_buffer_release(freed->view.buffer);
         }
@@ -241,8 +247,6 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->was_computed = 0;
     node->in_host_memory = 0;
     node->depth = 0;
-    node->chain = 0;
-    node->b_levels = 0;
     node->is_reordered = 0;
     node->same_shape = 0;
     node->counts_once = 1;
@@ -325,6 +329,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_ONE_HOT] = "one_hot",
         [OPS_OPERATION_VIEW] = "view",
         [OPS_OPERATION_CONSTANT] = "full",
+        [OPS_OPERATION_PREPARED] = "prepare",
     };
     switch (node->operation) {
     case OPS_OPERATION_UNARY:

@@ -6,8 +6,10 @@
  *   plan_cache      key of a fusion plan -> recorded commands
  *   node            references, uses and scopes of nodes
  *   axis_order      the order of axes in memory that a result takes from its operands
+ *   matmul          what a node of a product asks for, and sums that products pass to the next
  *   fusion_cluster  elementwise nodes that become one expression
  *   fusion_plan     decides what one kernel computes
+ *   matmul_record   records the product of a fusion plan
  *   fusion_record   records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
  *   execute         computes nodes: plan, look up, replay or record
  *   deferred        makes deferred nodes, and executes operands beyond the limits of a kernel
@@ -49,8 +51,9 @@ typedef enum ops_operation {
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
 
-    OPS_OPERATION_VIEW,    /* of the operand's elements, with this node's offset and strides */
-    OPS_OPERATION_CONSTANT /* in memory that arrays of the same value share */
+    OPS_OPERATION_VIEW,     /* of the operand's elements, with this node's offset and strides */
+    OPS_OPERATION_CONSTANT, /* in memory that arrays of the same value share */
+    OPS_OPERATION_PREPARED  /* in memory that ops_gemm_prepare laid out */
 } ops_operation;
 
 /* Limits of one kernel: operations bound the compiler's time, leaves (arrays that it reads) the
@@ -58,12 +61,11 @@ typedef enum ops_operation {
 #define OPS_CLUSTER_OPERATIONS 64u
 #define OPS_CLUSTER_LEAVES 12u
 
-/* Limit of kernels that follow from one another and are not recorded yet. */
-#define OPS_DEFERRED_DEPTH 4u
-
-/* Dense layers by levels that count as one kernel there, since each makes the sums that the next
- * one reads, and a layer that is recorded by itself does not. */
-#define OPS_CHAIN_LAYERS 16u
+/* Depth of what has to be recorded before a node, one after the other. Products that pass sums to
+ * the next one count less than a kernel (matmul.h), since one that is recorded by itself does not
+ * make them. At most 4 kernels are not recorded yet. */
+#define OPS_KERNEL_DEPTH 16u
+#define OPS_DEFERRED_DEPTH (5 * OPS_KERNEL_DEPTH - 1)
 
 #define OPS_INLINE_OPERANDS 3u
 #define OPS_MAX_OPERANDS 24u
@@ -85,9 +87,7 @@ struct ops_array {
     uint8_t needs_memory;   /* is an operand of an operation that reads memory */
     uint8_t was_computed;   /* inside a kernel that did not store it */
     uint8_t in_host_memory; /* view.buffer is HAL_MEMORY_DOWNLOAD */
-    uint8_t depth;          /* kernels to record before it, one after the other */
-    uint8_t chain;          /* layers by levels before it that do not count in `depth` */
-    uint8_t b_levels;       /* of ops_array_prepare: view.buffer also holds sums; 0: it does not */
+    uint8_t depth;          /* in units of 1 / OPS_KERNEL_DEPTH of a kernel */
     uint8_t is_reordered;   /* the view's axes are not in row-major order, as ops_is_reordered */
     uint8_t same_shape;     /* bits of the inline operands that have the node's shape */
     uint8_t counts_once;    /* cluster_operations counts no operation twice */
@@ -97,7 +97,8 @@ struct ops_array {
     uint32_t recording; /* number of the graph recording that made it, or 0 */
     union {
         ops_array *operands[OPS_INLINE_OPERANDS];
-        ops_array **operand_list; /* of more operands; owned */
+        ops_array **operand_list;    /* of more operands; owned */
+        ops_gemm_prepared *prepared; /* of PREPARED; owned, and refers to view.buffer as well */
     };
     ops_array *previous, *next; /* in its scope; next also in the free list */
     ops_tensor view;            /* without a buffer while deferred, with strides */
@@ -251,42 +252,6 @@ static inline bool ops_node_is_elementwise(const ops_array *node)
 {
     return node->state == OPS_NODE_DEFERRED && node->operation >= OPS_OPERATION_UNARY &&
            node->operation <= OPS_OPERATION_CAST;
-}
-
-/* The `function` of MATMUL: bits of the precision, and of the levels that the caller asks for. */
-#define OPS_MATMUL_PRECISION_BITS 4u
-
-_Static_assert(HAL_GEMM_NORMWISE >> OPS_MATMUL_PRECISION_BITS == 0 &&
-                   HAL_GEMM_MAX_LEVELS << OPS_MATMUL_PRECISION_BITS <= UINT8_MAX,
-               "`function` has 8 bits");
-
-static inline uint32_t ops_matmul_function(uint32_t precision, uint32_t levels)
-{
-    return precision | levels << OPS_MATMUL_PRECISION_BITS;
-}
-
-static inline uint32_t ops_matmul_precision(const ops_array *matmul)
-{
-    return matmul->function & ((1u << OPS_MATMUL_PRECISION_BITS) - 1);
-}
-
-static inline uint32_t ops_matmul_levels(const ops_array *matmul)
-{
-    return matmul->function >> OPS_MATMUL_PRECISION_BITS;
-}
-
-/* The levels whose sums the second operand holds and the product may use. */
-static inline uint32_t ops_matmul_b_levels(const ops_array *matmul)
-{
-    return ops_matmul_precision(matmul) == HAL_GEMM_NORMWISE ? matmul->operands[1]->b_levels : 0;
-}
-
-/* Whether a product may be by levels as kernels of their own, see fusion_plan.h. */
-static inline bool ops_matmul_may_take_sums(const ops_array *matmul)
-{
-    return ops_matmul_precision(matmul) == HAL_GEMM_NORMWISE &&
-           (ops_matmul_b_levels(matmul) > 0 ||
-            !matmul->owner->context->tuning->gemm.has_levels_inside);
 }
 
 /* "add", "matmul", ...: the operation of a node, for messages. */

@@ -1,6 +1,7 @@
 /* Public calls of elementwise operations, reductions, softmax and matrix products. Each checks
  * types and shapes and makes a deferred node. */
 #include "deferred.h"
+#include "matmul.h"
 #include "gemm/prepare.h"
 #include "kernels/functions.h"
 
@@ -320,7 +321,7 @@ ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *optio
 {
     ops_arrays *arrays = ops_check_operands("ops_array_prepare", &b, 1);
     ops_tensor view;
-    ops_gemm_prepared prepared;
+    ops_gemm_prepared *prepared = NULL;
     if (!arrays) {
         return NULL;
     }
@@ -332,15 +333,17 @@ ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *optio
     }
     hal_status status = ops_array_get_tensor(b, &view);
     if (status == HAL_OK) {
-        status = ops_prepared_make(arrays->context, "ops_array_prepare", options, &view, &prepared);
+        status =
+            ops_prepared_create(arrays->context, "ops_array_prepare", options, &view, &prepared);
     }
     ops_array *node = status != HAL_OK ? NULL : ops_node_create(arrays);
-    if (status == HAL_OK && !node) {
-        hal_buffer_release(prepared.b.buffer);
+    if (!node) {
+        ops_gemm_prepared_destroy(prepared);
+        return NULL;
     }
-    if (node) {
-        ops_node_set_view(node, &prepared.b);
-        node->b_levels = (uint8_t)prepared.levels;
-    }
+    ops_node_set_view(node, &prepared->b);
+    hal_buffer_retain(node->view.buffer);
+    node->operation = OPS_OPERATION_PREPARED;
+    node->prepared = prepared;
     return node;
 }

@@ -132,20 +132,10 @@ static uint32_t choose_levels(ops_context *context, const ops_gemm_prepare_optio
     return best;
 }
 
-ops_gemm_prepared ops_prepared_of(const ops_tensor *b, uint32_t levels)
-{
-    ops_gemm_prepared made = {.b = *b, .levels = levels};
-    if (levels) {
-        made.sums = ops_normwise_sums_layout(levels, b);
-        made.sums.buffer = b->buffer;
-        made.sums.offset = b->offset + sums_offset(b);
-    }
-    return made;
-}
-
-hal_status ops_prepared_make(ops_context *context, const char *function,
-                             const ops_gemm_prepare_options *options, const ops_tensor *b,
-                             ops_gemm_prepared *prepared)
+/* `prepared` is set; the caller releases its buffer. */
+static hal_status prepared_make(ops_context *context, const char *function,
+                                const ops_gemm_prepare_options *options, const ops_tensor *b,
+                                ops_gemm_prepared *prepared)
 {
     static const ops_gemm_prepare_options defaults = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
     options = options ? options : &defaults;
@@ -160,7 +150,12 @@ hal_status ops_prepared_make(ops_context *context, const char *function,
                            (unsigned long long)options->max_bytes);
     }
     HAL_TRY(ops_buffer_create(context, bytes ? bytes : 4, &copy.buffer));
-    *prepared = ops_prepared_of(&copy, levels);
+    *prepared = (ops_gemm_prepared){.b = copy, .levels = levels};
+    if (levels) {
+        prepared->sums = ops_normwise_sums_layout(levels, &copy);
+        prepared->sums.buffer = copy.buffer;
+        prepared->sums.offset = sums_offset(&copy);
+    }
     hal_status status = check_not_recording(context, function, copy.buffer);
     if (status == HAL_OK && bytes) {
         status = ops_copy(context, b, &prepared->b);
@@ -174,25 +169,32 @@ hal_status ops_prepared_make(ops_context *context, const char *function,
     return status;
 }
 
-hal_status ops_gemm_prepare(ops_context *context, const ops_gemm_prepare_options *options,
-                            const ops_tensor *b, ops_gemm_prepared **prepared)
+hal_status ops_prepared_create(ops_context *context, const char *function,
+                               const ops_gemm_prepare_options *options, const ops_tensor *b,
+                               ops_gemm_prepared **prepared)
 {
     if (!prepared) {
-        return ops_invalid("ops_gemm_prepare: prepared: expected memory for a pointer, got null");
+        return ops_invalid("%s: prepared: expected memory for a pointer, got null", function);
     }
     *prepared = NULL;
     ops_gemm_prepared *made = malloc(sizeof *made);
     if (!made) {
-        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
-                              "ops_gemm_prepare: the host has no memory for an object");
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: the host has no memory for an object",
+                              function);
     }
-    const hal_status status = ops_prepared_make(context, "ops_gemm_prepare", options, b, made);
+    const hal_status status = prepared_make(context, function, options, b, made);
     if (status != HAL_OK) {
         free(made);
         return status;
     }
     *prepared = made;
     return HAL_OK;
+}
+
+hal_status ops_gemm_prepare(ops_context *context, const ops_gemm_prepare_options *options,
+                            const ops_tensor *b, ops_gemm_prepared **prepared)
+{
+    return ops_prepared_create(context, "ops_gemm_prepare", options, b, prepared);
 }
 
 void ops_gemm_prepared_destroy(ops_gemm_prepared *prepared)

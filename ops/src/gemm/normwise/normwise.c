@@ -151,6 +151,14 @@ ops_normwise_levels ops_normwise_choose(const hal_device_info *info,
     return levels;
 }
 
+uint32_t ops_normwise_sums_levels(const hal_device_info *info, const ops_gemm_options *options,
+                                  const ops_normwise_shape *s)
+{
+    const uint32_t levels = ops_normwise_choose(info, options, s).apart;
+    const int64_t rest = (s->m | s->n | s->k) & ((1 << levels) - 1);
+    return (s->b_levels == 0 || s->b_levels == levels) && rest == 0 ? levels : 0;
+}
+
 /* `count` elements from `start` on of both axes of a matrix of rank 2 or 3 and one batch, as
  * [1, rows, columns]. */
 static ops_tensor matrix_part(const ops_tensor *matrix, const int64_t start[2],

@@ -46,6 +46,12 @@ ops_normwise_levels ops_normwise_choose(const hal_device_info *info,
 uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwise_shape *shape);
 uint32_t ops_normwise_choose_inside(const hal_device_info *info, const ops_normwise_shape *shape);
 
+/* The levels by which a product can read A as sums that the product before it wrote, and write C as
+ * sums for the next one: no length has a rest, and those of a prepared B are of as many levels. 0:
+ * it cannot. */
+uint32_t ops_normwise_sums_levels(const hal_device_info *info, const ops_gemm_options *options,
+                                  const ops_normwise_shape *shape);
+
 /* The sums of a matrix, for that part whose lengths are multiples of 2^levels, as a tensor without
  * buffer and by rows; the computation of those of B. */
 ops_tensor ops_normwise_sums_layout(uint32_t levels, const ops_tensor *matrix);

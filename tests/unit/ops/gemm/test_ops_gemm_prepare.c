@@ -230,13 +230,13 @@ TEST(arrays_use_prepared_weights)
         for (int i = 0; i < 2; i++) {
             ops_array *x = make_array(33, 30, i), *w = make_array(30, 27, 3 + i);
             ops_array *bias = make_array(1, 27, 5), *ready = made(ops_array_prepare(w, &options));
-            assert_int_equal(ready->b_levels, levels);
+            assert_int_equal(ops_gemm_prepared_get_levels(ready->prepared), levels);
             ok(ops_scope_begin(test_context));
             expect_equal(ops_relu(ops_add(ops_array_matmul_by_levels(x, ready, levels), bias)),
                          ops_relu(ops_add(ops_array_matmul(x, w, HAL_GEMM_STRICT), bias)));
             expect_equal(ops_matmul(x, ready), ops_matmul(x, w));
             ops_array *turned = made(ops_array_transpose(ready, 0, 1));
-            assert_int_equal(turned->b_levels, 0);
+            assert_int_equal(turned->operation, OPS_OPERATION_NONE);
             expect_equal(ops_array_matmul_by_levels(turned, ops_array_transpose(x, 0, 1), levels),
                          ops_array_transpose(ops_matmul(x, w), 0, 1));
             expect_equal(ready, w);
@@ -264,7 +264,7 @@ static void product_of_arrays(uint32_t levels, int prepares, float values[2][SQU
     ops_array *x = made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, square, values[0]));
     ops_array *w = made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, square, values[1]));
     ops_array *ready = made(prepares ? ops_array_prepare(w, &options) : ops_array_copy(w));
-    assert_int_equal(ready->b_levels, prepares ? levels : 0);
+    assert_int_equal(ready->operation == OPS_OPERATION_PREPARED, prepares);
     ops_array *y = made(ops_array_matmul_by_levels(x, ready, levels));
     ok(ops_array_read(y, SQUARE * sizeof(float), c));
     release_all(x, w, ready, y);
