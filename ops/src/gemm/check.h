@@ -14,7 +14,4 @@ hal_status ops_gemm_check(const ops_context *context, const ops_gemm_options *op
                           const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
                           ops_product *product);
 
-/* A matrix by rows, without a buffer. */
-ops_tensor ops_gemm_matrix_like(hal_type type, int64_t rows, int64_t columns);
-
 #endif

@@ -94,17 +94,3 @@ hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *
     }
     return HAL_OK;
 }
-
-hal_status ops_gemm_sums_create(ops_context *context, hal_type type, uint32_t levels, int64_t rows,
-                                int64_t columns, ops_tensor *sums)
-{
-    const int64_t rest = (rows | columns) & ((INT64_C(1) << levels % 8) - 1);
-    if (levels < 1 || levels > HAL_GEMM_MAX_LEVELS || rows < 0 || columns < 0 || rest) {
-        return ops_invalid("ops_gemm_sums_create: levels, rows, columns: expected 1 to %u levels "
-                           "and multiples of 2^levels, got %u, %lld and %lld",
-                           HAL_GEMM_MAX_LEVELS, levels, (long long)rows, (long long)columns);
-    }
-    const ops_tensor matrix = ops_gemm_matrix_like(type, rows, columns);
-    const ops_tensor layout = ops_normwise_sums_layout(levels, &matrix);
-    return ops_tensor_create(context, type, 3, layout.shape, sums);
-}

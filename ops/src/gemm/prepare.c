@@ -107,13 +107,12 @@ static uint32_t choose_levels(ops_context *context, const ops_gemm_prepare_optio
                               const ops_tensor *b)
 {
     const int64_t *shape = b->shape + b->rank - 2;
-    ops_normwise_shape product = {.type = b->type,
-                                  .batch = b->rank == 3 ? b->shape[0] : 1,
-                                  .m = options->rows ? options->rows : shape[0],
-                                  .n = shape[1],
-                                  .k = shape[0]};
+    const ops_normwise_shape product = {.type = b->type,
+                                        .batch = b->rank == 3 ? b->shape[0] : 1,
+                                        .m = options->rows ? options->rows : shape[0],
+                                        .n = shape[1],
+                                        .k = shape[0]};
     const uint32_t forced = options->levels;
-    uint32_t best = forced && ops_normwise_allows(&product, forced) ? forced : 0;
     if (options->precision != HAL_GEMM_NORMWISE) {
         return 0;
     }
@@ -122,10 +121,7 @@ static uint32_t choose_levels(ops_context *context, const ops_gemm_prepare_optio
                                              native)) {
         return 0; /* a kernel of the plugin forms the sums while it packs B */
     }
-    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && !forced; l++) {
-        product.b_levels = l;
-        best = ops_normwise_choose_apart(context->info, &product) == l ? l : best;
-    }
+    uint32_t best = ops_normwise_choose_prepared(context->info, &product, forced);
     while (best && options->max_bytes && prepared_bytes(b, best) > options->max_bytes) {
         best--;
     }

@@ -80,7 +80,9 @@ uint64_t ops_normwise_workspace(const ops_normwise_shape *s, uint32_t levels)
     return bytes < 0x1p64 ? (uint64_t)bytes : UINT64_MAX;
 }
 
-bool ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
+/* Whether a product may have that many levels as kernels of their own: one batch of F32 or F64,
+ * blocks that have elements, and max_workspace. */
+static bool shape_allows(const ops_normwise_shape *s, uint32_t levels)
 {
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
     return s->batch == 1 && (s->type == HAL_TYPE_F32 || s->type == HAL_TYPE_F64) &&
@@ -88,7 +90,8 @@ bool ops_normwise_allows(const ops_normwise_shape *s, uint32_t levels)
            (!s->max_workspace || ops_normwise_workspace(s, levels) <= s->max_workspace);
 }
 
-uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwise_shape *s)
+/* The levels that take the least time as kernels of their own; 0: none gains. */
+static uint32_t choose_apart(const hal_device_info *info, const ops_normwise_shape *s)
 {
     const ops_normwise_tuning *tuning = &ops_tuning_select(info)->gemm.normwise;
     const int64_t mn = s->m < s->n ? s->m : s->n, shortest = mn < s->k ? mn : s->k;
@@ -96,12 +99,24 @@ uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwi
     uint32_t chosen = 0;
     for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && shortest >> l >= tuning->min_block; l++) {
         const double cost = cost_in_operations(info, s, l);
-        if (cost < least && ops_normwise_allows(s, l)) {
+        if (cost < least && shape_allows(s, l)) {
             least = cost;
             chosen = l;
         }
     }
     return chosen;
+}
+
+uint32_t ops_normwise_choose_prepared(const hal_device_info *info, const ops_normwise_shape *shape,
+                                      uint32_t forced)
+{
+    ops_normwise_shape prepared = *shape;
+    uint32_t best = forced && shape_allows(shape, forced) ? forced : 0;
+    for (uint32_t l = 1; l <= OPS_NORMWISE_MAX_LEVELS && !forced; l++) {
+        prepared.b_levels = l;
+        best = choose_apart(info, &prepared) == l ? l : best;
+    }
+    return best;
 }
 
 uint32_t ops_normwise_choose_inside(const hal_device_info *info, const ops_normwise_shape *s)
@@ -142,10 +157,10 @@ ops_normwise_levels ops_normwise_choose(const hal_device_info *info,
     if (options->alpha == 0 || !ops_normwise_takes(info, options)) {
         levels.why_not = "the epilogue or alpha excludes them";
     } else if (forced) {
-        levels.apart = ops_normwise_allows(shape, forced) ? forced : 0;
+        levels.apart = shape_allows(shape, forced) ? forced : 0;
         levels.why_not = "type, batch, lengths or max_workspace exclude them";
     } else {
-        levels.apart = ops_normwise_choose_apart(info, shape);
+        levels.apart = choose_apart(info, shape);
         levels.why_not = "not faster by the cost model, or beyond max_workspace";
     }
     return levels;

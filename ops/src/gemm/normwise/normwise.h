@@ -1,6 +1,6 @@
 /* Matrix products of the class HAL_GEMM_NORMWISE by levels of Strassen's algorithm: the one header
  * of this folder for the others. The planner of products calls ops_normwise_choose, and the
- * recorder ops_normwise_multiply. */
+ * recorder ops_normwise_multiply; the planner of arrays ops_normwise_sums_levels. */
 #ifndef OPS_SRC_GEMM_NORMWISE_NORMWISE_H
 #define OPS_SRC_GEMM_NORMWISE_NORMWISE_H
 
@@ -24,10 +24,6 @@ typedef struct ops_normwise_shape {
  * B; UINT64_MAX for more than 64 bits can count. */
 uint64_t ops_normwise_workspace(const ops_normwise_shape *shape, uint32_t levels);
 
-/* Whether a product may have that many levels as kernels of their own: one batch of F32 or F64,
- * blocks that have elements, and max_workspace. */
-bool ops_normwise_allows(const ops_normwise_shape *shape, uint32_t levels);
-
 /* The levels of a product. */
 typedef struct ops_normwise_levels {
     uint32_t inside;     /* to ask the plugin for: its kernel forms the sums; 0: none */
@@ -41,9 +37,13 @@ ops_normwise_levels ops_normwise_choose(const hal_device_info *info,
                                         const ops_gemm_options *options,
                                         const ops_normwise_shape *shape);
 
-/* The levels that take the least time as kernels of their own, and inside a plugin's kernel,
- * without regard to max_workspace, which that kernel knows; 0: none gains. */
-uint32_t ops_normwise_choose_apart(const hal_device_info *info, const ops_normwise_shape *shape);
+/* The levels for which the sums of a B are prepared: `forced`, if it may have them, or else those
+ * that gain for products of the shape. 0: none. */
+uint32_t ops_normwise_choose_prepared(const hal_device_info *info, const ops_normwise_shape *shape,
+                                      uint32_t forced);
+
+/* The levels that take the least time inside a plugin's kernel, without regard to max_workspace,
+ * which that kernel knows; 0: none gains. */
 uint32_t ops_normwise_choose_inside(const hal_device_info *info, const ops_normwise_shape *shape);
 
 /* The levels by which a product can read A as sums that the product before it wrote, and write C as
@@ -51,6 +51,12 @@ uint32_t ops_normwise_choose_inside(const hal_device_info *info, const ops_normw
  * it cannot. */
 uint32_t ops_normwise_sums_levels(const hal_device_info *info, const ops_gemm_options *options,
                                   const ops_normwise_shape *shape);
+
+/* Checks a product with options.a_sums or options.c_sums, but not its epilogue. `like`: receives
+ * C's type and shape. */
+hal_status ops_normwise_check(const ops_context *context, const ops_gemm_options *options,
+                              const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,
+                              ops_tensor *like);
 
 /* The sums of a matrix, for that part whose lengths are multiples of 2^levels, as a tensor without
  * buffer and by rows; the computation of those of B. */

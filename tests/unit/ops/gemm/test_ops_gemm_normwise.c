@@ -275,28 +275,34 @@ TEST(small_elements_lose_digits)
     release(&p);
 }
 
+static uint32_t levels_apart(const hal_device_info *info, const ops_normwise_shape *shape)
+{
+    const ops_gemm_options options = {.alpha = 1, .precision = HAL_GEMM_NORMWISE};
+    return ops_normwise_choose(info, &options, shape).apart;
+}
+
 TEST(few_elements_are_not_divided)
 {
     hal_device_info info = *test_context->info;
     for (int kind = 0; kind < 2; kind++) {
         info.kind = kind ? HAL_DEVICE_DISCRETE : HAL_DEVICE_CPU;
         ops_normwise_shape s = {.type = HAL_TYPE_F32, .batch = 1, .m = 512, .n = 512, .k = 512};
-        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
+        assert_int_equal(levels_apart(&info, &s), 0);
         s.m = s.n = s.k = 16384;
-        assert_int_equal(ops_normwise_choose_apart(&info, &s), 2);
+        assert_int_equal(levels_apart(&info, &s), 2);
         s.max_workspace = ops_normwise_workspace(&s, 1);
-        assert_int_equal(ops_normwise_choose_apart(&info, &s), 1);
+        assert_int_equal(levels_apart(&info, &s), 1);
         s.max_workspace--;
-        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
+        assert_int_equal(levels_apart(&info, &s), 0);
         s.max_workspace = 0;
         s.m = 64;
-        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
+        assert_int_equal(levels_apart(&info, &s), 0);
         s.m = 16384;
         s.batch = 2;
-        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
+        assert_int_equal(levels_apart(&info, &s), 0);
         s.batch = 1;
         s.type = HAL_TYPE_BF16;
-        assert_int_equal(ops_normwise_choose_apart(&info, &s), 0);
+        assert_int_equal(levels_apart(&info, &s), 0);
     }
 }
 
