@@ -4,7 +4,7 @@
 #include "commands.h"
 
 #include "chain/chain.h"
-#include "collectives/group.h"
+#include "collectives/comm.h"
 #include "gemm/launch.h"
 #include "gemm/workspace.h"
 #include "kernel.h"

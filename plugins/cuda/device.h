@@ -40,7 +40,7 @@ struct hal_plugin_device {
     pthread_mutex_t gemm_lock; /* of gemm_modules */
     struct cuda_gemm_module *gemm_modules;
     _Atomic bool needs_parts;        /* there is a kernel that uses those of a queue */
-    hal_plugin_wait last_collective; /* that began; under the lock of collectives/group.c */
+    hal_plugin_wait last_collective; /* that began; under the lock of collectives/comm.c */
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
 };

@@ -1,6 +1,6 @@
 /* The cuda plugin's table and its one symbol. */
 #include "chain/chain.h"
-#include "collectives/group.h"
+#include "collectives/comm.h"
 #include "collectives/nccl.h"
 #include "commands.h"
 #include "describe.h"

@@ -162,7 +162,7 @@ void jit_gather_append(jit_state *jit, const cpu_draft *draft)
     const uint32_t name = access->values[0];
     const bool is_view = jit->lower->names[name].view;
     if (jit->open.writes_memory || jit->open.pointer_count >= JIT_LOOP_POINTERS ||
-        jit_slot_is(jit->open.posted_by, jit, name) ||
+        jit_slot_is(jit->open.stored_by, jit, name) ||
         (is_view && jit_slot_is(jit->open.used_by, jit, name))) {
         jit_all_flush(jit);
     }

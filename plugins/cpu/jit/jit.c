@@ -117,11 +117,11 @@ static bool walk_prepare(jit_walk *walk, const cpu_lower *lower)
     jit->facts.constants = calloc(names, sizeof(*jit->facts.constants));
     jit->open.used_by = calloc(slots, sizeof(uint32_t));
     jit->open.written_by = calloc(slots, sizeof(uint32_t));
-    jit->open.posted_by = calloc(slots, sizeof(uint32_t));
+    jit->open.stored_by = calloc(slots, sizeof(uint32_t));
     jit->step_labels = calloc(drafts, sizeof(uint32_t));
     if (!jit->open.names[JIT_OPEN_UNIFORM] || !jit->open.names[JIT_OPEN_LANES] ||
         !jit->facts.references || !jit->facts.constants || !jit->open.used_by ||
-        !jit->open.written_by || !jit->open.posted_by || !jit->step_labels || !jit->facts.writers ||
+        !jit->open.written_by || !jit->open.stored_by || !jit->step_labels || !jit->facts.writers ||
         !jit->facts.chosen || !jit->facts.viewed || !jit->facts.of_rows) {
         return false;
     }
@@ -164,7 +164,7 @@ static void walk_release(jit_walk *walk)
     free(jit->facts.constants);
     free(jit->open.used_by);
     free(jit->open.written_by);
-    free(jit->open.posted_by);
+    free(jit->open.stored_by);
     free(jit->step_labels);
     free(jit->slow_paths);
     free(jit->loop.asides);

@@ -53,29 +53,29 @@ void jit_program_flush(jit_state *jit, uint32_t which)
 }
 
 /* Stores that the loop has not done. */
-static void posts_emit(jit_state *jit)
+static void deferred_stores_emit(jit_state *jit)
 {
     x86_code *code = &jit->code;
-    for (uint32_t i = 0; i < jit->open.post_count; i++) {
-        const jit_post *post = &jit->open.posts[i];
+    for (uint32_t i = 0; i < jit->open.store_count; i++) {
+        const jit_deferred_store *store = &jit->open.stores[i];
         jit_slow *slow = jit_slow_add(jit);
         if (!slow) {
             break;
         }
-        slow->draft = post->draft;
-        if (post->pointer == JIT_NONE) {
-            const int32_t slot = (int32_t)(8 * jit_step_of(jit, post->draft)->access->values[0]);
+        slow->draft = store->draft;
+        if (store->pointer == JIT_NONE) {
+            const int32_t slot = (int32_t)(8 * jit_step_of(jit, store->draft)->access->values[0]);
             x86_general(code, X86_LOAD, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot));
             x86_general(code, X86_CMP, true, JIT_SCRATCH, x86_memory(JIT_SLOTS, slot + 8));
         } else {
             x86_general(code, X86_LOAD, true, JIT_SCRATCH,
-                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * post->pointer)));
+                        x86_memory(X86_RSP, (int32_t)(JIT_FRAME_POINTERS + 8 * store->pointer)));
             x86_general(code, X86_TEST, true, JIT_SCRATCH, x86_register(JIT_SCRATCH));
         }
         x86_jump_if(code, X86_EQUAL, slow->label);
         x86_bind(code, slow->back);
     }
-    jit->open.post_count = 0;
+    jit->open.store_count = 0;
 }
 
 /* Ends the open programs. */
@@ -83,7 +83,7 @@ void jit_all_flush(jit_state *jit)
 {
     jit_program_flush(jit, JIT_OPEN_UNIFORM);
     jit_program_flush(jit, JIT_OPEN_LANES);
-    posts_emit(jit);
+    deferred_stores_emit(jit);
     jit->open.leader.known = false;
     jit->open.chosen_last = 0;
     jit->open.pointer_count = 0;
@@ -168,7 +168,7 @@ void jit_references_note(jit_state *jit, const cpu_draft *draft, uint32_t which)
 uint32_t jit_program_choose(jit_state *jit, uint32_t name)
 {
     const uint32_t which = jit->lower->names[name].uniform ? JIT_OPEN_UNIFORM : JIT_OPEN_LANES;
-    if (jit_slot_is(which == JIT_OPEN_UNIFORM ? jit->open.used_by : jit->open.posted_by, jit,
+    if (jit_slot_is(which == JIT_OPEN_UNIFORM ? jit->open.used_by : jit->open.stored_by, jit,
                     name)) {
         jit_all_flush(jit);
     }

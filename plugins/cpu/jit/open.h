@@ -9,7 +9,7 @@ jit_program *jit_program_of(jit_state *jit, uint32_t which);
 jit_name *jit_name_in(jit_state *jit, uint32_t which, uint32_t name);
 jit_value jit_value_of(jit_state *jit, uint32_t which, uint32_t name, hal_type type);
 void jit_name_define(jit_state *jit, uint32_t which, uint32_t name, jit_value value);
-/* Marks of slots (used_by, written_by, posted_by) for the open lane program. */
+/* Marks of slots (used_by, written_by, stored_by) for the open lane program. */
 bool jit_slot_is(const uint32_t *marks, const jit_state *jit, uint32_t name);
 void jit_slot_mark(const jit_state *jit, uint32_t *marks, uint32_t name);
 /* Counts the names that a draft refers to as known in a program. */

@@ -108,10 +108,10 @@ typedef struct jit_slow {
 } jit_slow;
 
 /* A store whose step runs after the open lane program, unless that has stored everything. */
-typedef struct jit_post {
+typedef struct jit_deferred_store {
     const cpu_draft *draft;
     uint32_t pointer; /* JIT_NONE: the value is computed in place, if its slot points there */
-} jit_post;
+} jit_deferred_store;
 
 /* Code after a loop for an access whose pointer is null, which reads or writes the home of its
  * value instead, or for a load whose guard is false in all lanes. */
@@ -156,11 +156,11 @@ typedef struct jit_open {
     uint32_t generation[2]; /* of the programs */
     /* By slot: the last lane program that uses it, that writes it, and after which a store reads
      * it. */
-    uint32_t *used_by, *written_by, *posted_by;
+    uint32_t *used_by, *written_by, *stored_by;
     bool writes_memory; /* the lane program does */
     uint32_t fence;
-    jit_post posts[JIT_MAX_POINTERS];
-    uint32_t post_count;
+    jit_deferred_store stores[JIT_MAX_POINTERS];
+    uint32_t store_count;
     uint32_t pointer_count;
     jit_access_form pointer_forms[JIT_MAX_POINTERS];
     jit_leader leader;

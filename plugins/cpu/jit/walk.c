@@ -101,7 +101,7 @@ static bool exchange_append(jit_walk *walk)
     jit_last(&jit->open.lanes)->aux = apart;
     jit->open.lanes.narrow = jit->open.lanes.narrow || (near && apart >= jit->target->lanes / 2u);
     if (!near) {
-        jit_slot_mark(jit, jit->open.posted_by, names->a);
+        jit_slot_mark(jit, jit->open.stored_by, names->a);
     }
     jit_name_define(jit, JIT_OPEN_LANES, names->d, d);
     return true;
@@ -275,7 +275,7 @@ static void load_append(jit_walk *walk)
     if (walk->step->access->width == 1 && jit_is_of_rows(form) && jit->lower->names[name].view) {
         jit_private_emit(jit, walk->step->access->values[0]);
     }
-    if (walk->step->access->width != 1 || jit_slot_is(jit->open.posted_by, jit, name) ||
+    if (walk->step->access->width != 1 || jit_slot_is(jit->open.stored_by, jit, name) ||
         jit->open.pointer_count >= JIT_LOOP_POINTERS || !address_emit(walk, form, true, &place)) {
         step_call(walk);
         return;
@@ -290,28 +290,29 @@ static void load_append(jit_walk *walk)
     jit->open.writes_memory = writes_memory; /* its slot is no view of memory */
 }
 
-static void post_add(jit_walk *walk, uint32_t pointer)
+static void deferred_store_add(jit_walk *walk, uint32_t pointer)
 {
     jit_state *jit = &walk->state;
     uint32_t names[CPU_REFERENCES];
     const uint32_t count = cpu_names_read(jit->lower, walk->draft, names);
     for (uint32_t k = 0; k < count; k++) {
-        jit_slot_mark(jit, jit->open.posted_by, names[k]);
+        jit_slot_mark(jit, jit->open.stored_by, names[k]);
         jit_slot_mark(jit, jit->open.used_by, names[k]);
     }
-    jit->open.posts[jit->open.post_count++] = (jit_post){.draft = walk->draft, .pointer = pointer};
+    jit->open.stores[jit->open.store_count++] =
+        (jit_deferred_store){.draft = walk->draft, .pointer = pointer};
     jit->open.writes_memory = true;
 }
 
 /* Stores to one memory stay in order: a step that is still to come would overwrite what the loop
  * writes. */
-static void posts_precede(jit_walk *walk)
+static void deferred_stores_precede(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
     const cpu_access *access = &jit->lower->accesses[walk->draft->access];
     bool earlier = false;
-    for (uint32_t i = 0; i < jit->open.post_count; i++) {
-        const cpu_access *other = &jit->lower->accesses[jit->open.posts[i].draft->access];
+    for (uint32_t i = 0; i < jit->open.store_count; i++) {
+        const cpu_access *other = &jit->lower->accesses[jit->open.stores[i].draft->access];
         earlier = earlier ||
                   (other->memory == access->memory && !jit_accesses_differ(jit, access, other));
     }
@@ -324,18 +325,18 @@ static void store_append(jit_walk *walk)
 {
     jit_state *jit = &walk->state;
     const uint32_t name = jit->lower->accesses[walk->draft->access].values[0];
-    posts_precede(walk);
+    deferred_stores_precede(walk);
     jit_place place;
     if (jit_scatter_is_wanted(jit, walk->draft)) {
         jit_scatter_append(jit, walk->draft);
         return;
     }
-    if (jit->open.post_count >= JIT_MAX_POINTERS || jit->open.pointer_count >= JIT_LOOP_POINTERS) {
+    if (jit->open.store_count >= JIT_MAX_POINTERS || jit->open.pointer_count >= JIT_LOOP_POINTERS) {
         jit_all_flush(jit);
     }
     const jit_access_form form = jit_access_form_of(jit, walk->draft);
     if (walk->step->aux && !jit_is_of_rows(form)) {
-        post_add(walk, JIT_NONE);
+        deferred_store_add(walk, JIT_NONE);
         return;
     }
     step_advance(walk, false);
@@ -351,7 +352,7 @@ static void store_append(jit_walk *walk)
     jit_operation(&jit->open.lanes, JIT_STORE, walk->action.type, HAL_TYPE_NONE, a, guard,
                   JIT_NONE);
     place_set(walk, place);
-    post_add(walk, place.pointer);
+    deferred_store_add(walk, place.pointer);
 }
 
 /* Rows and single elements are no view of memory: they are loaded, and stored by their store. */
@@ -450,7 +451,7 @@ static void view_emit(jit_walk *walk)
         rows_view(walk, is_view);
         return;
     }
-    posts_precede(walk);
+    deferred_stores_precede(walk);
     step_advance(walk, is_view);
     for (uint32_t k = 0; k < walk->step->access->width; k++) {
         jit->facts.viewed[jit->lower->accesses[walk->draft->access].values[k]] =

@@ -1,6 +1,6 @@
 /* Ranks of communicators, whose collectives NCCL runs, see nccl.h. */
-#ifndef PLUGINS_CUDA_COLLECTIVES_GROUP_H
-#define PLUGINS_CUDA_COLLECTIVES_GROUP_H
+#ifndef PLUGINS_CUDA_COLLECTIVES_COMM_H
+#define PLUGINS_CUDA_COLLECTIVES_COMM_H
 
 #include "queue.h"
 

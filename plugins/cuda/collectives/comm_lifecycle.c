@@ -1,5 +1,5 @@
-/* Threads that create and end communicators, see collectives/communicator.h. */
-#include "collectives/communicator.h"
+/* Threads that create and end communicators, see collectives/comm_lifecycle.h. */
+#include "collectives/comm_lifecycle.h"
 
 #include "device.h"
 

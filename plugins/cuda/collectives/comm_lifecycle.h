@@ -1,8 +1,8 @@
 /* Creation and end of NCCL's communicators. They are blocking: a collective of one that does not
  * block costs 100 us more, for a thread that NCCL starts. Creation and end may wait for other
  * processes, so threads of the plugin do them. */
-#ifndef PLUGINS_CUDA_COLLECTIVES_COMMUNICATOR_H
-#define PLUGINS_CUDA_COLLECTIVES_COMMUNICATOR_H
+#ifndef PLUGINS_CUDA_COLLECTIVES_COMM_LIFECYCLE_H
+#define PLUGINS_CUDA_COLLECTIVES_COMM_LIFECYCLE_H
 
 #include "collectives/nccl.h"
 

@@ -11,9 +11,9 @@
  * Two communicators on one device may each hold a part of it and wait for the rest. So all rounds
  * of the process begin under one lock, in the same order on all devices, and a device runs one
  * after the other: a stream waits for the last collective of its device if another queue has it. */
-#include "collectives/group.h"
+#include "collectives/comm.h"
 
-#include "collectives/communicator.h"
+#include "collectives/comm_lifecycle.h"
 #include "collectives/peer_sum.h"
 #include "memory.h"
 #include "point.h"
@@ -53,7 +53,7 @@ struct hal_plugin_comm {
     uint64_t send_bytes, recv_bytes;
 };
 
-static pthread_mutex_t group_lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static clique *cliques;
 
 /* ---- Failures; the caller holds the lock ---- */
@@ -334,7 +334,7 @@ hal_status cuda_comm_submit(hal_plugin_queue *queue, const hal_batch *batch, uin
     memcpy(&call, batch->scalars + command->scalar_first, sizeof call);
     hal_plugin_comm *rank = call.comm;
     hal_status status = HAL_OK;
-    pthread_mutex_lock(&group_lock);
+    pthread_mutex_lock(&comms_lock);
     if (rank->clique->failure != HAL_OK) {
         status = fail_ended(rank->clique);
     } else {
@@ -348,17 +348,17 @@ hal_status cuda_comm_submit(hal_plugin_queue *queue, const hal_batch *batch, uin
         atomic_store(&queue->deferred, value);
         clique_advance(rank->clique);
     }
-    pthread_mutex_unlock(&group_lock);
+    pthread_mutex_unlock(&comms_lock);
     return status;
 }
 
 void cuda_comm_forget_queue(hal_plugin_queue *queue)
 {
-    pthread_mutex_lock(&group_lock);
+    pthread_mutex_lock(&comms_lock);
     if (queue->device->last_collective.queue == queue) {
         queue->device->last_collective = (hal_plugin_wait){NULL, 0};
     }
-    pthread_mutex_unlock(&group_lock);
+    pthread_mutex_unlock(&comms_lock);
 }
 
 /* ---- Creation ---- */
@@ -445,10 +445,10 @@ hal_status cuda_comm_create(hal_plugin_device *device, const hal_plugin_comm_id 
     *comm = NULL;
     HAL_TRY(cuda_nccl_load());
     hal_plugin_comm *made = calloc(1, sizeof *made);
-    pthread_mutex_lock(&group_lock);
+    pthread_mutex_lock(&comms_lock);
     clique *of = made ? clique_for(id) : NULL;
     if (!of || of->rank_count == MAX_LOCAL) {
-        pthread_mutex_unlock(&group_lock);
+        pthread_mutex_unlock(&comms_lock);
         free(made);
         return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a communicator");
     }
@@ -461,7 +461,7 @@ hal_status cuda_comm_create(hal_plugin_device *device, const hal_plugin_comm_id 
         rank_leave(made);
         made = NULL;
     }
-    pthread_mutex_unlock(&group_lock);
+    pthread_mutex_unlock(&comms_lock);
     *comm = made;
     return status;
 }
@@ -493,7 +493,7 @@ static void communicator_check(hal_plugin_comm *rank)
 hal_status cuda_comm_poll(hal_plugin_comm *comm)
 {
     hal_status status = HAL_OK;
-    pthread_mutex_lock(&group_lock);
+    pthread_mutex_lock(&comms_lock);
     if (comm->queue) {
         clique_advance(comm->clique);
     } else if (comm->clique->failure == HAL_OK && comm->creation) {
@@ -506,22 +506,22 @@ hal_status cuda_comm_poll(hal_plugin_comm *comm)
     } else if (comm->queue || comm->creation) {
         status = HAL_ERROR_TIMEOUT;
     }
-    pthread_mutex_unlock(&group_lock);
+    pthread_mutex_unlock(&comms_lock);
     return status;
 }
 
 void cuda_comm_abort(hal_plugin_comm *comm)
 {
-    pthread_mutex_lock(&group_lock);
+    pthread_mutex_lock(&comms_lock);
     clique_end(comm->clique, HAL_ERROR_INVALID_STATE, "cuda: NCCL: the communicator was aborted");
-    pthread_mutex_unlock(&group_lock);
+    pthread_mutex_unlock(&comms_lock);
 }
 
 void cuda_comm_destroy(hal_plugin_comm *comm)
 {
     if (comm) {
-        pthread_mutex_lock(&group_lock);
+        pthread_mutex_lock(&comms_lock);
         rank_leave(comm);
-        pthread_mutex_unlock(&group_lock);
+        pthread_mutex_unlock(&comms_lock);
     }
 }
