@@ -2,7 +2,7 @@
 #ifndef PLUGINS_CPU_EXECUTABLE_H
 #define PLUGINS_CPU_EXECUTABLE_H
 
-#include "jit/code.h"
+#include "jit/encoder/code.h"
 #include "lanes/check.h"
 #include "lower/program.h"
 

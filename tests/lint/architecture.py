@@ -16,7 +16,7 @@ from pathlib import Path
 # without those below it and the files named in the order by their stems; a folder that is not named
 # belongs to the one around it. A plugin that is not listed is one folder.
 LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "comm", "layers"),
-             "ops/src": ("tuning", "tensor", "kernels", "gemm", "array"),
+             "ops/src": ("tuning", "tensor", "kernels", "gemm/normwise", "gemm", "array"),
              "bench": ("harness", "peers", "suites", "."),
              "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", "."),
              "plugins/cpu": ("status", "threads", "lanes", "lower", "jit", "executable", "worker", "gemm",

@@ -1,12 +1,12 @@
 /* Affine indices as numbers, and accesses whose elements are neither contiguous nor in rows:
- * gathers, and scatters where the instruction set has them; jit/indexed.c has their
+ * gathers, and scatters where the instruction set has them; jit/emission/indexed.c has their
  * instructions. */
 #include "jit/gather.h"
 
-#include "jit/access.h"
-#include "jit/indexed.h"
+#include "jit/emission/access.h"
+#include "jit/emission/indexed.h"
 #include "jit/open.h"
-#include "jit/registers.h"
+#include "jit/registers/registers.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef PLUGINS_CPU_JIT_GATHER_H
 #define PLUGINS_CPU_JIT_GATHER_H
 
-#include "jit/state.h"
+#include "jit/registers/state.h"
 
 /* Appends the values of an affine index to the open lane program. False: not of 32 bits. */
 bool jit_affine_append(jit_state *jit, const cpu_draft *draft);

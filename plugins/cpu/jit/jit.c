@@ -1,12 +1,12 @@
 /* Compiles a kernel: its facts, then a function of each section. */
 #include "jit/jit.h"
 
-#include "jit/code_dump.h"
-#include "jit/code_memory.h"
-#include "jit/slow_emit.h"
-#include "jit/line.h"
+#include "jit/encoder/code_dump.h"
+#include "jit/encoder/code_memory.h"
+#include "jit/emission/slow_emit.h"
+#include "jit/emission/line.h"
 #include "jit/open.h"
-#include "jit/stream.h"
+#include "jit/registers/stream.h"
 #include "jit/walk.h"
 #include "lower/slots.h"
 #include "status.h"

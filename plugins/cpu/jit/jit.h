@@ -3,7 +3,7 @@
 #ifndef PLUGINS_CPU_JIT_JIT_H
 #define PLUGINS_CPU_JIT_JIT_H
 
-#include "jit/code.h"
+#include "jit/encoder/code.h"
 #include "lower/lower.h"
 
 /* Whether kernels that run on these lanes can be compiled. */

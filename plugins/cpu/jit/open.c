@@ -1,9 +1,9 @@
 /* The open programs: which values they have for names, and their end. */
 #include "jit/open.h"
 
-#include "jit/slow.h"
-#include "jit/loop.h"
-#include "jit/split.h"
+#include "jit/registers/slow.h"
+#include "jit/emission/loop.h"
+#include "jit/emission/split.h"
 #include "lower/slots.h"
 
 jit_program *jit_program_of(jit_state *jit, uint32_t which)

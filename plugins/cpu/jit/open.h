@@ -2,7 +2,7 @@
 #ifndef PLUGINS_CPU_JIT_OPEN_H
 #define PLUGINS_CPU_JIT_OPEN_H
 
-#include "jit/state.h"
+#include "jit/registers/state.h"
 
 jit_program *jit_program_of(jit_state *jit, uint32_t which);
 /* What an open program knows of a name; its value there; says that it has made the value. */

@@ -3,11 +3,11 @@
  * before the open lane program if they do not touch its slots; all others end it. */
 #include "jit/walk.h"
 
-#include "jit/access.h"
+#include "jit/emission/access.h"
 #include "jit/gather.h"
 #include "jit/open.h"
-#include "jit/operation.h"
-#include "jit/stream.h"
+#include "jit/emission/operation.h"
+#include "jit/registers/stream.h"
 #include "lower/slots.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef PLUGINS_CPU_JIT_WALK_H
 #define PLUGINS_CPU_JIT_WALK_H
 
-#include "jit/state.h"
+#include "jit/registers/state.h"
 
 typedef struct jit_walk {
     jit_state state;

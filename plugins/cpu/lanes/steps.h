@@ -73,7 +73,7 @@ struct cpu_worker {
     size_t arena_bytes;
     uint64_t executable; /* the number of that which the slots are laid out for; 0: none */
     const struct cpu_check *check;           /* lanes/check.h, of a checked kernel */
-    void (*stream_code)(cpu_worker *worker); /* for large outputs, of jit/code.h; null: none */
+    void (*stream_code)(cpu_worker *worker); /* for large outputs; null: none */
     uint32_t restarts; /* not 0: stream_code left the group, which begins again without it */
 };
 

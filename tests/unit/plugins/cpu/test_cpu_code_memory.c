@@ -1,6 +1,6 @@
 /* Executable memory of the cpu plugin, also where the system refuses one way or all. */
 #include "unit.h"
-#include "jit/code_memory.h"
+#include "jit/encoder/code_memory.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* The encoder of the cpu plugin next to the GNU assembler: the same bytes for every form of every
  * instruction. */
 #include "unit.h"
-#include "jit/x86_encoder.h"
+#include "jit/encoder/x86_encoder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
