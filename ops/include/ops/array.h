@@ -136,7 +136,7 @@ HAL_API ops_array *ops_array_iota(ops_context *context, hal_type type, int64_t c
 /* ---- Views: no elements are copied ---- */
 
 /* As the functions of tensors with these names. A reshape of an array that is not contiguous makes
- * a copy.
+ * a copy. A view of an array that is not computed yet is part of the kernel of what reads it.
  * Ownership: the scope's or the caller's; a view keeps the memory of its array alive. Threads: the
  * queue's. Errors: null, INVALID_ARGUMENT with the shapes in the message. */
 HAL_API ops_array *ops_array_slice(ops_array *x, int32_t axis, int64_t start, int64_t count,

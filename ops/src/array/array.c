@@ -3,6 +3,7 @@
  * arrays in creation.c. */
 #include "deferred.h"
 #include "execute.h"
+#include "fusion_cluster.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +29,14 @@ static ops_array *array_make_view(ops_array *x, const ops_tensor *view)
     node->operation =
         x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT : OPS_OPERATION_NONE;
     if (x->state == OPS_NODE_DEFERRED) {
-        /* Views of views name the node at the root: offset and strides are relative to it. */
-        ops_array *root = x->operation == OPS_OPERATION_VIEW ? x->operands[0] : x;
+        const bool is_view = x->operation == OPS_OPERATION_VIEW;
+        ops_array *of = is_view && x->function == OPS_VIEW_CHAIN ? ops_view_source(x) : x;
         node->state = OPS_NODE_DEFERRED;
         node->operation = OPS_OPERATION_VIEW;
-        node->depth = root->depth;
-        ops_node_set_operands(node, &root, 1); /* one operand takes no memory */
+        node->function = ops_node_is_view(of) ? (uint8_t)(of->function + 1) : 0;
+        node->depth = of->depth;
+        ops_node_set_operands(node, &of, 1); /* one operand takes no memory */
+        node->is_fusible = x->owner->fusion && ops_cluster_view_is_fusible(node);
         x->owner->statistics.deferred++;
     }
     return node;

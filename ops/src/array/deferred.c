@@ -24,6 +24,12 @@ FOR_EACH_COUNT void node_bound_cluster(ops_array *node, ops_array *const *operan
             leaves += operand->cluster_leaves;
             counts_once &= (uint32_t)operand->counts_once & (joined == 0);
             joined++;
+        } else if (joins && ops_fusion_cluster_takes_view(node, i)) {
+            const ops_array *source = ops_view_source(operand);
+            operations += source->cluster_operations;
+            leaves += source->cluster_leaves;
+            counts_once = 0;
+            before += OPS_VIEW_DEPTH;
         } else {
             leaves++;
             if (operand->state == OPS_NODE_DEFERRED &&
@@ -50,8 +56,9 @@ static ops_array *node_largest_operand(const ops_array *node)
 {
     ops_array *largest = NULL;
     for (uint32_t i = 0; node->owner->fusion && i < node->operand_count; i++) {
-        ops_array *x = node->operands[i];
-        if (ops_fusion_cluster_takes_operand(node, i) &&
+        const bool is_view = ops_fusion_cluster_takes_view(node, i);
+        ops_array *x = is_view ? ops_view_source(node->operands[i]) : node->operands[i];
+        if ((is_view || ops_fusion_cluster_takes_operand(node, i)) &&
             (!largest || x->cluster_operations + x->cluster_leaves >
                              largest->cluster_operations + largest->cluster_leaves)) {
             largest = x;

@@ -113,11 +113,11 @@ static ops_compile_decision plan_defer_compile(const ops_fusion_plan *plan,
 static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
                              hal_buffer *const *buffers)
 {
-    for (uint32_t i = 0; plan->has_prologue && i < plan->prologue.node_count; i++) {
-        plan->prologue.nodes[i]->was_computed = 1;
+    if (plan->has_prologue) {
+        ops_fusion_cluster_mark_computed(&plan->prologue);
     }
-    for (uint32_t i = 0; plan->has_epilogue && i < plan->epilogue.node_count; i++) {
-        plan->epilogue.nodes[i]->was_computed = 1;
+    if (plan->has_epilogue) {
+        ops_fusion_cluster_mark_computed(&plan->epilogue);
     }
     if (plan->anchor) {
         plan->anchor->was_computed = 1;
@@ -230,11 +230,10 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
     ops_matmul_sums sums = {.levels = 0};
     hal_status status = HAL_OK;
     if (root->operation == OPS_OPERATION_VIEW) {
-        ops_array *x = root->operands[0];
+        ops_array *x = ops_view_source(root);
         status = x->state == OPS_NODE_DEFERRED ? node_execute(x, NULL, 0, how, NULL) : HAL_OK;
         if (status == HAL_OK) {
-            root->in_host_memory = x->in_host_memory;
-            ops_node_set_result(root, hal_buffer_retain(x->view.buffer));
+            ops_node_is_missing(root);
         }
         return status;
     }
@@ -306,7 +305,7 @@ hal_status ops_execute(ops_array *const *arrays, uint32_t count)
 hal_status ops_execute_for_host(ops_array *array)
 {
     const bool is_view = array->operation == OPS_OPERATION_VIEW;
-    const ops_array *x = is_view ? array->operands[0] : array;
+    const ops_array *x = is_view ? ops_view_source(array) : array;
     const bool has_other_uses = array->uses > 0 || (is_view && (x->uses > 1 || x->references > 0));
     const execution how = {.fuse = array->owner->fusion, .host_result = has_other_uses ? NULL : x};
     return execute_all(&array, 1, &how);

@@ -2,11 +2,26 @@
 #include "fusion_cluster.h"
 
 #include "kernels/short_functions.h"
+#include "view_map.h"
+
+#include <string.h>
 
 typedef struct cluster_visit {
     ops_array *node;
-    uint32_t next; /* operand */
+    uint8_t next; /* operand */
+    uint8_t frame;
+    bool is_source; /* of the frame's view */
 } cluster_visit;
+
+/* A gathering in progress. */
+typedef struct cluster_gather {
+    ops_fusion_cluster *cluster;
+    const ops_array *root;
+    const ops_array *reduction; /* whose rows are gathered, or null */
+    uint32_t epoch;
+    bool fuse;
+    bool is_blocked; /* a view turned out to be a leaf: all is gathered once more */
+} cluster_gather;
 
 /* Whether an array has one value for each row of x along an axis, and so can be broadcast to x. */
 static bool has_row_shape(const ops_array *row, const ops_array *x, uint32_t axis)
@@ -51,52 +66,218 @@ static bool operand_is_stored(const ops_array *operand)
            (operand->in_scope && operand->was_computed);
 }
 
-/* Whether operand `number` of a node is computed in the kernel of `root`, as the node is. One that
- * is stored in another order of axes is not: the kernel would write it across the order in which it
- * computes. */
-static bool operand_joins(const ops_array *root, const ops_array *node, uint32_t number)
+/* The elements of an operand in a frame, in the shape of the outermost view around it. */
+static bool cluster_map(const ops_fusion_cluster *cluster, uint32_t frame, const ops_tensor *x,
+                        ops_tensor *mapped)
 {
-    const ops_array *operand = node->operands[number];
-    return ops_fusion_cluster_takes_operand(node, number) &&
-           (ops_node_has_order_of(operand, root) || !operand_is_stored(operand));
+    ops_tensor inner = *x;
+    for (uint32_t f = frame; f > 0; f = cluster->frames[f].parent) {
+        const ops_array *view = cluster->frames[f].view;
+        if (!ops_view_map(&ops_view_source(view)->view, &view->view, &inner, mapped)) {
+            return false;
+        }
+        inner = *mapped;
+    }
+    return true;
 }
 
-/* Enters an operand that was not met before. Returns 0 when there are too many leaves. */
-static bool cluster_enter(ops_fusion_cluster *cluster, const ops_array *root, const ops_array *node,
-                          uint32_t number, uint32_t epoch, bool fuse, const ops_array *reduction)
+/* Whether the kernel of `root` can store a node of a frame: its elements are those of the root, in
+ * the same order. */
+static bool cluster_may_store(const cluster_gather *gather, uint32_t frame, const ops_array *node)
 {
-    ops_array *operand = node->operands[number];
-    if (reduction ? row_may_join(reduction, operand) : fuse && operand_joins(root, node, number)) {
-        operand->cluster_epoch = epoch;
-        operand->cluster_index = 0;
-        return true;
+    const ops_tensor *root = &gather->root->view;
+    ops_tensor mapped;
+    return !gather->reduction && !ops_node_is_view(gather->root) &&
+           ops_tensor_get_element_count(&node->view) == ops_tensor_get_element_count(root) &&
+           cluster_map(gather->cluster, frame, &node->view, &mapped) && mapped.offset == 0 &&
+           ops_same_strides(&mapped, root);
+}
+
+/* Whether operand `number` of a node is computed in the kernel of the root, as the node is. One
+ * that is stored in another order of axes is not: the kernel would write it across the order in
+ * which it computes. Whether nodes of other frames can be stored is tested at the end. */
+static bool operand_joins(const cluster_gather *gather, const ops_array *node, uint32_t number,
+                          uint32_t frame)
+{
+    const ops_array *operand = node->operands[number];
+    if (frame > 0) {
+        return ops_fusion_cluster_takes_operand(node, number);
     }
-    if (cluster->leaf_count == root->owner->max_leaves) {
+    if (gather->reduction) {
+        return row_may_join(gather->reduction, operand);
+    }
+    return gather->fuse && ops_fusion_cluster_takes_operand(node, number) &&
+           (ops_node_has_order_of(operand, gather->root) || !operand_is_stored(operand));
+}
+
+/* Whether operand `number` of a node is a view that is computed in the kernel of the root. Of rows,
+ * one that has all elements of their shape. */
+static bool view_joins(const cluster_gather *gather, const ops_array *node, uint32_t number,
+                       uint32_t frame)
+{
+    const ops_array *operand = node->operands[number];
+    if (!gather->fuse || !ops_node_is_view(operand) ||
+        gather->cluster->frame_count == OPS_CLUSTER_FRAMES) {
         return false;
     }
-    operand->cluster_epoch = epoch;
-    operand->cluster_index = (uint16_t)(OPS_CLUSTER_LEAF | cluster->leaf_count);
-    cluster->leaf_uses[cluster->leaf_count] = 0;
+    return gather->reduction && frame == 0
+               ? ops_cluster_view_joins(operand) &&
+                     ops_node_has_shape_of(operand, gather->reduction->operands[0])
+               : ops_fusion_cluster_takes_view(node, number);
+}
+
+/* What an operand is in the cluster: the index of a node, OPS_CLUSTER_LEAF | the index of a leaf,
+ * or OPERAND_IS_NEW. Frame 0 is kept in the nodes; others have few. */
+#define OPERAND_IS_NEW UINT16_MAX
+
+static uint16_t operand_index(const cluster_gather *gather, const ops_array *operand,
+                              uint32_t frame)
+{
+    const ops_fusion_cluster *cluster = gather->cluster;
+    if (frame == 0) {
+        return operand->cluster_epoch == gather->epoch ? operand->cluster_index : OPERAND_IS_NEW;
+    }
+    for (uint32_t f = 1; ops_node_is_view(operand) && f < cluster->frame_count; f++) {
+        if (cluster->frames[f].view == operand && cluster->frames[f].parent == frame) {
+            return cluster->frames[f].node;
+        }
+    }
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
+        if (cluster->nodes[i] == operand && cluster->node_frames[i] == frame) {
+            return (uint16_t)i;
+        }
+    }
+    for (uint32_t i = 0; i < cluster->leaf_count; i++) {
+        if (cluster->leaves[i] == operand && cluster->leaf_frames[i] == frame) {
+            return (uint16_t)(OPS_CLUSTER_LEAF | i);
+        }
+    }
+    return OPERAND_IS_NEW;
+}
+
+/* Marks an operand of frame 0 as part of the cluster. */
+static void operand_mark(const cluster_gather *gather, ops_array *operand, uint32_t frame,
+                         uint32_t index)
+{
+    if (frame == 0) {
+        operand->cluster_epoch = gather->epoch;
+        operand->cluster_index = (uint16_t)index;
+    }
+}
+
+/* Whether an operand that is not computed in the kernel of `node` may be read through a view: it is
+ * computed by a kernel that would not compute the node as well. */
+static bool is_plain_leaf(const ops_array *node, const ops_array *operand)
+{
+    const ops_array *from = ops_node_is_view(operand) ? ops_view_source(operand) : operand;
+    return from->state == OPS_NODE_MEMORY || (from->operation >= OPS_OPERATION_SOFTMAX &&
+                                              !ops_fusion_cluster_may_follow(node, operand));
+}
+
+/* Adds operand `number` of a node as a leaf. False beyond the limits, and when it blocks the view
+ * of the frame. */
+static bool cluster_add_leaf(cluster_gather *gather, const ops_array *node, uint32_t number,
+                             uint32_t frame)
+{
+    ops_fusion_cluster *cluster = gather->cluster;
+    ops_array *operand = node->operands[number];
+    const uint32_t leaf = cluster->leaf_count;
+    if (leaf == operand->owner->max_leaves) {
+        return false;
+    }
+    if (frame > 0) {
+        ops_tensor mapped;
+        if (!is_plain_leaf(node, operand) ||
+            !cluster_map(cluster, frame, &operand->view, &mapped)) {
+            cluster->frames[frame].view->is_fusible = 0;
+            gather->is_blocked = true;
+            return false;
+        }
+        cluster->mappings[leaf].offset = mapped.offset;
+        memcpy(cluster->mappings[leaf].stride, mapped.stride, sizeof mapped.stride);
+    }
+    operand_mark(gather, operand, frame, OPS_CLUSTER_LEAF | leaf);
+    cluster->leaf_frames[leaf] = (uint8_t)frame;
+    cluster->leaf_uses[leaf] = 0;
     cluster->leaves[cluster->leaf_count++] = operand;
     return true;
 }
 
-/* Appends a node whose operands are all in the cluster. */
-static void cluster_append(ops_fusion_cluster *cluster, ops_array *node)
+/* The visit of a view's source, in a frame of its own. */
+static cluster_visit cluster_open_frame(const cluster_gather *gather, ops_array *view,
+                                        uint32_t parent)
 {
+    ops_fusion_cluster *cluster = gather->cluster;
+    const uint32_t frame = cluster->frame_count++;
+    cluster->frames[frame] = (ops_cluster_frame){.view = view, .parent = (uint8_t)parent};
+    operand_mark(gather, view, parent, 0);
+    return (cluster_visit){ops_view_source(view), 0, (uint8_t)frame, true};
+}
+
+/* Appends a node whose operands are all in the cluster. */
+static void cluster_append(const cluster_gather *gather, const cluster_visit *visit)
+{
+    ops_fusion_cluster *cluster = gather->cluster;
+    ops_array *node = visit->node;
     const uint32_t index = cluster->node_count++;
-    node->cluster_index = (uint16_t)index;
     cluster->nodes[index] = node;
     cluster->node_uses[index] = 0;
+    cluster->node_frames[index] = visit->frame;
+    if (visit->is_source) {
+        ops_cluster_frame *frame = &cluster->frames[visit->frame];
+        frame->node = (uint8_t)index;
+        operand_mark(gather, frame->view, frame->parent, index);
+    } else {
+        operand_mark(gather, node, visit->frame, index);
+    }
     for (uint32_t i = 0; i < node->operand_count; i++) {
-        const uint8_t operand = (uint8_t)node->operands[i]->cluster_index;
-        cluster->operands[index][i] = operand;
+        const uint16_t operand = operand_index(gather, node->operands[i], visit->frame);
+        cluster->operands[index][i] = (uint8_t)operand;
         if (operand & OPS_CLUSTER_LEAF) {
             cluster->leaf_uses[operand & ~OPS_CLUSTER_LEAF]++;
         } else {
             cluster->node_uses[operand]++;
+            cluster->frames[cluster->node_frames[operand]].uses +=
+                cluster->node_frames[operand] != visit->frame;
         }
     }
+}
+
+/* Whether nothing but the cluster reads a view, and the views between it and its source. */
+static bool view_is_internal(const ops_fusion_cluster *cluster, const ops_array *view)
+{
+    uint32_t uses = 0;
+    for (uint32_t f = 1; f < cluster->frame_count; f++) {
+        uses += cluster->frames[f].view == view ? cluster->frames[f].uses : 0;
+    }
+    bool is_internal = ops_node_is_needed_once(view, uses);
+    while (is_internal && ops_node_is_view(view->operands[0])) {
+        view = view->operands[0];
+        is_internal = ops_node_is_needed_once(view, 1);
+    }
+    return is_internal;
+}
+
+/* Uses of a node within the cluster, in all frames. */
+static uint32_t cluster_uses(const ops_fusion_cluster *cluster, const ops_array *node)
+{
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
+        uses += cluster->nodes[i] == node ? cluster->node_uses[i] : 0;
+    }
+    for (uint32_t f = 1; f < cluster->frame_count; f++) {
+        const ops_array *view = cluster->frames[f].view;
+        if (cluster->nodes[cluster->frames[f].node] != node) {
+            continue;
+        }
+        bool is_first = true; /* frame of the view: the view is one use */
+        for (uint32_t k = 1; k < f; k++) {
+            is_first = is_first && cluster->frames[k].view != view;
+        }
+        uses = uses - cluster->frames[f].uses +
+               (uint32_t)(is_first && view_is_internal(cluster, view));
+    }
+    return uses;
 }
 
 /* Whether node number `index` may be read later: a caller holds it, a node outside the cluster uses
@@ -104,8 +285,9 @@ static void cluster_append(ops_fusion_cluster *cluster, ops_array *node)
 static bool cluster_must_store(const ops_fusion_cluster *cluster, uint32_t index)
 {
     const ops_array *node = cluster->nodes[index];
-    return ops_node_is_held(node) || node->uses > cluster->node_uses[index] ||
-           (node->in_scope && node->was_computed);
+    const uint32_t uses =
+        cluster->frame_count > 1 ? cluster_uses(cluster, node) : cluster->node_uses[index];
+    return ops_node_is_held(node) || node->uses > uses || (node->in_scope && node->was_computed);
 }
 
 static hal_ir_value node_emit(hal_ir_builder *b, const ops_array *node, const hal_ir_value *in)
@@ -129,6 +311,30 @@ bool ops_fusion_cluster_may_join(const ops_array *node, const ops_array *operand
            ops_node_is_elementwise(node) && ops_node_has_shape_of(node, operand);
 }
 
+bool ops_cluster_view_joins(const ops_array *view)
+{
+    if (!ops_node_is_view(view) || !view->is_fusible || view->needs_memory) {
+        return false;
+    }
+    const ops_array *source = ops_view_source(view);
+    return ops_node_is_elementwise(source) && !source->needs_memory;
+}
+
+/* Operations before a view that repeats elements at most: each is computed for every repetition. */
+#define MAX_REPEATED_OPERATIONS 4u
+
+bool ops_cluster_view_is_fusible(const ops_array *view)
+{
+    const ops_array *source = ops_view_source(view);
+    if (!ops_node_is_elementwise(source) || source->needs_memory) {
+        return false;
+    }
+    const int64_t elements = ops_tensor_get_element_count(&source->view);
+    const int64_t wanted = ops_tensor_get_element_count(&view->view);
+    return wanted > 0 &&
+           (wanted <= elements || source->cluster_operations <= MAX_REPEATED_OPERATIONS);
+}
+
 bool ops_fusion_cluster_may_follow(const ops_array *node, const ops_array *anchor)
 {
     if ((anchor->operation != OPS_OPERATION_REDUCE && anchor->operation != OPS_OPERATION_MATMUL) ||
@@ -141,56 +347,104 @@ bool ops_fusion_cluster_may_follow(const ops_array *node, const ops_array *ancho
            node->view.type == HAL_TYPE_F32;
 }
 
-/* With a `reduction`, its rows are gathered. */
-static bool cluster_gather(ops_fusion_cluster *cluster, ops_array *const *roots,
-                           uint32_t root_count, bool fuse, const ops_array *reduction)
+/* Adds what computes one root. False beyond the limits, and when a view is blocked. */
+static bool gather_root(cluster_gather *gather, ops_array *root)
 {
+    ops_fusion_cluster *cluster = gather->cluster;
     cluster_visit path[OPS_CLUSTER_OPERATIONS + 1]; /* depth first */
-    ops_arrays *arrays = roots[0]->owner;
-    arrays->cluster_epoch += arrays->cluster_epoch == UINT32_MAX ? 2 : 1;
-    const uint32_t epoch = arrays->cluster_epoch;
-    cluster->node_count = cluster->leaf_count = cluster->output_count = 0;
-    for (uint32_t i = 0; i < root_count; i++) {
-        if (roots[i]->cluster_epoch == epoch && !(roots[i]->cluster_index & OPS_CLUSTER_LEAF)) {
-            continue;
-        }
-        uint32_t depth = 1;
-        path[0] = (cluster_visit){roots[i], 0};
-        roots[i]->cluster_epoch = epoch;
-        roots[i]->cluster_index = 0;
-        while (depth > 0) {
-            cluster_visit *at = &path[depth - 1];
-            if (at->next == at->node->operand_count) {
-                if (cluster->node_count == OPS_CLUSTER_OPERATIONS) {
-                    return cluster_set_excess(cluster, at->node);
-                }
-                cluster_append(cluster, at->node);
-                depth--;
-                continue;
-            }
-            const uint32_t number = at->next++;
-            ops_array *operand = at->node->operands[number];
-            if (operand->cluster_epoch == epoch) {
-                continue;
-            }
-            if (!cluster_enter(cluster, roots[i], at->node, number, epoch, fuse, reduction)) {
+    uint32_t depth = 1;
+    operand_mark(gather, root, 0, 0);
+    path[0] = ops_node_is_view(root) ? cluster_open_frame(gather, root, 0)
+                                     : (cluster_visit){root, 0, 0, false};
+    while (depth > 0) {
+        cluster_visit *at = &path[depth - 1];
+        if (at->next == at->node->operand_count) {
+            if (cluster->node_count == OPS_CLUSTER_OPERATIONS) {
                 return cluster_set_excess(cluster, at->node);
             }
-            if (!(operand->cluster_index & OPS_CLUSTER_LEAF)) {
-                if (depth == OPS_CLUSTER_OPERATIONS) {
-                    return cluster_set_excess(cluster, at->node);
-                }
-                path[depth++] = (cluster_visit){operand, 0};
+            cluster_append(gather, at);
+            depth--;
+            continue;
+        }
+        const uint32_t number = at->next++, frame = at->frame;
+        ops_array *operand = at->node->operands[number];
+        if (operand_index(gather, operand, frame) != OPERAND_IS_NEW) {
+            continue;
+        }
+        const bool joins = operand_joins(gather, at->node, number, frame);
+        const bool is_view = !joins && view_joins(gather, at->node, number, frame);
+        if (!joins && !is_view) {
+            if (!cluster_add_leaf(gather, at->node, number, frame)) {
+                return !gather->is_blocked && cluster_set_excess(cluster, at->node);
             }
+            continue;
+        }
+        if (depth == OPS_CLUSTER_OPERATIONS) {
+            return cluster_set_excess(cluster, at->node);
+        }
+        if (joins) {
+            operand_mark(gather, operand, frame, 0);
+            path[depth++] = (cluster_visit){operand, 0, (uint8_t)frame, false};
+        } else {
+            path[depth++] = cluster_open_frame(gather, operand, frame);
         }
     }
     return true;
 }
 
+/* Blocks the view around a node that is needed elsewhere and cannot be stored. */
+static void gather_check_frames(cluster_gather *gather)
+{
+    const ops_fusion_cluster *cluster = gather->cluster;
+    for (uint32_t i = 0; i < cluster->node_count && !gather->is_blocked; i++) {
+        const uint32_t frame = cluster->node_frames[i];
+        if (frame > 0 && cluster_must_store(cluster, i) &&
+            !cluster_may_store(gather, frame, cluster->nodes[i])) {
+            cluster->frames[frame].view->is_fusible = 0;
+            gather->is_blocked = true;
+        }
+    }
+}
+
+/* With a `reduction`, its rows are gathered. */
+static bool cluster_gather_roots(ops_fusion_cluster *cluster, ops_array *const *roots,
+                                 uint32_t root_count, bool fuse, const ops_array *reduction)
+{
+    ops_arrays *arrays = roots[0]->owner;
+    cluster_gather gather = {
+        .cluster = cluster, .root = roots[0], .reduction = reduction, .fuse = fuse};
+    bool fits;
+    do {
+        arrays->cluster_epoch += arrays->cluster_epoch == UINT32_MAX ? 2 : 1;
+        gather.epoch = arrays->cluster_epoch;
+        gather.is_blocked = false;
+        cluster->node_count = cluster->leaf_count = cluster->output_count = 0;
+        cluster->frame_count = 1;
+        if (ops_node_is_view(roots[0]) && !ops_cluster_view_joins(roots[0])) {
+            return cluster_set_excess(cluster, roots[0]);
+        }
+        fits = true;
+        for (uint32_t i = 0; i < root_count && fits; i++) {
+            if (roots[i]->cluster_epoch != gather.epoch ||
+                roots[i]->cluster_index & OPS_CLUSTER_LEAF) {
+                fits = gather_root(&gather, roots[i]);
+            }
+        }
+        if (fits && cluster->frame_count > 1) {
+            if (ops_node_is_view(roots[0])) { /* used by what reads the root */
+                cluster->frames[1].uses++;
+                cluster->node_uses[cluster->frames[1].node]++;
+            }
+            gather_check_frames(&gather);
+        }
+    } while (gather.is_blocked);
+    return fits;
+}
+
 bool ops_fusion_cluster_gather(ops_fusion_cluster *cluster, ops_array *const *roots,
                                uint32_t root_count, bool fuse)
 {
-    return cluster_gather(cluster, roots, root_count, fuse, NULL);
+    return cluster_gather_roots(cluster, roots, root_count, fuse, NULL);
 }
 
 bool ops_fusion_cluster_gather_rows(ops_fusion_cluster *cluster, ops_array *root,
@@ -202,7 +456,7 @@ bool ops_fusion_cluster_gather_rows(ops_fusion_cluster *cluster, ops_array *root
         (is_reduction
              ? root->axis != reduction->axis || !ops_node_has_shape_of(root->operands[0], x)
              : !ops_node_has_shape_of(root, x) && !has_row_shape(root, x, reduction->axis)) ||
-        !cluster_gather(cluster, &root, 1, 1, reduction)) {
+        !cluster_gather_roots(cluster, &root, 1, 1, reduction)) {
         return false;
     }
     uint32_t reductions = 0;
@@ -264,6 +518,9 @@ void ops_fusion_cluster_lead_with(ops_fusion_cluster *cluster, uint32_t leaf)
     }
     ops_array *first = cluster->leaves[0];
     const uint16_t uses = cluster->leaf_uses[0];
+    cluster->leaf_frames[leaf] = cluster->leaf_frames[0];
+    cluster->leaf_frames[0] = 0;
+    cluster->mappings[leaf] = cluster->mappings[0];
     cluster->leaves[0] = cluster->leaves[leaf];
     cluster->leaf_uses[0] = cluster->leaf_uses[leaf];
     cluster->leaves[leaf] = first;
@@ -276,6 +533,16 @@ void ops_fusion_cluster_lead_with(ops_fusion_cluster *cluster, uint32_t leaf)
                                                                          : *operand);
         }
     }
+}
+
+/* Whether a node is stored already, in another frame. */
+static bool cluster_is_output(const ops_fusion_cluster *cluster, const ops_array *node)
+{
+    bool found = false;
+    for (uint32_t i = 0; cluster->frame_count > 1 && i < cluster->output_count; i++) {
+        found = found || cluster->nodes[cluster->outputs[i]] == node;
+    }
+    return found;
 }
 
 void ops_fusion_cluster_choose_outputs(ops_fusion_cluster *cluster, ops_array *const *roots,
@@ -291,15 +558,30 @@ void ops_fusion_cluster_choose_outputs(ops_fusion_cluster *cluster, ops_array *c
         }
     }
     for (uint32_t i = 0; i < cluster->node_count && cluster->output_count < most; i++) {
-        if (!(chosen >> i & 1) && cluster_must_store(cluster, i)) {
+        if (!(chosen >> i & 1) && cluster_must_store(cluster, i) &&
+            !cluster_is_output(cluster, cluster->nodes[i])) {
             cluster->outputs[cluster->output_count++] = (uint8_t)i;
+        }
+    }
+}
+
+void ops_fusion_cluster_mark_computed(const ops_fusion_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
+        cluster->nodes[i]->was_computed = 1;
+    }
+    for (uint32_t f = 1; f < cluster->frame_count; f++) {
+        ops_array *view = cluster->frames[f].view;
+        for (; ops_node_is_view(view); view = view->operands[0]) {
+            view->was_computed = 1;
         }
     }
 }
 
 void ops_fusion_cluster_append_key(const ops_fusion_cluster *cluster, ops_cache_key *key)
 {
-    const uint32_t counts[3] = {cluster->node_count, cluster->output_count, cluster->leaf_count};
+    const uint32_t counts[3] = {cluster->node_count, cluster->output_count,
+                                cluster->leaf_count | cluster->frame_count << 8};
     ops_cache_key_append(key, counts, sizeof counts);
     for (uint32_t i = 0; i < cluster->node_count; i++) {
         const ops_array *node = cluster->nodes[i];
@@ -317,6 +599,30 @@ void ops_fusion_cluster_append_key(const ops_fusion_cluster *cluster, ops_cache_
         }
     }
     ops_cache_key_append(key, cluster->outputs, cluster->output_count);
+    for (uint32_t f = 1; f < cluster->frame_count; f++) {
+        const ops_tensor *view = &cluster->frames[f].view->view;
+        ops_cache_key_append(key, &cluster->frames[f].node, sizeof cluster->frames[f].node);
+        ops_cache_key_append(key, &view->offset, sizeof view->offset);
+        ops_cache_key_append(key, view->shape, view->rank * sizeof *view->shape);
+        ops_cache_key_append(key, view->stride, view->rank * sizeof *view->stride);
+    }
+}
+
+ops_tensor ops_fusion_cluster_leaf_tensor(const ops_fusion_cluster *cluster, uint32_t leaf)
+{
+    ops_tensor tensor = cluster->leaves[leaf]->view;
+    uint32_t frame = cluster->leaf_frames[leaf];
+    if (frame > 0) {
+        while (cluster->frames[frame].parent > 0) {
+            frame = cluster->frames[frame].parent;
+        }
+        const ops_tensor *shape = &cluster->frames[frame].view->view;
+        tensor.rank = shape->rank;
+        tensor.offset = cluster->mappings[leaf].offset;
+        memcpy(tensor.shape, shape->shape, sizeof tensor.shape);
+        memcpy(tensor.stride, cluster->mappings[leaf].stride, sizeof tensor.stride);
+    }
+    return tensor;
 }
 
 hal_status ops_fusion_cluster_make_expression(const ops_fusion_cluster *cluster, uint32_t gap,

@@ -28,10 +28,7 @@ static ops_array *cluster_find_operand_of_leaf(const ops_fusion_cluster *cluster
         ops_array *const *operands = ops_node_operands(leaf);
         for (uint32_t k = 0; k < leaf->operand_count; k++) {
             ops_array *operand = operands[k];
-            operand =
-                operand->state == OPS_NODE_DEFERRED && operand->operation == OPS_OPERATION_VIEW
-                    ? operand->operands[0]
-                    : operand;
+            operand = ops_node_is_view(operand) ? ops_view_source(operand) : operand;
             if (ops_fusion_cluster_contains(cluster, operand)) {
                 return operand;
             }
@@ -44,7 +41,8 @@ static ops_array *cluster_find_operand_of_leaf(const ops_fusion_cluster *cluster
 static bool plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
 {
     const ops_fusion_cluster *cluster = &plan->epilogue;
-    return plan->fuse && ops_fusion_cluster_may_follow(plan->roots[0], cluster->leaves[leaf]) &&
+    return plan->fuse && cluster->leaf_frames[leaf] == 0 &&
+           ops_fusion_cluster_may_follow(plan->roots[0], cluster->leaves[leaf]) &&
            cluster->output_count == 1 &&
            cluster->leaf_count - 1 + ANCHOR_BINDINGS <= plan->context->info->max_bindings &&
            ops_node_is_needed_once(cluster->leaves[leaf], cluster->leaf_uses[leaf]);
@@ -53,7 +51,7 @@ static bool plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
 static ops_array *find_deferred(ops_array *const *arrays, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (arrays[i]->state == OPS_NODE_DEFERRED) {
+        if (ops_node_is_missing(arrays[i])) {
             return arrays[i];
         }
     }
@@ -192,7 +190,7 @@ static ops_array *plan_epilogue(ops_fusion_plan *plan)
     }
     for (uint32_t i = 0; i < cluster->leaf_count; i++) {
         ops_array *leaf = cluster->leaves[i];
-        if (leaf->state != OPS_NODE_DEFERRED) {
+        if (!ops_node_is_missing(leaf)) {
             continue;
         }
         if (plan->anchor || !plan_can_anchor(plan, i)) {
@@ -214,8 +212,9 @@ static ops_array *plan_prologue(ops_fusion_plan *plan)
         operand == plan->reads->source) {
         return find_deferred(operands + 1, 1);
     }
-    if (anchor->operation != OPS_OPERATION_REDUCE || !ops_node_is_elementwise(operand) ||
-        !plan->fuse || !ops_node_is_needed_once(operand, 1)) {
+    if (anchor->operation != OPS_OPERATION_REDUCE ||
+        !(ops_node_is_elementwise(operand) || ops_cluster_view_joins(operand)) || !plan->fuse ||
+        !ops_node_is_needed_once(operand, 1)) {
         return find_deferred(operands, anchor->operand_count);
     }
     ops_fusion_cluster *cluster = &plan->prologue;
@@ -245,22 +244,40 @@ static void plan_add_inputs(ops_fusion_plan *plan, ops_array *const *arrays, uin
 static void key_append_node(ops_cache_key *key, const ops_array *node)
 {
     const ops_tensor *tensor = &node->view;
-    const uint32_t form[2] = {tensor->type, tensor->rank | (uint32_t)node->is_reordered << 8};
+    const bool has_strides = node->is_reordered || ops_node_is_view(node);
+    const uint32_t form[2] = {tensor->type, tensor->rank | (uint32_t)has_strides << 8};
     ops_cache_key_append(key, form, sizeof form);
     ops_cache_key_append(key, tensor->shape, tensor->rank * sizeof *tensor->shape);
-    if (node->is_reordered) {
+    if (has_strides) {
         ops_cache_key_append(key, tensor->stride, tensor->rank * sizeof *tensor->stride);
     }
+}
+
+/* Whether input number `i` is a leaf of the plan's prologue or epilogue; which one. */
+static bool plan_input_is_leaf(const ops_fusion_plan *plan, uint32_t i,
+                               const ops_fusion_cluster **cluster, uint32_t *leaf)
+{
+    const bool is_before = i < plan->epilogue_first;
+    *cluster = is_before ? &plan->prologue : &plan->epilogue;
+    *leaf = is_before ? i : i - plan->epilogue_first + (plan->anchor != NULL);
+    return is_before ? plan->has_prologue : plan->has_epilogue;
 }
 
 /* How input number `i` is read, and the first input that shares its buffer. An input with the
  * layout of the output, the usual case, takes four bytes. */
 static void plan_append_input(const ops_fusion_plan *plan, uint32_t i, ops_cache_key *key)
 {
+    const ops_fusion_cluster *cluster;
+    uint32_t leaf;
     const ops_tensor *view = &plan->inputs[i]->view, *usual = &plan->outputs[0]->view;
+    ops_tensor mapped;
     uint8_t alias = 0;
     while (plan->inputs[alias]->view.buffer != view->buffer) {
         alias++;
+    }
+    if (plan_input_is_leaf(plan, i, &cluster, &leaf) && cluster->leaf_frames[leaf]) {
+        mapped = ops_fusion_cluster_leaf_tensor(cluster, leaf);
+        view = &mapped;
     }
     const size_t bytes = view->rank * sizeof *view->stride;
     const bool is_usual = view->offset == 0 && ops_same_shape(view, usual) &&
@@ -272,6 +289,15 @@ static void plan_append_input(const ops_fusion_plan *plan, uint32_t i, ops_cache
         ops_cache_key_append(key, view->stride, bytes);
         ops_cache_key_append(key, &view->offset, sizeof view->offset);
     }
+}
+
+ops_tensor ops_fusion_plan_input(const ops_fusion_plan *plan, uint32_t i)
+{
+    const ops_fusion_cluster *cluster;
+    uint32_t leaf;
+    return plan_input_is_leaf(plan, i, &cluster, &leaf)
+               ? ops_fusion_cluster_leaf_tensor(cluster, leaf)
+               : plan->inputs[i]->view;
 }
 
 /* The levels of ops_matmul_sums_levels. */
@@ -359,7 +385,7 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
         int fits =
             ops_fusion_cluster_gather(cluster, plan->roots, plan->root_count + 1, plan->fuse);
         for (uint32_t k = 0; fits && k < cluster->leaf_count; k++) {
-            fits = cluster->leaves[k]->state == OPS_NODE_MEMORY;
+            fits = !ops_node_is_missing(cluster->leaves[k]);
         }
         plan->root_count += fits && plan->root_count + 1 <= plan_max_outputs(plan);
     }

@@ -67,6 +67,9 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
 /* Lists inputs and outputs: the last step of planning. */
 void ops_fusion_plan_list_operands(ops_fusion_plan *plan);
 
+/* The tensor that input number `i` is read as. */
+ops_tensor ops_fusion_plan_input(const ops_fusion_plan *plan, uint32_t i);
+
 /* Operations of the plan: the kernels that it takes without fusion. */
 uint32_t ops_fusion_plan_operation_count(const ops_fusion_plan *plan);
 

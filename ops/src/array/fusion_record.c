@@ -9,7 +9,13 @@
 
 static ops_tensor plan_output(const ops_fusion_plan *plan, uint32_t i, hal_buffer *const *buffers)
 {
-    ops_tensor tensor = plan->outputs[i]->view;
+    const ops_array *output = plan->outputs[i];
+    ops_tensor tensor = output->view;
+    /* The source of a view has the elements of the root, in their order, but another shape. */
+    if (!plan->anchor && !plan->rows && plan->epilogue.node_frames[plan->epilogue.outputs[i]] > 0) {
+        tensor = plan->roots[0]->view;
+        tensor.type = output->view.type;
+    }
     tensor.buffer = buffers[i];
     return tensor;
 }
@@ -18,7 +24,7 @@ static ops_tensor plan_output(const ops_fusion_plan *plan, uint32_t i, hal_buffe
 static void plan_views(const ops_fusion_plan *plan, uint32_t first, uint32_t end, ops_tensor *views)
 {
     for (uint32_t i = first; i < end; i++) {
-        views[i - first] = plan->inputs[i]->view;
+        views[i - first] = ops_fusion_plan_input(plan, i);
     }
 }
 

@@ -9,7 +9,7 @@
 static void plan_epilogue_views(const ops_fusion_plan *plan, ops_tensor *views)
 {
     for (uint32_t i = plan->epilogue_first; i < plan->input_count; i++) {
-        views[i - plan->epilogue_first] = plan->inputs[i]->view;
+        views[i - plan->epilogue_first] = ops_fusion_plan_input(plan, i);
     }
 }
 

@@ -250,6 +250,7 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->is_reordered = 0;
     node->same_shape = 0;
     node->counts_once = 1;
+    node->is_fusible = 0;
     node->cluster_operations = 0;
     node->cluster_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;
@@ -306,6 +307,20 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     if (count > OPS_INLINE_OPERANDS) {
         free(node->operand_list);
     }
+}
+
+bool ops_node_is_missing(ops_array *node)
+{
+    if (!ops_node_is_view(node)) {
+        return node->state == OPS_NODE_DEFERRED;
+    }
+    const ops_array *source = ops_view_source(node);
+    if (source->state == OPS_NODE_DEFERRED) {
+        return true;
+    }
+    node->in_host_memory = source->in_host_memory;
+    ops_node_set_result(node, hal_buffer_retain(source->view.buffer));
+    return false;
 }
 
 void ops_node_set_view(ops_array *node, const ops_tensor *view)

@@ -7,6 +7,7 @@
  *   node            references, uses and scopes of nodes
  *   axis_order      the order of axes in memory that a result takes from its operands
  *   matmul          what a node of a product asks for, and sums that products pass to the next
+ *   view_map        how operands are read to compute a view of a result instead of the result
  *   fusion_cluster  elementwise nodes that become one expression
  *   fusion_plan     decides what one kernel computes
  *   matmul_record   records the product of a fusion plan
@@ -51,7 +52,8 @@ typedef enum ops_operation {
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
 
-    OPS_OPERATION_VIEW,     /* of the operand's elements, with this node's offset and strides */
+    OPS_OPERATION_VIEW,     /* of the source's elements, with this node's offset and strides;
+                             * `function` counts the views between it and the source */
     OPS_OPERATION_CONSTANT, /* in memory that arrays of the same value share */
     OPS_OPERATION_PREPARED  /* in memory that ops_gemm_prepare laid out */
 } ops_operation;
@@ -62,10 +64,11 @@ typedef enum ops_operation {
 #define OPS_CLUSTER_LEAVES 12u
 
 /* Depth of what has to be recorded before a node, one after the other. Products that pass sums to
- * the next one count less than a kernel (matmul.h), since one that is recorded by itself does not
- * make them. At most 4 kernels are not recorded yet. */
+ * the next one (matmul.h) and views in a cluster count less than a kernel: one that is recorded by
+ * itself does without. At most 4 kernels are not recorded yet. */
 #define OPS_KERNEL_DEPTH 16u
 #define OPS_DEFERRED_DEPTH (5 * OPS_KERNEL_DEPTH - 1)
+#define OPS_VIEW_DEPTH 1u
 
 #define OPS_INLINE_OPERANDS 3u
 #define OPS_MAX_OPERANDS 24u
@@ -91,6 +94,7 @@ struct ops_array {
     uint8_t is_reordered;   /* the view's axes are not in row-major order, as ops_is_reordered */
     uint8_t same_shape;     /* bits of the inline operands that have the node's shape */
     uint8_t counts_once;    /* cluster_operations counts no operation twice */
+    uint8_t is_fusible;     /* a view that may be computed in place of its source */
     /* Upper bounds of the cluster that would compute it; shared operands count twice. */
     uint16_t cluster_operations;
     uint16_t cluster_leaves;
@@ -163,6 +167,10 @@ void ops_node_leave_scope(ops_array *node);
 /* Makes a deferred node one in memory. Takes the caller's reference to the buffer, and removes the
  * node's uses of its operands. */
 void ops_node_set_result(ops_array *node, hal_buffer *buffer);
+
+/* Whether a node has to be computed by a kernel before another one reads it. A deferred view of
+ * memory becomes one in memory. */
+bool ops_node_is_missing(ops_array *node);
 
 /* Sets type, shape and row-major strides; the buffer stays. */
 static inline void ops_node_set_shape(ops_array *node, hal_type type, uint32_t rank,
@@ -246,6 +254,24 @@ static inline bool ops_node_is_held(const ops_array *node)
 static inline bool ops_node_is_needed_once(const ops_array *node, uint32_t uses)
 {
     return !ops_node_is_held(node) && node->uses == uses && !(node->in_scope && node->was_computed);
+}
+
+/* Views of views name each other, so that uses count; at most this many in a chain. */
+#define OPS_VIEW_CHAIN 4u
+
+static inline bool ops_node_is_view(const ops_array *node)
+{
+    return node->state == OPS_NODE_DEFERRED && node->operation == OPS_OPERATION_VIEW;
+}
+
+/* The array whose memory a deferred view is of: its offset and strides are relative to it. */
+static inline ops_array *ops_view_source(const ops_array *view)
+{
+    ops_array *source = view->operands[0];
+    while (ops_node_is_view(source)) {
+        source = source->operands[0];
+    }
+    return source;
 }
 
 static inline bool ops_node_is_elementwise(const ops_array *node)
