@@ -175,21 +175,25 @@ bool child_write(int fd, const void *data, size_t bytes)
     return true;
 }
 
+/* Reads once, and waits where there is nothing to read. False at the end of the file and after
+ * errors. */
+static bool read_part(int fd, char **at, size_t *bytes)
+{
+    const ssize_t done = read(fd, *at, *bytes);
+    if (done <= 0) {
+        return done < 0 && errno == EINTR;
+    }
+    *at += done;
+    *bytes -= (size_t)done;
+    return true;
+}
+
 bool child_read(int fd, void *data, size_t bytes)
 {
     char *at = data;
-    while (bytes > 0) {
-        const ssize_t done = read(fd, at, bytes);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return false;
-        }
-        at += done;
-        bytes -= (size_t)done;
+    while (bytes > 0 && read_part(fd, &at, &bytes)) {
     }
-    return true;
+    return bytes == 0;
 }
 
 bool child_read_within(int fd, double seconds, void *data, size_t bytes)
@@ -202,18 +206,10 @@ bool child_read_within(int fd, double seconds, void *data, size_t bytes)
         if (left <= 0) {
             return false;
         }
-        if (poll(&file, 1, (int)(left < 1.0 ? left * 1000 + 1 : 1000)) <= 0) {
-            continue;
-        }
-        const ssize_t done = read(fd, at, bytes);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
+        if (poll(&file, 1, (int)(left < 1.0 ? left * 1000 + 1 : 1000)) > 0 &&
+            !read_part(fd, &at, &bytes)) {
             return false;
         }
-        at += done;
-        bytes -= (size_t)done;
     }
     return true;
 }

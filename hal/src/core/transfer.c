@@ -8,7 +8,7 @@
 #include "staging.h"
 #include "submit.h"
 
-#include "base/copy_team.h"
+#include "base/copy_workers.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -149,7 +149,7 @@ typedef struct transfer {
     char *data;
     uint64_t piece, count;
     transfer_piece pieces[PIECES_IN_FLIGHT];
-    hal_copy_team *team;
+    hal_copy_workers *workers;
 } transfer;
 
 /* The piece of a number. Its staging memory is allocated the first time. */
@@ -178,7 +178,7 @@ static hal_status piece_unmap(transfer_piece *piece)
 /* After a failure helpers may still copy. */
 static void transfer_end(transfer *t)
 {
-    hal_copy_team_end(t->team);
+    hal_copy_workers_end(t->workers);
     for (int i = 0; i < PIECES_IN_FLIGHT; i++) {
         if (t->pieces[i].pointer) {
             piece_unmap(&t->pieces[i]);
@@ -199,7 +199,7 @@ static hal_status write_piece_begin(transfer *t, uint64_t number)
         status = hal_buffer_map_begin(piece->staging, &piece->pointer);
     }
     if (status == HAL_OK) {
-        hal_copy_team_add(t->team, piece->pointer, t->data + piece->offset, piece->length);
+        hal_copy_workers_add(t->workers, piece->pointer, t->data + piece->offset, piece->length);
     }
     return status;
 }
@@ -207,7 +207,7 @@ static hal_status write_piece_begin(transfer *t, uint64_t number)
 static hal_status write_piece_end(transfer *t, uint64_t number)
 {
     transfer_piece *piece = &t->pieces[number % PIECES_IN_FLIGHT];
-    hal_copy_team_finish(t->team);
+    hal_copy_workers_finish(t->workers);
     hal_status status = piece_unmap(piece);
     if (status == HAL_OK) {
         status = piece_record(t, piece, 1);
@@ -217,7 +217,7 @@ static hal_status write_piece_end(transfer *t, uint64_t number)
 }
 
 /* Helpers fill the next piece while this thread submits the copy of one. */
-static hal_status write_by_team(transfer *t)
+static hal_status write_by_workers(transfer *t)
 {
     hal_status status = write_piece_begin(t, 0);
     for (uint64_t i = 0; status == HAL_OK && i < t->count; i++) {
@@ -231,15 +231,16 @@ static hal_status write_by_team(transfer *t)
 
 static hal_status write_staged(hal_queue *queue, hal_range target, const char *data)
 {
-    hal_copy_team team;
-    hal_copy_team_begin(&team, target.length);
-    if (team.helper_count == 0) {
+    hal_copy_workers workers;
+    hal_copy_workers_begin(&workers, target.length);
+    if (workers.helper_count == 0) {
         return write_alone(queue, target, data);
     }
-    transfer t = {.queue = queue, .range = target, .data = (char *)(uintptr_t)data, .team = &team};
+    transfer t = {
+        .queue = queue, .range = target, .data = (char *)(uintptr_t)data, .workers = &workers};
     t.piece = piece_bytes(target.length);
     t.count = (target.length + t.piece - 1) / t.piece;
-    const hal_status status = write_by_team(&t);
+    const hal_status status = write_by_workers(&t);
     transfer_end(&t);
     return status;
 }
@@ -252,10 +253,10 @@ static void copy_directly(const hal_device *device, void *target, const void *so
         device->plugin->host_copy(device->handle, target, source, bytes);
         return;
     }
-    hal_copy_team team;
-    hal_copy_team_begin(&team, bytes);
-    hal_copy_team_copy(&team, target, source, bytes);
-    hal_copy_team_end(&team);
+    hal_copy_workers workers;
+    hal_copy_workers_begin(&workers, bytes);
+    hal_copy_workers_copy(&workers, target, source, bytes);
+    hal_copy_workers_end(&workers);
 }
 
 static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t offset,
@@ -305,12 +306,12 @@ static hal_status read_piece_arrive(transfer *t, uint64_t number)
         status = hal_buffer_map_begin(piece->staging, &piece->pointer);
     }
     if (status == HAL_OK) {
-        hal_copy_team_add(t->team, t->data + piece->offset, piece->pointer, piece->length);
+        hal_copy_workers_add(t->workers, t->data + piece->offset, piece->pointer, piece->length);
     }
     return status;
 }
 
-static hal_status read_by_team(transfer *t)
+static hal_status read_by_workers(transfer *t)
 {
     hal_status status = HAL_OK;
     for (uint64_t i = 0; status == HAL_OK && i < t->count && i < PIECES_IN_FLIGHT; i++) {
@@ -320,9 +321,9 @@ static hal_status read_by_team(transfer *t)
         status = read_piece_arrive(t, 0);
     }
     for (uint64_t i = 0; status == HAL_OK && i < t->count; i++) {
-        const int helped = t->team->helper_count > 0 && i + 1 < t->count;
+        const int helped = t->workers->helper_count > 0 && i + 1 < t->count;
         status = helped ? read_piece_arrive(t, i + 1) : HAL_OK;
-        hal_copy_team_finish(t->team);
+        hal_copy_workers_finish(t->workers);
         piece_unmap(&t->pieces[i % PIECES_IN_FLIGHT]);
         if (status == HAL_OK && i + PIECES_IN_FLIGHT < t->count) {
             status = read_piece_begin(t, i + PIECES_IN_FLIGHT);
@@ -337,12 +338,12 @@ static hal_status read_by_team(transfer *t)
 /* Through staging memory; the device fills the next pieces while the host empties one. */
 static hal_status read_staged(hal_queue *queue, hal_range source, char *data)
 {
-    hal_copy_team team;
-    hal_copy_team_begin(&team, source.length);
-    transfer t = {.queue = queue, .range = source, .data = data, .team = &team};
-    t.piece = team.helper_count > 0 ? piece_bytes(source.length) : PIECE_ALONE;
+    hal_copy_workers workers;
+    hal_copy_workers_begin(&workers, source.length);
+    transfer t = {.queue = queue, .range = source, .data = data, .workers = &workers};
+    t.piece = workers.helper_count > 0 ? piece_bytes(source.length) : PIECE_ALONE;
     t.count = (source.length + t.piece - 1) / t.piece;
-    const hal_status status = read_by_team(&t);
+    const hal_status status = read_by_workers(&t);
     transfer_end(&t);
     return status;
 }

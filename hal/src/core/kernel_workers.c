@@ -14,43 +14,44 @@
 /* Compilers of drivers have parts that one thread at a time may enter, so more gain little. */
 enum { MAX_HELPERS = 7 };
 
-typedef struct kernel_team {
+typedef struct kernel_workers {
     hal_device *device;
     const hal_ir_kernel *const *irs;
     hal_kernel **kernels;
     uint32_t count;
     _Atomic uint32_t next;
-} kernel_team;
+} kernel_workers;
 
 /* Creates kernels while there are any that no member has taken. */
-static void *member_run(void *user)
+static void *worker_run(void *user)
 {
-    kernel_team *team = user;
+    kernel_workers *workers = user;
     uint32_t i;
-    while ((i = atomic_fetch_add(&team->next, 1)) < team->count) {
-        if (hal_kernel_create(team->device, team->irs[i], &team->kernels[i]) != HAL_OK) {
-            team->kernels[i] = NULL;
+    while ((i = atomic_fetch_add(&workers->next, 1)) < workers->count) {
+        if (hal_kernel_create(workers->device, workers->irs[i], &workers->kernels[i]) != HAL_OK) {
+            workers->kernels[i] = NULL;
         }
     }
     return NULL;
 }
 
 /* Helpers take no signals. */
-static void team_run(kernel_team *team)
+static void workers_run(kernel_workers *workers)
 {
     HAL_UNCANCELLED;
     pthread_t helpers[MAX_HELPERS];
     sigset_t all, before;
     const uint32_t others = hal_processor_count() - 1;
-    uint32_t wanted = team->count - 1 < MAX_HELPERS ? team->count - 1 : MAX_HELPERS, started = 0;
+    uint32_t wanted = workers->count - 1 < MAX_HELPERS ? workers->count - 1 : MAX_HELPERS,
+             started = 0;
     wanted = wanted < others ? wanted : others;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < wanted && pthread_create(&helpers[started], NULL, member_run, team) == 0) {
+    while (started < wanted && pthread_create(&helpers[started], NULL, worker_run, workers) == 0) {
         started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    member_run(team);
+    worker_run(workers);
     for (uint32_t i = 0; i < started; i++) {
         pthread_join(helpers[i], NULL);
     }
@@ -59,7 +60,7 @@ static void team_run(kernel_team *team)
 hal_status hal_kernel_create_all(hal_device *device, const hal_ir_kernel *const *irs,
                                  uint32_t count, hal_kernel **kernels)
 {
-    kernel_team team = {.device = device, .irs = irs, .kernels = kernels, .count = count};
+    kernel_workers workers = {.device = device, .irs = irs, .kernels = kernels, .count = count};
     hal_status status = HAL_OK;
     if (count == 0) {
         return HAL_OK;
@@ -68,7 +69,7 @@ hal_status hal_kernel_create_all(hal_device *device, const hal_ir_kernel *const 
         return hal_null_argument("hal_kernel_create_all", !irs ? "irs" : "kernels");
     }
     memset(kernels, 0, count * sizeof *kernels);
-    team_run(&team);
+    workers_run(&workers);
     /* Once more, so that the caller's thread has the message. */
     for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         if (!kernels[i]) {
