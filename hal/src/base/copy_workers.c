@@ -143,15 +143,10 @@ void hal_copy_workers_add(hal_copy_workers *workers, void *target, const void *s
     }
 }
 
-void hal_copy_workers_finish(hal_copy_workers *workers)
+/* Copies blocks with the helpers, then waits for theirs: the copy is finished. */
+static void copy_await(hal_copy_workers *workers, hal_worker_copy *copy)
 {
     HAL_UNCANCELLED;
-    hal_worker_copy *copy = copy_at(workers, workers->finished);
-    if (workers->helper_count == 0) {
-        memcpy(copy->target, copy->source, copy->bytes);
-        workers->finished++;
-        return;
-    }
     pthread_mutex_lock(&workers->lock);
     while (block_copy(workers, copy)) {
     }
@@ -169,6 +164,18 @@ void hal_copy_workers_finish(hal_copy_workers *workers)
     pthread_mutex_unlock(&workers->lock);
 }
 
+/* Switching cancellation off takes as long as copying 4 KiB, so only what waits does it. */
+void hal_copy_workers_finish(hal_copy_workers *workers)
+{
+    hal_worker_copy *copy = copy_at(workers, workers->finished);
+    if (workers->helper_count > 0) {
+        copy_await(workers, copy);
+    } else {
+        memcpy(copy->target, copy->source, copy->bytes);
+        workers->finished++;
+    }
+}
+
 void hal_copy_workers_copy(hal_copy_workers *workers, void *target, const void *source,
                            uint64_t bytes)
 {
@@ -176,12 +183,9 @@ void hal_copy_workers_copy(hal_copy_workers *workers, void *target, const void *
     hal_copy_workers_finish(workers);
 }
 
-void hal_copy_workers_end(hal_copy_workers *workers)
+static void helpers_end(hal_copy_workers *workers)
 {
     HAL_UNCANCELLED;
-    if (workers->helper_count == 0) {
-        return;
-    }
     while (workers->finished != atomic_load(&workers->posted)) {
         hal_copy_workers_finish(workers);
     }
@@ -194,4 +198,11 @@ void hal_copy_workers_end(hal_copy_workers *workers)
         pthread_join(workers->helpers[i], NULL);
     }
     workers_destroy(workers);
+}
+
+void hal_copy_workers_end(hal_copy_workers *workers)
+{
+    if (workers->helper_count > 0) {
+        helpers_end(workers);
+    }
 }
