@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 static hal_plugin inner;
+static bool is_guarded, waits_alone;
 
 /* Compiling keeps the state of the process until a kernel was created: compilers install their
  * handlers once, and a handler that the program installs meanwhile would be lost. */
@@ -17,28 +18,19 @@ static _Atomic bool has_compiled;
 /* Of entries that compute or wait. A thread cancelled in a driver would leave its locks taken. */
 typedef struct light_guard {
     kit_fp fp;
-    bool cancels;
     int cancel_state;
 } light_guard;
 
-/* Of a plugin whose submit and wait disable cancellation by themselves where they block. */
-static bool waits_alone;
-
-static void light_enter(light_guard *kept, bool is_submit)
+static void light_enter(light_guard *kept)
 {
-    kept->cancels = !(is_submit && waits_alone);
-    if (kept->cancels) { /* takes longer than the rest of the guard */
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
-    }
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
     kit_fp_enter(&kept->fp);
 }
 
 static void light_leave(light_guard *kept)
 {
     kit_fp_leave(&kept->fp);
-    if (kept->cancels) {
-        pthread_setcancelstate(kept->cancel_state, &kept->cancel_state);
-    }
+    pthread_setcancelstate(kept->cancel_state, &kept->cancel_state);
 }
 
 typedef struct guard {
@@ -49,7 +41,7 @@ typedef struct guard {
 
 static void guard_enter(guard *kept, bool keeps_process, bool blocks_signals)
 {
-    light_enter(&kept->light, false);
+    light_enter(&kept->light);
     kept->process = keeps_process ? kit_process_state_keep() : NULL;
     kit_thread_state_keep(&kept->thread, blocks_signals);
 }
@@ -61,21 +53,21 @@ static void guard_leave(guard *kept)
     light_leave(&kept->light);
 }
 
-#define GUARD_LIGHT(name, is_submit, parameters, arguments) \
-    static hal_status guarded_##name parameters             \
-    {                                                       \
-        light_guard kept;                                   \
-        light_enter(&kept, is_submit);                      \
-        const hal_status status = inner.name arguments;     \
-        light_leave(&kept);                                 \
-        return status;                                      \
+#define GUARD_LIGHT(name, parameters, arguments)        \
+    static hal_status guarded_##name parameters         \
+    {                                                   \
+        light_guard kept;                               \
+        light_enter(&kept);                             \
+        const hal_status status = inner.name arguments; \
+        light_leave(&kept);                             \
+        return status;                                  \
     }
 
 #define GUARD_LIGHT_VOID(name, parameters, arguments) \
     static void guarded_##name parameters             \
     {                                                 \
         light_guard kept;                             \
-        light_enter(&kept, false);                    \
+        light_enter(&kept);                           \
         inner.name arguments;                         \
         light_leave(&kept);                           \
     }
@@ -128,26 +120,26 @@ GUARD_COMPILE(gemm,
                hal_plugin_kernel **kernel, uint64_t *workspace_bytes),
               (device, description, kernel, workspace_bytes))
 
-GUARD_LIGHT(gemm_estimate, false,
+GUARD_LIGHT(gemm_estimate,
             (hal_plugin_device * device, const hal_gemm_description *description, double most_ns,
              double *nanoseconds),
             (device, description, most_ns, nanoseconds))
-GUARD_LIGHT(submit, true,
+GUARD_LIGHT(submit,
             (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
              uint32_t wait_count, uint64_t value),
             (queue, batch, waits, wait_count, value))
-GUARD_LIGHT(wait, false, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
+GUARD_LIGHT(wait, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
             (queue, value, timeout_ns))
-GUARD_LIGHT(queue_elapsed, false,
+GUARD_LIGHT(queue_elapsed,
             (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
             (queue, first, second, nanoseconds))
-GUARD_LIGHT(memory_info, false,
+GUARD_LIGHT(memory_info,
             (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
             (device, free_bytes, total_bytes))
-GUARD_LIGHT(memory_allocate, false,
+GUARD_LIGHT(memory_allocate,
             (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
             (device, kind, bytes, memory))
-GUARD_LIGHT(comm_poll, false, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT(comm_poll, (hal_plugin_comm * comm), (comm))
 GUARD_LIGHT_VOID(memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
                  (device, memory))
 GUARD_LIGHT_VOID(kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
@@ -163,6 +155,18 @@ static void guarded_device_close(hal_plugin_device *device)
     guard_enter(&kept, true, true);
     inner.device_close(device);
     guard_leave(&kept);
+}
+
+/* Disabling cancellation takes as long as the rest of a small submit of a plugin without a driver. */
+static hal_status submit_computing(hal_plugin_queue *queue, const hal_batch *batch,
+                                   const hal_plugin_wait *waits, uint32_t wait_count,
+                                   uint64_t value)
+{
+    kit_fp fp;
+    kit_fp_enter(&fp);
+    const hal_status status = inner.submit(queue, batch, waits, wait_count, value);
+    kit_fp_leave(&fp);
+    return status;
 }
 
 #define GUARDED(X)                                                                            \
@@ -186,14 +190,16 @@ void kit_guard_waits_alone(void)
 
 void kit_guard_table(hal_plugin *table)
 {
-    if (table->submit == guarded_submit) {
+    if (is_guarded) {
         return;
     }
+    is_guarded = true;
     inner = *table;
 #define REPLACE(name) table->name = table->name ? guarded_##name : NULL;
     GUARDED(REPLACE)
 #undef REPLACE
     if (waits_alone) {
+        table->submit = submit_computing;
         table->wait = inner.wait;
     }
 }

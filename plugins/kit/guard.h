@@ -12,8 +12,8 @@
  * Repeated calls do nothing. */
 void kit_guard_table(hal_plugin *table);
 
-/* Called before the first query: submit and wait disable cancellation themselves, where they block,
- * and wait computes nothing. For plugins without a driver, whose submits are shorter than that. */
+/* Called before the first query: submit and wait disable cancellation themselves where they block,
+ * and wait computes nothing. For plugins without a driver. */
 void kit_guard_waits_alone(void);
 
 #endif

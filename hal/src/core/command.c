@@ -15,9 +15,6 @@
 /* Unlike hal_queue_check, this accepts a graph in recording. */
 static inline hal_status check_queue(const hal_queue *queue, const char *function)
 {
-    if (queue && hal_device_is_usable(queue->timeline.device)) {
-        return HAL_OK;
-    }
     return queue ? hal_device_check(queue->timeline.device, function)
                  : hal_null_argument(function, "queue");
 }

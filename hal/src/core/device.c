@@ -78,7 +78,7 @@ hal_status hal_null_argument(const char *function, const char *argument)
                     function, argument);
 }
 
-hal_status hal_device_check(const hal_device *device, const char *function)
+hal_status hal_device_check_failed(const hal_device *device, const char *function)
 {
     if (!device) {
         return hal_null_argument(function, "device");

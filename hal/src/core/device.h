@@ -38,15 +38,16 @@ void hal_device_unref(hal_device *device);
 /* Fails for a null argument of a public function. Returns INVALID_ARGUMENT. */
 hal_status hal_null_argument(const char *function, const char *argument);
 
+/* Returns the error of a device that cannot be used, see hal_device_check. */
+hal_status hal_device_check_failed(const hal_device *device, const char *function);
+
 /* Checks that the device can be used; `function` begins the message. Threads: any.
  * Errors: INVALID_ARGUMENT for null, INVALID_STATE in a forked child, DEVICE_LOST. */
-hal_status hal_device_check(const hal_device *device, const char *function);
-
-/* Same check without a message. */
-static inline int hal_device_is_usable(const hal_device *device)
+static inline hal_status hal_device_check(const hal_device *device, const char *function)
 {
-    return device->generation == hal_host_generation() &&
-           !atomic_load_explicit(&device->lost, memory_order_relaxed);
+    const bool is_usable = device && device->generation == hal_host_generation() &&
+                           !atomic_load_explicit(&device->lost, memory_order_relaxed);
+    return is_usable ? HAL_OK : hal_device_check_failed(device, function);
 }
 
 /* Calls hal_host_failed with the device's name and records that the device is lost.

@@ -29,7 +29,7 @@ static void filters_update(hal_hazards *hazards)
     }
 }
 
-static int filters_may_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
+static bool filters_may_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
 {
     const uint32_t bit = filter_bit(range->memory), word = bit >> 6;
     const uint64_t reads = range->access & HAL_ACCESS_WRITE ? hazards->reads[word] : 0;
@@ -37,26 +37,23 @@ static int filters_may_conflict(const hal_hazards *hazards, const hal_hazard_ran
 }
 
 /* Newest ranges first: they conflict most often. */
-static int ranges_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
+static bool ranges_conflict(const hal_hazards *hazards, const hal_hazard_range *range)
 {
     const hal_hazard_range *first = hazards->ranges + hazards->first;
     for (const hal_hazard_range *other = hazards->ranges + hazards->end; other-- != first;) {
         if (other->memory == range->memory && other->begin < range->end &&
             range->begin < other->end && ((other->access | range->access) & HAL_ACCESS_WRITE)) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-int hal_hazards_note(hal_hazards *hazards, uint32_t count)
+bool hal_hazards_note_ranges(hal_hazards *hazards, uint32_t count)
 {
     const uint32_t start = hazards->end, known = start - hazards->first;
     const hal_hazard_range *ranges = hazards->ranges + start;
-    if (count == 0) {
-        return 0;
-    }
-    int barrier = hazards->forced || known + count > HAL_HAZARD_RANGES;
+    bool barrier = hazards->forced || known + count > HAL_HAZARD_RANGES;
     if (known > MAX_SEARCHED && !barrier) {
         filters_update(hazards);
     }
@@ -66,7 +63,7 @@ int hal_hazards_note(hal_hazards *hazards, uint32_t count)
     }
     if (barrier) {
         hazards->first = hazards->filtered = start;
-        hazards->forced = 0;
+        hazards->forced = false;
     }
     hazards->end = start + count;
     return barrier;
@@ -84,11 +81,11 @@ void hal_hazards_move(hal_hazards *hazards)
 
 void hal_hazards_force(hal_hazards *hazards)
 {
-    hazards->forced = 1;
+    hazards->forced = true;
 }
 
 void hal_hazards_clear(hal_hazards *hazards)
 {
     hazards->first = hazards->filtered = hazards->end = 0;
-    hazards->forced = 0;
+    hazards->forced = false;
 }

@@ -1,9 +1,9 @@
-/* Hazard tracking: which commands of a batch need a barrier before them, by ranges of memory. Used
- * by the recorder. */
+/* Hazard tracking: which commands of a batch need a barrier before them, by ranges of memory. */
 #ifndef HAL_SRC_CORE_HAZARD_H
 #define HAL_SRC_CORE_HAZARD_H
 
 #include <hal/ir.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hal_memory;
@@ -26,7 +26,7 @@ typedef struct hal_hazards {
     uint64_t reads[HAL_HAZARD_WORDS];
     uint64_t writes[HAL_HAZARD_WORDS];
     uint32_t first, filtered, end;
-    int forced; /* the next command with ranges needs a barrier */
+    bool forced; /* the next command with ranges needs a barrier */
     hal_hazard_range ranges[HAL_HAZARD_CAPACITY];
 } hal_hazards;
 
@@ -42,10 +42,16 @@ static inline hal_hazard_range *hal_hazards_next(hal_hazards *hazards)
     return hazards->ranges + hazards->end;
 }
 
-/* Tracks the `count` ranges that were written to hal_hazards_next. Returns 1 when their command
+/* hal_hazards_note of at least one range. */
+bool hal_hazards_note_ranges(hal_hazards *hazards, uint32_t count);
+
+/* Tracks the `count` ranges that were written to hal_hazards_next. Returns true when their command
  * needs a barrier: one of them conflicts with a tracked range, or there are too many to track. A
  * barrier forgets all earlier ranges. */
-int hal_hazards_note(hal_hazards *hazards, uint32_t count);
+static inline bool hal_hazards_note(hal_hazards *hazards, uint32_t count)
+{
+    return count > 0 && hal_hazards_note_ranges(hazards, count);
+}
 
 /* Puts a barrier before the next command with ranges: the tracked ranges are no longer exact. */
 void hal_hazards_force(hal_hazards *hazards);

@@ -61,13 +61,14 @@ static hal_status fail_timeout(hal_point point, uint64_t timeout_ns)
 
 static hal_status point_wait(hal_point point, uint64_t timeout_ns)
 {
-    hal_status status = point_check(point, "hal_point_wait");
-    if (status != HAL_OK || !point.queue) {
-        return status;
+    HAL_TRY(point_check(point, "hal_point_wait"));
+    if (!point.queue) {
+        return HAL_OK;
     }
     hal_timeline *timeline = &point.queue->timeline;
     const uint64_t begin = timeout_ns == 0 || timeout_ns == HAL_WAIT_FOREVER ? 0 : hal_clock_ns();
     uint64_t left = timeout_ns;
+    hal_status status = HAL_OK;
     hal_deferred_waiter waiter = {0};
     while (status == HAL_OK) {
         hal_deferred_advance();
@@ -75,7 +76,7 @@ static hal_status point_wait(hal_point point, uint64_t timeout_ns)
             return HAL_OK;
         }
         /* The batch of a lost device may have been dropped: nothing will reach the point. */
-        HAL_TRY(point_check(point, "hal_point_wait"));
+        HAL_TRY(hal_device_check(timeline->device, "hal_point_wait"));
         status = hal_deferred_wait(&waiter, (hal_last_use){timeline, point.value}, left);
         if (status == HAL_OK && begin) {
             const uint64_t passed = hal_clock_ns() - begin;

@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Work of fewer nanoseconds runs on one thread: to share it costs half of them. */
-enum { SHARE_FROM = 3000 };
 /* The table of choices: sets of this many ways, of which the least recently used is replaced. */
 enum { SETS = 256, WAYS = 4 };
 
@@ -36,7 +34,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* Finds the choice with a key or makes it. A new choice begins with a thread for each SHARE_FROM
+/* Finds the choice with a key or makes it. A new choice begins with a thread for each CPU_SHARE_FROM
  * nanoseconds of work. The caller holds the lock. */
 static thread_choice *choice_find(cpu_share *share, uint64_t key, double expected)
 {
@@ -49,7 +47,7 @@ static thread_choice *choice_find(cpu_share *share, uint64_t key, double expecte
         }
         oldest = set[way].used < oldest->used ? &set[way] : oldest;
     }
-    const double worth = expected / SHARE_FROM;
+    const double worth = expected / CPU_SHARE_FROM;
     const uint32_t threads = worth < 1                   ? 1
                              : worth < share->processors ? (uint32_t)worth
                                                          : share->processors;
@@ -76,11 +74,6 @@ void cpu_share_destroy(cpu_share *share)
         pthread_mutex_destroy(&share->lock);
         free(share);
     }
-}
-
-bool cpu_share_is_worth(uint64_t expected)
-{
-    return expected >= SHARE_FROM;
 }
 
 uint64_t cpu_share_key(uint64_t key, uint64_t kind, uint64_t size)

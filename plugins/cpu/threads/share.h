@@ -23,8 +23,14 @@ typedef struct cpu_share_turn {
 cpu_share *cpu_share_create(uint32_t threads, uint32_t processors);
 void cpu_share_destroy(cpu_share *share);
 
+/* Work of fewer nanoseconds runs on one thread: to share it costs half of them. */
+enum { CPU_SHARE_FROM = 3000 };
+
 /* Whether work of this many nanoseconds can be worth sharing. */
-bool cpu_share_is_worth(uint64_t expected);
+static inline bool cpu_share_is_worth(uint64_t expected)
+{
+    return expected >= CPU_SHARE_FROM;
+}
 
 /* Kinds of work; a kernel is CPU_SHARE_KERNELS plus its number. */
 enum { CPU_SHARE_COPY, CPU_SHARE_FILL, CPU_SHARE_KERNELS };
