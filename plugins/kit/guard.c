@@ -133,8 +133,7 @@ GUARD_LIGHT(wait, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns
 GUARD_LIGHT(queue_elapsed,
             (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
             (queue, first, second, nanoseconds))
-GUARD_LIGHT(memory_info,
-            (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
+GUARD_LIGHT(memory_info, (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
             (device, free_bytes, total_bytes))
 GUARD_LIGHT(memory_allocate,
             (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
@@ -169,19 +168,19 @@ static hal_status submit_computing(hal_plugin_queue *queue, const hal_batch *bat
     return status;
 }
 
-#define GUARDED(X)                                                                            \
-    X(enumerate)                                                                              \
-    X(device_open)                                                                            \
-    X(device_close)                                                                           \
-    X(memory_info)                                                                            \
-    X(memory_allocate)                                                                        \
-    X(memory_free)                                                                            \
-    X(kernel_create)                                                                          \
-    X(kernel_destroy)                                                                         \
-    X(queue_create)                                                                           \
-    X(queue_destroy) X(submit) X(wait) X(queue_elapsed) X(kernel_create_native) X(gemm)       \
-        X(gemm_estimate) X(comm_backend) X(comm_id) X(comm_create) X(comm_poll) X(comm_abort) \
-            X(comm_destroy)
+#define GUARDED(X)                                                                      \
+    X(enumerate)                                                                        \
+    X(device_open)                                                                      \
+    X(device_close)                                                                     \
+    X(memory_info)                                                                      \
+    X(memory_allocate)                                                                  \
+    X(memory_free)                                                                      \
+    X(kernel_create)                                                                    \
+    X(kernel_destroy)                                                                   \
+    X(queue_create)                                                                     \
+    X(queue_destroy)                                                                    \
+    X(submit) X(wait) X(queue_elapsed) X(kernel_create_native) X(gemm) X(gemm_estimate) \
+        X(comm_backend) X(comm_id) X(comm_create) X(comm_poll) X(comm_abort) X(comm_destroy)
 
 void kit_guard_waits_alone(void)
 {

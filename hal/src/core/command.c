@@ -44,8 +44,7 @@ static hal_status check_iterations(const hal_kernel *kernel, const void *scalars
 
 static hal_status check_dispatch(const hal_queue *queue, const hal_kernel *kernel,
                                  const uint32_t grid[3], const hal_range *bindings,
-                                 uint32_t binding_count, const void *scalars,
-                                 uint32_t scalar_bytes)
+                                 uint32_t binding_count, const void *scalars, uint32_t scalar_bytes)
 {
     const hal_device *device = queue->timeline.device;
     if (!kernel || !grid) {
@@ -80,8 +79,7 @@ static hal_status check_dispatch(const hal_queue *queue, const hal_kernel *kerne
 }
 
 /* Whether a range is valid for a dispatch; sets its length in bytes. */
-static inline int range_is_valid(const hal_device *device, const hal_range *range,
-                                 uint64_t *length)
+static inline int range_is_valid(const hal_device *device, const hal_range *range, uint64_t *length)
 {
     const hal_buffer *buffer = range->buffer;
     const uint64_t offset = range->offset;
@@ -110,8 +108,9 @@ static int range_check(const hal_device *device, hal_range *range, uint64_t alig
         return 0;
     }
     if (offset & (alignment - 1)) {
-        snprintf(fault, FAULT_BYTES, "expected an offset that is a multiple of %s%llu bytes, got "
-                 "%llu", alignment > 4 ? "the device's " : "", (unsigned long long)alignment,
+        snprintf(fault, FAULT_BYTES,
+                 "expected an offset that is a multiple of %s%llu bytes, got %llu",
+                 alignment > 4 ? "the device's " : "", (unsigned long long)alignment,
                  (unsigned long long)offset);
         return 0;
     }
@@ -134,8 +133,7 @@ static int range_check(const hal_device *device, hal_range *range, uint64_t alig
 static int ranges_overlap(const hal_range *one, const hal_range *other)
 {
     return one->buffer == other->buffer && one->length > 0 && other->length > 0 &&
-           one->offset < other->offset + other->length &&
-           other->offset < one->offset + one->length;
+           one->offset < other->offset + other->length && other->offset < one->offset + one->length;
 }
 
 static hal_status fail_binding(const hal_kernel *kernel, uint32_t binding, const char *fault)
@@ -239,8 +237,8 @@ static hal_status dispatch_hooked(hal_queue *queue, hal_kernel *kernel, const ui
         status = check_queue(queue, "hal_queue_dispatch");
     }
     if (status == HAL_OK) {
-        status = check_dispatch(queue, kernel, grid, bindings, binding_count, scalars,
-                                scalar_bytes);
+        status =
+            check_dispatch(queue, kernel, grid, bindings, binding_count, scalars, scalar_bytes);
     }
     if (status == HAL_OK) {
         status = dispatch_action(queue, kernel, grid, bindings, scalars);
@@ -275,12 +273,12 @@ static hal_status dispatch_record(hal_queue *queue, hal_kernel *kernel, const ui
             status = check_bindings(device, kernel, bindings, checked);
         }
         if (status == HAL_OK) {
-            status = hal_entry_bind(&entry, range->buffer, range->offset, length,
-                                    kernel->access[i]);
+            status =
+                hal_entry_bind(&entry, range->buffer, range->offset, length, kernel->access[i]);
         }
     }
-    return status == HAL_OK ? hal_entry_end(&entry, HAL_COMMAND_DISPATCH, kernel, grid, 0,
-                                            scalars, kernel->scalar_bytes)
+    return status == HAL_OK ? hal_entry_end(&entry, HAL_COMMAND_DISPATCH, kernel, grid, 0, scalars,
+                                            kernel->scalar_bytes)
                             : status;
 }
 
@@ -323,15 +321,13 @@ static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range targe
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_copy: target: expected %llu bytes, the length of source, got "
                         "%llu",
-                        (unsigned long long)ranges[0].length,
-                        (unsigned long long)ranges[1].length);
+                        (unsigned long long)ranges[0].length, (unsigned long long)ranges[1].length);
     }
     if (ranges_overlap(&ranges[0], &ranges[1])) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_copy: target: expected no overlap with source, got offset %llu "
                         "and %llu in one buffer",
-                        (unsigned long long)ranges[1].offset,
-                        (unsigned long long)ranges[0].offset);
+                        (unsigned long long)ranges[1].offset, (unsigned long long)ranges[0].offset);
     }
     if (ranges[0].length == 0) {
         return HAL_OK;
@@ -374,8 +370,7 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
                               const void *scalars, uint32_t scalar_bytes)
 {
     if (hal_hooks_on(HAL_HOOK_CALLS)) {
-        return dispatch_hooked(queue, kernel, grid, bindings, binding_count, scalars,
-                               scalar_bytes);
+        return dispatch_hooked(queue, kernel, grid, bindings, binding_count, scalars, scalar_bytes);
     }
     HAL_TRY(check_queue(queue, "hal_queue_dispatch"));
     HAL_TRY(check_dispatch(queue, kernel, grid, bindings, binding_count, scalars, scalar_bytes));

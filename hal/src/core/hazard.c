@@ -59,7 +59,7 @@ bool hal_hazards_note_ranges(hal_hazards *hazards, uint32_t count)
     }
     for (uint32_t i = 0; !barrier && i < count; i++) {
         barrier = (known <= MAX_SEARCHED || filters_may_conflict(hazards, &ranges[i])) &&
-                ranges_conflict(hazards, &ranges[i]);
+                  ranges_conflict(hazards, &ranges[i]);
     }
     if (barrier) {
         hazards->first = hazards->filtered = start;

@@ -149,9 +149,8 @@ hal_status hal_point_get_elapsed(hal_point first, hal_point second, uint64_t *na
     const hal_timeline *timeline = &first.queue->timeline;
     hal_device *device = timeline->device;
     hal_host_clear_error();
-    const hal_status status =
-        device->plugin->queue_elapsed(timeline->handle, first.value - timeline->base,
-                                      second.value - timeline->base, nanoseconds);
+    const hal_status status = device->plugin->queue_elapsed(
+        timeline->handle, first.value - timeline->base, second.value - timeline->base, nanoseconds);
     return status == HAL_OK ? HAL_OK
                             : hal_device_failed(device, status,
                                                 "asking for the time between "

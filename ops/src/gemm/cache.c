@@ -37,7 +37,7 @@ typedef struct cached_product {
     ops_product_dispatch dispatches[OPS_PRODUCT_DISPATCHES];
 } cached_product;
 
-static uint64_t product_place(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+static inline uint64_t product_place(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
 {
     const int64_t m = c->shape[c->rank - 2], n = c->shape[c->rank - 1], k = a->shape[a->rank - 1];
     const int64_t layout = (a->stride[a->rank - 1] == 1) * 2 + (b->stride[b->rank - 1] == 1);
