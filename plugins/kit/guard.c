@@ -156,7 +156,7 @@ static void guarded_device_close(hal_plugin_device *device)
     guard_leave(&kept);
 }
 
-/* Disabling cancellation takes as long as the rest of a small submit of a plugin without a driver. */
+/* Disabling cancellation takes as long as the rest of a small submit. */
 static hal_status submit_computing(hal_plugin_queue *queue, const hal_batch *batch,
                                    const hal_plugin_wait *waits, uint32_t wait_count,
                                    uint64_t value)

@@ -34,8 +34,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* Finds the choice with a key or makes it. A new choice begins with a thread for each CPU_SHARE_FROM
- * nanoseconds of work. The caller holds the lock. */
+/* Finds the choice with a key or makes it. A new choice begins with a thread for each
+ * CPU_SHARE_FROM nanoseconds of work. The caller holds the lock. */
 static thread_choice *choice_find(cpu_share *share, uint64_t key, double expected)
 {
     choice_entry *set = share->entries[key % SETS], *oldest = set;
