@@ -1,5 +1,5 @@
 /* Checks a dialect against a kernel before a word of it is written, so that a wrong letter or a
- * missing word is a sentence that names the field. */
+ * missing word is a message that names the field. */
 #include <kit/c_text/state.h>
 
 #include <stddef.h>
