@@ -22,6 +22,7 @@
 #include <ops/pointwise.h>
 #include <ops/random.h>
 #include <ops/reduce.h>
+#include <ops/scan.h>
 #include <ops/tensor.h>
 
 #endif

@@ -18,7 +18,8 @@ enum {
     OPS_FAMILY_FILL,
     OPS_FAMILY_RANDOM,
     OPS_FAMILY_BILINEAR,
-    OPS_FAMILY_EXACT_IOTA
+    OPS_FAMILY_EXACT_IOTA,
+    OPS_FAMILY_SCAN
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

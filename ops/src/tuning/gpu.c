@@ -67,6 +67,10 @@ const ops_tuning ops_tuning_gpu = {
              .stores_by_parts = true,
              .softmax_is_online = true},
     /* Some drivers' copies reach a quarter of a kernel's rate. */
+    .scan = {.shares_lines = true,
+             .min_shared_length = 64,
+             .unit_items = 1024,
+             .min_part_length = 64},
     .copy = {.min_kernel_bytes = UINT64_C(1) << 20, .min_split_bytes = UINT64_MAX},
     .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 500},
     /* Levels of Strassen's algorithm: the ratios of an H100 (docs/dense.md). */

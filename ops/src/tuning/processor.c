@@ -73,6 +73,7 @@ const ops_tuning ops_tuning_processor = {
              .rest_by_chunks = true,
              .all_items_store = true,
              .stores_costly = true},
+    .scan = {.unit_items = 64, .min_part_length = 256},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = 65536, .copies_alone = true},
     .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},
     /* Levels of Strassen's algorithm: the ratios of a 16-core processor; inside a kernel, fewer

@@ -173,6 +173,14 @@ typedef struct ops_compile_tuning {
     uint64_t bytes_per_ns; /* rate of intermediate results between single kernels */
 } ops_compile_tuning;
 
+/* Scans (kernels/scan.c). */
+typedef struct ops_scan_tuning {
+    bool shares_lines;         /* groups scan a line together, where lines are not side by side */
+    int64_t min_shared_length; /* longest line that one work-item scans for itself */
+    int64_t unit_items;        /* work-items that keep a compute unit busy */
+    int64_t min_part_length;   /* elements of the shortest part that one work-item scans */
+} ops_scan_tuning;
+
 typedef struct ops_tuning {
     const char *device_class;
     int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
@@ -182,6 +190,7 @@ typedef struct ops_tuning {
     ops_transposed_tuning transposed;
     ops_fold_tuning fold;
     ops_rows_tuning rows;
+    ops_scan_tuning scan;
     ops_copy_tuning copy;
     ops_compile_tuning compile;
     ops_gemm_tuning gemm;
