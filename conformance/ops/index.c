@@ -111,6 +111,66 @@ static const case_family gathers = {.function = run_gather,
                                     .size_count = 4,
                                     .print = print_gather};
 
+/* An index for each element, of which every ninth is out of range on one side or the other. */
+static void run_take(case_run *run, const void *parameters)
+{
+    const gather_case *tested = parameters;
+    const int64_t *shape = tested->shape;
+    int64_t out[3] = {shape[0], shape[1], shape[2]};
+    out[tested->axis] = tested->picks;
+    random_state random = {run->seed};
+    claim_movement(run, tested->type);
+    case_claim_arithmetic(run, tested->index_type);
+    operand x = operand_create(run, tested->type, 3, shape, tested->layout);
+    operand indices = operand_create(run, tested->index_type, 3, out, tested->layout);
+    operand y = operand_create(run, tested->type, 3, out, LAYOUT_PLAIN);
+    uint8_t *expected = case_allocate(run, y.count, 8);
+    const double limit = (double)shape[tested->axis];
+    fill_bits(&x, &random);
+    for (size_t i = 0; i < indices.count; i++) {
+        const double index = i % 9 == 4 ? (i % 2 ? -1.0 : limit)
+                                        : floor(random_between(&random, 0.0, limit));
+        number_put(indices.type, indices.elements, i, index);
+    }
+    operand_upload(run, &x);
+    operand_upload(run, &indices);
+    operand_poison(run, &y);
+    case_ok(run,
+            ops_take_along_axis(run->ops, (int32_t)tested->axis, &x.tensor, &indices.tensor,
+                                &y.tensor),
+            "ops_take_along_axis");
+    operand_download(run, &y, "result");
+    for (size_t i = 0; i < y.count; i++) {
+        size_t at[3] = {i / (size_t)(out[1] * out[2]), i / (size_t)out[2] % (size_t)out[1],
+                        i % (size_t)out[2]};
+        const double index = operand_get(&indices, i);
+        if (index >= 0.0 && index < limit) {
+            at[tested->axis] = (size_t)index;
+            const size_t row = at[0] * (size_t)shape[1] + at[1];
+            const size_t from = row * (size_t)shape[2] + at[2];
+            number_store(y.type, expected, i, number_load(x.type, x.elements, from));
+        }
+    }
+    operand_check_bits(run, &y, expected, false, "result");
+}
+
+static void print_take(const void *parameters, uint64_t seed, char *name, size_t bytes)
+{
+    const gather_case *tested = parameters;
+    snprintf(name, bytes,
+             "ops/take_along_axis(type=%s,shape=%lldx%lldx%lld,picks=%lld,axis=%u,indices=%s,"
+             "layout=%s)",
+             hal_type_name(tested->type), (long long)tested->shape[0], (long long)tested->shape[1],
+             (long long)tested->shape[2], (long long)tested->picks, tested->axis,
+             hal_type_name(tested->index_type), layout_name(tested->layout));
+}
+
+static const case_family takes = {.function = run_take,
+                                  .bytes = sizeof(gather_case),
+                                  .sizes = gather_sizes,
+                                  .size_count = 4,
+                                  .print = print_take};
+
 /* Three parts of different layouts; the second one has length 0 or 1. */
 static void run_concatenate(case_run *run, const void *parameters)
 {
@@ -235,6 +295,8 @@ static void run_refusals(case_run *run, const void *parameters)
     ops_tensor y = case_tensor(run, HAL_TYPE_F32, 2, unfit);
     case_expect(run, ops_gather(run->ops, 1, &x, &i, &y), wrong, NULL, "gather to 4x4");
     case_expect(run, ops_gather(run->ops, 2, &x, &i, &y), wrong, NULL, "gather on axis 2");
+    case_expect(run, ops_take_along_axis(run->ops, 1, &x, &i, &y), wrong, NULL,
+                "an index for each of other elements");
     case_expect(run, ops_concatenate(run->ops, 0, &x, 1, &y), wrong, NULL,
                 "a part of another length");
     case_expect(run, ops_concatenate(run->ops, 0, NULL, 2, &y), wrong, NULL, "null parts");
@@ -258,6 +320,13 @@ void cases_ops_index(case_list *list)
                                         .picks = 19};
             case_add_member(list, &gathers, &tested);
             case_covers(list, type, CASE_BINDING, "ops gather");
+            if (axis == type % 3) {
+                gather_case each = tested;
+                each.layout = (operand_layout)(type % LAYOUT_BROADCAST);
+                each.picks = 7;
+                case_add_member(list, &takes, &each);
+                case_covers(list, type, CASE_BINDING, "ops take_along_axis");
+            }
             const concatenate_case joined = {.type = type,
                                              .axis = axis,
                                              .layout = layout,

@@ -15,6 +15,13 @@ extern "C" {
 HAL_API hal_status ops_gather(ops_context *context, int32_t axis, const ops_tensor *x,
                               const ops_tensor *indices, HAL_OUT const ops_tensor *y);
 
+/* y[i, j, ...] = x[i, ..., indices[i, j, ...], ...]: each element is picked along `axis` by the
+ * index (I32 or I64) at its own place. y and the indices have one shape, which is x's except for
+ * the length at the axis; views with strides of 0 broadcast. An index out of range gives 0.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of dispatches. */
+HAL_API hal_status ops_take_along_axis(ops_context *context, int32_t axis, const ops_tensor *x,
+                                       const ops_tensor *indices, HAL_OUT const ops_tensor *y);
+
 /* y = the tensors of `parts` one after the other along `axis`; one type, equal other axes.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of dispatches. */
 HAL_API hal_status ops_concatenate(ops_context *context, int32_t axis, const ops_tensor *parts,

@@ -89,6 +89,28 @@ static hal_status check_gather(const ops_context *context, int32_t given_axis, c
     return status != HAL_OK ? status : check_no_overlap("ops_gather", "indices", indices, y);
 }
 
+static hal_status check_take(const ops_context *context, int32_t given_axis, const ops_tensor *x,
+                             const ops_tensor *indices, const ops_tensor *y, uint32_t *checked)
+{
+    HAL_TRY(ops_check_tensor(context, "ops_take_along_axis", "x", x));
+    HAL_TRY(check_indices(context, "ops_take_along_axis", indices));
+    HAL_TRY(ops_check_output(context, "ops_take_along_axis", "y", y));
+    HAL_TRY(ops_check_axis("ops_take_along_axis", "axis", x, given_axis, checked));
+    bool fits = x->rank == y->rank && x->type == y->type && ops_same_shape(indices, y);
+    for (uint32_t i = 0; fits && i < x->rank; i++) {
+        fits = i == *checked || x->shape[i] == y->shape[i];
+    }
+    if (!fits) {
+        char text[3][OPS_TEXT_BYTES];
+        return ops_invalid("ops_take_along_axis: y: expected the type of x %s and the shape of "
+                           "indices %s, which differs from that of x at axis %u only, got %s",
+                           ops_describe(x, text[0]), ops_describe(indices, text[1]), *checked,
+                           ops_describe(y, text[2]));
+    }
+    HAL_TRY(check_no_overlap("ops_take_along_axis", "x", x, y));
+    return check_no_overlap("ops_take_along_axis", "indices", indices, y);
+}
+
 /* The unsigned type of the same size, which moves every bit pattern, where the device has it. */
 static hal_type bits_type(const ops_context *context, hal_type type)
 {
@@ -382,6 +404,35 @@ static hal_status record_words_before_rest(ops_context *context, ops_tensor *x, 
                            (hal_range){y->buffer, to, words});
 }
 
+/* y = the elements of x that `picks`, which is broadcast to y, tells along an axis. */
+static hal_status record_picks(ops_context *context, const char *function, const ops_tensor *x,
+                               const ops_tensor *picks, const ops_tensor *y, uint32_t axis,
+                               uint32_t width)
+{
+    index_task t = {.function = function,
+                    .name = "gather",
+                    .family = OPS_FAMILY_GATHER,
+                    .body = emit_gather,
+                    .repeatable = 1,
+                    .indexed = 1,
+                    .scalar_names = {"limit", "step"}};
+    ops_space_begin(&t.space, y->rank, y->shape);
+    task_add(context, &t, y, HAL_ACCESS_WRITE);
+    task_add(context, &t, x, HAL_ACCESS_READ);
+    task_add(context, &t, picks, HAL_ACCESS_READ);
+    t.space.stride[1][axis] = 0; /* the picks replace x's coordinate */
+    int64_t first, end;
+    ops_span(x, &first, &end);
+    t.reach = (end - first) + x->shape[axis];
+
+    ops_block block;
+    ops_entry *entry;
+    HAL_TRY(task_prepare(context, &t, width, &block, &entry));
+    ops_put_index(&block, t.plan.layout.index64, x->shape[axis]);
+    ops_put_index(&block, t.plan.layout.index64, x->shape[axis] > 1 ? x->stride[axis] : 0);
+    return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
+}
+
 hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor *x,
                       const ops_tensor *indices, const ops_tensor *y)
 {
@@ -397,29 +448,21 @@ hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor
         picks.shape[i] = i == axis ? indices->shape[0] : 1;
         picks.stride[i] = i == axis ? indices->stride[0] : 0;
     }
-    index_task t = {.function = "ops_gather",
-                    .name = "gather",
-                    .family = OPS_FAMILY_GATHER,
-                    .body = emit_gather,
-                    .repeatable = 1,
-                    .indexed = 1,
-                    .scalar_names = {"limit", "step"}};
-    ops_space_begin(&t.space, y->rank, y->shape);
-    task_add(context, &t, &to, HAL_ACCESS_WRITE);
-    task_add(context, &t, &from, HAL_ACCESS_READ);
-    task_add(context, &t, &picks, HAL_ACCESS_READ);
-    /* The picks replace x's coordinate at the axis. */
-    t.space.stride[1][axis] = 0;
-    int64_t first, end;
-    ops_span(&from, &first, &end);
-    t.reach = (end - first) + x->shape[axis];
+    return record_picks(context, "ops_gather", &from, &picks, &to, axis,
+                        gather_width(&from, &picks, &to, axis));
+}
 
-    ops_block block;
-    ops_entry *entry;
-    HAL_TRY(task_prepare(context, &t, gather_width(&from, &picks, &to, axis), &block, &entry));
-    ops_put_index(&block, t.plan.layout.index64, x->shape[axis]);
-    ops_put_index(&block, t.plan.layout.index64, x->shape[axis] > 1 ? x->stride[axis] : 0);
-    return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
+hal_status ops_take_along_axis(ops_context *context, int32_t given_axis, const ops_tensor *x,
+                               const ops_tensor *indices, const ops_tensor *y)
+{
+    uint32_t axis;
+    HAL_TRY(check_take(context, given_axis, x, indices, y, &axis));
+    if (ops_tensor_get_element_count(y) == 0) {
+        return HAL_OK;
+    }
+    ops_tensor from = *x, to = *y;
+    from.type = to.type = bits_type(context, x->type);
+    return record_picks(context, "ops_take_along_axis", &from, indices, &to, axis, 1);
 }
 
 hal_status ops_concatenate(ops_context *context, int32_t given_axis, const ops_tensor *parts,
