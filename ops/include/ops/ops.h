@@ -23,6 +23,7 @@
 #include <ops/random.h>
 #include <ops/reduce.h>
 #include <ops/scan.h>
+#include <ops/sort.h>
 #include <ops/tensor.h>
 
 #endif

@@ -1,6 +1,7 @@
 /* Moving elements by index: gather, concatenate, copies, and tensors made of indices. */
 #include "tensor/overlap.h"
 #include "tensor/plan_recorder.h"
+#include "bits.h"
 #include "elementwise.h"
 #include "tensor/context.h"
 #include "tensor/dispatch.h"
@@ -109,18 +110,6 @@ static hal_status check_take(const ops_context *context, int32_t given_axis, con
     }
     HAL_TRY(check_no_overlap("ops_take_along_axis", "x", x, y));
     return check_no_overlap("ops_take_along_axis", "indices", indices, y);
-}
-
-/* The unsigned type of the same size, which moves every bit pattern, where the device has it. */
-static hal_type bits_type(const ops_context *context, hal_type type)
-{
-    static const hal_type unsigned_of[9] = {0, HAL_TYPE_U8, HAL_TYPE_U16, 0, HAL_TYPE_U32, 0,
-                                            0, 0,           HAL_TYPE_U64};
-    const hal_type bits = unsigned_of[hal_type_size(type)];
-    const bool stored = (context->info->storage_types & HAL_TYPE_BIT(bits)) != 0;
-    const int computed =
-        (context->info->arithmetic_types & HAL_TYPE_BIT(hal_type_of_value(bits))) != 0;
-    return stored && computed ? bits : type;
 }
 
 /* Adds a tensor to the task's bindings and space; its base is known when all are added. */
@@ -442,7 +431,7 @@ hal_status ops_gather(ops_context *context, int32_t given_axis, const ops_tensor
         return status;
     }
     ops_tensor from = *x, to = *y, picks = *indices;
-    from.type = to.type = bits_type(context, x->type);
+    from.type = to.type = ops_bits_type(context, x->type);
     picks.rank = y->rank;
     for (uint32_t i = 0; i < y->rank; i++) {
         picks.shape[i] = i == axis ? indices->shape[0] : 1;
@@ -461,7 +450,7 @@ hal_status ops_take_along_axis(ops_context *context, int32_t given_axis, const o
         return HAL_OK;
     }
     ops_tensor from = *x, to = *y;
-    from.type = to.type = bits_type(context, x->type);
+    from.type = to.type = ops_bits_type(context, x->type);
     return record_picks(context, "ops_take_along_axis", &from, indices, &to, axis, 1);
 }
 
@@ -582,7 +571,7 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
     }
     ops_tensor from = *x, to = *y;
     HAL_TRY(record_words_before_rest(context, &from, &to));
-    from.type = to.type = bits_type(context, x->type);
+    from.type = to.type = ops_bits_type(context, x->type);
     index_task t = {.function = "ops_copy",
                     .name = "copy",
                     .family = OPS_FAMILY_COPY,

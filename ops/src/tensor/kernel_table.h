@@ -19,7 +19,9 @@ enum {
     OPS_FAMILY_RANDOM,
     OPS_FAMILY_BILINEAR,
     OPS_FAMILY_EXACT_IOTA,
-    OPS_FAMILY_SCAN
+    OPS_FAMILY_SCAN,
+    OPS_FAMILY_SORT,
+    OPS_FAMILY_MERGE
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key
