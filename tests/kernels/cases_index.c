@@ -1,4 +1,4 @@
-/* cases_index.c: transposing, picking and placing elements. */
+/* cases_index.c: transposing, picking, placing, scanning and sorting elements. */
 #include "corpus_cases.h"
 
 /* The axes of a tensor of rank 3 in other orders, and a concatenation. */
@@ -42,11 +42,25 @@ static void picks(corpus *c, hal_type type, hal_type index)
     }
 }
 
+/* Of one long line, in parts and blocks, and of many short ones. */
+static void orders(corpus *c, hal_type type)
+{
+    static const int64_t shapes[][2] = {{1, 1000000}, {100000, 60}};
+    for (int i = 0; i < 2 && !c->failed; i++) {
+        corpus_case(c, "order_%s_%s", hal_type_name(type), i ? "short" : "long");
+        const ops_tensor x = corpus_matrix(c, type, shapes[i][0], shapes[i][1]);
+        const ops_tensor y = corpus_matrix(c, type, shapes[i][0], shapes[i][1]);
+        corpus_did(c, ops_scan(c->ops, OPS_SCAN_SUM, 1, &x, &y));
+        corpus_did(c, ops_sort(c->ops, 1, i, &x, &y, NULL));
+    }
+}
+
 void cases_index(corpus *c)
 {
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U8, HAL_TYPE_BF16, HAL_TYPE_U64};
     for (int t = 0; t < (c->all ? 4 : 1) && !c->failed; t++) {
         copies(c, types[t]);
         picks(c, types[t], t % 2 == 0 ? HAL_TYPE_I32 : HAL_TYPE_I64);
+        orders(c, types[t]);
     }
 }

@@ -6,7 +6,7 @@ trap 'rm -rf "$folder"' EXIT
 for device in full single subgroups weak copies matrices; do
     mkdir "$folder/$device"
     "$1" --device "$device" ir "$folder/$device"
-    for family in chain gemm softmax sum copy gather digits random; do
+    for family in chain gemm softmax sum copy gather order digits random; do
         compgen -G "$folder/$device/$family*" >/dev/null ||
             { echo "no kernel of family $family for $device"; exit 1; }
     done
