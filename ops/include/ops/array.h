@@ -22,7 +22,10 @@
  * null operand gives null and leaves the message, so that a nested expression reports its first
  * failure.
  *
- * Threads: arrays, scopes and the context belong to one thread at a time, that of the queue.
+ * Threads: arrays, scopes and the context belong to one thread at a time, that of the queue: first
+ * the one that makes the first array. Only ops_array_release may be called by any thread, so that
+ * garbage collectors and other threads' containers can hold arrays. Another thread takes the
+ * context by ops_context_set_thread.
  *
  * Results of elementwise calls, reductions and softmax have no gaps in memory. Their axes are in
  * the order of the operand of the most bytes; of operands with equally many bytes, one in row-major
@@ -65,9 +68,17 @@ HAL_API ops_array *ops_array_keep(ops_array *array);
 HAL_API ops_array *ops_array_retain(ops_array *array);
 
 /* Removes a reference: the caller's or, if the caller has none, the scope's before its end. Null is
- * allowed.
- * Threads: the queue's. Errors: none. */
+ * allowed. From a thread that is not the context's, the reference is removed by the next call on
+ * the context that makes or computes arrays or ends a scope; the context must not be destroyed
+ * meanwhile.
+ * Threads: any. Errors: none. */
 HAL_API void ops_array_release(ops_array *array);
+
+/* Makes the calling thread the context's, as before a backward pass in a thread of its own. The
+ * caller has to order the calls: the previous thread has returned from its last one, and its writes
+ * are visible (a join, a mutex, a condition variable); it may still release arrays afterwards.
+ * Threads: any, ordered as told. Errors: INVALID_ARGUMENT for null. */
+HAL_API hal_status ops_context_set_thread(ops_context *context);
 
 /* ---- Properties and values ---- */
 

@@ -60,9 +60,27 @@ ops_array *ops_array_retain(ops_array *array)
 
 void ops_array_release(ops_array *array)
 {
-    if (array && array->references > 0) {
+    if (!array) {
+        return;
+    }
+    if (atomic_load_explicit(&array->owner->thread, memory_order_relaxed) != ops_current_thread()) {
+        ops_node_release_remotely(array);
+    } else if (array->references > 0) {
         ops_node_release(array);
     }
+}
+
+hal_status ops_context_set_thread(ops_context *context)
+{
+    if (!context) {
+        return ops_invalid("ops_context_set_thread: context: expected a context, got null");
+    }
+    ops_arrays *arrays = ops_arrays_of(context);
+    if (arrays) {
+        atomic_store_explicit(&arrays->thread, ops_current_thread(), memory_order_relaxed);
+        ops_arrays_drain(arrays);
+    }
+    return HAL_OK;
 }
 
 hal_status ops_scope_begin(ops_context *context)

@@ -286,6 +286,9 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
 static hal_status execute_all(ops_array *const *arrays, uint32_t count, const execution *how)
 {
     hal_status status = HAL_OK;
+    if (count > 0) {
+        ops_arrays_drain(arrays[0]->owner);
+    }
     for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         if (arrays[i]->state == OPS_NODE_DEFERRED) {
             status = node_execute(arrays[i], arrays + i + 1, count - i - 1, how, NULL);

@@ -116,7 +116,7 @@ static bool view_joins(const cluster_gather *gather, const ops_array *node, uint
                        uint32_t frame)
 {
     const ops_array *operand = node->operands[number];
-    if (!gather->fuse || !ops_node_is_view(operand) ||
+    if (!operand->is_fusible || !gather->fuse ||
         gather->cluster->frame_count == OPS_CLUSTER_FRAMES) {
         return false;
     }
@@ -313,7 +313,7 @@ bool ops_fusion_cluster_may_join(const ops_array *node, const ops_array *operand
 
 bool ops_cluster_view_joins(const ops_array *view)
 {
-    if (!ops_node_is_view(view) || !view->is_fusible || view->needs_memory) {
+    if (!view->is_fusible || !ops_node_is_view(view) || view->needs_memory) {
         return false;
     }
     const ops_array *source = ops_view_source(view);

@@ -70,8 +70,8 @@ bool ops_cluster_view_is_fusible(const ops_array *view);
 /* Whether operand `number` of a node is a view that can be computed in the node's kernel. */
 static inline bool ops_fusion_cluster_takes_view(const ops_array *node, uint32_t number)
 {
-    return ops_node_is_elementwise(node) && (node->same_shape >> number & 1) &&
-           ops_cluster_view_joins(node->operands[number]);
+    return node->operands[number]->is_fusible && ops_node_is_elementwise(node) &&
+           (node->same_shape >> number & 1) && ops_cluster_view_joins(node->operands[number]);
 }
 
 /* Whether `node` can be part of the epilogue of `anchor`, one of its operands. */

@@ -71,6 +71,7 @@ static void arrays_report_held(const ops_arrays *arrays)
 static void arrays_destroy(ops_extension *extension)
 {
     ops_arrays *arrays = (ops_arrays *)extension;
+    ops_arrays_drain(arrays);
     arrays_report_held(arrays);
     if (arrays->is_recording) {
         ops_arrays_cancel_recording(arrays);
@@ -175,6 +176,8 @@ ops_arrays *ops_arrays_make(ops_context *context, const char *function)
     arrays->context = context;
     arrays->plan_cache = plan_cache;
     arrays->fusion = 1;
+    atomic_init(&arrays->thread, ops_current_thread());
+    atomic_init(&arrays->remote_list, NULL);
     const uint32_t most = context->info->max_bindings - 1;
     arrays->max_leaves = most < OPS_CLUSTER_LEAVES ? most : OPS_CLUSTER_LEAVES;
     context->extension = &arrays->extension;
@@ -214,6 +217,7 @@ hal_status ops_arrays_open_scope(ops_arrays *arrays)
 void ops_arrays_close_scope(ops_arrays *arrays)
 {
     ops_scope *scope = arrays->scope;
+    ops_arrays_drain(arrays);
     while (scope->head.next != &scope->head) {
         ops_array *node = scope->head.next;
         ops_node_leave_scope(node);
@@ -229,6 +233,7 @@ void ops_arrays_close_scope(ops_arrays *arrays)
 
 ops_array *ops_node_create(ops_arrays *arrays)
 {
+    ops_arrays_drain(arrays);
     if (!arrays->free && !arrays_add_slab(arrays)) {
         return NULL;
     }
@@ -270,6 +275,33 @@ void ops_node_release(ops_array *node)
     node->references--;
     if (node->references == 0 && node->uses == 0) {
         node_free(node);
+    }
+}
+
+void ops_node_release_remotely(ops_array *node)
+{
+    ops_arrays *arrays = node->owner;
+    if (atomic_fetch_add_explicit(&node->remote_releases, 1, memory_order_acq_rel) > 0) {
+        return; /* is in the list */
+    }
+    ops_array *first = atomic_load_explicit(&arrays->remote_list, memory_order_relaxed);
+    do {
+        node->remote_next = first;
+    } while (!atomic_compare_exchange_weak_explicit(&arrays->remote_list, &first, node,
+                                                    memory_order_release, memory_order_relaxed));
+}
+
+void ops_arrays_drain_list(ops_arrays *arrays)
+{
+    ops_array *node = atomic_exchange_explicit(&arrays->remote_list, NULL, memory_order_acquire);
+    while (node) {
+        /* From the exchange on, another thread may put the node into the list again. */
+        ops_array *next = node->remote_next;
+        uint32_t count = atomic_exchange_explicit(&node->remote_releases, 0, memory_order_acq_rel);
+        while (count-- > 0 && node->references > 0) {
+            ops_node_release(node);
+        }
+        node = next;
     }
 }
 

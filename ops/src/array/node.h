@@ -27,6 +27,8 @@
 #include "plan_cache.h"
 
 #include <ops/array.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 typedef enum ops_node_state {
@@ -105,7 +107,11 @@ struct ops_array {
         ops_gemm_prepared *prepared; /* of PREPARED; owned, and refers to view.buffer as well */
     };
     ops_array *previous, *next; /* in its scope; next also in the free list */
-    ops_tensor view;            /* without a buffer while deferred, with strides */
+    /* References that other threads removed and the owner did not, yet; while there are any, the
+     * node is once in the owner's list of them, which its own next links. */
+    _Atomic uint32_t remote_releases;
+    ops_array *remote_next;
+    ops_tensor view; /* without a buffer while deferred, with strides */
 };
 
 typedef struct ops_scope {
@@ -131,6 +137,8 @@ struct ops_arrays {
     uint32_t cluster_epoch; /* of the last gathering; 0 is never used */
     uint32_t recording;     /* number of the last graph recording */
     bool is_recording;
+    _Atomic uintptr_t thread;         /* whose the context is */
+    _Atomic(ops_array *) remote_list; /* nodes with remote_releases */
     ops_constants constants;
     ops_array_statistics statistics;
 };
@@ -160,6 +168,25 @@ ops_array *ops_node_create(ops_arrays *arrays);
 
 /* Removes a reference: the caller's, or else the scope's. */
 void ops_node_release(ops_array *node);
+
+/* The same from another thread than the owner's: it is removed by ops_arrays_drain. */
+void ops_node_release_remotely(ops_array *node);
+
+/* Removes the references that other threads gave up. */
+void ops_arrays_drain_list(ops_arrays *arrays);
+
+static inline void ops_arrays_drain(ops_arrays *arrays)
+{
+    if (atomic_load_explicit(&arrays->remote_list, memory_order_relaxed)) {
+        ops_arrays_drain_list(arrays);
+    }
+}
+
+/* Numbers of threads are used again only after the thread's end. */
+static inline uintptr_t ops_current_thread(void)
+{
+    return (uintptr_t)pthread_self();
+}
 
 /* Takes a node out of its scope: the scope's reference becomes the caller's. */
 void ops_node_leave_scope(ops_array *node);
