@@ -52,6 +52,7 @@ static const struct {
     {"ops/normwise", CASE_LEVEL_STRESS, cases_ops_normwise},
     {"ops/index", CASE_LEVEL_OPS, cases_ops_index},
     {"ops/scan", CASE_LEVEL_OPS, cases_ops_scan},
+    {"ops/scatter", CASE_LEVEL_OPS, cases_ops_scatter},
     {"ops/sort", CASE_LEVEL_OPS, cases_ops_sort},
     {"ops/random", CASE_LEVEL_OPS, cases_ops_random},
     {"ops/array", CASE_LEVEL_OPS, cases_ops_array},

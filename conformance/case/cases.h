@@ -50,6 +50,7 @@ void cases_ops_gemm_stress(case_list *list);
 void cases_ops_normwise(case_list *list);
 void cases_ops_index(case_list *list);
 void cases_ops_scan(case_list *list);
+void cases_ops_scatter(case_list *list);
 void cases_ops_sort(case_list *list);
 void cases_ops_random(case_list *list);
 void cases_ops_array(case_list *list);

@@ -22,6 +22,28 @@ HAL_API hal_status ops_gather(ops_context *context, int32_t axis, const ops_tens
 HAL_API hal_status ops_take_along_axis(ops_context *context, int32_t axis, const ops_tensor *x,
                                        const ops_tensor *indices, HAL_OUT const ops_tensor *y);
 
+typedef enum ops_scatter_kind {
+    OPS_SCATTER_ASSIGN, /* the last update of an element stays */
+    OPS_SCATTER_ADD,
+    OPS_SCATTER_MULTIPLY,
+    OPS_SCATTER_MAX, /* NaN if any is NaN, as MIN */
+    OPS_SCATTER_MIN,
+    OPS_SCATTER_KIND_COUNT
+} ops_scatter_kind;
+
+/* Updates the elements of y that indices (I32 or I64) pick along `axis`: y[i, ..., indices[i, j,
+ * ...], ...] = update or y o update for updates[i, j, ...]. Updates and indices have one shape,
+ * which is y's except for the length at the axis; give indices of whole rows a stride of 0 along
+ * the other axes. An index out of range updates nothing.
+ *
+ * The updates of an element are combined in their order, in the arithmetic of the type (F32 of
+ * narrow floats), and rounded once. So the result is the same in every run, and on devices whose
+ * arithmetic is exact. The indices are sorted first, in temporary memory as of ops_sort.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of ops_sort. */
+HAL_API hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,
+                               const ops_tensor *indices, const ops_tensor *updates,
+                               HAL_OUT const ops_tensor *y);
+
 /* y = the tensors of `parts` one after the other along `axis`; one type, equal other axes.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of dispatches. */
 HAL_API hal_status ops_concatenate(ops_context *context, int32_t axis, const ops_tensor *parts,

@@ -1,70 +1,21 @@
 /* Moving elements by index: gather, concatenate, copies, and tensors made of indices. */
-#include "tensor/overlap.h"
-#include "tensor/plan_recorder.h"
 #include "bits.h"
-#include "elementwise.h"
-#include "tensor/context.h"
+#include "index_task.h"
 #include "tensor/dispatch.h"
 #include "tensor/number.h"
-#include "tensor/kernel_cache.h"
+#include "tensor/plan_recorder.h"
 
 #include <ops/index.h>
 
 #include <math.h>
 #include <stdio.h>
 
-/* An elementwise kernel of this file: what its body needs, and its dispatch. */
-typedef struct index_task {
-    const char *function; /* in messages */
-    const char *name;     /* of the kernel */
-    uint32_t family;
-    ops_elementwise_body body;
-    const char *scalar_names[4]; /* after those of the layout; null: none */
-    hal_type scalar_type;        /* NONE: that of indices */
-    hal_type storage;            /* of the output */
-    int64_t reach;               /* as in ops_layout_choose */
-    uint32_t loaded;             /* this, repeatable and indexed: as in ops_elementwise_use */
-    uint8_t repeatable, indexed;
-    ops_tensor tensors[3];
-    uint32_t tensor_count;
-    uint8_t slots[3]; /* bindings of the tensors */
-    ops_bindings bindings;
-    ops_space space;
-    ops_elementwise_plan plan;
-} index_task;
-
-/* What a body gets. */
-typedef struct index_body {
-    const index_task *task;
-    hal_ir_value scalars[4];
-} index_body;
-
-static hal_status check_indices(const ops_context *context, const char *function,
-                                const ops_tensor *indices)
-{
-    hal_status status = ops_check_tensor(context, function, "indices", indices);
-    if (status == HAL_OK && indices->type != HAL_TYPE_I32 && indices->type != HAL_TYPE_I64) {
-        status = ops_invalid("%s: indices: expected i32 or i64, got %s", function,
-                             hal_type_name(indices->type));
-    }
-    return status;
-}
-
-static hal_status check_no_overlap(const char *function, const char *argument, const ops_tensor *in,
-                                   const ops_tensor *out)
-{
-    return ops_overlap(in, out)
-               ? ops_invalid("%s: y: expected memory that %s does not use, got an overlap",
-                             function, argument)
-               : HAL_OK;
-}
-
 static hal_status check_gather(const ops_context *context, int32_t given_axis, const ops_tensor *x,
                                const ops_tensor *indices, const ops_tensor *y, uint32_t *checked)
 {
     hal_status status = ops_check_tensor(context, "ops_gather", "x", x);
     if (status == HAL_OK) {
-        status = check_indices(context, "ops_gather", indices);
+        status = ops_check_indices(context, "ops_gather", indices);
     }
     if (status == HAL_OK) {
         status = ops_check_output(context, "ops_gather", "y", y);
@@ -86,15 +37,15 @@ static hal_status check_gather(const ops_context *context, int32_t given_axis, c
                            ops_describe(x, text[0]), axis, ops_describe(indices, text[1]),
                            ops_describe(y, text[2]));
     }
-    status = check_no_overlap("ops_gather", "x", x, y);
-    return status != HAL_OK ? status : check_no_overlap("ops_gather", "indices", indices, y);
+    status = ops_check_apart("ops_gather", "x", x, y);
+    return status != HAL_OK ? status : ops_check_apart("ops_gather", "indices", indices, y);
 }
 
 static hal_status check_take(const ops_context *context, int32_t given_axis, const ops_tensor *x,
                              const ops_tensor *indices, const ops_tensor *y, uint32_t *checked)
 {
     HAL_TRY(ops_check_tensor(context, "ops_take_along_axis", "x", x));
-    HAL_TRY(check_indices(context, "ops_take_along_axis", indices));
+    HAL_TRY(ops_check_indices(context, "ops_take_along_axis", indices));
     HAL_TRY(ops_check_output(context, "ops_take_along_axis", "y", y));
     HAL_TRY(ops_check_axis("ops_take_along_axis", "axis", x, given_axis, checked));
     bool fits = x->rank == y->rank && x->type == y->type && ops_same_shape(indices, y);
@@ -108,102 +59,20 @@ static hal_status check_take(const ops_context *context, int32_t given_axis, con
                            ops_describe(x, text[0]), ops_describe(indices, text[1]), *checked,
                            ops_describe(y, text[2]));
     }
-    HAL_TRY(check_no_overlap("ops_take_along_axis", "x", x, y));
-    return check_no_overlap("ops_take_along_axis", "indices", indices, y);
-}
-
-/* Adds a tensor to the task's bindings and space; its base is known when all are added. */
-static void task_add(const ops_context *context, index_task *t, const ops_tensor *tensor,
-                     uint32_t access)
-{
-    const uint32_t view = ops_space_add(&t->space, tensor, 0);
-    t->slots[view] = (uint8_t)ops_bind(context, &t->bindings, tensor, access);
-    t->tensors[t->tensor_count++] = *tensor;
-}
-
-static void emit_task(hal_ir_builder *b, const void *user)
-{
-    const index_task *t = user;
-    index_body body = {.task = t};
-    ops_layout_values values;
-    ops_declare_bindings(b, &t->bindings);
-    ops_elementwise_declare(b, &t->space, &t->plan, &values);
-    const hal_type type = t->scalar_type ? t->scalar_type : values.type;
-    for (uint32_t i = 0; i < 4 && t->scalar_names[i]; i++) {
-        body.scalars[i] = hal_ir_scalar_value(b, t->scalar_names[i], type);
-    }
-    ops_elementwise_emit(b, &t->plan, &values, t->slots, t->bindings.types, t->body, &body);
-}
-
-/* Plans the kernel, finds it, and starts the block of scalars with those of the layout. */
-static hal_status task_prepare(ops_context *context, index_task *t, uint32_t widest,
-                               ops_block *block, ops_entry **entry)
-{
-    uint64_t starts[OPS_MAX_VIEWS] = {0};
-    uint32_t sizes[OPS_MAX_VIEWS] = {0}, size = 1;
-    for (uint32_t i = 0; i < t->tensor_count; i++) {
-        const uint32_t slot = t->slots[i], bytes = hal_type_size(t->bindings.types[slot]);
-        t->space.base[i] = ops_base(&t->bindings, slot, &t->tensors[i]);
-        starts[i] = t->bindings.ranges[slot].offset / bytes;
-        sizes[i] = bytes;
-        size = bytes > size ? bytes : size;
-    }
-    const uint32_t most = ops_elementwise_widest(context, size);
-    ops_space_collapse(&t->space, 0);
-    const ops_elementwise_use use = {.function = t->function,
-                                     .widest = widest < most ? widest : most,
-                                     .starts = starts,
-                                     .reserved = t->scalar_names[0] ? 4 * sizeof(uint64_t) : 0,
-                                     .reach = t->reach,
-                                     .loaded = t->loaded,
-                                     .repeatable = t->repeatable,
-                                     .indexed = t->indexed,
-                                     .sizes = sizes};
-    HAL_TRY(ops_elementwise_plan_init(context, &use, &t->space, &t->plan));
-    ops_cache_key key;
-    ops_cache_key_begin(&key, t->family);
-    ops_bindings_key(&t->bindings, t->slots, t->tensor_count, &key);
-    ops_elementwise_key(&t->space, &t->plan, &key);
-    hal_status status = ops_cache_get(context, &key, t->name, emit_task, t, entry);
-    if (status == HAL_OK) {
-        ops_block_begin(block);
-        ops_elementwise_put(&t->space, &t->plan, block);
-    }
-    return status;
-}
-
-/* Records a task that adds no scalars. */
-static hal_status task_record(ops_context *context, index_task *t, uint32_t widest)
-{
-    ops_block block;
-    ops_entry *entry;
-    hal_status status = task_prepare(context, t, widest, &block, &entry);
-    return status != HAL_OK ? status
-                            : ops_dispatch(context, entry, t->plan.grid, &t->bindings, &block);
-}
-
-/* An I32 or I64 index as an unsigned number, in which negative ones are huge, and *other in the
- * same type, so that both can be compared. */
-static hal_ir_value comparable(hal_ir_builder *b, const ops_element_iter *iter, hal_ir_value index,
-                               hal_ir_value *other)
-{
-    const int is_64 =
-        hal_ir_type_of(b, index) == HAL_TYPE_I64 || iter->values->type == HAL_TYPE_U64;
-    const hal_type type = is_64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    *other = ops_value_cast(b, type, *other);
-    return ops_value_cast(b, type, index);
+    HAL_TRY(ops_check_apart("ops_take_along_axis", "x", x, y));
+    return ops_check_apart("ops_take_along_axis", "indices", indices, y);
 }
 
 /* Views: y, x, indices. Scalars: x's length and stride at the axis. Neighbours have one index. */
 static void emit_gather(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    const index_body *body = user;
+    const ops_index_body *body = user;
     const uint8_t *slots = body->task->slots;
     ops_element_iter source = *iter;
     hal_ir_value elements[OPS_MAX_ELEMENTS];
     hal_ir_value pick = hal_ir_load_wide(b, slots[2], iter->index[2], 0, 1, iter->guard);
     hal_ir_value limit = body->scalars[0];
-    pick = comparable(b, iter, pick, &limit);
+    pick = ops_index_comparable(b, iter, pick, &limit);
     source.guard = ops_guard_and(b, iter->guard, hal_ir_lt(b, pick, limit));
     hal_ir_value step =
         hal_ir_mul(b, ops_value_cast(b, iter->values->type, pick), body->scalars[1]);
@@ -256,7 +125,7 @@ static hal_status check_parts(const ops_context *context, int32_t given_axis,
                                name, ops_describe(y, text[0]), axis,
                                ops_describe(&parts[i], text[1]));
         }
-        HAL_TRY(check_no_overlap("ops_concatenate", name, &parts[i], y));
+        HAL_TRY(ops_check_apart("ops_concatenate", name, &parts[i], y));
         length += parts[i].shape[axis];
     }
     if (length != y->shape[axis]) {
@@ -283,7 +152,7 @@ static hal_ir_value sum_with_rest(hal_ir_builder *b, hal_ir_value x, hal_ir_valu
  * sums keep what rounding leaves. Views: y, the coordinate. */
 static void emit_exact_iota(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    const index_body *body = user;
+    const ops_index_body *body = user;
     const hal_ir_value start = body->scalars[0], step = body->scalars[1];
     const hal_ir_value start_rest = body->scalars[2], step_rest = body->scalars[3];
     const hal_type type = iter->values->type;
@@ -310,7 +179,7 @@ static void emit_exact_iota(hal_ir_builder *b, const ops_element_iter *iter, con
 /* Views: y, the coordinate. Scalars: start and step. */
 static void emit_iota(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    const index_body *body = user;
+    const ops_index_body *body = user;
     const hal_type type = body->task->scalar_type;
     const hal_ir_value start = body->scalars[0], step = body->scalars[1];
     hal_ir_value i = ops_value_cast(b, type, iter->index[1]);
@@ -332,11 +201,11 @@ static void put_whole(ops_block *block, hal_type type, double value)
 /* Views: y, indices, the coordinate along the last axis. */
 static void emit_one_hot(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    const index_task *t = ((const index_body *)user)->task;
+    const ops_index_task *t = ((const ops_index_body *)user)->task;
     const hal_type type = hal_type_of_value(t->storage);
     hal_ir_value pick = hal_ir_load_wide(b, t->slots[1], iter->index[1], 0, 1, iter->guard);
     hal_ir_value place = iter->index[2];
-    pick = comparable(b, iter, pick, &place);
+    pick = ops_index_comparable(b, iter, pick, &place);
     hal_ir_value hot = hal_ir_eq(b, pick, place);
     if (type != HAL_TYPE_BOOL) {
         hot = hal_ir_select(b, hot, hal_ir_number(b, type, 1), hal_ir_number(b, type, 0));
@@ -347,7 +216,7 @@ static void emit_one_hot(hal_ir_builder *b, const ops_element_iter *iter, const 
 /* Views: y, x. */
 static void emit_copy(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    const uint8_t *slots = ((const index_body *)user)->task->slots;
+    const uint8_t *slots = ((const ops_index_body *)user)->task->slots;
     hal_ir_value elements[OPS_MAX_ELEMENTS];
     ops_element_load(b, iter, 1, slots[1], elements);
     ops_element_store(b, iter, 0, slots[0], elements);
@@ -398,17 +267,17 @@ static hal_status record_picks(ops_context *context, const char *function, const
                                const ops_tensor *picks, const ops_tensor *y, uint32_t axis,
                                uint32_t width)
 {
-    index_task t = {.function = function,
-                    .name = "gather",
-                    .family = OPS_FAMILY_GATHER,
-                    .body = emit_gather,
-                    .repeatable = 1,
-                    .indexed = 1,
-                    .scalar_names = {"limit", "step"}};
+    ops_index_task t = {.function = function,
+                        .name = "gather",
+                        .family = OPS_FAMILY_GATHER,
+                        .body = emit_gather,
+                        .repeatable = 1,
+                        .indexed = 1,
+                        .scalar_names = {"limit", "step"}};
     ops_space_begin(&t.space, y->rank, y->shape);
-    task_add(context, &t, y, HAL_ACCESS_WRITE);
-    task_add(context, &t, x, HAL_ACCESS_READ);
-    task_add(context, &t, picks, HAL_ACCESS_READ);
+    ops_index_add(context, &t, y, HAL_ACCESS_WRITE);
+    ops_index_add(context, &t, x, HAL_ACCESS_READ);
+    ops_index_add(context, &t, picks, HAL_ACCESS_READ);
     t.space.stride[1][axis] = 0; /* the picks replace x's coordinate */
     int64_t first, end;
     ops_span(x, &first, &end);
@@ -416,7 +285,7 @@ static hal_status record_picks(ops_context *context, const char *function, const
 
     ops_block block;
     ops_entry *entry;
-    HAL_TRY(task_prepare(context, &t, width, &block, &entry));
+    HAL_TRY(ops_index_prepare(context, &t, width, &block, &entry));
     ops_put_index(&block, t.plan.layout.index64, x->shape[axis]);
     ops_put_index(&block, t.plan.layout.index64, x->shape[axis] > 1 ? x->stride[axis] : 0);
     return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
@@ -495,18 +364,19 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
     /* A multiply-add rounds once, if it gets whole operands. */
     const bool is_simple =
         type != HAL_TYPE_F32 || (y->shape[0] <= INT64_C(1) << 24 && rest[0] == 0 && rest[1] == 0);
-    index_task t = {.function = "ops_iota",
-                    .name = is_simple ? "iota" : "exact_iota",
-                    .family = is_simple ? OPS_FAMILY_IOTA : OPS_FAMILY_EXACT_IOTA,
-                    .body = is_simple ? emit_iota : emit_exact_iota,
-                    .scalar_names = {"start", "step", is_simple ? NULL : "start_rest", "step_rest"},
-                    .scalar_type = type};
+    ops_index_task t = {
+        .function = "ops_iota",
+        .name = is_simple ? "iota" : "exact_iota",
+        .family = is_simple ? OPS_FAMILY_IOTA : OPS_FAMILY_EXACT_IOTA,
+        .body = is_simple ? emit_iota : emit_exact_iota,
+        .scalar_names = {"start", "step", is_simple ? NULL : "start_rest", "step_rest"},
+        .scalar_type = type};
     ops_space_begin(&t.space, 1, y->shape);
-    task_add(context, &t, y, HAL_ACCESS_WRITE);
+    ops_index_add(context, &t, y, HAL_ACCESS_WRITE);
     ops_space_add_coordinate(&t.space, 0);
     ops_block block;
     ops_entry *entry;
-    HAL_TRY(task_prepare(context, &t, 1, &block, &entry));
+    HAL_TRY(ops_index_prepare(context, &t, 1, &block, &entry));
     put_whole(&block, t.scalar_type, start);
     put_whole(&block, t.scalar_type, step);
     for (uint32_t i = 0; i < 2 && !is_simple; i++) {
@@ -517,7 +387,7 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
 
 hal_status ops_one_hot(ops_context *context, const ops_tensor *indices, const ops_tensor *y)
 {
-    hal_status status = check_indices(context, "ops_one_hot", indices);
+    hal_status status = ops_check_indices(context, "ops_one_hot", indices);
     if (status == HAL_OK) {
         status = ops_check_output(context, "ops_one_hot", "y", y);
     }
@@ -532,22 +402,22 @@ hal_status ops_one_hot(ops_context *context, const ops_tensor *indices, const op
             "ops_one_hot: y: expected the shape of indices %s and one axis more, got %s",
             ops_describe(indices, text[0]), ops_describe(y, text[1]));
     }
-    status = check_no_overlap("ops_one_hot", "indices", indices, y);
+    status = ops_check_apart("ops_one_hot", "indices", indices, y);
     if (status != HAL_OK || ops_tensor_get_element_count(y) == 0) {
         return status;
     }
     spread.shape[spread.rank] = 1;
     spread.stride[spread.rank++] = 0;
-    index_task t = {.function = "ops_one_hot",
-                    .name = "one_hot",
-                    .family = OPS_FAMILY_ONE_HOT,
-                    .body = emit_one_hot,
-                    .storage = y->type};
+    ops_index_task t = {.function = "ops_one_hot",
+                        .name = "one_hot",
+                        .family = OPS_FAMILY_ONE_HOT,
+                        .body = emit_one_hot,
+                        .storage = y->type};
     ops_space_begin(&t.space, y->rank, y->shape);
-    task_add(context, &t, y, HAL_ACCESS_WRITE);
-    task_add(context, &t, &spread, HAL_ACCESS_READ);
+    ops_index_add(context, &t, y, HAL_ACCESS_WRITE);
+    ops_index_add(context, &t, &spread, HAL_ACCESS_READ);
     ops_space_add_coordinate(&t.space, y->rank - 1);
-    return task_record(context, &t, 1);
+    return ops_index_record(context, &t, 1);
 }
 
 hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor *y)
@@ -564,7 +434,7 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
         return ops_invalid("ops_copy: y: expected shape and type of x %s, got %s",
                            ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
-    status = check_no_overlap("ops_copy", "x", x, y);
+    status = ops_check_apart("ops_copy", "x", x, y);
     if (status != HAL_OK || ops_tensor_get_element_count(y) == 0 ||
         record_word_copy(context, x, y, &status)) {
         return status;
@@ -572,14 +442,15 @@ hal_status ops_copy(ops_context *context, const ops_tensor *x, const ops_tensor 
     ops_tensor from = *x, to = *y;
     HAL_TRY(record_words_before_rest(context, &from, &to));
     from.type = to.type = ops_bits_type(context, x->type);
-    index_task t = {.function = "ops_copy",
-                    .name = "copy",
-                    .family = OPS_FAMILY_COPY,
-                    .body = emit_copy,
-                    .repeatable = 1,
-                    .loaded = hal_type_of_value(from.type) == HAL_TYPE_BOOL ? 0 : UINT32_C(1) << 1};
+    ops_index_task t = {.function = "ops_copy",
+                        .name = "copy",
+                        .family = OPS_FAMILY_COPY,
+                        .body = emit_copy,
+                        .repeatable = 1,
+                        .loaded =
+                            hal_type_of_value(from.type) == HAL_TYPE_BOOL ? 0 : UINT32_C(1) << 1};
     ops_space_begin(&t.space, to.rank, to.shape);
-    task_add(context, &t, &to, HAL_ACCESS_WRITE);
-    task_add(context, &t, &from, HAL_ACCESS_READ);
-    return task_record(context, &t, OPS_MAX_WIDTH);
+    ops_index_add(context, &t, &to, HAL_ACCESS_WRITE);
+    ops_index_add(context, &t, &from, HAL_ACCESS_READ);
+    return ops_index_record(context, &t, OPS_MAX_WIDTH);
 }

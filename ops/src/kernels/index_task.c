@@ -1,0 +1,104 @@
+/* See index_task.h. */
+#include "index_task.h"
+
+#include "tensor/dispatch.h"
+#include "tensor/overlap.h"
+
+hal_status ops_check_indices(const ops_context *context, const char *function,
+                             const ops_tensor *indices)
+{
+    hal_status status = ops_check_tensor(context, function, "indices", indices);
+    if (status == HAL_OK && indices->type != HAL_TYPE_I32 && indices->type != HAL_TYPE_I64) {
+        status = ops_invalid("%s: indices: expected i32 or i64, got %s", function,
+                             hal_type_name(indices->type));
+    }
+    return status;
+}
+
+hal_status ops_check_apart(const char *function, const char *argument, const ops_tensor *in,
+                           const ops_tensor *out)
+{
+    return ops_overlap(in, out)
+               ? ops_invalid("%s: y: expected memory that %s does not use, got an overlap",
+                             function, argument)
+               : HAL_OK;
+}
+
+void ops_index_add(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
+                   uint32_t access)
+{
+    const uint32_t view = ops_space_add(&t->space, tensor, 0);
+    t->slots[view] = (uint8_t)ops_bind(context, &t->bindings, tensor, access);
+    t->tensors[t->tensor_count++] = *tensor;
+}
+
+static void emit_task(hal_ir_builder *b, const void *user)
+{
+    const ops_index_task *t = user;
+    ops_index_body body = {.task = t};
+    ops_layout_values values;
+    ops_declare_bindings(b, &t->bindings);
+    ops_elementwise_declare(b, &t->space, &t->plan, &values);
+    const hal_type type = t->scalar_type ? t->scalar_type : values.type;
+    for (uint32_t i = 0; i < OPS_INDEX_SCALARS && t->scalar_names[i]; i++) {
+        body.scalars[i] = hal_ir_scalar_value(b, t->scalar_names[i], type);
+    }
+    ops_elementwise_emit(b, &t->plan, &values, t->slots, t->bindings.types, t->body, &body);
+}
+
+hal_status ops_index_prepare(ops_context *context, ops_index_task *t, uint32_t widest,
+                             ops_block *block, ops_entry **entry)
+{
+    uint64_t starts[OPS_MAX_VIEWS] = {0};
+    uint32_t sizes[OPS_MAX_VIEWS] = {0}, size = 1;
+    for (uint32_t i = 0; i < t->tensor_count; i++) {
+        const uint32_t slot = t->slots[i], bytes = hal_type_size(t->bindings.types[slot]);
+        t->space.base[i] = ops_base(&t->bindings, slot, &t->tensors[i]);
+        starts[i] = t->bindings.ranges[slot].offset / bytes;
+        sizes[i] = bytes;
+        size = bytes > size ? bytes : size;
+    }
+    const uint32_t most = ops_elementwise_widest(context, size);
+    ops_space_collapse(&t->space, 0);
+    const ops_elementwise_use use = {
+        .function = t->function,
+        .widest = widest < most ? widest : most,
+        .starts = starts,
+        .reserved = t->scalar_names[0] ? OPS_INDEX_SCALARS * sizeof(uint64_t) : 0,
+        .reach = t->reach,
+        .loaded = t->loaded,
+        .repeatable = t->repeatable,
+        .indexed = t->indexed,
+        .sizes = sizes};
+    HAL_TRY(ops_elementwise_plan_init(context, &use, &t->space, &t->plan));
+    ops_cache_key key;
+    ops_cache_key_begin(&key, t->family);
+    ops_cache_key_append(&key, &t->variant, sizeof t->variant);
+    ops_bindings_key(&t->bindings, t->slots, t->tensor_count, &key);
+    ops_elementwise_key(&t->space, &t->plan, &key);
+    hal_status status = ops_cache_get(context, &key, t->name, emit_task, t, entry);
+    if (status == HAL_OK) {
+        ops_block_begin(block);
+        ops_elementwise_put(&t->space, &t->plan, block);
+    }
+    return status;
+}
+
+hal_status ops_index_record(ops_context *context, ops_index_task *t, uint32_t widest)
+{
+    ops_block block;
+    ops_entry *entry;
+    hal_status status = ops_index_prepare(context, t, widest, &block, &entry);
+    return status != HAL_OK ? status
+                            : ops_dispatch(context, entry, t->plan.grid, &t->bindings, &block);
+}
+
+hal_ir_value ops_index_comparable(hal_ir_builder *b, const ops_element_iter *iter,
+                                  hal_ir_value index, hal_ir_value *other)
+{
+    const int is_64 =
+        hal_ir_type_of(b, index) == HAL_TYPE_I64 || iter->values->type == HAL_TYPE_U64;
+    const hal_type type = is_64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    *other = ops_value_cast(b, type, *other);
+    return ops_value_cast(b, type, index);
+}
