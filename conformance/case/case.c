@@ -156,6 +156,15 @@ void case_ok(case_run *run, hal_status status, const char *what)
     }
 }
 
+/* hal names the status where a plugin gives no message. */
+static bool has_plugin_message(hal_status status, const char *message)
+{
+    const char *name = hal_status_name(status);
+    const size_t length = strlen(message), named = strlen(name);
+    return length <= named + 2 || strcmp(message + length - named, name) != 0 ||
+           strncmp(message + length - named - 2, ": ", 2) != 0;
+}
+
 void case_expect(case_run *run, hal_status status, hal_status wanted, const char *mention,
                  const char *what)
 {
@@ -165,6 +174,8 @@ void case_expect(case_run *run, hal_status status, hal_status wanted, const char
                status == HAL_OK ? "no error" : message);
     case_check(run, wanted == HAL_OK || message[0] != 0, "%s gave %s without a message", what,
                hal_status_name(status));
+    case_check(run, wanted == HAL_OK || has_plugin_message(status, message),
+               "%s failed without a message of the plugin: %s", what, message);
     case_check(run, wanted == HAL_OK || !mention || strstr(message, mention) != NULL,
                "%s: the message does not name '%s': %s", what, mention, message);
 }

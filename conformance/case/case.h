@@ -199,7 +199,7 @@ void case_covers(case_list *list, hal_type type, case_memory memory, const char 
     HAL_PRINTF(4, 5);
 
 /* Runs the case that was added last in a separate process, in which hal's fault layer does what the
- * text says, as in HAL_FAULT. Its run has no device: the case opens what it needs. */
+ * text says, as in HAL_FAULT; "": nothing. Its run has no device: the case opens what it needs. */
 void case_has_faults(case_list *list, const char *format, ...) HAL_PRINTF(2, 3);
 
 /* Adds all cases (cases.c); case_list_free frees them. */

@@ -1,5 +1,7 @@
 /* device.c: choosing and opening devices, what they say about themselves, and the registry. */
+#include <hal/buffer.h>
 #include <hal/device.h>
+#include <hal/queue.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +158,26 @@ static void memory_statistics(case_run *run, const void *parameters)
                (unsigned long long)during.total_bytes);
 }
 
+/* Memory that is in use and was written is not free. */
+static void memory_is_taken(case_run *run, const void *parameters)
+{
+    const uint64_t bytes = UINT64_C(64) << 20;
+    hal_memory_statistics memory = {0};
+    if (run->info->max_allocation < bytes) {
+        case_unsupported(run, "allocations have at most %llu bytes",
+                         (unsigned long long)run->info->max_allocation);
+    }
+    hal_buffer *buffer = case_buffer(run, run->device, HAL_MEMORY_DEVICE, bytes);
+    const hal_range whole = {buffer, 0, HAL_WHOLE};
+    case_ok(run, hal_queue_fill(run->queue, whole, 1), "hal_queue_fill");
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    case_check(run, memory.free_bytes + bytes <= memory.total_bytes,
+               "%llu of %llu bytes are said to be free while %llu are in use",
+               (unsigned long long)memory.free_bytes, (unsigned long long)memory.total_bytes,
+               (unsigned long long)memory.in_use_bytes);
+}
+
 static void null_arguments(case_run *run, const void *parameters)
 {
     hal_memory_statistics statistics;
@@ -225,6 +247,7 @@ void cases_hal_device(case_list *list)
     case_add(list, info_limits, NULL, 0, "device/info_limits");
     case_add(list, info_types, NULL, 0, "device/info_types");
     case_add(list, memory_statistics, NULL, 0, "device/memory");
+    case_add(list, memory_is_taken, NULL, 0, "device/taken_memory");
     case_add(list, null_arguments, NULL, 0, "device/nulls");
     case_add(list, registry_report, NULL, 0, "device/registry");
     case_add(list, status_names, NULL, 0, "device/status_names_and_version");

@@ -130,8 +130,9 @@ void cases_hal_limits(case_list *list)
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
         case_add(list, many_groups, &groups[i], sizeof groups[i], "limits/groups(%u)", groups[i]);
     }
-    static const grid_case grids[] = {
-        {{1, 65535, 1}, {1, 1, 1}}, {{1, 1, 65535}, {1, 1, 1}}, {{300, 301, 2}, {1, 1, 1}}};
+    static const grid_case grids[] = {{{1, 65535, 1}, {1, 1, 1}}, {{1, 1, 65535}, {1, 1, 1}},
+                                      {{300, 301, 2}, {1, 1, 1}}, {{1, 65539, 1}, {1, 1, 1}},
+                                      {{1, 1, 65539}, {1, 1, 1}}, {{3, 257, 259}, {1, 1, 1}}};
     for (uint32_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
         case_add(list, all_places, &grids[i], sizeof grids[i], "limits/grid(%ux%ux%u)",
                  grids[i].grid[0], grids[i].grid[1], grids[i].grid[2]);

@@ -122,6 +122,63 @@ static void several_queues(case_run *run, const void *parameters)
     }
 }
 
+/* A batch that waits for eight queues, each of which has work. */
+static void eight_waits(case_run *run, const void *parameters)
+{
+    enum { QUEUES = 8, COUNT = 20000, TIMES = 4 };
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *made[QUEUES], *seen[QUEUES];
+    hal_queue *queues[QUEUES];
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        queues[i] = case_queue(run, run->device);
+        made[i] = words_create(run, run->queue, COUNT, 0, 0);
+        seen[i] = words_create(run, run->queue, COUNT, 0, 0);
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        hal_point point = {0};
+        for (uint32_t k = 0; k < TIMES; k++) {
+            scale_dispatch(run, queues[i], kernel, x, made[i], COUNT, i + 2, i + TIMES - 1 - k);
+        }
+        case_ok(run, hal_queue_flush(queues[i], &point), "flush");
+        case_ok(run, hal_queue_wait_point(run->queue, point), "hal_queue_wait_point");
+    }
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        scale_dispatch(run, run->queue, kernel, made[i], seen[i], COUNT, 1, i);
+    }
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        words_check(run, run->queue, seen[i], COUNT, (i + 2) + 2 * i, i + 2,
+                    "what one of eight queues made");
+    }
+}
+
+/* Batches of two queues, each of which waits for the one before it on the other queue; the host
+ * waits for the last. A plugin that follows waits by calling itself has a call for each. */
+static void chain_of_waits(case_run *run, const void *parameters)
+{
+    enum { BATCHES = 4000 };
+    hal_buffer *words = words_create(run, run->queue, 64, 0, 0);
+    hal_point point = {0};
+    case_ok(run, hal_queue_flush(run->queue, &point), "flush");
+    hal_queue *const queues[2] = {case_queue(run, run->device), case_queue(run, run->device)};
+    for (uint32_t i = 1; i <= BATCHES; i++) {
+        hal_queue *queue = queues[i % 2];
+        case_ok(run, hal_queue_wait_point(queue, point), "hal_queue_wait_point");
+        for (uint32_t k = 0; k < 4; k++) {
+            case_ok(run, hal_queue_fill(queue, (hal_range){words, 4 * (i % 64), 4}, i + k % 3),
+                    "fill");
+        }
+        case_ok(run, hal_queue_flush(queue, &point), "flush");
+    }
+    case_ok(run, hal_point_wait(point, HAL_WAIT_FOREVER), "the last point");
+    uint32_t found[64];
+    case_ok(run, hal_queue_read(run->queue, words, 0, sizeof found, found), "hal_queue_read");
+    for (uint32_t i = 0; i < 64; i++) {
+        const uint32_t expected = BATCHES - (BATCHES - i) % 64;
+        case_check(run, found[i] == expected, "word %u is %u instead of %u", i, found[i], expected);
+    }
+}
+
 static void ping_pong(case_run *run, const void *parameters)
 {
     enum { COUNT = 1000, TURNS = 50 };
@@ -379,6 +436,35 @@ static void limit_kept(case_run *run, const void *parameters)
     long_work_cut(run, &work, 100000);
 }
 
+typedef struct patience {
+    uint32_t milliseconds; /* of work */
+    uint64_t limit;        /* nanoseconds, far beyond the work */
+} patience;
+
+/* A wait with a limit far beyond the work does not end before the work does. */
+static void long_wait(case_run *run, const void *parameters)
+{
+    const patience *tested = parameters;
+    const uint64_t asked = tested->milliseconds * UINT64_C(1000000);
+    const long_work work = long_work_create(run);
+    const uint64_t begin = host_time();
+    hal_point point = {0};
+    for (uint64_t made = 0; made < asked; made += work.nanoseconds) {
+        point = long_work_flush(run, &work);
+    }
+    const hal_status status = hal_point_wait(point, tested->limit);
+    const uint64_t took = host_time() - begin;
+    if (status == HAL_ERROR_TIMEOUT && took >= tested->limit) {
+        return; /* the machine is that busy */
+    }
+    case_check(run, status != HAL_ERROR_TIMEOUT,
+               "a wait of at most %llu s said TIMEOUT %llu ms after its work began",
+               (unsigned long long)(tested->limit / 1000000000),
+               (unsigned long long)took / 1000000);
+    case_ok(run, status, "a wait");
+    case_ok(run, hal_point_wait(point, 0), "a look after the wait");
+}
+
 static void *wait_for_point(void *argument)
 {
     const hal_point *point = argument;
@@ -493,14 +579,54 @@ static void elapsed_far(case_run *run, const void *parameters)
     }
 }
 
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Times of short batches have steps of 10 us at most: not all are multiples of more. */
+static void elapsed_steps(case_run *run, const void *parameters)
+{
+    enum { POINTS = 64, COUNT = 4000, MOST_NS = 10000 };
+    hal_point points[POINTS] = {{0}};
+    uint64_t divisor = 0, all = 0;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT * POINTS, 1, 1);
+    hal_buffer *y = words_create(run, run->queue, COUNT * POINTS, 0, 0);
+    case_claim(run, (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0, "time stamps");
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (uint32_t i = 0; i < POINTS; i++) {
+        scale_dispatch(run, run->queue, kernel, x, y, COUNT * (i + 1), 3, i);
+        case_ok(run, hal_queue_flush(run->queue, &points[i]), "flush");
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (uint32_t i = 1; i < POINTS; i++) {
+        uint64_t nanoseconds = 0;
+        case_ok(run, hal_point_get_elapsed(points[i - 1], points[i], &nanoseconds), "a time");
+        divisor = common_divisor(divisor, nanoseconds);
+        all += nanoseconds;
+    }
+    case_check(run, divisor != 0 && divisor <= MOST_NS,
+               "the times of %d batches, %llu ns together, are all multiples of %llu ns",
+               POINTS - 1, (unsigned long long)all, (unsigned long long)divisor);
+}
+
 void cases_hal_points(case_list *list)
 {
+    static const patience waits[2] = {{300, UINT64_C(20000000000)}, {9000, HAL_WAIT_FOREVER}};
     case_add(list, values_rise, NULL, 0, "points/rising");
     case_add(list, empty_flush, NULL, 0, "points/flush_of_nothing");
     case_add(list, zero_point, NULL, 0, "points/zero_is_reached");
     case_add(list, future_point, NULL, 0, "points/never_given");
     case_add(list, across_queues, NULL, 0, "points/across_queues");
     case_add(list, several_queues, NULL, 0, "points/several_queues");
+    case_add(list, eight_waits, NULL, 0, "points/eight_waits");
+    case_add(list, chain_of_waits, NULL, 0, "points/chain_of_waits");
     case_add(list, many_values, NULL, 0, "points/more_than_65536");
     case_add(list, many_queues, NULL, 0, "points/twelve_queues");
     case_add(list, ping_pong, NULL, 0, "points/ping_pong");
@@ -508,9 +634,15 @@ void cases_hal_points(case_list *list)
     case_add(list, time_limit, NULL, 0, "points/time_limit");
     case_add(list, look_only, NULL, 0, "points/look_does_not_wait");
     case_add(list, limit_kept, NULL, 0, "points/limit_is_kept");
+    case_add(list, long_wait, &waits[0], sizeof waits[0], "points/long_wait(ms=%u)",
+             waits[0].milliseconds);
     case_add(list, wait_elsewhere, NULL, 0, "points/wait_on_another_thread");
     case_add(list, elapsed, NULL, 0, "points/elapsed");
     case_add(list, elapsed_unit, NULL, 0, "points/elapsed_in_nanoseconds");
     case_add(list, elapsed_sum, NULL, 0, "points/elapsed_adds_up");
     case_add(list, elapsed_far, NULL, 0, "points/elapsed_of_1024");
+    case_add(list, elapsed_steps, NULL, 0, "points/elapsed_steps");
+    list->level = CASE_LEVEL_STRESS;
+    case_add(list, long_wait, &waits[1], sizeof waits[1], "points/long_wait(ms=%u)",
+             waits[1].milliseconds);
 }

@@ -198,7 +198,7 @@ static void expect_uniform_branch(const uint32_t *x, uint32_t *out, uint32_t ite
     }
 }
 
-enum { ARRAYS = 12 };
+enum { ARRAYS = HAL_IR_MAX_SHARED };
 
 static void build_many_arrays(hal_ir_builder *b, hal_ir_memory_id x, hal_ir_memory_id out,
                               uint32_t items)

@@ -197,7 +197,9 @@ void worker_run(void *user, int fd)
     } else if (was_used) {
         w->is_late = true;
     } else {
-        request_faults(task->results[task->next].entry->faults);
+        if (task->results[task->next].entry->faults[0] != 0) {
+            request_faults(task->results[task->next].entry->faults);
+        }
         w->alone = true;
     }
     was_used = true;

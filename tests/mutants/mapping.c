@@ -26,6 +26,7 @@ static struct {
     bool is_misaligned; /* the copy is aligned to 16 bytes */
     bool flush_lost;    /* flushes of shared memory do nothing */
     bool invalidate_lost;
+    bool moves_lines; /* whole lines of 64 bytes */
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -97,18 +98,22 @@ static hal_status shadow_map(hal_plugin_device *device, hal_plugin_memory *memor
                : wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a copy");
 }
 
-/* Copies between the host's copies and the device's memory. */
-static void shadow_move(bool up)
+/* Copies what a batch names between the host's copies and the device's memory: all bindings to the
+ * device, those that are written to the host. Other memory may be written by the host meanwhile. */
+static void shadow_move(const hal_batch *batch, bool up)
 {
-    for (shadow *one = all; one != NULL; one = one->next) {
+    for (uint32_t i = 0; i < batch->binding_count; i++) {
+        const hal_binding *binding = &batch->bindings[i];
+        const shadow *one = binding->memory ? *shadow_find(binding->memory) : NULL;
         void *inside = NULL;
         const bool is_lost =
-            (up ? faults.up_lost : faults.down_lost) && one->kind == HAL_MEMORY_SHARED;
-        if (!one->host || is_lost ||
+            one && (up ? faults.up_lost : faults.down_lost) && one->kind == HAL_MEMORY_SHARED;
+        if (!one || !one->host || is_lost || (!up && binding->access == HAL_ACCESS_READ) ||
             wrap_inside()->memory_map(one->device, one->memory, &inside) != HAL_OK) {
             continue;
         }
-        memcpy(up ? inside : one->host, up ? one->host : inside, one->bytes);
+        uint8_t *device = (uint8_t *)inside + binding->offset, *host = one->host + binding->offset;
+        memcpy(up ? device : host, up ? host : device, binding->length);
     }
 }
 
@@ -116,9 +121,9 @@ static hal_status shadow_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                 const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     pthread_mutex_lock(&lock);
-    shadow_move(true);
+    shadow_move(batch, true);
     const hal_status status = wrap_inside()->submit(queue, batch, waits, wait_count, value);
-    shadow_move(false);
+    shadow_move(batch, false);
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -131,14 +136,17 @@ static hal_status shadow_move_range(hal_plugin_memory *memory, uint64_t offset, 
     hal_status status = HAL_OK;
     pthread_mutex_lock(&lock);
     const shadow *one = *shadow_find(memory);
-    const bool is_lost = one && one->kind == HAL_MEMORY_SHARED &&
-                         (up ? faults.flush_lost : faults.invalidate_lost);
+    const bool is_lost =
+        one && one->kind == HAL_MEMORY_SHARED && (up ? faults.flush_lost : faults.invalidate_lost);
     if (one && one->host && !is_lost) {
         status = wrap_inside()->memory_map(one->device, one->memory, &inside);
     }
     if (status == HAL_OK && inside) {
-        uint8_t *device = (uint8_t *)inside + offset, *host = one->host + offset;
-        memcpy(up ? device : host, up ? host : device, bytes);
+        const uint64_t begin = faults.moves_lines ? offset / 64 * 64 : offset;
+        const uint64_t end = faults.moves_lines ? (offset + bytes + 63) / 64 * 64 : offset + bytes;
+        uint8_t *device = (uint8_t *)inside + begin, *host = one->host + begin;
+        memcpy(up ? device : host, up ? host : device,
+               (end < one->bytes ? end : one->bytes) - begin);
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -181,6 +189,12 @@ static void invalidate_lost(hal_plugin *table)
     incoherent(table);
 }
 
+static void flush_lines(hal_plugin *table)
+{
+    faults.moves_lines = true;
+    incoherent(table);
+}
+
 /* No fault by itself. */
 static void shadowed(hal_plugin *table)
 {
@@ -212,6 +226,6 @@ static void map_misaligned(hal_plugin *table)
     {                                   \
         .name = #fault, .table = fault, \
     }
-const mutant mutants_mapping[] = {MUTANT(shadowed),        MUTANT(map_up),     MUTANT(map_down),
-                                  MUTANT(map_misaligned),  MUTANT(incoherent), MUTANT(flush_lost),
-                                  MUTANT(invalidate_lost), {.name = NULL}};
+const mutant mutants_mapping[] = {MUTANT(shadowed),        MUTANT(map_up),      MUTANT(map_down),
+                                  MUTANT(map_misaligned),  MUTANT(incoherent),  MUTANT(flush_lost),
+                                  MUTANT(invalidate_lost), MUTANT(flush_lines), {.name = NULL}};

@@ -36,7 +36,9 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct {
     bool waits_dropped;     /* a batch does not wait for other queues */
     bool other_device_only; /* except for queues of the same device */
-    bool first_only;        /* a batch waits for the first of the queues that it has to wait for */
+    uint32_t most_waits;    /* a batch waits for so many of the queues at most; 0: for all */
+    bool value_is_short;    /* values are compared by their low 16 bits */
+    bool is_deep;           /* to reach a value, a call reaches the one before it */
     bool limit_lies;        /* a wait that ends by its limit says that all is done */
     bool overtakes;         /* a batch overtakes the one before it */
     bool copies_short;      /* copies to another device lose the last bytes */
@@ -70,6 +72,16 @@ static hal_status run_first(hal_plugin_queue *queue, timeline *line)
     return status;
 }
 
+/* Reaches the value before first, in a call of its own. */
+static hal_status reach(hal_plugin_queue *queue, timeline *line, uint64_t value)
+{
+    volatile char frame[8192];
+    frame[0] = 0;
+    const hal_status before =
+        line->reached + 1 < value ? reach(queue, line, value - 1) : (hal_status)frame[0];
+    return before == HAL_OK && line->reached < value ? run_first(queue, line) : before;
+}
+
 static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch)
 {
     hal_status status = HAL_OK;
@@ -79,11 +91,12 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
         if (faults.waits_dropped && (!faults.other_device_only || own->device != other->device)) {
             continue;
         }
-        if (faults.first_only && i > 0) {
+        if (faults.most_waits > 0 && i >= faults.most_waits) {
             break;
         }
         while (other && other->reached < batch->waits[i].value && status == HAL_OK) {
-            status = run_first(batch->waits[i].queue, other);
+            status = faults.is_deep ? reach(batch->waits[i].queue, other, batch->waits[i].value)
+                                    : run_first(batch->waits[i].queue, other);
         }
     }
     return status;
@@ -135,7 +148,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     hal_status status = HAL_OK;
     made->value = value;
     pthread_mutex_lock(&lock);
-    if (line->count >= MOST_PENDING) {
+    if (line->count >= MOST_PENDING && !faults.is_deep) {
         status = run_first(queue, line);
     }
     pending **end = &line->first;
@@ -153,7 +166,7 @@ static bool may_run(timeline *line, uint64_t timeout_ns)
 {
     return timeout_ns == UINT64_MAX || !line->first ||
            line->first->batch.batch.command_count <= SHORT ||
-           (timeout_ns == 0 && ++line->looks % LOOKS == 0);
+           (timeout_ns == 0 && !faults.is_deep && ++line->looks % LOOKS == 0);
 }
 
 static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
@@ -163,13 +176,14 @@ static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout
     if (faults.limit_lies && timeout_ns != 0 && timeout_ns != UINT64_MAX) {
         return HAL_OK;
     }
+    value &= faults.value_is_short ? 0xffff : UINT64_MAX;
     pthread_mutex_lock(&lock);
     const bool early = faults.early_from > 0 && line->count >= faults.early_from;
     while (line->reached < value && status == HAL_OK && may_run(line, timeout_ns)) {
         if (early && timeout_ns != 0 && line->count == 1) {
             break;
         }
-        status = run_first(queue, line);
+        status = faults.is_deep ? reach(queue, line, value) : run_first(queue, line);
         if (timeout_ns == 0) {
             break;
         }
@@ -226,7 +240,25 @@ static void overtake(hal_plugin *table)
 
 static void wait_second(hal_plugin *table)
 {
-    faults.first_only = true;
+    faults.most_waits = 1;
+    deferred(table);
+}
+
+static void wait_fifth(hal_plugin *table)
+{
+    faults.most_waits = 4;
+    deferred(table);
+}
+
+static void wait_value(hal_plugin *table)
+{
+    faults.value_is_short = true;
+    deferred(table);
+}
+
+static void wait_deep(hal_plugin *table)
+{
+    faults.is_deep = true;
     deferred(table);
 }
 
@@ -366,6 +398,9 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "two_waits", .table = two_waits},
                                 {.name = "elapsed_total", .table = elapsed_total},
                                 {.name = "wait_second", .table = wait_second},
+                                {.name = "wait_fifth", .table = wait_fifth},
+                                {.name = "wait_value", .table = wait_value},
+                                {.name = "wait_deep", .table = wait_deep},
                                 {.name = "overtake", .table = overtake},
                                 {.name = "two_copy", .table = two_copy},
                                 {.name = "elapsed_unit", .table = elapsed_unit},

@@ -148,8 +148,7 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
 {
     job *made = calloc(1, sizeof(*made));
     hal_plugin_wait *others = malloc(wait_count * sizeof(*waits) + 1);
-    const bool copied =
-        made && !faults.batch_is_kept && wrap_batch_copy(&made->batch, batch);
+    const bool copied = made && !faults.batch_is_kept && wrap_batch_copy(&made->batch, batch);
     if (!made || !others || !(copied || faults.batch_is_kept)) {
         free(others);
         free(made);
@@ -216,8 +215,7 @@ static hal_status threaded_create(hal_plugin_device *device, hal_plugin_queue **
     if (made) {
         made->queue = *queue;
     }
-    if (status == HAL_OK &&
-        (!made || pthread_create(&made->thread, NULL, work, made) != 0)) {
+    if (status == HAL_OK && (!made || pthread_create(&made->thread, NULL, work, made) != 0)) {
         wrap_drop(*queue);
         wrap_inside()->queue_destroy(device, *queue);
         return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no thread for a queue");
@@ -281,6 +279,20 @@ static void batch_kept(hal_plugin *table)
 {
     faults.batch_is_kept = true;
     threaded(table);
+}
+
+/* Limits above 100 ms are 100 ms. */
+static hal_status wait_at_most_100_ms(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    const uint64_t most = NANOSECONDS / 10;
+    const bool is_limit = timeout_ns != UINT64_MAX && timeout_ns > most;
+    return threaded_wait(queue, value, is_limit ? most : timeout_ns);
+}
+
+static void wait_100_ms(hal_plugin *table)
+{
+    threaded(table);
+    table->wait = wait_at_most_100_ms;
 }
 
 /* ---- Shared memory is the device's, not a queue's ---- */
@@ -374,4 +386,4 @@ static void kernel_latest(hal_plugin *table)
 const mutant mutants_threaded[] = {MUTANT(threaded),     MUTANT(wait_zero),   MUTANT(wait_endless),
                                    MUTANT(wait_micro),   MUTANT(shared_once), MUTANT(kernel_latest),
                                    MUTANT(wait_forever), MUTANT(wait_thread), MUTANT(batch_kept),
-                                   {.name = NULL}};
+                                   MUTANT(wait_100_ms),  {.name = NULL}};

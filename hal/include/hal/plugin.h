@@ -60,7 +60,9 @@ extern "C" {
  *  - Work that fails after `submit` has returned loses the device, see `submit`.
  *
  * The process:
- *  - A plugin never aborts, exits or prints.
+ *  - A plugin never aborts, exits, or prints to standard output or standard error.
+ *  - What a call takes of the process (memory, descriptors, threads, mappings) is returned with the
+ *    object, the batch or the wait that it was taken for.
  *  - hal calls entries in any locale and any floating-point environment. Kernels are compiled and
  *    run in the default environment, text for compilers is that of the locale "C", and nothing
  *    raises a floating-point trap that the program has set.
@@ -152,7 +154,8 @@ typedef enum hal_command_kind { /* hal_command.kind */
 } hal_command_kind;
 
 /* hal_command.flags: the command begins after all earlier commands of the queue have ended, and
- * sees their writes. Commands without it may overlap with earlier commands of their batch. */
+ * sees their writes. Commands without it may overlap with earlier commands of their batch, never
+ * with those of an earlier batch. */
 #define HAL_COMMAND_BARRIER 1u
 
 /* A range of memory. A length of 0 is a binding that the kernel does not touch; its memory is
@@ -161,11 +164,12 @@ typedef struct hal_binding {
     hal_plugin_memory *memory;
     uint64_t offset;   /* bytes from the beginning of the memory */
     uint64_t length;   /* bytes */
-    uint32_t access;   /* HAL_ACCESS_* */
+    uint32_t access;   /* HAL_ACCESS_*; what a WRITE does not write keeps its value */
     uint32_t reserved; /* 0 */
 } hal_binding;
 
-/* One command. Its bindings and scalars are ranges of the batch's arrays. */
+/* One command. Its bindings and scalars are ranges of the batch's arrays. Each number takes all
+ * values that its field and the limits of the device's record allow. */
 typedef struct hal_command {
     uint16_t kind;          /* hal_command_kind */
     uint16_t flags;         /* HAL_COMMAND_BARRIER */
@@ -313,7 +317,7 @@ typedef struct hal_plugin {
     const char *version;  /* for people */
     const char *build_id; /* changes whenever the plugin's code does: part of the cache's key */
 
-    /* (required) Describes the devices.
+    /* (required) Describes the devices: the same ones in the same order in each process.
      *   infos     records, written one after the other, each of the size that it states
      *   capacity  records that there is room for, of HAL_DEVICE_INFO_MAX_BYTES each
      *   count     number of all devices; hal calls again if it exceeds `capacity`
@@ -326,14 +330,15 @@ typedef struct hal_plugin {
     /* (required) Closes a device. All of its objects have been destroyed. */
     void (*device_close)(hal_plugin_device *device);
 
-    /* (optional) Bytes of device memory that are free, and all of them, at the moment. */
+    /* (optional) Bytes of device memory that are free, and all of them, at the moment. Memory that
+     * was allocated and written is not free. */
     hal_status (*memory_info)(hal_plugin_device *device, uint64_t *free_bytes,
                               uint64_t *total_bytes);
 
     /* (required) Allocates memory.
      *   kind   hal_memory_kind
      *   bytes  at least 1. The memory has at least that many, aligned to 256 bytes. Its content is
-     *          undefined.
+     *          undefined. Up to max_allocation it succeeds where the device has that much free.
      * Errors: OUT_OF_MEMORY, after which hal frees unused memory and tries again. */
     hal_status (*memory_allocate)(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory);
@@ -347,8 +352,9 @@ typedef struct hal_plugin {
      * and memory_invalidate. */
     hal_status (*memory_map)(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
 
-    /* (required) Compiles a kernel.
-     *   ir  verified, and legalised for the device's record; valid during the call
+    /* (required) Compiles a kernel, of any size that ir.h allows.
+     *   ir  verified, and legalised for the device's record; valid during the call. Kernels are the
+     *       same only if all of it is, except names: also in a cache on disk.
      * Errors: COMPILE with the compiler's log, UNSUPPORTED. */
     hal_status (*kernel_create)(hal_plugin_device *device, const hal_ir_kernel *ir,
                                 hal_plugin_kernel **kernel);
@@ -374,12 +380,13 @@ typedef struct hal_plugin {
      *
      * Work that fails after the call has returned OK loses the device: the values of its batch and
      * of all later batches count as reached, `wait` returns DEVICE_LOST for them, and so does every
-     * later submit to a queue of the device. */
+     * later submit to a queue of the device. For values that were reached before, `wait` returns OK
+     * or DEVICE_LOST. */
     hal_status (*submit)(hal_plugin_queue *queue, const hal_batch *batch,
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 
     /* (required) Waits until the queue has reached a value.
-     *   value       has been submitted
+     *   value       has been submitted; any number of batches may be in flight before it
      *   timeout_ns  nanoseconds, at most; 0 looks without waiting, UINT64_MAX waits without limit
      * Errors: TIMEOUT if the value is not reached by then, without a message; DEVICE_LOST. */
     hal_status (*wait)(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
@@ -387,7 +394,7 @@ typedef struct hal_plugin {
     /* (optional) Device time in nanoseconds between the ends of two batches, both reached.
      *   first   at least 1
      *   second  at least `first`
-     * The times of the last 1024 submitted batches are known.
+     * The times of the last 1024 submitted batches are known, in steps of 10 us at most.
      * Errors: INVALID_ARGUMENT for an older one, or its time. */
     hal_status (*queue_elapsed)(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
@@ -424,7 +431,7 @@ typedef struct hal_plugin {
     /* (optional) For mapped memory that is not coherent. hal calls memory_flush after the host
      * wrote a range and before a batch that uses it is submitted, and memory_invalidate after the
      * batches that wrote a range were waited for and before the host reads it. Ranges are in bytes
-     * and have any alignment. */
+     * and have any alignment. Bytes next to a range do not change, on either side. */
     hal_status (*memory_flush)(hal_plugin_device *device, hal_plugin_memory *memory,
                                uint64_t offset, uint64_t bytes);
     hal_status (*memory_invalidate)(hal_plugin_device *device, hal_plugin_memory *memory,

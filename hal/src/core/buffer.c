@@ -225,8 +225,7 @@ hal_status hal_buffer_map_end(hal_buffer *buffer)
                         buffer->label);
     }
     hal_hook_unmapped(buffer);
-    return buffer->kind == HAL_MEMORY_DOWNLOAD ? HAL_OK
-                                               : hal_buffer_flush(buffer, 0, buffer->bytes);
+    return hal_buffer_flush(buffer, 0, buffer->bytes); /* the host may have written to any kind */
 }
 
 hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)

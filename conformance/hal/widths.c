@@ -1,0 +1,233 @@
+/* widths.c: numbers that cross the plugin's table, at each power of two up to what the device
+ * claims: offsets, lengths, indices, the places of a command's bindings and scalars. Only some
+ * words of each place are touched: memory that comes with the first touch is hardly taken. */
+#include <hal/hal.h>
+#include <stdio.h>
+
+#include "case/cases.h"
+#include "hal/fixture.h"
+
+enum { FIRST_POWER = 8, MOST_POWERS = 40 };
+
+static void release_and_trim(void *object)
+{
+    hal_buffer *buffer = object;
+    hal_device *device = hal_buffer_get_device(buffer);
+    hal_buffer_release(buffer);
+    hal_device_trim(device);
+}
+
+/* A buffer of half of the largest allocation, or of half of the free memory where that is less:
+ * that much a device has. */
+static hal_buffer *half_of_most(case_run *run, uint64_t most, uint64_t *bytes)
+{
+    hal_memory_statistics memory = {0};
+    hal_buffer *buffer = NULL;
+    case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    *bytes = most / 2;
+    *bytes = *bytes < memory.free_bytes / 2 ? *bytes : memory.free_bytes / 2;
+    *bytes -= *bytes % 4096;
+    const hal_status status = hal_buffer_create(run->device, HAL_MEMORY_DEVICE, *bytes, &buffer);
+    case_check(run, status == HAL_OK,
+               "%llu bytes, half of what is claimed and of what is free, cannot be allocated: %s",
+               (unsigned long long)*bytes, hal_status_message());
+    case_own(run, release_and_trim, buffer);
+    return buffer;
+}
+
+/* out[base] = value */
+static hal_kernel *word_kernel(case_run *run)
+{
+    hal_ir_builder *b = case_builder(run, "word");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value base = hal_ir_scalar_value(b, "base", HAL_TYPE_U32);
+    hal_ir_store(b, out, base, hal_ir_scalar_value(b, "value", HAL_TYPE_U32));
+    return case_kernel(run, b);
+}
+
+static void word_dispatch(case_run *run, hal_kernel *kernel, hal_range range, uint32_t base,
+                          uint32_t value)
+{
+    const uint32_t grid[3] = {1, 1, 1}, scalars[2] = {base, value};
+    case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, &range, 1, scalars, sizeof scalars),
+            "hal_queue_dispatch");
+}
+
+static void word_check(case_run *run, hal_buffer *buffer, uint64_t offset, uint32_t expected,
+                       const char *what)
+{
+    uint32_t word = 0;
+    case_ok(run, hal_queue_read(run->queue, buffer, offset, sizeof word, &word), "hal_queue_read");
+    case_check(run, word == expected, "the word at %llu, where %s, is 0x%x instead of 0x%x",
+               (unsigned long long)offset, what, word, expected);
+}
+
+/* At each power of two a kernel's binding, a fill, a copy's source and its target. A width that is
+ * too small puts one of them near the beginning, and its word is not there. */
+static void offsets(case_run *run, const void *parameters)
+{
+    enum { FILLED = 64, COPIED = 128, TAG = 0x5a000000, FILL_TAG = 0x33000000 };
+    uint64_t bytes = 0;
+    hal_kernel *kernel = word_kernel(run);
+    hal_buffer *buffer = half_of_most(run, run->info->max_allocation, &bytes);
+    const uint32_t step = run->info->binding_alignment > 256 ? run->info->binding_alignment : 256;
+    uint32_t first = FIRST_POWER, end = first;
+    while (UINT64_C(1) << first < step) {
+        first++;
+    }
+    for (uint32_t k = first; k < MOST_POWERS && (UINT64_C(1) << k) + 2 * step < bytes; k++) {
+        const uint64_t at = UINT64_C(1) << k;
+        word_dispatch(run, kernel, (hal_range){buffer, at, 4}, 0, TAG + k);
+        case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, at + FILLED, 4}, FILL_TAG + k),
+                "hal_queue_fill");
+        case_ok(run,
+                hal_queue_copy(run->queue, (hal_range){buffer, at, 4},
+                               (hal_range){buffer, at + COPIED, 4}),
+                "hal_queue_copy");
+        end = k + 1;
+    }
+    for (uint32_t k = first; k < end; k++) {
+        const uint64_t at = UINT64_C(1) << k;
+        word_check(run, buffer, at, TAG + k, "a kernel's binding begins");
+        word_check(run, buffer, at + FILLED, FILL_TAG + k, "a fill begins");
+        word_check(run, buffer, at + COPIED, TAG + k, "a copy's target begins");
+    }
+    const uint64_t last = bytes - step;
+    word_dispatch(run, kernel, (hal_range){buffer, last, step}, step / 4 - 1, TAG);
+    word_check(run, buffer, bytes - 4, TAG, "the memory ends");
+}
+
+/* Elements at each power of two of one binding of the whole buffer. */
+static void indices(case_run *run, const void *parameters)
+{
+    enum { TAG = 0x3c000000 };
+    uint64_t bytes = 0;
+    hal_kernel *kernel = word_kernel(run);
+    hal_buffer *buffer = half_of_most(run, run->info->max_binding, &bytes);
+    const uint64_t most = (UINT64_C(1) << 34) - 4; /* an index is an u32 */
+    bytes = bytes < most ? bytes : most;
+    const hal_range whole = {buffer, 0, bytes};
+    for (uint32_t k = FIRST_POWER; UINT64_C(1) << k < bytes; k++) {
+        word_dispatch(run, kernel, whole, (uint32_t)((UINT64_C(1) << k) / 4), TAG + k);
+    }
+    word_dispatch(run, kernel, whole, (uint32_t)(bytes / 4 - 1), TAG);
+    for (uint32_t k = FIRST_POWER; UINT64_C(1) << k < bytes; k++) {
+        word_check(run, buffer, UINT64_C(1) << k, TAG + k, "a kernel's element is");
+    }
+    word_check(run, buffer, bytes - 4, TAG, "a kernel's last element is");
+}
+
+/* Fills and copies of one word more than each power of two, the last word of each of which is
+ * looked at. */
+static void lengths(case_run *run, const void *parameters)
+{
+    enum { LEAST = 12, MOST = 27, LAST = 1 << MOST };
+    hal_memory_statistics memory = {0};
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    const uint64_t side = (uint64_t)LAST + 4096;
+    if (memory.free_bytes < 8 * side || run->info->max_allocation < 2 * side) {
+        case_unsupported(run, "the device has %llu bytes free, and allocations of at most %llu",
+                         (unsigned long long)memory.free_bytes,
+                         (unsigned long long)run->info->max_allocation);
+    }
+    hal_buffer *buffer = NULL;
+    case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 2 * side, &buffer),
+            "hal_buffer_create");
+    case_own(run, release_and_trim, buffer);
+    for (uint32_t k = LEAST; k <= MOST; k++) {
+        const uint64_t length = (UINT64_C(1) << k) + 4;
+        const hal_range from = {buffer, 0, length}, to = {buffer, side, length};
+        case_ok(run, hal_queue_fill(run->queue, from, 0x01000000 + k), "hal_queue_fill");
+        case_ok(run, hal_queue_copy(run->queue, from, to), "hal_queue_copy");
+        word_check(run, buffer, length - 4, 0x01000000 + k, "a long fill ends");
+        word_check(run, buffer, side + length - 4, 0x01000000 + k, "a long copy ends");
+    }
+}
+
+enum { SCALARS = HAL_IR_MAX_SCALAR_BYTES / 4, PLACES = 3 };
+static const uint32_t places[PLACES] = {0, SCALARS / 2, SCALARS - 1};
+
+/* out[0] = the sum of the first word of each binding and of three scalars. */
+static hal_kernel *sum_kernel(case_run *run, uint32_t bindings)
+{
+    hal_ir_memory_id x[HAL_IR_MAX_BINDINGS];
+    hal_ir_builder *b = case_builder(run, "sum");
+    hal_ir_group_size(b, 1, 1, 1);
+    for (uint32_t i = 0; i < bindings; i++) {
+        char name[8] = {'x', (char)('a' + i), 0};
+        x[i] = hal_ir_binding(b, name, HAL_TYPE_U32,
+                              i + 1 < bindings ? HAL_ACCESS_READ : HAL_ACCESS_WRITE);
+    }
+    const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    hal_ir_value sum = hal_ir_u32(b, 0);
+    for (uint32_t i = 0, next = 0; i < SCALARS; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%u", i);
+        const hal_ir_value scalar = hal_ir_scalar_value(b, name, HAL_TYPE_U32);
+        if (next < PLACES && i == places[next]) {
+            sum = hal_ir_add(b, sum, scalar);
+            next++;
+        }
+    }
+    for (uint32_t i = 0; i + 1 < bindings; i++) {
+        const hal_ir_value factor = hal_ir_u32(b, i + 1);
+        sum = hal_ir_add(b, sum, hal_ir_mul(b, hal_ir_load(b, x[i], zero), factor));
+    }
+    hal_ir_store(b, x[bindings - 1], zero, sum);
+    return case_kernel(run, b);
+}
+
+/* A batch of the greatest length, each of whose commands has all bindings and all scalars. */
+static void batch_arrays(case_run *run, const void *parameters)
+{
+    enum { COMMANDS = HAL_QUEUE_BATCH_COMMANDS - 1 };
+    const uint32_t bindings = run->info->max_bindings,
+                   words = run->info->binding_alignment > 4 ? run->info->binding_alignment / 4 : 1;
+    const uint32_t grid[3] = {1, 1, 1};
+    hal_kernel *kernel = sum_kernel(run, bindings);
+    hal_buffer *x = words_create(run, run->queue, COMMANDS * words, 7, 1);
+    hal_buffer *out = words_create(run, run->queue, COMMANDS * words, 0, 0);
+    uint32_t *seen = case_allocate(run, COMMANDS * words, sizeof *seen);
+    uint32_t scalars[SCALARS] = {0};
+    hal_range ranges[HAL_IR_MAX_BINDINGS];
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_queue_set_batch(run->queue, COMMANDS, COMMANDS), "hal_queue_set_batch");
+    for (uint32_t i = 0; i < COMMANDS; i++) {
+        for (uint32_t k = 0; k < bindings; k++) {
+            const uint32_t place = k + 1 < bindings ? (i + k) % COMMANDS : i;
+            ranges[k] = (hal_range){k + 1 < bindings ? x : out, 4ull * place * words, 4};
+        }
+        for (uint32_t k = 0; k < PLACES; k++) {
+            scalars[places[k]] = i * (1000 + k);
+        }
+        case_ok(
+            run,
+            hal_queue_dispatch(run->queue, kernel, grid, ranges, bindings, scalars, sizeof scalars),
+            "hal_queue_dispatch");
+    }
+    case_ok(run, hal_queue_read(run->queue, out, 0, 4ull * COMMANDS * words, seen), "read");
+    case_ok(run, hal_queue_set_batch(run->queue, 0, 0), "hal_queue_set_batch");
+    for (uint32_t i = 0; i < COMMANDS; i++) {
+        uint32_t expected = 0;
+        for (uint32_t k = 0; k < PLACES; k++) {
+            expected += i * (1000 + k);
+        }
+        for (uint32_t k = 0; k + 1 < bindings; k++) {
+            expected += (7 + (i + k) % COMMANDS * words) * (k + 1);
+        }
+        case_check(run, seen[i * words] == expected,
+                   "command %u of %d with %u bindings and %u bytes of scalars wrote %u instead of "
+                   "%u",
+                   i, COMMANDS, bindings, (uint32_t)sizeof scalars, seen[i * words], expected);
+    }
+}
+
+void cases_hal_widths(case_list *list)
+{
+    case_add(list, offsets, NULL, 0, "widths/offsets");
+    case_add(list, indices, NULL, 0, "widths/indices");
+    case_add(list, lengths, NULL, 0, "widths/lengths");
+    case_add(list, batch_arrays, NULL, 0, "widths/batch_arrays");
+}
