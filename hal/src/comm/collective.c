@@ -630,7 +630,8 @@ static hal_status ordered_record(const collective_plan *of)
 {
     hal_status status = hal_backend_compare(of->comm, of->queue, &of->call, of->since);
     if (status == HAL_OK) {
-        status = hal_ordered_record(of->comm, of->queue, &of->call, of->send, of->recv, of->since);
+        status = hal_ordered_record(of->comm, of->queue, &of->call, of->send, of->recv, of->since,
+                                    HAL_ORDERED_LIMITS);
     }
     return status == HAL_OK ? hal_flush_waits(of->queue, NULL) : status;
 }

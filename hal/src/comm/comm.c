@@ -17,9 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RECEIVED_BYTES (UINT64_C(64) << 20)
-#define GATHERED_BYTES (UINT64_C(2) << 20) /* up to which a second call costs more than the data */
-
 /* A closed fence is polled without a pause at first, 0.1 us or more each time: other ranks usually
  * come soon. The processor is kept meanwhile, since another program would use it for a time slice
  * of milliseconds; where ranks share processors, they get it soon. */
@@ -56,7 +53,6 @@ hal_status hal_comm_make(hal_device *device, hal_mailbox *mailbox, uint32_t rank
     made->count = count;
     made->policy = ranks_are_crowded(mailbox, count) ? &crowded_policy : &free_policy;
     made->time_limit_ns = time_limit_ns;
-    made->limits = (hal_comm_limits){RECEIVED_BYTES, GATHERED_BYTES};
     if (mailbox) {
         hal_direct_post(mailbox, rank, made->key);
     }

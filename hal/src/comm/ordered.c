@@ -20,6 +20,7 @@ typedef struct ordered_plan {
     uint64_t since;
     uint64_t size;  /* of an element */
     uint64_t bytes; /* count * size */
+    const hal_ordered_limits *limits;
 } ordered_plan;
 
 static hal_range range_part(hal_range range, uint64_t offset, uint64_t bytes)
@@ -35,7 +36,7 @@ static hal_status scratch_range(const ordered_plan *of, uint32_t which, uint64_t
 }
 
 /* Every rank keeps the result, but of a reduce only the root does. */
-static int has_result(const ordered_plan *of)
+static bool has_result(const ordered_plan *of)
 {
     return of->call->kind != HAL_COLLECTIVE_REDUCE || of->call->root == of->comm->rank;
 }
@@ -95,13 +96,13 @@ static hal_status scattered_piece(const ordered_plan *of, uint64_t at, uint64_t 
 static hal_status whole_reduce(const ordered_plan *of)
 {
     const uint64_t ranks = of->comm->count, parts = ranks * CHUNK_ALIGNMENT;
-    const hal_comm_limits *limits = &of->comm->limits;
-    const uint64_t most_gathered = limits->received_bytes / parts * CHUNK_ALIGNMENT;
-    const uint64_t most_scattered = limits->received_bytes / parts * parts;
+    const uint64_t most_gathered = of->limits->received_bytes / parts * CHUNK_ALIGNMENT;
+    const uint64_t most_scattered = of->limits->received_bytes / parts * parts;
     hal_status status = HAL_OK;
     for (uint64_t at = 0; status == HAL_OK && at < of->bytes;) {
         const uint64_t rest = of->bytes - at;
-        const int gathers = ranks == 2 || ranks * rest <= limits->gathered_bytes || rest < parts;
+        const bool gathers =
+            ranks == 2 || ranks * rest <= of->limits->gathered_bytes || rest < parts;
         const uint64_t most = gathers ? most_gathered : most_scattered;
         uint64_t bytes = rest < most ? rest : most;
         bytes = gathers ? bytes : bytes / parts * parts;
@@ -142,7 +143,7 @@ static hal_status scatter_piece(const ordered_plan *of, uint64_t at, uint64_t by
 static hal_status reduce_scatter(const ordered_plan *of)
 {
     const uint64_t parts = of->comm->count * CHUNK_ALIGNMENT;
-    const uint64_t most = of->comm->limits.received_bytes / parts * CHUNK_ALIGNMENT;
+    const uint64_t most = of->limits->received_bytes / parts * CHUNK_ALIGNMENT;
     hal_status status = HAL_OK;
     for (uint64_t at = 0; status == HAL_OK && at < of->bytes; at += most) {
         const uint64_t rest = of->bytes - at;
@@ -152,7 +153,8 @@ static hal_status reduce_scatter(const ordered_plan *of)
 }
 
 hal_status hal_ordered_record(hal_comm *comm, hal_queue *queue, const hal_mailbox_call *call,
-                              hal_range send, hal_range recv, uint64_t since)
+                              hal_range send, hal_range recv, uint64_t since,
+                              const hal_ordered_limits *limits)
 {
     ordered_plan of = {.comm = comm,
                        .queue = queue,
@@ -160,6 +162,7 @@ hal_status hal_ordered_record(hal_comm *comm, hal_queue *queue, const hal_mailbo
                        .send = send,
                        .recv = recv,
                        .since = since,
+                       .limits = limits,
                        .size = hal_type_size((hal_type)call->type)};
     of.bytes = call->count * of.size;
     HAL_TRY(hal_comm_stage_for(comm, queue, &of.stage));

@@ -28,12 +28,6 @@ typedef struct hal_comm_stage {
 
 typedef struct hal_backend hal_backend; /* backend_create.h */
 
-/* Where reductions in the order of the ranks (ordered.h) are divided. Tests set lower values. */
-typedef struct hal_comm_limits {
-    uint64_t received_bytes; /* at most received at once; at least 256 for each rank */
-    uint64_t gathered_bytes; /* of all contributions, up to which each rank receives all of them */
-} hal_comm_limits;
-
 struct hal_comm {
     _Atomic uint32_t references;
     hal_device *device;
@@ -43,7 +37,6 @@ struct hal_comm {
     const hal_poll_policy *policy; /* of its fences */
     uint64_t key[2]; /* that of the mailbox, by which others recognise this memory (direct.h) */
     uint64_t time_limit_ns;
-    hal_comm_limits limits; /* the same on all ranks */
 
     /* Of the thread that records. */
     uint64_t last_step;
