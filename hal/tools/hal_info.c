@@ -120,8 +120,8 @@ typedef struct opened_device {
     hal_status status; /* the thread's message tells more of a failure */
     hal_device_info info;
     hal_memory_statistics memory;
-    char faults[2048]; /* lines, see hal_device_get_quirks */
-    char backend[256];  /* see hal_comm_get_backend */
+    char quirks[2048]; /* lines, see hal_device_get_quirks */
+    char backend[256]; /* see hal_comm_get_backend */
 } opened_device;
 
 static opened_device device_look(const hal_plugin_report *plugin, uint32_t index)
@@ -133,7 +133,7 @@ static opened_device device_look(const hal_plugin_report *plugin, uint32_t index
     seen.status = hal_device_open(selection, &device);
     if (seen.status == HAL_OK) {
         seen.info = *hal_device_get_info(device);
-        snprintf(seen.faults, sizeof seen.faults, "%s", hal_device_get_quirks(device));
+        snprintf(seen.quirks, sizeof seen.quirks, "%s", hal_device_get_quirks(device));
         hal_comm_get_backend(device, sizeof seen.backend, seen.backend);
         seen.status = hal_device_get_memory(device, &seen.memory);
     }
@@ -179,12 +179,12 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     json_words("matrix_types", info->matrix_types, type_words);
     json_words("exactness", info->exactness, exactness_words);
     json_words("features", info->features, feature_words);
-    char fault[512];
-    const char *rest = seen.faults, *comma = "";
-    printf(",\n       \"driver_faults\": [");
-    for (; line_next(&rest, fault, sizeof fault); comma = ", ") {
+    char quirk[512];
+    const char *rest = seen.quirks, *comma = "";
+    printf(",\n       \"driver_quirks\": [");
+    for (; line_next(&rest, quirk, sizeof quirk); comma = ", ") {
         printf("%s", comma);
-        json_write_text(stdout, fault);
+        json_write_text(stdout, quirk);
     }
     printf("],\n       \"collectives\": ");
     json_write_text(stdout, seen.backend);
@@ -315,9 +315,9 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("exactness", info->exactness, exactness_words);
     print_words("features", info->features, feature_words);
     printf("  %-20s %s\n", "collectives", seen.backend);
-    char fault[512];
-    for (const char *rest = seen.faults; line_next(&rest, fault, sizeof fault);) {
-        printf("  %-20s %s\n", "driver fault", fault);
+    char quirk[512];
+    for (const char *rest = seen.quirks; line_next(&rest, quirk, sizeof quirk);) {
+        printf("  %-20s %s\n", "driver quirk", quirk);
     }
     printf("\n");
 }
@@ -347,8 +347,8 @@ static void print_text(const hal_registry_report *report)
         const hal_plugin_report *plugin = &report->plugins[i];
         printf("  %s\n", plugin->path);
         if (plugin->status == HAL_OK) {
-            printf("    %s %s, %u device%s\n", plugin->name, plugin->version,
-                   plugin->device_count, plugin->device_count == 1 ? "" : "s");
+            printf("    %s %s, %u device%s\n", plugin->name, plugin->version, plugin->device_count,
+                   plugin->device_count == 1 ? "" : "s");
         } else {
             printf("    not usable: %s\n    %s\n", hal_status_name(plugin->status),
                    plugin->message);

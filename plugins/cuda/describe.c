@@ -1,7 +1,7 @@
 /* What a device is, in hal's terms. */
 #include "describe.h"
 
-#include "quirks.h"
+#include "capability.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -107,7 +107,8 @@ hal_status cuda_describe(cuda_device device, hal_device_info *info)
         return status;
     }
     cu->cuDriverGetVersion(&version);
-    const uint32_t capability = cuda_describe_capability(device), quirks = cuda_quirks(capability);
+    const uint32_t capability = cuda_describe_capability(device),
+                   features = cuda_features(capability);
     info->kind = cuda_describe_attribute(device, CUDA_DEVICE_INTEGRATED) ? HAL_DEVICE_INTEGRATED
                                                                          : HAL_DEVICE_DISCRETE;
     char release[32];
@@ -117,10 +118,10 @@ hal_status cuda_describe(cuda_device device, hal_device_info *info)
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", capability);
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
     info->features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH |
-                      HAL_FEATURE_ZERO_COPY |
-                      (quirks & CUDA_QUIRK_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0);
+                     HAL_FEATURE_ZERO_COPY |
+                     (features & CUDA_FEATURE_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0);
     info->matrix_types =
-        quirks & CUDA_QUIRK_MATRIX_UNITS
+        features & CUDA_FEATURE_MATRIX_UNITS
             ? HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)
             : 0;
     describe_limits(device, info);

@@ -2,7 +2,7 @@
 #include "device.h"
 
 #include "describe.h"
-#include "quirks.h"
+#include "capability.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +170,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     }
     if (status == HAL_OK) {
         made->capability = cuda_describe_capability(made->ordinal);
-        made->quirks = cuda_quirks(made->capability);
+        made->features = cuda_features(made->capability);
         const uint32_t units = cuda_describe_attribute(made->ordinal, CUDA_DEVICE_MULTIPROCESSORS);
         made->units = units > 0 ? units : 1;
         status = device_read_variables(made);

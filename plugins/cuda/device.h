@@ -22,7 +22,7 @@ struct hal_plugin_device {
     cuda_device ordinal;
     cuda_context context;       /* the primary context, retained */
     uint32_t capability;        /* compute capability, 10 * major + minor: 90 for 9.0 */
-    uint32_t quirks;            /* CUDA_QUIRK_*, see quirks.h */
+    uint32_t features;          /* CUDA_FEATURE_*, see capability.h */
     bool stream_writes;         /* streams can write a counter that the host reads */
     uint32_t chain_min;         /* dispatches in a row from which they are submitted as a chain */
     uint32_t dedicate_after;    /* equal runs after which one gets a dedicated chain */

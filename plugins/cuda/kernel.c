@@ -4,7 +4,7 @@
 
 #include "lower/lower.h"
 #include "memory.h"
-#include "quirks.h"
+#include "capability.h"
 
 #include <kit/hash.h>
 #include <kit/native_dump.h>
@@ -177,7 +177,7 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
         return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a kernel");
     }
     kernel_set_layout(device, made, ir);
-    made->waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0;
+    made->waits_itself = (device->features & CUDA_FEATURE_EARLY_START) != 0;
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
         cuda_kernel_source source = {.name = ir->names + ir->name, .write = ir_write, .what = ir};

@@ -1,5 +1,5 @@
-/* Quirks: what the plugin does differently on request. No device is known to need one; they exist
- * for the first runs on hardware. */
+/* What single drivers may get wrong, and what the plugin then does. No driver is known to have one
+ * of these quirks; HAL_METAL_QUIRKS sets them in the first runs on hardware. */
 #ifndef PLUGINS_METAL_QUIRKS_H
 #define PLUGINS_METAL_QUIRKS_H
 

@@ -58,9 +58,9 @@ HAL_API void hal_device_release(hal_device *device);
  * null. */
 HAL_API const hal_device_info *hal_device_get_info(const hal_device *device);
 
-/* Returns what hal does not offer of the device although its plugin claims it, as the driver gets
- * it wrong: lines "feature: reason"; "" for nothing. hal asks once per driver, by short kernels of
- * known answers in a process of its own; HAL_PROBE=off skips it.
+/* Returns the quirks that hal has found in the driver: features that the plugin claims, the driver
+ * gets wrong and hal therefore does not offer, as lines "feature: reason"; "" for none. hal tests a
+ * driver once, by short kernels with known results in a separate process; HAL_PROBE=off skips it.
  * Ownership: the device's, valid as long as the device. Threads: any. Errors: none; null returns
  * "". */
 HAL_API const char *hal_device_get_quirks(const hal_device *device);

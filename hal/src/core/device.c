@@ -57,7 +57,7 @@ const hal_device_info *hal_device_get_info(const hal_device *device)
 const char *hal_device_get_quirks(const hal_device *device)
 {
     const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_quirks");
-    return device && status == HAL_OK && device->faults ? device->faults : "";
+    return device && status == HAL_OK && device->quirks ? device->quirks : "";
 }
 
 const char *hal_device_get_plugin_name(const hal_device *device)

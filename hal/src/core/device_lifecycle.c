@@ -39,7 +39,7 @@ static void device_close(hal_device *device)
     device->plugin->device_close(device->handle);
     hal_event_end(&event, HAL_OK);
     hal_log(HAL_LOG_INFO, "closed %s:%u", device->plugin->name, device->index);
-    free(device->faults);
+    free(device->quirks);
     hal_hook_retire(HAL_OBJECT_DEVICE, device, sizeof *device, free);
     hal_registry_unlock();
 }
@@ -83,13 +83,13 @@ static hal_status device_create(const hal_candidate *candidate, hal_device **dev
     made->cache.device_id = made->info.id;
     snprintf(made->cache.identity, sizeof made->cache.identity, "%s %s %s %s", module->table.name,
              module->table.build_id, made->info.driver, made->info.architecture);
-    hal_probe_device(module, made->index, &made->cache, &made->info, &made->faults);
+    hal_probe_device(module, made->index, &made->cache, &made->info, &made->quirks);
     const hal_status status = device_open_plugin(made);
     if (status != HAL_OK) {
         hal_device_failed(made, status, "opening %s", made->info.name);
         hal_kernel_cache_destroy(kernels);
         hal_pool_destroy(pool);
-        free(made->faults);
+        free(made->quirks);
         free(made);
         return status;
     }

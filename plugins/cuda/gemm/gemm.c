@@ -9,7 +9,7 @@
 #include "gemm/tile/ring.h"
 #include "gemm/wgmma.h"
 #include "kernel.h"
-#include "quirks.h"
+#include "capability.h"
 
 #include <kit/hash.h>
 #include <stdio.h>
@@ -300,7 +300,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
         .binding_count = 4 + description->input_count,
         .scalar_bytes = 2 * sizeof(double),
         .dynamic_shared = shared_bytes(&plan.key),
-        .waits_itself = (device->quirks & CUDA_QUIRK_EARLY_START) != 0,
+        .waits_itself = (device->features & CUDA_FEATURE_EARLY_START) != 0,
         .in_clusters = cuda_gemm_cluster(&plan.key) > 1,
         .gemm = launch,
         .groups = launch->groups,

@@ -311,7 +311,7 @@ void cuda_lower_extreme(cuda_lowering *l, hal_type type, bool minimum, cuda_oper
 {
     const cuda_operand name = cuda_text(minimum ? "min" : "max"), suffix = cuda_type(type);
     const bool is_f32 = type == HAL_TYPE_F32;
-    if (is_f32 && (l->quirks & CUDA_QUIRK_NAN_EXTREMES)) {
+    if (is_f32 && (l->features & CUDA_FEATURE_NAN_EXTREMES)) {
         cuda_emit(l, "$.NaN.f32 $, $, $;", name, result, a, b);
         return;
     }

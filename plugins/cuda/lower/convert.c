@@ -127,7 +127,7 @@ void cuda_pack_halves(cuda_lowering *l, hal_type type, cuda_operand word, cuda_o
                       cuda_operand high)
 {
     const bool is_f16 = type == HAL_TYPE_F16, both = high.kind != CUDA_TEXT;
-    if (l->quirks & CUDA_QUIRK_PACKED_HALVES) {
+    if (l->features & CUDA_FEATURE_PACKED_HALVES) {
         const cuda_operand zero = {CUDA_FLOAT_BITS, 0};
         cuda_emit(l, is_f16 ? "cvt.rn.f16x2.f32 $, $, $;" : "cvt.rn.bf16x2.f32 $, $, $;", word,
                   both ? high : zero, low);

@@ -165,7 +165,7 @@ static void write_header(const cuda_lowering *l, uint32_t capability, kit_text *
                      layout.shared_bytes);
     }
     cuda_write_registers(l, text);
-    if (l->quirks & CUDA_QUIRK_EARLY_START) {
+    if (l->features & CUDA_FEATURE_EARLY_START) {
         /* Every work-item waits, so that a kernel after this one comes after both. */
         kit_text_add(text, "griddepcontrol.wait;\n");
     }
@@ -187,7 +187,7 @@ void cuda_layout_of(const hal_ir_kernel *kernel, cuda_layout *layout)
 hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t capability, kit_text *text)
 {
     cuda_lowering l = {
-        .kernel = kernel, .quirks = cuda_quirks(capability), .body = {.host = text->host}};
+        .kernel = kernel, .features = cuda_features(capability), .body = {.host = text->host}};
     void *scratch = NULL;
     hal_status status = cuda_lowering_init(&l, &scratch);
     if (status != HAL_OK) {

@@ -100,7 +100,7 @@ static cuda_operand emit_atan(cuda_lowering *l, cuda_operand x)
 /* Without the instruction: 1 - 2 / (exp(2 x) + 1). */
 static cuda_operand emit_tanh(cuda_lowering *l, cuda_operand x)
 {
-    if (l->quirks & CUDA_QUIRK_APPROXIMATE_TANH) {
+    if (l->features & CUDA_FEATURE_APPROXIMATE_TANH) {
         return emit_unary(l, "tanh.approx.f32", x);
     }
     const cuda_operand one = f32_constant(1.0f);

@@ -144,7 +144,7 @@ static const char *load_name(const cuda_lowering *l, uint32_t memory)
         return "ld.shared";
     }
     return l->kernel->memories[memory].access == HAL_ACCESS_READ &&
-                   !(l->quirks & CUDA_QUIRK_EARLY_START)
+                   !(l->features & CUDA_FEATURE_EARLY_START)
                ? "ld.global.nc"
                : "ld.global";
 }
@@ -361,7 +361,7 @@ static void lower_copy(cuda_lowering *l, uint32_t index)
     const uint32_t bytes = r->width * hal_type_size(l->kernel->memories[r->aux].type);
     const ptx_place to = place_of(l, r->aux, r->a, 0),
                     from = place_of(l, (uint32_t)r->imm, r->d, 0);
-    if (!(l->quirks & CUDA_QUIRK_ASYNC_COPY) || bytes < 4) {
+    if (!(l->features & CUDA_FEATURE_ASYNC_COPY) || bytes < 4) {
         lower_copy_at_once(l, r, &to, &from, bytes);
         return;
     }
@@ -398,12 +398,12 @@ bool cuda_lower_memory(cuda_lowering *l, uint32_t index)
         lower_copy(l, index);
         return true;
     case HAL_IR_ASYNC_COMMIT:
-        if (l->quirks & CUDA_QUIRK_ASYNC_COPY) {
+        if (l->features & CUDA_FEATURE_ASYNC_COPY) {
             cuda_emit(l, "cp.async.commit_group;");
         }
         return true;
     case HAL_IR_ASYNC_WAIT:
-        if (l->quirks & CUDA_QUIRK_ASYNC_COPY) {
+        if (l->features & CUDA_FEATURE_ASYNC_COPY) {
             cuda_emit(l, "cp.async.wait_group $;", cuda_integer(r->imm));
         }
         return true;

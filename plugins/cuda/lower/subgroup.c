@@ -55,7 +55,7 @@ static void lower_reduce(cuda_lowering *l, uint32_t index)
     const hal_ir_record *r = &l->kernel->records[index];
     const cuda_operand mask = {CUDA_WORD, l->lane_mask};
     const cuda_operand value = cuda_in_register(l, r->a, 0), result = cuda_define(l, index);
-    if ((l->quirks & CUDA_QUIRK_WARP_REDUCE) && hal_type_is_integer(r->type) &&
+    if ((l->features & CUDA_FEATURE_WARP_REDUCE) && hal_type_is_integer(r->type) &&
         hal_type_size(r->type) == 4) {
         cuda_emit(l, "redux.sync.$$ $, $, $;", cuda_text(reduce_names[r->aux]), cuda_type(r->type),
                   result, value, mask);

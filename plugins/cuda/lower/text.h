@@ -2,7 +2,7 @@
 #ifndef PLUGINS_CUDA_LOWER_TEXT_H
 #define PLUGINS_CUDA_LOWER_TEXT_H
 
-#include "quirks.h"
+#include "capability.h"
 
 #include <hal/ir.h>
 #include <kit/text.h>
@@ -46,7 +46,7 @@ typedef struct cuda_block {
 
 typedef struct cuda_lowering {
     const hal_ir_kernel *kernel;
-    uint32_t quirks; /* CUDA_QUIRK_* */
+    uint32_t features; /* CUDA_FEATURE_* */
     kit_text body;
     uint32_t used[CUDA_CLASSES];                /* registers */
     uint32_t *numbers;                          /* of the first register of each record */

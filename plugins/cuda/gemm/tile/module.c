@@ -9,7 +9,7 @@ hal_status cuda_gemm_module_write(const cuda_gemm_key *key, const cuda_gemm_writ
                                   kit_text *text)
 {
     cuda_lowering l = {
-        .kernel = key->epilogue, .quirks = cuda_quirks(90), .body = {.host = text->host}};
+        .kernel = key->epilogue, .features = cuda_features(90), .body = {.host = text->host}};
     void *scratch = NULL;
     HAL_TRY(key->epilogue ? cuda_lowering_init(&l, &scratch) : HAL_OK);
     l.used[CUDA_FLOAT] = writers->sums;

@@ -1,12 +1,12 @@
-/* What some devices have and others lack, as far as the plugin depends on it: each quirk with its
- * effect here, and the condition for it in the table of quirks.c. */
-#ifndef PLUGINS_CUDA_QUIRKS_H
-#define PLUGINS_CUDA_QUIRKS_H
+/* What some devices have and others lack, as far as the plugin depends on it: each feature with its
+ * effect here, and the condition for it in the table of capability.c. */
+#ifndef PLUGINS_CUDA_CAPABILITY_H
+#define PLUGINS_CUDA_CAPABILITY_H
 
 #include <stdint.h>
 
 /* X(name, effect) */
-#define CUDA_QUIRKS(X)                                                                      \
+#define CUDA_FEATURES(X)                                                                    \
     X(APPROXIMATE_TANH, "fast tanh is one instruction")                                     \
     X(ASYNC_COPY, "asynchronous copies are cp.async, of 4, 8 or 16 bytes")                  \
     X(PACKED_HALVES, "one cvt rounds two f32 to f16 or bf16 and packs them into a word")    \
@@ -18,18 +18,18 @@
                    "while the kernel is there")
 
 enum {
-#define QUIRK(name, effect) CUDA_QUIRK_NUMBER_##name,
-    CUDA_QUIRKS(QUIRK)
-#undef QUIRK
+#define FEATURE(name, effect) CUDA_FEATURE_NUMBER_##name,
+    CUDA_FEATURES(FEATURE)
+#undef FEATURE
 };
 
 enum {
-#define QUIRK(name, effect) CUDA_QUIRK_##name = 1 << CUDA_QUIRK_NUMBER_##name,
-    CUDA_QUIRKS(QUIRK)
-#undef QUIRK
+#define FEATURE(name, effect) CUDA_FEATURE_##name = 1 << CUDA_FEATURE_NUMBER_##name,
+    CUDA_FEATURES(FEATURE)
+#undef FEATURE
 };
 
-/* The quirks of a compute capability, 10 * major + minor. Threads: any. */
-uint32_t cuda_quirks(uint32_t capability);
+/* The features of a compute capability, 10 * major + minor. Threads: any. */
+uint32_t cuda_features(uint32_t capability);
 
 #endif

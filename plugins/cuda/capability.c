@@ -1,0 +1,28 @@
+/* Which devices have which feature; see capability.h. */
+#include "capability.h"
+
+#include <stddef.h>
+
+typedef struct feature_row {
+    uint32_t capability; /* condition: at least this compute capability */
+    uint32_t features;
+} feature_row;
+
+static const feature_row rows[] = {
+    {.capability = 75, .features = CUDA_FEATURE_APPROXIMATE_TANH},
+    {.capability = 80, .features = CUDA_FEATURE_ASYNC_COPY},
+    {.capability = 80, .features = CUDA_FEATURE_PACKED_HALVES},
+    {.capability = 80, .features = CUDA_FEATURE_NAN_EXTREMES},
+    {.capability = 80, .features = CUDA_FEATURE_WARP_REDUCE},
+    {.capability = 80, .features = CUDA_FEATURE_MATRIX_UNITS},
+    {.capability = 90, .features = CUDA_FEATURE_EARLY_START},
+};
+
+uint32_t cuda_features(uint32_t capability)
+{
+    uint32_t features = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        features |= capability >= rows[i].capability ? rows[i].features : 0;
+    }
+    return features;
+}
