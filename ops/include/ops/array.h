@@ -40,8 +40,11 @@
 #define OPS_ARRAY_H
 
 #include <ops/gemm.h>
+#include <ops/index.h>
 #include <ops/random.h>
 #include <ops/reduce.h>
+#include <ops/scan.h>
+#include <ops/sort.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -217,6 +220,27 @@ HAL_API ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_option
  * range gives 0.
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices);
+
+/* x[i, ..., indices[i, j, ...], ...]: an index (I32 or I64) for each element along an axis, as
+ * ops_take_along_axis. The indices have x's shape except for the length at the axis.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_take_along_axis(int32_t axis, ops_array *x, ops_array *indices);
+
+/* x with the elements updated that indices pick along an axis, as ops_scatter. Updates have x's
+ * type and the indices' shape, which is x's except for the length at the axis.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_scatter(ops_scatter_kind kind, int32_t axis, ops_array *x,
+                                     ops_array *indices, ops_array *updates);
+
+/* The sum, product, maximum or minimum of every beginning of an axis, as ops_scan.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_scan(ops_scan_kind kind, int32_t axis, ops_array *x);
+
+/* The places (I32) on the axis of the first `count` elements in ascending order, or descending if
+ * `descending` is set, as ops_sort; count -1: of all. The elements in this order.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_argsort(int32_t axis, int descending, int64_t count, ops_array *x);
+HAL_API ops_array *ops_array_sort(int32_t axis, int descending, int64_t count, ops_array *x);
 
 /* The parts, at least one, one after the other along an axis. They have one type, and one shape but
  * for that axis.

@@ -186,6 +186,18 @@ hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_ty
     return ops_check_storage(arrays->context, function, "type", type);
 }
 
+hal_status ops_check_short_axis(const char *function, int32_t axis, const ops_array *x,
+                                uint32_t *checked)
+{
+    hal_status status = ops_check_axis(function, "axis", &x->view, axis, checked);
+    if (status == HAL_OK && x->view.shape[*checked] > INT32_MAX) {
+        char text[OPS_TEXT_BYTES];
+        status = ops_invalid("%s: x: expected at most 2^31 - 1 elements along axis %u, got %s",
+                             function, *checked, ops_describe(&x->view, text));
+    }
+    return status;
+}
+
 ops_array *ops_defer(const char *function, ops_operation operation, uint32_t operation_function,
                      ops_array *const *operands, uint32_t count, const ops_result *result)
 {

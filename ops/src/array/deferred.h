@@ -30,6 +30,10 @@ int64_t *ops_result_own_shape(ops_result *result);
 /* Checks that `type`, an argument, is one that the device stores. */
 hal_status ops_check_type(const char *function, const ops_arrays *arrays, hal_type type);
 
+/* Checks an axis along which kernels index in 32 bits, and writes it counted from the start. */
+hal_status ops_check_short_axis(const char *function, int32_t axis, const ops_array *x,
+                                uint32_t *checked);
+
 /* A copy of x with the dense strides of a tensor of its shape. Errors: null, as ops_defer. */
 ops_array *ops_copy_like(ops_array *x, const ops_tensor *like);
 

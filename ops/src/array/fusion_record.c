@@ -161,6 +161,15 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
                          y, shape);
 }
 
+/* A copy of x, of which elements are updated. */
+static hal_status record_scatter(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    const ops_array *anchor = plan->anchor;
+    HAL_TRY(ops_copy(plan->context, &plan->inputs[0]->view, y));
+    return ops_scatter(plan->context, (ops_scatter_kind)anchor->function, anchor->axis,
+                       &plan->inputs[1]->view, &plan->inputs[2]->view, y);
+}
+
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
                                 const ops_expression *epilogue, hal_buffer *const *buffers)
 {
@@ -180,6 +189,14 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return ops_log_softmax(plan->context, anchor->axis, x, y);
     case OPS_OPERATION_GATHER:
         return ops_gather(plan->context, anchor->axis, x, &plan->inputs[1]->view, y);
+    case OPS_OPERATION_TAKE:
+        return ops_take_along_axis(plan->context, anchor->axis, x, &plan->inputs[1]->view, y);
+    case OPS_OPERATION_SCATTER:
+        return record_scatter(plan, y);
+    case OPS_OPERATION_SCAN:
+        return ops_scan(plan->context, (ops_scan_kind)anchor->function, anchor->axis, x, y);
+    case OPS_OPERATION_ORDER:
+        return ops_sort(plan->context, anchor->axis, anchor->function, x, NULL, y);
     case OPS_OPERATION_CONCATENATE:
         plan_views(plan, 0, plan->input_count, parts);
         return ops_concatenate(plan->context, anchor->axis, parts, plan->input_count, y);

@@ -1,4 +1,5 @@
-/* Public calls that move elements by index: gather, concatenate, one_hot, copy. */
+/* Public calls that move elements by index: gather, take_along_axis, scatter, concatenate, one_hot,
+ * copy. */
 #include "deferred.h"
 
 static hal_status check_indices(const char *function, const ops_array *indices)
@@ -77,6 +78,75 @@ ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices)
     result.axis = along;
     ops_result_own_shape(&result)[along] = indices->view.shape[0];
     return ops_defer("ops_array_gather", OPS_OPERATION_GATHER, 0, operands, 2, &result);
+}
+
+/* Whether indices have the shape of x except for the length at the axis. */
+static bool picks_fit(const ops_array *x, const ops_array *indices, uint32_t axis)
+{
+    bool fits = x->view.rank == indices->view.rank;
+    for (uint32_t i = 0; fits && i < x->view.rank; i++) {
+        fits = i == axis || x->view.shape[i] == indices->view.shape[i];
+    }
+    return fits;
+}
+
+/* Checks the indices of each element, and the axis. */
+static hal_status check_picks(const char *function, int32_t axis, const ops_array *x,
+                              const ops_array *indices, uint32_t *along)
+{
+    HAL_TRY(ops_check_axis(function, "axis", &x->view, axis, along));
+    HAL_TRY(check_indices(function, indices));
+    char text[2][OPS_TEXT_BYTES];
+    return picks_fit(x, indices, *along)
+               ? HAL_OK
+               : ops_invalid("%s: indices: expected the shape of x %s except at axis %u, got %s",
+                             function, ops_describe(&x->view, text[0]), *along,
+                             ops_describe(&indices->view, text[1]));
+}
+
+ops_array *ops_array_take_along_axis(int32_t axis, ops_array *x, ops_array *indices)
+{
+    ops_array *const operands[2] = {x, indices};
+    ops_result result;
+    uint32_t along;
+    if (!ops_check_operands("ops_array_take_along_axis", operands, 2) ||
+        check_picks("ops_array_take_along_axis", axis, x, indices, &along)) {
+        return NULL;
+    }
+    ops_result_like(x, &result);
+    result.axis = along;
+    ops_result_own_shape(&result)[along] = indices->view.shape[along];
+    return ops_defer("ops_array_take_along_axis", OPS_OPERATION_TAKE, 0, operands, 2, &result);
+}
+
+ops_array *ops_array_scatter(ops_scatter_kind kind, int32_t axis, ops_array *x, ops_array *indices,
+                             ops_array *updates)
+{
+    ops_array *const operands[3] = {x, indices, updates};
+    ops_result result;
+    uint32_t along;
+    if (!ops_check_operands("ops_array_scatter", operands, 3) ||
+        check_picks("ops_array_scatter", axis, x, indices, &along)) {
+        return NULL;
+    }
+    if ((uint32_t)kind >= OPS_SCATTER_KIND_COUNT ||
+        (kind != OPS_SCATTER_ASSIGN && x->view.type == HAL_TYPE_BOOL)) {
+        ops_invalid("ops_array_scatter: kind: expected an ops_scatter_kind, of bool only ASSIGN, "
+                    "got %d for %s",
+                    (int)kind, hal_type_name(x->view.type));
+        return NULL;
+    }
+    if (updates->view.type != x->view.type || !ops_same_shape(&updates->view, &indices->view)) {
+        char text[3][OPS_TEXT_BYTES];
+        ops_invalid("ops_array_scatter: updates: expected the type of x %s and the shape of "
+                    "indices %s, got %s",
+                    ops_describe(&x->view, text[0]), ops_describe(&indices->view, text[1]),
+                    ops_describe(&updates->view, text[2]));
+        return NULL;
+    }
+    ops_result_like(x, &result);
+    result.axis = along;
+    return ops_defer("ops_array_scatter", OPS_OPERATION_SCATTER, kind, operands, 3, &result);
 }
 
 ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts, uint32_t part_count)

@@ -51,6 +51,10 @@ typedef enum ops_operation {
     OPS_OPERATION_LOG_SOFTMAX,
     OPS_OPERATION_MATMUL, /* `function` is that of ops_matmul_function */
     OPS_OPERATION_GATHER,
+    OPS_OPERATION_TAKE,
+    OPS_OPERATION_SCATTER, /* `function` is the ops_scatter_kind */
+    OPS_OPERATION_SCAN,    /* `function` is the ops_scan_kind */
+    OPS_OPERATION_ORDER,   /* places of the sorted elements; `function`: descending */
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
 

@@ -39,25 +39,12 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
     return HAL_OK;
 }
 
-/* Reductions and softmax index along their axis in 32 bits. */
-static hal_status check_short_axis(const char *function, int32_t axis, const ops_array *x,
-                                   uint32_t *checked)
-{
-    hal_status status = ops_check_axis(function, "axis", &x->view, axis, checked);
-    if (status == HAL_OK && x->view.shape[*checked] > INT32_MAX) {
-        char text[OPS_TEXT_BYTES];
-        status = ops_invalid("%s: x: expected at most 2^31 - 1 elements along axis %u, got %s",
-                             function, *checked, ops_describe(&x->view, text));
-    }
-    return status;
-}
-
 static ops_array *defer_softmax(ops_operation operation, const char *function, int32_t axis,
                                 ops_array *x)
 {
     ops_result result;
     uint32_t checked;
-    if (!ops_check_operands(function, &x, 1) || check_short_axis(function, axis, x, &checked)) {
+    if (!ops_check_operands(function, &x, 1) || ops_check_short_axis(function, axis, x, &checked)) {
         return NULL;
     }
     if (!hal_type_is_float(x->view.type)) {
@@ -200,7 +187,7 @@ ops_array *ops_array_reduce(ops_reduction reduction, int32_t axis, int keep_axis
 {
     uint32_t along;
     if (!ops_check_operands("ops_array_reduce", &x, 1) ||
-        check_short_axis("ops_array_reduce", axis, x, &along)) {
+        ops_check_short_axis("ops_array_reduce", axis, x, &along)) {
         return NULL;
     }
     hal_type type = x->view.type;
