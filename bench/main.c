@@ -30,7 +30,8 @@ static const struct {
               {"collectives", 0.5, suite_collectives, NULL, NULL},
               {"grid", 0.05, suite_grid, ratios_finish, grid_list},
               {"dense", 0.05, suite_dense, ratios_finish, dense_list},
-              {"mixes", 0.05, suite_mixes, ratios_finish, mixes_list}};
+              {"mixes", 0.05, suite_mixes, ratios_finish, mixes_list},
+              {"kernels", 0.05, suite_kernels, NULL, NULL}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */

@@ -181,7 +181,7 @@ static const command_option rows[] = {
     {.name = "seed",
      .argument = "N",
      .help = "of sequential's random trees, grid's random cells, gemm's random products and the "
-             "programs of mixes (ones that were never met)",
+             "programs of mixes (ones that were never met); of the shapes of kernels (1)",
      .kind = COMMAND_U64,
      .offset = OF(seed),
      .least = 1,
@@ -193,21 +193,25 @@ static const command_option rows[] = {
      .read = read_cases},
     {.name = "filter",
      .argument = "LIST",
-     .help = "of grid, dense and mixes: cells whose names hold one of the words, with commas (all)",
+     .help = "of grid, dense, mixes and kernels: cells whose names hold one of the words, with "
+             "commas (all)",
      .kind = COMMAND_TEXT,
      .offset = OF(filter)},
     {.name = "largest",
      .argument = "N",
-     .help = "of grid and mixes: arrays of at most N elements (268435456; 4096); of gemm --random: "
-             "m, n and k of at most N (8192)",
+     .help =
+         "of grid, mixes and kernels: arrays of at most N elements (268435456; 4096; 65536); of "
+         "gemm --random: m, n and k of at most N (8192)",
      .kind = COMMAND_U64,
      .offset = OF(largest),
      .least = 1,
      .most = UINT64_C(1) << 31},
     {.name = "random",
      .argument = "N",
-     .help = "of gemm: N random products instead of --sizes, worst ratio first; of grid: N random "
-             "cells of up to --largest elements instead of all others; of mixes: N programs (24)",
+     .help =
+         "of gemm: N random products instead of --sizes, worst ratio first; of grid: N random "
+         "cells of up to --largest elements instead of all others; of mixes: N programs (24); of "
+         "kernels: N shapes of each case (200)",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(random),
      .least = 1,
@@ -313,7 +317,7 @@ static const command_option rows[] = {
 static const command_line line = {
     .program = "hal-bench",
     .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|"
-             "collectives|grid|dense|mixes [options]",
+             "collectives|grid|dense|mixes|kernels [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -334,17 +338,17 @@ static command_result check_owners(const bench_options *options)
         {"--once", options->once, "start"},
         {"--peer", options->peer_count > 0, "gemm"},
         {"--second", options->second != NULL, "sequential,grid"},
-        {"--seed", seeded && options->seed != 0, "sequential,grid,mixes"},
+        {"--seed", seeded && options->seed != 0, "sequential,grid,mixes,kernels"},
         {"--epilogue", options->epilogue, "gemm"},
         {"--regret", options->regret, "gemm"},
-        {"--random", options->random != 0, "gemm,grid,mixes"},
+        {"--random", options->random != 0, "gemm,grid,mixes,kernels"},
         {"--layout", options->layout != NULL, "gemm"},
         {"--batch", options->batch != 0, "gemm"},
         {"--join", options->join_count > 0, "sequential,grid,dense,mixes"},
         {"--cases", options->cases != NULL, "sequential"},
-        {"--filter", options->filter != NULL, "grid,dense,mixes"},
+        {"--filter", options->filter != NULL, "grid,dense,mixes,kernels"},
         {"--list", options->list, "grid,dense,mixes"},
-        {"--largest", seeded && options->largest != 0, "grid,mixes"},
+        {"--largest", seeded && options->largest != 0, "grid,mixes,kernels"},
         {"--to", options->to != NULL, "transfer"},
         {"--ranks", options->ranks != 0, "collectives,dense"},
         {"--spread", options->spread, "collectives,dense"},

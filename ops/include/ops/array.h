@@ -275,6 +275,8 @@ typedef struct ops_array_statistics {
     uint64_t compiled;  /* of these, how many were planned anew instead of replayed */
     uint64_t arrays;    /* arrays that exist now */
     uint64_t deferred;  /* of these, how many are not computed yet */
+    uint64_t made;      /* kernels that the context was given: compiled, or of the compile cache */
+    uint64_t native;    /* kernels of the plugin's own products, which `made` leaves out */
 } ops_array_statistics;
 
 /* Writes the counters of the context's arrays to *statistics, as many as its `size` has room for.

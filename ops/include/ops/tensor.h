@@ -35,6 +35,19 @@ typedef struct ops_tensor {
  * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
 HAL_API hal_status ops_context_create(hal_queue *queue, HAL_OUT ops_context **context);
 
+/* Which kernels a context compiles for a shape that it has not met. Results have the same bits. */
+typedef enum ops_kernel_choice {
+    OPS_KERNELS_AUTO,    /* general ones where compilations are slow, until their calls have cost as
+                            much more as one compilation: docs/kernel-classes.md */
+    OPS_KERNELS_GENERAL, /* those of the shape's class, which other shapes share */
+    OPS_KERNELS_SPECIAL  /* those of the shape, which take less time */
+} ops_kernel_choice;
+
+/* Sets the choice for calls from now on; AUTO at first. ops_prepare and graphs have special
+ * kernels, unless the choice is GENERAL.
+ * Threads: the queue's. Errors: none; other values count as AUTO. */
+HAL_API void ops_context_set_kernels(ops_context *context, ops_kernel_choice choice);
+
 /* Frees a context; what it recorded still runs. Null is allowed.
  * Threads: the queue's. Errors: none. */
 HAL_API void ops_context_destroy(ops_context *context);

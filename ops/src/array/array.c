@@ -294,6 +294,8 @@ hal_status ops_context_get_statistics(const ops_context *context, ops_array_stat
     if (arrays) {
         copy = arrays->statistics;
     }
+    copy.made = context->kernels.insertions - context->kernels.natives;
+    copy.native = context->kernels.natives;
     copy.size = size;
     memcpy(statistics, &copy, size < sizeof copy ? size : sizeof copy);
     return HAL_OK;

@@ -95,6 +95,15 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
     return status;
 }
 
+/* Whether a recorded plan is replayed. One whose general kernels have cost more than compilations
+ * is recorded again, with kernels of its shapes. */
+static bool plan_is_kept(const ops_fusion_plan *plan, ops_recorded_plan *recorded)
+{
+    ops_compile_policy *policy = plan->context->compile_policy;
+    const uint64_t spent = ops_recorded_plan_count_use(recorded);
+    return spent == 0 || !ops_compile_policy_is_due(policy, spent);
+}
+
 /* A recording of a graph is where kernels are compiled ahead. */
 static ops_compile_decision plan_defer_compile(const ops_fusion_plan *plan,
                                                const ops_arrays *arrays, const uint64_t hash[2])
@@ -169,9 +178,11 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     HAL_TRY(plan_bind_inputs(plan, buffers));
     key.size = 0;
     ops_fusion_plan_append_key(plan, &key);
-    const ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
+    ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
+    const bool specialises = arrays->is_recording || (recorded && !plan_is_kept(plan, recorded));
+    recorded = specialises && recorded && ops_recorded_plan_is_general(recorded) ? NULL : recorded;
     const ops_compile_decision decision =
-        recorded ? OPS_COMPILE_NOW : plan_defer_compile(plan, arrays, hash);
+        recorded || specialises ? OPS_COMPILE_NOW : plan_defer_compile(plan, arrays, hash);
     *is_deferred = decision != OPS_COMPILE_NOW;
     if (decision == OPS_DEFER_AGAIN) {
         return HAL_OK;
@@ -183,7 +194,9 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         status = ops_recorded_plan_replay(recorded, plan->context, buffers, &lacks_memory);
     }
     if (!recorded || lacks_memory) {
+        plan->context->compile_policy->specialises = specialises;
         status = plan_record(plan, arrays, hash, buffers, is_deferred);
+        plan->context->compile_policy->specialises = false;
     }
     if (status != HAL_OK || *is_deferred) {
         release_buffers(outputs, ops_fusion_plan_buffer_count(plan));

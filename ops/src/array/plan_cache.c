@@ -89,8 +89,8 @@ void ops_plan_cache_destroy(ops_plan_cache *cache)
     }
 }
 
-const ops_recorded_plan *ops_plan_cache_find(ops_plan_cache *cache, const ops_cache_key *key,
-                                             uint64_t hash[2])
+ops_recorded_plan *ops_plan_cache_find(ops_plan_cache *cache, const ops_cache_key *key,
+                                       uint64_t hash[2])
 {
     ops_cache_key_hash(key, hash);
     if (!cache->capacity) {

@@ -13,8 +13,8 @@ ops_plan_cache *ops_plan_cache_create(void);
 void ops_plan_cache_destroy(ops_plan_cache *cache);
 
 /* The plan of a key, or null. `hash` gets the key's hash. */
-const ops_recorded_plan *ops_plan_cache_find(ops_plan_cache *cache, const ops_cache_key *key,
-                                             uint64_t hash[2]);
+ops_recorded_plan *ops_plan_cache_find(ops_plan_cache *cache, const ops_cache_key *key,
+                                       uint64_t hash[2]);
 
 /* Inserts or replaces the plan of a hash; null is ignored. The cache owns the plan, and destroys it
  * at once where it has no memory for it. A full cache evicts the plans that were not found since

@@ -40,13 +40,13 @@ static uint32_t row_pitch(const ops_gemm_tiles *t)
     return (uint32_t)t->intra_group_split_k * t->block_n + (t->lanes_m > 1 ? 16u / t->strip_m : 0u);
 }
 
-/* About the square root of the slices, so that both rounds of additions are short; all slices where
- * there are too few work-items for two per element, which then need one round. */
-static uint32_t part_count(const split_emitter *s)
+uint32_t ops_gemm_intra_group_parts(const ops_gemm_tiles *t)
 {
-    const uint32_t count = s->e->tiles->intra_group_split_k;
+    const uint32_t count = t->intra_group_split_k;
+    const uint32_t items = (uint32_t)t->lanes_m * t->lanes_n * count;
+    const uint32_t outputs = (uint32_t)t->block_m * t->block_n;
     uint32_t parts = 1;
-    while (2 * parts * s->outputs <= s->items && parts * parts < count) {
+    while (2 * parts * outputs <= items && parts * parts < count) {
         parts *= 2;
     }
     return parts > 1 ? parts : count;
@@ -284,7 +284,7 @@ void ops_gemm_emit_intra_group(ops_gemm_emitter *e)
     s.pitch = row_pitch(t);
     s.stride = (uint32_t)t->intra_group_split_k * t->block_k;
     s.slice = e->slice == HAL_IR_NONE ? hal_ir_u32(b, 0) : e->slice;
-    s.parts = part_count(&s);
+    s.parts = ops_gemm_intra_group_parts(t);
     s.shared = hal_ir_shared(b, "partials", e->key->accumulator, ops_gemm_intra_group_elements(t));
     place_results(&s);
     place_lines(&s);

@@ -1,5 +1,6 @@
 /* State and helpers of the emitters of the portable GEMM kernel: kernel.c (scalars, positions of
- * work-items) and emit_staged.c, emit_matrix.c, emit_intra_group.c and emit_direct.c (the sums). */
+ * work-items) and emit_staged.c, emit_matrix.c, emit_intra_group.c, emit_any_slices.c and
+ * emit_direct.c (the sums). */
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 
@@ -28,6 +29,9 @@ typedef struct ops_gemm_emitter {
     hal_ir_value alpha, beta, m, n, k, batch;
     hal_ir_value item;  /* the work-item's number in its slice */
     hal_ir_value slice; /* of k, that the work-item sums */
+    struct {
+        hal_ir_value block_n, steps, stride, end, parts, first_pairs, last_pairs;
+    } any;              /* ops_gemm_slices, with tiles.any_slices */
     ops_gemm_side a, c; /* A; B, whose lines are the columns of C */
     hal_ir_value c_base, c_row, c_column;
     hal_ir_value input_base[OPS_GEMM_MAX_INPUTS], input_row[OPS_GEMM_MAX_INPUTS],
@@ -49,6 +53,7 @@ void ops_gemm_emit_direct(ops_gemm_emitter *e);
 void ops_gemm_emit_staged(ops_gemm_emitter *e);
 void ops_gemm_emit_matrix(ops_gemm_emitter *e);
 void ops_gemm_emit_intra_group(ops_gemm_emitter *e);
+void ops_gemm_emit_any_slices(ops_gemm_emitter *e);
 
 /* Loads what the result of an element needs; computes the result from the sum and stores it. */
 void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,

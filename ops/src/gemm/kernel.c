@@ -33,6 +33,22 @@ static hal_ir_value declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_
     return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
 }
 
+static void declare_slices(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    e->any.block_n = hal_ir_scalar_value(b, "block_n", HAL_TYPE_U32);
+    e->any.steps = hal_ir_scalar_value(b, "steps", HAL_TYPE_U32);
+    e->any.stride = hal_ir_scalar_value(b, "stride", HAL_TYPE_U32);
+    hal_ir_value turn = hal_ir_scalar_value(b, "turn", HAL_TYPE_U32);
+    e->any.parts = hal_ir_scalar_value(b, "parts", HAL_TYPE_U32);
+    e->any.first_pairs = hal_ir_scalar_value(b, "first_pairs", HAL_TYPE_U32);
+    e->any.last_pairs = hal_ir_scalar_value(b, "last_pairs", HAL_TYPE_U32);
+    /* Turns are powers of two. */
+    hal_ir_value less = hal_ir_sub(b, turn, hal_ir_u32(b, 1));
+    hal_ir_value rest = hal_ir_and(b, hal_ir_sub(b, hal_ir_u32(b, 0), e->k), less);
+    e->any.end = hal_ir_add(b, e->k, rest);
+}
+
 static void declare_scalars(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
@@ -49,7 +65,12 @@ static void declare_scalars(ops_gemm_emitter *e)
         e->k = hal_ir_min(b, e->k, hal_ir_sub(b, k_all, hal_ir_mul(b, e->batch, e->k)));
     }
     e->a.origin = tile_origin(e, 1, e->tiles->block_m, row_first);
-    e->c.origin = tile_origin(e, 0, e->tiles->block_n, HAL_IR_NONE);
+    if (e->tiles->any_slices) {
+        declare_slices(e);
+        e->c.origin = hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), e->any.block_n);
+    } else {
+        e->c.origin = tile_origin(e, 0, e->tiles->block_n, HAL_IR_NONE);
+    }
     e->a.limit = e->m;
     e->c.limit = e->n;
 
@@ -117,7 +138,9 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_kernel_key *key)
     e.a = side_make(&key->a, key->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
     e.c = side_make(&key->b, key->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
     declare_scalars(&e);
-    if (t->stages || t->unroll) {
+    if (t->any_slices) {
+        ops_gemm_emit_any_slices(&e);
+    } else if (t->stages || t->unroll) {
         place_in_warps(&e);
         declare_sums(&e);
         if (t->unroll) {
@@ -145,6 +168,14 @@ void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops
                                 work->row_first, work->batch_first, work->k_all};
     for (uint32_t i = 0; i < 5u + key->split_k; i++) {
         ops_put_u32(block, counts[i]);
+    }
+    if (key->tiles.any_slices) {
+        const ops_gemm_slices *s = &work->slices;
+        const uint32_t numbers[7] = {s->block_n, s->steps,       s->stride,    s->turn,
+                                     s->parts,   s->first_pairs, s->last_pairs};
+        for (uint32_t i = 0; i < 7; i++) {
+            ops_put_u32(block, numbers[i]);
+        }
     }
     const ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&work->a, &work->b, &work->c};
     for (uint32_t i = 0; i < key->input_count; i++) {

@@ -47,6 +47,20 @@ typedef struct ops_gemm_place {
     int64_t base, row_stride, column_stride, batch_stride;
 } ops_gemm_place;
 
+/* The scalars of a kernel with tiles.any_slices, whose group has OPS_GEMM_ANY_ITEMS work-items of
+ * OPS_GEMM_ANY_COLUMNS neighbours of each row of the block. */
+#define OPS_GEMM_ANY_ITEMS 256u
+#define OPS_GEMM_ANY_COLUMNS 4u
+typedef struct ops_gemm_slices {
+    uint32_t block_n;     /* columns of a block */
+    uint32_t steps;       /* of k that a slice takes at once */
+    uint32_t stride;      /* that all slices take at once */
+    uint32_t turn;        /* that the special kernel takes at once: it adds zeros beyond k */
+    uint32_t parts;       /* as in emit_intra_group.c */
+    uint32_t first_pairs; /* logarithm of the slices of a part */
+    uint32_t last_pairs;  /* the same of the parts */
+} ops_gemm_slices;
+
 /* One dispatch of the kernel. */
 typedef struct ops_gemm_work {
     double alpha, beta;
@@ -54,6 +68,7 @@ typedef struct ops_gemm_work {
     uint32_t k_all; /* k of the whole product, of which split-K computes k */
     uint32_t row_first, batch_first;
     ops_gemm_place a, b, c, inputs[OPS_GEMM_MAX_INPUTS];
+    ops_gemm_slices slices;
 } ops_gemm_work;
 
 /* Bytes of the narrower of the accesses to A and B. */

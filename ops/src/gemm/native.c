@@ -177,6 +177,7 @@ static hal_status kernel_find(ops_context *context, const ops_product *p, ops_ge
     *entry = ops_cache_find(context, &key, hash);
     if (!*entry) {
         hal_kernel *kernel = NULL;
+        context->kernels.natives++;
         hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
         if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
             return status;

@@ -131,6 +131,7 @@ static void task_begin(const ops_context *context, const ops_product *product, o
     t->given = NULL;
     t->k_all = (uint32_t)product->a.columns;
     t->batch_first = 0;
+    t->is_general = false;
     if (prefer_transposed(context, product)) {
         product_transpose(&t->product);
         t->key.swapped = 1;

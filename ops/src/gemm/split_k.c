@@ -11,6 +11,7 @@ static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *p
     parts->key = (ops_gemm_kernel_key){.swapped = 0};
     parts->given = whole->given;
     parts->k_all = whole->k_all;
+    parts->is_general = false;
     parts->batch_first = 0;
     ops_product *q = &parts->product;
     q->options = plain;
@@ -36,6 +37,7 @@ static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sum
     reduction->key = (ops_gemm_kernel_key){.swapped = whole->key.swapped, .reduce_partials = 1};
     reduction->given = NULL;
     reduction->k_all = (uint32_t)count;
+    reduction->is_general = false;
     reduction->batch_first = whole->batch_first;
     reduction->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
     reduction->product.b = (ops_matrix){sums, count, n, m * n, 1, 0};

@@ -377,6 +377,54 @@ hal_status ops_gemm_task_describe(const ops_context *context, ops_gemm_task *t)
     return HAL_OK;
 }
 
+/* The tiles of intra-group split-K become scalars of its general kernel, if the device has room. */
+static void choose_any_slices(const hal_device_info *info, ops_gemm_task *t)
+{
+    enum { ROWS = 4 };
+    const ops_gemm_tiles *tiles = &t->key.tiles;
+    const uint32_t slices = tiles->intra_group_split_k;
+    const uint8_t rows = (uint8_t)(t->work.m == 1 || t->key.reduce_partials ? 1 : ROWS);
+    const uint32_t items = OPS_GEMM_ANY_ITEMS, columns = OPS_GEMM_ANY_COLUMNS;
+    if (slices > items || items > info->max_group_items || items > info->max_group_size[0] ||
+        items * columns * rows * hal_type_size(t->key.accumulator) > info->shared_bytes) {
+        return;
+    }
+    const uint32_t parts = ops_gemm_intra_group_parts(tiles), stride = slices * tiles->block_k;
+    t->work.slices = (ops_gemm_slices){.block_n = items / slices * columns,
+                                       .steps = tiles->block_k,
+                                       .stride = stride,
+                                       .turn = stride * tiles->unroll,
+                                       .parts = parts,
+                                       .first_pairs = (uint32_t)__builtin_ctz(slices / parts),
+                                       .last_pairs = (uint32_t)__builtin_ctz(parts)};
+    t->key.tiles = (ops_gemm_tiles){.block_m = rows,
+                                    .block_n = (uint16_t)columns,
+                                    .block_k = 1,
+                                    .intra_group_split_k = 1,
+                                    .thread_m = rows,
+                                    .thread_n = (uint8_t)columns,
+                                    .strip_m = 1,
+                                    .strip_n = 1,
+                                    .lanes_m = 1,
+                                    .lanes_n = 1,
+                                    .unroll = 1,
+                                    .any_slices = 1};
+}
+
+/* The operands' widths and the accesses to C of a class: the widest ones, or single elements. */
+static void complete_general(ops_gemm_task *t)
+{
+    ops_gemm_kernel_key *key = &t->key;
+    const ops_gemm_tiles *tiles = &key->tiles;
+    const uint32_t most = 16 / hal_type_size(key->type_ab);
+    const bool is_wide = key->a.width == most && key->b.width == most &&
+                         (key->width_c == tiles->strip_n || tiles->strip_n == 1);
+    key->whole = 0;
+    if (!is_wide || tiles->any_slices) {
+        key->a.width = key->b.width = key->width_c = 1;
+    }
+}
+
 hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
 {
     HAL_TRY(ops_gemm_task_describe(context, t));
@@ -385,26 +433,58 @@ hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
     } else {
         ops_gemm_task_choose_tiles(context, t, &t->key.tiles);
     }
+    if (t->is_general && t->key.tiles.unroll && !t->key.tiles.matrix) {
+        choose_any_slices(context->info, t);
+    } else if (t->is_general) {
+        ops_gemm_generalise_tiles(context->info, &context->tuning->gemm, t->work.m,
+                                  hal_type_size(t->key.type_ab), &t->key.tiles);
+    }
     choose_operand_widths(t);
     if (t->key.tiles.matrix) {
         complete_matrix_units(t);
+    } else if (!t->is_general) {
+        choose_strip(t);
     }
-    choose_strip(t);
     choose_stores(t);
+    if (t->is_general && !t->key.tiles.matrix) {
+        complete_general(t);
+    }
     return HAL_OK;
 }
 
-hal_status ops_gemm_task_find_kernel(ops_context *context, const ops_gemm_task *t,
-                                     ops_entry **entry)
+static void task_append_key(const ops_gemm_task *t, ops_cache_key *key)
 {
     const ops_gemm_kernel_key *p = &t->key;
-    ops_cache_key key;
-    ops_cache_key_begin(&key, OPS_FAMILY_GEMM);
-    ops_cache_key_append(&key, &p->tiles, sizeof *p - offsetof(ops_gemm_kernel_key, tiles));
-    ops_bindings_key(&t->bindings, p->slots, 3u + p->input_count, &key);
+    ops_cache_key_begin(key, OPS_FAMILY_GEMM);
+    ops_cache_key_append(key, &p->tiles, sizeof *p - offsetof(ops_gemm_kernel_key, tiles));
+    ops_bindings_key(&t->bindings, p->slots, 3u + p->input_count, key);
     if (p->epilogue) {
-        ops_cache_key_append(&key, p->epilogue->hash, sizeof p->epilogue->hash);
+        ops_cache_key_append(key, p->epilogue->hash, sizeof p->epilogue->hash);
     }
+}
+
+/* The bytes that take a device as long as the product, about: a general kernel is charged by its
+ * traffic, and by what planning it again takes. */
+static uint64_t task_bytes(const ops_context *context, const ops_gemm_task *t)
+{
+    enum { STEPS_OF_BYTE = 16, PLANNING_NS = 1000 };
+    const uint64_t steps =
+        (uint64_t)t->work.m * t->work.n * (t->work.k ? t->work.k : 1) * t->product.batch;
+    return steps / STEPS_OF_BYTE + PLANNING_NS * context->tuning->compile.bytes_per_ns;
+}
+
+hal_status ops_gemm_task_find_kernel(ops_context *context, ops_gemm_task *t, ops_entry **entry)
+{
+    ops_cache_key key;
+    task_append_key(t, &key);
+    HAL_TRY(
+        ops_cache_get_special(context, &key, "gemm", emit_task, t, task_bytes(context, t), entry));
+    if (*entry) {
+        return HAL_OK;
+    }
+    t->is_general = true;
+    HAL_TRY(ops_gemm_task_complete(context, t));
+    task_append_key(t, &key);
     return ops_cache_get(context, &key, "gemm", emit_task, t, entry);
 }
 
@@ -414,7 +494,8 @@ hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const op
 {
     const uint32_t *limit = context->info->max_grid;
     const ops_gemm_tiles *s = &t->key.tiles;
-    uint32_t columns = (t->work.n + s->block_n - 1) / s->block_n;
+    const uint32_t block_n = s->any_slices ? t->work.slices.block_n : s->block_n;
+    uint32_t columns = (t->work.n + block_n - 1) / block_n;
     uint32_t rows = (t->work.m + s->block_m - 1) / s->block_m;
     if (columns > limit[0]) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
@@ -434,7 +515,7 @@ hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const op
             t->work.row_first = (uint32_t)row * s->block_m;
             t->work.batch_first = t->batch_first + (uint32_t)batch;
             ops_gemm_put(&t->key, &t->work, &block);
-            if (kept && rows <= limit[1] && t->product.batch <= limit[2]) {
+            if (kept && !t->is_general && rows <= limit[1] && t->product.batch <= limit[2]) {
                 ops_product_dispatch_set(kept, entry->kernel, grid, t->bindings.ranges,
                                          t->bindings.count, block.bytes, ops_block_size(&block));
             }

@@ -13,6 +13,7 @@ typedef struct ops_gemm_task {
     ops_product product;
     const ops_gemm_tiles *given; /* the tiles; null: they are chosen */
     uint32_t k_all;
+    bool is_general;      /* the kernel is that of a class; the caller clears it */
     uint32_t batch_first; /* of the caller's batch, as an epilogue sees it; strides are 0 above 0 */
     ops_gemm_kernel_key key;
     ops_gemm_work work;
@@ -32,9 +33,9 @@ void ops_gemm_task_choose_tiles(const ops_context *context, const ops_gemm_task 
 /* Describes the task's kernel and what it computes. */
 hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *task);
 
-/* Finds or compiles the kernel of a complete task. An entry is valid until the next insertion. */
-hal_status ops_gemm_task_find_kernel(ops_context *context, const ops_gemm_task *task,
-                                     ops_entry **entry);
+/* Finds or compiles the kernel of a complete task, which may become that of its class. An entry is
+ * valid until the next insertion. */
+hal_status ops_gemm_task_find_kernel(ops_context *context, ops_gemm_task *task, ops_entry **entry);
 
 /* Records the kernel; `kept` receives the dispatch, if there is one alone, and may be null. */
 hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *task, const ops_entry *entry,

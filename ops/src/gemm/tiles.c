@@ -191,6 +191,34 @@ bool ops_gemm_units_multiply(const hal_device_info *info, const ops_gemm_tuning 
            info->subgroup_width == HAL_IR_MATRIX_LANES && m >= least && n >= least && k >= 32;
 }
 
+void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                               int64_t m, uint32_t width, ops_gemm_tiles *tiles)
+{
+    enum { LEAST_AREA = 4096, LANES = 64, ROWS = 8 };
+    if (tiles->matrix || tiles->unroll || tiles->intra_group_split_k > 1) {
+        return;
+    }
+    if (!tiles->stages) { /* one work-item for a column, on processors */
+        if (tiles->thread_n == 1 && tiles->lanes_n == 0 && info->max_group_items >= LANES) {
+            tiles->block_n = LANES;
+            tiles->block_m = m > 1 ? ROWS : 1;
+            tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
+        }
+        return;
+    }
+    const ops_gemm_tiles *best = NULL;
+    for (uint32_t i = 0; i < tuning->staged.count; i++) {
+        const ops_gemm_tiles *t = &tuning->staged.rows[i].tiles;
+        const uint32_t area = (uint32_t)t->block_m * t->block_n;
+        if (t->block_k == tiles->block_k && t->intra_group_split_k == 1 && area >= LEAST_AREA &&
+            tiles_fit(info, tuning, t, width) &&
+            (!best || area < (uint32_t)best->block_m * best->block_n)) {
+            best = t;
+        }
+    }
+    *tiles = best ? *best : *tiles;
+}
+
 /* A work-item adds the partial sums of up to four neighbours, with all loads of a turn in flight;
  * slices of the group share partial sums beyond a turn. */
 void ops_gemm_choose_reduce_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,

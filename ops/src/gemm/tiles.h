@@ -47,8 +47,19 @@ void ops_gemm_choose_reduce_tiles(const hal_device_info *info, const ops_gemm_tu
                                   int64_t m, int64_t n, uint32_t parts, uint32_t width,
                                   ops_gemm_tiles *tiles);
 
+/* Replaces tiles by those of their class, which have the same order of additions: the same steps of
+ * k, and no slices. Intra-group split-K and matrix units keep theirs. `width`: bytes of an element
+ * of A and B. */
+void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                               int64_t m, uint32_t width, ops_gemm_tiles *tiles);
+
 /* Elements of shared memory that staged tiles need, and that intra-group split-K needs. */
 uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *tiles);
 uint32_t ops_gemm_intra_group_elements(const ops_gemm_tiles *tiles);
+
+/* Partial sums of an element that intra-group split-K adds in its second round: about the square
+ * root of the slices, so that both rounds are short; all slices where there are too few work-items
+ * for two per element, which then need one round. */
+uint32_t ops_gemm_intra_group_parts(const ops_gemm_tiles *tiles);
 
 #endif

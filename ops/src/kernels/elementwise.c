@@ -506,12 +506,68 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
     return status;
 }
 
+/* The plan of a class: the group is always the same, one vector or element for a work-item, and no
+ * form of kernel that is made for short lines, transposed views or few elements. */
+static hal_status plan_general(const ops_context *context, const ops_elementwise_use *use,
+                               const ops_space *space, ops_elementwise_plan *plan)
+{
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
+    const uint32_t widest = use->widest < tuning->max_width ? use->widest : tuning->max_width;
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    *plan = (ops_elementwise_plan){.tuning = plan->tuning, .lines = 1, .repeat = 1};
+    plan->group = ops_group_items(context->info);
+    ops_layout_choose(context, space, use->reserved, use->reach, &plan->layout);
+    plan->layout.dense = 0;
+    plan->width = usable_width(space, widest, use->starts) == widest ? widest : 1;
+    plan->rows = space->rank > 1 && 2 * inner >= (uint64_t)plan->group * plan->width;
+    if (plan->rows) {
+        const uint64_t step = (uint64_t)plan->group * plan->width;
+        const uint64_t rows = (uint64_t)ops_space_elements(space) / inner;
+        const uint32_t *limit = context->info->max_grid;
+        const uint64_t layers = ops_ceil_divide(rows, limit[1]);
+        plan->grid[0] = (uint32_t)ops_ceil_divide(inner, step);
+        plan->grid[1] = (uint32_t)ops_ceil_divide(rows, layers);
+        plan->grid[2] = (uint32_t)layers;
+        plan->grid_may_overrun = layers > 1;
+        if (inner / step < limit[0] && layers <= limit[2]) {
+            return HAL_OK;
+        }
+        plan->rows = plan->grid_may_overrun = 0;
+    }
+    plan->width = space->rank > 1 ? 1 : plan->width;
+    plan->tail = plan->width > 1;
+    const uint64_t step = (uint64_t)plan->group * plan->width;
+    const uint64_t total = (uint64_t)ops_space_elements(space);
+    return ops_grid_spread(context, use->function, ops_ceil_divide(total, step), plan->grid);
+}
+
 void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *plan,
                          ops_cache_key *key)
 {
     const size_t before = offsetof(ops_elementwise_plan, width);
     ops_layout_key(space, &plan->layout, key);
     ops_cache_key_append(key, &plan->width, offsetof(ops_elementwise_plan, grid) - before);
+}
+
+hal_status ops_elementwise_find_kernel(ops_context *context, const ops_elementwise_use *use,
+                                       const ops_elementwise_kernel *kernel,
+                                       const ops_cache_key *key, ops_space *space,
+                                       ops_elementwise_plan *plan, ops_entry **entry)
+{
+    const uint64_t bytes = (uint64_t)ops_space_elements(space) * sizeof(float) * space->view_count;
+    ops_cache_key whole;
+    HAL_TRY(ops_elementwise_plan_init(context, use, space, plan));
+    ops_cache_key_copy(key, &whole);
+    ops_elementwise_key(space, plan, &whole);
+    HAL_TRY(ops_cache_get_special(context, &whole, kernel->name, kernel->emit, kernel->user, bytes,
+                                  entry));
+    if (*entry) {
+        return HAL_OK;
+    }
+    HAL_TRY(plan_general(context, use, space, plan));
+    ops_cache_key_copy(key, &whole);
+    ops_elementwise_key(space, plan, &whole);
+    return ops_cache_get(context, &whole, kernel->name, kernel->emit, kernel->user, entry);
 }
 
 uint32_t ops_elementwise_widest(const ops_context *context, uint32_t size)

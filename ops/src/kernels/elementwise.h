@@ -13,8 +13,24 @@
 #define OPS_SRC_KERNELS_ELEMENTWISE_H
 
 #include "elementwise_plan.h"
+#include "tensor/kernel_cache.h"
 
-/* Plans a kernel over a collapsed space that has elements. May move a dimension of the space. */
+/* A caller's kernel. `user` has the space and the plan, which `emit` reads. */
+typedef struct ops_elementwise_kernel {
+    const char *name;
+    ops_kernel_emit emit;
+    const void *user;
+} ops_elementwise_kernel;
+
+/* Plans a kernel over a collapsed space that has elements, and finds or compiles it: that of the
+ * shape, or the general one of its class (docs/kernel-classes.md). May move a dimension of the
+ * space. `key` has what the caller decides. Errors: UNSUPPORTED, those of ops_cache_get. */
+hal_status ops_elementwise_find_kernel(ops_context *context, const ops_elementwise_use *use,
+                                       const ops_elementwise_kernel *kernel,
+                                       const ops_cache_key *key, ops_space *space,
+                                       ops_elementwise_plan *plan, ops_entry **entry);
+
+/* The plan of a shape alone, and its part of a key. */
 hal_status ops_elementwise_plan_init(const ops_context *context, const ops_elementwise_use *use,
                                      ops_space *space, ops_elementwise_plan *plan);
 void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *plan,

@@ -70,18 +70,15 @@ hal_status ops_index_prepare(ops_context *context, ops_index_task *t, uint32_t w
         .repeatable = t->repeatable,
         .indexed = t->indexed,
         .sizes = sizes};
-    HAL_TRY(ops_elementwise_plan_init(context, &use, &t->space, &t->plan));
+    const ops_elementwise_kernel kernel = {.name = t->name, .emit = emit_task, .user = t};
     ops_cache_key key;
     ops_cache_key_begin(&key, t->family);
     ops_cache_key_append(&key, &t->variant, sizeof t->variant);
     ops_bindings_key(&t->bindings, t->slots, t->tensor_count, &key);
-    ops_elementwise_key(&t->space, &t->plan, &key);
-    hal_status status = ops_cache_get(context, &key, t->name, emit_task, t, entry);
-    if (status == HAL_OK) {
-        ops_block_begin(block);
-        ops_elementwise_put(&t->space, &t->plan, block);
-    }
-    return status;
+    HAL_TRY(ops_elementwise_find_kernel(context, &use, &kernel, &key, &t->space, &t->plan, entry));
+    ops_block_begin(block);
+    ops_elementwise_put(&t->space, &t->plan, block);
+    return HAL_OK;
 }
 
 hal_status ops_index_record(ops_context *context, ops_index_task *t, uint32_t widest)

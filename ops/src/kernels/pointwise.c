@@ -135,12 +135,18 @@ static hal_status plan_bind(const ops_context *context, const pointwise_call *c,
     return HAL_OK;
 }
 
-static hal_status plan_choose(const ops_context *context, const pointwise_call *c,
-                              pointwise_plan *p)
+/* Plans and finds the kernel. */
+static hal_status plan_find_kernel(ops_context *context, const pointwise_call *c,
+                                   const ops_elementwise_kernel *kernel, pointwise_plan *p,
+                                   ops_entry **entry)
 {
     uint64_t starts[OPS_MAX_VIEWS];
     uint32_t sizes[OPS_MAX_VIEWS], size = 1;
     ops_elementwise_use use = {.function = c->function, .starts = starts, .sizes = sizes};
+    ops_cache_key key;
+    ops_cache_key_begin(&key, OPS_FAMILY_POINTWISE);
+    ops_cache_key_append(&key, c->expression->hash, sizeof c->expression->hash);
+    ops_bindings_key(&p->bindings, p->slots, p->space.view_count, &key);
     for (uint32_t i = 0; i < p->space.view_count; i++) {
         const uint32_t slot = p->slots[i], bytes = hal_type_size(p->bindings.types[slot]);
         starts[i] = p->bindings.ranges[slot].offset / bytes;
@@ -158,7 +164,7 @@ static hal_status plan_choose(const ops_context *context, const pointwise_call *
     }
     use.widest = ops_elementwise_widest(context, size);
     ops_space_collapse(&p->space, c->input_count);
-    return ops_elementwise_plan_init(context, &use, &p->space, &p->plan);
+    return ops_elementwise_find_kernel(context, &use, kernel, &key, &p->space, &p->plan, entry);
 }
 
 static void emit_expression(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
@@ -204,22 +210,12 @@ static hal_status pointwise_record(ops_context *context, const pointwise_call *c
     pointwise_plan p;
     p.expression = c->expression;
     p.bindings.count = 0;
-    status = plan_bind(context, c, &p);
-    if (status == HAL_OK) {
-        status = plan_choose(context, c, &p);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
     const hal_ir_kernel *fragment = c->expression->fragment;
-    ops_cache_key key;
+    const ops_elementwise_kernel kernel = {
+        .name = fragment->names + fragment->name, .emit = emit_pointwise, .user = &p};
     ops_entry *entry;
-    ops_cache_key_begin(&key, OPS_FAMILY_POINTWISE);
-    ops_cache_key_append(&key, c->expression->hash, sizeof c->expression->hash);
-    ops_bindings_key(&p.bindings, p.slots, p.space.view_count, &key);
-    ops_elementwise_key(&p.space, &p.plan, &key);
-    HAL_TRY(
-        ops_cache_get(context, &key, fragment->names + fragment->name, emit_pointwise, &p, &entry));
+    HAL_TRY(plan_bind(context, c, &p));
+    HAL_TRY(plan_find_kernel(context, c, &kernel, &p, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_elementwise_put(&p.space, &p.plan, &block);
@@ -326,13 +322,12 @@ static hal_status fill_strided(ops_context *context, const ops_tensor *y, double
     ops_space_add(&p.space, y, ops_base(&p.bindings, slot, y));
     ops_space_collapse(&p.space, 0);
     const ops_elementwise_use use = {.function = "ops_fill", .widest = 1, .reserved = 16};
-    HAL_TRY(ops_elementwise_plan_init(context, &use, &p.space, &p.plan));
+    const ops_elementwise_kernel kernel = {.name = "fill", .emit = emit_fill, .user = &p};
     ops_cache_key key;
     ops_entry *entry;
     ops_cache_key_begin(&key, OPS_FAMILY_FILL);
     ops_bindings_key(&p.bindings, &slot, 1, &key);
-    ops_elementwise_key(&p.space, &p.plan, &key);
-    HAL_TRY(ops_cache_get(context, &key, "fill", emit_fill, &p, &entry));
+    HAL_TRY(ops_elementwise_find_kernel(context, &use, &kernel, &key, &p.space, &p.plan, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_elementwise_put(&p.space, &p.plan, &block);

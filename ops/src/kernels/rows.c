@@ -12,6 +12,10 @@
 /* Bytes that the alignment of shared arrays takes. */
 #define CACHE_ALIGNMENT 512
 
+/* Work-items of a group of a class, and those along the axis from which it has one row. */
+#define GENERAL_ITEMS 256u
+#define GENERAL_ALONG 64u
+
 /* Whether every chunk of a view starts at a multiple of the chunk's size. */
 static bool view_is_vector(const ops_row_pass *pass, uint32_t view)
 {
@@ -277,8 +281,52 @@ static void flatten_group(const ops_space *space, ops_reduce_layout *group)
     }
 }
 
+/* Makes a pass one of its class: a group of as many work-items for any number of rows, loops for
+ * any length, vectors in all views or in none. Work-items along the axis, width, chains and blocks
+ * decide the order of additions, and stay. */
+static void pass_generalise(const ops_context *context, ops_row_pass *pass)
+{
+    const hal_device_info *info = context->info;
+    ops_reduce_layout *group = &pass->group;
+    const uint32_t *limit = info->max_group_size;
+    const uint32_t most =
+        info->max_group_items < GENERAL_ITEMS ? info->max_group_items : GENERAL_ITEMS;
+    group->rows = 0;
+    group->layers = 1;
+    if (!group->axis_first || group->along < GENERAL_ALONG) {
+        const uint32_t outputs = most > group->along ? most / group->along : 1;
+        group->outputs = outputs < limit[group->axis_first] ? outputs : limit[group->axis_first];
+    } else {
+        group->outputs = 1;
+    }
+    pass->layout.dense = 0;
+}
+
+/* What choose_form does for a class. */
+static void choose_general_form(const ops_context *context, const ops_row_call *call,
+                                ops_row_pass *pass)
+{
+    const ops_rows_tuning *tuning = &context->tuning->rows;
+    bool is_vector = true;
+    for (uint32_t view = 0; view < pass->space.view_count; view++) {
+        pass->form.is_vector[view] = (uint8_t)view_is_vector(pass, view);
+        is_vector &= pass->form.is_vector[view] || pass->axis.step[view] != OPS_INNER_ONE;
+    }
+    if (!is_vector) {
+        memset(pass->form.is_vector, 0, sizeof pass->form.is_vector);
+    }
+    pass->form.rest_by_chunks = tuning->rest_by_chunks;
+    pass->form.is_sliced = call->layout->slices > 1;
+    pass->form.last_unroll = (uint8_t)pass->group.unroll;
+    if (stores_costly(context, pass)) {
+        pass->form.stored = (uint8_t)(pass->program->costly + 1);
+        pass->bindings.access[pass->slots[pass->program->input_count]] |= HAL_ACCESS_READ;
+    }
+}
+
+/* `is_general`: the pass is that of its class, with the same order of additions. */
 static hal_status pass_plan(const ops_context *context, const ops_row_call *call,
-                            int64_t slice_stride, ops_row_pass *pass)
+                            int64_t slice_stride, bool is_general, ops_row_pass *pass)
 {
     const ops_row_program *program = call->program;
     const uint32_t count = program->input_count + program->output_count;
@@ -314,6 +362,11 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     ops_layout_choose(context, &pass->space, count * 8 + 32 + 8 * means,
                       ops_axis_reach(&pass->axis, count), &pass->layout);
     ops_row_schedule_make(program, &pass->axis, &pass->schedule);
+    if (is_general) {
+        pass_generalise(context, pass);
+        choose_general_form(context, call, pass);
+        return HAL_OK;
+    }
     if (call->layout->slices == 1) {
         share_rows(context, pass);
     }
@@ -321,20 +374,42 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     return HAL_OK;
 }
 
+/* Plans the kernel of the shape, or of its class; the rest of the grid is the caller's. */
+static hal_status pass_begin(const ops_context *context, const ops_row_call *call,
+                             int64_t slice_stride, bool is_general, ops_row_pass *pass,
+                             uint32_t grid[3])
+{
+    pass->bindings.count = 0;
+    pass->form = (ops_row_form){.chunks = 0};
+    HAL_TRY(pass_plan(context, call, slice_stride, is_general, pass));
+    HAL_TRY(ops_reduce_layout_grid(context, call->function, &pass->space, &pass->group, grid));
+    pass->group.is_whole &= !is_general;
+    return HAL_OK;
+}
+
+static void pass_append_key(const ops_row_pass *pass, ops_cache_key *key)
+{
+    const uint32_t count = pass->program->input_count + pass->program->output_count;
+    ops_cache_key_begin(key, OPS_FAMILY_ROWS);
+    ops_row_program_append_key(pass->program, key);
+    ops_cache_key_append(key, &pass->form, sizeof pass->form);
+    ops_bindings_key(&pass->bindings, pass->slots, count, key);
+    ops_fold_key(&pass->space, &pass->layout, &pass->group, &pass->axis, key);
+}
+
+/* Bytes of the elements of all views, if they have four each. */
+static uint64_t pass_bytes(const ops_row_pass *pass)
+{
+    return (uint64_t)ops_space_elements(&pass->space) * (uint64_t)pass->axis.length *
+           pass->space.view_count * sizeof(float);
+}
+
 hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
                                  int64_t slice_stride)
 {
     ops_row_pass pass;
-    pass.bindings.count = 0;
-    pass.form = (ops_row_form){.chunks = 0};
     uint32_t grid[3];
-    hal_status status = pass_plan(context, call, slice_stride, &pass);
-    if (status == HAL_OK) {
-        status = ops_reduce_layout_grid(context, call->function, &pass.space, &pass.group, grid);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(pass_begin(context, call, slice_stride, false, &pass, grid));
     if (pass.form.is_sliced) {
         if (pass.group.grid_may_overrun) {
             return hal_status_set(HAL_ERROR_UNSUPPORTED,
@@ -344,15 +419,18 @@ hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
         }
         grid[2] = call->layout->slices;
     }
-    const uint32_t count = call->program->input_count + call->program->output_count;
     ops_cache_key key;
     ops_entry *entry;
-    ops_cache_key_begin(&key, OPS_FAMILY_ROWS);
-    ops_row_program_append_key(call->program, &key);
-    ops_cache_key_append(&key, &pass.form, sizeof pass.form);
-    ops_bindings_key(&pass.bindings, pass.slots, count, &key);
-    ops_fold_key(&pass.space, &pass.layout, &pass.group, &pass.axis, &key);
-    HAL_TRY(ops_cache_get(context, &key, call->name, ops_row_emit, &pass, &entry));
+    pass_append_key(&pass, &key);
+    HAL_TRY(ops_cache_get_special(context, &key, call->name, ops_row_emit, &pass, pass_bytes(&pass),
+                                  &entry));
+    if (!entry) {
+        const uint32_t slices = grid[2];
+        HAL_TRY(pass_begin(context, call, slice_stride, true, &pass, grid));
+        grid[2] = pass.form.is_sliced ? slices : grid[2];
+        pass_append_key(&pass, &key);
+        HAL_TRY(ops_cache_get(context, &key, call->name, ops_row_emit, &pass, &entry));
+    }
     ops_block block;
     ops_block_begin(&block);
     ops_row_put(&pass, &block);

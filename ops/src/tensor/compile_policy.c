@@ -11,6 +11,7 @@ ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning)
     if (policy) {
         policy->tuning = tuning;
         policy->eager_plans = tuning->eager_plans;
+        policy->compile_ns = policy->least_compile_ns = tuning->expected_ns;
     }
     return policy;
 }
@@ -23,9 +24,18 @@ void ops_compile_policy_destroy(ops_compile_policy *policy)
     free(policy);
 }
 
-void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanoseconds)
+void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanoseconds,
+                                 bool is_compilation)
 {
     uint64_t *average = &policy->recent_compile_ns;
+    if (is_compilation) {
+        policy->compile_ns =
+            policy->compile_ns ? (3 * policy->compile_ns + nanoseconds) / 4 : nanoseconds;
+        if (policy->tuning->expected_ns == 0 &&
+            (policy->least_compile_ns == 0 || nanoseconds < policy->least_compile_ns)) {
+            policy->least_compile_ns = nanoseconds;
+        }
+    }
     /* An outlier, such as a compilation on a busy machine, counts at most four times the average.
      */
     uint64_t usual = *average ? *average : policy->tuning->fast_ns / 4;
@@ -35,6 +45,32 @@ void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanosecond
 static uint32_t plan_slot(const uint64_t key[2])
 {
     return (uint32_t)key[0] % OPS_DEFERRED_PLANS;
+}
+
+bool ops_compile_policy_generalises(const ops_compile_policy *policy)
+{
+    if (policy->choice == OPS_KERNELS_GENERAL || policy->choice == OPS_KERNELS_SPECIAL) {
+        return policy->choice == OPS_KERNELS_GENERAL;
+    }
+    return policy->least_compile_ns >= policy->tuning->fast_ns && !policy->specialises;
+}
+
+bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
+                               bool *is_first)
+{
+    const uint32_t at = plan_slot(key);
+    *is_first = policy->plans[at].key != key[1];
+    if (*is_first) {
+        policy->plans[at].key = key[1];
+        policy->plans[at].spent_ns = 0;
+    }
+    policy->plans[at].spent_ns += cost_ns;
+    return ops_compile_policy_is_due(policy, policy->plans[at].spent_ns);
+}
+
+bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns)
+{
+    return spent_ns >= policy->compile_ns && policy->choice != OPS_KERNELS_GENERAL;
 }
 
 ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_t key[2],

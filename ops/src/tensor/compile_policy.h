@@ -5,11 +5,17 @@
  * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan
  * runs in single kernels until their extra cost adds up to one compilation. So at most twice the
  * least possible time is spent on any plan, and no call stalls for long. docs/batching.md has the
- * figures. */
+ * figures.
+ *
+ * The same rule decides between the kernel of one shape and the general kernel of its class
+ * (docs/kernel-classes.md): where compilations are slow, a new shape runs in the general kernel,
+ * until that has cost as much more as one compilation. */
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
 #define OPS_SRC_TENSOR_COMPILE_POLICY_H
 
 #include "tuning/tuning.h"
+
+#include <ops/tensor.h>
 
 #include <stdbool.h>
 
@@ -29,10 +35,14 @@ typedef struct ops_pending_kernel {
 typedef struct ops_compile_policy {
     const ops_compile_tuning *tuning;
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
-    uint32_t eager_plans;       /* that will still be compiled at their first use */
-    bool keeps_missing;         /* missing kernels are kept, not compiled; of `kept_for` */
-    bool has_refused;           /* a call, since ops_compile_policy_begin_keeping */
-    uint64_t kept_for[2];       /* the hash of a deferred plan */
+    uint64_t compile_ns;        /* the same without kernels of the compile cache */
+    uint64_t least_compile_ns;  /* of all compilations; a busy machine delays some */
+    bool specialises;           /* kernels of one shape are compiled at once */
+    ops_kernel_choice choice;
+    uint32_t eager_plans; /* that will still be compiled at their first use */
+    bool keeps_missing;   /* missing kernels are kept, not compiled; of `kept_for` */
+    bool has_refused;     /* a call, since ops_compile_policy_begin_keeping */
+    uint64_t kept_for[2]; /* the hash of a deferred plan */
     uint32_t pending_count;
     ops_pending_kernel pending[OPS_PENDING_KERNELS];
     struct {
@@ -44,8 +54,23 @@ typedef struct ops_compile_policy {
 ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning);
 void ops_compile_policy_destroy(ops_compile_policy *policy);
 
-/* Adds the time that one compilation took to the average. */
-void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanoseconds);
+/* Adds the time that one compilation, or the loading of a kernel from the compile cache, took to
+ * the averages. */
+void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanoseconds,
+                                 bool is_compilation);
+
+/* Whether a shape is computed by the general kernel of its class, unless it has one of its own. */
+bool ops_compile_policy_generalises(const ops_compile_policy *policy);
+
+/* Charges a call that a general kernel computes, which takes `cost_ns` longer by that, to the
+ * kernel of one shape with that key. *is_first: it was not charged before. Returns whether the
+ * kernel of one shape pays now. */
+bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
+                               bool *is_first);
+
+/* Whether general kernels that have cost that much more, in a plan that is repeated, are to be
+ * replaced. */
+bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns);
 
 typedef enum ops_compile_decision {
     OPS_COMPILE_NOW,

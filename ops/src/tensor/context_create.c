@@ -74,3 +74,10 @@ hal_device *ops_context_get_device(const ops_context *context)
 {
     return context ? context->device : NULL;
 }
+
+void ops_context_set_kernels(ops_context *context, ops_kernel_choice choice)
+{
+    if (context) {
+        context->compile_policy->choice = choice;
+    }
+}

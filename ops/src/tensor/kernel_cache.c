@@ -2,10 +2,15 @@
 #include "kernel_cache.h"
 
 #include "compile_policy.h"
+#include "kernel_log.h"
+#include "plan_recorder.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* What a general kernel of a small array costs more, about. */
+#define GENERAL_NS 100u
 
 static uint64_t now_ns(void)
 {
@@ -47,6 +52,18 @@ static hal_status kernel_build(hal_device *device, const hal_kernel_fingerprint 
     return status;
 }
 
+/* The log's line of a new kernel, whose IR is built for it once more. */
+static void kernel_log(ops_context *context, const char *name, ops_kernel_emit emit,
+                       const void *user, bool is_recalled)
+{
+    hal_ir_kernel *ir;
+    if (hal_log_is_enabled(HAL_LOG_DEBUG) &&
+        kernel_build(context->device, NULL, name, emit, user, &ir, NULL) == HAL_OK) {
+        ops_kernel_log(ir, is_recalled);
+        hal_ir_kernel_destroy(ir);
+    }
+}
+
 /* A key has all that the kernel depends on, except for the device and the code of this library. */
 static hal_kernel_fingerprint fingerprint_of(const uint64_t key[2])
 {
@@ -61,7 +78,7 @@ static hal_status cache_recall(ops_context *context, const uint64_t key[2], hal_
     const uint64_t begin = now_ns();
     const hal_status status = hal_kernel_recall(context->device, &fingerprint, kernel);
     if (*kernel) {
-        ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
+        ops_compile_policy_add_time(context->compile_policy, now_ns() - begin, false);
     }
     return status;
 }
@@ -77,9 +94,12 @@ static hal_status cache_compile_pending(ops_context *context, const ops_pending_
     }
     const uint64_t begin = now_ns();
     hal_status status = hal_kernel_create_all(context->device, irs, count, kernels);
-    ops_compile_policy_add_time(context->compile_policy, (now_ns() - begin) / count);
+    ops_compile_policy_add_time(context->compile_policy, (now_ns() - begin) / count, true);
     status = kernels[0] ? HAL_OK : status;
     for (uint32_t i = count; i-- > 0;) {
+        if (hal_log_is_enabled(HAL_LOG_DEBUG)) {
+            ops_kernel_log(taken[i].ir, false);
+        }
         hal_ir_kernel_destroy(taken[i].ir);
         ops_entry *known = ops_kernel_table_slot(&context->kernels, taken[i].kernel);
         if (!kernels[i] || status || known->key[1]) { /* known: plans may share a kernel */
@@ -104,6 +124,7 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     hal_kernel *kernel = NULL;
     hal_status status = cache_recall(context, hash, &kernel);
     if (status != HAL_OK || kernel) {
+        kernel_log(context, name, emit, user, true);
         return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
     }
     if (context->compile_policy->keeps_missing) {
@@ -118,9 +139,41 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     if (count > 0) {
         return cache_compile_pending(context, taken, count, entry);
     }
+    kernel_log(context, name, emit, user, false);
     const hal_kernel_fingerprint fingerprint = fingerprint_of(hash);
     const uint64_t begin = now_ns();
     status = kernel_build(context->device, &fingerprint, name, emit, user, NULL, &kernel);
-    ops_compile_policy_add_time(context->compile_policy, now_ns() - begin);
+    ops_compile_policy_add_time(context->compile_policy, now_ns() - begin, true);
     return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
+}
+
+hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key, const char *name,
+                                 ops_kernel_emit emit, const void *user, uint64_t bytes,
+                                 ops_entry **entry)
+{
+    ops_compile_policy *policy = context->compile_policy;
+    if (!ops_compile_policy_generalises(policy)) {
+        return ops_cache_get(context, key, name, emit, user, entry);
+    }
+    uint64_t hash[2];
+    *entry = ops_cache_find(context, key, hash);
+    if (*entry) {
+        return HAL_OK;
+    }
+    const uint64_t cost = GENERAL_NS + bytes / policy->tuning->bytes_per_ns;
+    bool is_first;
+    const bool pays = ops_compile_policy_charge(policy, hash, cost, &is_first);
+    if (pays && !policy->keeps_missing) {
+        return ops_cache_get(context, key, name, emit, user, entry);
+    }
+    hal_kernel *kernel = NULL;
+    if (is_first) {
+        HAL_TRY(cache_recall(context, hash, &kernel));
+    }
+    if (kernel) {
+        kernel_log(context, name, emit, user, true);
+        return ops_cache_insert(context, hash, kernel, 0, entry);
+    }
+    ops_plan_recorder_add_general(context->recorder, cost);
+    return HAL_OK;
 }

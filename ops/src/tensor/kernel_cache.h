@@ -21,4 +21,10 @@ typedef void (*ops_kernel_emit)(hal_ir_builder *builder, const void *user);
 hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const char *name,
                          ops_kernel_emit emit, const void *user, ops_entry **entry);
 
+/* The same for the kernel of one shape. *entry is null where the compile policy has the general
+ * kernel of the class compute this call, which moves `bytes`; the caller then plans that one. */
+hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key, const char *name,
+                                 ops_kernel_emit emit, const void *user, uint64_t bytes,
+                                 ops_entry **entry);
+
 #endif

@@ -69,7 +69,7 @@ static void table_evict(ops_kernel_table *table)
 
 hal_status ops_kernel_table_init(ops_kernel_table *table)
 {
-    *table = (ops_kernel_table){NULL, 0, 0, 0, 0};
+    *table = (ops_kernel_table){.entries = NULL};
     return table_grow(table);
 }
 

@@ -59,6 +59,12 @@ static inline void ops_cache_key_begin(ops_cache_key *key, uint32_t family)
     ops_cache_key_append(key, &family, sizeof family);
 }
 
+static inline void ops_cache_key_copy(const ops_cache_key *key, ops_cache_key *copy)
+{
+    memcpy(copy->bytes, key->bytes, key->size);
+    copy->size = key->size;
+}
+
 void ops_cache_key_hash(const ops_cache_key *key, uint64_t hash[2]);
 
 /* A kernel that was made for a key. A null kernel is a product that the plugin declined. */
@@ -78,6 +84,7 @@ typedef struct ops_kernel_table {
     uint32_t capacity;  /* a power of two */
     uint32_t count;
     uint64_t insertions; /* after which entries may have moved or gone */
+    uint64_t natives;    /* insertions of the plugin's products, or that it has none */
     uint32_t hand;       /* of the clock: the next slot that eviction looks at */
 } ops_kernel_table;
 

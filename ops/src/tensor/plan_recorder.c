@@ -27,6 +27,7 @@ struct ops_recorded_plan {
     plan_range *ranges;
     uint64_t *temporaries; /* bytes of each */
     uint8_t *scalars;
+    uint64_t general_ns, spent_ns; /* what general kernels cost more: a use, all uses */
 };
 
 struct ops_plan_recorder {
@@ -39,6 +40,7 @@ struct ops_plan_recorder {
     uint8_t *scalars;
     uint32_t command_count, command_capacity, range_count, range_capacity;
     uint32_t scalar_bytes, scalar_capacity;
+    uint64_t general_ns;
 };
 
 static hal_status command_replay(const ops_recorded_plan *plan, const plan_command *command,
@@ -152,6 +154,7 @@ static ops_recorded_plan *recorder_make_plan(const ops_plan_recorder *recorder)
     plan->command_count = recorder->command_count;
     plan->temporary_count = temporaries;
     plan->operand_count = recorder->operand_count;
+    plan->general_ns = plan->spent_ns = recorder->general_ns;
     plan->commands = (plan_command *)(plan + 1);
     plan->ranges = (plan_range *)(plan->commands + recorder->command_count);
     plan->temporaries = (uint64_t *)(plan->ranges + recorder->range_count);
@@ -193,6 +196,7 @@ void ops_plan_recorder_begin(ops_plan_recorder *recorder, hal_buffer *const *ope
     recorder->is_incomplete = count > OPS_PLAN_BUFFERS;
     recorder->operand_count = recorder->buffer_count = recorder->is_incomplete ? 0 : count;
     recorder->command_count = recorder->range_count = recorder->scalar_bytes = 0;
+    recorder->general_ns = 0;
     memcpy(recorder->buffers, operands, recorder->operand_count * sizeof *operands);
 }
 
@@ -232,6 +236,21 @@ void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *bu
     }
     recorder->bytes[recorder->buffer_count] = bytes;
     recorder->buffers[recorder->buffer_count++] = buffer;
+}
+
+void ops_plan_recorder_add_general(ops_plan_recorder *recorder, uint64_t cost_ns)
+{
+    recorder->general_ns += cost_ns;
+}
+
+bool ops_recorded_plan_is_general(const ops_recorded_plan *plan)
+{
+    return plan->general_ns > 0;
+}
+
+uint64_t ops_recorded_plan_count_use(ops_recorded_plan *plan)
+{
+    return plan->spent_ns += plan->general_ns;
 }
 
 hal_status ops_recorded_plan_replay(const ops_recorded_plan *plan, ops_context *context,

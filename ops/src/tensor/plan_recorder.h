@@ -37,6 +37,15 @@ void ops_plan_recorder_cancel(ops_plan_recorder *recorder);
 void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *buffer,
                                      uint64_t bytes);
 
+/* Tells an open recording that a general kernel computes a command, which takes so much longer. */
+void ops_plan_recorder_add_general(ops_plan_recorder *recorder, uint64_t cost_ns);
+
+/* Whether general kernels compute a part of the plan. */
+bool ops_recorded_plan_is_general(const ops_recorded_plan *plan);
+
+/* Counts one more use of a plan. Returns what its general kernels have cost more so far. */
+uint64_t ops_recorded_plan_count_use(ops_recorded_plan *plan);
+
 /* Records a plan's commands with buffers in place of its operands. *lacks_memory: there was none
  * for the temporaries, and nothing was recorded; the call itself may do without them or report what
  * is missing. Errors: OUT_OF_MEMORY as told, those of dispatches. */

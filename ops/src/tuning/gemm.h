@@ -27,7 +27,9 @@ typedef struct ops_gemm_tiles {
      * and strips 1 x 8, or 1 x 2 where B is contiguous along k (gemm/emit_matrix.c). */
     uint8_t matrix;
     uint8_t flush;       /* sums of a tile start at zero and are added to the accumulators */
-    uint8_t reserved[3]; /* 0 */
+    uint8_t any_slices;  /* the general kernel of intra-group split-K: slices, steps and parts are
+                            scalars, and blocks have as many columns as they leave work-items */
+    uint8_t reserved[2]; /* 0 */
 } ops_gemm_tiles;
 
 /* Of tiles, on a device whose units are all busy: groups of a unit at once, and nanoseconds. */

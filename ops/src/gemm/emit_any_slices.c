@@ -1,0 +1,160 @@
+/* The general portable GEMM kernel of intra-group split-K: that of every block, number of slices,
+ * steps and parts (emit_intra_group.c), which are scalars, with the same order of additions. A
+ * work-item has neighbouring columns of all rows of the block, whose elements it reads one by one.
+ *
+ * The group is `slices` times the work-items of a block, in this order, so that the partial sum of
+ * (row, slice, column) is at row * pitch + slice * block_n + column of shared memory. */
+#include "emitter.h"
+
+enum { COLUMNS = OPS_GEMM_ANY_COLUMNS, PITCH = OPS_GEMM_ANY_ITEMS * OPS_GEMM_ANY_COLUMNS };
+
+typedef struct slices_emitter {
+    ops_gemm_emitter *e;
+    hal_ir_memory_id shared;
+    hal_ir_value id, slice, lane; /* of the work-item */
+    hal_ir_value column[COLUMNS], row[OPS_GEMM_MAX_FRAGMENT];
+    hal_ir_value in_columns[COLUMNS];
+} slices_emitter;
+
+/* Rows beyond the last read the last one, and their results are not stored. */
+static void place_work_item(slices_emitter *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value lanes = ops_gemm_quotient(e, e->any.block_n, COLUMNS);
+    s->id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    s->slice = hal_ir_div(b, s->id, lanes);
+    s->lane = hal_ir_sub(b, s->id, hal_ir_mul(b, s->slice, lanes));
+    for (uint32_t j = 0; j < COLUMNS; j++) {
+        hal_ir_value in_block = ops_gemm_plus(e, ops_gemm_times(e, s->lane, COLUMNS), j);
+        s->column[j] = hal_ir_add(b, e->c.origin, in_block);
+        s->in_columns[j] = hal_ir_lt(b, s->column[j], e->n);
+    }
+    for (uint32_t i = 0; i < e->a.thread; i++) {
+        hal_ir_value last = hal_ir_sub(b, e->m, hal_ir_u32(b, 1));
+        s->row[i] = hal_ir_min(b, ops_gemm_plus(e, e->a.origin, i), last);
+    }
+}
+
+static void multiply_step(slices_emitter *s, hal_ir_value at)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value columns[COLUMNS], inside = hal_ir_lt(b, at, e->k);
+    ops_gemm_get_sums(e);
+    for (uint32_t j = 0; j < COLUMNS; j++) {
+        hal_ir_value place = ops_gemm_address(e, &e->c, s->column[j], at);
+        if (e->key->reduce_partials) {
+            hal_ir_value row = ops_gemm_index(e, s->row[0]);
+            place = hal_ir_add(b, place, hal_ir_mul(b, row, e->a.stride));
+        }
+        columns[j] =
+            hal_ir_load_wide(b, e->c.memory, place, 0, 1, hal_ir_and(b, s->in_columns[j], inside));
+    }
+    for (uint32_t i = 0; i < e->a.thread; i++) {
+        hal_ir_value value = HAL_IR_NONE;
+        if (!e->key->reduce_partials) {
+            value = hal_ir_load_wide(b, e->a.memory, ops_gemm_address(e, &e->a, s->row[i], at), 0,
+                                     1, inside);
+        }
+        for (uint32_t j = 0; j < COLUMNS; j++) {
+            if (e->key->reduce_partials) {
+                e->present[j] = hal_ir_add(b, e->present[j], columns[j]);
+            } else {
+                ops_gemm_multiply(e, i, j, value, columns[j]);
+            }
+        }
+    }
+    ops_gemm_set_sums(e);
+}
+
+static void emit_k_loop(slices_emitter *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value zero = hal_ir_u32(b, 0);
+    hal_ir_value turn = hal_ir_for(b, zero, e->any.end, e->any.stride);
+    hal_ir_value own = hal_ir_add(b, turn, hal_ir_mul(b, s->slice, e->any.steps));
+    hal_ir_value step = hal_ir_for(b, zero, e->any.steps, hal_ir_u32(b, 1));
+    multiply_step(s, hal_ir_add(b, own, step));
+    hal_ir_end(b);
+    hal_ir_end(b);
+    ops_gemm_get_sums(e);
+    for (uint32_t i = 0; i < e->a.thread; i++) {
+        hal_ir_value place = ops_gemm_plus(e, ops_gemm_times(e, s->id, COLUMNS), i * PITCH);
+        hal_ir_store_wide(b, s->shared, place, 0, HAL_IR_NONE,
+                          hal_ir_pack(b, COLUMNS, &e->present[i * COLUMNS]));
+    }
+    hal_ir_barrier(b);
+}
+
+/* Adds 2^pairs elements of shared memory pairwise, in place. */
+static void sum_pairs(slices_emitter *s, hal_ir_value place, hal_ir_value distance,
+                      hal_ir_value pairs, hal_ir_value guard)
+{
+    hal_ir_builder *b = s->e->b;
+    hal_ir_value one = hal_ir_u32(b, 1), zero = hal_ir_u32(b, 0);
+    hal_ir_value level = hal_ir_for(b, zero, pairs, one);
+    hal_ir_value left = hal_ir_sub(b, hal_ir_sub(b, pairs, level), one);
+    hal_ir_value i = hal_ir_for(b, zero, hal_ir_shl(b, one, left), one);
+    hal_ir_value to = hal_ir_add(b, place, hal_ir_mul(b, i, distance));
+    hal_ir_value from = hal_ir_add(b, to, hal_ir_mul(b, i, distance));
+    hal_ir_value x = hal_ir_load_wide(b, s->shared, from, 0, 1, guard);
+    hal_ir_value y = hal_ir_load_wide(b, s->shared, hal_ir_add(b, from, distance), 0, 1, guard);
+    hal_ir_store_wide(b, s->shared, to, 0, guard, hal_ir_add(b, x, y));
+    hal_ir_end(b);
+    hal_ir_end(b);
+}
+
+/* Part p of an element adds slices p, p + parts, ... and overwrites slice p. */
+static void reduce_to_parts(slices_emitter *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value in_row = hal_ir_mul(b, e->any.parts, e->any.block_n);
+    hal_ir_value all = ops_gemm_times(e, in_row, e->a.thread);
+    hal_ir_value at = hal_ir_for(b, hal_ir_u32(b, 0), all, hal_ir_u32(b, OPS_GEMM_ANY_ITEMS));
+    hal_ir_value number = hal_ir_add(b, at, s->id), row = hal_ir_div(b, number, in_row);
+    hal_ir_value rest = hal_ir_sub(b, number, hal_ir_mul(b, row, in_row));
+    hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, row, PITCH), rest);
+    sum_pairs(s, place, in_row, e->any.first_pairs, hal_ir_lt(b, number, all));
+    hal_ir_end(b);
+    hal_ir_barrier(b);
+}
+
+static void store_results(slices_emitter *s)
+{
+    ops_gemm_emitter *e = s->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value all = ops_gemm_times(e, e->any.block_n, e->a.thread);
+    hal_ir_value at = hal_ir_for(b, hal_ir_u32(b, 0), all, hal_ir_u32(b, OPS_GEMM_ANY_ITEMS));
+    hal_ir_value number = hal_ir_add(b, at, s->id);
+    hal_ir_value in_block = hal_ir_div(b, number, e->any.block_n);
+    hal_ir_value rest = hal_ir_sub(b, number, hal_ir_mul(b, in_block, e->any.block_n));
+    hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, in_block, PITCH), rest);
+    hal_ir_value is_element = hal_ir_lt(b, number, all);
+    hal_ir_value row = hal_ir_add(b, e->a.origin, in_block);
+    hal_ir_value column = hal_ir_add(b, e->c.origin, rest);
+    hal_ir_value guard = hal_ir_and(b, hal_ir_lt(b, row, e->m), hal_ir_lt(b, column, e->n));
+    guard = hal_ir_and(b, guard, is_element);
+    sum_pairs(s, place, e->any.block_n, e->any.last_pairs, is_element);
+    ops_gemm_element element;
+    ops_gemm_fetch_element(e, row, column, guard, &element);
+    ops_gemm_store_element(e, &element, hal_ir_load_wide(b, s->shared, place, 0, 1, is_element));
+    hal_ir_end(b);
+}
+
+void ops_gemm_emit_any_slices(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    slices_emitter s = {.e = e};
+    hal_ir_group_size(b, OPS_GEMM_ANY_ITEMS, 1, 1);
+    s.shared = hal_ir_shared(b, "partials", e->key->accumulator, PITCH * e->a.thread);
+    place_work_item(&s);
+    for (uint32_t i = 0; i < e->a.thread * COLUMNS; i++) {
+        e->sums[i] = hal_ir_var(b, hal_ir_number(b, e->key->accumulator, 0));
+    }
+    emit_k_loop(&s);
+    reduce_to_parts(&s);
+    store_results(&s);
+}

@@ -1,0 +1,195 @@
+/* General kernels: they give the bits of the kernels of one shape, and random shapes of a program
+ * need few of them. */
+#include "ops_fixture.h"
+
+#include "ops_arrays.h"
+
+#define SHAPES 60
+
+typedef struct program_run {
+    ops_context *context;
+    uint64_t random;
+    uint8_t *bytes; /* of the result, on the host */
+    size_t size;
+} program_run;
+
+static int64_t draw(program_run *run, int64_t least, int64_t most)
+{
+    run->random = run->random * 6364136223846793005u + 1442695040888963407u;
+    const double unit = (double)(run->random >> 11) * 0x1p-53;
+    return (int64_t)((double)least * pow((double)(most + 1) / (double)least, unit));
+}
+
+/* Numbers in [-1, 1). */
+static ops_array *input(program_run *run, hal_type type, uint32_t rank, const int64_t *shape)
+{
+    const ops_random_key key = {.seed = run->random};
+    ops_array *x = made(ops_array_uniform(run->context, HAL_TYPE_F32, rank, shape, key, -1, 1));
+    return type == HAL_TYPE_F32 ? x : made(ops_array_cast(type, x));
+}
+
+static ops_array *matrix(program_run *run, int64_t rows, int64_t columns)
+{
+    return input(run, HAL_TYPE_F32, 2, (const int64_t[2]){rows, columns});
+}
+
+static uint32_t draw_shape(program_run *run, int64_t shape[3])
+{
+    const uint32_t rank = (uint32_t)draw(run, 1, 3);
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = draw(run, 1, rank == 1 ? 5000 : rank == 2 ? 200 : 40);
+    }
+    return rank;
+}
+
+static ops_array *any_input(program_run *run)
+{
+    int64_t shape[3];
+    const uint32_t rank = draw_shape(run, shape);
+    return input(run, HAL_TYPE_F32, rank, shape);
+}
+
+static ops_array *pointwise(program_run *run)
+{
+    int64_t shape[3], less[3];
+    const uint32_t rank = draw_shape(run, shape);
+    for (uint32_t i = 0; i < rank; i++) {
+        less[i] = draw(run, 1, 2) == 1 ? 1 : shape[i];
+    }
+    ops_array *y = input(run, HAL_TYPE_F32, rank, less);
+    if (rank > 1 && draw(run, 1, 2) == 1) {
+        const int64_t last = shape[rank - 1];
+        shape[rank - 1] = shape[rank - 2];
+        shape[rank - 2] = last;
+        ops_array *x = ops_array_transpose(input(run, HAL_TYPE_F32, rank, shape), -1, -2);
+        return ops_add(ops_mul(x, y), x);
+    }
+    ops_array *x = input(run, HAL_TYPE_F32, rank, shape);
+    return ops_add(ops_mul(x, y), x);
+}
+
+static ops_array *reduction(program_run *run)
+{
+    static const ops_reduction kinds[] = {OPS_REDUCE_SUM, OPS_REDUCE_MAX, OPS_REDUCE_MEAN};
+    ops_array *x = any_input(run);
+    const int32_t axis = (int32_t)draw(run, 1, ops_array_get_rank(x)) - 1;
+    return ops_array_reduce(kinds[draw(run, 1, 3) - 1], axis, 0, x);
+}
+
+static ops_array *softmax(program_run *run)
+{
+    ops_array *x = any_input(run);
+    return ops_array_softmax((int32_t)draw(run, 1, ops_array_get_rank(x)) - 1, x);
+}
+
+static ops_array *layer_norm(program_run *run)
+{
+    const int64_t width = draw(run, 1, 2000);
+    ops_array *x = matrix(run, draw(run, 1, 100), width), *gain = matrix(run, 1, width);
+    ops_array *less = ops_sub(x, ops_array_reduce(OPS_REDUCE_MEAN, -1, 1, x));
+    ops_array *square = ops_array_reduce(OPS_REDUCE_MEAN, -1, 1, ops_mul(less, less));
+    square = ops_array_binary_scalar(OPS_ADD, square, 1e-5);
+    return ops_mul(ops_mul(less, ops_array_unary(OPS_RSQRT, square)), gain);
+}
+
+static ops_array *moves(program_run *run)
+{
+    ops_array *x = any_input(run), *parts[2] = {x, x};
+    const int32_t rank = (int32_t)ops_array_get_rank(x), axis = (int32_t)draw(run, 1, rank) - 1;
+    int32_t picks[40];
+    const int64_t count = draw(run, 1, 40);
+    for (int64_t i = 0; i < count; i++) {
+        picks[i] = (int32_t)draw(run, 1, ops_array_get_length(x, axis)) - 1;
+    }
+    ops_array *indices = ops_array_from_host(run->context, HAL_TYPE_I32, 1, &count, picks);
+    ops_array *both = ops_array_concatenate(axis, parts, 2);
+    ops_array *some = ops_array_gather(axis, both, indices);
+    return rank > 1 ? ops_array_copy(ops_array_transpose(some, 0, rank - 1)) : some;
+}
+
+/* Of the portable implementation, in all layouts. */
+static ops_array *product(program_run *run)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F64};
+    const hal_type type = types[draw(run, 1, 3) - 1];
+    const int64_t m = draw(run, 1, 150), n = draw(run, 1, 150), k = draw(run, 1, 300);
+    const bool turn_a = draw(run, 1, 2) == 1, turn_b = draw(run, 1, 2) == 1;
+    ops_array *a = input(run, type, 2, (const int64_t[2]){turn_a ? k : m, turn_a ? m : k});
+    ops_array *b = input(run, type, 2, (const int64_t[2]){turn_b ? n : k, turn_b ? k : n});
+    const ops_gemm_options options = {.size = sizeof options,
+                                      .alpha = 1,
+                                      .impl = OPS_GEMM_PORTABLE,
+                                      .precision =
+                                          type == HAL_TYPE_BF16 ? HAL_GEMM_FAST : HAL_GEMM_STRICT};
+    ops_tensor x, y, z;
+    ok(ops_array_get_tensor(turn_a ? ops_array_transpose(a, 0, 1) : a, &x));
+    ok(ops_array_get_tensor(turn_b ? ops_array_transpose(b, 0, 1) : b, &y));
+    ok(ops_tensor_create(run->context, type, 2, (const int64_t[2]){m, n}, &z));
+    ok(ops_gemm(run->context, &options, &x, &y, &z));
+    ops_array *result = made(ops_array_from_tensor(run->context, &z));
+    ops_tensor_release(&z);
+    return result;
+}
+
+typedef struct program {
+    const char *name;
+    ops_array *(*build)(program_run *run);
+} program;
+
+static const program programs[] = {
+    {"pointwise", pointwise},   {"reduction", reduction}, {"softmax", softmax},
+    {"layer norm", layer_norm}, {"moves", moves},         {"product", product},
+};
+
+static ops_context *context_make(ops_kernel_choice choice)
+{
+    ops_context *context;
+    ok(ops_context_create(test_queue, &context));
+    context->info = test_context->info;
+    context->tuning = test_context->tuning;
+    context->compile_policy->tuning = &test_context->tuning->compile;
+    ops_context_set_kernels(context, choice);
+    return context;
+}
+
+static void shape_run(program_run *run, const program *what, uint64_t seed)
+{
+    run->random = seed;
+    draw(run, 1, 2);
+    ok(ops_scope_begin(run->context));
+    ops_array *result = made(what->build(run));
+    run->size =
+        (size_t)ops_array_get_element_count(result) * hal_type_size(ops_array_get_type(result));
+    run->bytes = malloc(run->size);
+    ok(ops_array_read(result, run->size, run->bytes));
+    ok(ops_scope_end(run->context));
+}
+
+static void general_kernels_have_the_same_bits(void **state)
+{
+    program_run general = {.context = context_make(OPS_KERNELS_GENERAL)};
+    program_run special = {.context = context_make(OPS_KERNELS_SPECIAL)};
+    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+        for (uint64_t seed = 1; seed <= SHAPES; seed++) {
+            shape_run(&general, &programs[p], seed);
+            shape_run(&special, &programs[p], seed);
+            if (general.size != special.size ||
+                memcmp(general.bytes, special.bytes, general.size) != 0) {
+                fail_msg("%s, seed %u: other bits", programs[p].name, (unsigned)seed);
+            }
+            free(general.bytes);
+            free(special.bytes);
+        }
+    }
+    assert_true(statistics_of(general.context).made < statistics_of(special.context).made);
+    ops_context_destroy(general.context);
+    ops_context_destroy(special.context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(general_kernels_have_the_same_bits),
+    };
+    return RUN_ON_ALL(tests);
+}
