@@ -194,9 +194,12 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         status = ops_recorded_plan_replay(recorded, plan->context, buffers, &lacks_memory);
     }
     if (!recorded || lacks_memory) {
-        plan->context->compile_policy->specialises = specialises;
+        const uint64_t kernels = plan->context->kernels.insertions;
+        ops_compile_policy *policy = plan->context->compile_policy;
+        policy->specialises = specialises;
         status = plan_record(plan, arrays, hash, buffers, is_deferred);
-        plan->context->compile_policy->specialises = false;
+        policy->specialises = false;
+        ops_compile_policy_end_eager(policy, plan->context->kernels.insertions != kernels);
     }
     if (status != HAL_OK || *is_deferred) {
         release_buffers(outputs, ops_fusion_plan_buffer_count(plan));

@@ -81,6 +81,7 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
     }
     if (policy->eager_plans > 0) {
         policy->eager_plans--;
+        policy->counts_eager = true;
         return OPS_COMPILE_NOW;
     }
     const uint64_t cost =
@@ -95,6 +96,12 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
     return policy->plans[at].spent_ns >= policy->recent_compile_ns ? OPS_COMPILE_NOW
            : is_first                                              ? OPS_DEFER_FIRST
                                                                    : OPS_DEFER_AGAIN;
+}
+
+void ops_compile_policy_end_eager(ops_compile_policy *policy, bool has_compiled)
+{
+    policy->eager_plans += policy->counts_eager && !has_compiled;
+    policy->counts_eager = false;
 }
 
 void ops_compile_policy_begin_keeping(ops_compile_policy *policy, const uint64_t plan[2])

@@ -40,6 +40,7 @@ typedef struct ops_compile_policy {
     bool specialises;           /* kernels of one shape are compiled at once */
     ops_kernel_choice choice;
     uint32_t eager_plans; /* that will still be compiled at their first use */
+    bool counts_eager;    /* the last decision used one of these */
     bool keeps_missing;   /* missing kernels are kept, not compiled; of `kept_for` */
     bool has_refused;     /* a call, since ops_compile_policy_begin_keeping */
     uint64_t kept_for[2]; /* the hash of a deferred plan */
@@ -82,6 +83,10 @@ typedef enum ops_compile_decision {
  * between them, and charges their extra cost to the plan. */
 ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_t key[2],
                                        uint32_t kernels, uint64_t bytes);
+
+/* Ends the recording that the last decision was about: one that has compiled nothing does not count
+ * as one of the first. */
+void ops_compile_policy_end_eager(ops_compile_policy *policy, bool has_compiled);
 
 /* From here on, kernels that are missing are kept for a deferred plan and not compiled: the call
  * that needs one is refused. The end returns whether one was. */
