@@ -46,7 +46,8 @@ HAL_API void hal_buffer_set_label(hal_buffer *buffer, const char *label);
 /* Maps the whole buffer for the host: every kind but HAL_MEMORY_DEVICE, and that kind too on a
  * device with HAL_FEATURE_MAP_DEVICE. No work that uses the buffer may be in flight between begin
  * and end: call hal_queue_wait before begin, and flush no such work before end.
- * Ownership: the pointer is valid until hal_buffer_map_end. Threads: any, one mapping at a time.
+ * Ownership: the pointer is valid until hal_buffer_map_end; on a device of kind HAL_DEVICE_CPU, as
+ * long as the buffer. Threads: any, one mapping at a time.
  * Errors: INVALID_ARGUMENT for null, UNSUPPORTED for a kind that cannot be mapped, INVALID_STATE if
  * it is already mapped at begin or not mapped at end; OUT_OF_MEMORY, DEVICE_LOST. */
 HAL_API hal_status hal_buffer_map_begin(hal_buffer *buffer, HAL_OUT void **pointer);

@@ -18,6 +18,7 @@
 #include <ops/gemm.h>
 #include <ops/graph.h>
 #include <ops/comm.h>
+#include <ops/dlpack.h>
 #include <ops/index.h>
 #include <ops/pointwise.h>
 #include <ops/random.h>

@@ -1,0 +1,87 @@
+/* Exchange of tensors with other libraries in one process, by the structures of DLPack 1.3.
+ *
+ * The structures have the layout of DLManagedTensorVersioned and its parts: a pointer to one is a
+ * pointer to the other.
+ *
+ * Source: the DLPack specification, https://dmlc.github.io/dlpack/latest/c_api.html. */
+#ifndef OPS_DLPACK_H
+#define OPS_DLPACK_H
+
+#include <ops/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPS_DLPACK_MAJOR 1u
+#define OPS_DLPACK_MINOR 3u
+
+/* Kinds of devices whose memory this version reads or exports. */
+#define OPS_DLPACK_HOST 1   /* kDLCPU */
+#define OPS_DLPACK_PINNED 3 /* memory of the host that a GPU's driver has pinned */
+
+/* Bits of ops_dlpack_managed.flags. */
+#define OPS_DLPACK_READ_ONLY UINT64_C(1)
+#define OPS_DLPACK_COPIED UINT64_C(2)
+
+typedef struct ops_dlpack_device { /* DLDevice */
+    int32_t kind;
+    int32_t index;
+} ops_dlpack_device;
+
+typedef struct ops_dlpack_type { /* DLDataType */
+    uint8_t code;
+    uint8_t bits;
+    uint16_t lanes;
+} ops_dlpack_type;
+
+typedef struct ops_dlpack_tensor { /* DLTensor */
+    void *data;
+    ops_dlpack_device device;
+    int32_t rank;
+    ops_dlpack_type type;
+    int64_t *shape;
+    int64_t *strides; /* in elements; null: row-major */
+    uint64_t byte_offset;
+} ops_dlpack_tensor;
+
+typedef struct ops_dlpack_managed { /* DLManagedTensorVersioned */
+    uint32_t major, minor;
+    void *owner;
+    void (*destroy)(struct ops_dlpack_managed *managed); /* may be called by any thread */
+    uint64_t flags;
+    ops_dlpack_tensor tensor;
+} ops_dlpack_managed;
+
+/* The element type in DLPack's terms, and the reverse: HAL_TYPE_NONE for a type without one here,
+ * such as complex numbers, vectors and 4-bit types.
+ * Threads: any. Errors: none. */
+HAL_API ops_dlpack_type ops_dlpack_type_of(hal_type type);
+HAL_API hal_type ops_dlpack_get_type(ops_dlpack_type type);
+
+/* Exports a tensor after a wait for the queue's work. With `copy` 0 the memory is the tensor's,
+ * with its strides: possible on a processor, whose kernels use the memory of the process. With
+ * `copy` 1 it is a row-major copy in memory of the host, from any device. The flags are READ_ONLY
+ * or COPIED.
+ * Ownership: the caller's, until managed->destroy(managed). An export without copy holds a
+ * reference to the buffer; nothing may be recorded that writes to the tensor until the export is
+ * destroyed.
+ * Threads: the queue's.
+ * Errors: INVALID_ARGUMENT; UNSUPPORTED without `copy` for memory of another device;
+ * OUT_OF_MEMORY, those of hal_queue_read. */
+HAL_API hal_status ops_tensor_to_dlpack(ops_context *context, const ops_tensor *tensor, int copy,
+                                        HAL_OUT ops_dlpack_managed **managed);
+
+/* Creates a tensor with the elements of `source`, which is memory of the host with any strides.
+ * The elements are copied: the source may be destroyed after the call.
+ * Ownership: as ops_tensor_create.
+ * Threads: the queue's.
+ * Errors: INVALID_ARGUMENT for null, a rank above OPS_MAX_RANK and negative lengths; UNSUPPORTED
+ * for memory of another device and for types that hal does not have; as ops_tensor_from_host. */
+HAL_API hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor *source,
+                                          HAL_OUT ops_tensor *tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,223 @@
+/* Exchange of tensors by DLPack's structures. */
+#include <ops/dlpack.h>
+
+#include "context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Codes of DLDataTypeCode. */
+enum {
+    CODE_INT = 0,
+    CODE_UINT = 1,
+    CODE_FLOAT = 2,
+    CODE_BFLOAT = 4,
+    CODE_BOOL = 6,
+    CODE_E4M3FN = 10
+};
+
+static const ops_dlpack_type types[HAL_TYPE_COUNT] = {
+    [HAL_TYPE_BOOL] = {CODE_BOOL, 8, 1},    [HAL_TYPE_I8] = {CODE_INT, 8, 1},
+    [HAL_TYPE_U8] = {CODE_UINT, 8, 1},      [HAL_TYPE_I16] = {CODE_INT, 16, 1},
+    [HAL_TYPE_U16] = {CODE_UINT, 16, 1},    [HAL_TYPE_I32] = {CODE_INT, 32, 1},
+    [HAL_TYPE_U32] = {CODE_UINT, 32, 1},    [HAL_TYPE_I64] = {CODE_INT, 64, 1},
+    [HAL_TYPE_U64] = {CODE_UINT, 64, 1},    [HAL_TYPE_F16] = {CODE_FLOAT, 16, 1},
+    [HAL_TYPE_BF16] = {CODE_BFLOAT, 16, 1}, [HAL_TYPE_F32] = {CODE_FLOAT, 32, 1},
+    [HAL_TYPE_F64] = {CODE_FLOAT, 64, 1},   [HAL_TYPE_F8_E4M3] = {CODE_E4M3FN, 8, 1},
+};
+
+ops_dlpack_type ops_dlpack_type_of(hal_type type)
+{
+    return types[type < HAL_TYPE_COUNT ? type : HAL_TYPE_NONE];
+}
+
+hal_type ops_dlpack_get_type(ops_dlpack_type type)
+{
+    for (hal_type i = 1; i < HAL_TYPE_COUNT; i++) {
+        if (types[i].code == type.code && types[i].bits == type.bits &&
+            types[i].lanes == type.lanes) {
+            return i;
+        }
+    }
+    return HAL_TYPE_NONE;
+}
+
+/* ---- Export ---- */
+
+/* An export: what the consumer sees, and what keeps the elements alive. */
+typedef struct dlpack_export {
+    ops_dlpack_managed managed; /* the first member: destroy gets its address */
+    int64_t shape[OPS_MAX_RANK];
+    int64_t strides[OPS_MAX_RANK];
+    hal_buffer *buffer; /* a reference; null for a copy */
+    void *elements;     /* of a copy */
+} dlpack_export;
+
+static void dlpack_export_destroy(ops_dlpack_managed *managed)
+{
+    if (managed) {
+        dlpack_export *export = (dlpack_export *)managed;
+        hal_buffer_release(export->buffer);
+        free(export->elements);
+        free(export);
+    }
+}
+
+/* The address of a buffer that the host and the kernels share. On a processor it stays valid as
+ * long as the buffer (hal/buffer.h). */
+static hal_status buffer_address(ops_context *context, hal_buffer *buffer, void **address)
+{
+    const uint32_t needed = HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
+    if (context->info->kind != HAL_DEVICE_CPU || (context->info->features & needed) != needed) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_tensor_to_dlpack: copy: expected 1, as the memory of %s is not "
+                              "the process's, got 0",
+                              context->info->name);
+    }
+    HAL_TRY(hal_queue_wait(context->queue, HAL_WAIT_FOREVER));
+    HAL_TRY(hal_buffer_map_begin(buffer, address));
+    return hal_buffer_map_end(buffer);
+}
+
+static hal_status export_fill(dlpack_export *export, ops_context *context, const ops_tensor *tensor,
+                              int copy)
+{
+    ops_tensor layout = *tensor;
+    if (copy) {
+        layout = ops_row_major(tensor);
+        const uint64_t bytes =
+            (uint64_t)ops_tensor_get_element_count(tensor) * (types[tensor->type].bits / 8u);
+        export->elements = malloc(bytes ? bytes : 1);
+        if (!export->elements) {
+            return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                                  "ops_tensor_to_dlpack: %llu bytes of host memory",
+                                  (unsigned long long)bytes);
+        }
+        HAL_TRY(ops_tensor_read(context, tensor, bytes, export->elements));
+        export->managed.tensor.data = export->elements;
+        export->managed.flags = OPS_DLPACK_COPIED;
+    } else {
+        HAL_TRY(buffer_address(context, tensor->buffer, &export->managed.tensor.data));
+        export->buffer = hal_buffer_retain(tensor->buffer);
+        export->managed.tensor.byte_offset =
+            (uint64_t)tensor->offset * (types[tensor->type].bits / 8u);
+        export->managed.flags = OPS_DLPACK_READ_ONLY;
+    }
+    memcpy(export->shape, layout.shape, sizeof export->shape);
+    memcpy(export->strides, layout.stride, sizeof export->strides);
+    return HAL_OK;
+}
+
+hal_status ops_tensor_to_dlpack(ops_context *context, const ops_tensor *tensor, int copy,
+                                ops_dlpack_managed **managed)
+{
+    if (!context || !managed) {
+        return ops_invalid("ops_tensor_to_dlpack: %s: expected a pointer, got null",
+                           context ? "managed" : "context");
+    }
+    *managed = NULL;
+    HAL_TRY(ops_check_tensor(context, "ops_tensor_to_dlpack", "tensor", tensor));
+    dlpack_export *export = calloc(1, sizeof *export);
+    if (!export) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_tensor_to_dlpack: an export");
+    }
+    export->managed = (ops_dlpack_managed){
+        .major = OPS_DLPACK_MAJOR,
+        .minor = OPS_DLPACK_MINOR,
+        .destroy = dlpack_export_destroy,
+        .tensor = {.device = {OPS_DLPACK_HOST, 0},
+                   .rank = (int32_t)tensor->rank,
+                   .type = types[tensor->type],
+                   .shape = export->shape,
+                   .strides = export->strides},
+    };
+    const hal_status status = export_fill(export, context, tensor, copy);
+    if (status != HAL_OK) {
+        dlpack_export_destroy(&export->managed);
+        return status;
+    }
+    *managed = &export->managed;
+    return HAL_OK;
+}
+
+/* ---- Import ---- */
+
+/* Copies the elements along the axes from `axis` on, from strided memory to row-major memory.
+ * Returns the address after the last one. */
+static char *elements_pack(const ops_dlpack_tensor *source, const int64_t *strides, int32_t axis,
+                           const char *from, char *to, size_t size)
+{
+    if (axis == source->rank) {
+        memcpy(to, from, size);
+        return to + size;
+    }
+    const int64_t length = source->shape[axis], stride = strides[axis] * (int64_t)size;
+    if (axis + 1 == source->rank && strides[axis] == 1) {
+        memcpy(to, from, (size_t)length * size);
+        return to + (size_t)length * size;
+    }
+    for (int64_t i = 0; i < length; i++) {
+        to = elements_pack(source, strides, axis + 1, from + i * stride, to, size);
+    }
+    return to;
+}
+
+static hal_status dlpack_check(const ops_dlpack_tensor *source, hal_type *type, uint64_t *bytes)
+{
+    if (!source || source->rank < 0 || source->rank > (int32_t)OPS_MAX_RANK ||
+        (source->rank > 0 && !source->shape)) {
+        return ops_invalid("ops_tensor_from_dlpack: source: expected a tensor of rank 0 to %u, got "
+                           "%s",
+                           OPS_MAX_RANK, source ? "another rank, or no shape" : "null");
+    }
+    if (source->device.kind != OPS_DLPACK_HOST && source->device.kind != OPS_DLPACK_PINNED) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_tensor_from_dlpack: source: expected memory of the host, got "
+                              "DLPack's device kind %d; export a copy for the host",
+                              (int)source->device.kind);
+    }
+    *type = ops_dlpack_get_type(source->type);
+    if (*type == HAL_TYPE_NONE) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_tensor_from_dlpack: source: expected an element type of hal, "
+                              "got DLPack's code %u with %u bits and %u lanes",
+                              source->type.code, source->type.bits, source->type.lanes);
+    }
+    return ops_check_shape("ops_tensor_from_dlpack", *type, (uint32_t)source->rank, source->shape,
+                           bytes);
+}
+
+hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor *source,
+                                  ops_tensor *tensor)
+{
+    if (!context || !tensor) {
+        return ops_invalid("ops_tensor_from_dlpack: %s: expected a pointer, got null",
+                           context ? "tensor" : "context");
+    }
+    hal_type type = HAL_TYPE_NONE;
+    uint64_t bytes = 0;
+    HAL_TRY(dlpack_check(source, &type, &bytes));
+    int64_t strides[OPS_MAX_RANK], next = 1;
+    bool is_row_major = true;
+    for (int32_t i = source->rank; i-- > 0;) {
+        strides[i] = source->strides ? source->strides[i] : next;
+        is_row_major = is_row_major && (strides[i] == next || source->shape[i] == 1);
+        next *= source->shape[i];
+    }
+    const char *data = (const char *)source->data + source->byte_offset;
+    const uint32_t rank = (uint32_t)source->rank;
+    if (is_row_major || bytes == 0) {
+        return ops_tensor_from_host(context, type, rank, source->shape, bytes ? data : "", tensor);
+    }
+    char *packed = malloc(bytes);
+    if (!packed) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                              "ops_tensor_from_dlpack: %llu bytes of host memory",
+                              (unsigned long long)bytes);
+    }
+    elements_pack(source, strides, 0, data, packed, types[type].bits / 8u);
+    const hal_status status =
+        ops_tensor_from_host(context, type, rank, source->shape, packed, tensor);
+    free(packed);
+    return status;
+}

@@ -1,0 +1,151 @@
+"""The methods of Array that are written in Python. Its operators are in C (src/array.c)."""
+from . import _core
+from . import _dtypes as dt
+from ._core import Array
+from ._create import asarray, astype, cast, item, to_device, tolist, wide
+from ._device import Error, make_error
+from ._elementwise import hook
+from ._format import array_repr, array_str
+from ._index import getitem, setitem
+from ._move import matrix_transpose
+from ._reduce import all as all_of, any as any_of, max, mean, min, prod, std, sum, var
+
+__all__ = ["Array", "evaluate"]
+
+_core.set_hooks(hook, make_error, dt.by_type)
+
+# DLDeviceType of the plugins' devices.
+DLPACK_KINDS = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8}
+
+
+def evaluate(*arrays):
+    """Submits the work that computes the arrays, together where that takes fewer kernels, and does
+    not wait. Reading an element does this by itself."""
+    _core.evaluate(list(arrays))
+    for context in {x._context for x in arrays}:
+        context.flush()
+
+
+def _bool(self):
+    return bool(item(self))
+
+
+def _int(self):
+    return int(item(self))
+
+
+def _float(self):
+    return float(item(self))
+
+
+def _complex(self):
+    return complex(item(self))
+
+
+def _index(self):
+    if not dt.is_integer(self.dtype):
+        raise TypeError(f"only an array of integers is an index, got {self.dtype}")
+    return item(self)
+
+
+def _len(self):
+    if not self.ndim:
+        raise TypeError("an array of rank 0 has no length")
+    return self.shape[0]
+
+
+def _iter(self):
+    return iter([getitem(self, i) for i in range(_len(self))])
+
+
+def _contains(self, value):
+    return bool(any_of(self == value))
+
+
+def _format(self, spec):
+    if self.ndim == 0 and spec:
+        return format(item(self), spec)
+    return format(array_str(self), spec)
+
+
+def _array_namespace(self, /, *, api_version=None):
+    import halyard
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+        raise ValueError(f"api_version: expected None or up to 2025.12, got {api_version!r}")
+    return halyard
+
+
+def _numpy(self, dtype=None, copy=None):
+    """The elements as a numpy.ndarray, a copy; needs NumPy."""
+    import numpy
+    made = numpy.array(memoryview(wide(self)))
+    return made if dtype is None else made.astype(dtype)
+
+
+def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A capsule of DLPack. On a processor it shares the array's memory, read-only; with another
+    device, for ``dl_device=(1, 0)``, with ``copy=True`` and for consumers older than DLPack 1.0,
+    which know no read-only memory, it is a copy in memory of the host."""
+    kind = DLPACK_KINDS.get(self.device._plugin, 0)
+    if dl_device is not None:
+        wanted = int(getattr(dl_device[0], "value", dl_device[0]))
+        if wanted != 1 and (wanted, dl_device[1]) != self.__dlpack_device__():
+            raise BufferError(f"dl_device: expected the array's device or (1, 0), got {dl_device}")
+    versioned = max_version is not None and max_version[0] >= 1
+    shares = kind == 1 and versioned
+    if kind != 1 and dl_device is None and copy is not True:
+        raise BufferError(f"the memory of {self.device} has no address that others can use: ask "
+                          "for a copy on the host by dl_device=(1, 0)")
+    if copy is False and not shares and self.size and versioned:
+        raise BufferError("copy: the export needs a copy, got False")
+    try:
+        return _core.dlpack_export(self, bool(copy) or not shares, versioned)
+    except Error as error:
+        raise BufferError(str(error)) from error
+
+
+def _dlpack_device(self, /):
+    """(kind, index) of the device in DLPack's terms."""
+    kind = DLPACK_KINDS.get(self.device._plugin, 12)
+    return (kind, 0 if kind == 1 else self.device._index)
+
+
+def _transpose(self):
+    if self.ndim != 2:
+        raise ValueError(f"T: expected a matrix, got the shape {self.shape}")
+    return matrix_transpose(self)
+
+
+def _reduce_ex(self, protocol):
+    return (_unpickled, (self.dtype.name, self.shape, bytes(wide(self))))
+
+
+def _unpickled(name, shape, data):
+    dtype = dt.by_name[name]
+    stored = dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
+    from ._device import context_of
+    return cast(_core.from_buffer(context_of(None), stored._type, shape, data), dtype)
+
+
+def _method(function):
+    def method(self, *arguments, **names):
+        return function(self, *arguments, **names)
+    method.__name__ = function.__name__
+    method.__doc__ = function.__doc__
+    return method
+
+
+_METHODS = {
+    "__bool__": _bool, "__int__": _int, "__float__": _float, "__complex__": _complex,
+    "__index__": _index, "__len__": _len, "__iter__": _iter, "__contains__": _contains,
+    "__getitem__": getitem, "__setitem__": setitem, "__repr__": array_repr, "__str__": array_str,
+    "__format__": _format, "__array_namespace__": _array_namespace, "__array__": _numpy,
+    "__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__reduce_ex__": _reduce_ex,
+    "to_device": to_device, "item": item, "tolist": tolist, "astype": astype,
+    "T": property(_transpose, doc="A view of a matrix with its axes exchanged."),
+    "mT": property(matrix_transpose, doc="A view with the last two axes exchanged."),
+    "sum": sum, "mean": mean, "max": max, "min": min, "prod": prod, "std": std, "var": var,
+    "all": all_of, "any": any_of, "__array_priority__": 1000.0,
+}
+for _name, _value in _METHODS.items():
+    setattr(Array, _name, _value)

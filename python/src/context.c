@@ -1,0 +1,174 @@
+/* The type _core.Context: an open device, its queue and its ops_context. */
+#include "core.h"
+
+PyTypeObject *core_context_type;
+
+PyObject *core_raise(hal_status status)
+{
+    const char *message = hal_status_message();
+    if (!core_hook.error) {
+        PyErr_SetString(PyExc_RuntimeError, message);
+        return NULL;
+    }
+    PyObject *exception = PyObject_CallFunction(core_hook.error, "is", (int)status, message);
+    if (exception) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+        Py_DECREF(exception);
+    }
+    return NULL;
+}
+
+bool core_wait(context_object *context)
+{
+    hal_point point;
+    hal_status status = hal_queue_flush(context->queue, &point);
+    while (status == HAL_OK) {
+        Py_BEGIN_ALLOW_THREADS status = hal_point_wait(point, 20u * 1000u * 1000u);
+        Py_END_ALLOW_THREADS if (status != HAL_ERROR_TIMEOUT)
+        {
+            break;
+        }
+        status = HAL_OK;
+        if (PyErr_CheckSignals() != 0) {
+            return false;
+        }
+    }
+    if (status != HAL_OK) {
+        core_raise(status);
+    }
+    return status == HAL_OK;
+}
+
+static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
+{
+    (void)names;
+    const char *selection = NULL;
+    if (!PyArg_ParseTuple(arguments, "z", &selection)) {
+        return NULL;
+    }
+    context_object *self = (context_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        return NULL;
+    }
+    hal_status status = HAL_OK;
+    Py_BEGIN_ALLOW_THREADS status = hal_device_open(selection, &self->device);
+    Py_END_ALLOW_THREADS status =
+        status == HAL_OK ? hal_queue_create(self->device, &self->queue) : status;
+    status = status == HAL_OK ? ops_context_create(self->queue, &self->ops) : status;
+    if (status != HAL_OK) {
+        Py_DECREF(self);
+        return core_raise(status);
+    }
+    return (PyObject *)self;
+}
+
+static void context_free(PyObject *object)
+{
+    context_object *self = (context_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    ops_context_destroy(self->ops);
+    hal_queue_destroy(self->queue);
+    hal_device_release(self->device);
+    Py_XDECREF(self->owner);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyObject *context_wait(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    if (!core_wait((context_object *)object)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *context_flush(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const hal_status status = hal_queue_flush(((context_object *)object)->queue, NULL);
+    if (status != HAL_OK) {
+        return core_raise(status);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *context_info(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const context_object *self = (context_object *)object;
+    const hal_device_info *info = hal_device_get_info(self->device);
+    return Py_BuildValue("{s:s,s:I,s:s,s:I,s:s,s:s,s:K,s:I,s:I,s:I,s:s}", "plugin",
+                         hal_device_get_plugin_name(self->device), "index",
+                         (unsigned)hal_device_get_index(self->device), "name", info->name, "kind",
+                         (unsigned)info->kind, "driver", info->driver, "architecture",
+                         info->architecture, "memory_bytes", (unsigned long long)info->memory_bytes,
+                         "storage_types", (unsigned)info->storage_types, "arithmetic_types",
+                         (unsigned)info->arithmetic_types, "features", (unsigned)info->features,
+                         "quirks", hal_device_get_quirks(self->device));
+}
+
+static PyObject *context_memory(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    hal_memory_statistics memory;
+    const hal_status status = hal_device_get_memory(((context_object *)object)->device, &memory);
+    if (status != HAL_OK) {
+        return core_raise(status);
+    }
+    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "total_bytes", (unsigned long long)memory.total_bytes,
+                         "free_bytes", (unsigned long long)memory.free_bytes, "in_use_bytes",
+                         (unsigned long long)memory.in_use_bytes, "pooled_bytes",
+                         (unsigned long long)memory.pooled_bytes);
+}
+
+static PyObject *context_statistics(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    ops_array_statistics counts = {.size = sizeof counts};
+    const hal_status status = ops_context_get_statistics(((context_object *)object)->ops, &counts);
+    if (status != HAL_OK) {
+        return core_raise(status);
+    }
+    return Py_BuildValue(
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "recorded", (unsigned long long)counts.recorded,
+        "evaluated", (unsigned long long)counts.evaluated, "dropped",
+        (unsigned long long)counts.dropped, "kernels", (unsigned long long)counts.kernels,
+        "compiled", (unsigned long long)counts.compiled, "arrays",
+        (unsigned long long)counts.arrays, "deferred", (unsigned long long)counts.deferred);
+}
+
+static PyObject *context_set_owner(PyObject *object, PyObject *owner)
+{
+    context_object *self = (context_object *)object;
+    Py_INCREF(owner);
+    Py_XDECREF(self->owner);
+    self->owner = owner;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef context_methods[] = {
+    {"wait", context_wait, METH_NOARGS, "Waits for all work of the queue."},
+    {"flush", context_flush, METH_NOARGS, "Submits what is recorded."},
+    {"info", context_info, METH_NOARGS, "The properties of the device."},
+    {"memory", context_memory, METH_NOARGS, "The device's memory in bytes."},
+    {"statistics", context_statistics, METH_NOARGS, "Counters of arrays and kernels."},
+    {"set_owner", context_set_owner, METH_O, "Sets the halyard.Device of the context."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot context_slots[] = {
+    {Py_tp_new, context_new},
+    {Py_tp_dealloc, context_free},
+    {Py_tp_methods, context_methods},
+    {Py_tp_doc, "Context(selection): an open device and its queue."},
+    {0, NULL},
+};
+static PyType_Spec context_spec = {"halyard._core.Context", sizeof(context_object), 0,
+                                   Py_TPFLAGS_DEFAULT, context_slots};
+
+bool core_context_ready(PyObject *module)
+{
+    core_context_type = (PyTypeObject *)PyType_FromSpec(&context_spec);
+    return core_context_type && PyModule_AddType(module, core_context_type) == 0;
+}

@@ -1,0 +1,511 @@
+/* Functions of halyard._core that make arrays: one for each function of ops/array.h, on positional
+ * arguments that halyard/ has checked. Shapes and axes are sequences of int. */
+#include "core.h"
+
+#include <string.h>
+
+/* ---- Arguments ---- */
+
+/* Reads a sequence of int: at most OPS_MAX_RANK values. Returns the count, or -1 with an
+ * exception. */
+static int sequence_read(PyObject *sequence, int64_t values[OPS_MAX_RANK])
+{
+    const Py_ssize_t count = PySequence_Size(sequence);
+    if (count < 0) {
+        return -1;
+    }
+    if (count > OPS_MAX_RANK) {
+        PyErr_Format(PyExc_ValueError, "expected at most %d axes, got %zd", (int)OPS_MAX_RANK,
+                     count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PySequence_GetItem(sequence, i);
+        values[i] = item ? PyLong_AsLongLong(item) : -1;
+        Py_XDECREF(item);
+        if (PyErr_Occurred()) {
+            return -1;
+        }
+    }
+    return (int)count;
+}
+
+/* Parses (context, type, shape). */
+static bool shaped_parse(PyObject *arguments, const char *format, context_object **context,
+                         int *type, int64_t shape[OPS_MAX_RANK], int *rank, void *first,
+                         void *second, void *third)
+{
+    PyObject *sequence = NULL;
+    if (!PyArg_ParseTuple(arguments, format, core_context_type, context, type, &sequence, first,
+                          second, third)) {
+        return false;
+    }
+    *rank = sequence_read(sequence, shape);
+    return *rank >= 0;
+}
+
+/* ---- Creation ---- */
+
+static PyObject *operation_from_buffer(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    context_object *context;
+    int type, rank;
+    int64_t shape[OPS_MAX_RANK];
+    Py_buffer buffer;
+    if (!shaped_parse(arguments, "O!iOy*", &context, &type, shape, &rank, &buffer, NULL, NULL)) {
+        return NULL;
+    }
+    uint64_t count = 1;
+    for (int i = 0; i < rank; i++) {
+        count *= (uint64_t)shape[i];
+    }
+    PyObject *made = NULL;
+    if (count * core_type_bytes((hal_type)type) != (uint64_t)buffer.len) {
+        PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, the shape needs %llu", buffer.len,
+                     (unsigned long long)(count * core_type_bytes((hal_type)type)));
+    } else {
+        made = core_wrap(context, ops_array_from_host(context->ops, (hal_type)type, (uint32_t)rank,
+                                                      shape, buffer.buf));
+    }
+    PyBuffer_Release(&buffer);
+    return made;
+}
+
+/* Writes a number to an element. False with an exception; OverflowError if it does not fit. */
+static bool element_store(hal_type type, PyObject *number, void *element)
+{
+    if (type == HAL_TYPE_F32 || type == HAL_TYPE_F64) {
+        const double value = PyFloat_AsDouble(number);
+        const float narrow = (float)value;
+        memcpy(element, type == HAL_TYPE_F32 ? (const void *)&narrow : (const void *)&value,
+               core_type_bytes(type));
+        return !(value == -1 && PyErr_Occurred());
+    }
+    if (type == HAL_TYPE_BOOL) {
+        const int truth = PyObject_IsTrue(number);
+        *(uint8_t *)element = truth > 0;
+        return truth >= 0;
+    }
+    if (type == HAL_TYPE_U64) {
+        const unsigned long long whole = PyLong_AsUnsignedLongLong(number);
+        memcpy(element, &whole, sizeof whole);
+        return !PyErr_Occurred();
+    }
+    const long long whole = PyLong_AsLongLong(number);
+    if (whole == -1 && PyErr_Occurred()) {
+        return false;
+    }
+    long long stored = whole;
+    switch (type) {
+    case HAL_TYPE_I8:
+        stored = (int8_t)whole;
+        break;
+    case HAL_TYPE_U8:
+        stored = (uint8_t)whole;
+        break;
+    case HAL_TYPE_I16:
+        stored = (int16_t)whole;
+        break;
+    case HAL_TYPE_U16:
+        stored = (uint16_t)whole;
+        break;
+    case HAL_TYPE_I32:
+        stored = (int32_t)whole;
+        break;
+    case HAL_TYPE_U32:
+        stored = (uint32_t)whole;
+        break;
+    default:
+        break;
+    }
+    if (stored != whole) {
+        PyErr_Format(PyExc_OverflowError, "%lld is out of the range of the dtype", whole);
+        return false;
+    }
+    memcpy(element, &whole, core_type_bytes(type)); /* little-endian */
+    return true;
+}
+
+static PyObject *operation_from_list(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    context_object *context;
+    int type, rank;
+    int64_t shape[OPS_MAX_RANK];
+    PyObject *list;
+    if (!shaped_parse(arguments, "O!iOO", &context, &type, shape, &rank, &list, NULL, NULL)) {
+        return NULL;
+    }
+    const Py_ssize_t count = PyList_Size(list);
+    const size_t size = core_type_bytes((hal_type)type);
+    char *elements = count >= 0 ? PyMem_Malloc((size_t)(count + 1) * size) : NULL;
+    if (!elements) {
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    bool stored = true;
+    for (Py_ssize_t i = 0; stored && i < count; i++) {
+        stored =
+            element_store((hal_type)type, PyList_GetItem(list, i), elements + (size_t)i * size);
+    }
+    PyObject *made = stored
+                         ? core_wrap(context, ops_array_from_host(context->ops, (hal_type)type,
+                                                                  (uint32_t)rank, shape, elements))
+                         : NULL;
+    PyMem_Free(elements);
+    return made;
+}
+
+static PyObject *operation_full(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    context_object *context;
+    int type, rank;
+    int64_t shape[OPS_MAX_RANK];
+    double value;
+    if (!shaped_parse(arguments, "O!iOd", &context, &type, shape, &rank, &value, NULL, NULL)) {
+        return NULL;
+    }
+    return core_wrap(context,
+                     ops_array_full(context->ops, (hal_type)type, (uint32_t)rank, shape, value));
+}
+
+static PyObject *operation_iota(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    context_object *context;
+    int type;
+    long long count;
+    double start, step;
+    if (!PyArg_ParseTuple(arguments, "O!iLdd", core_context_type, &context, &type, &count, &start,
+                          &step)) {
+        return NULL;
+    }
+    return core_wrap(context, ops_array_iota(context->ops, (hal_type)type, count, start, step));
+}
+
+static PyObject *operation_random(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    context_object *context;
+    int type, is_normal;
+    PyObject *sequence;
+    unsigned long long seed, stream;
+    double first, second;
+    int64_t shape[OPS_MAX_RANK];
+    if (!PyArg_ParseTuple(arguments, "O!iOKKddp", core_context_type, &context, &type, &sequence,
+                          &seed, &stream, &first, &second, &is_normal)) {
+        return NULL;
+    }
+    const int rank = sequence_read(sequence, shape);
+    if (rank < 0) {
+        return NULL;
+    }
+    const ops_random_key key = {seed, stream};
+    return core_wrap(context,
+                     (is_normal ? ops_array_normal : ops_array_uniform)(
+                         context->ops, (hal_type)type, (uint32_t)rank, shape, key, first, second));
+}
+
+/* ---- Operations ---- */
+
+static PyObject *operation_unary(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int function;
+    array_object *x;
+    if (!PyArg_ParseTuple(arguments, "iO!", &function, core_array_type, &x)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_unary((ops_unary_function)function, x->array));
+}
+
+static bool same_context(const array_object *x, const array_object *y)
+{
+    if (x->context != y->context) {
+        PyErr_SetString(PyExc_ValueError,
+                        "the arrays are on different devices: move one by to_device");
+    }
+    return x->context == y->context;
+}
+
+static PyObject *operation_binary(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int function;
+    array_object *x, *y;
+    if (!PyArg_ParseTuple(arguments, "iO!O!", &function, core_array_type, &x, core_array_type,
+                          &y) ||
+        !same_context(x, y)) {
+        return NULL;
+    }
+    return core_wrap(x->context,
+                     ops_array_binary((ops_binary_function)function, x->array, y->array));
+}
+
+static PyObject *operation_where(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    array_object *condition, *x, *y;
+    if (!PyArg_ParseTuple(arguments, "O!O!O!", core_array_type, &condition, core_array_type, &x,
+                          core_array_type, &y) ||
+        !same_context(condition, x) || !same_context(x, y)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_where(condition->array, x->array, y->array));
+}
+
+static PyObject *operation_cast(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int type;
+    array_object *x;
+    if (!PyArg_ParseTuple(arguments, "iO!", &type, core_array_type, &x)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_cast((hal_type)type, x->array));
+}
+
+static PyObject *operation_reduce(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int reduction, axis, keep;
+    array_object *x;
+    if (!PyArg_ParseTuple(arguments, "iipO!", &reduction, &axis, &keep, core_array_type, &x)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_reduce((ops_reduction)reduction, axis, keep, x->array));
+}
+
+static PyObject *operation_softmax(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int axis, is_log;
+    array_object *x;
+    if (!PyArg_ParseTuple(arguments, "ipO!", &axis, &is_log, core_array_type, &x)) {
+        return NULL;
+    }
+    return core_wrap(x->context,
+                     (is_log ? ops_array_log_softmax : ops_array_softmax)(axis, x->array));
+}
+
+static PyObject *operation_matmul(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    array_object *x, *y;
+    unsigned precision;
+    if (!PyArg_ParseTuple(arguments, "O!O!I", core_array_type, &x, core_array_type, &y,
+                          &precision) ||
+        !same_context(x, y)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_matmul(x->array, y->array, precision));
+}
+
+/* ---- Views and moves ---- */
+
+static PyObject *operation_slice(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    array_object *x;
+    int axis;
+    long long start, count, step;
+    if (!PyArg_ParseTuple(arguments, "O!iLLL", core_array_type, &x, &axis, &start, &count, &step)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_slice(x->array, axis, start, count, step));
+}
+
+static PyObject *operation_permute(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    array_object *x;
+    PyObject *sequence;
+    int64_t axes[OPS_MAX_RANK];
+    int32_t narrow[OPS_MAX_RANK];
+    if (!PyArg_ParseTuple(arguments, "O!O", core_array_type, &x, &sequence) ||
+        sequence_read(sequence, axes) < 0) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < ops_array_get_rank(x->array); i++) {
+        narrow[i] = (int32_t)axes[i];
+    }
+    return core_wrap(x->context, ops_array_permute(x->array, narrow));
+}
+
+static PyObject *shaped(PyObject *arguments,
+                        ops_array *(*function)(ops_array *, uint32_t, const int64_t *))
+{
+    array_object *x;
+    PyObject *sequence;
+    int64_t shape[OPS_MAX_RANK];
+    if (!PyArg_ParseTuple(arguments, "O!O", core_array_type, &x, &sequence)) {
+        return NULL;
+    }
+    const int rank = sequence_read(sequence, shape);
+    return rank < 0 ? NULL : core_wrap(x->context, function(x->array, (uint32_t)rank, shape));
+}
+
+static PyObject *operation_reshape(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    return shaped(arguments, ops_array_reshape);
+}
+
+static PyObject *operation_broadcast(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    return shaped(arguments, ops_array_broadcast);
+}
+
+static PyObject *operation_gather(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int axis;
+    array_object *x, *indices;
+    if (!PyArg_ParseTuple(arguments, "iO!O!", &axis, core_array_type, &x, core_array_type,
+                          &indices) ||
+        !same_context(x, indices)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_gather(axis, x->array, indices->array));
+}
+
+static PyObject *operation_one_hot(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int type;
+    long long count;
+    array_object *indices;
+    if (!PyArg_ParseTuple(arguments, "iLO!", &type, &count, core_array_type, &indices)) {
+        return NULL;
+    }
+    return core_wrap(indices->context, ops_array_one_hot((hal_type)type, count, indices->array));
+}
+
+static PyObject *operation_copy(PyObject *module, PyObject *object)
+{
+    (void)module;
+    array_object *x = core_array(object);
+    return x ? core_wrap(x->context, ops_array_copy(x->array)) : NULL;
+}
+
+/* Reads a list of arrays of one device into memory that the caller frees; null with an exception.
+ */
+static ops_array **arrays_read(PyObject *list, context_object **context, uint32_t *count)
+{
+    const Py_ssize_t length = PyList_Size(list);
+    ops_array **arrays = length >= 0 ? PyMem_Malloc((size_t)(length + 1) * sizeof *arrays) : NULL;
+    for (Py_ssize_t i = 0; arrays && i < length; i++) {
+        array_object *array = core_array(PyList_GetItem(list, i));
+        if (array && i > 0 && array->context != *context) {
+            PyErr_SetString(PyExc_ValueError, "the arrays are on different devices");
+            array = NULL;
+        }
+        if (!array) {
+            PyMem_Free(arrays);
+            return NULL;
+        }
+        *context = array->context;
+        arrays[i] = array->array;
+    }
+    *count = (uint32_t)length;
+    return arrays;
+}
+
+static PyObject *operation_concatenate(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int axis;
+    PyObject *list;
+    context_object *context = NULL;
+    uint32_t count = 0;
+    if (!PyArg_ParseTuple(arguments, "iO", &axis, &list)) {
+        return NULL;
+    }
+    ops_array **parts = arrays_read(list, &context, &count);
+    if (!parts) {
+        return NULL;
+    }
+    PyObject *made = core_wrap(context, ops_array_concatenate(axis, parts, count));
+    PyMem_Free(parts);
+    return made;
+}
+
+static PyObject *operation_evaluate(PyObject *module, PyObject *list)
+{
+    (void)module;
+    context_object *context = NULL;
+    uint32_t count = 0;
+    ops_array **arrays = arrays_read(list, &context, &count);
+    if (!arrays) {
+        return NULL;
+    }
+    const hal_status status = count ? ops_array_evaluate(arrays, count) : HAL_OK;
+    PyMem_Free(arrays);
+    if (status != HAL_OK) {
+        return core_raise(status);
+    }
+    Py_RETURN_NONE;
+}
+
+/* The bits of x as another type of the same size. Computes x. */
+static PyObject *operation_bitcast(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int type;
+    array_object *x;
+    if (!PyArg_ParseTuple(arguments, "iO!", &type, core_array_type, &x)) {
+        return NULL;
+    }
+    ops_tensor tensor;
+    const hal_status status = ops_array_get_tensor(x->array, &tensor);
+    if (status != HAL_OK) {
+        return core_raise(status);
+    }
+    tensor.type = (hal_type)type;
+    return core_wrap(x->context, ops_array_from_tensor(x->context->ops, &tensor));
+}
+
+/* x takes the elements of y, of its type and shape. */
+static PyObject *operation_assign(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    array_object *x, *y;
+    if (!PyArg_ParseTuple(arguments, "O!O!", core_array_type, &x, core_array_type, &y) ||
+        !same_context(x, y)) {
+        return NULL;
+    }
+    ops_array *const old = x->array;
+    x->array = ops_array_retain(y->array);
+    ops_array_release(old);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef core_operation_methods[] = {
+    {"from_buffer", operation_from_buffer, METH_VARARGS, "(context, type, shape, buffer)"},
+    {"from_list", operation_from_list, METH_VARARGS, "(context, type, shape, list of numbers)"},
+    {"full", operation_full, METH_VARARGS, "(context, type, shape, value)"},
+    {"iota", operation_iota, METH_VARARGS, "(context, type, count, start, step)"},
+    {"random", operation_random, METH_VARARGS,
+     "(context, type, shape, seed, stream, low or mean, high or deviation, is_normal)"},
+    {"unary", operation_unary, METH_VARARGS, "(function, x)"},
+    {"binary", operation_binary, METH_VARARGS, "(function, x, y)"},
+    {"where", operation_where, METH_VARARGS, "(condition, x, y)"},
+    {"cast", operation_cast, METH_VARARGS, "(type, x)"},
+    {"reduce", operation_reduce, METH_VARARGS, "(reduction, axis, keep, x)"},
+    {"softmax", operation_softmax, METH_VARARGS, "(axis, is_log, x)"},
+    {"matmul", operation_matmul, METH_VARARGS, "(x, y, precision)"},
+    {"slice", operation_slice, METH_VARARGS, "(x, axis, start, count, step)"},
+    {"permute", operation_permute, METH_VARARGS, "(x, axes)"},
+    {"reshape", operation_reshape, METH_VARARGS, "(x, shape)"},
+    {"broadcast", operation_broadcast, METH_VARARGS, "(x, shape)"},
+    {"gather", operation_gather, METH_VARARGS, "(axis, x, indices)"},
+    {"one_hot", operation_one_hot, METH_VARARGS, "(type, count, indices)"},
+    {"copy", operation_copy, METH_O, "(x)"},
+    {"concatenate", operation_concatenate, METH_VARARGS, "(axis, list)"},
+    {"evaluate", operation_evaluate, METH_O, "(list): records and does not wait"},
+    {"bitcast", operation_bitcast, METH_VARARGS, "(type, x)"},
+    {"assign", operation_assign, METH_VARARGS, "(x, y): x takes the elements of y"},
+    {NULL, NULL, 0, NULL},
+};

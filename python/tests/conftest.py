@@ -1,0 +1,4 @@
+"""The tests use the device of HAL_BACKEND, by default the processor."""
+import os
+
+os.environ.setdefault("HAL_BACKEND", "cpu")
