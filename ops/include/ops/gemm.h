@@ -27,7 +27,7 @@ typedef struct ops_gemm_options {
      * same bound, perhaps by matrix units: F32 as three products of parts, so that an infinity, or
      * a number that rounds to one, gives NaN. _FAST: the arithmetic of the units, which may round
      * one F32 operand to 11 bits and truncate the other. _NORMWISE: a bound of the result's norm,
-     * not of its elements (see ops_gemm); as _ACCURATE where that is not slower. */
+     * not of its elements (see normwise.h); as _ACCURATE where that is not slower. */
     uint32_t precision;
     ops_gemm_impl impl;
     double alpha, beta;
@@ -38,21 +38,14 @@ typedef struct ops_gemm_options {
     const ops_expression *epilogue;
     const ops_tensor *inputs;
     uint32_t input_count;
-    /* Levels of Strassen's algorithm for _NORMWISE, at most HAL_GEMM_MAX_LEVELS: so many even where
-     * they take longer, and none where the product cannot have that many. 0: as many as the cost
-     * model expects to gain. Other classes ignore it. */
-    uint32_t levels;
+    uint32_t levels; /* of recursion for _NORMWISE, see normwise.h; 0: those that gain */
     /* Bytes of temporary memory that levels of _NORMWISE, or copies of A and B for a native kernel,
      * or its workspace may take; with less than one level needs, the product is an ordinary one,
      * and with less than the others need, the portable kernel computes it. 0: no limit. */
     uint64_t max_workspace;
     const ops_gemm_prepared *prepared; /* is used as B, whose argument is null then; null: none */
-    /* For a chain of products of _NORMWISE, each the A of the next, with `levels` of at least 1:
-     * the sums of A's blocks, as an earlier product wrote them; a is null then; null: none. */
-    const ops_tensor *a_sums;
-    /* Receives the sums of C's blocks after the epilogue, from the kernel that combines the
-     * products; c may be null where beta is 0, and is not written then; null: none. */
-    const ops_tensor *c_sums;
+    const ops_tensor *a_sums; /* of _NORMWISE: in the place of a, see normwise.h; null: none */
+    const ops_tensor *c_sums; /* of _NORMWISE: receives those of C; null: none */
     /* With OPS_GEMM_PORTABLE: the kernel, as ops_gemm_get_config names it, instead of the choice;
      * UNSUPPORTED where the device has no such kernel for the product. Null: the choice. */
     const char *config;
@@ -79,32 +72,12 @@ typedef struct ops_gemm_options {
  * roundoff and least positive number, v and f those of C's type. On a device without
  * HAL_EXACT_DENORMALS, e and f are the least positive normal numbers. The bound holds where nothing
  * overflows.
- * HAL_GEMM_NORMWISE may multiply F32 and F64 matrices of one batch by L = 1 or 2 levels of
- * Strassen's algorithm, where a cost model of shape and device expects a gain, or where
- * options.levels asks for them. With |X| the largest element,
- *     |C' - C| <= (12^L (q^2 + 5 q) - 5 k) u |alpha| |A| |B| + lower terms,   q = k / 2^L
- * (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 23.2.2):
- * about 3^L times the bound of the norm of an ordinary product. Small elements of C next to large
- * ones may have no correct digit, and an infinity or NaN spreads over the whole result. It takes
- * temporary memory of at most 1.75^L times the bytes of A, B and C, and once those of C, or
- * `max_workspace` where that is less; without that memory the product is an ordinary one. If
- * allocating the copies for the remaining rows and columns fails, the call returns OUT_OF_MEMORY,
- * and the part of C that the levels compute may have been written. The epilogue must not use inputs
- * 1 to 3, and the device binds 4 tensors more than it has further inputs; else the product is
- * ordinary, too. A plugin's kernel may have the levels inside, as the cpu's has: then any epilogue
- * is allowed, and the temporary memory is what ops_gemm_describe says, at most `max_workspace`; the
- * cpu's kernel takes less than 260 MiB in F32 and 520 in F64 for the sums, and 8 MiB for each
- * thread.
  * The order of additions depends on shapes, strides and the device, and on whether a kernel of the
  * plugin takes the epilogue and C's type, as ops_gemm_describe says; where a device has no 16-bit
  * storage, of F16 and BF16 also on whether A and B begin at multiples of 4 bytes. A product with
  * few elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
  * own order.
- * With a_sums or c_sums, matrices have rank 2, and the lengths of A's or C's rows and columns are
- * multiples of 2^levels. The levels are kernels of their own then. A network of n such layers with
- * prepared weights is 2 n + 1 kernels: the sums of the first A, and a product and a combination for
- * each layer, which also makes the sums for the next.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY, those of kernels
  * and dispatches; C may then be written in part. */
@@ -131,22 +104,6 @@ HAL_API hal_status ops_gemm_get_config(ops_context *context, const ops_gemm_opti
                                        const ops_tensor *a, const ops_tensor *b,
                                        const ops_tensor *c, uint32_t rank, uint64_t bytes,
                                        HAL_OUT char *config);
-
-/* The levels, as kernels of their own, that ops_gemm with these options would multiply m x k by
- * k x n matrices of a type with: options.levels, or what the cost model chooses. 0: an ordinary
- * product, or another class than HAL_GEMM_NORMWISE. Levels inside a kernel of the device's plugin
- * do not count.
- * Threads: the queue's. Errors: INVALID_ARGUMENT. */
-HAL_API hal_status ops_gemm_choose_levels(ops_context *context, const ops_gemm_options *options,
-                                          hal_type type, int64_t m, int64_t n, int64_t k,
-                                          HAL_OUT uint32_t *levels);
-
-/* A tensor [7^levels, rows / 2^levels, columns / 2^levels] for options.c_sums of a product with a
- * rows x columns matrix C, and options.a_sums of the next one.
- * Ownership: `sums` holds its buffer's only reference. Threads: any.
- * Errors: INVALID_ARGUMENT where a length is no multiple of 2^levels, OUT_OF_MEMORY. */
-HAL_API hal_status ops_gemm_sums_create(ops_context *context, hal_type type, uint32_t levels,
-                                        int64_t rows, int64_t columns, HAL_OUT ops_tensor *sums);
 
 /* Start from OPS_GEMM_PREPARE_OPTIONS_DEFAULT and change fields. */
 typedef struct ops_gemm_prepare_options {

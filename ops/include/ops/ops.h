@@ -20,6 +20,7 @@
 #include <ops/comm.h>
 #include <ops/dlpack.h>
 #include <ops/index.h>
+#include <ops/normwise.h>
 #include <ops/pointwise.h>
 #include <ops/random.h>
 #include <ops/reduce.h>

@@ -8,6 +8,7 @@
 #include "planner.h"
 #include "record.h"
 
+#include <ops/normwise.h>
 #include <stdio.h>
 
 hal_status ops_gemm(ops_context *context, const ops_gemm_options *options, const ops_tensor *a,

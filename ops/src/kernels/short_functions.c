@@ -134,7 +134,8 @@ bool ops_expands(const hal_device_info *info, uint32_t opcode)
     return !(info->math_f32 >> hal_ir_math_index(opcode) & 1);
 }
 
-bool ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type)
+/* Whether `function` has another form for results that are rounded to `type`. */
+static bool unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type)
 {
     const uint32_t opcode = function == OPS_EXP || function == OPS_SIGMOID ? HAL_IR_EXP
                             : function == OPS_TANH                         ? HAL_IR_TANH
@@ -146,7 +147,7 @@ bool ops_unary_is_short(const hal_device_info *info, ops_unary_function function
 hal_ir_value ops_unary_rounded(hal_ir_builder *b, const hal_device_info *info,
                                ops_unary_function function, hal_type type, hal_ir_value x)
 {
-    if (!ops_unary_is_short(info, function, type) || hal_ir_type_of(b, x) != HAL_TYPE_F32) {
+    if (!unary_is_short(info, function, type) || hal_ir_type_of(b, x) != HAL_TYPE_F32) {
         return ops_unary_value(b, function, x);
     }
     return function == OPS_EXP       ? exp_rounded(b, type, x)

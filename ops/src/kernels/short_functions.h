@@ -9,9 +9,6 @@
  * expand it. */
 bool ops_expands(const hal_device_info *info, uint32_t opcode);
 
-/* Whether `function` has another form for results that are rounded to `type`. */
-bool ops_unary_is_short(const hal_device_info *info, ops_unary_function function, hal_type type);
-
 /* exp(x) of an f32 x <= 0 or NaN. The error is at most 1.5 units in the last place; with
  * `is_narrow`, for what is rounded to a narrow type, 4 + |x| / 4, and 0 below 2^-126. */
 hal_ir_value ops_exp_below(hal_ir_builder *b, hal_ir_value x, bool is_narrow);

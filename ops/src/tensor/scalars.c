@@ -17,19 +17,6 @@ static void put_integer(ops_block *block, hal_type type, double value)
     }
 }
 
-void ops_put(ops_block *block, const void *value, uint32_t bytes)
-{
-    if (bytes == 8) {
-        uint64_t wide;
-        memcpy(&wide, value, sizeof wide);
-        ops_put_u64(block, wide);
-    } else {
-        uint32_t narrow;
-        memcpy(&narrow, value, sizeof narrow);
-        ops_put_u32(block, narrow);
-    }
-}
-
 /* The block stays a whole number of 8 bytes, with zeros where nothing was put. */
 void ops_put_u32(ops_block *block, uint32_t value)
 {
@@ -65,10 +52,14 @@ void ops_put_index(ops_block *block, bool index64, int64_t value)
 void ops_put_number(ops_block *block, hal_type type, double value)
 {
     if (type == HAL_TYPE_F32) {
-        float number = (float)ops_round_to(HAL_TYPE_F32, value);
-        ops_put(block, &number, sizeof number);
+        const float number = (float)ops_round_to(HAL_TYPE_F32, value);
+        uint32_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        ops_put_u32(block, bits);
     } else if (type == HAL_TYPE_F64) {
-        ops_put(block, &value, sizeof value);
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        ops_put_u64(block, bits);
     } else {
         put_integer(block, type, ops_round_to_integer(type, value));
     }

@@ -26,7 +26,6 @@ static inline uint32_t ops_block_size(const ops_block *block)
 
 /* Appends a scalar of 4 or 8 bytes at the next multiple of its size; `block.used` grows beyond the
  * limit when there is no room, which hal then reports. */
-void ops_put(ops_block *block, const void *value, uint32_t bytes);
 void ops_put_u32(ops_block *block, uint32_t value);
 void ops_put_u64(ops_block *block, uint64_t value);
 

@@ -1,4 +1,4 @@
-/* Levels of Strassen's algorithm, see gemm_levels.h. The last level is within a task: all 7 sums of
+/* Levels of Strassen's algorithm, see levels.h. The last level is within a task: all 7 sums of
  * A's and of B's blocks are packed in one pass, and a task multiplies a tile of each and combines
  * them in its cache. The products of a level before it are phases one after another, which read
  * sums of two blocks and are added to two blocks of C. So tasks of two products never write one

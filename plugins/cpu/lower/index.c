@@ -55,8 +55,8 @@ static bool lower_row(cpu_lower *lower, hal_ir_value record)
 }
 
 /* x opcode y for ADD, SUB, MUL and SHL of integers: folded where both are known, else a step. */
-cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_quantity x,
-                         cpu_quantity y)
+static cpu_quantity quantities_combine(cpu_lower *lower, uint32_t opcode, hal_type type,
+                                       cpu_quantity x, cpu_quantity y)
 {
     const bool x_known = x.name == CPU_NONE, y_known = y.name == CPU_NONE;
     const uint32_t width = hal_type_size(type) * 8;
@@ -159,11 +159,11 @@ bool cpu_lower_affine(cpu_lower *lower, hal_ir_value record)
     if (!fits) {
         return false;
     }
-    cpu_value value = {.base = cpu_combine(lower, r->opcode, r->type, a->base, b->base)};
+    cpu_value value = {.base = quantities_combine(lower, r->opcode, r->type, a->base, b->base)};
     for (uint32_t k = 0; k < 3; k++) {
         cpu_quantity x = a->kind == CPU_AFFINE ? a->factor[k] : cpu_known(0);
         cpu_quantity y = !sum ? b->base : b->kind == CPU_AFFINE ? b->factor[k] : cpu_known(0);
-        value.factor[k] = cpu_combine(lower, r->opcode, r->type, x, y);
+        value.factor[k] = quantities_combine(lower, r->opcode, r->type, x, y);
     }
     set_affine(lower, record, value);
     return true;

@@ -4,8 +4,6 @@
 
 #include "lower/state.h"
 
-cpu_quantity cpu_combine(cpu_lower *lower, uint32_t opcode, hal_type type, cpu_quantity x,
-                         cpu_quantity y);
 bool cpu_lower_affine(cpu_lower *lower, hal_ir_value record);
 bool cpu_lower_bound(cpu_lower *lower, hal_ir_value record);
 void cpu_lower_local_id(cpu_lower *lower, hal_ir_value record);

@@ -3,6 +3,8 @@
 
 #include "tensor/overlap.h"
 
+#include <ops/normwise.h>
+
 /* Checks sums of a rows x columns matrix: an argument of ops_gemm. */
 static hal_status check_sums(const ops_context *context, const char *argument,
                              const ops_tensor *sums, const ops_tensor *matrix, uint32_t levels,
