@@ -50,29 +50,16 @@ def take_along_axis(x, indices, /, *, axis=-1):
     shape = others[:axis] + (indices.shape[axis],) + others[axis + 1:]
     if 0 in shape:
         return filled(x._context, x.dtype, shape, 0)
-    x = _core.broadcast(x, wide)
+    if 0 in wide:
+        raise IndexError("take_along_axis: no element to take from an axis of length 0")
     index = _core.broadcast(wrapped(indices, x.shape[axis]), shape)
-    coordinates = [index if i == axis else _axis_indices(x._context, shape, i)
-                   for i in range(x.ndim)]
-    return _gather_points(x, coordinates, shape)
+    return _core.take_along_axis(axis, _core.broadcast(x, wide), index)
 
 
 def _axis_indices(context, shape, axis):
     """0, 1, ... along an axis of a shape of that rank."""
     return _core.reshape(indices(context, shape[axis]),
                          [shape[i] if i == axis else 1 for i in range(len(shape))])
-
-
-def _gather_points(x, coordinates, shape):
-    """x[coordinates[0], coordinates[1], ...] for int64 coordinates that broadcast to `shape`."""
-    place = None
-    for i, index in enumerate(coordinates):
-        place = index if place is None else place * x.shape[i] + index
-    count = 1
-    for length in shape:
-        count *= length
-    place = _core.reshape(_core.broadcast(place, shape), (count,))
-    return _core.reshape(_core.gather(0, _core.reshape(x, (x.size,)), place), shape)
 
 
 def nonzero(x, /):
@@ -343,16 +330,13 @@ def _set_by_arrays(x, parts, value):
 
 
 def _scatter(x, place, lead, shape, rest, value):
-    """x whose rows `place`, flat over the first `lead` axes, are those of `value`; the host inverts
-    `place`."""
+    """x whose rows `place`, flat over the first `lead` axes, are those of `value`."""
     if broadcast_shapes(value.shape, shape + rest) != shape + rest:
         raise ValueError(f"the shape {value.shape} does not fit {shape + rest}")
     rows = _product(x.shape[:lead])
     if place.size == 0 or x.size == 0:
         return x
-    value = _core.reshape(_core.broadcast(value, shape + rest), (place.size,) + rest)
-    source = _core.inverse(place, rows)
-    taken = _core.gather(0, value, source)
-    mask = _core.reshape(source >= 0, (rows,) + (1,) * len(rest))
-    flat = _core.reshape(x, (rows,) + rest)
-    return _core.reshape(_core.where(mask, taken, flat), x.shape)
+    wide = (place.size,) + rest
+    value = _core.reshape(_core.broadcast(value, shape + rest), wide)
+    index = _core.broadcast(_core.reshape(place, (place.size,) + (1,) * len(rest)), wide)
+    return _core.reshape(_core.scatter(0, _core.reshape(x, (rows,) + rest), index, value), x.shape)

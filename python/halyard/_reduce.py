@@ -1,6 +1,6 @@
-"""Reductions, running sums, and the standard's functions that sort, search and find sets. ops has
-no product, no running sum and no order: products and running sums are composed of log2(n) steps on
-the device; orders are found on the host."""
+"""Reductions, running sums, and the standard's functions that sort, search and find sets. Products
+are composed of log2(n) steps; positions of true elements and binary searches are found on the
+host."""
 from collections import namedtuple as _namedtuple
 
 from . import _core
@@ -8,7 +8,7 @@ from . import _dtypes as dt
 from ._core import Array
 from ._create import asarray, cast, filled, full, like, scalar, _share
 from ._elementwise import binary, check_array, sqrt, unary, where
-from ._index import _flat_nonzero, take, take_along_axis
+from ._index import take
 from ._move import axes_of, axis_of, concat
 
 __all__ = ["all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod",
@@ -17,6 +17,7 @@ __all__ = ["all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumula
            "unique_inverse", "unique_values", "var"]
 
 SUM, MEAN, MAX, MIN, ARGMAX = range(5)
+SCAN_SUM, SCAN_PRODUCT = range(2)
 _any_of, _sum_of, _min_of, _max_of = any, sum, min, max
 
 
@@ -208,7 +209,7 @@ def log_softmax(x, /, *, axis=-1):
     return _core.softmax(axis_of(x.ndim, axis), True, x)
 
 
-def _running(name, x, axis, dtype, include_initial, function, neutral):
+def _running(name, x, axis, dtype, include_initial, kind, neutral):
     check_array(name, x)
     if axis is None:
         if x.ndim != 1:
@@ -216,30 +217,24 @@ def _running(name, x, axis, dtype, include_initial, function, neutral):
         axis = 0
     axis = axis_of(x.ndim, axis)
     x = cast(x, _sum_dtype(x.dtype, dtype))
-    length, by = x.shape[axis], 1
-    while by < length and x.size:  # after the step of `by`, each element has 2 by terms
-        later = _core.slice(x, axis, by, length - by, 1)
-        earlier = _core.slice(x, axis, 0, length - by, 1)
-        x = _core.concatenate(axis, [_core.slice(x, axis, 0, by, 1),
-                                     binary(function, later, earlier)])
-        by *= 2
+    made = _core.scan(kind, axis, x) if x.size else _share(x)
     if include_initial:
         shape = list(x.shape)
         shape[axis] = 1
-        x = concat([filled(x._context, x.dtype, shape, neutral), x], axis=axis)
-    return x if length > 1 else _share(x)
+        made = concat([filled(x._context, x.dtype, shape, neutral), made], axis=axis)
+    return made
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The sums of the first 1, 2, ... elements along ``axis``; with ``include_initial`` a 0
     first."""
-    return _running("cumulative_sum", x, axis, dtype, include_initial, "add", 0)
+    return _running("cumulative_sum", x, axis, dtype, include_initial, SCAN_SUM, 0)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """The products of the first 1, 2, ... elements along ``axis``; with ``include_initial`` a 1
     first."""
-    return _running("cumulative_prod", x, axis, dtype, include_initial, "mul", 1)
+    return _running("cumulative_prod", x, axis, dtype, include_initial, SCAN_PRODUCT, 1)
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
@@ -262,7 +257,7 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     return _share(x) if n == 0 else x
 
 
-# ---- Order, on the host ----
+# ---- Order ----
 
 def _sortable(x):
     return cast(x, dt.float32) if x.dtype in (dt.float16, dt.bfloat16) else x
@@ -270,21 +265,19 @@ def _sortable(x):
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
     """The indices, int64, that put x in order along ``axis``; equal elements keep their order, NaN
-    is greatest. The order is found on the host."""
+    is greatest."""
     check_array("argsort", x)
     axis = axis_of(x.ndim, axis)
     if x.size == 0:
         return filled(x._context, dt.int64, x.shape, 0)
-    order = [i for i in range(x.ndim) if i != axis] + [axis]
-    last = _core.permute(_sortable(x), order)
-    rows = _core.reshape(last, (x.size // x.shape[axis], x.shape[axis]))
-    made = _core.reshape(_core.argsort(rows, descending), last.shape)
-    return _core.permute(made, [order.index(i) for i in range(x.ndim)])
+    return cast(_core.sort(axis, descending, True, x), dt.int64)
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
-    """x in order along ``axis``; NaN is greatest. The order is found on the host."""
-    return take_along_axis(x, argsort(x, axis=axis, descending=descending), axis=axis)
+    """x in order along ``axis``; NaN is greatest."""
+    check_array("sort", x)
+    axis = axis_of(x.ndim, axis)
+    return _core.sort(axis, descending, False, x) if x.size else _share(x)
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):

@@ -1,5 +1,5 @@
 /* Functions of halyard._core that compute on the host, because ops has no such operation: elements
- * as Python numbers, positions of nonzero elements, sorting, searching, inverse of an index. */
+ * as Python numbers, positions of nonzero elements, binary search. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -183,72 +183,6 @@ static uint64_t order_key(hal_type type, const void *element)
     return bits & top ? ~bits : bits | top;
 }
 
-typedef struct order_entry {
-    uint64_t key;
-    int64_t index;
-} order_entry;
-
-/* Stable merge sort, bottom-up; the result is in `entries`. */
-static void entries_sort(order_entry *entries, order_entry *scratch, int64_t count)
-{
-    order_entry *from = entries, *to = scratch;
-    for (int64_t width = 1; width < count; width *= 2) {
-        for (int64_t low = 0; low < count; low += 2 * width) {
-            const int64_t middle = low + width < count ? low + width : count;
-            const int64_t high = low + 2 * width < count ? low + 2 * width : count;
-            int64_t left = low, right = middle;
-            for (int64_t i = low; i < high; i++) {
-                const bool is_left =
-                    left < middle && (right >= high || from[left].key <= from[right].key);
-                to[i] = from[is_left ? left++ : right++];
-            }
-        }
-        order_entry *const swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != entries) {
-        memcpy(entries, from, (size_t)count * sizeof *entries);
-    }
-}
-
-/* (x [rows, n], descending): the stable order of each row, I64 of x's shape. */
-static PyObject *host_argsort(PyObject *module, PyObject *arguments)
-{
-    (void)module;
-    array_object *x;
-    int descending;
-    if (!PyArg_ParseTuple(arguments, "O!p", core_array_type, &x, &descending)) {
-        return NULL;
-    }
-    const int64_t shape[2] = {ops_array_get_length(x->array, 0), ops_array_get_length(x->array, 1)};
-    const hal_type type = ops_array_get_type(x->array);
-    const size_t size = core_type_bytes(type);
-    char *elements = elements_read(x);
-    const int64_t count = shape[0] * shape[1];
-    int64_t *order = PyMem_Malloc((size_t)(count + 1) * sizeof *order);
-    order_entry *entries = PyMem_Malloc((size_t)(2 * shape[1] + 1) * sizeof *entries);
-    if (!elements || !order || !entries) {
-        PyMem_Free(elements);
-        PyMem_Free(order);
-        PyMem_Free(entries);
-        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-    }
-    for (int64_t row = 0; row < shape[0]; row++) {
-        for (int64_t i = 0; i < shape[1]; i++) {
-            const uint64_t key = order_key(type, elements + (size_t)(row * shape[1] + i) * size);
-            entries[i] = (order_entry){descending ? ~key : key, i};
-        }
-        entries_sort(entries, entries + shape[1], shape[1]);
-        for (int64_t i = 0; i < shape[1]; i++) {
-            order[row * shape[1] + i] = entries[i].index;
-        }
-    }
-    PyMem_Free(elements);
-    PyMem_Free(entries);
-    return indices_wrap(x->context, 2, shape, order);
-}
-
 /* (sorted [n], values [m] of the same type, right): the place of each value in `sorted`. */
 static PyObject *host_searchsorted(PyObject *module, PyObject *arguments)
 {
@@ -287,45 +221,10 @@ static PyObject *host_searchsorted(PyObject *module, PyObject *arguments)
     return indices_wrap(x->context, 1, &count, places);
 }
 
-/* (indices I64 of rank 1, n): I64 [n] with the last k where indices[k] is i, or -1. */
-static PyObject *host_inverse(PyObject *module, PyObject *arguments)
-{
-    (void)module;
-    array_object *x;
-    long long length;
-    if (!PyArg_ParseTuple(arguments, "O!L", core_array_type, &x, &length)) {
-        return NULL;
-    }
-    int64_t *indices = elements_read(x);
-    int64_t *inverse = indices ? PyMem_Malloc((size_t)(length + 1) * sizeof *inverse) : NULL;
-    if (!inverse) {
-        PyMem_Free(indices);
-        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-    }
-    memset(inverse, 0xff, (size_t)length * sizeof *inverse);
-    for (int64_t k = 0; k < ops_array_get_element_count(x->array); k++) {
-        if (indices[k] < 0 || indices[k] >= length) {
-            PyErr_Format(PyExc_IndexError, "index %lld is out of bounds for %lld elements",
-                         (long long)indices[k], length);
-            break;
-        }
-        inverse[indices[k]] = k;
-    }
-    PyMem_Free(indices);
-    if (PyErr_Occurred()) {
-        PyMem_Free(inverse);
-        return NULL;
-    }
-    const int64_t count = length;
-    return indices_wrap(x->context, 1, &count, inverse);
-}
-
 PyMethodDef core_host_methods[] = {
     {"values", host_values, METH_O, "(x): the elements as a list of Python numbers"},
     {"item", host_item, METH_O, "(x): the one element as a Python number"},
     {"nonzero", host_nonzero, METH_O, "(x): flat positions of true elements"},
-    {"argsort", host_argsort, METH_VARARGS, "(x, descending)"},
     {"searchsorted", host_searchsorted, METH_VARARGS, "(sorted, values, right)"},
-    {"inverse", host_inverse, METH_VARARGS, "(indices, length)"},
     {NULL, NULL, 0, NULL},
 };

@@ -371,6 +371,57 @@ static PyObject *operation_gather(PyObject *module, PyObject *arguments)
     return core_wrap(x->context, ops_array_gather(axis, x->array, indices->array));
 }
 
+static PyObject *operation_take_along_axis(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int axis;
+    array_object *x, *indices;
+    if (!PyArg_ParseTuple(arguments, "iO!O!", &axis, core_array_type, &x, core_array_type,
+                          &indices) ||
+        !same_context(x, indices)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_take_along_axis(axis, x->array, indices->array));
+}
+
+static PyObject *operation_scatter(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int axis;
+    array_object *x, *indices, *updates;
+    if (!PyArg_ParseTuple(arguments, "iO!O!O!", &axis, core_array_type, &x, core_array_type,
+                          &indices, core_array_type, &updates) ||
+        !same_context(x, indices) || !same_context(x, updates)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_scatter(OPS_SCATTER_ASSIGN, axis, x->array,
+                                                   indices->array, updates->array));
+}
+
+static PyObject *operation_scan(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int kind, axis;
+    array_object *x;
+    if (!PyArg_ParseTuple(arguments, "iiO!", &kind, &axis, core_array_type, &x)) {
+        return NULL;
+    }
+    return core_wrap(x->context, ops_array_scan((ops_scan_kind)kind, axis, x->array));
+}
+
+static PyObject *operation_sort(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    int axis, descending, wants_indices;
+    array_object *x;
+    if (!PyArg_ParseTuple(arguments, "ippO!", &axis, &descending, &wants_indices, core_array_type,
+                          &x)) {
+        return NULL;
+    }
+    return core_wrap(x->context, (wants_indices ? ops_array_argsort
+                                                : ops_array_sort)(axis, descending, -1, x->array));
+}
+
 static PyObject *operation_one_hot(PyObject *module, PyObject *arguments)
 {
     (void)module;
@@ -501,6 +552,10 @@ PyMethodDef core_operation_methods[] = {
     {"reshape", operation_reshape, METH_VARARGS, "(x, shape)"},
     {"broadcast", operation_broadcast, METH_VARARGS, "(x, shape)"},
     {"gather", operation_gather, METH_VARARGS, "(axis, x, indices)"},
+    {"take_along_axis", operation_take_along_axis, METH_VARARGS, "(axis, x, indices)"},
+    {"scatter", operation_scatter, METH_VARARGS, "(axis, x, indices, updates)"},
+    {"scan", operation_scan, METH_VARARGS, "(kind, axis, x)"},
+    {"sort", operation_sort, METH_VARARGS, "(axis, descending, wants_indices, x)"},
     {"one_hot", operation_one_hot, METH_VARARGS, "(type, count, indices)"},
     {"copy", operation_copy, METH_O, "(x)"},
     {"concatenate", operation_concatenate, METH_VARARGS, "(axis, list)"},
