@@ -23,6 +23,12 @@ add_compile_options(
     -ffp-contract=off
     # A large frame on a small stack meets the guard page instead of stepping over it.
     $<$<NOT:$<PLATFORM_ID:Darwin>>:-fstack-clash-protection>)
+# Of libraries and plugins, which run on their callers' stacks (docs/embedding.md). Sanitizers and
+# builds without optimisation have larger frames.
+set(HAL_FRAME_FLAGS $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-Wframe-larger-than=8192>)
+if(HAL_SANITIZE)
+    set(HAL_FRAME_FLAGS)
+endif()
 if(HAL_WERROR)
     add_compile_options(-Werror)
 endif()

@@ -11,6 +11,7 @@
 
 #include <kit/clock.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 /* Nanoseconds from which a dispatch is measured to improve its estimate. */
 enum { MEASURE_FROM = 2000 };
@@ -33,6 +34,16 @@ typedef struct shared_run {
     uint32_t count;
     uint32_t threads;
 } shared_run;
+
+struct cpu_dispatch_memory {
+    _Alignas(64) uint8_t workspace[CPU_PRODUCT_WORKSPACE]; /* of a product */
+    shared_run run;
+};
+
+cpu_dispatch_memory *cpu_dispatch_memory_create(void)
+{
+    return aligned_alloc(_Alignof(cpu_dispatch_memory), sizeof(cpu_dispatch_memory));
+}
 
 static uint32_t bindings_find(const hal_batch *batch, const hal_command *command,
                               void *bindings[HAL_IR_MAX_BINDINGS],
@@ -139,14 +150,16 @@ static void dispatches_run(void *context, uint32_t thread)
 }
 
 /* A product is told how many threads to use. */
-static hal_status product_run(hal_plugin_device *device, const hal_batch *batch,
-                              const hal_command *command)
+static hal_status product_run(hal_plugin_device *device, cpu_dispatch_memory *memory,
+                              const hal_batch *batch, const hal_command *command)
 {
     void *bindings[HAL_IR_MAX_BINDINGS];
     uint64_t sizes[HAL_IR_MAX_BINDINGS];
     const hal_plugin_kernel *kernel = command->kernel;
     const uint64_t work = atomic_load_explicit(&kernel->work, memory_order_relaxed);
-    cpu_product_call call = {.memory = bindings, .scalars = batch->scalars + command->scalar_first};
+    cpu_product_call call = {.memory = bindings,
+                             .workspace = memory->workspace,
+                             .scalars = batch->scalars + command->scalar_first};
     bindings_find(batch, command, bindings, sizes);
     if (cpu_product_is_alone(kernel->product) || !device->pool || !cpu_share_is_worth(work)) {
         return cpu_product_run(kernel->product, &call);
@@ -160,13 +173,13 @@ static hal_status product_run(hal_plugin_device *device, const hal_batch *batch,
     return status;
 }
 
-hal_status cpu_dispatch_run(hal_plugin_device *device, cpu_worker *worker, const hal_batch *batch,
-                            const hal_command *command)
+hal_status cpu_dispatch_run(hal_plugin_device *device, const cpu_dispatch_state *state,
+                            const hal_batch *batch, const hal_command *command)
 {
     if (command->kernel->product) {
-        return product_run(device, batch, command);
+        return product_run(device, state->memory, batch, command);
     }
-    dispatch_run(worker, batch, command);
+    dispatch_run(&state->workers[0], batch, command);
     return HAL_OK;
 }
 
@@ -185,8 +198,8 @@ uint32_t cpu_dispatch_count_shared(const hal_plugin_device *device, const hal_ba
     return count;
 }
 
-void cpu_dispatch_run_shared(hal_plugin_device *device, cpu_worker *workers, const hal_batch *batch,
-                             uint32_t first, uint32_t count)
+void cpu_dispatch_run_shared(hal_plugin_device *device, const cpu_dispatch_state *state,
+                             const hal_batch *batch, uint32_t first, uint32_t count)
 {
     const hal_command *commands = &batch->commands[first];
     uint64_t key = 0;
@@ -200,20 +213,20 @@ void cpu_dispatch_run_shared(hal_plugin_device *device, cpu_worker *workers, con
     const cpu_share_turn turn = cpu_share_begin(device->share, key, groups, expected);
     if (turn.threads == 1) {
         for (uint32_t i = 0; i < count; i++) {
-            dispatch_run(&workers[0], batch, &commands[i]);
+            dispatch_run(&state->workers[0], batch, &commands[i]);
         }
     } else {
-        shared_run run;
-        run.workers = workers;
-        run.batch = batch;
-        run.commands = commands;
-        run.count = count;
-        run.threads = turn.threads;
-        cpu_parts_init(&run.parts, turn.threads);
+        shared_run *run = &state->memory->run;
+        run->workers = state->workers;
+        run->batch = batch;
+        run->commands = commands;
+        run->count = count;
+        run->threads = turn.threads;
+        cpu_parts_init(&run->parts, turn.threads);
         for (uint32_t i = 0; i < count; i++) {
-            atomic_init(&run.progress[i].done, 0);
+            atomic_init(&run->progress[i].done, 0);
         }
-        cpu_thread_pool_run(device->pool, turn.threads, dispatches_run, &run);
+        cpu_thread_pool_run(device->pool, turn.threads, dispatches_run, run);
     }
     cpu_share_end(device->share, &turn);
 }

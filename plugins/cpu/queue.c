@@ -3,7 +3,6 @@
 #include "queue.h"
 
 #include "device.h"
-#include "dispatch.h"
 #include "memory.h"
 #include "status.h"
 #include "threads/parts.h"
@@ -105,7 +104,7 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
     move bytes = {.pattern = command->pattern};
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
-        return cpu_dispatch_run(queue->device, &queue->workers[0], batch, command);
+        return cpu_dispatch_run(queue->device, &queue->dispatches, batch, command);
     case HAL_COMMAND_COPY:
         bytes.bytes = bindings[0].length;
         if (bytes.bytes > 0) {
@@ -139,7 +138,7 @@ static hal_status workers_prepare(hal_plugin_queue *queue)
         return HAL_OK;
     }
     for (uint32_t i = 0; i < device->threads; i++) {
-        if (!cpu_worker_reserve(&queue->workers[i], arena, slots, memory)) {
+        if (!cpu_worker_reserve(&queue->dispatches.workers[i], arena, slots, memory)) {
             return cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
                             "cpu queue: no host memory for %u workers of %zu bytes",
                             device->threads, arena);
@@ -168,12 +167,14 @@ hal_status cpu_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
     hal_plugin_queue *made = calloc(1, sizeof(*made));
     *queue = NULL;
     if (made) {
-        made->workers = calloc(device->threads, sizeof(cpu_worker));
+        made->dispatches.workers = calloc(device->threads, sizeof(cpu_worker));
+        made->dispatches.memory = cpu_dispatch_memory_create();
         made->times = calloc(CPU_TIMES, sizeof(uint64_t));
     }
-    if (!made || !made->workers || !made->times) {
+    if (!made || !made->dispatches.workers || !made->dispatches.memory || !made->times) {
         if (made) {
-            free(made->workers);
+            free(made->dispatches.workers);
+            free(made->dispatches.memory);
             free(made->times);
         }
         free(made);
@@ -195,11 +196,12 @@ void cpu_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
         return;
     }
     for (uint32_t i = 0; i < device->threads; i++) {
-        cpu_worker_release(&queue->workers[i]);
+        cpu_worker_release(&queue->dispatches.workers[i]);
     }
     pthread_cond_destroy(&queue->moved);
     pthread_mutex_destroy(&queue->lock);
-    free(queue->workers);
+    free(queue->dispatches.workers);
+    free(queue->dispatches.memory);
     free(queue->times);
     free(queue);
 }
@@ -272,7 +274,7 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
         const uint32_t count = cpu_dispatch_count_shared(queue->device, batch, i);
         if (count > 0) {
-            cpu_dispatch_run_shared(queue->device, queue->workers, batch, i, count);
+            cpu_dispatch_run_shared(queue->device, &queue->dispatches, batch, i, count);
             i += count;
         } else {
             status = command_run(queue, batch, &batch->commands[i++]);

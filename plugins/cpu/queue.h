@@ -2,7 +2,7 @@
 #ifndef PLUGINS_CPU_QUEUE_H
 #define PLUGINS_CPU_QUEUE_H
 
-#include "worker.h"
+#include "dispatch.h"
 
 #include <hal/plugin.h>
 #include <pthread.h>
@@ -12,8 +12,8 @@ enum { CPU_TIMES = 4096 }; /* points of a queue whose times are kept */
 
 struct hal_plugin_queue {
     hal_plugin_device *device;
-    cpu_worker *workers; /* one per thread of the device */
-    size_t arena_bytes;  /* of each worker, as the counts below */
+    cpu_dispatch_state dispatches;
+    size_t arena_bytes; /* of each worker, as the counts below */
     uint32_t slot_count, memory_count;
     _Atomic uint64_t reached;
     _Atomic uint32_t waiters;

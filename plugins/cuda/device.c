@@ -4,15 +4,26 @@
 #include "describe.h"
 #include "capability.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MIN_CAPABILITY = 70 };
 enum { CHAIN_MIN = 4, DEDICATE_AFTER = 4, EARLY_START_MIN = 1 }; /* defaults of the variables */
 
+/* The process that started the driver; 0: none yet. */
+static _Atomic pid_t owner;
+
 /* Loads and starts the driver, and counts its devices. */
 static hal_status driver_start(int *count)
 {
+    if (owner != 0 && owner != getpid()) {
+        return kit_fail(HAL_ERROR_INVALID_STATE,
+                        "cuda: the driver does not work in a child of a process that has started "
+                        "it; fork before devices are listed or opened, or let the child execute "
+                        "a program");
+    }
     hal_status status = cuda_driver_load(kit_host());
     if (status == HAL_OK) {
         const cuda_result result = cuda_functions()->cuInit(0);
@@ -20,10 +31,12 @@ static hal_status driver_start(int *count)
         if (status == HAL_ERROR_INTERNAL) {
             status = kit_fail(HAL_ERROR_DRIVER_MISSING,
                               "cuda: the driver is installed and does not start (result %d); "
-                              "nvidia-smi tells more; a child of fork cannot use the driver if "
-                              "its parent did",
+                              "nvidia-smi tells more",
                               result);
         }
+    }
+    if (status == HAL_OK) {
+        owner = getpid();
     }
     if (status == HAL_OK) {
         status = cuda_check(cuda_functions()->cuDeviceGetCount(count), "counting devices");

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOG_BYTES = 8192, MAX_LOGGED = 300 };
+enum { LOG_BYTES = 1024, MAX_LOGGED = 300 };
 
 /* Sets what a launch needs. The parameter block ends with the last scalar, as C's would. */
 static void kernel_set_layout(hal_plugin_device *device, hal_plugin_kernel *kernel,

@@ -1,6 +1,7 @@
 /* Small pieces of pinned host memory, see pinned.h. */
 #include "pinned.h"
 
+#include <kit/fork.h>
 #include <string.h>
 
 enum { PAGE_BYTES = 4096, PAGE_COUNT = 512 };
@@ -17,6 +18,12 @@ enum { INSIDE_PIECE = UINT16_MAX };
 
 static pinned_slab slabs[CUDA_MAX_DEVICES]; /* by ordinal, under the lock */
 static pthread_mutex_t slab_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void slabs_reset(void)
+{
+    memset(slabs, 0, sizeof slabs);
+}
+KIT_FORK_RESET(slab_lock, slabs_reset)
 
 static cuda_result pinned_allocate_alone(uint64_t bytes, void **pointer, cuda_address *address)
 {

@@ -30,6 +30,8 @@ typedef struct cuda_batch_event {
     _Atomic bool is_timed;
 } cuda_batch_event;
 
+#define CUDA_CHAIN_MAX 1024u /* dispatches of a chain */
+
 struct hal_plugin_queue {
     hal_plugin_device *device;
     cuda_stream stream;
@@ -46,6 +48,7 @@ struct hal_plugin_queue {
     cuda_batch_event events[CUDA_EVENTS]; /* of value v at v modulo CUDA_EVENTS */
     cuda_chain_cache chains;
     cuda_loop_anchors anchors;
+    uint64_t run_hashes[CUDA_CHAIN_MAX]; /* of the dispatches of the run that is submitted */
 };
 
 hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);

@@ -1,6 +1,9 @@
 /* Idle streams of each device, kept for the next queue. */
 #include "stream.h"
 
+#include <kit/fork.h>
+#include <string.h>
+
 enum { MAX_IDLE = 8 };
 
 typedef struct idle_streams {
@@ -10,6 +13,12 @@ typedef struct idle_streams {
 
 static idle_streams idle_of[CUDA_MAX_DEVICES]; /* by ordinal, under the lock */
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void idle_reset(void)
+{
+    memset(idle_of, 0, sizeof idle_of);
+}
+KIT_FORK_RESET(idle_lock, idle_reset)
 
 hal_status cuda_stream_acquire(const hal_plugin_device *device, cuda_stream *stream)
 {

@@ -4,6 +4,7 @@
 
 #include "status.h"
 
+#include <kit/fork.h>
 #include <kit/library.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -94,20 +95,24 @@ static hal_status loader_open(vulkan_loader *loader)
     return kit_library_open(kit_host(), &library, loader);
 }
 
+static pthread_mutex_t instance_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static vulkan_loader loader;
+static vulkan_instance the_instance;
+
+/* A child keeps what is complete: opening devices is refused where its parent has opened one. */
+KIT_FORK_RESET(instance_lock, NULL)
+
 hal_status vulkan_instance_get(const vulkan_instance **instance)
 {
-    static vulkan_loader loader;
-    static vulkan_instance the_instance;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     hal_status status = HAL_OK;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&instance_lock);
     if (!loader.vkGetInstanceProcAddr) {
         status = loader_open(&loader);
     }
     if (status == HAL_OK && !the_instance.handle) {
         status = instance_load(&loader, &the_instance);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&instance_lock);
     *instance = status == HAL_OK ? &the_instance : NULL;
     return status;
 }

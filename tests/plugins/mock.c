@@ -146,6 +146,9 @@ static hal_status device_open(uint32_t index, hal_plugin_device **device)
         return answer(status);
     }
     *device = calloc(1, sizeof **device);
+    if (!*device) {
+        return answer(HAL_ERROR_OUT_OF_MEMORY);
+    }
     (*device)->index = index;
     atomic_fetch_add(&state.live_devices, 1);
     return HAL_OK;

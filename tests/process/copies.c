@@ -54,7 +54,7 @@ static void device_use(const hal_copy *copy, const char *when)
 int main(void)
 {
     char folder[PATH_MAX], plugins[PATH_MAX + 32], copies[] = "/tmp/process-copies-XXXXXX",
-                           command[64];
+                                                   command[64];
     library_folder(folder);
     snprintf(plugins, sizeof plugins, "%s/halyard/plugins", folder);
     setenv("HAL_PLUGIN_PATH", plugins, 1);

@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_OWN_MALLOC_H
 #define TESTS_UNIT_OWN_MALLOC_H
 
+#include <errno.h>
 #include <hal/hal.h>
 #include <stddef.h>
 
@@ -22,19 +23,26 @@ void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 
+/* Null, with the error of glibc's. */
+static inline void *malloc_refuse(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
 HAL_API void *malloc(size_t bytes)
 {
-    return malloc_is_refused() ? NULL : __libc_malloc(bytes);
+    return malloc_is_refused() ? malloc_refuse() : __libc_malloc(bytes);
 }
 
 HAL_API void *calloc(size_t count, size_t bytes)
 {
-    return malloc_is_refused() ? NULL : __libc_calloc(count, bytes);
+    return malloc_is_refused() ? malloc_refuse() : __libc_calloc(count, bytes);
 }
 
 HAL_API void *realloc(void *old, size_t bytes)
 {
-    return malloc_is_refused() ? NULL : __libc_realloc(old, bytes);
+    return malloc_is_refused() ? malloc_refuse() : __libc_realloc(old, bytes);
 }
 #endif
 

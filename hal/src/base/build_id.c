@@ -2,11 +2,18 @@
 #include "build_id.h"
 
 #if defined __ELF__
+#include "fork.h"
+
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+/* A fork waits for it: the child would find the lock of the dynamic linker taken for ever. */
+static pthread_mutex_t iterate_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(iterate_lock, HAL_FORK_LEAF)
 
 typedef struct search {
     uintptr_t address;
@@ -60,7 +67,9 @@ static int object_look(struct dl_phdr_info *object, size_t size, void *user)
 uint32_t hal_build_id_get(const void *address, uint8_t id[HAL_BUILD_ID_BYTES])
 {
     search s = {.address = (uintptr_t)address, .id = id};
+    pthread_mutex_lock(&iterate_lock);
     dl_iterate_phdr(object_look, &s);
+    pthread_mutex_unlock(&iterate_lock);
     return s.bytes;
 }
 #else

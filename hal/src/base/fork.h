@@ -10,7 +10,8 @@
 typedef enum hal_fork_order {
     HAL_FORK_REGISTRY = 0, /* a thread holds it while it opens a device */
     HAL_FORK_LAYER = 1,    /* of layers, groups and queues, which call what is below them */
-    HAL_FORK_LEAF = 2      /* no other lock is taken under it */
+    HAL_FORK_TABLE = 2,    /* only leaves are taken under it */
+    HAL_FORK_LEAF = 3      /* no other lock is taken under it */
 } hal_fork_order;
 
 /* Adds a lock. `is_own`: null, or whether the calling thread holds the lock: then fork does not

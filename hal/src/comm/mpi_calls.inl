@@ -4,11 +4,14 @@ static MPI_Comm everyone;
 
 static void library_name(char text[128])
 {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    char *version = calloc(1, MPI_MAX_LIBRARY_VERSION_STRING); /* too large for small stacks */
     int length = 0;
-    MPI_Get_library_version(version, &length);
-    version[strcspn(version, "\n")] = 0;
-    snprintf(text, 128, "%.127s", version);
+    if (version) {
+        MPI_Get_library_version(version, &length);
+        version[strcspn(version, "\n")] = 0;
+    }
+    snprintf(text, 128, "%.127s", version ? version : "an MPI library");
+    free(version);
 }
 
 static int mpi_start(hal_mpi_world *world)

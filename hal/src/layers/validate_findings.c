@@ -2,6 +2,7 @@
 #include "validate_state.h"
 
 #include "plugin/host.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -18,6 +19,7 @@
 #define MAX_PLACES 4096 /* findings at further places are neither counted nor logged */
 
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(places_lock, HAL_FORK_LEAF)
 static hal_map places; /* hashes of logged places; values have no meaning */
 static _Atomic uint64_t findings;
 

@@ -25,17 +25,6 @@ static retired *oldest, *newest;
 static uint32_t retired_count;
 static uint64_t retired_bytes;
 
-/* A child inherits consistent tables. */
-static void before_fork(void)
-{
-    pthread_mutex_lock(&hal_validate_lock);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&hal_validate_lock);
-}
-
 static void report_leaks_of(const char *device)
 {
     enum { NAMED = 8 };
@@ -136,7 +125,7 @@ hal_status hal_validate_begin(void)
         return HAL_OK;
     }
     begun = 1;
-    if (pthread_atfork(before_fork, after_fork, after_fork) != 0 || atexit(report_leaks) != 0) {
+    if (atexit(report_leaks) != 0) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "HAL_LAYERS=validate: no host memory");
     }
     return HAL_OK;

@@ -2,12 +2,14 @@
  * are not retired. */
 #include "validate_state.h"
 
+#include "base/fork.h"
 #include "base/map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 pthread_mutex_t hal_validate_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(hal_validate_lock, HAL_FORK_TABLE) /* a child inherits consistent tables */
 
 static hal_map objects;
 static hal_object *first_object;

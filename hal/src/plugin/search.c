@@ -21,8 +21,9 @@ static const char *const suffixes[] = {".so", ".dylib"};
 static hal_status paths_add(hal_strings *paths, const char *name, size_t length)
 {
     char *named = strndup(name, length);
+    errno = 0;
     char *whole = named ? realpath(named, NULL) : NULL;
-    const char *path = whole ? whole : named;
+    const char *path = whole ? whole : errno != ENOMEM ? named : NULL;
     const hal_status status =
         path ? hal_strings_add(paths, path, strlen(path))
              : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for HAL_PLUGIN_PATH");

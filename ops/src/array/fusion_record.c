@@ -100,17 +100,24 @@ static ops_tensor with_row_axis(const ops_tensor *tensor, const ops_tensor *shap
     return made;
 }
 
-static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *buffers)
+/* The program, and the tensors of inputs and outputs. */
+typedef struct rows_pass {
+    ops_row_program program;
+    ops_tensor tensors[OPS_CLUSTER_LEAVES + OPS_MAX_OUTPUTS];
+} rows_pass;
+
+static hal_status rows_pass_record(const ops_fusion_plan *plan, hal_buffer *const *buffers,
+                                   rows_pass *pass)
 {
     const ops_fusion_cluster *cluster = &plan->epilogue;
     const ops_tensor *shape = &plan->rows->operands[0]->view;
     const uint32_t axis = plan->rows->axis;
-    ops_tensor tensors[OPS_CLUSTER_LEAVES + OPS_MAX_OUTPUTS];
-    ops_row_program program;
+    ops_tensor *tensors = pass->tensors;
+    ops_row_program *program = &pass->program;
     ops_row_layout layout;
     uint8_t values[OPS_CLUSTER_OPERATIONS];
     ops_fusion_plan_row_layout(plan, &layout);
-    ops_row_begin(&program, plan->input_count);
+    ops_row_begin(program, plan->input_count);
     plan_views(plan, 0, plan->input_count, tensors);
     for (uint32_t i = 0; i < cluster->node_count; i++) {
         uint8_t operands[OPS_INLINE_OPERANDS];
@@ -119,18 +126,18 @@ static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *bu
             operands[j] = operand & OPS_CLUSTER_LEAF ? (uint8_t)(operand & ~OPS_CLUSTER_LEAF)
                                                      : values[operand];
         }
-        values[i] = program_add_node(&program, cluster, i, operands);
+        values[i] = program_add_node(program, cluster, i, operands);
     }
     const int64_t elements = ops_tensor_get_element_count(shape);
     for (uint32_t i = 0; i < plan->output_count; i++) {
         const ops_tensor y = plan_output(plan, i, buffers);
         const bool is_row = ops_tensor_get_element_count(&y) != elements;
-        ops_row_output(&program, values[cluster->outputs[i]]);
+        ops_row_output(program, values[cluster->outputs[i]]);
         tensors[plan->input_count + i] = is_row ? with_row_axis(&y, shape, axis) : y;
     }
     const ops_row_call call = {.function = "ops_array_evaluate",
                                .name = "rows",
-                               .program = &program,
+                               .program = program,
                                .rank = shape->rank,
                                .axis = axis,
                                .shape = shape->shape,
@@ -138,6 +145,18 @@ static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *bu
                                .layout = &layout,
                                .mean_length = shape->shape[axis]};
     return elements == 0 ? HAL_OK : ops_row_record(plan->context, &call);
+}
+
+static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *buffers)
+{
+    ops_scratch *scratch = &plan->context->scratch;
+    rows_pass *pass = ops_scratch_take(scratch, "ops_array_evaluate", sizeof *pass);
+    if (!pass) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    const hal_status status = rows_pass_record(plan, buffers, pass);
+    ops_scratch_return(scratch, pass);
+    return status;
 }
 
 static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expression *prologue,

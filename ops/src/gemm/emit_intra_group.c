@@ -9,8 +9,11 @@
 #include "emitter.h"
 #include "tiles.h"
 
+#include <assert.h>
+
 #define MAX_VALUES 192u /* elements of one operand that a work-item has in flight */
 #define MAX_SHARED_SUMS 256u
+#define MAX_RESULTS 32u /* of a work-item: the sums of the largest tiles of tiles.c */
 
 /* An element of C that the work-item stores. */
 typedef struct result {
@@ -29,7 +32,7 @@ typedef struct split_emitter {
     uint32_t stride;  /* steps of k that all slices take at once */
     hal_ir_value slice;
     hal_ir_value guard[OPS_GEMM_MAX_FRAGMENT]; /* of columns; none: no guard */
-    result results[OPS_GEMM_MAX_SUMS];
+    result results[MAX_RESULTS];
     uint32_t result_count;
 } split_emitter;
 
@@ -60,6 +63,7 @@ static void place_results(split_emitter *s)
     hal_ir_builder *b = e->b;
     const hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     s->result_count = s->outputs < s->items ? 1 : s->outputs / s->items;
+    assert(s->result_count <= MAX_RESULTS);
     for (uint32_t i = 0; i < s->result_count; i++) {
         result *r = &s->results[i];
         r->number = ops_gemm_plus(e, id, i * s->items);

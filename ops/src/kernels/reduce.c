@@ -240,29 +240,39 @@ static void pass_add_result(const reduce_call *c, uint8_t reduction, uint32_t fi
     pass->tensors[pass->program.input_count] = with_axis(c->y, c->y, c);
 }
 
-static hal_status reduce_record(ops_context *context, const reduce_call *c)
+static hal_status pass_record(ops_context *context, const reduce_call *c, reduce_pass *pass)
 {
-    reduce_pass pass;
     ops_row_layout layout;
     const int64_t steps = ops_loop_limit(context, ops_loops_of(c->options.prologue),
                                          ops_loops_of(c->options.epilogue));
     HAL_TRY(ops_row_layout_choose(context, "ops_reduce", c->options.prologue ? c->made : c->x,
                                   c->axis, c->type, steps, &layout));
     const uint32_t elements = 1 + c->options.prologue_input_count;
-    ops_row_begin(&pass.program, elements + c->options.epilogue_input_count);
-    const uint8_t operand = pass_add_elements(c, &pass);
-    const uint8_t reduction = ops_row_reduce(&pass.program, c->kind, c->type, &operand, 1);
-    pass_add_result(c, reduction, elements, &pass);
+    ops_row_begin(&pass->program, elements + c->options.epilogue_input_count);
+    const uint8_t operand = pass_add_elements(c, pass);
+    const uint8_t reduction = ops_row_reduce(&pass->program, c->kind, c->type, &operand, 1);
+    pass_add_result(c, reduction, elements, pass);
     const ops_row_call call = {.function = "ops_reduce",
                                .name = "reduce",
-                               .program = &pass.program,
+                               .program = &pass->program,
                                .rank = c->x->rank,
                                .axis = c->axis,
                                .shape = c->x->shape,
-                               .tensors = pass.tensors,
+                               .tensors = pass->tensors,
                                .layout = &layout,
                                .mean_length = c->x->shape[c->axis]};
     return ops_row_record(context, &call);
+}
+
+static hal_status reduce_record(ops_context *context, const reduce_call *c)
+{
+    reduce_pass *pass = ops_scratch_take(&context->scratch, "ops_reduce", sizeof *pass);
+    if (!pass) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    const hal_status status = pass_record(context, c, pass);
+    ops_scratch_return(&context->scratch, pass);
+    return status;
 }
 
 hal_status ops_reduce_as(ops_context *context, ops_reduction reduction, int32_t axis,

@@ -404,35 +404,52 @@ static uint64_t pass_bytes(const ops_row_pass *pass)
            pass->space.view_count * sizeof(float);
 }
 
-hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
-                                 int64_t slice_stride)
+static hal_status pass_record(ops_context *context, const ops_row_call *call, int64_t slice_stride,
+                              ops_row_pass *pass)
 {
-    ops_row_pass pass;
     uint32_t grid[3];
-    HAL_TRY(pass_begin(context, call, slice_stride, false, &pass, grid));
-    if (pass.form.is_sliced) {
-        if (pass.group.grid_may_overrun) {
+    HAL_TRY(pass_begin(context, call, slice_stride, false, pass, grid));
+    if (pass->form.is_sliced) {
+        if (pass->group.grid_may_overrun) {
             return hal_status_set(HAL_ERROR_UNSUPPORTED,
                                   "%s: x: expected fewer outputs for slices of an axis of %lld "
                                   "elements on %s",
-                                  call->function, (long long)pass.axis.length, context->info->name);
+                                  call->function, (long long)pass->axis.length,
+                                  context->info->name);
         }
         grid[2] = call->layout->slices;
     }
     ops_cache_key key;
     ops_entry *entry;
-    pass_append_key(&pass, &key);
-    HAL_TRY(ops_cache_get_special(context, &key, call->name, ops_row_emit, &pass, pass_bytes(&pass),
+    pass_append_key(pass, &key);
+    HAL_TRY(ops_cache_get_special(context, &key, call->name, ops_row_emit, pass, pass_bytes(pass),
                                   &entry));
     if (!entry) {
         const uint32_t slices = grid[2];
-        HAL_TRY(pass_begin(context, call, slice_stride, true, &pass, grid));
-        grid[2] = pass.form.is_sliced ? slices : grid[2];
-        pass_append_key(&pass, &key);
-        HAL_TRY(ops_cache_get(context, &key, call->name, ops_row_emit, &pass, &entry));
+        HAL_TRY(pass_begin(context, call, slice_stride, true, pass, grid));
+        grid[2] = pass->form.is_sliced ? slices : grid[2];
+        pass_append_key(pass, &key);
+        HAL_TRY(ops_cache_get(context, &key, call->name, ops_row_emit, pass, &entry));
     }
     ops_block block;
     ops_block_begin(&block);
-    ops_row_put(&pass, &block);
-    return ops_dispatch(context, entry, grid, &pass.bindings, &block);
+    ops_row_put(pass, &block);
+    return ops_dispatch(context, entry, grid, &pass->bindings, &block);
+}
+
+hal_status ops_row_kernel_record(ops_context *context, const ops_row_call *call,
+                                 int64_t slice_stride)
+{
+    /* The emitter follows the pass. */
+    const size_t emitter_at = (sizeof(ops_row_pass) + 15) / 16 * 16;
+    uint8_t *memory =
+        ops_scratch_take(&context->scratch, call->function, emitter_at + ops_row_emitter_bytes());
+    if (!memory) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    ops_row_pass *pass = (ops_row_pass *)(void *)memory;
+    pass->emitter = (ops_row_emitter *)(void *)(memory + emitter_at);
+    const hal_status status = pass_record(context, call, slice_stride, pass);
+    ops_scratch_return(&context->scratch, memory);
+    return status;
 }

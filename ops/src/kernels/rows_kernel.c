@@ -18,7 +18,7 @@ typedef struct row_batch {
     hal_ir_value inside[OPS_ROW_SLOTS]; /* BOOL, of each chunk; HAL_IR_NONE: always */
 } row_batch;
 
-typedef struct emitter {
+struct ops_row_emitter {
     hal_ir_builder *b;
     const ops_row_pass *pass;
     const ops_row_program *program;
@@ -38,60 +38,60 @@ typedef struct emitter {
     uint8_t memory_owner[OPS_ROW_VALUES]; /* the first reduction with the same memory */
     uint8_t memory_used[OPS_ROW_VALUES];
     hal_ir_memory_id cache[OPS_MAX_VIEWS]; /* of cached inputs: their elements */
-} emitter;
+};
 
-static const uint8_t *step_operands(const emitter *e, uint32_t value)
+static const uint8_t *step_operands(const ops_row_emitter *e, uint32_t value)
 {
     return e->program->operands + ops_row_step_of(e->program, value)->first_operand;
 }
 
-static bool is_reduction(const emitter *e, uint32_t value)
+static bool is_reduction(const ops_row_emitter *e, uint32_t value)
 {
     return value >= e->program->input_count &&
            ops_row_is_reduction(ops_row_step_of(e->program, value));
 }
 
 /* Whether the loop of a phase computes a reduction. */
-static bool is_reduced_in(const emitter *e, uint32_t value, uint32_t phase)
+static bool is_reduced_in(const ops_row_emitter *e, uint32_t value, uint32_t phase)
 {
     return is_reduction(e, value) && e->pass->schedule.ready[value] == phase + 1;
 }
 
 /* A reduction of single elements to greatest and sum goes by batches, in one chain. */
-static uint32_t chain_count(const emitter *e, uint32_t value)
+static uint32_t chain_count(const ops_row_emitter *e, uint32_t value)
 {
     const ops_row_step *step = ops_row_step_of(e->program, value);
     return step->kind == OPS_FOLD_SOFTMAX && step->operand_count == 1 ? 1 : e->pass->group.chains;
 }
 
-static bool is_nested(const emitter *e, uint32_t value)
+static bool is_nested(const ops_row_emitter *e, uint32_t value)
 {
     const uint32_t kind = ops_row_step_of(e->program, value)->kind;
     return e->pass->group.blocks && !e->pass->form.chunks &&
            (kind == OPS_REDUCE_SUM || kind == OPS_REDUCE_MEAN);
 }
 
-static hal_ir_value value_at(const emitter *e, uint32_t value, uint32_t slot)
+static hal_ir_value value_at(const ops_row_emitter *e, uint32_t value, uint32_t slot)
 {
     return e->pass->schedule.is_element[value] ? e->element[value][slot] : e->row[value];
 }
 
 /* Place of element `j` of chunk `c`, relative to the batch's first element. */
-static uint32_t batch_offset(const emitter *e, uint32_t c, uint32_t j)
+static uint32_t batch_offset(const ops_row_emitter *e, uint32_t c, uint32_t j)
 {
     return c * e->pass->group.along * e->pass->group.width + j;
 }
 
 /* The index of a view's element at the start of a batch. */
-static hal_ir_value batch_index(emitter *e, uint32_t view, const row_batch *batch)
+static hal_ir_value batch_index(ops_row_emitter *e, uint32_t view, const row_batch *batch)
 {
     return ops_axis_place(e->b, &e->pass->axis, e->axis_strides, e->values.type, view,
                           e->lane.index[view], batch->first);
 }
 
 /* The index of a view's element `distance` further on: the returned one plus *offset. */
-static hal_ir_value index_step(emitter *e, uint32_t view, hal_ir_value index, uint32_t distance,
-                               int32_t *offset)
+static hal_ir_value index_step(ops_row_emitter *e, uint32_t view, hal_ir_value index,
+                               uint32_t distance, int32_t *offset)
 {
     if (e->pass->axis.step[view] == OPS_INNER_ONE) {
         *offset = (int32_t)distance;
@@ -105,7 +105,7 @@ static hal_ir_value index_step(emitter *e, uint32_t view, hal_ir_value index, ui
     return hal_ir_add(e->b, index, hal_ir_mul(e->b, e->axis_strides[view], step));
 }
 
-static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
+static hal_ir_value chunk_guard(ops_row_emitter *e, const row_batch *batch, uint32_t c)
 {
     return ops_guard_and(e->b, e->lane.inside, batch->inside[c]);
 }
@@ -113,7 +113,7 @@ static hal_ir_value chunk_guard(emitter *e, const row_batch *batch, uint32_t c)
 /* The index in shared memory of the first element of a batch. Only the work-item that stores an
  * element loads it, so that no barrier is needed; but in emit_parts, whose first steps begin before
  * the row. */
-static hal_ir_value cache_index(emitter *e, const row_batch *batch)
+static hal_ir_value cache_index(ops_row_emitter *e, const row_batch *batch)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
@@ -129,7 +129,7 @@ static hal_ir_value cache_index(emitter *e, const row_batch *batch)
 }
 
 /* Loads a view's elements from shared memory, or stores them there. */
-static void cache_access(emitter *e, uint32_t view, const row_batch *batch, int stores)
+static void cache_access(ops_row_emitter *e, uint32_t view, const row_batch *batch, int stores)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
@@ -157,7 +157,7 @@ static void cache_access(emitter *e, uint32_t view, const row_batch *batch, int 
 }
 
 /* Loads a view's elements as those of a value. */
-static void load_view(emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
+static void load_view(ops_row_emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
 {
     hal_ir_builder *b = e->b;
     const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
@@ -181,7 +181,7 @@ static void load_view(emitter *e, uint32_t view, uint32_t value, const row_batch
     }
 }
 
-static void store_view(emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
+static void store_view(ops_row_emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
 {
     hal_ir_builder *b = e->b;
     const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
@@ -204,7 +204,7 @@ static void store_view(emitter *e, uint32_t view, uint32_t value, const row_batc
     }
 }
 
-static hal_ir_value map_emit(emitter *e, uint32_t value, uint32_t slot)
+static hal_ir_value map_emit(ops_row_emitter *e, uint32_t value, uint32_t slot)
 {
     const ops_row_step *step = ops_row_step_of(e->program, value);
     const uint8_t *operands = step_operands(e, value);
@@ -215,7 +215,7 @@ static hal_ir_value map_emit(emitter *e, uint32_t value, uint32_t slot)
     return step->function(e->b, step->user, in);
 }
 
-static ops_state chain_get(emitter *e, const ops_state *chain)
+static ops_state chain_get(ops_row_emitter *e, const ops_state *chain)
 {
     ops_state state = *chain;
     if (!e->pass->form.chunks) {
@@ -225,7 +225,7 @@ static ops_state chain_get(emitter *e, const ops_state *chain)
     return state;
 }
 
-static void chain_set(emitter *e, ops_state *chain, ops_state state)
+static void chain_set(ops_row_emitter *e, ops_state *chain, ops_state state)
 {
     if (e->pass->form.chunks) {
         *chain = state;
@@ -237,7 +237,7 @@ static void chain_set(emitter *e, ops_state *chain, ops_state state)
     }
 }
 
-static ops_state chain_create(emitter *e, uint32_t value)
+static ops_state chain_create(ops_row_emitter *e, uint32_t value)
 {
     const ops_row_step *step = ops_row_step_of(e->program, value);
     ops_state state = ops_fold_identity(e->b, step->kind, step->type);
@@ -249,7 +249,8 @@ static ops_state chain_create(emitter *e, uint32_t value)
 }
 
 /* The state of one element: neutral beyond the row. */
-static ops_state element_state(emitter *e, uint32_t value, const row_batch *batch, uint32_t slot)
+static ops_state element_state(ops_row_emitter *e, uint32_t value, const row_batch *batch,
+                               uint32_t slot)
 {
     hal_ir_builder *b = e->b;
     const ops_row_step *step = ops_row_step_of(e->program, value);
@@ -272,7 +273,7 @@ static ops_state element_state(emitter *e, uint32_t value, const row_batch *batc
     return state;
 }
 
-static hal_ir_value exponential(emitter *e, hal_ir_value x)
+static hal_ir_value exponential(ops_row_emitter *e, hal_ir_value x)
 {
     const uint32_t form = e->program->exponential;
     return form == OPS_ROW_EXP_FULL ? hal_ir_math(e->b, HAL_IR_EXP, x, HAL_IR_NONE, 0)
@@ -280,7 +281,7 @@ static hal_ir_value exponential(emitter *e, hal_ir_value x)
 }
 
 /* Folds a batch to greatest and sum: exp once for each element, and once for the sum before. */
-static void fold_exponentials(emitter *e, uint32_t value, const row_batch *batch)
+static void fold_exponentials(ops_row_emitter *e, uint32_t value, const row_batch *batch)
 {
     hal_ir_builder *b = e->b;
     const uint32_t count = batch->chunks * e->pass->group.width;
@@ -307,7 +308,7 @@ static void fold_exponentials(emitter *e, uint32_t value, const row_batch *batch
     chain_set(e, &e->chain[value][0], after);
 }
 
-static void fold_batch(emitter *e, uint32_t value, const row_batch *batch)
+static void fold_batch(ops_row_emitter *e, uint32_t value, const row_batch *batch)
 {
     const ops_row_step *step = ops_row_step_of(e->program, value);
     if (step->kind == OPS_FOLD_SOFTMAX && step->operand_count == 1) {
@@ -328,7 +329,8 @@ static void fold_batch(emitter *e, uint32_t value, const row_batch *batch)
 }
 
 /* The work of a phase for one batch. What an earlier phase left in registers is used again. */
-static void emit_batch(emitter *e, uint32_t phase, const uint8_t *needed, const row_batch *batch)
+static void emit_batch(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
+                       const row_batch *batch)
 {
     const ops_row_schedule *schedule = &e->pass->schedule;
     const uint32_t slots = batch->chunks * e->pass->group.width;
@@ -373,7 +375,7 @@ static void emit_batch(emitter *e, uint32_t phase, const uint8_t *needed, const 
 }
 
 /* Folds the chains of a reduction pairwise. */
-static ops_state fold_chains(emitter *e, uint32_t value)
+static ops_state fold_chains(ops_row_emitter *e, uint32_t value)
 {
     const uint32_t kind = ops_row_step_of(e->program, value)->kind;
     ops_state states[MAX_CHAINS];
@@ -390,14 +392,14 @@ static ops_state fold_chains(emitter *e, uint32_t value)
 }
 
 /* Chunks of a step of a phase's loop. */
-static uint32_t loop_chunks(const emitter *e, uint32_t phase)
+static uint32_t loop_chunks(const ops_row_emitter *e, uint32_t phase)
 {
     const ops_row_pass *pass = e->pass;
     return phase == pass->schedule.last ? pass->form.last_unroll : pass->group.unroll;
 }
 
 /* With `backwards`, the steps come in the opposite order. */
-static void emit_steps(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value from,
+static void emit_steps(ops_row_emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value from,
                        hal_ir_value to, int backwards)
 {
     hal_ir_builder *b = e->b;
@@ -417,7 +419,8 @@ static void emit_steps(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir
 }
 
 /* Sums of many steps: the chains are emptied into a total after each block of steps. */
-static void emit_blocks(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
+static void emit_blocks(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
+                        hal_ir_value whole)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
@@ -441,7 +444,8 @@ static void emit_blocks(emitter *e, uint32_t phase, const uint8_t *needed, hal_i
 }
 
 /* The last, partial step, with a branch for each chunk that all work-items take alike. */
-static void emit_rest_chunks(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
+static void emit_rest_chunks(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
+                             hal_ir_value whole)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
@@ -459,7 +463,7 @@ static void emit_rest_chunks(emitter *e, uint32_t phase, const uint8_t *needed, 
 
 /* The last, partial step of a loop from `whole` on. It goes by parts of a step, because every
  * element of a part costs as much as one inside the row. */
-static void emit_rest(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
+static void emit_rest(ops_row_emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_value whole)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
@@ -484,7 +488,7 @@ static void emit_rest(emitter *e, uint32_t phase, const uint8_t *needed, hal_ir_
 }
 
 /* Loop bounds are the same for all work-items; the last, partial step is guarded. */
-static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
+static void emit_loop(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
 {
     hal_ir_builder *b = e->b;
     const ops_row_form *form = &e->pass->form;
@@ -513,7 +517,7 @@ static void emit_loop(emitter *e, uint32_t phase, const uint8_t *needed)
 /* The distance, whole widths, from the row's start back to a multiple of OPS_ROW_PART in the
  * output's memory, or to less than a width after it; less where an index of a view would be
  * negative, and 0 where rows share a view from index 0 on. */
-static hal_ir_value parts_distance(emitter *e)
+static hal_ir_value parts_distance(ops_row_emitter *e)
 {
     hal_ir_builder *b = e->b;
     const uint32_t view = e->pass->form.parts - 1u, width = e->pass->group.width;
@@ -532,7 +536,7 @@ static hal_ir_value parts_distance(emitter *e)
 
 /* The last loop with steps that begin by parts_distance before the row, all of them guarded: a
  * slice ends where the next one begins. */
-static void emit_parts(emitter *e, uint32_t phase, const uint8_t *needed)
+static void emit_parts(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
 {
     hal_ir_builder *b = e->b;
     const ops_row_form *form = &e->pass->form;
@@ -564,7 +568,7 @@ static void emit_parts(emitter *e, uint32_t phase, const uint8_t *needed)
 }
 
 /* All chunks but the last one are inside the row. */
-static void emit_kept(emitter *e, uint32_t phase, const uint8_t *needed)
+static void emit_kept(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
 {
     hal_ir_builder *b = e->b;
     row_batch batch = {.chunks = e->pass->form.chunks};
@@ -581,7 +585,7 @@ static void emit_kept(emitter *e, uint32_t phase, const uint8_t *needed)
 }
 
 /* Combines the work-items' states of the reductions of a phase. */
-static void emit_reductions(emitter *e, uint32_t phase)
+static void emit_reductions(ops_row_emitter *e, uint32_t phase)
 {
     hal_ir_builder *b = e->b;
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
@@ -606,7 +610,7 @@ static void emit_reductions(emitter *e, uint32_t phase)
 }
 
 /* The values of the row that are ready now. */
-static void emit_row_values(emitter *e, uint32_t phase)
+static void emit_row_values(ops_row_emitter *e, uint32_t phase)
 {
     const ops_row_schedule *schedule = &e->pass->schedule;
     for (uint32_t v = 0; v < e->program->value_count; v++) {
@@ -624,7 +628,7 @@ static void emit_row_values(emitter *e, uint32_t phase)
     }
 }
 
-static void emit_row_outputs(emitter *e)
+static void emit_row_outputs(ops_row_emitter *e)
 {
     hal_ir_builder *b = e->b;
     hal_ir_value guard = e->lane.inside;
@@ -645,7 +649,7 @@ static void emit_row_outputs(emitter *e)
 }
 
 /* Reductions of one kind and type share their memory. */
-static void declare_memory(emitter *e)
+static void declare_memory(ops_row_emitter *e)
 {
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
         if (!is_reduction(e, v)) {
@@ -669,7 +673,7 @@ static void declare_memory(emitter *e)
     }
 }
 
-static void declare_cache(emitter *e)
+static void declare_cache(ops_row_emitter *e)
 {
     const ops_row_pass *pass = e->pass;
     for (uint32_t view = 0; view < e->program->input_count; view++) {
@@ -684,7 +688,7 @@ static void declare_cache(emitter *e)
     }
 }
 
-static void declare_scalars(emitter *e)
+static void declare_scalars(ops_row_emitter *e)
 {
     hal_ir_builder *b = e->b;
     const ops_row_pass *pass = e->pass;
@@ -709,7 +713,7 @@ static void declare_scalars(emitter *e)
     }
 }
 
-static void emit_phase(emitter *e, uint32_t phase)
+static void emit_phase(ops_row_emitter *e, uint32_t phase)
 {
     const ops_row_schedule *schedule = &e->pass->schedule;
     uint8_t needed[OPS_ROW_VALUES];
@@ -739,25 +743,30 @@ static void emit_phase(emitter *e, uint32_t phase)
     emit_reductions(e, phase);
 }
 
+size_t ops_row_emitter_bytes(void)
+{
+    return sizeof(ops_row_emitter);
+}
+
 void ops_row_emit(hal_ir_builder *b, const void *user)
 {
     const ops_row_pass *pass = user;
-    emitter e; /* large, and filled in as far as it is used */
-    e.b = b;
-    e.pass = pass;
-    e.program = pass->program;
-    memset(e.memory_used, 0, sizeof e.memory_used);
+    ops_row_emitter *e = pass->emitter; /* large, and filled in as far as it is used */
+    e->b = b;
+    e->pass = pass;
+    e->program = pass->program;
+    memset(e->memory_used, 0, sizeof e->memory_used);
     ops_declare_bindings(b, &pass->bindings);
     ops_reduce_layout_declare(b, &pass->group);
     hal_ir_groups_per_unit(b, pass->form.full_groups);
-    declare_memory(&e);
-    declare_cache(&e);
-    declare_scalars(&e);
-    ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e.values, &e.lane);
+    declare_memory(e);
+    declare_cache(e);
+    declare_scalars(e);
+    ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e->values, &e->lane);
     for (uint32_t phase = 0; phase <= pass->schedule.last; phase++) {
-        emit_phase(&e, phase);
+        emit_phase(e, phase);
     }
-    emit_row_outputs(&e);
+    emit_row_outputs(e);
 }
 
 void ops_row_put(const ops_row_pass *pass, ops_block *block)

@@ -32,6 +32,8 @@ typedef struct ops_row_form {
 } ops_row_form;
 OPS_KEY_STRUCTURES_END
 
+typedef struct ops_row_emitter ops_row_emitter;
+
 typedef struct ops_row_pass {
     const ops_row_program *program;
     ops_row_form form;
@@ -44,7 +46,11 @@ typedef struct ops_row_pass {
     ops_layout layout;
     uint32_t slice_length;
     int64_t slice_stride, mean_length;
+    ops_row_emitter *emitter; /* memory for ops_row_emit */
 } ops_row_pass;
+
+/* Bytes of an emitter. */
+size_t ops_row_emitter_bytes(void);
 
 /* Emits the kernel; `pass` is an ops_row_pass. Writes the scalars that the kernel declares. */
 void ops_row_emit(hal_ir_builder *b, const void *pass);

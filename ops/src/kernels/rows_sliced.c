@@ -4,7 +4,6 @@
  * again from the inputs. */
 #include "rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Tensors of results and partial results, at most. */
@@ -354,20 +353,19 @@ static hal_status record_elements(const sliced_rows *rows, sliced_part *part)
     return part_record(rows, part, (uint32_t)call->shape[call->axis], call->layout, 0);
 }
 
-static hal_status record_sliced(sliced_rows *rows)
+static hal_status record_sliced(sliced_rows *rows, sliced_part *part)
 {
-    sliced_part part; /* large, and filled in as far as it is used */
     hal_status status = HAL_OK;
     for (uint32_t phase = 0; phase < rows->last && status == HAL_OK; phase++) {
         status = phase_allocate(rows, phase);
         if (status == HAL_OK) {
-            status = record_slices(rows, phase, &part);
+            status = record_slices(rows, phase, part);
         }
         if (status == HAL_OK) {
-            status = record_folds(rows, phase, &part);
+            status = record_folds(rows, phase, part);
         }
     }
-    return status || !rows->stores_elements ? status : record_elements(rows, &part);
+    return status || !rows->stores_elements ? status : record_elements(rows, part);
 }
 
 hal_status ops_row_record(ops_context *context, const ops_row_call *call)
@@ -375,10 +373,14 @@ hal_status ops_row_record(ops_context *context, const ops_row_call *call)
     if (call->layout->slices == 1 || call->program->overflowed) {
         return ops_row_kernel_record(context, call, 0);
     }
-    sliced_rows *rows = malloc(sizeof *rows); /* larger than what small stacks have */
-    if (!rows) {
-        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", call->function);
+    struct {
+        sliced_rows rows;
+        sliced_part part;
+    } *memory = ops_scratch_take(&context->scratch, call->function, sizeof *memory);
+    if (!memory) {
+        return HAL_ERROR_OUT_OF_MEMORY;
     }
+    sliced_rows *rows = &memory->rows;
     rows->context = context;
     rows->call = call;
     rows->outputs = 1;
@@ -387,10 +389,10 @@ hal_status ops_row_record(ops_context *context, const ops_row_call *call)
     }
     rows->made_count = 0;
     rows_schedule(rows);
-    const hal_status status = record_sliced(rows);
+    const hal_status status = record_sliced(rows, &memory->part);
     for (uint32_t i = 0; i < rows->made_count; i++) {
         ops_tensor_release(&rows->made[i]);
     }
-    free(rows);
+    ops_scratch_return(&context->scratch, memory);
     return status;
 }

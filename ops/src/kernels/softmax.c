@@ -95,28 +95,33 @@ static uint8_t add_result(ops_row_program *program, const softmax_call *c, uint8
 static hal_status program_record(ops_context *context, const softmax_call *c, bool online,
                                  const ops_row_layout *layout)
 {
-    ops_row_program program;
+    ops_row_program *program = ops_scratch_take(&context->scratch, c->function, sizeof *program);
+    if (!program) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
     const ops_tensor tensors[2] = {*c->x, *c->y};
     const uint8_t x = 0;
-    ops_row_begin(&program, 1);
-    program.exponential = exponential_choose(context, c);
+    ops_row_begin(program, 1);
+    program->exponential = exponential_choose(context, c);
     const uint8_t top =
-        ops_row_reduce(&program, online ? OPS_FOLD_SOFTMAX : OPS_REDUCE_MAX, c->type, &x, 1);
-    const uint8_t shifted = ops_row_opcode(&program, HAL_IR_SUB, x, top);
-    const uint8_t power = add_power(&program, shifted);
-    const uint8_t sum = online ? ops_row_place(&program, top)
-                               : ops_row_reduce(&program, OPS_REDUCE_SUM, c->type, &power, 1);
-    ops_row_keep(&program, power, c->type);
-    ops_row_output(&program, add_result(&program, c, shifted, power, sum));
+        ops_row_reduce(program, online ? OPS_FOLD_SOFTMAX : OPS_REDUCE_MAX, c->type, &x, 1);
+    const uint8_t shifted = ops_row_opcode(program, HAL_IR_SUB, x, top);
+    const uint8_t power = add_power(program, shifted);
+    const uint8_t sum = online ? ops_row_place(program, top)
+                               : ops_row_reduce(program, OPS_REDUCE_SUM, c->type, &power, 1);
+    ops_row_keep(program, power, c->type);
+    ops_row_output(program, add_result(program, c, shifted, power, sum));
     const ops_row_call call = {.function = c->function,
                                .name = c->logarithm ? "log_softmax" : "softmax",
-                               .program = &program,
+                               .program = program,
                                .rank = c->x->rank,
                                .axis = c->axis,
                                .shape = c->x->shape,
                                .tensors = tensors,
                                .layout = layout};
-    return ops_row_record(context, &call);
+    const hal_status status = ops_row_record(context, &call);
+    ops_scratch_return(&context->scratch, program);
+    return status;
 }
 
 static hal_status softmax_record(ops_context *context, const char *function, int32_t given_axis,

@@ -5,6 +5,7 @@
 #include "kernel_table.h"
 #include "rounding.h"
 #include "scalars.h"
+#include "scratch.h"
 #include "shape.h"
 
 #include "tuning/tuning.h"
@@ -26,6 +27,7 @@ struct ops_context {
     ops_expression *binary[OPS_BINARY_COUNT][HAL_TYPE_COUNT];
     ops_expression *where[HAL_TYPE_COUNT];
     ops_expression *cast[HAL_TYPE_COUNT][HAL_TYPE_COUNT];
+    ops_scratch scratch;
     void *plans; /* of gemm/cache.c, freed with the context; null: none yet */
     struct ops_plan_recorder *recorder;
     struct ops_compile_policy *compile_policy;

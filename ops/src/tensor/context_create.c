@@ -50,6 +50,7 @@ void ops_context_destroy(ops_context *context)
     ops_compile_policy_destroy(context->compile_policy);
     ops_kernel_table_deinit(&context->kernels);
     free(context->plans);
+    ops_scratch_release(&context->scratch);
     for (uint32_t type = 0; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t i = 0; i < OPS_UNARY_COUNT; i++) {
             ops_expression_destroy(context->unary[i][type]);

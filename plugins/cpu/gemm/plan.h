@@ -7,7 +7,7 @@
 
 enum { CPU_GEMM_SKINNY = 32 }; /* the longest short side that the skinny routes take */
 
-/* Bytes of workspace that a single run has at most: they fit on the stack. */
+/* Bytes of workspace that a single run has at most: a queue keeps them. */
 enum { CPU_GEMM_SINGLE_BYTES = 16384 };
 
 /* Of the route LEVELS: panels that are packed together, so that whole lines of memory are read, and

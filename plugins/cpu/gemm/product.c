@@ -19,7 +19,7 @@ struct cpu_product {
     uint32_t threads;
     bool beta_is_zero;
     bool has_epilogue;
-    bool works_on_stack;
+    bool binds_no_workspace;
     cpu_epilogue epilogue;
     _Atomic(product_workers *) idle; /* one set is cached; concurrent runs allocate more */
 };
@@ -32,10 +32,6 @@ typedef struct product_context {
 } product_context;
 
 enum { NAMED_BINDINGS = 4 }; /* A, B, C, workspace; then the inputs of the epilogue */
-
-/* Workspaces up to this size are on the stack of a run: a buffer would take as long as a small
- * product. */
-enum { STACK_BYTES = CPU_GEMM_SINGLE_BYTES };
 
 static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
 {
@@ -171,8 +167,8 @@ hal_status cpu_product_create(const hal_gemm_description *description,
         return status;
     }
     const uint64_t bytes = (uint64_t)cpu_gemm_workspace_size(&made->plan, (int)options->threads);
-    made->works_on_stack = bytes <= STACK_BYTES;
-    *workspace_bytes = made->works_on_stack ? 0 : bytes;
+    made->binds_no_workspace = bytes <= CPU_PRODUCT_WORKSPACE;
+    *workspace_bytes = made->binds_no_workspace ? 0 : bytes;
     *product = made;
     return HAL_OK;
 }
@@ -198,7 +194,6 @@ bool cpu_product_is_alone(const cpu_product *product)
 
 hal_status cpu_product_run(cpu_product *product, const cpu_product_call *call)
 {
-    _Alignas(64) char stack[STACK_BYTES];
     double scale[2];
     memcpy(scale, call->scalars, sizeof(scale));
     product_context here = {.product = product, .inputs = call->memory + NAMED_BINDINGS};
@@ -208,7 +203,8 @@ hal_status cpu_product_run(cpu_product *product, const cpu_product_call *call)
                                  .alpha = scale[0],
                                  .beta = product->beta_is_zero ? 0 : scale[1],
                                  .user = &here,
-                                 .workspace = product->works_on_stack ? stack : call->memory[3],
+                                 .workspace = product->binds_no_workspace ? call->workspace
+                                                                          : call->memory[3],
                                  .pool = call->pool,
                                  .threads = call->threads};
     if (product->has_epilogue) {

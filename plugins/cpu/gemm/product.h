@@ -2,6 +2,7 @@
 #ifndef PLUGINS_CPU_GEMM_PRODUCT_H
 #define PLUGINS_CPU_GEMM_PRODUCT_H
 
+#include "gemm/plan.h"
 #include "gemm/types.h"
 #include "lanes/steps.h"
 #include "threads/pool.h"
@@ -9,6 +10,9 @@
 #include <hal/plugin.h>
 
 typedef struct cpu_product cpu_product;
+
+/* Workspaces up to this size are the caller's: a buffer would take as long as a small product. */
+enum { CPU_PRODUCT_WORKSPACE = CPU_GEMM_SINGLE_BYTES };
 
 typedef struct cpu_product_options {
     const cpu_lanes *lanes; /* of the epilogue */
@@ -35,6 +39,7 @@ typedef struct cpu_product_call {
     cpu_thread_pool *pool;
     uint32_t threads;
     void *const *memory;
+    void *workspace; /* CPU_PRODUCT_WORKSPACE bytes, aligned to 64: of products that bind none */
     const uint8_t *scalars;
 } cpu_product_call;
 

@@ -41,7 +41,7 @@ static cuda_chain *chain_expected(const hal_plugin_queue *queue)
 
 static uint32_t run_cut(hal_plugin_queue *queue, const cuda_run *run)
 {
-    uint64_t hashes[CUDA_CHAIN_MAX];
+    uint64_t *hashes = queue->run_hashes;
     const cuda_chain *expected = chain_expected(queue);
     const cuda_run first = {run->batch, run->commands, expected ? expected->run.count : 0};
     if (first.count > 0 && first.count <= run->count && first.count >= run->count / 2 &&

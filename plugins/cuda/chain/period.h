@@ -5,8 +5,6 @@
 
 #include "queue.h"
 
-#define CUDA_CHAIN_MAX 1024u /* dispatches of a chain */
-
 /* How many of `count` dispatches, given by their hashes, come before the cut: all of them where
  * they do not repeat. A loop that was not seen before gets an anchor at its first dispatch. */
 uint32_t cuda_period_cut(cuda_loop_anchors *anchors, const uint64_t *hashes, uint32_t count);

@@ -18,6 +18,7 @@
 #include "memory.h"
 #include "point.h"
 
+#include <kit/fork.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,12 @@ struct hal_plugin_comm {
 
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
 static clique *cliques;
+
+static void cliques_reset(void)
+{
+    cliques = NULL;
+}
+KIT_FORK_RESET(comms_lock, cliques_reset)
 
 /* ---- Failures; the caller holds the lock ---- */
 

@@ -4,6 +4,7 @@
 #include "collectives/peer_sum.h"
 
 #include <dlfcn.h>
+#include <kit/fork.h>
 #include <kit/library.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ static const char default_name[] = "libnccl.so.2";
 static nccl_library functions;
 static bool is_loaded;
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+KIT_FORK_RESET(load_lock, NULL)
 
 /* By hal_type: the number of NCCL's type and one, 0 for none. */
 static const uint8_t type_numbers[HAL_TYPE_COUNT] = {

@@ -15,6 +15,7 @@
 #include "lower/lower.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 enum { MIN_STAGES = 3 /* of a ring that hides the latency of copies */ };
 
@@ -217,7 +218,7 @@ static void write_producer(kit_text *t, const cuda_gemm_key *key)
 static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
 {
     kit_text *t = &l->body;
-    cuda_gemm_inputs inputs;
+    cuda_gemm_inputs *inputs = &l->inputs[CUDA_GEMM_INPUTS_OF_TILE];
     kit_text_add(t,
                  "MULTIPLY:\nsetmaxnreg.inc.sync.aligned.u32 %u;\n"
                  "sub.u32 %%multiplier, %%warpgroup, 1;\n"
@@ -240,14 +241,14 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
         cuda_gemm_partial_begin_tile(t, key);
     }
     if (!key->staged) {
-        cuda_gemm_epilogue_prepare(l, key, &inputs);
+        cuda_gemm_epilogue_prepare(l, key, inputs);
     }
     cuda_gemm_turns_wait(t, key);
     cuda_gemm_sums_tile(t, key);
     if (key->staged) {
         cuda_gemm_staged_tile(l, key);
     } else {
-        cuda_gemm_epilogue_tile(l, key, &inputs);
+        cuda_gemm_epilogue_tile(l, key, inputs);
     }
     cuda_gemm_turns_next(t, key);
     kit_text_add(t, "bra MULTIPLY_TILE;\nMULTIPLIED:\n");
@@ -378,6 +379,12 @@ static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_t
 
 static void write_body(cuda_lowering *l, const cuda_gemm_key *key)
 {
+    l->inputs = calloc(CUDA_GEMM_INPUT_SETS, sizeof *l->inputs);
+    if (!l->inputs) {
+        l->status = l->body.host->fail(HAL_ERROR_OUT_OF_MEMORY,
+                                       "cuda: no host memory for the inputs of an epilogue");
+        return;
+    }
     write_start(&l->body, key);
     if (key->direct) {
         write_direct_producer(&l->body, key);
@@ -385,6 +392,8 @@ static void write_body(cuda_lowering *l, const cuda_gemm_key *key)
         write_producer(&l->body, key);
     }
     write_consumer(l, key);
+    free(l->inputs);
+    l->inputs = NULL;
 }
 
 hal_status cuda_gemm_write(const cuda_gemm_key *key, kit_text *text)

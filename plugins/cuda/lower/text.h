@@ -59,6 +59,7 @@ typedef struct cuda_lowering {
     bool short_warp;                            /* the last warp of a group lacks lanes */
     cuda_block blocks[HAL_IR_MAX_DEPTH + 1];
     uint32_t depth, serials, labels; /* of the open blocks; given so far */
+    struct cuda_gemm_inputs *inputs; /* of a product: CUDA_GEMM_INPUT_SETS, or null */
     hal_status status;
 } cuda_lowering;
 

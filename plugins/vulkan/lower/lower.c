@@ -11,6 +11,7 @@
 #include "lower/subgroup.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -378,47 +379,62 @@ uint32_t spirv_argument_bytes(uint32_t binding_count, uint32_t scalar_bytes)
     return 8 * binding_count + scalar_bytes;
 }
 
+static void lower_kernel(lower *l)
+{
+    const hal_ir_kernel *ir = l->ir;
+    const uint32_t main = spirv_id(&l->writer);
+    write_preamble(l);
+    write_modes(l, main);
+    const uint32_t none = spirv_unique(&l->writer, SPV_OP_TYPE_VOID, 0, NULL, 0);
+    const uint32_t function = UNIQUE(&l->writer, SPV_OP_TYPE_FUNCTION, 0, none);
+    l->label = spirv_id(&l->writer);
+    EMIT(&l->writer, SPIRV_HEAD, SPV_OP_FUNCTION, none, main, 0, function);
+    EMIT(&l->writer, SPIRV_HEAD, SPV_OP_LABEL, l->label);
+    declare_arguments(l);
+    hide_zero(l);
+    lower_declare_shared(l);
+    for (uint32_t i = 0; i < ir->record_count && l->status == HAL_OK; i++) {
+        lower_record(l, i);
+    }
+    spirv_emit(&l->writer, SPIRV_BODY, SPV_OP_RETURN, NULL, 0);
+    spirv_emit(&l->writer, SPIRV_BODY, SPV_OP_FUNCTION_END, NULL, 0);
+    spirv_emit_text(&l->writer, SPIRV_ENTRY, SPV_OP_ENTRY_POINT,
+                    (uint32_t[]){SPV_EXECUTION_MODEL_GL_COMPUTE, main}, 2, "main", l->interface,
+                    l->interface_count);
+    spirv_emit_text(&l->writer, SPIRV_NAMES, SPV_OP_NAME, &main, 1, ir->names + ir->name, NULL, 0);
+}
+
 hal_status spirv_lower(const hal_ir_kernel *ir, const spirv_target *target, spirv_module *module,
                        char *problem, uint32_t problem_bytes)
 {
-    lower l = {.ir = ir, .target = target, .problem = problem, .problem_bytes = problem_bytes};
     memset(module, 0, sizeof *module);
+    lower *l = calloc(1, sizeof *l); /* too large for small stacks */
+    if (!l) {
+        snprintf(problem, problem_bytes, "no host memory for its SPIR-V");
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    l->ir = ir;
+    l->target = target;
+    l->problem = problem;
+    l->problem_bytes = problem_bytes;
     module->argument_bytes = spirv_argument_bytes(ir->binding_count, ir->scalar_bytes);
     module->uses_subgroups = (uint32_t)lower_needs_subgroups(ir);
     module->items = hal_ir_group_items(ir);
-    l.flat = module->uses_subgroups;
-    l.status = lowering_init(&l);
-    if (l.status == HAL_OK) {
-        const uint32_t main = spirv_id(&l.writer);
-        write_preamble(&l);
-        write_modes(&l, main);
-        const uint32_t none = spirv_unique(&l.writer, SPV_OP_TYPE_VOID, 0, NULL, 0);
-        const uint32_t function = UNIQUE(&l.writer, SPV_OP_TYPE_FUNCTION, 0, none);
-        l.label = spirv_id(&l.writer);
-        EMIT(&l.writer, SPIRV_HEAD, SPV_OP_FUNCTION, none, main, 0, function);
-        EMIT(&l.writer, SPIRV_HEAD, SPV_OP_LABEL, l.label);
-        declare_arguments(&l);
-        hide_zero(&l);
-        lower_declare_shared(&l);
-        for (uint32_t i = 0; i < ir->record_count && l.status == HAL_OK; i++) {
-            lower_record(&l, i);
-        }
-        spirv_emit(&l.writer, SPIRV_BODY, SPV_OP_RETURN, NULL, 0);
-        spirv_emit(&l.writer, SPIRV_BODY, SPV_OP_FUNCTION_END, NULL, 0);
-        spirv_emit_text(&l.writer, SPIRV_ENTRY, SPV_OP_ENTRY_POINT,
-                        (uint32_t[]){SPV_EXECUTION_MODEL_GL_COMPUTE, main}, 2, "main", l.interface,
-                        l.interface_count);
-        spirv_emit_text(&l.writer, SPIRV_NAMES, SPV_OP_NAME, &main, 1, ir->names + ir->name, NULL,
-                        0);
+    l->flat = module->uses_subgroups;
+    l->status = lowering_init(l);
+    if (l->status == HAL_OK) {
+        lower_kernel(l);
     }
-    if (l.status == HAL_OK) {
-        module->words = spirv_finish(&l.writer, &module->word_count);
+    if (l->status == HAL_OK) {
+        module->words = spirv_finish(&l->writer, &module->word_count);
         if (!module->words) {
-            lower_fail(&l, HAL_ERROR_OUT_OF_MEMORY, "no host memory for its SPIR-V");
+            lower_fail(l, HAL_ERROR_OUT_OF_MEMORY, "no host memory for its SPIR-V");
         }
     }
-    spirv_release(&l.writer);
-    free(l.ids);
-    free(l.parts);
-    return l.status;
+    const hal_status status = l->status;
+    spirv_release(&l->writer);
+    free(l->ids);
+    free(l->parts);
+    free(l);
+    return status;
 }

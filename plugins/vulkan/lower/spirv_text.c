@@ -16,7 +16,7 @@ typedef struct instruction {
 static const instruction table[] = {SPV_INSTRUCTIONS(ROW)};
 #undef ROW
 
-enum { LINE_BYTES = 4096, HEADER_WORDS = 5 };
+enum { LINE_BYTES = 2048, HEADER_WORDS = 5 };
 
 static const instruction *find(uint32_t opcode)
 {

@@ -482,45 +482,50 @@ int ops_bilinear_can_combine(const hal_device_info *info, const ops_expression *
            !(expression && reads_indices(expression->fragment));
 }
 
-hal_status ops_bilinear_record(ops_context *context, const ops_bilinear_pass *pass)
+static hal_status pass_record(ops_context *context, const ops_bilinear_pass *pass, pass_plan *p)
 {
-    pass_plan p;
-    p.pass = pass;
-    p.type = pass->from->type;
-    p.form = (pass_form){.levels = (uint8_t)pass->levels,
-                         .combines = (uint8_t)pass->combines,
-                         .operand = (uint8_t)(pass->sums ? pass->operand : 0),
-                         .has_addend = pass->addend != NULL,
-                         .has_expression = pass->expression != NULL,
-                         .has_blocks = pass->blocks != NULL,
-                         .has_sums = pass->sums != NULL,
-                         .input_count = (uint8_t)pass->input_count};
-    plan_views(pass, &p);
-    hal_status status = plan_bind(context, &p);
-    if (status == HAL_OK) {
-        status = plan_choose(context, &p);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    p->pass = pass;
+    p->type = pass->from->type;
+    p->form = (pass_form){.levels = (uint8_t)pass->levels,
+                          .combines = (uint8_t)pass->combines,
+                          .operand = (uint8_t)(pass->sums ? pass->operand : 0),
+                          .has_addend = pass->addend != NULL,
+                          .has_expression = pass->expression != NULL,
+                          .has_blocks = pass->blocks != NULL,
+                          .has_sums = pass->sums != NULL,
+                          .input_count = (uint8_t)pass->input_count};
+    plan_views(pass, p);
+    HAL_TRY(plan_bind(context, p));
+    HAL_TRY(plan_choose(context, p));
     ops_cache_key key;
     ops_entry *entry;
     ops_cache_key_begin(&key, OPS_FAMILY_BILINEAR);
-    ops_cache_key_append(&key, &p.form, sizeof p.form);
+    ops_cache_key_append(&key, &p->form, sizeof p->form);
     if (pass->expression) {
         ops_cache_key_append(&key, pass->expression->hash, sizeof pass->expression->hash);
     }
-    ops_bindings_key(&p.bindings, p.slots, p.view_count, &key);
-    ops_elementwise_key(&p.space, &p.plan, &key);
+    ops_bindings_key(&p->bindings, p->slots, p->view_count, &key);
+    ops_elementwise_key(&p->space, &p->plan, &key);
     HAL_TRY(ops_cache_get(context, &key, pass->combines ? "gemm_combine" : "gemm_operand_sums",
-                          emit_pass, &p, &entry));
+                          emit_pass, p, &entry));
     ops_block block;
     ops_block_begin(&block);
-    ops_elementwise_put(&p.space, &p.plan, &block);
-    for (uint32_t i = 0; i < p.view_count; i++) {
+    ops_elementwise_put(&p->space, &p->plan, &block);
+    for (uint32_t i = 0; i < p->view_count; i++) {
         for (uint32_t k = 0; k < 2; k++) {
-            ops_put_index(&block, p.plan.layout.index64, p.views[i].steps[k]);
+            ops_put_index(&block, p->plan.layout.index64, p->views[i].steps[k]);
         }
     }
-    return ops_dispatch(context, entry, p.plan.grid, &p.bindings, &block);
+    return ops_dispatch(context, entry, p->plan.grid, &p->bindings, &block);
+}
+
+hal_status ops_bilinear_record(ops_context *context, const ops_bilinear_pass *pass)
+{
+    pass_plan *p = ops_scratch_take(&context->scratch, "ops_gemm", sizeof *p);
+    if (!p) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    const hal_status status = pass_record(context, pass, p);
+    ops_scratch_return(&context->scratch, p);
+    return status;
 }

@@ -8,6 +8,7 @@
 #include "jit/registers/registers.h"
 #include "jit/emission/routine.h"
 
+#include <kit/fork.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -17,6 +18,12 @@ enum { TARGETS = 2, FORMS = 3, PART_FORMS = 4 };
 
 static pthread_mutex_t routines_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *routines[TARGETS][HAL_IR_MATH_COUNT][FORMS][PART_FORMS];
+
+static void routines_reset(void)
+{
+    memset(routines, 0, sizeof(routines));
+}
+KIT_FORK_RESET(routines_lock, routines_reset)
 
 static void operands_place(jit_state *jit, jit_value x, jit_value y)
 {

@@ -8,7 +8,9 @@
 #include "jit/registers/registers.h"
 #include "jit/emission/routine.h"
 
+#include <kit/fork.h>
 #include <pthread.h>
+#include <string.h>
 
 /* The values in lanes, the element of the first lane, two masks and the number of lanes, a multiple
  * of CPU_BLOCK. Where one of the masks is false, memory is not accessed and a loaded value is 0. */
@@ -29,6 +31,12 @@ enum { TARGETS = 2 };
 
 static pthread_mutex_t routines_lock = PTHREAD_MUTEX_INITIALIZER;
 static line_routine *routines[TARGETS][HAL_TYPE_COUNT][2];
+
+static void routines_reset(void)
+{
+    memset(routines, 0, sizeof(routines));
+}
+KIT_FORK_RESET(routines_lock, routines_reset)
 
 static x86_operand lanes_at(uint32_t base, uint32_t bytes)
 {

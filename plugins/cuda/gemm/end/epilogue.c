@@ -257,8 +257,8 @@ static void write_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inpu
                       uint32_t first, uint32_t next, uint32_t number)
 {
     kit_text *t = &l->body;
-    cuda_gemm_inputs loaded;
-    cuda_gemm_inputs_box(l, key, inputs, &loaded, first, next, box_columns(key) / 8);
+    cuda_gemm_inputs *loaded = &l->inputs[CUDA_GEMM_INPUTS_OF_BOX];
+    cuda_gemm_inputs_box(l, key, inputs, loaded, first, next, box_columns(key) / 8);
     if (!key->by_rows) {
         kit_text_add(t, "@%%stores cp.async.bulk.wait_group.read %u;\n",
                      cuda_gemm_store_boxes(key) - 1);
@@ -268,9 +268,9 @@ static void write_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inpu
         kit_text_add(t, "bar.sync %%barrier, 128;\n");
     }
     if (hal_type_size(key->type_c) == 2) {
-        write_box_halves(l, key, &loaded, first);
+        write_box_halves(l, key, loaded, first);
     } else {
-        write_box_floats(l, key, &loaded, first);
+        write_box_floats(l, key, loaded, first);
     }
     if (key->by_rows) {
         write_store_rows(t, key, first, number);
@@ -296,7 +296,8 @@ static bool boxes_are_looped(const cuda_gemm_key *key)
 static void write_loop(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs)
 {
     kit_text *t = &l->body;
-    const cuda_gemm_inputs start = *inputs;
+    cuda_gemm_inputs *start = &l->inputs[CUDA_GEMM_INPUTS_OF_LOOP];
+    *start = *inputs;
     kit_text_add(t, ".reg .b32 %%boxes;\nmov.u32 %%boxes, %u;\nBOX:\n.pragma \"nounroll\";\n",
                  key->columns / LOOP_COLUMNS);
     write_box(l, key, inputs, 0, LOOP_COLUMNS, 0);
@@ -304,7 +305,7 @@ static void write_loop(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inp
                  "sub.u32 %%boxes, %%boxes, 1;\nsetp.ne.u32 %%last, %%boxes, 0;\n"
                  "add.u32 %%column, %%column, %u;\n",
                  LOOP_COLUMNS);
-    cuda_gemm_inputs_advance(l, key, inputs, &start, LOOP_COLUMNS);
+    cuda_gemm_inputs_advance(l, key, inputs, start, LOOP_COLUMNS);
     for (uint32_t i = 0; i < (key->columns - LOOP_COLUMNS) / 2; i++) {
         kit_text_add(t, "mov.f32 %%f%u, %%f%u;\n", i, i + LOOP_COLUMNS / 2);
     }

@@ -31,6 +31,14 @@ typedef struct cuda_gemm_inputs {
     cuda_gemm_input_state of[HAL_GEMM_MAX_INPUTS];
 } cuda_gemm_inputs;
 
+/* Sets in cuda_lowering.inputs, as one is too large for small stacks. Pieces use the first ones. */
+enum {
+    CUDA_GEMM_INPUTS_OF_TILE,
+    CUDA_GEMM_INPUTS_OF_BOX,
+    CUDA_GEMM_INPUTS_OF_LOOP,
+    CUDA_GEMM_INPUT_SETS = 4
+};
+
 /* Loads the element at %at as a value, 0 where %inside is false. */
 cuda_operand cuda_gemm_load(cuda_lowering *l, hal_type type);
 

@@ -14,8 +14,8 @@
 
 enum {
     WORKERS = 32 * CUDA_GEMM_MULTIPLIERS,
-    MAX_UNROLL = 4, /* pieces whose loads are in flight */
-    MAX_LOADS = 8,  /* in flight: pieces times the parts of k that are added */
+    MAX_UNROLL = CUDA_GEMM_INPUT_SETS, /* pieces whose loads are in flight */
+    MAX_LOADS = 8,                     /* in flight: pieces times the parts of k that are added */
     /* of three-term products that split k: wider ones lack a register for the number of a part */
     MAX_SPLIT_COLUMNS = 96
 };
@@ -352,7 +352,7 @@ void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key)
     kit_text *t = &l->body;
     const uint32_t copies = unroll(key, 1);
     cuda_operand sums[MAX_UNROLL];
-    cuda_gemm_inputs inputs[MAX_UNROLL];
+    cuda_gemm_inputs *inputs = l->inputs; /* one for each copy */
     cuda_gemm_element_tile(t);
     if (key->in_memory) {
         write_spot(t, key);

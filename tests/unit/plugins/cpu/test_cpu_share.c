@@ -14,11 +14,11 @@ static bool run_was_helped(bench *b)
 {
     bool helped = false;
     for (uint32_t i = 1; i < b->device->threads; i++) {
-        b->queue->workers[i].executable = 0;
+        b->queue->dispatches.workers[i].executable = 0;
     }
     bench_run(b, 1);
     for (uint32_t i = 1; i < b->device->threads; i++) {
-        helped |= b->queue->workers[i].executable == b->kernel->executable->number;
+        helped |= b->queue->dispatches.workers[i].executable == b->kernel->executable->number;
     }
     return helped;
 }

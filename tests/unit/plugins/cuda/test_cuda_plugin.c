@@ -3,6 +3,8 @@
  * where there is no driver or no device. */
 
 #include "cuda_fixture.h"
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Before the mock is loaded, on machines that have no driver: a sentence, and nothing else. */
 TEST(test_no_driver)
@@ -384,6 +386,23 @@ TEST_WITH(test_no_device, begin, end)
     mock->init_result = 999;
     fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_DRIVER_MISSING, "does not start");
     mock->init_result = 0;
+}
+
+/* The driver does not work in a child of a process that has started it. */
+TEST_WITH(test_fork, begin, end)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        hal_plugin_device *other = NULL;
+        uint32_t count = 0;
+        alarm(60);
+        const bool is_refused = plugin->device_open(0, &other) == HAL_ERROR_INVALID_STATE &&
+                                plugin->enumerate(NULL, 0, &count) == HAL_ERROR_INVALID_STATE;
+        _exit(is_refused ? 0 : 1);
+    }
+    int ended = -1;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
 }
 
 UNIT_MAIN(load_plugin, NULL)
