@@ -14,8 +14,8 @@ typedef struct reduction {
     ops_tensor x, y;
 } reduction;
 
-static const char *const names[OPS_REDUCTION_COUNT + 1] = {"sum", "mean",   "max",
-                                                           "min", "argmax", "softmax"};
+static const char *const names[OPS_REDUCTION_COUNT + 1] = {
+    "sum", "mean", "max", "min", "argmax", "product", "argmin", "softmax"};
 
 static void run_device(void *user, int calls)
 {

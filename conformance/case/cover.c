@@ -20,9 +20,9 @@ typedef struct cover_table {
 
 /* Opcodes that compute one value from others, work-item by work-item: the types of their operands;
  * 0 for the others. */
-#define IS_ELEMENTWISE(CLASS)                                                          \
-    (HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_ARITHMETIC ||                                \
-     HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_BITS ||                                      \
+#define IS_ELEMENTWISE(CLASS)                           \
+    (HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_ARITHMETIC || \
+     HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_BITS ||       \
      HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_COMPARISON || HAL_IR_CLASS_##CLASS == HAL_IR_CLASS_MATH)
 #define ROW(NAME, number, since, name, ARITY, CLASS, TYPES, TRAITS, syntax, letters, result) \
     [number] = {IS_ELEMENTWISE(CLASS) ? HAL_TYPES_##TYPES : 0, letters},
@@ -141,8 +141,8 @@ static void require_ops(cover_table *table)
                                              : numbers;
         add_row(table, CASE_BINDING, types, "ops %s", ops_binary_name((ops_binary_function)f));
     }
-    static const char *const reductions[OPS_REDUCTION_COUNT] = {"sum", "mean", "max", "min",
-                                                                "argmax"};
+    static const char *const reductions[OPS_REDUCTION_COUNT] = {"sum",    "mean",    "max",   "min",
+                                                                "argmax", "product", "argmin"};
     for (int r = 0; r < OPS_REDUCTION_COUNT; r++) {
         add_row(table, CASE_BINDING, r == OPS_REDUCE_MEAN ? floats : numbers, "ops %s",
                 reductions[r]);

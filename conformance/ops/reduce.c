@@ -17,8 +17,8 @@ typedef struct reduce_case {
     bool keeps_axis;
 } reduce_case;
 
-static const char *const reduction_names[OPS_REDUCTION_COUNT] = {"sum", "mean", "max", "min",
-                                                                 "argmax"};
+static const char *const reduction_names[OPS_REDUCTION_COUNT] = {
+    "sum", "mean", "max", "min", "argmax", "product", "argmin"};
 
 static const case_size reduce_sizes[] = {
     CASE_SIZE(reduce_case, shape[0], "shape", 0, 1),
@@ -26,35 +26,48 @@ static const case_size reduce_sizes[] = {
     CASE_SIZE(reduce_case, shape[2], "shape", 2, 1),
 };
 
-static hal_type output_type(const reduce_case *tested)
+static bool finds_place(int reduction)
 {
-    return tested->reduction == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : tested->type;
+    return reduction == OPS_REDUCE_ARGMAX || reduction == OPS_REDUCE_ARGMIN;
 }
 
-/* Small integers are summed in 32 bits, then stored with the high bits dropped. */
+static hal_type output_type(const reduce_case *tested)
+{
+    return finds_place(tested->reduction) ? (hal_type)HAL_TYPE_I32 : tested->type;
+}
+
+/* Small integers are summed and multiplied in 32 bits, then stored with the high bits dropped. */
 static long double reduce_integers(const reduce_case *tested, const operand *x, size_t first,
                                    size_t step, size_t length)
 {
-    uint64_t sum = 0;
+    const bool multiplies = tested->reduction == OPS_REDUCE_PRODUCT;
+    uint64_t result = multiplies;
     for (size_t k = 0; k < length; k++) {
-        sum += number_widen(x->type, number_load(x->type, x->elements, first + k * step));
+        const uint64_t value =
+            number_widen(x->type, number_load(x->type, x->elements, first + k * step));
+        result = multiplies ? result * value : result + value;
     }
-    return number_long_value(tested->type, sum & number_mask(tested->type));
+    return number_long_value(tested->type, result & number_mask(tested->type));
 }
 
-/* Sums in any order: |error| <= (n u / (1 - n u)) sum |x|, and the rounding to the output's
- * type. */
+/* Sums in any order: |error| <= (n u / (1 - n u)) sum |x|, and the rounding to the output's type;
+ * products: the same of their size. */
 static void reduce_line(const reduce_case *tested, const operand *x, size_t first, size_t step,
                         size_t length, long double *expected, double *bound)
 {
-    long double sum = 0.0L, size = 0.0L, best = 0.0L;
+    long double sum = 0.0L, size = 0.0L, best = 0.0L, product = 1.0L;
+    const double u = number_roundoff(hal_type_of_value(tested->type));
+    const double gamma = (double)(length + 1) * u / (1.0 - (double)(length + 1) * u);
+    const bool is_least =
+        tested->reduction == OPS_REDUCE_MIN || tested->reduction == OPS_REDUCE_ARGMIN;
     size_t place = 0;
     for (size_t k = 0; k < length; k++) {
         const long double value =
             number_long_value(x->type, number_load(x->type, x->elements, first + k * step));
         sum += value;
+        product *= value;
         size += fabsl(value);
-        if (k == 0 || (tested->reduction == OPS_REDUCE_MIN ? value < best : value > best)) {
+        if (k == 0 || (is_least ? value < best : value > best)) {
             best = value;
             place = k;
         }
@@ -67,14 +80,21 @@ static void reduce_line(const reduce_case *tested, const operand *x, size_t firs
             *expected = reduce_integers(tested, x, first, step, length);
             break;
         }
-        const double u = number_roundoff(hal_type_of_value(tested->type));
-        const double gamma = (double)(length + 1) * u / (1.0 - (double)(length + 1) * u);
         const long double scale = tested->reduction == OPS_REDUCE_MEAN ? (long double)length : 1.0L;
         *expected = sum / scale;
         *bound = (double)((long double)gamma * size / scale) +
                  number_roundoff(tested->type) * fabs((double)*expected) * 1.001;
         break;
+    case OPS_REDUCE_PRODUCT:
+        if (!hal_type_is_float(tested->type)) {
+            *expected = reduce_integers(tested, x, first, step, length);
+            break;
+        }
+        *expected = product;
+        *bound = (gamma + 1.001 * number_roundoff(tested->type)) * fabs((double)product);
+        break;
     case OPS_REDUCE_ARGMAX:
+    case OPS_REDUCE_ARGMIN:
         *expected = (long double)place;
         break;
     default:
@@ -128,6 +148,16 @@ static void run_reduce(case_run *run, const void *parameters)
     const double low =
         hal_type_is_float(tested->type) || hal_type_is_signed(tested->type) ? -100.0 : 0.0;
     operand_fill(&x, &random, low, 100.0);
+    for (size_t i = 0; tested->reduction == OPS_REDUCE_PRODUCT && i < x.count; i++) {
+        /* Few factors of another size, so that no product is beyond its type. */
+        static const double factors[] = {0.5, 2.0, 1.5};
+        const double factor = i % 257 == 11 ? factors[i / 257 % 3] : 1.0;
+        if (hal_type_is_float(x.type)) {
+            number_put(x.type, x.elements, i, operand_get(&x, i) < 0.0 ? -factor : factor);
+        } else {
+            number_store(x.type, x.elements, i, random_bits(&random, x.type) | (i % 8 != 0));
+        }
+    }
     operand_upload(run, &x);
     reduce_compute(run, tested->reduction, tested->axis, &x, NULL, &y);
     judge(run, tested, &x, &y);
@@ -253,7 +283,9 @@ static void run_special(case_run *run, const void *parameters)
     static const double most[ROWS] = {(double)NAN, (double)INFINITY, (double)INFINITY, 0.0, 3.0};
     static const double least[ROWS] = {(double)NAN, 1.0, -(double)INFINITY, -0.0, 3.0};
     static const double places[ROWS] = {40, 17, 50, 33, 0};
-    const double *expected[] = {sums, NULL, most, least, places};
+    static const double least_places[ROWS] = {40, 0, 20, 0, 0};
+    const double *expected[OPS_REDUCTION_COUNT] = {
+        sums, NULL, most, least, places, [OPS_REDUCE_ARGMIN] = least_places};
     operand x = operand_create(run, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN);
     for (size_t k = 0; k < LENGTH; k++) {
         number_put(x.type, x.elements, k, k == 40 ? nan_value : 1000.0 - (double)k);
@@ -264,11 +296,11 @@ static void run_special(case_run *run, const void *parameters)
     }
     operand_upload(run, &x);
     for (int r = 0; r < OPS_REDUCTION_COUNT; r++) {
-        if (r == OPS_REDUCE_MEAN) {
+        if (!expected[r]) {
             continue;
         }
-        operand y = operand_create(run, r == OPS_REDUCE_ARGMAX ? HAL_TYPE_I32 : HAL_TYPE_F32, 1,
-                                   out, LAYOUT_PLAIN);
+        operand y =
+            operand_create(run, finds_place(r) ? HAL_TYPE_I32 : HAL_TYPE_F32, 1, out, LAYOUT_PLAIN);
         reduce_compute(run, (ops_reduction)r, 1, &x, NULL, &y);
         for (size_t i = 0; i < ROWS; i++) {
             const double value = operand_get(&y, i), wanted = expected[r][i];
@@ -302,7 +334,7 @@ static void run_refusals(case_run *run, const void *parameters)
 {
     const int64_t shape[2] = {4, 6}, row[1] = {6}, empty[2] = {4, 0}, column[1] = {4};
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT;
-    float zeros[4] = {1, 1, 1, 1};
+    float got[4] = {3, 3, 3, 3};
     ops_tensor x = case_tensor(run, HAL_TYPE_F32, 2, shape);
     ops_tensor y = case_tensor(run, HAL_TYPE_F32, 1, row);
     ops_tensor z = case_tensor(run, HAL_TYPE_F32, 1, column);
@@ -319,10 +351,16 @@ static void run_refusals(case_run *run, const void *parameters)
                "places as f32 were taken");
     case_expect(run, ops_reduce(run->ops, OPS_REDUCE_MAX, 1, &none, NULL, &z), wrong, NULL,
                 "the greatest of nothing");
-    case_ok(run, ops_reduce(run->ops, OPS_REDUCE_SUM, 1, &none, NULL, &z), "the sum of nothing");
-    case_ok(run, ops_tensor_read(run->ops, &z, sizeof zeros, zeros), "ops_tensor_read");
-    for (int i = 0; i < 4; i++) {
-        case_check(run, zeros[i] == 0.0f, "the sum of nothing is %g", (double)zeros[i]);
+    for (int ones = 0; ones < 2; ones++) {
+        case_ok(
+            run,
+            ops_reduce(run->ops, ones ? OPS_REDUCE_PRODUCT : OPS_REDUCE_SUM, 1, &none, NULL, &z),
+            "the sum or product of nothing");
+        case_ok(run, ops_tensor_read(run->ops, &z, sizeof got, got), "ops_tensor_read");
+        for (int i = 0; i < 4; i++) {
+            case_check(run, got[i] == (float)ones, "the %s of nothing is %g",
+                       ones ? "product" : "sum", (double)got[i]);
+        }
     }
 }
 

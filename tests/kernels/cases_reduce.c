@@ -1,7 +1,8 @@
 /* cases_reduce.c: reductions and softmax along long and short axes. */
 #include "corpus_cases.h"
 
-static const char *const names[OPS_REDUCTION_COUNT] = {"sum", "mean", "max", "min", "argmax"};
+static const char *const names[OPS_REDUCTION_COUNT] = {"sum",    "mean",    "max",   "min",
+                                                       "argmax", "product", "argmin"};
 
 static void reduce(corpus *c, ops_reduction kind, hal_type type, const int64_t shape[2],
                    uint32_t axis)
@@ -9,8 +10,9 @@ static void reduce(corpus *c, ops_reduction kind, hal_type type, const int64_t s
     corpus_case(c, "%s_%s_%lldx%lld_axis%u", names[kind], hal_type_name(type), (long long)shape[0],
                 (long long)shape[1], axis);
     const ops_tensor x = corpus_tensor(c, type, 2, shape);
-    const ops_tensor y = corpus_vector(c, kind == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type,
-                                       shape[1 - axis]);
+    const ops_tensor y = corpus_vector(
+        c, kind == OPS_REDUCE_ARGMAX || kind == OPS_REDUCE_ARGMIN ? (hal_type)HAL_TYPE_I32 : type,
+        shape[1 - axis]);
     corpus_did(c, ops_reduce(c->ops, kind, axis, &x, NULL, &y));
 }
 

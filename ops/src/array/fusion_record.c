@@ -3,6 +3,7 @@
 
 #include "matmul_record.h"
 
+#include "kernels/fold.h"
 #include "kernels/reduce.h"
 
 #include <ops/index.h>
@@ -74,7 +75,7 @@ static uint8_t program_add_node(ops_row_program *program, const ops_fusion_clust
     }
     const hal_type type = hal_type_of_value(node->operands[0]->view.type);
     uint8_t value = ops_row_reduce(program, node->function, type, operands, 1);
-    if (node->function == OPS_REDUCE_ARGMAX) {
+    if (ops_fold_finds_place(node->function)) {
         value = ops_row_index(program, hal_type_of_value(node->view.type),
                               ops_row_place(program, value));
     }

@@ -3,6 +3,7 @@
 #include "deferred.h"
 #include "matmul.h"
 #include "gemm/prepare.h"
+#include "kernels/fold.h"
 #include "kernels/functions.h"
 
 #include <string.h>
@@ -202,16 +203,17 @@ ops_array *ops_array_reduce(ops_reduction reduction, int32_t axis, int keep_axis
                     hal_type_name(type));
         return NULL;
     }
-    if (x->view.shape[along] == 0 && reduction != OPS_REDUCE_SUM) {
+    if (x->view.shape[along] == 0 && reduction != OPS_REDUCE_SUM &&
+        reduction != OPS_REDUCE_PRODUCT) {
         char text[OPS_TEXT_BYTES];
         ops_invalid("ops_array_reduce: x: expected elements along axis %u for any reduction but a "
-                    "sum, got %s",
+                    "sum or product, got %s",
                     along, ops_describe(&x->view, text));
         return NULL;
     }
     ops_result result = {.axis = along};
     result.shape = result.own;
-    result.type = reduction == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_I32 : type;
+    result.type = ops_fold_finds_place(reduction) ? (hal_type)HAL_TYPE_I32 : type;
     for (uint32_t i = 0; i < x->view.rank; i++) {
         if (i != along || keep_axis) {
             result.own[result.rank++] = i == along ? 1 : x->view.shape[i];
@@ -240,8 +242,8 @@ ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes, u
         }
         reduced |= 1u << along;
     }
-    if (reduction == OPS_REDUCE_ARGMAX && (reduced & (reduced - 1))) {
-        ops_invalid("%s: axes: expected one axis for OPS_REDUCE_ARGMAX, got %u; reshape x first",
+    if (ops_fold_finds_place(reduction) && (reduced & (reduced - 1))) {
+        ops_invalid("%s: axes: expected one axis for an index, got %u; reshape x first",
                     function, (uint32_t)__builtin_popcount(reduced));
         return NULL;
     }

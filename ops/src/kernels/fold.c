@@ -552,8 +552,12 @@ ops_state ops_fold_identity(hal_ir_builder *b, uint32_t kind, hal_type type)
         state.value = extreme_value(b, type, 0);
         break;
     case OPS_REDUCE_ARGMAX:
-        state.value = extreme_value(b, type, 1);
+    case OPS_REDUCE_ARGMIN:
+        state.value = extreme_value(b, type, kind == OPS_REDUCE_ARGMAX);
         state.place = hal_ir_u32(b, UINT32_MAX);
+        break;
+    case OPS_REDUCE_PRODUCT:
+        state.value = hal_ir_number(b, type, 1);
         break;
     case OPS_FOLD_SOFTMAX:
         state.value = extreme_value(b, type, 1);
@@ -579,19 +583,26 @@ static ops_state fold_softmax(hal_ir_builder *b, ops_state x, ops_state y)
     return state;
 }
 
-/* y wins where it is greater, or where both are alike and it comes first; NaN is greatest. Few
+/* Whether x is at least as far in the direction of a kind as y; false with NaN. */
+static hal_ir_value is_as_far(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y)
+{
+    return kind == OPS_REDUCE_ARGMAX ? hal_ir_le(b, y.value, x.value)
+                                     : hal_ir_le(b, x.value, y.value);
+}
+
+/* y wins where it is farther, or where both are alike and it comes first; NaN is farthest. Few
  * operations, of which few wait for each other: a processor's masks are few and slow. */
-static ops_state fold_argmax(hal_ir_builder *b, ops_state x, ops_state y)
+static ops_state fold_place(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y)
 {
     ops_state state;
-    hal_ir_value not_greater = hal_ir_le(b, y.value, x.value);
-    hal_ir_value not_less = hal_ir_le(b, x.value, y.value);
+    hal_ir_value not_farther = is_as_far(b, kind, x, y);
+    hal_ir_value not_nearer = is_as_far(b, kind, y, x);
     if (hal_type_is_float(hal_ir_type_of(b, x.value))) {
-        not_greater = hal_ir_or(b, not_greater, hal_ir_ne(b, x.value, x.value));
-        not_less = hal_ir_or(b, not_less, hal_ir_ne(b, y.value, y.value));
+        not_farther = hal_ir_or(b, not_farther, hal_ir_ne(b, x.value, x.value));
+        not_nearer = hal_ir_or(b, not_nearer, hal_ir_ne(b, y.value, y.value));
     }
-    hal_ir_value earlier = hal_ir_and(b, not_less, hal_ir_lt(b, y.place, x.place));
-    hal_ir_value wins = hal_ir_or(b, hal_ir_not(b, not_greater), earlier);
+    hal_ir_value earlier = hal_ir_and(b, not_nearer, hal_ir_lt(b, y.place, x.place));
+    hal_ir_value wins = hal_ir_or(b, hal_ir_not(b, not_farther), earlier);
     state.value = hal_ir_select(b, wins, y.value, x.value);
     state.place = hal_ir_select(b, wins, y.place, x.place);
     return state;
@@ -608,7 +619,11 @@ ops_state ops_fold(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y)
         state.value = hal_ir_min(b, x.value, y.value);
         return state;
     case OPS_REDUCE_ARGMAX:
-        return fold_argmax(b, x, y);
+    case OPS_REDUCE_ARGMIN:
+        return fold_place(b, kind, x, y);
+    case OPS_REDUCE_PRODUCT:
+        state.value = hal_ir_mul(b, x.value, y.value);
+        return state;
     case OPS_FOLD_SOFTMAX:
         return fold_softmax(b, x, y);
     default:
@@ -619,11 +634,11 @@ ops_state ops_fold(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y)
 
 ops_state ops_fold_next(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y)
 {
-    if (kind != OPS_REDUCE_ARGMAX) {
+    if (!ops_fold_finds_place(kind)) {
         return ops_fold(b, kind, x, y);
     }
     ops_state state;
-    hal_ir_value wins = hal_ir_not(b, hal_ir_le(b, y.value, x.value));
+    hal_ir_value wins = hal_ir_not(b, is_as_far(b, kind, x, y));
     if (hal_type_is_float(hal_ir_type_of(b, x.value))) {
         wins = hal_ir_and(b, wins, hal_ir_eq(b, x.value, x.value));
     }

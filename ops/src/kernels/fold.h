@@ -44,7 +44,7 @@ typedef struct ops_axis {
 /* A fold besides those of ops_reduction: the greatest x, and the sum of exp(x - greatest). */
 #define OPS_FOLD_SOFTMAX OPS_REDUCTION_COUNT
 
-/* An intermediate value of a fold. `place` is, for ARGMAX, the value's index on the axis (U32;
+/* An intermediate value of a fold. `place` is, for ARGMAX and ARGMIN, the value's index on the axis (U32;
  * UINT32_MAX of the neutral value) and, for OPS_FOLD_SOFTMAX, the sum. */
 typedef struct ops_state {
     hal_ir_value value, place;
@@ -110,17 +110,23 @@ ops_state ops_fold_identity(hal_ir_builder *b, uint32_t kind, hal_type type);
 ops_state ops_fold(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y);
 
 /* The same where every element of y comes after those of x, and x is folded with the neutral state
- * in any case: fewer operations for ARGMAX. */
+ * in any case: fewer operations for ARGMAX and ARGMIN. */
 ops_state ops_fold_next(hal_ir_builder *b, uint32_t kind, ops_state x, ops_state y);
+
+/* Whether the result of a kind is an index. */
+static inline bool ops_fold_finds_place(uint32_t kind)
+{
+    return kind == OPS_REDUCE_ARGMAX || kind == OPS_REDUCE_ARGMIN;
+}
 
 /* Whether states of a kind have a `place`, and its type. */
 static inline bool ops_fold_has_place(uint32_t kind)
 {
-    return kind == OPS_REDUCE_ARGMAX || kind == OPS_FOLD_SOFTMAX;
+    return ops_fold_finds_place(kind) || kind == OPS_FOLD_SOFTMAX;
 }
 static inline hal_type ops_fold_place_type(uint32_t kind, hal_type type)
 {
-    return kind == OPS_REDUCE_ARGMAX ? (hal_type)HAL_TYPE_U32 : type;
+    return ops_fold_finds_place(kind) ? (hal_type)HAL_TYPE_U32 : type;
 }
 
 /* The value to subtract before exp: the greatest, or 0 where all are -infinity. */

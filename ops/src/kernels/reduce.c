@@ -47,10 +47,10 @@ static hal_status check_shapes(const reduce_call *c)
             "%s",
             c->axis, ops_describe(x, text[0]));
     }
-    if (x->shape[c->axis] == 0 && c->kind != OPS_REDUCE_SUM &&
+    if (x->shape[c->axis] == 0 && c->kind != OPS_REDUCE_SUM && c->kind != OPS_REDUCE_PRODUCT &&
         ops_tensor_get_element_count(y) > 0) {
-        return ops_invalid("ops_reduce: x: expected elements along axis %u, got %s; only a sum of "
-                           "no elements has a value",
+        return ops_invalid("ops_reduce: x: expected elements along axis %u, got %s; only a sum or "
+                           "product of no elements has a value",
                            c->axis, ops_describe(x, text[0]));
     }
     return HAL_OK;
@@ -133,7 +133,7 @@ static hal_status check_epilogue(const ops_context *context, reduce_call *c)
     HAL_TRY(check_further_inputs(context, "epilogue", o->epilogue, o->epilogue_inputs,
                                  o->epilogue_input_count, c->y));
     c->result = c->type;
-    if (c->kind == OPS_REDUCE_ARGMAX) {
+    if (ops_fold_finds_place(c->kind)) {
         c->result = o->epilogue ? o->epilogue->inputs[0] : hal_type_of_value(c->y->type);
         if (c->result != HAL_TYPE_I32 && c->result != HAL_TYPE_I64) {
             return ops_invalid("ops_reduce: %s: expected i32 or i64 for an index, got %s",
@@ -225,7 +225,7 @@ static void pass_add_result(const reduce_call *c, uint8_t reduction, uint32_t fi
 {
     const ops_reduce_options *o = &c->options;
     uint8_t inputs[OPS_MAX_INPUTS] = {reduction};
-    if (c->kind == OPS_REDUCE_ARGMAX) {
+    if (ops_fold_finds_place(c->kind)) {
         const uint8_t place = ops_row_place(&pass->program, reduction);
         inputs[0] = ops_row_index(&pass->program, c->result, place);
     }

@@ -137,7 +137,7 @@ static void choose_unroll(const ops_context *context, ops_row_pass *pass)
     if (pass->form.cached_length && group->axis_first && !group->blocks &&
         elements >= context->tuning->rows.min_cached_loads &&
         !ops_row_program_has(pass->program, OPS_FOLD_SOFTMAX) &&
-        !ops_row_program_has(pass->program, OPS_REDUCE_ARGMAX)) {
+        !ops_row_program_finds_place(pass->program)) {
         group->unroll *= 2;
     }
 }
@@ -191,7 +191,7 @@ static void choose_form(const ops_context *context, const ops_row_call *call, op
     /* Their number is chosen for as many. Values of two words, or with their places, leave no
      * registers for all of them. */
     if (pass->form.is_sliced && !pass->form.rest_by_chunks) {
-        const uint32_t items = words > 1 || ops_row_program_has(pass->program, OPS_REDUCE_ARGMAX)
+        const uint32_t items = words > 1 || ops_row_program_finds_place(pass->program)
                                    ? tuning->full_items / 2
                                    : tuning->full_items;
         const uint32_t groups = items / (group->outputs * group->along);

@@ -259,7 +259,7 @@ static ops_state element_state(ops_row_emitter *e, uint32_t value, const row_bat
     ops_state state = {value_at(e, operands[0], slot), HAL_IR_NONE};
     if (step->operand_count > 1) {
         state.place = value_at(e, operands[1], slot);
-    } else if (step->kind == OPS_REDUCE_ARGMAX) {
+    } else if (ops_fold_finds_place(step->kind)) {
         uint32_t distance = batch_offset(e, c, slot % width);
         state.place = hal_ir_add(b, batch->first, hal_ir_u32(b, distance));
     }

@@ -126,6 +126,12 @@ bool ops_row_program_has(const ops_row_program *program, uint32_t kind)
     return false;
 }
 
+bool ops_row_program_finds_place(const ops_row_program *program)
+{
+    return ops_row_program_has(program, OPS_REDUCE_ARGMAX) ||
+           ops_row_program_has(program, OPS_REDUCE_ARGMIN);
+}
+
 void ops_row_program_append_key(const ops_row_program *program, ops_cache_key *key)
 {
     const uint32_t counts[5] = {program->input_count, program->value_count, program->operand_count,

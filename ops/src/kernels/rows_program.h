@@ -94,8 +94,9 @@ static inline const ops_row_step *ops_row_step_of(const ops_row_program *program
     return &program->steps[value - program->input_count];
 }
 
-/* Whether a program has a step of a kind. */
+/* Whether a program has a step of a kind; whether a reduction of it finds places. */
 bool ops_row_program_has(const ops_row_program *program, uint32_t kind);
+bool ops_row_program_finds_place(const ops_row_program *program);
 
 /* Appends all that a program decides of a kernel. */
 void ops_row_program_append_key(const ops_row_program *program, ops_cache_key *key);

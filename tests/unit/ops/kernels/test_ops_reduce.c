@@ -30,23 +30,25 @@ static double fold_on_host(ops_reduction kind, const box *x, uint32_t axis, int6
 {
     int64_t n = x->t.shape[axis], place = 0;
     double value = 0, sizes = 0;
+    const bool is_least = kind == OPS_REDUCE_MIN || kind == OPS_REDUCE_ARGMIN;
     for (int64_t k = 0; k < n; k++) {
         double v = x->host[along(&x->t, axis, o, k)];
         sizes += fabs(v);
         if (kind == OPS_REDUCE_SUM || kind == OPS_REDUCE_MEAN) {
             value += v;
+        } else if (kind == OPS_REDUCE_PRODUCT) {
+            value = k == 0 ? v : value * v;
         } else if (k == 0) {
             value = v;
-        } else if (!isnan(value) &&
-                   (isnan(v) || (kind == OPS_REDUCE_MIN ? v < value : v > value))) {
+        } else if (!isnan(value) && (isnan(v) || (is_least ? v < value : v > value))) {
             value = v;
             place = k;
         }
     }
     *size = sizes;
-    return kind == OPS_REDUCE_MEAN     ? value / (double)n
-           : kind == OPS_REDUCE_ARGMAX ? (double)place
-                                       : value;
+    return kind == OPS_REDUCE_MEAN                                  ? value / (double)n
+           : kind == OPS_REDUCE_ARGMAX || kind == OPS_REDUCE_ARGMIN ? (double)place
+                                                                    : value;
 }
 
 /* Reduces x along an axis and compares; sums keep (additions in a row) * u * sum |x|. */
@@ -92,7 +94,8 @@ static void every_axis(void **state)
                 try_reduce(OPS_REDUCE_MEAN, &x, axis, HAL_TYPE_F32, 1);
                 try_reduce(OPS_REDUCE_MAX, &x, axis, HAL_TYPE_F32, 1);
                 try_reduce(OPS_REDUCE_MIN, &x, axis, HAL_TYPE_F32, 0);
-                try_reduce(OPS_REDUCE_ARGMAX, &x, axis, axis ? HAL_TYPE_I32 : HAL_TYPE_I64, 0);
+                try_reduce(layout % 2 ? OPS_REDUCE_ARGMIN : OPS_REDUCE_ARGMAX, &x, axis,
+                           axis ? HAL_TYPE_I32 : HAL_TYPE_I64, 0);
             }
             box_free(&x);
         }
@@ -111,6 +114,7 @@ static void every_type(void **state)
             try_reduce(OPS_REDUCE_MAX, &x, axis, type, 0);
             try_reduce(OPS_REDUCE_MIN, &x, axis, type, 1);
             try_reduce(OPS_REDUCE_ARGMAX, &x, axis, HAL_TYPE_I32, 1);
+            try_reduce(OPS_REDUCE_ARGMIN, &x, axis, HAL_TYPE_I32, 0);
         }
         box_free(&x);
     }
@@ -127,7 +131,8 @@ static void long_axes(void **state)
                 shape[axis] = lengths[i];
                 box x = box_make(HAL_TYPE_F32, 2, shape, NULL, -1, 1);
                 try_reduce(OPS_REDUCE_SUM, &x, axis, HAL_TYPE_F32, 0);
-                try_reduce(OPS_REDUCE_ARGMAX, &x, axis, HAL_TYPE_I32, 0);
+                try_reduce(i % 2 ? OPS_REDUCE_ARGMAX : OPS_REDUCE_ARGMIN, &x, axis, HAL_TYPE_I32,
+                           0);
                 try_reduce(OPS_REDUCE_MIN, &x, axis, HAL_TYPE_F32, 1);
                 box_free(&x);
             }
@@ -351,6 +356,7 @@ static void groups_of_any_size(void **state)
         for (uint32_t axis = 0; axis < 2; axis++) {
             try_reduce(OPS_REDUCE_SUM, &x, axis, HAL_TYPE_F32, 0);
             try_reduce(OPS_REDUCE_ARGMAX, &x, axis, HAL_TYPE_I32, 1);
+            try_reduce(OPS_REDUCE_ARGMIN, &x, axis, HAL_TYPE_I32, 0);
         }
     }
     test_set_device(test_context, whole);
