@@ -41,10 +41,11 @@ typedef struct ops_reduce_options {
     }
 
 /* y = reduction of x along `axis`. y has x's rank with length 1 at the axis, or one rank less.
- * The values that are reduced, x or the prologue's output, are not BOOL. Sums and products of narrow floats are
- * accumulated in F32, of small integers in I32 or U32; y's type may differ from the result's in
- * storage only (F16 and F32, I8 and I32). An axis has at most 2^31 - 1 elements; one of length 0
- * gives 0 for SUM, 1 for PRODUCT, and is refused for the others. `options` may be null.
+ * The values that are reduced, x or the prologue's output, are not BOOL. Sums and products of
+ * narrow floats are accumulated in F32, of small integers in I32 or U32; y's type may differ from
+ * the result's in storage only (F16 and F32, I8 and I32). An axis has at most 2^31 - 1 elements;
+ * one of length 0 gives 0 for SUM, 1 for PRODUCT, and is refused for the others. `options` may be
+ * null.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED, those of kernels and
  * dispatches. */
 HAL_API hal_status ops_reduce(ops_context *context, ops_reduction reduction, int32_t axis,

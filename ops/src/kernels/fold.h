@@ -44,7 +44,7 @@ typedef struct ops_axis {
 /* A fold besides those of ops_reduction: the greatest x, and the sum of exp(x - greatest). */
 #define OPS_FOLD_SOFTMAX OPS_REDUCTION_COUNT
 
-/* An intermediate value of a fold. `place` is, for ARGMAX and ARGMIN, the value's index on the axis (U32;
+/* An intermediate value of a fold. `place` is, for ARGMAX and ARGMIN, the value's index (U32;
  * UINT32_MAX of the neutral value) and, for OPS_FOLD_SOFTMAX, the sum. */
 typedef struct ops_state {
     hal_ir_value value, place;
