@@ -2,7 +2,9 @@
 import doctest
 import math
 import operator
+import pathlib
 import pickle
+import re
 
 import pytest
 
@@ -229,3 +231,11 @@ def test_examples_of_the_documentation():
     for module in (hx, hx._create, hx._device, hx._random):
         failures, count = doctest.testmod(module)
         assert failures == 0
+
+
+def test_program_of_the_page(capsys):
+    page = pathlib.Path(__file__).parents[2] / "docs/python.md"
+    program = re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL).group(1)
+    exec(program, {})
+    printed = capsys.readouterr().out
+    assert " float32" in printed and str(hx.devices()[-1]) in printed

@@ -16,7 +16,7 @@ MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 100
 MAX_COLUMNS = 100
 
-ROOMS = ("hal", "ops", "plugins", "conformance", "bench", "examples", "tests")
+ROOMS = ("hal", "ops", "plugins", "conformance", "bench", "examples", "python", "tests")
 PUBLIC_HEADERS = ("hal/include", "ops/include")
 # The polynomials are source that its includer instantiates, not an interface.
 TEMPLATES = re.compile(r"hal/include/hal/ir_math\w*\.h")
