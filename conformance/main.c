@@ -18,6 +18,23 @@
 #include "report/report.h"
 #include "runner/runner.h"
 
+/* Cases that take a tenth of a second and more on a good device. */
+static bool is_long(const case_entry *entry)
+{
+    static const char *const patterns[] = {
+        "points/*_wait*",     "points/limit_is_kept", "points/elapsed_*",    "points/more_than_*",
+        "transfer/of_64_mib", "transfer/sides_*",     "lifetimes/*_leave_*", "lifetimes/process_*",
+        "widths/lengths",     "limits/far_bindings",  "limits/groups(*",     "limits/long_fill",
+        "device/same_in_*",   "device/taken_memory",  "kernel/warm_cache",   "buffer/exhausted",
+        "ir/size(*",          "ir/atomic_conten*",    "device/plugin_*"};
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        if (fnmatch(patterns[i], entry->name, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_selected(const program_options *options, const case_entry *entry)
 {
     if (options->filter) {
@@ -33,7 +50,7 @@ static bool is_selected(const program_options *options, const case_entry *entry)
             return false;
         }
     }
-    return (entry->level & options->levels) != 0;
+    return (entry->level & options->levels) != 0 && !(options->quick && is_long(entry));
 }
 
 /* A whole name that no case has may be one of a family with other sizes. */
@@ -209,6 +226,21 @@ static bool write_reports(const program_options *options, const run_report *made
     return (!options->tap || report_write_tap(options->tap, made)) && well;
 }
 
+/* Moves the cases that ran to the front and counts the others. */
+static size_t keep_done(report_result *results, size_t count, size_t *not_run)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const report_result one = results[i];
+        if (one.done) {
+            results[i] = results[kept];
+            results[kept++] = one;
+        }
+    }
+    *not_run = count - kept;
+    return kept;
+}
+
 static int run_selected(const program_options *options, const case_list *list,
                         const report_device *device, compare_report *earlier)
 {
@@ -223,6 +255,7 @@ static int run_selected(const program_options *options, const case_list *list,
                                         .jobs = options->jobs,
                                         .seconds = options->seconds,
                                         .shrink_seconds = options->shrink_seconds,
+                                        .most_hung = options->most_hung,
                                         .expected = &expected,
                                         .in_process = options->in_process,
                                         .to_terminal = isatty(STDERR_FILENO) == 1};
@@ -243,6 +276,7 @@ static int run_selected(const program_options *options, const case_list *list,
             report_begin(&made);
             const bool ran = runner_run(&running, results, count);
             made.seconds = child_now() - start;
+            made.count = keep_done(results, count, &made.not_run);
             report_print(people, &made);
             if (earlier) {
                 compare_print(people, earlier, &made, list);
@@ -250,7 +284,8 @@ static int run_selected(const program_options *options, const case_list *list,
             const bool all_known = print_unknown(people, &expected, list);
             fflush(people);
             const bool written = write_reports(options, &made);
-            status = report_count(results, count).failed > 0 || !ran || !written || !all_known;
+            status = report_count(results, made.count).failed > 0 || !ran || !written ||
+                     !all_known || made.not_run > 0;
         }
     }
     report_free_results(results, count);

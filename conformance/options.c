@@ -76,6 +76,10 @@ static const command_option rows[] = {
          "parameter that they all cover",
      .kind = COMMAND_FLAG,
      .offset = OF(cover)},
+    {.name = "quick",
+     .help = "of level core, what --cover takes, without cases that take long: some seconds",
+     .kind = COMMAND_FLAG,
+     .offset = OF(quick)},
     {.name = "every",
      .argument = "N",
      .help = "of these, the first of each group and every N-th after it (1)",
@@ -113,6 +117,13 @@ static const command_option rows[] = {
      .offset = OF(seconds),
      .least = 1,
      .most = 86400},
+    {.name = "stop",
+     .argument = "N",
+     .help = "end the run after N cases without an answer; 0: never (5)",
+     .kind = COMMAND_UNSIGNED,
+     .offset = OF(most_hung),
+     .least = 0,
+     .most = 1000000},
     {.name = "shrink",
      .argument = "SECONDS",
      .help = "to look for the smallest sizes with which a case fails; 0: do not (5)",
@@ -184,6 +195,7 @@ int options_parse(int count, char **arguments, program_options *options)
                                  .jobs = 1,
                                  .seconds = 60,
                                  .shrink_seconds = 5,
+                                 .most_hung = 5,
                                  .every = 1,
                                  .part = 1,
                                  .parts = 1};
@@ -194,6 +206,10 @@ int options_parse(int count, char **arguments, program_options *options)
     if (options->version) {
         printf("hal-conformance %s\n", report_tool_version());
         return -1;
+    }
+    if (options->quick) {
+        options->levels = CASE_LEVEL_CORE;
+        options->cover = true;
     }
     take_seed_of_filter(options);
     return 0;

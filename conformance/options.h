@@ -10,9 +10,9 @@ typedef struct program_options {
     const char *json, *junit, *tap;
     unsigned levels;
     uint64_t seed;
-    unsigned jobs, seconds, shrink_seconds, every;
+    unsigned jobs, seconds, shrink_seconds, every, most_hung;
     unsigned part, parts;
-    bool seed_given, cover, list, table, in_process, version;
+    bool seed_given, cover, quick, list, table, in_process, version;
 } program_options;
 
 /* 0: continue, 1: wrong usage, which was told, -1: help or the version was printed. */

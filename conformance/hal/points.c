@@ -592,7 +592,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 /* Times of short batches have steps of 10 us at most: not all are multiples of more. */
 static void elapsed_steps(case_run *run, const void *parameters)
 {
-    enum { POINTS = 64, COUNT = 4000, MOST_NS = 10000 };
+    enum { POINTS = 64, COUNT = 500, MOST_NS = 10000 };
     hal_point points[POINTS] = {{0}};
     uint64_t divisor = 0, all = 0;
     hal_kernel *kernel = scale_kernel(run, run->device);

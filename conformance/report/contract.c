@@ -47,3 +47,15 @@ void contract_sentences(const char *case_name, char *text, size_t bytes)
         }
     }
 }
+
+void contract_numbers(const char *case_name, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (used < bytes && cell_names(rows[i].cases, case_name)) {
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? ", " : "",
+                                     rows[i].number);
+        }
+    }
+}

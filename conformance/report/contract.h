@@ -8,4 +8,7 @@
  * host wrote ...". "" where the contract says nothing of it. */
 void contract_sentences(const char *case_name, char *text, size_t bytes);
 
+/* Writes the numbers of all sentences that the case proves, with commas: "MEM-3, MEM-4". */
+void contract_numbers(const char *case_name, char *text, size_t bytes);
+
 #endif

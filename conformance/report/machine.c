@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 #include "json.h"
+#include "report/contract.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -95,15 +96,29 @@ static void write_tap_text(FILE *file, const char *text)
     }
 }
 
+/* What repeats a failed case, and the numbers of the contract's sentences that it violates. */
+typedef struct failure_notes {
+    char again[2048], contract[512];
+} failure_notes;
+
+static failure_notes notes_of(const run_report *made, const report_result *result)
+{
+    failure_notes notes;
+    report_command(made, "", result->entry->name, notes.again, sizeof notes.again);
+    contract_numbers(result->entry->name, notes.contract, sizeof notes.contract);
+    return notes;
+}
+
 /* The YAML of a failure; a text in double quotes is the same in JSON. */
 static void write_tap_block(FILE *file, const run_report *made, const report_result *result)
 {
-    char again[2048];
-    report_command(made, "", result->entry->name, again, sizeof again);
+    const failure_notes notes = notes_of(made, result);
     fprintf(file, "  ---\n  message: ");
     json_write_text(file, result->detail);
     fprintf(file, "\n  again: ");
-    json_write_text(file, again);
+    json_write_text(file, notes.again);
+    fprintf(file, "\n  contract: ");
+    json_write_text(file, notes.contract);
     if (result->smallest) {
         fprintf(file, "\n  smallest: ");
         json_write_text(file, result->smallest);
@@ -129,8 +144,8 @@ bool report_write_json(const char *path, const run_report *made)
     fprintf(file, ",\n\"seconds\": %.3f,\n", made->seconds);
     fprintf(file,
             "\"summary\": {\"passed\": %zu, \"failed\": %zu, \"unsupported\": %zu, "
-            "\"expected_failures\": %zu},\n\"cases\": [",
-            sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
+            "\"expected_failures\": %zu, \"not_run\": %zu},\n\"cases\": [",
+            sum.passed, sum.failed, sum.unsupported, sum.expected_failures, made->not_run);
     for (size_t i = 0; i < made->count; i++) {
         const report_result *result = &made->results[i];
         fprintf(file, "%s\n{\"name\": ", i == 0 ? "" : ",");
@@ -138,10 +153,11 @@ bool report_write_json(const char *path, const run_report *made)
         fprintf(file, ", \"status\": \"%s\", \"detail\": ", report_status_name(result->status));
         json_write_text(file, result->detail);
         if (report_is_failure(result)) {
-            char again[2048];
-            report_command(made, "", result->entry->name, again, sizeof again);
+            const failure_notes notes = notes_of(made, result);
             fprintf(file, ", \"again\": ");
-            json_write_text(file, again);
+            json_write_text(file, notes.again);
+            fprintf(file, ", \"contract\": ");
+            json_write_text(file, notes.contract);
         }
         if (result->smallest) {
             fprintf(file, ", \"smallest\": {\"name\": ");
@@ -198,15 +214,21 @@ bool report_write_junit(const char *path, const run_report *made)
         const char *element = report_is_failure(result) ? "failure" : "skipped";
         fprintf(file, "><%s message=\"", element);
         write_xml_text(file, result->detail);
+        fprintf(file, "\">");
+        if (report_is_failure(result)) {
+            const failure_notes notes = notes_of(made, result);
+            fprintf(file, "again: ");
+            write_xml_text(file, notes.again);
+            fprintf(file, "\ncontract: ");
+            write_xml_text(file, notes.contract);
+        }
         if (result->smallest) {
-            fprintf(file, "\">smallest that fails: ");
+            fprintf(file, "\nsmallest that fails: ");
             write_xml_text(file, result->smallest);
             fprintf(file, ": ");
             write_xml_text(file, result->smallest_detail);
-            fprintf(file, "</%s></testcase>\n", element);
-        } else {
-            fprintf(file, "\"/></testcase>\n");
         }
+        fprintf(file, "</%s></testcase>\n", element);
     }
     fprintf(file, "</testsuite>\n");
     return close_written(file, path);

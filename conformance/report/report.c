@@ -232,5 +232,11 @@ void report_print(FILE *file, const run_report *made)
     const report_summary sum = report_count(made->results, made->count);
     fprintf(file, "%zu cases: %zu passed, %zu failed, %zu unsupported, %zu expected failures\n",
             made->count, sum.passed, sum.failed, sum.unsupported, sum.expected_failures);
+    if (made->not_run > 0) {
+        fprintf(file,
+                "Stopped after cases without an answer: %zu more were not run. --timeout allows "
+                "more time, --stop more such cases.\n",
+                made->not_run);
+    }
     print_next_steps(file, made);
 }

@@ -33,6 +33,7 @@ typedef struct run_report {
     const char *plugin_file; /* that was asked for by its path; null: none was */
     const report_result *results;
     size_t count;
+    size_t not_run; /* cases that were left out after others had no answer */
     uint64_t seed;
     char began[32]; /* as ISO 8601 in UTC */
     double seconds; /* that it took */

@@ -10,6 +10,7 @@ typedef struct runner_options {
     uint64_t seed;
     unsigned jobs;           /* children at a time */
     unsigned seconds;        /* that one case may take */
+    unsigned most_hung;      /* cases without an answer, after which the run ends; 0: no limit */
     unsigned shrink_seconds; /* for the smallest sizes with which a case fails; 0: not looked for */
     expect_list *expected;
     bool in_process;  /* no children: a crash or a hang is the program's own */

@@ -29,7 +29,7 @@ typedef struct group_job {
 } group_job;
 
 /* Progress is counted over the whole run. */
-static size_t done_count, all_count;
+static size_t done_count, all_count, hung_count;
 
 /* The detail of a failure with the sentences of the contract that it violates. */
 static char *detail_of_failure(const char *case_name, const char *detail)
@@ -217,6 +217,7 @@ static void end_of_child(group_job *job, const char *end)
     char text[320];
     if (job->hung) {
         snprintf(text, sizeof text, "no answer for %u seconds", task->options->seconds);
+        hung_count += !job->trying;
     } else {
         snprintf(text, sizeof text, "the process %s",
                  end[0] == 0 ? "ended early with status 0: something called exit" : end);
@@ -244,6 +245,23 @@ static void end_of_child(group_job *job, const char *end)
     }
     if (task->next < task->end || task->search.family) {
         restart(job);
+    }
+}
+
+/* The run is over before all cases ran: the device does not answer. */
+static bool has_enough_hung(const runner_options *options)
+{
+    return options->most_hung > 0 && hung_count >= options->most_hung;
+}
+
+static void kill_all(group_job *jobs, unsigned count)
+{
+    char end[192];
+    for (unsigned i = 0; i < count; i++) {
+        if (jobs[i].process.pid != 0) {
+            child_kill(&jobs[i].process);
+            child_finish(&jobs[i].process, 1.0, end, sizeof end);
+        }
     }
 }
 
@@ -284,6 +302,7 @@ bool runner_run(const runner_options *options, report_result *results, size_t co
     const unsigned job_count = options->jobs < MAX_JOBS ? options->jobs : MAX_JOBS;
     size_t next = 0;
     done_count = 0;
+    hung_count = 0;
     all_count = count;
     memset(jobs, 0, sizeof jobs);
     for (;;) {
@@ -300,6 +319,10 @@ bool runner_run(const runner_options *options, report_result *results, size_t co
             active += runs;
         }
         if (active == 0 && next == count) {
+            return true;
+        }
+        if (has_enough_hung(options)) {
+            kill_all(jobs, job_count);
             return true;
         }
         if (active == 0) {

@@ -12,6 +12,10 @@
 
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What the compiler of the language has to keep, by options or pragmas where it is not the default:
  *  - products and sums are not contracted to fma; no other arithmetic is rearranged;
  *  - signed integers wrap (the step of a FOR), and >> of a signed integer copies the sign;
@@ -104,5 +108,9 @@ uint32_t kit_c_hides(const hal_ir_kernel *ir);
  * lacks, naming it, and for a field that is wrong or missing, naming that; OUT_OF_MEMORY. */
 hal_status kit_c_lower(const hal_host *host, const kit_c_dialect *dialect, const hal_ir_kernel *ir,
                        kit_text *text);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,6 +5,10 @@
 #include <stdint.h>
 #include <time.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Monotonic nanoseconds. Threads: any. */
 static inline uint64_t kit_clock_ns(void)
 {
@@ -12,5 +16,9 @@ static inline uint64_t kit_clock_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

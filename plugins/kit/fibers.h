@@ -8,6 +8,10 @@
 
 #include <hal/plugin.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The fibers of one thread at a time. */
 typedef struct kit_fibers kit_fibers;
 
@@ -26,5 +30,9 @@ void kit_fibers_run(kit_fibers *fibers, uint32_t items, kit_fiber_body body, voi
 
 /* Called by a body: returns when all work-items of the group have called it. */
 void kit_fibers_barrier(kit_fibers *fibers);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

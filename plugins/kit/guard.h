@@ -4,6 +4,10 @@
 
 #include <hal/plugin.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Replaces the entries of the plugin's table by ones that call them. All of these run in the
  * default floating-point environment, without cancellation. Those that open a driver, compile or
  * start threads run in the locale "C" and restore the thread's signal mask, alternate stack and
@@ -15,5 +19,9 @@ void kit_guard_table(hal_plugin *table);
 /* Called before the first query: submit and wait disable cancellation themselves where they block,
  * and wait computes nothing. For plugins without a driver. */
 void kit_guard_waits_alone(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

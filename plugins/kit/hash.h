@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Adds bytes to a key, which begins as any two words. Threads: any. */
 void kit_hash_add(uint64_t key[2], const void *data, uint64_t bytes);
 
@@ -13,5 +17,9 @@ static inline uint64_t kit_mix(uint64_t number)
 {
     return (number ^ number >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 #include <hal/ir.h>
 #include <hal/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Memory of a binding. `data` may be null when `bytes` is 0. */
 typedef struct kit_span {
     void *data;
@@ -47,5 +51,9 @@ hal_status kit_interpret(const kit_dispatch *dispatch, kit_problem *problem);
 /* Evaluates a verified fragment: the bits of its inputs to the bits of its outputs.
  * Threads: any. Errors: OUT_OF_MEMORY. */
 hal_status kit_evaluate(const hal_ir_kernel *fragment, const uint64_t *inputs, uint64_t *outputs);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

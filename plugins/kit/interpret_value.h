@@ -4,6 +4,10 @@
 
 #include <hal/ir.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The value of a pure operation (arithmetic to conversions, transcendental functions), operands of
  * type `from`; `record->type` is the result's. SELECT, PACK and EXTRACT are not among them. */
 uint64_t kit_operate(const hal_ir_record *record, hal_type from, uint64_t a, uint64_t b,
@@ -15,5 +19,9 @@ uint64_t kit_combine(uint32_t opcode, hal_type type, uint64_t a, uint64_t b);
 /* A value as memory of `type` holds it, and as it is loaded from there. */
 uint64_t kit_to_storage(hal_type type, uint64_t value);
 uint64_t kit_from_storage(hal_type type, uint64_t stored);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

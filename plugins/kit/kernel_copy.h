@@ -4,8 +4,16 @@
 
 #include <hal/plugin.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A copy in one piece of memory; null: none.
  * Ownership: the caller's; host->release frees it. Threads: any. */
 hal_ir_kernel *kit_kernel_copy(const hal_host *host, const hal_ir_kernel *kernel);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 #include <hal/plugin.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct kit_symbol {
     const char *name;
     size_t offset;   /* of the function pointer in the table */
@@ -29,5 +33,9 @@ typedef struct kit_library {
  * Errors, with their sentence given to host->fail: library->missing with the loader's own words;
  * TOO_OLD naming the first needed symbol that is not there. The table is then not changed. */
 hal_status kit_library_open(const hal_host *host, const kit_library *library, void *table);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -12,6 +12,10 @@
 #include <xlocale.h>
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { KIT_SIGNALS = 64, KIT_AFFINITY_BYTES = 1024 };
 
 /* Of the calling thread. Other threads do not see it, so it is kept around every call. */
@@ -40,5 +44,9 @@ void kit_thread_state_restore(kit_thread_state *state);
 /* Null where the host has no memory: nothing is restored then. Restoring frees the state. */
 kit_process_state *kit_process_state_keep(void);
 void kit_process_state_restore(kit_process_state *state);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

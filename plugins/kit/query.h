@@ -4,6 +4,10 @@
 
 #include <hal/plugin.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Each plugin defines it, with kit_plugin_query. */
 __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
                                                                           const hal_host *host);
@@ -15,5 +19,9 @@ __attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32
  * Threads: one at a time. */
 const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
                                    void (*set_host)(const hal_host *host));
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

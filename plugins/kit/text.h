@@ -6,6 +6,10 @@
 
 #include <hal/plugin.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct kit_text {
     const hal_host *host; /* whose memory it takes */
     char *data;           /* null-terminated; null while empty */
@@ -24,5 +28,9 @@ void kit_text_append(kit_text *text, const char *bytes, uint64_t length);
 
 /* Releases the memory; the text is then empty. */
 void kit_text_release(kit_text *text);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -90,7 +90,7 @@ run 1 --plugin "$wrong" "${some[@]}" --compare earlier.json
 says "plugin was 'mock' and is 'wrong'"
 says "compared: 1 newly failing, 0 newly passing"
 python3 "$check" "$scratch"
-again=$(sed -n 's/.*"again": "hal-conformance \(.*\)", "group".*/\1/p' "$scratch/report.json" | sed "s/'//g")
+again=$(sed -n 's/.*"again": "hal-conformance \(.*\)", "contract": "[A-Z0-9, -]*", "group".*/\1/p' "$scratch/report.json" | sed "s/'//g")
 [ -n "$again" ] || fail "report.json has no command that repeats the failure"
 # shellcheck disable=SC2086 # words, without spaces in them
 run 1 $again
@@ -118,6 +118,8 @@ says "No case fits 'ir/ad(type=f32)'"
     fail "--cover gives more than a third"
 run 0 --plugin "$right" --cover --filter 'ir/local_id*'
 says "3 cases: 3 passed"
+"$program" --list --quick | grep -Fxvf <("$program" --list --level core) && fail "--quick is no part"
+[ "$("$program" --list --quick | wc -l)" -ge 500 ] || fail "--quick gives less than 500 cases"
 
 # Parts are all of the list, once.
 "$program" --list --level core,ops,stress,comm,process | sort >"$scratch/all"

@@ -250,6 +250,34 @@ TEST(crashes_and_hangs_are_results)
     case_list_free(&list);
 }
 
+/* A device that never answers does not take a day. */
+TEST(enough_hung_cases_end_the_run)
+{
+    case_list list = {.level = CASE_LEVEL_CORE};
+    report_result results[5] = {{0}};
+    expect_list none = {0};
+    for (size_t i = 0; i < 5; i++) {
+        static const char *const names[5] = {"first", "second", "third", "fourth", "fifth"};
+        add(&list, i < 3 ? "one" : "two", hang, 0, names[i]);
+    }
+    for (size_t i = 0; i < 5; i++) {
+        results[i].entry = &list.entries[i];
+    }
+    const runner_options options = {.selection = "cpu",
+                                    .seed = 1,
+                                    .jobs = 1,
+                                    .seconds = 1,
+                                    .most_hung = 2,
+                                    .expected = &none};
+    assert_true(runner_run(&options, results, 5));
+    assert_true(results[0].done && results[1].done);
+    assert_true(!results[2].done && !results[3].done && !results[4].done);
+    for (size_t i = 0; i < 2; i++) {
+        free(results[i].detail);
+    }
+    case_list_free(&list);
+}
+
 TEST(ill_manners_are_results)
 {
     case_list list = {.level = CASE_LEVEL_CORE};
