@@ -1,7 +1,7 @@
 /* Exchange of tensors by DLPack's structures. */
 #include <ops/dlpack.h>
 
-#include "context.h"
+#include "tensor/context.h"
 
 #include <stdlib.h>
 #include <string.h>
