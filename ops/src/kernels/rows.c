@@ -281,6 +281,46 @@ static void flatten_group(const ops_space *space, ops_reduce_layout *group)
     }
 }
 
+static uint32_t logarithm(uint32_t power)
+{
+    return (uint32_t)__builtin_ctz(power);
+}
+
+/* Chooses the kernel for any layout, if the group is large enough for this one. The two-level sums
+ * of softmax go by batches, whose sizes are compiled in. */
+static bool choose_any(const ops_context *context, ops_row_pass *pass)
+{
+    const hal_device_info *info = context->info;
+    ops_reduce_layout *group = &pass->group;
+    uint32_t items = GENERAL_ITEMS;
+    while (items > info->max_group_items || items > info->max_group_size[0]) {
+        items /= 2;
+    }
+    const uint32_t outputs = group->outputs;
+    group->outputs = items / group->along;
+    if (group->along > items || ops_row_program_has(pass->program, OPS_FOLD_SOFTMAX) ||
+        reductions_bytes(pass) + CACHE_ALIGNMENT > info->shared_bytes) {
+        group->outputs = outputs;
+        return false;
+    }
+    const uint32_t along = logarithm(group->along);
+    const uint32_t subgroup = group->subgroup ? logarithm(group->subgroup) : 0;
+    pass->form.any = 1;
+    pass->any = (ops_row_any){
+        .items = items,
+        .along = along,
+        .width = logarithm(group->width),
+        .q = group->axis_first ? 0 : logarithm(group->outputs),
+        .p = group->axis_first ? along : 0,
+        .turn = logarithm(group->unroll * group->width),
+        .block = group->blocks * group->unroll * group->width,
+        .pairs = subgroup,
+        .halves = subgroup ? 0 : along,
+        .subgroups = subgroup ? group->along >> subgroup : 1,
+    };
+    return true;
+}
+
 /* Makes a pass one of its class: a group of as many work-items for any number of rows, loops for
  * any length, vectors in all views or in none. Work-items along the axis, width, chains and blocks
  * decide the order of additions, and stay. */
@@ -293,13 +333,29 @@ static void pass_generalise(const ops_context *context, ops_row_pass *pass)
         info->max_group_items < GENERAL_ITEMS ? info->max_group_items : GENERAL_ITEMS;
     group->rows = 0;
     group->layers = 1;
+    pass->layout.dense = 0;
+    if (choose_any(context, pass)) {
+        return;
+    }
     if (!group->axis_first || group->along < GENERAL_ALONG) {
         const uint32_t outputs = most > group->along ? most / group->along : 1;
         group->outputs = outputs < limit[group->axis_first] ? outputs : limit[group->axis_first];
     } else {
         group->outputs = 1;
     }
-    pass->layout.dense = 0;
+}
+
+/* What the key of a general kernel has of the group. */
+static void group_set_any(ops_reduce_layout *group)
+{
+    *group = (ops_reduce_layout){.outputs = 1,
+                                 .along = 1,
+                                 .width = 1,
+                                 .chains = group->chains,
+                                 .unroll = group->chains,
+                                 .blocks = group->blocks > 0,
+                                 .layers = 1,
+                                 .axis_first = 1};
 }
 
 /* What choose_form does for a class. */
@@ -307,8 +363,8 @@ static void choose_general_form(const ops_context *context, const ops_row_call *
                                 ops_row_pass *pass)
 {
     const ops_rows_tuning *tuning = &context->tuning->rows;
-    bool is_vector = true;
-    for (uint32_t view = 0; view < pass->space.view_count; view++) {
+    bool is_vector = !pass->form.any;
+    for (uint32_t view = 0; is_vector && view < pass->space.view_count; view++) {
         pass->form.is_vector[view] = (uint8_t)view_is_vector(pass, view);
         is_vector &= pass->form.is_vector[view] || pass->axis.step[view] != OPS_INNER_ONE;
     }
@@ -317,7 +373,7 @@ static void choose_general_form(const ops_context *context, const ops_row_call *
     }
     pass->form.rest_by_chunks = tuning->rest_by_chunks;
     pass->form.is_sliced = call->layout->slices > 1;
-    pass->form.last_unroll = (uint8_t)pass->group.unroll;
+    pass->form.last_unroll = (uint8_t)(pass->form.any ? 1 : pass->group.unroll);
     if (stores_costly(context, pass)) {
         pass->form.stored = (uint8_t)(pass->program->costly + 1);
         pass->bindings.access[pass->slots[pass->program->input_count]] |= HAL_ACCESS_READ;
@@ -384,6 +440,9 @@ static hal_status pass_begin(const ops_context *context, const ops_row_call *cal
     HAL_TRY(pass_plan(context, call, slice_stride, is_general, pass));
     HAL_TRY(ops_reduce_layout_grid(context, call->function, &pass->space, &pass->group, grid));
     pass->group.is_whole &= !is_general;
+    if (pass->form.any) {
+        group_set_any(&pass->group);
+    }
     return HAL_OK;
 }
 

@@ -2,8 +2,8 @@
  * computes. A group takes a row, or several: it keeps their elements in registers where they fit,
  * and reads them once for each reduction otherwise. Few long rows are cut into slices for several
  * groups. From the bottom up: rows_program.h is what is computed, rows_layout.h who computes what,
- * rows_kernel.c builds a kernel, rows.c plans and dispatches it, and rows_sliced.c divides programs
- * of slices into kernels. */
+ * rows_batch.c, rows_any.c and rows_kernel.c build a kernel, rows.c plans and dispatches it, and
+ * rows_sliced.c divides programs of slices into kernels. */
 #ifndef OPS_SRC_KERNELS_ROWS_H
 #define OPS_SRC_KERNELS_ROWS_H
 

@@ -1,395 +1,10 @@
 /* The kernel of a row program, see rows.h. */
-#include "rows_kernel.h"
-
-#include "short_functions.h"
+#include "rows_emitter.h"
 
 #include <string.h>
 
-#define MAX_CHAINS 4u
-
 /* Parts of a step in which a row's rest is computed; each has elements for every chain. */
 #define REST_PARTS 4u
-
-/* A batch: chunks of a work-item that are loaded together. */
-typedef struct row_batch {
-    uint32_t chunks;
-    uint32_t slot;                      /* of the first element in the step of the loop */
-    hal_ir_value first;                 /* U32, place of the first element on the axis */
-    hal_ir_value inside[OPS_ROW_SLOTS]; /* BOOL, of each chunk; HAL_IR_NONE: always */
-} row_batch;
-
-struct ops_row_emitter {
-    hal_ir_builder *b;
-    const ops_row_pass *pass;
-    const ops_row_program *program;
-    ops_layout_values values;
-    hal_ir_value axis_strides[OPS_MAX_VIEWS];
-    ops_reduce_lane lane;
-    hal_ir_value start, end; /* of the slice, U32 */
-    hal_ir_value length;     /* of the row, U32 */
-    hal_ir_value slice_offset;
-    hal_ir_value divisor[OPS_ROW_VALUES]; /* of means */
-    hal_ir_value row[OPS_ROW_VALUES];     /* values of the row; of a reduction its value */
-    hal_ir_value place[OPS_ROW_VALUES];   /* of a reduction */
-    hal_ir_value element[OPS_ROW_VALUES][OPS_ROW_SLOTS];
-    ops_state chain[OPS_ROW_VALUES][MAX_CHAINS]; /* values, or variables in a kernel that loops */
-    ops_state total[OPS_ROW_VALUES];             /* variables, with blocks */
-    ops_fold_memory memory[OPS_ROW_VALUES];
-    uint8_t memory_owner[OPS_ROW_VALUES]; /* the first reduction with the same memory */
-    uint8_t memory_used[OPS_ROW_VALUES];
-    hal_ir_memory_id cache[OPS_MAX_VIEWS]; /* of cached inputs: their elements */
-};
-
-static const uint8_t *step_operands(const ops_row_emitter *e, uint32_t value)
-{
-    return e->program->operands + ops_row_step_of(e->program, value)->first_operand;
-}
-
-static bool is_reduction(const ops_row_emitter *e, uint32_t value)
-{
-    return value >= e->program->input_count &&
-           ops_row_is_reduction(ops_row_step_of(e->program, value));
-}
-
-/* Whether the loop of a phase computes a reduction. */
-static bool is_reduced_in(const ops_row_emitter *e, uint32_t value, uint32_t phase)
-{
-    return is_reduction(e, value) && e->pass->schedule.ready[value] == phase + 1;
-}
-
-/* A reduction of single elements to greatest and sum goes by batches, in one chain. */
-static uint32_t chain_count(const ops_row_emitter *e, uint32_t value)
-{
-    const ops_row_step *step = ops_row_step_of(e->program, value);
-    return step->kind == OPS_FOLD_SOFTMAX && step->operand_count == 1 ? 1 : e->pass->group.chains;
-}
-
-static bool is_nested(const ops_row_emitter *e, uint32_t value)
-{
-    const uint32_t kind = ops_row_step_of(e->program, value)->kind;
-    return e->pass->group.blocks && !e->pass->form.chunks &&
-           (kind == OPS_REDUCE_SUM || kind == OPS_REDUCE_MEAN);
-}
-
-static hal_ir_value value_at(const ops_row_emitter *e, uint32_t value, uint32_t slot)
-{
-    return e->pass->schedule.is_element[value] ? e->element[value][slot] : e->row[value];
-}
-
-/* Place of element `j` of chunk `c`, relative to the batch's first element. */
-static uint32_t batch_offset(const ops_row_emitter *e, uint32_t c, uint32_t j)
-{
-    return c * e->pass->group.along * e->pass->group.width + j;
-}
-
-/* The index of a view's element at the start of a batch. */
-static hal_ir_value batch_index(ops_row_emitter *e, uint32_t view, const row_batch *batch)
-{
-    return ops_axis_place(e->b, &e->pass->axis, e->axis_strides, e->values.type, view,
-                          e->lane.index[view], batch->first);
-}
-
-/* The index of a view's element `distance` further on: the returned one plus *offset. */
-static hal_ir_value index_step(ops_row_emitter *e, uint32_t view, hal_ir_value index,
-                               uint32_t distance, int32_t *offset)
-{
-    if (e->pass->axis.step[view] == OPS_INNER_ONE) {
-        *offset = (int32_t)distance;
-        return index;
-    }
-    *offset = 0;
-    if (distance == 0) {
-        return index;
-    }
-    hal_ir_value step = ops_index_constant(e->b, e->values.type, distance);
-    return hal_ir_add(e->b, index, hal_ir_mul(e->b, e->axis_strides[view], step));
-}
-
-static hal_ir_value chunk_guard(ops_row_emitter *e, const row_batch *batch, uint32_t c)
-{
-    return ops_guard_and(e->b, e->lane.inside, batch->inside[c]);
-}
-
-/* The index in shared memory of the first element of a batch. Only the work-item that stores an
- * element loads it, so that no barrier is needed; but in emit_parts, whose first steps begin before
- * the row. */
-static hal_ir_value cache_index(ops_row_emitter *e, const row_batch *batch)
-{
-    hal_ir_builder *b = e->b;
-    const ops_reduce_layout *group = &e->pass->group;
-    if (group->axis_first) {
-        hal_ir_value row = hal_ir_mul(b, e->lane.p, hal_ir_u32(b, e->pass->form.cached_length));
-        if (e->pass->form.parts) {
-            row = hal_ir_add(b, row, hal_ir_u32(b, OPS_ROW_PART));
-        }
-        return hal_ir_add(b, row, batch->first);
-    }
-    hal_ir_value place = hal_ir_mul(b, batch->first, hal_ir_u32(b, group->outputs));
-    return hal_ir_add(b, place, e->lane.p);
-}
-
-/* Loads a view's elements from shared memory, or stores them there. */
-static void cache_access(ops_row_emitter *e, uint32_t view, const row_batch *batch, int stores)
-{
-    hal_ir_builder *b = e->b;
-    const ops_reduce_layout *group = &e->pass->group;
-    const uint32_t width = e->pass->form.is_vector[view] ? group->width : 1;
-    const uint32_t apart = group->axis_first ? 1 : group->outputs;
-    const hal_ir_value first = cache_index(e, batch);
-    for (uint32_t c = 0; c < batch->chunks; c++) {
-        const hal_ir_value guard = chunk_guard(e, batch, c);
-        for (uint32_t j = 0; j < group->width; j += width) {
-            hal_ir_value *elements = e->element[view] + c * group->width + j;
-            const int32_t offset = (int32_t)(batch_offset(e, c, j) * apart);
-            if (stores) {
-                const hal_ir_value packed =
-                    width == 1 ? elements[0] : hal_ir_pack(b, width, elements);
-                hal_ir_store_wide(b, e->cache[view], first, offset, guard, packed);
-                continue;
-            }
-            const hal_ir_value loaded =
-                hal_ir_load_wide(b, e->cache[view], first, offset, width, guard);
-            for (uint32_t i = 0; i < width; i++) {
-                elements[i] = width == 1 ? loaded : hal_ir_extract(b, loaded, i);
-            }
-        }
-    }
-}
-
-/* Loads a view's elements as those of a value. */
-static void load_view(ops_row_emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
-{
-    hal_ir_builder *b = e->b;
-    const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
-    hal_ir_value first = batch_index(e, view, batch);
-    int32_t offset;
-    for (uint32_t c = 0; c < batch->chunks; c++) {
-        hal_ir_value guard = chunk_guard(e, batch, c);
-        hal_ir_value *elements = e->element[value] + c * width;
-        if (e->pass->form.is_vector[view]) {
-            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, 0), &offset);
-            hal_ir_value vector = hal_ir_load_wide(b, slot, index, offset, width, guard);
-            for (uint32_t j = 0; j < width; j++) {
-                elements[j] = hal_ir_extract(b, vector, j);
-            }
-            continue;
-        }
-        for (uint32_t j = 0; j < width; j++) {
-            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, j), &offset);
-            elements[j] = hal_ir_load_wide(b, slot, index, offset, 1, guard);
-        }
-    }
-}
-
-static void store_view(ops_row_emitter *e, uint32_t view, uint32_t value, const row_batch *batch)
-{
-    hal_ir_builder *b = e->b;
-    const uint32_t width = e->pass->group.width, slot = e->pass->slots[view];
-    hal_ir_value first = batch_index(e, view, batch);
-    int32_t offset;
-    for (uint32_t c = 0; c < batch->chunks; c++) {
-        hal_ir_value guard = chunk_guard(e, batch, c), elements[MAX_CHAINS];
-        for (uint32_t j = 0; j < width; j++) {
-            elements[j] = value_at(e, value, c * width + j);
-        }
-        if (e->pass->form.is_vector[view]) {
-            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, 0), &offset);
-            hal_ir_store_wide(b, slot, index, offset, guard, hal_ir_pack(b, width, elements));
-            continue;
-        }
-        for (uint32_t j = 0; j < width; j++) {
-            hal_ir_value index = index_step(e, view, first, batch_offset(e, c, j), &offset);
-            hal_ir_store_wide(b, slot, index, offset, guard, elements[j]);
-        }
-    }
-}
-
-static hal_ir_value map_emit(ops_row_emitter *e, uint32_t value, uint32_t slot)
-{
-    const ops_row_step *step = ops_row_step_of(e->program, value);
-    const uint8_t *operands = step_operands(e, value);
-    hal_ir_value in[OPS_MAX_INPUTS];
-    for (uint32_t i = 0; i < step->operand_count; i++) {
-        in[i] = value_at(e, operands[i], slot);
-    }
-    return step->function(e->b, step->user, in);
-}
-
-static ops_state chain_get(ops_row_emitter *e, const ops_state *chain)
-{
-    ops_state state = *chain;
-    if (!e->pass->form.chunks) {
-        state.value = hal_ir_get(e->b, chain->value);
-        state.place = chain->place == HAL_IR_NONE ? HAL_IR_NONE : hal_ir_get(e->b, chain->place);
-    }
-    return state;
-}
-
-static void chain_set(ops_row_emitter *e, ops_state *chain, ops_state state)
-{
-    if (e->pass->form.chunks) {
-        *chain = state;
-        return;
-    }
-    hal_ir_set(e->b, chain->value, state.value);
-    if (chain->place != HAL_IR_NONE) {
-        hal_ir_set(e->b, chain->place, state.place);
-    }
-}
-
-static ops_state chain_create(ops_row_emitter *e, uint32_t value)
-{
-    const ops_row_step *step = ops_row_step_of(e->program, value);
-    ops_state state = ops_fold_identity(e->b, step->kind, step->type);
-    if (!e->pass->form.chunks) {
-        state.value = hal_ir_var(e->b, state.value);
-        state.place = state.place == HAL_IR_NONE ? HAL_IR_NONE : hal_ir_var(e->b, state.place);
-    }
-    return state;
-}
-
-/* The state of one element: neutral beyond the row. */
-static ops_state element_state(ops_row_emitter *e, uint32_t value, const row_batch *batch,
-                               uint32_t slot)
-{
-    hal_ir_builder *b = e->b;
-    const ops_row_step *step = ops_row_step_of(e->program, value);
-    const uint8_t *operands = step_operands(e, value);
-    const uint32_t width = e->pass->group.width, c = slot / width;
-    ops_state state = {value_at(e, operands[0], slot), HAL_IR_NONE};
-    if (step->operand_count > 1) {
-        state.place = value_at(e, operands[1], slot);
-    } else if (ops_fold_finds_place(step->kind)) {
-        uint32_t distance = batch_offset(e, c, slot % width);
-        state.place = hal_ir_add(b, batch->first, hal_ir_u32(b, distance));
-    }
-    if (batch->inside[c] != HAL_IR_NONE) {
-        ops_state neutral = ops_fold_identity(b, step->kind, step->type);
-        state.value = hal_ir_select(b, batch->inside[c], state.value, neutral.value);
-        if (state.place != HAL_IR_NONE) {
-            state.place = hal_ir_select(b, batch->inside[c], state.place, neutral.place);
-        }
-    }
-    return state;
-}
-
-static hal_ir_value exponential(ops_row_emitter *e, hal_ir_value x)
-{
-    const uint32_t form = e->program->exponential;
-    return form == OPS_ROW_EXP_FULL ? hal_ir_math(e->b, HAL_IR_EXP, x, HAL_IR_NONE, 0)
-                                    : ops_exp_below(e->b, x, form == OPS_ROW_EXP_NARROW);
-}
-
-/* Folds a batch to greatest and sum: exp once for each element, and once for the sum before. */
-static void fold_exponentials(ops_row_emitter *e, uint32_t value, const row_batch *batch)
-{
-    hal_ir_builder *b = e->b;
-    const uint32_t count = batch->chunks * e->pass->group.width;
-    ops_state before = chain_get(e, &e->chain[value][0]), after;
-    hal_ir_value x[OPS_ROW_SLOTS];
-    after.value = before.value;
-    for (uint32_t i = 0; i < count; i++) {
-        x[i] = element_state(e, value, batch, i).value;
-        after.value = hal_ir_max(b, after.value, x[i]);
-    }
-    hal_ir_value reference = ops_fold_reference(b, after.value);
-    for (uint32_t i = 0; i < count; i++) {
-        x[i] = exponential(e, hal_ir_sub(b, x[i], reference));
-    }
-    for (uint32_t left = count; left > 1; left = (left + 1) / 2) {
-        for (uint32_t i = 0; i < left / 2; i++) {
-            x[i] = hal_ir_add(b, x[2 * i], x[2 * i + 1]);
-        }
-        x[left / 2] = left % 2 ? x[left - 1] : x[left / 2];
-    }
-    hal_ir_value scale = hal_ir_sub(b, before.value, reference);
-    scale = hal_ir_mul(b, before.place, hal_ir_math(b, HAL_IR_EXP, scale, HAL_IR_NONE, 0));
-    after.place = hal_ir_add(b, scale, x[0]);
-    chain_set(e, &e->chain[value][0], after);
-}
-
-static void fold_batch(ops_row_emitter *e, uint32_t value, const row_batch *batch)
-{
-    const ops_row_step *step = ops_row_step_of(e->program, value);
-    if (step->kind == OPS_FOLD_SOFTMAX && step->operand_count == 1) {
-        fold_exponentials(e, value, batch);
-        return;
-    }
-    const uint32_t chains = chain_count(e, value), count = batch->chunks * e->pass->group.width;
-    ops_state state[MAX_CHAINS];
-    for (uint32_t slot = 0; slot < count; slot++) {
-        const uint32_t i = (batch->slot + slot) % chains;
-        state[i] = slot < chains ? chain_get(e, &e->chain[value][i]) : state[i];
-        state[i] = ops_fold_next(e->b, step->kind, state[i], element_state(e, value, batch, slot));
-    }
-    for (uint32_t slot = 0; slot < count && slot < chains; slot++) {
-        const uint32_t i = (batch->slot + slot) % chains;
-        chain_set(e, &e->chain[value][i], state[i]);
-    }
-}
-
-/* The work of a phase for one batch. What an earlier phase left in registers is used again. */
-static void emit_batch(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
-                       const row_batch *batch)
-{
-    const ops_row_schedule *schedule = &e->pass->schedule;
-    const uint32_t slots = batch->chunks * e->pass->group.width;
-    const bool is_kept = e->pass->form.chunks != 0;
-    const uint32_t first_output = e->program->input_count, stored = e->pass->form.stored;
-    uint8_t computes[OPS_ROW_VALUES] = {0};
-    for (uint32_t v = 0; v < e->program->value_count; v++) {
-        computes[v] = needed[v] && (!is_kept || schedule->first_need[v] == phase);
-        const bool is_cached = v < e->program->input_count && e->pass->form.is_cached[v];
-        if (computes[v] && is_cached && phase > schedule->first_need[v]) {
-            cache_access(e, v, batch, 0);
-        } else if (computes[v] && v < e->program->input_count) {
-            load_view(e, v, v, batch);
-            if (is_cached) {
-                cache_access(e, v, batch, 1);
-            }
-        } else if (computes[v] && v + 1 == stored && phase > schedule->first_need[v]) {
-            load_view(e, first_output, v, batch);
-            computes[v] = 0;
-        }
-    }
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-            if (computes[v]) {
-                e->element[v][slot] = map_emit(e, v, slot);
-            }
-        }
-    }
-    if (stored > 0 && computes[stored - 1]) {
-        store_view(e, first_output, stored - 1, batch);
-    }
-    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        if (is_reduced_in(e, v, phase)) {
-            fold_batch(e, v, batch);
-        }
-    }
-    for (uint32_t i = 0; phase == schedule->last && i < e->program->output_count; i++) {
-        if (e->pass->axis.step[first_output + i] != OPS_INNER_ZERO) {
-            store_view(e, first_output + i, e->program->outputs[i], batch);
-        }
-    }
-}
-
-/* Folds the chains of a reduction pairwise. */
-static ops_state fold_chains(ops_row_emitter *e, uint32_t value)
-{
-    const uint32_t kind = ops_row_step_of(e->program, value)->kind;
-    ops_state states[MAX_CHAINS];
-    uint32_t count = chain_count(e, value);
-    for (uint32_t i = 0; i < count; i++) {
-        states[i] = chain_get(e, &e->chain[value][i]);
-    }
-    for (; count > 1; count /= 2) {
-        for (uint32_t i = 0; i < count / 2; i++) {
-            states[i] = ops_fold(e->b, kind, states[2 * i], states[2 * i + 1]);
-        }
-    }
-    return states[0];
-}
 
 /* Chunks of a step of a phase's loop. */
 static uint32_t loop_chunks(const ops_row_emitter *e, uint32_t phase)
@@ -404,7 +19,7 @@ static void emit_steps(ops_row_emitter *e, uint32_t phase, const uint8_t *needed
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
-    row_batch batch = {.chunks = loop_chunks(e, phase)};
+    ops_row_batch batch = {.chunks = loop_chunks(e, phase)};
     hal_ir_value step = hal_ir_u32(b, group->along * group->width * batch.chunks);
     hal_ir_value base = hal_ir_for(b, from, to, step);
     if (backwards) {
@@ -414,7 +29,7 @@ static void emit_steps(ops_row_emitter *e, uint32_t phase, const uint8_t *needed
     for (uint32_t c = 0; c < batch.chunks; c++) {
         batch.inside[c] = HAL_IR_NONE;
     }
-    emit_batch(e, phase, needed, &batch);
+    ops_row_emit_batch(e, phase, needed, &batch);
     hal_ir_end(b);
 }
 
@@ -428,18 +43,7 @@ static void emit_blocks(ops_row_emitter *e, uint32_t phase, const uint8_t *neede
     hal_ir_value block = hal_ir_u32(b, group->blocks * step);
     hal_ir_value from = hal_ir_for(b, e->start, whole, block);
     emit_steps(e, phase, needed, from, hal_ir_min(b, hal_ir_add(b, from, block), whole), 0);
-    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        if (!is_reduced_in(e, v, phase) || !is_nested(e, v)) {
-            continue;
-        }
-        const ops_row_step *reduction = ops_row_step_of(e->program, v);
-        ops_state neutral = ops_fold_identity(b, reduction->kind, reduction->type);
-        ops_state sum = chain_get(e, &e->total[v]);
-        chain_set(e, &e->total[v], ops_fold(b, reduction->kind, sum, fold_chains(e, v)));
-        for (uint32_t i = 0; i < chain_count(e, v); i++) {
-            chain_set(e, &e->chain[v][i], neutral);
-        }
-    }
+    ops_row_flush_chains(e, phase);
     hal_ir_end(b);
 }
 
@@ -451,12 +55,12 @@ static void emit_rest_chunks(ops_row_emitter *e, uint32_t phase, const uint8_t *
     const ops_reduce_layout *group = &e->pass->group;
     const uint32_t chunks = group->along == 1 ? group->unroll - 1 : group->unroll;
     for (uint32_t c = 0; c < chunks; c++) {
-        row_batch rest = {.chunks = 1, .slot = c * group->width};
-        hal_ir_value start = hal_ir_add(b, whole, hal_ir_u32(b, batch_offset(e, c, 0)));
+        ops_row_batch rest = {.chunks = 1, .slot = c * group->width};
+        hal_ir_value start = hal_ir_add(b, whole, hal_ir_u32(b, ops_row_batch_offset(e, c, 0)));
         hal_ir_if(b, hal_ir_lt(b, start, e->end));
         rest.first = hal_ir_add(b, start, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
         rest.inside[0] = group->along == 1 ? HAL_IR_NONE : hal_ir_lt(b, rest.first, e->end);
-        emit_batch(e, phase, needed, &rest);
+        ops_row_emit_batch(e, phase, needed, &rest);
         hal_ir_end(b);
     }
 }
@@ -472,7 +76,7 @@ static void emit_rest(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
         return;
     }
     const uint32_t chunks = loop_chunks(e, phase);
-    row_batch rest = {.chunks = chunks / REST_PARTS};
+    ops_row_batch rest = {.chunks = chunks / REST_PARTS};
     while (rest.chunks < chunks && rest.chunks * group->width < group->chains) {
         rest.chunks++;
     }
@@ -480,10 +84,11 @@ static void emit_rest(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
     const hal_ir_value part = hal_ir_for(b, whole, e->end, step);
     rest.first = hal_ir_add(b, part, hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
     for (uint32_t c = 0; c < rest.chunks; c++) {
-        hal_ir_value first = hal_ir_add(b, rest.first, hal_ir_u32(b, batch_offset(e, c, 0)));
+        hal_ir_value first =
+            hal_ir_add(b, rest.first, hal_ir_u32(b, ops_row_batch_offset(e, c, 0)));
         rest.inside[c] = hal_ir_lt(b, first, e->end);
     }
-    emit_batch(e, phase, needed, &rest);
+    ops_row_emit_batch(e, phase, needed, &rest);
     hal_ir_end(b);
 }
 
@@ -499,7 +104,7 @@ static void emit_loop(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
     hal_ir_value whole = hal_ir_add(b, e->start, hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1))));
     int nested = 0;
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        nested |= is_reduced_in(e, v, phase) && is_nested(e, v);
+        nested |= ops_row_is_reduced_in(e, v, phase) && ops_row_is_nested(e, v);
     }
     if (backwards && !form->is_exact) {
         emit_rest(e, phase, needed, whole);
@@ -541,7 +146,7 @@ static void emit_parts(ops_row_emitter *e, uint32_t phase, const uint8_t *needed
     hal_ir_builder *b = e->b;
     const ops_row_form *form = &e->pass->form;
     const ops_reduce_layout *group = &e->pass->group;
-    row_batch batch = {.chunks = loop_chunks(e, phase)};
+    ops_row_batch batch = {.chunks = loop_chunks(e, phase)};
     const uint32_t step = group->along * group->width * batch.chunks;
     hal_ir_value distance = parts_distance(e);
     hal_ir_value from = hal_ir_sub(b, e->start, distance);
@@ -560,10 +165,11 @@ static void emit_parts(ops_row_emitter *e, uint32_t phase, const uint8_t *needed
                              hal_ir_mul(b, e->lane.q, hal_ir_u32(b, group->width)));
     for (uint32_t c = 0; c < batch.chunks; c++) {
         /* Elements before the row have places of nearly 2^32. */
-        hal_ir_value first = hal_ir_add(b, batch.first, hal_ir_u32(b, batch_offset(e, c, 0)));
+        hal_ir_value first =
+            hal_ir_add(b, batch.first, hal_ir_u32(b, ops_row_batch_offset(e, c, 0)));
         batch.inside[c] = hal_ir_lt(b, first, to);
     }
-    emit_batch(e, phase, needed, &batch);
+    ops_row_emit_batch(e, phase, needed, &batch);
     hal_ir_end(b);
 }
 
@@ -571,17 +177,18 @@ static void emit_parts(ops_row_emitter *e, uint32_t phase, const uint8_t *needed
 static void emit_kept(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
 {
     hal_ir_builder *b = e->b;
-    row_batch batch = {.chunks = e->pass->form.chunks};
+    ops_row_batch batch = {.chunks = e->pass->form.chunks};
     batch.first = hal_ir_mul(b, e->lane.q, hal_ir_u32(b, e->pass->group.width));
     for (uint32_t c = 0; c < batch.chunks; c++) {
         batch.inside[c] = HAL_IR_NONE;
     }
     if (!e->pass->form.is_exact) {
         const uint32_t last = batch.chunks - 1;
-        hal_ir_value first = hal_ir_add(b, batch.first, hal_ir_u32(b, batch_offset(e, last, 0)));
+        hal_ir_value first =
+            hal_ir_add(b, batch.first, hal_ir_u32(b, ops_row_batch_offset(e, last, 0)));
         batch.inside[last] = hal_ir_lt(b, first, e->end);
     }
-    emit_batch(e, phase, needed, &batch);
+    ops_row_emit_batch(e, phase, needed, &batch);
 }
 
 /* Combines the work-items' states of the reductions of a phase. */
@@ -589,20 +196,22 @@ static void emit_reductions(ops_row_emitter *e, uint32_t phase)
 {
     hal_ir_builder *b = e->b;
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        if (!is_reduced_in(e, v, phase)) {
+        if (!ops_row_is_reduced_in(e, v, phase)) {
             continue;
         }
         const ops_row_step *step = ops_row_step_of(e->program, v);
-        ops_state state = fold_chains(e, v);
-        if (is_nested(e, v)) {
-            state = ops_fold(b, step->kind, chain_get(e, &e->total[v]), state);
+        ops_state state = ops_row_fold_chains(e, v);
+        if (ops_row_is_nested(e, v)) {
+            state = ops_fold(b, step->kind, ops_row_chain_get(e, &e->total[v]), state);
         }
         const uint32_t owner = e->memory_owner[v];
         if (e->memory_used[owner] && e->memory[owner].values != HAL_IR_NONE) {
             hal_ir_barrier(b);
         }
         e->memory_used[owner] = 1;
-        state = ops_fold_group(b, &e->pass->group, &e->lane, step->kind, state, e->memory[owner]);
+        state = e->pass->form.any ? ops_row_any_fold(e, step->kind, state, e->memory[owner])
+                                  : ops_fold_group(b, &e->pass->group, &e->lane, step->kind, state,
+                                                   e->memory[owner]);
         e->place[v] = state.place;
         e->row[v] =
             step->kind == OPS_REDUCE_MEAN ? hal_ir_div(b, state.value, e->divisor[v]) : state.value;
@@ -614,16 +223,16 @@ static void emit_row_values(ops_row_emitter *e, uint32_t phase)
 {
     const ops_row_schedule *schedule = &e->pass->schedule;
     for (uint32_t v = 0; v < e->program->value_count; v++) {
-        if (schedule->is_element[v] || schedule->ready[v] != phase || is_reduction(e, v)) {
+        if (schedule->is_element[v] || schedule->ready[v] != phase || ops_row_reduces(e, v)) {
             continue;
         }
         if (v < e->program->input_count) {
             e->row[v] =
                 hal_ir_load_wide(e->b, e->pass->slots[v], e->lane.index[v], 0, 1, e->lane.inside);
         } else if (ops_row_step_of(e->program, v)->kind == OPS_ROW_PLACE) {
-            e->row[v] = e->place[step_operands(e, v)[0]];
+            e->row[v] = e->place[ops_row_operands(e, v)[0]];
         } else {
-            e->row[v] = map_emit(e, v, 0);
+            e->row[v] = ops_row_emit_map(e, v, 0);
         }
     }
 }
@@ -652,14 +261,14 @@ static void emit_row_outputs(ops_row_emitter *e)
 static void declare_memory(ops_row_emitter *e)
 {
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        if (!is_reduction(e, v)) {
+        if (!ops_row_reduces(e, v)) {
             continue;
         }
         const ops_row_step *step = ops_row_step_of(e->program, v);
         uint32_t owner = e->program->input_count;
         while (owner < v) {
             const ops_row_step *other = ops_row_step_of(e->program, owner);
-            if (is_reduction(e, owner) && other->type == step->type &&
+            if (ops_row_reduces(e, owner) && other->type == step->type &&
                 ops_fold_has_place(other->kind) == ops_fold_has_place(step->kind) &&
                 (!ops_fold_has_place(step->kind) || other->kind == step->kind)) {
                 break;
@@ -668,7 +277,9 @@ static void declare_memory(ops_row_emitter *e)
         }
         e->memory_owner[v] = (uint8_t)owner;
         if (owner == v) {
-            e->memory[v] = ops_fold_shared(e->b, &e->pass->group, step->kind, step->type);
+            const ops_reduce_layout all = {.outputs = 1, .along = e->pass->any.items};
+            e->memory[v] = ops_fold_shared(e->b, e->pass->form.any ? &all : &e->pass->group,
+                                           step->kind, step->type);
         }
     }
 }
@@ -722,18 +333,20 @@ static void emit_phase(ops_row_emitter *e, uint32_t phase)
         return;
     }
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        if (!is_reduced_in(e, v, phase)) {
+        if (!ops_row_is_reduced_in(e, v, phase)) {
             continue;
         }
-        for (uint32_t i = 0; i < chain_count(e, v); i++) {
-            e->chain[v][i] = chain_create(e, v);
+        for (uint32_t i = 0; i < ops_row_chain_count(e, v); i++) {
+            e->chain[v][i] = ops_row_chain_create(e, v);
         }
-        if (is_nested(e, v)) {
-            e->total[v] = chain_create(e, v);
+        if (ops_row_is_nested(e, v)) {
+            e->total[v] = ops_row_chain_create(e, v);
         }
     }
     ops_row_needs(e->program, schedule, phase, &e->pass->axis, e->pass->form.stored, needed);
-    if (e->pass->form.chunks) {
+    if (e->pass->form.any) {
+        ops_row_any_loop(e, phase, needed);
+    } else if (e->pass->form.chunks) {
         emit_kept(e, phase, needed);
     } else if (e->pass->form.parts && phase == schedule->last) {
         emit_parts(e, phase, needed);
@@ -757,12 +370,20 @@ void ops_row_emit(hal_ir_builder *b, const void *user)
     e->program = pass->program;
     memset(e->memory_used, 0, sizeof e->memory_used);
     ops_declare_bindings(b, &pass->bindings);
-    ops_reduce_layout_declare(b, &pass->group);
+    if (pass->form.any) {
+        hal_ir_group_size(b, pass->any.items, 1, 1);
+    } else {
+        ops_reduce_layout_declare(b, &pass->group);
+    }
     hal_ir_groups_per_unit(b, pass->form.full_groups);
     declare_memory(e);
     declare_cache(e);
     declare_scalars(e);
-    ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e->values, &e->lane);
+    if (pass->form.any) {
+        ops_row_any_declare(e);
+    } else {
+        ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e->values, &e->lane);
+    }
     for (uint32_t phase = 0; phase <= pass->schedule.last; phase++) {
         emit_phase(e, phase);
     }
@@ -783,6 +404,15 @@ void ops_row_put(const ops_row_pass *pass, ops_block *block)
         const ops_row_step *step = ops_row_step_of(program, v);
         if (step->kind == OPS_REDUCE_MEAN) {
             ops_put_number(block, step->type, (double)pass->mean_length);
+        }
+    }
+    if (pass->form.any) {
+        const ops_row_any *any = &pass->any;
+        const uint32_t numbers[OPS_ROW_ANY_SCALARS] = {any->along, any->width,  any->q,
+                                                       any->p,     any->turn,   any->block,
+                                                       any->pairs, any->halves, any->subgroups};
+        for (uint32_t n = 0; n < OPS_ROW_ANY_SCALARS; n++) {
+            ops_put_u32(block, numbers[n]);
         }
     }
 }

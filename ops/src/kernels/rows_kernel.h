@@ -26,13 +26,27 @@ typedef struct ops_row_form {
     uint8_t full_groups;    /* that a compute unit is to hold at once; 0: no wish */
     uint8_t parts;          /* 1 + the output whose memory the last loop stores by whole parts,
                                though its rows begin anywhere; or 0 */
-    uint8_t reserved[2];
+    uint8_t any;            /* a general kernel: ops_row_any are scalars */
+    uint8_t reserved;
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
     uint8_t is_cached[OPS_MAX_VIEWS]; /* an input whose elements shared memory keeps */
 } ops_row_form;
 OPS_KEY_STRUCTURES_END
 
 typedef struct ops_row_emitter ops_row_emitter;
+
+/* The layout of a general kernel's work-items (rows_any.c). Names without a unit are logarithms. */
+#define OPS_ROW_ANY_SCALARS 9u
+typedef struct ops_row_any {
+    uint32_t items; /* of a group, compiled in */
+    uint32_t along, width;
+    uint32_t q, p;      /* places of both coordinates in the number of a work-item */
+    uint32_t turn;      /* elements of a work-item in a step of the special kernel */
+    uint32_t block;     /* the same in a block of steps, not a logarithm */
+    uint32_t pairs;     /* work-items of a subgroup along the axis */
+    uint32_t halves;    /* those along the axis where there are no subgroups */
+    uint32_t subgroups; /* along the axis, their number; 1 without */
+} ops_row_any;
 
 typedef struct ops_row_pass {
     const ops_row_program *program;
@@ -44,6 +58,7 @@ typedef struct ops_row_pass {
     ops_axis axis;
     ops_reduce_layout group;
     ops_layout layout;
+    ops_row_any any;
     uint32_t slice_length;
     int64_t slice_stride, mean_length;
     ops_row_emitter *emitter; /* memory for ops_row_emit */

@@ -1,0 +1,161 @@
+/* General kernels of rows, for any number of work-items along the axis, width of chunks and length
+ * of steps: these are scalars, and elements are read one by one, in the order of fold.h. A group is
+ * a row of work-items, which the scalars divide among outputs and axis. */
+#include "rows_emitter.h"
+
+/* The work-item's output, and its place among those along the axis. */
+static void find_lane(ops_row_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    ops_reduce_lane *lane = &e->lane;
+    const hal_ir_value one = hal_ir_u32(b, 1), id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    const hal_ir_value along = hal_ir_shl(b, one, e->any.along);
+    const hal_ir_value outputs = hal_ir_shr(b, hal_ir_u32(b, e->pass->any.items), e->any.along);
+    lane->q = hal_ir_and(b, hal_ir_shr(b, id, e->any.q), hal_ir_sub(b, along, one));
+    lane->p = hal_ir_and(b, hal_ir_shr(b, id, e->any.p), hal_ir_sub(b, outputs, one));
+    lane->item = hal_ir_add(b, hal_ir_shl(b, lane->p, e->any.along), lane->q);
+    hal_ir_value output = hal_ir_mul(b, ops_value_cast(b, e->values.type, ops_index_group(b)),
+                                     ops_value_cast(b, e->values.type, outputs));
+    output = hal_ir_add(b, output, ops_value_cast(b, e->values.type, lane->p));
+    lane->inside = hal_ir_lt(b, output, e->values.total);
+    for (uint32_t view = 0; view < e->pass->layout.view_count; view++) {
+        lane->index[view] = e->values.base[view];
+    }
+    ops_layout_offset(b, &e->pass->layout, &e->values, output, e->pass->layout.rank, lane->index);
+}
+
+void ops_row_any_declare(ops_row_emitter *e)
+{
+    static const char *const names[OPS_ROW_ANY_SCALARS] = {
+        "along", "width", "q", "p", "turn", "block", "pairs", "halves", "subgroups"};
+    hal_ir_value values[OPS_ROW_ANY_SCALARS];
+    for (uint32_t i = 0; i < OPS_ROW_ANY_SCALARS; i++) {
+        values[i] = hal_ir_scalar_value(e->b, names[i], HAL_TYPE_U32);
+    }
+    e->any.along = values[0];
+    e->any.width = values[1];
+    e->any.q = values[2];
+    e->any.p = values[3];
+    e->any.turn = values[4];
+    e->any.block = values[5];
+    e->any.pairs = values[6];
+    e->any.halves = values[7];
+    e->any.subgroups = values[8];
+    find_lane(e);
+}
+
+/* The place on the axis of the work-item's element `n`. */
+static hal_ir_value place_of(ops_row_emitter *e, hal_ir_value n)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value chunk = hal_ir_shr(b, n, e->any.width);
+    const hal_ir_value in_chunk = hal_ir_sub(b, n, hal_ir_shl(b, chunk, e->any.width));
+    hal_ir_value place = hal_ir_add(b, hal_ir_shl(b, chunk, e->any.along), e->lane.q);
+    place = hal_ir_add(b, hal_ir_shl(b, place, e->any.width), in_chunk);
+    return hal_ir_add(b, e->start, place);
+}
+
+/* The work-item's elements from number `from` to `to`, one for each chain at a time. */
+static void emit_elements(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
+                          hal_ir_value from, hal_ir_value to)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t chains = e->pass->group.chains;
+    hal_ir_value n = hal_ir_for(b, from, to, hal_ir_u32(b, chains));
+    for (uint32_t i = 0; i < chains; i++) {
+        ops_row_batch batch = {.chunks = 1, .slot = i};
+        batch.first = place_of(e, i == 0 ? n : hal_ir_add(b, n, hal_ir_u32(b, i)));
+        batch.inside[0] = hal_ir_lt(b, batch.first, e->end);
+        ops_row_emit_batch(e, phase, needed, &batch);
+    }
+    hal_ir_end(b);
+}
+
+/* Nested sums are emptied after each block of whole steps; what is left of the last step is added
+ * at the end, as in the special kernel. */
+void ops_row_any_loop(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    const hal_ir_value count = hal_ir_sub(b, e->end, e->start);
+    const hal_ir_value chunk = hal_ir_add(b, e->any.along, e->any.width);
+    hal_ir_value all = hal_ir_sub(b, hal_ir_shl(b, one, chunk), one);
+    all = hal_ir_shr(b, hal_ir_add(b, count, all), chunk);
+    all = hal_ir_shl(b, all, e->any.width);
+    bool is_nested = false;
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        is_nested |= ops_row_is_reduced_in(e, v, phase) && ops_row_is_nested(e, v);
+    }
+    if (!is_nested) {
+        emit_elements(e, phase, needed, zero, all);
+        return;
+    }
+    const hal_ir_value step = hal_ir_add(b, e->any.along, e->any.turn);
+    const hal_ir_value whole = hal_ir_shl(b, hal_ir_shr(b, count, step), e->any.turn);
+    hal_ir_value from = hal_ir_for(b, zero, whole, e->any.block);
+    emit_elements(e, phase, needed, from, hal_ir_min(b, hal_ir_add(b, from, e->any.block), whole));
+    ops_row_flush_chains(e, phase);
+    hal_ir_end(b);
+    emit_elements(e, phase, needed, whole, all);
+}
+
+static void state_store(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared,
+                        hal_ir_value guard, ops_state state)
+{
+    hal_ir_store_wide(e->b, shared.values, e->lane.item, 0, guard, state.value);
+    if (ops_fold_has_place(kind)) {
+        hal_ir_store_wide(e->b, shared.places, e->lane.item, 0, guard, state.place);
+    }
+}
+
+static ops_state state_load(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared,
+                            hal_ir_value index, hal_ir_value guard)
+{
+    ops_state state = {hal_ir_load_wide(e->b, shared.values, index, 0, 1, guard), HAL_IR_NONE};
+    if (ops_fold_has_place(kind)) {
+        state.place = hal_ir_load_wide(e->b, shared.places, index, 0, 1, guard);
+    }
+    return state;
+}
+
+/* Folds the state `distance` further into the work-item's own. */
+static void fold_at(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared,
+                    hal_ir_value distance, hal_ir_value guard)
+{
+    ops_state x = state_load(e, kind, shared, e->lane.item, guard);
+    hal_ir_value other = hal_ir_add(e->b, e->lane.item, distance);
+    ops_state y = state_load(e, kind, shared, other, guard);
+    state_store(e, kind, shared, guard, ops_fold(e->b, kind, x, y));
+    hal_ir_barrier(e->b);
+}
+
+/* In the order of ops_fold_group: neighbours pairwise within a subgroup, then one subgroup after
+ * the other; without subgroups, the upper half of the work-items into the lower one. */
+ops_state ops_row_any_fold(ops_row_emitter *e, uint32_t kind, ops_state state,
+                           ops_fold_memory shared)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    state_store(e, kind, shared, HAL_IR_NONE, state);
+    hal_ir_barrier(b);
+    hal_ir_value level = hal_ir_for(b, zero, e->any.pairs, one);
+    hal_ir_value distance = hal_ir_shl(b, one, level);
+    hal_ir_value rest = hal_ir_sub(b, hal_ir_add(b, distance, distance), one);
+    fold_at(e, kind, shared, distance, hal_ir_eq(b, hal_ir_and(b, e->lane.q, rest), zero));
+    hal_ir_end(b);
+    level = hal_ir_for(b, zero, e->any.halves, one);
+    distance = hal_ir_shl(b, one, hal_ir_sub(b, hal_ir_sub(b, e->any.halves, level), one));
+    fold_at(e, kind, shared, distance, hal_ir_lt(b, e->lane.q, distance));
+    hal_ir_end(b);
+    const hal_ir_value first = hal_ir_shl(b, e->lane.p, e->any.along);
+    state = state_load(e, kind, shared, first, HAL_IR_NONE);
+    ops_state sum = {hal_ir_var(b, state.value), HAL_IR_NONE};
+    sum.place = state.place == HAL_IR_NONE ? HAL_IR_NONE : hal_ir_var(b, state.place);
+    hal_ir_value i = hal_ir_for(b, one, e->any.subgroups, one);
+    hal_ir_value at = hal_ir_add(b, first, hal_ir_shl(b, i, e->any.pairs));
+    ops_state next =
+        ops_fold(b, kind, ops_row_chain_get(e, &sum), state_load(e, kind, shared, at, HAL_IR_NONE));
+    ops_row_chain_set(e, &sum, next);
+    hal_ir_end(b);
+    return ops_row_chain_get(e, &sum);
+}
