@@ -70,10 +70,11 @@ static ops_array *pointwise(program_run *run)
 
 static ops_array *reduction(program_run *run)
 {
-    static const ops_reduction kinds[] = {OPS_REDUCE_SUM, OPS_REDUCE_MAX, OPS_REDUCE_MEAN};
+    static const ops_reduction kinds[] = {OPS_REDUCE_SUM, OPS_REDUCE_MAX, OPS_REDUCE_MEAN,
+                                          OPS_REDUCE_ARGMAX, OPS_REDUCE_PRODUCT};
     ops_array *x = any_input(run);
     const int32_t axis = (int32_t)draw(run, 1, ops_array_get_rank(x)) - 1;
-    return ops_array_reduce(kinds[draw(run, 1, 3) - 1], axis, 0, x);
+    return ops_array_reduce(kinds[draw(run, 1, 5) - 1], axis, 0, x);
 }
 
 /* Sums of so many steps that they have two levels, of what the kernel computes itself. */
