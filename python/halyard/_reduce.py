@@ -1,13 +1,12 @@
-"""Reductions, running sums, and the standard's functions that sort, search and find sets. Products
-are composed of log2(n) steps; positions of true elements and binary searches are found on the
-host."""
+"""Reductions, running sums, and the standard's functions that sort, search and find sets.
+Positions of true elements and binary searches are found on the host."""
 from collections import namedtuple as _namedtuple
 
 from . import _core
 from . import _dtypes as dt
 from ._core import Array
 from ._create import asarray, cast, filled, full, like, scalar, _share
-from ._elementwise import binary, check_array, sqrt, unary, where
+from ._elementwise import binary, check_array, sqrt, where
 from ._index import take
 from ._move import axes_of, axis_of, concat
 
@@ -16,9 +15,9 @@ __all__ = ["all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumula
            "searchsorted", "softmax", "sort", "std", "sum", "unique_all", "unique_counts",
            "unique_inverse", "unique_values", "var"]
 
-SUM, MEAN, MAX, MIN, ARGMAX = range(5)
+SUM, MEAN, MAX, MIN, ARGMAX, PRODUCT, ARGMIN = range(7)  # ops_reduction
 SCAN_SUM, SCAN_PRODUCT = range(2)
-_any_of, _sum_of, _min_of, _max_of = any, sum, min, max
+_max_of = max
 
 
 def _lengths(x, axes):
@@ -67,25 +66,9 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     check_array("prod", x)
     x = cast(x, _sum_dtype(x.dtype, dtype))
     axes = axes_of(x.ndim, axis)
-    shape = _result_shape(x, axes, keepdims)
     if x.size == 0:
-        return filled(x._context, x.dtype, shape, 1)
-    for i in axes:
-        x = _product_along(x, i)
-    return _core.reshape(x, shape) if axes else _share(x)
-
-
-def _product_along(x, axis):
-    """The product along an axis, which keeps length 1, by halves."""
-    while x.shape[axis] > 1:
-        length = x.shape[axis]
-        half = length // 2
-        made = binary("mul", _core.slice(x, axis, 0, half, 1), _core.slice(x, axis, half, half, 1))
-        if length % 2:
-            last = _core.slice(x, axis, length - 1, 1, 1)
-            made = binary("mul", made, last) if half == 1 else _core.concatenate(axis, [made, last])
-        x = made
-    return x
+        return filled(x._context, x.dtype, _result_shape(x, axes, keepdims), 1)
+    return reduced(x, PRODUCT, axes, keepdims)
 
 
 def mean(x, /, *, axis=None, keepdims=False):
@@ -172,17 +155,16 @@ def count_nonzero(x, /, *, axis=None, keepdims=False):
 def argmax(x, /, *, axis=None, keepdims=False):
     """The index of the first greatest element along ``axis`` (None: of the flat array), int64."""
     check_array("argmax", x)
-    return _position("argmax", x, axis, keepdims)
+    return _position("argmax", x, ARGMAX, axis, keepdims)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
     """The index of the first least element along ``axis`` (None: of the flat array), int64."""
     check_array("argmin", x)
-    # The complement has the reverse order, also of unsigned integers and of the least integer.
-    return _position("argmin", unary("neg" if dt.is_float(x.dtype) else "not", x), axis, keepdims)
+    return _position("argmin", x, ARGMIN, axis, keepdims)
 
 
-def _position(name, x, axis, keepdims):
+def _position(name, x, reduction, axis, keepdims):
     ndim = x.ndim
     if axis is None:
         x, axis = _core.reshape(x, (x.size,)), 0
@@ -193,7 +175,7 @@ def _position(name, x, axis, keepdims):
     shape = _result_shape(x, (axis,), keepdims)
     if x.size == 0:
         return filled(x._context, dt.int64, shape, 0)
-    made = cast(_core.reduce(ARGMAX, axis, keepdims, x), dt.int64)
+    made = cast(_core.reduce(reduction, axis, keepdims, x), dt.int64)
     return _core.reshape(made, (1,) * ndim) if keepdims and ndim else made
 
 

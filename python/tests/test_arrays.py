@@ -133,6 +133,9 @@ def test_order_and_sets():
     assert hx.cumulative_sum(hx.arange(1, 6), include_initial=True).tolist() == [0, 1, 3, 6, 10, 15]
     assert hx.cumulative_prod(rows, axis=1).tolist() == [[3, 3, 6], [9, 63, 504]]
     assert hx.prod(hx.arange(1, 8)).item() == 5040
+    assert hx.argmin(hx.asarray([3, -2, -2])).item() == 1
+    assert hx.argmin(hx.asarray([3.0, math.nan, -2.0])).item() == 1
+    assert hx.argmin(hx.asarray([[7, 2], [3, 9]], dtype=hx.uint8), axis=0).tolist() == [1, 0]
 
 
 def test_products():
