@@ -1,12 +1,14 @@
 /* process.c: promise 26: what entries leave of the process that hosts the plugin, and kernels that
  * are created and run under another locale, floating-point environment, and traps. */
 #include <fenv.h>
+#include <float.h>
 #include <hal/hal.h>
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +26,8 @@ typedef struct host_state {
     stack_t alternate;
     char locale[128], folder[PATH_MAX];
     fenv_t environment;
-    int rounding, cancel_state;
+    int rounding, traps, cancel_state;
+    bool has_denormals;
 } host_state;
 
 static void state_read(host_state *state)
@@ -32,6 +35,12 @@ static void state_read(host_state *state)
     memset(state, 0, sizeof *state);
     fegetenv(&state->environment);
     state->rounding = fegetround();
+#ifdef __GLIBC__
+    state->traps = fegetexcept();
+#endif
+    volatile float smallest = FLT_MIN;
+    smallest /= 2;
+    state->has_denormals = smallest != 0;
     for (int i = 1; i <= SIGNALS; i++) {
         sigaction(i, NULL, &state->handlers[i]);
     }
@@ -51,6 +60,7 @@ static void state_write(const host_state *state)
         sigaction(i, &state->handlers[i], NULL);
     }
     pthread_sigmask(SIG_SETMASK, &state->mask, NULL);
+    sigaltstack(&state->alternate, NULL);
     setlocale(LC_ALL, state->locale);
     if (state->folder[0] && chdir(state->folder) != 0) {
         return; /* the folder is gone */
@@ -77,6 +87,10 @@ static void state_check(case_run *run, const host_state *before, const char *wha
                "%s: the working folder is %s instead of %s", what, now.folder, before->folder);
     case_check(run, now.rounding == before->rounding, "%s: the rounding mode is %d instead of %d",
                what, now.rounding, before->rounding);
+    case_check(run, now.traps == before->traps, "%s: the traps are %#x instead of %#x", what,
+               (unsigned)now.traps, (unsigned)before->traps);
+    case_check(run, now.has_denormals == before->has_denormals, "%s: denormals are %s", what,
+               now.has_denormals ? "kept" : "flushed");
     case_check(run, now.cancel_state == before->cancel_state,
                "%s: cancellation of the thread was switched", what);
 }

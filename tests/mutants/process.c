@@ -290,6 +290,50 @@ static void rounding_left(hal_plugin *table)
     table->submit = submit_and_round;
 }
 
+static hal_status submit_and_flush(hal_plugin_queue *queue, const hal_batch *batch,
+                                   const hal_plugin_wait *waits, uint32_t wait_count,
+                                   uint64_t value)
+{
+    const hal_status status = wrap_inside()->submit(queue, batch, waits, wait_count, value);
+#ifdef __x86_64__
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040u); /* FTZ, DAZ */
+#endif
+    return status;
+}
+
+static void flush_left(hal_plugin *table)
+{
+    table->submit = submit_and_flush;
+}
+
+static hal_status create_with_traps(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                    hal_plugin_kernel **kernel)
+{
+    const hal_status status = wrap_inside()->kernel_create(device, ir, kernel);
+    feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_DIVBYZERO);
+    return status;
+}
+
+static void traps_left(hal_plugin *table)
+{
+    table->kernel_create = create_with_traps;
+}
+
+static hal_status create_on_stack(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                  hal_plugin_kernel **kernel)
+{
+    static char memory[1 << 16];
+    const stack_t own = {.ss_sp = memory, .ss_size = sizeof memory};
+    sigaltstack(&own, NULL);
+    return wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+static void stack_left(hal_plugin *table)
+{
+    table->kernel_create = create_on_stack;
+}
+
 /* ---- Kernels that are created in another environment ---- */
 
 static void f32_constants_edit(wrap_ir *ir, uint32_t (*edit)(uint32_t bits))
@@ -352,6 +396,9 @@ const mutant mutants_process[] = {{.name = "ir_kept", .table = ir_kept},
                                   {.name = "locale_left", .table = locale_left},
                                   {.name = "folder_left", .table = folder_left},
                                   {.name = "rounding_left", .table = rounding_left},
+                                  {.name = "flush_left", .table = flush_left},
+                                  {.name = "traps_left", .table = traps_left},
+                                  {.name = "stack_left", .table = stack_left},
                                   {.name = "locale_constants", .ir = locale_constants},
                                   {.name = "rounding_constants", .ir = rounding_constants},
                                   {.name = "create_divides", .ir = create_divides},
