@@ -168,6 +168,42 @@ static void moved_elements(array_run *r, ops_array *const *x)
     array_note(r, ops_array_copy(ops_array_slice(x[4], 1, 8, 3, -3)), "a copy of a view");
 }
 
+/* Views of products and sums that are not computed yet, as gates of a recurrent step. */
+static void gates(array_run *r, ops_array *const *x)
+{
+    ops_array *z = ops_add(ops_mul(x[0], x[1]), x[2]), *bent = ops_array_transpose(z, 0, 1);
+    ops_array *a = ops_array_slice(z, 1, 0, 4, 2), *b = ops_array_slice(z, 1, 1, 4, 2);
+    ops_array *h = ops_mul(ops_sigmoid(a), ops_tanh(b));
+    array_note(r, h, "gates of slices");
+    array_note(r, ops_reduce_sum(ops_array_slice(ops_square(bent), 0, 2, 5, 1), 1),
+               "a sum of a part of a turned sum");
+    array_note(r, ops_array_concatenate(1, (ops_array *[]){ops_neg(h), ops_exp(a), b}, 3),
+               "parts computed in place");
+}
+
+/* Parts replaced: of an array that others hold, and of one that nothing else holds. */
+static void replaced_parts(array_run *r, ops_array *const *x)
+{
+    ops_tensor all, part, turned;
+    ops_array *y = ops_abs(x[0]);
+    if (ops_array_describe(y, &all) != HAL_OK ||
+        ops_tensor_slice(&all, 0, 1, 3, 2, &part) != HAL_OK ||
+        ops_tensor_transpose(&all, 0, 1, &turned) != HAL_OK ||
+        ops_tensor_slice(&turned, 0, 6, 3, -3, &turned) != HAL_OK) {
+        array_check(r->run, NULL, "parts of an array");
+        return;
+    }
+    ops_array *z = ops_array_update(y, &part, ops_neg(ops_array_slice(x[1], 0, 0, 1, 1)));
+    ops_array *twice =
+        ops_array_update(z, &turned, ops_array_transpose(ops_array_slice(x[2], 1, 3, 1, 1), 0, 1));
+    array_note(r, ops_sub(twice, y), "what replaced columns change");
+    array_note(r, z, "replaced rows");
+    ops_array *sum = ops_add(x[0], x[1]);
+    ops_array *last = ops_array_update(sum, &part, ops_array_slice(ops_exp(x[2]), 0, 2, 3, 1));
+    ops_array_release(sum);
+    array_note(r, last, "rows replaced in place");
+}
+
 static void several_axes(array_run *r, ops_array *const *x)
 {
     static const int64_t cube[3] = {3, -1, 3};
@@ -273,6 +309,8 @@ static const kind kinds[] = {{"long_chain", long_chain},
                              {"views_of_deferred", views_of_deferred},
                              {"reshaped_copies", reshaped_copies},
                              {"moved_elements", moved_elements},
+                             {"gates", gates},
+                             {"replaced_parts", replaced_parts},
                              {"several_axes", several_axes},
                              {"constants", constants},
                              {"casts", casts},

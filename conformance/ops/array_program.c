@@ -104,10 +104,38 @@ static ops_array *product(array_run *r, ops_array *x, ops_array *y)
                : unary(r, x);
 }
 
+/* x and what is computed of it, one after the other, as far as that stays small. */
+static ops_array *join(array_run *r, ops_array *x)
+{
+    const uint32_t rank = ops_array_get_rank(x);
+    if (rank == 0 || 3 * ops_array_get_element_count(x) > MOST_ELEMENTS) {
+        return unary(r, x);
+    }
+    ops_array *const parts[3] = {unary(r, x), below(r, 2) != 0 ? x : unary(r, x), unary(r, x)};
+    return ops_array_concatenate((int32_t)below(r, rank), parts, 2 + below(r, 2));
+}
+
+/* x with half of an axis replaced by what is computed of a row of it. */
+static ops_array *update(array_run *r, ops_array *x)
+{
+    const uint32_t rank = ops_array_get_rank(x), axis = rank > 0 ? below(r, rank) : 0;
+    ops_tensor all, part;
+    if (rank == 0 || ops_array_get_length(x, (int32_t)axis) == 0) {
+        return unary(r, x);
+    }
+    const int64_t count = (ops_array_get_length(x, (int32_t)axis) + 1) / 2;
+    const int64_t values = below(r, 2) != 0 ? count : 1;
+    if (ops_array_describe(x, &all) != HAL_OK ||
+        ops_tensor_slice(&all, (int32_t)axis, 2 * count - 2, count, -2, &part) != HAL_OK) {
+        return NULL;
+    }
+    return ops_array_update(x, &part, unary(r, ops_array_slice(x, (int32_t)axis, 0, values, 1)));
+}
+
 static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
 {
     const hal_type type = ops_array_get_type(x);
-    switch (below(r, 12)) {
+    switch (below(r, 14)) {
     case 0:
     case 1:
     case 2:
@@ -127,6 +155,10 @@ static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
         return ops_array_cast(below(r, 2) != 0 ? HAL_TYPE_F32 : HAL_TYPE_I32, x);
     case 10:
         return reduction(r, x);
+    case 11:
+        return join(r, x);
+    case 12:
+        return update(r, x);
     default:
         return product(r, x, y);
     }

@@ -182,6 +182,27 @@ static ops_array *make_view(machine *m, uint32_t what, ops_array *x)
 }
 
 /* One call; `is_far` is set when an operand is. */
+/* An update of a slice, or of whatever strides the bytes say. */
+static ops_array *make_update(machine *m, ops_array *x, ops_array *value)
+{
+    ops_tensor part;
+    if (!x || ops_array_describe(x, &part)) {
+        m->is_null_given |= !x;
+        return ops_array_update(x, NULL, value);
+    }
+    const uint32_t axis = next(m) % 9;
+    if (next(m) % 2) {
+        const int64_t start = next_length(m), count = next_length(m);
+        ops_tensor_slice(&part, (int32_t)axis, start, count, next_length(m), &part);
+    } else if (axis < OPS_MAX_RANK) {
+        part.offset = next_length(m);
+        part.stride[axis] = next_length(m);
+        part.shape[axis] = next_length(m);
+        part.rank = next(m) % 10;
+    }
+    return ops_array_update(x, &part, value);
+}
+
 static ops_array *make(machine *m, uint32_t what, int *is_far)
 {
     static const uint8_t zeros[MOST_ELEMENTS * 8];
@@ -231,6 +252,12 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
         ops_array *y = operand(m, is_far);
         return ops_array_matmul(x, y, next(m) % 4);
     }
+    case 21: {
+        ops_array *const parts[3] = {x, operand(m, is_far), operand(m, is_far)};
+        return ops_array_concatenate((int32_t)(next(m) % 9), parts, 1 + next(m) % 3);
+    }
+    case 22:
+        return make_update(m, x, operand(m, is_far));
     default:
         return make_view(m, what, x);
     }

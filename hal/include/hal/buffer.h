@@ -32,6 +32,12 @@ HAL_API hal_buffer *hal_buffer_retain(hal_buffer *buffer);
  * Threads: any. Errors: none. */
 HAL_API void hal_buffer_release(hal_buffer *buffer);
 
+/* Whether there are other references than the caller's: 0 says that nobody else can read or write
+ * the buffer, except work that is recorded already.
+ * Threads: any; another holder may add or release a reference meanwhile. Errors: none; null gives
+ * 0. */
+HAL_API int hal_buffer_is_shared(const hal_buffer *buffer);
+
 /* Return the requested size in bytes, the kind and the device of a buffer.
  * Ownership: the device is not retained for the caller. Threads: any. Errors: none; a null buffer
  * returns 0 and null. */

@@ -119,8 +119,7 @@ void hal_buffer_unref(hal_buffer *buffer)
     if (is_only) { /* no other thread changes it */
         atomic_store_explicit(&buffer->references, 0, memory_order_relaxed);
     }
-    if (is_only ||
-        atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
+    if (is_only || atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1) {
         hal_pool *pool = buffer->device->pool;
         hal_memory *memory = atomic_load(&buffer->memory);
         if (hal_hooks_on(HAL_HOOK_CALLS)) {
@@ -132,6 +131,13 @@ void hal_buffer_unref(hal_buffer *buffer)
         }
         hal_pool_give(pool, memory);
     }
+}
+
+int hal_buffer_is_shared(const hal_buffer *buffer)
+{
+    const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_is_shared");
+    return buffer && status == HAL_OK &&
+           atomic_load_explicit(&buffer->references, memory_order_acquire) > 1;
 }
 
 uint64_t hal_buffer_get_bytes(const hal_buffer *buffer)

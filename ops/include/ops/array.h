@@ -258,6 +258,44 @@ HAL_API ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *in
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_copy(ops_array *x);
 
+/* ---- Replacing a part ---- */
+
+/* Describes the elements of an array as a tensor in row-major order, without memory: what
+ * ops_tensor_slice and the other views of tensors make parts of, for ops_array_update.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT for null. */
+HAL_API hal_status ops_array_describe(const ops_array *array, HAL_OUT ops_tensor *tensor);
+
+/* x with the elements of `view` replaced by `value`, which has x's type and is broadcast to the
+ * view's shape. `view` is a part of ops_array_describe(x), whose elements do not overlap; its
+ * buffer is ignored.
+ *
+ *     ops_tensor all, rows;                    // x[2:4] = value
+ *     ops_array_describe(x, &all);
+ *     ops_tensor_slice(&all, 0, 2, 2, 1, &rows);
+ *     ops_array *updated = ops_array_update(x, &rows, value);
+ *     ops_array_release(x);                    // before updated is computed: x's memory is used
+ *     x = updated;
+ *
+ * The result takes the memory of x if, when it is computed, no caller or scope has a reference to
+ * x, no other deferred operation reads x, and no other array, tensor or graph holds the memory; if
+ * the value is what reads x, it is computed first. Otherwise x is copied. A value that nothing else
+ * reads is computed straight into its place.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_update(ops_array *x, const ops_tensor *view, ops_array *value);
+
+/* Whether the array is in memory that nothing else holds: it has one reference, no deferred
+ * operation reads it, and no view, tensor or graph shares its buffer. An array that is not computed
+ * yet gives 0.
+ * Threads: the queue's. Errors: none; null gives 0. */
+HAL_API int ops_array_is_sole_holder(const ops_array *array);
+
+/* Computes the array and takes its memory: the tensor describes it, and the array is released. The
+ * memory may be written from now on.
+ * Ownership: the tensor holds the buffer's only reference until ops_tensor_release. Threads: the
+ * queue's. Errors: as ops_array_evaluate; INVALID_STATE unless ops_array_is_sole_holder, and then
+ * the array stays as it was, computed. */
+HAL_API hal_status ops_array_take_buffer(ops_array *array, HAL_OUT ops_tensor *tensor);
+
 /* ---- Settings and statistics ---- */
 
 /* Turns fusion off (0) or on. Without it every call records its own kernel at once.

@@ -6,6 +6,7 @@
 #include "fusion_cluster.h"
 #include "matmul.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Of what is inlined for one, two and any number of operands. */
@@ -93,8 +94,9 @@ static hal_status node_shrink_cluster(ops_array *node, bool *is_done)
 FOR_EACH_COUNT void node_set_order(ops_array *node, ops_array *const *operands, uint32_t count,
                                    const ops_result *result)
 {
-    const int has_order =
-        node->operation >= OPS_OPERATION_UNARY && node->operation <= OPS_OPERATION_LOG_SOFTMAX;
+    const bool has_order =
+        (node->operation >= OPS_OPERATION_UNARY && node->operation <= OPS_OPERATION_LOG_SOFTMAX) ||
+        node->operation == OPS_OPERATION_UPDATE;
     bool is_reordered = false;
     for (uint32_t i = 0; i < count; i++) {
         is_reordered |= operands[i]->is_reordered;
@@ -171,6 +173,19 @@ FOR_EACH_COUNT ops_array *node_defer(ops_arrays *arrays, ops_operation operation
     return node;
 }
 
+static ops_tensor *node_copy_target(const char *function, const ops_tensor *target)
+{
+    ops_tensor *copy = malloc(sizeof *copy);
+    if (!copy) {
+        hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: the host has no %zu bytes for a view",
+                       function, sizeof *copy);
+        return NULL;
+    }
+    *copy = *target;
+    copy->buffer = NULL;
+    return copy;
+}
+
 int64_t *ops_result_own_shape(ops_result *result)
 {
     memcpy(result->own, result->shape, result->rank * sizeof *result->own);
@@ -215,7 +230,14 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     if (!node) {
         return NULL;
     }
-    if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_ONE_HOT) {
+    if (operation == OPS_OPERATION_UPDATE) {
+        node->update_target = node_copy_target(function, result->target);
+        if (!node->update_target) {
+            ops_node_release(node);
+            return NULL;
+        }
+    }
+    if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_UPDATE) {
         for (uint32_t i = 0; i < count; i++) {
             operands[i]->needs_memory = 1;
         }

@@ -10,8 +10,9 @@ typedef struct ops_result {
     uint32_t rank, axis;
     const int64_t *shape; /* that of an operand, or `own` */
     int64_t own[OPS_MAX_RANK];
-    const ops_tensor *like; /* of a copy: the tensor whose dense strides it gets; null: its operands
-                             * decide */
+    const ops_tensor *like;   /* of a copy or update: the tensor whose dense strides it gets; null:
+                             * its operands decide */
+    const ops_tensor *target; /* of an update: what is replaced, in memory with these strides */
 } ops_result;
 
 /* A result with the type and shape of x. */

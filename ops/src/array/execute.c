@@ -3,11 +3,14 @@
 #include "execute.h"
 
 #include "fusion_record.h"
+#include "placement.h"
 #include "tensor/compile_policy.h"
 
 /* How to execute; passed down. */
 typedef struct execution {
-    bool fuse;                    /* 0: one kernel per operation */
+    hal_status (*compute)(const ops_compute *compute, ops_array *root, ops_array *const *others,
+                          uint32_t other_count); /* node_compute */
+    bool fuse;                                   /* 0: one kernel per operation */
     const ops_array *host_result; /* is computed into host memory where that is allowed, or null */
 } execution;
 
@@ -79,6 +82,12 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
     while (made < stored && status == HAL_OK) {
         ops_array *output = plan->outputs[made];
         const uint64_t bytes = view_bytes(&output->view);
+        if (ops_node_is_placed(output)) {
+            output->in_host_memory =
+                hal_buffer_get_kind(output->view.buffer) == HAL_MEMORY_DOWNLOAD;
+            buffers[made++] = hal_buffer_retain(output->view.buffer);
+            continue;
+        }
         output->in_host_memory = (uint8_t)node_is_read_directly(output, bytes, how);
         status = hal_buffer_create(device,
                                    output->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
@@ -236,6 +245,18 @@ static uint32_t plan_list_nodes(const ops_fusion_plan *plan,
     return count;
 }
 
+/* Computes a node whose operands are computed into its memory. */
+static hal_status node_assemble(ops_array *root, const execution *how)
+{
+    const ops_compute compute = {.node = how->compute, .user = how};
+    if (root->operation == OPS_OPERATION_UPDATE) {
+        return ops_update_compute(root, &compute);
+    }
+    root->in_host_memory = (uint8_t)node_is_read_directly(root, view_bytes(&root->view), how);
+    return ops_concatenation_compute(
+        root, root->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE, &compute);
+}
+
 /* Computes a deferred node, and others with it where they fit into its kernel. What has to be
  * computed first recurses, at most OPS_DEFERRED_DEPTH plans and the operations of one plan deep.
  * `wanted`: sums of the node, made where its kernel can; null: none are wanted. */
@@ -252,6 +273,11 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
             ops_node_is_missing(root);
         }
         return status;
+    }
+    if (root->operation == OPS_OPERATION_UPDATE ||
+        (how->fuse && root->operation == OPS_OPERATION_CONCATENATE &&
+         ops_concatenation_may_place(root))) {
+        return node_assemble(root, how);
     }
     ops_array *first;
     while ((first = ops_fusion_plan_make(&plan, root, how->fuse,
@@ -287,7 +313,7 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         return status;
     }
     /* One kernel per operation. */
-    const execution single = {.fuse = 0, .host_result = how->host_result};
+    const execution single = {.fuse = 0, .host_result = how->host_result, .compute = how->compute};
     ops_array *nodes[2 * OPS_CLUSTER_OPERATIONS + 1];
     const uint32_t count = plan_list_nodes(&plan, nodes);
     status = HAL_OK;
@@ -297,6 +323,12 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         }
     }
     return status;
+}
+
+static hal_status node_compute(const ops_compute *compute, ops_array *root,
+                               ops_array *const *others, uint32_t other_count)
+{
+    return node_execute(root, others, other_count, compute->user, NULL);
 }
 
 static hal_status execute_all(ops_array *const *arrays, uint32_t count, const execution *how)
@@ -315,7 +347,7 @@ static hal_status execute_all(ops_array *const *arrays, uint32_t count, const ex
 
 hal_status ops_execute(ops_array *const *arrays, uint32_t count)
 {
-    const execution how = {.fuse = count && arrays[0]->owner->fusion};
+    const execution how = {.fuse = count && arrays[0]->owner->fusion, .compute = node_compute};
     return execute_all(arrays, count, &how);
 }
 
@@ -326,6 +358,8 @@ hal_status ops_execute_for_host(ops_array *array)
     const bool is_view = array->operation == OPS_OPERATION_VIEW;
     const ops_array *x = is_view ? ops_view_source(array) : array;
     const bool has_other_uses = array->uses > 0 || (is_view && (x->uses > 1 || x->references > 0));
-    const execution how = {.fuse = array->owner->fusion, .host_result = has_other_uses ? NULL : x};
+    const execution how = {.fuse = array->owner->fusion,
+                           .host_result = has_other_uses ? NULL : x,
+                           .compute = node_compute};
     return execute_all(&array, 1, &how);
 }

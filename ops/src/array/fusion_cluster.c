@@ -305,12 +305,6 @@ static hal_ir_value node_emit(hal_ir_builder *b, const ops_array *node, const ha
     }
 }
 
-bool ops_fusion_cluster_may_join(const ops_array *node, const ops_array *operand)
-{
-    return ops_node_is_elementwise(operand) && !operand->needs_memory &&
-           ops_node_is_elementwise(node) && ops_node_has_shape_of(node, operand);
-}
-
 bool ops_cluster_view_joins(const ops_array *view)
 {
     if (!view->is_fusible || !ops_node_is_view(view) || view->needs_memory) {

@@ -50,10 +50,7 @@ typedef struct ops_fusion_cluster {
     ops_array *excess; /* of a cluster beyond the limits: the node to compute first */
 } ops_fusion_cluster;
 
-/* Whether an operand of `node` can be computed in the node's kernel. */
-bool ops_fusion_cluster_may_join(const ops_array *node, const ops_array *operand);
-
-/* The same for operand `number` of a node. */
+/* Whether operand `number` of a node can be computed in the node's kernel. */
 static inline bool ops_fusion_cluster_takes_operand(const ops_array *node, uint32_t number)
 {
     return ops_node_is_elementwise(node) && (node->same_shape >> number & 1) &&

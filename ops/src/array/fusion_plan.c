@@ -41,7 +41,9 @@ static ops_array *cluster_find_operand_of_leaf(const ops_fusion_cluster *cluster
 static bool plan_can_anchor(const ops_fusion_plan *plan, uint32_t leaf)
 {
     const ops_fusion_cluster *cluster = &plan->epilogue;
+    const bool is_product = cluster->leaves[leaf]->operation == OPS_OPERATION_MATMUL;
     return plan->fuse && cluster->leaf_frames[leaf] == 0 &&
+           !(is_product && ops_node_is_placed(plan->roots[0])) &&
            ops_fusion_cluster_may_follow(plan->roots[0], cluster->leaves[leaf]) &&
            cluster->output_count == 1 &&
            cluster->leaf_count - 1 + ANCHOR_BINDINGS <= plan->context->info->max_bindings &&
@@ -291,6 +293,19 @@ static void plan_append_input(const ops_fusion_plan *plan, uint32_t i, ops_cache
     }
 }
 
+/* Where a placed output is, and the first output in the same memory. */
+static void plan_append_place(const ops_fusion_plan *plan, uint32_t i, ops_cache_key *key)
+{
+    const ops_tensor *view = &plan->outputs[i]->view;
+    uint32_t form[2] = {i, 0};
+    while (plan->outputs[form[1]]->view.buffer != view->buffer) {
+        form[1]++;
+    }
+    ops_cache_key_append(key, form, sizeof form);
+    ops_cache_key_append(key, view->stride, view->rank * sizeof *view->stride);
+    ops_cache_key_append(key, &view->offset, sizeof view->offset);
+}
+
 ops_tensor ops_fusion_plan_input(const ops_fusion_plan *plan, uint32_t i)
 {
     const ops_fusion_cluster *cluster;
@@ -377,7 +392,7 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
     const uint32_t most = plan_max_outputs(plan);
     for (uint32_t i = 0; i < count && plan->root_count < most; i++) {
         ops_array *root = roots[i];
-        if (!ops_node_is_elementwise(root) || !ops_fusion_cluster_may_join(plan->roots[0], root) ||
+        if (!ops_node_is_elementwise(root) || !ops_node_has_shape_of(plan->roots[0], root) ||
             !ops_node_has_order_of(plan->roots[0], root)) {
             continue;
         }
@@ -469,5 +484,10 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
     }
     for (uint32_t i = 0; i < plan->input_count; i++) {
         plan_append_input(plan, i, key);
+    }
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        if (ops_node_is_placed(plan->outputs[i])) {
+            plan_append_place(plan, i, key);
+        }
     }
 }

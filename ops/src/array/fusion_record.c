@@ -50,7 +50,9 @@ static hal_status record_elementwise(const ops_fusion_plan *plan, hal_buffer *co
         outputs[i] = plan_output(plan, i, buffers);
     }
     if (plan_is_copy(plan)) {
-        return ops_copy(plan->context, &inputs[0], &outputs[0]);
+        ops_tensor x;
+        HAL_TRY(ops_tensor_broadcast(&inputs[0], outputs[0].rank, outputs[0].shape, &x));
+        return ops_copy(plan->context, &x, &outputs[0]);
     }
     HAL_TRY(ops_fusion_cluster_make_expression(&plan->epilogue, 0, 1, &expression));
     hal_status status = ops_pointwise(plan->context, expression, inputs, plan->input_count, outputs,

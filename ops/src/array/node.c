@@ -14,6 +14,8 @@ static void node_free_owned(ops_array *node)
         free(node->operand_list);
     } else if (node->operation == OPS_OPERATION_PREPARED) {
         ops_gemm_prepared_destroy(node->prepared);
+    } else if (node->operation == OPS_OPERATION_UPDATE && node->operand_count > 0) {
+        free(node->update_target);
     }
 }
 
@@ -324,6 +326,7 @@ hal_status ops_node_make_list(ops_array *node, uint32_t count)
 
 void ops_node_set_result(ops_array *node, hal_buffer *buffer)
 {
+    hal_buffer_release(node->view.buffer); /* of a placed node */
     node->view.buffer = buffer;
     node->state = OPS_NODE_MEMORY;
     node->owner->statistics.deferred--;
@@ -338,6 +341,8 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     }
     if (count > OPS_INLINE_OPERANDS) {
         free(node->operand_list);
+    } else if (count > 0 && node->operation == OPS_OPERATION_UPDATE) {
+        free(node->update_target);
     }
 }
 
@@ -378,6 +383,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_ORDER] = "argsort",
         [OPS_OPERATION_CONCATENATE] = "concatenate",
         [OPS_OPERATION_ONE_HOT] = "one_hot",
+        [OPS_OPERATION_UPDATE] = "update",
         [OPS_OPERATION_VIEW] = "view",
         [OPS_OPERATION_CONSTANT] = "full",
         [OPS_OPERATION_PREPARED] = "prepare",

@@ -12,9 +12,11 @@
  *   fusion_plan     decides what one kernel computes
  *   matmul_record   records the product of a fusion plan
  *   fusion_record   records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
+ *   placement       computes operands straight into the memory of a result
  *   execute         computes nodes: plan, look up, replay or record
  *   deferred        makes deferred nodes, and executes operands beyond the limits of a kernel
  *   movement        public calls that make deferred nodes which move elements by index
+ *   update          public calls on the memory of an array: replace a part, who holds it, take it
  *   array           public calls on single arrays: lifetime, values, views
  *   creation        public calls that make arrays of host data, constants and random numbers
  *   operation       public calls of operations
@@ -57,6 +59,7 @@ typedef enum ops_operation {
     OPS_OPERATION_ORDER,   /* places of the sorted elements; `function`: descending */
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
+    OPS_OPERATION_UPDATE, /* of operand 0; operand 1 in place of update_target */
 
     OPS_OPERATION_VIEW,     /* of the source's elements, with this node's offset and strides;
                              * `function` counts the views between it and the source */
@@ -109,6 +112,10 @@ struct ops_array {
         ops_array *operands[OPS_INLINE_OPERANDS];
         ops_array **operand_list;    /* of more operands; owned */
         ops_gemm_prepared *prepared; /* of PREPARED; owned, and refers to view.buffer as well */
+        struct {                     /* of UPDATE, while it has operands */
+            ops_array *update_operands[2];
+            ops_tensor *update_target; /* in the node's memory, without a buffer; owned */
+        };
     };
     ops_array *previous, *next; /* in its scope; next also in the free list */
     /* References that other threads removed and the owner did not, yet; while there are any, the
@@ -253,7 +260,6 @@ ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t coun
     ops_array **list = node->operands;
     if (count > OPS_INLINE_OPERANDS) {
         HAL_TRY(ops_node_make_list(node, count));
-        /*DECL*/
         list = node->operand_list;
     }
     uint32_t same = 0;
@@ -267,6 +273,12 @@ ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t coun
     node->same_shape = (uint8_t)same;
     node->operand_count = (uint8_t)count;
     return HAL_OK;
+}
+
+/* Whether the memory of a deferred node is chosen, see placement.h: view.buffer is that memory. */
+static inline bool ops_node_is_placed(const ops_array *node)
+{
+    return node->state == OPS_NODE_DEFERRED && node->view.buffer != NULL;
 }
 
 static inline ops_array *const *ops_node_operands(const ops_array *node)

@@ -1,0 +1,234 @@
+/* Placement, see placement.h. */
+#include "placement.h"
+
+#include "fusion_cluster.h"
+
+/* What is computed into one buffer: operands that are placed, then copies of other operands. */
+typedef struct placement {
+    ops_array *nodes[OPS_MAX_OPERANDS];
+    ops_tensor before[OPS_MAX_OPERANDS]; /* their views */
+    uint32_t count, operand_count;
+} placement;
+
+/* Whether the kernel of a deferred node would have a product as its anchor. */
+static bool node_follows_product(ops_array *node)
+{
+    ops_fusion_cluster cluster;
+    if (!ops_fusion_cluster_gather(&cluster, &node, 1, true)) {
+        return true;
+    }
+    bool follows = false;
+    for (uint32_t i = 0; i < cluster.leaf_count; i++) {
+        follows = follows || (cluster.leaves[i]->operation == OPS_OPERATION_MATMUL &&
+                              ops_fusion_cluster_may_follow(node, cluster.leaves[i]));
+    }
+    return follows;
+}
+
+/* Whether a node that is read once can be computed at a place of its shape. */
+static bool node_may_be_placed(ops_array *node)
+{
+    return node->owner->fusion && ops_node_is_needed_once(node, 1) &&
+           (node->state == OPS_NODE_DEFERRED && node->operation == OPS_OPERATION_REDUCE
+                ? true
+                : ops_node_is_elementwise(node) && !node_follows_product(node));
+}
+
+static void node_place(ops_array *node, hal_buffer *buffer, const ops_tensor *at)
+{
+    ops_tensor view = *at;
+    view.type = node->view.type;
+    view.buffer = hal_buffer_retain(buffer);
+    ops_node_set_view(node, &view);
+}
+
+/* A deferred copy of x, broadcast to the shape of `like`. */
+static ops_array *copy_create(ops_array *x, const ops_tensor *like)
+{
+    ops_array *node = ops_node_create(x->owner);
+    if (!node) {
+        return NULL;
+    }
+    ops_node_set_shape(node, x->view.type, like->rank, like->shape);
+    ops_node_set_operands(node, &x, 1); /* one operand takes no memory */
+    node->state = OPS_NODE_DEFERRED;
+    node->operation = OPS_OPERATION_UNARY;
+    node->function = OPS_IDENTITY;
+    x->owner->statistics.recorded++;
+    x->owner->statistics.deferred++;
+    return node;
+}
+
+static void placement_add(placement *p, ops_array *node, hal_buffer *buffer, const ops_tensor *at)
+{
+    p->before[p->count] = node->view;
+    p->nodes[p->count++] = node;
+    node_place(node, buffer, at);
+}
+
+/* Places an operand; false where it is not one that can be placed. */
+static bool placement_add_operand(placement *p, ops_array *operand, hal_buffer *buffer,
+                                  const ops_tensor *at)
+{
+    if (!ops_same_shape(&operand->view, at) || !node_may_be_placed(operand)) {
+        return false;
+    }
+    placement_add(p, operand, buffer, at);
+    p->operand_count = p->count;
+    return true;
+}
+
+/* Adds a copy of an operand, which is computed first. */
+static hal_status placement_add_copy(placement *p, ops_array *operand, hal_buffer *buffer,
+                                     const ops_tensor *at, const ops_compute *compute)
+{
+    if (ops_node_is_missing(operand)) {
+        HAL_TRY(compute->node(compute, operand, NULL, 0));
+    }
+    ops_array *copy = copy_create(operand, at);
+    if (!copy) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    placement_add(p, copy, buffer, at);
+    return HAL_OK;
+}
+
+/* Computes what is placed. Copies of types that kernels convert stay alone: ops_copy moves the bits
+ * of a NaN. */
+static hal_status placement_compute(const placement *p, bool together, const ops_compute *compute)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < p->count && status == HAL_OK; i++) {
+        ops_array *node = p->nodes[i];
+        const bool has_copies = !hal_type_is_narrow_float(node->view.type);
+        const uint32_t end = !together ? 0 : has_copies ? p->count : p->operand_count;
+        if (node->state == OPS_NODE_DEFERRED) {
+            status = compute->node(compute, node, p->nodes + i + 1, end > i ? end - i - 1 : 0);
+        }
+    }
+    return status;
+}
+
+/* Releases the copies. Operands that were not computed get their own views again. */
+static void placement_end(placement *p)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        ops_array *node = p->nodes[i];
+        if (ops_node_is_placed(node)) {
+            hal_buffer_release(node->view.buffer);
+            ops_node_set_view(node, &p->before[i]);
+        }
+        if (i >= p->operand_count) {
+            ops_node_release(node);
+        }
+    }
+}
+
+/* Gives a result its buffer, or releases the buffer after a failure. */
+static hal_status result_end(ops_array *root, hal_buffer *buffer, hal_status status)
+{
+    if (status != HAL_OK) {
+        hal_buffer_release(buffer);
+        return status;
+    }
+    root->was_computed = 1;
+    root->owner->statistics.evaluated++;
+    ops_node_set_result(root, buffer);
+    return HAL_OK;
+}
+
+static hal_status result_create(const ops_array *root, hal_memory_kind kind, hal_buffer **buffer)
+{
+    const uint64_t bytes =
+        (uint64_t)ops_tensor_get_element_count(&root->view) * hal_type_size(root->view.type);
+    return hal_buffer_create(root->owner->context->device, kind, bytes ? bytes : 4, buffer);
+}
+
+bool ops_concatenation_may_place(const ops_array *root)
+{
+    ops_array *const *operands = ops_node_operands(root);
+    bool may = false;
+    for (uint32_t i = 0; i < root->operand_count && !may; i++) {
+        may = operands[i]->state == OPS_NODE_DEFERRED && node_may_be_placed(operands[i]);
+    }
+    return may && ops_tensor_get_element_count(&root->view) > 0;
+}
+
+hal_status ops_concatenation_compute(ops_array *root, hal_memory_kind kind,
+                                     const ops_compute *compute)
+{
+    ops_array *const *operands = ops_node_operands(root);
+    ops_tensor places[OPS_MAX_OPERANDS];
+    bool is_placed[OPS_MAX_OPERANDS];
+    hal_buffer *buffer;
+    placement p;
+    int64_t start = 0;
+    p.count = p.operand_count = 0;
+    HAL_TRY(result_create(root, kind, &buffer));
+    for (uint32_t i = 0; i < root->operand_count; i++) {
+        places[i] = root->view;
+        places[i].offset += start * root->view.stride[root->axis];
+        places[i].shape[root->axis] = operands[i]->view.shape[root->axis];
+        start += places[i].shape[root->axis];
+        is_placed[i] = placement_add_operand(&p, operands[i], buffer, &places[i]);
+    }
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < root->operand_count && status == HAL_OK; i++) {
+        if (!is_placed[i]) {
+            status = placement_add_copy(&p, operands[i], buffer, &places[i], compute);
+        }
+    }
+    status = status == HAL_OK ? placement_compute(&p, true, compute) : status;
+    placement_end(&p);
+    return result_end(root, buffer, status);
+}
+
+/* Whether the memory of operand 0 can become that of the update. */
+static bool update_is_in_place(const ops_array *root)
+{
+    const ops_array *x = root->operands[0];
+    const ops_arrays *arrays = root->owner;
+    return x->state == OPS_NODE_MEMORY && x->references == 0 && x->uses == 1 &&
+           x->operation != OPS_OPERATION_CONSTANT && x->operation != OPS_OPERATION_PREPARED &&
+           !x->in_host_memory && x->view.offset == 0 && ops_same_strides(&x->view, &root->view) &&
+           !(arrays->is_recording && x->recording != arrays->recording) &&
+           !hal_buffer_is_shared(x->view.buffer);
+}
+
+hal_status ops_update_compute(ops_array *root, const ops_compute *compute)
+{
+    ops_array *x = root->operands[0], *value = root->operands[1];
+    const ops_tensor target = *root->update_target;
+    hal_buffer *buffer;
+    placement p;
+    p.count = p.operand_count = 0;
+    if (ops_node_is_missing(x)) {
+        HAL_TRY(compute->node(compute, x, NULL, 0));
+    }
+    bool in_place = update_is_in_place(root);
+    if (!in_place && x->references == 0 && ops_node_is_missing(value)) {
+        /* The value may be what else reads x: a copy of the value is smaller than one of x. */
+        HAL_TRY(compute->node(compute, value, NULL, 0));
+        in_place = update_is_in_place(root);
+    }
+    if (in_place) {
+        buffer = hal_buffer_retain(x->view.buffer);
+    } else {
+        HAL_TRY(result_create(root, HAL_MEMORY_DEVICE, &buffer));
+    }
+    hal_status status = HAL_OK;
+    const bool has_target = ops_tensor_get_element_count(&target) > 0;
+    const bool is_placed = has_target && placement_add_operand(&p, value, buffer, &target);
+    if (!in_place && ops_tensor_get_element_count(&root->view) > 0) {
+        status = placement_add_copy(&p, x, buffer, &root->view, compute);
+    }
+    if (status == HAL_OK && has_target && !is_placed) {
+        status = placement_add_copy(&p, value, buffer, &target, compute);
+    }
+    if (status == HAL_OK && is_placed && !in_place) { /* x first: the value overwrites it */
+        status = compute->node(compute, p.nodes[1], NULL, 0);
+    }
+    status = status == HAL_OK ? placement_compute(&p, false, compute) : status;
+    placement_end(&p);
+    return result_end(root, buffer, status);
+}
