@@ -61,6 +61,7 @@ static const struct {
     {"ops/scatter", CASE_LEVEL_OPS, cases_ops_scatter},
     {"ops/sort", CASE_LEVEL_OPS, cases_ops_sort},
     {"ops/random", CASE_LEVEL_OPS, cases_ops_random},
+    {"ops/messages", CASE_LEVEL_OPS, cases_ops_messages},
     {"ops/array", CASE_LEVEL_OPS, cases_ops_array},
     {"ops/array_values", CASE_LEVEL_OPS, cases_ops_array_values},
     {"ops/array_program", CASE_LEVEL_OPS, cases_ops_array_program},

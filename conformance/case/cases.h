@@ -59,6 +59,7 @@ void cases_ops_scan(case_list *list);
 void cases_ops_scatter(case_list *list);
 void cases_ops_sort(case_list *list);
 void cases_ops_random(case_list *list);
+void cases_ops_messages(case_list *list);
 void cases_ops_array(case_list *list);
 void cases_ops_array_program(case_list *list);
 void cases_ops_array_values(case_list *list);

@@ -10,6 +10,7 @@
 #include <ops/index.h>
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A matrix in BLAS terms: row-major, perhaps transposed. */
@@ -439,8 +440,10 @@ bool ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, 
                                               .ldc = n};
     hal_kernel *kernel = NULL;
     uint64_t workspace;
+    char message[1024]; /* a plugin that declines is no failure of the caller */
+    snprintf(message, sizeof message, "%s", hal_status_message());
     const hal_status status =
         hal_kernel_create_gemm(context->device, &description, &kernel, &workspace);
     hal_kernel_release(kernel);
-    return status == HAL_OK;
+    return hal_status_set(status, "%s", message) == HAL_OK;
 }

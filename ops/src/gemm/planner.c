@@ -1,6 +1,8 @@
 /* The planner of products, see planner.h. */
 #include "planner.h"
 
+#include <stdio.h>
+
 #include "native.h"
 #include "portable.h"
 
@@ -65,7 +67,7 @@ static hal_status plan_levels(ops_context *context, const ops_product *product,
     return HAL_OK;
 }
 
-hal_status ops_gemm_plan_make(ops_context *context, const ops_product *product, uint32_t without,
+static hal_status plan_choose(ops_context *context, const ops_product *product, uint32_t without,
                               ops_gemm_plan *plan)
 {
     ops_product contiguous;
@@ -92,6 +94,16 @@ hal_status ops_gemm_plan_make(ops_context *context, const ops_product *product, 
     }
     plan->copies = copies;
     return plan_ordinary(context, &contiguous, without, plan);
+}
+
+/* What a plugin says that declines is no failure where another kernel is planned. */
+hal_status ops_gemm_plan_make(ops_context *context, const ops_product *product, uint32_t without,
+                              ops_gemm_plan *plan)
+{
+    char message[1024];
+    snprintf(message, sizeof message, "%s", hal_status_message());
+    const hal_status status = plan_choose(context, product, without, plan);
+    return status == HAL_OK ? hal_status_set(HAL_OK, "%s", message) : status;
 }
 
 hal_status ops_gemm_plan_make_ranked(ops_context *context, const ops_product *product,
