@@ -341,8 +341,14 @@ static hal_status whole_compute(ops_context *context, const ops_normwise_product
     if (has_tail) {
         const int64_t start_a[2] = {0, whole_k}, start_b[2] = {whole_k, 0};
         const int64_t count_a[2] = {whole[0], k - whole_k}, count_b[2] = {k - whole_k, whole[1]};
-        const ops_tensor tail_a = matrix_part(a, start_a, count_a);
         const ops_tensor tail_b = matrix_part(product->b, start_b, count_b);
+        ops_tensor tail_a = tail_b; /* with sums in the place of A nothing is left of k */
+        if (a) {
+            tail_a = matrix_part(a, start_a, count_a);
+        } else {
+            tail_a.shape[1] = count_a[0];
+            tail_a.shape[2] = 0;
+        }
         status =
             tail_multiply(context, product, &tail_a, &tail_b, whole, c ? &whole_c : NULL, &tail);
     }

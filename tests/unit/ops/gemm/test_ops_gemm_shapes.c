@@ -5,6 +5,8 @@
 
 #include "gemm/candidates.h"
 
+#include <ops/normwise.h>
+
 enum { LENGTHS = 301, SAMPLES = 400 };
 
 /* What the planner reads of a device, as real devices report it. */
@@ -164,6 +166,7 @@ static void shapes_are_described(void **state)
     hal_buffer *from = NULL, *to = NULL;
     ok(hal_buffer_create(test_device, HAL_MEMORY_DEVICE, BYTES, &from));
     ok(hal_buffer_create(test_device, HAL_MEMORY_DEVICE, BYTES, &to));
+    ops_expression *finish = make_epilogue();
     for (uint32_t c = 0; c < CLASSES; c++) {
         const hal_device_info as = as_class(&classes[c], info);
         test_set_device(test_context, &as);
@@ -182,12 +185,20 @@ static void shapes_are_described(void **state)
             options.precision = next_random() % 4;
             options.alpha = factors[next_random() % 3];
             options.beta = factors[next_random() % 3];
+            const ops_tensor inputs[2] = {{from, type, 1, 0, {n}, {1}},
+                                          view_of(from, type, batch, m, n)};
+            if (i % 6 == 1) { /* of F32 */
+                options.epilogue = finish;
+                options.inputs = inputs;
+                options.input_count = 2;
+            }
             ok(ops_gemm_describe(test_context, &options, &a, &b, &y, sizeof text, text));
             assert_non_null(strstr(text, m && n && batch ? ", " : "nothing to compute"));
         }
         test_set_device(test_context, info);
     }
     forget_products();
+    ops_expression_destroy(finish);
     hal_buffer_release(from);
     hal_buffer_release(to);
 }
@@ -234,12 +245,58 @@ static void empty_sums_of_arrays(void **state)
     }
 }
 
+/* With alpha = 0 neither B nor the sums in the place of A are read. */
+static void scaled_sums(void **state)
+{
+    enum { LENGTH = 64 };
+    for (int i = 0; i < 4; i++) {
+        product p =
+            make(HAL_TYPE_F32, HAL_TYPE_F32, 1, LENGTH, LENGTH, LENGTH, PLAIN, PLAIN, PLAIN);
+        ops_tensor from, to;
+        p.b.t.offset = p.c.t.offset = 0;
+        p.b.t.stride[0] = p.c.t.stride[0] = LENGTH;
+        p.b.t.stride[1] = p.c.t.stride[1] = 1;
+        const uint32_t levels = 1 + (uint32_t)i % 2;
+        ok(ops_gemm_sums_create(test_context, HAL_TYPE_F32, levels, LENGTH, LENGTH, &from));
+        ok(ops_gemm_sums_create(test_context, HAL_TYPE_F32, levels, LENGTH, LENGTH, &to));
+        float *numbers = malloc(LENGTH * LENGTH * sizeof *numbers);
+        const uint64_t bytes = LENGTH * LENGTH * sizeof *numbers;
+        for (int j = 0; j < LENGTH * LENGTH; j++) {
+            numbers[j] = NAN;
+        }
+        ok(hal_queue_write(test_queue, p.b.t.buffer, 0, numbers, bytes));
+        ok(hal_queue_write(test_queue, from.buffer, 0, numbers, bytes));
+        for (int j = 0; j < LENGTH * LENGTH; j++) {
+            numbers[j] = (float)j;
+        }
+        ok(hal_queue_write(test_queue, p.c.t.buffer, 0, numbers, bytes));
+        p.options.precision = HAL_GEMM_NORMWISE;
+        p.options.levels = levels;
+        p.options.alpha = 0;
+        p.options.beta = -2;
+        p.options.a_sums = &from;
+        p.options.c_sums = i / 2 ? &to : NULL;
+        ok(ops_gemm(test_context, &p.options, NULL, &p.b.t, &p.c.t));
+        ok(hal_queue_read(test_queue, p.c.t.buffer, 0, bytes, numbers));
+        for (int j = 0; j < LENGTH * LENGTH; j++) {
+            if (numbers[j] != -2 * (float)j) {
+                fail_msg("case %d, element %d: %g, wanted %d", i, j, (double)numbers[j], -2 * j);
+            }
+        }
+        free(numbers);
+        ops_tensor_release(&from);
+        ops_tensor_release(&to);
+        release(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest planned[] = {cmocka_unit_test(tiles_are_whole),
                                          cmocka_unit_test(shapes_are_described)};
     const struct CMUnitTest computed[] = {cmocka_unit_test(thin_products_are_right),
-                                          cmocka_unit_test(empty_sums_of_arrays)};
+                                          cmocka_unit_test(empty_sums_of_arrays),
+                                          cmocka_unit_test(scaled_sums)};
     return cmocka_run_group_tests_name("planned", planned, open_context, close_context) +
            RUN_ON_ALL(computed);
 }
