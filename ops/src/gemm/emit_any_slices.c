@@ -6,10 +6,11 @@
  * (row, slice, column) is at row * pitch + slice * block_n + column of shared memory. */
 #include "emitter.h"
 
-enum { COLUMNS = OPS_GEMM_ANY_COLUMNS, PITCH = OPS_GEMM_ANY_ITEMS * OPS_GEMM_ANY_COLUMNS };
+enum { COLUMNS = OPS_GEMM_ANY_COLUMNS };
 
 typedef struct slices_emitter {
     ops_gemm_emitter *e;
+    uint32_t items, pitch; /* of the group; of a row of the block in shared memory */
     hal_ir_memory_id shared;
     hal_ir_value id, slice, lane; /* of the work-item */
     hal_ir_value column[COLUMNS], row[OPS_GEMM_MAX_FRAGMENT];
@@ -81,7 +82,7 @@ static void emit_k_loop(slices_emitter *s)
     hal_ir_end(b);
     ops_gemm_get_sums(e);
     for (uint32_t i = 0; i < e->a.thread; i++) {
-        hal_ir_value place = ops_gemm_plus(e, ops_gemm_times(e, s->id, COLUMNS), i * PITCH);
+        hal_ir_value place = ops_gemm_plus(e, ops_gemm_times(e, s->id, COLUMNS), i * s->pitch);
         hal_ir_store_wide(b, s->shared, place, 0, HAL_IR_NONE,
                           hal_ir_pack(b, COLUMNS, &e->present[i * COLUMNS]));
     }
@@ -113,10 +114,10 @@ static void reduce_to_parts(slices_emitter *s)
     hal_ir_builder *b = e->b;
     hal_ir_value in_row = hal_ir_mul(b, e->any.parts, e->any.block_n);
     hal_ir_value all = ops_gemm_times(e, in_row, e->a.thread);
-    hal_ir_value at = hal_ir_for(b, hal_ir_u32(b, 0), all, hal_ir_u32(b, OPS_GEMM_ANY_ITEMS));
+    hal_ir_value at = hal_ir_for(b, hal_ir_u32(b, 0), all, hal_ir_u32(b, s->items));
     hal_ir_value number = hal_ir_add(b, at, s->id), row = hal_ir_div(b, number, in_row);
     hal_ir_value rest = hal_ir_sub(b, number, hal_ir_mul(b, row, in_row));
-    hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, row, PITCH), rest);
+    hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, row, s->pitch), rest);
     sum_pairs(s, place, in_row, e->any.first_pairs, hal_ir_lt(b, number, all));
     hal_ir_end(b);
     hal_ir_barrier(b);
@@ -127,11 +128,11 @@ static void store_results(slices_emitter *s)
     ops_gemm_emitter *e = s->e;
     hal_ir_builder *b = e->b;
     hal_ir_value all = ops_gemm_times(e, e->any.block_n, e->a.thread);
-    hal_ir_value at = hal_ir_for(b, hal_ir_u32(b, 0), all, hal_ir_u32(b, OPS_GEMM_ANY_ITEMS));
+    hal_ir_value at = hal_ir_for(b, hal_ir_u32(b, 0), all, hal_ir_u32(b, s->items));
     hal_ir_value number = hal_ir_add(b, at, s->id);
     hal_ir_value in_block = hal_ir_div(b, number, e->any.block_n);
     hal_ir_value rest = hal_ir_sub(b, number, hal_ir_mul(b, in_block, e->any.block_n));
-    hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, in_block, PITCH), rest);
+    hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, in_block, s->pitch), rest);
     hal_ir_value is_element = hal_ir_lt(b, number, all);
     hal_ir_value row = hal_ir_add(b, e->a.origin, in_block);
     hal_ir_value column = hal_ir_add(b, e->c.origin, rest);
@@ -147,9 +148,10 @@ static void store_results(slices_emitter *s)
 void ops_gemm_emit_any_slices(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
-    slices_emitter s = {.e = e};
-    hal_ir_group_size(b, OPS_GEMM_ANY_ITEMS, 1, 1);
-    s.shared = hal_ir_shared(b, "partials", e->key->accumulator, PITCH * e->a.thread);
+    slices_emitter s = {.e = e, .items = e->tiles->lanes_n};
+    s.pitch = s.items * COLUMNS;
+    hal_ir_group_size(b, s.items, 1, 1);
+    s.shared = hal_ir_shared(b, "partials", e->key->accumulator, s.pitch * e->a.thread);
     place_work_item(&s);
     for (uint32_t i = 0; i < e->a.thread * COLUMNS; i++) {
         e->sums[i] = hal_ir_var(b, hal_ir_number(b, e->key->accumulator, 0));

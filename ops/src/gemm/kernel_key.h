@@ -47,8 +47,8 @@ typedef struct ops_gemm_place {
     int64_t base, row_stride, column_stride, batch_stride;
 } ops_gemm_place;
 
-/* The scalars of a kernel with tiles.any_slices, whose group has OPS_GEMM_ANY_ITEMS work-items of
- * OPS_GEMM_ANY_COLUMNS neighbours of each row of the block. */
+/* The scalars of a kernel with tiles.any_slices, whose group has tiles.lanes_n work-items, at most
+ * OPS_GEMM_ANY_ITEMS, of OPS_GEMM_ANY_COLUMNS neighbours of each row of the block. */
 #define OPS_GEMM_ANY_ITEMS 256u
 #define OPS_GEMM_ANY_COLUMNS 4u
 typedef struct ops_gemm_slices {

@@ -384,8 +384,12 @@ static void choose_any_slices(const hal_device_info *info, ops_gemm_task *t)
     const ops_gemm_tiles *tiles = &t->key.tiles;
     const uint32_t slices = tiles->intra_group_split_k;
     const uint8_t rows = (uint8_t)(t->work.m == 1 || t->key.reduce_partials ? 1 : ROWS);
-    const uint32_t items = OPS_GEMM_ANY_ITEMS, columns = OPS_GEMM_ANY_COLUMNS;
-    if (slices > items || items > info->max_group_items || items > info->max_group_size[0] ||
+    const uint32_t columns = OPS_GEMM_ANY_COLUMNS;
+    uint32_t items = OPS_GEMM_ANY_ITEMS;
+    while (items > info->max_group_items || items > info->max_group_size[0]) {
+        items /= 2;
+    }
+    if (slices > items ||
         items * columns * rows * hal_type_size(t->key.accumulator) > info->shared_bytes) {
         return;
     }
@@ -406,7 +410,7 @@ static void choose_any_slices(const hal_device_info *info, ops_gemm_task *t)
                                     .strip_m = 1,
                                     .strip_n = 1,
                                     .lanes_m = 1,
-                                    .lanes_n = 1,
+                                    .lanes_n = (uint16_t)items,
                                     .unroll = 1,
                                     .any_slices = 1};
 }

@@ -198,6 +198,14 @@ void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tunin
     if (tiles->matrix || tiles->unroll || tiles->intra_group_split_k > 1) {
         return;
     }
+    if (!tiles->stages && info->item_vector_bytes > 0) {
+        *tiles = tuning->vectorised;
+        tiles->block_n = width > 4 ? tiles->block_n / 2 : tiles->block_n;
+        tiles->thread_n = (uint8_t)tiles->block_n;
+        tiles->block_m = m > 1 ? tiles->thread_m : 1;
+        tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
+        return;
+    }
     if (!tiles->stages) { /* one work-item for a column, on processors */
         if (tiles->thread_n == 1 && tiles->lanes_n == 0 && info->max_group_items >= LANES) {
             tiles->block_n = LANES;

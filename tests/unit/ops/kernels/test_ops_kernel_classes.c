@@ -116,13 +116,11 @@ static ops_array *moves(program_run *run)
     return rank > 1 ? ops_array_copy(ops_array_transpose(some, 0, rank - 1)) : some;
 }
 
-/* Of the portable implementation, in all layouts. */
-static ops_array *product(program_run *run)
+/* Of the portable implementation; A or B may be stored transposed. */
+static ops_array *portable_product(program_run *run, hal_type type, const int64_t mnk[3],
+                                   bool turn_a, bool turn_b)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F64};
-    const hal_type type = types[draw(run, 1, 3) - 1];
-    const int64_t m = draw(run, 1, 150), n = draw(run, 1, 150), k = draw(run, 1, 300);
-    const bool turn_a = draw(run, 1, 2) == 1, turn_b = draw(run, 1, 2) == 1;
+    const int64_t m = mnk[0], n = mnk[1], k = mnk[2];
     ops_array *a = input(run, type, 2, (const int64_t[2]){turn_a ? k : m, turn_a ? m : k});
     ops_array *b = input(run, type, 2, (const int64_t[2]){turn_b ? n : k, turn_b ? k : n});
     const ops_gemm_options options = {.size = sizeof options,
@@ -140,17 +138,71 @@ static ops_array *product(program_run *run)
     return result;
 }
 
+static ops_array *product(program_run *run)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F64};
+    const hal_type type = types[draw(run, 1, 3) - 1];
+    const int64_t mnk[3] = {draw(run, 1, 150), draw(run, 1, 150), draw(run, 1, 300)};
+    const bool turn_a = draw(run, 1, 2) == 1, turn_b = draw(run, 1, 2) == 1;
+    return portable_product(run, type, mnk, turn_a, turn_b);
+}
+
+/* A step of any batch and width. */
+static ops_array *lstm_step(program_run *run)
+{
+    const int64_t batch = draw(run, 1, 64), width = draw(run, 8, 120);
+    const int64_t mnk[3] = {batch, 4 * width, width};
+    ops_array *gates = ops_add(portable_product(run, HAL_TYPE_F32, mnk, false, false),
+                               portable_product(run, HAL_TYPE_F32, mnk, false, false));
+    ops_array *c = matrix(run, batch, width), *part[4];
+    gates = ops_add(gates, matrix(run, 1, 4 * width));
+    for (int i = 0; i < 4; i++) {
+        part[i] = ops_array_slice(gates, 1, i * width, width, 1);
+    }
+    ops_array *kept = ops_mul(ops_array_unary(OPS_SIGMOID, part[0]), c);
+    ops_array *added =
+        ops_mul(ops_array_unary(OPS_SIGMOID, part[1]), ops_array_unary(OPS_TANH, part[2]));
+    return ops_mul(ops_array_unary(OPS_SIGMOID, part[3]),
+                   ops_array_unary(OPS_TANH, ops_add(kept, added)));
+}
+
+/* One head of any length. */
+static ops_array *attention(program_run *run)
+{
+    const int64_t length = draw(run, 1, 200);
+    ops_array *scores =
+        portable_product(run, HAL_TYPE_F32, (const int64_t[3]){length, length, 64}, false, true);
+    ops_array *weights = ops_array_softmax(-1, ops_array_binary_scalar(OPS_MUL, scores, 0.125));
+    return ops_add(weights,
+                   portable_product(run, HAL_TYPE_F32, (const int64_t[3]){length, length, length},
+                                    false, false));
+}
+
+static ops_array *adam(program_run *run)
+{
+    const int64_t rows = draw(run, 1, 100), columns = draw(run, 1, 100);
+    ops_array *gradient = matrix(run, rows, columns), *w = matrix(run, rows, columns);
+    ops_array *m = ops_add(ops_array_binary_scalar(OPS_MUL, matrix(run, rows, columns), 0.9),
+                           ops_array_binary_scalar(OPS_MUL, gradient, 0.1));
+    ops_array *v = ops_add(ops_array_binary_scalar(OPS_MUL, matrix(run, rows, columns), 0.999),
+                           ops_array_binary_scalar(OPS_MUL, ops_mul(gradient, gradient), 0.001));
+    ops_array *root = ops_array_unary(OPS_SQRT, ops_array_unary(OPS_ABS, v));
+    return ops_sub(w, ops_div(m, ops_array_binary_scalar(OPS_ADD, root, 1e-8)));
+}
+
 typedef struct program {
     const char *name;
     ops_array *(*build)(program_run *run);
     uint32_t shapes;
+    uint32_t most, most_late; /* kernels of all shapes, and of the half that comes last */
 } program;
 
 static const program programs[] = {
-    {"pointwise", pointwise, SHAPES},   {"reduction", reduction, SHAPES},
-    {"long columns", long_columns, 1},  {"softmax", softmax, SHAPES},
-    {"layer norm", layer_norm, SHAPES}, {"moves", moves, SHAPES},
-    {"product", product, SHAPES},
+    {"pointwise", pointwise, SHAPES, 16, 2},   {"reduction", reduction, SHAPES, 30, 10},
+    {"long columns", long_columns, 1, 4, 4},   {"softmax", softmax, SHAPES, 12, 4},
+    {"layer norm", layer_norm, SHAPES, 10, 1}, {"moves", moves, SHAPES, 18, 3},
+    {"product", product, SHAPES, 48, 20},      {"lstm step", lstm_step, SHAPES, 15, 1},
+    {"attention", attention, SHAPES, 20, 2},   {"adam", adam, SHAPES, 4, 1},
 };
 
 static ops_context *context_make(ops_kernel_choice choice)
@@ -198,10 +250,33 @@ static void general_kernels_have_the_same_bits(void **state)
     ops_context_destroy(special.context);
 }
 
+/* The kernels of each program in a context of its own; the half of the shapes that comes last needs
+ * hardly any. */
+static void few_kernels_for_any_shape(void **state)
+{
+    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++) {
+        program_run run = {.context = context_make(OPS_KERNELS_GENERAL)};
+        uint64_t kernels = 0, half = 0;
+        for (uint64_t seed = 1; seed <= programs[p].shapes; seed++) {
+            shape_run(&run, &programs[p], seed);
+            free(run.bytes);
+            kernels = statistics_of(run.context).made;
+            half = seed == programs[p].shapes / 2 ? kernels : half;
+        }
+        if (kernels > programs[p].most || kernels - half > programs[p].most_late) {
+            fail_msg("%s: expected at most %u kernels, %u of them late, got %u, %u",
+                     programs[p].name, programs[p].most, programs[p].most_late, (unsigned)kernels,
+                     (unsigned)(kernels - half));
+        }
+        ops_context_destroy(run.context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(general_kernels_have_the_same_bits),
+        cmocka_unit_test(few_kernels_for_any_shape),
     };
     return RUN_ON_ALL(tests);
 }
