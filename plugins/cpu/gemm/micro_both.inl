@@ -1,5 +1,5 @@
 /* The routines of one instruction set for f32 and for f64. Included at the end of each
- * gemm_micro_<isa>.c, which has defined, for X in f32 and f64:
+ * micro_<isa>.c, which has defined, for X in f32 and f64:
  *   vec_X, mask_X               a vector, and a mask of its first elements
  *   splat_X load_X store_X stream_X fma_X zip_lo_X zip_hi_X loadm_X storem_X mask_of_X
  *   stream_fence                orders streamed stores before later ones

@@ -1,4 +1,4 @@
-/* Plans of the matrix product, see gemm_plan.h. Called when a kernel is created, not when it
+/* Plans of the matrix product, see plan.h. Called when a kernel is created, not when it
  * runs. */
 #include "gemm/plan.h"
 

@@ -1,4 +1,4 @@
-/* Included first by every gemm_micro_<isa>.c: unrolling, dispatch on the storage type, and the
+/* Included first by every micro_<isa>.c: unrolling, dispatch on the storage type, and the
  * scalar conversions of f16 and bf16, which also serve the ends of rows. */
 #ifndef PLUGINS_CPU_GEMM_VEC_H
 #define PLUGINS_CPU_GEMM_VEC_H

@@ -669,9 +669,32 @@ bool jit_is_supported(const jit_target *target, uint32_t opcode, hal_type type, 
     case HAL_IR_CAST:
         return type != HAL_TYPE_NONE && result != HAL_TYPE_NONE &&
                target->cast_is_supported(type, result);
+    case HAL_IR_ADD:
+    case HAL_IR_SUB:
+    case HAL_IR_MUL:
+    case HAL_IR_NEG:
+    case HAL_IR_ABS:
+    case HAL_IR_MIN:
+    case HAL_IR_MAX:
+    case HAL_IR_FMA:
+    case HAL_IR_SQRT:
+    case HAL_IR_FLOOR:
+    case HAL_IR_TRUNC:
+    case HAL_IR_RINT:
+    case HAL_IR_AND:
+    case HAL_IR_OR:
+    case HAL_IR_XOR:
+    case HAL_IR_NOT:
+    case HAL_IR_SHL:
+    case HAL_IR_SHR:
+    case HAL_IR_EQ:
+    case HAL_IR_NE:
+    case HAL_IR_LT:
+    case HAL_IR_LE:
+    case HAL_IR_SELECT:
+        return true;
     default:
-        return (opcode >= HAL_IR_ADD && opcode <= HAL_IR_SELECT) ||
-               (hal_ir_is_math(opcode) && is_float);
+        return hal_ir_is_math(opcode) && is_float;
     }
 }
 
