@@ -48,8 +48,8 @@ DEVICE_TEST(success_without_an_object)
 }
 
 /* A call with a null argument, which the message names. */
-#define null_is_named(call, argument)                  \
-    assert_fails(call, HAL_ERROR_INVALID_ARGUMENT,     \
+#define null_is_named(call, argument)              \
+    assert_fails(call, HAL_ERROR_INVALID_ARGUMENT, \
                  ": " argument ": expected a valid pointer, got null")
 
 DEVICE_TEST(null_handles_are_named)
@@ -122,7 +122,8 @@ DEVICE_TEST(null_is_released_and_asked)
     assert_string_equal(hal_device_get_plugin_name(NULL), "");
     assert_string_equal(hal_kernel_get_name(NULL), "");
     assert_int_equal(hal_buffer_get_bytes(NULL) + hal_buffer_get_kind(NULL) +
-                         hal_device_get_index(NULL) + hal_graph_get_command_count(NULL),
+                         hal_device_get_index(NULL) + hal_graph_get_command_count(NULL) +
+                         (uint32_t)hal_buffer_is_shared(NULL),
                      0);
 }
 
@@ -193,15 +194,15 @@ DEVICE_TEST(ranges_that_do_not_fit)
                  "source: expected a multiple of 4 bytes, got offset 2");
     assert_fails(hal_queue_copy(queue, (hal_range){buffer, 0, 4}, (hal_range){foreign, 0, 4}), bad,
                  "target: expected a buffer of mock:0");
-    assert_fails(hal_queue_write(queue, buffer, 1000, "", 27), bad, "got offset 1000 and 27 "
+    assert_fails(hal_queue_write(queue, buffer, 1000, "", 27), bad,
+                 "got offset 1000 and 27 "
                  "bytes");
     assert_fails(hal_queue_write(queue, buffer, UINT64_MAX, "", 1), bad,
                  "buffer: expected a range within");
     char out[4];
     assert_fails(hal_queue_read(queue, buffer, 1, UINT64_MAX, out), bad,
                  "buffer: expected a range within");
-    assert_fails(hal_queue_write(queue, foreign, 0, "", 1), bad,
-                 "expected a buffer of mock:0");
+    assert_fails(hal_queue_write(queue, foreign, 0, "", 1), bad, "expected a buffer of mock:0");
     assert_fails(hal_queue_transfer(queue, buffer, 1000, queue, buffer, 0, 27), bad,
                  "source: expected a range within");
     assert_fails(hal_queue_transfer(queue, buffer, 0, queue, buffer, 9, 10), bad,

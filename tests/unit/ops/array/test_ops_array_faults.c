@@ -16,7 +16,7 @@ static int malloc_is_refused(void)
 }
 #endif
 
-enum { ROWS = 5, COLUMNS = 6, RESULTS = 4 };
+enum { ROWS = 5, COLUMNS = 6, RESULTS = 6 };
 
 typedef struct place {
     hal_device *device;
@@ -55,6 +55,20 @@ static void has_said_why(hal_status status)
     assert_int_not_equal(hal_status_message()[0], 0);
 }
 
+/* Rows computed into their places of a result: parts of a concatenation, and an update. */
+static void make_parts(ops_array *x, ops_array **joined, ops_array **updated)
+{
+    ops_array *parts[2] = {ops_neg(ops_array_slice(x, 0, 0, 2, 1)),
+                           ops_exp(ops_array_slice(ops_abs(x), 0, 2, ROWS - 2, 1))};
+    ops_tensor all, rows;
+    *joined = ops_array_concatenate(0, parts, 2);
+    if (x) {
+        assert_int_equal(ops_array_describe(x, &all), HAL_OK);
+        assert_int_equal(ops_tensor_slice(&all, 0, 1, 2, 2, &rows), HAL_OK);
+        *updated = ops_array_update(ops_square(x), &rows, ops_tanh(parts[0]));
+    }
+}
+
 /* Arrays of every kind of operation; null where a call failed. */
 static void make(ops_context *context, ops_array *all[RESULTS])
 {
@@ -80,6 +94,7 @@ static void make(ops_context *context, ops_array *all[RESULTS])
     all[2] = ops_array_reshape(ops_array_transpose(ops_neg(all[1]), 0, 1), 2, shape);
     all[3] = ops_array_where(ops_gt(x, product), all[0],
                              ops_array_slice(x, 1, COLUMNS - 1, COLUMNS, -1));
+    make_parts(x, &all[4], &all[5]);
     for (int i = 0; i < RESULTS; i++) {
         ops_array_keep(all[i]);
     }
