@@ -3,7 +3,7 @@
 #ifndef OPS_SRC_KERNELS_ROWS_EMITTER_H
 #define OPS_SRC_KERNELS_ROWS_EMITTER_H
 
-#include "rows_kernel.h"
+#include "rows_pass.h"
 
 #define OPS_ROW_CHAINS 4u
 

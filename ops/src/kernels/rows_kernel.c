@@ -1,4 +1,6 @@
 /* The kernel of a row program, see rows.h. */
+#include "rows_kernel.h"
+
 #include "rows_emitter.h"
 
 #include <string.h>
