@@ -56,6 +56,7 @@ static bool run(corpus *c, const char *device)
     if (!c->failed) {
         corpus_did(c, ops_context_create(queue, &c->ops));
     }
+    ops_context_set_kernels(c->ops, OPS_KERNELS_SPECIAL);
     if (!c->failed) {
         cases_pointwise(c);
         cases_reduce(c);
