@@ -258,6 +258,9 @@ static void exhausted_steps(case_run *run, const void *parameters)
 static void exhausted(case_run *run, const void *parameters)
 {
     struct rlimit before;
+#ifdef CASE_SANITIZED
+    case_unsupported(run, "a sanitizer ends the process without memory");
+#endif
     getrlimit(RLIMIT_AS, &before);
     case_execute(run, exhausted_steps, parameters);
     setrlimit(RLIMIT_AS, &before);
