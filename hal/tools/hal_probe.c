@@ -12,6 +12,7 @@
 #include <hal/ir_build.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +135,7 @@ static int matrix_b(uint32_t k, uint32_t column)
 }
 
 /* A word of A (row) or of B (column): one f32, or two neighbours in k. */
-static uint32_t matrix_word(hal_type type, int is_b, uint32_t line, uint32_t word)
+static uint32_t matrix_word(hal_type type, bool is_b, uint32_t line, uint32_t word)
 {
     if (type == HAL_TYPE_F32) {
         return matrix_bits(type, is_b ? matrix_b(word, line) : matrix_a(line, word));

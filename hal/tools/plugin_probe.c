@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { SECONDS = 60, MOST_PLUGINS = 64 };
 
 /* What the child tells: the file that it is about to call, and that it came to its end. */
 typedef struct probe_page {
-    int has_ended;
+    bool has_ended;
     char path[4096];
 } probe_page;
 
@@ -35,7 +36,7 @@ static _Noreturn void child_run(probe_page *page)
     hal_registry_report *report = NULL;
     hal_log_set_callback(line_follow, page, HAL_LOG_DEBUG);
     hal_registry_report_create(&report);
-    page->has_ended = 1;
+    page->has_ended = true;
     _exit(0); /* without the destructors of drivers, which belong to no report */
 }
 

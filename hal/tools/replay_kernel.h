@@ -14,8 +14,8 @@ typedef struct replay_made {
     char *reason;
     hal_kernel *kernel;
     hal_ir_kernel *ir; /* as built, the bindings of native code, or the plain product */
-    int is_gemm;
-    int is_plain;               /* by replay_plain_gemm */
+    bool is_gemm;
+    bool is_plain;               /* by replay_plain_gemm */
     hal_gemm_description gemm;  /* without its epilogue */
     hal_buffer *workspace;      /* of a matrix product */
 } replay_made;

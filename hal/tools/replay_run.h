@@ -27,7 +27,7 @@ typedef struct replay_run {
     replay_kernels kernels;
 
     /* The batch before its outcome. */
-    int is_open, has_run;
+    bool is_open, has_run;
     uint64_t batch;
     replay_written *written;
     uint32_t written_count, written_capacity;

@@ -143,10 +143,8 @@ hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *c
     cuda_device device = 0;
     *count = 0;
     HAL_TRY(driver_start(&all));
-    hal_status status = device_find(UINT32_MAX, &device, &usable);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(device_find(UINT32_MAX, &device, &usable));
+    hal_status status = HAL_OK;
     if (usable == 0) {
         return kit_fail(HAL_ERROR_TOO_OLD,
                         "cuda: expected a device of compute capability 7.0 or newer, got %d "

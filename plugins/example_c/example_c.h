@@ -7,6 +7,7 @@
 #include <kit/text.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { EXAMPLE_MAX_ITEMS = 256 };
@@ -33,7 +34,7 @@ struct hal_plugin_kernel {
     void *library;
     example_code run;
     uint32_t items; /* of a group */
-    int has_barriers;
+    bool has_barriers;
 };
 
 /* A batch that was submitted, with its arrays after it. */

@@ -170,7 +170,7 @@ static uint64_t shift_right(hal_type type, uint64_t a, uint64_t count)
 /* Integers and BOOL: in 64 bits, then cut to the type. */
 static uint64_t operate_integer(uint32_t opcode, hal_type type, uint64_t a, uint64_t b)
 {
-    const int is_signed = hal_type_is_signed(type);
+    const bool is_signed = hal_type_is_signed(type);
     const int64_t sa = as_signed(type, a), sb = as_signed(type, b);
     const int less = is_signed ? sa < sb : a < b;
     const uint64_t bits = 8 * hal_type_size(type);

@@ -263,10 +263,8 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
                                        const hal_ir_kernel *interface, hal_plugin_kernel **kernel)
 {
     *kernel = NULL;
-    hal_status status = opencl_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(opencl_device_check(device));
+    hal_status status = HAL_OK;
     if (strcmp(format, "opencl-c") != 0) {
         return kit_fail(HAL_ERROR_UNSUPPORTED,
                         "opencl: kernel_create_native: format: expected opencl-c, got %s", format);

@@ -104,10 +104,8 @@ hal_status opencl_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
                                   hal_plugin_memory **memory)
 {
     *memory = NULL;
-    hal_status status = opencl_device_check(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(opencl_device_check(device));
+    hal_status status = HAL_OK;
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0) {
         return kit_fail(
             HAL_ERROR_INVALID_ARGUMENT,

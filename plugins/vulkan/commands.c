@@ -71,7 +71,7 @@ static void slot_order_all(vulkan_slot *slot)
  * were used: naming both always costs an empty kernel 0.2 us on an H200. */
 static void record_order(recording *r, const hal_command *command)
 {
-    const int is_copy = command->kind != HAL_COMMAND_DISPATCH;
+    const bool is_copy = command->kind != HAL_COMMAND_DISPATCH;
     const VkPipelineStageFlags stage = is_copy ? COPIES : KERNELS;
     vulkan_slot *slot = r->slot;
     if (command->flags & HAL_COMMAND_BARRIER) {

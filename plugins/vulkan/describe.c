@@ -417,11 +417,11 @@ static void describe_matrices(const vulkan_instance *instance, const answers *a,
         instance->vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(d->handle, &count, found) < 0) {
         return;
     }
-    const int has_bf16 = a->has_bfloat16 && a->bfloat16.shaderBFloat16Type &&
+    const bool has_bf16 = a->has_bfloat16 && a->bfloat16.shaderBFloat16Type &&
                          a->bfloat16.shaderBFloat16CooperativeMatrix;
     for (uint32_t i = 0; i < count; i++) {
         const VkCooperativeMatrixPropertiesKHR *of = &found[i];
-        const int is_of_ir = of->MSize == 16 && of->NSize == 8 && of->KSize == 16 &&
+        const bool is_of_ir = of->MSize == 16 && of->NSize == 8 && of->KSize == 16 &&
                              of->AType == of->BType && of->CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
                              of->ResultType == of->CType && of->scope == VK_SCOPE_SUBGROUP_KHR;
         if (is_of_ir && of->AType == VK_COMPONENT_TYPE_FLOAT16_KHR && a->features12.shaderFloat16) {

@@ -144,10 +144,8 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
                                   hal_plugin_memory **memory)
 {
     *memory = NULL;
-    hal_status status = vulkan_device_check_hardware(device);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(vulkan_device_check_hardware(device));
+    hal_status status = HAL_OK;
     if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 ||
         bytes > device->physical.info.max_allocation + ALIGNMENT) {
         return kit_fail(

@@ -30,6 +30,13 @@ VARIABLE = re.compile(r"\bgetenv\((?!\"HAL_(BACKEND|LOG)\")")
 VARIABLES_CHECKED = ("hal/src/plugin/cache.c", "hal/src/plugin/search.c", "plugins/vulkan/quirks.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 NULL_TEST = re.compile(r"[!=]= NULL\)* (\{|&&|\|\|)|== NULL\b")
+FLAG = re.compile(r"\bint \*?(is|has|was|can|may|needs|does)_\w+( =|[;,)])|"
+                  r"\bint \w*_(is|has|can|may|needs|was)_\w+\(")
+# Interfaces: public functions, the module for MPI, and NCCL.
+FLAGS_OF_INTERFACES = ("hal/src/base/log.c", "ops/src/tensor/shape.c", "hal/src/comm/mpi_entries.h",
+                       "hal/src/comm/mpi_calls.inl", "plugins/cuda/collectives/nccl.h")
+LADDER = re.compile(r"\n( *)(const )?(hal_status )?status =[^;{}]*;\n\1if \(status != HAL_OK\) \{\n"
+                    r"\1    return status;\n\1\}\n")
 ASSIGNED = re.compile(r"\(\*?\w[^=]* = .*\) != NULL")  # if ((p = f()) != NULL)
 
 
@@ -77,6 +84,8 @@ def check_tree(root):
         faults += guard(name, lines)
         if name.startswith(("hal/src/", "ops/src/", "plugins/")):
             faults += variables(name, lines)
+            faults += flags(name, lines)
+            faults += ladders(name, lines)
             faults += locale_free(name, lines)
         if name.startswith(("hal/src/", "ops/src/")):
             faults += cancellation(name, lines)
@@ -145,6 +154,19 @@ def null_tests(name, lines):
     for number, line in enumerate(lines, 1):
         if NULL_TEST.search(line) and not ASSIGNED.search(line):
             yield f"{name}:{number}: compares with NULL in a condition: write !p or p"
+
+
+def flags(name, lines):
+    for number, line in enumerate(lines, 1):
+        if FLAG.search(line) and name not in FLAGS_OF_INTERFACES:
+            yield f"{name}:{number}: a flag of type int: write bool"
+
+
+def ladders(name, lines):
+    text = "\n".join(lines)
+    for match in LADDER.finditer(text):
+        number = text[:match.start()].count("\n") + 2
+        yield f"{name}:{number}: returns a status by hand: write HAL_TRY"
 
 
 def variables(name, lines):

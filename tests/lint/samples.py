@@ -42,6 +42,10 @@ BAD = [
     ("ops/src/gemm/gemm.c", HEADER + "double d = strtod(t, 0);\n", "strtod follows"),
     ("hal/src/base/a.c", HEADER + "int n = scandir(f, &e, 0, alphasort);\n", "alphasort follows"),
     ("hal/src/base/a.c", HEADER + "int e = poll(0, 0, 1);\n", "is a cancellation point"),
+    ("hal/src/base/a.c", HEADER + "int is_open;\n", "write bool"),
+    ("plugins/cpu/queue.c", HEADER + "static int queue_has_work(void);\n", "write bool"),
+    ("ops/src/gemm/gemm.c", HEADER + "void f(void)\n{\n    status = g();\n    if (status != HAL_OK) {\n"
+     "        return status;\n    }\n}\n", "write HAL_TRY"),
     ("hal/src/base/long.c", HEADER + "int x;\n" * 800, "file of 801 lines"),
     ("hal/src/base/long.c", HEADER + LONGER_BODY, "f has 101 lines"),
     ("hal/src/base/bare.c", "int x;\n", "begins without a comment"),

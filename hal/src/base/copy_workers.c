@@ -74,7 +74,7 @@ static void *helper_run(void *user)
     pthread_mutex_lock(&workers->lock);
     while (!workers->ends) {
         const uint32_t posted = atomic_load(&workers->posted);
-        int copied = 0;
+        bool copied = false;
         for (uint32_t i = workers->finished; i != posted && !copied; i++) {
             copied = block_copy(workers, copy_at(workers, i));
         }
@@ -190,7 +190,7 @@ static void helpers_end(hal_copy_workers *workers)
         hal_copy_workers_finish(workers);
     }
     pthread_mutex_lock(&workers->lock);
-    workers->ends = 1;
+    workers->ends = true;
     atomic_fetch_add(&workers->posted, 1);
     pthread_cond_broadcast(&workers->added);
     pthread_mutex_unlock(&workers->lock);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -29,7 +30,7 @@ typedef struct hal_copy_workers {
     hal_worker_copy copies[HAL_COPY_WORKERS_COPIES]; /* a ring */
     uint32_t finished;                               /* copies */
     _Atomic uint32_t posted;                         /* copies that were added, and 1 for the end */
-    int ends;
+    bool ends;
 } hal_copy_workers;
 
 /* Starts the helpers for copies of `bytes` bytes in all. There are none where they would not help,

@@ -42,34 +42,34 @@ typedef struct backend_call {
     uint64_t deadline_ns; /* for the end, or that of the abort; 0: the device has not reached the
                            * collective */
     _Atomic uint32_t references;
-    int is_waiting;  /* is in the list of those that have not begun */
-    int is_reported; /* a failure, to the queue */
+    bool is_waiting;  /* is in the list of those that have not begun */
+    bool is_reported; /* a failure, to the queue */
 } backend_call;
 
 typedef struct backend_fence {
     hal_host_fence fence; /* must be first */
     backend_call *call;
-    int is_open;
+    bool is_open;
 } backend_fence;
 
 static pthread_mutex_t backend_lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(backend_lock, HAL_FORK_LAYER)
 static backend_call *waiting_calls; /* of all backends, in the order of recording */
 
-static int call_reduces(const hal_mailbox_call *call)
+static bool call_reduces(const hal_mailbox_call *call)
 {
     return call->kind == HAL_COLLECTIVE_ALL_REDUCE || call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ||
            call->kind == HAL_COLLECTIVE_REDUCE;
 }
 
 /* Whether all ranks are in this process. */
-static int group_is_local(const hal_comm *comm)
+static bool group_is_local(const hal_comm *comm)
 {
     return comm->mailbox->file < 0 && !comm->mailbox->transport;
 }
 
 /* Whether the backend adds in the order of the ranks. */
-static int backend_has_order(const hal_comm *comm, const hal_mailbox_call *call)
+static bool backend_has_order(const hal_comm *comm, const hal_mailbox_call *call)
 {
     const hal_plugin_comm_backend *is = &comm->backend->is;
     return group_is_local(comm) && comm->count <= is->ordered_ranks &&
@@ -79,24 +79,24 @@ static int backend_has_order(const hal_comm *comm, const hal_mailbox_call *call)
            call->count * hal_type_size((hal_type)call->type) <= is->ordered_bytes;
 }
 
-int hal_backend_varies(const hal_comm *comm, const hal_mailbox_call *call)
+bool hal_backend_varies(const hal_comm *comm, const hal_mailbox_call *call)
 {
     return !backend_has_order(comm, call) && call_reduces(call) &&
            hal_type_is_float((hal_type)call->type) &&
            (call->reduction == HAL_REDUCE_SUM || call->reduction == HAL_REDUCE_MEAN);
 }
 
-int hal_backend_takes(const hal_comm *comm, const hal_mailbox_call *call)
+bool hal_backend_takes(const hal_comm *comm, const hal_mailbox_call *call)
 {
     if (!comm->backend || call->count == 0) {
-        return 0;
+        return false;
     }
     const hal_plugin_comm_backend *is = &comm->backend->is;
-    const int power_of_two = (comm->count & (comm->count - 1)) == 0;
-    const int has_order = hal_backend_varies(comm, call) && !call->any_order;
+    const bool power_of_two = (comm->count & (comm->count - 1)) == 0;
+    const bool has_order = hal_backend_varies(comm, call) && !call->any_order;
     uint32_t types = is->min_max_types;
     if (!call_reduces(call) || backend_has_order(comm, call)) {
-        return 1;
+        return true;
     }
     if (call->reduction == HAL_REDUCE_SUM) {
         types = is->sum_types;
@@ -127,13 +127,13 @@ static void call_stop_waiting(backend_call *call)
         at = &(*at)->later;
     }
     *at = call->later;
-    call->is_waiting = 0;
+    call->is_waiting = false;
 }
 
 /* Whether all earlier collectives on the device have begun. */
-static int call_has_turn(const backend_call *call)
+static bool call_has_turn(const backend_call *call)
 {
-    int has_turn = 1;
+    bool has_turn = true;
     pthread_mutex_lock(&backend_lock);
     for (const backend_call *earlier = waiting_calls; earlier && earlier != call;
          earlier = earlier->later) {
@@ -150,10 +150,10 @@ static void backend_abort(hal_comm *comm)
 
 /* Asks the plugin whether the collective has begun. The plugin answers for those that it has: one
  * that waits for its turn has not begun. An error ends the communicator. */
-static hal_status call_poll_begin(backend_call *call, int *has_begun)
+static hal_status call_poll_begin(backend_call *call, bool *has_begun)
 {
     hal_comm *comm = call->comm;
-    const int is_submitted = hal_timeline_has_submitted(call->timeline, call->value);
+    const bool is_submitted = hal_timeline_has_submitted(call->timeline, call->value);
     hal_host_clear_error();
     hal_status status = comm->device->plugin->comm_poll(comm->backend->handle);
     *has_begun = status == HAL_OK && is_submitted;
@@ -253,11 +253,11 @@ static hal_status call_look_at_ranks(backend_call *call, uint64_t now)
     hal_comm *comm = call->comm;
     hal_mailbox *mailbox = comm->mailbox;
     uint32_t behind = comm->count;
-    int has_begun = 0;
+    bool has_begun = false;
     for (uint32_t q = 0; q < comm->count; q++) {
         const hal_mailbox_rank *rank = hal_mailbox_rank_at(mailbox, q);
-        const int is_dead = hal_mailbox_is_rank_dead(mailbox, q);
-        const int is_behind =
+        const bool is_dead = hal_mailbox_is_rank_dead(mailbox, q);
+        const bool is_behind =
             !mailbox->transport && atomic_load(&rank->backend_calls) < call->number;
         behind = is_behind && q < behind ? q : behind;
         if (is_dead || (is_behind && atomic_load(&rank->left))) {
@@ -291,7 +291,7 @@ static hal_status call_look(backend_call *call)
     }
     call->check_ns = now + CHECK_NS;
     if (call->deadline_ns == 0) {
-        const int is_there = hal_timeline_has_reached(call->timeline, call->before, 1);
+        const bool is_there = hal_timeline_has_reached(call->timeline, call->before, true);
         call->deadline_ns = is_there ? now + call->comm->time_limit_ns : 0;
         return HAL_OK;
     }
@@ -306,9 +306,9 @@ static void call_report(backend_call *call, hal_status status)
     if (call->is_reported) {
         return;
     }
-    call->is_reported = 1;
+    call->is_reported = true;
     pthread_mutex_lock(&backend_lock);
-    const int is_waiting = call->is_waiting;
+    const bool is_waiting = call->is_waiting;
     pthread_mutex_unlock(&backend_lock);
     hal_timeline_pin(call->timeline);
     if (!is_waiting && !atomic_load(&call->timeline->closing)) {
@@ -323,7 +323,7 @@ static void call_give_up(backend_call *call)
 {
     const uint64_t now = hal_clock_ns();
     if (call->deadline_ns == 0) {
-        const int is_there = hal_timeline_has_reached(call->timeline, call->before, 1);
+        const bool is_there = hal_timeline_has_reached(call->timeline, call->before, true);
         call->deadline_ns = is_there ? now + ABORT_NS : 0;
     } else if (now > call->deadline_ns) {
         hal_device_failed(call->comm->device, HAL_ERROR_DEVICE_LOST,
@@ -339,7 +339,7 @@ static bool call_progress(hal_progress *progress)
     if (hal_device_is_after_fork(call->comm->device)) {
         return 0; /* it is the parent's */
     }
-    if (hal_timeline_has_reached(call->timeline, call->value, 1)) {
+    if (hal_timeline_has_reached(call->timeline, call->value, true)) {
         status = hal_mailbox_check(call->comm->mailbox, "hal_queue_collective");
         if (status != HAL_OK) {
             call_report(call, status); /* its end may be that of an abort */
@@ -361,7 +361,7 @@ static bool call_progress(hal_progress *progress)
     }
     status = call_look(call);
     if (status != HAL_OK) {
-        backend->is_aborted = 1;
+        backend->is_aborted = true;
         call->deadline_ns = 0;
         call_report(call, status);
         backend_abort(call->comm);
@@ -397,7 +397,7 @@ static backend_call *call_create(hal_comm *comm, hal_queue *queue, const hal_mai
         call->timeline = &queue->timeline;
         call->is = *is;
         call->begin_ns = hal_clock_ns();
-        call->is_waiting = 1;
+        call->is_waiting = true;
         atomic_store(&call->references, 1);
         hal_comm_ref(comm);
         pthread_mutex_lock(&backend_lock);
@@ -428,7 +428,7 @@ static void call_enter_flight(backend_call *call)
     atomic_store(&hal_mailbox_rank_at(call->comm->mailbox, call->comm->rank)->backend_calls,
                  call->number);
     pthread_mutex_lock(&backend_lock);
-    const int is_first = !backend->first;
+    const bool is_first = !backend->first;
     if (is_first) {
         backend->first = call;
     } else {
@@ -546,14 +546,14 @@ hal_status hal_backend_record(hal_comm *comm, hal_queue *queue, const hal_mailbo
         return status;
     }
     atomic_fetch_add(&call->references, 1); /* the watch may end it meanwhile */
-    int has_begun = 0;
+    bool has_begun = false;
     if (hal_timeline_has_submitted(&queue->timeline, call->value)) {
         status = call_poll_begin(call, &has_begun);
     }
     if (status == HAL_OK && !has_begun) {
         status = fence_add(queue, call, begin_advance);
     }
-    const int is_fenced = status == HAL_OK && !has_begun;
+    const bool is_fenced = status == HAL_OK && !has_begun;
     call_enter_flight(call);
     if (is_fenced) {
         status = memory_hold(queue, send);

@@ -4,12 +4,14 @@
 
 #include "backend_create.h"
 
+#include <stdbool.h>
+
 /* Whether the backend computes a collective with the bits that the program asks for. The answer is
  * the same on all ranks. */
-int hal_backend_takes(const hal_comm *comm, const hal_mailbox_call *call);
+bool hal_backend_takes(const hal_comm *comm, const hal_mailbox_call *call);
 
 /* Whether the order of additions is not that of the ranks there. */
-int hal_backend_varies(const hal_comm *comm, const hal_mailbox_call *call);
+bool hal_backend_varies(const hal_comm *comm, const hal_mailbox_call *call);
 
 /* Compares the calls of the ranks before data moves, where a rank's layers or log ask for it.
  * Threads: the queue's. Errors: those of hal_step_record. */

@@ -24,49 +24,49 @@
 
 enum { WAITING, DECIDED }; /* whether a rank has a backend */
 
-static int plugin_has_backend(const hal_plugin *plugin)
+static bool plugin_has_backend(const hal_plugin *plugin)
 {
     return plugin->comm_backend && plugin->comm_id && plugin->comm_create && plugin->comm_poll &&
            plugin->comm_abort && plugin->comm_destroy;
 }
 
 /* Batches that are written to files have to be such that hal-replay can run them anywhere. */
-static int dump_is_on(void)
+static bool dump_is_on(void)
 {
     const char *dump = secure_getenv("HAL_DUMP");
     return dump && hal_list_has(dump, "batch");
 }
 
-static int offer_none(const hal_comm *comm, const char *reason)
+static bool offer_none(const hal_comm *comm, const char *reason)
 {
     hal_log(HAL_LOG_INFO, "communicator: rank %u of %u: no backend: %s", comm->rank, comm->count,
             reason);
-    return 0;
+    return false;
 }
 
 /* Returns whether the device offers a backend, and what it is; else why not as the thread's
  * message. */
-static int backend_find(const hal_device *device, hal_plugin_comm_backend *backend)
+static bool backend_find(const hal_device *device, hal_plugin_comm_backend *backend)
 {
     const hal_plugin *plugin = device->plugin;
     *backend = (hal_plugin_comm_backend){.size = sizeof *backend};
     if (!plugin_has_backend(plugin) || !*device->info.id) {
         hal_fail(HAL_ERROR_UNSUPPORTED, "the plugin %s has none", plugin->name);
-        return 0;
+        return false;
     }
     if (dump_is_on()) {
         hal_fail(HAL_ERROR_UNSUPPORTED, "HAL_DUMP=batch is set");
-        return 0;
+        return false;
     }
     hal_host_clear_error();
     const hal_status status = plugin->comm_backend(backend);
     if (status != HAL_OK) {
         hal_host_failed(status, "%s", plugin->name);
-        return 0;
+        return false;
     }
     backend->name[sizeof backend->name - 1] = 0;
     backend->description[sizeof backend->description - 1] = 0;
-    return 1;
+    return true;
 }
 
 static void offer_post(const hal_comm *comm, hal_plugin_comm_backend *backend)
@@ -76,7 +76,7 @@ static void offer_post(const hal_comm *comm, hal_plugin_comm_backend *backend)
     hal_plugin_comm_id id = {0};
     hal_saved_message before; /* a rank without a backend is no failure */
     hal_message_save(&before);
-    int offered = backend_find(comm->device, backend);
+    bool offered = backend_find(comm->device, backend);
     if (!offered && plugin_has_backend(comm->device->plugin)) {
         offer_none(comm, hal_status_message());
     }
@@ -107,7 +107,7 @@ static uint32_t backend_state(const hal_comm *comm, uint32_t rank)
 }
 
 /* Whether the rank has posted a library. */
-static int rank_offers(const hal_comm *comm)
+static bool rank_offers(const hal_comm *comm)
 {
     return hal_mailbox_rank_at(comm->mailbox, comm->rank)->offer.library != 0;
 }
@@ -122,7 +122,7 @@ static hal_status offers_await(hal_comm *comm, const char *function)
             q++;
             continue;
         }
-        const int is_dead = hal_mailbox_is_rank_dead(comm->mailbox, q);
+        const bool is_dead = hal_mailbox_is_rank_dead(comm->mailbox, q);
         if (is_dead || atomic_load(&hal_mailbox_rank_at(comm->mailbox, q)->left)) {
             hal_mailbox_fail(comm->mailbox, q, HAL_ERROR_INVALID_STATE,
                              is_dead ? "its process ended without leaving the communicator"
@@ -138,10 +138,10 @@ static hal_status offers_await(hal_comm *comm, const char *function)
 }
 
 /* Whether all ranks offer the same library on different devices. */
-static int offers_agree(const hal_comm *comm, int *compares)
+static bool offers_agree(const hal_comm *comm, bool *compares)
 {
     const hal_mailbox_offer *own = &hal_mailbox_rank_at(comm->mailbox, comm->rank)->offer;
-    *compares = 0;
+    *compares = false;
     for (uint32_t q = 0; rank_offers(comm) && q < comm->count; q++) {
         const hal_mailbox_offer *one = &hal_mailbox_rank_at(comm->mailbox, q)->offer;
         *compares |= one->compares != 0;
@@ -172,7 +172,7 @@ static void backend_refuse(const hal_comm *comm, hal_status status)
 /* Begins to create the rank's part. */
 static void backend_begin(hal_comm *comm, const hal_plugin_comm_backend *is)
 {
-    int compares = 0;
+    bool compares = false;
     if (!offers_agree(comm, &compares)) {
         return;
     }
@@ -195,7 +195,7 @@ static void backend_begin(hal_comm *comm, const hal_plugin_comm_backend *is)
 }
 
 /* The plugin does not wait for other ranks of a communicator that is aborted. */
-static void backend_end(hal_comm *comm, int aborts)
+static void backend_end(hal_comm *comm, bool aborts)
 {
     if (aborts) {
         comm->device->plugin->comm_abort(comm->backend->handle);
@@ -206,7 +206,7 @@ static void backend_end(hal_comm *comm, int aborts)
 }
 
 /* Whether it is decided if the ranks have a backend. */
-static int backend_decide(hal_comm *comm, uint64_t begin_ns)
+static bool backend_decide(hal_comm *comm, uint64_t begin_ns)
 {
     const hal_plugin *plugin = comm->device->plugin;
     uint32_t created = 0;
@@ -223,7 +223,7 @@ static int backend_decide(hal_comm *comm, uint64_t begin_ns)
         const uint32_t state = backend_state(comm, q);
         created += state == HAL_MAILBOX_BACKEND_CREATED;
         if (state == HAL_MAILBOX_BACKEND_REFUSED) {
-            backend_end(comm, 1);
+            backend_end(comm, true);
             return DECIDED;
         }
     }

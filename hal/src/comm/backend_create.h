@@ -5,15 +5,17 @@
 
 #include "rank.h"
 
+#include <stdbool.h>
+
 struct backend_call;
 
 struct hal_backend {
     hal_plugin_comm *handle;
     hal_plugin_comm_backend is;
-    int compares; /* calls of all ranks are compared before data moves */
+    bool compares; /* calls of all ranks are compared before data moves */
     /* Guarded by the lock of backend.c. */
     struct backend_call *first, *last; /* collectives in flight; the first one is watched */
-    int is_aborted;
+    bool is_aborted;
     _Atomic uint64_t completed;
     /* Of the thread that records. */
     uint64_t recorded;

@@ -154,11 +154,11 @@ static hal_status step_to_buffer(const collective_plan *of, hal_step_description
 {
     hal_segments *in = &step->in;
     const uint64_t stride = in->stride;
-    const int from_all = step->sources == HAL_STEP_ALL;
+    const bool from_all = step->sources == HAL_STEP_ALL;
     step->call = of->call;
     step->since = of->since;
     hal_status status = range_map(of, target, HAL_ACCESS_WRITE, in);
-    const int direct = in->host != NULL;
+    const bool direct = in->host != NULL;
     if (!direct) {
         segments_set_staged(in, of->stage->inbox, of->stage->inbox_host);
         in->stride = in->bytes;
@@ -242,7 +242,7 @@ static hal_status all_reduce_piece(const collective_plan *of, uint64_t at, uint6
                 .bytes = chunk,
                 .total = bytes,
                 .slot_stride = chunk,
-                .skip_own = 1},
+                .skip_own = true},
         .in = {.count = ranks,
                .stride = chunk,
                .bytes = own,
@@ -293,7 +293,7 @@ static hal_status parts_stage_out(const collective_plan *of, uint64_t at, uint64
                           .bytes = bytes,
                           .total = of->comm->count * of->bytes,
                           .slot_stride = slot_stride,
-                          .skip_own = 1};
+                          .skip_own = true};
     return segments_stage_out(of, range_part(of->send, at, of->send.length - at), out);
 }
 
@@ -341,7 +341,7 @@ static hal_status all_to_all_piece(const collective_plan *of, uint64_t at, uint6
 
 static hal_status broadcast_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const int is_root = of->call.root == of->comm->rank;
+    const bool is_root = of->call.root == of->comm->rank;
     hal_step_description step = {.sources = is_root ? HAL_STEP_NONE : of->call.root,
                                  .targets = is_root ? HAL_STEP_ALL : HAL_STEP_NONE};
     if (!is_root) {
@@ -355,7 +355,7 @@ static hal_status broadcast_piece(const collective_plan *of, uint64_t at, uint64
 
 static hal_status reduce_to_root_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const int is_root = of->call.root == of->comm->rank;
+    const bool is_root = of->call.root == of->comm->rank;
     const uint64_t stride = align_piece(bytes);
     const hal_range own = range_part(of->send, at, bytes);
     hal_step_description step = {.sources = is_root ? HAL_STEP_ALL : HAL_STEP_NONE,
@@ -380,7 +380,7 @@ static hal_status reduce_to_root_piece(const collective_plan *of, uint64_t at, u
 
 static hal_status exchange_piece(const collective_plan *of, uint64_t at, uint64_t bytes)
 {
-    const int alone = of->call.root == of->comm->rank;
+    const bool alone = of->call.root == of->comm->rank;
     const uint32_t partner = alone ? HAL_STEP_NONE : of->call.root;
     hal_step_description step = {.sources = partner, .targets = partner};
     if (alone) {
@@ -495,15 +495,15 @@ static hal_status check_ranges(collective_plan *of)
 {
     static const uint64_t none = 0;
     const uint64_t sizes[] = {none, of->bytes, of->comm->count * of->bytes};
-    const uint32_t kind = of->call.kind;
-    const int is_root = of->call.root == of->comm->rank;
+    const hal_collective_kind kind = of->call.kind;
+    const bool is_root = of->call.root == of->comm->rank;
     hal_status status = HAL_OK;
     if (!kinds[kind].root_sends || is_root) {
         status = check_range(of, "send", &of->send, sizes[kinds[kind].send]);
     } else {
         of->send = (hal_range){0};
     }
-    const int may_omit = kind == HAL_COLLECTIVE_BROADCAST && is_root && !of->recv.buffer;
+    const bool may_omit = kind == HAL_COLLECTIVE_BROADCAST && is_root && !of->recv.buffer;
     if (status == HAL_OK && (!kinds[kind].root_receives || is_root) && !may_omit) {
         status = check_range(of, "recv", &of->recv, sizes[kinds[kind].recv]);
     } else if (status == HAL_OK) {
@@ -559,9 +559,9 @@ static hal_status collective_check(hal_queue *queue, hal_comm *comm, const hal_c
 static hal_status copy_own(const collective_plan *of)
 {
     hal_range sent, received;
-    const uint32_t kind = of->call.kind;
-    const int is_alone = of->comm->count == 1;
-    const int is_root = of->call.root == of->comm->rank;
+    const hal_collective_kind kind = of->call.kind;
+    const bool is_alone = of->comm->count == 1;
+    const bool is_root = of->call.root == of->comm->rank;
     own_parts(of, &sent, &received);
     if (!of->send.buffer || !of->recv.buffer ||
         !(is_alone || kind == HAL_COLLECTIVE_ALL_GATHER || kind == HAL_COLLECTIVE_ALL_TO_ALL ||
@@ -572,7 +572,7 @@ static hal_status copy_own(const collective_plan *of)
 }
 
 /* Whether every rank receives all contributions at once; equally on all ranks. */
-static int is_one_step(const collective_plan *of)
+static bool is_one_step(const collective_plan *of)
 {
     const uint64_t most = of->comm->mailbox->transport ? ONE_STEP_LINK_BYTES : ONE_STEP_BYTES;
     return of->call.kind == HAL_COLLECTIVE_ALL_REDUCE &&
@@ -640,10 +640,7 @@ static hal_status ordered_record(const collective_plan *of)
 static hal_status collective_run(collective_plan *of)
 {
     hal_status (*record)(const collective_plan *of) = collective_record;
-    hal_status status = hal_comm_check(of->comm, "hal_queue_collective");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_comm_check(of->comm, "hal_queue_collective"));
     if (hal_backend_takes(of->comm, &of->call)) {
         record = backend_record;
     } else if (of->comm->backend && of->call.count > 0) {
@@ -652,18 +649,13 @@ static hal_status collective_run(collective_plan *of)
     if (of->comm->count > 1 && record != backend_record) {
         if (kinds[of->call.kind].reduces) {
             of->padded_stride = record == collective_record ? padded_stride(of) : 0;
-            status = hal_reduce_prepare(of->comm, (hal_type)of->call.type, of->call.reduction,
-                                        of->padded_stride > 0);
+            HAL_TRY(hal_reduce_prepare(of->comm, (hal_type)of->call.type, of->call.reduction,
+                                       of->padded_stride > 0));
         }
-        if (status == HAL_OK) {
-            status = hal_comm_stage_for(of->comm, of->queue, &of->stage);
-        }
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(hal_comm_stage_for(of->comm, of->queue, &of->stage));
     }
     of->since = atomic_load(&of->queue->timeline.submitted) + 1;
-    status = record(of);
+    const hal_status status = record(of);
     return status == HAL_OK ? HAL_OK : hal_comm_fail(of->comm, status);
 }
 
@@ -722,19 +714,14 @@ static hal_status queue_collective(hal_queue *queue, hal_comm *comm, const hal_c
                                                          : comm ? "collective"
                                                                 : "comm");
     }
-    hal_status status = hal_device_check(queue->timeline.device, "hal_queue_collective");
-    if (status == HAL_OK && send.buffer) {
-        status = hal_hook_use(HAL_OBJECT_BUFFER, send.buffer, "hal_queue_collective");
+    HAL_TRY(hal_device_check(queue->timeline.device, "hal_queue_collective"));
+    if (send.buffer) {
+        HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, send.buffer, "hal_queue_collective"));
     }
-    if (status == HAL_OK && recv.buffer) {
-        status = hal_hook_use(HAL_OBJECT_BUFFER, recv.buffer, "hal_queue_collective");
+    if (recv.buffer) {
+        HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, recv.buffer, "hal_queue_collective"));
     }
-    if (status == HAL_OK) {
-        status = collective_check(queue, comm, what, send, recv, count, &of);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(collective_check(queue, comm, what, send, recv, count, &of));
     return queue->graph ? graph_append(&of, what) : collective_run(&of);
 }
 

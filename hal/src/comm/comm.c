@@ -30,9 +30,9 @@ static const hal_poll_policy crowded_policy = {
 
 /* A launcher usually binds each process to separate processors, so that one process does not know
  * those of the others. */
-static int ranks_are_crowded(const hal_mailbox *mailbox, uint32_t count)
+static bool ranks_are_crowded(const hal_mailbox *mailbox, uint32_t count)
 {
-    const int is_local = mailbox && mailbox->file < 0 && !mailbox->transport;
+    const bool is_local = mailbox && mailbox->file < 0 && !mailbox->transport;
     return (long)count > (is_local ? (long)hal_processor_count() : sysconf(_SC_NPROCESSORS_ONLN));
 }
 
@@ -132,22 +132,18 @@ hal_status hal_comm_create(hal_device *device, const hal_comm_options *options, 
         return hal_null_argument("hal_comm_create", comm ? "options" : "comm");
     }
     *comm = NULL;
-    hal_status status = hal_comm_check_device(device, "hal_comm_create");
-    if (status == HAL_OK) {
-        status = check_count(options->count, "hal_comm_create");
+    HAL_TRY(hal_comm_check_device(device, "hal_comm_create"));
+    HAL_TRY(check_count(options->count, "hal_comm_create"));
+    if (options->rank >= options->count) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_comm_create: rank: expected one below count %u, got %u",
+                        options->count, options->rank);
     }
-    if (status == HAL_OK && options->rank >= options->count) {
-        status = hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                          "hal_comm_create: rank: expected one below count %u, got %u",
-                          options->count, options->rank);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    hal_status status = HAL_OK;
     const uint64_t limit = options->time_limit_ns ? options->time_limit_ns : HAL_COMM_TIME_LIMIT_NS;
     hal_mailbox *mailbox = NULL;
     if (options->count > 1) {
-        status = hal_mailbox_open(&options->id, options->rank, options->count, 1, limit,
+        status = hal_mailbox_open(&options->id, options->rank, options->count, true, limit,
                                   "hal_comm_create", &mailbox);
         if (status == HAL_OK) {
             status = hal_mailbox_wait_joined(mailbox, limit, "hal_comm_create");
@@ -174,10 +170,8 @@ hal_status hal_comm_create_local(hal_device *const *devices, uint32_t count, uin
         return hal_null_argument("hal_comm_create_local", devices ? "comms" : "devices");
     }
     hal_comm_id id;
-    hal_status status = check_count(count, "hal_comm_create_local");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(check_count(count, "hal_comm_create_local"));
+    hal_status status = HAL_OK;
     memset(comms, 0, count * sizeof(hal_comm *));
     const uint64_t limit = time_limit_ns ? time_limit_ns : HAL_COMM_TIME_LIMIT_NS;
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
@@ -189,7 +183,8 @@ hal_status hal_comm_create_local(hal_device *const *devices, uint32_t count, uin
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
         hal_mailbox *mailbox = NULL;
         if (count > 1) {
-            status = hal_mailbox_open(&id, i, count, 0, limit, "hal_comm_create_local", &mailbox);
+            status =
+                hal_mailbox_open(&id, i, count, false, limit, "hal_comm_create_local", &mailbox);
         }
         if (status == HAL_OK) {
             status = hal_comm_make(devices[i], mailbox, i, count, limit, "hal_comm_create_local",

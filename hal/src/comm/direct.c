@@ -24,23 +24,23 @@ void hal_direct_post(hal_mailbox *mailbox, uint32_t rank, uint64_t key[2])
     process->id = (uint64_t)getpid();
 }
 
-int hal_direct_is_possible(const hal_mailbox *mailbox, const hal_mailbox_call *call)
+bool hal_direct_is_possible(const hal_mailbox *mailbox, const hal_mailbox_call *call)
 {
     return mailbox->file >= 0 && call->count >= DIRECT_BYTES / hal_type_size((hal_type)call->type);
 }
 
-int hal_direct_is_refused(const hal_mailbox *mailbox)
+bool hal_direct_is_refused(const hal_mailbox *mailbox)
 {
     for (uint32_t q = 0; q < mailbox->count; q++) {
         if (atomic_load_explicit(&hal_mailbox_rank_at(mailbox, q)->needs_slots,
                                  memory_order_acquire)) {
-            return 1;
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-int hal_direct_is_worth(const hal_mailbox *mailbox, uint32_t rank, const hal_segments *out)
+bool hal_direct_is_worth(const hal_mailbox *mailbox, uint32_t rank, const hal_segments *out)
 {
     return out->count > 0 && out->bytes >= DIRECT_SEGMENT_BYTES &&
            hal_mailbox_rank_at(mailbox, rank)->process.id != 0 && !hal_direct_is_refused(mailbox);
@@ -64,20 +64,20 @@ void hal_direct_offer_slot(const hal_mailbox *mailbox, uint32_t rank, uint64_t s
     atomic_store_explicit(&source_at(mailbox, rank, step)->address, 0, memory_order_release);
 }
 
-int hal_direct_is_offered(const hal_mailbox *mailbox, uint32_t q, uint64_t step)
+bool hal_direct_is_offered(const hal_mailbox *mailbox, uint32_t q, uint64_t step)
 {
     return atomic_load_explicit(&source_at(mailbox, q, step)->address, memory_order_acquire) != 0;
 }
 
-int hal_direct_read(const hal_mailbox *mailbox, uint32_t rank, uint32_t q, uint64_t step,
-                    void *target, uint64_t bytes)
+bool hal_direct_read(const hal_mailbox *mailbox, uint32_t rank, uint32_t q, uint64_t step,
+                     void *target, uint64_t bytes)
 {
     hal_mailbox_rank *own = hal_mailbox_rank_at(mailbox, rank);
     const hal_mailbox_process *process = &hal_mailbox_rank_at(mailbox, q)->process;
     const hal_mailbox_source *source = source_at(mailbox, q, step);
     const uint64_t address = atomic_load_explicit(&source->address, memory_order_acquire);
     if (address == 0 || atomic_load_explicit(&own->needs_slots, memory_order_relaxed)) {
-        return 0;
+        return false;
     }
     uint64_t key[2] = {0};
     const struct iovec to[2] = {{target, bytes}, {key, sizeof key}};
@@ -92,5 +92,5 @@ int hal_direct_read(const hal_mailbox *mailbox, uint32_t rank, uint32_t q, uint6
     hal_log(HAL_LOG_INFO, "communicator: rank %u of %u cannot read memory of rank %u: %s", rank,
             mailbox->count, q, error ? strerror(error) : "another process");
     atomic_store_explicit(&own->needs_slots, 1, memory_order_release);
-    return 0;
+    return false;
 }

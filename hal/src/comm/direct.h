@@ -8,19 +8,21 @@
 #include "mailbox.h"
 #include "segments.h"
 
+#include <stdbool.h>
+
 /* Writes a random key, and says on the mailbox how others recognise the memory of the rank's
  * process by it; `key` stays there as long as the rank publishes. Nothing within one process. */
 void hal_direct_post(hal_mailbox *mailbox, uint32_t rank, uint64_t key[2]);
 
 /* Whether ranks may offer memory in the steps of a call; equally on all ranks. */
-int hal_direct_is_possible(const hal_mailbox *mailbox, const hal_mailbox_call *call);
+bool hal_direct_is_possible(const hal_mailbox *mailbox, const hal_mailbox_call *call);
 
 /* Whether a rank has been refused a read, so that all data goes to slots. */
-int hal_direct_is_refused(const hal_mailbox *mailbox);
+bool hal_direct_is_refused(const hal_mailbox *mailbox);
 
 /* Whether the rank offers `out` for a step of such a call: it is not too short, and all ranks can
  * read. */
-int hal_direct_is_worth(const hal_mailbox *mailbox, uint32_t rank, const hal_segments *out);
+bool hal_direct_is_worth(const hal_mailbox *mailbox, uint32_t rank, const hal_segments *out);
 
 /* Offers `out`, or what the rank has put in its slot, for a step that is then published. */
 void hal_direct_offer(const hal_mailbox *mailbox, uint32_t rank, uint64_t step,
@@ -28,11 +30,11 @@ void hal_direct_offer(const hal_mailbox *mailbox, uint32_t rank, uint64_t step,
 void hal_direct_offer_slot(const hal_mailbox *mailbox, uint32_t rank, uint64_t step);
 
 /* Whether rank q offers memory of its process for a step that it has published. */
-int hal_direct_is_offered(const hal_mailbox *mailbox, uint32_t q, uint64_t step);
+bool hal_direct_is_offered(const hal_mailbox *mailbox, uint32_t q, uint64_t step);
 
 /* Copies `bytes` that rank q offers to this rank. Returns 0 without them: the system refuses it, so
  * that q puts them in its slot, or the communicator has failed. */
-int hal_direct_read(const hal_mailbox *mailbox, uint32_t rank, uint32_t q, uint64_t step,
-                    void *target, uint64_t bytes);
+bool hal_direct_read(const hal_mailbox *mailbox, uint32_t rank, uint32_t q, uint64_t step,
+                     void *target, uint64_t bytes);
 
 #endif

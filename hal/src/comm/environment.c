@@ -20,7 +20,7 @@
  * null for any; a launcher without `has_mpi` starts none. */
 typedef struct launcher {
     const char *name, *rank, *count, *local, *hosts, *job, *part, *mpi;
-    int has_mpi;
+    bool has_mpi;
 } launcher;
 
 static const launcher launchers[] = {
@@ -31,7 +31,7 @@ static const launcher launchers[] = {
      .job = "PMIX_NAMESPACE",
      .part = "OMPI_MCA_ess_base_jobid",
      .mpi = "openmpi",
-     .has_mpi = 1},
+     .has_mpi = true},
     {.name = "torchrun",
      .rank = "RANK",
      .count = "WORLD_SIZE",
@@ -46,7 +46,7 @@ static const launcher launchers[] = {
      .job = "PMI_JOBID",
      .part = "HYDI_CONTROL_FD",
      .mpi = "mpich",
-     .has_mpi = 1},
+     .has_mpi = true},
     {.name = "srun",
      .rank = "SLURM_PROCID",
      .count = "SLURM_NTASKS",
@@ -54,10 +54,10 @@ static const launcher launchers[] = {
      .hosts = "SLURM_STEP_NUM_NODES",
      .job = "SLURM_JOB_ID",
      .part = "SLURM_STEP_ID",
-     .has_mpi = 1},
+     .has_mpi = true},
 };
 
-static int number_parse(const char *text, uint32_t *number)
+static bool number_parse(const char *text, uint32_t *number)
 {
     char *end = NULL;
     const unsigned long value = text && *text ? strtoul(text, &end, 10) : 0;
@@ -123,16 +123,16 @@ static hal_status launcher_read(const launcher *from, hal_comm_options *options)
 }
 
 /* Whether not all ranks are on this host. */
-static int launcher_has_hosts(const launcher *from, uint32_t count)
+static bool launcher_has_hosts(const launcher *from, uint32_t count)
 {
     uint32_t local_count = 0, host_count = 0;
-    const int has_local = number_parse(secure_getenv(from->local), &local_count);
-    const int has_hosts = from->hosts && number_parse(secure_getenv(from->hosts), &host_count);
+    const bool has_local = number_parse(secure_getenv(from->local), &local_count);
+    const bool has_hosts = from->hosts && number_parse(secure_getenv(from->hosts), &host_count);
     return (has_local && local_count < count) || (has_hosts && host_count > 1);
 }
 
 /* HAL_COMM_TRANSPORT=shared, mpi or mpi:LIBRARY; unset: what the launcher needs. */
-static hal_status backend_choose(const launcher *from, uint32_t count, int *is_mpi,
+static hal_status backend_choose(const launcher *from, uint32_t count, bool *is_mpi,
                                  hal_mpi_choice *choice)
 {
     const char *backend = secure_getenv("HAL_COMM_TRANSPORT");
@@ -155,7 +155,7 @@ static hal_status backend_choose(const launcher *from, uint32_t count, int *is_m
             backend);
     }
     if (from && !*backend && launcher_has_hosts(from, count)) {
-        *is_mpi = 1;
+        *is_mpi = true;
     }
     if (from && *is_mpi && !from->has_mpi) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
@@ -200,28 +200,24 @@ hal_status hal_comm_create_from_environment(hal_device *device, uint64_t time_li
     const char *own = secure_getenv("HAL_COMM");
     hal_mpi_choice choice = {0};
     const launcher *from = NULL;
-    hal_status status = HAL_OK;
-    int is_mpi = 0;
+    bool is_mpi = false;
     if (!comm) {
         return hal_null_argument("hal_comm_create_from_environment", "comm");
     }
     *comm = NULL;
     if (own && *own) {
-        status = read_own(own, &options);
+        HAL_TRY(read_own(own, &options));
     } else if (!hal_process_is_secure()) {
         for (size_t i = 0; !from && i < sizeof launchers / sizeof *launchers; i++) {
             if (secure_getenv(launchers[i].rank) && secure_getenv(launchers[i].count)) {
                 from = &launchers[i];
             }
         }
-        status = from ? launcher_read(from, &options) : HAL_OK;
+        if (from) {
+            HAL_TRY(launcher_read(from, &options));
+        }
     }
-    if (status == HAL_OK) {
-        status = backend_choose(from, options.count, &is_mpi, &choice);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(backend_choose(from, options.count, &is_mpi, &choice));
     return from && is_mpi && options.count > 1 ? group_create_by_mpi(device, &options, choice, comm)
                                                : hal_comm_create(device, &options, comm);
 }

@@ -81,7 +81,7 @@ const char *hal_mailbox_backend(const hal_mailbox *mailbox)
     return mailbox->transport ? "mpi" : mailbox->file < 0 ? "host" : "shared";
 }
 
-static int mailbox_map(hal_mailbox *mailbox)
+static bool mailbox_map(hal_mailbox *mailbox)
 {
     const int flags = mailbox->file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     void *memory = mmap(NULL, mailbox->bytes, PROT_READ | PROT_WRITE, flags, mailbox->file, 0);
@@ -209,7 +209,7 @@ static hal_status mailbox_await_header(hal_mailbox *mailbox, uint64_t time_limit
 }
 
 /* A process does not see its own lock. */
-int hal_mailbox_is_rank_dead(const hal_mailbox *mailbox, uint32_t rank)
+bool hal_mailbox_is_rank_dead(const hal_mailbox *mailbox, uint32_t rank)
 {
     const hal_mailbox_rank *other = hal_mailbox_rank_at(mailbox, rank);
     return mailbox->file >= 0 && rank != mailbox->own && atomic_load(&other->joined) == 2 &&
@@ -347,7 +347,7 @@ static hal_status mailbox_join(hal_mailbox *mailbox, uint32_t rank, const char *
     return HAL_OK;
 }
 
-hal_status hal_mailbox_open(const hal_comm_id *id, uint32_t rank, uint32_t count, int shared,
+hal_status hal_mailbox_open(const hal_comm_id *id, uint32_t rank, uint32_t count, bool shared,
                             uint64_t time_limit_ns, const char *function, hal_mailbox **mailbox)
 {
     hal_mailbox *made = mailbox_allocate(id, count);

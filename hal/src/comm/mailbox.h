@@ -14,6 +14,8 @@
 #include "mailbox_state.h"
 #include "transport.h"
 
+#include <stdbool.h>
+
 typedef struct hal_mailbox {
     struct hal_mailbox *next; /* among the local mailboxes that are not complete */
     hal_mailbox_header *header;
@@ -29,7 +31,7 @@ typedef struct hal_mailbox {
 
 /* Opens the mailbox of an id, or creates it for the first rank that comes, and joins it as `rank`.
  * `shared`: between processes. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, IO, UNSUPPORTED. */
-hal_status hal_mailbox_open(const hal_comm_id *id, uint32_t rank, uint32_t count, int shared,
+hal_status hal_mailbox_open(const hal_comm_id *id, uint32_t rank, uint32_t count, bool shared,
                             uint64_t time_limit_ns, const char *function, hal_mailbox **mailbox);
 
 /* Creates the mailbox of a rank with a transport to the others, which all exist. Errors:
@@ -61,7 +63,7 @@ void hal_mailbox_post_offer(hal_mailbox *mailbox, uint32_t rank, const hal_mailb
 void hal_mailbox_post_backend(hal_mailbox *mailbox, uint32_t rank, uint32_t state);
 
 /* Whether a rank's process ended without leaving; never the caller's. Threads: any. */
-int hal_mailbox_is_rank_dead(const hal_mailbox *mailbox, uint32_t rank);
+bool hal_mailbox_is_rank_dead(const hal_mailbox *mailbox, uint32_t rank);
 
 static inline hal_mailbox_rank *hal_mailbox_rank_at(const hal_mailbox *mailbox, uint32_t rank)
 {
@@ -70,8 +72,8 @@ static inline hal_mailbox_rank *hal_mailbox_rank_at(const hal_mailbox *mailbox, 
 
 /* Whether the rank has published the step, or a later one; then its message is that of the step
  * until the caller has consumed it. */
-static inline int hal_mailbox_has_published(const hal_mailbox *mailbox, uint32_t rank,
-                                            uint64_t step)
+static inline bool hal_mailbox_has_published(const hal_mailbox *mailbox, uint32_t rank,
+                                             uint64_t step)
 {
     const hal_mailbox_message *message = &hal_mailbox_rank_at(mailbox, rank)->messages[step % 2];
     return atomic_load_explicit(&message->step, memory_order_acquire) >= step;

@@ -7,6 +7,7 @@
 #include <hal/plugin.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define HAL_MAILBOX_MESSAGE_BYTES 480
 #define HAL_MAILBOX_LINE_BYTES 64
@@ -91,7 +92,7 @@ typedef struct hal_mailbox_header {
 } hal_mailbox_header;
 
 /* Writes the first failure into a header; returns whether this one is it. Threads: any. */
-int hal_mailbox_header_fail(hal_mailbox_header *header, uint32_t rank, hal_status status,
-                            const char *text);
+bool hal_mailbox_header_fail(hal_mailbox_header *header, uint32_t rank, hal_status status,
+                             const char *text);
 
 #endif

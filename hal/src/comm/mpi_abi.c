@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ const hal_mpi_entries *hal_mpi_abi_open(char reason[256])
     HAL_UNCANCELLED;
     static const char *const names[] = {"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so"};
     void *library = NULL, *symbol = NULL;
-    int missing = 0;
+    bool missing = false;
     for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++) {
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     }

@@ -20,7 +20,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 static hal_mpi state = {.next_tag = 1};
-static int (*before_exit)(hal_mpi *mpi);
+static bool (*before_exit)(hal_mpi *mpi);
 static _Atomic pid_t owner; /* a forked child does not use MPI */
 static int start_error;     /* of MPI that hal has started and cannot use */
 
@@ -130,7 +130,7 @@ static hal_status mpi_start_locked(hal_mpi_choice choice, const char *function)
     return error == 0 ? HAL_OK : start_fail(call, error, function);
 }
 
-hal_status hal_mpi_start(hal_mpi_choice choice, int (*at_exit)(hal_mpi *mpi), const char *function)
+hal_status hal_mpi_start(hal_mpi_choice choice, bool (*at_exit)(hal_mpi *mpi), const char *function)
 {
     hal_status status = HAL_OK;
     const pid_t started = atomic_load(&owner);

@@ -6,6 +6,7 @@
 #include "mpi_entries.h"
 
 #include <hal/status.h>
+#include <stdbool.h>
 
 typedef struct hal_mpi {
     const hal_mpi_entries *call; /* null until MPI is started */
@@ -17,7 +18,7 @@ typedef struct hal_mpi {
 /* The library to be opened: "openmpi", "mpich", "abi"; null: any. */
 typedef struct hal_mpi_choice {
     const char *library;
-    int is_named; /* by the user: no other library does; else another one is tried */
+    bool is_named; /* by the user: no other library does; else another one is tried */
 } hal_mpi_choice;
 
 /* Starts MPI at the first call. Waits for all processes of the job, without a time limit; MPI has
@@ -25,7 +26,8 @@ typedef struct hal_mpi_choice {
  * held; MPI that hal has started is ended if it returns nonzero.
  * Threads: any. Errors: UNSUPPORTED with what was tried, or in a fork of the process that started
  * MPI, IO with MPI's words. */
-hal_status hal_mpi_start(hal_mpi_choice choice, int (*at_exit)(hal_mpi *mpi), const char *function);
+hal_status hal_mpi_start(hal_mpi_choice choice, bool (*at_exit)(hal_mpi *mpi),
+                         const char *function);
 
 /* Locks MPI. All calls of `call` and all state of transports need it. */
 hal_mpi *hal_mpi_lock(void);

@@ -42,7 +42,7 @@ static bool has_result(const ordered_plan *of)
 }
 
 /* Moves `bytes` bytes of each rank, or for each. */
-static hal_status backend_move(const ordered_plan *of, uint32_t kind, uint64_t bytes,
+static hal_status backend_move(const ordered_plan *of, hal_collective_kind kind, uint64_t bytes,
                                hal_range send, hal_range recv)
 {
     const hal_mailbox_call call = {.kind = kind, .type = of->call->type, .count = bytes / of->size};

@@ -34,10 +34,10 @@ static uint32_t group_items(const hal_device *device)
     return items < info->max_group_size[0] ? items : info->max_group_size[0];
 }
 
-static hal_ir_value reduce_pair(hal_ir_builder *b, hal_type type, uint32_t reduction,
+static hal_ir_value reduce_pair(hal_ir_builder *b, hal_type type, hal_reduction reduction,
                                 hal_ir_value x, hal_ir_value y)
 {
-    const int is_bool = type == HAL_TYPE_BOOL;
+    const bool is_bool = type == HAL_TYPE_BOOL;
     switch (reduction) {
     case HAL_REDUCE_MIN:
         return is_bool ? hal_ir_and(b, x, y) : hal_ir_min(b, x, y);
@@ -54,7 +54,7 @@ typedef struct reduce_values {
     hal_ir_value stride, rank, ranks;
     hal_ir_value any_other; /* a rank that is not the own one */
     hal_ir_value i, own;    /* the element, and the own contribution to it */
-    int has_all;            /* `others` has the own contribution, too */
+    bool has_all;           /* `others` has the own contribution, too */
 } reduce_values;
 
 /* Element `i` of rank `q`. The inbox has no contribution of the own rank: in its place another one
@@ -72,7 +72,7 @@ static hal_ir_value element_of(hal_ir_builder *b, const reduce_values *of, hal_i
 
 /* The reduction of all ranks' elements in the order of the ranks. */
 static hal_ir_value elements_reduce(hal_ir_builder *b, const reduce_values *of, hal_type type,
-                                    uint32_t reduction, uint32_t unrolled)
+                                    hal_reduction reduction, uint32_t unrolled)
 {
     hal_ir_value sum = element_of(b, of, hal_ir_u32(b, 0));
     if (unrolled > 0) {
@@ -91,13 +91,13 @@ static hal_ir_value elements_reduce(hal_ir_builder *b, const reduce_values *of, 
 
 /* The rank is a scalar, so that a kernel serves all ranks of a process; so is the number of ranks
  * above UNROLLED_RANKS. */
-static void reduce_build(hal_ir_builder *b, const hal_comm *comm, hal_type type, uint32_t reduction,
-                         reduce_form form)
+static void reduce_build(hal_ir_builder *b, const hal_comm *comm, hal_type type,
+                         hal_reduction reduction, reduce_form form)
 {
     static const char *const names[4] = {"count", "stride", "rank", "ranks"};
     hal_ir_value scalars[4];
     hal_ir_group_size(b, group_items(comm->device), 1, 1);
-    const int in_place = form == REDUCE_IN_PLACE;
+    const bool in_place = form == REDUCE_IN_PLACE;
     reduce_values of = {.others = hal_ir_binding(b, "others", type, HAL_ACCESS_READ),
                         .has_all = form == REDUCE_PADDED};
     hal_ir_memory_id own = 0;
@@ -131,7 +131,8 @@ static void reduce_build(hal_ir_builder *b, const hal_comm *comm, hal_type type,
     }
 }
 
-static hal_status kernel_create(hal_comm *comm, hal_type type, uint32_t reduction, reduce_form form)
+static hal_status kernel_create(hal_comm *comm, hal_type type, hal_reduction reduction,
+                                reduce_form form)
 {
     static const char *const names[] = {"sum", "mean", "min", "max"};
     char name[48];
@@ -151,7 +152,7 @@ static hal_status kernel_create(hal_comm *comm, hal_type type, uint32_t reductio
     return status;
 }
 
-hal_status hal_reduce_prepare(hal_comm *comm, hal_type type, uint32_t reduction, int padded)
+hal_status hal_reduce_prepare(hal_comm *comm, hal_type type, hal_reduction reduction, bool padded)
 {
     hal_status status = HAL_OK;
     if (type == HAL_TYPE_BOOL && reduction == HAL_REDUCE_MEAN) {
@@ -213,8 +214,8 @@ static hal_status reduce_dispatch(hal_comm *comm, hal_queue *queue, hal_kernel *
 }
 
 hal_status hal_reduce_record(hal_comm *comm, hal_queue *queue, hal_comm_stage *stage, hal_type type,
-                             uint32_t reduction, hal_range others, uint64_t stride, hal_range own,
-                             hal_range result, uint64_t count)
+                             hal_reduction reduction, hal_range others, uint64_t stride,
+                             hal_range own, hal_range result, uint64_t count)
 {
     hal_range ranges[3] = {others, own, result};
     if (count == 0) {
@@ -227,7 +228,7 @@ hal_status hal_reduce_record(hal_comm *comm, hal_queue *queue, hal_comm_stage *s
     if (status == HAL_OK) {
         status = hal_reduce_copy(queue, own, ranges[1]);
     }
-    const int in_place =
+    const bool in_place =
         ranges[1].buffer == ranges[2].buffer && ranges[1].offset == ranges[2].offset;
     if (status == HAL_OK) {
         hal_kernel *kernel =
@@ -244,7 +245,7 @@ uint64_t hal_reduce_padded_count(const hal_device *device, uint64_t count)
 }
 
 hal_status hal_reduce_record_padded(hal_comm *comm, hal_queue *queue, hal_comm_stage *stage,
-                                    hal_type type, uint32_t reduction, uint64_t stride,
+                                    hal_type type, hal_reduction reduction, uint64_t stride,
                                     hal_range result, uint64_t count)
 {
     const uint64_t size = hal_type_size(type);

@@ -4,13 +4,14 @@
 
 #include "core/pool.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HAL_STEP_ALL UINT32_MAX        /* sources or targets: every other rank */
 #define HAL_STEP_NONE (UINT32_MAX - 1) /* no rank */
 
 /* Whether `ranks` (a rank, HAL_STEP_ALL or HAL_STEP_NONE) has q, another rank than the caller. */
-static inline int hal_step_has(uint32_t ranks, uint32_t q)
+static inline bool hal_step_has(uint32_t ranks, uint32_t q)
 {
     return ranks == HAL_STEP_ALL || ranks == q;
 }
@@ -25,7 +26,7 @@ typedef struct hal_segments {
     uint32_t count; /* of segments; 0: nothing */
     uint64_t stride, bytes, total;
     uint64_t slot_stride, slot_offset;
-    int skip_own; /* the segment of the rank's own number is not moved */
+    bool skip_own; /* the segment of the rank's own number is not moved */
 } hal_segments;
 
 /* The bytes of segment q. */

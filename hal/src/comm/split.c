@@ -64,7 +64,7 @@ static hal_status split_await(hal_comm *comm)
 }
 
 /* Whether rank p precedes rank q in a new communicator: by key, then by old rank. */
-static int split_precedes(const hal_comm *comm, uint32_t p, uint32_t q)
+static bool split_precedes(const hal_comm *comm, uint32_t p, uint32_t q)
 {
     const uint64_t side = comm->last_split % 2;
     const int32_t one = hal_mailbox_rank_at(comm->mailbox, p)->keys[side];
@@ -179,13 +179,11 @@ hal_status hal_comm_split(hal_comm *const *comms, uint32_t count, const int32_t 
                           const int32_t *keys, hal_comm **split)
 {
     HAL_UNCANCELLED;
-    hal_status status = split_check(comms, count, colors, keys, split);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(split_check(comms, count, colors, keys, split));
     if (!comms[0]->mailbox) {
         return split_single(comms[0], colors[0], split);
     }
+    hal_status status = HAL_OK;
     for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
         status = split_post(comms[i], colors[i], keys[i]);
     }

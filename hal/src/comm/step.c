@@ -29,11 +29,11 @@ typedef struct group_step {
     uint64_t number;
     hal_step_description is;
     uint32_t next; /* source to be read next */
-    int is_published;
-    int is_large;      /* ranks may offer memory of their processes (direct.h) */
-    int is_offered;    /* targets read `out` itself, which stays as it is until they have */
-    int is_received;   /* all data of the sources is here */
-    int has_transfers; /* the transport may use `out` and `in` */
+    bool is_published;
+    bool is_large;      /* ranks may offer memory of their processes (direct.h) */
+    bool is_offered;    /* targets read `out` itself, which stays as it is until they have */
+    bool is_received;   /* all data of the sources is here */
+    bool has_transfers; /* the transport may use `out` and `in` */
     bool is_open;
     bool is_repeated;     /* the poll follows another one at once: no need to read the clock */
     uint64_t deadline_ns; /* for what the step waits for; 0: not waiting */
@@ -47,9 +47,9 @@ static const char *const reduction_names[] = {"sum", "mean", "min", "max"};
 
 void hal_step_describe(const hal_mailbox_call *call, char text[128])
 {
-    const int reduces = call->kind == HAL_COLLECTIVE_ALL_REDUCE ||
-                        call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ||
-                        call->kind == HAL_COLLECTIVE_REDUCE;
+    const bool reduces = call->kind == HAL_COLLECTIVE_ALL_REDUCE ||
+                         call->kind == HAL_COLLECTIVE_REDUCE_SCATTER ||
+                         call->kind == HAL_COLLECTIVE_REDUCE;
     const char *type = hal_type_name((hal_type)call->type);
     char root[24] = "";
     if (call->kind == HAL_COLLECTIVE_BROADCAST || call->kind == HAL_COLLECTIVE_REDUCE ||
@@ -86,12 +86,12 @@ static hal_status step_own_status(group_step *step, hal_status status)
 }
 
 /* Whether the step continues without `rank`, whose process may have ended. */
-static int step_needs_no_more_of(const group_step *step, uint32_t rank)
+static bool step_needs_no_more_of(const group_step *step, uint32_t rank)
 {
     const hal_mailbox *mailbox = step->comm->mailbox;
     const hal_mailbox_rank *other = hal_mailbox_rank_at(mailbox, rank);
     if (!hal_mailbox_has_published(mailbox, rank, step->number)) {
-        return 0;
+        return false;
     }
     return step->is_received
                ? atomic_load(&other->read) >= step->number
@@ -114,9 +114,9 @@ static hal_status step_wait_for(group_step *step, uint32_t rank, const char *wha
     if (now >= step->dead_check_ns) {
         step->dead_check_ns = now + DEAD_CHECK_NS;
         /* The order matters: a rank publishes before it ends. */
-        const int is_dead = hal_mailbox_is_rank_dead(comm->mailbox, rank);
+        const bool is_dead = hal_mailbox_is_rank_dead(comm->mailbox, rank);
         const hal_mailbox_rank *other = hal_mailbox_rank_at(comm->mailbox, rank);
-        const int has_left = atomic_load(&other->left) != 0;
+        const bool has_left = atomic_load(&other->left) != 0;
         if ((is_dead || has_left) && !step_needs_no_more_of(step, rank)) {
             return step_fail(step, rank, HAL_ERROR_INVALID_STATE,
                              is_dead
@@ -136,10 +136,10 @@ static hal_status step_wait_for(group_step *step, uint32_t rank, const char *wha
 }
 
 /* Whether what the rank publishes is complete. Errors: those of its device and queue. */
-static hal_status step_poll_own(group_step *step, int *done)
+static hal_status step_poll_own(group_step *step, bool *done)
 {
     hal_timeline *timeline = step->timeline;
-    *done = hal_timeline_has_reached(timeline, step->value, 1);
+    *done = hal_timeline_has_reached(timeline, step->value, true);
     if (atomic_load(&timeline->device->lost)) {
         return step_fail(step, step->comm->rank, HAL_ERROR_DEVICE_LOST, "its device is lost");
     }
@@ -169,7 +169,7 @@ static hal_status step_invalidate_out(const group_step *step)
 }
 
 /* Whether the messages of the ranks have room for what they publish; equally on all ranks. */
-static int step_is_short(const group_step *step)
+static bool step_is_short(const group_step *step)
 {
     const hal_mailbox_call *call = &step->is.call;
     return !step->comm->mailbox->transport && call->kind != HAL_COLLECTIVE_REDUCE_SCATTER &&
@@ -213,7 +213,7 @@ static hal_status step_publish(group_step *step)
     const uint64_t window = mailbox->transport ? HAL_TRANSPORT_WINDOW : 2;
     hal_mailbox_rank *own = hal_mailbox_rank_at(mailbox, step->comm->rank);
     hal_mailbox_message *message = &own->messages[step->number % 2];
-    int done = 0;
+    bool done = false;
     if (atomic_load_explicit(&own->consumed, memory_order_relaxed) + 1 != step->number) {
         return HAL_OK; /* an earlier step, recorded on another queue, comes first */
     }
@@ -224,10 +224,7 @@ static hal_status step_publish(group_step *step)
     for (uint32_t q = 0; q < mailbox->count; q++) {
         const hal_mailbox_rank *rank = hal_mailbox_rank_at(mailbox, q);
         if (mailbox->transport && q != step->comm->rank) {
-            status = step_own_status(step, hal_transport_look(mailbox->transport, q, step->number));
-        }
-        if (status != HAL_OK) {
-            return status;
+            HAL_TRY(step_own_status(step, hal_transport_look(mailbox->transport, q, step->number)));
         }
         /* A rank that has published step s - 1 has consumed s - 2: a line that is known already. */
         if (!hal_mailbox_has_published(mailbox, q, step->number - 1) &&
@@ -243,12 +240,12 @@ static hal_status step_publish(group_step *step)
         return step_own_status(step, status);
     }
     if (mailbox->transport) {
-        step->has_transfers = 1;
+        step->has_transfers = true;
         HAL_TRY(step_own_status(step, hal_transport_publish(mailbox->transport, step->number,
                                                             &step->is.call, step->is.targets,
                                                             &step->is.out)));
     } else if (step->is_large && hal_direct_is_worth(mailbox, step->comm->rank, &step->is.out)) {
-        step->is_offered = 1;
+        step->is_offered = true;
         hal_direct_offer(mailbox, step->comm->rank, step->number, &step->is.out);
     } else {
         step_copy_out(step);
@@ -258,7 +255,7 @@ static hal_status step_publish(group_step *step)
     }
     message->call = step->is.call;
     atomic_store_explicit(&message->step, step->number, memory_order_release);
-    step->is_published = 1;
+    step->is_published = true;
     step->deadline_ns = 0;
     step->published_ns = hal_hooks_on(HAL_HOOK_EVENTS) ? hal_clock_ns() : 0;
     return HAL_OK;
@@ -270,8 +267,8 @@ static hal_status step_compare(group_step *step, uint32_t q)
     const hal_mailbox_call *own = &step->is.call;
     const hal_mailbox_call *other =
         &hal_mailbox_rank_at(step->comm->mailbox, q)->messages[step->number % 2].call;
-    const int same_root = own->kind == HAL_COLLECTIVE_EXCHANGE ? other->root == step->comm->rank
-                                                               : other->root == own->root;
+    const bool same_root = own->kind == HAL_COLLECTIVE_EXCHANGE ? other->root == step->comm->rank
+                                                                : other->root == own->root;
     if (own->kind == other->kind && own->reduction == other->reduction &&
         own->type == other->type && own->count == other->count &&
         own->any_order == other->any_order && same_root) {
@@ -288,7 +285,7 @@ static hal_status step_compare(group_step *step, uint32_t q)
 }
 
 /* Reads what rank q has published, if it has. */
-static hal_status step_receive(group_step *step, uint32_t q, int *received)
+static hal_status step_receive(group_step *step, uint32_t q, bool *received)
 {
     const hal_mailbox *mailbox = step->comm->mailbox;
     const hal_segments *in = &step->is.in;
@@ -321,20 +318,16 @@ static hal_status step_receive(group_step *step, uint32_t q, int *received)
 }
 
 /* Receives from all sources that have published, in their order if the data is copied here. */
-static hal_status step_receive_all(group_step *step, int *done)
+static hal_status step_receive_all(group_step *step, bool *done)
 {
     const hal_comm *comm = step->comm;
     hal_transport *transport = comm->mailbox->transport;
     uint32_t missing = comm->count;
-    *done = 0;
+    *done = false;
     for (uint32_t q = step->next; q < comm->count && (transport || missing == comm->count); q++) {
-        int received = 1;
-        hal_status status = HAL_OK;
+        bool received = true;
         if (q != comm->rank && hal_step_has(step->is.sources, q)) {
-            status = step_receive(step, q, &received);
-        }
-        if (status != HAL_OK) {
-            return status;
+            HAL_TRY(step_receive(step, q, &received));
         }
         missing = !received && q < missing ? q : missing;
     }
@@ -361,10 +354,10 @@ static void step_help_refused(const group_step *step)
 }
 
 /* Waits until all targets have copied what the step offers them. */
-static hal_status step_await_readers(group_step *step, int *done)
+static hal_status step_await_readers(group_step *step, bool *done)
 {
     const hal_comm *comm = step->comm;
-    *done = 0;
+    *done = false;
     for (uint32_t q = 0; step->is_offered && q < comm->count; q++) {
         const hal_mailbox_rank *target = hal_mailbox_rank_at(comm->mailbox, q);
         if (q == comm->rank || !hal_step_has(step->is.targets, q) ||
@@ -373,7 +366,7 @@ static hal_status step_await_readers(group_step *step, int *done)
         }
         return step_wait_for(step, q, "read the data of");
     }
-    *done = 1;
+    *done = true;
     return HAL_OK;
 }
 
@@ -404,13 +397,13 @@ static hal_status step_advance(hal_host_fence *fence, bool repeats, bool *signal
         return status;
     }
     step_help_refused(step);
-    int done = step->is_received;
+    bool done = step->is_received;
     if (!done) {
         status = step_receive_all(step, &done);
         if (status != HAL_OK || !done) {
             return status;
         }
-        step->is_received = 1;
+        step->is_received = true;
         step->deadline_ns = 0;
         if (step->is_large) {
             atomic_store_explicit(&hal_mailbox_rank_at(comm->mailbox, comm->rank)->read,

@@ -6,6 +6,8 @@
 #include "rank.h"
 #include "segments.h"
 
+#include <stdbool.h>
+
 typedef struct hal_step_description {
     hal_mailbox_call call;
     hal_segments out; /* in the rank's own slot */
@@ -13,7 +15,7 @@ typedef struct hal_step_description {
                         * has segment 0 */
     uint32_t sources; /* a rank, HAL_STEP_ALL or HAL_STEP_NONE */
     uint32_t targets; /* that have the rank among their sources, likewise */
-    int keeps_own;    /* 1: segment `rank` of `in` receives `out`, which has one segment */
+    bool keeps_own;   /* 1: segment `rank` of `in` receives `out`, which has one segment */
     uint64_t since;   /* first value of the queue whose rejection fails the step */
 } hal_step_description;
 

@@ -24,7 +24,7 @@ enum { CHANNEL_STEPS, CHANNEL_DATA, CHANNEL_CONTROL, CHANNELS };
 
 typedef struct transfer {
     hal_mpi_request request;
-    int is_active;
+    bool is_active;
 } transfer;
 
 typedef struct step_message {
@@ -66,10 +66,10 @@ typedef struct peer {
     uint32_t world; /* rank of MPI */
     transfer steps_in, steps_out, data_in, data_out;
     step_message *in, *out; /* STEP_BYTES each */
-    int has_message;        /* `in` holds a message that is not used up */
+    bool has_message;       /* `in` holds a message that is not used up */
     uint64_t received;      /* step messages that are used up */
     uint64_t taken;         /* last step whose data has come */
-    int has_left;
+    bool has_left;
     uint64_t last;    /* step that it published, if it has left */
     uint32_t tags[2]; /* that it proposed for splits */
 } peer;
@@ -89,7 +89,7 @@ struct hal_transport {
 };
 
 static hal_transport *transports;
-static int has_lost_rank; /* a rank was given up: MPI cannot be ended in order */
+static bool has_lost_rank; /* a rank was given up: MPI cannot be ended in order */
 
 static uint32_t channel_tag(const hal_transport *transport, uint32_t channel)
 {
@@ -103,7 +103,7 @@ static void transport_note_error(hal_transport *transport, int error)
 
 /* ---- Transfers ---- */
 
-static int transfer_is_done(hal_transport *transport, const hal_mpi *mpi, transfer *one)
+static bool transfer_is_done(hal_transport *transport, const hal_mpi *mpi, transfer *one)
 {
     int done = !one->is_active;
     if (!done && transport->error == 0) {
@@ -134,7 +134,7 @@ static void transfer_forget(transfer *one, const hal_mpi *mpi)
     if (one->is_active) {
         mpi->call->forget(&one->request);
     }
-    one->is_active = 0;
+    one->is_active = false;
 }
 
 /* Of a receive that nothing matches any more. */
@@ -148,7 +148,7 @@ static void transfer_cancel(transfer *one, const hal_mpi *mpi)
 
 static void step_receive_next(hal_transport *transport, const hal_mpi *mpi, peer *from)
 {
-    from->has_message = 0;
+    from->has_message = false;
     from->received++;
     transfer_receive(transport, mpi, &from->steps_in, from->world,
                      channel_tag(transport, CHANNEL_STEPS), from->in, STEP_BYTES);
@@ -211,7 +211,7 @@ static void control_apply(hal_transport *transport, const control_message *messa
     peer *from = &transport->peers[message->from];
     if (message->what == CONTROL_LEAVE) {
         from->last = message->number;
-        from->has_left = 1;
+        from->has_left = true;
     } else if (message->what == CONTROL_FAILURE) {
         has_lost_rank |= message->is_lost != 0;
         if (transport->header) {
@@ -248,9 +248,9 @@ static void transport_progress(hal_transport *transport, const hal_mpi *mpi)
 }
 
 /* Whether nothing more comes for a rank that has left. */
-static int transport_is_finished(hal_transport *transport, const hal_mpi *mpi)
+static bool transport_is_finished(hal_transport *transport, const hal_mpi *mpi)
 {
-    int finished = !transport->posts;
+    bool finished = !transport->posts;
     for (uint32_t q = 0; q < transport->count; q++) {
         peer *from = &transport->peers[q];
         while (q != transport->rank && transport->error == 0 &&
@@ -266,7 +266,7 @@ static int transport_is_finished(hal_transport *transport, const hal_mpi *mpi)
 }
 
 /* Whether MPI still uses memory of the transfer. An error of the transport says nothing of that. */
-static int transfer_is_in_use(hal_transport *transport, const hal_mpi *mpi, transfer *one)
+static bool transfer_is_in_use(hal_transport *transport, const hal_mpi *mpi, transfer *one)
 {
     if (one->is_active && transport->error != ENDED) {
         int done = 0;
@@ -277,9 +277,9 @@ static int transfer_is_in_use(hal_transport *transport, const hal_mpi *mpi, tran
     return one->is_active;
 }
 
-static int transport_has_data(hal_transport *transport, const hal_mpi *mpi)
+static bool transport_has_data(hal_transport *transport, const hal_mpi *mpi)
 {
-    int has = 0;
+    bool has = false;
     for (uint32_t q = 0; q < transport->count; q++) {
         has |= transfer_is_in_use(transport, mpi, &transport->peers[q].data_in);
         has |= transfer_is_in_use(transport, mpi, &transport->peers[q].data_out);
@@ -315,10 +315,10 @@ static void transports_progress(const hal_mpi *mpi)
 
 /* When the process ends: ranks that did not leave have failed. Returns whether MPI can be ended,
  * which waits for the other processes. */
-static int transports_end(hal_mpi *mpi)
+static bool transports_end(hal_mpi *mpi)
 {
     const uint64_t begin = hal_clock_ns();
-    int in_order = 1;
+    bool in_order = true;
     for (hal_transport *transport = transports; transport; transport = transport->next) {
         if (transport->header) {
             control_message message = {.what = CONTROL_FAILURE,
@@ -329,7 +329,7 @@ static int transports_end(hal_mpi *mpi)
                      "rank %u of %u: its process ended without leaving the communicator",
                      transport->rank, transport->count);
             control_send(transport, mpi, &message);
-            in_order = 0;
+            in_order = false;
         }
     }
     while (transports && hal_clock_ns() - begin < END_NS) {
@@ -448,7 +448,7 @@ static hal_status join_run(hal_transport *transport, join_state *join, uint64_t 
     while (transport->error == 0 && join_progress(transport, mpi, join) > 0 && status == HAL_OK) {
         if (hal_clock_ns() - begin > limit_ns) {
             status = join_fail_missing(transport, join, limit_ns, function);
-            has_lost_rank = 1;
+            has_lost_rank = true;
         }
         hal_mpi_unlock();
         hal_pause_ns(PAUSE_NS);
@@ -689,7 +689,7 @@ hal_status hal_transport_publish(hal_transport *transport, uint64_t number,
     return transport_unlock(transport, mpi);
 }
 
-hal_status hal_transport_is_sent(hal_transport *transport, uint32_t *q, int *sent)
+hal_status hal_transport_is_sent(hal_transport *transport, uint32_t *q, bool *sent)
 {
     HAL_UNCANCELLED;
     const hal_mpi *mpi = hal_mpi_lock();
@@ -703,7 +703,7 @@ hal_status hal_transport_is_sent(hal_transport *transport, uint32_t *q, int *sen
 }
 
 hal_status hal_transport_take(hal_transport *transport, uint32_t q, uint64_t number, void *data,
-                              uint64_t bytes, int *done)
+                              uint64_t bytes, bool *done)
 {
     HAL_UNCANCELLED;
     peer *from = &transport->peers[q];
@@ -721,7 +721,7 @@ hal_status hal_transport_take(hal_transport *transport, uint32_t q, uint64_t num
         memcpy(data, from->in->data, own);
     }
     if (!*done && own == bytes) {
-        *done = 1;
+        *done = true;
     } else if (!*done && transport->error == 0) {
         if (!from->data_in.is_active) {
             transfer_receive(transport, mpi, &from->data_in, from->world,
@@ -734,7 +734,7 @@ hal_status hal_transport_take(hal_transport *transport, uint32_t q, uint64_t num
     return transport_unlock(transport, mpi);
 }
 
-int hal_transport_drop(hal_transport *transport)
+bool hal_transport_drop(hal_transport *transport)
 {
     HAL_UNCANCELLED;
     const uint64_t begin = hal_clock_ns();
@@ -744,7 +744,7 @@ int hal_transport_drop(hal_transport *transport)
             mpi->call->cancel(&transport->peers[q].data_in.request);
         }
     }
-    int has_data = transport_has_data(transport, mpi);
+    bool has_data = transport_has_data(transport, mpi);
     while (has_data && transport->error != ENDED && hal_clock_ns() - begin < END_NS) {
         hal_mpi_unlock();
         hal_pause_ns(PAUSE_NS);

@@ -13,6 +13,8 @@
 #include "mpi_process.h"
 #include "segments.h"
 
+#include <stdbool.h>
+
 #define HAL_TRANSPORT_WINDOW 16
 
 typedef struct hal_transport hal_transport;
@@ -52,8 +54,7 @@ hal_status hal_transport_send_split(hal_transport *transport, uint64_t number, i
 /* Tells the others the state of the rank's backend, see hal_mailbox_post_offer. An error shows in
  * the next hal_transport_update. Threads: any. */
 void hal_transport_send_backend(hal_transport *transport, uint32_t state,
-                                const hal_mailbox_offer *offer,
-                                const hal_plugin_comm_id *id);
+                                const hal_mailbox_offer *offer, const hal_plugin_comm_id *id);
 
 /* Receives the step messages of rank q up to step `number`; `messages` and `consumed` of
  * the header tell what came. Threads: those of the steps. Errors: IO, INVALID_ARGUMENT for data
@@ -68,16 +69,16 @@ hal_status hal_transport_publish(hal_transport *transport, uint64_t number,
 
 /* Whether MPI has no more use for what the last step published, else sets `*q` to a rank that it
  * waits for. Threads: those of the steps. Errors: IO. */
-hal_status hal_transport_is_sent(hal_transport *transport, uint32_t *q, int *sent);
+hal_status hal_transport_is_sent(hal_transport *transport, uint32_t *q, bool *sent);
 
 /* Receives the data of rank q for the step that hal_transport_look has found. Call again until
  * `*done`. Threads: those of the steps. Errors: IO, INVALID_ARGUMENT for another length. */
 hal_status hal_transport_take(hal_transport *transport, uint32_t q, uint64_t number, void *data,
-                              uint64_t bytes, int *done);
+                              uint64_t bytes, bool *done);
 
 /* Gives up what the current step sends and receives, and waits shortly for what MPI has begun.
  * Returns whether MPI still uses some of that memory, which has to stay. Threads: those of the
  * steps. */
-int hal_transport_drop(hal_transport *transport);
+bool hal_transport_drop(hal_transport *transport);
 
 #endif

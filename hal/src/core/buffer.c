@@ -15,7 +15,7 @@ static hal_status memory_replace(hal_buffer *buffer, hal_memory *memory)
 {
     hal_pool *pool = buffer->device->pool;
     hal_memory *idle = NULL;
-    const hal_status status = hal_pool_take(pool, buffer->kind, buffer->bytes, 1, &idle);
+    const hal_status status = hal_pool_take(pool, buffer->kind, buffer->bytes, true, &idle);
     if (status == HAL_OK) {
         atomic_store(&buffer->memory, idle);
     }
@@ -115,7 +115,7 @@ void hal_buffer_unref(hal_buffer *buffer)
     if (!buffer || hal_device_is_after_fork(buffer->device)) {
         return;
     }
-    const int is_only = atomic_load_explicit(&buffer->references, memory_order_acquire) == 1;
+    const bool is_only = atomic_load_explicit(&buffer->references, memory_order_acquire) == 1;
     if (is_only) { /* no other thread changes it */
         atomic_store_explicit(&buffer->references, 0, memory_order_relaxed);
     }
@@ -178,10 +178,7 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
     *pointer = NULL;
     HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_map_begin"));
     hal_device *device = buffer->device;
-    hal_status status = hal_device_check(device, "hal_buffer_map_begin");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_device_check(device, "hal_buffer_map_begin"));
     if (!hal_buffer_is_mapped_kind(buffer)) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
                         "hal_buffer_map_begin: buffer: expected a kind that %s:%u maps, got "
@@ -194,15 +191,16 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
                         "which is mapped already",
                         buffer->label);
     }
+    hal_status status = HAL_OK;
     hal_memory *memory = atomic_load(&buffer->memory);
     pthread_mutex_lock(&memory->uses.lock);
-    if (memory->reused && hal_fence_set_pending(&memory->uses, 1) > 0) {
+    if (memory->reused && hal_fence_set_pending(&memory->uses, true) > 0) {
         status = memory_replace(buffer, memory); /* unlocks */
         memory = atomic_load(&buffer->memory);
         pthread_mutex_lock(&memory->uses.lock);
     }
     if (status == HAL_OK) {
-        memory->reused = 0;
+        memory->reused = false;
         status = hal_memory_map(device, memory, pointer);
     }
     if (status == HAL_OK) { /* the device writes to upload memory too: copies and fills */
@@ -245,7 +243,7 @@ hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)
         pthread_mutex_lock(&memory->uses.lock);
     }
     if (memory->reused && !hal_fence_set_is_of(&memory->uses, recorder->timeline) &&
-        hal_fence_set_pending(&memory->uses, 0) > 0) {
+        hal_fence_set_pending(&memory->uses, false) > 0) {
         status = memory_wait_for_uses(memory, recorder);
         if (status == HAL_ERROR_INVALID_STATE) {
             status = memory_replace(buffer, memory); /* unlocks */
@@ -254,7 +252,7 @@ hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)
         }
     }
     if (status == HAL_OK) {
-        memory->reused = 0;
+        memory->reused = false;
         status = hal_fence_set_add(&memory->uses, hal_recorder_use(recorder));
     }
     pthread_mutex_unlock(&memory->uses.lock);
@@ -273,8 +271,8 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer)
     void *pointer = NULL;
     hal_memory *memory = atomic_load(&buffer->memory);
     pthread_mutex_lock(&memory->uses.lock);
-    if (memory == atomic_load(&buffer->memory) && hal_fence_set_pending(&memory->uses, 1) == 0) {
-        memory->reused = 0;
+    if (memory == atomic_load(&buffer->memory) && hal_fence_set_pending(&memory->uses, true) == 0) {
+        memory->reused = false;
         if (hal_memory_map(buffer->device, memory, &pointer) != HAL_OK) {
             pointer = NULL; /* the caller uses staging memory */
         }
@@ -302,7 +300,7 @@ hal_status hal_buffer_invalidate(hal_buffer *buffer, uint64_t offset, uint64_t b
     return hal_memory_invalidate(buffer->device, atomic_load(&buffer->memory), offset, bytes);
 }
 
-int hal_buffer_is_mapped_kind(const hal_buffer *buffer)
+bool hal_buffer_is_mapped_kind(const hal_buffer *buffer)
 {
     return buffer->kind != HAL_MEMORY_DEVICE ||
            (buffer->device->info.features & HAL_FEATURE_MAP_DEVICE) != 0;

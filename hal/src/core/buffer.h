@@ -7,6 +7,7 @@
 
 #include <hal/buffer.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #define HAL_LABEL_BYTES 48
 
@@ -34,8 +35,7 @@ static inline hal_status hal_buffer_use(hal_buffer *buffer, hal_recorder *record
                                         hal_memory **memory)
 {
     *memory = atomic_load_explicit(&buffer->memory, memory_order_acquire);
-    if (atomic_load_explicit(&(*memory)->batch_serial, memory_order_relaxed) ==
-        recorder->serial) {
+    if (atomic_load_explicit(&(*memory)->batch_serial, memory_order_relaxed) == recorder->serial) {
         return HAL_OK;
     }
     const hal_status status = hal_buffer_note_use(buffer, recorder);
@@ -56,6 +56,6 @@ hal_status hal_buffer_flush(hal_buffer *buffer, uint64_t offset, uint64_t bytes)
 hal_status hal_buffer_invalidate(hal_buffer *buffer, uint64_t offset, uint64_t bytes);
 
 /* Whether the host can map the buffer's memory. */
-int hal_buffer_is_mapped_kind(const hal_buffer *buffer);
+bool hal_buffer_is_mapped_kind(const hal_buffer *buffer);
 
 #endif

@@ -79,7 +79,8 @@ static hal_status check_dispatch(const hal_queue *queue, const hal_kernel *kerne
 }
 
 /* Whether a range is valid for a dispatch; sets its length in bytes. */
-static inline int range_is_valid(const hal_device *device, const hal_range *range, uint64_t *length)
+static inline bool range_is_valid(const hal_device *device, const hal_range *range,
+                                  uint64_t *length)
 {
     const hal_buffer *buffer = range->buffer;
     const uint64_t offset = range->offset;
@@ -95,8 +96,8 @@ static inline int range_is_valid(const hal_device *device, const hal_range *rang
 
 /* Replaces HAL_WHOLE by the length. Returns 0 for a range that is not valid, with `fault` as
  * "expected ..., got ...". */
-static int range_check(const hal_device *device, hal_range *range, uint64_t alignment,
-                       char fault[FAULT_BYTES])
+static bool range_check(const hal_device *device, hal_range *range, uint64_t alignment,
+                        char fault[FAULT_BYTES])
 {
     const hal_buffer *buffer = range->buffer;
     const uint64_t offset = range->offset;
@@ -105,14 +106,14 @@ static int range_check(const hal_device *device, hal_range *range, uint64_t alig
                  "expected a buffer of %s:%u, the queue's device, got \"%s\" of %s:%u",
                  device->plugin->name, device->index, buffer->label, buffer->device->plugin->name,
                  buffer->device->index);
-        return 0;
+        return false;
     }
     if (offset & (alignment - 1)) {
         snprintf(fault, FAULT_BYTES,
                  "expected an offset that is a multiple of %s%llu bytes, got %llu",
                  alignment > 4 ? "the device's " : "", (unsigned long long)alignment,
                  (unsigned long long)offset);
-        return 0;
+        return false;
     }
     if (offset <= buffer->bytes) {
         const uint64_t rest = buffer->bytes - offset;
@@ -120,17 +121,17 @@ static int range_check(const hal_device *device, hal_range *range, uint64_t alig
             range->length = rest;
         }
         if (range->length <= rest) {
-            return 1;
+            return true;
         }
     }
     snprintf(fault, FAULT_BYTES,
              "expected a range within the %llu bytes of \"%s\", got offset %llu and length %llu",
              (unsigned long long)buffer->bytes, buffer->label, (unsigned long long)offset,
              (unsigned long long)range->length);
-    return 0;
+    return false;
 }
 
-static int ranges_overlap(const hal_range *one, const hal_range *other)
+static bool ranges_overlap(const hal_range *one, const hal_range *other)
 {
     return one->buffer == other->buffer && one->length > 0 && other->length > 0 &&
            one->offset < other->offset + other->length && other->offset < one->offset + one->length;
@@ -180,13 +181,13 @@ static hal_status check_bindings(const hal_device *device, const hal_kernel *ker
             *range = (hal_range){0};
             continue;
         }
-        int is_valid = range_check(device, range, device->info.binding_alignment, fault);
+        bool is_valid = range_check(device, range, device->info.binding_alignment, fault);
         if (is_valid && range->length > device->info.max_binding) {
             snprintf(fault, sizeof fault,
                      "expected at most %llu bytes, the device's limit, got length %llu",
                      (unsigned long long)device->info.max_binding,
                      (unsigned long long)range->length);
-            is_valid = 0;
+            is_valid = false;
         }
         if (!is_valid) {
             return fail_binding(kernel, i, fault);
@@ -247,10 +248,10 @@ static hal_status dispatch_hooked(hal_queue *queue, hal_kernel *kernel, const ui
 }
 
 /* Whether an earlier binding is of the same buffer. */
-static inline int binding_shares_buffer(const hal_range *bindings, uint32_t number)
+static inline bool binding_shares_buffer(const hal_range *bindings, uint32_t number)
 {
     const hal_buffer *buffer = bindings[number].buffer;
-    int shares = 0;
+    bool shares = false;
     for (uint32_t i = 0; buffer && i < number; i++) {
         shares |= bindings[i].buffer == buffer;
     }
@@ -285,9 +286,9 @@ static hal_status dispatch_record(hal_queue *queue, hal_kernel *kernel, const ui
 /* A range at the end of its buffer may have any length. */
 static hal_status check_multiple_of_4(const char *argument, const hal_range *range)
 {
-    const int to_end = range->offset + range->length == hal_buffer_get_bytes(range->buffer);
+    const bool to_end = range->offset + range->length == hal_buffer_get_bytes(range->buffer);
     if (range->offset % 4 != 0 || (range->length % 4 != 0 && !to_end)) {
-        const int offset = range->offset % 4 != 0;
+        const bool offset = range->offset % 4 != 0;
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
                         "hal_queue_copy: %s: expected a multiple of 4 bytes%s, got %s %llu",
                         argument, offset ? "" : " or a range that ends with its buffer",
@@ -299,10 +300,7 @@ static hal_status check_multiple_of_4(const char *argument, const hal_range *ran
 
 static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range target)
 {
-    hal_status status = check_queue(queue, "hal_queue_copy");
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(check_queue(queue, "hal_queue_copy"));
     hal_range ranges[2] = {source, target};
     static const char *const names[2] = {"source", "target"};
     for (uint32_t i = 0; i < 2; i++) {

@@ -113,14 +113,14 @@ hal_status hal_device_failed(hal_device *device, hal_status status, const char *
     return hal_host_failed(status, "%s (%s:%u)", what, device->plugin->name, device->index);
 }
 
-int hal_device_can_access_peer(const hal_device *device, const hal_device *other)
+bool hal_device_can_access_peer(const hal_device *device, const hal_device *other)
 {
     return device == other ||
            (device->module == other->module && device->plugin->device_can_access_peer &&
             device->plugin->device_can_access_peer(device->handle, other->handle) != 0);
 }
 
-int hal_device_is_after_fork(const hal_device *device)
+bool hal_device_is_after_fork(const hal_device *device)
 {
     return device->generation != hal_host_generation();
 }

@@ -8,11 +8,12 @@
 
 #include <hal/device.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct hal_device {
     hal_device *next; /* among the open devices; guarded by the registry lock */
     _Atomic uint32_t references;
-    _Atomic int lost;
+    _Atomic bool lost;
     uint32_t generation; /* of the process that opened it, see hal_host_generation */
     uint32_t index;      /* among the devices of its plugin */
     hal_module *module;
@@ -57,10 +58,10 @@ hal_status hal_device_failed(hal_device *device, hal_status status, const char *
 
 /* Whether the plugin can make queues of `device` wait for queues of `other` and copy into its
  * memory. True for a device and itself. Threads: any. */
-int hal_device_can_access_peer(const hal_device *device, const hal_device *other);
+bool hal_device_can_access_peer(const hal_device *device, const hal_device *other);
 
 /* Whether this process is a forked child of the one that opened the device. Its objects must then
  * not be used or freed. */
-int hal_device_is_after_fork(const hal_device *device);
+bool hal_device_is_after_fork(const hal_device *device);
 
 #endif

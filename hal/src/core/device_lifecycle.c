@@ -200,7 +200,7 @@ hal_status hal_device_trim(hal_device *device)
         status = hal_device_check(device, "hal_device_trim");
     }
     if (status == HAL_OK) {
-        hal_pool_trim(device->pool, 0);
+        hal_pool_trim(device->pool, false);
     }
     return status;
 }

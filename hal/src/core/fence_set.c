@@ -47,14 +47,14 @@ hal_status hal_fence_set_add(hal_fence_set *uses, hal_last_use use)
             return HAL_OK;
         }
     }
-    if (uses->count == uses->capacity && hal_fence_set_pending(uses, 1) == uses->capacity) {
+    if (uses->count == uses->capacity && hal_fence_set_pending(uses, true) == uses->capacity) {
         HAL_TRY(fence_set_grow(uses));
     }
     uses->items[uses->count++] = use;
     return HAL_OK;
 }
 
-uint32_t hal_fence_set_pending(hal_fence_set *uses, int poll)
+uint32_t hal_fence_set_pending(hal_fence_set *uses, bool poll)
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < uses->count; i++) {

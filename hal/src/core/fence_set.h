@@ -6,6 +6,7 @@
 #include "timeline.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #define HAL_FENCE_SET_INLINE 2
 
@@ -27,13 +28,13 @@ hal_status hal_fence_set_add(hal_fence_set *uses, hal_last_use use);
 
 /* Whether all uses are by one queue, whose next batch comes after them in any case. The caller has
  * the lock. */
-static inline int hal_fence_set_is_of(const hal_fence_set *uses, const hal_timeline *timeline)
+static inline bool hal_fence_set_is_of(const hal_fence_set *uses, const hal_timeline *timeline)
 {
     return uses->count == 1 && uses->items[0].timeline == timeline;
 }
 
 /* Removes reached uses and returns the number that is left. If `poll`, plugins are asked about
  * uses that are not known to be reached. The caller holds the lock. */
-uint32_t hal_fence_set_pending(hal_fence_set *uses, int poll);
+uint32_t hal_fence_set_pending(hal_fence_set *uses, bool poll);
 
 #endif

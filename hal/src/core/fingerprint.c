@@ -26,8 +26,8 @@ typedef struct entry_head {
 } entry_head;
 
 /* Returns whether there is a key: the code has build ids. */
-static int fingerprint_key(const hal_device *device, const hal_kernel_fingerprint *fingerprint,
-                           uint64_t key[2])
+static bool fingerprint_key(const hal_device *device, const hal_kernel_fingerprint *fingerprint,
+                            uint64_t key[2])
 {
     fingerprint_text text;
     memset(&text, 0, sizeof text);
@@ -36,34 +36,34 @@ static int fingerprint_key(const hal_device *device, const hal_kernel_fingerprin
     memcpy(&text.info, &device->info, sizeof text.info);
     if (hal_build_id_get(fingerprint->code, text.builder) == 0 ||
         hal_build_id_get((const void *)(uintptr_t)hal_fingerprint_find, text.own) == 0) {
-        return 0;
+        return false;
     }
     const XXH128_hash_t hash = XXH3_128bits(&text, sizeof text);
     key[0] = hash.low64;
     key[1] = hash.high64;
-    return 1;
+    return true;
 }
 
-static int fingerprint_is_used(const hal_device *device)
+static bool fingerprint_is_used(const hal_device *device)
 {
     const char *dump = secure_getenv("HAL_DUMP");
     return device->info.kind != HAL_DEVICE_CPU && (!dump || dump[0] == 0) &&
            !hal_hooks_on(HAL_HOOK_EVENTS | HAL_HOOK_CALLS | HAL_HOOK_BATCHES);
 }
 
-int hal_fingerprint_find(hal_device *device, const hal_kernel_fingerprint *fingerprint,
-                         hal_fingerprint_kernel *found)
+bool hal_fingerprint_find(hal_device *device, const hal_kernel_fingerprint *fingerprint,
+                          hal_fingerprint_kernel *found)
 {
     uint64_t key[2], bytes = 0;
     found->entry = NULL;
     if (!fingerprint_is_used(device) || !fingerprint_key(device, fingerprint, key)) {
-        return 0;
+        return false;
     }
     const hal_cache_scope *outer = hal_cache_enter(&device->cache);
     const hal_status status = hal_cache_load(device->info.id, key, &found->entry, &bytes);
     hal_cache_enter(outer);
     if (status != HAL_OK) {
-        return 0;
+        return false;
     }
     if (bytes > sizeof(entry_head)) {
         memcpy(found->key, found->entry, sizeof found->key);
@@ -72,9 +72,9 @@ int hal_fingerprint_find(hal_device *device, const hal_kernel_fingerprint *finge
     }
     if (bytes <= sizeof(entry_head) || !found->ir) {
         hal_fingerprint_release(found);
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
 void hal_fingerprint_release(hal_fingerprint_kernel *found)

@@ -5,6 +5,8 @@
 
 #include "kernel.h"
 
+#include <stdbool.h>
+
 /* A legalised kernel and its hash. hal_fingerprint_release frees `entry`, which contains them. */
 typedef struct hal_fingerprint_kernel {
     const hal_ir_kernel *ir;
@@ -15,8 +17,8 @@ typedef struct hal_fingerprint_kernel {
 /* Finds the kernel of a fingerprint on a device. Returns whether there is one. Nothing is found
  * without a compile cache, while a layer listens or kernels are dumped, and on processors, which
  * build kernels as fast as they read files. Threads: any. */
-int hal_fingerprint_find(hal_device *device, const hal_kernel_fingerprint *fingerprint,
-                         hal_fingerprint_kernel *found);
+bool hal_fingerprint_find(hal_device *device, const hal_kernel_fingerprint *fingerprint,
+                          hal_fingerprint_kernel *found);
 
 void hal_fingerprint_release(hal_fingerprint_kernel *found);
 

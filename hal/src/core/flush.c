@@ -54,10 +54,7 @@ static hal_status batch_flush(hal_queue *queue)
     } else if (ready) {
         status = batch_submit(queue, value);
     } else {
-        status = batch_defer(queue, value);
-        if (status != HAL_OK) {
-            return status;
-        }
+        HAL_TRY(batch_defer(queue, value));
     }
     if (status == HAL_OK || hal_timeline_has_submitted(timeline, value)) {
         atomic_store_explicit(&timeline->flushed, value, memory_order_release);
@@ -69,7 +66,7 @@ static hal_status batch_flush(hal_queue *queue)
 
 /* With `count_waits`, a batch that only has waits is flushed as well. With `timed`, the time of the
  * point can be asked for: an empty batch comes after one that has none. */
-static hal_status queue_flush(hal_queue *queue, int count_waits, int timed, hal_point *point)
+static hal_status queue_flush(hal_queue *queue, bool count_waits, bool timed, hal_point *point)
 {
     HAL_TRY(hal_queue_check(queue, "hal_queue_flush"));
     hal_deferred_advance();
@@ -84,8 +81,8 @@ static hal_status queue_flush(hal_queue *queue, int count_waits, int timed, hal_
     }
     hal_kernel_cache_sweep(queue->timeline.device->kernels);
     if (point) {
-        *point = (hal_point){
-            queue, atomic_load_explicit(&queue->timeline.flushed, memory_order_relaxed)};
+        *point = (hal_point){queue,
+                             atomic_load_explicit(&queue->timeline.flushed, memory_order_relaxed)};
     }
     return status;
 }
@@ -93,20 +90,19 @@ static hal_status queue_flush(hal_queue *queue, int count_waits, int timed, hal_
 hal_status hal_queue_flush(hal_queue *queue, hal_point *point)
 {
     const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_flush");
-    return status == HAL_OK
-               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue,
-                                queue_flush(queue, 0, point != NULL, point))
-               : status;
+    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue,
+                                             queue_flush(queue, false, point != NULL, point))
+                            : status;
 }
 
 hal_status hal_flush_untimed(hal_queue *queue, hal_point *point)
 {
-    return queue_flush(queue, 0, 0, point);
+    return queue_flush(queue, false, false, point);
 }
 
 hal_status hal_flush_waits(hal_queue *queue, hal_point *point)
 {
-    return queue_flush(queue, 1, 0, point);
+    return queue_flush(queue, true, false, point);
 }
 
 /* With HAL_HOOK_BATCHES a batch has one command, so that the device time between two points is

@@ -59,7 +59,7 @@ static hal_status slots_assign(hal_graph *graph, hal_buffer *const *slots, uint3
         graph->slots[i] = NO_SLOT;
     }
     for (uint32_t s = 0; s < slot_count; s++) {
-        int used = 0;
+        bool used = false;
         for (uint32_t i = 0; slots[s] && i < ranges; i++) {
             if (graph->ranges[i].buffer == slots[s]) {
                 if (graph->slots[i] != NO_SLOT) {
@@ -217,8 +217,7 @@ static hal_status check_launch(const hal_queue *queue, const hal_graph *graph,
 }
 
 /* A call flushes: after an error the commands up to the last flush stay. */
-static hal_status graph_record(hal_queue *queue, const hal_graph *graph,
-                               hal_buffer *const *buffers)
+static hal_status graph_record(hal_queue *queue, const hal_graph *graph, hal_buffer *const *buffers)
 {
     hal_recorder *recorder = &queue->recorder;
     hal_recording *recording = recorder->recording;

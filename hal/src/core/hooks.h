@@ -10,6 +10,7 @@
 
 #include <hal/queue.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* Complete in batch.h, queue.h and kernel.h, which the sources that use hooks include. */
 typedef struct hal_recording hal_recording;
@@ -22,29 +23,31 @@ enum {                       /* hal_hooks_mask: bits for kinds of hooks */
        HAL_HOOK_BATCHES = 4, /* batch_started and queue_closing; a batch has one command only */
 };
 
-enum { /* kinds of objects that programs have */
-       HAL_OBJECT_DEVICE,
-       HAL_OBJECT_BUFFER,
-       HAL_OBJECT_KERNEL,
-       HAL_OBJECT_QUEUE,
-       HAL_OBJECT_GRAPH,
-       HAL_OBJECT_KIND_COUNT
-};
+/* Objects that programs have. */
+typedef enum hal_object_kind {
+    HAL_OBJECT_DEVICE,
+    HAL_OBJECT_BUFFER,
+    HAL_OBJECT_KERNEL,
+    HAL_OBJECT_QUEUE,
+    HAL_OBJECT_GRAPH,
+    HAL_OBJECT_KIND_COUNT
+} hal_object_kind;
 
-enum {                     /* hal_event.kind: the call into the plugin */
-       HAL_EVENT_OPEN,     /* device */
-       HAL_EVENT_CLOSE,    /* device; cannot fail */
-       HAL_EVENT_ALLOCATE, /* device, bytes; after success memory */
-       HAL_EVENT_FREE,     /* device, bytes, memory; cannot fail */
-       HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
-       HAL_EVENT_SUBMIT,   /* queue, recording, value */
-       HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
-       HAL_EVENT_RECEIVE   /* queue, value, name: no call; a rank waited from begin_ns on for step
+/* The call into the plugin, and the fields of its event. */
+typedef enum hal_event_kind {
+    HAL_EVENT_OPEN,     /* device */
+    HAL_EVENT_CLOSE,    /* device; cannot fail */
+    HAL_EVENT_ALLOCATE, /* device, bytes; after success memory */
+    HAL_EVENT_FREE,     /* device, bytes, memory; cannot fail */
+    HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
+    HAL_EVENT_SUBMIT,   /* queue, recording, value */
+    HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
+    HAL_EVENT_RECEIVE   /* queue, value, name: no call; a rank waited from begin_ns on for step
                          * `value` of the collective `name`; event_after only */
-};
+} hal_event_kind;
 
 typedef struct hal_event {
-    uint32_t kind;
+    hal_event_kind kind;
     hal_device *device;
     hal_queue *queue;
     hal_kernel *kernel;
@@ -54,8 +57,8 @@ typedef struct hal_event {
     uint64_t bytes;
     uint64_t value;
     uint64_t timeout_ns;
-    uint64_t begin_ns;  /* hal_clock_ns before the plugin is called; set by event_before */
-    const char *name;   /* of a collective */
+    uint64_t begin_ns;   /* hal_clock_ns before the plugin is called; set by event_before */
+    const char *name;    /* of a collective */
     const char *backend; /* that moves its data */
 } hal_event;
 
@@ -65,19 +68,20 @@ typedef struct hal_hooks {
     void (*event_after)(const hal_event *event, hal_status status);
 
     /* The program has one more reference to an object, which may be new. */
-    void (*object_created)(uint32_t kind, const void *object, const hal_device *device,
+    void (*object_created)(hal_object_kind kind, const void *object, const hal_device *device,
                            const char *name, uint64_t bytes);
     /* Errors: INVALID_STATE for a released object, INVALID_ARGUMENT for an address that is not an
      * object of the kind. Null is accepted. The call must not touch the object then. */
-    hal_status (*object_use)(uint32_t kind, const void *object, const char *call);
-    hal_status (*object_retain)(uint32_t kind, const void *object, const char *call);
-    hal_status (*object_release)(uint32_t kind, const void *object, const char *call);
+    hal_status (*object_use)(hal_object_kind kind, const void *object, const char *call);
+    hal_status (*object_retain)(hal_object_kind kind, const void *object, const char *call);
+    hal_status (*object_release)(hal_object_kind kind, const void *object, const char *call);
     /* A thread's call on a queue or graph begins and ends. Errors: as object_use; INVALID_STATE
      * while another thread is inside a call on it. */
-    hal_status (*object_enter)(uint32_t kind, const void *object, const char *call);
-    void (*object_leave)(uint32_t kind, const void *object);
+    hal_status (*object_enter)(hal_object_kind kind, const void *object, const char *call);
+    void (*object_leave)(hal_object_kind kind, const void *object);
     /* Takes the description of a destroyed object of `bytes`, and disposes of it later. */
-    void (*object_retire)(uint32_t kind, void *object, uint64_t bytes, void (*dispose)(void *));
+    void (*object_retire)(hal_object_kind kind, void *object, uint64_t bytes,
+                          void (*dispose)(void *));
 
     void (*buffer_labelled)(const hal_buffer *buffer, const char *label);
     void (*buffer_mapped)(const hal_buffer *buffer);
@@ -111,7 +115,7 @@ void hal_hooks_install(const hal_hooks *hooks, uint32_t mask);
 /* The installed table. Only after hal_hooks_on has returned 1. */
 const hal_hooks *hal_hooks_table(void);
 
-static inline int hal_hooks_on(uint32_t kinds)
+static inline bool hal_hooks_on(uint32_t kinds)
 {
     return (atomic_load_explicit(&hal_hooks_mask, memory_order_relaxed) & kinds) != 0;
 }
@@ -134,40 +138,41 @@ static inline void hal_event_end(const hal_event *event, hal_status status)
 
 /* ---- Calls of programs: the fields of hal_hooks, where they are on ---- */
 
-static inline void hal_hook_created(uint32_t kind, const void *object, const hal_device *device,
-                                    const char *name, uint64_t bytes)
+static inline void hal_hook_created(hal_object_kind kind, const void *object,
+                                    const hal_device *device, const char *name, uint64_t bytes)
 {
     if (hal_hooks_on(HAL_HOOK_CALLS)) {
         hal_hooks_table()->object_created(kind, object, device, name, bytes);
     }
 }
 
-static inline hal_status hal_hook_use(uint32_t kind, const void *object, const char *call)
+static inline hal_status hal_hook_use(hal_object_kind kind, const void *object, const char *call)
 {
     return hal_hooks_on(HAL_HOOK_CALLS) ? hal_hooks_table()->object_use(kind, object, call)
                                         : HAL_OK;
 }
 
-static inline hal_status hal_hook_retain(uint32_t kind, const void *object, const char *call)
+static inline hal_status hal_hook_retain(hal_object_kind kind, const void *object, const char *call)
 {
     return hal_hooks_on(HAL_HOOK_CALLS) ? hal_hooks_table()->object_retain(kind, object, call)
                                         : HAL_OK;
 }
 
-static inline hal_status hal_hook_release(uint32_t kind, const void *object, const char *call)
+static inline hal_status hal_hook_release(hal_object_kind kind, const void *object,
+                                          const char *call)
 {
     return hal_hooks_on(HAL_HOOK_CALLS) ? hal_hooks_table()->object_release(kind, object, call)
                                         : HAL_OK;
 }
 
-static inline hal_status hal_hook_enter(uint32_t kind, const void *object, const char *call)
+static inline hal_status hal_hook_enter(hal_object_kind kind, const void *object, const char *call)
 {
     return hal_hooks_on(HAL_HOOK_CALLS) ? hal_hooks_table()->object_enter(kind, object, call)
                                         : HAL_OK;
 }
 
 /* Returns `status`. */
-static inline hal_status hal_hook_leave(uint32_t kind, const void *object, hal_status status)
+static inline hal_status hal_hook_leave(hal_object_kind kind, const void *object, hal_status status)
 {
     if (hal_hooks_on(HAL_HOOK_CALLS)) {
         hal_hooks_table()->object_leave(kind, object);
@@ -175,7 +180,7 @@ static inline hal_status hal_hook_leave(uint32_t kind, const void *object, hal_s
     return status;
 }
 
-static inline void hal_hook_retire(uint32_t kind, void *object, uint64_t bytes,
+static inline void hal_hook_retire(hal_object_kind kind, void *object, uint64_t bytes,
                                    void (*dispose)(void *))
 {
     if (hal_hooks_on(HAL_HOOK_CALLS)) {

@@ -8,6 +8,7 @@
 #include <hal/kernel.h>
 #include <hal/plugin.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct hal_kernel {
     hal_kernel *next; /* among the retired kernels */
@@ -21,12 +22,12 @@ struct hal_kernel {
     uint8_t access[HAL_IR_MAX_BINDINGS]; /* HAL_ACCESS_* of each binding */
     hal_ir_kernel *limited; /* the IR, where the device limits loops and scalars are their bounds;
                              * else null */
-    char *names; /* of the kernel, then of its bindings, each with a terminating zero */
+    char *names;            /* of the kernel, then of its bindings, each with a terminating zero */
 
     /* Guarded by the lock of the cache. */
     uint64_t key[2];    /* hash of the legalised IR or of the native code; zeros if not shared */
     uint64_t source[2]; /* hash of the IR before it was legalised; zeros if unknown */
-    int is_complete;    /* compilation has ended with `status` */
+    bool is_complete;   /* compilation has ended with `status` */
     hal_status status;
     char *message; /* of a status other than HAL_OK */
 };

@@ -62,7 +62,7 @@ static hal_status kernel_complete(hal_kernel_cache *cache, hal_kernel *kernel,
     const hal_status status = hal_kernel_compile(kernel, source);
     char *message = status == HAL_OK ? NULL : strdup(hal_status_message());
     pthread_mutex_lock(&cache->lock);
-    kernel->is_complete = 1;
+    kernel->is_complete = true;
     kernel->status = status;
     kernel->message = message;
     if (status != HAL_OK) {
@@ -156,7 +156,7 @@ void hal_kernel_cache_sweep(hal_kernel_cache *cache)
     while (list) {
         hal_kernel *kernel = list;
         list = kernel->next;
-        if (hal_fence_set_pending(&kernel->uses, 1) == 0) {
+        if (hal_fence_set_pending(&kernel->uses, true) == 0) {
             atomic_fetch_sub(&cache->retired_count, 1);
             hal_kernel_free(kernel);
         } else {
@@ -191,7 +191,7 @@ void hal_kernel_unref(hal_kernel *kernel)
     hal_device *device = kernel->device;
     hal_kernel_cache *cache = device->kernels;
     pthread_mutex_lock(&cache->lock);
-    const int is_last = atomic_fetch_sub(&kernel->references, 1) == 1;
+    const bool is_last = atomic_fetch_sub(&kernel->references, 1) == 1;
     if (is_last) {
         cache_remove(cache, kernel);
         kernel->next = cache->retired;

@@ -266,14 +266,9 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
     }
     *kernel = NULL;
     *workspace_bytes = 0;
-    hal_status status = hal_device_check(device, "hal_kernel_create_gemm");
     hal_gemm_description legal;
-    if (status == HAL_OK) {
-        status = hal_gemm_check(description, &legal);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_device_check(device, "hal_kernel_create_gemm"));
+    HAL_TRY(hal_gemm_check(description, &legal));
     if (!device->plugin->gemm) {
         return hal_fail(HAL_ERROR_UNSUPPORTED,
                         "hal_kernel_create_gemm: the plugin of %s:%u has no matrix product",
@@ -284,11 +279,9 @@ static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_descript
         HAL_TRY(hal_ir_legalise(legal.epilogue, &device->info, &epilogue));
         legal.epilogue = epilogue;
     }
-    status = kernel_create_unshared(device,
-                                    &(hal_kernel_source){.gemm = &legal,
-                                                         .built = description->epilogue,
-                                                         .workspace_bytes = workspace_bytes},
-                                    kernel);
+    const hal_kernel_source source = {
+        .gemm = &legal, .built = description->epilogue, .workspace_bytes = workspace_bytes};
+    const hal_status status = kernel_create_unshared(device, &source, kernel);
     hal_ir_kernel_destroy(epilogue);
     return status;
 }

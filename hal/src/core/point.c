@@ -36,7 +36,7 @@ static hal_status queue_wait_point(hal_queue *queue, hal_point point)
         status = point_check(point, "hal_queue_wait_point");
     }
     if (status != HAL_OK || !point.queue || point.queue == queue ||
-        hal_timeline_has_reached(&point.queue->timeline, point.value, 0)) {
+        hal_timeline_has_reached(&point.queue->timeline, point.value, false)) {
         return status;
     }
     status = hal_queue_flush(queue, NULL);
@@ -111,7 +111,7 @@ static hal_status elapsed_check(hal_point first, hal_point second, const uint64_
                         "hal_point_get_elapsed: %s:%u does not support HAL_FEATURE_TIMESTAMPS",
                         device->plugin->name, device->index);
     }
-    if (!hal_timeline_has_reached(timeline, second.value, 1)) {
+    if (!hal_timeline_has_reached(timeline, second.value, true)) {
         return hal_fail(HAL_ERROR_INVALID_STATE,
                         "hal_point_get_elapsed: second: expected a reached point, got %llu; wait "
                         "for it first",

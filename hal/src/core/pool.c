@@ -67,32 +67,32 @@ static uint32_t class_index(uint64_t bytes)
 }
 
 /* Whether a use of the block is at or after one that is known to be busy. */
-static int block_is_behind(const hal_memory *memory, const hal_last_use *busy, uint32_t count)
+static bool block_is_behind(const hal_memory *memory, const hal_last_use *busy, uint32_t count)
 {
     for (uint32_t b = 0; b < count; b++) {
         for (uint32_t u = 0; u < memory->uses.count; u++) {
             const hal_last_use use = memory->uses.items[u];
             if (use.timeline == busy[b].timeline && use.value >= busy[b].value) {
-                return 1;
+                return true;
             }
         }
     }
-    return 0;
+    return false;
 }
 
 /* A queue can wait for submitted work, but not for a batch that another thread is still recording.
  * Work of the queue that this thread records on runs before its next batch in any case. */
-static int block_is_available(hal_memory *memory, int idle)
+static bool block_is_available(hal_memory *memory, bool idle)
 {
     if ((!idle && hal_fence_set_is_of(&memory->uses, hal_timeline_recent())) ||
         hal_fence_set_pending(&memory->uses, idle) == 0) {
-        return 1;
+        return true;
     }
     for (uint32_t i = 0; !idle && i < memory->uses.count; i++) {
         const hal_last_use use = memory->uses.items[i];
         if (use.timeline != hal_timeline_recent() &&
             !hal_timeline_has_submitted(use.timeline, use.value)) {
-            return 0;
+            return false;
         }
     }
     return !idle;
@@ -109,7 +109,7 @@ static hal_memory *class_unlink(pool_class *class, hal_memory **at)
 /* Unlinks the best fit of the class of `bytes` or the next one, whose sizes are at most half as
  * large again. Blocks of a slow queue are skipped: they would hide idle blocks after them. The
  * caller holds the lock. */
-static hal_memory *pool_find(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle)
+static hal_memory *pool_find(hal_pool *pool, hal_memory_kind kind, uint64_t bytes, bool idle)
 {
     const uint32_t first = class_index(bytes);
     for (uint32_t i = first; i <= first + 1; i++) {
@@ -117,8 +117,8 @@ static hal_memory *pool_find(hal_pool *pool, uint32_t kind, uint64_t bytes, int 
         hal_last_use busy[MAX_SCANNED];
         uint32_t scanned = 0, skipped = 0, busy_count = 0;
         pool_class *class = &pool->classes[kind][i];
-        for (hal_memory **at = &class->first;
-             *at && scanned < MAX_SCANNED && skipped < MAX_SKIPPED; at = &(*at)->next) {
+        for (hal_memory **at = &class->first; *at && scanned < MAX_SCANNED && skipped < MAX_SKIPPED;
+             at = &(*at)->next) {
             if ((*at)->is_kept || block_is_behind(*at, busy, busy_count)) {
                 skipped++;
                 continue;
@@ -166,7 +166,8 @@ static uint64_t block_size(uint64_t bytes)
     return bytes > UINT64_MAX - step ? bytes : (bytes + step - 1) / step * step;
 }
 
-static hal_status block_allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory *memory)
+static hal_status block_allocate(hal_pool *pool, hal_memory_kind kind, uint64_t bytes,
+                                 hal_memory *memory)
 {
     hal_device *device = pool->device;
     hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = bytes};
@@ -189,7 +190,7 @@ static hal_status block_allocate(hal_pool *pool, uint32_t kind, uint64_t bytes, 
     return HAL_OK;
 }
 
-static hal_status fail_out_of_memory(hal_pool *pool, uint32_t kind, uint64_t bytes)
+static hal_status fail_out_of_memory(hal_pool *pool, hal_memory_kind kind, uint64_t bytes)
 {
     static const char *const kinds[] = {[HAL_MEMORY_DEVICE] = "device",
                                         [HAL_MEMORY_UPLOAD] = "upload",
@@ -209,7 +210,8 @@ static hal_status fail_out_of_memory(hal_pool *pool, uint32_t kind, uint64_t byt
                     (unsigned long long)now.in_use_bytes);
 }
 
-static hal_status block_create(hal_pool *pool, uint32_t kind, uint64_t bytes, hal_memory **memory)
+static hal_status block_create(hal_pool *pool, hal_memory_kind kind, uint64_t bytes,
+                               hal_memory **memory)
 {
     hal_memory *block = calloc(1, sizeof *block);
     if (!block) {
@@ -225,7 +227,7 @@ static hal_status block_create(hal_pool *pool, uint32_t kind, uint64_t bytes, ha
     if (status == HAL_ERROR_OUT_OF_MEMORY) {
         hal_log(HAL_LOG_INFO, "out of memory at %llu bytes: trimming the pool",
                 (unsigned long long)bytes);
-        hal_pool_trim(pool, 1);
+        hal_pool_trim(pool, true);
         size = bytes > UINT64_MAX - SMALLEST ? bytes : (bytes + SMALLEST - 1) & ~(SMALLEST - 1ull);
         status = block_allocate(pool, kind, size, block);
     }
@@ -258,7 +260,7 @@ static hal_memory *pool_unlink_idle(hal_pool *pool, use_list *busy)
             hal_memory **at = &class->first;
             while (*at) {
                 hal_memory *block = *at;
-                const uint32_t pending = hal_fence_set_pending(&block->uses, 0);
+                const uint32_t pending = hal_fence_set_pending(&block->uses, false);
                 for (uint32_t u = 0; busy && u < pending; u++) {
                     use_list_add(busy, block->uses.items[u]);
                 }
@@ -301,7 +303,7 @@ void hal_pool_destroy(hal_pool *pool)
     free(pool);
 }
 
-hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle,
+hal_status hal_pool_take(hal_pool *pool, hal_memory_kind kind, uint64_t bytes, bool idle,
                          hal_memory **memory)
 {
     bytes = bytes ? bytes : 1; /* an empty buffer has memory as well, and can be mapped */
@@ -332,21 +334,20 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     pool->pooled_bytes += memory->bytes; /* of a kept block as well, which is not taken again */
     /* Device memory is reused last in, first out: it may still be in caches. Memory that the host
      * touches must be idle, so it is reused first in, first out. */
-    hal_memory **at =
-        memory->kind == HAL_MEMORY_DEVICE || !class->end ? &class->first : class->end;
+    hal_memory **at = memory->kind == HAL_MEMORY_DEVICE || !class->end ? &class->first : class->end;
     memory->next = *at;
     *at = memory;
     class->end = memory->next ? class->end : &memory->next;
     /* Other processes need memory too, and on some devices it is the host's memory. */
-    const int trims = device->info.memory_bytes > 0 &&
-                      pool->pooled_bytes > device->info.memory_bytes / POOL_DIVISOR;
-    const int is_last = --pool->in_use_count == 0;
+    const bool trims = device->info.memory_bytes > 0 &&
+                       pool->pooled_bytes > device->info.memory_bytes / POOL_DIVISOR;
+    const bool is_last = --pool->in_use_count == 0;
     if (trims && !is_last) {
         hal_device_ref(device); /* another thread may give the last block meanwhile */
     }
     pthread_mutex_unlock(&pool->lock);
     if (trims) {
-        hal_pool_trim(pool, 0);
+        hal_pool_trim(pool, false);
     }
     if (trims || is_last) {
         hal_device_unref(device);
@@ -356,15 +357,15 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
 void hal_pool_keep(hal_pool *pool, hal_memory *memory)
 {
     pthread_mutex_lock(&pool->lock);
-    const int was_kept = memory->is_kept;
-    memory->is_kept = 1;
+    const bool was_kept = memory->is_kept;
+    memory->is_kept = true;
     pthread_mutex_unlock(&pool->lock);
     if (!was_kept) {
         hal_device_ref(pool->device);
     }
 }
 
-void hal_pool_trim(hal_pool *pool, int wait)
+void hal_pool_trim(hal_pool *pool, bool wait)
 {
     use_list busy = {0};
     blocks_free(pool, pool_unlink_idle(pool, &busy));
@@ -373,7 +374,7 @@ void hal_pool_trim(hal_pool *pool, int wait)
         if (wait) {
             hal_timeline_wait_submitted(use.timeline, use.value);
         } else {
-            hal_timeline_has_reached(use.timeline, use.value, 1);
+            hal_timeline_has_reached(use.timeline, use.value, true);
         }
     }
     if (busy.count > 0) {
@@ -403,8 +404,7 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
 
     const uint64_t held = statistics->in_use_bytes + statistics->pooled_bytes;
     statistics->total_bytes = device->info.memory_bytes;
-    statistics->free_bytes =
-        statistics->total_bytes > held ? statistics->total_bytes - held : 0;
+    statistics->free_bytes = statistics->total_bytes > held ? statistics->total_bytes - held : 0;
     if (device->plugin->memory_info) {
         hal_host_clear_error();
         const hal_status status = device->plugin->memory_info(

@@ -8,6 +8,7 @@
 #include <hal/device.h>
 #include <hal/plugin.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* A block of device memory. A buffer or the pool owns it. */
 typedef struct hal_memory {
@@ -15,10 +16,10 @@ typedef struct hal_memory {
     void *description;       /* of the last buffer, for reuse by the next; freed with the block */
     hal_plugin_memory *handle;
     uint64_t bytes; /* size of the block; at least the requested size */
-    uint32_t kind;  /* HAL_MEMORY_* */
-    int is_kept;    /* see hal_pool_keep; guarded by the pool's lock */
-    int reused;     /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
-    void *pointer;  /* host view, null until mapped; guarded by the lock of `uses` */
+    hal_memory_kind kind;
+    bool is_kept;  /* see hal_pool_keep; guarded by the pool's lock */
+    bool reused;   /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
+    void *pointer; /* host view, null until mapped; guarded by the lock of `uses` */
     _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */
     hal_fence_set uses;
 } hal_memory;
@@ -35,7 +36,7 @@ void hal_pool_destroy(hal_pool *pool);
  * `idle`, the host may touch it at once; otherwise its uses may be in flight and the new owner's
  * work must wait for them. Threads: any.
  * Errors: OUT_OF_MEMORY after a trim and a second attempt, those of the plugin. */
-hal_status hal_pool_take(hal_pool *pool, uint32_t kind, uint64_t bytes, int idle,
+hal_status hal_pool_take(hal_pool *pool, hal_memory_kind kind, uint64_t bytes, bool idle,
                          hal_memory **memory);
 
 /* Returns a block to the pool; its uses may be in flight. Closes the device with its pool where
@@ -48,7 +49,7 @@ void hal_pool_keep(hal_pool *pool, hal_memory *memory);
 
 /* Frees idle blocks. If `wait`, submitted work that uses blocks is waited for first. The pool stays
  * available to other threads meanwhile. Threads: any. */
-void hal_pool_trim(hal_pool *pool, int wait);
+void hal_pool_trim(hal_pool *pool, bool wait);
 
 /* Bytes of blocks that have an owner and of blocks in the pool. Threads: any. */
 void hal_pool_usage(hal_pool *pool, uint64_t *in_use_bytes, uint64_t *pooled_bytes);

@@ -8,6 +8,7 @@
 #include <hal/graph.h>
 #include <hal/plugin.h>
 #include <hal/queue.h>
+#include <stdbool.h>
 
 /* Flushed batches that are not submitted yet, see deferred.h. Fields without _Atomic are guarded by
  * the lock of deferred.c. */
@@ -19,7 +20,7 @@ typedef struct hal_deferred_batches {
     bool is_advancing;    /* a thread is submitting `first` and owns its contents */
     bool is_wanted;       /* another thread tried to advance it meanwhile */
     _Atomic uint32_t count;
-    _Atomic int has_error; /* a deferred batch was rejected: */
+    _Atomic bool has_error; /* a deferred batch was rejected: */
     hal_status error_status;
     char error_message[256];
 } hal_deferred_batches;
@@ -31,7 +32,7 @@ struct hal_queue {
 
     /* Of the queue's thread. */
     hal_recorder recorder;
-    int ends_untimed;              /* the last flushed batch has HAL_BATCH_UNTIMED */
+    bool ends_untimed;             /* the last flushed batch has HAL_BATCH_UNTIMED */
     hal_graph *graph;              /* in recording, else null */
     struct hal_staging *staging;   /* null until it is needed */
     hal_last_use relayed;          /* the copy into this queue's memory that `relay` waits for, by

@@ -66,7 +66,7 @@ static void queue_open(hal_queue *queue, hal_device *device, hal_plugin_queue *h
     hal_timeline_open(&queue->timeline, hal_device_ref(device), handle);
     hal_queue_table_add(handle, &queue->timeline.reached, queue->timeline.base);
     atomic_store(&queue->deferred.has_error, 0);
-    queue->ends_untimed = 0;
+    queue->ends_untimed = false;
     recorder->timeline = &queue->timeline;
     recorder->memory_limit =
         device->info.memory_bytes ? device->info.memory_bytes / MEMORY_DIVISOR : UINT64_MAX;
@@ -191,7 +191,6 @@ void hal_queue_destroy(hal_queue *queue)
 hal_status hal_queue_wait(hal_queue *queue, uint64_t timeout_ns)
 {
     const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_wait");
-    return status == HAL_OK
-               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, queue_wait(queue, timeout_ns))
-               : status;
+    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, queue_wait(queue, timeout_ns))
+                            : status;
 }

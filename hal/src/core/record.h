@@ -80,10 +80,7 @@ static inline hal_status hal_entry_bind(hal_entry *entry, hal_buffer *buffer, ui
         *binding = (hal_binding){.access = access};
         return HAL_OK;
     }
-    const hal_status status = hal_buffer_use(buffer, entry->recorder, &memory);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(hal_buffer_use(buffer, entry->recorder, &memory));
     hal_hazard_range *range = entry->range++;
     binding->memory = memory->handle;
     binding->offset = offset;
@@ -107,10 +104,7 @@ static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, ha
     hal_plugin_kernel *handle = NULL;
     if (kernel) {
         if (atomic_load_explicit(&kernel->batch_serial, memory_order_relaxed) != recorder->serial) {
-            const hal_status status = hal_kernel_note_use(kernel, recorder);
-            if (status != HAL_OK) {
-                return status;
-            }
+            HAL_TRY(hal_kernel_note_use(kernel, recorder));
         }
         handle = kernel->handle;
     }

@@ -25,7 +25,7 @@ void hal_recorder_limit_batch(hal_recorder *recorder, uint32_t commands)
 hal_status hal_recorder_add_wait(hal_recorder *recorder, hal_last_use use)
 {
     if (use.timeline == recorder->timeline ||
-        hal_timeline_has_reached(use.timeline, use.value, 0)) {
+        hal_timeline_has_reached(use.timeline, use.value, false)) {
         return HAL_OK;
     }
     return hal_recording_wait(recorder->recording, use);

@@ -6,6 +6,8 @@
 #include "batch.h"
 #include "hazard.h"
 
+#include <stdbool.h>
+
 typedef struct hal_recorder {
     hal_timeline *timeline; /* of the queue */
     hal_recording *recording;
@@ -30,7 +32,7 @@ hal_status hal_recorder_add_wait(hal_recorder *recorder, hal_last_use use);
 /* Counts a block that the batch did not use before. */
 void hal_recorder_count_memory(hal_recorder *recorder, uint64_t bytes);
 
-static inline int hal_recorder_is_full(const hal_recorder *recorder)
+static inline bool hal_recorder_is_full(const hal_recorder *recorder)
 {
     const uint32_t count = recorder->recording->command_count;
     return count >= recorder->batch_limit ||

@@ -30,21 +30,21 @@ struct hal_staging {
 };
 
 /* Returns 0 without memory; the message is not used. */
-static int chunk_create(hal_queue *queue, staging_chunk *chunk)
+static bool chunk_create(hal_queue *queue, staging_chunk *chunk)
 {
     hal_buffer *made = NULL;
     if (hal_buffer_create(queue->timeline.device, HAL_MEMORY_UPLOAD, CHUNK_BYTES, &made) !=
         HAL_OK) {
-        return 0;
+        return false;
     }
     hal_buffer_set_label(made, "staging");
     void *pointer = hal_buffer_idle_pointer(made);
     if (!pointer) {
         hal_buffer_release(made);
-        return 0;
+        return false;
     }
     *chunk = (staging_chunk){.buffer = made, .pointer = pointer};
-    return 1;
+    return true;
 }
 
 /* Creates the current chunk, or waits until the device has read its contents. Without memory for
@@ -71,8 +71,8 @@ static hal_status chunk_prepare(hal_queue *queue, struct hal_staging *staging)
 /* Goes on to the next chunk. The device reads the full one while the host fills others. With
  * `unless_busy`, a chunk that the device still has to read is left alone; it is asked for that once
  * a batch. */
-static hal_status chunk_next(hal_queue *queue, struct hal_staging *staging, int unless_busy,
-                             int *busy)
+static hal_status chunk_next(hal_queue *queue, struct hal_staging *staging, bool unless_busy,
+                             bool *busy)
 {
     const uint64_t recorded = hal_timeline_next_value(&queue->timeline);
     const uint32_t next = (staging->current + 1) % staging->count;
@@ -82,7 +82,7 @@ static hal_status chunk_next(hal_queue *queue, struct hal_staging *staging, int 
     }
     if (unless_busy && chunk->last > 0) {
         *busy = staging->asked == recorded ||
-                !hal_timeline_has_reached(&queue->timeline, chunk->last, 1);
+                !hal_timeline_has_reached(&queue->timeline, chunk->last, true);
         staging->asked = *busy ? recorded : 0;
         if (*busy) {
             return HAL_OK;
@@ -117,11 +117,11 @@ hal_status hal_staging_take(hal_queue *queue, uint64_t bytes, hal_range *range, 
         return status;
     }
     if (staging->used > 0 &&
-        hal_timeline_has_reached(&queue->timeline, staging->chunks[staging->current].last, 0)) {
+        hal_timeline_has_reached(&queue->timeline, staging->chunks[staging->current].last, false)) {
         staging->used = 0;
     }
     if (bytes > CHUNK_BYTES - staging->used) {
-        int busy = 0;
+        bool busy = false;
         status = chunk_next(queue, staging, bytes > SMALL, &busy);
         if (status != HAL_OK || busy) {
             return status;

@@ -58,11 +58,11 @@ static bool waits_poll(hal_queue *queue, hal_recording *recording)
     uint32_t left = 0;
     for (uint32_t i = 0; i < recording->wait_count; i++) {
         const hal_last_use wait = recording->waits[i];
-        if (hal_timeline_has_reached(wait.timeline, wait.value, 0)) {
+        if (hal_timeline_has_reached(wait.timeline, wait.value, false)) {
             continue;
         }
-        const int in_plugin = hal_timeline_can_wait_for(&queue->timeline, wait.timeline);
-        if (!in_plugin && hal_timeline_has_reached(wait.timeline, wait.value, 1)) {
+        const bool in_plugin = hal_timeline_can_wait_for(&queue->timeline, wait.timeline);
+        if (!in_plugin && hal_timeline_has_reached(wait.timeline, wait.value, true)) {
             continue;
         }
         recording->waits[left++] = wait;

@@ -44,11 +44,11 @@ static void timeline_complete_work(hal_timeline *timeline)
 
 /* Whether the timeline was closed or its device lost. The device of a closed timeline may be closed
  * too; that of a pinned one is open. */
-static int timeline_has_ended(hal_timeline *timeline, int complete_lost_work)
+static bool timeline_has_ended(hal_timeline *timeline, bool complete_lost_work)
 {
     hal_timeline_pin(timeline);
-    const int closed = atomic_load(&timeline->closing);
-    const int lost = !closed && atomic_load(&timeline->device->lost);
+    const bool closed = atomic_load(&timeline->closing);
+    const bool lost = !closed && atomic_load(&timeline->device->lost);
     if (lost && complete_lost_work) {
         timeline_complete_work(timeline);
     }
@@ -56,20 +56,20 @@ static int timeline_has_ended(hal_timeline *timeline, int complete_lost_work)
     return closed || lost;
 }
 
-int hal_timeline_is_known_reached(hal_timeline *timeline, uint64_t value)
+bool hal_timeline_is_known_reached(hal_timeline *timeline, uint64_t value)
 {
     return atomic_load_explicit(&timeline->reached, memory_order_acquire) >= value ||
-           timeline_has_ended(timeline, 0);
+           timeline_has_ended(timeline, false);
 }
 
-int hal_timeline_has_reached(hal_timeline *timeline, uint64_t value, int poll)
+bool hal_timeline_has_reached(hal_timeline *timeline, uint64_t value, bool poll)
 {
     if (atomic_load_explicit(&timeline->reached, memory_order_acquire) >= value ||
-        timeline_has_ended(timeline, 1)) {
-        return 1;
+        timeline_has_ended(timeline, true)) {
+        return true;
     }
     if (!poll || !hal_timeline_has_submitted(timeline, value)) {
-        return 0;
+        return false;
     }
     hal_saved_message before; /* a wait for the point reports the failure */
     hal_message_save(&before);
@@ -109,7 +109,7 @@ hal_status hal_timeline_wait(hal_timeline *timeline, uint64_t value, uint64_t ti
 
 void hal_timeline_wait_submitted(hal_timeline *timeline, uint64_t value)
 {
-    if (hal_timeline_has_reached(timeline, value, 0) ||
+    if (hal_timeline_has_reached(timeline, value, false) ||
         !hal_timeline_has_submitted(timeline, value)) {
         return;
     }
@@ -126,15 +126,15 @@ void hal_timeline_wait_submitted(hal_timeline *timeline, uint64_t value)
     }
 }
 
-int hal_timeline_can_wait_for(const hal_timeline *timeline, hal_timeline *other)
+bool hal_timeline_can_wait_for(const hal_timeline *timeline, hal_timeline *other)
 {
     if (other->device == timeline->device) {
-        return 1;
+        return true;
     }
     /* The device of a pinned timeline is not closed. */
     hal_timeline_pin(other);
-    const int can = !atomic_load(&other->closing) &&
-                    hal_device_can_access_peer(timeline->device, other->device);
+    const bool can = !atomic_load(&other->closing) &&
+                     hal_device_can_access_peer(timeline->device, other->device);
     hal_timeline_unpin(other);
     return can;
 }

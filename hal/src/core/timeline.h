@@ -10,6 +10,7 @@
 
 #include <hal/queue.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* The first member of its hal_queue. */
 typedef struct hal_timeline {
@@ -20,7 +21,7 @@ typedef struct hal_timeline {
     _Atomic uint64_t submitted; /* last value that the plugin accepted */
     _Atomic uint64_t reached;   /* last value known to be reached */
     _Atomic uint64_t rejected;  /* last value whose batch was dropped after an error */
-    _Atomic int closing;        /* `handle` is destroyed or about to be */
+    _Atomic bool closing;       /* `handle` is destroyed or about to be */
     _Atomic uint32_t pin_count; /* threads that are using `handle`; it is kept until 0 */
 } hal_timeline;
 
@@ -53,18 +54,18 @@ static inline void hal_timeline_unpin(hal_timeline *timeline)
 }
 
 /* Whether the plugin accepted the batch of this value. Threads: any. */
-static inline int hal_timeline_has_submitted(const hal_timeline *timeline, uint64_t value)
+static inline bool hal_timeline_has_submitted(const hal_timeline *timeline, uint64_t value)
 {
     return atomic_load_explicit(&timeline->submitted, memory_order_acquire) >= value;
 }
 
 /* Whether a value is known to be reached, without a call to the plugin. All values of a lost device
  * count as reached, also while the work is still running. Threads: any. */
-int hal_timeline_is_known_reached(hal_timeline *timeline, uint64_t value);
+bool hal_timeline_is_known_reached(hal_timeline *timeline, uint64_t value);
 
 /* Whether a value is reached. If `poll`, the plugin is asked when that is not known; it does not
  * block. Work of a lost device is waited for, then counts as reached. Threads: any. */
-int hal_timeline_has_reached(hal_timeline *timeline, uint64_t value, int poll);
+bool hal_timeline_has_reached(hal_timeline *timeline, uint64_t value, bool poll);
 
 /* Waits in the plugin for a submitted value. Threads: any.
  * Errors: TIMEOUT without a message, those of the plugin. */
@@ -74,7 +75,7 @@ hal_status hal_timeline_wait(hal_timeline *timeline, uint64_t value, uint64_t ti
 void hal_timeline_wait_submitted(hal_timeline *timeline, uint64_t value);
 
 /* Whether the plugin itself can make `timeline` wait for a point of `other`. Threads: any. */
-int hal_timeline_can_wait_for(const hal_timeline *timeline, hal_timeline *other);
+bool hal_timeline_can_wait_for(const hal_timeline *timeline, hal_timeline *other);
 
 /* Starts a life on a new handle. Threads: the queue's. */
 void hal_timeline_open(hal_timeline *timeline, hal_device *device, hal_plugin_queue *handle);

@@ -60,7 +60,7 @@ static uint64_t piece_bytes(uint64_t bytes)
 }
 
 /* Without memory the queue is waited for: its own work may hold the memory. */
-static hal_status staging_create(hal_queue *queue, uint32_t kind, uint64_t bytes,
+static hal_status staging_create(hal_queue *queue, hal_memory_kind kind, uint64_t bytes,
                                  hal_buffer **staging)
 {
     hal_device *device = queue->timeline.device;
@@ -153,7 +153,8 @@ typedef struct transfer {
 } transfer;
 
 /* The piece of a number. Its staging memory is allocated the first time. */
-static hal_status piece_prepare(transfer *t, uint64_t number, uint32_t kind, transfer_piece **piece)
+static hal_status piece_prepare(transfer *t, uint64_t number, hal_memory_kind kind,
+                                transfer_piece **piece)
 {
     transfer_piece *at = *piece = &t->pieces[number % PIECES_IN_FLIGHT];
     const uint64_t left = t->range.length - number * t->piece;
@@ -162,7 +163,7 @@ static hal_status piece_prepare(transfer *t, uint64_t number, uint32_t kind, tra
     return at->staging ? HAL_OK : staging_create(t->queue, kind, at->length, &at->staging);
 }
 
-static hal_status piece_record(transfer *t, const transfer_piece *piece, int writes)
+static hal_status piece_record(transfer *t, const transfer_piece *piece, bool writes)
 {
     const hal_range staged = {piece->staging, 0, piece->length};
     const hal_range part = {t->range.buffer, t->range.offset + piece->offset, piece->length};
@@ -210,7 +211,7 @@ static hal_status write_piece_end(transfer *t, uint64_t number)
     hal_copy_workers_finish(t->workers);
     hal_status status = piece_unmap(piece);
     if (status == HAL_OK) {
-        status = piece_record(t, piece, 1);
+        status = piece_record(t, piece, true);
     }
     return status == HAL_OK && number + 1 < t->count ? hal_flush_untimed(t->queue, &piece->point)
                                                      : status;
@@ -221,8 +222,7 @@ static hal_status write_by_workers(transfer *t)
 {
     hal_status status = write_piece_begin(t, 0);
     for (uint64_t i = 0; status == HAL_OK && i < t->count; i++) {
-        const int goes_on = i + 1 < t->count;
-        status = goes_on ? write_piece_begin(t, i + 1) : HAL_OK;
+        status = i + 1 < t->count ? write_piece_begin(t, i + 1) : HAL_OK;
         const hal_status ended = write_piece_end(t, i);
         status = status == HAL_OK ? ended : status;
     }
@@ -274,7 +274,7 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     }
     /* A write after waits is recorded: otherwise the next point would not come after them. */
     const hal_recording *recording = queue->recorder.recording;
-    const int may_be_direct =
+    const bool may_be_direct =
         buffer->kind != HAL_MEMORY_DOWNLOAD && recording->wait_count == 0 && !recording->fence;
     char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
@@ -291,7 +291,7 @@ static hal_status read_piece_begin(transfer *t, uint64_t number)
     transfer_piece *piece;
     hal_status status = piece_prepare(t, number, HAL_MEMORY_DOWNLOAD, &piece);
     if (status == HAL_OK) {
-        status = piece_record(t, piece, 0);
+        status = piece_record(t, piece, false);
     }
     return status == HAL_OK && t->count > 1 ? hal_flush_untimed(t->queue, &piece->point) : status;
 }
@@ -321,7 +321,7 @@ static hal_status read_by_workers(transfer *t)
         status = read_piece_arrive(t, 0);
     }
     for (uint64_t i = 0; status == HAL_OK && i < t->count; i++) {
-        const int helped = t->workers->helper_count > 0 && i + 1 < t->count;
+        const bool helped = t->workers->helper_count > 0 && i + 1 < t->count;
         status = helped ? read_piece_arrive(t, i + 1) : HAL_OK;
         hal_copy_workers_finish(t->workers);
         piece_unmap(&t->pieces[i % PIECES_IN_FLIGHT]);
@@ -358,7 +358,7 @@ static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     if (status == HAL_OK && bytes > 0 && !data) {
         status = hal_null_argument("hal_queue_read", "data");
     }
-    const int mapped = status == HAL_OK && hal_buffer_is_mapped_kind(buffer);
+    const bool mapped = status == HAL_OK && hal_buffer_is_mapped_kind(buffer);
     if (mapped) { /* no command will be recorded, so the waits are flushed alone */
         status = hal_flush_waits(queue, NULL);
     }
@@ -371,14 +371,10 @@ static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
         void *pointer = NULL;
-        status = hal_buffer_view(buffer, &pointer);
-        if (status == HAL_OK) {
-            status = hal_buffer_invalidate(buffer, offset, bytes);
-        }
-        if (status == HAL_OK) {
-            copy_directly(buffer->device, data, (const char *)pointer + offset, bytes);
-        }
-        return status;
+        HAL_TRY(hal_buffer_view(buffer, &pointer));
+        HAL_TRY(hal_buffer_invalidate(buffer, offset, bytes));
+        copy_directly(buffer->device, data, (const char *)pointer + offset, bytes);
+        return HAL_OK;
     }
     return read_staged(queue, (hal_range){buffer, offset, bytes}, data);
 }
@@ -390,24 +386,17 @@ static hal_status transfer_to_peer(hal_queue *from, hal_range source, hal_queue 
                                    hal_range target)
 {
     hal_point point = {0};
-    hal_status status = HAL_OK;
     if (from == to) {
         return record_copy(from, source, target);
     }
-    status = hal_flush_waits(to, &point);
-    const int is_relay = point.value == to->relay && to->relayed.timeline == &from->timeline;
-    if (status == HAL_OK && !is_relay) {
-        status = hal_queue_wait_point(from, point);
+    HAL_TRY(hal_flush_waits(to, &point));
+    const bool is_relay = point.value == to->relay && to->relayed.timeline == &from->timeline;
+    if (!is_relay) {
+        HAL_TRY(hal_queue_wait_point(from, point));
     }
-    if (status == HAL_OK) {
-        status = record_copy(from, source, target);
-    }
-    if (status == HAL_OK) {
-        status = hal_flush_untimed(from, &point);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(record_copy(from, source, target));
+    HAL_TRY(hal_flush_untimed(from, &point));
+    hal_status status = HAL_OK;
     /* The target's queue keeps its device and memory until the copy has run. If hal holds the copy
      * for a third device, nothing keeps the queue, and the copy is waited for. */
     const hal_last_use copy = {&from->timeline, point.value};

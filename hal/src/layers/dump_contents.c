@@ -129,7 +129,7 @@ hal_status hal_dump_contents_start(void)
     return window_bytes ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
 }
 
-hal_status hal_dump_spans_collect(const hal_recording *recording, int written,
+hal_status hal_dump_spans_collect(const hal_recording *recording, bool written,
                                   hal_dump_spans *spans)
 {
     free(spans->items);

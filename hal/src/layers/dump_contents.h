@@ -6,6 +6,8 @@
 #include "dump_objects.h"
 #include "base/map.h"
 
+#include <stdbool.h>
+
 /* A range of memory that a batch uses. */
 typedef struct hal_dump_span {
     const hal_dump_memory *memory;
@@ -30,7 +32,7 @@ hal_status hal_dump_contents_start(void);
 
 /* Collects the ranges that a batch uses, or only those that it writes. Scratch memory is left out.
  * Errors: OUT_OF_MEMORY. */
-hal_status hal_dump_spans_collect(const hal_recording *recording, int written,
+hal_status hal_dump_spans_collect(const hal_recording *recording, bool written,
                                   hal_dump_spans *spans);
 
 /* Declares a memory in the file, once; it holds zeros. Errors: OUT_OF_MEMORY, IO. */

@@ -17,7 +17,7 @@
 
 #define WRITTEN_AT_ONCE (1u << 20)
 
-static int payload_reserve(hal_payload *payload, uint64_t more)
+static bool payload_reserve(hal_payload *payload, uint64_t more)
 {
     if (payload->capacity - payload->bytes >= more) {
         return !payload->failed;
@@ -25,12 +25,12 @@ static int payload_reserve(hal_payload *payload, uint64_t more)
     const uint64_t wanted = 2 * payload->capacity + more + 64;
     uint8_t *larger = payload->failed ? NULL : realloc(payload->data, wanted);
     if (!larger) {
-        payload->failed = 1;
-        return 0;
+        payload->failed = true;
+        return false;
     }
     payload->data = larger;
     payload->capacity = wanted;
-    return 1;
+    return true;
 }
 
 static hal_status file_fail(const hal_dump_file *file)
@@ -137,9 +137,8 @@ hal_status hal_dump_file_flush(hal_dump_file *file)
         return file_fail(file);
     }
     waiting->bytes = 0;
-    return waiting->failed
-               ? hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a record")
-               : HAL_OK;
+    return waiting->failed ? hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a record")
+                           : HAL_OK;
 }
 
 void hal_dump_file_close(hal_dump_file *file)

@@ -3,13 +3,14 @@
 #define HAL_SRC_LAYERS_DUMP_FILE_H
 
 #include <hal/status.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A growing payload. Begins as {0}. Out of memory sets `failed`, which is sticky. */
 typedef struct hal_payload {
     uint8_t *data;
     uint64_t bytes, capacity;
-    int failed;
+    bool failed;
 } hal_payload;
 
 void hal_payload_u16(hal_payload *payload, uint16_t value);

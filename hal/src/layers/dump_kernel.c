@@ -11,7 +11,7 @@ static void put_ir(hal_payload *record, const hal_ir_kernel *ir)
     if (hal_ir_print(ir, &text) == HAL_OK) {
         hal_payload_string(record, text);
     } else {
-        record->failed = 1;
+        record->failed = true;
     }
     free(text);
 }

@@ -21,7 +21,7 @@ typedef struct queue_file {
     hal_dump_contents contents;
     hal_map kernels;        /* written to the file, by id */
     hal_dump_spans written; /* by the batch in flight */
-    int in_flight;
+    bool in_flight;
     hal_status failed; /* nothing more is written */
     char *message;
 } queue_file;
@@ -93,8 +93,8 @@ static hal_status wait_for_earlier(const hal_event *event)
     const uint64_t earlier = atomic_load(&queue->timeline.submitted);
     hal_status status = HAL_OK;
     if (earlier > queue->timeline.base) {
-        status = event->device->plugin->wait(queue->timeline.handle,
-                                             earlier - queue->timeline.base, UINT64_MAX);
+        status = event->device->plugin->wait(queue->timeline.handle, earlier - queue->timeline.base,
+                                             UINT64_MAX);
     }
     for (uint32_t i = 0; status == HAL_OK && i < event->recording->wait_count; i++) {
         const hal_last_use wait = event->recording->waits[i];
@@ -130,9 +130,9 @@ static hal_status put_objects(queue_file *to, const hal_recording *recording)
         const hal_binding *binding = &recording->bindings[i];
         if (binding->length > 0) {
             const hal_dump_memory *memory = hal_dump_memory_find(binding->memory);
-            status = memory ? hal_dump_contents_declare(&to->contents, memory)
-                            : hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY,
-                                            "no host memory to note memory");
+            status = memory
+                         ? hal_dump_contents_declare(&to->contents, memory)
+                         : hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to note memory");
         }
     }
     return status;
@@ -181,15 +181,15 @@ static hal_status put_batch_and_inputs(queue_file *to, const hal_event *event)
     hal_dump_spans used = {0};
     hal_status status = put_objects(to, recording);
     if (status == HAL_OK) {
-        status = hal_dump_spans_collect(recording, 0, &used);
+        status = hal_dump_spans_collect(recording, false, &used);
     }
     if (status == HAL_OK) {
-        status = hal_dump_spans_collect(recording, 1, &to->written);
+        status = hal_dump_spans_collect(recording, true, &to->written);
     }
     if (status == HAL_OK) {
-        status = hal_dump_contents_update(
-            &to->contents, HAL_DUMP_DATA, &used,
-            (hal_plugin_wait){earlier ? timeline->handle : NULL, earlier});
+        status =
+            hal_dump_contents_update(&to->contents, HAL_DUMP_DATA, &used,
+                                     (hal_plugin_wait){earlier ? timeline->handle : NULL, earlier});
     }
     if (status == HAL_OK) {
         status = put_batch(to, recording, event->value - timeline->base);
@@ -252,7 +252,7 @@ void hal_dump_queue_submitted(const hal_event *event, hal_status status)
         to->message = strdup(hal_status_message());
     }
     hal_payload_free(&outcome);
-    to->in_flight = 0;
+    to->in_flight = false;
 }
 
 void hal_dump_queue_memory_freeing(const hal_dump_memory *memory)

@@ -41,7 +41,7 @@ static const char *fault_parse(const char *text)
         }
         char *rest;
         const uint64_t number = strtoull(text + length + 1, &rest, 10);
-        const int later = *rest == '+';
+        const bool later = *rest == '+';
         rest += later;
         if (number == 0 || (*rest && *rest != ',')) {
             return NULL;

@@ -138,7 +138,7 @@ static hal_status start_layers(void)
 
 hal_status hal_layers_start(void)
 {
-    static int started;
+    static bool started;
     hal_status status = HAL_OK;
     hal_registry_lock();
     if (!started) {

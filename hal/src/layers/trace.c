@@ -61,7 +61,7 @@ static uint32_t device_group(hal_device *device)
 {
     pthread_mutex_lock(&lock);
     uint32_t group = (uint32_t)(uintptr_t)hal_map_get(&device_groups, hal_map_key(device));
-    const int is_new = group == 0;
+    const bool is_new = group == 0;
     if (is_new) {
         group = ++last_group;
         hal_map_put(&device_groups, hal_map_key(device), (void *)(uintptr_t)group);
@@ -214,8 +214,8 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     trace->thread = line.number;
     write_reached_batches(queue, trace);
     /* The value of a collective may need calls of other ranks of the process: no wait for it. */
-    const int is_collective = event->recording->command_count == 1 &&
-                              event->recording->commands[0].kind == HAL_COMMAND_COLLECTIVE;
+    const bool is_collective = event->recording->command_count == 1 &&
+                               event->recording->commands[0].kind == HAL_COMMAND_COLLECTIVE;
     if (trace->count == PENDING) {
         return;
     }
@@ -225,8 +225,8 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
                            .commands = event->recording->command_count};
     memcpy(batch->name, name, sizeof name);
     const hal_device *device = event->device;
-    const int counts = (device->info.features & HAL_FEATURE_TIMESTAMPS) != 0 &&
-                       device->plugin->queue_elapsed != NULL;
+    const bool counts = (device->info.features & HAL_FEATURE_TIMESTAMPS) != 0 &&
+                        device->plugin->queue_elapsed != NULL;
     if (!is_collective && (!counts || trace->count == PENDING)) {
         const uint64_t value = event->value - queue->timeline.base;
         if (device->plugin->wait(queue->timeline.handle, value, UINT64_MAX) == HAL_OK) {
@@ -240,7 +240,7 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
 static void trace_after(const hal_event *event, hal_status status)
 {
     const uint64_t now = hal_clock_ns();
-    const int failed = status != HAL_OK;
+    const bool failed = status != HAL_OK;
     switch (event->kind) {
     case HAL_EVENT_OPEN:
         hal_trace_slice(hal_trace_thread(), "device", failed ? "open failed" : "open",
@@ -252,7 +252,7 @@ static void trace_after(const hal_event *event, hal_status status)
         pthread_mutex_lock(&lock);
         hal_map_take(&device_groups, hal_map_key(event->device));
         pthread_mutex_unlock(&lock);
-        hal_trace_flush(1);
+        hal_trace_flush(true);
         break;
     case HAL_EVENT_ALLOCATE:
     case HAL_EVENT_FREE:
@@ -301,7 +301,7 @@ static void trace_after(const hal_event *event, hal_status status)
                 write_reached_batches(event->queue, trace);
             }
             pthread_mutex_unlock(&queue_lock);
-            hal_trace_flush(0);
+            hal_trace_flush(false);
         }
     }
 }

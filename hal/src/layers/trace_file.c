@@ -42,7 +42,7 @@ static _Atomic uint32_t last_thread;
 static void at_exit(void)
 {
     if (generation == hal_host_generation()) {
-        hal_trace_flush(1);
+        hal_trace_flush(true);
     }
 }
 
@@ -70,20 +70,20 @@ static void microseconds_add(const char *name, uint64_t nanoseconds)
 }
 
 /* Begins an event and takes the lock. Returns 0, without the lock, if nothing is written. */
-static int event_begin(const char *phase, hal_trace_line line, const char *name)
+static bool event_begin(const char *phase, hal_trace_line line, const char *name)
 {
     if (generation != hal_host_generation()) {
-        return 0;
+        return false;
     }
     pthread_mutex_lock(&lock);
     if (file < 0) {
         pthread_mutex_unlock(&lock);
-        return 0;
+        return false;
     }
     hal_text_add(&buffer, "%s{\"ph\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":",
                  written + (off_t)buffer.length > 2 ? ",\n" : "", phase, line.group, line.number);
     string_add(name);
-    return 1;
+    return true;
 }
 
 /* Writes the buffer and the end of the array, which the next write replaces: the file is always
@@ -220,7 +220,7 @@ void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const c
     }
 }
 
-void hal_trace_flush(int now)
+void hal_trace_flush(bool now)
 {
     pthread_mutex_lock(&lock);
     if (file >= 0 && buffer.length > 0 && (now || hal_clock_ns() - written_ns > BUFFER_NS)) {

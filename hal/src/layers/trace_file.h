@@ -4,6 +4,7 @@
 #define HAL_SRC_LAYERS_TRACE_FILE_H
 
 #include <hal/status.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HAL_TRACE_HOST 1u /* the group of the host's threads */
@@ -25,15 +26,14 @@ void hal_trace_name(hal_trace_line line, const char *name);
 
 /* An event from `begin_ns` to `end_ns` of hal_clock_ns. `format` gives further JSON fields, such as
  * "\"bytes\":%u", or is empty. Threads: any. */
-void hal_trace_slice(hal_trace_line line, const char *category, const char *name,
-                     uint64_t begin_ns, uint64_t end_ns, const char *format, ...)
-    HAL_PRINTF(6, 7);
+void hal_trace_slice(hal_trace_line line, const char *category, const char *name, uint64_t begin_ns,
+                     uint64_t end_ns, const char *format, ...) HAL_PRINTF(6, 7);
 
 /* Values of a counter of a group; fields as above. Threads: any. */
 void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const char *format, ...)
     HAL_PRINTF(4, 5);
 
 /* Writes the buffer if the last write is 0.2 s ago, or `now`. */
-void hal_trace_flush(int now);
+void hal_trace_flush(bool now);
 
 #endif

@@ -9,14 +9,14 @@
 
 /* ---- Lifetimes: validate_objects.c ---- */
 
-void hal_validate_object_created(uint32_t kind, const void *object, const hal_device *device,
+void hal_validate_object_created(hal_object_kind kind, const void *object, const hal_device *device,
                                  const char *name, uint64_t bytes);
-hal_status hal_validate_object_use(uint32_t kind, const void *object, const char *call);
-hal_status hal_validate_object_retain(uint32_t kind, const void *object, const char *call);
-hal_status hal_validate_object_release(uint32_t kind, const void *object, const char *call);
-hal_status hal_validate_object_enter(uint32_t kind, const void *object, const char *call);
-void hal_validate_object_leave(uint32_t kind, const void *object);
-void hal_validate_object_retire(uint32_t kind, void *object, uint64_t bytes,
+hal_status hal_validate_object_use(hal_object_kind kind, const void *object, const char *call);
+hal_status hal_validate_object_retain(hal_object_kind kind, const void *object, const char *call);
+hal_status hal_validate_object_release(hal_object_kind kind, const void *object, const char *call);
+hal_status hal_validate_object_enter(hal_object_kind kind, const void *object, const char *call);
+void hal_validate_object_leave(hal_object_kind kind, const void *object);
+void hal_validate_object_retire(hal_object_kind kind, void *object, uint64_t bytes,
                                 void (*dispose)(void *));
 void hal_validate_buffer_labelled(const hal_buffer *buffer, const char *label);
 

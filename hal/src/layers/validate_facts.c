@@ -55,13 +55,13 @@ void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end)
     ranges->items[first].end = end;
 }
 
-int hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end)
+bool hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end)
 {
     const uint32_t at = range_after(ranges, begin);
     return at < ranges->count && ranges->items[at].begin < end;
 }
 
-int hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing)
+bool hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing)
 {
     const uint32_t at = range_after(ranges, begin);
     *missing = begin;

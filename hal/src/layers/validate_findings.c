@@ -24,10 +24,10 @@ static hal_map places; /* hashes of logged places; values have no meaning */
 static _Atomic uint64_t findings;
 
 /* Counts the place the first time; again if memory is out. */
-static int place_is_new(uint64_t place)
+static bool place_is_new(uint64_t place)
 {
     pthread_mutex_lock(&places_lock);
-    const int new = !hal_map_get(&places, place) && atomic_load(&findings) < MAX_PLACES;
+    const bool new = !hal_map_get(&places, place) && atomic_load(&findings) < MAX_PLACES;
     if (new) {
         hal_map_put(&places, place, &places);
         atomic_fetch_add(&findings, 1);
@@ -48,8 +48,8 @@ hal_status hal_validate_found(hal_status status, const char *place, const char *
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    const uint64_t key = XXH3_64bits_withSeed(place, strlen(place),
-                                              XXH3_64bits(format, strlen(format)));
+    const uint64_t key =
+        XXH3_64bits_withSeed(place, strlen(place), XXH3_64bits(format, strlen(format)));
     if (place_is_new(key)) {
         hal_log(HAL_LOG_ERROR, "validate: %s: %s", place, sentence);
     }

@@ -47,7 +47,7 @@ static hal_status check_gemm(const hal_object *object, const hal_kernel *kernel,
 }
 
 void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_description *gemm,
-                            uint64_t workspace_bytes)
+                               uint64_t workspace_bytes)
 {
     hal_gemm_facts *facts = calloc(1, sizeof *facts);
     if (!facts) {
@@ -56,9 +56,9 @@ void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_descript
     const int64_t m = gemm->m, n = gemm->n, k = gemm->k;
     facts->count = 4 + gemm->input_count;
     facts->bytes[0] = matrix_extent(gemm->transpose_a ? k : m, gemm->transpose_a ? m : k, gemm->lda,
-                             gemm->stride_a, gemm->batch, gemm->type_a);
+                                    gemm->stride_a, gemm->batch, gemm->type_a);
     facts->bytes[1] = matrix_extent(gemm->transpose_b ? n : k, gemm->transpose_b ? k : n, gemm->ldb,
-                             gemm->stride_b, gemm->batch, gemm->type_b);
+                                    gemm->stride_b, gemm->batch, gemm->type_b);
     facts->bytes[2] = matrix_extent(m, n, gemm->ldc, gemm->stride_c, gemm->batch, gemm->type_c);
     facts->bytes[3] = workspace_bytes;
     for (uint32_t i = 0; i < gemm->input_count; i++) {
@@ -66,8 +66,7 @@ void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_descript
         const uint64_t column = input->column_stride > 0 ? (uint64_t)input->column_stride : 0;
         const uint64_t rest =
             matrix_extent(m, 1, input->row_stride, input->batch_stride, gemm->batch, input->type);
-        facts->bytes[4 + i] =
-            rest + (uint64_t)(n - 1) * column * hal_type_size(input->type);
+        facts->bytes[4 + i] = rest + (uint64_t)(n - 1) * column * hal_type_size(input->type);
     }
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(HAL_OBJECT_KERNEL, kernel);
@@ -82,17 +81,15 @@ void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_descript
 hal_status hal_validate_dispatch(const hal_kernel *kernel, const hal_range *bindings,
                                  uint32_t binding_count)
 {
-    hal_status status = hal_validate_object_use(HAL_OBJECT_KERNEL, kernel, "hal_queue_dispatch");
-    if (status != HAL_OK || !kernel || !bindings || binding_count != kernel->binding_count) {
-        return status; /* the call itself refuses a wrong number */
+    HAL_TRY(hal_validate_object_use(HAL_OBJECT_KERNEL, kernel, "hal_queue_dispatch"));
+    if (!kernel || !bindings || binding_count != kernel->binding_count) {
+        return HAL_OK; /* the call itself refuses a wrong number */
     }
-    for (uint32_t i = 0; status == HAL_OK && i < binding_count; i++) {
-        status = hal_validate_object_use(HAL_OBJECT_BUFFER, bindings[i].buffer,
-                                         "hal_queue_dispatch");
+    for (uint32_t i = 0; i < binding_count; i++) {
+        HAL_TRY(
+            hal_validate_object_use(HAL_OBJECT_BUFFER, bindings[i].buffer, "hal_queue_dispatch"));
     }
-    if (status != HAL_OK) {
-        return status;
-    }
+    hal_status status = HAL_OK;
     pthread_mutex_lock(&hal_validate_lock);
     const hal_object *object = hal_validate_find(HAL_OBJECT_KERNEL, kernel);
     if (object && object->known.gemm && object->known.gemm->count == binding_count) {

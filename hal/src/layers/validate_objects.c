@@ -70,7 +70,7 @@ static void report_leaks(void)
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-static hal_status report_unknown(uint32_t kind, const char *call)
+static hal_status report_unknown(hal_object_kind kind, const char *call)
 {
     return hal_validate_found(
         HAL_ERROR_INVALID_ARGUMENT, call,
@@ -86,7 +86,7 @@ static hal_status report_released(const hal_object *object, const char *call)
 }
 
 /* A device stays usable while objects of it exist. Needs the lock, as all below. */
-static hal_status object_check(uint32_t kind, const void *address, const char *call)
+static hal_status object_check(hal_object_kind kind, const void *address, const char *call)
 {
     const hal_object *object = hal_validate_find(kind, address);
     if (!address) {
@@ -120,19 +120,19 @@ static retired *quarantine_shrink(void)
 
 hal_status hal_validate_begin(void)
 {
-    static int begun;
+    static bool begun;
     if (begun) {
         return HAL_OK;
     }
-    begun = 1;
+    begun = true;
     if (atexit(report_leaks) != 0) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "HAL_LAYERS=validate: no host memory");
     }
     return HAL_OK;
 }
 
-void hal_validate_object_created(uint32_t kind, const void *address, const hal_device *device,
-                       const char *name, uint64_t bytes)
+void hal_validate_object_created(hal_object_kind kind, const void *address,
+                                 const hal_device *device, const char *name, uint64_t bytes)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(kind, address);
@@ -150,7 +150,7 @@ void hal_validate_object_created(uint32_t kind, const void *address, const hal_d
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-hal_status hal_validate_object_use(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_use(hal_object_kind kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
     const hal_status status = object_check(kind, address, call);
@@ -158,7 +158,7 @@ hal_status hal_validate_object_use(uint32_t kind, const void *address, const cha
     return status;
 }
 
-hal_status hal_validate_object_retain(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_retain(hal_object_kind kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
     const hal_status status = object_check(kind, address, call);
@@ -170,7 +170,7 @@ hal_status hal_validate_object_retain(uint32_t kind, const void *address, const 
     return status;
 }
 
-hal_status hal_validate_object_release(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_release(hal_object_kind kind, const void *address, const char *call)
 {
     hal_status status = HAL_OK;
     pthread_mutex_lock(&hal_validate_lock);
@@ -199,7 +199,7 @@ void hal_validate_buffer_labelled(const hal_buffer *buffer, const char *label)
     pthread_mutex_unlock(&hal_validate_lock);
 }
 
-void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes,
+void hal_validate_object_retire(hal_object_kind kind, void *address, uint64_t bytes,
                                 void (*dispose)(void *))
 {
     retired *item = malloc(sizeof *item);
@@ -207,7 +207,7 @@ void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes,
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(kind, address);
     if (object && item) {
-        object->retired = 1;
+        object->retired = true;
         object->references = 0;
         if (kind == HAL_OBJECT_QUEUE) {
             hal_validate_forget_queue(object);
@@ -237,7 +237,7 @@ void hal_validate_object_retire(uint32_t kind, void *address, uint64_t bytes,
     }
 }
 
-hal_status hal_validate_object_enter(uint32_t kind, const void *address, const char *call)
+hal_status hal_validate_object_enter(hal_object_kind kind, const void *address, const char *call)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_status status = object_check(kind, address, call);
@@ -256,7 +256,7 @@ hal_status hal_validate_object_enter(uint32_t kind, const void *address, const c
     return status;
 }
 
-void hal_validate_object_leave(uint32_t kind, const void *address)
+void hal_validate_object_leave(hal_object_kind kind, const void *address)
 {
     pthread_mutex_lock(&hal_validate_lock);
     hal_object *object = hal_validate_find(kind, address);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ACCESSES = 64 }; /* kept of a buffer */
+enum { MAX_ACCESSES = 64 };    /* kept of a buffer */
 enum { MAX_SUBMITTED = 1024 }; /* batches kept of a queue */
 enum { PLACE_BYTES = 3 * HAL_OBJECT_TEXT };
 
@@ -36,7 +36,7 @@ static void access_text(const hal_access *access, char *text, size_t bytes)
 }
 
 /* `exact`: the whole range is read, by a copy or the host. Kernels may read parts of it. */
-static void check_contents(hal_object *buffer, const hal_access *now, const char *place, int exact)
+static void check_contents(hal_object *buffer, const hal_access *now, const char *place, bool exact)
 {
     hal_ranges *written = &buffer->known.buffer->written;
     uint64_t missing = now->begin;
@@ -53,9 +53,8 @@ static void check_contents(hal_object *buffer, const hal_access *now, const char
                            "%s reads bytes %llu to %llu, and byte %llu was never written", where,
                            begin, end, (unsigned long long)missing);
     } else {
-        hal_validate_found(HAL_OK, place,
-                           "%s reads bytes %llu to %llu, and none was ever written", where,
-                           begin, end);
+        hal_validate_found(HAL_OK, place, "%s reads bytes %llu to %llu, and none was ever written",
+                           where, begin, end);
     }
     hal_ranges_add(written, now->begin, now->end);
 }
@@ -70,7 +69,7 @@ static uint64_t clock_epoch(const hal_vector_clock *clock, const hal_object *que
     return 0;
 }
 
-static int is_ordered(const hal_object *queue, const hal_access *earlier)
+static bool is_ordered(const hal_object *queue, const hal_access *earlier)
 {
     return earlier->queue == queue || clock_epoch(&host, earlier->queue) >= earlier->epoch ||
            clock_epoch(&queue->known.queue->clock, earlier->queue) >= earlier->epoch;
@@ -104,9 +103,9 @@ static void access_add(hal_object *buffer, const hal_access *now)
     uint32_t left = 0;
     for (uint32_t i = 0; i < facts->access_count; i++) {
         const hal_access *earlier = &facts->accesses[i];
-        const int covered = earlier->queue == now->queue && earlier->begin >= now->begin &&
-                            earlier->end <= now->end && earlier->epoch <= now->epoch &&
-                            (earlier->access & ~now->access) == 0;
+        const bool covered = earlier->queue == now->queue && earlier->begin >= now->begin &&
+                             earlier->end <= now->end && earlier->epoch <= now->epoch &&
+                             (earlier->access & ~now->access) == 0;
         if (!covered && clock_epoch(&host, earlier->queue) < earlier->epoch) {
             facts->accesses[left++] = *earlier;
         }
@@ -152,8 +151,7 @@ static void clock_raise(hal_vector_clock *clock, const hal_object *queue, uint64
 {
     for (uint32_t i = 0; i < clock->count; i++) {
         if (clock->items[i].queue == queue) {
-            clock->items[i].epoch =
-                clock->items[i].epoch < epoch ? epoch : clock->items[i].epoch;
+            clock->items[i].epoch = clock->items[i].epoch < epoch ? epoch : clock->items[i].epoch;
             return;
         }
     }
@@ -273,7 +271,7 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
         for (uint32_t pass = 0; pass < 2; pass++) {
             for (uint32_t i = 0; i < action->range_count; i++) {
                 char binding[96] = ", target, ";
-                const int writes = (action->access[i] & HAL_ACCESS_WRITE) != 0;
+                const bool writes = (action->access[i] & HAL_ACCESS_WRITE) != 0;
                 if (writes != (int)pass || !action->ranges[i].buffer) {
                     continue;
                 }
@@ -368,7 +366,7 @@ void hal_validate_buffer_mapped(const hal_buffer *buffer)
         }
     }
     if (facts && !facts->mapped) {
-        facts->mapped = 1;
+        facts->mapped = true;
         mapped_count++;
     }
     pthread_mutex_unlock(&hal_validate_lock);
@@ -381,7 +379,7 @@ void hal_validate_buffer_unmapped(const hal_buffer *buffer)
     hal_object *object = hal_validate_find(HAL_OBJECT_BUFFER, buffer);
     if (object && object->known.buffer) {
         mapped_count -= object->known.buffer->mapped && mapped_count > 0;
-        object->known.buffer->mapped = 0;
+        object->known.buffer->mapped = false;
         hal_ranges_add(&object->known.buffer->written, 0, object->bytes);
     }
     pthread_mutex_unlock(&hal_validate_lock);
@@ -396,8 +394,7 @@ void hal_validate_forget_queue(hal_object *queue)
                 clock_forget(&object->known.queue->passed[i].clock, queue);
             }
         }
-        hal_buffer_facts *facts =
-            object->kind == HAL_OBJECT_BUFFER ? object->known.buffer : NULL;
+        hal_buffer_facts *facts = object->kind == HAL_OBJECT_BUFFER ? object->known.buffer : NULL;
         uint32_t left = 0;
         for (uint32_t i = 0; facts && i < facts->access_count; i++) {
             if (facts->accesses[i].queue != queue) {

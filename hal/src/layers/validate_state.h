@@ -6,6 +6,7 @@
 #include "validate.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 typedef struct hal_object hal_object;
 
@@ -13,7 +14,7 @@ typedef struct hal_object hal_object;
 typedef struct hal_ranges {
     struct {
         uint64_t begin, end;
-    } *items;
+    } * items;
     uint32_t count, capacity;
 } hal_ranges;
 
@@ -33,7 +34,7 @@ typedef struct hal_vector_clock {
     struct {
         const hal_object *queue;
         uint64_t epoch;
-    } *items;
+    } * items;
     uint32_t count, capacity;
 } hal_vector_clock;
 
@@ -47,7 +48,7 @@ typedef struct hal_buffer_facts {
     hal_ranges written;
     hal_access *accesses;
     uint32_t access_count, access_capacity;
-    int mapped;
+    bool mapped;
 } hal_buffer_facts;
 
 typedef struct hal_queue_facts {
@@ -67,10 +68,10 @@ typedef struct hal_gemm_facts {
 struct hal_object {
     hal_object *next, *previous; /* among those that are not retired */
     const void *address;
-    uint32_t kind;
+    hal_object_kind kind;
     uint32_t references; /* the program's */
     uint32_t generation; /* of the process */
-    int retired;         /* released; in quarantine */
+    bool retired;        /* released; in quarantine */
     uint64_t number;     /* of its kind, from 1 */
     uint64_t bytes;
     char device[48];
@@ -91,11 +92,11 @@ struct hal_object {
 
 extern pthread_mutex_t hal_validate_lock;
 
-const char *hal_validate_kind_name(uint32_t kind);
+const char *hal_validate_kind_name(hal_object_kind kind);
 
 /* Adds an object, in place of an older one of this address. Null if memory is out. Needs the lock,
  * as all of the table. */
-hal_object *hal_validate_add(uint32_t kind, const void *address);
+hal_object *hal_validate_add(hal_object_kind kind, const void *address);
 
 /* Removes a retired object from the list, not from the table. */
 void hal_validate_unlink(hal_object *object);
@@ -104,7 +105,7 @@ void hal_validate_unlink(hal_object *object);
 void hal_validate_forget(const void *address);
 
 /* The object of a kind at an address; null if there is none. */
-hal_object *hal_validate_find(uint32_t kind, const void *address);
+hal_object *hal_validate_find(hal_object_kind kind, const void *address);
 
 /* The first object that is not retired; `next` has the others. */
 hal_object *hal_validate_first(void);
@@ -134,8 +135,8 @@ hal_status hal_validate_found(hal_status status, const char *place, const char *
 
 void hal_ranges_add(hal_ranges *ranges, uint64_t begin, uint64_t end);
 /* Whether any byte is in the ranges; whether all are, else *missing is the first that is not. */
-int hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end);
-int hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing);
+bool hal_ranges_meet(const hal_ranges *ranges, uint64_t begin, uint64_t end);
+bool hal_ranges_have(const hal_ranges *ranges, uint64_t begin, uint64_t end, uint64_t *missing);
 void hal_ranges_free(hal_ranges *ranges);
 
 /* Drops the first `count` submitted batches of a queue. */

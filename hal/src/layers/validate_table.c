@@ -39,7 +39,7 @@ static void link_object(hal_object *object)
     first_object = object;
 }
 
-const char *hal_validate_kind_name(uint32_t kind)
+const char *hal_validate_kind_name(hal_object_kind kind)
 {
     return kind_names[kind];
 }
@@ -57,7 +57,7 @@ void hal_validate_unlink(hal_object *object)
     object->next = object->previous = NULL;
 }
 
-hal_object *hal_validate_add(uint32_t kind, const void *address)
+hal_object *hal_validate_add(hal_object_kind kind, const void *address)
 {
     hal_object *made = calloc(1, sizeof *made);
     if (!made) {
@@ -96,7 +96,7 @@ void hal_validate_forget(const void *address)
     }
 }
 
-hal_object *hal_validate_find(uint32_t kind, const void *address)
+hal_object *hal_validate_find(hal_object_kind kind, const void *address)
 {
     hal_object *object = address ? hal_map_get(&objects, hal_map_key(address)) : NULL;
     return object && object->kind == kind ? object : NULL;

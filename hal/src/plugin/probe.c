@@ -58,7 +58,7 @@ typedef struct probe_child {
     char text[OUTPUT_BYTES];
     size_t length;
     uint32_t lines;
-    int state;   /* of waitpid; 0 where another thread of the program has waited for it */
+    int state;    /* of waitpid; 0 where another thread of the program has waited for it */
     bool is_late; /* a step took longer than the limit */
     bool is_gone;
 } probe_child;
@@ -75,7 +75,7 @@ typedef struct judgement {
     hal_text findings;
     bool is_judged;
     bool is_lasting; /* another process would come to the same */
-    char end[64];   /* of the last process */
+    char end[64];    /* of the last process */
 } judgement;
 
 static uint32_t *feature_field(hal_device_info *info, const feature *of)
@@ -226,7 +226,7 @@ static void child_follow(probe_child *child, uint64_t limit)
 {
     struct pollfd ready = {.fd = child->output, .events = POLLIN};
     uint64_t now = hal_clock_ns(), deadline = now + limit * 1000000u;
-    for (int is_open = 1; is_open && now < deadline; now = hal_clock_ns()) {
+    for (bool is_open = true; is_open && now < deadline; now = hal_clock_ns()) {
         const uint32_t lines = child->lines;
         const int count = poll(&ready, 1, (int)((deadline - now) / 1000000u) + 1);
         is_open = count > 0 ? child_read(child) : count == 0 || errno == EINTR;
@@ -317,7 +317,7 @@ static void child_describe(const probe_child *child, char *text, size_t bytes)
 
 /* Runs hal-probe, again without the feature whose test ended it. */
 static void features_judge(char *program, const hal_module *module, uint32_t index,
-                            const int *claimed, uint64_t limit, judgement *made)
+                           const int *claimed, uint64_t limit, judgement *made)
 {
     HAL_UNCANCELLED;
     int wanted[FEATURES], left = 0;

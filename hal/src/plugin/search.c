@@ -190,15 +190,11 @@ hal_status hal_search_files(const hal_strings *paths, const char *name, hal_stri
         const char *path = paths->items[i];
         struct stat what;
         const bool exists = stat(path, &what) == 0;
-        hal_status status = HAL_OK;
         if (exists && S_ISDIR(what.st_mode)) {
-            status = files_add_folder(path, name, files);
+            HAL_TRY(files_add_folder(path, name, files));
         } else if (exists || names_file(path)) {
             /* A named file that is missing is reported. */
-            status = hal_strings_add(files, path, strlen(path));
-        }
-        if (status != HAL_OK) {
-            return status;
+            HAL_TRY(hal_strings_add(files, path, strlen(path)));
         }
     }
     return HAL_OK;

@@ -32,7 +32,7 @@ static double access_time(const ops_gemm_tiles *t, int k_contiguous, uint32_t wi
 static double units_access_time(const ops_gemm_shape *s)
 {
     const ops_gemm_cost_tuning *cost = &s->tuning->cost;
-    const int is_f32 = s->type == HAL_TYPE_F32;
+    const bool is_f32 = s->type == HAL_TYPE_F32;
     const double b_across = is_f32 || s->access < 16 ? 0.5 : 0.1, a_across = is_f32 ? 0.2 : 0.1;
     const double layout =
         1 + (s->b_k_contiguous ? 0 : b_across) + (s->a_k_contiguous ? 0 : a_across);
@@ -43,7 +43,7 @@ static double units_access_time(const ops_gemm_shape *s)
 static double units_step_time(const ops_gemm_shape *s, const ops_gemm_tiles *t)
 {
     const ops_gemm_cost_tuning *cost = &s->tuning->cost;
-    const int is_narrow =
+    const bool is_narrow =
         s->type == HAL_TYPE_F32 && !(s->precision == HAL_GEMM_FAST && s->access == 16);
     return (t->matrix == 3 ? cost->units_parts
             : t->flush     ? cost->units_flush

@@ -227,7 +227,7 @@ static void copy_access(pipeline *p, stream *s, uint32_t number)
                       access_source(p, s, number), s->words, access_guard(p, s, number, 0));
 }
 
-static void keep_loaded(pipeline *p, hal_ir_value *variable, hal_ir_value word, int is_first)
+static void keep_loaded(pipeline *p, hal_ir_value *variable, hal_ir_value word, bool is_first)
 {
     if (is_first) {
         *variable = hal_ir_var(p->e->b, word);
@@ -237,7 +237,7 @@ static void keep_loaded(pipeline *p, hal_ir_value *variable, hal_ir_value word, 
 }
 
 /* Halves stay apart until they are stored, since a word would wait for both. */
-static void load_halves(pipeline *p, stream *s, uint32_t number, int is_first)
+static void load_halves(pipeline *p, stream *s, uint32_t number, bool is_first)
 {
     hal_ir_builder *b = p->e->b;
     const int k_contiguous = s->side->operand->k_contiguous;
@@ -251,7 +251,7 @@ static void load_halves(pipeline *p, stream *s, uint32_t number, int is_first)
 }
 
 /* Loads the tile into the registers of the work-items; zeros beyond the matrix. */
-static void load_tile(pipeline *p, stream *s, int is_first)
+static void load_tile(pipeline *p, stream *s, bool is_first)
 {
     hal_ir_builder *b = p->e->b;
     for (uint32_t i = 0; i < s->count; i++) {

@@ -76,7 +76,7 @@ static bool all_multiples(const int64_t *numbers, uint32_t count, uint32_t width
 /* Elements of one access to A or B. hal splits accesses that are too wide for the device. */
 static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
                              const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
-                             int64_t far_stride, int is_b)
+                             int64_t far_stride, bool is_b)
 {
     const ops_gemm_tiles *tiles = &t->key.tiles;
     uint32_t size = hal_type_size(t->key.type_ab);
@@ -107,7 +107,7 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
 /* Elements of the widest access to A or B that matrix units read through, of at most 16 bytes;
  * `start`: bits of the elements before the operand that count. */
 static uint8_t unit_width(const ops_gemm_task *t, const ops_gemm_place *p,
-                          const ops_gemm_operand *operand, int64_t start, int is_b)
+                          const ops_gemm_operand *operand, int64_t start, bool is_b)
 {
     const bool along_rows = is_b != operand->k_contiguous; /* of the matrix as it is */
     const uint32_t size = hal_type_size(t->key.type_ab);

@@ -349,7 +349,7 @@ hal_status ops_iota(ops_context *context, double start, double step, const ops_t
         return ops_invalid("ops_iota: y: expected rank 1 and any type but bool, got %s",
                            ops_describe(y, text));
     }
-    const int is_whole =
+    const bool is_whole =
         start == trunc(start) && step == trunc(step) && fabs(start) < 0x1p63 && fabs(step) < 0x1p63;
     if (!hal_type_is_float(y->type) && !is_whole) {
         return ops_invalid("ops_iota: start, step: expected whole numbers of 64 bits for %s, got "

@@ -93,7 +93,7 @@ hal_status ops_index_record(ops_context *context, ops_index_task *t, uint32_t wi
 hal_ir_value ops_index_comparable(hal_ir_builder *b, const ops_element_iter *iter,
                                   hal_ir_value index, hal_ir_value *other)
 {
-    const int is_64 =
+    const bool is_64 =
         hal_ir_type_of(b, index) == HAL_TYPE_I64 || iter->values->type == HAL_TYPE_U64;
     const hal_type type = is_64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     *other = ops_value_cast(b, type, *other);

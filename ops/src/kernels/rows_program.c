@@ -172,7 +172,7 @@ void ops_row_needs(const ops_row_program *program, const ops_row_schedule *sched
     }
     for (uint32_t v = program->value_count; v-- > 0;) {
         const ops_row_step *step = v < program->input_count ? NULL : ops_row_step_of(program, v);
-        const int is_reduced =
+        const bool is_reduced =
             step && ops_row_is_reduction(step) && schedule->ready[v] == phase + 1;
         needed[v] = needed[v] && schedule->is_element[v];
         const bool is_loaded = v + 1 == stored && phase > schedule->first_need[v];

@@ -258,10 +258,8 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     cuda_gemm_plan plan;
     *kernel = NULL;
     *workspace_bytes = 0;
-    hal_status status = plan_choose(device, description, 0, &plan);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(plan_choose(device, description, 0, &plan));
+    hal_status status = HAL_OK;
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     struct cuda_gemm_launch *launch = aligned_alloc(64, sizeof *launch);
     const cuda_gemm_module *module = NULL;

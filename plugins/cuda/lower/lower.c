@@ -189,10 +189,8 @@ hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t capability, kit_text
     cuda_lowering l = {
         .kernel = kernel, .features = cuda_features(capability), .body = {.host = text->host}};
     void *scratch = NULL;
-    hal_status status = cuda_lowering_init(&l, &scratch);
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(cuda_lowering_init(&l, &scratch));
+    hal_status status = HAL_OK;
     lower_prologue(&l);
     for (uint32_t i = 0; i < kernel->record_count && l.status == HAL_OK; i++) {
         cuda_lower_record(&l, i);

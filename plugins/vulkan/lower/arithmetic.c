@@ -89,7 +89,7 @@ static uint32_t float_integral(lower *l, uint32_t opcode, hal_type type, uint32_
 }
 
 /* One comparison and a selection, such that NaN is kept and of two zeros the right one is taken. */
-static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint32_t x,
+static uint32_t extreme_with_constant(lower *l, bool is_min, hal_type type, uint32_t x,
                                       uint32_t constant, uint64_t bits)
 {
     spirv_writer *w = &l->writer;
@@ -107,7 +107,7 @@ static uint32_t extreme_with_constant(lower *l, int is_min, hal_type type, uint3
 }
 
 /* NaN where either is. The signs of equal zeros are combined: or for min, and for max. */
-static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b)
+static uint32_t float_extreme(lower *l, bool is_min, hal_type type, uint32_t a, uint32_t b)
 {
     spirv_writer *w = &l->writer;
     const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
@@ -126,7 +126,7 @@ static uint32_t float_extreme(lower *l, int is_min, hal_type type, uint32_t a, u
 
 static uint32_t extreme_of_record(lower *l, const hal_ir_record *record, hal_type type)
 {
-    const int is_min = record->opcode == HAL_IR_MIN;
+    const bool is_min = record->opcode == HAL_IR_MIN;
     const uint32_t width = 8 * hal_type_size(type);
     const uint32_t a = l->ids[record->a], b = l->ids[record->b];
     const hal_ir_record *ra = &l->ir->records[record->a], *rb = &l->ir->records[record->b];
@@ -228,7 +228,7 @@ static uint32_t float_operation(lower *l, const hal_ir_record *record, hal_type 
 
 static uint32_t integer_compare(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b)
 {
-    const int is_signed = hal_type_is_signed(type);
+    const bool is_signed = hal_type_is_signed(type);
     const uint32_t instruction =
         opcode == HAL_IR_EQ   ? SPV_OP_I_EQUAL
         : opcode == HAL_IR_NE ? SPV_OP_I_NOT_EQUAL
@@ -237,7 +237,7 @@ static uint32_t integer_compare(lower *l, uint32_t opcode, hal_type type, uint32
     return RESULT(&l->writer, instruction, lower_bool(l), a, b);
 }
 
-static uint32_t integer_extreme(lower *l, int is_min, hal_type type, uint32_t a, uint32_t b)
+static uint32_t integer_extreme(lower *l, bool is_min, hal_type type, uint32_t a, uint32_t b)
 {
     const uint32_t less = integer_compare(l, HAL_IR_LT, type, a, b);
     return lower_select(l, lower_type(l, type), less, is_min ? a : b, is_min ? b : a);

@@ -27,7 +27,7 @@ static uint32_t cast_from_bool(lower *l, hal_type to, uint32_t value)
 static uint32_t cast_float_to_integer(lower *l, hal_type from, hal_type to, uint32_t value)
 {
     spirv_writer *w = &l->writer;
-    const int is_signed = hal_type_is_signed(to);
+    const bool is_signed = hal_type_is_signed(to);
     const uint32_t width = 8 * hal_type_size(to), t = lower_type(l, to);
     const uint32_t power = is_signed ? width - 1 : width; /* values end below 2^power */
     const uint64_t limit =

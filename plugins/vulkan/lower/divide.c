@@ -15,8 +15,8 @@ typedef struct float_parts {
     uint32_t fraction; /* u64 */
 } float_parts;
 
-static uint32_t emit_safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b, int may_be_zero,
-                                   int may_be_minus_one)
+static uint32_t emit_safe_quotient(lower *l, hal_type type, uint32_t a, uint32_t b,
+                                   bool may_be_zero, bool may_be_minus_one)
 {
     spirv_writer *w = &l->writer;
     const uint32_t t = lower_type(l, type), width = 8 * hal_type_size(type);
@@ -208,7 +208,7 @@ uint32_t lower_divide_integer(lower *l, const hal_ir_record *record)
     const int constant = divisor->opcode == HAL_IR_CONSTANT;
     const uint64_t value = constant ? l->ir->constants[divisor->aux] : 0;
     const uint64_t minus_one = width == 64 ? UINT64_MAX : UINT32_MAX;
-    const int may_be_zero = !constant || value == 0;
+    const bool may_be_zero = !constant || value == 0;
     const uint32_t quotient = emit_safe_quotient(
         l, type, a, b, may_be_zero, hal_type_is_signed(type) && (!constant || value == minus_one));
     if (record->opcode == HAL_IR_DIV) {

@@ -128,7 +128,7 @@ static uint32_t memory_operands(const lower *l, const plan *p, uint32_t operands
         operands[0] = SPV_ACCESS_NON_PRIVATE;
         return 1;
     }
-    const int is_communicated =
+    const bool is_communicated =
         !l->private_access && (l->ir->memories[memory].access & HAL_ACCESS_WRITE) != 0;
     operands[0] = SPV_ACCESS_ALIGNED | (is_communicated ? (uint32_t)SPV_ACCESS_NON_PRIVATE : 0);
     operands[1] = hal_type_size(p->type) << p->class;

@@ -59,7 +59,7 @@ static uint32_t lower_reduce(lower *l, const hal_ir_record *record)
     spirv_writer *w = &l->writer;
     const uint32_t width = l->target->subgroup_width, items = hal_ir_group_items(l->ir);
     const uint32_t u32 = lower_int(l, 32), type = lower_type(l, record->type);
-    const int is_short = items % width != 0;
+    const bool is_short = items % width != 0;
     uint32_t value = l->ids[record->a], lane = 0, lanes = 0;
     if (is_short) { /* `lanes`: of this subgroup, or more */
         const uint32_t item = lower_input(l, SPV_BUILT_IN_LOCAL_INVOCATION_ID, 3, 0);

@@ -7,6 +7,7 @@
 
 #include <hal/ir.h>
 #include <hal/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { LOWER_MAX_INTERFACE = 16 + 4 * HAL_IR_MAX_SHARED };

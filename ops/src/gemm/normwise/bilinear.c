@@ -157,7 +157,7 @@ static hal_ir_value index_step(hal_ir_builder *b, const pass_emission *e, hal_ir
 /* The elements of block or product `number` of a view. With two levels the first one decides about
  * the larger part of a block's row and column. */
 static ops_element_iter part_iter(hal_ir_builder *b, const pass_emission *e,
-                                  const ops_element_iter *iter, uint32_t view, int is_numbered,
+                                  const ops_element_iter *iter, uint32_t view, bool is_numbered,
                                   uint32_t number)
 {
     ops_element_iter part = *iter;
@@ -179,14 +179,14 @@ static ops_element_iter part_iter(hal_ir_builder *b, const pass_emission *e,
 }
 
 static void part_load(hal_ir_builder *b, const pass_emission *e, const ops_element_iter *iter,
-                      uint32_t view, int is_numbered, uint32_t number, hal_ir_value *elements)
+                      uint32_t view, bool is_numbered, uint32_t number, hal_ir_value *elements)
 {
     const ops_element_iter part = part_iter(b, e, iter, view, is_numbered, number);
     ops_element_load(b, &part, view, e->p->slots[view], elements);
 }
 
 static void part_store(hal_ir_builder *b, const pass_emission *e, const ops_element_iter *iter,
-                       uint32_t view, int is_numbered, uint32_t number,
+                       uint32_t view, bool is_numbered, uint32_t number,
                        const hal_ir_value *elements)
 {
     const ops_element_iter part = part_iter(b, e, iter, view, is_numbered, number);
@@ -270,7 +270,7 @@ static void level_sum(hal_ir_builder *b, const pass_emission *e, const ops_eleme
                       uint32_t first, element_values blocks[OPS_BILINEAR_MAX_BLOCKS])
 {
     const pass_plan *p = e->p;
-    const int is_a = p->form.operand == OPS_BILINEAR_A;
+    const bool is_a = p->form.operand == OPS_BILINEAR_A;
     for (uint32_t r = 0; r < ops_strassen.rank; r++) {
         element_values sums;
         for (uint32_t x = 0; x < iter->width; x++) {
@@ -288,7 +288,7 @@ static void level_sum(hal_ir_builder *b, const pass_emission *e, const ops_eleme
 static void blocks_sum(hal_ir_builder *b, const pass_emission *e, const ops_element_iter *iter,
                        element_values *blocks)
 {
-    const int is_a = e->p->form.operand == OPS_BILINEAR_A;
+    const bool is_a = e->p->form.operand == OPS_BILINEAR_A;
     if (e->p->form.levels == 1) {
         level_sum(b, e, iter, 0, blocks);
         return;
@@ -404,7 +404,7 @@ static uint32_t aligned_width(const pass_plan *p, uint32_t widest)
     uint32_t width = widest;
     for (uint32_t i = 0; i < p->view_count; i++) {
         const pass_view *view = &p->views[i];
-        const int is_vector = p->space.stride[i][p->space.rank - 1] == 1;
+        const bool is_vector = p->space.stride[i][p->space.rank - 1] == 1;
         while (is_vector && width > 1 && (view->steps[0] | view->steps[1]) % width != 0) {
             width /= 2;
         }
@@ -433,7 +433,7 @@ static hal_status plan_choose(const ops_context *context, pass_plan *p)
         const pass_view *view = &p->views[i];
         const hal_range *range = &p->bindings.ranges[p->slots[i]];
         const int64_t last = block_count(p->form.levels) - 1;
-        const int is_numbered = i >= p->sums_view || (i == VIEW_FROM && p->form.combines);
+        const bool is_numbered = i >= p->sums_view || (i == VIEW_FROM && p->form.combines);
         const int64_t reach = is_numbered ? (view->whole.shape[0] - 1) * view->steps[0]
                                           : last * (view->steps[0] + view->steps[1]);
         starts[i] = range->offset / hal_type_size(view->whole.type);
@@ -474,8 +474,8 @@ static int reads_indices(const hal_ir_kernel *fragment)
     return 0;
 }
 
-int ops_bilinear_can_combine(const hal_device_info *info, const ops_expression *expression,
-                             uint32_t input_count)
+bool ops_bilinear_can_combine(const hal_device_info *info, const ops_expression *expression,
+                              uint32_t input_count)
 {
     const uint32_t others = MAX_PASS_VIEWS - OPS_MAX_INPUTS;
     return input_count + others <= info->max_bindings &&

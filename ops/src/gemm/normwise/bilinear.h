@@ -57,8 +57,8 @@ typedef struct ops_bilinear_pass {
 ops_tensor ops_bilinear_sums_layout(uint32_t levels, const ops_tensor *matrix);
 
 /* Whether a pass can compute an epilogue: it reads no index, and the device binds its inputs. */
-int ops_bilinear_can_combine(const hal_device_info *info, const ops_expression *expression,
-                             uint32_t input_count);
+bool ops_bilinear_can_combine(const hal_device_info *info, const ops_expression *expression,
+                              uint32_t input_count);
 
 hal_status ops_bilinear_record(ops_context *context, const ops_bilinear_pass *pass);
 

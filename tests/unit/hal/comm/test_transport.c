@@ -104,7 +104,7 @@ static hal_mailbox *step_begin(uint8_t *data)
     const hal_mailbox_call call = {.count = BYTES};
     hal_mailbox *mailbox = NULL;
     hal_transport *transport = NULL;
-    int done = 1;
+    bool done = true;
     hal_mpi *mpi = hal_mpi_lock();
     mpi->call = &fake;
     mpi->world = (hal_mpi_world){.count = 2, .tag_limit = 32767, .is_serialized = 1};
@@ -131,7 +131,7 @@ TEST(data_of_every_size_arrives)
     hal_mailbox *mailbox = step_begin(data);
     hal_transport *transport = mailbox->transport;
     tests_left = 2;
-    for (int done = 0; !done;) {
+    for (bool done = false; !done;) {
         assert_int_equal(hal_transport_take(transport, 1, 1, data, BYTES, &done), HAL_OK);
     }
     echoes = 1;
@@ -140,7 +140,7 @@ TEST(data_of_every_size_arrives)
         const hal_segments out = {.host = data, .count = 1, .bytes = bytes, .total = bytes};
         const hal_mailbox_call call = {.count = bytes};
         uint32_t missing = 0;
-        int done = 0;
+        bool done = false;
         for (uint64_t k = 0; k < bytes; k++) {
             data[k] = (uint8_t)(k * 7 + k / 251 + i + 1);
         }
@@ -196,9 +196,9 @@ TEST(an_error_of_mpi_is_on_the_mailbox)
     hal_mailbox_close(mailbox, 0);
 }
 
-static int at_exit(hal_mpi *mpi)
+static bool at_exit(hal_mpi *mpi)
 {
-    return 1;
+    return true;
 }
 
 /* A library that the user has named is used or refused. */
