@@ -31,10 +31,10 @@ VARIABLES_CHECKED = ("hal/src/plugin/cache.c", "hal/src/plugin/search.c", "plugi
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 NULL_TEST = re.compile(r"[!=]= NULL\)* (\{|&&|\|\|)|== NULL\b")
 FLAG = re.compile(r"\bint \*?(is|has|was|can|may|needs|does)_\w+( =|[;,)])|"
-                  r"\bint \w*_(is|has|can|may|needs|was)_\w+\(")
-# Interfaces: public functions, the module for MPI, and NCCL.
-FLAGS_OF_INTERFACES = ("hal/src/base/log.c", "ops/src/tensor/shape.c", "hal/src/comm/mpi_entries.h",
-                       "hal/src/comm/mpi_calls.inl", "plugins/cuda/collectives/nccl.h")
+                  r"\bstatic (inline )?int \w*_(is|has|can|may|needs|was)_\w+\(")
+# The interfaces of the module for MPI and of NCCL.
+FLAGS_OF_INTERFACES = ("hal/src/comm/mpi_entries.h", "hal/src/comm/mpi_calls.inl",
+                       "plugins/cuda/collectives/nccl.h")
 LADDER = re.compile(r"\n( *)(const )?(hal_status )?status =[^;{}]*;\n\1if \(status != HAL_OK\) \{\n"
                     r"\1    return status;\n\1\}\n")
 ASSIGNED = re.compile(r"\(\*?\w[^=]* = .*\) != NULL")  # if ((p = f()) != NULL)

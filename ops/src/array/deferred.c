@@ -142,7 +142,7 @@ static hal_status node_limit_cluster(ops_array *node)
         } else if (node->depth > OPS_DEFERRED_DEPTH) {
             status = node_execute_deepest(node);
         } else {
-            is_done = 1;
+            is_done = true;
         }
     }
     return status;
