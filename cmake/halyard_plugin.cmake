@@ -14,7 +14,7 @@ function(halyard_add_plugin name)
         PREFIX "" OUTPUT_NAME hal_${name} SUFFIX .so C_VISIBILITY_PRESET hidden)
     target_include_directories(${target} PRIVATE
         $<TARGET_PROPERTY:halyard::halyard,INTERFACE_INCLUDE_DIRECTORIES>)
-    # What kit_plugin_query reads; macOS always has a UUID.
+    # What kit_plugin_create reads; macOS always has a UUID.
     if(NOT APPLE)
         target_link_options(${target} PRIVATE -Wl,--build-id -Wl,-z,nodelete)
     endif()

@@ -132,7 +132,7 @@ static void one_symbol(case_run *run, const void *parameters)
         const char *names = file.data + sections[sections[i].sh_link].sh_offset;
         for (size_t k = 0; k < sections[i].sh_size / sizeof *symbols; k++) {
             const char *name = exported_name(&symbols[k], names);
-            case_check(run, !name || strcmp(name, HAL_PLUGIN_QUERY_SYMBOL) == 0,
+            case_check(run, !name || strcmp(name, HAL_PLUGIN_CREATE_SYMBOL) == 0,
                        "the plugin exports %s. Compile it with hidden visibility", name);
         }
     }
@@ -143,52 +143,53 @@ static void one_symbol(case_run *run, const void *parameters)
 
 /* ---- How it answers ---- */
 
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
+static void *host_allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
 {
     void *memory = NULL;
     const size_t least = alignment < sizeof(void *) ? sizeof(void *) : (size_t)alignment;
     return posix_memalign(&memory, least, bytes + 1) == 0 ? memory : NULL;
 }
 
-static void host_release(void *memory)
+static void host_release(const hal_host *host, void *memory)
 {
     free(memory);
 }
 
-static void host_log(uint32_t level, const char *message)
+static void host_log(const hal_host *host, uint32_t level, const char *message)
 {
 }
 
-static hal_status host_fail(hal_status status, const char *message)
+static hal_status host_fail(const hal_host *host, hal_status status, const char *message)
 {
     return status;
 }
 
-static hal_status host_cache_load(const char *device_id, const uint64_t key[2], void **data,
-                                  uint64_t *bytes)
+static hal_status host_cache_load(const hal_host *host, const char *device_id,
+                                  const uint64_t key[2], void **data, uint64_t *bytes)
 {
     return HAL_ERROR_NOT_FOUND;
 }
 
-static hal_status host_cache_store(const char *device_id, const uint64_t key[2], const void *data,
-                                   uint64_t bytes)
+static hal_status host_cache_store(const hal_host *host, const char *device_id,
+                                   const uint64_t key[2], const void *data, uint64_t bytes)
 {
     return HAL_OK;
 }
 
-static void host_report(const char *message)
+static void host_report(const hal_host *host, const char *message)
 {
 }
 
-static void host_queue_reached(hal_plugin_queue *queue, uint64_t value)
+static void host_queue_reached(const hal_host *host, hal_plugin_queue *queue, uint64_t value)
 {
 }
 
-static void host_queue_failed(hal_plugin_queue *queue, const char *message)
+static void host_queue_failed(const hal_host *host, hal_plugin_queue *queue, const char *message)
 {
 }
 
-/* A host of another major version is refused; one of this version gets the same table each time. */
+/* A host of another major version is refused; one of this version gets the same table each time,
+ * and an instance of its own. */
 static void query(case_run *run, const void *parameters)
 {
     static hal_host host = {.size = sizeof host,
@@ -203,17 +204,23 @@ static void query(case_run *run, const void *parameters)
                             .queue_reached = host_queue_reached,
                             .queue_failed = host_queue_failed};
     static hal_host other;
-    void *symbol = dlsym(library_apart(run), HAL_PLUGIN_QUERY_SYMBOL);
-    hal_plugin_query_function ask = NULL;
-    case_check(run, symbol != NULL, "no %s in it", HAL_PLUGIN_QUERY_SYMBOL);
+    void *symbol = dlsym(library_apart(run), HAL_PLUGIN_CREATE_SYMBOL);
+    hal_plugin_create_function ask = NULL;
+    hal_plugin_instance *instances[2] = {NULL};
+    case_check(run, symbol != NULL, "no %s in it", HAL_PLUGIN_CREATE_SYMBOL);
     memcpy(&ask, &symbol, sizeof ask);
     other = host;
     other.abi = (HAL_PLUGIN_ABI_MAJOR + 1000) << 16;
-    case_check(run, !ask(other.abi, &other), "a host of major version %u got a table",
-               HAL_PLUGIN_ABI_MAJOR + 1000);
-    const hal_plugin *table = ask(HAL_PLUGIN_ABI, &host);
-    case_check(run, table && ask(HAL_PLUGIN_ABI, &host) == table,
-               "two queries gave two tables, or none");
+    case_check(run, !ask(other.abi, &other, &instances[0]),
+               "a host of major version %u got a table", HAL_PLUGIN_ABI_MAJOR + 1000);
+    other.abi = HAL_PLUGIN_ABI;
+    const hal_plugin *table = ask(HAL_PLUGIN_ABI, &host, &instances[0]);
+    case_check(run, table && ask(HAL_PLUGIN_ABI, &other, &instances[1]) == table,
+               "two instances gave two tables, or none");
+    case_check(run, instances[0] && instances[1] && instances[0] != instances[1],
+               "two calls gave one instance, or none");
+    table->instance_destroy(instances[0]);
+    table->instance_destroy(instances[1]);
 }
 
 void cases_hal_plugin_file(case_list *list)

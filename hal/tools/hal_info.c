@@ -40,6 +40,8 @@ static const word feature_words[] = {{HAL_FEATURE_ASYNC_COPY, "async_copy"},
                                      {HAL_FEATURE_TIMESTAMPS, "timestamps"},
                                      {HAL_FEATURE_FAST_MATH, "fast_math"},
                                      {HAL_FEATURE_ZERO_COPY, "zero_copy"},
+                                     {HAL_FEATURE_INDIRECT, "indirect"},
+                                     {HAL_FEATURE_FILL_PATTERNS, "fill_patterns"},
                                      {0, NULL}};
 
 typedef struct info_options {
@@ -211,6 +213,8 @@ static void json_plugin(const hal_plugin_report *plugin)
     json_write_text(stdout, plugin->name);
     printf(", \"version\": ");
     json_write_text(stdout, plugin->version);
+    printf(", \"extensions\": ");
+    json_write_text(stdout, plugin->extensions);
     printf(", \"status\": \"%s\", \"message\": ", hal_status_name(plugin->status));
     json_write_text(stdout, plugin->message);
     printf(", \"devices\": [");
@@ -349,6 +353,7 @@ static void print_text(const hal_registry_report *report)
         if (plugin->status == HAL_OK) {
             printf("    %s %s, %u device%s\n", plugin->name, plugin->version, plugin->device_count,
                    plugin->device_count == 1 ? "" : "s");
+            printf("    extensions: %s\n", plugin->extensions[0] ? plugin->extensions : "none");
         } else {
             printf("    not usable: %s\n    %s\n", hal_status_name(plugin->status),
                    plugin->message);

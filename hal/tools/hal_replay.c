@@ -123,7 +123,10 @@ static void list_batch(const replay_record *record, uint64_t number)
             printf(" %llu, grid %u x %u x %u", (unsigned long long)command.kernel,
                    command.grid[0], command.grid[1], command.grid[2]);
         } else if (command.kind == HAL_COMMAND_FILL) {
-            printf(" with %08x", command.pattern);
+            printf(" with ");
+            for (uint64_t i = command.scalars.count; i > 0; i--) {
+                printf("%02x", command.scalars.data[i - 1]);
+            }
         }
         printf("%s\n", command.flags & HAL_COMMAND_BARRIER ? ", after all before" : "");
         for (uint32_t i = 0; i < command.binding_count; i++) {

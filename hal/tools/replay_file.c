@@ -158,6 +158,12 @@ static bool command_is_valid(const replay_command *command)
     }
 }
 
+/* Bytes of a fill. */
+static bool pattern_is_valid(uint32_t bytes)
+{
+    return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
+}
+
 static void read_command(payload *from, replay_command *command)
 {
     memset(command, 0, sizeof *command);
@@ -168,7 +174,7 @@ static void read_command(payload *from, replay_command *command)
     for (uint32_t i = 0; i < 3; i++) {
         command->grid[i] = take_u32(from);
     }
-    command->pattern = take_u32(from);
+    take_u32(from);
     command->kernel = take_u64(from);
     if (command->binding_count > HAL_IR_MAX_BINDINGS || scalar_bytes > HAL_IR_MAX_SCALAR_BYTES ||
         !command_is_valid(command)) {
@@ -186,6 +192,7 @@ static void read_command(payload *from, replay_command *command)
         from->bad |= range->length > UINT64_MAX - range->offset;
     }
     command->scalars = take_bytes(from, scalar_bytes);
+    from->bad |= command->kind == HAL_COMMAND_FILL && !pattern_is_valid(scalar_bytes);
 }
 
 /* Parses every command, so that replay_next_command cannot fail. */

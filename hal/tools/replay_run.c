@@ -318,9 +318,9 @@ static hal_status queue_batch(replay_run *run, const replay_record *record)
         const replay_range *first = &command.bindings[0], *second = &command.bindings[1];
         const replay_memory *one = replay_memory_find(&run->memories, first->memory);
         if (command.kind == HAL_COMMAND_FILL) {
-            status = hal_queue_fill(run->queue,
-                                    (hal_range){one->buffer, first->offset, first->length},
-                                    command.pattern);
+            status = hal_queue_fill_pattern(
+                run->queue, (hal_range){one->buffer, first->offset, first->length},
+                command.scalars.data, (uint32_t)command.scalars.count);
         } else if (command.kind == HAL_COMMAND_COPY) { /* of any number of bytes */
             const replay_memory *other = replay_memory_find(&run->memories, second->memory);
             status = hal_queue_transfer(run->queue, one->buffer, first->offset, run->queue,

@@ -193,7 +193,7 @@ static hal_status threads_start(hal_plugin_device *device, uint32_t threads)
         char message[128];
         snprintf(message, sizeof(message), "cpu: the system started %u of %u threads",
                  device->threads, threads);
-        cpu_host()->log(HAL_LOG_WARN, message);
+        kit_log(HAL_LOG_WARN, message);
     }
     return HAL_OK;
 }
@@ -277,7 +277,7 @@ static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t thr
                              HAL_TYPE_BIT(HAL_TYPE_F64);
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->features = HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE |
-                     HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_ZERO_COPY;
+                     HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS;
     info->math_f32 = claimed_math(lanes, CPU_F32);
     info->math_f64 = claimed_math(lanes, CPU_F64);
     info->max_queues = threads;

@@ -10,6 +10,7 @@
 #include <hal/plugin.h>
 
 struct hal_plugin_device {
+    const hal_host *host; /* of the instance; set by the kit */
     const cpu_lanes *lanes;
     enum cpu_gemm_isa gemm_isa;
     bool compiles;         /* kernels to machine code */

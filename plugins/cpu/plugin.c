@@ -6,32 +6,32 @@
 #include "status.h"
 
 #include <kit/guard.h>
-#include <kit/query.h>
+#include <kit/plugin.h>
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+static kit_plugin plugin = {
+    .table = {.name = "cpu",
+              .version = "0.1.0",
+              .device_close = cpu_device_close,
+              .memory_allocate = cpu_memory_allocate,
+              .memory_free = cpu_memory_free,
+              .memory_map = cpu_memory_map,
+              .kernel_create = cpu_kernel_create,
+              .kernel_destroy = cpu_kernel_destroy,
+              .queue_create = cpu_queue_create,
+              .queue_destroy = cpu_queue_destroy,
+              .submit = cpu_queue_submit,
+              .wait = cpu_queue_wait},
+    .enumerate = cpu_enumerate,
+    .device_open = cpu_device_open,
+    .memory_info = {.memory_info = cpu_memory_info},
+    .timing = {.queue_elapsed = cpu_queue_elapsed},
+    .gemm = {.gemm = cpu_kernel_create_product},
+    .host_copy = {.host_copy = cpu_host_copy},
+};
+
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    static hal_plugin table = {
-        .size = sizeof(hal_plugin),
-        .abi = HAL_PLUGIN_ABI,
-        .name = "cpu",
-        .version = "0.1.0",
-        .enumerate = cpu_enumerate,
-        .device_open = cpu_device_open,
-        .device_close = cpu_device_close,
-        .memory_info = cpu_memory_info,
-        .memory_allocate = cpu_memory_allocate,
-        .memory_free = cpu_memory_free,
-        .memory_map = cpu_memory_map,
-        .kernel_create = cpu_kernel_create,
-        .kernel_destroy = cpu_kernel_destroy,
-        .queue_create = cpu_queue_create,
-        .queue_destroy = cpu_queue_destroy,
-        .submit = cpu_queue_submit,
-        .wait = cpu_queue_wait,
-        .queue_elapsed = cpu_queue_elapsed,
-        .gemm = cpu_kernel_create_product,
-        .host_copy = cpu_host_copy,
-    };
     kit_guard_waits_alone(); /* in cpu_queue_wait */
-    return kit_plugin_query(&table, host_abi, host, cpu_set_host);
+    return kit_plugin_create(&plugin, host_abi, host, instance);
 }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <kit/clock.h>
+#include <kit/fill.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,9 +27,9 @@ typedef void pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_functi
 /* A copy or fill. */
 typedef struct move {
     uint8_t *target;
-    const uint8_t *source; /* null: a fill with `pattern` */
+    const uint8_t *source; /* null: a fill */
     uint64_t bytes;
-    uint32_t pattern;
+    kit_fill fill;
     uint64_t chunk; /* pieces that a thread takes at a time */
     cpu_parts *parts;
 } move;
@@ -37,17 +38,17 @@ typedef struct move {
 static void piece_move(const move *bytes, uint64_t first, uint64_t count)
 {
     uint8_t *target = bytes->target + first;
-    const uint32_t pattern = bytes->pattern; /* the target may alias *bytes for the compiler */
+    const kit_fill fill = bytes->fill; /* the target may alias *bytes for the compiler */
     if (bytes->source) {
         memmove(target, bytes->source + first, count);
-    } else if ((pattern & 0xff) * 0x01010101u == pattern) {
-        memset(target, (int)(pattern & 0xff), count);
+    } else if (kit_fill_is_word(&fill) && (fill.words[0] & 0xff) * 0x01010101u == fill.words[0]) {
+        memset(target, (int)(fill.words[0] & 0xff), count);
     } else {
-        const size_t whole = count / sizeof pattern * sizeof pattern;
-        for (size_t i = 0; i < whole; i += sizeof pattern) {
-            memcpy(target + i, &pattern, sizeof pattern);
+        const size_t whole = count / sizeof fill.words * sizeof fill.words;
+        for (size_t i = 0; i < whole; i += sizeof fill.words) {
+            memcpy(target + i, fill.words, sizeof fill.words);
         }
-        memcpy(target + whole, &pattern, count - whole);
+        memcpy(target + whole, fill.words, count - whole);
     }
 }
 
@@ -101,7 +102,7 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
                               const hal_command *command)
 {
     const hal_binding *bindings = batch->bindings + command->binding_first;
-    move bytes = {.pattern = command->pattern};
+    move bytes = {0};
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
         return cpu_dispatch_run(queue->device, &queue->dispatches, batch, command);
@@ -116,6 +117,7 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
     case HAL_COMMAND_FILL:
         bytes.bytes = bindings[0].length;
         if (bytes.bytes > 0) {
+            bytes.fill = kit_fill_read(batch, command);
             bytes.target = bindings[0].memory->address + bindings[0].offset;
             bytes_move(queue->device, &bytes, cpu_thread_pool_run);
         }

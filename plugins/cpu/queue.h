@@ -11,6 +11,7 @@
 enum { CPU_TIMES = 4096 }; /* points of a queue whose times are kept */
 
 struct hal_plugin_queue {
+    const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_device *device;
     cpu_dispatch_state dispatches;
     size_t arena_bytes; /* of each worker, as the counts below */

@@ -1,20 +1,8 @@
-/* The services of the host, and failures with a message. */
+/* Failures with a message. */
 #include "status.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-static const hal_host *the_host;
-
-void cpu_set_host(const hal_host *host)
-{
-    the_host = host;
-}
-
-const hal_host *cpu_host(void)
-{
-    return the_host;
-}
 
 hal_status cpu_fail(hal_status status, const char *format, ...)
 {
@@ -23,5 +11,6 @@ hal_status cpu_fail(hal_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    return the_host ? the_host->fail(status, message) : status;
+    const hal_host *host = kit_host();
+    return host ? host->fail(host, status, message) : status;
 }

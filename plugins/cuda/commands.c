@@ -10,6 +10,8 @@
 #include "kernel.h"
 #include "point.h"
 
+#include <kit/fill.h>
+
 /* The number of dispatches in a row from a command on, at most CUDA_CHAIN_MAX. */
 static uint32_t dispatch_count(const hal_batch *batch, uint32_t first)
 {
@@ -104,7 +106,8 @@ static hal_status fill_bytes(hal_plugin_queue *queue, cuda_address to, uint32_t 
 
 /* Words of the pattern, rotated to the alignment of the target, between single bytes at both
  * ends. */
-static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *target, uint32_t pattern)
+static hal_status word_fill_submit(hal_plugin_queue *queue, const hal_binding *target,
+                                   uint32_t pattern)
 {
     const cuda_driver *cu = cuda_functions();
     uint64_t rest = target->length;
@@ -129,6 +132,29 @@ static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *target
     return status == HAL_OK ? fill_bytes(queue, to + rest / 4 * 4, pattern, rest % 4) : status;
 }
 
+/* A pattern of 8 or 16 bytes: each of its words by itself, in a column of the target. The driver
+ * orders them on the stream. */
+static hal_status fill_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_command *command)
+{
+    const hal_binding *target = batch->bindings + command->binding_first;
+    if (target->length == 0) {
+        return HAL_OK;
+    }
+    const kit_fill fill = kit_fill_read(batch, command);
+    if (kit_fill_is_word(&fill)) {
+        return word_fill_submit(queue, target, fill.words[0]);
+    }
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < fill.bytes / 4 && status == HAL_OK; i++) {
+        status = cuda_check(cuda_functions()->cuMemsetD2D32Async(
+                                target->memory->address + target->offset + 4 * i, fill.bytes,
+                                fill.words[i], 1, target->length / fill.bytes, queue->stream),
+                            "filling %llu bytes", (unsigned long long)target->length);
+    }
+    return status;
+}
+
 static hal_status commands_submit(hal_plugin_queue *queue, const hal_batch *batch)
 {
     hal_status status = HAL_OK;
@@ -145,7 +171,7 @@ static hal_status commands_submit(hal_plugin_queue *queue, const hal_batch *batc
         if (command->kind == HAL_COMMAND_COPY) {
             status = copy_submit(queue, bindings);
         } else if (command->kind == HAL_COMMAND_FILL) {
-            status = fill_submit(queue, bindings, command->pattern);
+            status = fill_submit(queue, batch, command);
         } else {
             status = kit_fail(HAL_ERROR_UNSUPPORTED,
                               "cuda: submit: command %u: expected a dispatch, copy or fill, got "

@@ -19,6 +19,7 @@ typedef struct cuda_gemm_tile {
 } cuda_gemm_tile;
 
 struct hal_plugin_device {
+    const hal_host *host; /* of the instance; set by the kit */
     cuda_device ordinal;
     cuda_context context;       /* the primary context, retained */
     uint32_t capability;        /* compute capability, 10 * major + minor: 90 for 9.0 */

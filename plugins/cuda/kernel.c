@@ -129,7 +129,7 @@ static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device 
         status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
     }
     if (status == HAL_OK) {
-        kit_host()->cache_store(device->id, key, cubin, bytes);
+        kit_host()->cache_store(kit_host(), device->id, key, cubin, bytes);
     }
     if (linker) {
         cu->cuLinkDestroy(linker);
@@ -143,10 +143,10 @@ hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_sour
     const hal_host *host = kit_host();
     uint64_t bytes = 0;
     void *cubin = NULL;
-    if (host->cache_load(device->id, source->key, &cubin, &bytes) == HAL_OK) {
+    if (host->cache_load(host, device->id, source->key, &cubin, &bytes) == HAL_OK) {
         /* Code that the driver rejects is made again. */
         const hal_status status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
-        host->release(cubin);
+        host->release(host, cubin);
         if (status == HAL_OK) {
             return status;
         }

@@ -13,7 +13,7 @@
 #include "point.h"
 #include "stream.h"
 
-#include <kit/query.h>
+#include <kit/plugin.h>
 
 static hal_status device_open(uint32_t index, hal_plugin_device **device)
 {
@@ -73,38 +73,36 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
     return status;
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+static kit_plugin plugin = {
+    .table = {.name = "cuda",
+              .version = "0.1.0",
+              .device_close = device_close,
+              .memory_allocate = cuda_memory_allocate,
+              .memory_free = cuda_memory_free,
+              .memory_map = cuda_memory_map,
+              .kernel_create = cuda_kernel_create,
+              .kernel_destroy = cuda_kernel_destroy,
+              .queue_create = queue_create,
+              .queue_destroy = queue_destroy,
+              .submit = cuda_queue_submit,
+              .wait = cuda_queue_wait},
+    .enumerate = cuda_enumerate,
+    .device_open = device_open,
+    .memory_info = {.memory_info = cuda_memory_info},
+    .timing = {.queue_elapsed = cuda_queue_elapsed},
+    .native = {.formats = "ptx,cubin", .kernel_create_native = cuda_kernel_create_native},
+    .gemm = {.gemm = cuda_gemm, .gemm_estimate = cuda_gemm_estimate},
+    .peers = {.device_can_access_peer = cuda_device_can_access_peer},
+    .collectives = {.comm_backend = cuda_comm_backend,
+                    .comm_id = cuda_comm_id,
+                    .comm_create = cuda_comm_create,
+                    .comm_poll = cuda_comm_poll,
+                    .comm_abort = cuda_comm_abort,
+                    .comm_destroy = cuda_comm_destroy},
+};
+
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    static hal_plugin table = {
-        .size = sizeof(hal_plugin),
-        .abi = HAL_PLUGIN_ABI,
-        .name = "cuda",
-        .version = "0.1.0",
-        .enumerate = cuda_enumerate,
-        .device_open = device_open,
-        .device_close = device_close,
-        .memory_info = cuda_memory_info,
-        .memory_allocate = cuda_memory_allocate,
-        .memory_free = cuda_memory_free,
-        .memory_map = cuda_memory_map,
-        .kernel_create = cuda_kernel_create,
-        .kernel_destroy = cuda_kernel_destroy,
-        .queue_create = queue_create,
-        .queue_destroy = queue_destroy,
-        .submit = cuda_queue_submit,
-        .wait = cuda_queue_wait,
-        .queue_elapsed = cuda_queue_elapsed,
-        .formats = "ptx,cubin",
-        .kernel_create_native = cuda_kernel_create_native,
-        .gemm = cuda_gemm,
-        .gemm_estimate = cuda_gemm_estimate,
-        .device_can_access_peer = cuda_device_can_access_peer,
-        .comm_backend = cuda_comm_backend,
-        .comm_id = cuda_comm_id,
-        .comm_create = cuda_comm_create,
-        .comm_poll = cuda_comm_poll,
-        .comm_abort = cuda_comm_abort,
-        .comm_destroy = cuda_comm_destroy,
-    };
-    return kit_plugin_query(&table, host_abi, host, kit_set_host);
+    return kit_plugin_create(&plugin, host_abi, host, instance);
 }

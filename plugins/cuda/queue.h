@@ -33,6 +33,7 @@ typedef struct cuda_batch_event {
 #define CUDA_CHAIN_MAX 1024u /* dispatches of a chain */
 
 struct hal_plugin_queue {
+    const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_device *device;
     cuda_stream stream;
     cuda_address parts; /* of matrix products, see gemm/end/partial.h; 0 until a batch needs them */

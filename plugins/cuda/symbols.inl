@@ -31,6 +31,8 @@ SYMBOL(cuMemcpyPeerAsync, (cuda_address to, cuda_context to_context, cuda_addres
                            cuda_context from_context, size_t bytes, cuda_stream stream))
 SYMBOL(cuMemsetD8Async, (cuda_address to, unsigned char value, size_t count, cuda_stream stream))
 SYMBOL(cuMemsetD32Async, (cuda_address to, unsigned value, size_t count, cuda_stream stream))
+SYMBOL(cuMemsetD2D32Async, (cuda_address to, size_t pitch, unsigned value, size_t width,
+                            size_t height, cuda_stream stream))
 
 SYMBOL(cuStreamCreate, (cuda_stream * stream, unsigned flags))
 SYMBOL(cuStreamDestroy_v2, (cuda_stream stream))

@@ -56,10 +56,10 @@ static void *file_read(const char *path, uint64_t *count)
     void *bytes = NULL;
     if (file && fstat(fileno(file), &about) == 0) {
         *count = (uint64_t)about.st_size;
-        bytes = example_host()->allocate(*count + 1, 16);
+        bytes = kit_host()->allocate(kit_host(), *count + 1, 16);
     }
     if (bytes && fread(bytes, 1, *count, file) != *count) {
-        example_host()->release(bytes);
+        example_release(bytes);
         bytes = NULL;
     }
     if (file) {
@@ -108,7 +108,7 @@ static hal_status compiler_run(const files *f, const char *name)
     char *log = file_read(f->log, &count);
     example_fail(HAL_ERROR_COMPILE, "kernel %s: %s ended with %d: %.*s", name, compiler, state,
                  log != NULL ? (int)(count < 300 ? count : 300) : 0, log ? log : "");
-    example_host()->release(log);
+    example_release(log);
     return HAL_ERROR_COMPILE;
 }
 
@@ -126,7 +126,7 @@ static hal_status object_load(const files *f, const char *name, void **library, 
 hal_status example_compile(const kit_text *text, const char *name, void **library,
                            example_code *run)
 {
-    const hal_host *host = example_host();
+    const hal_host *host = kit_host();
     hal_device_info info;
     uint32_t count;
     uint64_t key[2] = {0}, bytes = 0;
@@ -137,7 +137,7 @@ hal_status example_compile(const kit_text *text, const char *name, void **librar
     if (!files_make(&f)) {
         return example_fail(HAL_ERROR_IO, "kernel %s: no temporary folder", name);
     }
-    hal_status status = host->cache_load(info.id, key, &object, &bytes);
+    hal_status status = host->cache_load(host, info.id, key, &object, &bytes);
     if (status == HAL_OK) {
         status = file_write(f.object, object, bytes)
                      ? HAL_OK
@@ -146,9 +146,9 @@ hal_status example_compile(const kit_text *text, const char *name, void **librar
         status = example_fail(HAL_ERROR_IO, "kernel %s: cannot write %s", name, f.source);
     } else if ((status = compiler_run(&f, name)) == HAL_OK &&
                (object = file_read(f.object, &bytes)) != NULL) {
-        host->cache_store(info.id, key, object, bytes);
+        host->cache_store(host, info.id, key, object, bytes);
     }
-    host->release(object);
+    host->release(host, object);
     if (status == HAL_OK) {
         status = object_load(&f, name, library, run);
     }

@@ -31,7 +31,8 @@ static const hal_device_info the_device = {
                         HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32) |
                         HAL_TYPE_BIT(HAL_TYPE_F64),
     .exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS,
-    .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY,
+    .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY |
+                HAL_FEATURE_FILL_PATTERNS,
     .max_queues = 2,
 };
 
@@ -67,5 +68,5 @@ void example_device_close(hal_plugin_device *device)
 {
     pthread_cond_destroy(&device->changed);
     pthread_mutex_destroy(&device->lock);
-    example_host()->release(device);
+    example_release(device);
 }

@@ -3,6 +3,7 @@
 #define PLUGINS_EXAMPLE_C_EXAMPLE_C_H
 
 #include <hal/plugin.h>
+#include <kit/host.h>
 #include <kit/fibers.h>
 #include <kit/text.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@ enum { EXAMPLE_MAX_ITEMS = 256 };
 #define EXAMPLE_MEMORY_BYTES (UINT64_C(1) << 30)
 
 struct hal_plugin_device {
+    const hal_host *host; /* of the instance; set by the kit */
     _Atomic uint64_t used;  /* bytes allocated */
     pthread_mutex_t lock;   /* of all queues of the device */
     pthread_cond_t changed; /* a value is reached, or a job was submitted */
@@ -47,6 +49,7 @@ typedef struct example_job {
 } example_job;
 
 struct hal_plugin_queue {
+    const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_device *device;
     pthread_t thread;
     example_job *first, *last; /* under the device's lock */
@@ -56,11 +59,10 @@ struct hal_plugin_queue {
 };
 
 /* status.c */
-void example_set_host(const hal_host *host);
-const hal_host *example_host(void);
 hal_status example_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 /* Zeroed host memory for an object; null after a failure with OUT_OF_MEMORY. */
 void *example_new(uint64_t bytes, const char *what);
+void example_release(void *memory);
 
 /* device.c */
 hal_status example_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);

@@ -17,7 +17,7 @@ hal_status example_kernel_create(hal_plugin_device *device, const hal_ir_kernel 
                                  hal_plugin_kernel **kernel)
 {
     (void)device;
-    kit_text text = {.host = example_host()};
+    kit_text text = {.host = kit_host()};
     hal_plugin_kernel *made = example_new(sizeof *made, "kernel");
     if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY;
@@ -32,7 +32,7 @@ hal_status example_kernel_create(hal_plugin_device *device, const hal_ir_kernel 
     }
     kit_text_release(&text);
     if (status != HAL_OK) {
-        example_host()->release(made);
+        example_release(made);
         return status;
     }
     *kernel = made;
@@ -43,7 +43,7 @@ void example_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel
 {
     (void)device;
     dlclose(kernel->library);
-    example_host()->release(kernel);
+    example_release(kernel);
 }
 
 static void item_run(void *user, uint32_t item)

@@ -150,7 +150,7 @@ hal_status example_lower(const hal_ir_kernel *ir, kit_text *text)
     kit_text_add(text, "static inline void work_item(" PARAMETERS ")\n{\n",
                  "const uint l0, const uint l1, const uint l2");
     write_places(ir, text);
-    const hal_status status = kit_c_lower(example_host(), &dialect, ir, text);
+    const hal_status status = kit_c_lower(kit_host(), &dialect, ir, text);
     kit_text_add(text, "}\nvoid hal_run(" PARAMETERS ")\n{\n", "uint first, uint end");
     kit_text_add(text,
                  "    for (uint i = first; i < end; i++) {\n"

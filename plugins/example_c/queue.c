@@ -17,6 +17,7 @@ static int command_run(const hal_plugin_queue *queue, const hal_batch *batch,
                        const hal_command *command)
 {
     const hal_binding *bindings = &batch->bindings[command->binding_first];
+    const uint8_t *pattern = batch->scalars + command->scalar_first;
     void *addresses[HAL_IR_MAX_BINDINGS];
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
@@ -31,7 +32,7 @@ static int command_run(const hal_plugin_queue *queue, const hal_batch *batch,
         return 1;
     case HAL_COMMAND_FILL:
         for (uint64_t i = 0; i < bindings[0].length; i++) {
-            address_of(&bindings[0])[i] = (uint8_t)(command->pattern >> i % 4 * 8);
+            address_of(&bindings[0])[i] = pattern[i % command->scalar_bytes];
         }
         return 1;
     default:
@@ -45,7 +46,8 @@ static void batch_run(hal_plugin_queue *queue, const hal_batch *batch)
 {
     for (uint32_t i = 0; i < batch->command_count; i++) {
         if (!command_run(queue, batch, &batch->commands[i])) {
-            example_host()->queue_failed(queue, "a batch has a command of an unknown kind");
+            queue->host->queue_failed(queue->host, queue,
+                                      "a batch has a command of an unknown kind");
             pthread_mutex_lock(&queue->device->lock);
             queue->device->lost = 1;
             pthread_mutex_unlock(&queue->device->lock);
@@ -76,7 +78,6 @@ static void *queue_thread(void *user)
 {
     hal_plugin_queue *queue = user;
     hal_plugin_device *device = queue->device;
-    const hal_host *host = example_host();
     pthread_mutex_lock(&device->lock);
     for (example_job *job; (job = job_take(queue)) != NULL;) {
         const int lost = device->lost;
@@ -85,14 +86,14 @@ static void *queue_thread(void *user)
         if (!lost) {
             batch_run(queue, &job->batch);
         }
-        host->release(job);
+        queue->host->release(queue->host, job);
         pthread_mutex_lock(&device->lock);
         queue->reached = value;
         const int works = !device->lost;
         pthread_cond_broadcast(&device->changed);
         pthread_mutex_unlock(&device->lock);
         if (works) {
-            host->queue_reached(queue, value);
+            queue->host->queue_reached(queue->host, queue, value);
         }
         pthread_mutex_lock(&device->lock);
     }
@@ -108,13 +109,13 @@ hal_status example_queue_create(hal_plugin_device *device, hal_plugin_queue **qu
     }
     made->device = device;
     hal_status status =
-        kit_fibers_create(example_host(), EXAMPLE_MAX_ITEMS, STACK_BYTES, &made->fibers);
+        kit_fibers_create(kit_host(), EXAMPLE_MAX_ITEMS, STACK_BYTES, &made->fibers);
     if (status == HAL_OK && pthread_create(&made->thread, NULL, queue_thread, made) != 0) {
         kit_fibers_destroy(made->fibers);
         status = example_fail(HAL_ERROR_OUT_OF_MEMORY, "example_c: no thread for a queue");
     }
     if (status != HAL_OK) {
-        example_host()->release(made);
+        example_release(made);
         return status;
     }
     *queue = made;
@@ -129,7 +130,7 @@ void example_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     pthread_mutex_unlock(&device->lock);
     pthread_join(queue->thread, NULL);
     kit_fibers_destroy(queue->fibers);
-    example_host()->release(queue);
+    example_release(queue);
 }
 
 /* The batch's arrays belong to hal: one piece of memory has copies of them. */
@@ -178,7 +179,7 @@ hal_status example_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     pthread_mutex_lock(&device->lock);
     if (device->lost) {
         pthread_mutex_unlock(&device->lock);
-        example_host()->release(job);
+        example_release(job);
         return HAL_ERROR_DEVICE_LOST;
     }
     if (!queue->first) {

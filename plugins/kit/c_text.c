@@ -287,13 +287,13 @@ hal_status kit_c_lower(const hal_host *host, const kit_c_dialect *dialect, const
                      "kernel %s, record %u: the device's language has no way to write opcode %u "
                      "of type %u",
                      ir->names + ir->name, i, ir->records[i].opcode, ir->records[i].type);
-            return host->fail(HAL_ERROR_UNSUPPORTED, message);
+            return host->fail(host, HAL_ERROR_UNSUPPORTED, message);
         }
     }
     if (text->failed) {
         snprintf(message, sizeof message, "kernel %s: no host memory for its text",
                  ir->names + ir->name);
-        return host->fail(HAL_ERROR_OUT_OF_MEMORY, message);
+        return host->fail(host, HAL_ERROR_OUT_OF_MEMORY, message);
     }
     return HAL_OK;
 }

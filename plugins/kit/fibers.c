@@ -42,16 +42,16 @@ hal_status kit_fibers_create(const hal_host *host, uint32_t most_items, uint64_t
                              kit_fibers **fibers)
 {
     char message[128];
-    kit_fibers *f = host->allocate(sizeof *f + most_items * sizeof f->contexts[0], 64);
+    kit_fibers *f = host->allocate(host, sizeof *f + most_items * sizeof f->contexts[0], 64);
     void *stacks = !f ? MAP_FAILED
                       : mmap(NULL, most_items * stack_bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED) {
-        host->release(f);
+        host->release(host, f);
         snprintf(message, sizeof message,
                  "kit_fibers_create: no host memory for %u stacks of %llu bytes", most_items,
                  (unsigned long long)stack_bytes);
-        return host->fail(HAL_ERROR_OUT_OF_MEMORY, message);
+        return host->fail(host, HAL_ERROR_OUT_OF_MEMORY, message);
     }
     memset(f, 0, sizeof *f);
     f->host = host;
@@ -66,7 +66,7 @@ void kit_fibers_destroy(kit_fibers *f)
 {
     if (f) {
         munmap(f->stacks, f->most_items * f->stack_bytes);
-        f->host->release(f);
+        f->host->release(f->host, f);
     }
 }
 

@@ -1,15 +1,20 @@
-/* See guard.h. A plugin is one shared object with one table, so `inner` is a static. */
+/* See guard.h. A plugin is one shared object with one set of tables, so `inner` is a static. */
 #include "guard.h"
 
 #include "fp.h"
+#include "host.h"
 #include "process_state.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
-static hal_plugin inner;
-static bool is_guarded, waits_alone;
+static kit_plugin inner;
+
+/* Of entries that open and close devices, which share what the driver keeps for the process. */
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Compiling keeps the state of the process until a kernel was created: compilers install their
  * handlers once, and a handler that the program installs meanwhile would be lost. */
@@ -18,19 +23,44 @@ static _Atomic bool has_compiled;
 /* Of entries that compute or wait. A thread cancelled in a driver would leave its locks taken. */
 typedef struct light_guard {
     kit_fp fp;
+    bool cancels;
     int cancel_state;
 } light_guard;
 
-static void light_enter(light_guard *kept)
+/* Of a plugin whose submit and wait disable cancellation by themselves where they block. */
+static bool waits_alone;
+
+/* The first member of every object that has an entry. */
+static const hal_host *host_of(const void *object)
 {
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
+    const hal_host *host;
+    memcpy(&host, object, sizeof host);
+    return host;
+}
+
+static void host_set(void *object, const hal_host *host)
+{
+    memcpy(object, &host, sizeof host);
+}
+
+static void light_enter(light_guard *kept, const void *object, bool is_submit)
+{
+    if (object) { /* destroying null is allowed */
+        kit_host_enter(host_of(object));
+    }
+    kept->cancels = !(is_submit && waits_alone);
+    if (kept->cancels) { /* takes longer than the rest of the guard */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &kept->cancel_state);
+    }
     kit_fp_enter(&kept->fp);
 }
 
 static void light_leave(light_guard *kept)
 {
     kit_fp_leave(&kept->fp);
-    pthread_setcancelstate(kept->cancel_state, &kept->cancel_state);
+    if (kept->cancels) {
+        pthread_setcancelstate(kept->cancel_state, &kept->cancel_state);
+    }
 }
 
 typedef struct guard {
@@ -39,9 +69,9 @@ typedef struct guard {
     kit_process_state *process; /* null: not kept */
 } guard;
 
-static void guard_enter(guard *kept, bool keeps_process, bool blocks_signals)
+static void guard_enter(guard *kept, const void *object, bool keeps_process, bool blocks_signals)
 {
-    light_enter(&kept->light);
+    light_enter(&kept->light, object, false);
     kept->process = keeps_process ? kit_process_state_keep() : NULL;
     kit_thread_state_keep(&kept->thread, blocks_signals);
 }
@@ -53,152 +83,249 @@ static void guard_leave(guard *kept)
     light_leave(&kept->light);
 }
 
-#define GUARD_LIGHT(name, parameters, arguments)        \
-    static hal_status guarded_##name parameters         \
-    {                                                   \
-        light_guard kept;                               \
-        light_enter(&kept);                             \
-        const hal_status status = inner.name arguments; \
-        light_leave(&kept);                             \
-        return status;                                  \
+#define GUARD_LIGHT(of, name, result, is_submit, parameters, arguments) \
+    static result guarded_##name parameters                             \
+    {                                                                   \
+        light_guard kept;                                               \
+        light_enter(&kept, SELF arguments, is_submit);                  \
+        const result returned = inner.of.name arguments;                \
+        light_leave(&kept);                                             \
+        return returned;                                                \
     }
 
-#define GUARD_LIGHT_VOID(name, parameters, arguments) \
-    static void guarded_##name parameters             \
-    {                                                 \
-        light_guard kept;                             \
-        light_enter(&kept);                           \
-        inner.name arguments;                         \
-        light_leave(&kept);                           \
+#define GUARD_LIGHT_VOID(of, name, parameters, arguments) \
+    static void guarded_##name parameters                 \
+    {                                                     \
+        light_guard kept;                                 \
+        light_enter(&kept, SELF arguments, false);        \
+        inner.of.name arguments;                          \
+        light_leave(&kept);                               \
     }
 
 /* Entries that start threads, and with keeps_process open drivers. */
-#define GUARD_START(name, keeps_process, parameters, arguments) \
-    static hal_status guarded_##name parameters                 \
-    {                                                           \
-        guard kept;                                             \
-        guard_enter(&kept, keeps_process, true);                \
-        const hal_status status = inner.name arguments;         \
-        guard_leave(&kept);                                     \
-        return status;                                          \
+#define GUARD_START(of, name, keeps_process, parameters, arguments) \
+    static hal_status guarded_##name parameters                     \
+    {                                                               \
+        guard kept;                                                 \
+        guard_enter(&kept, SELF arguments, keeps_process, true);    \
+        const hal_status status = inner.of.name arguments;          \
+        guard_leave(&kept);                                         \
+        return status;                                              \
     }
 
-#define GUARD_COMPILE(name, parameters, arguments)              \
-    static hal_status guarded_##name parameters                 \
-    {                                                           \
-        guard kept;                                             \
-        guard_enter(&kept, !atomic_load(&has_compiled), false); \
-        const hal_status status = inner.name arguments;         \
-        if (status == HAL_OK) {                                 \
-            atomic_store(&has_compiled, true);                  \
-        }                                                       \
-        guard_leave(&kept);                                     \
-        return status;                                          \
+/* The same for an entry that makes an object. */
+#define GUARD_MAKE(of, name, parameters, arguments, made)  \
+    static hal_status guarded_##name parameters            \
+    {                                                      \
+        guard kept;                                        \
+        guard_enter(&kept, SELF arguments, false, true);   \
+        const hal_status status = inner.of.name arguments; \
+        if (status == HAL_OK && *(made)) {                 \
+            host_set(*(made), kit_host());                 \
+        }                                                  \
+        guard_leave(&kept);                                \
+        return status;                                     \
     }
 
-GUARD_START(enumerate, true, (hal_device_info * infos, uint32_t capacity, uint32_t *count),
-            (infos, capacity, count))
-GUARD_START(device_open, true, (uint32_t index, hal_plugin_device **device), (index, device))
-GUARD_START(queue_create, false, (hal_plugin_device * device, hal_plugin_queue **queue),
-            (device, queue))
-GUARD_START(comm_backend, true, (hal_plugin_comm_backend * backend), (backend))
-GUARD_START(comm_id, true, (hal_plugin_comm_id * id), (id))
-GUARD_START(comm_create, false,
-            (hal_plugin_device * device, const hal_plugin_comm_id *id, uint32_t rank,
-             uint32_t count, hal_plugin_comm **comm),
-            (device, id, rank, count, comm))
+#define GUARD_COMPILE(of, name, parameters, arguments)                          \
+    static hal_status guarded_##name parameters                                 \
+    {                                                                           \
+        guard kept;                                                             \
+        guard_enter(&kept, SELF arguments, !atomic_load(&has_compiled), false); \
+        const hal_status status = inner.of.name arguments;                      \
+        if (status == HAL_OK) {                                                 \
+            atomic_store(&has_compiled, true);                                  \
+        }                                                                       \
+        guard_leave(&kept);                                                     \
+        return status;                                                          \
+    }
 
-GUARD_COMPILE(kernel_create,
+/* The first of an entry's arguments is the object whose host it uses. */
+#define SELF(...) FIRST(__VA_ARGS__, 0)
+#define FIRST(object, ...) (object)
+
+GUARD_MAKE(table, queue_create, (hal_plugin_device * device, hal_plugin_queue **queue),
+           (device, queue), queue)
+GUARD_START(collectives, comm_backend, true,
+            (hal_plugin_instance * instance, hal_plugin_comm_backend *backend), (instance, backend))
+GUARD_START(collectives, comm_id, true, (hal_plugin_instance * instance, hal_plugin_comm_id *id),
+            (instance, id))
+GUARD_MAKE(collectives, comm_create,
+           (hal_plugin_device * device, const hal_plugin_comm_id *id, uint32_t rank, uint32_t count,
+            hal_plugin_comm **comm),
+           (device, id, rank, count, comm), comm)
+
+GUARD_COMPILE(table, kernel_create,
               (hal_plugin_device * device, const hal_ir_kernel *ir, hal_plugin_kernel **kernel),
               (device, ir, kernel))
-GUARD_COMPILE(kernel_create_native,
+GUARD_COMPILE(native, kernel_create_native,
               (hal_plugin_device * device, const char *format, const void *code, uint64_t bytes,
                const char *entry, const hal_ir_kernel *signature, hal_plugin_kernel **kernel),
               (device, format, code, bytes, entry, signature, kernel))
-GUARD_COMPILE(gemm,
+GUARD_COMPILE(gemm, gemm,
               (hal_plugin_device * device, const hal_gemm_description *description,
                hal_plugin_kernel **kernel, uint64_t *workspace_bytes),
               (device, description, kernel, workspace_bytes))
 
-GUARD_LIGHT(gemm_estimate,
+GUARD_LIGHT(gemm, gemm_estimate, hal_status, false,
             (hal_plugin_device * device, const hal_gemm_description *description, double most_ns,
              double *nanoseconds),
             (device, description, most_ns, nanoseconds))
-GUARD_LIGHT(submit,
+GUARD_LIGHT(table, submit, hal_status, true,
             (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
              uint32_t wait_count, uint64_t value),
             (queue, batch, waits, wait_count, value))
-GUARD_LIGHT(wait, (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
+GUARD_LIGHT(table, wait, hal_status, false,
+            (hal_plugin_queue * queue, uint64_t value, uint64_t timeout_ns),
             (queue, value, timeout_ns))
-GUARD_LIGHT(queue_elapsed,
+GUARD_LIGHT(timing, queue_elapsed, hal_status, false,
             (hal_plugin_queue * queue, uint64_t first, uint64_t second, uint64_t *nanoseconds),
             (queue, first, second, nanoseconds))
-GUARD_LIGHT(memory_info, (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
+GUARD_LIGHT(memory_info, memory_info, hal_status, false,
+            (hal_plugin_device * device, uint64_t *free_bytes, uint64_t *total_bytes),
             (device, free_bytes, total_bytes))
-GUARD_LIGHT(memory_allocate,
+GUARD_LIGHT(table, memory_allocate, hal_status, false,
             (hal_plugin_device * device, uint32_t kind, uint64_t bytes, hal_plugin_memory **memory),
             (device, kind, bytes, memory))
-GUARD_LIGHT(comm_poll, (hal_plugin_comm * comm), (comm))
-GUARD_LIGHT_VOID(memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
+GUARD_LIGHT(table, memory_map, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_memory *memory, void **pointer),
+            (device, memory, pointer))
+GUARD_LIGHT(coherence, memory_flush, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset,
+             uint64_t bytes),
+            (device, memory, offset, bytes))
+GUARD_LIGHT(coherence, memory_invalidate, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset,
+             uint64_t bytes),
+            (device, memory, offset, bytes))
+GUARD_LIGHT(peers, device_can_access_peer, uint32_t, false,
+            (hal_plugin_device * device, hal_plugin_device *other), (device, other))
+GUARD_LIGHT(collectives, comm_poll, hal_status, false, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT_VOID(table, memory_free, (hal_plugin_device * device, hal_plugin_memory *memory),
                  (device, memory))
-GUARD_LIGHT_VOID(kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
+GUARD_LIGHT_VOID(table, kernel_destroy, (hal_plugin_device * device, hal_plugin_kernel *kernel),
                  (device, kernel))
-GUARD_LIGHT_VOID(queue_destroy, (hal_plugin_device * device, hal_plugin_queue *queue),
+GUARD_LIGHT_VOID(table, queue_destroy, (hal_plugin_device * device, hal_plugin_queue *queue),
                  (device, queue))
-GUARD_LIGHT_VOID(comm_abort, (hal_plugin_comm * comm), (comm))
-GUARD_LIGHT_VOID(comm_destroy, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT_VOID(collectives, comm_abort, (hal_plugin_comm * comm), (comm))
+GUARD_LIGHT_VOID(collectives, comm_destroy, (hal_plugin_comm * comm), (comm))
+
+static hal_status guarded_enumerate(hal_plugin_instance *instance, hal_device_info *infos,
+                                    uint32_t capacity, uint32_t *count)
+{
+    guard kept;
+    pthread_mutex_lock(&devices_lock);
+    guard_enter(&kept, instance, true, true);
+    const hal_status status = inner.enumerate(infos, capacity, count);
+    guard_leave(&kept);
+    pthread_mutex_unlock(&devices_lock);
+    return status;
+}
+
+/* The place of an id among the devices. */
+static hal_status device_find(const char *id, uint32_t *index)
+{
+    uint32_t count = 0;
+    hal_status status = inner.enumerate(NULL, 0, &count);
+    hal_device_info *infos = status == HAL_OK ? calloc(count + 1, sizeof *infos) : NULL;
+    if (status == HAL_OK && !infos) {
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory to list devices",
+                        inner.table.name);
+    }
+    const uint32_t capacity = count;
+    if (status == HAL_OK && capacity > 0) {
+        status = inner.enumerate(infos, capacity, &count);
+    }
+    for (*index = 0; status == HAL_OK && *index < count && *index < capacity; ++*index) {
+        if (strcmp(infos[*index].id, id) == 0) {
+            free(infos);
+            return HAL_OK;
+        }
+    }
+    free(infos);
+    return status != HAL_OK
+               ? status
+               : kit_fail(HAL_ERROR_NOT_FOUND, "%s: id: expected that of a device, got \"%s\"",
+                          inner.table.name, id);
+}
+
+static hal_status guarded_device_open(hal_plugin_instance *instance, const char *id,
+                                      hal_plugin_device **device)
+{
+    guard kept;
+    uint32_t index = 0;
+    *device = NULL;
+    pthread_mutex_lock(&devices_lock);
+    guard_enter(&kept, instance, true, true);
+    hal_status status = device_find(id, &index);
+    if (status == HAL_OK) {
+        status = inner.device_open(index, device);
+    }
+    if (status == HAL_OK && *device) {
+        host_set(*device, kit_host());
+    }
+    guard_leave(&kept);
+    pthread_mutex_unlock(&devices_lock);
+    return status;
+}
 
 static void guarded_device_close(hal_plugin_device *device)
 {
     guard kept;
-    guard_enter(&kept, true, true);
-    inner.device_close(device);
+    if (!device) {
+        return;
+    }
+    pthread_mutex_lock(&devices_lock);
+    guard_enter(&kept, device, true, true);
+    inner.table.device_close(device);
     guard_leave(&kept);
+    pthread_mutex_unlock(&devices_lock);
 }
 
-/* Disabling cancellation takes as long as the rest of a small submit. */
-static hal_status submit_computing(hal_plugin_queue *queue, const hal_batch *batch,
-                                   const hal_plugin_wait *waits, uint32_t wait_count,
-                                   uint64_t value)
-{
-    kit_fp fp;
-    kit_fp_enter(&fp);
-    const hal_status status = inner.submit(queue, batch, waits, wait_count, value);
-    kit_fp_leave(&fp);
-    return status;
-}
-
-#define GUARDED(X)                                                                      \
-    X(enumerate)                                                                        \
-    X(device_open)                                                                      \
-    X(device_close)                                                                     \
-    X(memory_info)                                                                      \
-    X(memory_allocate)                                                                  \
-    X(memory_free)                                                                      \
-    X(kernel_create)                                                                    \
-    X(kernel_destroy)                                                                   \
-    X(queue_create)                                                                     \
-    X(queue_destroy)                                                                    \
-    X(submit) X(wait) X(queue_elapsed) X(kernel_create_native) X(gemm) X(gemm_estimate) \
-        X(comm_backend) X(comm_id) X(comm_create) X(comm_poll) X(comm_abort) X(comm_destroy)
+/* X(member of kit_plugin, entry) */
+#define GUARDED(X)                   \
+    X(table, device_close)           \
+    X(table, memory_allocate)        \
+    X(table, memory_free)            \
+    X(table, memory_map)             \
+    X(table, kernel_create)          \
+    X(table, kernel_destroy)         \
+    X(table, queue_create)           \
+    X(table, queue_destroy)          \
+    X(table, submit)                 \
+    X(table, wait)                   \
+    X(memory_info, memory_info)      \
+    X(coherence, memory_flush)       \
+    X(coherence, memory_invalidate)  \
+    X(timing, queue_elapsed)         \
+    X(native, kernel_create_native)  \
+    X(gemm, gemm)                    \
+    X(gemm, gemm_estimate)           \
+    X(peers, device_can_access_peer) \
+    X(collectives, comm_backend)     \
+    X(collectives, comm_id)          \
+    X(collectives, comm_create)      \
+    X(collectives, comm_poll)        \
+    X(collectives, comm_abort)       \
+    X(collectives, comm_destroy)
 
 void kit_guard_waits_alone(void)
 {
     waits_alone = true;
 }
 
-void kit_guard_table(hal_plugin *table)
+void kit_guard_plugin(kit_plugin *plugin)
 {
-    if (is_guarded) {
+    if (plugin->table.submit == guarded_submit) {
         return;
     }
-    is_guarded = true;
-    inner = *table;
-#define REPLACE(name) table->name = table->name ? guarded_##name : NULL;
+    inner = *plugin;
+#define REPLACE(of, name) plugin->of.name = plugin->of.name ? guarded_##name : NULL;
     GUARDED(REPLACE)
 #undef REPLACE
+    plugin->table.enumerate = plugin->enumerate ? guarded_enumerate : NULL;
+    plugin->table.device_open = plugin->device_open ? guarded_device_open : NULL;
     if (waits_alone) {
-        table->submit = submit_computing;
-        table->wait = inner.wait;
+        plugin->table.wait = inner.table.wait;
     }
 }

@@ -30,7 +30,7 @@ hal_ir_kernel *kit_kernel_copy(const hal_host *host, const hal_ir_kernel *kernel
     for (uint32_t i = 0; i < PARTS; i++) {
         bytes += rounded(parts[i].bytes);
     }
-    uint8_t *block = host->allocate(bytes, ALIGNMENT);
+    uint8_t *block = host->allocate(host, bytes, ALIGNMENT);
     if (!block) {
         return NULL;
     }

@@ -28,7 +28,7 @@ hal_status kit_library_open(const hal_host *host, const kit_library *library, vo
     if (!handle) {
         snprintf(text, sizeof text, "%s cannot be opened (%s); %s", library->title, reason,
                  library->remedy);
-        return host->fail(library->missing, text);
+        return host->fail(host, library->missing, text);
     }
     for (uint32_t i = 0; i < library->symbol_count; i++) {
         const kit_symbol *symbol = &library->symbols[i];
@@ -36,7 +36,7 @@ hal_status kit_library_open(const hal_host *host, const kit_library *library, vo
             snprintf(text, sizeof text, "%s has no function %s: it is too old; %s", library->title,
                      symbol->name, library->remedy);
             dlclose(handle);
-            return host->fail(HAL_ERROR_TOO_OLD, text);
+            return host->fail(host, HAL_ERROR_TOO_OLD, text);
         }
     }
     for (uint32_t i = 0; i < library->symbol_count; i++) {

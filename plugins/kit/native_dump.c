@@ -16,7 +16,7 @@ bool kit_native_dump_begin(const hal_host *host, const char *kernel, const char 
         return false;
     }
     snprintf(line, sizeof line, "kernel %s for %s:", kernel, device);
-    host->log(HAL_LOG_INFO, line);
+    host->log(host, HAL_LOG_INFO, line);
     return true;
 }
 
@@ -26,7 +26,7 @@ void kit_native_dump_text(const hal_host *host, const char *code)
     while (*code != '\0') {
         const size_t length = strcspn(code, "\n");
         snprintf(line, sizeof line, "%.*s", (int)length, code);
-        host->log(HAL_LOG_INFO, line);
+        host->log(host, HAL_LOG_INFO, line);
         code += length + (code[length] == '\n');
     }
 }

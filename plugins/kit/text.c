@@ -17,14 +17,14 @@ static bool reserve(kit_text *text, uint64_t more)
     while (capacity < needed) {
         capacity *= 2;
     }
-    char *data = text->host->allocate(capacity, 16);
+    char *data = text->host->allocate(text->host, capacity, 16);
     if (!data) {
         text->failed = 1;
         return false;
     }
     if (text->data) {
         memcpy(data, text->data, text->length);
-        text->host->release(text->data);
+        text->host->release(text->host, text->data);
     }
     text->data = data;
     text->capacity = capacity;
@@ -63,7 +63,7 @@ void kit_text_add(kit_text *text, const char *format, ...)
 void kit_text_release(kit_text *text)
 {
     if (text->data) {
-        text->host->release(text->data);
+        text->host->release(text->host, text->data);
     }
     *text = (kit_text){.host = text->host};
 }

@@ -34,7 +34,7 @@ static metal_archive *archive_load(const metal_card *card, const uint64_t key[2]
     metal_error error = {0};
     void *data = NULL;
     uint64_t bytes = 0;
-    if (host->cache_load(card->info.id, key, &data, &bytes) != HAL_OK) {
+    if (host->cache_load(host, card->info.id, key, &data, &bytes) != HAL_OK) {
         return NULL;
     }
     FILE *file = temporary_file(path, sizeof path);
@@ -45,7 +45,7 @@ static metal_archive *archive_load(const metal_card *card, const uint64_t key[2]
         }
         unlink(path);
     }
-    host->release(data);
+    host->release(host, data);
     return archive;
 }
 
@@ -56,7 +56,7 @@ static void archive_store_file(const metal_card *card, const uint64_t key[2], FI
     rewind(file);
     void *data = bytes > 0 ? malloc((size_t)bytes) : NULL;
     if (data && fread(data, 1, (size_t)bytes, file) == (size_t)bytes) {
-        (void)kit_host()->cache_store(card->info.id, key, data, (uint64_t)bytes);
+        (void)kit_host()->cache_store(kit_host(), card->info.id, key, data, (uint64_t)bytes);
     }
     free(data);
 }
@@ -81,7 +81,7 @@ static void archive_store(const metal_card *card, const uint64_t key[2], void *l
         char line[2400];
         snprintf(line, sizeof line, "kernel %s has no binary for the cache: %s", request->entry,
                  error.message);
-        kit_host()->log(HAL_LOG_DEBUG, line);
+        kit_log(HAL_LOG_DEBUG, line);
     }
     metal_shim_release(archive);
     if (file) {

@@ -11,6 +11,7 @@
 #include "quirks.h"
 #include "transfer.h"
 
+#include <kit/fill.h>
 #include <string.h>
 
 /* Copies and fills below this size stay in an open compute encoder. */
@@ -143,13 +144,14 @@ static hal_status dispatch_encode(batch_encoder *encoder, const hal_batch *batch
 
 /* By a kernel. `from` is null for a fill. */
 static hal_status transfer_encode(batch_encoder *encoder, const hal_command *command,
-                                  const hal_binding *from, const hal_binding *to, bool words)
+                                  const hal_binding *from, const hal_binding *to,
+                                  uint32_t pattern, bool words)
 {
     const uint32_t size = words ? 4 : 1;
     const transfer_arguments arguments = {.from = from ? from->offset / size : 0,
                                           .to = to->offset / size,
                                           .count = to->length / size,
-                                          .pattern = command->pattern};
+                                          .pattern = pattern};
     const metal_transfer which = !from   ? words ? METAL_FILL_WORDS : METAL_FILL_BYTES
                                  : words ? METAL_COPY_WORDS
                                          : METAL_COPY_BYTES;
@@ -186,7 +188,7 @@ static hal_status copy_encode(batch_encoder *encoder, const hal_command *command
         return HAL_OK;
     }
     if (!words || !wants_blit(encoder, to->length)) {
-        return transfer_encode(encoder, command, from, to, words);
+        return transfer_encode(encoder, command, from, to, 0, words);
     }
     const hal_status status = blit_begin(encoder, command);
     if (status == HAL_OK) {
@@ -196,21 +198,23 @@ static hal_status copy_encode(batch_encoder *encoder, const hal_command *command
     return status;
 }
 
-static hal_status fill_encode(batch_encoder *encoder, const hal_command *command,
-                              const hal_binding *to)
+static hal_status fill_encode(batch_encoder *encoder, const hal_batch *batch,
+                              const hal_command *command)
 {
+    const hal_binding *to = batch->bindings + command->binding_first;
     const bool words = (to->offset | to->length) % 4 == 0;
-    const bool one_byte = command->pattern == (command->pattern & 0xffu) * 0x01010101u;
     if (to->length == 0) {
         return HAL_OK;
     }
+    const uint32_t pattern = kit_fill_read(batch, command).words[0];
+    const bool one_byte = pattern == (pattern & 0xffu) * 0x01010101u;
     if (!words || !one_byte || !wants_blit(encoder, to->length)) {
-        return transfer_encode(encoder, command, NULL, to, words);
+        return transfer_encode(encoder, command, NULL, to, pattern, words);
     }
     const hal_status status = blit_begin(encoder, command);
     if (status == HAL_OK) {
         metal_shim_blit_fill(encoder->blit, to->memory->buffer, to->offset, to->length,
-                             (uint8_t)command->pattern);
+                             (uint8_t)pattern);
     }
     return status;
 }
@@ -225,7 +229,7 @@ static hal_status command_encode(batch_encoder *encoder, const hal_batch *batch,
     case HAL_COMMAND_COPY:
         return copy_encode(encoder, command, bindings);
     case HAL_COMMAND_FILL:
-        return fill_encode(encoder, command, bindings);
+        return fill_encode(encoder, batch, command);
     default:
         return kit_fail(HAL_ERROR_UNSUPPORTED,
                         "metal: submit: command: expected a dispatch, copy or fill, got kind %u",

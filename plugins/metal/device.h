@@ -19,6 +19,7 @@ typedef enum metal_transfer {
 } metal_transfer;
 
 struct hal_plugin_device {
+    const hal_host *host; /* of the instance; set by the kit */
     const metal_card *card;
     pid_t owner;          /* a child of fork cannot use Metal */
     metal_buffer *unused; /* what bindings of no bytes are set to */

@@ -92,7 +92,7 @@ static void log_times(const char *name, const uint64_t times[3], uint64_t bytes)
              "kernel %s: %llu bytes of source lowered in %llu us, compiled by Metal in %llu us",
              name, (unsigned long long)bytes, (unsigned long long)(times[1] - times[0]) / 1000,
              (unsigned long long)(times[2] - times[1]) / 1000);
-    kit_host()->log(HAL_LOG_DEBUG, line);
+    kit_log(HAL_LOG_DEBUG, line);
 }
 
 hal_status metal_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,

@@ -4,7 +4,7 @@
 #include "memory.h"
 #include "point.h"
 
-#include <kit/query.h>
+#include <kit/plugin.h>
 
 static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 {
@@ -14,29 +14,28 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     metal_queue_destroy(device, queue);
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+static kit_plugin plugin = {
+    .table = {.name = "metal",
+              .version = "0.1.0 (never run on Apple hardware)",
+              .device_close = metal_device_close,
+              .memory_allocate = metal_memory_allocate,
+              .memory_free = metal_memory_free,
+              .memory_map = metal_memory_map,
+              .kernel_create = metal_kernel_create,
+              .kernel_destroy = metal_kernel_destroy,
+              .queue_create = metal_queue_create,
+              .queue_destroy = queue_destroy,
+              .submit = metal_queue_submit,
+              .wait = metal_queue_wait},
+    .enumerate = metal_enumerate,
+    .device_open = metal_device_open,
+    .memory_info = {.memory_info = metal_memory_info},
+    .timing = {.queue_elapsed = metal_queue_elapsed},
+    .native = {.formats = "msl", .kernel_create_native = metal_kernel_create_native},
+};
+
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    static hal_plugin table = {
-        .size = sizeof(hal_plugin),
-        .abi = HAL_PLUGIN_ABI,
-        .name = "metal",
-        .version = "0.1.0 (never run on Apple hardware)",
-        .enumerate = metal_enumerate,
-        .device_open = metal_device_open,
-        .device_close = metal_device_close,
-        .memory_info = metal_memory_info,
-        .memory_allocate = metal_memory_allocate,
-        .memory_free = metal_memory_free,
-        .memory_map = metal_memory_map,
-        .kernel_create = metal_kernel_create,
-        .kernel_destroy = metal_kernel_destroy,
-        .queue_create = metal_queue_create,
-        .queue_destroy = queue_destroy,
-        .submit = metal_queue_submit,
-        .wait = metal_queue_wait,
-        .queue_elapsed = metal_queue_elapsed,
-        .formats = "msl",
-        .kernel_create_native = metal_kernel_create_native,
-    };
-    return kit_plugin_query(&table, host_abi, host, kit_set_host);
+    return kit_plugin_create(&plugin, host_abi, host, instance);
 }

@@ -21,6 +21,7 @@ typedef struct metal_time {
 } metal_time;
 
 struct hal_plugin_queue {
+    const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_device *device;
     hal_plugin_queue *previous, *next; /* of the device */
     metal_stream *stream;

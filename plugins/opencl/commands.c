@@ -163,9 +163,10 @@ static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindin
     return status;
 }
 
-static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *binding, uint32_t pattern,
-                              cl_event *event)
+static hal_status fill_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_command *command, cl_event *event)
 {
+    const hal_binding *binding = batch->bindings + command->binding_first;
     cl_mem target = NULL;
     if (binding->length == 0) {
         return HAL_OK;
@@ -173,8 +174,10 @@ static hal_status fill_submit(hal_plugin_queue *queue, const hal_binding *bindin
     hal_status status = opencl_memory_buffer(queue->device, binding->memory, &target);
     if (status == HAL_OK) {
         status = check_run(queue,
-                           cl.clEnqueueFillBuffer(queue->commands, target, &pattern, sizeof pattern,
-                                                  binding->offset, binding->length, 0, NULL, event),
+                           cl.clEnqueueFillBuffer(queue->commands, target,
+                                                  batch->scalars + command->scalar_first,
+                                                  command->scalar_bytes, binding->offset,
+                                                  binding->length, 0, NULL, event),
                            "clEnqueueFillBuffer", "a fill");
     }
     if (status == HAL_OK && binding->memory->shadowed) {
@@ -196,7 +199,7 @@ static hal_status command_submit(hal_plugin_queue *queue, const hal_batch *batch
     case HAL_COMMAND_COPY:
         return copy_submit(queue, bindings, event);
     case HAL_COMMAND_FILL:
-        return fill_submit(queue, bindings, command->pattern, event);
+        return fill_submit(queue, batch, command, event);
     default:
         return kit_fail(HAL_ERROR_UNSUPPORTED,
                         "opencl: submit: command: expected a dispatch, copy or fill, got kind %u",

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct hal_plugin_device {
+    const hal_host *host; /* of the instance; set by the kit */
     const opencl_card *card;
     cl_context context;
     cl_command_queue transfers; /* for mapping and writing new memory */

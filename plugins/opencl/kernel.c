@@ -50,7 +50,7 @@ static bool program_load(hal_plugin_kernel *made, const uint64_t key[2], const c
     const opencl_card *card = made->device->card;
     void *data = NULL;
     uint64_t bytes = 0;
-    if (host->cache_load(card->info.id, key, &data, &bytes) != HAL_OK) {
+    if (host->cache_load(host, card->info.id, key, &data, &bytes) != HAL_OK) {
         return false;
     }
     const unsigned char *binary = data;
@@ -58,7 +58,7 @@ static bool program_load(hal_plugin_kernel *made, const uint64_t key[2], const c
     cl_int error = CL_SUCCESS, taken = CL_SUCCESS;
     made->program = cl.clCreateProgramWithBinary(made->device->context, 1, &card->device, &length,
                                                  &binary, &taken, &error);
-    host->release(data);
+    host->release(host, data);
     if (made->program && error == CL_SUCCESS && taken == CL_SUCCESS &&
         cl.clBuildProgram(made->program, 1, &card->device, options, NULL, NULL) == CL_SUCCESS) {
         return true;
@@ -110,7 +110,7 @@ static hal_status program_compile(hal_plugin_kernel *made, const char *source, u
         snprintf(without_header, sizeof without_header, "%s " NO_HEADER, options);
         error = cl.clBuildProgram(made->program, 1, &card->device, without_header, NULL, NULL);
         if (error != CL_SUCCESS) {
-            kit_host()->log(HAL_LOG_DEBUG, "a kernel did not compile without the driver's header");
+            kit_log(HAL_LOG_DEBUG, "a kernel did not compile without the driver's header");
         }
     }
     if (error != CL_SUCCESS) {
@@ -177,7 +177,7 @@ static void program_store(const hal_plugin_kernel *made, const uint64_t key[2])
     unsigned char *binary = malloc(bytes);
     if (binary && cl.clGetProgramInfo(made->program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
                                       NULL) == CL_SUCCESS) {
-        (void)kit_host()->cache_store(card->info.id, key, binary, bytes);
+        (void)kit_host()->cache_store(kit_host(), card->info.id, key, binary, bytes);
     }
     free(binary);
 }
@@ -218,7 +218,7 @@ static void log_times(const hal_plugin_kernel *made, const uint64_t times[3], ui
         "kernel %s: %llu bytes of source lowered in %llu us, compiled by the driver in %llu us",
         made->name, (unsigned long long)bytes, (unsigned long long)(times[1] - times[0]) / 1000,
         (unsigned long long)(times[2] - times[1]) / 1000);
-    kit_host()->log(HAL_LOG_DEBUG, line);
+    kit_log(HAL_LOG_DEBUG, line);
 }
 
 hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,

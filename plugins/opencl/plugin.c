@@ -4,7 +4,7 @@
 #include "memory.h"
 #include "point.h"
 
-#include <kit/query.h>
+#include <kit/plugin.h>
 
 /* The driver knows nothing of a queue in a child of fork. */
 static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
@@ -15,28 +15,27 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     opencl_queue_destroy(device, queue);
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+static kit_plugin plugin = {
+    .table = {.name = "opencl",
+              .version = "0.1.0",
+              .device_close = opencl_device_close,
+              .memory_allocate = opencl_memory_allocate,
+              .memory_free = opencl_memory_free,
+              .memory_map = opencl_memory_map,
+              .kernel_create = opencl_kernel_create,
+              .kernel_destroy = opencl_kernel_destroy,
+              .queue_create = opencl_queue_create,
+              .queue_destroy = queue_destroy,
+              .submit = opencl_queue_submit,
+              .wait = opencl_queue_wait},
+    .enumerate = opencl_enumerate,
+    .device_open = opencl_device_open,
+    .timing = {.queue_elapsed = opencl_queue_elapsed},
+    .native = {.formats = "opencl-c", .kernel_create_native = opencl_kernel_create_native},
+};
+
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    static hal_plugin table = {
-        .size = sizeof(hal_plugin),
-        .abi = HAL_PLUGIN_ABI,
-        .name = "opencl",
-        .version = "0.1.0",
-        .enumerate = opencl_enumerate,
-        .device_open = opencl_device_open,
-        .device_close = opencl_device_close,
-        .memory_allocate = opencl_memory_allocate,
-        .memory_free = opencl_memory_free,
-        .memory_map = opencl_memory_map,
-        .kernel_create = opencl_kernel_create,
-        .kernel_destroy = opencl_kernel_destroy,
-        .queue_create = opencl_queue_create,
-        .queue_destroy = queue_destroy,
-        .submit = opencl_queue_submit,
-        .wait = opencl_queue_wait,
-        .queue_elapsed = opencl_queue_elapsed,
-        .formats = "opencl-c",
-        .kernel_create_native = opencl_kernel_create_native,
-    };
-    return kit_plugin_query(&table, host_abi, host, kit_set_host);
+    return kit_plugin_create(&plugin, host_abi, host, instance);
 }

@@ -14,6 +14,7 @@ typedef struct opencl_mark {
 } opencl_mark;
 
 struct hal_plugin_queue {
+    const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_device *device;
     cl_command_queue commands;
     uint64_t serial;

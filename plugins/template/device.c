@@ -33,7 +33,7 @@ static const hal_device_info the_device = {
                         HAL_TYPE_BIT(HAL_TYPE_U64) | HAL_TYPE_BIT(HAL_TYPE_F32) |
                         HAL_TYPE_BIT(HAL_TYPE_F64),
     .exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS,
-    .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE,
+    .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_FILL_PATTERNS,
     .max_queues = 1,
 };
 
@@ -57,5 +57,5 @@ hal_status template_device_open(uint32_t index, hal_plugin_device **device)
 
 void template_device_close(hal_plugin_device *device)
 {
-    template_host()->release(device);
+    template_release(device);
 }

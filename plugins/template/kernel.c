@@ -15,9 +15,9 @@ hal_status template_kernel_create(hal_plugin_device *device, const hal_ir_kernel
     if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
-    made->ir = kit_kernel_copy(template_host(), ir);
+    made->ir = kit_kernel_copy(kit_host(), ir);
     if (!made->ir) {
-        template_host()->release(made);
+        template_release(made);
         return template_fail(HAL_ERROR_OUT_OF_MEMORY, "template: no host memory for kernel %s",
                              ir->names + ir->name);
     }
@@ -28,8 +28,8 @@ hal_status template_kernel_create(hal_plugin_device *device, const hal_ir_kernel
 void template_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     (void)device;
-    template_host()->release(kernel->ir);
-    template_host()->release(kernel);
+    template_release(kernel->ir);
+    template_release(kernel);
 }
 
 /* The launch. Replace it by yours: pass code, bindings and scalars to your chip. */

@@ -4,7 +4,7 @@
 hal_status template_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                     hal_plugin_memory **memory)
 {
-    const hal_host *host = template_host();
+    const hal_host *host = kit_host();
     const uint64_t used = atomic_fetch_add(&device->used, bytes);
     if (used + bytes > TEMPLATE_MEMORY_BYTES || used + bytes < bytes) {
         atomic_fetch_sub(&device->used, bytes);
@@ -14,10 +14,10 @@ hal_status template_memory_allocate(hal_plugin_device *device, uint32_t kind, ui
                              (unsigned long long)TEMPLATE_MEMORY_BYTES);
     }
     hal_plugin_memory *made = template_new(sizeof *made, "memory object");
-    uint8_t *address = host->allocate(bytes, 256);
+    uint8_t *address = host->allocate(host, bytes, 256);
     if (!made || !address) {
-        host->release(made);
-        host->release(address);
+        host->release(host, made);
+        host->release(host, address);
         atomic_fetch_sub(&device->used, bytes);
         return template_fail(HAL_ERROR_OUT_OF_MEMORY,
                              "template: allocating %llu bytes: no host memory",
@@ -32,8 +32,8 @@ hal_status template_memory_allocate(hal_plugin_device *device, uint32_t kind, ui
 void template_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     atomic_fetch_sub(&device->used, memory->bytes);
-    template_host()->release(memory->address);
-    template_host()->release(memory);
+    template_release(memory->address);
+    template_release(memory);
 }
 
 hal_status template_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)

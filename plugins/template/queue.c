@@ -26,6 +26,7 @@ static hal_status dispatch_run(const hal_batch *batch, const hal_command *comman
 static hal_status command_run(const hal_batch *batch, const hal_command *command)
 {
     const hal_binding *bindings = &batch->bindings[command->binding_first];
+    const uint8_t *pattern = batch->scalars + command->scalar_first;
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
         return dispatch_run(batch, command);
@@ -34,7 +35,7 @@ static hal_status command_run(const hal_batch *batch, const hal_command *command
         return HAL_OK;
     case HAL_COMMAND_FILL:
         for (uint64_t i = 0; i < bindings[0].length; i++) {
-            address_of(&bindings[0])[i] = (uint8_t)(command->pattern >> i % 4 * 8);
+            address_of(&bindings[0])[i] = pattern[i % command->scalar_bytes];
         }
         return HAL_OK;
     default:
@@ -55,7 +56,7 @@ hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **q
 void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 {
     (void)device;
-    template_host()->release(queue);
+    template_release(queue);
 }
 
 /* The values in `waits` were submitted before, so they are reached. */

@@ -5,6 +5,7 @@
 #define PLUGINS_TEMPLATE_TEMPLATE_PLUGIN_H
 
 #include <hal/plugin.h>
+#include <kit/host.h>
 #include <kit/interpret.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@ enum { TEMPLATE_SUBGROUP = 32 };
 #define TEMPLATE_MEMORY_BYTES (UINT64_C(1) << 30)
 
 struct hal_plugin_device {
+    const hal_host *host; /* of the instance; set by the kit */
     _Atomic uint64_t used; /* bytes allocated */
 };
 
@@ -26,15 +28,15 @@ struct hal_plugin_kernel {
 };
 
 struct hal_plugin_queue {
+    const hal_host *host; /* of the instance; set by the kit */
     _Atomic uint64_t reached;
 };
 
 /* status.c */
-void template_set_host(const hal_host *host);
-const hal_host *template_host(void);
 hal_status template_fail(hal_status status, const char *format, ...) HAL_PRINTF(2, 3);
 /* Zeroed host memory for an object; null after a failure with OUT_OF_MEMORY. */
 void *template_new(uint64_t bytes, const char *what);
+void template_release(void *memory);
 
 /* device.c */
 hal_status template_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "point.h"
 
+#include <kit/fill.h>
 #include <string.h>
 
 /* The state of recording one batch. */
@@ -144,6 +145,22 @@ static void record_copy(recording *r, const hal_command *command)
     }
 }
 
+/* A pattern of 8 or 16 bytes: the first 16 are copied from it, then what is filled is doubled. */
+static void record_wide_fill(recording *r, const hal_binding *target, const kit_fill *fill)
+{
+    const hal_plugin_memory *memory = target->memory;
+    uint64_t piece = 0, filled = sizeof fill->words;
+    filled = filled < target->length ? filled : target->length;
+    memcpy(piece_take(r, PIECE, &piece), fill->words, sizeof fill->words);
+    record_copy_bytes(r, r->slot->arguments, piece, memory, target->offset, filled);
+    while (filled < target->length) {
+        const uint64_t rest = target->length - filled, bytes = rest < filled ? rest : filled;
+        record_barrier(r, COPIES, COPIES);
+        record_copy_bytes(r, memory, target->offset, memory, target->offset + filled, bytes);
+        filled += bytes;
+    }
+}
+
 /* Fills whole words; the bytes before and after them are copied from the pattern. */
 static void record_fill(recording *r, const hal_command *command)
 {
@@ -153,10 +170,14 @@ static void record_fill(recording *r, const hal_command *command)
     if (target->length == 0) {
         return;
     }
+    const kit_fill fill = kit_fill_read(r->batch, command);
+    if (!kit_fill_is_word(&fill)) {
+        record_wide_fill(r, target, &fill);
+        return;
+    }
     uint64_t first = (begin + 3) / 4 * 4, last = end / 4 * 4, piece = 0;
     uint8_t bytes[8];
-    memcpy(bytes, &command->pattern, 4);
-    memcpy(bytes + 4, &command->pattern, 4);
+    memcpy(bytes, fill.words, 8);
     first = first < end ? first : end;
     last = last > first ? last : first;
     uint8_t *place = piece_take(r, PIECE, &piece);

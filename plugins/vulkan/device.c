@@ -58,7 +58,7 @@ static hal_status devices_list(void)
             continue;
         }
         snprintf(line, sizeof line, "%.127s cannot be used: %s", d->info.name, d->unusable);
-        kit_host()->log(HAL_LOG_INFO, line);
+        kit_log(HAL_LOG_INFO, line);
         snprintf(reasons + strlen(reasons), sizeof reasons - strlen(reasons), "%s%s",
                  reasons[0] ? "; " : ": ", line);
     }

@@ -19,6 +19,7 @@ typedef struct vulkan_device_queue {
 enum { VULKAN_LOST = 1, VULKAN_GIVEN_UP };
 
 struct hal_plugin_device {
+    const hal_host *host; /* of the instance; set by the kit */
     vulkan_description physical;
     const vulkan_instance *instance;
     VkDevice handle;

@@ -29,7 +29,7 @@ enum { CACHE_HEADER = 32 };
 static void dump_line(void *context, const char *text)
 {
     (void)context;
-    kit_host()->log(HAL_LOG_INFO, text);
+    kit_log(HAL_LOG_INFO, text);
 }
 
 /* A pipeline cache for one kernel, from the compile cache if it is there; null after a failure. */
@@ -38,7 +38,7 @@ static VkPipelineCache cache_load(hal_plugin_device *device, const uint64_t key[
     const hal_host *host = kit_host();
     void *data = NULL;
     uint64_t bytes = 0;
-    *loaded = host->cache_load(device->physical.info.id, key, &data, &bytes) == HAL_OK;
+    *loaded = host->cache_load(host, device->physical.info.id, key, &data, &bytes) == HAL_OK;
     const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = *loaded ? (size_t)bytes : 0,
                                             .pInitialData = data};
@@ -47,7 +47,7 @@ static VkPipelineCache cache_load(hal_plugin_device *device, const uint64_t key[
         cache = VK_NULL_HANDLE;
     }
     if (*loaded) {
-        host->release(data);
+        host->release(host, data);
     }
     return cache;
 }
@@ -87,7 +87,7 @@ static void cache_store(hal_plugin_device *device, const uint64_t key[2], VkPipe
     void *data = malloc(bytes);
     if (data &&
         device->vk.vkGetPipelineCacheData(device->handle, cache, &bytes, data) == VK_SUCCESS) {
-        (void)host->cache_store(device->physical.info.id, key, data, bytes); /* optional */
+        (void)host->cache_store(host, device->physical.info.id, key, data, bytes); /* optional */
     }
     free(data);
 }

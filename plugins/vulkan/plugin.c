@@ -6,7 +6,7 @@
 #include "send.h"
 #include "slot.h"
 
-#include <kit/query.h>
+#include <kit/plugin.h>
 
 /* Where the driver compiles a kernel at its first dispatch, that is now. */
 static hal_status kernel_warm(hal_plugin_device *device, hal_plugin_kernel **kernel)
@@ -46,29 +46,28 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     vulkan_queue_destroy(device, queue);
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+static kit_plugin plugin = {
+    .table = {.name = "vulkan",
+              .version = "0.1.0",
+              .device_close = vulkan_device_close,
+              .memory_allocate = vulkan_memory_allocate,
+              .memory_free = vulkan_memory_free,
+              .memory_map = vulkan_memory_map,
+              .kernel_create = kernel_create,
+              .kernel_destroy = vulkan_kernel_destroy,
+              .queue_create = vulkan_queue_create,
+              .queue_destroy = queue_destroy,
+              .submit = vulkan_queue_submit,
+              .wait = vulkan_queue_wait},
+    .enumerate = vulkan_enumerate,
+    .device_open = vulkan_device_open,
+    .memory_info = {.memory_info = vulkan_memory_info},
+    .timing = {.queue_elapsed = vulkan_queue_elapsed},
+    .native = {.formats = vulkan_kernel_formats, .kernel_create_native = kernel_create_native},
+};
+
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    static hal_plugin table = {
-        .size = sizeof(hal_plugin),
-        .abi = HAL_PLUGIN_ABI,
-        .name = "vulkan",
-        .version = "0.1.0",
-        .enumerate = vulkan_enumerate,
-        .device_open = vulkan_device_open,
-        .device_close = vulkan_device_close,
-        .memory_info = vulkan_memory_info,
-        .memory_allocate = vulkan_memory_allocate,
-        .memory_free = vulkan_memory_free,
-        .memory_map = vulkan_memory_map,
-        .kernel_create = kernel_create,
-        .kernel_destroy = vulkan_kernel_destroy,
-        .queue_create = vulkan_queue_create,
-        .queue_destroy = queue_destroy,
-        .submit = vulkan_queue_submit,
-        .wait = vulkan_queue_wait,
-        .queue_elapsed = vulkan_queue_elapsed,
-        .formats = vulkan_kernel_formats,
-        .kernel_create_native = kernel_create_native,
-    };
-    return kit_plugin_query(&table, host_abi, host, kit_set_host);
+    return kit_plugin_create(&plugin, host_abi, host, instance);
 }

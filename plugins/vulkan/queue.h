@@ -30,6 +30,7 @@ typedef struct vulkan_helper {
 } vulkan_helper;
 
 struct hal_plugin_queue {
+    const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_device *device;
     vulkan_device_queue *device_queue;
     VkSemaphore timeline;

@@ -188,11 +188,12 @@ static hal_status send_up_to(hal_plugin_queue *queue, uint64_t value)
 
 static void helper_look(hal_plugin_queue *queue)
 {
-    const hal_host *host = kit_host();
+    const hal_host *host = queue->host;
     pthread_rwlock_rdlock(&exit_lock);
     if (!exiting && send_due(queue) != HAL_OK) {
-        host->queue_failed(queue, "the driver refused batches that had been accepted; open the "
-                                  "device again");
+        host->queue_failed(host, queue,
+                           "the driver refused batches that had been accepted; open the device "
+                           "again");
     }
     pthread_rwlock_unlock(&exit_lock);
 }

@@ -3,12 +3,10 @@
  * have to count with them all the same. */
 #include "wrap.h"
 
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
-
-static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate(hal_plugin_instance *instance, hal_device_info *infos,
+                  uint32_t capacity, uint32_t *count)
 {
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
     for (uint32_t i = 0; status == HAL_OK && i < *count && i < capacity; i++) {
         hal_device_info *info = &infos[i];
 #ifdef MOST
@@ -38,11 +36,12 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     return status;
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    wrap_table *table = wrap_open(WRAP_TARGET, host_abi, host, instance);
     if (table) {
         table->enumerate = enumerate;
     }
-    return table;
+    return wrap_plugin(table);
 }

@@ -100,7 +100,7 @@ cat >"$scratch/alone.c" <<'C'
 int uses(const hal_plugin *table, const hal_ir_kernel *kernel, hal_type type);
 int uses(const hal_plugin *table, const hal_ir_kernel *kernel, hal_type type)
 {
-    return HAL_PLUGIN_HAS(table, gemm) && hal_ir_group_items(kernel) > 0 &&
+    return HAL_PLUGIN_HAS(table, query_extension) && hal_ir_group_items(kernel) > 0 &&
            (HAL_TYPE_BIT(type) & HAL_TYPE_BIT(hal_type_of_value(type))) != 0;
 }
 C
@@ -119,6 +119,9 @@ noticed "a hole" 's/uint8_t reserved\[2\];/uint8_t reserved[1];/'
 noticed "two entries that changed places" \
     's/\(\*kernel_destroy\)/(*other)/; s/\(\*queue_destroy\)/(*kernel_destroy)/; s/\*other/*queue_destroy/'
 noticed "another signature" 's/hal_status \(\*wait\)\(hal_plugin_queue \*queue, /&uint32_t more, /'
+noticed "an entry of an extension in another place" \
+    's/^    const char \*formats;$/    void *more;\n&/'
+noticed "another name of an extension" 's/"hal.timing"/"hal.timings"/'
 noticed "another number of an opcode" 's/X\(XOR, 34,/X(XOR, 39,/'
 noticed "another number of a type" 's/X\(F64, 13,/X(F64, 14,/'
 noticed "an opcode of a later minor" 's/X\(ADD, 16, 0,/X(ADD, 16, 99,/'

@@ -4,6 +4,8 @@
  *     abi_host_0 PLUGIN.so   each device of the plugin
  *
  * Everything that it passes ends at a page that cannot be read. Status 77: there is no device. */
+#include "../plugins/open.h"
+
 #include <hal/plugin.h>
 
 #include <dlfcn.h>
@@ -18,31 +20,42 @@
 #define GROUP 64u
 #define BYTES (ITEMS * sizeof(int32_t))
 
-static const hal_plugin *plugin;
+static hal_plugin_entries entries;
+static const hal_plugin_entries *plugin;
 static char sentence[1024];
 
-static void *allocate(uint64_t bytes, uint64_t alignment)
+static void host_free(const hal_host *host, void *memory)
 {
+    (void)host;
+    free(memory);
+}
+
+static void *allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
+{
+    (void)host;
     void *memory = NULL;
     const uint64_t least = alignment < sizeof(void *) ? sizeof(void *) : alignment;
     return posix_memalign(&memory, least, bytes ? bytes : 1) == 0 ? memory : NULL;
 }
 
-static void log_line(uint32_t level, const char *message)
+static void log_line(const hal_host *host, uint32_t level, const char *message)
 {
+    (void)host;
     (void)level;
     fprintf(stderr, "%s\n", message);
 }
 
-static hal_status fail(hal_status status, const char *message)
+static hal_status fail(const hal_host *host, hal_status status, const char *message)
 {
+    (void)host;
     snprintf(sentence, sizeof sentence, "%s", message);
     return status;
 }
 
-static hal_status cache_load(const char *device_id, const uint64_t key[2], void **data,
-                             uint64_t *bytes)
+static hal_status cache_load(const hal_host *host, const char *device_id, const uint64_t key[2],
+                             void **data, uint64_t *bytes)
 {
+    (void)host;
     (void)device_id;
     (void)key;
     *data = NULL;
@@ -50,9 +63,10 @@ static hal_status cache_load(const char *device_id, const uint64_t key[2], void 
     return HAL_ERROR_NOT_FOUND;
 }
 
-static hal_status cache_store(const char *device_id, const uint64_t key[2], const void *data,
-                              uint64_t bytes)
+static hal_status cache_store(const hal_host *host, const char *device_id, const uint64_t key[2],
+                              const void *data, uint64_t bytes)
 {
+    (void)host;
     (void)device_id;
     (void)key;
     (void)data;
@@ -60,19 +74,22 @@ static hal_status cache_store(const char *device_id, const uint64_t key[2], cons
     return HAL_OK;
 }
 
-static void report(const char *message)
+static void report(const hal_host *host, const char *message)
 {
+    (void)host;
     fprintf(stderr, "%s\n", message);
 }
 
-static void queue_reached(hal_plugin_queue *queue, uint64_t value)
+static void queue_reached(const hal_host *host, hal_plugin_queue *queue, uint64_t value)
 {
+    (void)host;
     (void)queue;
     (void)value;
 }
 
-static void queue_failed(hal_plugin_queue *queue, const char *message)
+static void queue_failed(const hal_host *host, hal_plugin_queue *queue, const char *message)
 {
+    (void)host;
     (void)queue;
     snprintf(sentence, sizeof sentence, "%s", message);
 }
@@ -191,19 +208,20 @@ static void run(hal_plugin_device *device)
          .flags = HAL_COMMAND_BARRIER,
          .binding_count = 1,
          .binding_first = 4,
-         .pattern = 0x01020304},
+         .scalar_bytes = sizeof(uint32_t),
+         .scalar_first = 8},
         {.kind = HAL_COMMAND_COPY, .binding_count = 2, .binding_first = 5},
     };
-    const int32_t addend[2] = {7}; /* a multiple of 8 bytes */
+    const int32_t scalars[4] = {7, 0, 0x01020304, 0}; /* the addend, the pattern */
     hal_batch batch = {.size = sizeof batch,
                        .command_count = 3,
                        .binding_count = sizeof bindings / sizeof *bindings,
-                       .scalar_bytes = sizeof addend,
+                       .scalar_bytes = sizeof scalars,
                        .commands = at_the_edge(commands, sizeof commands),
                        .bindings = at_the_edge(bindings, sizeof bindings),
-                       .scalars = at_the_edge(addend, sizeof addend)};
+                       .scalars = at_the_edge(scalars, sizeof scalars)};
     does(plugin->submit(queues[0], at_the_edge(&batch, sizeof batch), NULL, 0, 1), "submit");
-    const hal_plugin_wait after = {queues[0], 1};
+    const hal_plugin_wait after = {.queue = queues[0], .value = 1};
     batch.command_count = 1;
     batch.commands = at_the_edge(&commands[3], sizeof *commands);
     does(plugin->submit(queues[1], at_the_edge(&batch, sizeof batch),
@@ -231,7 +249,7 @@ int main(int argc, char **argv)
     const hal_host services = {.size = (uint32_t)host_bytes,
                                .abi = host_abi,
                                .allocate = allocate,
-                               .release = free,
+                               .release = host_free,
                                .log = log_line,
                                .fail = fail,
                                .cache_load = cache_load,
@@ -240,19 +258,21 @@ int main(int argc, char **argv)
                                .queue_reached = queue_reached,
                                .queue_failed = queue_failed};
     void *library = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    hal_plugin_query_function query = NULL;
+    hal_plugin_create_function create = NULL;
     if (library) {
-        *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+        *(void **)&create = dlsym(library, HAL_PLUGIN_CREATE_SYMBOL);
     }
-    expect(query != NULL, "usage: abi_host_0 PLUGIN.so");
-    plugin = query(host_abi, at_the_edge(&services, host_bytes));
-    expect(plugin && plugin->abi >> 16 == HAL_PLUGIN_ABI_MAJOR && plugin->size >= sizeof *plugin,
-           "hal_plugin_query");
+    expect(create != NULL, "usage: abi_host_0 PLUGIN.so");
+    expect(plugin_create(&entries, create, at_the_edge(&services, host_bytes)),
+           "hal_plugin_create");
+    plugin = &entries;
+    expect(plugin->abi >> 16 == HAL_PLUGIN_ABI_MAJOR && plugin->size >= sizeof(hal_plugin),
+           "the table");
 
     enum { ROOM = 16 };
     static char records[ROOM * HAL_DEVICE_INFO_MAX_BYTES];
     uint32_t count = 0;
-    const hal_status status = plugin->enumerate((hal_device_info *)(void *)records, ROOM, &count);
+    const hal_status status = plugin_list(plugin, (hal_device_info *)(void *)records, ROOM, &count);
     if (status != HAL_OK || count == 0) {
         printf("%s: no device: %s\n", plugin->name, sentence);
         return 77;
@@ -264,7 +284,7 @@ int main(int argc, char **argv)
         memcpy(&info, records + (size_t)i * stride, sizeof info);
         expect(stride >= sizeof info && info.max_group_items >= GROUP, "the device's record");
         hal_plugin_device *device = NULL;
-        does(plugin->device_open(i, &device), "device_open");
+        does(plugin_open(plugin, i, &device), "device_open");
         run(device);
         plugin->device_close(device);
         printf("%s:%u, %s: works with a host of minor 0\n", plugin->name, i, info.name);

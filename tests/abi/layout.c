@@ -183,6 +183,8 @@ VALUE(HAL_FEATURE_MAP_DEVICE, 4)
 VALUE(HAL_FEATURE_TIMESTAMPS, 8)
 VALUE(HAL_FEATURE_FAST_MATH, 16)
 VALUE(HAL_FEATURE_ZERO_COPY, 32)
+VALUE(HAL_FEATURE_INDIRECT, 64)
+VALUE(HAL_FEATURE_FILL_PATTERNS, 128)
 VALUE(HAL_DEVICE_INFO_MAX_BYTES, 2048)
 
 SIZE(hal_device_info, 472)
@@ -227,7 +229,9 @@ VALUE(HAL_COMMAND_DISPATCH, 0)
 VALUE(HAL_COMMAND_COPY, 1)
 VALUE(HAL_COMMAND_FILL, 2)
 VALUE(HAL_COMMAND_COLLECTIVE, 3)
+VALUE(HAL_COMMAND_COPY_ROWS, 4)
 VALUE(HAL_COMMAND_BARRIER, 1)
+VALUE(HAL_COMMAND_INDIRECT, 2)
 VALUE(HAL_BATCH_UNTIMED, 1)
 
 SIZE(hal_binding, 32)
@@ -237,7 +241,7 @@ FIELD(hal_binding, length, uint64_t, 16)
 FIELD(hal_binding, access, uint32_t, 24)
 FIELD(hal_binding, reserved, uint32_t, 28)
 
-SIZE(hal_command, 40)
+SIZE(hal_command, 48)
 FIELD(hal_command, kind, uint16_t, 0)
 FIELD(hal_command, flags, uint16_t, 2)
 FIELD(hal_command, binding_count, uint16_t, 4)
@@ -245,8 +249,18 @@ FIELD(hal_command, scalar_bytes, uint16_t, 6)
 FIELD(hal_command, binding_first, uint32_t, 8)
 FIELD(hal_command, scalar_first, uint32_t, 12)
 ARRAY(hal_command, grid, uint32_t, 3, 16)
-FIELD(hal_command, pattern, uint32_t, 28)
+FIELD(hal_command, reserved, uint32_t, 28)
 FIELD(hal_command, kernel, hal_plugin_kernel *, 32)
+ARRAY(hal_command, reserved_words, uint64_t, 1, 40)
+
+SIZE(hal_plugin_copy_rows, 48)
+FIELD(hal_plugin_copy_rows, row_bytes, uint64_t, 0)
+FIELD(hal_plugin_copy_rows, source_pitch, uint64_t, 8)
+FIELD(hal_plugin_copy_rows, target_pitch, uint64_t, 16)
+FIELD(hal_plugin_copy_rows, source_slice, uint64_t, 24)
+FIELD(hal_plugin_copy_rows, target_slice, uint64_t, 32)
+FIELD(hal_plugin_copy_rows, rows, uint32_t, 40)
+FIELD(hal_plugin_copy_rows, slices, uint32_t, 44)
 
 SIZE(hal_batch, 48)
 FIELD(hal_batch, size, uint32_t, 0)
@@ -259,9 +273,14 @@ FIELD(hal_batch, scalars, const uint8_t *, 32)
 FIELD(hal_batch, flags, uint32_t, 40)
 FIELD(hal_batch, reserved, uint32_t, 44)
 
-SIZE(hal_plugin_wait, 16)
+VALUE(HAL_WAIT_QUEUE, 0)
+VALUE(HAL_WAIT_FENCE, 1)
+SIZE(hal_plugin_wait, 32)
 FIELD(hal_plugin_wait, queue, hal_plugin_queue *, 0)
 FIELD(hal_plugin_wait, value, uint64_t, 8)
+FIELD(hal_plugin_wait, fence, hal_plugin_fence *, 16)
+FIELD(hal_plugin_wait, kind, uint32_t, 24)
+FIELD(hal_plugin_wait, reserved, uint32_t, 28)
 
 SIZE(hal_plugin_collective, 32)
 FIELD(hal_plugin_collective, comm, hal_plugin_comm *, 0)
@@ -347,65 +366,114 @@ VALUE(HAL_HOST_VALIDATE, 1)
 SIZE(hal_host, 88)
 FIELD(hal_host, size, uint32_t, 0)
 FIELD(hal_host, abi, uint32_t, 4)
-ENTRY(hal_host, allocate, 8, void *, (uint64_t, uint64_t))
-ENTRY(hal_host, release, 16, void, (void *))
-ENTRY(hal_host, log, 24, void, (uint32_t, const char *))
-ENTRY(hal_host, fail, 32, hal_status, (hal_status, const char *))
-ENTRY(hal_host, cache_load, 40, hal_status, (const char *, const uint64_t [2], void **, uint64_t *))
+ENTRY(hal_host, allocate, 8, void *, (const hal_host *, uint64_t, uint64_t))
+ENTRY(hal_host, release, 16, void, (const hal_host *, void *))
+ENTRY(hal_host, log, 24, void, (const hal_host *, uint32_t, const char *))
+ENTRY(hal_host, fail, 32, hal_status, (const hal_host *, hal_status, const char *))
+ENTRY(hal_host, cache_load, 40, hal_status,
+      (const hal_host *, const char *, const uint64_t [2], void **, uint64_t *))
 ENTRY(hal_host, cache_store, 48, hal_status,
-      (const char *, const uint64_t [2], const void *, uint64_t))
+      (const hal_host *, const char *, const uint64_t [2], const void *, uint64_t))
 FIELD(hal_host, flags, uint32_t, 56)
 FIELD(hal_host, reserved, uint32_t, 60)
-ENTRY(hal_host, report, 64, void, (const char *))
-ENTRY(hal_host, queue_reached, 72, void, (hal_plugin_queue *, uint64_t))
-ENTRY(hal_host, queue_failed, 80, void, (hal_plugin_queue *, const char *))
+ENTRY(hal_host, report, 64, void, (const hal_host *, const char *))
+ENTRY(hal_host, queue_reached, 72, void, (const hal_host *, hal_plugin_queue *, uint64_t))
+ENTRY(hal_host, queue_failed, 80, void, (const hal_host *, hal_plugin_queue *, const char *))
 
-SIZE(hal_plugin, 256)
+SIZE(hal_plugin, 152)
 FIELD(hal_plugin, size, uint32_t, 0)
 FIELD(hal_plugin, abi, uint32_t, 4)
 FIELD(hal_plugin, name, const char *, 8)
 FIELD(hal_plugin, version, const char *, 16)
 FIELD(hal_plugin, build_id, const char *, 24)
-ENTRY(hal_plugin, enumerate, 32, hal_status, (hal_device_info *, uint32_t, uint32_t *))
-ENTRY(hal_plugin, device_open, 40, hal_status, (uint32_t, hal_plugin_device **))
-ENTRY(hal_plugin, device_close, 48, void, (hal_plugin_device *))
-ENTRY(hal_plugin, memory_info, 56, hal_status, (hal_plugin_device *, uint64_t *, uint64_t *))
-ENTRY(hal_plugin, memory_allocate, 64, hal_status,
+FIELD(hal_plugin, ir_version, uint32_t, 32)
+FIELD(hal_plugin, reserved, uint32_t, 36)
+ENTRY(hal_plugin, instance_destroy, 40, void, (hal_plugin_instance *))
+ENTRY(hal_plugin, enumerate, 48, hal_status,
+      (hal_plugin_instance *, hal_device_info *, uint32_t, uint32_t *))
+ENTRY(hal_plugin, device_open, 56, hal_status,
+      (hal_plugin_instance *, const char *, hal_plugin_device **))
+ENTRY(hal_plugin, device_close, 64, void, (hal_plugin_device *))
+ENTRY(hal_plugin, memory_allocate, 72, hal_status,
       (hal_plugin_device *, uint32_t, uint64_t, hal_plugin_memory **))
-ENTRY(hal_plugin, memory_free, 72, void, (hal_plugin_device *, hal_plugin_memory *))
-ENTRY(hal_plugin, memory_map, 80, hal_status, (hal_plugin_device *, hal_plugin_memory *, void **))
-ENTRY(hal_plugin, kernel_create, 88, hal_status,
+ENTRY(hal_plugin, memory_free, 80, void, (hal_plugin_device *, hal_plugin_memory *))
+ENTRY(hal_plugin, memory_map, 88, hal_status, (hal_plugin_device *, hal_plugin_memory *, void **))
+ENTRY(hal_plugin, kernel_create, 96, hal_status,
       (hal_plugin_device *, const hal_ir_kernel *, hal_plugin_kernel **))
-ENTRY(hal_plugin, kernel_destroy, 96, void, (hal_plugin_device *, hal_plugin_kernel *))
-ENTRY(hal_plugin, queue_create, 104, hal_status, (hal_plugin_device *, hal_plugin_queue **))
-ENTRY(hal_plugin, queue_destroy, 112, void, (hal_plugin_device *, hal_plugin_queue *))
-ENTRY(hal_plugin, submit, 120, hal_status,
+ENTRY(hal_plugin, kernel_destroy, 104, void, (hal_plugin_device *, hal_plugin_kernel *))
+ENTRY(hal_plugin, queue_create, 112, hal_status, (hal_plugin_device *, hal_plugin_queue **))
+ENTRY(hal_plugin, queue_destroy, 120, void, (hal_plugin_device *, hal_plugin_queue *))
+ENTRY(hal_plugin, submit, 128, hal_status,
       (hal_plugin_queue *, const hal_batch *, const hal_plugin_wait *, uint32_t, uint64_t))
-ENTRY(hal_plugin, wait, 128, hal_status, (hal_plugin_queue *, uint64_t, uint64_t))
-ENTRY(hal_plugin, queue_elapsed, 136, hal_status,
+ENTRY(hal_plugin, wait, 136, hal_status, (hal_plugin_queue *, uint64_t, uint64_t))
+ENTRY(hal_plugin, query_extension, 144, const void *,
+      (hal_plugin_instance *, const char *, uint32_t))
+
+/* ---- Extensions ---- */
+VALUE(HAL_EXTENSION_VERSION(1, 2), 0x10002u)
+VALUE(sizeof HAL_EXTENSION_MEMORY_INFO, sizeof "hal.memory_info")
+VALUE(sizeof HAL_EXTENSION_COHERENCE, sizeof "hal.coherence")
+VALUE(sizeof HAL_EXTENSION_TIMING, sizeof "hal.timing")
+VALUE(sizeof HAL_EXTENSION_NATIVE, sizeof "hal.native")
+VALUE(sizeof HAL_EXTENSION_GEMM, sizeof "hal.gemm")
+VALUE(sizeof HAL_EXTENSION_PEERS, sizeof "hal.peers")
+VALUE(sizeof HAL_EXTENSION_HOST_COPY, sizeof "hal.host_copy")
+VALUE(sizeof HAL_EXTENSION_COLLECTIVES, sizeof "hal.collectives")
+
+SIZE(hal_extension_memory_info, 16)
+FIELD(hal_extension_memory_info, size, uint32_t, 0)
+FIELD(hal_extension_memory_info, version, uint32_t, 4)
+ENTRY(hal_extension_memory_info, memory_info, 8, hal_status,
+      (hal_plugin_device *, uint64_t *, uint64_t *))
+SIZE(hal_extension_coherence, 24)
+FIELD(hal_extension_coherence, size, uint32_t, 0)
+FIELD(hal_extension_coherence, version, uint32_t, 4)
+ENTRY(hal_extension_coherence, memory_flush, 8, hal_status,
+      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
+ENTRY(hal_extension_coherence, memory_invalidate, 16, hal_status,
+      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
+SIZE(hal_extension_timing, 16)
+FIELD(hal_extension_timing, size, uint32_t, 0)
+FIELD(hal_extension_timing, version, uint32_t, 4)
+ENTRY(hal_extension_timing, queue_elapsed, 8, hal_status,
       (hal_plugin_queue *, uint64_t, uint64_t, uint64_t *))
-FIELD(hal_plugin, formats, const char *, 144)
-ENTRY(hal_plugin, kernel_create_native, 152, hal_status,
+SIZE(hal_extension_native, 24)
+FIELD(hal_extension_native, size, uint32_t, 0)
+FIELD(hal_extension_native, version, uint32_t, 4)
+FIELD(hal_extension_native, formats, const char *, 8)
+ENTRY(hal_extension_native, kernel_create_native, 16, hal_status,
       (hal_plugin_device *, const char *, const void *, uint64_t, const char *,
        const hal_ir_kernel *, hal_plugin_kernel **))
-ENTRY(hal_plugin, gemm, 160, hal_status,
+SIZE(hal_extension_gemm, 24)
+FIELD(hal_extension_gemm, size, uint32_t, 0)
+FIELD(hal_extension_gemm, version, uint32_t, 4)
+ENTRY(hal_extension_gemm, gemm, 8, hal_status,
       (hal_plugin_device *, const hal_gemm_description *, hal_plugin_kernel **, uint64_t *))
-ENTRY(hal_plugin, device_can_access_peer, 168, uint32_t, (hal_plugin_device *, hal_plugin_device *))
-ENTRY(hal_plugin, memory_flush, 176, hal_status,
-      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
-ENTRY(hal_plugin, memory_invalidate, 184, hal_status,
-      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
-ENTRY(hal_plugin, comm_backend, 192, hal_status, (hal_plugin_comm_backend *))
-ENTRY(hal_plugin, comm_id, 200, hal_status, (hal_plugin_comm_id *))
-ENTRY(hal_plugin, comm_create, 208, hal_status,
-      (hal_plugin_device *, const hal_plugin_comm_id *, uint32_t, uint32_t, hal_plugin_comm **))
-ENTRY(hal_plugin, comm_poll, 216, hal_status, (hal_plugin_comm *))
-ENTRY(hal_plugin, comm_abort, 224, void, (hal_plugin_comm *))
-ENTRY(hal_plugin, comm_destroy, 232, void, (hal_plugin_comm *))
-ENTRY(hal_plugin, host_copy, 240, void, (hal_plugin_device *, void *, const void *, uint64_t))
-ENTRY(hal_plugin, gemm_estimate, 248, hal_status,
+ENTRY(hal_extension_gemm, gemm_estimate, 16, hal_status,
       (hal_plugin_device *, const hal_gemm_description *, double, double *))
+SIZE(hal_extension_peers, 16)
+FIELD(hal_extension_peers, size, uint32_t, 0)
+FIELD(hal_extension_peers, version, uint32_t, 4)
+ENTRY(hal_extension_peers, device_can_access_peer, 8, uint32_t,
+      (hal_plugin_device *, hal_plugin_device *))
+SIZE(hal_extension_host_copy, 16)
+FIELD(hal_extension_host_copy, size, uint32_t, 0)
+FIELD(hal_extension_host_copy, version, uint32_t, 4)
+ENTRY(hal_extension_host_copy, host_copy, 8, void,
+      (hal_plugin_device *, void *, const void *, uint64_t))
+SIZE(hal_extension_collectives, 56)
+FIELD(hal_extension_collectives, size, uint32_t, 0)
+FIELD(hal_extension_collectives, version, uint32_t, 4)
+ENTRY(hal_extension_collectives, comm_backend, 8, hal_status,
+      (hal_plugin_instance *, hal_plugin_comm_backend *))
+ENTRY(hal_extension_collectives, comm_id, 16, hal_status,
+      (hal_plugin_instance *, hal_plugin_comm_id *))
+ENTRY(hal_extension_collectives, comm_create, 24, hal_status,
+      (hal_plugin_device *, const hal_plugin_comm_id *, uint32_t, uint32_t, hal_plugin_comm **))
+ENTRY(hal_extension_collectives, comm_poll, 32, hal_status, (hal_plugin_comm *))
+ENTRY(hal_extension_collectives, comm_abort, 40, void, (hal_plugin_comm *))
+ENTRY(hal_extension_collectives, comm_destroy, 48, void, (hal_plugin_comm *))
 
-typedef const hal_plugin *query(uint32_t, const hal_host *);
-SAME(hal_plugin_query_function, query *)
-VALUE(sizeof HAL_PLUGIN_QUERY_SYMBOL, sizeof "hal_plugin_query")
+typedef const hal_plugin *create(uint32_t, const hal_host *, hal_plugin_instance **);
+SAME(hal_plugin_create_function, create *)
+VALUE(sizeof HAL_PLUGIN_CREATE_SYMBOL, sizeof "hal_plugin_create")

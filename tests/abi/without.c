@@ -2,16 +2,14 @@
  * who asks for what is required may notice. */
 #include "wrap.h"
 
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
-
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    wrap_table *table = wrap_open(WRAP_TARGET, host_abi, host, instance);
     if (!table || !table->WITHOUT) {
-        host->log(HAL_LOG_ERROR, "the plugin inside has no such entry to leave out");
+        host->log(host, HAL_LOG_ERROR, "the plugin inside has no such entry to leave out");
         return NULL;
     }
     table->WITHOUT = NULL;
-    return table;
+    return wrap_plugin(table);
 }

@@ -50,7 +50,7 @@ says "no case has this name"
 run 2 --plugin no_such.so
 says "no_such.so: No such file"
 run 1 --plugin "$plugins/no_symbol/hal_no_symbol.so"
-says "hal_plugin_query"
+says "hal_plugin_create"
 
 # A plugin that is rude before it can be asked anything.
 run 1 --plugin "$plugins/rude/hal_hangs.so" --timeout 1

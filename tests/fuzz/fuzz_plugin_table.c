@@ -64,8 +64,10 @@ static void *entry_of(void)
     return &place;
 }
 
-static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate(hal_plugin_instance *instance, hal_device_info *infos,
+                            uint32_t capacity, uint32_t *count)
 {
+    (void)instance;
     const uint32_t stride = answered.stride < STRIDE_MOST ? answered.stride : STRIDE_MOST;
     answered.info.size = answered.stride;
     *count = answered.count;
@@ -87,7 +89,7 @@ static void next_text(source *from, char text[TEXT_BYTES])
 }
 
 /* A table with memory of its stated size and with or without each entry. */
-static hal_plugin *make_table(source *from, char texts[4][TEXT_BYTES])
+static hal_plugin *make_table(source *from, char texts[3][TEXT_BYTES])
 {
     static const uint32_t versions[] = {HAL_PLUGIN_ABI,           HAL_PLUGIN_ABI + 1, 0, UINT32_MAX,
                                         HAL_PLUGIN_ABI + 0x10000, HAL_PLUGIN_ABI - 1};
@@ -96,19 +98,19 @@ static hal_plugin *make_table(source *from, char texts[4][TEXT_BYTES])
     hal_plugin whole = {.size = bytes, .abi = versions[choice / 4 % 4 ? 0 : choice / 16 % 6]};
     void *const entry = entry_of();
     char *words = (char *)&whole;
-    for (uint32_t at = offsetof(hal_plugin, enumerate); at + sizeof entry <= sizeof whole;
+    for (uint32_t at = offsetof(hal_plugin, instance_destroy); at + sizeof entry <= sizeof whole;
          at += sizeof entry) {
         memcpy(words + at, &entry, sizeof entry);
     }
-    whole.formats = NULL;
+    whole.query_extension = NULL;
+    whole.ir_version = next(from) % 8 ? HAL_IR_VERSION : 0;
     for (uint32_t holes = next(from) % 4; holes > 0; holes--) {
         const uint32_t at = next(from) % (sizeof whole / sizeof entry - 1) + 1;
         memset(words + at * sizeof entry, 0, sizeof entry);
     }
-    hal_status (*const asked)(hal_device_info *, uint32_t, uint32_t *) = enumerate;
-    whole.enumerate = whole.enumerate ? asked : NULL;
-    const char **const places[4] = {&whole.name, &whole.version, &whole.build_id, &whole.formats};
-    for (int i = 0; i < 4; i++) {
+    whole.enumerate = whole.enumerate ? enumerate : NULL;
+    const char **const places[3] = {&whole.name, &whole.version, &whole.build_id};
+    for (int i = 0; i < 3; i++) {
         const uint32_t how = next(from);
         snprintf(texts[i], TEXT_BYTES, "fuzzed");
         if (how % 4 == 0) {
@@ -181,8 +183,11 @@ static void describe(source *from)
     change_info(from, &answered.info);
 }
 
-static const hal_plugin *query(uint32_t host_abi, const hal_host *host)
+static const hal_plugin *query(uint32_t host_abi, const hal_host *host,
+                               hal_plugin_instance **instance)
 {
+    static char place;
+    *instance = (hal_plugin_instance *)(void *)&place;
     must(host && host->size == sizeof *host);
     return host_abi == HAL_PLUGIN_ABI ? table : older;
 }
@@ -207,6 +212,7 @@ static int take(source *from)
         must(status > HAL_OK && status < HAL_STATUS_COUNT);
     }
     free(module->infos);
+    free(module->extensions);
     free(module->message);
     free(module->path);
     free(module);
@@ -282,7 +288,7 @@ static void work(const hal_device_info *info, uint32_t what)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     source from = {data, data + size};
-    char texts[4][TEXT_BYTES];
+    char texts[3][TEXT_BYTES];
     find_mock();
     hal_plugin *made = make_table(&from, texts);
     describe(&from);

@@ -10,7 +10,7 @@
 void *language_metal(const hal_ir_kernel *kernel, size_t *length, char *message, size_t bytes)
 {
     kit_text text = {.host = &language_host};
-    kit_set_host(&language_host);
+    kit_host_enter(&language_host);
     const hal_status status = metal_lower(kernel, 0, &text);
     if (status != HAL_OK) {
         snprintf(message, bytes, "%s", language_message);

@@ -10,7 +10,7 @@ void *language_opencl(const hal_ir_kernel *kernel, size_t *length, char *message
 {
     const opencl_card card = {.info = {.subgroup_width = OPENCL_SUBGROUP_WIDTH}};
     kit_text text = {.host = &language_host};
-    kit_set_host(&language_host);
+    kit_host_enter(&language_host);
     const hal_status status = opencl_lower(&card, kernel, false, &text);
     if (status != HAL_OK) {
         snprintf(message, bytes, "%s", language_message);

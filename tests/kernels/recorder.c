@@ -24,7 +24,8 @@ struct hal_plugin_queue {
 };
 
 extern EXPORT recorder_state recorder_state_of_plugin;
-EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
+EXPORT const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                           hal_plugin_instance **instance);
 
 recorder_state recorder_state_of_plugin;
 static const hal_host *services;
@@ -32,12 +33,12 @@ static const hal_host *services;
 #define EVERY_TYPE 0x3ffeu
 #define EXACT (HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS)
 
-#define GPU(words)                                                                                 \
-    .size = sizeof(hal_device_info), .kind = HAL_DEVICE_DISCRETE, .name = words,                   \
-    .id = "recorder-" words, .driver = "recorder 1", .architecture = words,                        \
-    .memory_bytes = UINT64_C(1) << 40, .max_allocation = UINT64_C(1) << 38,                        \
-    .max_binding = UINT64_C(1) << 38, .binding_alignment = 16, .compute_units = 32,                \
-    .max_grid = {0x7fffffff, 65535, 65535}, .max_bindings = HAL_IR_MAX_BINDINGS,                   \
+#define GPU(words)                                                                  \
+    .size = sizeof(hal_device_info), .kind = HAL_DEVICE_DISCRETE, .name = words,    \
+    .id = "recorder-" words, .driver = "recorder 1", .architecture = words,         \
+    .memory_bytes = UINT64_C(1) << 40, .max_allocation = UINT64_C(1) << 38,         \
+    .max_binding = UINT64_C(1) << 38, .binding_alignment = 16, .compute_units = 32, \
+    .max_grid = {0x7fffffff, 65535, 65535}, .max_bindings = HAL_IR_MAX_BINDINGS,    \
     .max_vector_bytes = 16, .storage_types = EVERY_TYPE, .max_queues = 4
 
 /* With everything; without subgroups and doubles; the same with subgroups of 16; with subgroups;
@@ -48,13 +49,12 @@ static const hal_device_info infos[] = {
      .shared_bytes = 48 << 10, .preferred_group = 256, .arithmetic_types = EVERY_TYPE,
      .exactness = EXACT, .features = HAL_FEATURE_ATOMIC_64},
     {GPU("single"), .max_group_items = 512, .max_group_size = {512, 512, 512},
-     .shared_bytes = 64 << 10, .preferred_group = 256,
-     .item_register_bytes = 512,
+     .shared_bytes = 64 << 10, .preferred_group = 256, .item_register_bytes = 512,
      .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64), .exactness = EXACT},
     {GPU("narrow"), .max_group_items = 512, .max_group_size = {512, 512, 512},
      .shared_bytes = 64 << 10, .preferred_group = 256, .subgroup_width = 16,
-     .item_register_bytes = 512,
-     .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64), .exactness = EXACT},
+     .item_register_bytes = 512, .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64),
+     .exactness = EXACT},
     {GPU("subgroups"), .max_group_items = 1024, .max_group_size = {1024, 1024, 64},
      .shared_bytes = 48 << 10, .preferred_group = 256, .subgroup_width = 32,
      .arithmetic_types = EVERY_TYPE, .exactness = EXACT, .features = HAL_FEATURE_ATOMIC_64},
@@ -65,19 +65,21 @@ static const hal_device_info infos[] = {
      .shared_bytes = 227 << 10, .preferred_group = 256, .subgroup_width = 32,
      .arithmetic_types = EVERY_TYPE, .exactness = EXACT,
      .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_FAST_MATH,
-     .matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
-                     HAL_TYPE_BIT(HAL_TYPE_F32)},
+     .matrix_types =
+         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)},
     {GPU("matrices"), .max_group_items = 1024, .max_group_size = {1024, 1024, 1024},
      .shared_bytes = 32 << 10, .preferred_group = 256, .subgroup_width = 32,
      .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64),
      .exactness = EXACT & ~(uint32_t)HAL_EXACT_DENORMALS,
-     .matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
-                     HAL_TYPE_BIT(HAL_TYPE_F32)},
+     .matrix_types =
+         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)},
 };
 enum { INFOS = sizeof infos / sizeof infos[0] };
 
-static hal_status enumerate(hal_device_info *written, uint32_t capacity, uint32_t *count)
+static hal_status enumerate(hal_plugin_instance *instance, hal_device_info *written,
+                            uint32_t capacity, uint32_t *count)
 {
+    (void)instance;
     memcpy(written, infos, sizeof infos[0] * (capacity < INFOS ? capacity : INFOS));
     *count = INFOS;
     return HAL_OK;
@@ -85,12 +87,15 @@ static hal_status enumerate(hal_device_info *written, uint32_t capacity, uint32_
 
 static hal_status out_of_memory(void)
 {
-    return services->fail(HAL_ERROR_OUT_OF_MEMORY, "the host has no memory for the recorder");
+    return services->fail(services, HAL_ERROR_OUT_OF_MEMORY,
+                          "the host has no memory for the recorder");
 }
 
-static hal_status device_open(uint32_t index, hal_plugin_device **device)
+static hal_status device_open(hal_plugin_instance *instance, const char *id,
+                              hal_plugin_device **device)
 {
-    (void)index;
+    (void)instance;
+    (void)id;
     *device = malloc(sizeof **device);
     return *device ? HAL_OK : out_of_memory();
 }
@@ -106,7 +111,7 @@ static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     (void)device;
     hal_plugin_memory *made = calloc(1, sizeof *made);
     if (made && kind != HAL_MEMORY_DEVICE) {
-        made->mapped = services->allocate(bytes, 256);
+        made->mapped = services->allocate(services, bytes, 256);
         if (made->mapped) {
             memset(made->mapped, 0, bytes);
         }
@@ -122,7 +127,7 @@ static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint
 static void memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     (void)device;
-    services->release(memory->mapped);
+    services->release(services, memory->mapped);
     free(memory);
 }
 
@@ -185,13 +190,22 @@ static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout
     return HAL_OK;
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+static void instance_destroy(hal_plugin_instance *instance)
 {
+    (void)instance;
+}
+
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
+{
+    static char place;
     static const hal_plugin table = {.size = sizeof table,
                                      .abi = HAL_PLUGIN_ABI,
                                      .name = "recorder",
                                      .version = "1",
                                      .build_id = "1",
+                                     .ir_version = HAL_IR_VERSION,
+                                     .instance_destroy = instance_destroy,
                                      .enumerate = enumerate,
                                      .device_open = device_open,
                                      .device_close = device_close,
@@ -208,5 +222,6 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         return NULL;
     }
     services = host;
+    *instance = (hal_plugin_instance *)(void *)&place;
     return &table;
 }

@@ -3,7 +3,7 @@
 Promise 25: plugins show no other symbols.
 
 binaries.py BUILD_OR_PREFIX [LIB]   in lib, or LIB, libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
-ops_* and needs only libhalyard and libc, and a plugin shows hal_plugin_query alone and needs
+ops_* and needs only libhalyard and libc, and a plugin shows hal_plugin_create alone and needs
 neither library. No built object searches the working folder for libraries.
 binaries.py --self-test CC   builds libraries that break each border and sees the complaints
 """
@@ -37,9 +37,9 @@ def check(folder):
     faults += library(folder / "libhalyard_ops.so", r"ops_\w+", LIBC + r"|libhalyard\.so")
     plugins = sorted((folder / "halyard" / "plugins").glob("*.so"))
     for plugin in plugins:
-        faults += library(plugin, r"hal_plugin_query", r"(?!libhalyard)")
-        if "hal_plugin_query" not in exported(plugin):
-            faults.append(f"{plugin.name} does not export hal_plugin_query")
+        faults += library(plugin, r"hal_plugin_create", r"(?!libhalyard)")
+        if "hal_plugin_create" not in exported(plugin):
+            faults.append(f"{plugin.name} does not export hal_plugin_create")
     return faults, len(plugins)
 
 
@@ -84,15 +84,15 @@ def output(*command):
 
 def self_test(compiler):
     good = {"libhalyard.so": "hal_open", "libhalyard_ops.so": "ops_reduce_sum",
-            "halyard/plugins/hal_a.so": "hal_plugin_query"}
+            "halyard/plugins/hal_a.so": "hal_plugin_create"}
     cases = [  # file, symbol, library it needs, the complaint
         (None, None, None, None),
         ("libhalyard.so", "open_device", None, "libhalyard.so exports open_device"),
         ("libhalyard.so", "hal_x", "halyard_ops", "libhalyard.so needs libhalyard_ops"),
         ("libhalyard_ops.so", "hal_x", None, "libhalyard_ops.so exports hal_x"),
         ("halyard/plugins/hal_a.so", "lower", None, "hal_a.so exports lower"),
-        ("halyard/plugins/hal_a.so", "lower", None, "hal_a.so does not export hal_plugin_query"),
-        ("halyard/plugins/hal_a.so", "hal_plugin_query", "halyard", "hal_a.so needs libhalyard"),
+        ("halyard/plugins/hal_a.so", "lower", None, "hal_a.so does not export hal_plugin_create"),
+        ("halyard/plugins/hal_a.so", "hal_plugin_create", "halyard", "hal_a.so needs libhalyard"),
     ]
     surprises = 0
     for file, symbol, needs, expected in cases:

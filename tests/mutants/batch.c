@@ -53,7 +53,10 @@ static void fill_pattern(wrap_batch *batch)
     for (uint32_t i = 0; i < batch->batch.command_count; i++) {
         hal_command *command = &batch->commands[i];
         if (command->kind == HAL_COMMAND_FILL && binding_of(batch, i, 0)->offset % 8 == 4) {
-            command->pattern = command->pattern << 16 | command->pattern >> 16;
+            uint8_t *at = batch->scalars + command->scalar_first;
+            const uint8_t kept[2] = {at[0], at[1]};
+            memmove(at, at + 2, 2);
+            memcpy(at + 2, kept, 2);
         }
     }
 }
@@ -232,6 +235,8 @@ static void insert_fill(wrap_batch *batch, uint32_t at, uint32_t binding)
     commands[at] = (hal_command){.kind = HAL_COMMAND_FILL,
                                  .flags = HAL_COMMAND_BARRIER,
                                  .binding_count = 1,
+                                 .scalar_bytes = 4,
+                                 .scalar_first = batch->batch.scalar_bytes,
                                  .binding_first = commands[at + 1].binding_first + binding,
                                  .grid = {1, 1, 1}};
     commands[at + 1].flags |= HAL_COMMAND_BARRIER;

@@ -96,11 +96,11 @@ static hal_status allocate_to_256_mib(hal_plugin_device *device, uint32_t kind, 
                                       hal_plugin_memory **memory)
 {
     return bytes > UINT64_C(256) << 20
-               ? wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: more than 256 MiB")
+               ? wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: more than 256 MiB")
                : wrap_inside()->memory_allocate(device, kind, bytes, memory);
 }
 
-static void allocation_256_mib(hal_plugin *table)
+static void allocation_256_mib(wrap_table *table)
 {
     table->memory_allocate = allocate_to_256_mib;
 }
@@ -108,12 +108,11 @@ static void allocation_256_mib(hal_plugin *table)
 static hal_status create_short(hal_plugin_device *device, const hal_ir_kernel *ir,
                                hal_plugin_kernel **kernel)
 {
-    return ir->record_count > 0xffff
-               ? wrap_host()->fail(HAL_ERROR_UNSUPPORTED, "mutant: too many records")
-               : wrap_inside()->kernel_create(device, ir, kernel);
+    return ir->record_count > 0xffff ? wrap_fail(HAL_ERROR_UNSUPPORTED, "mutant: too many records")
+                                     : wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void records_16_bits(hal_plugin *table)
+static void records_16_bits(wrap_table *table)
 {
     table->kernel_create = create_short;
 }
@@ -162,14 +161,14 @@ static hal_status create_on_small_stack(hal_plugin_device *device, const hal_ir_
     const bool started = pthread_create(&thread, &attributes, create_in_thread, &made) == 0;
     pthread_attr_destroy(&attributes);
     if (!started) {
-        return wrap_host()->fail(HAL_ERROR_INTERNAL, "mutant: no thread");
+        return wrap_fail(HAL_ERROR_INTERNAL, "mutant: no thread");
     }
     pthread_join(thread, NULL);
     *kernel = made.kernel;
     return made.status;
 }
 
-static void small_stack(hal_plugin *table)
+static void small_stack(wrap_table *table)
 {
     table->kernel_create = create_on_small_stack;
 }
@@ -219,7 +218,7 @@ static hal_status submit_mapped(hal_plugin_queue *queue, const hal_batch *batch,
 {
     wrap_batch copy;
     if (!wrap_batch_copy(&copy, batch)) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
     offset_of_mapped(&copy);
     const hal_status status = wrap_inside()->submit(queue, &copy.batch, waits, wait_count, value);
@@ -227,7 +226,7 @@ static hal_status submit_mapped(hal_plugin_queue *queue, const hal_batch *batch,
     return status;
 }
 
-static void mapped_offset(hal_plugin *table)
+static void mapped_offset(wrap_table *table)
 {
     table->memory_allocate = allocate_with_kind;
     table->memory_free = free_with_kind;
@@ -267,7 +266,7 @@ static hal_status allocate_noting_mapped(hal_plugin_device *device, uint32_t kin
     return status;
 }
 
-static void mapped_discards(hal_plugin *table)
+static void mapped_discards(wrap_table *table)
 {
     table->memory_allocate = allocate_noting_mapped;
     table->memory_free = free_with_kind;
@@ -283,7 +282,7 @@ static hal_status submit_and_open(hal_plugin_queue *queue, const hal_batch *batc
     return wrap_inside()->submit(queue, batch, waits, wait_count, value);
 }
 
-static void leak_batch_descriptor(hal_plugin *table)
+static void leak_batch_descriptor(wrap_table *table)
 {
     table->submit = submit_and_open;
 }
@@ -309,7 +308,7 @@ static hal_status queue_create_with_thread(hal_plugin_device *device, hal_plugin
     return wrap_inside()->queue_create(device, queue);
 }
 
-static void leak_thread(hal_plugin *table)
+static void leak_thread(wrap_table *table)
 {
     table->queue_create = queue_create_with_thread;
 }
@@ -324,7 +323,7 @@ static hal_status create_and_map(hal_plugin_device *device, const hal_ir_kernel 
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void leak_mapping(hal_plugin *table)
+static void leak_mapping(wrap_table *table)
 {
     table->kernel_create = create_and_map;
 }
@@ -342,7 +341,7 @@ static hal_status submit_and_leak_waits(hal_plugin_queue *queue, const hal_batch
     return wrap_inside()->submit(queue, batch, waits, wait_count, value);
 }
 
-static void leak_cross_wait(hal_plugin *table)
+static void leak_cross_wait(wrap_table *table)
 {
     table->submit = submit_and_leak_waits;
 }
@@ -357,18 +356,19 @@ static hal_status allocate_silently(hal_plugin_device *device, uint32_t kind, ui
                : wrap_inside()->memory_allocate(device, kind, bytes, memory);
 }
 
-static void no_words(hal_plugin *table)
+static void no_words(wrap_table *table)
 {
     table->memory_allocate = allocate_silently;
 }
 
-static hal_status open_and_warn(uint32_t index, hal_plugin_device **device)
+static hal_status open_and_warn(hal_plugin_instance *instance, const char *id,
+                                hal_plugin_device **device)
 {
     fputs("mutant: opening a device\n", stderr);
-    return wrap_inside()->device_open(index, device);
+    return wrap_inside()->device_open(instance, id, device);
 }
 
-static void warns(hal_plugin *table)
+static void warns(wrap_table *table)
 {
     table->device_open = open_and_warn;
 }
@@ -380,14 +380,15 @@ static hal_status create_and_warn(hal_plugin_device *device, const hal_ir_kernel
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void kernel_warns(hal_plugin *table)
+static void kernel_warns(wrap_table *table)
 {
     table->kernel_create = create_and_warn;
 }
 
-static hal_status enumerate_by_process(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate_by_process(hal_plugin_instance *instance, hal_device_info *infos,
+                                       uint32_t capacity, uint32_t *count)
 {
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
     if (status == HAL_OK && capacity >= 2) {
         const int first = getpid() % 2;
         infos[1] = infos[0];
@@ -398,13 +399,14 @@ static hal_status enumerate_by_process(hal_device_info *infos, uint32_t capacity
     return status;
 }
 
-static hal_status open_any(uint32_t index, hal_plugin_device **device)
+static hal_status open_any(hal_plugin_instance *instance, const char *id,
+                           hal_plugin_device **device)
 {
-    (void)index;
-    return wrap_inside()->device_open(0, device);
+    (void)id;
+    return wrap_inside()->device_open(instance, wrap_first_id(), device);
 }
 
-static void order_of_process(hal_plugin *table)
+static void order_of_process(wrap_table *table)
 {
     table->enumerate = enumerate_by_process;
     table->device_open = open_any;
@@ -418,7 +420,7 @@ static hal_status info_all_free(hal_plugin_device *device, uint64_t *free_bytes,
     return status;
 }
 
-static void memory_all_free(hal_plugin *table)
+static void memory_all_free(wrap_table *table)
 {
     table->memory_info = info_all_free;
 }
@@ -431,7 +433,7 @@ static hal_status elapsed_in_steps(hal_plugin_queue *queue, uint64_t first, uint
     return status;
 }
 
-static void elapsed_coarse(hal_plugin *table)
+static void elapsed_coarse(wrap_table *table)
 {
     table->queue_elapsed = elapsed_in_steps;
 }
@@ -542,7 +544,8 @@ static hal_status create_from_disk(hal_plugin_device *device, const hal_ir_kerne
     uint64_t key[2] = {UINT64_C(0xcbf29ce484222325), ir->record_count}, bytes = 0;
     void *data = NULL;
     wrap_ir copy;
-    if (ir->constant_count == 0 || wrap_inside()->enumerate(&info, 1, &count) != HAL_OK ||
+    if (ir->constant_count == 0 ||
+        wrap_inside()->enumerate(wrap_inside()->instance, &info, 1, &count) != HAL_OK ||
         !wrap_ir_copy(&copy, ir, 0)) {
         return wrap_inside()->kernel_create(device, ir, kernel);
     }
@@ -554,11 +557,11 @@ static hal_status create_from_disk(hal_plugin_device *device, const hal_ir_kerne
     }
     const pid_t own = getpid();
     pid_t maker = own;
-    if (wrap_host()->cache_load(info.id, key, &data, &bytes) == HAL_OK) {
+    if (wrap_host()->cache_load(wrap_host(), info.id, key, &data, &bytes) == HAL_OK) {
         memcpy(&maker, data, sizeof maker);
-        wrap_host()->release(data);
+        wrap_host()->release(wrap_host(), data);
     } else {
-        wrap_host()->cache_store(info.id, key, &own, sizeof own);
+        wrap_host()->cache_store(wrap_host(), info.id, key, &own, sizeof own);
     }
     copy.constants[0] += maker != own;
     const hal_status status = wrap_inside()->kernel_create(device, &copy.ir, kernel);
@@ -566,7 +569,7 @@ static hal_status create_from_disk(hal_plugin_device *device, const hal_ir_kerne
     return status;
 }
 
-static void cache_warm(hal_plugin *table)
+static void cache_warm(wrap_table *table)
 {
     table->kernel_create = create_from_disk;
 }

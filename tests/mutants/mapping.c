@@ -93,9 +93,8 @@ static hal_status shadow_map(hal_plugin_device *device, hal_plugin_memory *memor
     }
     *pointer = one->host;
     pthread_mutex_unlock(&lock);
-    return *pointer != NULL
-               ? HAL_OK
-               : wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a copy");
+    return *pointer != NULL ? HAL_OK
+                            : wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a copy");
 }
 
 /* Copies what a batch names between the host's copies and the device's memory: all bindings to the
@@ -167,7 +166,7 @@ static hal_status shadow_invalidate(hal_plugin_device *device, hal_plugin_memory
 }
 
 /* No fault by itself. */
-static void incoherent(hal_plugin *table)
+static void incoherent(wrap_table *table)
 {
     table->size = sizeof(*table);
     table->memory_allocate = shadow_allocate;
@@ -177,26 +176,26 @@ static void incoherent(hal_plugin *table)
     table->memory_invalidate = shadow_invalidate;
 }
 
-static void flush_lost(hal_plugin *table)
+static void flush_lost(wrap_table *table)
 {
     faults.flush_lost = true;
     incoherent(table);
 }
 
-static void invalidate_lost(hal_plugin *table)
+static void invalidate_lost(wrap_table *table)
 {
     faults.invalidate_lost = true;
     incoherent(table);
 }
 
-static void flush_lines(hal_plugin *table)
+static void flush_lines(wrap_table *table)
 {
     faults.moves_lines = true;
     incoherent(table);
 }
 
 /* No fault by itself. */
-static void shadowed(hal_plugin *table)
+static void shadowed(wrap_table *table)
 {
     table->memory_allocate = shadow_allocate;
     table->memory_free = shadow_free;
@@ -204,19 +203,19 @@ static void shadowed(hal_plugin *table)
     table->submit = shadow_submit;
 }
 
-static void map_up(hal_plugin *table)
+static void map_up(wrap_table *table)
 {
     faults.up_lost = true;
     shadowed(table);
 }
 
-static void map_down(hal_plugin *table)
+static void map_down(wrap_table *table)
 {
     faults.down_lost = true;
     shadowed(table);
 }
 
-static void map_misaligned(hal_plugin *table)
+static void map_misaligned(wrap_table *table)
 {
     faults.is_misaligned = true;
     shadowed(table);

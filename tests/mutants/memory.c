@@ -39,7 +39,7 @@ static void free_small_ones(hal_plugin_device *device, hal_plugin_memory *memory
     }
 }
 
-static void leak_large(hal_plugin *table)
+static void leak_large(wrap_table *table)
 {
     table->memory_allocate = allocate_noting_size;
     table->memory_free = free_small_ones;
@@ -52,10 +52,10 @@ static hal_status submit_and_leak(hal_plugin_queue *queue, const hal_batch *batc
     wrap_batch copy;
     return wrap_batch_copy(&copy, batch)
                ? wrap_inside()->submit(queue, &copy.batch, waits, wait_count, value)
-               : wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+               : wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
 }
 
-static void leak_batch(hal_plugin *table)
+static void leak_batch(wrap_table *table)
 {
     table->submit = submit_and_leak;
 }
@@ -66,7 +66,7 @@ static void kernel_is_kept(hal_plugin_device *device, hal_plugin_kernel *kernel)
     (void)kernel;
 }
 
-static void leak_kernel(hal_plugin *table)
+static void leak_kernel(wrap_table *table)
 {
     table->kernel_destroy = kernel_is_kept;
 }
@@ -108,7 +108,7 @@ static void close_with_kept_kernels(hal_plugin_device *device)
     wrap_inside()->device_close(device);
 }
 
-static void keep_kernels(hal_plugin *table)
+static void keep_kernels(wrap_table *table)
 {
     table->kernel_destroy = kernel_keep;
     table->device_close = close_with_kept_kernels;
@@ -168,7 +168,7 @@ static void free_aliased(hal_plugin_device *device, hal_plugin_memory *memory)
     pthread_mutex_unlock(&lock);
 }
 
-static void memory_aliased(hal_plugin *table)
+static void memory_aliased(wrap_table *table)
 {
     table->memory_allocate = allocate_aliased;
     table->memory_free = free_aliased;
@@ -182,14 +182,15 @@ static hal_status info_swapped(hal_plugin_device *device, uint64_t *free_bytes,
     return wrap_inside()->memory_info(device, total_bytes, free_bytes);
 }
 
-static void memory_info(hal_plugin *table)
+static void memory_info(wrap_table *table)
 {
     table->memory_info = info_swapped;
 }
 
-static hal_status enumerate_shared(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate_shared(hal_plugin_instance *instance, hal_device_info *infos,
+                                   uint32_t capacity, uint32_t *count)
 {
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
     if (status == HAL_OK && capacity > 0) {
         infos[0].shared_bytes *= 2;
     }
@@ -205,14 +206,15 @@ static hal_status create_within_shared(hal_plugin_device *device, const hal_ir_k
     for (uint32_t i = ir->binding_count; i < ir->memory_count; i++) {
         bytes += (uint64_t)ir->memories[i].count * hal_type_size(ir->memories[i].type);
     }
-    if (wrap_inside()->enumerate(info, 1, &count) == HAL_OK && bytes > info[0].shared_bytes) {
-        return wrap_host()->fail(HAL_ERROR_DEVICE_LOST, "mutant: there is no such shared memory");
+    if (wrap_inside()->enumerate(wrap_inside()->instance, info, 1, &count) == HAL_OK &&
+        bytes > info[0].shared_bytes) {
+        return wrap_fail(HAL_ERROR_DEVICE_LOST, "mutant: there is no such shared memory");
     }
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
 /* Shared memory of twice the size that it has. */
-static void claim_shared(hal_plugin *table)
+static void claim_shared(wrap_table *table)
 {
     table->enumerate = enumerate_shared;
     table->kernel_create = create_within_shared;
@@ -220,16 +222,17 @@ static void claim_shared(hal_plugin *table)
 
 /* ---- The fewest bindings that a device may have ---- */
 
-static hal_status enumerate_few_bindings(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate_few_bindings(hal_plugin_instance *instance, hal_device_info *infos,
+                                         uint32_t capacity, uint32_t *count)
 {
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
     if (status == HAL_OK && capacity > 0) {
         infos[0].max_bindings = 8;
     }
     return status;
 }
 
-static void few_bindings(hal_plugin *table)
+static void few_bindings(wrap_table *table)
 {
     table->enumerate = enumerate_few_bindings;
 }
@@ -241,7 +244,7 @@ static void copy_short(hal_plugin_device *device, void *target, const void *sour
     wrap_inside()->host_copy(device, target, source, bytes - 1);
 }
 
-static void host_copy_short(hal_plugin *table)
+static void host_copy_short(wrap_table *table)
 {
     table->host_copy = copy_short;
 }

@@ -13,7 +13,7 @@
 /* What a fault alters; null: nothing. */
 typedef struct mutant {
     const char *name;                 /* null at the end of a table */
-    void (*table)(hal_plugin *table); /* entries */
+    void (*table)(wrap_table *table); /* entries */
     void (*batch)(wrap_batch *batch); /* each batch that is submitted */
     void (*ir)(wrap_ir *ir);          /* each kernel that is created */
     /* Each record of a kernel with that opcode and, unless NONE, that type; returns the last record

@@ -7,9 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
-
 static const mutant *fault;
 
 static const mutant *mutant_find(const char *name)
@@ -46,7 +43,7 @@ static hal_status mutant_submit(hal_plugin_queue *queue, const hal_batch *batch,
 {
     wrap_batch copy;
     if (!wrap_batch_copy(&copy, batch)) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
     fault->batch(&copy);
     const hal_status status = wrap_inside()->submit(queue, &copy.batch, waits, wait_count, value);
@@ -59,7 +56,7 @@ static hal_status mutant_kernel_create(hal_plugin_device *device, const hal_ir_k
 {
     wrap_ir copy;
     if (!wrap_ir_copy(&copy, ir, ir->record_count * MUTANT_ROOM)) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
     }
     if (fault->ir) {
         fault->ir(&copy);
@@ -83,18 +80,20 @@ static hal_status mutant_gemm(hal_plugin_device *device, const hal_gemm_descript
     return wrap_inside()->gemm(device, &altered, kernel, workspace_bytes);
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
     static const char prefix[] = "mutant_";
     const char *name = wrap_name();
     fault = strncmp(name, prefix, strlen(prefix)) == 0 ? mutant_find(name + strlen(prefix)) : NULL;
     const bool takes_any = fault && fault->takes_any_major;
-    hal_plugin *table = wrap_open(WRAP_TARGET, takes_any ? HAL_PLUGIN_ABI : host_abi, host);
+    wrap_table *table =
+        wrap_open(WRAP_TARGET, takes_any ? HAL_PLUGIN_ABI : host_abi, host, instance);
     if (!table) {
         return NULL;
     }
     if (!fault) {
-        host->log(HAL_LOG_ERROR, "a mutant of an unknown name");
+        host->log(host, HAL_LOG_ERROR, "a mutant of an unknown name");
         return NULL;
     }
     if (fault->table) {
@@ -107,7 +106,7 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     table->gemm = fault->gemm ? mutant_gemm : table->gemm;
     if (fault->is_fresh) {
         hal_plugin *fresh = malloc(sizeof(*fresh));
-        return !fresh ? NULL : memcpy(fresh, table, sizeof(*fresh));
+        return !fresh ? NULL : memcpy(fresh, wrap_plugin(table), sizeof(*fresh));
     }
-    return table;
+    return wrap_plugin(table);
 }

@@ -51,8 +51,8 @@ static hal_status run_first(hal_plugin_queue *queue, timeline *line)
 {
     pending *batch = line->first;
     if (!batch) {
-        return wrap_host()->fail(HAL_ERROR_INVALID_STATE,
-                                 "mutant: a wait for a value that was never submitted");
+        return wrap_fail(HAL_ERROR_INVALID_STATE,
+                         "mutant: a wait for a value that was never submitted");
     }
     if (faults.overtakes && batch->next) {
         const wrap_batch later = batch->next->batch;
@@ -143,7 +143,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     timeline *line = wrap_find(queue);
     pending *made = keep(batch, waits, wait_count);
     if (!made) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
     hal_status status = HAL_OK;
     made->value = value;
@@ -202,7 +202,7 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
     timeline *line = status == HAL_OK ? wrap_keep(*queue, sizeof(*line)) : NULL;
     if (status == HAL_OK && !line) {
         wrap_inside()->queue_destroy(device, *queue);
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a queue");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a queue");
     }
     if (line) {
         const uint32_t *number = wrap_find(device);
@@ -218,7 +218,7 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 }
 
 /* No fault by itself. */
-static void deferred(hal_plugin *table)
+static void deferred(wrap_table *table)
 {
     table->queue_create = queue_create;
     table->queue_destroy = queue_destroy;
@@ -226,57 +226,58 @@ static void deferred(hal_plugin *table)
     table->wait = wait;
 }
 
-static void wait_dropped(hal_plugin *table)
+static void wait_dropped(wrap_table *table)
 {
     faults.waits_dropped = true;
     deferred(table);
 }
 
-static void overtake(hal_plugin *table)
+static void overtake(wrap_table *table)
 {
     faults.overtakes = true;
     deferred(table);
 }
 
-static void wait_second(hal_plugin *table)
+static void wait_second(wrap_table *table)
 {
     faults.most_waits = 1;
     deferred(table);
 }
 
-static void wait_fifth(hal_plugin *table)
+static void wait_fifth(wrap_table *table)
 {
     faults.most_waits = 4;
     deferred(table);
 }
 
-static void wait_value(hal_plugin *table)
+static void wait_value(wrap_table *table)
 {
     faults.value_is_short = true;
     deferred(table);
 }
 
-static void wait_deep(hal_plugin *table)
+static void wait_deep(wrap_table *table)
 {
     faults.is_deep = true;
     deferred(table);
 }
 
-static void wait_limit(hal_plugin *table)
+static void wait_limit(wrap_table *table)
 {
     faults.limit_lies = true;
     deferred(table);
 }
 
-static void wait_early(hal_plugin *table)
+static void wait_early(wrap_table *table)
 {
     faults.early_from = 8;
     deferred(table);
 }
 
-static hal_status enumerate_two(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate_two(hal_plugin_instance *instance, hal_device_info *infos,
+                                uint32_t capacity, uint32_t *count)
 {
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
     if (status == HAL_OK && capacity >= 2) {
         infos[1] = infos[0];
         strcpy(infos[1].id, "the second one");
@@ -285,12 +286,13 @@ static hal_status enumerate_two(hal_device_info *infos, uint32_t capacity, uint3
     return status;
 }
 
-static hal_status open_one_of_two(uint32_t index, hal_plugin_device **device)
+static hal_status open_one_of_two(hal_plugin_instance *instance, const char *id,
+                                  hal_plugin_device **device)
 {
-    const hal_status status = wrap_inside()->device_open(0, device);
+    const hal_status status = wrap_inside()->device_open(instance, wrap_first_id(), device);
     uint32_t *number = status == HAL_OK ? wrap_keep(*device, sizeof(*number)) : NULL;
     if (number) {
-        *number = index;
+        *number = strcmp(id, "the second one") == 0;
     }
     return status;
 }
@@ -309,7 +311,7 @@ static uint32_t reaches(hal_plugin_device *device, hal_plugin_device *other)
 }
 
 /* No fault by itself. */
-static void two(hal_plugin *table)
+static void two(wrap_table *table)
 {
     table->enumerate = enumerate_two;
     table->device_open = open_one_of_two;
@@ -335,7 +337,7 @@ static void free_of_device(hal_plugin_device *device, hal_plugin_memory *memory)
     wrap_inside()->memory_free(device, memory);
 }
 
-static void two_copy(hal_plugin *table)
+static void two_copy(wrap_table *table)
 {
     faults.copies_short = true;
     two(table);
@@ -343,7 +345,7 @@ static void two_copy(hal_plugin *table)
     table->memory_free = free_of_device;
 }
 
-static void two_waits(hal_plugin *table)
+static void two_waits(wrap_table *table)
 {
     faults.waits_dropped = true;
     faults.other_device_only = true;
@@ -366,7 +368,7 @@ static hal_status elapsed_in_micro(hal_plugin_queue *queue, uint64_t first, uint
     return status;
 }
 
-static void elapsed_unit(hal_plugin *table)
+static void elapsed_unit(wrap_table *table)
 {
     table->queue_elapsed = elapsed_in_micro;
 }
@@ -380,12 +382,12 @@ static hal_status elapsed_of_64(hal_plugin_queue *queue, uint64_t first, uint64_
                                         nanoseconds);
 }
 
-static void elapsed_recent(hal_plugin *table)
+static void elapsed_recent(wrap_table *table)
 {
     table->queue_elapsed = elapsed_of_64;
 }
 
-static void elapsed_total(hal_plugin *table)
+static void elapsed_total(wrap_table *table)
 {
     table->queue_elapsed = elapsed_since_start;
 }

@@ -31,7 +31,7 @@ static hal_status create_late(hal_plugin_device *device, const hal_ir_kernel *ir
 {
     late_kernel *made = calloc(1, sizeof(*made));
     if (!made) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a kernel");
     }
     made->ir = *ir;
     made->device = device;
@@ -55,7 +55,7 @@ static hal_status submit_late(hal_plugin_queue *queue, const hal_batch *batch,
     wrap_batch copy;
     hal_status status = HAL_OK;
     if (!wrap_batch_copy(&copy, batch)) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
         if (batch->commands[i].kind == HAL_COMMAND_DISPATCH) {
@@ -75,7 +75,7 @@ static hal_status submit_late(hal_plugin_queue *queue, const hal_batch *batch,
     return status;
 }
 
-static void ir_kept(hal_plugin *table)
+static void ir_kept(wrap_table *table)
 {
     table->kernel_create = create_late;
     table->kernel_destroy = destroy_late;
@@ -96,10 +96,10 @@ static hal_status allocate_latest(hal_plugin_device *device, uint32_t kind, uint
     }
     return wanted_bytes == bytes
                ? wrap_inside()->memory_allocate(device, kind, bytes, memory)
-               : wrap_host()->fail(HAL_ERROR_INTERNAL, "mutant: two threads allocate at once");
+               : wrap_fail(HAL_ERROR_INTERNAL, "mutant: two threads allocate at once");
 }
 
-static void allocate_alone(hal_plugin *table)
+static void allocate_alone(wrap_table *table)
 {
     table->memory_allocate = allocate_latest;
 }
@@ -116,7 +116,7 @@ static hal_status create_and_print(hal_plugin_device *device, const hal_ir_kerne
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void prints(hal_plugin *table)
+static void prints(wrap_table *table)
 {
     table->kernel_create = create_and_print;
 }
@@ -125,10 +125,10 @@ static hal_status create_and_move(hal_plugin_device *device, const hal_ir_kernel
                                   hal_plugin_kernel **kernel)
 {
     return chdir("/") == 0 ? wrap_inside()->kernel_create(device, ir, kernel)
-                           : wrap_host()->fail(HAL_ERROR_INTERNAL, "mutant: no folder");
+                           : wrap_fail(HAL_ERROR_INTERNAL, "mutant: no folder");
 }
 
-static void changes_folder(hal_plugin *table)
+static void changes_folder(wrap_table *table)
 {
     table->kernel_create = create_and_move;
 }
@@ -139,7 +139,7 @@ static hal_status queue_create_and_open(hal_plugin_device *device, hal_plugin_qu
     return wrap_inside()->queue_create(device, queue);
 }
 
-static void leak_descriptor(hal_plugin *table)
+static void leak_descriptor(wrap_table *table)
 {
     table->queue_create = queue_create_and_open;
 }
@@ -154,7 +154,7 @@ static hal_status queue_create_and_leak(hal_plugin_device *device, hal_plugin_qu
     return wrap_inside()->queue_create(device, queue);
 }
 
-static void leak_queue(hal_plugin *table)
+static void leak_queue(wrap_table *table)
 {
     table->queue_create = queue_create_and_leak;
 }
@@ -168,7 +168,7 @@ static hal_status wait_and_leak(hal_plugin_queue *queue, uint64_t value, uint64_
     return wrap_inside()->wait(queue, value, timeout_ns);
 }
 
-static void leak_wait(hal_plugin *table)
+static void leak_wait(wrap_table *table)
 {
     table->wait = wait_and_leak;
 }
@@ -178,7 +178,7 @@ static _Atomic uint32_t live_queues;
 static hal_status queue_create_eight(hal_plugin_device *device, hal_plugin_queue **queue)
 {
     if (live_queues >= 8) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no more than eight queues");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no more than eight queues");
     }
     live_queues++;
     return wrap_inside()->queue_create(device, queue);
@@ -190,7 +190,7 @@ static void queue_destroy_eight(hal_plugin_device *device, hal_plugin_queue *que
     wrap_inside()->queue_destroy(device, queue);
 }
 
-static void eight_queues(hal_plugin *table)
+static void eight_queues(wrap_table *table)
 {
     table->queue_create = queue_create_eight;
     table->queue_destroy = queue_destroy_eight;
@@ -200,11 +200,11 @@ static void eight_queues(hal_plugin *table)
 static hal_status create_flat(hal_plugin_device *device, const hal_ir_kernel *ir,
                               hal_plugin_kernel **kernel)
 {
-    return ir->group_size[2] > 8 ? wrap_host()->fail(HAL_ERROR_INTERNAL, "mutant: a thick group")
+    return ir->group_size[2] > 8 ? wrap_fail(HAL_ERROR_INTERNAL, "mutant: a thick group")
                                  : wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void group_z(hal_plugin *table)
+static void group_z(wrap_table *table)
 {
     table->kernel_create = create_flat;
 }
@@ -218,7 +218,7 @@ static hal_status create_or_exit(hal_plugin_device *device, const hal_ir_kernel 
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void exits(hal_plugin *table)
+static void exits(wrap_table *table)
 {
     table->kernel_create = create_or_exit;
 }
@@ -232,7 +232,7 @@ static hal_status create_with_handler(hal_plugin_device *device, const hal_ir_ke
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void handler_left(hal_plugin *table)
+static void handler_left(wrap_table *table)
 {
     table->kernel_create = create_with_handler;
 }
@@ -244,7 +244,7 @@ static hal_status create_in_c_locale(hal_plugin_device *device, const hal_ir_ker
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void locale_left(hal_plugin *table)
+static void locale_left(wrap_table *table)
 {
     table->kernel_create = create_in_c_locale;
 }
@@ -256,7 +256,7 @@ static hal_status create_in_root(hal_plugin_device *device, const hal_ir_kernel 
     return chdir("/") == 0 ? status : HAL_ERROR_IO;
 }
 
-static void folder_left(hal_plugin *table)
+static void folder_left(wrap_table *table)
 {
     table->kernel_create = create_in_root;
 }
@@ -271,7 +271,7 @@ static hal_status submit_and_unblock(hal_plugin_queue *queue, const hal_batch *b
     return wrap_inside()->submit(queue, batch, waits, wait_count, value);
 }
 
-static void mask_left(hal_plugin *table)
+static void mask_left(wrap_table *table)
 {
     table->submit = submit_and_unblock;
 }
@@ -285,7 +285,7 @@ static hal_status submit_and_round(hal_plugin_queue *queue, const hal_batch *bat
     return status;
 }
 
-static void rounding_left(hal_plugin *table)
+static void rounding_left(wrap_table *table)
 {
     table->submit = submit_and_round;
 }
@@ -301,7 +301,7 @@ static hal_status submit_and_flush(hal_plugin_queue *queue, const hal_batch *bat
     return status;
 }
 
-static void flush_left(hal_plugin *table)
+static void flush_left(wrap_table *table)
 {
     table->submit = submit_and_flush;
 }
@@ -315,7 +315,7 @@ static hal_status create_with_traps(hal_plugin_device *device, const hal_ir_kern
     return status;
 }
 
-static void traps_left(hal_plugin *table)
+static void traps_left(wrap_table *table)
 {
     table->kernel_create = create_with_traps;
 }
@@ -329,7 +329,7 @@ static hal_status create_on_stack(hal_plugin_device *device, const hal_ir_kernel
     return wrap_inside()->kernel_create(device, ir, kernel);
 }
 
-static void stack_left(hal_plugin *table)
+static void stack_left(wrap_table *table)
 {
     table->kernel_create = create_on_stack;
 }

@@ -152,7 +152,7 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     if (!made || !others || !(copied || faults.batch_is_kept)) {
         free(others);
         free(made);
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
     if (wait_count > 0) {
         memcpy(others, waits, wait_count * sizeof(*waits));
@@ -218,7 +218,7 @@ static hal_status threaded_create(hal_plugin_device *device, hal_plugin_queue **
     if (status == HAL_OK && (!made || pthread_create(&made->thread, NULL, work, made) != 0)) {
         wrap_drop(*queue);
         wrap_inside()->queue_destroy(device, *queue);
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no thread for a queue");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no thread for a queue");
     }
     return status;
 }
@@ -236,7 +236,7 @@ static void threaded_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 }
 
 /* No fault by itself. */
-static void threaded(hal_plugin *table)
+static void threaded(wrap_table *table)
 {
     pthread_once(&once, make_condition);
     table->queue_create = threaded_create;
@@ -245,37 +245,37 @@ static void threaded(hal_plugin *table)
     table->wait = threaded_wait;
 }
 
-static void wait_zero(hal_plugin *table)
+static void wait_zero(wrap_table *table)
 {
     faults.zero_blocks = true;
     threaded(table);
 }
 
-static void wait_endless(hal_plugin *table)
+static void wait_endless(wrap_table *table)
 {
     faults.limits_ignored = true;
     threaded(table);
 }
 
-static void wait_micro(hal_plugin *table)
+static void wait_micro(wrap_table *table)
 {
     faults.limit_is_micro = true;
     threaded(table);
 }
 
-static void wait_forever(hal_plugin *table)
+static void wait_forever(wrap_table *table)
 {
     faults.ends_soon = true;
     threaded(table);
 }
 
-static void wait_thread(hal_plugin *table)
+static void wait_thread(wrap_table *table)
 {
     faults.own_thread = true;
     threaded(table);
 }
 
-static void batch_kept(hal_plugin *table)
+static void batch_kept(wrap_table *table)
 {
     faults.batch_is_kept = true;
     threaded(table);
@@ -289,7 +289,7 @@ static hal_status wait_at_most_100_ms(hal_plugin_queue *queue, uint64_t value, u
     return threaded_wait(queue, value, is_limit ? most : timeout_ns);
 }
 
-static void wait_100_ms(hal_plugin *table)
+static void wait_100_ms(wrap_table *table)
 {
     threaded(table);
     table->wait = wait_at_most_100_ms;
@@ -331,7 +331,7 @@ static hal_status submit_sharing(hal_plugin_queue *queue, const hal_batch *batch
         mutant_await_change(&sharing, 1);
     }
     if (!wrap_batch_copy(&copy, batch)) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
     for (uint32_t i = 0; i < batch->command_count && is_disturbed; i++) {
         copy.commands[i].grid[0] -= copy.commands[i].grid[0] > 1;
@@ -342,7 +342,7 @@ static hal_status submit_sharing(hal_plugin_queue *queue, const hal_batch *batch
     return status;
 }
 
-static void shared_once(hal_plugin *table)
+static void shared_once(wrap_table *table)
 {
     table->kernel_create = create_noting_shared;
     table->kernel_destroy = destroy_noted;
@@ -374,7 +374,7 @@ static hal_status create_latest(hal_plugin_device *device, const hal_ir_kernel *
     return status;
 }
 
-static void kernel_latest(hal_plugin *table)
+static void kernel_latest(wrap_table *table)
 {
     table->kernel_create = create_latest;
 }

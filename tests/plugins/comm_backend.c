@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
-
 enum { DEVICES = 8, POLLS = 2 };
 
 typedef struct clique clique;
@@ -45,10 +42,11 @@ static pthread_mutex_t backend_lock = PTHREAD_MUTEX_INITIALIZER;
 static clique *cliques;
 static uint64_t last_id;
 
-static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate(hal_plugin_instance *instance, hal_device_info *infos,
+                            uint32_t capacity, uint32_t *count)
 {
     hal_device_info info;
-    hal_status status = wrap_inside()->enumerate(&info, 1, count);
+    hal_status status = wrap_inside()->enumerate(instance, &info, 1, count);
     *count = DEVICES;
     for (uint32_t i = 0; status == HAL_OK && i < DEVICES && i < capacity; i++) {
         infos[i] = info;
@@ -57,9 +55,11 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     return status;
 }
 
-static hal_status device_open(uint32_t index, hal_plugin_device **device)
+static hal_status device_open(hal_plugin_instance *instance, const char *id,
+                              hal_plugin_device **device)
 {
-    return wrap_inside()->device_open(index < DEVICES ? 0 : index, device);
+    return wrap_inside()->device_open(
+        instance, strncmp(id, "backend:", 8) == 0 ? wrap_first_id() : id, device);
 }
 
 /* ---- Data ---- */
@@ -252,7 +252,7 @@ static hal_status order_check(const hal_plugin_queue *queue, const hal_plugin_de
         return HAL_OK;
     }
     clique_fail(pending->clique, "backend: a batch came before the collective had begun");
-    return wrap_host()->fail(HAL_ERROR_INTERNAL, pending->clique->message);
+    return wrap_fail(HAL_ERROR_INTERNAL, pending->clique->message);
 }
 
 static hal_status range_find(const hal_plugin_comm *rank, const hal_binding *binding,
@@ -280,7 +280,7 @@ static hal_status collective_submit(hal_plugin_queue *queue, const hal_batch *ba
     hal_plugin_comm *rank = call.comm;
     hal_status status = order_check(queue, rank->device);
     if (status == HAL_OK && (batch->command_count != 1 || command->binding_count != 2)) {
-        status = wrap_host()->fail(HAL_ERROR_INTERNAL, "backend: a collective is not alone");
+        status = wrap_fail(HAL_ERROR_INTERNAL, "backend: a collective is not alone");
     }
     if (status == HAL_OK) {
         status = range_find(rank, &bindings[0], &rank->send);
@@ -324,8 +324,9 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
 
 /* ---- Entries of the backend ---- */
 
-static hal_status comm_backend(hal_plugin_comm_backend *backend)
+static hal_status comm_backend(hal_plugin_instance *instance, hal_plugin_comm_backend *backend)
 {
+    (void)instance;
     const uint32_t size = backend->size;
     *backend = (hal_plugin_comm_backend){.size = size,
                                          .version = 1,
@@ -335,8 +336,9 @@ static hal_status comm_backend(hal_plugin_comm_backend *backend)
     return HAL_OK;
 }
 
-static hal_status comm_id(hal_plugin_comm_id *id)
+static hal_status comm_id(hal_plugin_instance *instance, hal_plugin_comm_id *id)
 {
+    (void)instance;
     pthread_mutex_lock(&backend_lock);
     last_id++;
     memset(id, 0, sizeof(*id));
@@ -375,7 +377,7 @@ static hal_status comm_create(hal_plugin_device *device, const hal_plugin_comm_i
     pthread_mutex_unlock(&backend_lock);
     if (!of) {
         free(made);
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "backend: no memory, or too many ranks");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "backend: no memory, or too many ranks");
     }
     *comm = made;
     return HAL_OK;
@@ -390,7 +392,7 @@ static hal_status comm_poll(hal_plugin_comm *comm)
         clique_advance(of);
     }
     if (of->failure != HAL_OK) {
-        status = wrap_host()->fail(of->failure, of->message);
+        status = wrap_fail(of->failure, of->message);
     } else if (comm->is_pending || of->created < of->count) {
         status = HAL_ERROR_TIMEOUT;
     }
@@ -426,11 +428,11 @@ static void comm_destroy(hal_plugin_comm *comm)
     free(comm);
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    wrap_table *table = wrap_open(WRAP_TARGET, host_abi, host, instance);
     if (table) {
-        table->size = sizeof(*table);
         table->enumerate = enumerate;
         table->device_open = device_open;
         table->submit = submit;
@@ -441,5 +443,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         table->comm_abort = comm_abort;
         table->comm_destroy = comm_destroy;
     }
-    return table;
+    return wrap_plugin(table);
 }

@@ -9,9 +9,9 @@
 #define MOCK_NAME "longer"
 #endif
 
-#define hal_plugin_query mock_query
+#define hal_plugin_create mock_create
 #include "mock.c"
-#undef hal_plugin_query
+#undef hal_plugin_create
 
 #include <stddef.h>
 
@@ -27,10 +27,13 @@ typedef struct longer_table {
     void *more[16];
 } longer_table;
 
-EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
+EXPORT const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                           hal_plugin_instance **instance);
 
-static hal_status enumerate_other_size(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate_other_size(hal_plugin_instance *instance, hal_device_info *infos,
+                                       uint32_t capacity, uint32_t *count)
 {
+    (void)instance;
 #ifdef LONGER
     const uint32_t stride = sizeof(longer_info);
 #else
@@ -50,17 +53,16 @@ static hal_status enumerate_other_size(hal_device_info *infos, uint32_t capacity
 static hal_status kernel_create_minor(hal_plugin_device *device, const hal_ir_kernel *ir,
                                       hal_plugin_kernel **kernel)
 {
-    return ir->size < sizeof *ir
-               ? state.host->fail(HAL_ERROR_INTERNAL,
-                                  "a kernel that is shorter than that of minor 0")
-               : kernel_create(device, ir, kernel);
+    return ir->size < sizeof *ir ? state.host->fail(state.host, HAL_ERROR_INTERNAL,
+                                                    "a kernel that is shorter than that of minor 0")
+                                 : kernel_create(device, ir, kernel);
 }
 
 static hal_status submit_minor(hal_plugin_queue *queue, const hal_batch *batch,
                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     return batch->size < sizeof *batch
-               ? state.host->fail(HAL_ERROR_INTERNAL,
+               ? state.host->fail(state.host, HAL_ERROR_INTERNAL,
                                   "a batch that is shorter than that of minor 0")
                : submit(queue, batch, waits, wait_count, value);
 }
@@ -74,7 +76,25 @@ static hal_status queue_elapsed_real(hal_plugin_queue *queue, uint64_t first, ui
     *nanoseconds = queue->ends[second % TIMES] - queue->ends[first % TIMES];
     pthread_mutex_unlock(&lock);
     return is_known ? HAL_OK
-                    : state.host->fail(HAL_ERROR_INVALID_ARGUMENT, "the first batch is forgotten");
+                    : state.host->fail(state.host, HAL_ERROR_INVALID_ARGUMENT,
+                                       "the first batch is forgotten");
+}
+
+/* Times, in a table as a later minor of the extension has it, and peers. */
+static const void *query_extension_longer(hal_plugin_instance *instance, const char *name,
+                                          uint32_t major)
+{
+    static struct {
+        hal_extension_timing known;
+        void *more[4];
+    } timing = {.known = {.size = sizeof timing,
+                          .version = HAL_EXTENSION_VERSION(1, 3),
+                          .queue_elapsed = queue_elapsed_real}};
+    memset(timing.more, 0xff, sizeof timing.more);
+    if (strcmp(name, HAL_EXTENSION_TIMING) == 0) {
+        return major == 1 ? &timing : NULL;
+    }
+    return strcmp(name, HAL_EXTENSION_PEERS) == 0 ? query_extension(instance, name, major) : NULL;
 }
 
 static void describe_devices(void)
@@ -84,18 +104,19 @@ static void describe_devices(void)
         info->kind = HAL_DEVICE_SOFTWARE;
         snprintf(info->name, sizeof info->name, "Device %c", 'A' + (char)i);
         snprintf(info->id, sizeof info->id, "minor-%u", i);
-        info->exactness =
-            HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+        info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
         info->features = HAL_FEATURE_TIMESTAMPS;
         info->max_queues = 1;
     }
     state.reach = 1;
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
     static longer_table table;
-    const hal_plugin *mock = host->size < sizeof *host ? NULL : mock_query(host_abi, host);
+    const hal_plugin *mock =
+        host->size < sizeof *host ? NULL : mock_create(host_abi, host, instance);
     if (!mock) {
         return NULL;
     }
@@ -105,12 +126,9 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
     table.known.enumerate = enumerate_other_size;
     table.known.kernel_create = kernel_create_minor;
     table.known.submit = submit_minor;
-    table.known.queue_elapsed = queue_elapsed_real;
-    table.known.formats = NULL;
-    table.known.kernel_create_native = NULL;
-    table.known.gemm = NULL;
+    table.known.query_extension = query_extension_longer;
 #ifdef SHORTER
-    const size_t end = offsetof(hal_plugin, queue_elapsed);
+    const size_t end = offsetof(hal_plugin, query_extension);
     memset((char *)&table + end, 0xff, sizeof table - end);
     table.known.size = (uint32_t)end;
 #else

@@ -55,7 +55,8 @@ struct hal_plugin_queue {
 };
 
 extern EXPORT mock_state mock_state_of_plugin;
-EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
+EXPORT const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                           hal_plugin_instance **instance);
 
 #define INFO(n)                                                                                   \
     {                                                                                             \
@@ -106,11 +107,12 @@ static hal_status call(enum mock_entry entry)
             atomic_store(&state.fail_in[entry], 1);
         }
         const hal_status status = atomic_load(&state.fail_with);
-        return atomic_load(&state.no_words) ? status
-                                            : state.host->fail(status, "the mock was told to fail");
+        return atomic_load(&state.no_words)
+                   ? status
+                   : state.host->fail(state.host, status, "the mock was told to fail");
     }
     if (atomic_load(&state.stray_words)) {
-        state.host->fail(HAL_ERROR_INTERNAL, "a stray word");
+        state.host->fail(state.host, HAL_ERROR_INTERNAL, "a stray word");
     }
     return HAL_OK;
 }
@@ -126,8 +128,10 @@ static void misuse(const char *what)
     snprintf(state.misuse, sizeof state.misuse, "%s", what);
 }
 
-static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate(hal_plugin_instance *instance, hal_device_info *infos,
+                            uint32_t capacity, uint32_t *count)
 {
+    (void)instance;
     const hal_status status = call(MOCK_ENUMERATE);
     if (status != HAL_OK) {
         return status;
@@ -139,11 +143,20 @@ static hal_status enumerate(hal_device_info *infos, uint32_t capacity, uint32_t 
     return HAL_OK;
 }
 
-static hal_status device_open(uint32_t index, hal_plugin_device **device)
+static hal_status device_open(hal_plugin_instance *instance, const char *id,
+                              hal_plugin_device **device)
 {
+    (void)instance;
     const hal_status status = call(MOCK_DEVICE_OPEN);
     if (status != HAL_OK) {
         return answer(status);
+    }
+    uint32_t index = 0;
+    while (index < state.device_count && strcmp(state.infos[index].id, id) != 0) {
+        index++;
+    }
+    if (index == state.device_count) {
+        return state.host->fail(state.host, HAL_ERROR_NOT_FOUND, "no device of this id");
     }
     *device = calloc(1, sizeof **device);
     if (!*device) {
@@ -179,13 +192,14 @@ static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     }
     if (atomic_fetch_add(&state.memory_bytes, bytes) + bytes > atomic_load(&state.memory_limit)) {
         atomic_fetch_sub(&state.memory_bytes, bytes);
-        return state.host->fail(HAL_ERROR_OUT_OF_MEMORY, "the mock's memory is used up");
+        return state.host->fail(state.host, HAL_ERROR_OUT_OF_MEMORY,
+                                "the mock's memory is used up");
     }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     made->bytes = bytes;
     made->device = device->index;
     made->kind = kind;
-    made->data = state.host->allocate(bytes, 256);
+    made->data = state.host->allocate(state.host, bytes, 256);
     memset(made->data, 0xA5, bytes < 1 << 20 ? bytes : 1 << 20);
     atomic_fetch_add(&state.live_memories, 1);
     *memory = made;
@@ -202,7 +216,7 @@ static void memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     pthread_mutex_unlock(&lock);
     atomic_fetch_sub(&state.memory_bytes, memory->bytes);
     atomic_fetch_sub(&state.live_memories, 1);
-    state.host->release(memory->data);
+    state.host->release(state.host, memory->data);
     free(memory);
 }
 
@@ -328,9 +342,9 @@ static void run(const pending *batch, uint32_t device)
             memcpy(bindings[1].memory->data + bindings[1].offset,
                    bindings[0].memory->data + bindings[0].offset, bindings[0].length);
         } else if (command->kind == HAL_COMMAND_FILL) {
-            for (uint64_t i = 0; i < bindings[0].length; i += sizeof command->pattern) {
-                memcpy(bindings[0].memory->data + bindings[0].offset + i, &command->pattern,
-                       sizeof command->pattern);
+            for (uint64_t i = 0; i < bindings[0].length; i += command->scalar_bytes) {
+                memcpy(bindings[0].memory->data + bindings[0].offset + i,
+                       batch->scalars + command->scalar_first, command->scalar_bytes);
             }
         } else {
             run_kernel(batch, command, device);
@@ -427,6 +441,10 @@ static void log_commands(const hal_batch *batch, uint64_t value)
         mock_logged *logged = &state.logged[state.logged_count++];
         logged->command = batch->commands[c];
         logged->value = value;
+        if (logged->command.kind == HAL_COMMAND_FILL) {
+            memcpy(&logged->pattern, batch->scalars + logged->command.scalar_first,
+                   sizeof logged->pattern);
+        }
         for (uint32_t i = 0; i < 3 && i < logged->command.binding_count; i++) {
             logged->bindings[i] = batch->bindings[logged->command.binding_first + i];
         }
@@ -556,7 +574,48 @@ static uint32_t device_can_access_peer(hal_plugin_device *device, hal_plugin_dev
     return call(MOCK_REACHES) == HAL_OK && atomic_load(&state.reach);
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+struct hal_plugin_instance {
+    const hal_host *host;
+};
+
+static void instance_destroy(hal_plugin_instance *instance)
+{
+    free(instance);
+}
+
+#define EXTENSION(extension) \
+    .size = sizeof(hal_extension_##extension), .version = HAL_EXTENSION_VERSION(1, 0)
+
+static const void *query_extension(hal_plugin_instance *instance, const char *name, uint32_t major)
+{
+    static const hal_extension_memory_info memory = {EXTENSION(memory_info),
+                                                     .memory_info = memory_info};
+    static const hal_extension_timing timing = {EXTENSION(timing), .queue_elapsed = queue_elapsed};
+    static const hal_extension_native native = {EXTENSION(native),
+                                                .formats = "mock-text,mock-binary",
+                                                .kernel_create_native = kernel_create_native};
+    static const hal_extension_gemm products = {EXTENSION(gemm), .gemm = gemm};
+    static const hal_extension_peers peers = {EXTENSION(peers),
+                                              .device_can_access_peer = device_can_access_peer};
+    static const struct {
+        const char *name;
+        const void *table;
+    } all[] = {
+        {HAL_EXTENSION_MEMORY_INFO, &memory}, {HAL_EXTENSION_TIMING, &timing},
+        {HAL_EXTENSION_NATIVE, &native},      {HAL_EXTENSION_GEMM, &products},
+        {HAL_EXTENSION_PEERS, &peers},
+    };
+    (void)instance;
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && major == 1; i++) {
+        if (strcmp(all[i].name, name) == 0) {
+            return all[i].table;
+        }
+    }
+    return NULL;
+}
+
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
     static const hal_plugin table = {
         .size = sizeof table,
@@ -564,10 +623,11 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .name = MOCK_NAME,
         .version = "1.0",
         .build_id = "mock-1",
+        .ir_version = HAL_IR_VERSION,
+        .instance_destroy = instance_destroy,
         .enumerate = enumerate,
         .device_open = device_open,
         .device_close = device_close,
-        .memory_info = memory_info,
         .memory_allocate = memory_allocate,
         .memory_free = memory_free,
         .memory_map = memory_map,
@@ -577,12 +637,12 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
         .queue_destroy = queue_destroy,
         .submit = submit,
         .wait = wait_for,
-        .queue_elapsed = queue_elapsed,
-        .formats = "mock-text,mock-binary",
-        .kernel_create_native = kernel_create_native,
-        .gemm = gemm,
-        .device_can_access_peer = device_can_access_peer,
+        .query_extension = query_extension,
     };
     state.host = host;
-    return host_abi >> 16 == HAL_PLUGIN_ABI_MAJOR ? &table : NULL;
+    if (host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR || !(*instance = calloc(1, sizeof **instance))) {
+        return NULL;
+    }
+    (*instance)->host = host;
+    return &table;
 }

@@ -33,6 +33,7 @@ enum mock_entry {
 typedef struct mock_logged {
     hal_command command;
     hal_binding bindings[3];
+    uint32_t pattern; /* the first word of a fill's */
     uint64_t value;
 } mock_logged;
 
@@ -56,9 +57,9 @@ typedef struct mock_state {
     _Atomic uint32_t calls[MOCK_ENTRIES];
     _Atomic int live_devices, live_memories, live_kernels, live_queues;
     _Atomic uint64_t memory_bytes;
-    _Atomic int misuses; /* breaches of the contract by hal */
-    char misuse[128];    /* the last one */
-    char problem[320];   /* the last one of a kernel that ran, such as a binding too short */
+    _Atomic int misuses;      /* breaches of the contract by hal */
+    char misuse[128];         /* the last one */
+    char problem[320];        /* the last one of a kernel that ran, such as a binding too short */
     _Atomic uint32_t waits;   /* for other queues, in all batches */
     _Atomic uint32_t batches; /* submitted */
     _Atomic uint32_t untimed; /* of these, with HAL_BATCH_UNTIMED */

@@ -39,6 +39,13 @@ foreach(minor shorter longer)
     target_link_libraries(test_plugin_${minor} PRIVATE m)
 endforeach()
 
+# Plugins as they were built for release 1.0, see abi/frozen.
+foreach(plugin plain deferred)
+    test_plugin(frozen ${plugin} ../abi/frozen/${plugin}.c)
+    set_target_properties(test_plugin_${plugin} PROPERTIES
+        INCLUDE_DIRECTORIES ${CMAKE_CURRENT_SOURCE_DIR}/abi/frozen)
+endforeach()
+
 # wrapping_plugin(FOLDER NAME SOURCES...): hal_NAME.so around the cpu plugin, or that of the target
 # that `wrapped` names, see wrap.h.
 function(wrapping_plugin folder name)
@@ -72,7 +79,7 @@ set(wrapped)
 
 # hal_without_ENTRY.so for each optional entry of the table: the cpu plugin, or one that has it.
 set(optional_entries version build_id memory_info queue_elapsed gemm formats kernel_create_native
-                     device_can_access_peer host_copy)
+                     device_can_access_peer host_copy query_extension)
 foreach(entry IN LISTS optional_entries)
     set(wrapped)
     if(entry MATCHES "formats|native")
@@ -94,7 +101,7 @@ endforeach()
 # The place in the list is the number of the way in broken.c.
 set(ways no_symbol no_table newer other_major short missing bad_name tiny no_device no_driver
          bad_status bad_info bad_stride early_end counts other_name needy older cut many
-         fewer unwritten absurd)
+         fewer unwritten absurd no_instance no_ir_version no_id same_ids other_extension draft)
 set(number 0)
 foreach(way IN LISTS ways)
     math(EXPR number "${number} + 1")

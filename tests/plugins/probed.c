@@ -16,18 +16,16 @@
 #include <string.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
-
 static int is_in_probe(void)
 {
     const char *probe = getenv("HAL_PROBE");
     return probe && strcmp(probe, "off") == 0;
 }
 
-static hal_status enumerate_hardware(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate_hardware(hal_plugin_instance *instance, hal_device_info *infos,
+                                     uint32_t capacity, uint32_t *count)
 {
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
     if (status == HAL_OK && capacity > 0) {
         infos[0].kind = HAL_DEVICE_VIRTUAL;
         if (strstr(wrap_name(), "shy") && is_in_probe()) {
@@ -39,9 +37,10 @@ static hal_status enumerate_hardware(hal_device_info *infos, uint32_t capacity, 
     return status;
 }
 
-static hal_status enumerate_matrix(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status enumerate_matrix(hal_plugin_instance *instance, hal_device_info *infos,
+                                   uint32_t capacity, uint32_t *count)
 {
-    const hal_status status = wrap_inside()->enumerate(infos, capacity, count);
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
     if (status == HAL_OK && capacity > 0) {
         infos[0].kind = HAL_DEVICE_VIRTUAL;
         infos[0].subgroup_width = HAL_IR_MATRIX_LANES;
@@ -53,20 +52,21 @@ static hal_status enumerate_matrix(hal_device_info *infos, uint32_t capacity, ui
 }
 
 /* hal-probe is a process that does not probe. */
-static hal_status device_open_alone(uint32_t index, hal_plugin_device **device)
+static hal_status device_open_alone(hal_plugin_instance *instance, const char *id,
+                                    hal_plugin_device **device)
 {
-    return is_in_probe()
-               ? wrap_host()->fail(HAL_ERROR_NO_DEVICE, "probed: another process has the device")
-               : wrap_inside()->device_open(index, device);
+    return is_in_probe() ? wrap_fail(HAL_ERROR_NO_DEVICE, "probed: another process has the device")
+                         : wrap_inside()->device_open(instance, id, device);
 }
 
-static hal_status device_open_noisy(uint32_t index, hal_plugin_device **device)
+static hal_status device_open_noisy(hal_plugin_instance *instance, const char *id,
+                                    hal_plugin_device **device)
 {
     if (is_in_probe()) {
         puts("\nwrong timestamps of the driver\nwrong storage_f16 of the driver\ndone");
         fflush(stdout);
     }
-    return wrap_inside()->device_open(index, device);
+    return wrap_inside()->device_open(instance, id, device);
 }
 
 static int stores(const hal_ir_kernel *ir, hal_type type)
@@ -105,7 +105,7 @@ static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_ke
         sleep(1);
     }
     if (!wrap_ir_copy(&copy, ir, 0)) {
-        return wrap_host()->fail(HAL_ERROR_OUT_OF_MEMORY, "probed: no memory for a kernel");
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "probed: no memory for a kernel");
     }
     for (uint32_t i = 0; i < ir->record_count; i++) {
         hal_ir_record *record = &copy.records[i];
@@ -121,9 +121,10 @@ static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_ke
     return status;
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    wrap_table *table = wrap_open(WRAP_TARGET, host_abi, host, instance);
     if (table) {
         const char *name = wrap_name();
         table->enumerate = strstr(name, "matrix") ? enumerate_matrix : enumerate_hardware;
@@ -140,5 +141,5 @@ const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
             table->device_open = device_open_noisy;
         }
     }
-    return table;
+    return wrap_plugin(table);
 }

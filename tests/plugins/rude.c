@@ -7,10 +7,13 @@
 enum { HANGS = 1, CRASHES, EXITS };
 
 #define EXPORT __attribute__((visibility("default")))
-EXPORT const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host);
+EXPORT const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                           hal_plugin_instance **instance);
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
+    (void)instance;
     (void)host_abi;
     (void)host;
     if (RUDE == HANGS) {

@@ -4,14 +4,12 @@
 
 #include <string.h>
 
-__attribute__((visibility("default"))) const hal_plugin *hal_plugin_query(uint32_t host_abi,
-                                                                          const hal_host *host);
-
 static hal_plugin_device *device;
 
-static hal_status open_device(uint32_t index, hal_plugin_device **opened)
+static hal_status open_device(hal_plugin_instance *instance, const char *id,
+                              hal_plugin_device **opened)
 {
-    const hal_status status = wrap_inside()->device_open(index, opened);
+    const hal_status status = wrap_inside()->device_open(instance, id, opened);
     device = *opened;
     return status;
 }
@@ -55,13 +53,14 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     return status;
 }
 
-const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
 {
-    hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+    wrap_table *table = wrap_open(WRAP_TARGET, host_abi, host, instance);
     if (table) {
         table->device_open = open_device;
         table->kernel_create = create_kernel;
         table->submit = submit;
     }
-    return table;
+    return wrap_plugin(table);
 }

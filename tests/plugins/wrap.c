@@ -14,7 +14,7 @@ typedef struct kept {
     max_align_t data[];
 } kept;
 
-static const hal_plugin *inside;
+static wrap_table inside;
 static const hal_host *services;
 static char name[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,35 +42,96 @@ static void *copy_of(const void *source, size_t bytes, size_t more)
     return copy;
 }
 
-hal_plugin *wrap_open(const char *path, uint32_t host_abi, const hal_host *host)
+wrap_table *wrap_open(const char *path, uint32_t host_abi, const hal_host *host,
+                      hal_plugin_instance **instance)
 {
-    static hal_plugin table;
-    hal_plugin_query_function query = NULL;
+    static wrap_table table;
+    hal_plugin_create_function create = NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = library ? dlsym(library, HAL_PLUGIN_QUERY_SYMBOL) : NULL;
+    void *symbol = library ? dlsym(library, HAL_PLUGIN_CREATE_SYMBOL) : NULL;
     if (!symbol) {
-        host->log(HAL_LOG_ERROR, dlerror());
+        host->log(host, HAL_LOG_ERROR, dlerror());
         return NULL;
     }
-    memcpy(&query, &symbol, sizeof(query));
-    const hal_plugin *given = query(host_abi, host);
+    memcpy(&create, &symbol, sizeof(create));
+    const hal_plugin *given = create(host_abi, host, instance);
     if (!given) {
         return NULL;
     }
     read_name();
-    inside = given;
     services = host;
-    memset(&table, 0, sizeof(table));
-    memcpy(&table, given, given->size < sizeof(table) ? given->size : sizeof(table));
-    table.size = given->size < sizeof(table) ? given->size : (uint32_t)sizeof(table);
+    hal_plugin_entries_read(&inside, given, *instance);
+    hal_plugin_entries_extend(&inside);
+    table = inside;
     table.name = name;
     table.build_id = name; /* what the cache keeps of one fault is not for another */
     return &table;
 }
 
-const hal_plugin *wrap_inside(void)
+/* The tables that hal gets. */
+static struct {
+    hal_plugin table;
+#define FIELD(extension, is) hal_extension_##extension extension;
+    HAL_EXTENSION_TABLE(FIELD)
+#undef FIELD
+} offered;
+
+static const void *query_extension(hal_plugin_instance *instance, const char *extension_name,
+                                   uint32_t major)
 {
-    return inside;
+    (void)instance;
+#define FIND(extension, is)                                           \
+    if (strcmp(extension_name, is) == 0 && major == 1) {              \
+        return offered.extension.version ? &offered.extension : NULL; \
+    }
+    HAL_EXTENSION_TABLE(FIND)
+#undef FIND
+    return NULL;
+}
+
+const hal_plugin *wrap_plugin(const wrap_table *table)
+{
+    if (!table) {
+        return NULL;
+    }
+    memset(&offered, 0, sizeof(offered));
+    offered.table = (hal_plugin){.size = sizeof(hal_plugin),
+                                 .abi = table->abi,
+                                 .ir_version = table->ir_version,
+                                 .name = table->name,
+                                 .version = table->version,
+                                 .build_id = table->build_id,
+                                 .query_extension = query_extension};
+#define COPY(entry) offered.table.entry = table->entry;
+    HAL_REQUIRED_ENTRIES(COPY)
+#undef COPY
+#define COPY(extension, entry)                                   \
+    offered.extension.entry = table->entry;                      \
+    if (table->entry) {                                          \
+        offered.extension.size = sizeof(offered.extension);      \
+        offered.extension.version = HAL_EXTENSION_VERSION(1, 0); \
+    }
+    HAL_EXTENSION_ENTRIES(COPY)
+#undef COPY
+    return &offered.table;
+}
+
+const char *wrap_first_id(void)
+{
+    static hal_device_info infos[8];
+    uint32_t count = 0;
+    const hal_status status = inside.enumerate(inside.instance, infos, 8, &count);
+    return status == HAL_OK && count > 0 ? infos[0].id : "";
+}
+
+const wrap_table *wrap_inside(void)
+{
+    return &inside;
+}
+
+hal_status wrap_fail(hal_status status, const char *message)
+{
+    return services->fail(services, status, message);
 }
 
 const hal_host *wrap_host(void)
@@ -89,7 +150,7 @@ bool wrap_batch_copy(wrap_batch *copy, const hal_batch *batch)
     *copy = (wrap_batch){.batch = *batch};
     copy->commands = copy_of(batch->commands, batch->command_count * sizeof(hal_command), 0);
     copy->bindings = copy_of(batch->bindings, batch->binding_count * sizeof(hal_binding), 0);
-    copy->scalars = copy_of(batch->scalars, batch->scalar_bytes, 0);
+    copy->scalars = copy_of(batch->scalars, batch->scalar_bytes, 8);
     copy->batch.commands = copy->commands;
     copy->batch.bindings = copy->bindings;
     copy->batch.scalars = copy->scalars;
@@ -97,6 +158,7 @@ bool wrap_batch_copy(wrap_batch *copy, const hal_batch *batch)
         wrap_batch_free(copy);
         return false;
     }
+    memset(copy->scalars + batch->scalar_bytes, 0, 8);
     return true;
 }
 

@@ -4,18 +4,21 @@
  *
  * The small source has the one symbol:
  *
- *     const hal_plugin *hal_plugin_query(uint32_t host_abi, const hal_host *host)
+ *     const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
+ *                                         hal_plugin_instance **instance)
  *     {
- *         hal_plugin *table = wrap_open(WRAP_TARGET, host_abi, host);
+ *         wrap_table *table = wrap_open(WRAP_TARGET, host_abi, host, instance);
  *         if (table) {
  *             table->gemm = NULL;
  *         }
- *         return table;
+ *         return wrap_plugin(table);
  *     }
  *
  * Threads: what the plugin contract allows; wrap_keep and its kin may be called from any thread. */
 #ifndef TESTS_PLUGINS_WRAP_H
 #define TESTS_PLUGINS_WRAP_H
+
+#include "../../hal/src/plugin/entries.h"
 
 #include <hal/plugin.h>
 #include <stdbool.h>
@@ -24,11 +27,26 @@
 /* The table of the plugin at `path`, opened with `host` (which has to stay), under the name that
  * this object's own file has: hal_NAME.so. The table is this object's, to be altered; each call
  * gives the same one, as it was at first. Null when there is no table; the log has the reason. */
-hal_plugin *wrap_open(const char *path, uint32_t host_abi, const hal_host *host);
+typedef hal_plugin_entries wrap_table; /* the entries of all tables */
+wrap_table *wrap_open(const char *path, uint32_t host_abi, const hal_host *host,
+                      hal_plugin_instance **instance);
+
+/* The plugin of an altered table: an extension without an entry is not offered. Null for null. */
+const hal_plugin *wrap_plugin(const wrap_table *table);
+
+/* The id of the first device inside; "" without one. */
+const char *wrap_first_id(void);
 
 /* The table as the plugin inside gave it, and the host's services: for entries that forward. */
-const hal_plugin *wrap_inside(void);
+const wrap_table *wrap_inside(void);
 const hal_host *wrap_host(void);
+
+/* Gives the host a message. */
+hal_status wrap_fail(hal_status status, const char *message);
+
+/* The symbol of each wrapping plugin. */
+__attribute__((visibility("default"))) const hal_plugin *
+hal_plugin_create(uint32_t host_abi, const hal_host *host, hal_plugin_instance **instance);
 
 /* NAME of this object's file hal_NAME.so. */
 const char *wrap_name(void);
@@ -36,7 +54,7 @@ const char *wrap_name(void);
 /* ---- Batches ---- */
 
 /* A batch whose commands, bindings and scalars may be altered. `batch` refers to the arrays; it
- * belongs to the caller until wrap_batch_free. */
+ * belongs to the caller until wrap_batch_free. 8 bytes of 0 follow the scalars. */
 typedef struct wrap_batch {
     hal_batch batch;
     hal_command *commands;

@@ -102,6 +102,7 @@ typedef struct hal_plugin_report {
     const char *message;   /* of a status other than HAL_OK, else "" */
     uint32_t device_count;
     const hal_device_info *devices;
+    const char *extensions; /* of the plugin interface that it offers, with commas; may be "" */
 } hal_plugin_report;
 
 typedef struct hal_registry_report {

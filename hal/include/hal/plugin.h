@@ -3,31 +3,34 @@
  * Overview. (It repeats the comments below, which count.)
  *
  * A plugin is a shared object hal_NAME.so. It links neither hal nor ops, exports the one symbol
- * hal_plugin_query, and exchanges tables of functions and plain data with hal. This header stands
+ * hal_plugin_create, and exchanges tables of functions and plain data with hal. This header stands
  * alone with status.h, types.h and ir.h. docs/write-a-plugin.md goes from an empty folder to a
  * plugin that passes hal-conformance; docs/plugin-abi.md has the rules of versions.
  *
  * The life of a plugin, in the order in which hal calls it:
  *
- *  1. hal_plugin_query(abi, host) returns the plugin's table. The plugin keeps `host`, whose
- *     functions it may call from then on.
- *  2. `enumerate` describes the devices. hal checks each record, cuts limits down to what it can
+ *  1. hal_plugin_create(abi, host, &instance) makes an instance and returns the plugin's table. All
+ *     that hal asks for belongs to an instance, whose `host` has the functions that it may call.
+ *     Several instances may exist, of one copy of libhalyard or of several.
+ *  2. `query_extension` returns the tables of what the plugin offers beyond the main table.
+ *  3. `enumerate` describes the devices. hal checks each record, cuts limits down to what it can
  *     use, and rewrites every kernel for the features that a record claims.
- *  3. `device_open` opens a device. All further objects belong to a device.
- *  4. `memory_allocate` returns memory of one of four kinds, `memory_map` the host's view of the
+ *  4. `device_open` opens a device by its id. All further objects belong to a device.
+ *  5. `memory_allocate` returns memory of one of four kinds, `memory_map` the host's view of the
  *     three mapped kinds. hal pools memory: both are rare.
- *  5. `kernel_create` compiles a kernel from verified and legalised IR. hal keeps one kernel per
+ *  6. `kernel_create` compiles a kernel from verified and legalised IR. hal keeps one kernel per
  *     content, and plugins may keep compiled code on disk by host->cache_store.
- *  6. `queue_create` makes a timeline: a counter that starts at 0 and is raised by batches.
- *  7. `submit` runs a batch: an array of dispatches, copies and fills. When its work has ended, the
+ *  7. `queue_create` makes a timeline: a counter that starts at 0 and is raised by batches.
+ *  8. `submit` runs a batch: an array of dispatches, copies and fills. When its work has ended, the
  *     queue has reached the batch's value. Work may run inside the call or after it.
- *  8. `wait` returns when a value is reached. A plugin with threads may say so earlier, by
+ *  9. `wait` returns when a value is reached. A plugin with threads may say so earlier, by
  *     host->queue_reached.
- *  9. `queue_destroy`, `kernel_destroy` and `memory_free` come when no work uses the object,
- *     `device_close` after all of the device's objects are destroyed. A plugin is never unloaded.
+ * 10. `queue_destroy`, `kernel_destroy` and `memory_free` come when no work uses the object,
+ *     `device_close` after all of the device's objects are destroyed, `instance_destroy` after all
+ *     of the instance's devices are closed. A plugin is never unloaded.
  *
- * A plugin may have the required entries only: hal works without each of the others, see the table
- * in docs/plugin-abi.md. */
+ * The entries of the main table are required. hal works without each of the extensions, see the
+ * table in docs/plugin-abi.md. */
 #ifndef HAL_PLUGIN_H
 #define HAL_PLUGIN_H
 
@@ -42,11 +45,11 @@ extern "C" {
 /* ---- Rules ---- */
 
 /* Data:
- *  - A plugin links neither hal nor ops. It exports one symbol, hal_plugin_query.
+ *  - A plugin links neither hal nor ops. It exports one symbol, hal_plugin_create.
  *  - Every table begins with its own size. Fields are only appended. An entry that is null, or not
  *    wholly within the size that the other side states, is not offered: HAL_PLUGIN_HAS.
- *  - Elements of arrays (commands, bindings, waits, records of the IR) keep their layout within a
- *    major version.
+ *  - Elements of arrays (commands, bindings, waits, records of the IR) keep their size within a
+ *    major version. They grow into their reserved fields.
  *  - Values of enums never change and new ones are appended. Neither side passes a value that the
  *    other's minor version does not have.
  *  - Plain data has fixed width: no bool, no size_t, no bit-fields.
@@ -71,7 +74,7 @@ extern "C" {
  *    point. plugins/kit/guard.h does all of this for a table.
  *
  * Ownership:
- *  - The plugin's table and hal_host live as long as the process.
+ *  - The plugin's tables live as long as the process, hal_host as long as the instance.
  *  - What hal passes in (batches, IR, descriptions, code, strings) belongs to hal and is valid
  *    during the call. A plugin copies what it keeps.
  *  - An object belongs to hal from the call that returns it until the call that destroys it, also
@@ -79,29 +82,37 @@ extern "C" {
  *  - Memory of host->allocate and host->cache_load belongs to the plugin, which passes it to
  *    host->release.
  *
- * Threads. "Any" means several threads at once, also for one object.
+ * Threads. "Any" means several threads at once, also for one object. Two instances are used by
+ * threads that know nothing of each other: "one at a time" is per instance, and the plugin guards
+ * what its instances share.
  *
- *  entry                                              | called from
- *  ---------------------------------------------------+-------------------------------------------
- *  hal_plugin_query, enumerate, device_open, _close   | one thread at a time, not always the same
- *  memory_*, kernel_*, gemm, gemm_estimate, host_copy | any
- *  queue_create, device_can_access_peer               | any
- *  comm_backend, _id, _create, _poll, _abort          | any
- *  queue_destroy, comm_destroy                        | any, but one for an object
- *  submit, queue_elapsed                              | one at a time for a queue
- *  wait                                               | any, also during `submit` of the same queue
+ *  entry                                               | called from
+ *  ----------------------------------------------------+-----------------------------------------
+ *  hal_plugin_create, query_extension, enumerate       | one thread at a time for an instance
+ *  instance_destroy, device_open, device_close         | one thread at a time for an instance
+ *  memory_*, kernel_*, gemm, gemm_estimate, host_copy  | any
+ *  queue_create, device_can_access_peer                | any
+ *  comm_backend, _id, _create, _poll, _abort           | any
+ *  queue_destroy, comm_destroy                         | any, but one for an object
+ *  submit, queue_elapsed                               | one at a time for a queue
+ *  wait                                                | any, also during `submit` of the queue
  *
- *  host function                                      | may be called from
- *  ---------------------------------------------------+-------------------------------------------
- *  allocate, release, log, report                     | any, also the plugin's own threads
- *  fail                                               | the thread of the call that fails
- *  cache_load, cache_store                            | the thread and call of device_open,
- *                                                     | kernel_create, _native or gemm
- *  queue_reached, queue_failed                        | any, until queue_destroy is called
+ *  host function           | may be called from                 | what it does meanwhile
+ *  ------------------------+------------------------------------+--------------------------------
+ *  allocate, release       | any, also the plugin's own threads | allocates
+ *  log                     | any, also the plugin's own threads | may write a file; takes a lock
+ *  report                  | any, also the plugin's own threads | allocates; takes a lock
+ *  fail                    | the thread of the call that fails  | copies the message
+ *  cache_load, cache_store | the thread of device_open,        | reads or writes a file
+ *                          | kernel_create, _native, gemm       |
+ *  queue_reached           | any, until queue_destroy returns   | takes a lock for a moment
+ *  queue_failed            | any, until queue_destroy returns   | copies; takes a lock
  *
- * No host function calls back into the plugin or waits for the device, so a plugin may hold its own
- * locks meanwhile. A plugin may start threads. In a child after fork hal does not use the parent's
- * objects; the child may open devices anew.
+ * No host function calls back into the plugin, waits for the device or takes a lock that hal holds
+ * while it calls an entry: a plugin may hold its own locks meanwhile, and may call host functions
+ * from a driver's callback. None is safe in a signal handler. A plugin may start threads. In a
+ * child after fork hal does not use the parent's objects; the child may open devices anew, with the
+ * same instance.
  *
  * What a plugin may rely on; hal checks it before the plugin is called:
  *
@@ -114,26 +125,45 @@ extern "C" {
  *  the offset of a dispatch's binding  | a multiple of binding_alignment
  *  a binding's length                  | at most max_binding; within its memory
  *  overlapping bindings of a dispatch  | only where none of them is written
- *  scalars of a dispatch               | at most HAL_IR_MAX_SCALAR_BYTES, from a multiple of 8 on
- *  a fill                              | offset and length are multiples of 4
+ *  scalars of a dispatch               | at most HAL_IR_MAX_SCALAR_BYTES, from a multiple of 8 on,
+ *                                      | in the order of the kernel, each at a multiple of its
+ *                                      | size (hal_ir_scalar.offset), padded with 0 to a multiple
+ *                                      | of 8
+ *  hal_batch.scalars                   | aligned to 8 bytes; bindings and commands likewise
+ *  counts and lengths of a batch       | below 2^32; bytes of a binding below 2^63
+ *  a fill                              | offset and length are multiples of the pattern's size
  *  a copy                              | source and target do not overlap
  *  memory, kernels, queues             | of this device, not destroyed until the batch has ended
- *  values of a queue                   | 1, 2, 3, ... */
+ *  values of a queue                   | 1, 2, 3, ...
+ *
+ * What programs rely on, the least that a device has (hal-conformance tests the values claimed):
+ *
+ *  limit                               | at least
+ *  ------------------------------------+----------------------------------------------------------
+ *  max_bindings                        | 8
+ *  max_group_items, max_group_size[0]  | 64
+ *  max_grid[i]                         | 65535
+ *  shared_bytes                        | 16384
+ *  bytes of scalars                    | HAL_IR_MAX_SCALAR_BYTES, 512
+ *  waits of a batch, queues, commands  | no limit but memory */
 
 /* ---- Versions and objects ---- */
 
 /* Major in the high half, minor in the low half. Major 1 is frozen: minors only append.
- * docs/plugin-abi.md has the rules and the log of what each minor appended. */
+ * docs/plugin-abi.md has the rules and the log of what each minor appended. HAL_IR_VERSION counts
+ * the opcodes and types of the IR apart. */
 #define HAL_PLUGIN_ABI_MAJOR 1u
 #define HAL_PLUGIN_ABI_MINOR 0u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
 /* Objects of the plugin, opaque to hal. */
+typedef struct hal_plugin_instance hal_plugin_instance;
 typedef struct hal_plugin_device hal_plugin_device;
 typedef struct hal_plugin_memory hal_plugin_memory;
 typedef struct hal_plugin_kernel hal_plugin_kernel;
 typedef struct hal_plugin_queue hal_plugin_queue;
 typedef struct hal_plugin_comm hal_plugin_comm;
+typedef struct hal_plugin_fence hal_plugin_fence; /* of a later minor: imported from outside hal */
 
 /* Bytes that `enumerate` has for each record: a record does not exceed them in this major. */
 #define HAL_DEVICE_INFO_MAX_BYTES 2048u
@@ -146,17 +176,28 @@ typedef enum hal_command_kind { /* hal_command.kind */
     HAL_COMMAND_COPY = 1,       /* Bindings: source (read), target (write), of equal length. Offsets
                                  * and length are any number of bytes. The target may be memory of
                                  * another device, see device_can_access_peer. */
-    HAL_COMMAND_FILL = 2,       /* Binding: target (write). Its bytes become `pattern`, 4 bytes
-                                 * repeated. */
-    HAL_COMMAND_COLLECTIVE = 3  /* Only to plugins with comm_create, as the only command of its
+    HAL_COMMAND_FILL = 2,       /* Binding: target (write). Its bytes become the scalars repeated:
+                                 * a pattern of 4 bytes, and of 1, 2, 8 or 16 only to devices with
+                                 * HAL_FEATURE_FILL_PATTERNS. */
+    HAL_COMMAND_COLLECTIVE = 3, /* Only to plugins with hal.collectives, as the only command of its
                                  * batch. Bindings: what is sent (read) and received (write);
                                  * scalars: a hal_plugin_collective. */
+    HAL_COMMAND_COPY_ROWS = 4   /* Reserved: hal of this minor sends none. Bindings as of COPY;
+                                 * scalars: a hal_plugin_copy_rows. */
 } hal_command_kind;
 
-/* hal_command.flags: the command begins after all earlier commands of the queue have ended, and
- * sees their writes. Commands without it may overlap with earlier commands of their batch, never
- * with those of an earlier batch. */
-#define HAL_COMMAND_BARRIER 1u
+/* hal_command.flags */
+enum {
+    /* The command begins after all earlier commands of the queue have ended, and sees their writes.
+     * Commands without it may overlap with earlier commands of their batch, never with those of an
+     * earlier batch. */
+    HAL_COMMAND_BARRIER = 1,
+    /* Reserved: hal of this minor sends none. Of a DISPATCH to devices with HAL_FEATURE_INDIRECT:
+     * one more binding, after those of the kernel, has the grid as three U32, read when the command
+     * begins; with a 0 nothing runs. `grid` has the largest values that the program allows; what
+     * the device finds beyond them is undefined. */
+    HAL_COMMAND_INDIRECT = 2
+};
 
 /* A range of memory. A length of 0 is a binding that the kernel does not touch; its memory is
  * null. */
@@ -168,19 +209,30 @@ typedef struct hal_binding {
     uint32_t reserved; /* 0 */
 } hal_binding;
 
-/* One command. Its bindings and scalars are ranges of the batch's arrays. Each number takes all
- * values that its field and the limits of the device's record allow. */
+/* One command. Its bindings and scalars are ranges of the batch's arrays; what a kind needs beyond
+ * them is in its scalars. Each number takes all values that its field and the limits of the
+ * device's record allow. */
 typedef struct hal_command {
     uint16_t kind;          /* hal_command_kind */
-    uint16_t flags;         /* HAL_COMMAND_BARRIER */
+    uint16_t flags;         /* HAL_COMMAND_BARRIER, HAL_COMMAND_INDIRECT */
     uint16_t binding_count;
     uint16_t scalar_bytes;
     uint32_t binding_first; /* index in hal_batch.bindings */
     uint32_t scalar_first;  /* bytes into hal_batch.scalars, a multiple of 8 */
     uint32_t grid[3];       /* groups, at least 1 in each dimension */
-    uint32_t pattern;       /* of a fill */
+    uint32_t reserved;      /* 0 */
     hal_plugin_kernel *kernel;
+    uint64_t reserved_words[1]; /* 0 */
 } hal_command;
+
+/* The scalars of a COPY_ROWS: `slices` times `rows` ranges of row_bytes. Row r of slice s is at
+ * s * slice + r * pitch bytes of its binding. */
+typedef struct hal_plugin_copy_rows {
+    uint64_t row_bytes;
+    uint64_t source_pitch, target_pitch; /* bytes, at least row_bytes */
+    uint64_t source_slice, target_slice; /* bytes */
+    uint32_t rows, slices;               /* at least 1 */
+} hal_plugin_copy_rows;
 
 /* hal_batch.flags */
 enum {
@@ -201,11 +253,20 @@ typedef struct hal_batch {
     uint32_t reserved;
 } hal_batch;
 
-/* A value that another queue has to reach before the batch begins. It has been submitted to that
- * queue, which is of the same device or of one that device_can_access_peer has confirmed. */
+typedef enum hal_wait_kind { /* hal_plugin_wait.kind */
+    HAL_WAIT_QUEUE = 0,      /* until `queue` has reached `value` */
+    HAL_WAIT_FENCE = 1       /* Reserved: hal of this minor sends none. Until `fence`, imported by
+                              * an extension, is signaled or has `value`; `queue` is null. */
+} hal_wait_kind;
+
+/* What has to happen before the batch begins. The value has been submitted to `queue`, which is of
+ * the same device or of one that device_can_access_peer has confirmed. */
 typedef struct hal_plugin_wait {
     hal_plugin_queue *queue;
     uint64_t value;
+    hal_plugin_fence *fence; /* null */
+    uint32_t kind;           /* hal_wait_kind */
+    uint32_t reserved;       /* 0 */
 } hal_plugin_wait;
 
 /* The scalars of a COLLECTIVE. hal_collective_kind has the sizes of what is sent and received; a
@@ -246,29 +307,31 @@ typedef enum hal_host_flag { /* hal_host.flags */
     HAL_HOST_VALIDATE = 1    /* validation is on: a plugin that can check kernels does */
 } hal_host_flag;
 
-/* hal's services. All functions of minor 0 are there: a plugin calls them without asking. The table
- * of threads above says where each may be called. */
-typedef struct hal_host {
+/* hal's services for an instance. All functions of minor 0 are there: a plugin calls them without
+ * asking. Each gets the host of the instance that calls. The table of threads above says where each
+ * may be called. */
+typedef struct hal_host hal_host;
+struct hal_host {
     uint32_t size;
     uint32_t abi; /* HAL_PLUGIN_ABI of hal */
 
     /* Allocates memory of the host, for the plugin to free with `release`.
      *   alignment  a power of two
      * Errors: null without memory. */
-    void *(*allocate)(uint64_t bytes, uint64_t alignment);
+    void *(*allocate)(const hal_host *host, uint64_t bytes, uint64_t alignment);
 
     /* Frees memory of `allocate` or `cache_load`; null is allowed. */
-    void (*release)(void *memory);
+    void (*release)(const hal_host *host, void *memory);
 
     /* Writes a line to the program's log, if the log's level includes it.
      *   level    hal_log_level
      *   message  copied; without a line feed */
-    void (*log)(uint32_t level, const char *message);
+    void (*log)(const hal_host *host, uint32_t level, const char *message);
 
     /* Sets the message of the calling thread's failure, which hal reports to the program.
      *   message  copied
-     * Returns `status`, so that a plugin can write: return host->fail(status, message). */
-    hal_status (*fail)(hal_status status, const char *message);
+     * Returns `status`, so that a plugin can write: return host->fail(host, status, message). */
+    hal_status (*fail)(const hal_host *host, hal_status status, const char *message);
 
     /* Reads an entry of the compile cache on disk.
      *   device_id     hal_device_info.id. With another id nothing is found or stored, and the log
@@ -279,13 +342,13 @@ typedef struct hal_host {
      * Only inside device_open, kernel_create, kernel_create_native and gemm, on the thread that hal
      * called them on; elsewhere the cache is empty.
      * Errors: NOT_FOUND. */
-    hal_status (*cache_load)(const char *device_id, const uint64_t key[2], void **data,
-                             uint64_t *bytes);
+    hal_status (*cache_load)(const hal_host *host, const char *device_id, const uint64_t key[2],
+                             void **data, uint64_t *bytes);
 
     /* Writes an entry of the compile cache; parameters and places as for `cache_load`. The data is
      * copied. Errors: NOT_FOUND without a cache, IO. A plugin may ignore them. */
-    hal_status (*cache_store)(const char *device_id, const uint64_t key[2], const void *data,
-                              uint64_t bytes);
+    hal_status (*cache_store)(const hal_host *host, const char *device_id, const uint64_t key[2],
+                              const void *data, uint64_t bytes);
 
     uint32_t flags;    /* HAL_HOST_*; constant from the first device_open on */
     uint32_t reserved; /* 0 */
@@ -293,117 +356,79 @@ typedef struct hal_host {
     /* Reports a finding of validation: what a kernel did wrong, with the names of kernel and
      * binding, instruction and work-item. hal counts findings and tells the program each text once.
      * The kernel continues as the plugin chooses. */
-    void (*report)(const char *message);
+    void (*report)(const hal_host *host, const char *message);
 
     /* Tells hal that a queue has reached `value`. Optional: hal calls `wait` for values that it was
      * not told. A thread that learns of the value sees what the batch wrote. Not for values of a
      * lost device. */
-    void (*queue_reached)(hal_plugin_queue *queue, uint64_t value);
+    void (*queue_reached)(const hal_host *host, hal_plugin_queue *queue, uint64_t value);
 
     /* Keeps the message of work that failed after `submit` had returned, the first one of a queue.
      * hal reports it with each later failure of `wait` or `submit` for the queue that has no
      * message from `fail`. */
-    void (*queue_failed)(hal_plugin_queue *queue, const char *message);
-} hal_host;
+    void (*queue_failed)(const hal_host *host, hal_plugin_queue *queue, const char *message);
+};
 
-/* ---- What a plugin offers to hal ---- */
+/* ---- Extensions: what a plugin may offer ---- */
 
-/* Entries marked (required) are not null. The table of threads above says from where each is
- * called. Errors: every status except TIMEOUT is allowed where none is named. */
-typedef struct hal_plugin {
+/* A table that query_extension returns begins with its size and version. Each extension counts its
+ * own majors; all are at 1.0 today. Entries are not null unless they say so. */
+#define HAL_EXTENSION_VERSION(major, minor) ((uint32_t)(major) << 16 | (minor))
+
+/* How much memory a device has. */
+#define HAL_EXTENSION_MEMORY_INFO "hal.memory_info"
+typedef struct hal_extension_memory_info {
     uint32_t size;
-    uint32_t abi;         /* HAL_PLUGIN_ABI that the plugin was built with */
-    const char *name;     /* (required) as in HAL_BACKEND: lower case letters, digits, _ */
-    const char *version;  /* for people */
-    const char *build_id; /* changes whenever the plugin's code does: part of the cache's key */
+    uint32_t version; /* major in the high half, minor in the low half */
 
-    /* (required) Describes the devices: the same ones in the same order in each process.
-     *   infos     records, written one after the other, each of the size that it states
-     *   capacity  records that there is room for, of HAL_DEVICE_INFO_MAX_BYTES each
-     *   count     number of all devices; hal calls again if it exceeds `capacity`
-     * Errors: without a device LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE or TOO_OLD. */
-    hal_status (*enumerate)(hal_device_info *infos, uint32_t capacity, uint32_t *count);
-
-    /* (required) Opens the device of record `index` of the last enumerate. */
-    hal_status (*device_open)(uint32_t index, hal_plugin_device **device);
-
-    /* (required) Closes a device. All of its objects have been destroyed. */
-    void (*device_close)(hal_plugin_device *device);
-
-    /* (optional) Bytes of device memory that are free, and all of them, at the moment. Memory that
-     * was allocated and written is not free. */
+    /* Bytes of device memory that are free, and all of them, at the moment. Memory that was
+     * allocated and written is not free. */
     hal_status (*memory_info)(hal_plugin_device *device, uint64_t *free_bytes,
                               uint64_t *total_bytes);
+} hal_extension_memory_info;
 
-    /* (required) Allocates memory.
-     *   kind   hal_memory_kind
-     *   bytes  at least 1. The memory has at least that many, aligned to 256 bytes. Its content is
-     *          undefined. Up to max_allocation it succeeds where the device has that much free.
-     * Errors: OUT_OF_MEMORY, after which hal frees unused memory and tries again. */
-    hal_status (*memory_allocate)(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
-                                  hal_plugin_memory **memory);
+/* Mapped memory that is not coherent. */
+#define HAL_EXTENSION_COHERENCE "hal.coherence"
+typedef struct hal_extension_coherence {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
 
-    /* (required) Frees memory that no batch in flight names. */
-    void (*memory_free)(hal_plugin_device *device, hal_plugin_memory *memory);
+    /* hal calls memory_flush after the host wrote a range and before a batch that uses it is
+     * submitted, and memory_invalidate after the batches that wrote a range were waited for and
+     * before the host reads it. Ranges are in bytes and have any alignment. Bytes next to a range
+     * do not change, on either side. */
+    hal_status (*memory_flush)(hal_plugin_device *device, hal_plugin_memory *memory,
+                               uint64_t offset, uint64_t bytes);
+    hal_status (*memory_invalidate)(hal_plugin_device *device, hal_plugin_memory *memory,
+                                    uint64_t offset, uint64_t bytes);
+} hal_extension_coherence;
 
-    /* (required) Returns the host's view of memory of a mapped kind. The pointer is valid until the
-     * memory is freed. Batches see what the host wrote before they were submitted,
-     * and the host sees what a batch wrote once it has waited for it: by itself, or by memory_flush
-     * and memory_invalidate. */
-    hal_status (*memory_map)(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
+/* Times of batches, with HAL_FEATURE_TIMESTAMPS. */
+#define HAL_EXTENSION_TIMING "hal.timing"
+typedef struct hal_extension_timing {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
 
-    /* (required) Compiles a kernel, of any size that ir.h allows.
-     *   ir  verified, and legalised for the device's record; valid during the call. Kernels are the
-     *       same only if all of it is, except names: also in a cache on disk.
-     * Errors: COMPILE with the compiler's log, UNSUPPORTED. */
-    hal_status (*kernel_create)(hal_plugin_device *device, const hal_ir_kernel *ir,
-                                hal_plugin_kernel **kernel);
-
-    /* (required) Destroys a kernel of kernel_create, kernel_create_native or gemm that no batch in
-     * flight names. */
-    void (*kernel_destroy)(hal_plugin_device *device, hal_plugin_kernel *kernel);
-
-    /* (required) Creates an in-order timeline, which has reached 0. */
-    hal_status (*queue_create)(hal_plugin_device *device, hal_plugin_queue **queue);
-
-    /* (required) Destroys a queue. All of its work has ended, and so has that of all batches that
-     * named it in their waits. */
-    void (*queue_destroy)(hal_plugin_device *device, hal_plugin_queue *queue);
-
-    /* (required) Runs a batch, in this call or later. It begins after the batches that were
-     * submitted to the queue before have ended and `waits` are reached, and sees their writes. When
-     * it has ended, the queue has reached `value`.
-     *   value  1 for the first batch of a queue, then rises by 1; after a failed submit the same
-     *          value comes again
-     * Errors: a status other than DEVICE_LOST means that nothing of the batch has run or will run.
-     * DEVICE_LOST is for all other failures and for every submit on a lost device.
-     *
-     * Work that fails after the call has returned OK loses the device: the values of its batch and
-     * of all later batches count as reached, `wait` returns DEVICE_LOST for them, and so does every
-     * later submit to a queue of the device. For values that were reached before, `wait` returns OK
-     * or DEVICE_LOST. */
-    hal_status (*submit)(hal_plugin_queue *queue, const hal_batch *batch,
-                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
-
-    /* (required) Waits until the queue has reached a value.
-     *   value       has been submitted; any number of batches may be in flight before it
-     *   timeout_ns  nanoseconds, at most; 0 looks without waiting, UINT64_MAX waits without limit
-     * Errors: TIMEOUT if the value is not reached by then, without a message; DEVICE_LOST. */
-    hal_status (*wait)(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
-
-    /* (optional) Device time in nanoseconds between the ends of two batches, both reached.
+    /* Device time in nanoseconds between the ends of two batches, both reached.
      *   first   at least 1
      *   second  at least `first`
      * The times of the last 1024 submitted batches are known, in steps of 10 us at most.
      * Errors: INVALID_ARGUMENT for an older one, or its time. */
     hal_status (*queue_elapsed)(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
+} hal_extension_timing;
 
-    /* (optional) Names of the formats of native code that kernel_create_native takes, separated by
+/* Kernels from native code. */
+#define HAL_EXTENSION_NATIVE "hal.native"
+typedef struct hal_extension_native {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Names of the formats of native code that kernel_create_native takes, separated by
      * commas. */
     const char *formats;
 
-    /* (optional) A kernel from native code.
+    /* A kernel from native code.
      *   format       one of `formats`
      *   code, bytes  copied by the plugin
      *   entry        name of the function in the code
@@ -413,38 +438,71 @@ typedef struct hal_plugin {
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *signature,
                                        hal_plugin_kernel **kernel);
+} hal_extension_native;
 
-    /* (optional) A kernel for a matrix product.
+/* The plugin's own matrix products. */
+#define HAL_EXTENSION_GEMM "hal.gemm"
+typedef struct hal_extension_gemm {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* A kernel for a matrix product.
      *   description      see hal_gemm_description, which has bindings, scalars and grid
      *   workspace_bytes  size of the workspace that binding 3 needs; 0: none
      * Errors: UNSUPPORTED declines the product: the portable kernel is used. */
     hal_status (*gemm)(hal_plugin_device *device, const hal_gemm_description *description,
                        hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
 
-    /* (optional) Returns 1 if `device` can access the memory of `other`, another open device of the
+    /* (may be null) Estimates the time of the kernel that `gemm` creates for a description without
+     * an epilogue: ops compares it with its own kernels before it creates one.
+     *   most_ns      0: no limit
+     *   nanoseconds  0: not known, or the product is to be taken anyway
+     * Errors: UNSUPPORTED declines the product, as `gemm` does, and may be the answer where the
+     * kernel takes longer than `most_ns`. */
+    hal_status (*gemm_estimate)(hal_plugin_device *device, const hal_gemm_description *description,
+                                double most_ns, double *nanoseconds);
+} hal_extension_gemm;
+
+/* Devices of the plugin that access each other's memory. */
+#define HAL_EXTENSION_PEERS "hal.peers"
+typedef struct hal_extension_peers {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Returns 1 if `device` can access the memory of `other`, another open device of the
      * plugin, else 0. If so, batches of its queues may wait for queues of the other, and their COPY
      * commands may have memory of the other, of any kind, as the target. Both devices stay open,
      * and the memory stays, until such a batch has ended. hal asks often: only the first answer for
      * a pair may take time. */
     uint32_t (*device_can_access_peer)(hal_plugin_device *device, hal_plugin_device *other);
+} hal_extension_peers;
 
-    /* (optional) For mapped memory that is not coherent. hal calls memory_flush after the host
-     * wrote a range and before a batch that uses it is submitted, and memory_invalidate after the
-     * batches that wrote a range were waited for and before the host reads it. Ranges are in bytes
-     * and have any alignment. Bytes next to a range do not change, on either side. */
-    hal_status (*memory_flush)(hal_plugin_device *device, hal_plugin_memory *memory,
-                               uint64_t offset, uint64_t bytes);
-    hal_status (*memory_invalidate)(hal_plugin_device *device, hal_plugin_memory *memory,
-                                    uint64_t offset, uint64_t bytes);
+/* Copies between memories of the host by the device's threads. */
+#define HAL_EXTENSION_HOST_COPY "hal.host_copy"
+typedef struct hal_extension_host_copy {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
 
-    /* (optional) Describes the plugin's backend for collectives between its devices, in one process
-     * or several. The six entries of communicators come together.
+    /* Copies bytes between memories of the host that do not overlap, mapped ones or a
+     * program's, and returns when all are copied: for devices whose threads copy faster than the
+     * calling one. hal calls it for large reads and writes. */
+    void (*host_copy)(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
+} hal_extension_host_copy;
+
+/* A backend for collectives. */
+#define HAL_EXTENSION_COLLECTIVES "hal.collectives"
+typedef struct hal_extension_collectives {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Describes the plugin's backend for collectives between its devices, in one process or
+     * several.
      *   backend  `size` is that of hal's record
      * Errors: LIBRARY_MISSING, TOO_OLD. */
-    hal_status (*comm_backend)(hal_plugin_comm_backend *backend);
+    hal_status (*comm_backend)(hal_plugin_instance *instance, hal_plugin_comm_backend *backend);
 
     /* Makes an id of a communicator, which hal passes to all ranks. */
-    hal_status (*comm_id)(hal_plugin_comm_id *id);
+    hal_status (*comm_id)(hal_plugin_instance *instance, hal_plugin_comm_id *id);
 
     /* Begins to create a rank of a communicator, and does not wait for the other ranks.
      *   rank, count  0 to count - 1 */
@@ -466,29 +524,114 @@ typedef struct hal_plugin {
 
     /* Destroys a rank. All of its collectives have ended. */
     void (*comm_destroy)(hal_plugin_comm *comm);
+} hal_extension_collectives;
 
-    /* (optional) Copies bytes between memories of the host that do not overlap, mapped ones or a
-     * program's, and returns when all are copied: for devices whose threads copy faster than the
-     * calling one. hal calls it for large reads and writes. */
-    void (*host_copy)(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
+/* ---- What every plugin offers ---- */
 
-    /* (optional) Estimates the time of the kernel that `gemm` creates for a description without an
-     * epilogue: ops compares it with its own kernels before it creates one.
-     *   most_ns      0: no limit
-     *   nanoseconds  0: not known, or the product is to be taken anyway
-     * Errors: UNSUPPORTED declines the product, as `gemm` does, and may be the answer where the
-     * kernel takes longer than `most_ns`. */
-    hal_status (*gemm_estimate)(hal_plugin_device *device, const hal_gemm_description *description,
-                                double most_ns, double *nanoseconds);
+/* Entries are not null unless they say so. The table of threads above says from where each is
+ * called. Errors: every status except TIMEOUT is allowed where none is named. */
+typedef struct hal_plugin {
+    uint32_t size;
+    uint32_t abi;         /* HAL_PLUGIN_ABI that the plugin was built with */
+    const char *name;     /* as in HAL_BACKEND: lower case letters, digits, _ */
+    const char *version;  /* for people; may be null */
+    const char *build_id; /* changes whenever the plugin's code does: part of the cache's key; may
+                           * be null */
+    uint32_t ir_version;  /* HAL_IR_VERSION of the opcodes and types that the plugin knows */
+    uint32_t reserved;    /* 0 */
+
+    /* Destroys an instance. All of its devices have been closed. */
+    void (*instance_destroy)(hal_plugin_instance *instance);
+
+    /* Describes the devices: the same ones in the same order in each process.
+     *   infos     records, written one after the other, each of the size that it states
+     *   capacity  records that there is room for, of HAL_DEVICE_INFO_MAX_BYTES each
+     *   count     number of all devices; hal calls again if it exceeds `capacity`
+     * Errors: without a device LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE or TOO_OLD. */
+    hal_status (*enumerate)(hal_plugin_instance *instance, hal_device_info *infos,
+                            uint32_t capacity, uint32_t *count);
+
+    /* Opens a device.
+     *   id  hal_device_info.id of one that `enumerate` has described
+     * Errors: NOT_FOUND if it is not there any more. */
+    hal_status (*device_open)(hal_plugin_instance *instance, const char *id,
+                              hal_plugin_device **device);
+
+    /* Closes a device. All of its objects have been destroyed. */
+    void (*device_close)(hal_plugin_device *device);
+
+    /* Allocates memory.
+     *   kind   hal_memory_kind
+     *   bytes  at least 1. The memory has at least that many, aligned to 256 bytes. Its content is
+     *          undefined. Up to max_allocation it succeeds where the device has that much free.
+     * Errors: OUT_OF_MEMORY, after which hal frees unused memory and tries again. */
+    hal_status (*memory_allocate)(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                  hal_plugin_memory **memory);
+
+    /* Frees memory that no batch in flight names. */
+    void (*memory_free)(hal_plugin_device *device, hal_plugin_memory *memory);
+
+    /* Returns the host's view of memory of a mapped kind. The pointer is valid until the
+     * memory is freed. Batches see what the host wrote before they were submitted,
+     * and the host sees what a batch wrote once it has waited for it: by itself, or by memory_flush
+     * and memory_invalidate. */
+    hal_status (*memory_map)(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
+
+    /* Compiles a kernel, of any size that ir.h allows.
+     *   ir  verified, and legalised for the device's record; valid during the call. Kernels are the
+     *       same only if all of it is, except names: also in a cache on disk.
+     * Errors: COMPILE with the compiler's log, UNSUPPORTED. */
+    hal_status (*kernel_create)(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                hal_plugin_kernel **kernel);
+
+    /* Destroys a kernel of kernel_create, kernel_create_native or gemm that no batch in
+     * flight names. */
+    void (*kernel_destroy)(hal_plugin_device *device, hal_plugin_kernel *kernel);
+
+    /* Creates an in-order timeline, which has reached 0. */
+    hal_status (*queue_create)(hal_plugin_device *device, hal_plugin_queue **queue);
+
+    /* Destroys a queue. All of its work has ended, and so has that of all batches that
+     * named it in their waits. */
+    void (*queue_destroy)(hal_plugin_device *device, hal_plugin_queue *queue);
+
+    /* Runs a batch, in this call or later. It begins after the batches that were
+     * submitted to the queue before have ended and `waits` are reached, and sees their writes. When
+     * it has ended, the queue has reached `value`.
+     *   value  1 for the first batch of a queue, then rises by 1; after a failed submit the same
+     *          value comes again
+     * Errors: a status other than DEVICE_LOST means that nothing of the batch has run or will run.
+     * DEVICE_LOST is for all other failures and for every submit on a lost device.
+     *
+     * Work that fails after the call has returned OK loses the device: the values of its batch and
+     * of all later batches count as reached, `wait` returns DEVICE_LOST for them, and so does every
+     * later submit to a queue of the device. For values that were reached before, `wait` returns OK
+     * or DEVICE_LOST. */
+    hal_status (*submit)(hal_plugin_queue *queue, const hal_batch *batch,
+                         const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+
+    /* Waits until the queue has reached a value.
+     *   value       has been submitted; any number of batches may be in flight before it
+     *   timeout_ns  nanoseconds, at most; 0 looks without waiting, UINT64_MAX waits without limit
+     * Errors: TIMEOUT if the value is not reached by then, without a message; DEVICE_LOST. */
+    hal_status (*wait)(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
+
+    /* (may be null) Returns the table of an extension, which lives as long as the process, or null
+     * for a name or major that the plugin does not have.
+     *   name   HAL_EXTENSION_*; other names begin with the name of who defines them and a dot
+     *   major  of the extension's version */
+    const void *(*query_extension)(hal_plugin_instance *instance, const char *name, uint32_t major);
 } hal_plugin;
 
 /* The one symbol of a plugin.
  *   host_abi  HAL_PLUGIN_ABI of hal
- *   host      hal's services, valid for the life of the process; the plugin keeps the pointer
- * Returns the plugin's table, or null if host_abi is of a major version that the plugin does not
- * know. May be called more than once and returns the same table each time. */
-typedef const hal_plugin *(*hal_plugin_query_function)(uint32_t host_abi, const hal_host *host);
-#define HAL_PLUGIN_QUERY_SYMBOL "hal_plugin_query"
+ *   host      hal's services, valid until instance_destroy
+ *   instance  receives the new instance
+ * Returns the plugin's table, the same for each instance; null, and no instance, if host_abi is of
+ * a major version that the plugin does not know, or after host->fail for another reason. */
+typedef const hal_plugin *(*hal_plugin_create_function)(uint32_t host_abi, const hal_host *host,
+                                                        hal_plugin_instance **instance);
+#define HAL_PLUGIN_CREATE_SYMBOL "hal_plugin_create"
 
 /* Whether a table is long enough for an entry and has it. */
 #define HAL_PLUGIN_HAS(table, entry)                                                              \

@@ -74,6 +74,15 @@ HAL_API hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range 
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern);
 
+/* Records a fill of a range with a pattern repeated. Offset and length are multiples of the
+ * pattern's size.
+ *   pattern  copied
+ *   bytes    of the pattern: 1, 2, 4, 8 or 16
+ * Threads: the queue's. Errors: as hal_queue_dispatch; UNSUPPORTED for what is no fill with 4 bytes
+ * on devices without HAL_FEATURE_FILL_PATTERNS. */
+HAL_API hal_status hal_queue_fill_pattern(hal_queue *queue, hal_range target, const void *pattern,
+                                          uint32_t bytes);
+
 /* Writes `bytes` bytes from the host to a buffer of any kind, in the queue's order. `data` is
  * copied and may be changed after the call. Waits only if too many earlier writes are in flight or
  * memory for the copy is short.

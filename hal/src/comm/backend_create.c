@@ -24,7 +24,7 @@
 
 enum { WAITING, DECIDED }; /* whether a rank has a backend */
 
-static bool plugin_has_backend(const hal_plugin *plugin)
+static bool plugin_has_backend(const hal_plugin_entries *plugin)
 {
     return plugin->comm_backend && plugin->comm_id && plugin->comm_create && plugin->comm_poll &&
            plugin->comm_abort && plugin->comm_destroy;
@@ -48,7 +48,7 @@ static bool offer_none(const hal_comm *comm, const char *reason)
  * message. */
 static bool backend_find(const hal_device *device, hal_plugin_comm_backend *backend)
 {
-    const hal_plugin *plugin = device->plugin;
+    const hal_plugin_entries *plugin = device->plugin;
     *backend = (hal_plugin_comm_backend){.size = sizeof *backend};
     if (!plugin_has_backend(plugin) || !*device->info.id) {
         hal_fail(HAL_ERROR_UNSUPPORTED, "the plugin %s has none", plugin->name);
@@ -59,7 +59,7 @@ static bool backend_find(const hal_device *device, hal_plugin_comm_backend *back
         return false;
     }
     hal_host_clear_error();
-    const hal_status status = plugin->comm_backend(backend);
+    const hal_status status = plugin->comm_backend(plugin->instance, backend);
     if (status != HAL_OK) {
         hal_host_failed(status, "%s", plugin->name);
         return false;
@@ -82,7 +82,8 @@ static void offer_post(const hal_comm *comm, hal_plugin_comm_backend *backend)
     }
     if (offered && comm->rank == 0) {
         hal_host_clear_error();
-        const hal_status status = comm->device->plugin->comm_id(&id);
+        const hal_status status =
+            comm->device->plugin->comm_id(comm->device->plugin->instance, &id);
         if (status != HAL_OK) {
             hal_host_failed(status, "%s", comm->device->plugin->name);
             offered = offer_none(comm, hal_status_message());
@@ -208,7 +209,7 @@ static void backend_end(hal_comm *comm, bool aborts)
 /* Whether it is decided if the ranks have a backend. */
 static bool backend_decide(hal_comm *comm, uint64_t begin_ns)
 {
-    const hal_plugin *plugin = comm->device->plugin;
+    const hal_plugin_entries *plugin = comm->device->plugin;
     uint32_t created = 0;
     if (backend_state(comm, comm->rank) == HAL_MAILBOX_BACKEND_OFFERED) {
         hal_host_clear_error();

@@ -111,7 +111,7 @@ static bool range_check(const hal_device *device, hal_range *range, uint64_t ali
     if (offset & (alignment - 1)) {
         snprintf(fault, FAULT_BYTES,
                  "expected an offset that is a multiple of %s%llu bytes, got %llu",
-                 alignment > 4 ? "the device's " : "", (unsigned long long)alignment,
+                 alignment > 16 ? "the device's " : "", (unsigned long long)alignment,
                  (unsigned long long)offset);
         return false;
     }
@@ -278,7 +278,7 @@ static hal_status dispatch_record(hal_queue *queue, hal_kernel *kernel, const ui
                 hal_entry_bind(&entry, range->buffer, range->offset, length, kernel->access[i]);
         }
     }
-    return status == HAL_OK ? hal_entry_end(&entry, HAL_COMMAND_DISPATCH, kernel, grid, 0, scalars,
+    return status == HAL_OK ? hal_entry_end(&entry, HAL_COMMAND_DISPATCH, kernel, grid, scalars,
                                             kernel->scalar_bytes)
                             : status;
 }
@@ -334,30 +334,61 @@ static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range targe
     return action_record(queue, &action);
 }
 
-static hal_status queue_fill(hal_queue *queue, hal_range target, uint32_t pattern)
+/* The pattern as 4 bytes; false if it is longer or the range is not made of words. */
+static bool pattern_as_word(const hal_range *target, const uint8_t *pattern, uint32_t bytes,
+                            uint8_t word[4])
 {
-    HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, target.buffer, "hal_queue_fill"));
-    HAL_TRY(check_queue(queue, "hal_queue_fill"));
+    for (uint32_t i = 0; i < 4; i++) {
+        word[i] = pattern[i % bytes];
+    }
+    bool repeats = (target->offset | target->length) % 4 == 0;
+    for (uint32_t i = 4; i < bytes; i++) {
+        repeats &= pattern[i] == pattern[i % 4];
+    }
+    return repeats;
+}
+
+static hal_status queue_fill(hal_queue *queue, const char *function, hal_range target,
+                             const uint8_t *pattern, uint32_t bytes)
+{
+    HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, target.buffer, function));
+    HAL_TRY(check_queue(queue, function));
+    const hal_device *device = queue->timeline.device;
     char fault[FAULT_BYTES];
-    if (!target.buffer) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_queue_fill: target: expected a buffer, got null");
+    if (!target.buffer || !pattern) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s, got null", function,
+                        target.buffer ? "pattern: expected an address"
+                                      : "target: expected a buffer");
     }
-    if (!range_check(queue->timeline.device, &target, 4, fault)) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_fill: target: %s", fault);
-    }
-    if (target.length % 4 != 0) {
+    if (bytes == 0 || bytes > 16 || (bytes & (bytes - 1)) != 0) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "hal_queue_fill: target: expected a multiple of 4 bytes, got length %llu",
-                        (unsigned long long)target.length);
+                        "%s: bytes: expected 1, 2, 4, 8 or 16, got %u", function, bytes);
+    }
+    if (!range_check(device, &target, bytes, fault)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: target: %s", function, fault);
+    }
+    if (target.length % bytes != 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: target: expected a multiple of %u bytes, got length %llu", function,
+                        bytes, (unsigned long long)target.length);
     }
     if (target.length == 0) {
         return HAL_OK;
     }
+    uint8_t word[4];
+    if (pattern_as_word(&target, pattern, bytes, word)) {
+        pattern = word;
+        bytes = sizeof word;
+    } else if (!(device->info.features & HAL_FEATURE_FILL_PATTERNS)) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: %s:%u fills whole words with 4 bytes only, got a pattern of %u",
+                        function, device->plugin->name, device->index, bytes);
+    }
     const hal_action action = {.kind = HAL_COMMAND_FILL,
                                .range_count = 1,
+                               .scalar_bytes = bytes,
                                .grid = {1, 1, 1},
-                               .pattern = pattern,
+                               .scalars = pattern,
                                .ranges = &target,
                                .access = hal_fill_access};
     return action_record(queue, &action);
@@ -389,8 +420,17 @@ hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target)
 
 hal_status hal_queue_fill(hal_queue *queue, hal_range target, uint32_t pattern)
 {
-    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_fill");
-    return status == HAL_OK
-               ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, queue_fill(queue, target, pattern))
-               : status;
+    HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_fill"));
+    uint8_t bytes[sizeof pattern];
+    memcpy(bytes, &pattern, sizeof pattern);
+    return hal_hook_leave(HAL_OBJECT_QUEUE, queue,
+                          queue_fill(queue, "hal_queue_fill", target, bytes, sizeof bytes));
+}
+
+hal_status hal_queue_fill_pattern(hal_queue *queue, hal_range target, const void *pattern,
+                                  uint32_t bytes)
+{
+    HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_fill_pattern"));
+    return hal_hook_leave(HAL_OBJECT_QUEUE, queue,
+                          queue_fill(queue, "hal_queue_fill_pattern", target, pattern, bytes));
 }

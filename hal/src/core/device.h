@@ -17,7 +17,7 @@ struct hal_device {
     uint32_t generation; /* of the process that opened it, see hal_host_generation */
     uint32_t index;      /* among the devices of its plugin */
     hal_module *module;
-    const hal_plugin *plugin;
+    const hal_plugin_entries *plugin;
     hal_device_info info;
     hal_plugin_device *handle;
     struct hal_pool *pool;

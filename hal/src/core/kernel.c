@@ -63,7 +63,7 @@ static hal_status kernel_describe_ir(hal_kernel *kernel, const hal_ir_kernel *ir
 static hal_status plugin_compile(hal_kernel *kernel, const hal_kernel_source *source)
 {
     hal_device *device = kernel->device;
-    const hal_plugin *plugin = device->plugin;
+    const hal_plugin_entries *plugin = device->plugin;
     if (source->gemm) {
         return plugin->gemm(device->handle, source->gemm, &kernel->handle,
                             source->workspace_bytes);

@@ -25,7 +25,6 @@ typedef struct hal_action {
     uint16_t range_count;
     uint32_t scalar_bytes;
     uint32_t grid[3];
-    uint32_t pattern;
     hal_kernel *kernel;
     const void *scalars;
     const hal_range *ranges;
@@ -96,8 +95,8 @@ static inline hal_status hal_entry_bind(hal_entry *entry, hal_buffer *buffer, ui
 
 /* `kernel` is null for copies and fills. Errors: OUT_OF_MEMORY. */
 static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, hal_kernel *kernel,
-                                       const uint32_t grid[3], uint32_t pattern,
-                                       const void *scalars, uint32_t scalar_bytes)
+                                       const uint32_t grid[3], const void *scalars,
+                                       uint32_t scalar_bytes)
 {
     hal_recorder *recorder = entry->recorder;
     hal_recording *recording = recorder->recording;
@@ -122,8 +121,9 @@ static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, ha
     for (uint32_t i = 0; i < 3; i++) {
         command->grid[i] = grid[i];
     }
-    command->pattern = pattern;
+    command->reserved = 0;
     command->kernel = handle;
+    command->reserved_words[0] = 0;
     recording->binding_count += bindings;
     if (scalar_bytes > 0) {
         const uint32_t block = (scalar_bytes + 7) & ~7u;

@@ -21,8 +21,8 @@ static hal_status waits_pin(hal_queue *queue, const hal_recording *recording, ui
         }
         status = hal_submit_add_dependent(hal_timeline_queue(wait.timeline),
                                           (hal_last_use){&queue->timeline, value});
-        waits[(*count)++] =
-            (hal_plugin_wait){wait.timeline->handle, wait.value - wait.timeline->base};
+        waits[(*count)++] = (hal_plugin_wait){.queue = wait.timeline->handle,
+                                              .value = wait.value - wait.timeline->base};
     }
     return status;
 }

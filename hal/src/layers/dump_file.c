@@ -86,7 +86,7 @@ hal_status hal_dump_fail(hal_status status, const char *words)
     char message[512];
     snprintf(message, sizeof message, "%s%s",
              strncmp(words, prefix, sizeof prefix - 1) == 0 ? "" : "HAL_DUMP=batch: ", words);
-    return hal_host_services()->fail(status, message);
+    return hal_host_services()->fail(hal_host_services(), status, message);
 }
 
 /* An existing file is that of an earlier process of the same number; the next name is tried. */

@@ -153,7 +153,7 @@ static hal_status put_batch(queue_file *to, const hal_recording *recording, uint
         for (uint32_t i = 0; i < 3; i++) {
             hal_payload_u32(&record, command->grid[i]);
         }
-        hal_payload_u32(&record, command->pattern);
+        hal_payload_u32(&record, 0);
         hal_payload_u64(&record, kernel ? kernel->id : 0);
         for (uint32_t i = 0; i < command->binding_count; i++) {
             const hal_binding *binding = &recording->bindings[command->binding_first + i];
@@ -187,9 +187,9 @@ static hal_status put_batch_and_inputs(queue_file *to, const hal_event *event)
         status = hal_dump_spans_collect(recording, true, &to->written);
     }
     if (status == HAL_OK) {
-        status =
-            hal_dump_contents_update(&to->contents, HAL_DUMP_DATA, &used,
-                                     (hal_plugin_wait){earlier ? timeline->handle : NULL, earlier});
+        status = hal_dump_contents_update(
+            &to->contents, HAL_DUMP_DATA, &used,
+            (hal_plugin_wait){.queue = earlier ? timeline->handle : NULL, .value = earlier});
     }
     if (status == HAL_OK) {
         status = put_batch(to, recording, event->value - timeline->base);
@@ -236,8 +236,9 @@ void hal_dump_queue_submitted(const hal_event *event, hal_status status)
         status = event->device->plugin->wait(timeline->handle, value, UINT64_MAX);
     }
     if (status == HAL_OK) {
-        written = hal_dump_contents_update(&to->contents, HAL_DUMP_RESULT, &to->written,
-                                           (hal_plugin_wait){timeline->handle, value});
+        written =
+            hal_dump_contents_update(&to->contents, HAL_DUMP_RESULT, &to->written,
+                                     (hal_plugin_wait){.queue = timeline->handle, .value = value});
     }
     hal_payload_u32(&outcome, (uint32_t)status);
     hal_payload_string(&outcome, status == HAL_OK ? "" : hal_status_message());

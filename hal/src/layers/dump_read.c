@@ -20,7 +20,7 @@ typedef struct copy_batch {
 static hal_status reader_begin(hal_dump_reader *reader)
 {
     hal_device *device = reader->device;
-    const hal_plugin *plugin = device->plugin;
+    const hal_plugin_entries *plugin = device->plugin;
     const uint64_t largest = device->info.max_allocation;
     void *view = NULL;
     reader->staging_bytes = largest < STAGING ? largest : STAGING;
@@ -46,7 +46,7 @@ static hal_status reader_begin(hal_dump_reader *reader)
 
 static hal_status copies_run(hal_dump_reader *reader, hal_plugin_wait after, copy_batch *copies)
 {
-    const hal_plugin *plugin = reader->device->plugin;
+    const hal_plugin_entries *plugin = reader->device->plugin;
     const hal_batch batch = {.size = sizeof batch,
                              .command_count = copies->count,
                              .binding_count = 2 * copies->count,
@@ -112,7 +112,7 @@ hal_status hal_dump_read(hal_dump_reader *reader, hal_plugin_wait after,
 
 void hal_dump_reader_end(hal_dump_reader *reader)
 {
-    const hal_plugin *plugin = reader->device->plugin;
+    const hal_plugin_entries *plugin = reader->device->plugin;
     if (reader->queue) {
         plugin->queue_destroy(reader->device->handle, reader->queue);
     }

@@ -83,7 +83,7 @@ static hal_status fault_count(enum fault fault)
     snprintf(words, sizeof words, "call %llu of its kind fails by HAL_FAULT=%s:%llu%s",
              (unsigned long long)number, faults[fault].name, (unsigned long long)wanted[fault],
              all_later[fault] ? "+" : "");
-    return hal_host_services()->fail(faults[fault].status, words);
+    return hal_host_services()->fail(hal_host_services(), faults[fault].status, words);
 }
 
 static hal_status fault_before(const hal_event *event)

@@ -109,7 +109,7 @@ static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
         return;
     }
     const hal_timeline *timeline = &queue->timeline;
-    const hal_plugin *plugin = timeline->device->plugin;
+    const hal_plugin_entries *plugin = timeline->device->plugin;
     const uint64_t now = trace->seen_ns;
     const uint64_t last = trace->pending[done - 1].value;
     for (uint32_t i = 0; i < done; i++) {

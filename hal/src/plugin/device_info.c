@@ -11,9 +11,10 @@
 
 /* Bits that hal knows. */
 #define KNOWN_EXACTNESS (HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS)
-#define KNOWN_FEATURES                                                        \
+#define KNOWN_FEATURES                                                         \
     (HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE | \
-     HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH | HAL_FEATURE_ZERO_COPY)
+     HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH | HAL_FEATURE_ZERO_COPY |  \
+     HAL_FEATURE_INDIRECT | HAL_FEATURE_FILL_PATTERNS)
 #define KNOWN_MATH ((UINT32_C(1) << HAL_IR_MATH_COUNT) - 1)
 
 /* The range of the mask of SHUFFLE_XOR. */
@@ -23,7 +24,7 @@
 #define DEFAULT_GROUP 64u
 
 /* Record 0 is checked first: its size is the stride of the others. */
-static hal_status check_size(const hal_plugin *plugin, const char *record, uint32_t index,
+static hal_status check_size(const hal_plugin_entries *plugin, const char *record, uint32_t index,
                              uint32_t first)
 {
     uint32_t size;
@@ -48,6 +49,9 @@ static const char *info_fault(const hal_device_info *info)
 {
     if (info->kind < HAL_DEVICE_DISCRETE || info->kind > HAL_DEVICE_CPU) {
         return "kind: expected one of HAL_DEVICE_*";
+    }
+    if (info->id[0] == 0) {
+        return "id: expected a text that names the device";
     }
     if (info->binding_alignment == 0 || info->binding_alignment > 256 ||
         (info->binding_alignment & (info->binding_alignment - 1)) != 0) {
@@ -113,7 +117,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void info_limit(const hal_plugin *plugin, hal_device_info *info)
+static void info_limit(const hal_plugin_entries *plugin, hal_device_info *info)
 {
     info->size = sizeof *info;
     text_sanitise(info->name, sizeof info->name);
@@ -145,8 +149,23 @@ static void info_limit(const hal_plugin *plugin, hal_device_info *info)
     memset(info->reserved, 0, sizeof info->reserved);
 }
 
-hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, uint32_t count,
-                                 hal_device_info **infos)
+/* Devices are opened by their ids. */
+static hal_status check_ids(const hal_plugin_entries *plugin, const hal_device_info *infos,
+                            uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++) {
+        if (strcmp(infos[i].id, infos[index].id) == 0) {
+            return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                            "plugin %s: device %u: id: expected one that no other device has, got "
+                            "\"%s\", as device %u",
+                            plugin->name, index, infos[index].id, i);
+        }
+    }
+    return HAL_OK;
+}
+
+hal_status hal_device_infos_take(const hal_plugin_entries *plugin, const char *records,
+                                 uint32_t count, hal_device_info **infos)
 {
     *infos = NULL;
     uint32_t stride; /* the size that the plugin was compiled with */
@@ -166,11 +185,14 @@ hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, 
                                       plugin->name, i, fault)
                            : HAL_OK;
         }
+        if (status == HAL_OK) {
+            info_limit(plugin, &made[i]);
+            status = check_ids(plugin, made, i);
+        }
         if (status != HAL_OK) {
             free(made);
             return status;
         }
-        info_limit(plugin, &made[i]);
     }
     *infos = made;
     return HAL_OK;

@@ -2,7 +2,7 @@
 #ifndef HAL_SRC_PLUGIN_DEVICE_INFO_H
 #define HAL_SRC_PLUGIN_DEVICE_INFO_H
 
-#include <hal/plugin.h>
+#include "entries.h"
 #include <hal/status.h>
 
 /* Converts `count` records of `enumerate`, which have the size of the plugin's headers, to hal's
@@ -11,7 +11,7 @@
  * entry in the plugin's table.
  * Ownership: *infos is the caller's, to free. Threads: any.
  * Errors: BAD_PLUGIN with device and field, OUT_OF_MEMORY. */
-hal_status hal_device_infos_take(const hal_plugin *plugin, const char *records, uint32_t count,
-                                 hal_device_info **infos);
+hal_status hal_device_infos_take(const hal_plugin_entries *plugin, const char *records,
+                                 uint32_t count, hal_device_info **infos);
 
 #endif

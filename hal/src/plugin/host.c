@@ -36,8 +36,9 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, forked);
 }
 
-static void *host_allocate(uint64_t bytes, uint64_t alignment)
+static void *host_allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
 {
+    (void)host;
     void *memory = NULL;
     if (alignment < sizeof(void *)) {
         alignment = sizeof(void *);
@@ -45,13 +46,15 @@ static void *host_allocate(uint64_t bytes, uint64_t alignment)
     return posix_memalign(&memory, alignment, bytes ? bytes : 1) == 0 ? memory : NULL;
 }
 
-static void host_release(void *memory)
+static void host_release(const hal_host *host, void *memory)
 {
+    (void)host;
     free(memory);
 }
 
-static void host_log(uint32_t level, const char *message)
+static void host_log(const hal_host *host, uint32_t level, const char *message)
 {
+    (void)host;
     if (level < HAL_LOG_ERROR) {
         level = HAL_LOG_ERROR;
     }
@@ -69,16 +72,18 @@ static hal_status host_fail(hal_status status, const char *message)
     return status;
 }
 
-static void host_report(const char *message)
+static void host_report(const hal_host *host, const char *message)
 {
+    (void)host;
     void (*report)(const char *) = atomic_load(&validation_report);
     if (message && report) {
         report(message);
     }
 }
 
-static hal_status host_keep_message(hal_status status, const char *message)
+static hal_status host_keep_message(const hal_host *host, hal_status status, const char *message)
 {
+    (void)host;
     if (message && message[0]) {
         has_plugin_message = true;
         snprintf(plugin_message, sizeof plugin_message, "%s", message);
@@ -86,6 +91,33 @@ static hal_status host_keep_message(hal_status status, const char *message)
     return status;
 }
 
+static hal_status host_cache_load(const hal_host *host, const char *device_id,
+                                  const uint64_t key[2], void **data, uint64_t *bytes)
+{
+    (void)host;
+    return hal_cache_load(device_id, key, data, bytes);
+}
+
+static hal_status host_cache_store(const hal_host *host, const char *device_id,
+                                   const uint64_t key[2], const void *data, uint64_t bytes)
+{
+    (void)host;
+    return hal_cache_store(device_id, key, data, bytes);
+}
+
+static void host_queue_reached(const hal_host *host, hal_plugin_queue *queue, uint64_t value)
+{
+    (void)host;
+    hal_queue_table_complete(queue, value);
+}
+
+static void host_queue_failed(const hal_host *host, hal_plugin_queue *queue, const char *message)
+{
+    (void)host;
+    hal_queue_table_fail(queue, message);
+}
+
+/* One for all instances: what they tell is found by device and queue. */
 static hal_host services = {
     .size = sizeof services,
     .abi = HAL_PLUGIN_ABI,
@@ -93,11 +125,11 @@ static hal_host services = {
     .release = host_release,
     .log = host_log,
     .fail = host_keep_message,
-    .cache_load = hal_cache_load,
-    .cache_store = hal_cache_store,
+    .cache_load = host_cache_load,
+    .cache_store = host_cache_store,
     .report = host_report,
-    .queue_reached = hal_queue_table_complete,
-    .queue_failed = hal_queue_table_fail,
+    .queue_reached = host_queue_reached,
+    .queue_failed = host_queue_failed,
 };
 
 const hal_host *hal_host_services(void)

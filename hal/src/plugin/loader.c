@@ -8,6 +8,7 @@
 #include "plugin_file.h"
 #include "search.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -17,6 +18,9 @@
 #include <string.h>
 
 #define MAX_DEVICES 4096u /* of a plugin */
+#define DRAFT_SYMBOL \
+    "hal_plugin_"    \
+    "query" /* of drafts before 1.0 */
 
 /* The message of dlopen is about the file itself, or about a library that it needs. */
 static hal_status fail_dlopen(const hal_module *module, const char *words)
@@ -34,7 +38,7 @@ static hal_status fail_dlopen(const hal_module *module, const char *words)
                     module->path, words);
 }
 
-static hal_status module_open(hal_module *module, hal_plugin_query_function *query)
+static hal_status module_open(hal_module *module, hal_plugin_create_function *create)
 {
     HAL_UNCANCELLED;
     const hal_status there = hal_plugin_file_check(module->path);
@@ -49,13 +53,19 @@ static hal_status module_open(hal_module *module, hal_plugin_query_function *que
         return fail_dlopen(module, words ? words : "no reason given");
     }
     /* Never closed: drivers leave threads and handlers that would be unmapped. */
-    void *symbol = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    void *symbol = dlsym(library, HAL_PLUGIN_CREATE_SYMBOL);
     if (!symbol) {
         const char *words = dlerror();
+        if (dlsym(library, DRAFT_SYMBOL)) {
+            return hal_fail(HAL_ERROR_TOO_OLD,
+                            "plugin %s: expected %s, got %s of a draft of the plugin ABI; build it "
+                            "again with the headers of this release",
+                            module->path, HAL_PLUGIN_CREATE_SYMBOL, DRAFT_SYMBOL);
+        }
         return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: does not export %s: %s", module->path,
-                        HAL_PLUGIN_QUERY_SYMBOL, words ? words : "the symbol is null");
+                        HAL_PLUGIN_CREATE_SYMBOL, words ? words : "the symbol is null");
     }
-    memcpy(query, &symbol, sizeof *query);
+    memcpy(create, &symbol, sizeof *create);
     return HAL_OK;
 }
 
@@ -71,17 +81,11 @@ static void module_set_status(hal_module *module, hal_status status)
 
 static hal_status check_entries(const hal_module *module)
 {
-#define ENTRY(entry) {#entry, module->table.entry != NULL}
+#define ENTRY(entry) {#entry, module->table.entry != NULL},
     const struct {
         const char *name;
         bool is_set;
-    } required[] = {
-        ENTRY(name),           ENTRY(enumerate),     ENTRY(device_open),
-        ENTRY(device_close),   ENTRY(memory_allocate), ENTRY(memory_free),
-        ENTRY(memory_map),     ENTRY(kernel_create), ENTRY(kernel_destroy),
-        ENTRY(queue_create),   ENTRY(queue_destroy), ENTRY(submit),
-        ENTRY(wait),
-    };
+    } required[] = {ENTRY(name) HAL_REQUIRED_ENTRIES(ENTRY)};
 #undef ENTRY
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
         if (!required[i].is_set) {
@@ -107,7 +111,32 @@ bool hal_module_file_is(const hal_module *module, const char *name)
            strncmp(name, module->file_name, module->file_name_bytes) == 0;
 }
 
-static hal_status table_copy(hal_module *module, const hal_plugin *table)
+/* Asks for the extensions and keeps the names of those that hal knows. */
+static hal_status extensions_copy(hal_module *module)
+{
+    const char *wrong = hal_plugin_entries_extend(&module->table);
+    if (wrong) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: extension %s: expected a table of major 1, got another",
+                        module->path, wrong);
+    }
+    hal_text names = {0};
+    const uint32_t found = module->table.extensions;
+    uint32_t bit = 0;
+#define ADD(extension, is)                                          \
+    if (found >> bit++ & 1) {                                       \
+        hal_text_add(&names, "%s%s", names.length ? ", " : "", is); \
+    }
+    HAL_EXTENSION_TABLE(ADD)
+#undef ADD
+    free(module->extensions);
+    module->extensions = names.length ? strdup(hal_text_get(&names)) : NULL;
+    hal_text_free(&names);
+    return HAL_OK;
+}
+
+static hal_status table_copy(hal_module *module, const hal_plugin *table,
+                             hal_plugin_instance *instance)
 {
     if (table->size < offsetof(hal_plugin, name)) {
         return hal_fail(HAL_ERROR_BAD_PLUGIN,
@@ -116,15 +145,11 @@ static hal_status table_copy(hal_module *module, const hal_plugin *table)
     }
     if (table->abi >> 16 != HAL_PLUGIN_ABI_MAJOR) {
         return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
-                        "plugin %s: expected plugin ABI %u.%u, got %u.%u",
-                        module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR, table->abi >> 16,
+                        "plugin %s: expected plugin ABI %u.%u, got %u.%u", module->path,
+                        HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR, table->abi >> 16,
                         table->abi & 0xffff);
     }
-    memset(&module->table, 0, sizeof module->table);
-    /* Whole pointers only: an entry that the stated size cuts is missing. */
-    const size_t whole = table->size - table->size % sizeof(void *);
-    memcpy(&module->table, table,
-           whole < sizeof module->table ? whole : sizeof module->table);
+    hal_plugin_entries_read(&module->table, table, instance);
     HAL_TRY(check_entries(module));
     const char *name = module->table.name;
     if (!is_plugin_name(name)) {
@@ -145,24 +170,34 @@ static hal_status table_copy(hal_module *module, const hal_plugin *table)
     if (!module->table.build_id) {
         module->table.build_id = module->table.version;
     }
-    return HAL_OK;
+    if (module->table.ir_version == 0) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN,
+                        "plugin %s: ir_version: expected HAL_IR_VERSION of its headers, got 0",
+                        module->path);
+    }
+    if (!instance) {
+        return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: expected an instance, got none",
+                        module->path);
+    }
+    return extensions_copy(module);
 }
 
 /* The plugin does not know hal's version. Finds the version that it knows, for the message. */
-static hal_status fail_version(const hal_module *module, hal_plugin_query_function query)
+static hal_status fail_version(const hal_module *module, hal_plugin_create_function create)
 {
     for (uint32_t major = 0; major < HAL_PLUGIN_ABI_MAJOR + 16; major++) {
-        const hal_plugin *table =
-            major == HAL_PLUGIN_ABI_MAJOR ? NULL : query(major << 16, hal_host_services());
+        hal_plugin_instance *instance = NULL;
+        const hal_plugin *table = major == HAL_PLUGIN_ABI_MAJOR
+                                      ? NULL
+                                      : create(major << 16, hal_host_services(), &instance);
         if (table && table->size >= offsetof(hal_plugin, name)) {
             return hal_fail(table->abi > HAL_PLUGIN_ABI ? HAL_ERROR_TOO_NEW : HAL_ERROR_TOO_OLD,
-                            "plugin %s: expected plugin ABI %u.%u, got %u.%u",
-                            module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR,
-                            table->abi >> 16, table->abi & 0xffff);
+                            "plugin %s: expected plugin ABI %u.%u, got %u.%u", module->path,
+                            HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR, table->abi >> 16,
+                            table->abi & 0xffff);
         }
     }
-    return hal_fail(HAL_ERROR_TOO_NEW,
-                    "plugin %s: expected a table for plugin ABI %u.%u, got none",
+    return hal_fail(HAL_ERROR_TOO_NEW, "plugin %s: expected a table for plugin ABI %u.%u, got none",
                     module->path, HAL_PLUGIN_ABI_MAJOR, HAL_PLUGIN_ABI_MINOR);
 }
 
@@ -179,8 +214,8 @@ static hal_status module_read_devices(hal_module *module)
                             name);
         }
         count = 0;
-        hal_status status =
-            module->table.enumerate((hal_device_info *)(void *)records, capacity, &count);
+        hal_status status = module->table.enumerate(
+            module->table.instance, (hal_device_info *)(void *)records, capacity, &count);
         if (status != HAL_OK) {
             status = hal_host_failed(status, "plugin %s", name);
         } else if (count == 0) {
@@ -222,25 +257,30 @@ hal_status hal_module_load(hal_module *module)
     if (module->loaded) {
         return HAL_OK;
     }
-    hal_plugin_query_function query = NULL;
+    hal_plugin_create_function create = NULL;
     const hal_status status = module->excluded
                                   ? hal_fail(HAL_ERROR_BAD_PLUGIN, "%s", module->excluded)
-                                  : module_open(module, &query);
+                                  : module_open(module, &create);
     if (status != HAL_OK) {
         module_set_status(module, status);
         return status;
     }
-    return hal_module_ask(module, query);
+    return hal_module_ask(module, create);
 }
 
-hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query)
+hal_status hal_module_ask(hal_module *module, hal_plugin_create_function create)
 {
     hal_host_clear_error();
-    const hal_plugin *table = query(HAL_PLUGIN_ABI, hal_host_services());
-    const hal_status status = table                    ? table_copy(module, table)
-                              : hal_host_has_message() ? hal_host_failed(HAL_ERROR_INVALID_STATE,
-                                                                         "plugin %s", module->path)
-                                                       : fail_version(module, query);
+    hal_plugin_instance *instance = NULL;
+    const hal_plugin *table = create(HAL_PLUGIN_ABI, hal_host_services(), &instance);
+    hal_status status = HAL_OK;
+    if (table) {
+        status = table_copy(module, table, instance);
+    } else if (hal_host_has_message()) {
+        status = hal_host_failed(HAL_ERROR_INVALID_STATE, "plugin %s", module->path);
+    } else {
+        status = fail_version(module, create);
+    }
     module_set_status(module, status);
     if (status == HAL_OK) {
         module->loaded = true;

@@ -2,7 +2,8 @@
 #ifndef HAL_SRC_PLUGIN_LOADER_H
 #define HAL_SRC_PLUGIN_LOADER_H
 
-#include <hal/plugin.h>
+#include "entries.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,12 +14,13 @@ typedef struct hal_module {
     char *path;
     const char *file_name; /* the <name> of hal_<name>.so; null for other files */
     size_t file_name_bytes;
-    hal_status status; /* of the last attempt to load or to enumerate */
-    char *message;     /* of that failure; null after success */
-    char *excluded;    /* why it is never loaded; null: it may be */
-    bool loaded;       /* `table` is set */
-    hal_plugin table;  /* zero beyond the size of the plugin's */
-    bool enumerated;   /* `infos` are set */
+    hal_status status;        /* of the last attempt to load or to enumerate */
+    char *message;            /* of that failure; null after success */
+    char *excluded;           /* why it is never loaded; null: it may be */
+    bool loaded;              /* `table` is set */
+    hal_plugin_entries table; /* of its instance */
+    char *extensions;         /* their names, with commas; null: none */
+    bool enumerated;          /* `infos` are set */
     hal_device_info *infos;
     uint32_t info_count;
 } hal_module;
@@ -33,8 +35,8 @@ hal_status hal_module_load(hal_module *module);
 /* Whether the file is hal_<name>.so. */
 bool hal_module_file_is(const hal_module *module, const char *name);
 
-/* The part of loading after dlopen: queries, checks and copies the table. */
-hal_status hal_module_ask(hal_module *module, hal_plugin_query_function query);
+/* The part of loading after dlopen: makes an instance, checks and copies its tables. */
+hal_status hal_module_ask(hal_module *module, hal_plugin_create_function create);
 
 /* Loads and reads the devices, once. Errors: as load, and those of the plugin. */
 hal_status hal_module_enumerate(hal_module *module);

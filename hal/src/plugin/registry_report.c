@@ -30,6 +30,7 @@ static hal_status report_add_plugin(registry_report *made, const hal_modules *mo
     hal_plugin_report *plugin = &made->plugins[index];
     plugin->name = module->loaded ? module->table.name : "";
     plugin->version = module->loaded ? module->table.version : "";
+    plugin->extensions = module->loaded && module->extensions ? module->extensions : "";
     plugin->status = module->status;
     plugin->device_count = module->status == HAL_OK ? module->info_count : 0;
     plugin->devices = module->infos;

@@ -191,7 +191,7 @@ static void refusal_log(void)
 {
     static atomic_bool logged;
     if (!atomic_exchange(&logged, true)) {
-        cpu_host()->log(HAL_LOG_WARN, "cpu: the system refuses executable memory: kernels are "
+        kit_log(HAL_LOG_WARN, "cpu: the system refuses executable memory: kernels are "
                                       "interpreted");
     }
 }
@@ -206,7 +206,7 @@ static void compile_log(const jit_walk *walk, uint64_t nanoseconds)
              name_of(jit->lower->ir), jit->output->bytes ? "compiled" : "not compiled",
              jit->operations, jit->calls, jit->calls > 0 ? ":" : "", walk->called,
              jit->output->size, (unsigned long long)nanoseconds / 1000);
-    cpu_host()->log(HAL_LOG_DEBUG, line);
+    kit_log(HAL_LOG_DEBUG, line);
 }
 
 /* Null: not compiled. By the name, because a table is filled by instructions of its set. */

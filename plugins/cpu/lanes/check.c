@@ -33,7 +33,7 @@ static const char *access_verb(uint32_t opcode)
 
 bool cpu_check_wanted(void)
 {
-    return cpu_host()->flags & HAL_HOST_VALIDATE;
+    return kit_host()->flags & HAL_HOST_VALIDATE;
 }
 
 cpu_check *cpu_check_create(const hal_ir_kernel *ir)
@@ -47,6 +47,7 @@ cpu_check *cpu_check_create(const hal_ir_kernel *ir)
     check->names = copy_bytes(ir->names, ir->name_bytes);
     check->reported = calloc(ir->record_count + 1, sizeof(*check->reported));
     check->name = ir->name;
+    check->host = kit_host();
     memcpy(check->group_size, ir->group_size, sizeof(check->group_size));
     if (!check->records || !check->memories || !check->names || !check->reported) {
         cpu_check_destroy(check);
@@ -93,5 +94,5 @@ void cpu_check_report(const cpu_worker *worker, const cpu_step *step, uint32_t i
              check->names + check->memories[access->memory].name, (unsigned long long)count,
              item % size[0], item / size[0] % size[1], item / (size[0] * size[1]), worker->group[0],
              worker->group[1], worker->group[2]);
-    cpu_host()->report(text);
+    check->host->report(check->host, text);
 }

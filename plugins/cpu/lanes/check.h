@@ -3,10 +3,12 @@
 #ifndef PLUGINS_CPU_LANES_CHECK_H
 #define PLUGINS_CPU_LANES_CHECK_H
 
+#include <hal/plugin.h>
 #include "lanes/steps.h"
 
 /* The part of a kernel's IR that the messages need. */
 typedef struct cpu_check {
+    const hal_host *host; /* of the instance, for findings on the threads of the pool */
     hal_ir_record *records;
     hal_ir_memory *memories;
     char *names;

@@ -40,6 +40,7 @@ typedef struct clique {
 } clique;
 
 struct hal_plugin_comm {
+    const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_comm *next; /* of the clique */
     hal_plugin_device *device;
     clique *clique;
@@ -75,7 +76,7 @@ static hal_status rank_release_queue(hal_plugin_comm *rank)
         status = cuda_point_submit(queue, rank->value);
         cuda_context_pop();
     }
-    rank->device->last_collective = (hal_plugin_wait){queue, rank->value};
+    rank->device->last_collective = (hal_plugin_wait){.queue = queue, .value = rank->value};
     atomic_store(&queue->deferred, 0);
     return status;
 }
@@ -363,7 +364,7 @@ void cuda_comm_forget_queue(hal_plugin_queue *queue)
 {
     pthread_mutex_lock(&comms_lock);
     if (queue->device->last_collective.queue == queue) {
-        queue->device->last_collective = (hal_plugin_wait){NULL, 0};
+        queue->device->last_collective = (hal_plugin_wait){.queue = NULL};
     }
     pthread_mutex_unlock(&comms_lock);
 }
@@ -371,9 +372,10 @@ void cuda_comm_forget_queue(hal_plugin_queue *queue)
 /* ---- Creation ---- */
 
 /* The bytes of an id after NCCL's are 0. */
-hal_status cuda_comm_id(hal_plugin_comm_id *id)
+hal_status cuda_comm_id(hal_plugin_instance *instance, hal_plugin_comm_id *id)
 {
     nccl_id made;
+    (void)instance;
     HAL_TRY(cuda_nccl_load());
     const nccl_result result = cuda_nccl()->ncclGetUniqueId(&made);
     if (result != NCCL_SUCCESS) {

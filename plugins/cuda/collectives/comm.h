@@ -4,7 +4,7 @@
 
 #include "queue.h"
 
-hal_status cuda_comm_id(hal_plugin_comm_id *id);
+hal_status cuda_comm_id(hal_plugin_instance *instance, hal_plugin_comm_id *id);
 hal_status cuda_comm_create(hal_plugin_device *device, const hal_plugin_comm_id *id, uint32_t rank,
                             uint32_t count, hal_plugin_comm **comm);
 hal_status cuda_comm_poll(hal_plugin_comm *comm);

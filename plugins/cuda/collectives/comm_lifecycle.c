@@ -240,8 +240,9 @@ static void ending_await(ending *of)
     const bool is_left = of->is_left;
     pthread_mutex_unlock(&of->lock);
     if (is_left) {
-        kit_host()->log(HAL_LOG_WARN, "cuda: NCCL has not ended a communicator within 3 s; its "
-                                      "memory stays allocated");
+        kit_log(HAL_LOG_WARN,
+                "cuda: NCCL has not ended a communicator within 3 s; its memory stays "
+                "allocated");
     } else {
         ending_free(of);
     }

@@ -102,7 +102,7 @@ hal_status cuda_nccl_load(void)
 
 /* MIN and MAX of floats ignore NaN in NCCL. The mean of integers is that of a sum in the narrow
  * type. So both are left to hal. The mean of floats multiplies by 1 / count before it adds. */
-hal_status cuda_comm_backend(hal_plugin_comm_backend *backend)
+hal_status cuda_comm_backend(hal_plugin_instance *instance, hal_plugin_comm_backend *backend)
 {
     const uint32_t integers = HAL_TYPE_BIT(HAL_TYPE_I8) | HAL_TYPE_BIT(HAL_TYPE_U8) |
                               HAL_TYPE_BIT(HAL_TYPE_I32) | HAL_TYPE_BIT(HAL_TYPE_U32) |
@@ -110,6 +110,7 @@ hal_status cuda_comm_backend(hal_plugin_comm_backend *backend)
     const uint32_t floats = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) |
                             HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_F64);
     int version = 0;
+    (void)instance;
     HAL_TRY(cuda_nccl_load());
     if (functions.ncclGetVersion(&version) != NCCL_SUCCESS) {
         return kit_fail(HAL_ERROR_LIBRARY_MISSING, "NCCL does not tell its version");

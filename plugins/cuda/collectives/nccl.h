@@ -75,6 +75,6 @@ int cuda_nccl_type(uint32_t type);
 int cuda_nccl_reduction(uint32_t reduction);
 
 /* Entry of the plugin's table. */
-hal_status cuda_comm_backend(hal_plugin_comm_backend *backend);
+hal_status cuda_comm_backend(hal_plugin_instance *instance, hal_plugin_comm_backend *backend);
 
 #endif

@@ -206,7 +206,7 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
                  "of whole tiles, about %lld ns",
                  (long long)d->m, (long long)d->n, (long long)d->k, d->batch, (uint32_t)tile->rows,
                  (uint32_t)tile->columns, groups, plan->rounds, (long long)plan->ns);
-        kit_host()->log(HAL_LOG_DEBUG, line);
+        kit_log(HAL_LOG_DEBUG, line);
         return;
     }
     snprintf(
@@ -219,7 +219,7 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
         plan->key.alternates ? ", in turn" : "", plan->key.split,
         plan->key.split == 1 ? " part" : " parts", plan->key.in_memory ? " through memory" : "",
         groups, (long long)plan->ns);
-    kit_host()->log(HAL_LOG_DEBUG, line);
+    kit_log(HAL_LOG_DEBUG, line);
 }
 
 /* The strict kernel serves the other classes of F32 where it takes less time. */

@@ -381,7 +381,7 @@ static void write_body(cuda_lowering *l, const cuda_gemm_key *key)
 {
     l->inputs = calloc(CUDA_GEMM_INPUT_SETS, sizeof *l->inputs);
     if (!l->inputs) {
-        l->status = l->body.host->fail(HAL_ERROR_OUT_OF_MEMORY,
+        l->status = l->body.host->fail(l->body.host, HAL_ERROR_OUT_OF_MEMORY,
                                        "cuda: no host memory for the inputs of an epilogue");
         return;
     }

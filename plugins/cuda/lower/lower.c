@@ -49,9 +49,9 @@ hal_status cuda_lowering_init(cuda_lowering *l, void **scratch)
     const uint64_t count = l->kernel->record_count;
     const uint64_t addresses = count * sizeof *l->addresses, numbers = count * sizeof *l->numbers,
                    words = HAL_IR_UNIFORM_SCRATCH(count) * sizeof(uint32_t);
-    uint8_t *memory = host->allocate(addresses + numbers + words + count + 1, 16);
+    uint8_t *memory = host->allocate(host, addresses + numbers + words + count + 1, 16);
     if (!memory) {
-        return host->fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to lower a kernel");
+        return host->fail(host, HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory to lower a kernel");
     }
     memset(memory, 0, addresses + numbers);
     *scratch = memory;
@@ -120,7 +120,7 @@ void cuda_lower_record(cuda_lowering *l, uint32_t index)
     snprintf(message, sizeof message,
              "cuda: lowering to PTX: record %u: expected a known opcode, got opcode %u of type %u",
              index, r->opcode, r->type);
-    l->status = l->body.host->fail(HAL_ERROR_UNSUPPORTED, message);
+    l->status = l->body.host->fail(l->body.host, HAL_ERROR_UNSUPPORTED, message);
 }
 
 void cuda_write_registers(const cuda_lowering *l, kit_text *text)
@@ -201,11 +201,11 @@ hal_status cuda_lower(const hal_ir_kernel *kernel, uint32_t capability, kit_text
         kit_text_append(text, l.body.data, l.body.length);
         kit_text_add(text, "ret;\n}\n");
         if (text->failed || l.body.failed) {
-            status = text->host->fail(HAL_ERROR_OUT_OF_MEMORY,
+            status = text->host->fail(text->host, HAL_ERROR_OUT_OF_MEMORY,
                                       "cuda: no host memory for the PTX of a kernel");
         }
     }
     kit_text_release(&l.body);
-    text->host->release(scratch);
+    text->host->release(text->host, scratch);
     return status;
 }

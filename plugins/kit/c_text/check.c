@@ -56,7 +56,7 @@ static hal_status fail_field(const hal_host *host, const hal_ir_kernel *ir, cons
     }
     snprintf(message, sizeof message, "kit_c_lower: kernel %s: dialect.%s%s: expected %s, got %s",
              ir->names + ir->name, field, place, expected, got);
-    return host->fail(HAL_ERROR_UNSUPPORTED, message);
+    return host->fail(host, HAL_ERROR_UNSUPPORTED, message);
 }
 
 /* The first @ of a pattern with a letter that it may not have, or null. */

@@ -5,6 +5,7 @@
 #ifndef TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 #define TESTS_UNIT_PLUGINS_PLUGIN_HOST_H
 
+#include "../../plugins/open.h"
 #include "unit.h"
 #include <dlfcn.h>
 #include <hal/ir_build.h>
@@ -15,18 +16,24 @@
 static _Thread_local char message[2048];
 static _Thread_local char logged[512];
 
-static inline void *host_allocate(uint64_t bytes, uint64_t alignment)
+static inline void host_free(const hal_host *host, void *memory)
+{
+    (void)host;
+    free(memory);
+}
+
+static inline void *host_allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
 {
     void *memory = NULL;
     return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
 }
 
-static inline void host_log(uint32_t level, const char *text)
+static inline void host_log(const hal_host *host, uint32_t level, const char *text)
 {
     snprintf(logged, sizeof logged, "%s", text);
 }
 
-static inline hal_status host_fail(hal_status status, const char *text)
+static inline hal_status host_fail(const hal_host *host, hal_status status, const char *text)
 {
     snprintf(message, sizeof message, "%s", text);
     return status;
@@ -46,8 +53,8 @@ static inline host_entry *host_cache(void)
     return &entry;
 }
 
-static inline hal_status host_load(const char *id, const uint64_t key[2], void **data,
-                                   uint64_t *bytes)
+static inline hal_status host_load(const hal_host *host, const char *id, const uint64_t key[2],
+                                   void **data, uint64_t *bytes)
 {
     host_entry *entry = host_cache();
     if (!entry->data || strcmp(id, entry->id) != 0 ||
@@ -56,16 +63,16 @@ static inline hal_status host_load(const char *id, const uint64_t key[2], void *
     }
     entry->loads++;
     *bytes = entry->bytes;
-    *data = memcpy(host_allocate(entry->bytes, 16), entry->data, entry->bytes);
+    *data = memcpy(host_allocate(host, entry->bytes, 16), entry->data, entry->bytes);
     return HAL_OK;
 }
 
-static inline hal_status host_store(const char *id, const uint64_t key[2], const void *data,
-                                    uint64_t bytes)
+static inline hal_status host_store(const hal_host *host, const char *id, const uint64_t key[2],
+                                    const void *data, uint64_t bytes)
 {
     host_entry *entry = host_cache();
     free(entry->data);
-    entry->data = memcpy(host_allocate(bytes, 16), data, bytes);
+    entry->data = memcpy(host_allocate(host, bytes, 16), data, bytes);
     entry->bytes = bytes;
     entry->stores++;
     memcpy(entry->key, key, sizeof entry->key);
@@ -73,13 +80,13 @@ static inline hal_status host_store(const char *id, const uint64_t key[2], const
     return HAL_OK;
 }
 
-static inline void host_report(const char *text)
+static inline void host_report(const hal_host *host, const char *text)
 {
     fprintf(stderr, "%s\n", text);
     abort();
 }
 
-static inline void host_reached(hal_plugin_queue *queue, uint64_t value)
+static inline void host_reached(const hal_host *host, hal_plugin_queue *queue, uint64_t value)
 {
 }
 
@@ -97,7 +104,7 @@ static inline host_failure *host_failures(void)
     return &failure;
 }
 
-static inline void host_failed(hal_plugin_queue *queue, const char *text)
+static inline void host_failed(const hal_host *host, hal_plugin_queue *queue, const char *text)
 {
     host_failure *failure = host_failures();
     failure->queue = queue;
@@ -110,7 +117,7 @@ static inline const hal_host *plugin_host(void)
     static const hal_host host = {.size = sizeof host,
                                   .abi = HAL_PLUGIN_ABI,
                                   .allocate = host_allocate,
-                                  .release = free,
+                                  .release = host_free,
                                   .log = host_log,
                                   .fail = host_fail,
                                   .cache_load = host_load,
@@ -122,20 +129,22 @@ static inline const hal_host *plugin_host(void)
 }
 
 /* The plugin of a file; null after printing why. */
-static inline const hal_plugin *plugin_load(const char *path)
+static inline const hal_plugin_entries *plugin_load(const char *path)
 {
-    hal_plugin_query_function query;
+    static hal_plugin_entries entries[4]; /* a test loads one plugin or two */
+    static uint32_t count;
+    hal_plugin_create_function create;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
         return NULL;
     }
-    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
-    const hal_plugin *plugin = query(HAL_PLUGIN_ABI, plugin_host());
-    if (!plugin) {
+    *(void **)&create = dlsym(library, HAL_PLUGIN_CREATE_SYMBOL);
+    if (!plugin_create(&entries[count % 4], create, plugin_host())) {
         fprintf(stderr, "%s: %s\n", path, message);
+        return NULL;
     }
-    return plugin;
+    return &entries[count++ % 4];
 }
 
 static inline hal_ir_kernel *ir_parse(const char *text)

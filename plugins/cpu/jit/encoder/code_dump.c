@@ -23,7 +23,7 @@ static void map_append(const char *kernel, const void *code, size_t bytes)
     const int length = snprintf(line, sizeof(line), "%llx %zx halyard:%s\n",
                                 (unsigned long long)(uintptr_t)code, bytes, kernel);
     if (write(file, line, (size_t)length) != length) {
-        cpu_host()->log(HAL_LOG_WARN, "cpu: the map of code for perf cannot be written");
+        kit_log(HAL_LOG_WARN, "cpu: the map of code for perf cannot be written");
     }
     close(file);
 }
@@ -32,7 +32,7 @@ void cpu_code_dump(const char *kernel, const char *lanes, const void *code, size
 {
     const uint8_t *byte = code;
     char line[3 * BYTES_OF_LINE + 1];
-    if (!kit_native_dump_begin(cpu_host(), kernel, lanes)) {
+    if (!kit_native_dump_begin(kit_host(), kernel, lanes)) {
         return;
     }
     for (size_t first = 0; first < bytes; first += BYTES_OF_LINE) {
@@ -40,7 +40,7 @@ void cpu_code_dump(const char *kernel, const char *lanes, const void *code, size
         for (size_t i = first; i < bytes && i < first + BYTES_OF_LINE; i++) {
             length += (size_t)snprintf(line + length, sizeof(line) - length, "%02x ", byte[i]);
         }
-        kit_native_dump_text(cpu_host(), line);
+        kit_native_dump_text(kit_host(), line);
     }
     map_append(kernel, code, bytes);
 }

@@ -19,12 +19,12 @@ hal_status cuda_gemm_module_write(const cuda_gemm_key *key, const cuda_gemm_writ
         writers->header(&l, key, text);
         kit_text_append(text, l.body.data, l.body.length);
         if (text->failed || l.body.failed) {
-            status = text->host->fail(HAL_ERROR_OUT_OF_MEMORY,
+            status = text->host->fail(text->host, HAL_ERROR_OUT_OF_MEMORY,
                                       "cuda: no host memory for the PTX of a matrix product");
         }
     }
     kit_text_release(&l.body);
-    text->host->release(scratch);
+    text->host->release(text->host, scratch);
     return status;
 }
 

@@ -55,10 +55,10 @@ TEST(plugins_log_through_hal)
     seen[0] = 0;
     hal_log_set_callback(collect, seen, HAL_LOG_DEBUG);
     hal_device *device = mock_open("mock");
-    mock->host->log(HAL_LOG_INFO, "from the plugin");
-    mock->host->log(99, "as chatter");
-    mock->host->log(0, "as an error");
-    mock->host->log(HAL_LOG_INFO, NULL);
+    mock->host->log(mock->host, HAL_LOG_INFO, "from the plugin");
+    mock->host->log(mock->host, 99, "as chatter");
+    mock->host->log(mock->host, 0, "as an error");
+    mock->host->log(mock->host, HAL_LOG_INFO, NULL);
     assert_non_null(strstr(seen, "from the plugin\nas chatter\nas an error\n"));
     assert_int_equal(seen_level, HAL_LOG_ERROR);
     assert_non_null(strstr(seen, "opened mock:0"));

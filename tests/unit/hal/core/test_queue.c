@@ -119,7 +119,7 @@ DEVICE_TEST(commands_reach_the_plugin_as_recorded)
     assert_null(dispatch->bindings[1].memory);
     const mock_logged *fill = &mock->logged[1];
     assert_int_equal(fill->command.kind, HAL_COMMAND_FILL);
-    assert_int_equal(fill->command.pattern, 0xabcd);
+    assert_int_equal(fill->pattern, 0xabcd);
     assert_int_equal(fill->bindings[0].access, HAL_ACCESS_WRITE);
     hal_buffer_release(in);
     hal_buffer_release(out);

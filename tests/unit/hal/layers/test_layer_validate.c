@@ -446,9 +446,9 @@ TEST(plugins_report)
 {
     assert_non_null(mock->host);
     assert_int_equal(mock->host->flags, HAL_HOST_VALIDATE);
-    assert_found(mock->host->report("kernel k: instruction 3 went astray"),
+    assert_found(mock->host->report(mock->host, "kernel k: instruction 3 went astray"),
                  "validate: kernel k: instruction 3", "astray");
-    assert_silent(mock->host->report("kernel k: instruction 3 went astray"));
+    assert_silent(mock->host->report(mock->host, "kernel k: instruction 3 went astray"));
 }
 
 /* At exit what is left is told, on standard error, though HAL_LOG is not set. */

@@ -2,6 +2,7 @@
  * hold. */
 
 #include "unit.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +12,14 @@
 #define RECORDS 3u
 #define ROOM (RECORDS * HAL_DEVICE_INFO_MAX_BYTES)
 
-static const hal_plugin plugin = {.name = "tested"};
+static const hal_plugin_entries plugin = {.name = "tested"};
 
 static hal_device_info usual(void)
 {
     return (hal_device_info){.size = sizeof(hal_device_info),
                              .kind = HAL_DEVICE_DISCRETE,
                              .name = "Device",
+                             .id = "device",
                              .max_allocation = 1024,
                              .max_binding = 1024,
                              .binding_alignment = 16,
@@ -38,6 +40,7 @@ static hal_status take(const hal_device_info *info, uint32_t size, hal_device_in
         hal_device_info one = *info;
         one.size = size;
         one.compute_units += i;
+        snprintf(one.id, sizeof one.id, "device %u", i);
         memcpy(records + (size_t)i * size, &one, size < sizeof one ? size : sizeof one);
     }
     return hal_device_infos_take(&plugin, records, RECORDS, infos);
@@ -93,6 +96,7 @@ TEST(sizes_that_cannot_be)
 TEST(records_of_two_sizes)
 {
     hal_device_info two[2] = {usual(), usual()};
+    two[1].id[0] = 'D';
     two[1].size += 8;
     hal_device_info *infos = NULL;
     assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
@@ -100,6 +104,16 @@ TEST(records_of_two_sizes)
     two[1].size = 0;
     assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
                  HAL_ERROR_BAD_PLUGIN, "device 1: size: expected sizeof(hal_device_info)");
+}
+
+/* hal opens devices by their ids. */
+TEST(two_devices_of_one_id)
+{
+    const hal_device_info two[2] = {usual(), usual()};
+    hal_device_info *infos = NULL;
+    assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
+                 HAL_ERROR_BAD_PLUGIN,
+                 "device 1: id: expected one that no other device has, got \"device\"");
 }
 
 #define REFUSED(change, words)          \
@@ -113,6 +127,7 @@ TEST(fields_that_cannot_be)
 {
     REFUSED(kind = 0, "kind");
     REFUSED(kind = 6, "kind");
+    REFUSED(id[0] = 0, "id: expected a text");
     REFUSED(binding_alignment = 0, "binding_alignment");
     REFUSED(binding_alignment = 24, "binding_alignment");
     REFUSED(binding_alignment = 512, "binding_alignment");
@@ -125,7 +140,7 @@ TEST(fields_that_cannot_be)
     REFUSED(max_binding = 0, "max_binding");
 }
 
-static hal_device_info taken(const hal_device_info *info, const hal_plugin *from)
+static hal_device_info taken(const hal_device_info *info, const hal_plugin_entries *from)
 {
     hal_device_info *infos = NULL;
     assert_ok(hal_device_infos_take(from, (const char *)info, 1, &infos));
@@ -165,7 +180,7 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     assert_int_equal(got.compute_units, 1);
     assert_int_equal(got.max_queues, 1);
     assert_int_equal(got.exactness, 0xf);
-    assert_int_equal(got.features, 0x3f & ~HAL_FEATURE_TIMESTAMPS);
+    assert_int_equal(got.features, 0xff & ~HAL_FEATURE_TIMESTAMPS);
     assert_int_equal(got.storage_types, 0x7ffe);
     assert_int_equal(got.arithmetic_types, 0x7ffe);
     assert_int_equal(got.math_f32, 0x3fff);
@@ -178,8 +193,8 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     info.max_group_size[0] = 32;
     assert_int_equal(taken(&info, &plugin).preferred_group, 32);
 
-    const hal_plugin with_entry = {.name = "tested", .queue_elapsed = any_elapsed};
-    assert_int_equal(taken(&info, &with_entry).features, 0x3f);
+    const hal_plugin_entries with_entry = {.name = "tested", .queue_elapsed = any_elapsed};
+    assert_int_equal(taken(&info, &with_entry).features, 0xff);
 }
 
 TEST(strings_end_and_are_fit_to_be_shown)

@@ -135,7 +135,9 @@ TEST(libraries_of_another_machine)
 
 TEST(libraries_that_are_no_plugin)
 {
-    expect(TEST_PLUGINS "/no_symbol", HAL_ERROR_BAD_PLUGIN, "hal_plugin_query");
+    expect(TEST_PLUGINS "/no_symbol", HAL_ERROR_BAD_PLUGIN, "hal_plugin_create");
+    expect(TEST_PLUGINS "/draft", HAL_ERROR_TOO_OLD,
+           "of a draft of the plugin ABI; build it again");
     expect(TEST_PLUGINS "/needy", HAL_ERROR_LIBRARY_MISSING, "libneeded.so");
 }
 
@@ -157,6 +159,9 @@ TEST(tables_that_do_not_fit)
     expect(TEST_PLUGINS "/missing", HAL_ERROR_BAD_PLUGIN,
            "kernel_destroy: expected a required entry");
     expect(TEST_PLUGINS "/tiny", HAL_ERROR_BAD_PLUGIN, "got 4 bytes");
+    expect(TEST_PLUGINS "/no_instance", HAL_ERROR_BAD_PLUGIN, "expected an instance, got none");
+    expect(TEST_PLUGINS "/no_ir_version", HAL_ERROR_BAD_PLUGIN, "ir_version: expected");
+    expect(TEST_PLUGINS "/other_extension", HAL_ERROR_BAD_PLUGIN, "hal.timing: expected a table");
     expect(TEST_PLUGINS "/bad_name", HAL_ERROR_BAD_PLUGIN, "\"Broken!\"");
     expect(TEST_PLUGINS "/other_name", HAL_ERROR_BAD_PLUGIN,
            "expected \"other_name\", as in the file's name, got \"somebody\"; rename the file to "
@@ -171,6 +176,8 @@ TEST(enumerations_that_fail)
     expect(TEST_PLUGINS "/bad_status", HAL_ERROR_INTERNAL, "4711");
     expect(TEST_PLUGINS "/bad_info", HAL_ERROR_BAD_PLUGIN, "binding_alignment");
     expect(TEST_PLUGINS "/bad_stride", HAL_ERROR_BAD_PLUGIN, "got 3");
+    expect(TEST_PLUGINS "/no_id", HAL_ERROR_BAD_PLUGIN, "device 0: id: expected a text");
+    expect(TEST_PLUGINS "/same_ids", HAL_ERROR_BAD_PLUGIN, "got \"broken\", as device 0");
     expect(TEST_PLUGINS "/unwritten", HAL_ERROR_BAD_PLUGIN,
            "device 0: size: expected sizeof(hal_device_info)");
     expect(TEST_PLUGINS "/many", HAL_ERROR_BAD_PLUGIN, "up to 4096, got 4294967295");

@@ -6,9 +6,9 @@
 #include "core/device.h"
 
 static mock_state *mock;
-static hal_plugin whole; /* the mock's table with all of its entries */
+static hal_plugin_entries whole; /* the mock's table with all of its entries */
 
-static hal_plugin *table_of(hal_device *device)
+static hal_plugin_entries *table_of(hal_device *device)
 {
     return &device->module->table;
 }
@@ -91,8 +91,8 @@ static hal_status make_native(hal_device *device)
 TEST_WITH(without_native_code_no_format_is_taken, reset, NULL)
 {
     hal_device *device = mock_open("mock");
-    hal_plugin *table = table_of(device);
-    const hal_plugin all = *table;
+    hal_plugin_entries *table = table_of(device);
+    const hal_plugin_entries all = *table;
     assert_ok(make_native(device));
     table->formats = NULL;
     assert_fails(make_native(device), HAL_ERROR_UNSUPPORTED, "none");

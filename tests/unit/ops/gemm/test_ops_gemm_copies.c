@@ -8,7 +8,7 @@
 
 enum { LINE = 512, ALIGNMENT = 16 };
 
-static hal_plugin inside; /* the table of the cpu plugin */
+static hal_plugin_entries inside; /* the table of the cpu plugin */
 static int has_memory;
 static int refused_allocations;
 static double estimate_ns; /* that the plugin tells */
@@ -59,7 +59,7 @@ static int open_lines_context(void **state)
     if (open_other_context(state)) {
         return -1;
     }
-    hal_plugin *table = &test_device->module->table;
+    hal_plugin_entries *table = &test_device->module->table;
     inside = *table;
     has_memory = 1;
     table->gemm = gemm_of_lines;

@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_PLUGINS_CPU_CPU_FIXTURE_H
 #define TESTS_UNIT_PLUGINS_CPU_CPU_FIXTURE_H
 
+#include "../../../plugins/open.h"
 #include "unit.h"
 #include <dlfcn.h>
 #include <hal/ir_build.h>
@@ -34,56 +35,63 @@ typedef struct cpu_trial {
 
 static char cpu_message[512], cpu_log[512]; /* the last failure and the last line of the log */
 
-static void *fixture_allocate(uint64_t bytes, uint64_t alignment)
+static void host_free(const hal_host *host, void *memory)
+{
+    (void)host;
+    free(memory);
+}
+
+static void *fixture_allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
 {
     void *memory = NULL;
     return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
 }
 
-static void fixture_log(uint32_t level, const char *message)
+static void fixture_log(const hal_host *host, uint32_t level, const char *message)
 {
     snprintf(cpu_log, sizeof(cpu_log), "%s", message);
 }
 
-static hal_status fixture_fail(hal_status status, const char *message)
+static hal_status fixture_fail(const hal_host *host, hal_status status, const char *message)
 {
     snprintf(cpu_message, sizeof(cpu_message), "%s", message);
     return status;
 }
 
 /* Kernels of the tests stay within their memory. */
-static void fixture_report(const char *message)
+static void fixture_report(const hal_host *host, const char *message)
 {
     fprintf(stderr, "%s\n", message);
     abort();
 }
 
-static hal_status fixture_load(const char *id, const uint64_t key[2], void **data, uint64_t *bytes)
+static hal_status fixture_load(const hal_host *host, const char *id, const uint64_t key[2],
+                               void **data, uint64_t *bytes)
 {
     return HAL_ERROR_NOT_FOUND;
 }
 
-static hal_status fixture_store(const char *id, const uint64_t key[2], const void *data,
-                                uint64_t bytes)
+static hal_status fixture_store(const hal_host *host, const char *id, const uint64_t key[2],
+                                const void *data, uint64_t bytes)
 {
     return HAL_ERROR_NOT_FOUND;
 }
 
-static void fixture_reached(hal_plugin_queue *queue, uint64_t value)
+static void fixture_reached(const hal_host *host, hal_plugin_queue *queue, uint64_t value)
 {
 }
 
-static void fixture_failed(hal_plugin_queue *queue, const char *message)
+static void fixture_failed(const hal_host *host, hal_plugin_queue *queue, const char *message)
 {
 }
 
 /* With CPU_FIXTURE_VALIDATE in the environment the plugin checks every access. */
-static const hal_plugin *cpu_plugin(void)
+static const hal_plugin_entries *cpu_plugin(void)
 {
     static hal_host host = {.size = sizeof(hal_host),
                             .abi = HAL_PLUGIN_ABI,
                             .allocate = fixture_allocate,
-                            .release = free,
+                            .release = host_free,
                             .log = fixture_log,
                             .fail = fixture_fail,
                             .cache_load = fixture_load,
@@ -91,16 +99,17 @@ static const hal_plugin *cpu_plugin(void)
                             .report = fixture_report,
                             .queue_reached = fixture_reached,
                             .queue_failed = fixture_failed};
-    static const hal_plugin *plugin;
+    static const hal_plugin_entries *plugin;
     if (!plugin) {
         host.flags = getenv("CPU_FIXTURE_VALIDATE") ? HAL_HOST_VALIDATE : 0;
         void *library = dlopen(CPU_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
         if (!library) {
             fail_msg("%s", dlerror());
         }
-        hal_plugin_query_function query;
-        *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
-        plugin = query(HAL_PLUGIN_ABI, &host);
+        static hal_plugin_entries entries;
+        hal_plugin_create_function create;
+        *(void **)&create = dlsym(library, HAL_PLUGIN_CREATE_SYMBOL);
+        plugin = plugin_create(&entries, create, &host) ? &entries : NULL;
     }
     return plugin;
 }
@@ -130,7 +139,7 @@ static inline hal_plugin_device *cpu_open(uint32_t set)
             setenv("HAL_CPU_STREAM", strcmp(form + 1, "stream") == 0 ? "1" : "", 1);
         }
         setenv("HAL_CPU_ISA", name, 1);
-        cpu_plugin()->device_open(0, &cpu_devices[set]);
+        plugin_open(cpu_plugin(), 0, &cpu_devices[set]);
         unsetenv("HAL_CPU_ISA");
         unsetenv("HAL_CPU_JIT");
         unsetenv("HAL_CPU_STREAM");
@@ -153,7 +162,7 @@ static inline uint32_t cpu_storage_types(void)
 {
     hal_device_info info;
     uint32_t count = 0;
-    assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
+    assert_int_equal(plugin_list(cpu_plugin(), &info, 1, &count), HAL_OK);
     return info.storage_types;
 }
 
@@ -238,7 +247,7 @@ static inline void buffer_take(hal_plugin_device *device, cpu_placed *placed, vo
 /* Runs a trial on a device; `results` receives what the buffers hold then. */
 static inline void cpu_run_on(hal_plugin_device *device, const cpu_trial *trial, void **results)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     cpu_placed placed[CPU_FIXTURE_BINDINGS];
     hal_binding bindings[CPU_FIXTURE_BINDINGS] = {{0}};
     hal_plugin_kernel *kernel = NULL;

@@ -46,11 +46,11 @@ static inline hal_plugin_kernel *kernel_make(hal_plugin_device *device, uint32_t
 
 static inline void bench_open(bench *b, const char *threads, uint32_t count, uint32_t steps)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     void *place = NULL;
     *b = (bench){.count = count, .steps = steps};
     setenv("HAL_CPU_THREADS", threads, 1);
-    assert_int_equal(plugin->device_open(0, &b->device), HAL_OK);
+    assert_int_equal(plugin_open(plugin, 0, &b->device), HAL_OK);
     unsetenv("HAL_CPU_THREADS");
     b->kernel = kernel_make(b->device, steps);
     assert_int_equal(plugin->queue_create(b->device, &b->queue), HAL_OK);
@@ -64,7 +64,7 @@ static inline void bench_open(bench *b, const char *threads, uint32_t count, uin
 
 static inline void bench_close(bench *b)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     plugin->kernel_destroy(b->device, b->kernel);
     plugin->memory_free(b->device, b->memory);
     plugin->queue_destroy(b->device, b->queue);

@@ -11,22 +11,23 @@
 static hal_plugin_device *open_default(void)
 {
     hal_plugin_device *device = NULL;
-    assert_int_equal(cpu_plugin()->device_open(0, &device), HAL_OK);
+    assert_int_equal(plugin_open(cpu_plugin(), 0, &device), HAL_OK);
     return device;
 }
 
 TEST(test_table)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     assert_string_equal(plugin->name, "cpu");
     assert_int_equal(plugin->size, sizeof(hal_plugin));
     assert_int_equal(strlen(plugin->build_id), 40);
-    hal_plugin_query_function query;
+    hal_plugin_create_function create;
+    hal_plugin_instance *instance = NULL;
     void *library = dlopen(CPU_PLUGIN_PATH, RTLD_NOW | RTLD_LOCAL);
-    *(void **)&query = dlsym(library, HAL_PLUGIN_QUERY_SYMBOL);
+    *(void **)&create = dlsym(library, HAL_PLUGIN_CREATE_SYMBOL);
     const hal_host host = {.size = sizeof(host)};
-    assert_null(query(HAL_PLUGIN_ABI + (1u << 16), &host));
-    assert_null(query(HAL_PLUGIN_ABI, NULL));
+    assert_null(create(HAL_PLUGIN_ABI + (1u << 16), &host, &instance));
+    assert_null(create(HAL_PLUGIN_ABI, NULL, &instance));
     dlclose(library);
 }
 
@@ -34,7 +35,7 @@ TEST(test_info)
 {
     hal_device_info info;
     uint32_t count = 0;
-    assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
+    assert_int_equal(plugin_list(cpu_plugin(), &info, 1, &count), HAL_OK);
     assert_int_equal(count, 1);
     assert_int_equal(info.kind, HAL_DEVICE_CPU);
     assert_true(strncmp(info.id, "cpu:", 4) == 0);
@@ -51,13 +52,13 @@ static void expect_failure(const char *variable, const char *value, hal_status w
     hal_plugin_device *device = NULL;
     setenv(variable, value, 1);
     cpu_message[0] = '\0';
-    assert_int_equal(cpu_plugin()->device_open(0, &device), wanted);
+    assert_int_equal(plugin_open(cpu_plugin(), 0, &device), wanted);
     assert_null(device);
     assert_non_null(strstr(cpu_message, variable));
     assert_non_null(strstr(cpu_message, value));
     uint32_t count = 0;
     hal_device_info info;
-    assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
+    assert_int_equal(plugin_list(cpu_plugin(), &info, 1, &count), HAL_OK);
     unsetenv(variable);
 }
 
@@ -74,17 +75,17 @@ TEST(test_variables)
     expect_failure("HAL_CPU_STREAM", "-1", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_STREAM", "32 MiB", HAL_ERROR_INVALID_ARGUMENT);
     setenv("HAL_CPU_THREADS", "3", 1);
-    assert_int_equal(cpu_plugin()->enumerate(&info, 1, &count), HAL_OK);
+    assert_int_equal(plugin_list(cpu_plugin(), &info, 1, &count), HAL_OK);
     assert_int_equal(info.compute_units, 3);
-    assert_int_equal(cpu_plugin()->device_open(0, &device), HAL_OK);
+    assert_int_equal(plugin_open(cpu_plugin(), 0, &device), HAL_OK);
     cpu_plugin()->device_close(device);
     unsetenv("HAL_CPU_THREADS");
-    assert_int_equal(cpu_plugin()->device_open(1, &device), HAL_ERROR_NOT_FOUND);
+    assert_int_equal(plugin_open(cpu_plugin(), 1, &device), HAL_ERROR_NOT_FOUND);
 }
 
 TEST(test_memory)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     hal_plugin_device *device = open_default();
     const uint64_t sizes[] = {1, 255, 4096, (2 << 20) - 1, 5 << 20};
     uint64_t free_bytes = 0, total = 0;
@@ -122,7 +123,7 @@ typedef struct bench {
 
 static void set_up(bench *b, uint64_t bytes)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     b->device = open_default();
     b->value = 0;
     assert_int_equal(plugin->queue_create(b->device, &b->queue), HAL_OK);
@@ -139,7 +140,7 @@ static void set_up(bench *b, uint64_t bytes)
 
 static void tear_down(bench *b)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     plugin->memory_free(b->device, b->memory[0]);
     plugin->memory_free(b->device, b->memory[1]);
     plugin->queue_destroy(b->device, b->queue);
@@ -170,7 +171,7 @@ static void *submit_later(void *context)
 /* A thread waits for a value that is not yet submitted, and a second queue for the first. */
 TEST(test_waits)
 {
-    const hal_plugin *plugin = cpu_plugin();
+    const hal_plugin_entries *plugin = cpu_plugin();
     hal_plugin_queue *second = NULL;
     pthread_t thread;
     bench b;

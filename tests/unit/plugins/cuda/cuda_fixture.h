@@ -12,7 +12,7 @@
 enum { BYTES = 4096 };
 
 static cuda_mock *mock;
-static const hal_plugin *plugin;
+static const hal_plugin_entries *plugin;
 static hal_plugin_device *device;
 static hal_plugin_queue *queue;
 static uint64_t value; /* of the queue's last batch */
@@ -36,7 +36,7 @@ static inline void fails(hal_status status, hal_status expected, const char *wor
 
 static inline void open_device(void)
 {
-    does(plugin->device_open(0, &device));
+    does(plugin_open(plugin, 0, &device));
     does(plugin->queue_create(device, &queue));
     value = 0;
 }
@@ -62,10 +62,10 @@ static inline int load_mock(void)
     }
     uint32_t count = 0;
     mock->devices = 2;
-    does(plugin->enumerate(NULL, 0, &count));
+    does(plugin_list(plugin, NULL, 0, &count));
     for (int i = 0; i < 2; i++) { /* afterwards the objects of the process exist */
         assert_int_equal(mock->retained, i);
-        does(plugin->device_open((uint32_t)i, &device));
+        does(plugin_open(plugin, (uint32_t)i, &device));
         does(plugin->queue_create(device, &queue));
         plugin->queue_destroy(device, queue);
         plugin->device_close(device);

@@ -10,7 +10,7 @@
 #include "fragment_sum.h"
 
 static cuda_mock *mock;
-static const hal_plugin *plugin;
+static const hal_plugin_entries *plugin;
 static hal_plugin_device *device;
 
 static inline int load_plugin(void)
@@ -26,7 +26,7 @@ static inline int begin(void **state)
     memset(mock, 0, sizeof *mock);
     mock->devices = 1;
     mock->memory_limit = UINT64_C(1) << 30;
-    return plugin->device_open(0, &device) == HAL_OK ? 0 : -1;
+    return plugin_open(plugin, 0, &device) == HAL_OK ? 0 : -1;
 }
 
 /* Modules live until the device is closed. */
@@ -41,7 +41,7 @@ static inline void reopen(const char *tile)
 {
     plugin->device_close(device);
     setenv("HAL_CUDA_GEMM", tile, 1);
-    const hal_status status = plugin->device_open(0, &device);
+    const hal_status status = plugin_open(plugin, 0, &device);
     unsetenv("HAL_CUDA_GEMM");
     assert_int_equal(status, HAL_OK);
 }

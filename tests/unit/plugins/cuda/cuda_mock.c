@@ -343,6 +343,17 @@ cuda_result cuMemsetD32Async(cuda_address to, unsigned value, size_t count, cuda
     return to % 4 ? 1 : 0;
 }
 
+/* As the driver does, it refuses what is not aligned. */
+cuda_result cuMemsetD2D32Async(cuda_address to, size_t pitch, unsigned value, size_t width,
+                               size_t height, cuda_stream stream)
+{
+    const int is_aligned = to % 4 == 0 && pitch % 4 == 0 && pitch >= 4 * width;
+    for (size_t i = 0; i < width * height && is_aligned; i++) {
+        ((uint32_t *)(uintptr_t)(to + i / width * pitch))[i % width] = value;
+    }
+    return is_aligned ? 0 : 1;
+}
+
 cuda_result cuStreamCreate(cuda_stream *stream, unsigned flags)
 {
     mock->streams++;

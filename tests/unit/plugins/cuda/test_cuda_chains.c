@@ -70,12 +70,16 @@ TEST_WITH(test_without_memory, begin, end)
     dispatch_many(kernel, memory, 50, 5);
     assert_int_equal(mock->single_launches, 50);
     const hal_binding binding = {.memory = memory, .length = BYTES};
-    const hal_command command = {.kind = HAL_COMMAND_FILL, .binding_count = 1, .pattern = 7};
+    static const uint32_t pattern[2] = {7};
+    const hal_command command = {
+        .kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = sizeof pattern[0]};
     const hal_batch batch = {.size = sizeof batch,
                              .command_count = 1,
                              .binding_count = 1,
+                             .scalar_bytes = sizeof pattern,
                              .commands = &command,
-                             .bindings = &binding};
+                             .bindings = &binding,
+                             .scalars = (const uint8_t *)pattern};
     mock->event_result = 2;
     fails(plugin->submit(queue, &batch, NULL, 0, value + 1), HAL_ERROR_OUT_OF_MEMORY,
           "creating an event");
@@ -380,11 +384,11 @@ TEST_WITH(test_chain_variable, begin, end)
     }
     hal_plugin_device *other = NULL;
     setenv("HAL_CUDA_CHAIN", "some", 1);
-    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT,
+    fails(plugin_open(plugin, 0, &other), HAL_ERROR_INVALID_ARGUMENT,
           "HAL_CUDA_CHAIN: expected a number from 1, or 0 for never, got some");
     unsetenv("HAL_CUDA_CHAIN");
     setenv("HAL_CUDA_POINTS", "stars", 1);
-    fails(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT,
+    fails(plugin_open(plugin, 0, &other), HAL_ERROR_INVALID_ARGUMENT,
           "HAL_CUDA_POINTS: expected counter or events, got stars");
 }
 

@@ -22,7 +22,7 @@ typedef struct rank {
 
 static cuda_mock *cuda;
 static nccl_mock *nccl;
-static const hal_plugin *plugin;
+static const hal_plugin_entries *plugin;
 static rank ranks[RANKS];
 
 static void does(hal_status status)
@@ -65,7 +65,7 @@ static int begin(void **state)
     for (uint32_t i = 0; i < RANKS; i++) {
         rank *one = &ranks[i];
         *one = (rank){0};
-        does(plugin->device_open(i, &one->device));
+        does(plugin_open(plugin, i, &one->device));
         does(plugin->queue_create(one->device, &one->queue));
         does(plugin->memory_allocate(one->device, HAL_MEMORY_DEVICE, BYTES, &one->send));
         does(plugin->memory_allocate(one->device, HAL_MEMORY_DEVICE, BYTES, &one->recv));
@@ -121,7 +121,7 @@ static hal_status created(uint32_t i)
 static void groups_create(uint32_t count)
 {
     hal_plugin_comm_id id;
-    does(plugin->comm_id(&id));
+    does(plugin->comm_id(plugin->instance, &id));
     for (uint32_t i = 0; i < count; i++) {
         does(create(i, &id, count));
     }
@@ -194,13 +194,16 @@ TEST(test_the_library_is_opened_when_it_is_asked_for)
 {
     hal_plugin_comm_backend backend = {.size = sizeof backend};
     setenv("HAL_CUDA_NCCL", "off", 1);
-    fails(plugin->comm_backend(&backend), HAL_ERROR_LIBRARY_MISSING, "off by HAL_CUDA_NCCL");
-    fails(plugin->comm_id(&(hal_plugin_comm_id){{0}}), HAL_ERROR_LIBRARY_MISSING, "off by");
+    fails(plugin->comm_backend(plugin->instance, &backend), HAL_ERROR_LIBRARY_MISSING,
+          "off by HAL_CUDA_NCCL");
+    fails(plugin->comm_id(plugin->instance, &(hal_plugin_comm_id){{0}}), HAL_ERROR_LIBRARY_MISSING,
+          "off by");
     assert_null(getenv("NCCL_NVLS_ENABLE"));
     setenv("HAL_CUDA_NCCL", "/nowhere/libnccl.so", 1);
     setenv("NCCL_NVLS_ENABLE", "1", 1);
-    fails(plugin->comm_backend(&backend), HAL_ERROR_LIBRARY_MISSING, "NCCL cannot be opened");
-    fails(plugin->comm_id(&(hal_plugin_comm_id){{0}}), HAL_ERROR_LIBRARY_MISSING,
+    fails(plugin->comm_backend(plugin->instance, &backend), HAL_ERROR_LIBRARY_MISSING,
+          "NCCL cannot be opened");
+    fails(plugin->comm_id(plugin->instance, &(hal_plugin_comm_id){{0}}), HAL_ERROR_LIBRARY_MISSING,
           "set HAL_CUDA_NCCL to its path");
     assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "1");
     assert_string_equal(getenv("NCCL_RUNTIME_CONNECT"), "0");
@@ -208,7 +211,7 @@ TEST(test_the_library_is_opened_when_it_is_asked_for)
     unsetenv("HAL_CUDA_NCCL");
     nccl = load_mock(NCCL_MOCK_PATH, NCCL_MOCK_SYMBOL);
     assert_non_null(nccl);
-    does(plugin->comm_backend(&backend));
+    does(plugin->comm_backend(plugin->instance, &backend));
     assert_string_equal(getenv("NCCL_NVLS_ENABLE"), "0");
     assert_string_equal(backend.name, "nccl");
     assert_string_equal(backend.description, "NCCL 2.27.3");
@@ -224,7 +227,7 @@ TEST_WITH(test_creation_goes_on_in_polls, begin, end)
 {
     hal_plugin_comm_id id;
     nccl->hold = 1;
-    does(plugin->comm_id(&id));
+    does(plugin->comm_id(plugin->instance, &id));
     does(create(0, &id, 2));
     does(create(1, &id, 2));
     assert_int_equal(plugin->comm_poll(ranks[0].comm), HAL_ERROR_TIMEOUT);
@@ -245,7 +248,7 @@ TEST_WITH(test_a_creation_that_is_left, begin, end)
     hal_plugin_comm_id id;
     const uint32_t objects = cuda->live_objects;
     nccl->hold = 1;
-    does(plugin->comm_id(&id));
+    does(plugin->comm_id(plugin->instance, &id));
     does(create(0, &id, 2));
     does(create(1, &id, 2));
     while (nccl->live < 2) { /* the threads are in the call */
@@ -265,8 +268,8 @@ TEST_WITH(test_failed_creation_leaves_nothing, begin, end)
 {
     hal_plugin_comm_id id;
     nccl->fails_in[NCCL_MOCK_ID] = 1;
-    fails(plugin->comm_id(&id), HAL_ERROR_IO, "result 2 of the mock");
-    does(plugin->comm_id(&id));
+    fails(plugin->comm_id(plugin->instance, &id), HAL_ERROR_IO, "result 2 of the mock");
+    does(plugin->comm_id(plugin->instance, &id));
     nccl->fails_in[NCCL_MOCK_INIT] = 1;
     does(create(0, &id, 2));
     does(create(1, &id, 2));
@@ -275,7 +278,7 @@ TEST_WITH(test_failed_creation_leaves_nothing, begin, end)
     groups_destroy();
     for (int function = NCCL_MOCK_START; function <= NCCL_MOCK_END; function++) {
         hal_plugin_comm_id one;
-        does(plugin->comm_id(&one));
+        does(plugin->comm_id(plugin->instance, &one));
         nccl->fails_in[function] = 1;
         does(create(0, &one, 1));
         fails(created(0), HAL_ERROR_IO, "creating a communicator");
@@ -612,9 +615,9 @@ static int group_begin(void **state)
         return -1;
     }
     cuda->devices = RANKS;
-    does(plugin->enumerate(NULL, 0, &count));
+    does(plugin_list(plugin, NULL, 0, &count));
     for (uint32_t i = 0; i < RANKS; i++) { /* afterwards the objects of the process exist */
-        does(plugin->device_open(i, &ranks[i].device));
+        does(plugin_open(plugin, i, &ranks[i].device));
         does(plugin->queue_create(ranks[i].device, &ranks[i].queue));
         plugin->queue_destroy(ranks[i].device, ranks[i].queue);
         plugin->device_close(ranks[i].device);

@@ -293,7 +293,7 @@ static void test_tile_names(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         hal_plugin_device *other = NULL;
         setenv("HAL_CUDA_GEMM", wrong[i], 1);
-        assert_int_equal(plugin->device_open(0, &other), HAL_ERROR_INVALID_ARGUMENT);
+        assert_int_equal(plugin_open(plugin, 0, &other), HAL_ERROR_INVALID_ARGUMENT);
         assert_non_null(strstr(message, wrong[i]));
         assert_non_null(strstr(message, "256x1bp"));
     }
@@ -457,12 +457,16 @@ static void test_most_inputs(void **state)
 static hal_status fill(hal_plugin_queue *queue, hal_plugin_memory *memory)
 {
     const hal_binding bindings[1] = {{.memory = memory, .length = 64}};
-    const hal_command command = {.kind = HAL_COMMAND_FILL, .binding_count = 1};
+    const uint8_t pattern[8] = {0};
+    const hal_command command = {
+        .kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4};
     const hal_batch batch = {.size = sizeof batch,
                              .command_count = 1,
                              .binding_count = 1,
+                             .scalar_bytes = sizeof pattern,
                              .commands = &command,
-                             .bindings = bindings};
+                             .bindings = bindings,
+                             .scalars = pattern};
     return plugin->submit(queue, &batch, NULL, 0, 1);
 }
 

@@ -15,7 +15,7 @@ TEST(test_no_driver)
         return; /* a machine with the driver: conformance looks at its devices */
     }
     uint32_t count = 0;
-    assert_int_equal(plugin->enumerate(NULL, 0, &count), HAL_ERROR_DRIVER_MISSING);
+    assert_int_equal(plugin_list(plugin, NULL, 0, &count), HAL_ERROR_DRIVER_MISSING);
     assert_non_null(strstr(message, "libcuda.so.1"));
     assert_non_null(strstr(message, "install the NVIDIA driver"));
 }
@@ -24,7 +24,7 @@ TEST_WITH(test_info, begin, end)
 {
     hal_device_info info;
     uint32_t count = 0;
-    does(plugin->enumerate(&info, 1, &count));
+    does(plugin_list(plugin, &info, 1, &count));
     assert_int_equal(count, 1);
     assert_string_equal(info.name, "Mock GPU");
     assert_string_equal(info.id, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
@@ -33,37 +33,38 @@ TEST_WITH(test_info, begin, end)
     assert_int_equal(info.shared_bytes, 232448);
     assert_true(info.features & HAL_FEATURE_ASYNC_COPY);
     hal_plugin_device *other = NULL;
-    fails(plugin->device_open(1, &other), HAL_ERROR_NOT_FOUND, "expected an index below 1");
+    fails(plugin_open(plugin, 1, &other), HAL_ERROR_NOT_FOUND, "id: expected that of a device");
 }
 
-/* Every offset and length, patterns that repeat and such that do not. */
+/* Every offset and length, patterns that repeat and such that do not, of each size. */
 TEST_WITH(test_fill_and_copy, begin, end)
 {
-    static const uint32_t patterns[] = {0x04030201u, 0x7f7f7f7fu, 0};
+    static const uint8_t patterns[][16] = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+                                           {127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127,
+                                            127, 127, 127, 127, 127},
+                                           {0}};
+    static const uint16_t sizes[] = {4, 1, 2, 8, 16};
     hal_plugin_memory *from = memory_of(HAL_MEMORY_SHARED, BYTES);
     hal_plugin_memory *to = memory_of(HAL_MEMORY_DOWNLOAD, BYTES);
     uint8_t *source = pointer_of(from), *target = pointer_of(to);
-    for (uint32_t offset = 0; offset < 6; offset++) {
-        for (uint32_t length = 0; length < 20; length++) {
-            for (uint32_t p = 0; p < 3; p++) {
-                const hal_binding bindings[3] = {
-                    {.memory = length ? from : NULL, .offset = offset, .length = length},
-                    {.memory = length ? from : NULL, .offset = offset, .length = length},
-                    {.memory = length ? to : NULL, .offset = 7, .length = length}};
-                const hal_command commands[2] = {
-                    {.kind = HAL_COMMAND_FILL, .binding_count = 1, .pattern = patterns[p]},
-                    {.kind = HAL_COMMAND_COPY, .binding_count = 2, .binding_first = 1}};
-                memset(source, 0xee, 64);
-                memset(target, 0xee, 64);
-                submit(commands, 2, bindings, 3, NULL, 0);
-                for (uint32_t i = 0; i < 64; i++) {
-                    const uint32_t at = i - offset, copied = i - 7;
-                    const uint8_t filled = (uint8_t)(patterns[p] >> 8 * (at % 4)),
-                                  moved = (uint8_t)(patterns[p] >> 8 * (copied % 4));
-                    assert_int_equal(source[i], at < length ? filled : 0xee);
-                    assert_int_equal(target[i], copied < length ? moved : 0xee);
-                }
-            }
+    for (uint32_t at = 0; at < 5 * 6 * 20 * 3; at++) {
+        const uint32_t bytes = sizes[at % 5];
+        const uint32_t step = bytes > 4 ? bytes : 1;
+        const uint32_t offset = at / 5 % 6 * step, length = at / 30 % 20 * step, p = at / 600;
+        const hal_binding bindings[3] = {
+            {.memory = length ? from : NULL, .offset = offset, .length = length},
+            {.memory = length ? from : NULL, .offset = offset, .length = length},
+            {.memory = length ? to : NULL, .offset = 7, .length = length}};
+        const hal_command commands[2] = {
+            {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = (uint16_t)bytes},
+            {.kind = HAL_COMMAND_COPY, .binding_count = 2, .binding_first = 1}};
+        memset(source, 0xee, 512);
+        memset(target, 0xee, 512);
+        submit(commands, 2, bindings, 3, patterns[p], 16);
+        for (uint32_t i = 0; i < 512; i++) {
+            const uint32_t filled = i - offset, copied = i - 7;
+            assert_int_equal(source[i], filled < length ? patterns[p][filled % bytes] : 0xee);
+            assert_int_equal(target[i], copied < length ? patterns[p][copied % bytes] : 0xee);
         }
     }
     plugin->memory_free(device, from);
@@ -212,7 +213,7 @@ TEST_WITH(test_peers, begin, end)
     hal_plugin_memory *mine = memory_of(HAL_MEMORY_DEVICE, BYTES);
     const hal_batch nothing = {.size = sizeof nothing};
     mock->devices = 2;
-    does(plugin->device_open(1, &other));
+    does(plugin_open(plugin, 1, &other));
     does(plugin->queue_create(other, &their_queue));
     for (int access = 1; access >= 0; access--) { /* copies work without access too */
         mock->no_peers = !access;
@@ -379,12 +380,12 @@ TEST_WITH(test_no_device, begin, end)
 {
     uint32_t count = 0;
     mock->devices = 0;
-    fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_NO_DEVICE, "no device");
+    fails(plugin_list(plugin, NULL, 0, &count), HAL_ERROR_NO_DEVICE, "no device");
     mock->devices = 1;
     mock->init_result = 100;
-    fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_NO_DEVICE, "starting the driver");
+    fails(plugin_list(plugin, NULL, 0, &count), HAL_ERROR_NO_DEVICE, "starting the driver");
     mock->init_result = 999;
-    fails(plugin->enumerate(NULL, 0, &count), HAL_ERROR_DRIVER_MISSING, "does not start");
+    fails(plugin_list(plugin, NULL, 0, &count), HAL_ERROR_DRIVER_MISSING, "does not start");
     mock->init_result = 0;
 }
 
@@ -396,8 +397,8 @@ TEST_WITH(test_fork, begin, end)
         hal_plugin_device *other = NULL;
         uint32_t count = 0;
         alarm(60);
-        const bool is_refused = plugin->device_open(0, &other) == HAL_ERROR_INVALID_STATE &&
-                                plugin->enumerate(NULL, 0, &count) == HAL_ERROR_INVALID_STATE;
+        const bool is_refused = plugin_open(plugin, 0, &other) == HAL_ERROR_INVALID_STATE &&
+                                plugin_list(plugin, NULL, 0, &count) == HAL_ERROR_INVALID_STATE;
         _exit(is_refused ? 0 : 1);
     }
     int ended = -1;

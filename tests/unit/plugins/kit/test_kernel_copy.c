@@ -9,13 +9,19 @@
 
 static int left; /* allocations that are granted */
 
-static void *allocate(uint64_t bytes, uint64_t alignment)
+static void *allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
 {
     assert_true(alignment <= 16);
     return left-- > 0 ? malloc(bytes) : NULL;
 }
 
-static const hal_host host = {.size = sizeof host, .allocate = allocate, .release = free};
+static void release(const hal_host *host, void *memory)
+{
+    free(memory);
+}
+
+static const hal_host the_host = {
+    .size = sizeof the_host, .allocate = allocate, .release = release};
 
 /* Bindings, a shared array, scalars, constants and names. */
 static hal_ir_kernel *build(void)
@@ -55,21 +61,21 @@ TEST(a_copy_outlives_its_kernel)
     hal_ir_kernel *kernel = build();
     assert_int_equal(hal_ir_print(kernel, &before), HAL_OK);
     left = 1; /* one piece */
-    hal_ir_kernel *copy = kit_kernel_copy(&host, kernel);
+    hal_ir_kernel *copy = kit_kernel_copy(&the_host, kernel);
     assert_non_null(copy);
     wipe(kernel);
     assert_int_equal(hal_ir_print(copy, &after), HAL_OK);
     assert_string_equal(after, before);
     free(before);
     free(after);
-    host.release(copy);
+    the_host.release(&the_host, copy);
 }
 
 TEST(without_memory_there_is_no_copy)
 {
     hal_ir_kernel *kernel = build();
     left = 0;
-    assert_null(kit_kernel_copy(&host, kernel));
+    assert_null(kit_kernel_copy(&the_host, kernel));
     hal_ir_kernel_destroy(kernel);
 }
 

@@ -3,7 +3,7 @@
 
 #include "../plugin_host.h"
 #include "mock_shim.h"
-#include <kit/query.h>
+#include <kit/plugin.h>
 #include <metal/commands.h>
 #include <metal/kernel.h>
 #include <metal/memory.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 typedef struct fixture {
-    const hal_plugin *plugin;
+    const hal_plugin_entries *plugin;
     hal_plugin_device *device;
     hal_plugin_queue *queue;
     hal_plugin_memory *a, *b;
@@ -44,10 +44,12 @@ static int set_up(void **state)
     free(host_cache()->data);
     *host_cache() = (host_entry){0};
     message[0] = '\0';
-    f->plugin = hal_plugin_query(HAL_PLUGIN_ABI, plugin_host());
-    assert_int_equal(f->plugin->enumerate(NULL, 0, &count), HAL_OK);
+    static hal_plugin_entries entries;
+    assert_true(plugin_create(&entries, hal_plugin_create, plugin_host()));
+    f->plugin = &entries;
+    assert_int_equal(plugin_list(f->plugin, NULL, 0, &count), HAL_OK);
     f->objects = mock.objects;
-    assert_int_equal(f->plugin->device_open(0, &f->device), HAL_OK);
+    assert_int_equal(plugin_open(f->plugin, 0, &f->device), HAL_OK);
     assert_int_equal(f->plugin->memory_allocate(f->device, HAL_MEMORY_DEVICE, 4096, &f->a), HAL_OK);
     assert_int_equal(f->plugin->memory_allocate(f->device, HAL_MEMORY_SHARED, 4096, &f->b), HAL_OK);
     assert_int_equal(f->plugin->queue_create(f->device, &f->queue), HAL_OK);
@@ -76,7 +78,7 @@ static hal_status submit(fixture *f, const hal_command *commands, uint32_t count
 {
     const hal_binding bindings[2] = {{.memory = f->a, .length = bytes, .access = HAL_ACCESS_READ},
                                      {.memory = f->b, .length = bytes, .access = HAL_ACCESS_WRITE}};
-    const uint8_t scalars[8] = {64};
+    const uint8_t scalars[16] = {64, 0, 0, 0, 0, 0, 0, 0, 7, 7, 7, 7}; /* a fill from 8 on */
     const hal_batch batch = {.size = sizeof batch,
                              .command_count = count,
                              .binding_count = 2,
@@ -125,7 +127,8 @@ TEST_WITH(copies_and_fills_take_the_blit_encoder, set_up, tear_down)
     fixture *f = *state;
     const hal_command commands[] = {
         {.kind = COPY, .binding_count = 2},
-        {.kind = FILL, .binding_first = 1, .binding_count = 1, .pattern = 0x07070707},
+        {.kind = FILL, .binding_first = 1, .binding_count = 1, .scalar_bytes = 4,
+         .scalar_first = 8},
         {.kind = COPY, .flags = HAL_COMMAND_BARRIER, .binding_count = 2}};
     assert_int_equal(submit(f, commands, 3, 64, 1), HAL_OK);
     assert_string_equal(mock.calls, "blit; copy B+0 C+0 64; fill C+0 64 with 7; end; "
@@ -137,7 +140,8 @@ TEST_WITH(kernels_do_what_blits_do_not, set_up, tear_down)
 {
     fixture *f = *state;
     const hal_command copy = {.kind = COPY, .binding_count = 2};
-    const hal_command fill = {.kind = FILL, .binding_first = 1, .binding_count = 1, .pattern = 9};
+    const hal_command fill = {
+        .kind = FILL, .binding_first = 1, .binding_count = 1, .scalar_bytes = 4};
     assert_int_equal(submit(f, &copy, 1, 63, 1), HAL_OK);
     assert_non_null(strstr(mock.calls, "compute; pipeline; buffer 0 B+0; buffer 1 C+0; bytes 2 32; "
                                        "dispatch 1 of 256; end; "));
@@ -273,7 +277,7 @@ TEST_WITH(discrete_devices_have_private_memory, set_up, tear_down)
     hal_plugin_memory *memory = NULL;
     void *pointer = NULL;
     uint32_t count = 0;
-    assert_int_equal(f->plugin->enumerate(infos, 3, &count), HAL_OK);
+    assert_int_equal(plugin_list(f->plugin, infos, 3, &count), HAL_OK);
     assert_int_equal(count, 2); /* the third belongs to no known family */
     assert_int_equal(infos[0].kind, HAL_DEVICE_INTEGRATED);
     assert_int_equal(infos[0].subgroup_width, 32);
@@ -281,7 +285,7 @@ TEST_WITH(discrete_devices_have_private_memory, set_up, tear_down)
     assert_int_equal(infos[1].kind, HAL_DEVICE_DISCRETE);
     assert_int_equal(infos[1].subgroup_width, 0);
     assert_int_equal(infos[1].features & HAL_FEATURE_ZERO_COPY, 0);
-    assert_int_equal(f->plugin->device_open(1, &device), HAL_OK);
+    assert_int_equal(plugin_open(f->plugin, 1, &device), HAL_OK);
     assert_int_equal(f->plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 64, &memory), HAL_OK);
     assert_int_equal(f->plugin->memory_map(device, memory, &pointer), HAL_ERROR_UNSUPPORTED);
     f->plugin->memory_free(device, memory);
@@ -289,7 +293,7 @@ TEST_WITH(discrete_devices_have_private_memory, set_up, tear_down)
     assert_int_equal(f->plugin->memory_map(device, memory, &pointer), HAL_OK);
     f->plugin->memory_free(device, memory);
     f->plugin->device_close(device);
-    assert_int_equal(f->plugin->device_open(2, &device), HAL_ERROR_NOT_FOUND);
+    assert_int_equal(plugin_open(f->plugin, 2, &device), HAL_ERROR_NOT_FOUND);
 }
 
 TEST_WITH(binaries_go_to_the_cache, set_up, tear_down)
@@ -343,7 +347,7 @@ TEST_WITH(a_child_of_fork_is_refused, set_up, tear_down)
         hal_plugin_device *device = NULL;
         const int refused = submit(f, NULL, 0, 0, 1) == HAL_ERROR_INVALID_STATE &&
                             f->plugin->wait(f->queue, 1, 0) == HAL_ERROR_INVALID_STATE &&
-                            f->plugin->device_open(0, &device) == HAL_ERROR_INVALID_STATE;
+                            plugin_open(f->plugin, 0, &device) == HAL_ERROR_INVALID_STATE;
         f->plugin->queue_destroy(f->device, f->queue);
         _exit(refused ? 0 : 1);
     }
@@ -357,7 +361,7 @@ TEST_WITH(unknown_quirks_are_refused, set_up, tear_down)
     fixture *f = *state;
     hal_plugin_device *device = NULL;
     setenv("HAL_METAL_QUIRKS", "slow_half,other", 1);
-    assert_int_equal(f->plugin->device_open(0, &device), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(plugin_open(f->plugin, 0, &device), HAL_ERROR_INVALID_ARGUMENT);
     unsetenv("HAL_METAL_QUIRKS");
     assert_non_null(strstr(message, "in_order"));
 }

@@ -9,7 +9,7 @@
 static hal_status lower(const char *source, uint32_t quirks, kit_text *text)
 {
     hal_ir_kernel *kernel = ir_parse(source);
-    kit_set_host(plugin_host());
+    kit_host_enter(plugin_host());
     const hal_status status = metal_lower(kernel, quirks, text);
     hal_ir_kernel_destroy(kernel);
     return status;

@@ -7,7 +7,7 @@
 #include <kit/host.h>
 #include <opencl/quirks.h>
 
-static void *no_memory(uint64_t bytes, uint64_t alignment)
+static void *no_memory(const hal_host *host, uint64_t bytes, uint64_t alignment)
 {
     return NULL;
 }
@@ -48,7 +48,7 @@ static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
     char *source = file_read(path);
     hal_ir_kernel *kernel = ir_parse(source);
     kit_text text = {.host = plugin_host()};
-    kit_set_host(plugin_host());
+    kit_host_enter(plugin_host());
     if (opencl_lower(&card, kernel, in_buffer, &text) != HAL_OK) {
         fail_msg("%s: %s", name, message);
     }
@@ -122,7 +122,7 @@ static void expect_called(const char *source, bool called)
     const opencl_card card = {.quirks = OPENCL_QUIRK_CALLED_ITEMS};
     hal_ir_kernel *kernel = ir_parse(source);
     kit_text text = {.host = plugin_host()};
-    kit_set_host(plugin_host());
+    kit_host_enter(plugin_host());
     assert_int_equal(opencl_lower(&card, kernel, false, &text), HAL_OK);
     assert_int_equal(strstr(text.data, "work_item(") != NULL, called);
     kit_text_release(&text);
@@ -149,7 +149,7 @@ TEST(what_cannot_be_written_is_named)
     const opencl_card card = {.quirks = 0};
     hal_ir_kernel *kernel = ir_parse(text);
     kit_text made = {.host = plugin_host()};
-    kit_set_host(plugin_host());
+    kit_host_enter(plugin_host());
     assert_int_equal(opencl_lower(&card, kernel, false, &made), HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(message, "kernel lanes, record 1"));
     kit_text_release(&made);
@@ -166,7 +166,7 @@ TEST(no_memory_is_told)
     char *source = file_read(path);
     hal_ir_kernel *kernel = ir_parse(source);
     kit_text text = {.host = &poor};
-    kit_set_host(&poor);
+    kit_host_enter(&poor);
     assert_int_equal(opencl_lower(&card, kernel, false, &text), HAL_ERROR_OUT_OF_MEMORY);
     hal_ir_kernel_destroy(kernel);
     free(source);

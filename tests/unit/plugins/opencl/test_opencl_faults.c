@@ -30,7 +30,7 @@ static _Noreturn void tell(hal_status status)
 
 /* A kernel with its memory and queue. */
 typedef struct used {
-    const hal_plugin *plugin;
+    const hal_plugin_entries *plugin;
     hal_plugin_device *device;
     hal_plugin_memory *memory;
     hal_plugin_kernel *kernel;
@@ -39,7 +39,7 @@ typedef struct used {
 } used;
 
 /* Lists, opens, allocates, makes a kernel and a queue, up to the first failure. */
-static hal_status used_create(const hal_plugin *plugin, used *made)
+static hal_status used_create(const hal_plugin_entries *plugin, used *made)
 {
     static const char text[] = "kernel twice\ngroup 64 1 1\nbinding x u32 read_write\n"
                                "scalar n u32\n%n = scalar u32 n\n%i = local_id u32 x\n"
@@ -48,11 +48,11 @@ static hal_status used_create(const hal_plugin *plugin, used *made)
     hal_device_info infos[4];
     uint32_t count = 0;
     *made = (used){.plugin = plugin};
-    hal_status status = plugin->enumerate(infos, 4, &count);
+    hal_status status = plugin_list(plugin, infos, 4, &count);
     if (status == HAL_OK) {
         memcpy(told->architecture, infos[0].architecture, sizeof told->architecture);
     }
-    status = status == HAL_OK ? plugin->device_open(0, &made->device) : status;
+    status = status == HAL_OK ? plugin_open(plugin, 0, &made->device) : status;
     status = status == HAL_OK
                  ? plugin->memory_allocate(made->device, HAL_MEMORY_DEVICE, 256, &made->memory)
                  : status;
@@ -92,7 +92,7 @@ static hal_status used_submit(const used *u, uint64_t value)
 
 /* Creates all, runs the kernel and waits, up to the first failure. The late mode is set before the
  * kernel runs; in two of them the kernel is made again. */
-static hal_status use(const hal_plugin *plugin, const char *late_mode)
+static hal_status use(const hal_plugin_entries *plugin, const char *late_mode)
 {
     used u;
     hal_status status = used_create(plugin, &u);
@@ -127,7 +127,7 @@ static hal_status use(const hal_plugin *plugin, const char *late_mode)
 enum { BATCHES = 3000 };
 
 /* Submits many batches, and waits for all of them, or looks at the newest now and then. */
-static hal_status use_many(const hal_plugin *plugin, int looks)
+static hal_status use_many(const hal_plugin_entries *plugin, int looks)
 {
     used u;
     hal_status status = used_create(plugin, &u);
@@ -151,7 +151,7 @@ static void run(const char *loader, const char *mode, const char *late_mode)
     if (child == 0) {
         setenv("MOCK_OPENCL", mode, 1);
         const int ready = !loader || dlopen(loader, RTLD_NOW | RTLD_LOCAL) != NULL;
-        const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        const hal_plugin_entries *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
         tell(plugin ? use(plugin, late_mode) : -2);
     }
     int state = 0;
@@ -171,7 +171,7 @@ static int count_events(int looks)
         void *loader = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL);
         const int *events = loader ? dlsym(loader, "mock_event_count") : NULL;
         const int *flushes = loader ? dlsym(loader, "mock_flush_count") : NULL;
-        const hal_plugin *plugin = events ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        const hal_plugin_entries *plugin = events ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
         const hal_status status = plugin ? use_many(plugin, looks) : -2;
         told->events = events ? *events : 0;
         told->flushes = flushes ? *flushes : 0;
@@ -210,7 +210,7 @@ static void run_check(const char *quirks, int (*check)(const used *u, const mock
         mock counts;
         used u;
         const int ready = mock_find(dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL), &counts);
-        const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        const hal_plugin_entries *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
         const hal_status status = plugin ? used_create(plugin, &u) : -2;
         told->line = status == HAL_OK ? check(&u, &counts) : -1;
         tell(status);
@@ -240,12 +240,12 @@ static void run_forked(void)
         uint32_t count = 0;
         setenv("MOCK_OPENCL", "", 1);
         const int ready = dlopen(OPENCL_MOCK_PATH, RTLD_NOW | RTLD_LOCAL) != NULL;
-        const hal_plugin *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
-        const int listed = plugin && plugin->enumerate(infos, 4, &count) == HAL_OK;
+        const hal_plugin_entries *plugin = ready ? plugin_load(OPENCL_PLUGIN_PATH) : NULL;
+        const int listed = plugin && plugin_list(plugin, infos, 4, &count) == HAL_OK;
         const pid_t copy = listed ? fork() : -1;
         if (copy == 0) {
             hal_plugin_device *device = NULL;
-            tell(plugin->device_open(0, &device));
+            tell(plugin_open(plugin, 0, &device));
         } else if (copy > 0) {
             waitpid(copy, NULL, 0);
         }
@@ -313,7 +313,7 @@ static int tell_without_loader(void)
 {
     static outcome unused;
     told = &unused;
-    const hal_plugin *plugin = plugin_load(OPENCL_PLUGIN_PATH);
+    const hal_plugin_entries *plugin = plugin_load(OPENCL_PLUGIN_PATH);
     const hal_status status = plugin ? use(plugin, NULL) : -2;
     printf("%d %s\n", status, message);
     return 0;
@@ -571,12 +571,15 @@ static int many_looks(const used *u, const mock *counts)
 static int one_marker(const used *u, const mock *counts)
 {
     const hal_binding binding = {.memory = u->memory, .length = 256, .access = HAL_ACCESS_WRITE};
-    const hal_command fill = {.kind = HAL_COMMAND_FILL, .binding_count = 1};
+    const uint8_t pattern[8] = {0};
+    const hal_command fill = {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4};
     const hal_batch batch = {.size = sizeof batch,
                              .command_count = 1,
                              .binding_count = 1,
+                             .scalar_bytes = sizeof pattern,
                              .commands = &fill,
-                             .bindings = &binding};
+                             .bindings = &binding,
+                             .scalars = pattern};
     CHECK(u->plugin->submit(u->queue, &batch, NULL, 0, 1) == HAL_OK);
     CHECK(events_of(u, counts, 2, 1) == 1);
     setenv("MOCK_OPENCL", "slow", 1);

@@ -46,7 +46,7 @@ static hal_ir_kernel *small_kernel(void)
     return kernel;
 }
 
-static int try_memory(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_memory(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_memory *memory = NULL;
     int wrong = expect(plugin->memory_allocate(device, HAL_MEMORY_DEVICE, 4096, &memory),
@@ -55,7 +55,7 @@ static int try_memory(const hal_plugin *plugin, hal_plugin_device *device)
     return wrong;
 }
 
-static int try_kernel(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_kernel(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_kernel *kernel = NULL;
     hal_ir_kernel *ir = small_kernel();
@@ -68,7 +68,7 @@ static int try_kernel(const hal_plugin *plugin, hal_plugin_device *device)
 }
 
 /* A lost device stays lost, and all that belongs to it can be given back. */
-static int try_lost(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_lost(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_queue *queue = NULL;
     hal_plugin_memory *memory = NULL;
@@ -89,7 +89,7 @@ static int try_lost(const hal_plugin *plugin, hal_plugin_device *device)
 }
 
 /* A device without hardware makes kernels, keeps what its driver compiled, and runs nothing. */
-static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_no_hardware(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_kernel *kernels[2] = {NULL, NULL};
     hal_plugin_queue *queue = NULL;
@@ -115,7 +115,7 @@ static int try_no_hardware(const hal_plugin *plugin, hal_plugin_device *device)
 }
 
 /* A wait does not spin where the device is the processor. */
-static int try_software(const hal_plugin *plugin, hal_plugin_device *device, uint32_t kind)
+static int try_software(const hal_plugin_entries *plugin, hal_plugin_device *device, uint32_t kind)
 {
     hal_plugin_queue *queue = NULL;
     const hal_batch empty = {.size = sizeof empty};
@@ -132,7 +132,7 @@ static int try_software(const hal_plugin *plugin, hal_plugin_device *device, uin
 
 /* A queue is destroyed right after a batch of another one that waited for it. Drivers without the
  * quirk are not asked to be idle. */
-static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_late(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_queue *first = NULL, *second = NULL;
     const hal_batch empty = {.size = sizeof empty};
@@ -149,7 +149,7 @@ static int try_late(const hal_plugin *plugin, hal_plugin_device *device)
 }
 
 /* Batches that hal asks no time of write none; those of an older hal, without flags, do. */
-static int try_untimed(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_untimed(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_queue *queue = NULL;
     const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
@@ -170,7 +170,7 @@ static int try_untimed(const hal_plugin *plugin, hal_plugin_device *device)
 
 /* The host is far ahead of the device: it waits, instead of making command buffers without end.
  * Batches that wait for another queue are submitted one by one. */
-static int try_ahead(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_ahead(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     enum { BATCHES = 200 };
     hal_plugin_queue *queue = NULL, *other = NULL;
@@ -193,23 +193,22 @@ static int try_ahead(const hal_plugin *plugin, hal_plugin_device *device)
 typedef struct fill_batch {
     hal_command command;
     hal_binding binding;
+    uint32_t pattern[2];
     hal_batch batch;
 } fill_batch;
 
 static void fill_batch_make(fill_batch *made, hal_plugin_memory *memory, uint64_t offset,
                             uint32_t pattern)
 {
-    made->command = (hal_command){.kind = HAL_COMMAND_FILL, .binding_count = 1, .pattern = pattern};
-    made->binding =
-        (hal_binding){.memory = memory, .offset = offset, .length = 4, .access = HAL_ACCESS_WRITE};
-    made->batch = (hal_batch){.size = sizeof made->batch,
-                              .command_count = 1,
-                              .commands = &made->command,
-                              .bindings = &made->binding};
+    *made = (fill_batch){
+        {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4},
+        {.memory = memory, .offset = offset, .length = 4, .access = HAL_ACCESS_WRITE}, {pattern},
+        {.size = sizeof made->batch, .command_count = 1, .commands = &made->command,
+         .bindings = &made->binding, .scalars = (const uint8_t *)made->pattern}};
 }
 
 /* While the device is busy, batches are submitted together; each runs, in order, with its time. */
-static int try_together(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_together(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     enum { BATCHES = 100 };
     hal_plugin_queue *queue = NULL;
@@ -264,7 +263,7 @@ static int threads_with_signals(void)
 
 /* A batch that is held while another one runs is submitted though the program makes no calls, by a
  * thread that takes no signals. */
-static int try_helped(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_helped(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_queue *queue = NULL;
     hal_plugin_memory *memory = NULL;
@@ -300,7 +299,7 @@ static int try_helped(const hal_plugin *plugin, hal_plugin_device *device)
 }
 
 /* A long copy between host and device starts at once, as its program may wait for it next. */
-static int try_transfer(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_transfer(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     enum { BYTES = 1 << 18 };
     hal_plugin_queue *queue = NULL;
@@ -344,7 +343,7 @@ static int try_transfer(const hal_plugin *plugin, hal_plugin_device *device)
 
 /* A batch that the driver refuses has not run; when others were accepted with it, the device is
  * lost. */
-static int try_refused(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_refused(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     hal_plugin_queue *queue = NULL;
     const hal_batch untimed = {.size = sizeof untimed, .flags = HAL_BATCH_UNTIMED};
@@ -367,7 +366,7 @@ static int try_refused(const hal_plugin *plugin, hal_plugin_device *device)
 /* Two queues of a device whose driver refuses every other submission, and 4 bytes that batch 2 of
  * one of them fills. `untimed` does nothing. */
 typedef struct refusal {
-    const hal_plugin *plugin;
+    const hal_plugin_entries *plugin;
     hal_plugin_device *device;
     hal_plugin_queue *queue, *other;
     hal_plugin_memory *memory;
@@ -376,7 +375,7 @@ typedef struct refusal {
     hal_batch untimed;
 } refusal;
 
-static int refusal_open(refusal *r, const hal_plugin *plugin, hal_plugin_device *device)
+static int refusal_open(refusal *r, const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     void *mapped = NULL;
     *r = (refusal){.plugin = plugin, .device = device};
@@ -404,7 +403,7 @@ static int refusal_close(refusal *r, int wrong)
 }
 
 /* An accepted batch alone is refused when the program waits for it. */
-static int try_refused_wait(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_refused_wait(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     refusal r;
     int wrong = refusal_open(&r, plugin, device);
@@ -418,7 +417,7 @@ static int try_refused_wait(const hal_plugin *plugin, hal_plugin_device *device)
 }
 
 /* It is refused by the submit of a batch that waits for another queue. */
-static int try_refused_next(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_refused_next(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     refusal r;
     int wrong = refusal_open(&r, plugin, device);
@@ -435,7 +434,7 @@ static int try_refused_next(const hal_plugin *plugin, hal_plugin_device *device)
 
 /* It is refused when the helper submits it: hal hears so once, as no call of the program fails.
  * The helper has the queue's lock meanwhile, and so has told when the wait ends. */
-static int try_refused_helper(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_refused_helper(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     refusal r;
     hal_plugin_queue *more = NULL;
@@ -456,7 +455,7 @@ static int try_refused_helper(const hal_plugin *plugin, hal_plugin_device *devic
 }
 
 /* It is refused when another queue is to wait for it, which never happens then. */
-static int try_refused_other(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_refused_other(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     refusal r;
     int wrong = refusal_open(&r, plugin, device);
@@ -475,7 +474,7 @@ static int try_refused_other(const hal_plugin *plugin, hal_plugin_device *device
 
 /* The device is lost for the plugin alone, so it still runs what another queue has sent: waits for
  * that end later than the work. What the other queue holds is not sent any more. */
-static int try_refused_busy(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_refused_busy(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     const uint64_t bytes = UINT64_C(128) << 20;
     hal_plugin_memory *large = NULL;
@@ -494,6 +493,7 @@ static int try_refused_busy(const hal_plugin *plugin, hal_plugin_device *device)
                              .binding_count = 2,
                              .commands = commands,
                              .bindings = bindings,
+                             .scalars = r.fill.batch.scalars,
                              .flags = HAL_BATCH_UNTIMED};
     fill_batch_make(&last, r.memory, 4, 7);
     wrong |= expect(plugin->submit(r.queue, &batch, NULL, 0, 1), HAL_OK, NULL);
@@ -515,7 +515,7 @@ static int try_refused_busy(const hal_plugin *plugin, hal_plugin_device *device)
 
 /* A queue that waits for command buffers in another thread. */
 typedef struct full_queue {
-    const hal_plugin *plugin;
+    const hal_plugin_entries *plugin;
     hal_plugin_queue *queue, *other;
     _Atomic uint64_t submitted;
     _Atomic int ended, wrong;
@@ -539,7 +539,7 @@ static void *full_main(void *user)
     return NULL;
 }
 
-static int try_full(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_full(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     full_queue full = {.plugin = plugin};
     pthread_t thread;
@@ -567,7 +567,7 @@ static int try_full(const hal_plugin *plugin, hal_plugin_device *device)
 
 /* After a wait for a batch inside a group, the batches of a queue are sent one by one; not after a
  * look, nor after a wait that leaves the device a later submission: hal makes both for memory. */
-static int try_awaited(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_awaited(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     enum { WAIT, OTHER, LOOK, LATER, LAST, HELD, WAYS };
     enum { GROUP = 9 }; /* the last of the second submission: 8 batches count as 8 commands */
@@ -612,18 +612,18 @@ static int try_awaited(const hal_plugin *plugin, hal_plugin_device *device)
 
 /* Promise 25: a child of fork does not have the driver's threads, and would wait for them
  * forever. */
-static int try_forked(const hal_plugin *plugin, hal_plugin_device *device)
+static int try_forked(const hal_plugin_entries *plugin, hal_plugin_device *device)
 {
     plugin->device_close(device);
     const pid_t child = fork();
     if (child == 0) {
         alarm(20);
         _exit(
-            expect(plugin->device_open(0, &device), HAL_ERROR_INVALID_STATE, "child of a process"));
+            expect(plugin_open(plugin, 0, &device), HAL_ERROR_INVALID_STATE, "child of a process"));
     }
     int state = 1;
     int wrong = waitpid(child, &state, 0) != child || state != 0;
-    wrong |= expect(plugin->device_open(0, &device), HAL_OK, NULL);
+    wrong |= expect(plugin_open(plugin, 0, &device), HAL_OK, NULL);
     plugin->device_close(device);
     return wrong;
 }
@@ -644,7 +644,7 @@ static int in_situation(const char *situation)
     };
     static const struct {
         const char *name;
-        int (*function)(const hal_plugin *plugin, hal_plugin_device *device);
+        int (*function)(const hal_plugin_entries *plugin, hal_plugin_device *device);
     } tries[] = {
         {"no_hardware", try_no_hardware},
         {"no_memory", try_memory},
@@ -666,10 +666,10 @@ static int in_situation(const char *situation)
         {"refused_other", try_refused_other},
         {"refused_busy", try_refused_busy},
     };
-    const hal_plugin *plugin = plugin_load(VULKAN_PLUGIN_PATH);
+    const hal_plugin_entries *plugin = plugin_load(VULKAN_PLUGIN_PATH);
     hal_device_info infos[8];
     uint32_t count = 99;
-    const hal_status status = plugin->enumerate(infos, 8, &count);
+    const hal_status status = plugin_list(plugin, infos, 8, &count);
     for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
         if (strcmp(listed[i].name, situation) == 0) {
             return expect(status, listed[i].status, listed[i].words) | (count != 0);
@@ -680,11 +680,11 @@ static int in_situation(const char *situation)
         return SKIPPED;
     }
     if (strcmp(situation, "no_function") == 0) {
-        return expect(plugin->device_open(0, &device), HAL_ERROR_TOO_OLD, "vkWaitSemaphores");
+        return expect(plugin_open(plugin, 0, &device), HAL_ERROR_TOO_OLD, "vkWaitSemaphores");
     }
-    if (expect(plugin->device_open(count, &device), HAL_ERROR_NOT_FOUND,
-               "expected an index below") ||
-        expect(plugin->device_open(0, &device), HAL_OK, NULL)) {
+    if (expect(plugin_open(plugin, count, &device), HAL_ERROR_NOT_FOUND,
+               "id: expected that of a device") ||
+        expect(plugin_open(plugin, 0, &device), HAL_OK, NULL)) {
         return 1;
     }
     if (strcmp(situation, "software") == 0) {

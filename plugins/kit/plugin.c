@@ -1,12 +1,15 @@
-/* The answer to hal_plugin_query, see query.h. The build id is the note among the segments of the
- * object that holds the code of this file; on macOS its UUID. */
-#include "query.h"
+/* Instances and tables of a plugin, see plugin.h. The build id is the note among the segments of
+ * the object that holds the code of this file; on macOS its UUID. */
+#include "plugin.h"
 
 #include "guard.h"
+#include "host.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if defined __ELF__
@@ -60,7 +63,7 @@ static bool read_notes(const struct dl_phdr_info *info, const ElfW(Phdr) * heade
 static int look(struct dl_phdr_info *info, size_t size, void *text)
 {
     (void)size;
-    if (!holds(info, (uintptr_t)kit_plugin_query)) {
+    if (!holds(info, (uintptr_t)kit_plugin_create)) {
         return 0;
     }
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -79,7 +82,7 @@ static void find_build_id(char *text)
 static void find_build_id(char *text)
 {
     Dl_info own;
-    if (dladdr((const void *)(uintptr_t)kit_plugin_query, &own) == 0) {
+    if (dladdr((const void *)(uintptr_t)kit_plugin_create, &own) == 0) {
         return;
     }
     const struct mach_header_64 *header = own.dli_fbase;
@@ -134,27 +137,83 @@ static bool host_is_complete(const hal_host *host)
         snprintf(message, sizeof message,
                  "expected a host with all functions of ABI %u.0, got one without %s",
                  HAL_PLUGIN_ABI_MAJOR, missing);
-        host->fail(HAL_ERROR_INVALID_ARGUMENT, message);
+        host->fail(host, HAL_ERROR_INVALID_ARGUMENT, message);
     }
     return !missing;
 }
 
-const hal_plugin *kit_plugin_query(hal_plugin *table, uint32_t host_abi, const hal_host *host,
-                                   void (*set_host)(const hal_host *host))
+/* What an entry reads first is its host, as of all objects. */
+struct hal_plugin_instance {
+    const hal_host *host;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const kit_plugin *the_plugin;
+
+static void instance_destroy(hal_plugin_instance *instance)
 {
-    static const hal_host *known;
-    if (!host || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR || !host_is_complete(host)) {
+    free(instance);
+}
+
+/* An extension is offered if its first entry is there. */
+static const void *query_extension(hal_plugin_instance *instance, const char *name, uint32_t major)
+{
+    (void)instance;
+#define FIND(extension, is)                                                      \
+    if (strcmp(name, is) == 0 && the_plugin->extension.version >> 16 == major) { \
+        return &the_plugin->extension;                                           \
+    }
+    KIT_EXTENSIONS(FIND)
+#undef FIND
+    return NULL;
+}
+
+/* Under the lock. Sets what all plugins have alike. */
+static void plugin_complete(kit_plugin *plugin)
+{
+    if (the_plugin) {
+        return;
+    }
+    plugin->table.size = sizeof plugin->table;
+    plugin->table.abi = HAL_PLUGIN_ABI;
+    plugin->table.ir_version = HAL_IR_VERSION;
+    plugin->table.build_id = build_id();
+    plugin->table.instance_destroy = instance_destroy;
+    plugin->table.query_extension = query_extension;
+#define COMPLETE(extension, first)                               \
+    if (plugin->extension.first) {                               \
+        plugin->extension.size = sizeof plugin->extension;       \
+        plugin->extension.version = HAL_EXTENSION_VERSION(1, 0); \
+    }
+    COMPLETE(memory_info, memory_info)
+    COMPLETE(coherence, memory_flush)
+    COMPLETE(timing, queue_elapsed)
+    COMPLETE(native, kernel_create_native)
+    COMPLETE(gemm, gemm)
+    COMPLETE(peers, device_can_access_peer)
+    COMPLETE(host_copy, host_copy)
+    COMPLETE(collectives, comm_create)
+#undef COMPLETE
+    kit_guard_plugin(plugin);
+    the_plugin = plugin;
+}
+
+const hal_plugin *kit_plugin_create(kit_plugin *plugin, uint32_t host_abi, const hal_host *host,
+                                    hal_plugin_instance **instance)
+{
+    if (!host || !instance || host_abi >> 16 != HAL_PLUGIN_ABI_MAJOR || !host_is_complete(host)) {
         return NULL;
     }
-    if (known && known != host) {
-        host->fail(HAL_ERROR_INVALID_STATE,
-                   "another copy of libhalyard in this process uses the plugin; load one copy, or "
-                   "give each its own folder of plugins by HAL_PLUGIN_PATH");
+    hal_plugin_instance *made = calloc(1, sizeof *made);
+    if (!made) {
+        host->fail(host, HAL_ERROR_OUT_OF_MEMORY, "no host memory for an instance");
         return NULL;
     }
-    known = host;
-    set_host(host);
-    table->build_id = build_id();
-    kit_guard_table(table);
-    return table;
+    made->host = host;
+    kit_host_enter(host);
+    pthread_mutex_lock(&lock);
+    plugin_complete(plugin);
+    pthread_mutex_unlock(&lock);
+    *instance = made;
+    return &plugin->table;
 }
