@@ -6,6 +6,10 @@
 
 #include <pthread.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Adds a lock of static storage. `reset`, null for none, brings what it guards into its first
  * state in the child; it frees nothing, as the state may be half changed. Threads: before the first
  * query, by a constructor. */
@@ -17,4 +21,7 @@ void kit_fork_reset(pthread_mutex_t *lock, void (*reset)(void));
         kit_fork_reset(&(lock), (reset));                            \
     }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

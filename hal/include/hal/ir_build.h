@@ -41,8 +41,7 @@ HAL_API hal_status hal_ir_builder_create_fragment(const char *name, hal_ir_build
  * Threads: the builder's. Errors: none. */
 HAL_API void hal_ir_builder_destroy(hal_ir_builder *builder);
 
-/* Checks what was built (hal_ir_verify) and gives it out; the builder is then empty of use and
- * only to be destroyed.
+/* Verifies the kernel (hal_ir_verify) and returns it. The builder can then only be destroyed.
  * Ownership: the kernel is the caller's, until hal_ir_kernel_destroy. Threads: the builder's.
  * Errors: the first error of any earlier call on the builder, INVALID_IR, OUT_OF_MEMORY. */
 HAL_API hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel **kernel);
@@ -51,7 +50,7 @@ HAL_API hal_status hal_ir_builder_finish(hal_ir_builder *builder, hal_ir_kernel 
  * Threads: the builder's. Errors: none. */
 HAL_API hal_status hal_ir_builder_get_status(const hal_ir_builder *builder);
 
-/* Frees a kernel that hal gave out; null is allowed.
+/* Frees a kernel that hal returned; null is allowed.
  * Threads: any, when no other thread reads the kernel. Errors: none. */
 HAL_API void hal_ir_kernel_destroy(hal_ir_kernel *kernel);
 
@@ -82,7 +81,7 @@ HAL_API hal_ir_memory_id hal_ir_binding(hal_ir_builder *builder, const char *nam
 HAL_API hal_ir_memory_id hal_ir_shared(hal_ir_builder *builder, const char *name, hal_type type,
                                        uint32_t count);
 
-/* Declares the next scalar of the dispatch's block and gives its value. Each is at the next
+/* Declares the next scalar of the dispatch's block and returns its value. Each is at the next
  * multiple of its own size: the layout of a C struct with the same members. I32, U32, I64, U64,
  * F32 or F64. The block's bytes are a multiple of the largest member, as sizeof of that struct.
  * Threads: the builder's. Errors: sticky, INVALID_ARGUMENT. */
@@ -90,11 +89,11 @@ HAL_API hal_ir_value hal_ir_scalar_value(hal_ir_builder *builder, const char *na
 
 /* ---- Constants and ids ----
  *
- * Constants, ids, scalars and inputs are made once each and stand at the front of the kernel,
- * whatever block they were asked for in, so they may be used anywhere. */
+ * Constants, ids, scalars and inputs are created once each at the start of the kernel, whichever
+ * block asks for them, so all blocks may use them. */
 
-/* Constants of each type. hal_ir_number makes one of any value type from a double, rounded once, to
- * the nearest whole number for integers, which saturate; NaN gives 0.
+/* Constants of each type. hal_ir_number converts a double to any value type with one rounding:
+ * integers to the nearest whole number with saturation, NaN to 0.
  * Threads: the builder's. Errors: sticky. */
 HAL_API hal_ir_value hal_ir_f32(hal_ir_builder *builder, float value);
 HAL_API hal_ir_value hal_ir_f64(hal_ir_builder *builder, double value);
@@ -129,8 +128,8 @@ HAL_API hal_ir_value hal_ir_ternary(hal_ir_builder *builder, uint32_t opcode, ha
 HAL_API hal_ir_value hal_ir_math(hal_ir_builder *builder, uint32_t opcode, hal_ir_value x,
                                  hal_ir_value y, uint32_t flags);
 
-/* CAST, BITCAST to a value type; NARROW to what memory of `storage` would hold. Where nothing would
- * change, x itself.
+/* CAST, BITCAST to a value type; NARROW to the value that memory of `storage` would hold. Returns x
+ * where the value does not change.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_cast(hal_ir_builder *builder, hal_type type, hal_ir_value x);
 HAL_API hal_ir_value hal_ir_bitcast(hal_ir_builder *builder, hal_type type, hal_ir_value x);
@@ -145,7 +144,7 @@ HAL_API hal_ir_value hal_ir_extract(hal_ir_builder *builder, hal_ir_value vector
 
 /* Reads or writes element `index` (integer); the long forms take a width (the address a multiple
  * of it), an immediate offset in elements and a guard (HAL_IR_NONE for none): where the guard is
- * false nothing is touched and a load gives 0.
+ * false no memory is accessed and a load returns 0.
  * Threads: the builder's. Errors: sticky, INVALID_IR for types, INVALID_ARGUMENT for the access. */
 HAL_API hal_ir_value hal_ir_load(hal_ir_builder *builder, hal_ir_memory_id memory,
                                  hal_ir_value index);
@@ -158,7 +157,7 @@ HAL_API void hal_ir_store_wide(hal_ir_builder *builder, hal_ir_memory_id memory,
                                hal_ir_value index, int32_t offset, hal_ir_value guard,
                                hal_ir_value value);
 
-/* An atomic operation of kind HAL_IR_ATOMIC_* on one element; gives the old value. `comparand` is
+/* An atomic operation of kind HAL_IR_ATOMIC_* on one element; returns the old value. `comparand` is
  * HAL_IR_NONE except for COMPARE_EXCHANGE. Order between work-items is relaxed.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_atomic(hal_ir_builder *builder, uint32_t kind,
@@ -183,8 +182,8 @@ HAL_API hal_ir_value hal_ir_var(hal_ir_builder *builder, hal_ir_value initial);
 HAL_API hal_ir_value hal_ir_get(hal_ir_builder *builder, hal_ir_value variable);
 HAL_API void hal_ir_set(hal_ir_builder *builder, hal_ir_value variable, hal_ir_value value);
 
-/* for (i = start; i < end; i += step), i32 or u32, step > 0; gives i, which is seen in the loop
- * only. The last i + step has to stay within the type. Closed by hal_ir_end.
+/* for (i = start; i < end; i += step), i32 or u32, step > 0; returns i, which is valid in the
+ * loop only. The last i + step must not overflow the type. hal_ir_end closes the block.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_for(hal_ir_builder *builder, hal_ir_value start, hal_ir_value end,
                                 hal_ir_value step);
@@ -192,22 +191,23 @@ HAL_API void hal_ir_if(hal_ir_builder *builder, hal_ir_value condition);
 HAL_API void hal_ir_else(hal_ir_builder *builder);
 HAL_API void hal_ir_end(hal_ir_builder *builder);
 
-/* Waits until all work-items of the group are here; only under uniform control.
+/* Waits until all work-items of the group have reached it; only under uniform control.
  * Threads: the builder's. Errors: sticky. */
 HAL_API void hal_ir_barrier(hal_ir_builder *builder);
 
-/* Subgroup operations, under uniform control: the value of another lane; of the lane whose number
- * is the own one xor mask; the sum, least or greatest over the subgroup's lanes (in the order of a
- * butterfly, lane xor 1, 2, 4, ..., so that devices of one subgroup width give the same bits).
+/* Subgroup operations, under uniform control: the value of another lane; of lane LANE_ID xor mask;
+ * the sum, minimum or maximum over the subgroup's lanes, in butterfly order (lane xor 1, 2, 4 and
+ * so on), so that devices with the same subgroup width compute the same bits.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_shuffle(hal_ir_builder *builder, hal_ir_value x, hal_ir_value lane);
 HAL_API hal_ir_value hal_ir_shuffle_xor(hal_ir_builder *builder, hal_ir_value x, uint32_t mask);
 HAL_API hal_ir_value hal_ir_subgroup_reduce(hal_ir_builder *builder, uint32_t kind,
                                             hal_ir_value x);
 
-/* A B + C of matrices that lie spread over the 32 lanes of a subgroup, as ir.h says at
- * HAL_IR_MATRIX_MULTIPLY: `type` (F16, BF16 or F32) is that of A's and B's elements, a and b are
- * vectors of U32, c and the result of F32. On devices whose info has the type in matrix_types.
+/* A B + C of matrices that are distributed over the 32 lanes of a subgroup, see
+ * HAL_IR_MATRIX_MULTIPLY in ir.h: `type` (F16, BF16 or F32) is that of A's and B's elements, a
+ * and b are vectors of U32, c and the result of F32. On devices whose info has the type in
+ * matrix_types.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_matrix_multiply(hal_ir_builder *builder, hal_type type, hal_ir_value a,
                                             hal_ir_value b, hal_ir_value c);

@@ -141,10 +141,10 @@ static hal_ir_memory_id declare_exchange(hal_ir_rewrite *r, const char *base, ha
     const hal_ir_kernel *from = r->from;
     char name[HAL_IR_MAX_NAME + 1];
     uint32_t number = 0;
-    int taken = 1;
+    bool taken = true;
     snprintf(name, sizeof name, "%s", base);
     while (taken) {
-        taken = 0;
+        taken = false;
         for (uint32_t i = 0; i < from->memory_count; i++) {
             taken |= strcmp(from->names + from->memories[i].name, name) == 0;
         }
@@ -258,12 +258,12 @@ void hal_ir_lower_subgroup_begin(hal_ir_rewrite *r)
 {
     const hal_ir_kernel *from = r->from;
     hal_ir_builder *b = r->to;
-    int uses = 0, uses_32 = 0, uses_64 = 0;
+    bool uses = false, uses_32 = false, uses_64 = false;
     for (uint32_t i = 0; i < from->record_count; i++) {
         const hal_ir_record *record = &from->records[i];
         uses |= record->opcode == HAL_IR_LANE_ID;
         if (record->opcode >= HAL_IR_SHUFFLE && record->opcode <= HAL_IR_SUBGROUP_REDUCE) {
-            uses = 1;
+            uses = true;
             uses_32 |= hal_type_size(record->type) == 4;
             uses_64 |= hal_type_size(record->type) == 8;
         }

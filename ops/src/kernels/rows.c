@@ -286,8 +286,9 @@ static uint32_t logarithm(uint32_t power)
     return (uint32_t)__builtin_ctz(power);
 }
 
-/* Chooses the kernel for any layout, if the group is large enough for this one. The two-level sums
- * of softmax go by batches, whose sizes are compiled in. */
+/* Chooses the kernel for any layout, if the group is large enough for this one. The sums of softmax
+ * go by batches, whose sizes are compiled in. Compilers of processors take minutes for barriers
+ * inside of loops. */
 static bool choose_any(const ops_context *context, ops_row_pass *pass)
 {
     const hal_device_info *info = context->info;
@@ -298,7 +299,8 @@ static bool choose_any(const ops_context *context, ops_row_pass *pass)
     }
     const uint32_t outputs = group->outputs;
     group->outputs = items / group->along;
-    if (group->along > items || ops_row_program_has(pass->program, OPS_FOLD_SOFTMAX) ||
+    if (context->tuning->fold.groups == OPS_FOLD_BY_VECTORS || group->along > items ||
+        ops_row_program_has(pass->program, OPS_FOLD_SOFTMAX) ||
         reductions_bytes(pass) + CACHE_ALIGNMENT > info->shared_bytes) {
         group->outputs = outputs;
         return false;

@@ -29,9 +29,11 @@ void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanosecond
 {
     uint64_t *average = &policy->recent_compile_ns;
     if (is_compilation) {
+        /* A kernel that exists under another key takes no time: it says nothing. */
+        const bool counts = 16 * nanoseconds >= policy->compile_ns;
         policy->compile_ns =
             policy->compile_ns ? (3 * policy->compile_ns + nanoseconds) / 4 : nanoseconds;
-        if (policy->tuning->expected_ns == 0 &&
+        if (policy->tuning->expected_ns == 0 && counts &&
             (policy->least_compile_ns == 0 || nanoseconds < policy->least_compile_ns)) {
             policy->least_compile_ns = nanoseconds;
         }

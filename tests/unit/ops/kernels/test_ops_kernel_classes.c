@@ -198,11 +198,11 @@ typedef struct program {
 } program;
 
 static const program programs[] = {
-    {"pointwise", pointwise, SHAPES, 16, 2},   {"reduction", reduction, SHAPES, 30, 10},
-    {"long columns", long_columns, 1, 4, 4},   {"softmax", softmax, SHAPES, 12, 4},
-    {"layer norm", layer_norm, SHAPES, 10, 1}, {"moves", moves, SHAPES, 18, 3},
+    {"pointwise", pointwise, SHAPES, 16, 2},   {"reduction", reduction, SHAPES, 36, 14},
+    {"long columns", long_columns, 1, 4, 4},   {"softmax", softmax, SHAPES, 24, 10},
+    {"layer norm", layer_norm, SHAPES, 16, 3}, {"moves", moves, SHAPES, 18, 3},
     {"product", product, SHAPES, 48, 20},      {"lstm step", lstm_step, SHAPES, 15, 1},
-    {"attention", attention, SHAPES, 20, 2},   {"adam", adam, SHAPES, 4, 1},
+    {"attention", attention, SHAPES, 20, 4},   {"adam", adam, SHAPES, 4, 1},
 };
 
 static ops_context *context_make(ops_kernel_choice choice)
