@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,13 +211,41 @@ GUARD_LIGHT_VOID(table, queue_destroy, (hal_plugin_device * device, hal_plugin_q
 GUARD_LIGHT_VOID(collectives, comm_abort, (hal_plugin_comm * comm), (comm))
 GUARD_LIGHT_VOID(collectives, comm_destroy, (hal_plugin_comm * comm), (comm))
 
+/* Numbers the later ones of equal ids: one device may have two drivers, and drivers without UUID
+ * or address give the name. */
+static void ids_number(hal_device_info *infos, uint32_t count)
+{
+    for (uint32_t i = count; i-- > 1;) {
+        uint32_t earlier = 0;
+        for (uint32_t j = 0; j < i; j++) {
+            earlier += strcmp(infos[j].id, infos[i].id) == 0;
+        }
+        if (earlier > 0) {
+            char number[16];
+            const int bytes = snprintf(number, sizeof number, "#%u", earlier + 1);
+            const size_t most = sizeof infos[i].id - 1 - (size_t)bytes, used = strlen(infos[i].id);
+            memcpy(infos[i].id + (used < most ? used : most), number, (size_t)bytes + 1);
+        }
+    }
+}
+
+/* The devices of the driver, each with an id that no other one has. */
+static hal_status devices_list(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = inner.enumerate(infos, capacity, count);
+    if (status == HAL_OK && infos) {
+        ids_number(infos, *count < capacity ? *count : capacity);
+    }
+    return status;
+}
+
 static hal_status guarded_enumerate(hal_plugin_instance *instance, hal_device_info *infos,
                                     uint32_t capacity, uint32_t *count)
 {
     guard kept;
     pthread_mutex_lock(&devices_lock);
     guard_enter(&kept, instance, true, true);
-    const hal_status status = inner.enumerate(infos, capacity, count);
+    const hal_status status = devices_list(infos, capacity, count);
     guard_leave(&kept);
     pthread_mutex_unlock(&devices_lock);
     return status;
@@ -234,7 +263,7 @@ static hal_status device_find(const char *id, uint32_t *index)
     }
     const uint32_t capacity = count;
     if (status == HAL_OK && capacity > 0) {
-        status = inner.enumerate(infos, capacity, &count);
+        status = devices_list(infos, capacity, &count);
     }
     for (*index = 0; status == HAL_OK && *index < count && *index < capacity; ++*index) {
         if (strcmp(infos[*index].id, id) == 0) {

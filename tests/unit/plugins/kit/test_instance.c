@@ -1,8 +1,10 @@
 /* Instances: a host that lacks a function of minor 0 gets none, as plugins call those without
- * asking; two instances have two hosts; what is no extension of the plugin is not offered. */
+ * asking; two instances have two hosts; of devices with one id the later ones get others; what is
+ * no extension of the plugin is not offered. */
 #include "unit.h"
 #include <kit/host.h>
 #include <kit/plugin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,13 +73,24 @@ static const hal_host complete = {.size = sizeof complete,
 
 static hal_plugin_instance *made;
 
-/* The plugin's only entry says whose host it has. */
+static bool has_devices;
+
+/* Without devices says whose host it has; else four, three of which have one id. */
 static hal_status device_list(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
-    (void)infos;
-    (void)capacity;
-    *count = 0;
-    return kit_fail(HAL_ERROR_NO_DEVICE, "no device at all");
+    static const char *const ids[] = {"gpu", "gpu", "cpu", "gpu"};
+    *count = has_devices ? 4 : 0;
+    for (uint32_t i = 0; i < *count && i < capacity; i++) {
+        infos[i] = (hal_device_info){.size = sizeof *infos};
+        snprintf(infos[i].id, sizeof infos[i].id, "%s", ids[i]);
+    }
+    return has_devices ? HAL_OK : kit_fail(HAL_ERROR_NO_DEVICE, "no device at all");
+}
+
+/* Says which one is opened. */
+static hal_status device_open(uint32_t index, hal_plugin_device **device)
+{
+    return kit_fail(HAL_ERROR_IO, "device %u", index);
 }
 
 static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
@@ -89,7 +102,8 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
 static const hal_plugin *create(uint32_t host_abi, const hal_host *host)
 {
     static kit_plugin plugin = {.table = {.name = "tested", .submit = submit},
-                                .enumerate = device_list};
+                                .enumerate = device_list,
+                                .device_open = device_open};
     sentence[0] = 0;
     told = NULL;
     made = NULL;
@@ -169,6 +183,28 @@ TEST(two_instances)
 }
 
 /* An extension without an entry is not offered, and neither is another major. */
+TEST(devices_with_one_id)
+{
+    static const char *const wanted[] = {"gpu", "gpu#2", "cpu", "gpu#3"};
+    hal_device_info infos[4];
+    hal_plugin_device *device;
+    uint32_t count;
+    const hal_plugin *table = create(HAL_PLUGIN_ABI, &complete);
+    assert_non_null(table);
+    has_devices = true;
+    assert_int_equal(table->enumerate(made, infos, 4, &count), HAL_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        char opened[32];
+        assert_string_equal(infos[i].id, wanted[i]);
+        assert_int_equal(table->device_open(made, wanted[i], &device), HAL_ERROR_IO);
+        snprintf(opened, sizeof opened, "device %u", i);
+        assert_string_equal(sentence, opened);
+    }
+    assert_int_equal(table->device_open(made, "gpu#4", &device), HAL_ERROR_NOT_FOUND);
+    has_devices = false;
+    table->instance_destroy(made);
+}
+
 TEST(extensions)
 {
     const hal_plugin *table = create(HAL_PLUGIN_ABI, &complete);
