@@ -2,7 +2,7 @@
 #ifndef PLUGINS_KIT_GUARD_H
 #define PLUGINS_KIT_GUARD_H
 
-#include "plugin.h"
+#include "tables.h"
 
 #ifdef __cplusplus
 extern "C" {
