@@ -111,8 +111,8 @@ static bool range_check(const hal_device *device, hal_range *range, uint64_t ali
     if (offset & (alignment - 1)) {
         snprintf(fault, FAULT_BYTES,
                  "expected an offset that is a multiple of %s%llu bytes, got %llu",
-                 alignment > 16 ? "the device's " : "", (unsigned long long)alignment,
-                 (unsigned long long)offset);
+                 alignment == device->info.binding_alignment ? "the device's " : "",
+                 (unsigned long long)alignment, (unsigned long long)offset);
         return false;
     }
     if (offset <= buffer->bytes) {
@@ -361,8 +361,8 @@ static hal_status queue_fill(hal_queue *queue, const char *function, hal_range t
                                       : "target: expected a buffer");
     }
     if (bytes == 0 || bytes > 16 || (bytes & (bytes - 1)) != 0) {
-        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "%s: bytes: expected 1, 2, 4, 8 or 16, got %u", function, bytes);
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: bytes: expected 1, 2, 4, 8 or 16, got %u",
+                        function, bytes);
     }
     if (!range_check(device, &target, bytes, fault)) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: target: %s", function, fault);

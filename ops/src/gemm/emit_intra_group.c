@@ -9,8 +9,6 @@
 #include "emitter.h"
 #include "tiles.h"
 
-#include <assert.h>
-
 #define MAX_VALUES 192u /* elements of one operand that a work-item has in flight */
 #define MAX_SHARED_SUMS 256u
 #define MAX_RESULTS 32u /* of a work-item: the sums of the largest tiles of tiles.c */
@@ -63,7 +61,6 @@ static void place_results(split_emitter *s)
     hal_ir_builder *b = e->b;
     const hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     s->result_count = s->outputs < s->items ? 1 : s->outputs / s->items;
-    assert(s->result_count <= MAX_RESULTS);
     for (uint32_t i = 0; i < s->result_count; i++) {
         result *r = &s->results[i];
         r->number = ops_gemm_plus(e, id, i * s->items);
