@@ -64,11 +64,54 @@ static void word_check(case_run *run, hal_buffer *buffer, uint64_t offset, uint3
                (unsigned long long)offset, what, word, expected);
 }
 
+static bool has_fill_patterns(const case_run *run)
+{
+    return (run->info->features & HAL_FEATURE_FILL_PATTERNS) != 0;
+}
+
+/* Fills of a pattern of each size, in whole and odd numbers of patterns; neighbours stay. */
+static void patterns(case_run *run, const void *parameters)
+{
+    enum { BYTES = 4096, BEFORE = 0x11 };
+    static const uint32_t sizes[] = {1, 2, 4, 8, 16};
+    uint8_t pattern[16], got[BYTES];
+    if (!has_fill_patterns(run)) {
+        case_unsupported(run, "the device fills with patterns of 4 bytes only");
+    }
+    for (uint32_t i = 0; i < 16; i++) {
+        pattern[i] = (uint8_t)(0x21 + 13 * i);
+    }
+    hal_buffer *buffer = NULL;
+    case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, BYTES, &buffer),
+            "hal_buffer_create");
+    case_own(run, release_and_trim, buffer);
+    for (uint32_t i = 0; i < 5; i++) {
+        const uint32_t size = sizes[i], first = 7 * size, length = 33 * size;
+        case_ok(run,
+                hal_queue_fill(run->queue, (hal_range){buffer, 0, BYTES}, 0x01010101u * BEFORE),
+                "hal_queue_fill");
+        case_ok(
+            run,
+            hal_queue_fill_pattern(run->queue, (hal_range){buffer, first, length}, pattern, size),
+            "hal_queue_fill_pattern");
+        case_ok(run, hal_queue_read(run->queue, buffer, 0, BYTES, got), "hal_queue_read");
+        for (uint32_t k = 0; k < BYTES; k++) {
+            const bool is_filled = k >= first && k < first + length;
+            const uint32_t expected = is_filled ? pattern[(k - first) % size] : BEFORE;
+            case_check(run, got[k] == expected,
+                       "byte %u after a fill of %u patterns of %u bytes at %u is 0x%x instead of "
+                       "0x%x",
+                       k, length / size, size, first, got[k], expected);
+        }
+    }
+}
+
 /* At each power of two a kernel's binding, a fill, a copy's source and its target. A width that is
  * too small puts one of them near the beginning, and its word is not there. */
 static void offsets(case_run *run, const void *parameters)
 {
-    enum { FILLED = 64, COPIED = 128, TAG = 0x5a000000, FILL_TAG = 0x33000000 };
+    enum { FILLED = 64, BYTES = 80, COPIED = 128, FIRST_BYTE = 0x20 };
+    enum { TAG = 0x5a000000, FILL_TAG = 0x33000000 };
     uint64_t bytes = 0;
     hal_kernel *kernel = word_kernel(run);
     hal_buffer *buffer = half_of_most(run, run->info->max_allocation, &bytes);
@@ -82,6 +125,12 @@ static void offsets(case_run *run, const void *parameters)
         word_dispatch(run, kernel, (hal_range){buffer, at, 4}, 0, TAG + k);
         case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, at + FILLED, 4}, FILL_TAG + k),
                 "hal_queue_fill");
+        if (has_fill_patterns(run)) { /* the same word byte by byte */
+            case_ok(run,
+                    hal_queue_fill_pattern(run->queue, (hal_range){buffer, at + BYTES, 4},
+                                           &(uint8_t){FIRST_BYTE + k}, 1),
+                    "hal_queue_fill_pattern");
+        }
         case_ok(run,
                 hal_queue_copy(run->queue, (hal_range){buffer, at, 4},
                                (hal_range){buffer, at + COPIED, 4}),
@@ -93,6 +142,10 @@ static void offsets(case_run *run, const void *parameters)
         word_check(run, buffer, at, TAG + k, "a kernel's binding begins");
         word_check(run, buffer, at + FILLED, FILL_TAG + k, "a fill begins");
         word_check(run, buffer, at + COPIED, TAG + k, "a copy's target begins");
+        if (has_fill_patterns(run)) {
+            word_check(run, buffer, at + BYTES, (FIRST_BYTE + k) * 0x01010101u,
+                       "a fill of bytes begins");
+        }
     }
     const uint64_t last = bytes - step;
     word_dispatch(run, kernel, (hal_range){buffer, last, step}, step / 4 - 1, TAG);
@@ -226,6 +279,7 @@ static void batch_arrays(case_run *run, const void *parameters)
 
 void cases_hal_widths(case_list *list)
 {
+    case_add(list, patterns, NULL, 0, "widths/patterns");
     case_add(list, offsets, NULL, 0, "widths/offsets");
     case_add(list, indices, NULL, 0, "widths/indices");
     case_add(list, lengths, NULL, 0, "widths/lengths");

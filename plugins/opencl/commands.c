@@ -163,6 +163,33 @@ static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindin
     return status;
 }
 
+/* Bytes of a part, and what its beginning is a multiple of: at least any device's alignment. */
+#define FILL_PART_BYTES (UINT64_C(1) << 30)
+#define FILL_PART_ALIGNMENT UINT64_C(4096)
+
+/* A fill by parts of the buffer, for drivers whose own count does not reach its place. */
+static hal_status fill_by_parts(hal_plugin_queue *queue, cl_mem target, const hal_binding *binding,
+                                const void *pattern, uint32_t pattern_bytes, cl_event *event)
+{
+    const uint64_t end = binding->offset + binding->length;
+    cl_int error = CL_SUCCESS;
+    for (uint64_t at = binding->offset; at < end && error == CL_SUCCESS;) {
+        const uint64_t bytes = end - at < FILL_PART_BYTES ? end - at : FILL_PART_BYTES;
+        const uint64_t inside = at % FILL_PART_ALIGNMENT;
+        const cl_buffer_region region = {at - inside, inside + bytes};
+        cl_mem part = cl.clCreateSubBuffer(target, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                           &region, &error);
+        if (error != CL_SUCCESS) {
+            return check_call(error, "clCreateSubBuffer", "a fill");
+        }
+        at += bytes;
+        error = cl.clEnqueueFillBuffer(queue->commands, part, pattern, pattern_bytes, inside, bytes,
+                                       0, NULL, at == end ? event : NULL);
+        cl.clReleaseMemObject(part); /* the driver keeps it until the fill has ended */
+    }
+    return check_run(queue, error, "clEnqueueFillBuffer", "a fill");
+}
+
 static hal_status fill_submit(hal_plugin_queue *queue, const hal_batch *batch,
                               const hal_command *command, cl_event *event)
 {
@@ -172,10 +199,14 @@ static hal_status fill_submit(hal_plugin_queue *queue, const hal_batch *batch,
         return HAL_OK;
     }
     hal_status status = opencl_memory_buffer(queue->device, binding->memory, &target);
-    if (status == HAL_OK) {
+    const uint8_t *pattern = batch->scalars + command->scalar_first;
+    const uint64_t patterns = (binding->offset + binding->length) / command->scalar_bytes;
+    if (status == HAL_OK && patterns > INT32_MAX &&
+        (queue->device->card->quirks & OPENCL_QUIRK_WRONG_FILLS)) {
+        status = fill_by_parts(queue, target, binding, pattern, command->scalar_bytes, event);
+    } else if (status == HAL_OK) {
         status = check_run(queue,
-                           cl.clEnqueueFillBuffer(queue->commands, target,
-                                                  batch->scalars + command->scalar_first,
+                           cl.clEnqueueFillBuffer(queue->commands, target, pattern,
                                                   command->scalar_bytes, binding->offset,
                                                   binding->length, 0, NULL, event),
                            "clEnqueueFillBuffer", "a fill");

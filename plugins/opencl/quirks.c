@@ -61,8 +61,11 @@ static const quirk_row rows[] = {
     {.platform = "NVIDIA",
      .quirks = OPENCL_QUIRK_WRONG_EXTREMA,
      .reason = "folds the comparison of a value that was converted from f32 with a constant 0, "
-               "and gives 0 for min(0, -0): found by ir/constants; the repair is not tried on "
-               "hardware"},
+               "and gives 0 for min(0, -0): found by ir/constants"},
+    {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_WRONG_FILLS,
+     .reason = "clEnqueueFillBuffer counts patterns from the buffer's beginning in 32 bits: from "
+               "2^31 on it writes elsewhere or loses the context; found by widths/offsets"},
     {.platform = "rusticl",
      .device = "llvmpipe",
      .quirks = OPENCL_QUIRK_SOFTWARE,

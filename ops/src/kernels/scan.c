@@ -261,9 +261,12 @@ static scan_parts parts_choose(const ops_context *context, const ops_tensor *x, 
         has_neighbours |= i != axis && x->stride[i] == 1 && x->shape[i] >= parts.items / 4;
     }
     parts.shares_line = tuning->shares_lines && length > tuning->min_shared_length &&
-                        !(has_neighbours && parts.lines >= unit_items / 2);
+                        !(has_neighbours && parts.lines >= unit_items / tuning->busy_share);
     while (parts.shares_line && (parts.items & (parts.items - 1)) != 0) {
         parts.items &= parts.items - 1;
+    }
+    while (parts.shares_line && parts.items / 2 * ITEM_ELEMENTS >= length) {
+        parts.items /= 2; /* no idle ones on short lines */
     }
     const int64_t step = ITEM_ELEMENTS * (parts.shares_line ? (int64_t)parts.items : 1);
     const int64_t enough = parts.shares_line ? unit_items / parts.items : unit_items;

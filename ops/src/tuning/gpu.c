@@ -69,8 +69,9 @@ const ops_tuning ops_tuning_gpu = {
     /* Some drivers' copies reach a quarter of a kernel's rate. */
     .scan = {.shares_lines = true,
              .min_shared_length = 64,
-             .unit_items = 1024,
-             .min_part_length = 64},
+             .unit_items = 2048,
+             .min_part_length = 64,
+             .busy_share = 16},
     .copy = {.min_kernel_bytes = UINT64_C(1) << 20, .min_split_bytes = UINT64_MAX},
     .compile = {.fast_ns = 4000000,
                 .expected_ns = 30000000,

@@ -181,6 +181,8 @@ typedef struct ops_scan_tuning {
     int64_t min_shared_length; /* longest line that one work-item scans for itself */
     int64_t unit_items;        /* work-items that keep a compute unit busy */
     int64_t min_part_length;   /* elements of the shortest part that one work-item scans */
+    int64_t busy_share;        /* with shares_lines: lines side by side are shared if they are fewer
+                                  than the work-items of a busy device by this factor */
 } ops_scan_tuning;
 
 typedef struct ops_tuning {

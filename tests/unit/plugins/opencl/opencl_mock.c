@@ -220,6 +220,8 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
  * ended, and barriers for events that were not flushed. */
 int mock_event_count, mock_query_count, mock_flush_count, mock_finish_count, mock_block_count,
     mock_unflushed_count;
+int mock_fill_count;
+size_t mock_part_origin, mock_fills[8][3]; /* origin of the part, offset in it, bytes */
 int mock_room = -1; /* calls until one lacks memory; -1: none does */
 
 static int newest_queries; /* of the newest event */
@@ -274,11 +276,25 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem target,
     return enqueue(event);
 }
 
+cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
+                         const void *region, cl_int *error)
+{
+    (void)flags, (void)type;
+    mock_part_origin = ((const cl_buffer_region *)region)->origin;
+    *error = CL_SUCCESS;
+    return buffer;
+}
+
 cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void *pattern, size_t size,
                            size_t offset, size_t bytes, cl_uint count, const cl_event *waits,
                            cl_event *event)
 {
-    (void)queue, (void)buffer, (void)pattern, (void)size, (void)offset, (void)bytes, (void)count;
+    (void)queue, (void)buffer, (void)pattern, (void)size, (void)count;
+    if (mock_fill_count < 8) {
+        mock_fills[mock_fill_count][0] = mock_part_origin;
+        mock_fills[mock_fill_count][1] = offset;
+        mock_fills[mock_fill_count++][2] = bytes;
+    }
     return enqueue(event);
 }
 

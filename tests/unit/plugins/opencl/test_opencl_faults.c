@@ -102,8 +102,7 @@ static hal_status use(const hal_plugin_entries *plugin, const char *late_mode)
     if (late_mode) {
         setenv("MOCK_OPENCL", late_mode, 1);
     }
-    if (late_mode &&
-        (strcmp(late_mode, "again") == 0 || strcmp(late_mode, "stale_binary") == 0)) {
+    if (late_mode && (strcmp(late_mode, "again") == 0 || strcmp(late_mode, "stale_binary") == 0)) {
         plugin->kernel_destroy(u.device, u.kernel);
         status = plugin->kernel_create(u.device, u.ir, &u.kernel);
         if (status != HAL_OK) {
@@ -185,15 +184,16 @@ static int count_events(int looks)
 /* What the loader counts, see opencl_mock.c. */
 typedef struct mock {
     int *mock_event_count, *mock_query_count, *mock_finish_count, *mock_block_count,
-        *mock_unflushed_count, *mock_room;
+        *mock_unflushed_count, *mock_room, *mock_fill_count;
+    size_t (*mock_fills)[3];
 } mock;
 
 static int mock_find(void *loader, mock *found)
 {
 #define FIND(name) (found->name = dlsym(loader, #name)) != NULL
-    return loader && FIND(mock_event_count) && FIND(mock_query_count) &&
-           FIND(mock_finish_count) && FIND(mock_block_count) && FIND(mock_unflushed_count) &&
-           FIND(mock_room);
+    return loader && FIND(mock_event_count) && FIND(mock_query_count) && FIND(mock_finish_count) &&
+           FIND(mock_block_count) && FIND(mock_unflushed_count) && FIND(mock_room) &&
+           FIND(mock_fill_count) && FIND(mock_fills);
 #undef FIND
 }
 
@@ -256,8 +256,7 @@ static void run_forked(void)
 
 static void expect(hal_status status, const char *first, const char *second)
 {
-    if (told->status != status || !strstr(told->message, first) ||
-        !strstr(told->message, second)) {
+    if (told->status != status || !strstr(told->message, first) || !strstr(told->message, second)) {
         fail_msg("status %d, message \"%s\"; expected status %d, \"%s\" and \"%s\"", told->status,
                  told->message, status, first, second);
     }
@@ -662,6 +661,51 @@ static int follow_an_eager_queue(const used *u, const mock *counts)
 TEST(a_queue_that_follows_an_eager_one)
 {
     run_check("no_profiling,eager", follow_an_eager_queue);
+}
+
+static hal_status fill(const used *u, uint64_t value, uint64_t offset, uint64_t length,
+                       uint32_t bytes)
+{
+    const uint8_t pattern[16] = {1};
+    const hal_binding binding = {
+        .memory = u->memory, .offset = offset, .length = length, .access = HAL_ACCESS_WRITE};
+    const hal_command command = {
+        .kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = bytes};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 1,
+                             .scalar_bytes = bytes,
+                             .commands = &command,
+                             .bindings = &binding,
+                             .scalars = pattern,
+                             .flags = HAL_BATCH_UNTIMED};
+    return u->plugin->submit(u->queue, &batch, NULL, 0, value);
+}
+
+/* Parts follow one another, and neither begins or ends beyond what the driver counts. */
+static int fill_far_inside(const used *u, const mock *counts)
+{
+    const uint64_t first = (UINT64_C(1) << 32) + 12, length = (UINT64_C(1) << 31) + 8;
+    CHECK(fill(u, 1, (UINT64_C(1) << 31) - 5, 4, 1) == HAL_OK); /* reaches 2^31 - 1 */
+    CHECK(*counts->mock_fill_count == 1);
+    CHECK(counts->mock_fills[0][1] == (UINT64_C(1) << 31) - 5);
+    CHECK(fill(u, 2, first, length, 2) == HAL_OK);
+    uint64_t at = first;
+    for (int i = 1; i < *counts->mock_fill_count; i++) {
+        const size_t *part = counts->mock_fills[i];
+        CHECK(part[0] % 4096 == 0);
+        CHECK(part[0] + part[1] == at);
+        CHECK(part[1] + part[2] <= UINT64_C(1) << 31);
+        at += part[2];
+    }
+    CHECK(*counts->mock_fill_count == 4);
+    CHECK(at == first + length);
+    return 0;
+}
+
+TEST(fills_beyond_what_a_driver_counts)
+{
+    run_check("wrong_fills", fill_far_inside);
 }
 
 static int wait_by_event(const used *u, const mock *counts)
