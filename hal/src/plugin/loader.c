@@ -53,15 +53,16 @@ static hal_status module_open(hal_module *module, hal_plugin_create_function *cr
         return fail_dlopen(module, words ? words : "no reason given");
     }
     /* Never closed: drivers leave threads and handlers that would be unmapped. */
+    const bool is_draft = dlsym(library, DRAFT_SYMBOL) != NULL;
     void *symbol = dlsym(library, HAL_PLUGIN_CREATE_SYMBOL);
+    if (!symbol && is_draft) {
+        return hal_fail(HAL_ERROR_TOO_OLD,
+                        "plugin %s: expected %s, got %s of a draft of the plugin ABI; build it "
+                        "again with the headers of this release",
+                        module->path, HAL_PLUGIN_CREATE_SYMBOL, DRAFT_SYMBOL);
+    }
     if (!symbol) {
-        const char *words = dlerror();
-        if (dlsym(library, DRAFT_SYMBOL)) {
-            return hal_fail(HAL_ERROR_TOO_OLD,
-                            "plugin %s: expected %s, got %s of a draft of the plugin ABI; build it "
-                            "again with the headers of this release",
-                            module->path, HAL_PLUGIN_CREATE_SYMBOL, DRAFT_SYMBOL);
-        }
+        const char *words = dlerror(); /* of the last call; valid until the next one */
         return hal_fail(HAL_ERROR_BAD_PLUGIN, "plugin %s: does not export %s: %s", module->path,
                         HAL_PLUGIN_CREATE_SYMBOL, words ? words : "the symbol is null");
     }

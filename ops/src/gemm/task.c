@@ -467,14 +467,16 @@ static void task_append_key(const ops_gemm_task *t, ops_cache_key *key)
     }
 }
 
-/* The bytes that take a device as long as the product, about: a general kernel is charged by its
- * traffic, and by what planning it again takes. */
+/* The bytes that take a device about as long as a general kernel takes longer: on an H200 2.5 times
+ * as long in the median, and 5 times with few columns. And what planning again takes. */
 static uint64_t task_bytes(const ops_context *context, const ops_gemm_task *t)
 {
-    enum { STEPS_OF_BYTE = 16, PLANNING_NS = 1000 };
-    const uint64_t steps =
-        (uint64_t)t->work.m * t->work.n * (t->work.k ? t->work.k : 1) * t->product.batch;
-    return steps / STEPS_OF_BYTE + PLANNING_NS * context->tuning->compile.bytes_per_ns;
+    enum { STEPS_OF_BYTE = 8, TIMES = 2, PLANNING_NS = 1000 };
+    const uint64_t m = t->work.m, n = t->work.n, k = t->work.k ? t->work.k : 1;
+    const uint64_t read = (m + n) * k * hal_type_size(t->key.type_ab);
+    const uint64_t traffic = read + m * n * hal_type_size(t->key.type_c);
+    return t->product.batch * (TIMES * traffic + m * n * k / STEPS_OF_BYTE) +
+           PLANNING_NS * context->tuning->compile.bytes_per_ns;
 }
 
 hal_status ops_gemm_task_find_kernel(ops_context *context, ops_gemm_task *t, ops_entry **entry)

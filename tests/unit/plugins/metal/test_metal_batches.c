@@ -66,6 +66,7 @@ static int tear_down(void **state)
     f->plugin->memory_free(f->device, f->b);
     f->plugin->device_close(f->device);
     assert_int_equal(mock.objects, f->objects);
+    f->plugin->instance_destroy(f->plugin->instance);
     free(f);
     return 0;
 }
