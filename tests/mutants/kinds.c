@@ -53,6 +53,29 @@ static void fill_26_bits(wrap_batch *batch)
     }
 }
 
+/* A fill with a longer pattern than a word repeats its first word. */
+static void fill_words(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        uint8_t *pattern = batch->scalars + command->scalar_first;
+        for (uint32_t k = 4; command->kind == HAL_COMMAND_FILL && k < command->scalar_bytes; k++) {
+            pattern[k] = pattern[k - 4];
+        }
+    }
+}
+
+/* A fill with bytes or halves writes whole words only. */
+static void fill_whole_words(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        if (batch->commands[i].kind == HAL_COMMAND_FILL && batch->commands[i].scalar_bytes < 4) {
+            hal_binding *binding = bindings_of(batch, i);
+            binding->length -= binding->length % 4;
+        }
+    }
+}
+
 /* The length of a copy is kept in 26 bits. */
 static void copy_26_bits(wrap_batch *batch)
 {
@@ -613,6 +636,8 @@ static void contract_shared(wrap_ir *ir)
 const mutant mutants_kinds[] = {BATCH(offset_26_bits),
                                 BATCH(binding_64_mib),
                                 BATCH(fill_26_bits),
+                                BATCH(fill_words),
+                                BATCH(fill_whole_words),
                                 BATCH(copy_26_bits),
                                 BATCH(scalars_16_bits),
                                 BATCH(bindings_14_bits),
