@@ -4,6 +4,7 @@
  * and, with a fault, hal_wrong.so; loaded by the unit tests and tests/conformance. */
 #include "mock.h"
 
+#include <kit/fp.h>
 #include <kit/interpret.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -328,9 +329,12 @@ static void run_kernel(const pending *batch, const hal_command *command, uint32_
                              .scalars = batch->scalars + command->scalar_first};
     memcpy(dispatch.grid, command->grid, sizeof dispatch.grid);
     kit_problem problem;
+    kit_fp fp;
+    kit_fp_enter(&fp);
     if (ir->record_count > 0 && kit_interpret(&dispatch, &problem) != HAL_OK) {
         snprintf(state.problem, sizeof state.problem, "%s", problem.text);
     }
+    kit_fp_leave(&fp);
 }
 
 static void run(const pending *batch, uint32_t device)
