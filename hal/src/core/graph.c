@@ -234,7 +234,7 @@ static hal_status graph_record(hal_queue *queue, const hal_graph *graph, hal_buf
         }
         hal_action action = command->action;
         action.ranges = ranges;
-        action.scalars = graph->scalars + command->scalar_first;
+        action.scalars = graph->scalars ? graph->scalars + command->scalar_first : NULL;
         status = action.call ? action.call->record(action.call, queue, ranges)
                              : hal_record_action(recorder, &action);
     }

@@ -71,7 +71,7 @@ static inline void hal_plugin_entries_read(hal_plugin_entries *entries, const ha
                                            hal_plugin_instance *instance)
 {
     *entries = (hal_plugin_entries){
-        .instance = instance, .size = table->size, .abi = table->abi, .name = table->name};
+        .instance = instance, .size = table->size, .abi = table->abi};
 #define HAL_READ(entry) entries->entry = HAL_PLUGIN_HAS(table, entry) ? table->entry : 0;
     HAL_READ(name)
     HAL_READ(version)

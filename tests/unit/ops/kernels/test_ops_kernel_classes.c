@@ -51,7 +51,7 @@ static ops_array *any_input(program_run *run)
 
 static ops_array *pointwise(program_run *run)
 {
-    int64_t shape[3], less[3];
+    int64_t shape[3], less[3] = {1, 1, 1};
     const uint32_t rank = draw_shape(run, shape);
     for (uint32_t i = 0; i < rank; i++) {
         less[i] = draw(run, 1, 2) == 1 ? 1 : shape[i];
