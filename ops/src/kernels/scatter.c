@@ -1,5 +1,6 @@
 /* Scattering: indices are sorted, so the updates of one element follow one another in their order,
  * and one work-item combines them. */
+#include "axis_last.h"
 #include "index_task.h"
 #include "tensor/allocation.h"
 #include "tensor/dispatch.h"
@@ -155,15 +156,9 @@ static hal_status record_updates(ops_context *context, const scatter_call *c)
 static hal_status create_sorted(ops_context *context, const ops_tensor *shape, uint32_t axis,
                                 hal_type type, ops_tensor *made)
 {
-    *made = *shape;
-    made->type = type;
-    made->offset = 0;
-    int64_t stride = shape->shape[axis];
-    for (uint32_t i = shape->rank; i-- > 0;) {
-        made->stride[i] = i == axis ? 1 : stride;
-        stride *= i == axis ? 1 : shape->shape[i];
-    }
-    return ops_buffer_create(context, (uint64_t)stride * hal_type_size(type), &made->buffer);
+    *made = ops_axis_last(shape, axis, type);
+    const uint64_t count = (uint64_t)ops_tensor_get_element_count(made);
+    return ops_buffer_create(context, count * hal_type_size(type), &made->buffer);
 }
 
 /* Sorts the indices, once where they are broadcast, and applies the updates. */

@@ -8,6 +8,7 @@
 #include "tensor/kernel_cache.h"
 #include "tensor/overlap.h"
 
+#include "axis_last.h"
 #include "bits.h"
 #include "fold.h"
 
@@ -561,14 +562,7 @@ static hal_status record_sort(ops_context *context, bool descending, sort_call *
             status = ops_buffer_create(context, count * hal_type_size(c->form.key), &c->keys[i]);
         }
     }
-    c->places = *c->x;
-    c->places.type = HAL_TYPE_I32;
-    c->places.offset = 0;
-    int64_t stride = c->length;
-    for (uint32_t i = c->x->rank; i-- > 0;) {
-        c->places.stride[i] = i == c->axis ? 1 : stride;
-        stride *= i == c->axis ? 1 : c->x->shape[i];
-    }
+    c->places = ops_axis_last(c->x, c->axis, HAL_TYPE_I32);
     if (status == HAL_OK) {
         status = record_places(context, c);
     }
