@@ -25,6 +25,7 @@ static const struct {
     {"hal/lifetimes", CASE_LEVEL_CORE, cases_hal_lifetimes},
     {"hal/threads", CASE_LEVEL_CORE, cases_hal_threads},
     {"hal/faults", CASE_LEVEL_CORE, cases_hal_faults},
+    {"hal/failures", CASE_LEVEL_CORE, cases_hal_failures},
     {"hal/fresh", CASE_LEVEL_CORE, cases_hal_fresh},
     {"hal/comm", CASE_LEVEL_COMM, cases_hal_comm},
     {"hal/comm_process", CASE_LEVEL_COMM, cases_hal_comm_process},

@@ -21,6 +21,7 @@ void cases_hal_kernel(case_list *list);
 void cases_hal_lifetimes(case_list *list);
 void cases_hal_threads(case_list *list);
 void cases_hal_faults(case_list *list);
+void cases_hal_failures(case_list *list);
 void cases_hal_transfer(case_list *list);
 void cases_hal_comm(case_list *list);
 void cases_hal_comm_stress(case_list *list);

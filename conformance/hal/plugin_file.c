@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "case/cases.h"
+#include "hal/direct.h"
 
 /* A sanitized program can neither load a library apart nor expect one symbol of its plugins. */
 #if defined(__ELF__) && !defined(CASE_SANITIZED)
@@ -23,29 +24,6 @@
 #define LOADS_PLUGIN_APART
 #endif
 
-#ifdef READS_PLUGIN_FILE
-static void release_report(void *report)
-{
-    hal_registry_report_destroy(report);
-}
-
-/* The file of the plugin under test. */
-static const char *path_of(case_run *run)
-{
-    hal_registry_report *report = NULL;
-    case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create");
-    case_own(run, release_report, report);
-    for (uint32_t i = 0; i < report->plugin_count; i++) {
-        const hal_plugin_report *plugin = &report->plugins[i];
-        if (plugin->status == HAL_OK &&
-            strcmp(plugin->name, hal_device_get_plugin_name(run->device)) == 0) {
-            return plugin->path;
-        }
-    }
-    case_fail(run, "the device under test is not in the report");
-}
-#endif
-
 #ifdef LOADS_PLUGIN_APART
 static void close_library(void *library)
 {
@@ -57,7 +35,7 @@ static void close_library(void *library)
 static void *library_apart(case_run *run)
 {
 #ifdef LOADS_PLUGIN_APART
-    void *library = dlmopen(LM_ID_NEWLM, path_of(run), RTLD_NOW | RTLD_LOCAL);
+    void *library = dlmopen(LM_ID_NEWLM, direct_path(run), RTLD_NOW | RTLD_LOCAL);
     case_check(run, library != NULL,
                "the plugin does not load without the libraries of this program: %s. Link it with "
                "what it uses",
@@ -113,7 +91,7 @@ static void one_symbol(case_run *run, const void *parameters)
 #ifdef READS_PLUGIN_FILE
     static mapped_file file;
     struct stat status;
-    const int descriptor = open(path_of(run), O_RDONLY | O_CLOEXEC);
+    const int descriptor = open(direct_path(run), O_RDONLY | O_CLOEXEC);
     case_check(run, descriptor >= 0 && fstat(descriptor, &status) == 0, "the file is unreadable");
     file.bytes = (size_t)status.st_size;
     void *data = mmap(NULL, file.bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -143,79 +121,22 @@ static void one_symbol(case_run *run, const void *parameters)
 
 /* ---- How it answers ---- */
 
-static void *host_allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
-{
-    void *memory = NULL;
-    const size_t least = alignment < sizeof(void *) ? sizeof(void *) : (size_t)alignment;
-    return posix_memalign(&memory, least, bytes + 1) == 0 ? memory : NULL;
-}
-
-static void host_release(const hal_host *host, void *memory)
-{
-    free(memory);
-}
-
-static void host_log(const hal_host *host, uint32_t level, const char *message)
-{
-}
-
-static hal_status host_fail(const hal_host *host, hal_status status, const char *message)
-{
-    return status;
-}
-
-static hal_status host_cache_load(const hal_host *host, const char *device_id,
-                                  const uint64_t key[2], void **data, uint64_t *bytes)
-{
-    return HAL_ERROR_NOT_FOUND;
-}
-
-static hal_status host_cache_store(const hal_host *host, const char *device_id,
-                                   const uint64_t key[2], const void *data, uint64_t bytes)
-{
-    return HAL_OK;
-}
-
-static void host_report(const hal_host *host, const char *message)
-{
-}
-
-static void host_queue_reached(const hal_host *host, hal_plugin_queue *queue, uint64_t value)
-{
-}
-
-static void host_queue_failed(const hal_host *host, hal_plugin_queue *queue, const char *message)
-{
-}
-
 /* A host of another major version is refused; one of this version gets the same table each time,
  * and an instance of its own. */
 static void query(case_run *run, const void *parameters)
 {
-    static hal_host host = {.size = sizeof host,
-                            .abi = HAL_PLUGIN_ABI,
-                            .allocate = host_allocate,
-                            .release = host_release,
-                            .log = host_log,
-                            .fail = host_fail,
-                            .cache_load = host_cache_load,
-                            .cache_store = host_cache_store,
-                            .report = host_report,
-                            .queue_reached = host_queue_reached,
-                            .queue_failed = host_queue_failed};
-    static hal_host other;
+    hal_host *host = &direct_host(run)->host, *other = &direct_host(run)->host;
     void *symbol = dlsym(library_apart(run), HAL_PLUGIN_CREATE_SYMBOL);
     hal_plugin_create_function ask = NULL;
     hal_plugin_instance *instances[2] = {NULL};
     case_check(run, symbol != NULL, "no %s in it", HAL_PLUGIN_CREATE_SYMBOL);
     memcpy(&ask, &symbol, sizeof ask);
-    other = host;
-    other.abi = (HAL_PLUGIN_ABI_MAJOR + 1000) << 16;
-    case_check(run, !ask(other.abi, &other, &instances[0]),
+    other->abi = (HAL_PLUGIN_ABI_MAJOR + 1000) << 16;
+    case_check(run, !ask(other->abi, other, &instances[0]),
                "a host of major version %u got a table", HAL_PLUGIN_ABI_MAJOR + 1000);
-    other.abi = HAL_PLUGIN_ABI;
-    const hal_plugin *table = ask(HAL_PLUGIN_ABI, &host, &instances[0]);
-    case_check(run, table && ask(HAL_PLUGIN_ABI, &other, &instances[1]) == table,
+    other->abi = HAL_PLUGIN_ABI;
+    const hal_plugin *table = ask(HAL_PLUGIN_ABI, host, &instances[0]);
+    case_check(run, table && ask(HAL_PLUGIN_ABI, other, &instances[1]) == table,
                "two instances gave two tables, or none");
     case_check(run, instances[0] && instances[1] && instances[0] != instances[1],
                "two calls gave one instance, or none");

@@ -19,6 +19,7 @@ struct hal_plugin_device {
     cpu_share *share;
     uint32_t threads;
     uint32_t generation; /* of the process that opened it, see threads/process.h */
+    _Atomic bool lost;   /* a batch failed after commands of it had run */
     /* Maxima over the kernels so far, which workers allocate. */
     _Atomic size_t arena_bytes;
     _Atomic uint32_t slot_count;

@@ -27,6 +27,7 @@ static kit_plugin plugin = {
     .timing = {.queue_elapsed = cpu_queue_elapsed},
     .gemm = {.gemm = cpu_kernel_create_product},
     .host_copy = {.host_copy = cpu_host_copy},
+    .faults = {.queue_fail_next = cpu_queue_fail_next},
 };
 
 const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,

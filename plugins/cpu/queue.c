@@ -261,6 +261,31 @@ static hal_status waits_finish(const hal_plugin_wait *waits, uint32_t wait_count
     return status;
 }
 
+void cpu_queue_fail_next(hal_plugin_queue *queue)
+{
+    queue->fails_next = true;
+}
+
+/* Of a batch that fails after commands of it have run. The host has the message. */
+static hal_status fail_in_part(hal_plugin_device *device)
+{
+    atomic_store(&device->lost, true);
+    return HAL_ERROR_DEVICE_LOST;
+}
+
+static hal_status check_lost(hal_plugin_queue *queue)
+{
+    if (queue->fails_next) {
+        queue->fails_next = false;
+        cpu_fail(HAL_ERROR_DEVICE_LOST, "cpu queue: the batch fails, as hal.faults asks");
+        return fail_in_part(queue->device);
+    }
+    return !atomic_load_explicit(&queue->device->lost, memory_order_relaxed)
+               ? HAL_OK
+               : cpu_fail(HAL_ERROR_DEVICE_LOST,
+                          "cpu: the device was lost by a batch that failed; open it again");
+}
+
 hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
@@ -269,11 +294,15 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                         "cpu: the device was opened before fork; a child process has to open its "
                         "own");
     }
-    hal_status status = workers_prepare(queue);
+    hal_status status = check_lost(queue);
+    if (status == HAL_OK) {
+        status = workers_prepare(queue);
+    }
     if (status == HAL_OK) {
         status = waits_finish(waits, wait_count);
     }
-    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
+    uint32_t i = 0;
+    while (i < batch->command_count && status == HAL_OK) {
         const uint32_t count = cpu_dispatch_count_shared(queue->device, batch, i);
         if (count > 0) {
             cpu_dispatch_run_shared(queue->device, &queue->dispatches, batch, i, count);
@@ -285,5 +314,5 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (status == HAL_OK) {
         value_reach(queue, value);
     }
-    return status;
+    return status != HAL_OK && i > 1 ? fail_in_part(queue->device) : status;
 }

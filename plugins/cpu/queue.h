@@ -18,6 +18,7 @@ struct hal_plugin_queue {
     uint32_t slot_count, memory_count;
     _Atomic uint64_t reached;
     _Atomic uint32_t waiters;
+    bool fails_next; /* the next batch fails, see cpu_queue_fail_next */
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint64_t *times; /* when value v was reached, at v modulo CPU_TIMES, in nanoseconds */
@@ -30,6 +31,7 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
 hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                              uint64_t *nanoseconds);
+void cpu_queue_fail_next(hal_plugin_queue *queue);
 void cpu_host_copy(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
 
 #endif

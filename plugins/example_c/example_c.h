@@ -19,7 +19,7 @@ struct hal_plugin_device {
     _Atomic uint64_t used;  /* bytes allocated */
     pthread_mutex_t lock;   /* of all queues of the device */
     pthread_cond_t changed; /* a value is reached, or a job was submitted */
-    int lost;               /* a batch failed: memory is in an unknown state */
+    const char *lost;       /* why a batch failed, after which memory is in an unknown state */
 };
 
 struct hal_plugin_memory {
@@ -44,6 +44,7 @@ typedef struct example_job {
     struct example_job *next;
     uint64_t value;
     uint32_t wait_count;
+    int fails; /* for a test */
     hal_plugin_wait *waits;
     hal_batch batch;
 } example_job;
@@ -55,6 +56,7 @@ struct hal_plugin_queue {
     example_job *first, *last; /* under the device's lock */
     uint64_t reached;
     int ends;
+    int fails_next; /* of queue_fail_next */
     kit_fibers *fibers; /* of the thread */
 };
 
@@ -94,6 +96,7 @@ hal_status example_queue_create(hal_plugin_device *device, hal_plugin_queue **qu
 void example_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status example_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                 const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+void example_queue_fail_next(hal_plugin_queue *queue);
 hal_status example_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 
 #endif

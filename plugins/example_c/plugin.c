@@ -18,6 +18,7 @@ static kit_plugin plugin = {
               .wait = example_queue_wait},
     .enumerate = example_enumerate,
     .device_open = example_device_open,
+    .faults = {.queue_fail_next = example_queue_fail_next},
 };
 
 const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,

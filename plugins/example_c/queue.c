@@ -42,15 +42,24 @@ static int command_run(const hal_plugin_queue *queue, const hal_batch *batch,
 
 /* Submit has returned: the failure is told by the queue's message, and by DEVICE_LOST from now on,
  * since memory is in an unknown state. */
-static void batch_run(hal_plugin_queue *queue, const hal_batch *batch)
+static void device_lose(hal_plugin_queue *queue, const char *reason)
 {
+    queue->host->queue_failed(queue->host, queue, reason);
+    pthread_mutex_lock(&queue->device->lock);
+    queue->device->lost = reason;
+    pthread_mutex_unlock(&queue->device->lock);
+}
+
+static void job_run(hal_plugin_queue *queue, const example_job *job)
+{
+    const hal_batch *batch = &job->batch;
+    if (job->fails) {
+        device_lose(queue, "a batch fails, for a test");
+        return;
+    }
     for (uint32_t i = 0; i < batch->command_count; i++) {
         if (!command_run(queue, batch, &batch->commands[i])) {
-            queue->host->queue_failed(queue->host, queue,
-                                      "a batch has a command of an unknown kind");
-            pthread_mutex_lock(&queue->device->lock);
-            queue->device->lost = 1;
-            pthread_mutex_unlock(&queue->device->lock);
+            device_lose(queue, "a batch has a command of an unknown kind");
             return;
         }
     }
@@ -80,11 +89,11 @@ static void *queue_thread(void *user)
     hal_plugin_device *device = queue->device;
     pthread_mutex_lock(&device->lock);
     for (example_job *job; (job = job_take(queue)) != NULL;) {
-        const int lost = device->lost;
+        const bool lost = device->lost != NULL;
         const uint64_t value = job->value;
         pthread_mutex_unlock(&device->lock);
         if (!lost) {
-            batch_run(queue, &job->batch);
+            job_run(queue, job);
         }
         queue->host->release(queue->host, job);
         pthread_mutex_lock(&device->lock);
@@ -133,9 +142,21 @@ void example_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     example_release(queue);
 }
 
+/* For tests: the next batch fails. */
+void example_queue_fail_next(hal_plugin_queue *queue)
+{
+    queue->fails_next = 1;
+}
+
+/* Of calls for any queue of the device, also for one whose own batches did not fail. */
+static hal_status fail_lost(const char *reason)
+{
+    return example_fail(HAL_ERROR_DEVICE_LOST, "example_c: the device is lost: %s", reason);
+}
+
 /* The batch's arrays belong to hal: one piece of memory has copies of them. */
-static example_job *job_make(const hal_batch *batch, const hal_plugin_wait *waits,
-                             uint32_t wait_count, uint64_t value)
+static example_job *job_make(hal_plugin_queue *queue, const hal_batch *batch,
+                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     const uint64_t sizes[4] = {batch->command_count * sizeof(hal_command),
                                batch->binding_count * sizeof(hal_binding),
@@ -156,6 +177,8 @@ static example_job *job_make(const hal_batch *batch, const hal_plugin_wait *wait
         at += (sizes[i] + 15) / 16 * 16;
     }
     job->value = value;
+    job->fails = queue->fails_next;
+    queue->fails_next = 0;
     job->waits = copies[2];
     job->wait_count = wait_count;
     job->batch = (hal_batch){.size = sizeof(hal_batch),
@@ -172,7 +195,7 @@ hal_status example_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                 const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     hal_plugin_device *device = queue->device;
-    example_job *job = job_make(batch, waits, wait_count, value);
+    example_job *job = job_make(queue, batch, waits, wait_count, value);
     if (!job) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
@@ -180,7 +203,7 @@ hal_status example_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (device->lost) {
         pthread_mutex_unlock(&device->lock);
         example_release(job);
-        return HAL_ERROR_DEVICE_LOST;
+        return fail_lost(device->lost);
     }
     if (!queue->first) {
         queue->first = job;
@@ -207,7 +230,11 @@ hal_status example_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t 
     while (queue->reached < value && !expired) {
         expired = pthread_cond_timedwait(&device->changed, &device->lock, &end) == ETIMEDOUT;
     }
-    const int reached = queue->reached >= value, lost = device->lost;
+    const bool reached = queue->reached >= value;
+    const char *lost = device->lost;
     pthread_mutex_unlock(&device->lock);
-    return lost && reached ? HAL_ERROR_DEVICE_LOST : reached ? HAL_OK : HAL_ERROR_TIMEOUT;
+    if (!reached) {
+        return HAL_ERROR_TIMEOUT;
+    }
+    return lost ? fail_lost(lost) : HAL_OK;
 }

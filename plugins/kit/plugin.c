@@ -95,6 +95,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(gemm, gemm)
     COMPLETE(peers, device_can_access_peer)
     COMPLETE(host_copy, host_copy)
+    COMPLETE(faults, queue_fail_next)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE
     kit_guard_plugin(plugin);

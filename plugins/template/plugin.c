@@ -18,6 +18,7 @@ static kit_plugin plugin = {
               .wait = template_queue_wait},
     .enumerate = template_enumerate,
     .device_open = template_device_open,
+    .faults = {.queue_fail_next = template_queue_fail_next},
 };
 
 const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,

@@ -48,9 +48,12 @@ static hal_status command_run(const hal_batch *batch, const hal_command *command
 
 hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
 {
-    (void)device;
     *queue = template_new(sizeof **queue, "queue");
-    return *queue ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    if (!*queue) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    (*queue)->device = device;
+    return HAL_OK;
 }
 
 void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
@@ -59,17 +62,41 @@ void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     template_release(queue);
 }
 
+/* For tests: the next batch fails. */
+void template_queue_fail_next(hal_plugin_queue *queue)
+{
+    queue->fails_next = 1;
+}
+
+/* Earlier commands of a batch have run, so memory is in an unknown state: the device is lost. */
+static hal_status batch_run(hal_plugin_queue *queue, const hal_batch *batch)
+{
+    hal_status status = HAL_OK;
+    if (queue->fails_next) {
+        queue->fails_next = 0;
+        status = template_fail(HAL_ERROR_DEVICE_LOST, "template: a batch fails, for a test");
+    }
+    for (uint32_t i = 0; i < batch->command_count && status == HAL_OK; i++) {
+        status = command_run(batch, &batch->commands[i]);
+    }
+    if (status != HAL_OK) {
+        atomic_store(&queue->device->lost, 1);
+    }
+    return status == HAL_OK ? HAL_OK : HAL_ERROR_DEVICE_LOST;
+}
+
 /* The values in `waits` were submitted before, so they are reached. */
 hal_status template_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                  const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     (void)waits;
     (void)wait_count;
-    for (uint32_t i = 0; i < batch->command_count; i++) {
-        /* Earlier commands of the batch have run, so memory is in an unknown state. */
-        if (command_run(batch, &batch->commands[i]) != HAL_OK) {
-            return HAL_ERROR_DEVICE_LOST;
-        }
+    if (atomic_load(&queue->device->lost)) {
+        return template_fail(HAL_ERROR_DEVICE_LOST,
+                             "template: the device was lost by a batch that failed");
+    }
+    if (batch_run(queue, batch) != HAL_OK) {
+        return HAL_ERROR_DEVICE_LOST;
     }
     atomic_store(&queue->reached, value);
     return HAL_OK;

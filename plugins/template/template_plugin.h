@@ -16,6 +16,7 @@ enum { TEMPLATE_SUBGROUP = 32 };
 struct hal_plugin_device {
     const hal_host *host; /* of the instance; set by the kit */
     _Atomic uint64_t used; /* bytes allocated */
+    _Atomic int lost;      /* a batch failed: memory is in an unknown state */
 };
 
 struct hal_plugin_memory {
@@ -29,7 +30,9 @@ struct hal_plugin_kernel {
 
 struct hal_plugin_queue {
     const hal_host *host; /* of the instance; set by the kit */
+    hal_plugin_device *device;
     _Atomic uint64_t reached;
+    int fails_next; /* of queue_fail_next */
 };
 
 /* status.c */
@@ -62,6 +65,7 @@ hal_status template_queue_create(hal_plugin_device *device, hal_plugin_queue **q
 void template_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status template_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                  const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+void template_queue_fail_next(hal_plugin_queue *queue);
 hal_status template_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 
 #endif

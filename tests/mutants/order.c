@@ -28,7 +28,11 @@ typedef struct timeline {
     uint32_t looks;
     uint64_t reached;
     uint32_t device; /* number of the device */
+    hal_plugin_device *owner;
 } timeline;
+
+/* Under the lock: the device of which a batch failed. */
+static hal_plugin_device *lost_device;
 
 /* Guards all timelines. The holder may run batches, which wait for others. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -46,6 +50,20 @@ static struct {
 } faults;
 
 static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch);
+
+static hal_status check_lost(const timeline *line)
+{
+    return lost_device != line->owner
+               ? HAL_OK
+               : wrap_fail(HAL_ERROR_DEVICE_LOST, "mutant: the device was lost by a batch");
+}
+
+static void pending_free(pending *old)
+{
+    wrap_batch_free(&old->batch);
+    free(old->waits);
+    free(old);
+}
 
 static hal_status run_first(hal_plugin_queue *queue, timeline *line)
 {
@@ -66,10 +84,12 @@ static hal_status run_first(hal_plugin_queue *queue, timeline *line)
     line->first = batch->next;
     line->count--;
     line->reached = batch->value;
-    wrap_batch_free(&batch->batch);
-    free(batch->waits);
-    free(batch);
-    return status;
+    if (status != HAL_OK) {
+        wrap_host()->queue_failed(wrap_host(), queue, "mutant: a batch failed");
+        lost_device = line->owner;
+    }
+    pending_free(batch);
+    return check_lost(line);
 }
 
 /* Reaches the value before first, in a call of its own. */
@@ -145,19 +165,22 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     if (!made) {
         return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a batch");
     }
-    hal_status status = HAL_OK;
     made->value = value;
     pthread_mutex_lock(&lock);
-    if (line->count >= MOST_PENDING && !faults.is_deep) {
+    hal_status status = check_lost(line);
+    if (status == HAL_OK && line->count >= MOST_PENDING && !faults.is_deep) {
         status = run_first(queue, line);
     }
     pending **end = &line->first;
     while (*end) {
         end = &(*end)->next;
     }
-    *end = made;
-    line->count++;
+    *end = status == HAL_OK ? made : NULL;
+    line->count += status == HAL_OK;
     pthread_mutex_unlock(&lock);
+    if (status != HAL_OK) {
+        pending_free(made);
+    }
     return status;
 }
 
@@ -191,6 +214,8 @@ static hal_status wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout
     if (status == HAL_OK && !early && line->reached < value) {
         status = HAL_ERROR_TIMEOUT;
         usleep((useconds_t)(timeout_ns / 1000));
+    } else if (status == HAL_OK) {
+        status = check_lost(line);
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -207,6 +232,7 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
     if (line) {
         const uint32_t *number = wrap_find(device);
         line->device = number ? *number : 0;
+        line->owner = device;
     }
     return status;
 }
@@ -217,9 +243,19 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     wrap_inside()->queue_destroy(device, queue);
 }
 
+static void device_close(hal_plugin_device *device)
+{
+    pthread_mutex_lock(&lock);
+    lost_device = lost_device == device ? NULL : lost_device;
+    pthread_mutex_unlock(&lock);
+    wrap_drop(device);
+    wrap_inside()->device_close(device);
+}
+
 /* No fault by itself. */
 static void deferred(wrap_table *table)
 {
+    table->device_close = device_close;
     table->queue_create = queue_create;
     table->queue_destroy = queue_destroy;
     table->submit = submit;
@@ -297,12 +333,6 @@ static hal_status open_one_of_two(hal_plugin_instance *instance, const char *id,
     return status;
 }
 
-static void close_one_of_two(hal_plugin_device *device)
-{
-    wrap_drop(device);
-    wrap_inside()->device_close(device);
-}
-
 static uint32_t reaches(hal_plugin_device *device, hal_plugin_device *other)
 {
     (void)device;
@@ -315,7 +345,6 @@ static void two(wrap_table *table)
 {
     table->enumerate = enumerate_two;
     table->device_open = open_one_of_two;
-    table->device_close = close_one_of_two;
     table->device_can_access_peer = reaches;
     deferred(table);
 }

@@ -22,15 +22,22 @@ typedef struct job {
     uint64_t value;
 } job;
 
+/* The mutant's data of a device. */
+typedef struct home {
+    bool is_lost;
+    const struct worker *loser; /* whose batch failed */
+} home;
+
 /* The mutant's data of a queue. */
 typedef struct worker {
     pthread_t thread;
     hal_plugin_queue *queue;
+    struct home *home;
     pthread_t submitter;
     job *first;
     uint64_t reached;
-    hal_status status; /* of the first batch that failed */
-    uint32_t looks;    /* waits of the host and of other queues */
+    uint32_t looks; /* waits of the host and of other queues */
+    bool is_told;   /* that the device is lost */
     bool ends, is_awaited, is_held;
 } worker;
 
@@ -41,6 +48,10 @@ static struct {
     bool ends_soon;      /* a wait without limit has one of a millisecond */
     bool own_thread;     /* a wait on another thread than that of the last submit does nothing */
     bool batch_is_kept;  /* the arrays of a batch are read after submit */
+    bool loses_silently; /* a batch that fails has no message */
+    bool loses_once;     /* a lost device is told once for a queue */
+    bool loses_queue;    /* a batch that fails loses its queue only */
+    bool lost_is_told;   /* of a lost device's values, as if they were reached */
 } faults;
 
 /* Guards all workers; signalled whenever a batch ends, is submitted, or a worker has to end. */
@@ -55,6 +66,13 @@ static void make_condition(void)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&changed, &attributes);
     pthread_condattr_destroy(&attributes);
+}
+
+static void job_free(job *old)
+{
+    wrap_batch_free(&old->batch);
+    free(old->waits);
+    free(old);
 }
 
 static bool waits_are_over(const job *next)
@@ -109,6 +127,41 @@ static void wait_for_look(worker *self, const job *next)
     self->is_held = false;
 }
 
+/* The caller has the lock. Of a batch of a lost device nothing runs. */
+static void job_run(worker *self, const job *next)
+{
+    const bool runs = !self->home->is_lost;
+    pthread_mutex_unlock(&lock);
+    hal_status status = HAL_OK;
+    if (runs) {
+        status = wrap_inside()->submit(self->queue, &next->batch.batch, NULL, 0, next->value);
+    }
+    if (status != HAL_OK && !faults.loses_silently) {
+        wrap_host()->queue_failed(wrap_host(), self->queue, "mutant: a batch failed");
+    }
+    if (status != HAL_OK && faults.lost_is_told) {
+        wrap_host()->queue_reached(wrap_host(), self->queue, next->value);
+    }
+    pthread_mutex_lock(&lock);
+    if (status != HAL_OK) {
+        self->home->is_lost = true;
+        self->home->loser = self;
+    }
+}
+
+/* The caller has the lock. */
+static hal_status check_lost(worker *line)
+{
+    if (!line->home->is_lost || (faults.loses_once && line->is_told) ||
+        (faults.loses_queue && line->home->loser != line)) {
+        return HAL_OK;
+    }
+    line->is_told = true;
+    return faults.loses_silently
+               ? HAL_ERROR_DEVICE_LOST
+               : wrap_fail(HAL_ERROR_DEVICE_LOST, "mutant: the device was lost by a batch");
+}
+
 static void *work(void *argument)
 {
     worker *self = argument;
@@ -128,16 +181,10 @@ static void *work(void *argument)
             wait_for_look(self, next);
         }
         self->first = next->next;
-        pthread_mutex_unlock(&lock);
-        const hal_status status =
-            wrap_inside()->submit(self->queue, &next->batch.batch, NULL, 0, next->value);
-        pthread_mutex_lock(&lock);
-        self->status = self->status == HAL_OK ? status : self->status;
+        job_run(self, next);
         self->reached = next->value;
         pthread_cond_broadcast(&changed);
-        wrap_batch_free(&next->batch);
-        free(next->waits);
-        free(next);
+        job_free(next);
     }
     pthread_mutex_unlock(&lock);
     return NULL;
@@ -165,6 +212,12 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     made->value = value;
     worker *line = wrap_find(queue);
     pthread_mutex_lock(&lock);
+    const hal_status lost = check_lost(line);
+    if (lost != HAL_OK) {
+        pthread_mutex_unlock(&lock);
+        job_free(made);
+        return lost;
+    }
     line->submitter = pthread_self();
     made->looks = line->looks;
     job **end = &line->first;
@@ -203,7 +256,7 @@ static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_
             pthread_cond_wait(&changed, &lock);
         }
     }
-    hal_status status = line->reached >= value ? line->status : HAL_ERROR_TIMEOUT;
+    hal_status status = line->reached >= value ? check_lost(line) : HAL_ERROR_TIMEOUT;
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -214,8 +267,10 @@ static hal_status threaded_create(hal_plugin_device *device, hal_plugin_queue **
     worker *made = status == HAL_OK ? wrap_keep(*queue, sizeof(*made)) : NULL;
     if (made) {
         made->queue = *queue;
+        made->home = wrap_keep(device, sizeof(*made->home));
     }
-    if (status == HAL_OK && (!made || pthread_create(&made->thread, NULL, work, made) != 0)) {
+    if (status == HAL_OK &&
+        (!made || !made->home || pthread_create(&made->thread, NULL, work, made) != 0)) {
         wrap_drop(*queue);
         wrap_inside()->queue_destroy(device, *queue);
         return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no thread for a queue");
@@ -235,12 +290,19 @@ static void threaded_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     wrap_inside()->queue_destroy(device, queue);
 }
 
+static void threaded_close(hal_plugin_device *device)
+{
+    wrap_drop(device);
+    wrap_inside()->device_close(device);
+}
+
 /* No fault by itself. */
 static void threaded(wrap_table *table)
 {
     pthread_once(&once, make_condition);
     table->queue_create = threaded_create;
     table->queue_destroy = threaded_destroy;
+    table->device_close = threaded_close;
     table->submit = threaded_submit;
     table->wait = threaded_wait;
 }
@@ -278,6 +340,30 @@ static void wait_thread(wrap_table *table)
 static void batch_kept(wrap_table *table)
 {
     faults.batch_is_kept = true;
+    threaded(table);
+}
+
+static void lost_silently(wrap_table *table)
+{
+    faults.loses_silently = true;
+    threaded(table);
+}
+
+static void lost_once(wrap_table *table)
+{
+    faults.loses_once = true;
+    threaded(table);
+}
+
+static void lost_queue(wrap_table *table)
+{
+    faults.loses_queue = true;
+    threaded(table);
+}
+
+static void lost_reached(wrap_table *table)
+{
+    faults.lost_is_told = true;
     threaded(table);
 }
 
@@ -383,7 +469,8 @@ static void kernel_latest(wrap_table *table)
     {                                   \
         .name = #fault, .table = fault, \
     }
-const mutant mutants_threaded[] = {MUTANT(threaded),     MUTANT(wait_zero),   MUTANT(wait_endless),
-                                   MUTANT(wait_micro),   MUTANT(shared_once), MUTANT(kernel_latest),
-                                   MUTANT(wait_forever), MUTANT(wait_thread), MUTANT(batch_kept),
-                                   MUTANT(wait_100_ms),  {.name = NULL}};
+const mutant mutants_threaded[] = {
+    MUTANT(threaded),    MUTANT(wait_zero),     MUTANT(wait_endless),  MUTANT(wait_micro),
+    MUTANT(shared_once), MUTANT(kernel_latest), MUTANT(wait_forever),  MUTANT(wait_thread),
+    MUTANT(batch_kept),  MUTANT(wait_100_ms),   MUTANT(lost_silently), MUTANT(lost_once),
+    MUTANT(lost_queue),  MUTANT(lost_reached),  {.name = NULL}};

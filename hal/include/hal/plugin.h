@@ -94,7 +94,7 @@ extern "C" {
  *  queue_create, device_can_access_peer                | any
  *  comm_backend, _id, _create, _poll, _abort           | any
  *  queue_destroy, comm_destroy                         | any, but one for an object
- *  submit, queue_elapsed                               | one at a time for a queue
+ *  submit, queue_elapsed, queue_fail_next              | one at a time for a queue
  *  wait                                                | any, also during `submit` of the queue
  *
  *  host function           | may be called from                 | what it does meanwhile
@@ -170,6 +170,8 @@ typedef struct hal_plugin_fence hal_plugin_fence; /* of a later minor: imported 
 
 /* ---- What a queue runs ---- */
 
+/* A batch with a kind that the plugin does not know fails: by UNSUPPORTED of `submit`, and then
+ * nothing of it runs, or as work. */
 typedef enum hal_command_kind { /* hal_command.kind */
     HAL_COMMAND_DISPATCH = 0,   /* Runs `kernel` over `grid`; bindings and scalars as the kernel
                                  * declares them. */
@@ -489,6 +491,17 @@ typedef struct hal_extension_host_copy {
     void (*host_copy)(hal_plugin_device *device, void *target, const void *source, uint64_t bytes);
 } hal_extension_host_copy;
 
+/* Failures on purpose, for tests of what follows them. */
+#define HAL_EXTENSION_FAULTS "hal.faults"
+typedef struct hal_extension_faults {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Makes the next batch of a queue fail as if the device had ended it: after `submit` has
+     * returned OK where batches run later, else inside the call, with DEVICE_LOST. */
+    void (*queue_fail_next)(hal_plugin_queue *queue);
+} hal_extension_faults;
+
 /* A backend for collectives. */
 #define HAL_EXTENSION_COLLECTIVES "hal.collectives"
 typedef struct hal_extension_collectives {
@@ -605,7 +618,9 @@ typedef struct hal_plugin {
      *
      * Work that fails after the call has returned OK loses the device: the values of its batch and
      * of all later batches count as reached, `wait` returns DEVICE_LOST for them, and so does every
-     * later submit to a queue of the device. For values that were reached before, `wait` returns OK
+     * later submit to a queue of the device. A lost device stays lost. Before the value counts as
+     * reached, the plugin has passed the reason to host->queue_failed; else each call that returns
+     * DEVICE_LOST passes it to host->fail. For values that were reached before, `wait` returns OK
      * or DEVICE_LOST. */
     hal_status (*submit)(hal_plugin_queue *queue, const hal_batch *batch,
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);

@@ -30,6 +30,7 @@
     X(gemm, HAL_EXTENSION_GEMM)               \
     X(peers, HAL_EXTENSION_PEERS)             \
     X(host_copy, HAL_EXTENSION_HOST_COPY)     \
+    X(faults, HAL_EXTENSION_FAULTS)           \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* X(extension, entry) */
@@ -44,6 +45,7 @@
     X(gemm, gemm_estimate)           \
     X(peers, device_can_access_peer) \
     X(host_copy, host_copy)          \
+    X(faults, queue_fail_next)       \
     X(collectives, comm_backend)     \
     X(collectives, comm_id)          \
     X(collectives, comm_create)      \

@@ -1,0 +1,264 @@
+/* direct.c: the plugin under test with a host of the case's own. */
+#include "hal/direct.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The host ---- */
+
+static direct *direct_of(const hal_host *host)
+{
+    return (direct *)(uintptr_t)host;
+}
+
+static void *host_allocate(const hal_host *host, uint64_t bytes, uint64_t alignment)
+{
+    direct *d = direct_of(host);
+    const size_t least = alignment < sizeof(void *) ? sizeof(void *) : (size_t)alignment;
+    void *memory = NULL;
+    pthread_mutex_lock(&d->lock);
+    const bool fails = ++d->allocations == d->fails_at;
+    pthread_mutex_unlock(&d->lock);
+    if (fails || posix_memalign(&memory, least, bytes + 1) != 0) {
+        return NULL;
+    }
+    pthread_mutex_lock(&d->lock);
+    d->live++;
+    pthread_mutex_unlock(&d->lock);
+    return memory;
+}
+
+static void host_release(const hal_host *host, void *memory)
+{
+    direct *d = direct_of(host);
+    pthread_mutex_lock(&d->lock);
+    d->live -= memory != NULL;
+    pthread_mutex_unlock(&d->lock);
+    free(memory);
+}
+
+static void host_log(const hal_host *host, uint32_t level, const char *message)
+{
+}
+
+static hal_status host_fail(const hal_host *host, hal_status status, const char *message)
+{
+    direct *d = direct_of(host);
+    pthread_mutex_lock(&d->lock);
+    snprintf(d->message, sizeof d->message, "%s", message ? message : "");
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+static hal_status host_cache_load(const hal_host *host, const char *device_id,
+                                  const uint64_t key[2], void **data, uint64_t *bytes)
+{
+    return HAL_ERROR_NOT_FOUND;
+}
+
+static hal_status host_cache_store(const hal_host *host, const char *device_id,
+                                   const uint64_t key[2], const void *data, uint64_t bytes)
+{
+    return HAL_OK;
+}
+
+static void host_report(const hal_host *host, const char *message)
+{
+}
+
+static void host_queue_reached(const hal_host *host, hal_plugin_queue *queue, uint64_t value)
+{
+    direct *d = direct_of(host);
+    pthread_mutex_lock(&d->lock);
+    for (int i = 0; i < DIRECT_QUEUES; i++) {
+        if (d->queues[i] == queue && d->reached[i] < value) {
+            d->reached[i] = value;
+        }
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+static void host_queue_failed(const hal_host *host, hal_plugin_queue *queue, const char *message)
+{
+    direct *d = direct_of(host);
+    pthread_mutex_lock(&d->lock);
+    for (int i = 0; i < DIRECT_QUEUES; i++) {
+        if (d->queues[i] == queue) {
+            snprintf(d->failed[i], sizeof d->failed[i], "%s", message ? message : "");
+        }
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+direct *direct_host(case_run *run)
+{
+    direct *made = calloc(1, sizeof *made); /* never freed: a plugin may keep its address */
+    case_check(run, made != NULL, "no host memory");
+    pthread_mutex_init(&made->lock, NULL);
+    made->host = (hal_host){.size = sizeof made->host,
+                            .abi = HAL_PLUGIN_ABI,
+                            .allocate = host_allocate,
+                            .release = host_release,
+                            .log = host_log,
+                            .fail = host_fail,
+                            .cache_load = host_cache_load,
+                            .cache_store = host_cache_store,
+                            .report = host_report,
+                            .queue_reached = host_queue_reached,
+                            .queue_failed = host_queue_failed};
+    return made;
+}
+
+/* ---- The instance and its objects ---- */
+
+static void release_report(void *report)
+{
+    hal_registry_report_destroy(report);
+}
+
+const char *direct_path(case_run *run)
+{
+    hal_registry_report *report = NULL;
+    case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create");
+    case_own(run, release_report, report);
+    for (uint32_t i = 0; i < report->plugin_count; i++) {
+        const hal_plugin_report *plugin = &report->plugins[i];
+        if (plugin->status == HAL_OK &&
+            strcmp(plugin->name, hal_device_get_plugin_name(run->device)) == 0) {
+            return plugin->path;
+        }
+    }
+    case_fail(run, "the device under test is not in the report");
+}
+
+static const void *extension_find(const direct *d, const char *name)
+{
+    return HAL_PLUGIN_HAS(d->table, query_extension)
+               ? d->table->query_extension(d->instance, name, 1)
+               : NULL;
+}
+
+hal_status direct_open(case_run *run, direct *opened)
+{
+    void *library = dlopen(direct_path(run), RTLD_NOW | RTLD_LOCAL); /* stays, as hal's does */
+    void *symbol = library ? dlsym(library, HAL_PLUGIN_CREATE_SYMBOL) : NULL;
+    hal_plugin_create_function create = NULL;
+    case_check(run, symbol != NULL, "no %s in the plugin", HAL_PLUGIN_CREATE_SYMBOL);
+    memcpy(&create, &symbol, sizeof create);
+    opened->table = create(HAL_PLUGIN_ABI, &opened->host, &opened->instance);
+    case_check(run, opened->table != NULL, "a second instance is refused: %s", opened->message);
+    opened->coherence = extension_find(opened, HAL_EXTENSION_COHERENCE);
+    opened->faults = extension_find(opened, HAL_EXTENSION_FAULTS);
+    return opened->table->device_open(opened->instance, run->info->id, &opened->device);
+}
+
+static hal_status memory_make(direct *d)
+{
+    void *pointer = NULL;
+    hal_status status =
+        d->table->memory_allocate(d->device, HAL_MEMORY_SHARED, DIRECT_WORDS * 4, &d->memory);
+    if (status != HAL_OK) {
+        d->memory = NULL;
+        return status;
+    }
+    status = d->table->memory_map(d->device, d->memory, &pointer);
+    d->words = pointer;
+    return status;
+}
+
+hal_status direct_make(direct *opened)
+{
+    hal_status status = memory_make(opened);
+    for (int i = 0; i < DIRECT_QUEUES && status == HAL_OK; i++) {
+        hal_plugin_queue *made = NULL;
+        status = opened->table->queue_create(opened->device, &made);
+        pthread_mutex_lock(&opened->lock);
+        opened->queues[i] = status == HAL_OK ? made : NULL;
+        opened->submitted[i] = opened->reached[i] = 0;
+        opened->failed[i][0] = 0;
+        pthread_mutex_unlock(&opened->lock);
+    }
+    return status;
+}
+
+void direct_close(direct *opened)
+{
+    for (int i = 0; i < DIRECT_QUEUES; i++) {
+        if (opened->queues[i]) {
+            direct_wait(opened, (uint32_t)i, DIRECT_LIMIT_NS);
+            opened->table->queue_destroy(opened->device, opened->queues[i]);
+        }
+        opened->queues[i] = NULL;
+    }
+    if (opened->memory) {
+        opened->table->memory_free(opened->device, opened->memory);
+    }
+    if (opened->device) {
+        opened->table->device_close(opened->device);
+    }
+    if (opened->instance) {
+        opened->table->instance_destroy(opened->instance);
+    }
+    opened->memory = NULL;
+    opened->device = NULL;
+    opened->instance = NULL;
+}
+
+/* ---- Work ---- */
+
+hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, bool is_unknown)
+{
+    const uint32_t scalars[2] = {pattern, 0};
+    const hal_binding binding = {
+        .memory = opened->memory, .length = DIRECT_WORDS * 4, .access = HAL_ACCESS_WRITE};
+    const hal_command commands[2] = {
+        {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1}},
+        {.kind = 0x7fff, .flags = HAL_COMMAND_BARRIER, .grid = {1, 1, 1}}};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = is_unknown ? 2 : 1,
+                             .binding_count = 1,
+                             .scalar_bytes = sizeof scalars,
+                             .commands = commands,
+                             .bindings = &binding,
+                             .scalars = (const uint8_t *)scalars};
+    const uint64_t value = opened->submitted[queue] + 1;
+    const hal_status status = opened->table->submit(opened->queues[queue], &batch, NULL, 0, value);
+    opened->submitted[queue] += status == HAL_OK;
+    return status;
+}
+
+hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns)
+{
+    return opened->table->wait(opened->queues[queue], opened->submitted[queue], timeout_ns);
+}
+
+void direct_check_words(case_run *run, direct *opened, uint32_t pattern, const char *what)
+{
+    if (opened->coherence) {
+        case_ok(run,
+                opened->coherence->memory_invalidate(opened->device, opened->memory, 0,
+                                                     DIRECT_WORDS * 4),
+                "memory_invalidate");
+    }
+    for (uint32_t i = 0; i < DIRECT_WORDS; i++) {
+        case_check(run, opened->words[i] == pattern, "%s: word %u is 0x%x instead of 0x%x", what, i,
+                   opened->words[i], pattern);
+    }
+}
+
+void direct_forget(direct *opened)
+{
+    pthread_mutex_lock(&opened->lock);
+    opened->message[0] = 0;
+    pthread_mutex_unlock(&opened->lock);
+}
+
+bool direct_has_message(direct *opened, uint32_t queue)
+{
+    pthread_mutex_lock(&opened->lock);
+    const bool has = opened->message[0] != 0 || opened->failed[queue][0] != 0;
+    pthread_mutex_unlock(&opened->lock);
+    return has;
+}

@@ -1,0 +1,65 @@
+/* direct.h: the plugin under test without hal in between: an instance with a host of the case's own,
+ * which keeps what the plugin tells it, and can run out of memory. The file is that which hal has
+ * loaded. */
+#ifndef CONFORMANCE_HAL_DIRECT_H
+#define CONFORMANCE_HAL_DIRECT_H
+
+#include <hal/plugin.h>
+#include <pthread.h>
+
+#include "case/case.h"
+
+enum { DIRECT_QUEUES = 2, DIRECT_WORDS = 1024 };
+#define DIRECT_LIMIT_NS UINT64_C(20000000000) /* of waits that have to end */
+
+typedef struct direct {
+    hal_host host; /* the first member: what the plugin passes back */
+    const hal_plugin *table;
+    const hal_extension_coherence *coherence; /* null: memory is coherent */
+    const hal_extension_faults *faults;       /* null: not offered */
+    hal_plugin_instance *instance;
+    hal_plugin_device *device;
+    hal_plugin_queue *queues[DIRECT_QUEUES];
+    uint64_t submitted[DIRECT_QUEUES]; /* values */
+    hal_plugin_memory *memory;         /* DIRECT_WORDS words, mapped */
+    uint32_t *words;
+    pthread_mutex_t lock; /* of what follows */
+    char message[256];    /* of `fail`; empty: none since direct_forget */
+    char failed[DIRECT_QUEUES][256];
+    uint64_t reached[DIRECT_QUEUES]; /* as told by queue_reached */
+    uint64_t allocations, live;      /* calls of `allocate`; what was not released */
+    uint64_t fails_at;               /* number of the allocation that fails; 0: none */
+} direct;
+
+/* The file of the plugin under test. */
+const char *direct_path(case_run *run);
+
+/* A host without an instance, which stays as long as the process. */
+direct *direct_host(case_run *run);
+
+/* Opens an instance and the device under test. Returns what the plugin does. */
+hal_status direct_open(case_run *run, direct *opened);
+
+/* Makes the memory and the queues of an opened device. Returns what the plugin does; what was made
+ * before a failure remains. */
+hal_status direct_make(direct *opened);
+
+/* Destroys what is there, the instance too. */
+void direct_close(direct *opened);
+
+/* Submits a fill of all words, and after it a command of a kind that no version has. */
+hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, bool is_unknown);
+
+/* Waits for the last value of a queue. */
+hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns);
+
+/* Reports unless all words have the value. */
+void direct_check_words(case_run *run, direct *opened, uint32_t pattern, const char *what);
+
+/* Forgets the message of `fail`. */
+void direct_forget(direct *opened);
+
+/* Whether a failed call on a queue has a message: its own, or that of the queue. */
+bool direct_has_message(direct *opened, uint32_t queue);
+
+#endif
