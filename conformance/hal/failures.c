@@ -1,6 +1,6 @@
 /* failures.c: what a plugin does when its work fails, without hal in between: a batch with a command
- * that it does not know, a batch that fails because hal.faults says so, and host memory that is
- * refused in each of its calls. A failure has a message, a lost device stays lost, and what was
+ * that it does not know, a batch that fails because hal.faults says so, and memory of the host that
+ * is refused in each call. A failure has a message, a lost device stays lost, and what was
  * refused has not run. */
 #include "case/cases.h"
 #include "hal/direct.h"
