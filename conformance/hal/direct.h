@@ -1,5 +1,6 @@
-/* direct.h: the plugin under test without hal in between: an instance with a host of the case, which
- * keeps what the plugin tells it, and can run out of memory. The file is that which hal has loaded. */
+/* direct.h: the plugin under test without hal in between: an instance with a host of the case,
+ * which keeps what the plugin tells it, and can run out of memory. The file is the one that hal has
+ * loaded. */
 #ifndef CONFORMANCE_HAL_DIRECT_H
 #define CONFORMANCE_HAL_DIRECT_H
 

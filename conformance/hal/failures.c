@@ -1,5 +1,5 @@
-/* failures.c: what a plugin does when its work fails, without hal in between: a batch with a command
- * that it does not know, a batch that fails because hal.faults says so, and memory of the host that
+/* failures.c: what a plugin does when its work fails, without hal in between: a batch with an unknown
+ * command, a batch that fails because hal.faults says so, and memory of the host that
  * is refused in each call. A failure has a message, a lost device stays lost, and what was
  * refused has not run. */
 #include "case/cases.h"
