@@ -1,4 +1,4 @@
-/* failures.c: what a plugin does when its work fails, without hal in between: a batch with an unknown
+/* failures.c: a plugin whose work fails, without hal in between: a batch with an unknown
  * command, a batch that fails because hal.faults says so, and memory of the host that
  * is refused in each call. A failure has a message, a lost device stays lost, and what was
  * refused has not run. */
