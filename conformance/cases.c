@@ -15,6 +15,7 @@ static const struct {
     {"hal/limits", CASE_LEVEL_CORE, cases_hal_limits},
     {"hal/widths", CASE_LEVEL_CORE, cases_hal_widths},
     {"hal/coherence", CASE_LEVEL_CORE, cases_hal_coherence},
+    {"hal/external", CASE_LEVEL_CORE, cases_hal_external},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
     {"hal/arguments", CASE_LEVEL_CORE, cases_hal_arguments},
     {"hal/points", CASE_LEVEL_CORE, cases_hal_points},

@@ -43,6 +43,11 @@ static const word feature_words[] = {{HAL_FEATURE_ASYNC_COPY, "async_copy"},
                                      {HAL_FEATURE_INDIRECT, "indirect"},
                                      {HAL_FEATURE_FILL_PATTERNS, "fill_patterns"},
                                      {0, NULL}};
+static const word handle_words[] = {{HAL_HANDLE_BIT(HAL_HANDLE_HOST), "host"},
+                                    {HAL_HANDLE_BIT(HAL_HANDLE_NATIVE), "native"},
+                                    {HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD), "opaque_fd"},
+                                    {HAL_HANDLE_BIT(HAL_HANDLE_DMA_BUF), "dma_buf"},
+                                    {0, NULL}};
 
 typedef struct info_options {
     bool json;
@@ -124,6 +129,7 @@ typedef struct opened_device {
     hal_memory_statistics memory;
     char quirks[2048]; /* lines, see hal_device_get_quirks */
     char backend[256]; /* see hal_comm_get_backend */
+    hal_external_info external;
 } opened_device;
 
 static opened_device device_look(const hal_plugin_report *plugin, uint32_t index)
@@ -137,6 +143,7 @@ static opened_device device_look(const hal_plugin_report *plugin, uint32_t index
         seen.info = *hal_device_get_info(device);
         snprintf(seen.quirks, sizeof seen.quirks, "%s", hal_device_get_quirks(device));
         hal_comm_get_backend(device, sizeof seen.backend, seen.backend);
+        hal_device_get_external(device, &seen.external);
         seen.status = hal_device_get_memory(device, &seen.memory);
     }
     hal_device_release(device);
@@ -181,6 +188,8 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     json_words("matrix_types", info->matrix_types, type_words);
     json_words("exactness", info->exactness, exactness_words);
     json_words("features", info->features, feature_words);
+    json_words("imports", seen.external.import_kinds, handle_words);
+    json_words("exports", seen.external.export_kinds, handle_words);
     char quirk[512];
     const char *rest = seen.quirks, *comma = "";
     printf(",\n       \"driver_quirks\": [");
@@ -318,6 +327,8 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("matrix types", info->matrix_types, type_words);
     print_words("exactness", info->exactness, exactness_words);
     print_words("features", info->features, feature_words);
+    print_words("imports", seen.external.import_kinds, handle_words);
+    print_words("exports", seen.external.export_kinds, handle_words);
     printf("  %-20s %s\n", "collectives", seen.backend);
     char quirk[512];
     for (const char *rest = seen.quirks; line_next(&rest, quirk, sizeof quirk);) {

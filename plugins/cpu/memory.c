@@ -81,6 +81,10 @@ void cpu_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     if (!memory) {
         return;
     }
+    if (memory->is_imported) {
+        free(memory);
+        return;
+    }
     if (memory->is_mapped) {
         munmap(memory->address, memory->bytes);
     } else {
@@ -93,6 +97,41 @@ hal_status cpu_memory_map(hal_plugin_device *device, hal_plugin_memory *memory, 
 {
     (void)device;
     *pointer = memory->address;
+    return HAL_OK;
+}
+
+/* Kernels use any address that their elements may have. */
+hal_status cpu_external_info(hal_plugin_device *device, hal_external_info *info)
+{
+    (void)device;
+    info->import_kinds = HAL_HANDLE_BIT(HAL_HANDLE_HOST) | HAL_HANDLE_BIT(HAL_HANDLE_NATIVE);
+    info->export_kinds = info->import_kinds;
+    info->host_alignment = 1;
+    info->host_granularity = 1;
+    return HAL_OK;
+}
+
+hal_status cpu_memory_import(hal_plugin_device *device, const hal_memory_handle *handle,
+                             hal_plugin_memory **memory)
+{
+    (void)device;
+    hal_plugin_memory *made = calloc(1, sizeof(*made));
+    *memory = made;
+    if (!made) {
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu memory: no host memory for an import");
+    }
+    made->address = (uint8_t *)(uintptr_t)(handle->handle + handle->offset);
+    made->bytes = handle->bytes;
+    made->is_imported = true;
+    return HAL_OK;
+}
+
+hal_status cpu_memory_export(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
+                             hal_memory_handle *handle)
+{
+    (void)device;
+    (void)kind;
+    handle->handle = (uint64_t)(uintptr_t)memory->address;
     return HAL_OK;
 }
 

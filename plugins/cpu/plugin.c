@@ -28,6 +28,9 @@ static kit_plugin plugin = {
     .gemm = {.gemm = cpu_kernel_create_product},
     .host_copy = {.host_copy = cpu_host_copy},
     .faults = {.queue_fail_next = cpu_queue_fail_next},
+    .external = {.external_info = cpu_external_info,
+                 .memory_import = cpu_memory_import,
+                 .memory_export = cpu_memory_export},
 };
 
 const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,

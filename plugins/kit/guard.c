@@ -199,6 +199,16 @@ GUARD_LIGHT(coherence, memory_invalidate, hal_status, false,
             (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset,
              uint64_t bytes),
             (device, memory, offset, bytes))
+GUARD_LIGHT(external, external_info, hal_status, false,
+            (hal_plugin_device * device, hal_external_info *info), (device, info))
+GUARD_LIGHT(external, memory_import, hal_status, false,
+            (hal_plugin_device * device, const hal_memory_handle *handle,
+             hal_plugin_memory **memory),
+            (device, handle, memory))
+GUARD_LIGHT(external, memory_export, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_memory *memory, uint32_t kind,
+             hal_memory_handle *handle),
+            (device, memory, kind, handle))
 GUARD_LIGHT(peers, device_can_access_peer, uint32_t, false,
             (hal_plugin_device * device, hal_plugin_device *other), (device, other))
 GUARD_LIGHT(collectives, comm_poll, hal_status, false, (hal_plugin_comm * comm), (comm))
@@ -331,6 +341,9 @@ static void guarded_device_close(hal_plugin_device *device)
     X(gemm, gemm)                    \
     X(gemm, gemm_estimate)           \
     X(peers, device_can_access_peer) \
+    X(external, external_info)       \
+    X(external, memory_import)       \
+    X(external, memory_export)       \
     X(collectives, comm_backend)     \
     X(collectives, comm_id)          \
     X(collectives, comm_create)      \

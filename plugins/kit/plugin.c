@@ -96,6 +96,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(peers, device_can_access_peer)
     COMPLETE(host_copy, host_copy)
     COMPLETE(faults, queue_fail_next)
+    COMPLETE(external, external_info)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE
     kit_guard_plugin(plugin);

@@ -4,7 +4,8 @@
  * The mutants without a fault pass all cases.
  *
  * One table for each subject: batch.c, order.c, memory.c, mapping.c, kernel.c,
- * arithmetic.c, values.c, control.c, gemm.c, threaded.c, process.c, kinds.c, failures.c. */
+ * arithmetic.c, values.c, control.c, gemm.c, threaded.c, process.c, kinds.c, failures.c,
+ * external.c. */
 #ifndef TESTS_MUTANTS_MUTANT_H
 #define TESTS_MUTANTS_MUTANT_H
 
@@ -35,6 +36,7 @@ void mutant_await_change(const _Atomic uint64_t *place, uint64_t own);
 
 extern const mutant mutants_batch[], mutants_order[], mutants_memory[], mutants_kernel[],
     mutants_arithmetic[], mutants_gemm[], mutants_threaded[], mutants_values[], mutants_control[],
-    mutants_process[], mutants_mapping[], mutants_kinds[], mutants_failures[];
+    mutants_process[], mutants_mapping[], mutants_kinds[], mutants_failures[],
+    mutants_external[];
 
 #endif

@@ -27,6 +27,7 @@ struct hal_plugin_memory {
     uint32_t device;
     uint32_t kind;
     uint8_t *data;
+    int is_imported;
     int pending; /* commands of batches that have not run */
 };
 
@@ -217,8 +218,33 @@ static void memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     pthread_mutex_unlock(&lock);
     atomic_fetch_sub(&state.memory_bytes, memory->bytes);
     atomic_fetch_sub(&state.live_memories, 1);
-    state.host->release(state.host, memory->data);
+    if (!memory->is_imported) {
+        state.host->release(state.host, memory->data);
+    }
     free(memory);
+}
+
+static hal_status external_info(hal_plugin_device *device, hal_external_info *info)
+{
+    (void)device;
+    info->import_kinds = HAL_HANDLE_BIT(HAL_HANDLE_HOST);
+    return HAL_OK;
+}
+
+static hal_status memory_import(hal_plugin_device *device, const hal_memory_handle *handle,
+                                hal_plugin_memory **memory)
+{
+    const hal_status status = call(MOCK_ALLOCATE);
+    if (status == HAL_OK) {
+        hal_plugin_memory *made = calloc(1, sizeof *made);
+        made->device = device->index;
+        made->kind = HAL_MEMORY_SHARED;
+        made->data = (uint8_t *)(uintptr_t)handle->handle + handle->offset;
+        made->is_imported = 1;
+        atomic_fetch_add(&state.live_memories, 1);
+        *memory = made;
+    }
+    return answer(status);
 }
 
 static hal_status memory_map(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer)
@@ -601,13 +627,15 @@ static const void *query_extension(hal_plugin_instance *instance, const char *na
     static const hal_extension_gemm products = {EXTENSION(gemm), .gemm = gemm};
     static const hal_extension_peers peers = {EXTENSION(peers),
                                               .device_can_access_peer = device_can_access_peer};
+    static const hal_extension_external external = {
+        EXTENSION(external), .external_info = external_info, .memory_import = memory_import};
     static const struct {
         const char *name;
         const void *table;
     } all[] = {
         {HAL_EXTENSION_MEMORY_INFO, &memory}, {HAL_EXTENSION_TIMING, &timing},
         {HAL_EXTENSION_NATIVE, &native},      {HAL_EXTENSION_GEMM, &products},
-        {HAL_EXTENSION_PEERS, &peers},
+        {HAL_EXTENSION_PEERS, &peers},        {HAL_EXTENSION_EXTERNAL, &external},
     };
     (void)instance;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && major == 1; i++) {

@@ -79,7 +79,8 @@ set(wrapped)
 
 # hal_without_ENTRY.so for each optional entry of the table: the cpu plugin, or one that has it.
 set(optional_entries version build_id memory_info queue_elapsed gemm formats kernel_create_native
-                     device_can_access_peer host_copy queue_fail_next query_extension)
+                     device_can_access_peer host_copy queue_fail_next memory_import
+                     query_extension)
 foreach(entry IN LISTS optional_entries)
     set(wrapped)
     if(entry MATCHES "formats|native")

@@ -33,7 +33,8 @@ HAL_API hal_buffer *hal_buffer_retain(hal_buffer *buffer);
 HAL_API void hal_buffer_release(hal_buffer *buffer);
 
 /* Whether there are other references than the caller's: 0 says that nobody else can read or write
- * the buffer, except work that is recorded already.
+ * the buffer, except work that is recorded already. Buffers of hal_buffer_import and
+ * hal_buffer_export are always shared.
  * Threads: any; another holder may add or release a reference meanwhile. Errors: none; null gives
  * 0. */
 HAL_API int hal_buffer_is_shared(const hal_buffer *buffer);

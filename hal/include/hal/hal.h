@@ -13,6 +13,7 @@
 
 #include <hal/buffer.h>
 #include <hal/device.h>
+#include <hal/external.h>
 #include <hal/graph.h>
 #include <hal/comm.h>
 #include <hal/ir.h>

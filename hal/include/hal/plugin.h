@@ -90,7 +90,8 @@ extern "C" {
  *  ----------------------------------------------------+-----------------------------------------
  *  hal_plugin_create, query_extension, enumerate       | one thread at a time for an instance
  *  instance_destroy, device_open, device_close         | one thread at a time for an instance
- *  memory_*, kernel_*, gemm, gemm_estimate, host_copy  | any
+ *  memory_*, external_info                             | any
+ *  kernel_*, gemm, gemm_estimate, host_copy            | any
  *  queue_create, device_can_access_peer                | any
  *  comm_backend, _id, _create, _poll, _abort           | any
  *  queue_destroy, comm_destroy                         | any, but one for an object
@@ -153,7 +154,7 @@ extern "C" {
  * docs/plugin-abi.md has the rules and the log of what each minor appended. HAL_IR_VERSION counts
  * the opcodes and types of the IR apart. */
 #define HAL_PLUGIN_ABI_MAJOR 1u
-#define HAL_PLUGIN_ABI_MINOR 0u
+#define HAL_PLUGIN_ABI_MINOR 1u
 #define HAL_PLUGIN_ABI ((HAL_PLUGIN_ABI_MAJOR << 16) | HAL_PLUGIN_ABI_MINOR)
 
 /* Objects of the plugin, opaque to hal. */
@@ -501,6 +502,36 @@ typedef struct hal_extension_faults {
      * returned OK where batches run later, else inside the call, with DEVICE_LOST. */
     void (*queue_fail_next)(hal_plugin_queue *queue);
 } hal_extension_faults;
+
+/* Memory that others own. */
+#define HAL_EXTENSION_EXTERNAL "hal.external_memory"
+typedef struct hal_extension_external {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Describes what the device imports and exports.
+     *   info  zeros; `size` is that of hal's record */
+    hal_status (*external_info)(hal_plugin_device *device, hal_external_info *info);
+
+    /* Makes memory of a range that others own, without a copy: a batch reads what its owner wrote
+     * before the batch was submitted, and the owner sees what the batch wrote after it has ended.
+     *   handle  of one of import_kinds; HOST: address and size are multiples of host_alignment and
+     *           host_granularity. Binding offsets count from its `offset` on.
+     * Bytes outside of the range are neither read nor written, and with HAL_ACCESS_READ none is
+     * written. What the handle names stays until memory_free, which leaves it as it is; only a
+     * descriptor belongs to the plugin once the call has succeeded.
+     * Errors: UNSUPPORTED with the reason where the driver refuses this range, OUT_OF_MEMORY. */
+    hal_status (*memory_import)(hal_plugin_device *device, const hal_memory_handle *handle,
+                                hal_plugin_memory **memory);
+
+    /* (may be null) Returns a handle of memory of memory_allocate or memory_import.
+     *   kind    one of export_kinds
+     *   handle  zeros; `size` is that of hal's record. A native handle is valid until memory_free;
+     *           a descriptor is a new one, which belongs to the program.
+     * Errors: UNSUPPORTED with the reason. */
+    hal_status (*memory_export)(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
+                                hal_memory_handle *handle);
+} hal_extension_external;
 
 /* A backend for collectives. */
 #define HAL_EXTENSION_COLLECTIVES "hal.collectives"

@@ -1,5 +1,5 @@
-/* Types that programs and plugins share: the record of a device, kinds of memory, levels of the
- * log, the description of a matrix product, and kinds of collectives.
+/* Types that programs and plugins share: the record of a device, kinds of memory, handles of memory
+ * of others, levels of the log, the description of a matrix product, and kinds of collectives.
  *
  * device.h and plugin.h include it; it stands alone with status.h and ir.h. Structures cross the
  * plugin interface: their fields have fixed width, they begin with their size, and fields are only
@@ -106,6 +106,41 @@ typedef enum hal_log_level {
     HAL_LOG_INFO = 3,
     HAL_LOG_DEBUG = 4
 } hal_log_level;
+
+/* ---- Memory of others, see hal/external.h ---- */
+
+typedef enum hal_handle_kind { /* hal_memory_handle.kind */
+    HAL_HANDLE_HOST = 0,       /* the address of memory of the process */
+    HAL_HANDLE_NATIVE = 1,     /* the backend's own handle: cpu: an address; cuda: CUdeviceptr;
+                                * opencl: cl_mem; vulkan: VkBuffer; metal: id<MTLBuffer> */
+    HAL_HANDLE_OPAQUE_FD = 2,  /* a descriptor that the same driver made */
+    HAL_HANDLE_DMA_BUF = 3,    /* a descriptor of Linux's dma-buf */
+    HAL_HANDLE_KIND_COUNT = 4
+} hal_handle_kind;
+
+#define HAL_HANDLE_BIT(kind) (UINT32_C(1) << (kind))
+
+/* A range of memory by a handle. */
+typedef struct hal_memory_handle {
+    uint32_t size;     /* sizeof(hal_memory_handle) */
+    uint32_t kind;     /* hal_handle_kind */
+    uint64_t handle;   /* address, native handle or descriptor */
+    uint64_t memory;   /* NATIVE of vulkan: the VkDeviceMemory of the VkBuffer; else 0 */
+    uint64_t offset;   /* bytes from the beginning of what the handle names to the range */
+    uint64_t bytes;    /* of the range */
+    uint32_t access;   /* HAL_ACCESS_READ: never written by hal; or HAL_ACCESS_READ_WRITE */
+    uint32_t reserved; /* 0 */
+} hal_memory_handle;
+
+/* What a device imports and exports. */
+typedef struct hal_external_info {
+    uint32_t size;             /* sizeof(hal_external_info) */
+    uint32_t import_kinds;     /* HAL_HANDLE_BIT of kinds that are imported without a copy */
+    uint32_t export_kinds;     /* HAL_HANDLE_BIT of kinds that are exported */
+    uint32_t host_alignment;   /* of HOST: the address is a multiple, a power of two of bytes */
+    uint32_t host_granularity; /* of HOST: the size is a multiple, a power of two of bytes */
+    uint32_t reserved;         /* 0 */
+} hal_external_info;
 
 /* ---- Matrix products of a plugin: hal_kernel_create_gemm ---- */
 

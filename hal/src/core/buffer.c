@@ -2,6 +2,7 @@
 #include "buffer.h"
 
 #include "hooks.h"
+#include "imported.h"
 
 #include "base/status.h"
 
@@ -26,6 +27,24 @@ static hal_status memory_replace(hal_buffer *buffer, hal_memory *memory)
     return status;
 }
 
+/* Returns the buffer's memory, idle but for the buffer's own work, with the lock of its uses held:
+ * the memory is not replaced any more. */
+static hal_status memory_pin(hal_buffer *buffer, hal_memory **memory)
+{
+    hal_status status = HAL_OK;
+    *memory = atomic_load(&buffer->memory);
+    pthread_mutex_lock(&(*memory)->uses.lock);
+    if ((*memory)->reused && hal_fence_set_pending(&(*memory)->uses, true) > 0) {
+        status = memory_replace(buffer, *memory); /* unlocks */
+        *memory = atomic_load(&buffer->memory);
+        pthread_mutex_lock(&(*memory)->uses.lock);
+    }
+    if (status == HAL_OK) {
+        (*memory)->reused = false;
+    }
+    return status;
+}
+
 /* Makes the batch wait for the work of earlier owners. The caller holds the lock of the uses.
  * Errors: INVALID_STATE, without a message, if some of that work was not submitted yet. */
 static hal_status memory_wait_for_uses(hal_memory *memory, hal_recorder *recorder)
@@ -43,6 +62,19 @@ static hal_status memory_wait_for_uses(hal_memory *memory, hal_recorder *recorde
     }
     uses->count = 0;
     return HAL_OK;
+}
+
+/* The device is kept open by the block. */
+void hal_buffer_init(hal_buffer *buffer, hal_device *device, hal_memory *memory, uint64_t bytes)
+{
+    atomic_init(&buffer->references, 1);
+    atomic_init(&buffer->memory, memory);
+    atomic_init(&buffer->mapped, 0);
+    atomic_init(&buffer->is_external, false);
+    buffer->kind = memory->kind;
+    buffer->device = device;
+    buffer->bytes = bytes;
+    buffer->label[0] = 0;
 }
 
 hal_status hal_buffer_create(hal_device *device, hal_memory_kind kind, uint64_t bytes,
@@ -74,13 +106,7 @@ hal_status hal_buffer_create(hal_device *device, hal_memory_kind kind, uint64_t 
         hal_pool_give(device->pool, memory);
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_buffer_create: no host memory");
     }
-    atomic_init(&made->references, 1);
-    atomic_init(&made->memory, memory);
-    atomic_init(&made->mapped, 0);
-    made->kind = kind;
-    made->device = device; /* kept open by its block */
-    made->bytes = bytes;
-    made->label[0] = 0;
+    hal_buffer_init(made, device, memory, bytes);
     hal_hook_created(HAL_OBJECT_BUFFER, made, device, "", bytes);
     *buffer = made;
     return HAL_OK;
@@ -124,12 +150,16 @@ void hal_buffer_unref(hal_buffer *buffer)
         hal_memory *memory = atomic_load(&buffer->memory);
         if (hal_hooks_on(HAL_HOOK_CALLS)) {
             hal_hook_retire(HAL_OBJECT_BUFFER, buffer, sizeof *buffer, free);
-        } else if (memory->description) { /* memory_replace was called */
+        } else if (memory->description || memory->is_imported) { /* memory_replace was called */
             free(buffer);
         } else {
             memory->description = buffer;
         }
-        hal_pool_give(pool, memory);
+        if (memory->is_imported) {
+            hal_imported_end(memory);
+        } else {
+            hal_pool_give(pool, memory);
+        }
     }
 }
 
@@ -137,7 +167,8 @@ int hal_buffer_is_shared(const hal_buffer *buffer)
 {
     const hal_status status = hal_hook_use(HAL_OBJECT_BUFFER, buffer, "hal_buffer_is_shared");
     return buffer && status == HAL_OK &&
-           atomic_load_explicit(&buffer->references, memory_order_acquire) > 1;
+           (atomic_load_explicit(&buffer->references, memory_order_acquire) > 1 ||
+            atomic_load_explicit(&buffer->is_external, memory_order_relaxed));
 }
 
 uint64_t hal_buffer_get_bytes(const hal_buffer *buffer)
@@ -191,16 +222,9 @@ hal_status hal_buffer_map_begin(hal_buffer *buffer, void **pointer)
                         "which is mapped already",
                         buffer->label);
     }
-    hal_status status = HAL_OK;
-    hal_memory *memory = atomic_load(&buffer->memory);
-    pthread_mutex_lock(&memory->uses.lock);
-    if (memory->reused && hal_fence_set_pending(&memory->uses, true) > 0) {
-        status = memory_replace(buffer, memory); /* unlocks */
-        memory = atomic_load(&buffer->memory);
-        pthread_mutex_lock(&memory->uses.lock);
-    }
+    hal_memory *memory = NULL;
+    hal_status status = memory_pin(buffer, &memory); /* locks */
     if (status == HAL_OK) {
-        memory->reused = false;
         status = hal_memory_map(device, memory, pointer);
     }
     if (status == HAL_OK) { /* the device writes to upload memory too: copies and fills */
@@ -261,6 +285,21 @@ hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)
         hal_recorder_count_memory(recorder, memory->bytes);
     }
     return status;
+}
+
+hal_status hal_buffer_pin(hal_buffer *buffer, hal_memory **memory)
+{
+    const hal_status status = memory_pin(buffer, memory);
+    pthread_mutex_unlock(&(*memory)->uses.lock);
+    return status;
+}
+
+hal_status hal_buffer_refuse_write(const hal_buffer *buffer)
+{
+    return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                    "buffer \"%s\": expected one that may be written, got memory that was imported "
+                    "with HAL_ACCESS_READ",
+                    buffer->label);
 }
 
 void *hal_buffer_idle_pointer(hal_buffer *buffer)

@@ -18,8 +18,12 @@ struct hal_buffer {
     _Atomic(hal_memory *) memory; /* may be replaced before the first use */
     uint64_t bytes;
     _Atomic int mapped;
+    _Atomic bool is_external; /* others may access the memory: imported or exported */
     char label[HAL_LABEL_BYTES];
 };
+
+/* Fills in the description of a new buffer, whose reference is the caller's. */
+void hal_buffer_init(hal_buffer *buffer, hal_device *device, hal_memory *memory, uint64_t bytes);
 
 /* Internal references: hal_buffer_retain and hal_buffer_release without the hooks, which count the
  * program's references. Threads: any. */
@@ -42,6 +46,13 @@ static inline hal_status hal_buffer_use(hal_buffer *buffer, hal_recorder *record
     *memory = atomic_load_explicit(&buffer->memory, memory_order_acquire);
     return status;
 }
+
+/* Returns the buffer's memory, which stays the same from now on and which no work of earlier owners
+ * uses. Threads: any. Errors: those of an allocation. */
+hal_status hal_buffer_pin(hal_buffer *buffer, hal_memory **memory);
+
+/* Fails for a command or call that would write imported memory that is read only. */
+hal_status hal_buffer_refuse_write(const hal_buffer *buffer);
 
 /* The host view if the host may touch the buffer now: its kind is mapped, and no recorded or
  * submitted work uses it. Else null, without a message. */

@@ -2,6 +2,7 @@
 #include "flush.h"
 #include "deferred.h"
 #include "hooks.h"
+#include "progress.h"
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -73,6 +74,7 @@ static hal_status point_wait(hal_point point, uint64_t timeout_ns)
     while (status == HAL_OK) {
         hal_deferred_advance();
         if (atomic_load(&timeline->reached) >= point.value) {
+            hal_progress_poll_all(true); /* imported memory that is released now */
             return HAL_OK;
         }
         /* The batch of a lost device may have been dropped: nothing will reach the point. */

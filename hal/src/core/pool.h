@@ -18,6 +18,8 @@ typedef struct hal_memory {
     uint64_t bytes; /* size of the block; at least the requested size */
     hal_memory_kind kind;
     bool is_kept;  /* see hal_pool_keep; guarded by the pool's lock */
+    bool is_imported;  /* see imported.h; never in the pool */
+    bool is_read_only; /* imported with HAL_ACCESS_READ */
     bool reused;   /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
     void *pointer; /* host view, null until mapped; guarded by the lock of `uses` */
     _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */

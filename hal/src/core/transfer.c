@@ -272,6 +272,9 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     if (!data) {
         return hal_null_argument("hal_queue_write", "data");
     }
+    if (atomic_load(&buffer->memory)->is_read_only) {
+        return hal_buffer_refuse_write(buffer);
+    }
     /* A write after waits is recorded: otherwise the next point would not come after them. */
     const hal_recording *recording = queue->recorder.recording;
     const bool may_be_direct =

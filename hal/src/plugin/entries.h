@@ -31,6 +31,7 @@
     X(peers, HAL_EXTENSION_PEERS)             \
     X(host_copy, HAL_EXTENSION_HOST_COPY)     \
     X(faults, HAL_EXTENSION_FAULTS)           \
+    X(external, HAL_EXTENSION_EXTERNAL)       \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* X(extension, entry) */
@@ -46,6 +47,9 @@
     X(peers, device_can_access_peer) \
     X(host_copy, host_copy)          \
     X(faults, queue_fail_next)       \
+    X(external, external_info)       \
+    X(external, memory_import)       \
+    X(external, memory_export)       \
     X(collectives, comm_backend)     \
     X(collectives, comm_id)          \
     X(collectives, comm_create)      \

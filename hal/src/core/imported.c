@@ -1,0 +1,97 @@
+/* Imported blocks, see imported.h. */
+#include "imported.h"
+
+#include "hooks.h"
+#include "progress.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+
+typedef struct imported {
+    hal_memory memory; /* the first member */
+    hal_progress progress;
+    hal_device *device; /* with a reference */
+    hal_release_callback release;
+    void *user;
+} imported;
+
+static imported *imported_of(hal_progress *progress)
+{
+    return (imported *)((char *)progress - offsetof(imported, progress));
+}
+
+/* A forked child does not ask for the parent's work. */
+static bool imported_is_idle(hal_progress *progress)
+{
+    imported *block = imported_of(progress);
+    if (hal_device_is_after_fork(block->device)) {
+        return false;
+    }
+    pthread_mutex_lock(&block->memory.uses.lock);
+    const bool is_idle = hal_fence_set_pending(&block->memory.uses, true) == 0;
+    pthread_mutex_unlock(&block->memory.uses.lock);
+    return is_idle;
+}
+
+static void imported_free(hal_progress *progress)
+{
+    imported *block = imported_of(progress);
+    hal_device *device = block->device;
+    hal_event event = {.kind = HAL_EVENT_FREE,
+                       .device = device,
+                       .memory = block->memory.handle,
+                       .bytes = block->memory.bytes};
+    hal_event_begin(&event);
+    device->plugin->memory_free(device->handle, block->memory.handle);
+    hal_event_end(&event, HAL_OK);
+    if (block->release) {
+        block->release(block->user);
+    }
+    hal_fence_set_destroy(&block->memory.uses);
+    free(block);
+    hal_device_unref(device);
+}
+
+hal_status hal_imported_create(hal_device *device, const hal_memory_handle *handle,
+                               hal_release_callback release, void *user, hal_memory **memory)
+{
+    imported *block = calloc(1, sizeof *block);
+    if (!block) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_buffer_import: no host memory");
+    }
+    hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = handle->bytes};
+    hal_status status = hal_event_begin(&event);
+    if (status == HAL_OK) {
+        status = device->plugin->memory_import(device->handle, handle, &block->memory.handle);
+        status = hal_host_made(status, block->memory.handle);
+    }
+    event.memory = block->memory.handle;
+    hal_event_end(&event, status);
+    if (status != HAL_OK) {
+        free(block);
+        return hal_device_failed(device, status, "hal_buffer_import");
+    }
+    hal_fence_set_init(&block->memory.uses);
+    block->memory.bytes = handle->bytes;
+    block->memory.kind = handle->kind == HAL_HANDLE_HOST ? HAL_MEMORY_SHARED : HAL_MEMORY_DEVICE;
+    block->memory.is_imported = true;
+    block->memory.is_read_only = handle->access == HAL_ACCESS_READ;
+    block->progress.poll = imported_is_idle;
+    block->progress.end = imported_free;
+    block->device = hal_device_ref(device);
+    block->release = release;
+    block->user = user;
+    *memory = &block->memory;
+    return HAL_OK;
+}
+
+void hal_imported_end(hal_memory *memory)
+{
+    hal_progress *progress = &((imported *)memory)->progress;
+    if (imported_is_idle(progress)) {
+        imported_free(progress);
+    } else {
+        hal_progress_add(progress);
+    }
+}

@@ -1,0 +1,19 @@
+/* Blocks of memory that others own, see hal/external.h. A buffer owns such a block; it never comes
+ * to the pool. */
+#ifndef HAL_SRC_CORE_IMPORTED_H
+#define HAL_SRC_CORE_IMPORTED_H
+
+#include "pool.h"
+
+#include <hal/external.h>
+
+/* Returns a block of a checked handle, which keeps the device open until it ends.
+ * Errors: OUT_OF_MEMORY, those of the plugin. */
+hal_status hal_imported_create(hal_device *device, const hal_memory_handle *handle,
+                               hal_release_callback release, void *user, hal_memory **memory);
+
+/* Ends a block whose owner was released: frees the plugin's memory and tells its owner, at once or
+ * when the last use is reached. Threads: any. */
+void hal_imported_end(hal_memory *memory);
+
+#endif

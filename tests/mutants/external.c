@@ -1,0 +1,140 @@
+/* Faults of memory that others own. */
+#include "mutant.h"
+
+#include <string.h>
+
+/* A copy in place of the memory itself. */
+static hal_status import_copy(hal_plugin_device *device, const hal_memory_handle *handle,
+                              hal_plugin_memory **memory)
+{
+    void *pointer = NULL;
+    hal_status status =
+        wrap_inside()->memory_allocate(device, HAL_MEMORY_SHARED, handle->bytes, memory);
+    if (status == HAL_OK) {
+        status = wrap_inside()->memory_map(device, *memory, &pointer);
+    }
+    if (status == HAL_OK) {
+        memcpy(pointer, (const uint8_t *)(uintptr_t)handle->handle + handle->offset,
+               handle->bytes);
+    }
+    return status;
+}
+
+static void import_copies(wrap_table *table)
+{
+    table->memory_import = import_copy;
+}
+
+static hal_status import_from_start(hal_plugin_device *device, const hal_memory_handle *handle,
+                                    hal_plugin_memory **memory)
+{
+    hal_memory_handle moved = *handle;
+    moved.offset = 0;
+    return wrap_inside()->memory_import(device, &moved, memory);
+}
+
+static void import_offset(wrap_table *table)
+{
+    table->memory_import = import_from_start;
+}
+
+static uint8_t *address_of(const hal_memory_handle *handle)
+{
+    return (uint8_t *)(uintptr_t)(handle->handle + handle->offset);
+}
+
+static hal_status import_touched(hal_plugin_device *device, const hal_memory_handle *handle,
+                                 hal_plugin_memory **memory)
+{
+    volatile uint8_t *first = address_of(handle);
+    *first = *first;
+    return wrap_inside()->memory_import(device, handle, memory);
+}
+
+/* Memory that may only be read is written, with what it has. */
+static void import_touches(wrap_table *table)
+{
+    table->memory_import = import_touched;
+}
+
+static hal_status import_spilled(hal_plugin_device *device, const hal_memory_handle *handle,
+                                 hal_plugin_memory **memory)
+{
+    if (handle->kind == HAL_HANDLE_HOST && handle->access == HAL_ACCESS_READ_WRITE &&
+        handle->offset > 0) {
+        address_of(handle)[-1] = 0;
+    }
+    return wrap_inside()->memory_import(device, handle, memory);
+}
+
+static void import_spills(wrap_table *table)
+{
+    table->memory_import = import_spilled;
+}
+
+static hal_status import_noted(hal_plugin_device *device, const hal_memory_handle *handle,
+                               hal_plugin_memory **memory)
+{
+    const hal_status status = wrap_inside()->memory_import(device, handle, memory);
+    uint8_t **kept = status == HAL_OK && handle->access == HAL_ACCESS_READ_WRITE
+                         ? wrap_keep(*memory, sizeof *kept)
+                         : NULL;
+    if (kept) {
+        *kept = address_of(handle);
+    }
+    return status;
+}
+
+static void free_and_clear(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    uint8_t **kept = wrap_find(memory);
+    if (kept) {
+        memset(*kept, 0, 8);
+        wrap_drop(memory);
+    }
+    wrap_inside()->memory_free(device, memory);
+}
+
+/* Imported memory is cleared when it is freed. */
+static void import_clears(wrap_table *table)
+{
+    table->memory_import = import_noted;
+    table->memory_free = free_and_clear;
+}
+
+static hal_status import_aligned_only(hal_plugin_device *device, const hal_memory_handle *handle,
+                                      hal_plugin_memory **memory)
+{
+    if ((uintptr_t)address_of(handle) % 64 != 0) {
+        return wrap_fail(HAL_ERROR_UNSUPPORTED, "mutant: the address is not aligned");
+    }
+    return wrap_inside()->memory_import(device, handle, memory);
+}
+
+/* Addresses that external_info allows are refused. */
+static void import_aligned(wrap_table *table)
+{
+    table->memory_import = import_aligned_only;
+}
+
+static hal_status export_moved(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
+                               hal_memory_handle *handle)
+{
+    const hal_status status = wrap_inside()->memory_export(device, memory, kind, handle);
+    handle->offset += 64;
+    return status;
+}
+
+static void export_offset(wrap_table *table)
+{
+    table->memory_export = export_moved;
+}
+
+const mutant mutants_external[] = {{.name = "import_copies", .table = import_copies},
+                                   {.name = "import_offset", .table = import_offset},
+                                   {.name = "import_touches", .table = import_touches},
+                                   {.name = "import_spills", .table = import_spills},
+                                   {.name = "import_clears", .table = import_clears},
+                                   {.name = "import_aligned", .table = import_aligned},
+                                   {.name = "export_offset", .table = export_offset},
+                                   {.name = NULL}};
