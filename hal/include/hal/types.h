@@ -111,8 +111,8 @@ typedef enum hal_log_level {
 
 typedef enum hal_handle_kind { /* hal_memory_handle.kind */
     HAL_HANDLE_HOST = 0,       /* the address of memory of the process */
-    HAL_HANDLE_NATIVE = 1,     /* the backend's own handle: cpu: an address; cuda: CUdeviceptr;
-                                * opencl: cl_mem; vulkan: VkBuffer; metal: id<MTLBuffer> */
+    HAL_HANDLE_NATIVE = 1,     /* the driver's own: an address of the host, CUdeviceptr, cl_mem,
+                                * VkBuffer or id<MTLBuffer> */
     HAL_HANDLE_OPAQUE_FD = 2,  /* a descriptor that the same driver made */
     HAL_HANDLE_DMA_BUF = 3,    /* a descriptor of Linux's dma-buf */
     HAL_HANDLE_KIND_COUNT = 4
@@ -125,7 +125,7 @@ typedef struct hal_memory_handle {
     uint32_t size;     /* sizeof(hal_memory_handle) */
     uint32_t kind;     /* hal_handle_kind */
     uint64_t handle;   /* address, native handle or descriptor */
-    uint64_t memory;   /* NATIVE of vulkan: the VkDeviceMemory of the VkBuffer; else 0 */
+    uint64_t memory;   /* NATIVE: the VkDeviceMemory of a VkBuffer; else 0 */
     uint64_t offset;   /* bytes from the beginning of what the handle names to the range */
     uint64_t bytes;    /* of the range */
     uint32_t access;   /* HAL_ACCESS_READ: never written by hal; or HAL_ACCESS_READ_WRITE */
