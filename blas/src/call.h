@@ -1,0 +1,49 @@
+/* A call of a routine of level 3, the same for every interface: column-major, with 64-bit lengths. */
+#ifndef BLAS_SRC_CALL_H
+#define BLAS_SRC_CALL_H
+
+#include "routine.h"
+
+#include <stdbool.h>
+
+/* Letters are capitals; fields that a routine does not have are 0. TRMM and TRSM have their B in
+ * c, and its leading dimension in ldc. */
+typedef struct blas_call {
+    blas_routine routine;
+    bool is_64;        /* the interface's integers have 64 bits */
+    bool is_cblas;
+    bool is_row_major; /* it was; the fields are those of the column-major call */
+    const void *caller; /* an address in the code that called the entry point */
+    char side, uplo, transa, transb, diag;
+    int64_t m, n, k; /* without m: it is n */
+    const void *alpha, *beta; /* of the routine's type, or real for Hermitian updates */
+    double scalar[2];         /* storage for an alpha that an entry point changed */
+    const void *a, *b;
+    void *c;
+    int64_t lda, ldb, ldc;
+} blas_call;
+
+typedef struct blas_number {
+    double re, im;
+} blas_number;
+
+blas_kind blas_call_kind(const blas_call *call);
+blas_type blas_call_type(const blas_call *call);
+
+/* The values of alpha and beta; a beta that the routine lacks is 0. */
+blas_number blas_call_alpha(const blas_call *call);
+blas_number blas_call_beta(const blas_call *call);
+
+/* The position of the first invalid argument in the Fortran interface, from 1; 0: all are valid. */
+int blas_call_check(const blas_call *call);
+
+/* Whether nothing is to be done: a result without elements, or one that stays as it is. */
+bool blas_call_is_empty(const blas_call *call);
+
+/* Whether no product is to be computed: C = beta C, or 0. */
+bool blas_call_is_scaling(const blas_call *call);
+
+/* Real multiplications and additions that the routine takes by its definition. */
+double blas_call_operations(const blas_call *call);
+
+#endif

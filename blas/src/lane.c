@@ -1,0 +1,99 @@
+/* The device and its queues over threads and forks, see lane.h. */
+#include "lane.h"
+
+#include "host.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static hal_device *device;
+static bool is_opened; /* or it was tried */
+static hal_status open_status;
+static blas_lane *free_lanes;
+
+/* The parent's device is of no use to a child, whose copy of the lock may be held. */
+static void reset_in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    device = NULL;
+    is_opened = false;
+    free_lanes = NULL;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, reset_in_child);
+}
+
+/* Under the lock. */
+static hal_status device_open(void)
+{
+    if (!is_opened) {
+        is_opened = true;
+        open_status = hal_device_open(NULL, &device);
+        if (open_status != HAL_OK && !*blas_host_path()) {
+            open_status = hal_device_open("cpu", &device);
+        }
+    }
+    return open_status;
+}
+
+hal_device *blas_lane_device(void)
+{
+    pthread_mutex_lock(&lock);
+    hal_device *found = device_open() == HAL_OK ? device : NULL;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void lane_destroy(blas_lane *lane)
+{
+    ops_context_destroy(lane->context);
+    hal_queue_destroy(lane->queue);
+    free(lane);
+}
+
+static hal_status lane_create(hal_device *on, blas_lane **lane)
+{
+    blas_lane *made = calloc(1, sizeof *made);
+    if (!made) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    hal_status status = hal_queue_create(on, &made->queue);
+    if (status == HAL_OK) {
+        status = ops_context_create(made->queue, &made->context);
+    }
+    if (status != HAL_OK) {
+        lane_destroy(made);
+        return status;
+    }
+    *lane = made;
+    return HAL_OK;
+}
+
+hal_status blas_lane_acquire(blas_lane **lane)
+{
+    pthread_mutex_lock(&lock);
+    const hal_status status = device_open();
+    hal_device *on = device;
+    *lane = free_lanes;
+    if (*lane) {
+        free_lanes = (*lane)->next;
+    }
+    pthread_mutex_unlock(&lock);
+    HAL_TRY(status);
+    return *lane ? HAL_OK : lane_create(on, lane);
+}
+
+void blas_lane_release(blas_lane *lane, bool has_failed)
+{
+    if (has_failed) {
+        lane_destroy(lane);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    lane->next = free_lanes;
+    free_lanes = lane;
+    pthread_mutex_unlock(&lock);
+}

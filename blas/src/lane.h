@@ -1,0 +1,27 @@
+/* Lanes: queues of the device, each used by one call at a time. */
+#ifndef BLAS_SRC_LANE_H
+#define BLAS_SRC_LANE_H
+
+#include <ops/ops.h>
+#include <stdbool.h>
+
+typedef struct blas_lane {
+    hal_queue *queue;
+    ops_context *context;
+    struct blas_lane *next; /* of the free ones */
+} blas_lane;
+
+/* Takes a lane of the device that HAL_BACKEND selects, which the first call opens; the cpu plugin
+ * where that device cannot be opened and there is no host's BLAS. Lanes are kept until the process
+ * ends; a forked child opens its own.
+ * Ownership: the caller's, until blas_lane_release. Threads: any.
+ * Errors: those of hal_device_open, hal_queue_create and ops_context_create. */
+hal_status blas_lane_acquire(blas_lane **lane);
+
+/* Returns a lane; after a failed call its queue is waited for and not used again. Threads: any. */
+void blas_lane_release(blas_lane *lane, bool has_failed);
+
+/* The device, without a reference; null: none could be opened. Threads: any. */
+hal_device *blas_lane_device(void);
+
+#endif

@@ -1,0 +1,35 @@
+/* Operands on the device: tensors made of the host's matrices. */
+#ifndef BLAS_SRC_OPERAND_H
+#define BLAS_SRC_OPERAND_H
+
+#include "lane.h"
+#include "matrix.h"
+
+/* How the elements of a complex matrix become real ones; real matrices have one form. */
+typedef enum blas_form {
+    BLAS_PAIRS,   /* (re, im): a left factor, or a result */
+    BLAS_EXPANDED /* 2 x 2 matrices: a right factor */
+} blas_form;
+
+/* The transposed matrix times `scale` as a row-major tensor of rank 2 of real numbers: shape
+ * {columns, rows}; of complex types {columns, 2 rows}, expanded {2 columns, 2 rows}.
+ * Ownership: the caller's, until ops_tensor_release. Threads: the lane's.
+ * Errors: OUT_OF_MEMORY, those of queues. */
+hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_number scale,
+                             blas_form form, HAL_OUT ops_tensor *tensor);
+
+/* An uninitialised one of a matrix of this type in pairs. Ownership, Threads, Errors: as above. */
+hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t rows, int64_t columns,
+                               HAL_OUT ops_tensor *tensor);
+
+/* Writes a tensor in pairs to the host's matrix of a call, of which a triangle may be kept; with
+ * `is_transposed` the tensor's rows are the matrix's. Waits for the work that computes it.
+ * Threads: the lane's. Errors: OUT_OF_MEMORY, those of queues. */
+hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const blas_call *call,
+                              bool is_transposed);
+
+/* Rows and columns of a tensor of rank 2 as a view. */
+ops_tensor blas_operand_part(const ops_tensor *tensor, int64_t row, int64_t rows, int64_t column,
+                             int64_t columns);
+
+#endif

@@ -1,0 +1,174 @@
+/* Triangular systems by products, see solve.h. The unknowns are rows: X R = B with R = op(A)^T, or
+ * op(A) for the right side, in row-major tensors. */
+#include "solve.h"
+
+#include "operand.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define BLOCK 64 /* of the diagonal: the order of the inverses */
+
+typedef struct solver {
+    blas_lane *lane;
+    blas_matrix a; /* its columns are rows of the tensor `triangle` */
+    ops_tensor triangle, inverses, unknowns, scratch;
+    int64_t order, parts;
+    bool is_forward; /* the first unknowns are solved first */
+} solver;
+
+static blas_number reciprocal(blas_number x)
+{
+    const double scale = x.re * x.re + x.im * x.im;
+    return x.im == 0 ? (blas_number){1 / x.re, 0}
+                     : (blas_number){x.re / scale, -x.im / scale};
+}
+
+/* The inverse of a triangle on the diagonal, column-major; false: it is not finite. */
+static bool invert(const blas_matrix *block, blas_number *inverse)
+{
+    const int64_t n = block->rows;
+    const bool is_lower = blas_matrix_is_lower(block);
+    bool is_finite = true;
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t step = 0; step < n; step++) {
+            const int64_t i = is_lower ? step : n - 1 - step;
+            blas_number sum = {i == j ? 1 : 0, 0};
+            const int64_t first = is_lower ? j : i + 1, last = is_lower ? i : j + 1;
+            for (int64_t p = first; p < last; p++) {
+                const blas_number term = blas_number_multiply(blas_matrix_get(block, i, p),
+                                                              inverse[p + j * n]);
+                sum.re -= term.re;
+                sum.im -= term.im;
+            }
+            const bool is_zero = is_lower ? i < j : i > j;
+            const blas_number value =
+                is_zero ? (blas_number){0, 0}
+                        : blas_number_multiply(sum, reciprocal(blas_matrix_get(block, i, i)));
+            inverse[i + j * n] = value;
+            is_finite = is_finite && isfinite(value.re) && isfinite(value.im);
+        }
+    }
+    return is_finite;
+}
+
+/* The inverses of all blocks of the diagonal in one tensor, one after the other. */
+static hal_status inverses_create(solver *s)
+{
+    const int64_t blocks = (s->order + BLOCK - 1) / BLOCK;
+    const blas_type type = s->a.type;
+    blas_number *inverse = malloc(sizeof *inverse * BLOCK * BLOCK);
+    void *all = calloc((size_t)blocks * BLOCK * BLOCK, blas_type_bytes(type));
+    hal_status status = inverse && all ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    for (int64_t b = 0; status == HAL_OK && b < blocks; b++) {
+        const int64_t first = b * BLOCK;
+        const int64_t n = s->order - first < BLOCK ? s->order - first : BLOCK;
+        const blas_matrix block = blas_matrix_diagonal_block(&s->a, first, n);
+        if (!invert(&block, inverse)) {
+            status = HAL_ERROR_UNSUPPORTED;
+        }
+        for (int64_t at = 0; at < n * n; at++) {
+            blas_number_store(all, type, (first + at / n) * BLOCK + at % n, inverse[at]);
+        }
+    }
+    if (status == HAL_OK) {
+        const blas_matrix stored = {
+            .data = all, .type = type, .rows = BLOCK, .columns = blocks * BLOCK, .leading = BLOCK};
+        status = blas_operand_load(s->lane, &stored, (blas_number){1, 0}, BLAS_EXPANDED,
+                                   &s->inverses);
+    }
+    free(inverse);
+    free(all);
+    return status;
+}
+
+static hal_status multiply(const solver *s, double alpha, const ops_tensor *left,
+                           const ops_tensor *right, double beta, const ops_tensor *result)
+{
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.precision = HAL_GEMM_ACCURATE;
+    options.alpha = alpha;
+    options.beta = beta;
+    return ops_gemm(s->lane->context, &options, left, right, result);
+}
+
+/* A range of unknowns in every row. */
+static ops_tensor unknowns_part(const solver *s, int64_t first, int64_t count)
+{
+    return blas_operand_part(&s->unknowns, 0, s->unknowns.shape[0], s->parts * first,
+                             s->parts * count);
+}
+
+static ops_tensor triangle_part(const solver *s, int64_t row, int64_t rows, int64_t column,
+                                int64_t columns)
+{
+    return blas_operand_part(&s->triangle, s->parts * row, s->parts * rows, s->parts * column,
+                             s->parts * columns);
+}
+
+/* x = b R^-1, then x += (b - x R) R^-1, for a block R of the diagonal. */
+static hal_status solve_block(const solver *s, int64_t first, int64_t count)
+{
+    const int64_t f = s->parts;
+    const ops_tensor b = unknowns_part(s, first, count);
+    const ops_tensor x = blas_operand_part(&s->scratch, 0, s->scratch.shape[0], 0, f * count);
+    const ops_tensor inverse = blas_operand_part(&s->inverses, f * first, f * count, 0, f * count);
+    const ops_tensor block = triangle_part(s, first, count, first, count);
+    HAL_TRY(multiply(s, 1, &b, &inverse, 0, &x));
+    HAL_TRY(multiply(s, -1, &x, &block, 1, &b));
+    HAL_TRY(multiply(s, 1, &b, &inverse, 1, &x));
+    return ops_copy(s->lane->context, &x, &b);
+}
+
+/* Solves `count` unknowns from `first` on, from which the ones before are subtracted already. */
+static hal_status solve_range(const solver *s, int64_t first, int64_t count)
+{
+    if (count <= BLOCK) {
+        return solve_block(s, first, count);
+    }
+    const int64_t blocks = (count + BLOCK - 1) / BLOCK;
+    const int64_t half = blocks / 2 * BLOCK; /* multiples of BLOCK, as the inverses are */
+    const int64_t middle = first + half, rest = count - half;
+    const int64_t known = s->is_forward ? first : middle, known_count = s->is_forward ? half : rest;
+    const int64_t other = s->is_forward ? middle : first, other_count = s->is_forward ? rest : half;
+    HAL_TRY(solve_range(s, known, known_count));
+    const ops_tensor x = unknowns_part(s, known, known_count);
+    const ops_tensor b = unknowns_part(s, other, other_count);
+    const ops_tensor r = triangle_part(s, known, known_count, other, other_count);
+    HAL_TRY(multiply(s, -1, &x, &r, 1, &b));
+    return solve_range(s, other, other_count);
+}
+
+static hal_status solve_loaded(solver *s, const blas_call *call, bool is_left)
+{
+    const blas_type type = s->a.type;
+    const int64_t rows = s->unknowns.shape[0];
+    const int64_t width = s->order < BLOCK ? s->order : BLOCK;
+    HAL_TRY(blas_operand_load(s->lane, &s->a, (blas_number){1, 0}, BLAS_EXPANDED, &s->triangle));
+    HAL_TRY(inverses_create(s));
+    HAL_TRY(blas_operand_create(s->lane, type, width, rows, &s->scratch));
+    HAL_TRY(solve_range(s, 0, s->order));
+    return blas_operand_store(s->lane, &s->unknowns, call, !is_left);
+}
+
+hal_status blas_solve_compute(blas_lane *lane, const blas_call *call)
+{
+    const bool is_left = call->side == 'L';
+    const blas_factors factors = blas_factors_of(call, 0);
+    const blas_matrix right = blas_matrix_transpose(&factors.y);
+    const blas_matrix turned = blas_matrix_transpose(&factors.x);
+    solver s = {.lane = lane, .a = is_left ? factors.x : right};
+    s.order = s.a.rows;
+    s.parts = blas_type_is_complex(s.a.type) ? 2 : 1;
+    s.is_forward = blas_matrix_is_lower(&s.a);
+    hal_status status = blas_operand_load(lane, is_left ? &factors.y : &turned, factors.alpha,
+                                          BLAS_PAIRS, &s.unknowns);
+    if (status == HAL_OK) {
+        status = solve_loaded(&s, call, is_left);
+    }
+    ops_tensor_release(&s.triangle);
+    ops_tensor_release(&s.inverses);
+    ops_tensor_release(&s.scratch);
+    ops_tensor_release(&s.unknowns);
+    return status;
+}
