@@ -40,6 +40,10 @@ debian_package(runtime libhalyard0 libs "Hardware abstraction layer for computin
 debian_package(dev libhalyard-dev libdevel "Headers and plugin kit of Halyard" "${host}" "")
 debian_package(tools halyard-tools utils "Programs that list, check and time devices of Halyard"
     "${host}" "halyard-plugin-cpu")
+if(TARGET halyard_blas)
+    debian_package(blas libhalyard-blas0 libs "BLAS over Halyard for existing programs" "${host}"
+        "halyard-plugin-cpu")
+endif()
 get_property(plugins GLOBAL PROPERTY HALYARD_INSTALLED_PLUGINS)
 foreach(plugin IN LISTS plugins)
     get_target_property(description hal_${plugin} DEBIAN_DESCRIPTION)

@@ -16,10 +16,9 @@ static blas_number number_at(const void *value, blas_type type, bool is_complex)
     const bool is_double = blas_type_real_bytes(type) == sizeof(double);
     const float *single = value;
     const double *wide = value;
-    return (blas_number){is_double ? wide[0] : (double)single[0],
-                         !is_complex ? 0
-                         : is_double ? wide[1]
-                                     : (double)single[1]};
+    return (blas_number){is_double ? wide[0] : (double)single[0], !is_complex ? 0
+                                                                  : is_double ? wide[1]
+                                                                              : (double)single[1]};
 }
 
 blas_number blas_call_alpha(const blas_call *call)
@@ -57,40 +56,40 @@ static bool is_short(int64_t leading, int64_t rows)
 
 static int check_gemm(const blas_call *c)
 {
-    return !is_one_of(c->transa, "NTC")                        ? 1
-           : !is_one_of(c->transb, "NTC")                      ? 2
-           : c->m < 0                                          ? 3
-           : c->n < 0                                          ? 4
-           : c->k < 0                                          ? 5
+    return !is_one_of(c->transa, "NTC")                       ? 1
+           : !is_one_of(c->transb, "NTC")                     ? 2
+           : c->m < 0                                         ? 3
+           : c->n < 0                                         ? 4
+           : c->k < 0                                         ? 5
            : is_short(c->lda, c->transa == 'N' ? c->m : c->k) ? 8
            : is_short(c->ldb, c->transb == 'N' ? c->k : c->n) ? 10
-           : is_short(c->ldc, c->m)                            ? 13
-                                                               : 0;
+           : is_short(c->ldc, c->m)                           ? 13
+                                                              : 0;
 }
 
 static int check_gemmt(const blas_call *c)
 {
-    return !is_one_of(c->uplo, "UL")                           ? 1
-           : !is_one_of(c->transa, "NTC")                      ? 2
-           : !is_one_of(c->transb, "NTC")                      ? 3
-           : c->n < 0                                          ? 4
-           : c->k < 0                                          ? 5
+    return !is_one_of(c->uplo, "UL")                          ? 1
+           : !is_one_of(c->transa, "NTC")                     ? 2
+           : !is_one_of(c->transb, "NTC")                     ? 3
+           : c->n < 0                                         ? 4
+           : c->k < 0                                         ? 5
            : is_short(c->lda, c->transa == 'N' ? c->n : c->k) ? 8
            : is_short(c->ldb, c->transb == 'N' ? c->k : c->n) ? 10
-           : is_short(c->ldc, c->n)                            ? 13
-                                                               : 0;
+           : is_short(c->ldc, c->n)                           ? 13
+                                                              : 0;
 }
 
 static int check_symm(const blas_call *c)
 {
-    return !is_one_of(c->side, "LR")                         ? 1
-           : !is_one_of(c->uplo, "UL")                       ? 2
-           : c->m < 0                                        ? 3
-           : c->n < 0                                        ? 4
+    return !is_one_of(c->side, "LR")                        ? 1
+           : !is_one_of(c->uplo, "UL")                      ? 2
+           : c->m < 0                                       ? 3
+           : c->n < 0                                       ? 4
            : is_short(c->lda, c->side == 'L' ? c->m : c->n) ? 7
-           : is_short(c->ldb, c->m)                          ? 9
-           : is_short(c->ldc, c->m)                          ? 12
-                                                             : 0;
+           : is_short(c->ldb, c->m)                         ? 9
+           : is_short(c->ldc, c->m)                         ? 12
+                                                            : 0;
 }
 
 /* The transpositions of an update: the Hermitian ones conjugate, the complex symmetric ones not. */
@@ -102,43 +101,49 @@ static int check_update(const blas_call *c, bool has_b)
                           : blas_type_is_complex(blas_call_type(c)) ? "NT"
                                                                     : "NTC";
     const int64_t rows = c->transa == 'N' ? c->n : c->k;
-    return !is_one_of(c->uplo, "UL")             ? 1
-           : !is_one_of(c->transa, letters)      ? 2
-           : c->n < 0                            ? 3
-           : c->k < 0                            ? 4
-           : is_short(c->lda, rows)              ? 7
-           : has_b && is_short(c->ldb, rows)     ? 9
-           : is_short(c->ldc, c->n) && has_b     ? 12
-           : is_short(c->ldc, c->n)              ? 10
-                                                 : 0;
+    return !is_one_of(c->uplo, "UL")         ? 1
+           : !is_one_of(c->transa, letters)  ? 2
+           : c->n < 0                        ? 3
+           : c->k < 0                        ? 4
+           : is_short(c->lda, rows)          ? 7
+           : has_b && is_short(c->ldb, rows) ? 9
+           : is_short(c->ldc, c->n) && has_b ? 12
+           : is_short(c->ldc, c->n)          ? 10
+                                             : 0;
 }
 
 static int check_trmm(const blas_call *c)
 {
-    return !is_one_of(c->side, "LR")                         ? 1
-           : !is_one_of(c->uplo, "UL")                       ? 2
-           : !is_one_of(c->transa, "NTC")                    ? 3
-           : !is_one_of(c->diag, "UN")                       ? 4
-           : c->m < 0                                        ? 5
-           : c->n < 0                                        ? 6
+    return !is_one_of(c->side, "LR")                        ? 1
+           : !is_one_of(c->uplo, "UL")                      ? 2
+           : !is_one_of(c->transa, "NTC")                   ? 3
+           : !is_one_of(c->diag, "UN")                      ? 4
+           : c->m < 0                                       ? 5
+           : c->n < 0                                       ? 6
            : is_short(c->lda, c->side == 'L' ? c->m : c->n) ? 9
-           : is_short(c->ldc, c->m)                          ? 11
-                                                             : 0;
+           : is_short(c->ldc, c->m)                         ? 11
+                                                            : 0;
 }
 
 int blas_call_check(const blas_call *call)
 {
     switch (blas_call_kind(call)) {
-    case BLAS_GEMM: return check_gemm(call);
-    case BLAS_GEMMT: return check_gemmt(call);
+    case BLAS_GEMM:
+        return check_gemm(call);
+    case BLAS_GEMMT:
+        return check_gemmt(call);
     case BLAS_SYMM:
-    case BLAS_HEMM: return check_symm(call);
+    case BLAS_HEMM:
+        return check_symm(call);
     case BLAS_SYRK:
-    case BLAS_HERK: return check_update(call, false);
+    case BLAS_HERK:
+        return check_update(call, false);
     case BLAS_SYR2K:
-    case BLAS_HER2K: return check_update(call, true);
+    case BLAS_HER2K:
+        return check_update(call, true);
     case BLAS_TRMM:
-    case BLAS_TRSM: return check_trmm(call);
+    case BLAS_TRSM:
+        return check_trmm(call);
     }
     return 0;
 }
@@ -167,16 +172,21 @@ double blas_call_operations(const blas_call *call)
     const double each = blas_type_is_complex(blas_call_type(call)) ? 8 : 2;
     const double inner = call->side == 'L' ? m : n;
     switch (blas_call_kind(call)) {
-    case BLAS_GEMM: return each * m * n * k;
+    case BLAS_GEMM:
+        return each * m * n * k;
     case BLAS_SYMM:
-    case BLAS_HEMM: return each * m * n * inner;
+    case BLAS_HEMM:
+        return each * m * n * inner;
     case BLAS_GEMMT:
     case BLAS_SYRK:
-    case BLAS_HERK: return each * n * n * k / 2;
+    case BLAS_HERK:
+        return each * n * n * k / 2;
     case BLAS_SYR2K:
-    case BLAS_HER2K: return each * n * n * k;
+    case BLAS_HER2K:
+        return each * n * n * k;
     case BLAS_TRMM:
-    case BLAS_TRSM: return each * m * n * inner / 2;
+    case BLAS_TRSM:
+        return each * m * n * inner / 2;
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* A call of a routine of level 3, the same for every interface: column-major, with 64-bit lengths. */
+/* A call of a routine, the same for every interface: column-major, with 64-bit lengths. */
 #ifndef BLAS_SRC_CALL_H
 #define BLAS_SRC_CALL_H
 
@@ -10,12 +10,12 @@
  * c, and its leading dimension in ldc. */
 typedef struct blas_call {
     blas_routine routine;
-    bool is_64;        /* the interface's integers have 64 bits */
+    bool is_64; /* the interface's integers have 64 bits */
     bool is_cblas;
-    bool is_row_major; /* it was; the fields are those of the column-major call */
+    bool is_row_major;  /* it was; the fields are those of the column-major call */
     const void *caller; /* an address in the code that called the entry point */
     char side, uplo, transa, transb, diag;
-    int64_t m, n, k; /* without m: it is n */
+    int64_t m, n, k;          /* without m: it is n */
     const void *alpha, *beta; /* of the routine's type, or real for Hermitian updates */
     double scalar[2];         /* storage for an alpha that an entry point changed */
     const void *a, *b;

@@ -1,5 +1,5 @@
 /* The C interface: cblas_dgemm with 32-bit integers; with 64-bit integers cblas_dgemm_64, and
- * cblas_dgemm64_, which OpenBLAS calls it. A row-major matrix is the transposed column-major one. */
+ * cblas_dgemm64_, the name in OpenBLAS. A row-major matrix is the transposed column-major one. */
 #include "entry.h"
 #include "report.h"
 
@@ -96,15 +96,21 @@ static void transpose_call(blas_call *call)
     call->side = call->side == 'L' ? 'R' : call->side == 'R' ? 'L' : call->side;
     switch (blas_call_kind(call)) {
     case BLAS_GEMM:
-    case BLAS_GEMMT: swap_operands(call); break;
-    case BLAS_HER2K: conjugate_alpha(call); /* fall through */
+    case BLAS_GEMMT:
+        swap_operands(call);
+        break;
+    case BLAS_HER2K:
+        conjugate_alpha(call); /* fall through */
     case BLAS_SYRK:
     case BLAS_HERK:
-    case BLAS_SYR2K: call->transa = other_transposition(call); break;
+    case BLAS_SYR2K:
+        call->transa = other_transposition(call);
+        break;
     case BLAS_SYMM:
     case BLAS_HEMM:
     case BLAS_TRMM:
-    case BLAS_TRSM: break;
+    case BLAS_TRSM:
+        break;
     }
     swap_lengths(&call->m, &call->n);
 }

@@ -2,7 +2,7 @@
 #ifndef BLAS_SRC_ENTRY_H
 #define BLAS_SRC_ENTRY_H
 
-#include "call.h"
+#include "run.h"
 
 #define BLAS_API __attribute__((visibility("default")))
 #define BLAS_CALLER __builtin_return_address(0)
@@ -12,9 +12,5 @@ static inline char blas_letter(const char *text)
 {
     return (char)(*text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text);
 }
-
-/* Checks a call, reports an invalid argument, and computes the result on the device, by the host's
- * BLAS or by plain loops. Threads: any. */
-void blas_run(const blas_call *call);
 
 #endif

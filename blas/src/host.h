@@ -2,19 +2,7 @@
 #ifndef BLAS_SRC_HOST_H
 #define BLAS_SRC_HOST_H
 
-#include "call.h"
-
-#include <string.h>
-
-/* A function of any type, as dlsym found it; cast it to its type. */
-typedef void blas_function(void);
-
-static inline blas_function *blas_function_at(void *symbol)
-{
-    blas_function *function;
-    memcpy(&function, &symbol, sizeof function);
-    return function;
-}
+#include "invoke.h"
 
 /* Computes a valid call by the host's BLAS; false where that lacks the routine, or takes no lengths
  * as large. Threads: any. */

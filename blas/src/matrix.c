@@ -41,9 +41,8 @@ static blas_factors with_side(const blas_call *call, blas_structure structure, c
 static blas_factors update(const blas_call *call, bool is_hermitian, bool is_second, bool is_rank_2)
 {
     const blas_matrix a = general(call, call->a, call->lda, call->n, call->k, call->transa);
-    const blas_matrix b = is_rank_2
-                              ? general(call, call->b, call->ldb, call->n, call->k, call->transa)
-                              : a;
+    const blas_matrix b =
+        is_rank_2 ? general(call, call->b, call->ldb, call->n, call->k, call->transa) : a;
     blas_factors made = {is_second ? b : a, blas_matrix_transpose(is_second ? &a : &b),
                          blas_call_alpha(call)};
     if (is_hermitian) {
@@ -63,16 +62,24 @@ blas_factors blas_factors_of(const blas_call *call, int which)
 {
     const blas_kind kind = blas_call_kind(call);
     switch (kind) {
-    case BLAS_SYMM: return with_side(call, BLAS_SYMMETRIC, call->b, call->ldb);
-    case BLAS_HEMM: return with_side(call, BLAS_HERMITIAN, call->b, call->ldb);
+    case BLAS_SYMM:
+        return with_side(call, BLAS_SYMMETRIC, call->b, call->ldb);
+    case BLAS_HEMM:
+        return with_side(call, BLAS_HERMITIAN, call->b, call->ldb);
     case BLAS_TRMM:
-    case BLAS_TRSM: return with_side(call, BLAS_TRIANGULAR, call->c, call->ldc);
-    case BLAS_SYRK: return update(call, false, false, false);
-    case BLAS_HERK: return update(call, true, false, false);
-    case BLAS_SYR2K: return update(call, false, which == 1, true);
-    case BLAS_HER2K: return update(call, true, which == 1, true);
+    case BLAS_TRSM:
+        return with_side(call, BLAS_TRIANGULAR, call->c, call->ldc);
+    case BLAS_SYRK:
+        return update(call, false, false, false);
+    case BLAS_HERK:
+        return update(call, true, false, false);
+    case BLAS_SYR2K:
+        return update(call, false, which == 1, true);
+    case BLAS_HER2K:
+        return update(call, true, which == 1, true);
     case BLAS_GEMM:
-    case BLAS_GEMMT: break;
+    case BLAS_GEMMT:
+        break;
     }
     return (blas_factors){general(call, call->a, call->lda, call->m, call->k, call->transa),
                           general(call, call->b, call->ldb, call->k, call->n, call->transb),
@@ -86,8 +93,10 @@ char blas_result_triangle(const blas_call *call)
     case BLAS_SYRK:
     case BLAS_HERK:
     case BLAS_SYR2K:
-    case BLAS_HER2K: return call->uplo;
-    default: return 0;
+    case BLAS_HER2K:
+        return call->uplo;
+    default:
+        return 0;
     }
 }
 
@@ -117,12 +126,15 @@ blas_matrix blas_matrix_diagonal_block(const blas_matrix *matrix, int64_t first,
 blas_number blas_number_load(const void *data, blas_type type, int64_t index)
 {
     switch (type) {
-    case BLAS_TYPE_s: return (blas_number){(double)((const float *)data)[index], 0};
-    case BLAS_TYPE_d: return (blas_number){((const double *)data)[index], 0};
+    case BLAS_TYPE_s:
+        return (blas_number){(double)((const float *)data)[index], 0};
+    case BLAS_TYPE_d:
+        return (blas_number){((const double *)data)[index], 0};
     case BLAS_TYPE_c:
         return (blas_number){(double)((const float *)data)[2 * index],
                              (double)((const float *)data)[2 * index + 1]};
-    case BLAS_TYPE_z: break;
+    case BLAS_TYPE_z:
+        break;
     }
     return (blas_number){((const double *)data)[2 * index], ((const double *)data)[2 * index + 1]};
 }
@@ -130,8 +142,12 @@ blas_number blas_number_load(const void *data, blas_type type, int64_t index)
 void blas_number_store(void *data, blas_type type, int64_t index, blas_number value)
 {
     switch (type) {
-    case BLAS_TYPE_s: ((float *)data)[index] = (float)value.re; break;
-    case BLAS_TYPE_d: ((double *)data)[index] = value.re; break;
+    case BLAS_TYPE_s:
+        ((float *)data)[index] = (float)value.re;
+        break;
+    case BLAS_TYPE_d:
+        ((double *)data)[index] = value.re;
+        break;
     case BLAS_TYPE_c:
         ((float *)data)[2 * index] = (float)value.re;
         ((float *)data)[2 * index + 1] = (float)value.im;

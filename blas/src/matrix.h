@@ -42,7 +42,7 @@ blas_matrix blas_matrix_transpose(const blas_matrix *matrix);
 /* The square of `count` rows and columns on the diagonal from `first` on. */
 blas_matrix blas_matrix_diagonal_block(const blas_matrix *matrix, int64_t first, int64_t count);
 
-/* Whether the elements below the diagonal, of the triangle that is meant, are the ones that count. */
+/* Whether op(A) has its elements below the diagonal. */
 bool blas_matrix_is_lower(const blas_matrix *matrix);
 
 /* One element, and the address of one in memory of that type. */

@@ -59,16 +59,16 @@ hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_nu
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
     const bool is_expanded = is_complex && form == BLAS_EXPANDED;
-    const bool is_stored = matrix->structure == BLAS_GENERAL && scale.re == 1 && scale.im == 0 &&
-                           (!is_complex || (!is_expanded && !matrix->is_transposed &&
-                                            !matrix->is_conjugated));
+    const bool is_stored =
+        matrix->structure == BLAS_GENERAL && scale.re == 1 && scale.im == 0 &&
+        (!is_complex || (!is_expanded && !matrix->is_transposed && !matrix->is_conjugated));
     if (is_stored) {
         return load_in_place(lane, matrix, tensor);
     }
     HAL_TRY(blas_operand_create(lane, matrix->type, matrix->rows,
                                 matrix->columns * (is_expanded ? 2 : 1), tensor));
-    const size_t bytes = (size_t)ops_tensor_get_element_count(tensor) *
-                         blas_type_real_bytes(matrix->type);
+    const size_t bytes =
+        (size_t)ops_tensor_get_element_count(tensor) * blas_type_real_bytes(matrix->type);
     void *packed = malloc(bytes);
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
     if (packed) {
@@ -93,8 +93,8 @@ static void store_elements(const char *packed, const blas_call *call, bool is_tr
         char *column = (char *)call->c + (size_t)(j * call->ldc) * bytes;
         const int64_t first = triangle == 'L' ? j : 0, last = triangle == 'U' ? j + 1 : call->m;
         if (!is_transposed) {
-            memcpy(column + (size_t)first * bytes,
-                   packed + (size_t)(j * call->m + first) * bytes, (size_t)(last - first) * bytes);
+            memcpy(column + (size_t)first * bytes, packed + (size_t)(j * call->m + first) * bytes,
+                   (size_t)(last - first) * bytes);
         } else {
             for (int64_t i = first; i < last; i++) {
                 memcpy(column + (size_t)i * bytes, packed + (size_t)(i * call->n + j) * bytes,

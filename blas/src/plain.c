@@ -104,8 +104,8 @@ static void compute_triangular_product(const blas_call *call, const blas_factors
         for (int64_t step = 0; step < order; step++) {
             const int64_t at = needs_earlier ? order - 1 - step : step;
             const int64_t row = is_left ? at : line, column = is_left ? line : at;
-            const blas_number sum = inner(factors, row, column, needs_earlier ? 0 : at,
-                                          needs_earlier ? at + 1 : order);
+            const blas_number sum =
+                inner(factors, row, column, needs_earlier ? 0 : at, needs_earlier ? at + 1 : order);
             blas_number_store(call->c, blas_call_type(call), row + column * call->ldc,
                               blas_number_multiply(factors->alpha, sum));
         }
@@ -125,8 +125,8 @@ static void compute_solution(const blas_call *call, const blas_factors *factors)
             const int64_t at = needs_earlier ? step : order - 1 - step;
             const int64_t row = is_left ? at : line, column = is_left ? line : at;
             const int64_t index = row + column * call->ldc;
-            const blas_number known = inner(factors, row, column, needs_earlier ? 0 : at + 1,
-                                            needs_earlier ? at : order);
+            const blas_number known =
+                inner(factors, row, column, needs_earlier ? 0 : at + 1, needs_earlier ? at : order);
             const blas_number wanted =
                 blas_number_multiply(factors->alpha, blas_number_load(call->c, type, index));
             blas_number value = add(wanted, (blas_number){-known.re, -known.im});

@@ -1,5 +1,5 @@
-/* Calls by plain loops: where there is neither a device nor a host's BLAS, and for results that need
- * no product. */
+/* Calls by plain loops: where there is neither a device nor a host's BLAS, and for results that
+ * need no product. */
 #ifndef BLAS_SRC_PLAIN_H
 #define BLAS_SRC_PLAIN_H
 

@@ -98,11 +98,8 @@ static hal_status result_create(product *p, const blas_call *call)
     if (beta.re == 0 && beta.im == 0) {
         return blas_operand_create(p->lane, type, call->m, call->n, &p->result);
     }
-    const blas_matrix c = {.data = call->c,
-                           .type = type,
-                           .rows = call->m,
-                           .columns = call->n,
-                           .leading = call->ldc};
+    const blas_matrix c = {
+        .data = call->c, .type = type, .rows = call->m, .columns = call->n, .leading = call->ldc};
     const bool is_real = beta.im == 0;
     p->beta = is_real ? beta.re : 1;
     return blas_operand_load(p->lane, &c, is_real ? (blas_number){1, 0} : beta, BLAS_PAIRS,

@@ -11,12 +11,17 @@
 typedef void fortran_handler(const char *name, const void *position, size_t length);
 typedef void c_handler(int64_t position, const char *name, const char *format, ...);
 
-/* Referred to so that a linker exports the ones of a program. */
+/* Handlers that a program may define. A linker exports them from it because they are named here. */
 extern void xerbla_(void) __attribute__((weak));
 extern void xerbla_64_(void) __attribute__((weak));
 extern void cblas_xerbla(void) __attribute__((weak));
 extern void cblas_xerbla_64(void) __attribute__((weak));
 extern int RowMajorStrg __attribute__((weak));
+static const struct {
+    blas_function *functions[4];
+    int *variable;
+} exported
+    __attribute__((used)) = {{xerbla_, xerbla_64_, cblas_xerbla, cblas_xerbla_64}, &RowMajorStrg};
 
 /* A symbol of the library that `address` belongs to, or of those that it needs. */
 static void *symbol_of_caller(const void *address, const char *name)
@@ -88,8 +93,8 @@ void blas_report_cblas(const blas_call *call, int position)
     }
 }
 
-/* The position in the row-major call of an argument, given that in the transposed one: operands, and
- * so their lengths, have changed places. */
+/* The position in the row-major call of an argument, given that in the transposed one: operands,
+ * and so their lengths, have changed places. */
 static int row_major_position(blas_kind kind, int position)
 {
     static const int product[] = {4, 5, 9, 11}, symmetric[] = {4, 5}, triangular[] = {6, 7};
@@ -104,10 +109,15 @@ static int row_major_position(blas_kind kind, int position)
         pairs = product + 2;
         break;
     case BLAS_SYMM:
-    case BLAS_HEMM: pairs = symmetric; break;
+    case BLAS_HEMM:
+        pairs = symmetric;
+        break;
     case BLAS_TRMM:
-    case BLAS_TRSM: pairs = triangular; break;
-    default: return position;
+    case BLAS_TRSM:
+        pairs = triangular;
+        break;
+    default:
+        return position;
     }
     for (size_t i = 0; i < count; i++) {
         if (pairs[i] == position) {

@@ -2,6 +2,7 @@
 #ifndef BLAS_SRC_ROUTINE_H
 #define BLAS_SRC_ROUTINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,9 +55,7 @@ typedef enum blas_type { BLAS_TYPE_s, BLAS_TYPE_d, BLAS_TYPE_c, BLAS_TYPE_z } bl
 #define BLAS_EACH_ROUTINE(ROW) BLAS_ROUTINES(ROW, ROW, ROW, ROW, ROW, ROW)
 
 #define BLAS_ROUTINE_ID(letter, name, kind, scalar) BLAS_ROUTINE_##letter##name,
-typedef enum blas_routine {
-    BLAS_EACH_ROUTINE(BLAS_ROUTINE_ID) BLAS_ROUTINE_COUNT
-} blas_routine;
+typedef enum blas_routine { BLAS_EACH_ROUTINE(BLAS_ROUTINE_ID) BLAS_ROUTINE_COUNT } blas_routine;
 
 typedef struct blas_routine_info {
     const char *name; /* such as "dgemm" */
@@ -66,7 +65,7 @@ typedef struct blas_routine_info {
 
 extern const blas_routine_info blas_routines[BLAS_ROUTINE_COUNT];
 
-static inline int blas_type_is_complex(blas_type type)
+static inline bool blas_type_is_complex(blas_type type)
 {
     return type >= BLAS_TYPE_c;
 }

@@ -1,5 +1,6 @@
-/* The way of a call: checked, then computed on the device, by the host's BLAS, or by plain loops. */
-#include "entry.h"
+/* A call is checked, then computed on the device, by the host's BLAS, or by plain loops. */
+#include "run.h"
+
 #include "host.h"
 #include "lane.h"
 #include "plain.h"

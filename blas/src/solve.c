@@ -20,8 +20,7 @@ typedef struct solver {
 static blas_number reciprocal(blas_number x)
 {
     const double scale = x.re * x.re + x.im * x.im;
-    return x.im == 0 ? (blas_number){1 / x.re, 0}
-                     : (blas_number){x.re / scale, -x.im / scale};
+    return x.im == 0 ? (blas_number){1 / x.re, 0} : (blas_number){x.re / scale, -x.im / scale};
 }
 
 /* The inverse of a triangle on the diagonal, column-major; false: it is not finite. */
@@ -36,8 +35,8 @@ static bool invert(const blas_matrix *block, blas_number *inverse)
             blas_number sum = {i == j ? 1 : 0, 0};
             const int64_t first = is_lower ? j : i + 1, last = is_lower ? i : j + 1;
             for (int64_t p = first; p < last; p++) {
-                const blas_number term = blas_number_multiply(blas_matrix_get(block, i, p),
-                                                              inverse[p + j * n]);
+                const blas_number term =
+                    blas_number_multiply(blas_matrix_get(block, i, p), inverse[p + j * n]);
                 sum.re -= term.re;
                 sum.im -= term.im;
             }
@@ -74,8 +73,8 @@ static hal_status inverses_create(solver *s)
     if (status == HAL_OK) {
         const blas_matrix stored = {
             .data = all, .type = type, .rows = BLOCK, .columns = blocks * BLOCK, .leading = BLOCK};
-        status = blas_operand_load(s->lane, &stored, (blas_number){1, 0}, BLAS_EXPANDED,
-                                   &s->inverses);
+        status =
+            blas_operand_load(s->lane, &stored, (blas_number){1, 0}, BLAS_EXPANDED, &s->inverses);
     }
     free(inverse);
     free(all);

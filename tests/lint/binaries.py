@@ -3,7 +3,7 @@
 Promise 25: plugins show no other symbols.
 
 binaries.py BUILD_OR_PREFIX [LIB]   in lib, or LIB, libhalyard.so shows hal_* and needs only libc, libhalyard_ops.so shows
-ops_* and needs only libhalyard and libc, and a plugin shows hal_plugin_create alone and needs
+ops_* and needs only libhalyard and libc, libhalyard_blas.so shows BLAS names and needs only these, and a plugin shows hal_plugin_create alone and needs
 neither library. No built object searches the working folder for libraries.
 binaries.py --self-test CC   builds libraries that break each border and sees the complaints
 """
@@ -35,6 +35,10 @@ def check(folder):
     faults = []
     faults += library(folder / "libhalyard.so", r"hal_\w+", LIBC)
     faults += library(folder / "libhalyard_ops.so", r"ops_\w+", LIBC + r"|libhalyard\.so")
+    blas = folder / "libhalyard_blas.so"
+    if blas.exists():
+        faults += library(blas, r"(cblas_)?[sdcz](gemm(3m|t|tr)?|(sy|he)(mm|rk|r2k)|tr[ms]m)(_|_64_?|64_)?|HALYARD_BLAS_0",
+                          LIBC + r"|libhalyard(_ops)?\.so")
     plugins = sorted((folder / "halyard" / "plugins").glob("*.so"))
     for plugin in plugins:
         faults += library(plugin, r"hal_plugin_create", r"(?!libhalyard)")
@@ -84,12 +88,14 @@ def output(*command):
 
 def self_test(compiler):
     good = {"libhalyard.so": "hal_open", "libhalyard_ops.so": "ops_reduce_sum",
+            "libhalyard_blas.so": "cblas_dgemm_64",
             "halyard/plugins/hal_a.so": "hal_plugin_create"}
     cases = [  # file, symbol, library it needs, the complaint
         (None, None, None, None),
         ("libhalyard.so", "open_device", None, "libhalyard.so exports open_device"),
         ("libhalyard.so", "hal_x", "halyard_ops", "libhalyard.so needs libhalyard_ops"),
         ("libhalyard_ops.so", "hal_x", None, "libhalyard_ops.so exports hal_x"),
+        ("libhalyard_blas.so", "blas_run", None, "libhalyard_blas.so exports blas_run"),
         ("halyard/plugins/hal_a.so", "lower", None, "hal_a.so exports lower"),
         ("halyard/plugins/hal_a.so", "lower", None, "hal_a.so does not export hal_plugin_create"),
         ("halyard/plugins/hal_a.so", "hal_plugin_create", "halyard", "hal_a.so needs libhalyard"),

@@ -16,7 +16,7 @@ MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 100
 MAX_COLUMNS = 100
 
-ROOMS = ("hal", "ops", "plugins", "conformance", "bench", "examples", "python", "tests")
+ROOMS = ("hal", "ops", "blas", "plugins", "conformance", "bench", "examples", "python", "tests")
 PUBLIC_HEADERS = ("hal/include", "ops/include")
 # The polynomials are source that its includer instantiates, not an interface.
 TEMPLATES = re.compile(r"hal/include/hal/ir_math\w*\.h")
@@ -82,7 +82,7 @@ def check_tree(root):
         faults += include_direction(root, name, lines)
         faults += null_tests(name, lines)
         faults += guard(name, lines)
-        if name.startswith(("hal/src/", "ops/src/", "plugins/")):
+        if name.startswith(("hal/src/", "ops/src/", "blas/", "plugins/")):
             faults += variables(name, lines)
             faults += flags(name, lines)
             faults += ladders(name, lines)
@@ -93,7 +93,7 @@ def check_tree(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         faults += unfinished(name, lines)
-        if name.startswith(("hal/", "ops/include/", "ops/src/", "ops/CMakeLists")):
+        if name.startswith(("hal/", "ops/include/", "ops/src/", "ops/CMakeLists", "blas/")):
             faults += backend_names(name, lines)
     faults += functions(root, sources)
     return sorted(faults)
@@ -252,7 +252,7 @@ def may_include(name, target):
         own = "/".join(name.split("/")[:2]) + "/"
         contract = re.fullmatch(r"hal/include/hal/(plugin|types|ir|status|ir_uniform|ir_math\w*)\.h", target)
         return bool(contract) or target.startswith((own, "plugins/kit/"))
-    if room in ("conformance", "bench", "examples"):
+    if room in ("blas", "conformance", "bench", "examples"):
         return target.startswith(("hal/include/", "ops/include/", room + "/"))
     return True
 

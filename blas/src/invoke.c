@@ -1,0 +1,96 @@
+/* Passes the fields of a call as a routine's arguments, see invoke.h. */
+#include "invoke.h"
+
+/* Pointers of every argument, then the lengths of character arguments. */
+typedef void gemm_function(const char *, const char *, const void *, const void *, const void *,
+                           const void *, const void *, const void *, const void *, const void *,
+                           const void *, void *, const void *, size_t, size_t);
+typedef void gemmt_function(const char *, const char *, const char *, const void *, const void *,
+                            const void *, const void *, const void *, const void *, const void *,
+                            const void *, void *, const void *, size_t, size_t, size_t);
+typedef void symm_function(const char *, const char *, const void *, const void *, const void *,
+                           const void *, const void *, const void *, const void *, const void *,
+                           void *, const void *, size_t, size_t);
+typedef void syrk_function(const char *, const char *, const void *, const void *, const void *,
+                           const void *, const void *, const void *, void *, const void *, size_t,
+                           size_t);
+typedef void trmm_function(const char *, const char *, const char *, const char *, const void *,
+                           const void *, const void *, const void *, const void *, void *,
+                           const void *, size_t, size_t, size_t, size_t);
+
+/* The lengths of a call in one size of integers. */
+typedef struct lengths {
+    union {
+        int32_t narrow[6];
+        int64_t wide[6];
+    };
+    const void *m, *n, *k, *lda, *ldb, *ldc;
+} lengths;
+
+static bool lengths_init(lengths *made, const blas_call *call, bool is_wide)
+{
+    const int64_t values[6] = {call->m, call->n, call->k, call->lda, call->ldb, call->ldc};
+    const void *pointers[6];
+    for (int i = 0; i < 6; i++) {
+        if (is_wide) {
+            made->wide[i] = values[i];
+            pointers[i] = &made->wide[i];
+        } else if (values[i] > INT32_MAX) {
+            return false;
+        } else {
+            made->narrow[i] = (int32_t)values[i];
+            pointers[i] = &made->narrow[i];
+        }
+    }
+    made->m = pointers[0];
+    made->n = pointers[1];
+    made->k = pointers[2];
+    made->lda = pointers[3];
+    made->ldb = pointers[4];
+    made->ldc = pointers[5];
+    return true;
+}
+
+static void invoke(blas_function *function, const blas_call *c, const lengths *l)
+{
+    switch (blas_call_kind(c)) {
+    case BLAS_GEMM:
+        ((gemm_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha, c->a,
+                                    l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1);
+        break;
+    case BLAS_GEMMT:
+        ((gemmt_function *)function)(&c->uplo, &c->transa, &c->transb, l->n, l->k, c->alpha, c->a,
+                                     l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1, 1);
+        break;
+    case BLAS_SYMM:
+    case BLAS_HEMM:
+        ((symm_function *)function)(&c->side, &c->uplo, l->m, l->n, c->alpha, c->a, l->lda, c->b,
+                                    l->ldb, c->beta, c->c, l->ldc, 1, 1);
+        break;
+    case BLAS_SYRK:
+    case BLAS_HERK:
+        ((syrk_function *)function)(&c->uplo, &c->transa, l->n, l->k, c->alpha, c->a, l->lda,
+                                    c->beta, c->c, l->ldc, 1, 1);
+        break;
+    case BLAS_SYR2K:
+    case BLAS_HER2K:
+        ((symm_function *)function)(&c->uplo, &c->transa, l->n, l->k, c->alpha, c->a, l->lda, c->b,
+                                    l->ldb, c->beta, c->c, l->ldc, 1, 1);
+        break;
+    case BLAS_TRMM:
+    case BLAS_TRSM:
+        ((trmm_function *)function)(&c->side, &c->uplo, &c->transa, &c->diag, l->m, l->n, c->alpha,
+                                    c->a, l->lda, c->c, l->ldc, 1, 1, 1, 1);
+        break;
+    }
+}
+
+bool blas_invoke(blas_function *function, const blas_call *call, bool is_wide)
+{
+    lengths made;
+    if (!lengths_init(&made, call, is_wide)) {
+        return false;
+    }
+    invoke(function, call, &made);
+    return true;
+}
