@@ -122,8 +122,12 @@ static void *helper_main(void *argument)
     const uint32_t number = atomic_fetch_add(&pool->entered, 1) + 1;
     uint64_t joined_call = 0;
     cpu_placement_enter(&pool->placement);
-    while (!atomic_load(&pool->ends)) {
+    for (;;) {
+        /* `wake` is read before `ends`: a pool that ends after the look at `ends` changes `wake`. */
         const uint32_t wake = atomic_load(&pool->wake);
+        if (atomic_load(&pool->ends)) {
+            return NULL;
+        }
         if (call_look_for(pool, &joined_call)) {
             pool->function(pool->context, number);
             call_leave(pool);
@@ -133,7 +137,6 @@ static void *helper_main(void *argument)
         futex_wait(&pool->wake, wake);
         atomic_fetch_sub(&pool->sleepers, 1);
     }
-    return NULL;
 }
 
 /* Wakes sleeping helpers where those that are awake do not fill the call. */

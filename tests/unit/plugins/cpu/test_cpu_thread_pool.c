@@ -314,7 +314,19 @@ static void test_busy_pool_is_not_waited_for(void **state)
     free(j);
 }
 
-/* Where the system refuses threads the pool works with those that it has. */
+/* A pool ends whatever its threads do at that moment: beginning, looking for a call, falling
+ * asleep. A thread that misses the end would never be joined. */
+static void test_ends_at_any_moment(void **state)
+{
+    for (uint32_t cycle = 0; cycle < 4000; cycle++) {
+        cpu_thread_pool *pool = cpu_thread_pool_create(2);
+        for (volatile uint32_t turn = cycle % 1000 * 10; turn > 0; turn--) {
+        }
+        cpu_thread_pool_run(pool, 2, nothing_do, NULL);
+        cpu_thread_pool_destroy(pool);
+    }
+}
+
 /* Stacks take a part of a limited address space: the rest is for the program. */
 static void test_stacks_leave_address_space(void **state)
 {
@@ -329,6 +341,7 @@ static void test_stacks_leave_address_space(void **state)
     address_space = RLIM_INFINITY;
 }
 
+/* Where the system refuses threads the pool works with those that it has. */
 static void test_threads_are_refused(void **state)
 {
     for (uint32_t granted = 0; granted < 16; granted += 3) {
@@ -350,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_late_threads_are_not_waited_for),
         cmocka_unit_test(test_several_callers),
         cmocka_unit_test(test_busy_pool_is_not_waited_for),
+        cmocka_unit_test(test_ends_at_any_moment),
         cmocka_unit_test(test_stacks_leave_address_space),
         cmocka_unit_test(test_threads_are_refused),
     };
