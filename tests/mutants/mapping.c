@@ -165,13 +165,22 @@ static hal_status shadow_invalidate(hal_plugin_device *device, hal_plugin_memory
     return shadow_move_range(memory, offset, bytes, false);
 }
 
-/* No fault by itself. */
-static void incoherent(wrap_table *table)
+/* Imported memory would have no shadow. */
+static void shadow_memory(wrap_table *table)
 {
     table->size = sizeof(*table);
     table->memory_allocate = shadow_allocate;
     table->memory_free = shadow_free;
     table->memory_map = shadow_map;
+    table->external_info = NULL;
+    table->memory_import = NULL;
+    table->memory_export = NULL;
+}
+
+/* No fault by itself. */
+static void incoherent(wrap_table *table)
+{
+    shadow_memory(table);
     table->memory_flush = shadow_flush;
     table->memory_invalidate = shadow_invalidate;
 }
@@ -197,9 +206,7 @@ static void flush_lines(wrap_table *table)
 /* No fault by itself. */
 static void shadowed(wrap_table *table)
 {
-    table->memory_allocate = shadow_allocate;
-    table->memory_free = shadow_free;
-    table->memory_map = shadow_map;
+    shadow_memory(table);
     table->submit = shadow_submit;
 }
 

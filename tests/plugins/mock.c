@@ -502,10 +502,22 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     free(queue);
 }
 
+static hal_status fail_unknown(const hal_batch *batch)
+{
+    for (uint32_t c = 0; c < batch->command_count; c++) {
+        if (batch->commands[c].kind > HAL_COMMAND_FILL) {
+            return state.host->fail(state.host, HAL_ERROR_UNSUPPORTED,
+                                    "mock: a command of an unknown kind");
+        }
+    }
+    return HAL_OK;
+}
+
 static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
                          const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
-    const hal_status status = call(MOCK_SUBMIT);
+    hal_status status = call(MOCK_SUBMIT);
+    status = status == HAL_OK ? fail_unknown(batch) : status;
     if (status != HAL_OK) {
         return status;
     }

@@ -123,7 +123,7 @@ static void *helper_main(void *argument)
     uint64_t joined_call = 0;
     cpu_placement_enter(&pool->placement);
     for (;;) {
-        /* `wake` is read before `ends`: a pool that ends after the look at `ends` changes `wake`. */
+        /* `wake` is read before `ends`: a pool that ends after that look changes `wake`. */
         const uint32_t wake = atomic_load(&pool->wake);
         if (atomic_load(&pool->ends)) {
             return NULL;
