@@ -17,6 +17,8 @@ static const struct {
     {"hal/coherence", CASE_LEVEL_CORE, cases_hal_coherence},
     {"hal/external", CASE_LEVEL_CORE, cases_hal_external},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
+    {"hal/rows", CASE_LEVEL_CORE, cases_hal_rows},
+    {"hal/indirect", CASE_LEVEL_CORE, cases_hal_indirect},
     {"hal/arguments", CASE_LEVEL_CORE, cases_hal_arguments},
     {"hal/points", CASE_LEVEL_CORE, cases_hal_points},
     {"hal/transfer", CASE_LEVEL_CORE, cases_hal_transfer},

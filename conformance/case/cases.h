@@ -15,6 +15,8 @@ void cases_hal_external(case_list *list);
 void cases_hal_pairs(case_list *list);
 void cases_hal_fresh(case_list *list);
 void cases_hal_queue(case_list *list);
+void cases_hal_rows(case_list *list);
+void cases_hal_indirect(case_list *list);
 void cases_hal_arguments(case_list *list);
 void cases_hal_points(case_list *list);
 void cases_hal_graph(case_list *list);

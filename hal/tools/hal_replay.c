@@ -112,7 +112,7 @@ static bool file_map(const char *path, const void **data, uint64_t *bytes)
 
 static void list_batch(const replay_record *record, uint64_t number)
 {
-    static const char *const kinds[] = {"kernel", "copy", "fill"};
+    static const char *const kinds[] = {"kernel", "copy", "fill", "collective", "copy of rows"};
     static const char *const accesses[] = {"", "reads", "writes", "reads and writes"};
     replay_bytes commands = record->commands;
     replay_command command;

@@ -148,8 +148,10 @@ static bool command_is_valid(const replay_command *command)
 {
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
-        return command->kernel != 0;
+        return command->kernel != 0 &&
+               (!(command->flags & HAL_COMMAND_INDIRECT) || command->binding_count > 0);
     case HAL_COMMAND_COPY:
+    case HAL_COMMAND_COPY_ROWS:
         return command->binding_count == 2;
     case HAL_COMMAND_FILL:
         return command->binding_count == 1;
@@ -176,7 +178,8 @@ static void read_command(payload *from, replay_command *command)
     }
     take_u32(from);
     command->kernel = take_u64(from);
-    if (command->binding_count > HAL_IR_MAX_BINDINGS || scalar_bytes > HAL_IR_MAX_SCALAR_BYTES ||
+    const uint32_t most = HAL_IR_MAX_BINDINGS + ((command->flags & HAL_COMMAND_INDIRECT) != 0);
+    if (command->binding_count > most || scalar_bytes > HAL_IR_MAX_SCALAR_BYTES ||
         !command_is_valid(command)) {
         from->bad = 1;
         return;
@@ -193,6 +196,8 @@ static void read_command(payload *from, replay_command *command)
     }
     command->scalars = take_bytes(from, scalar_bytes);
     from->bad |= command->kind == HAL_COMMAND_FILL && !pattern_is_valid(scalar_bytes);
+    from->bad |=
+        command->kind == HAL_COMMAND_COPY_ROWS && scalar_bytes != sizeof(hal_plugin_copy_rows);
 }
 
 /* Parses every command, so that replay_next_command cannot fail. */

@@ -37,7 +37,7 @@ typedef struct replay_command {
     uint32_t kind; /* HAL_COMMAND_* */
     uint32_t flags, binding_count, grid[3];
     uint64_t kernel; /* 0: none */
-    replay_range bindings[HAL_IR_MAX_BINDINGS];
+    replay_range bindings[HAL_IR_MAX_BINDINGS + 1];
     replay_bytes scalars;
 } replay_command;
 

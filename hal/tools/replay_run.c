@@ -123,6 +123,12 @@ static hal_status track_copy(replay_run *run, const replay_command *command, uin
     return status == HAL_OK ? written_add(run, command, number, 1) : status;
 }
 
+/* Bindings without that of an indirect grid. */
+static uint32_t own_bindings(const replay_command *command)
+{
+    return command->binding_count - ((command->flags & HAL_COMMAND_INDIRECT) != 0);
+}
+
 /* The type that a binding's memory gets. Kernels that move elements declare unsigned integers: if
  * they read floats of that size, they write floats. */
 static hal_type written_type(const replay_run *run, const replay_command *command,
@@ -130,7 +136,7 @@ static hal_type written_type(const replay_run *run, const replay_command *comman
 {
     const hal_type type = replay_binding_type(kernel, binding);
     const bool may_move = hal_type_is_integer(type) && !hal_type_is_signed(type);
-    for (uint32_t i = 0; may_move && i < command->binding_count; i++) {
+    for (uint32_t i = 0; may_move && i < own_bindings(command); i++) {
         const replay_range *range = &command->bindings[i];
         const replay_memory *memory = replay_memory_find(&run->memories, range->memory);
         uint64_t end = UINT64_MAX;
@@ -146,14 +152,15 @@ static hal_type written_type(const replay_run *run, const replay_command *comman
 }
 
 static hal_status track_dispatch(replay_run *run, const replay_command *command, uint32_t number,
-                                const replay_made *kernel)
+                                 const replay_made *kernel)
 {
     hal_type types[HAL_IR_MAX_BINDINGS];
     hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < command->binding_count; i++) {
+    const uint32_t count = own_bindings(command);
+    for (uint32_t i = 0; i < count; i++) {
         types[i] = written_type(run, command, kernel, i);
     }
-    for (uint32_t i = 0; status == HAL_OK && i < command->binding_count; i++) {
+    for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
         const replay_range *range = &command->bindings[i];
         replay_memory *memory = replay_memory_find(&run->memories, range->memory);
         const bool writes = (range->access & HAL_ACCESS_WRITE) != 0;
@@ -187,6 +194,8 @@ static hal_status batch_check(replay_run *run, const replay_record *record, char
             status = track_copy(run, &command, number);
         } else if (command.kind == HAL_COMMAND_FILL) {
             status = written_add(run, &command, number, 0);
+        } else if (command.kind == HAL_COMMAND_COPY_ROWS) {
+            status = written_add(run, &command, number, 1);
         } else if (!kernel) {
             status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                                     "command: expected a declared kernel, got %llu",
@@ -275,7 +284,7 @@ static hal_status range_unbind(replay_run *run, const replay_range *from, hal_ra
 static hal_status queue_dispatch(replay_run *run, const replay_command *command)
 {
     const replay_made *kernel = replay_kernel_find(&run->kernels, command->kernel);
-    hal_range ranges[HAL_IR_MAX_BINDINGS] = {{0}};
+    hal_range ranges[HAL_IR_MAX_BINDINGS + 1] = {{0}};
     hal_status status = HAL_OK;
     uint32_t bound = 0;
     while (status == HAL_OK && bound < command->binding_count) {
@@ -287,7 +296,17 @@ static hal_status queue_dispatch(replay_run *run, const replay_command *command)
         }
         bound += status == HAL_OK;
     }
-    if (status == HAL_OK) {
+    if (status == HAL_OK && (command->flags & HAL_COMMAND_INDIRECT)) {
+        const uint32_t count = own_bindings(command);
+        const uint32_t *limits = hal_device_get_info(run->device)->max_grid;
+        uint32_t most[3]; /* a program that names none has the limits of its device */
+        for (uint32_t i = 0; i < 3; i++) {
+            most[i] = command->grid[i] < limits[i] ? command->grid[i] : limits[i];
+        }
+        status = hal_queue_dispatch_indirect(run->queue, kernel->kernel, ranges[count], most,
+                                             ranges, count, command->scalars.data,
+                                             (uint32_t)command->scalars.count);
+    } else if (status == HAL_OK) {
         status = kernel->is_plain
                      ? dispatch_plain(run, command, kernel, ranges)
                      : hal_queue_dispatch(run->queue, kernel->kernel, command->grid, ranges,
@@ -301,6 +320,26 @@ static hal_status queue_dispatch(replay_run *run, const replay_command *command)
         }
     }
     return status;
+}
+
+static hal_status queue_copy_rows(replay_run *run, const replay_command *command)
+{
+    const replay_memory *one = replay_memory_find(&run->memories, command->bindings[0].memory);
+    const replay_memory *other = replay_memory_find(&run->memories, command->bindings[1].memory);
+    hal_plugin_copy_rows rows;
+    memcpy(&rows, command->scalars.data, sizeof rows);
+    const hal_row_copy copy = {.source = one->buffer,
+                               .target = other->buffer,
+                               .source_offset = command->bindings[0].offset,
+                               .target_offset = command->bindings[1].offset,
+                               .source_pitch = rows.source_pitch,
+                               .target_pitch = rows.target_pitch,
+                               .source_slice = rows.source_slice,
+                               .target_slice = rows.target_slice,
+                               .row_bytes = rows.row_bytes,
+                               .rows = rows.rows,
+                               .slices = rows.slices};
+    return hal_queue_copy_rows(run->queue, &copy);
 }
 
 static hal_status queue_batch(replay_run *run, const replay_record *record)
@@ -318,9 +357,11 @@ static hal_status queue_batch(replay_run *run, const replay_record *record)
         const replay_range *first = &command.bindings[0], *second = &command.bindings[1];
         const replay_memory *one = replay_memory_find(&run->memories, first->memory);
         if (command.kind == HAL_COMMAND_FILL) {
-            status = hal_queue_fill_pattern(
-                run->queue, (hal_range){one->buffer, first->offset, first->length},
-                command.scalars.data, (uint32_t)command.scalars.count);
+            status = hal_queue_fill_pattern(run->queue,
+                                            (hal_range){one->buffer, first->offset, first->length},
+                                            command.scalars.data, (uint32_t)command.scalars.count);
+        } else if (command.kind == HAL_COMMAND_COPY_ROWS) {
+            status = queue_copy_rows(run, &command);
         } else if (command.kind == HAL_COMMAND_COPY) { /* of any number of bytes */
             const replay_memory *other = replay_memory_find(&run->memories, second->memory);
             status = hal_queue_transfer(run->queue, one->buffer, first->offset, run->queue,
@@ -364,19 +405,19 @@ static hal_status record_batch(replay_run *run, const replay_record *record)
 static hal_status written_restore(replay_run *run, const replay_written *written)
 {
     const replay_memory *memory = replay_memory_find(&run->memories, written->memory);
-    return memory ? hal_queue_write(run->queue, memory->buffer, written->begin,
-                                    memory->recorded + written->begin,
-                                    written->end - written->begin)
-                  : HAL_OK;
+    return memory
+               ? hal_queue_write(run->queue, memory->buffer, written->begin,
+                                 memory->recorded + written->begin, written->end - written->begin)
+               : HAL_OK;
 }
 
 static void written_compare_types(replay_run *run, const replay_written *written,
-                          const replay_memory *memory)
+                                  const replay_memory *memory)
 {
     const replay_made *kernel = replay_kernel_find(&run->kernels, written->kernel);
     replay_place place = {.batch = run->batch,
                           .command = written->command,
-                          .kernel = written->kind == HAL_COMMAND_COPY ? "copy" : "fill",
+                          .kernel = written->kind == HAL_COMMAND_FILL ? "fill" : "copy",
                           .binding = "target",
                           .memory = written->memory};
     if (kernel) {

@@ -190,6 +190,7 @@ uint32_t cpu_dispatch_count_shared(const hal_plugin_device *device, const hal_ba
     while (device->pool && first + count < batch->command_count && count < MAX_RUN) {
         const hal_command *command = &batch->commands[first + count];
         if (command->kind != HAL_COMMAND_DISPATCH || command->kernel->product ||
+            (command->flags & HAL_COMMAND_INDIRECT) ||
             !cpu_share_is_worth(dispatch_work(command)) || dispatch_groups(command) == 1) {
             break;
         }

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <kit/clock.h>
+#include <kit/copy_rows.h>
 #include <kit/fill.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,45 @@ void cpu_host_copy(hal_plugin_device *device, void *target, const void *source, 
     }
 }
 
+static void rows_move(hal_plugin_queue *queue, const hal_batch *batch, const hal_command *command)
+{
+    const hal_binding *bindings = batch->bindings + command->binding_first;
+    const hal_plugin_copy_rows rows = kit_copy_rows_read(batch, command);
+    const uint8_t *source = bindings[0].memory->address + bindings[0].offset;
+    uint8_t *target = bindings[1].memory->address + bindings[1].offset;
+    for (uint64_t i = 0; i < kit_copy_rows_count(&rows); i++) {
+        move bytes = {.source = source + kit_copy_rows_source(&rows, i),
+                      .target = target + kit_copy_rows_target(&rows, i),
+                      .bytes = rows.row_bytes};
+        bytes_move(queue->device, &bytes, cpu_thread_pool_run);
+    }
+}
+
+/* A dispatch whose grid is in memory, as one with that grid, which its largest one limits. */
+static hal_status indirect_run(hal_plugin_queue *queue, const hal_batch *batch,
+                               const hal_command *command)
+{
+    hal_command direct = *command;
+    hal_batch one = *batch;
+    direct.flags &= (uint16_t)~HAL_COMMAND_INDIRECT;
+    direct.binding_count--;
+    const hal_binding *grid = batch->bindings + command->binding_first + direct.binding_count;
+    memcpy(direct.grid, grid->memory->address + grid->offset, sizeof direct.grid);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (direct.grid[i] == 0) {
+            return HAL_OK;
+        }
+        direct.grid[i] = direct.grid[i] < command->grid[i] ? direct.grid[i] : command->grid[i];
+    }
+    one.commands = &direct;
+    one.command_count = 1;
+    if (cpu_dispatch_count_shared(queue->device, &one, 0) == 0) {
+        return cpu_dispatch_run(queue->device, &queue->dispatches, &one, &direct);
+    }
+    cpu_dispatch_run_shared(queue->device, &queue->dispatches, &one, 0, 1);
+    return HAL_OK;
+}
+
 static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
                               const hal_command *command)
 {
@@ -105,7 +145,12 @@ static hal_status command_run(hal_plugin_queue *queue, const hal_batch *batch,
     move bytes = {0};
     switch (command->kind) {
     case HAL_COMMAND_DISPATCH:
-        return cpu_dispatch_run(queue->device, &queue->dispatches, batch, command);
+        return command->flags & HAL_COMMAND_INDIRECT
+                   ? indirect_run(queue, batch, command)
+                   : cpu_dispatch_run(queue->device, &queue->dispatches, batch, command);
+    case HAL_COMMAND_COPY_ROWS:
+        rows_move(queue, batch, command);
+        return HAL_OK;
     case HAL_COMMAND_COPY:
         bytes.bytes = bindings[0].length;
         if (bytes.bytes > 0) {

@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "point.h"
 
+#include <kit/copy_rows.h>
 #include <kit/fill.h>
 
 /* The number of dispatches in a row from a command on, at most CUDA_CHAIN_MAX. */
@@ -91,6 +92,44 @@ static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindin
                       "copying %llu bytes", (unsigned long long)from->length);
 }
 
+/* One slice of a copy of rows; the driver's pitches have 31 bits. */
+static hal_status slice_submit(hal_plugin_queue *queue, cuda_address source, cuda_address target,
+                               const hal_plugin_copy_rows *rows)
+{
+    const cuda_driver *cu = cuda_functions();
+    if (rows->source_pitch <= INT32_MAX && rows->target_pitch <= INT32_MAX) {
+        const cuda_rows slice = {
+            .source = {.kind = CUDA_MEMORY_UNIFIED, .address = source, .pitch = rows->source_pitch},
+            .target = {.kind = CUDA_MEMORY_UNIFIED, .address = target, .pitch = rows->target_pitch},
+            .width = rows->row_bytes,
+            .height = rows->rows};
+        return cuda_check(cu->cuMemcpy2DAsync_v2(&slice, queue->stream),
+                          "copying %u rows of %llu bytes", rows->rows,
+                          (unsigned long long)rows->row_bytes);
+    }
+    hal_status status = HAL_OK;
+    for (uint64_t i = 0; i < rows->rows && status == HAL_OK; i++) {
+        status = cuda_check(cu->cuMemcpyAsync(target + i * rows->target_pitch,
+                                              source + i * rows->source_pitch, rows->row_bytes,
+                                              queue->stream),
+                            "copying a row of %llu bytes", (unsigned long long)rows->row_bytes);
+    }
+    return status;
+}
+
+static hal_status rows_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_command *command)
+{
+    const hal_binding *from = batch->bindings + command->binding_first, *to = from + 1;
+    const hal_plugin_copy_rows rows = kit_copy_rows_read(batch, command);
+    hal_status status = HAL_OK;
+    for (uint64_t i = 0; i < rows.slices && status == HAL_OK; i++) {
+        status = slice_submit(queue, from->memory->address + from->offset + i * rows.source_slice,
+                              to->memory->address + to->offset + i * rows.target_slice, &rows);
+    }
+    return status;
+}
+
 /* The first `count` bytes of the pattern, at most 4. */
 static hal_status fill_bytes(hal_plugin_queue *queue, cuda_address to, uint32_t pattern,
                              uint64_t count)
@@ -155,9 +194,24 @@ static hal_status fill_submit(hal_plugin_queue *queue, const hal_batch *batch,
     return status;
 }
 
+/* Before anything of the batch runs. */
+static hal_status batch_check(const hal_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        const unsigned kind = batch->commands[i].kind;
+        if (kind > HAL_COMMAND_COPY_ROWS || kind == HAL_COMMAND_COLLECTIVE) {
+            return kit_fail(HAL_ERROR_UNSUPPORTED,
+                            "cuda: submit: command %u: expected a dispatch, copy or fill, got "
+                            "kind %u",
+                            i, kind);
+        }
+    }
+    return HAL_OK;
+}
+
 static hal_status commands_submit(hal_plugin_queue *queue, const hal_batch *batch)
 {
-    hal_status status = HAL_OK;
+    hal_status status = batch_check(batch);
     for (uint32_t i = 0; i < batch->command_count && status == HAL_OK;) {
         const hal_command *command = &batch->commands[i];
         cuda_run run = {.batch = batch, .commands = command, .count = dispatch_count(batch, i)};
@@ -170,13 +224,10 @@ static hal_status commands_submit(hal_plugin_queue *queue, const hal_batch *batc
         const hal_binding *bindings = batch->bindings + command->binding_first;
         if (command->kind == HAL_COMMAND_COPY) {
             status = copy_submit(queue, bindings);
-        } else if (command->kind == HAL_COMMAND_FILL) {
-            status = fill_submit(queue, batch, command);
+        } else if (command->kind == HAL_COMMAND_COPY_ROWS) {
+            status = rows_submit(queue, batch, command);
         } else {
-            status = kit_fail(HAL_ERROR_UNSUPPORTED,
-                              "cuda: submit: command %u: expected a dispatch, copy or fill, got "
-                              "kind %u",
-                              i, (unsigned)command->kind);
+            status = fill_submit(queue, batch, command);
         }
         i++;
     }

@@ -118,7 +118,7 @@ hal_status cuda_describe(cuda_device device, hal_device_info *info)
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", capability);
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
     info->features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH |
-                     HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS |
+                     HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS |
                      (features & CUDA_FEATURE_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0);
     info->matrix_types =
         features & CUDA_FEATURE_MATRIX_UNITS

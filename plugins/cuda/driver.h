@@ -30,6 +30,24 @@ typedef struct cuda_uuid {
     uint8_t bytes[16];
 } cuda_uuid;
 
+/* One side of CUDA_MEMCPY2D. */
+typedef struct cuda_rows_side {
+    size_t x, y;
+    unsigned kind; /* CUDA_MEMORY_* */
+    void *host;
+    cuda_address address;
+    void *array;
+    size_t pitch;
+} cuda_rows_side;
+
+enum { CUDA_MEMORY_UNIFIED = 4 };
+
+/* CUDA_MEMCPY2D. */
+typedef struct cuda_rows {
+    cuda_rows_side source, target;
+    size_t width, height;
+} cuda_rows;
+
 /* CUDA_KERNEL_NODE_PARAMS. */
 typedef struct cuda_node_launch {
     cuda_function function;

@@ -29,6 +29,7 @@ SYMBOL(cuMemHostGetDevicePointer_v2, (cuda_address * address, void *pointer, uns
 SYMBOL(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))
 SYMBOL(cuMemcpyPeerAsync, (cuda_address to, cuda_context to_context, cuda_address from,
                            cuda_context from_context, size_t bytes, cuda_stream stream))
+SYMBOL(cuMemcpy2DAsync_v2, (const cuda_rows *rows, cuda_stream stream))
 SYMBOL(cuMemsetD8Async, (cuda_address to, unsigned char value, size_t count, cuda_stream stream))
 SYMBOL(cuMemsetD32Async, (cuda_address to, unsigned value, size_t count, cuda_stream stream))
 SYMBOL(cuMemsetD2D32Async, (cuda_address to, size_t pitch, unsigned value, size_t width,

@@ -32,7 +32,7 @@ typedef struct batch_encoder {
 /* What the kernels of transfer.c read. */
 typedef struct transfer_arguments {
     uint64_t from, to, count;
-    uint32_t pattern, unused;
+    uint32_t pattern[4]; /* of a fill, repeated to 16 bytes */
 } transfer_arguments;
 
 static void encoder_end(batch_encoder *encoder)
@@ -142,16 +142,18 @@ static hal_status dispatch_encode(batch_encoder *encoder, const hal_batch *batch
     return HAL_OK;
 }
 
-/* By a kernel. `from` is null for a fill. */
+/* By a kernel. One of `from` and `fill` is null. */
 static hal_status transfer_encode(batch_encoder *encoder, const hal_command *command,
                                   const hal_binding *from, const hal_binding *to,
-                                  uint32_t pattern, bool words)
+                                  const kit_fill *fill, bool words)
 {
     const uint32_t size = words ? 4 : 1;
-    const transfer_arguments arguments = {.from = from ? from->offset / size : 0,
-                                          .to = to->offset / size,
-                                          .count = to->length / size,
-                                          .pattern = pattern};
+    transfer_arguments arguments = {.from = from ? from->offset / size : 0,
+                                    .to = to->offset / size,
+                                    .count = to->length / size};
+    if (fill) {
+        memcpy(arguments.pattern, fill->words, sizeof arguments.pattern);
+    }
     const metal_transfer which = !from   ? words ? METAL_FILL_WORDS : METAL_FILL_BYTES
                                  : words ? METAL_COPY_WORDS
                                          : METAL_COPY_BYTES;
@@ -188,7 +190,7 @@ static hal_status copy_encode(batch_encoder *encoder, const hal_command *command
         return HAL_OK;
     }
     if (!words || !wants_blit(encoder, to->length)) {
-        return transfer_encode(encoder, command, from, to, 0, words);
+        return transfer_encode(encoder, command, from, to, NULL, words);
     }
     const hal_status status = blit_begin(encoder, command);
     if (status == HAL_OK) {
@@ -206,10 +208,11 @@ static hal_status fill_encode(batch_encoder *encoder, const hal_batch *batch,
     if (to->length == 0) {
         return HAL_OK;
     }
-    const uint32_t pattern = kit_fill_read(batch, command).words[0];
-    const bool one_byte = pattern == (pattern & 0xffu) * 0x01010101u;
+    const kit_fill fill = kit_fill_read(batch, command);
+    const uint32_t pattern = fill.words[0];
+    const bool one_byte = kit_fill_is_word(&fill) && pattern == (pattern & 0xffu) * 0x01010101u;
     if (!words || !one_byte || !wants_blit(encoder, to->length)) {
-        return transfer_encode(encoder, command, NULL, to, pattern, words);
+        return transfer_encode(encoder, command, NULL, to, &fill, words);
     }
     const hal_status status = blit_begin(encoder, command);
     if (status == HAL_OK) {

@@ -7,7 +7,7 @@
 #define TRANSFER_HEAD           \
     "#include <metal_stdlib>\n" \
     "using namespace metal;\n"  \
-    "struct transfer { ulong from, to, count; uint pattern, unused; };\n"
+    "struct transfer { ulong from, to, count; uint pattern[4]; };\n"
 
 /* Binding 0 is the source, 1 the target, 2 the structure; places count elements. */
 #define FILL(type, value)                                                           \
@@ -26,8 +26,9 @@
     "        to[t.to + k] = from[t.from + k];\n    }\n}\n"
 
 static const char *const sources[METAL_TRANSFER_COUNT] = {
-    [METAL_FILL_BYTES] = FILL("uchar", "uchar(t.pattern >> (8u * uint(k & 3u)))"),
-    [METAL_FILL_WORDS] = FILL("uint", "t.pattern"),
+    [METAL_FILL_BYTES] =
+        FILL("uchar", "uchar(t.pattern[uint(k >> 2u) & 3u] >> (8u * uint(k & 3u)))"),
+    [METAL_FILL_WORDS] = FILL("uint", "t.pattern[uint(k & 3u)]"),
     [METAL_COPY_BYTES] = COPY("uchar"),
     [METAL_COPY_WORDS] = COPY("uint"),
 };

@@ -10,6 +10,7 @@
 #include "point.h"
 #include "quirks.h"
 
+#include <kit/copy_rows.h>
 #include <string.h>
 
 enum { MAX_UNMARKED = 16 }; /* commands between events */
@@ -163,6 +164,48 @@ static hal_status copy_submit(hal_plugin_queue *queue, const hal_binding *bindin
     return status;
 }
 
+/* A row at a time, where the host's side takes part. */
+static hal_status rows_submit_each(hal_plugin_queue *queue, const hal_binding *bindings,
+                                   const hal_plugin_copy_rows *rows, cl_event *event)
+{
+    const uint64_t count = kit_copy_rows_count(rows);
+    hal_status status = HAL_OK;
+    for (uint64_t i = 0; i < count && status == HAL_OK; i++) {
+        hal_binding row[2] = {bindings[0], bindings[1]};
+        row[0].offset += kit_copy_rows_source(rows, i);
+        row[1].offset += kit_copy_rows_target(rows, i);
+        row[0].length = row[1].length = rows->row_bytes;
+        status = copy_submit(queue, row, i + 1 == count ? event : NULL);
+    }
+    return status;
+}
+
+/* A slice at a time: the driver takes only slices that are whole numbers of rows. */
+static hal_status rows_submit(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_command *command, cl_event *event)
+{
+    const hal_binding *from = batch->bindings + command->binding_first, *to = from + 1;
+    const hal_plugin_copy_rows rows = kit_copy_rows_read(batch, command);
+    const size_t region[3] = {rows.row_bytes, rows.rows, 1};
+    if (from->memory->shadowed || to->memory->shadowed) {
+        return rows_submit_each(queue, from, &rows, event);
+    }
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < rows.slices && status == HAL_OK; i++) {
+        const uint64_t source = from->offset + i * rows.source_slice,
+                       target = to->offset + i * rows.target_slice;
+        const size_t origins[2][3] = {{source % rows.source_pitch, source / rows.source_pitch, 0},
+                                      {target % rows.target_pitch, target / rows.target_pitch, 0}};
+        status = check_run(queue,
+                           cl.clEnqueueCopyBufferRect(
+                               queue->commands, from->memory->buffer, to->memory->buffer,
+                               origins[0], origins[1], region, rows.source_pitch, 0,
+                               rows.target_pitch, 0, 0, NULL, i + 1 == rows.slices ? event : NULL),
+                           "clEnqueueCopyBufferRect", "a copy of rows");
+    }
+    return status;
+}
+
 /* Bytes of a part, and what its beginning is a multiple of: at least any device's alignment. */
 #define FILL_PART_BYTES (UINT64_C(1) << 30)
 #define FILL_PART_ALIGNMENT UINT64_C(4096)
@@ -229,6 +272,8 @@ static hal_status command_submit(hal_plugin_queue *queue, const hal_batch *batch
         return dispatch_submit(queue, batch, command, argument_offset, event);
     case HAL_COMMAND_COPY:
         return copy_submit(queue, bindings, event);
+    case HAL_COMMAND_COPY_ROWS:
+        return rows_submit(queue, batch, command, event);
     case HAL_COMMAND_FILL:
         return fill_submit(queue, batch, command, event);
     default:

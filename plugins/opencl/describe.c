@@ -172,7 +172,7 @@ static void describe_types(opencl_card *card, const answers *a)
         has_extension(a, "cl_khr_int64_extended_atomics")) {
         info->features |= HAL_FEATURE_ATOMIC_64;
     }
-    info->features |= HAL_FEATURE_FILL_PATTERNS;
+    info->features |= HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS;
     if (card->profiling) {
         info->features |= HAL_FEATURE_TIMESTAMPS;
     }

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "point.h"
 
+#include <kit/copy_rows.h>
 #include <kit/fill.h>
 #include <string.h>
 
@@ -85,6 +86,17 @@ static void record_order(recording *r, const hal_command *command)
     slot->recent |= stage;
 }
 
+/* The grid of an indirect dispatch is read by a stage that record_order does not name. */
+static void record_grid_order(recording *r)
+{
+    const VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                    .srcAccessMask =
+                                        VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+                                    .dstAccessMask = VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
+    r->vk->vkCmdPipelineBarrier(r->commands, KERNELS | COPIES, VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT,
+                                0, 1, &memory, 0, NULL, 0, NULL);
+}
+
 /* A piece of argument memory, which argument_bytes has counted. */
 static uint8_t *piece_take(recording *r, uint64_t bytes, uint64_t *offset)
 {
@@ -124,7 +136,14 @@ static void record_dispatch(recording *r, const hal_command *command)
         r->vk->vkCmdPushConstants(r->commands, r->device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                   (bytes + 3) / 4 * 4, pushed);
     }
-    r->vk->vkCmdDispatch(r->commands, command->grid[0], command->grid[1], command->grid[2]);
+    if (command->flags & HAL_COMMAND_INDIRECT) {
+        const hal_binding *grid = &bindings[kernel->binding_count];
+        record_grid_order(r);
+        r->vk->vkCmdDispatchIndirect(r->commands, grid->memory->buffer,
+                                     grid->memory->shift + grid->offset);
+    } else {
+        r->vk->vkCmdDispatch(r->commands, command->grid[0], command->grid[1], command->grid[2]);
+    }
 }
 
 static void record_copy_bytes(recording *r, const hal_plugin_memory *from, uint64_t from_offset,
@@ -142,6 +161,26 @@ static void record_copy(recording *r, const hal_command *command)
         record_copy_bytes(r, from->memory, from->offset, to->memory, to->offset, from->length);
         r->slot->is_transfer |=
             from->length >= TRANSFER_BYTES && (from->memory->mapped || to->memory->mapped != NULL);
+    }
+}
+
+static void record_copy_rows(recording *r, const hal_command *command)
+{
+    enum { REGIONS = 64 };
+    const hal_binding *from = r->batch->bindings + command->binding_first, *to = from + 1;
+    const hal_plugin_copy_rows rows = kit_copy_rows_read(r->batch, command);
+    const uint64_t source = from->memory->shift + from->offset,
+                   target = to->memory->shift + to->offset, count = kit_copy_rows_count(&rows);
+    VkBufferCopy regions[REGIONS];
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t place = (uint32_t)(i % REGIONS);
+        regions[place] = (VkBufferCopy){.srcOffset = source + kit_copy_rows_source(&rows, i),
+                                        .dstOffset = target + kit_copy_rows_target(&rows, i),
+                                        .size = rows.row_bytes};
+        if (place + 1 == REGIONS || i + 1 == count) {
+            r->vk->vkCmdCopyBuffer(r->commands, from->memory->buffer, to->memory->buffer, place + 1,
+                                   regions);
+        }
     }
 }
 
@@ -210,6 +249,8 @@ static void record_command(recording *r, const hal_command *command)
         record_dispatch(r, command);
     } else if (command->kind == HAL_COMMAND_COPY) {
         record_copy(r, command);
+    } else if (command->kind == HAL_COMMAND_COPY_ROWS) {
+        record_copy_rows(r, command);
     } else {
         record_fill(r, command);
     }
@@ -219,7 +260,8 @@ static hal_status batch_check(const hal_plugin_device *device, const hal_batch *
 {
     for (uint32_t i = 0; i < batch->command_count; i++) {
         const unsigned kind = batch->commands[i].kind;
-        if (kind != HAL_COMMAND_DISPATCH && kind != HAL_COMMAND_COPY && kind != HAL_COMMAND_FILL) {
+        if (kind != HAL_COMMAND_DISPATCH && kind != HAL_COMMAND_COPY && kind != HAL_COMMAND_FILL &&
+            kind != HAL_COMMAND_COPY_ROWS) {
             return kit_fail(HAL_ERROR_UNSUPPORTED,
                             "%s: submit: command: expected a dispatch, copy or fill, got kind %u",
                             device->physical.info.name, kind);

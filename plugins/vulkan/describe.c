@@ -245,7 +245,8 @@ static void describe_memory(const answers *a, vulkan_description *d)
     d->info.max_bindings = HAL_IR_MAX_BINDINGS;
     d->info.max_vector_bytes = 16;
     d->timestamp_period = (double)a->properties.properties.limits.timestampPeriod;
-    d->info.features |= HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS;
+    d->info.features |= HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_INDIRECT |
+                        HAL_FEATURE_COPY_ROWS;
     d->info.features |= d->timestamp_bits > 0 ? HAL_FEATURE_TIMESTAMPS : 0;
 }
 

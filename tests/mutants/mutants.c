@@ -15,7 +15,7 @@ static const mutant *mutant_find(const char *name)
                                     mutants_kernel,   mutants_arithmetic, mutants_gemm,
                                     mutants_threaded, mutants_values,     mutants_control,
                                     mutants_process,  mutants_mapping,    mutants_kinds,
-                                    mutants_failures, mutants_external};
+                                    mutants_failures, mutants_external,   mutants_commands};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         for (const mutant *one = tables[i]; one->name != NULL; one++) {
             if (strcmp(one->name, name) == 0) {

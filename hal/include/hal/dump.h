@@ -42,7 +42,7 @@ enum {
     HAL_DUMP_DATA = 5,
 
     /* What a queue ran in one piece: u64 number, u32 commands, and each command: u16
-     * HAL_COMMAND_*, u16 flags, u32 bindings, u32 bytes of scalars, u32 grid[3], u32 pattern, u64
+     * HAL_COMMAND_*, u16 flags, u32 bindings, u32 bytes of scalars, u32 grid[3], u32 0, u64
      * kernel (0: none); then its bindings, each u64 memory (0: none), u64 offset, u64 length, u32
      * HAL_ACCESS_*, u32 0; then its scalars. */
     HAL_DUMP_BATCH = 6,

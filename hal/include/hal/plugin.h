@@ -185,8 +185,10 @@ typedef enum hal_command_kind { /* hal_command.kind */
     HAL_COMMAND_COLLECTIVE = 3, /* Only to plugins with hal.collectives, as the only command of its
                                  * batch. Bindings: what is sent (read) and received (write);
                                  * scalars: a hal_plugin_collective. */
-    HAL_COMMAND_COPY_ROWS = 4   /* Reserved: hal of this minor sends none. Bindings as of COPY;
-                                 * scalars: a hal_plugin_copy_rows. */
+    HAL_COMMAND_COPY_ROWS = 4   /* Only to devices with HAL_FEATURE_COPY_ROWS. Bindings: source
+                                 * (read), target (write), each from its first row to the end of
+                                 * its last; scalars: a hal_plugin_copy_rows. What is between the
+                                 * target's rows keeps its value. */
 } hal_command_kind;
 
 /* hal_command.flags */
@@ -195,10 +197,10 @@ enum {
      * Commands without it may overlap with earlier commands of their batch, never with those of an
      * earlier batch. */
     HAL_COMMAND_BARRIER = 1,
-    /* Reserved: hal of this minor sends none. Of a DISPATCH to devices with HAL_FEATURE_INDIRECT:
-     * one more binding, after those of the kernel, has the grid as three U32, read when the command
-     * begins; with a 0 nothing runs. `grid` has the largest values that the program allows; what
-     * the device finds beyond them is undefined. */
+    /* Of a DISPATCH, only to devices with HAL_FEATURE_INDIRECT: one more binding (read), after
+     * those of the kernel, has the grid as three U32, at a multiple of 4 bytes, read when the
+     * command begins; with a 0 nothing runs. `grid` has the largest values that the program allows;
+     * what the device does where it finds larger ones is undefined. */
     HAL_COMMAND_INDIRECT = 2
 };
 
@@ -218,7 +220,7 @@ typedef struct hal_binding {
 typedef struct hal_command {
     uint16_t kind;          /* hal_command_kind */
     uint16_t flags;         /* HAL_COMMAND_BARRIER, HAL_COMMAND_INDIRECT */
-    uint16_t binding_count;
+    uint16_t binding_count; /* with HAL_COMMAND_INDIRECT one more than the kernel has */
     uint16_t scalar_bytes;
     uint32_t binding_first; /* index in hal_batch.bindings */
     uint32_t scalar_first;  /* bytes into hal_batch.scalars, a multiple of 8 */
@@ -229,7 +231,8 @@ typedef struct hal_command {
 } hal_command;
 
 /* The scalars of a COPY_ROWS: `slices` times `rows` ranges of row_bytes. Row r of slice s is at
- * s * slice + r * pitch bytes of its binding. */
+ * s * slice + r * pitch bytes of its binding. All are multiples of 4 bytes, as the offsets are, and
+ * rows do not overlap. */
 typedef struct hal_plugin_copy_rows {
     uint64_t row_bytes;
     uint64_t source_pitch, target_pitch; /* bytes, at least row_bytes */

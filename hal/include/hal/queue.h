@@ -64,11 +64,42 @@ HAL_API hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, cons
                                       const hal_range *bindings, uint32_t binding_count,
                                       const void *scalars, uint32_t scalar_bytes);
 
+/* As hal_queue_dispatch, with a grid that the device reads from a buffer when the command begins,
+ * as three U32; with a 0 nothing runs.
+ *   grid  a range of 12 bytes, its offset a multiple of 4
+ *   most  the largest grid that the program writes there, each at least 1; null: the limits of the
+ *         device. Larger values are undefined behaviour.
+ * Threads: the queue's. Errors: as hal_queue_dispatch; UNSUPPORTED without HAL_FEATURE_INDIRECT:
+ * there read the grid by hal_queue_read and dispatch it. */
+HAL_API hal_status hal_queue_dispatch_indirect(hal_queue *queue, hal_kernel *kernel,
+                                               hal_range grid, const uint32_t most[3],
+                                               const hal_range *bindings, uint32_t binding_count,
+                                               const void *scalars, uint32_t scalar_bytes);
+
 /* Records a copy between buffers of the queue's device; the ranges have equal length and do not
  * overlap. Units: bytes; offsets are multiples of 4, and so is the length unless both ranges end
  * with their buffers.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */
 HAL_API hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target);
+
+/* `slices` times `rows` ranges of row_bytes. Row r of slice s is at offset + s * slice + r * pitch
+ * bytes of its buffer. All bytes are multiples of 4. */
+typedef struct hal_row_copy {
+    hal_buffer *source, *target;
+    uint64_t source_offset, target_offset;
+    uint64_t source_pitch, target_pitch; /* at least row_bytes, where there are several rows */
+    uint64_t source_slice, target_slice; /* at least a slice's rows, where there are several */
+    uint64_t row_bytes;
+    uint32_t rows, slices;
+} hal_row_copy;
+
+/* Records a copy of rows between buffers of the queue's device; with 0 rows, slices or row_bytes
+ * nothing is recorded. The range from the source's first row to the end of its last one does not
+ * overlap with the target's. What is between the target's rows keeps its value. Devices without
+ * HAL_FEATURE_COPY_ROWS get a copy for each row.
+ * Ownership: the structure is the caller's. Threads: the queue's. Errors: as hal_queue_dispatch;
+ * after OUT_OF_MEMORY some rows may have been recorded. */
+HAL_API hal_status hal_queue_copy_rows(hal_queue *queue, const hal_row_copy *copy);
 
 /* Records a fill of a range with 4 bytes repeated. Offset and length are multiples of 4 bytes.
  * Threads: the queue's. Errors: as hal_queue_dispatch. */

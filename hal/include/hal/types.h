@@ -42,7 +42,8 @@ typedef enum hal_feature {        /* bits of hal_device_info.features */
     HAL_FEATURE_FAST_MATH = 16,   /* has its own fast versions for HAL_IR_FAST */
     HAL_FEATURE_ZERO_COPY = 32,   /* kernels access mapped memory directly, without a copy */
     HAL_FEATURE_INDIRECT = 64,    /* dispatches whose grid is in memory, HAL_COMMAND_INDIRECT */
-    HAL_FEATURE_FILL_PATTERNS = 128 /* fills of patterns of 1, 2, 8 and 16 bytes */
+    HAL_FEATURE_FILL_PATTERNS = 128, /* fills of patterns of 1, 2, 8 and 16 bytes */
+    HAL_FEATURE_COPY_ROWS = 256   /* HAL_COMMAND_COPY_ROWS; hal copies each row without it */
 } hal_feature;
 
 /* The record of a device. A plugin's `enumerate` fills it; hal checks it, replaces 0 where it means

@@ -278,9 +278,83 @@ static hal_status dispatch_record(hal_queue *queue, hal_kernel *kernel, const ui
                 hal_entry_bind(&entry, range->buffer, range->offset, length, kernel->access[i]);
         }
     }
-    return status == HAL_OK ? hal_entry_end(&entry, HAL_COMMAND_DISPATCH, kernel, grid, scalars,
+    return status == HAL_OK ? hal_entry_end(&entry, HAL_COMMAND_DISPATCH, 0, kernel, grid, scalars,
                                             kernel->scalar_bytes)
                             : status;
+}
+
+/* The grid's range, with the largest grid: what the program says, or the device's limits. */
+static hal_status check_indirect(const hal_queue *queue, hal_range *grid, const uint32_t most[3],
+                                 uint32_t largest[3])
+{
+    const hal_device *device = queue->timeline.device;
+    char fault[FAULT_BYTES];
+    if (!(device->info.features & HAL_FEATURE_INDIRECT)) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_queue_dispatch_indirect: %s:%u reads no grids from memory; read it by "
+                        "hal_queue_read and call hal_queue_dispatch",
+                        device->plugin->name, device->index);
+    }
+    if (!grid->buffer) {
+        return hal_null_argument("hal_queue_dispatch_indirect", "grid.buffer");
+    }
+    if (!range_check(device, grid, 4, fault)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_dispatch_indirect: grid: %s", fault);
+    }
+    if (grid->length != 3 * sizeof(uint32_t)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_dispatch_indirect: grid: expected 12 bytes, got length %llu",
+                        (unsigned long long)grid->length);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        largest[i] = most ? most[i] : device->info.max_grid[i];
+        if (largest[i] == 0) {
+            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "hal_queue_dispatch_indirect: most[%u]: expected at least 1, got 0", i);
+        }
+    }
+    return HAL_OK;
+}
+
+/* The grid is one more range, which no binding that is written overlaps. */
+static hal_status indirect_action(hal_queue *queue, hal_kernel *kernel, const hal_range *grid,
+                                  const uint32_t largest[3], const hal_range *bindings,
+                                  const void *scalars)
+{
+    hal_range ranges[HAL_IR_MAX_BINDINGS + 1];
+    const uint32_t count = kernel->binding_count;
+    HAL_TRY(check_bindings(queue->timeline.device, kernel, bindings, ranges));
+    ranges[count] = *grid;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ranges[i].buffer && ranges_overlap(&ranges[i], grid) &&
+            (kernel->access[i] & HAL_ACCESS_WRITE)) {
+            return fail_binding(kernel, i, "expected no overlap with the grid's range, got one");
+        }
+    }
+    const hal_action action = {
+        .kind = HAL_COMMAND_DISPATCH,
+        .flags = HAL_COMMAND_INDIRECT,
+        .range_count = (uint16_t)(count + 1),
+        .scalar_bytes = kernel->scalar_bytes,
+        .grid = {largest[0], largest[1], largest[2]},
+        .kernel = kernel,
+        .scalars = scalars,
+        .ranges = ranges,
+        .access = kernel->access,
+    };
+    return action_record(queue, &action);
+}
+
+static hal_status queue_dispatch_indirect(hal_queue *queue, hal_kernel *kernel, hal_range grid,
+                                          const uint32_t most[3], const hal_range *bindings,
+                                          uint32_t binding_count, const void *scalars,
+                                          uint32_t scalar_bytes)
+{
+    uint32_t largest[3] = {1, 1, 1};
+    HAL_TRY(check_queue(queue, "hal_queue_dispatch_indirect"));
+    HAL_TRY(check_indirect(queue, &grid, most, largest));
+    HAL_TRY(check_dispatch(queue, kernel, largest, bindings, binding_count, scalars, scalar_bytes));
+    return indirect_action(queue, kernel, &grid, largest, bindings, scalars);
 }
 
 /* A range at the end of its buffer may have any length. */
@@ -333,6 +407,158 @@ static hal_status queue_copy(hal_queue *queue, hal_range source, hal_range targe
     const hal_action action = hal_copy_action(ranges);
     return action_record(queue, &action);
 }
+
+/* ---- Copies of rows ---- */
+
+/* One side of a copy of rows. */
+typedef struct row_side {
+    const char *name;
+    hal_buffer *buffer;
+    uint64_t offset, pitch, slice;
+} row_side;
+
+/* Bytes from the first row to the end of the last; false if they do not fit in 64 bits. */
+static bool rows_extent(const row_side *side, const hal_row_copy *copy, uint64_t *extent)
+{
+    uint64_t rows = 0, slices = 0;
+    return !__builtin_mul_overflow(side->pitch, copy->rows - 1, &rows) &&
+           !__builtin_mul_overflow(side->slice, copy->slices - 1, &slices) &&
+           !__builtin_add_overflow(rows, slices, extent) &&
+           !__builtin_add_overflow(*extent, copy->row_bytes, extent);
+}
+
+/* Sets the range that encloses the rows. */
+static hal_status rows_check(const hal_device *device, const row_side *side,
+                             const hal_row_copy *copy, hal_range *range)
+{
+    char fault[FAULT_BYTES];
+    uint64_t extent = 0;
+    if (!side->buffer) {
+        return hal_null_argument("hal_queue_copy_rows", side->name);
+    }
+    if ((side->pitch | side->slice | copy->row_bytes) % 4 != 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_copy_rows: %s: expected a pitch, a slice and row_bytes that are "
+                        "multiples of 4 bytes, got %llu, %llu and %llu",
+                        side->name, (unsigned long long)side->pitch,
+                        (unsigned long long)side->slice, (unsigned long long)copy->row_bytes);
+    }
+    if (copy->rows > 1 && side->pitch < copy->row_bytes) {
+        return hal_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "hal_queue_copy_rows: %s_pitch: expected at least row_bytes, %llu, got %llu",
+            side->name, (unsigned long long)copy->row_bytes, (unsigned long long)side->pitch);
+    }
+    if (!rows_extent(side, copy, &extent)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_copy_rows: %s: expected rows within 2^64 bytes", side->name);
+    }
+    if (copy->slices > 1 && side->slice < extent - side->slice * (copy->slices - 1)) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_copy_rows: %s_slice: expected at least a slice's rows, %llu "
+                        "bytes, got %llu",
+                        side->name, (unsigned long long)(extent - side->slice * (copy->slices - 1)),
+                        (unsigned long long)side->slice);
+    }
+    *range = (hal_range){side->buffer, side->offset, extent};
+    return range_check(device, range, 4, fault)
+               ? HAL_OK
+               : hal_fail(HAL_ERROR_INVALID_ARGUMENT, "hal_queue_copy_rows: %s: %s", side->name,
+                          fault);
+}
+
+/* Rows that follow each other on both sides become one, so that all that is left has gaps. */
+static void rows_merge(hal_plugin_copy_rows *rows)
+{
+    if (rows->slices > 1 && rows->source_slice == rows->rows * rows->source_pitch &&
+        rows->target_slice == rows->rows * rows->target_pitch &&
+        rows->rows <= UINT32_MAX / rows->slices) {
+        rows->rows *= rows->slices;
+        rows->slices = 1;
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        if (rows->source_pitch == rows->row_bytes && rows->target_pitch == rows->row_bytes) {
+            rows->row_bytes *= rows->rows;
+            rows->rows = 1;
+        }
+        if (rows->rows == 1) {
+            rows->rows = rows->slices;
+            rows->source_pitch = rows->source_slice;
+            rows->target_pitch = rows->target_slice;
+            rows->slices = 1;
+        }
+    }
+}
+
+/* A copy for each row. */
+static hal_status rows_record_each(hal_queue *queue, const hal_plugin_copy_rows *rows,
+                                   const hal_range ranges[2])
+{
+    hal_status status = HAL_OK;
+    for (uint64_t i = 0; i < (uint64_t)rows->rows * rows->slices && status == HAL_OK; i++) {
+        const uint64_t slice = i / rows->rows, row = i % rows->rows;
+        const hal_range one[2] = {
+            {ranges[0].buffer,
+             ranges[0].offset + slice * rows->source_slice + row * rows->source_pitch,
+             rows->row_bytes},
+            {ranges[1].buffer,
+             ranges[1].offset + slice * rows->target_slice + row * rows->target_pitch,
+             rows->row_bytes}};
+        const hal_action action = hal_copy_action(one);
+        status = action_record(queue, &action);
+    }
+    return status;
+}
+
+static hal_status rows_record(hal_queue *queue, const hal_row_copy *copy, const hal_range ranges[2])
+{
+    hal_plugin_copy_rows rows = {.row_bytes = copy->row_bytes,
+                                 .source_pitch = copy->source_pitch,
+                                 .target_pitch = copy->target_pitch,
+                                 .source_slice = copy->source_slice,
+                                 .target_slice = copy->target_slice,
+                                 .rows = copy->rows,
+                                 .slices = copy->slices};
+    rows_merge(&rows);
+    if ((rows.rows == 1 && rows.slices == 1) ||
+        !(queue->timeline.device->info.features & HAL_FEATURE_COPY_ROWS)) {
+        return rows_record_each(queue, &rows, ranges);
+    }
+    hal_action action = hal_copy_action(ranges);
+    action.kind = HAL_COMMAND_COPY_ROWS;
+    action.scalars = &rows;
+    action.scalar_bytes = sizeof rows;
+    return action_record(queue, &action);
+}
+
+static hal_status queue_copy_rows(hal_queue *queue, const hal_row_copy *copy)
+{
+    HAL_TRY(check_queue(queue, "hal_queue_copy_rows"));
+    if (!copy) {
+        return hal_null_argument("hal_queue_copy_rows", "copy");
+    }
+    HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, copy->source, "hal_queue_copy_rows"));
+    HAL_TRY(hal_hook_use(HAL_OBJECT_BUFFER, copy->target, "hal_queue_copy_rows"));
+    if (copy->rows == 0 || copy->slices == 0 || copy->row_bytes == 0) {
+        return HAL_OK;
+    }
+    const row_side sides[2] = {
+        {"source", copy->source, copy->source_offset, copy->source_pitch, copy->source_slice},
+        {"target", copy->target, copy->target_offset, copy->target_pitch, copy->target_slice}};
+    hal_range ranges[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        HAL_TRY(rows_check(queue->timeline.device, &sides[i], copy, &ranges[i]));
+    }
+    if (ranges_overlap(&ranges[0], &ranges[1])) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_queue_copy_rows: target: expected no overlap with source, got offset "
+                        "%llu and %llu in one buffer",
+                        (unsigned long long)ranges[1].offset, (unsigned long long)ranges[0].offset);
+    }
+    return rows_record(queue, copy, ranges);
+}
+
+/* ---- Fills ---- */
 
 /* The pattern as 4 bytes; false if it is longer or the range is not made of words. */
 static bool pattern_as_word(const hal_range *target, const uint8_t *pattern, uint32_t bytes,
@@ -408,6 +634,33 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
     }
     hal_status status = hal_flush_if_full(queue);
     return status == HAL_OK ? dispatch_record(queue, kernel, grid, bindings, scalars) : status;
+}
+
+hal_status hal_queue_dispatch_indirect(hal_queue *queue, hal_kernel *kernel, hal_range grid,
+                                       const uint32_t most[3], const hal_range *bindings,
+                                       uint32_t binding_count, const void *scalars,
+                                       uint32_t scalar_bytes)
+{
+    HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_dispatch_indirect"));
+    hal_status status = HAL_OK;
+    if (hal_hooks_on(HAL_HOOK_CALLS)) {
+        status = hal_hooks_table()->dispatch(kernel, bindings, binding_count);
+    }
+    if (status == HAL_OK) {
+        status = hal_hook_use(HAL_OBJECT_BUFFER, grid.buffer, "hal_queue_dispatch_indirect");
+    }
+    if (status == HAL_OK) {
+        status = queue_dispatch_indirect(queue, kernel, grid, most, bindings, binding_count,
+                                         scalars, scalar_bytes);
+    }
+    return hal_hook_leave(HAL_OBJECT_QUEUE, queue, status);
+}
+
+hal_status hal_queue_copy_rows(hal_queue *queue, const hal_row_copy *copy)
+{
+    const hal_status status = hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_copy_rows");
+    return status == HAL_OK ? hal_hook_leave(HAL_OBJECT_QUEUE, queue, queue_copy_rows(queue, copy))
+                            : status;
 }
 
 hal_status hal_queue_copy(hal_queue *queue, hal_range source, hal_range target)

@@ -228,7 +228,7 @@ static hal_status graph_record(hal_queue *queue, const hal_graph *graph, hal_buf
     hal_status status = HAL_OK;
     for (uint32_t c = 0; status == HAL_OK && c < graph->command_count; c++) {
         const graph_command *command = &graph->commands[c];
-        hal_range ranges[HAL_IR_MAX_BINDINGS];
+        hal_range ranges[HAL_IR_MAX_BINDINGS + 1];
         for (uint32_t i = 0; i < command->action.range_count; i++) {
             ranges[i] = launch_range(graph, command->range_first + i, buffers);
         }

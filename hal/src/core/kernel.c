@@ -36,6 +36,7 @@ static hal_status kernel_describe_gemm(hal_kernel *kernel, const hal_gemm_descri
     kernel->access[2] = gemm->beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE;
     kernel->access[3] = HAL_ACCESS_READ_WRITE;
     kernel->binding_count = NAMED + gemm->input_count;
+    kernel->access[kernel->binding_count] = HAL_ACCESS_READ;
     kernel->scalar_bytes = 2 * sizeof(double);
     return HAL_OK;
 }
@@ -48,6 +49,7 @@ static hal_status kernel_describe_ir(hal_kernel *kernel, const hal_ir_kernel *ir
         bytes += strlen(ir->names + ir->memories[i].name) + 1;
     }
     kernel->binding_count = ir->binding_count;
+    kernel->access[kernel->binding_count] = HAL_ACCESS_READ;
     kernel->scalar_bytes = ir->scalar_bytes;
     kernel->names = malloc(bytes);
     if (!kernel->names) {

@@ -17,8 +17,8 @@ hal_status hal_record_action(hal_recorder *recorder, const hal_action *action)
             hal_entry_bind(&entry, range->buffer, range->offset, range->length, action->access[i]);
     }
     if (status == HAL_OK) {
-        status = hal_entry_end(&entry, action->kind, action->kernel, action->grid, action->scalars,
-                               action->scalar_bytes);
+        status = hal_entry_end(&entry, action->kind, action->flags, action->kernel, action->grid,
+                               action->scalars, action->scalar_bytes);
     }
     if (status == HAL_OK) {
         hal_hook_recorded(hal_timeline_queue(recorder->timeline), action);

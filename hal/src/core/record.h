@@ -21,7 +21,8 @@ struct hal_graph_call {
 
 /* A checked command: every range has its length, which is 0 for null buffers only. */
 typedef struct hal_action {
-    uint16_t kind; /* HAL_COMMAND_* */
+    uint16_t kind;  /* HAL_COMMAND_* */
+    uint16_t flags; /* 0 or HAL_COMMAND_INDIRECT */
     uint16_t range_count;
     uint32_t scalar_bytes;
     uint32_t grid[3];
@@ -97,10 +98,11 @@ static inline hal_status hal_entry_bind(hal_entry *entry, hal_buffer *buffer, ui
     return HAL_OK;
 }
 
-/* `kernel` is null for copies and fills. Errors: OUT_OF_MEMORY. */
-static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, hal_kernel *kernel,
-                                       const uint32_t grid[3], const void *scalars,
-                                       uint32_t scalar_bytes)
+/* `kernel` is null for copies and fills. `flags`: without HAL_COMMAND_BARRIER.
+ * Errors: OUT_OF_MEMORY. */
+static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, uint16_t flags,
+                                       hal_kernel *kernel, const uint32_t grid[3],
+                                       const void *scalars, uint32_t scalar_bytes)
 {
     hal_recorder *recorder = entry->recorder;
     hal_recording *recording = recorder->recording;
@@ -118,6 +120,7 @@ static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, ha
     hal_command *command = &recording->commands[recording->command_count++];
     command->kind = kind;
     command->flags = hal_hazards_note(&recorder->hazards, ranges) ? HAL_COMMAND_BARRIER : 0;
+    command->flags |= flags;
     command->binding_count = (uint16_t)bindings;
     command->scalar_bytes = (uint16_t)scalar_bytes;
     command->binding_first = recording->binding_count;

@@ -263,9 +263,10 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
             snprintf(now.what, sizeof now.what, "kernel %s", action->kernel->names);
         } else {
             snprintf(now.what, sizeof now.what, "%s",
-                     action->kind == HAL_COMMAND_COPY   ? "copy"
-                     : action->kind == HAL_COMMAND_FILL ? "fill"
-                                                        : "collective");
+                     action->kind == HAL_COMMAND_COPY        ? "copy"
+                     : action->kind == HAL_COMMAND_COPY_ROWS ? "copy of rows"
+                     : action->kind == HAL_COMMAND_FILL      ? "fill"
+                                                             : "collective");
         }
         /* Reads first: they precede writes of the same command. */
         for (uint32_t pass = 0; pass < 2; pass++) {
@@ -275,10 +276,13 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
                 if (writes != (int)pass || !action->ranges[i].buffer) {
                     continue;
                 }
-                if (action->kind == HAL_COMMAND_DISPATCH) {
+                if (action->kind == HAL_COMMAND_DISPATCH && i == action->kernel->binding_count) {
+                    snprintf(binding, sizeof binding, ", the grid, ");
+                } else if (action->kind == HAL_COMMAND_DISPATCH) {
                     snprintf(binding, sizeof binding, ", binding %u (\"%.40s\"), ", i,
                              hal_kernel_binding_name(action->kernel, i));
-                } else if (action->kind == HAL_COMMAND_COPY) {
+                } else if (action->kind == HAL_COMMAND_COPY ||
+                           action->kind == HAL_COMMAND_COPY_ROWS) {
                     snprintf(binding, sizeof binding, ", %s, ", copy_names[i]);
                 }
                 now.access = action->access[i];

@@ -328,6 +328,21 @@ cuda_result cuMemcpyPeerAsync(cuda_address to, cuda_context to_context, cuda_add
     return 0;
 }
 
+/* As the driver does, it refuses rows that are longer than their pitch. */
+cuda_result cuMemcpy2DAsync_v2(const cuda_rows *rows, cuda_stream stream)
+{
+    if (rows->source.kind != CUDA_MEMORY_UNIFIED || rows->target.kind != CUDA_MEMORY_UNIFIED ||
+        rows->source.pitch < rows->width || rows->target.pitch < rows->width) {
+        return 1;
+    }
+    for (size_t i = 0; i < rows->height; i++) {
+        memcpy((void *)(uintptr_t)(rows->target.address + i * rows->target.pitch),
+               (const void *)(uintptr_t)(rows->source.address + i * rows->source.pitch),
+               rows->width);
+    }
+    return 0;
+}
+
 cuda_result cuMemsetD8Async(cuda_address to, unsigned char value, size_t count, cuda_stream stream)
 {
     memset((void *)(uintptr_t)to, value, count);
